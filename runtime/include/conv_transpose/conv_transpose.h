@@ -1,0 +1,215 @@
+// Transposed convolutions, forward and gradients, on CPU and CUDA: the whole public interface.
+//
+//   conv_transpose::Problem problem;
+//   problem.in_channels = 3;  problem.out_channels = 8;
+//   problem.input = {128, 128};  problem.kernel = {4, 4};  problem.stride = {2, 2};  problem.padding = {1, 1};
+//   conv_transpose::Plan plan(problem);               // throws InvalidProblem; may be kept and shared
+//   std::vector<std::byte> workspace(plan.workspace_bytes());
+//   conv_transpose::Arguments arguments;
+//   arguments.input = ...;  arguments.weight = ...;  arguments.output = ...;
+//   conv_transpose::Status status = plan.run(arguments, {workspace.data(), workspace.size()});
+//   if (!status.ok()) std::puts(status.message());
+//
+// Tensors are dense float32: input (N, Cin, H, W), weight (Cin, Cout/groups, kh, kw), bias (Cout),
+// output (N, Cout, Ho, Wo), as in PyTorch's ConvTranspose2d.
+//
+// Errors: planning throws, running returns a Status. Nothing here prints, exits or aborts.
+// Threads: every function may be called from any thread; one Plan may be run from many at once, each with
+// its own workspace.
+#ifndef CONV_TRANSPOSE_CONV_TRANSPOSE_H
+#define CONV_TRANSPOSE_CONV_TRANSPOSE_H
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace conv_transpose {
+
+/// A pair of sizes in elements, height first as in PyTorch.
+struct Size2 {
+    int64_t height = 0, width = 0;
+    friend bool operator==(const Size2 &a, const Size2 &b) {
+        return a.height == b.height && a.width == b.width;
+    }
+    friend bool operator!=(const Size2 &a, const Size2 &b) { return !(a == b); }
+};
+
+/// A rejected argument. what() names the field, its value, the rule and what would be valid.
+class InvalidProblem : public std::invalid_argument {
+  public:
+    InvalidProblem(std::string field, const std::string &message)
+        : std::invalid_argument(message), field_(std::move(field)) {}
+    const std::string &field() const noexcept { return field_; }
+
+  private:
+    std::string field_;
+};
+
+/// The request is valid, but this machine or this build cannot serve it (no GPU, say).
+class Unsupported : public std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// Sizes and attributes of one transposed convolution, with the meaning of PyTorch's ConvTranspose2d:
+/// output[o] = bias + sum over k of input[(o + padding - k * dilation) / stride] * weight[k], where that divides.
+struct Problem {
+    int64_t batch = 1, in_channels = 0, out_channels = 0;
+    Size2 input{}, kernel{}, stride{1, 1}, padding{0, 0}, output_padding{0, 0}, dilation{1, 1};
+    int64_t groups = 1;
+
+    /// (input - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1, on each axis.
+    Size2 output() const;
+
+    /// Throws InvalidProblem, for the conditions under which PyTorch's conv_transpose2d raises.
+    void validate() const;
+
+    /// Reads a problem string such as "n8g1ic64oc64ih32iw32kh3kw3sh2sw2ph1pw1dh1dw1oph1opw1". Fields that are left
+    /// out keep their defaults. Throws InvalidProblem when the text is malformed; does not validate().
+    static Problem parse(std::string_view text);
+
+    /// The problem string, with every field.
+    std::string str() const;
+
+    /// Elements of each tensor.
+    int64_t input_elements() const;
+    int64_t weight_elements() const;
+    int64_t output_elements() const;
+};
+
+enum class Operation { forward, input_gradient, weight_gradient, bias_gradient };
+enum class Device { automatic, cpu, cuda };
+
+/// float32: IEEE products. tf32: tensor cores, operands rounded to 10 bits of mantissa, as PyTorch does by default on
+/// NVIDIA GPUs. tf32x3: tensor cores with split operands, about as exact as float32. A precision is a permission:
+/// where no tensor-core kernel fits, a float32 kernel runs.
+enum class Precision { float32, tf32, tf32x3 };
+
+enum class Activation { none, relu, leaky_relu, tanh, sigmoid };
+
+/// What is applied to the sums before they are stored, in the same pass.
+struct Epilogue {
+    bool bias = false;
+    Activation activation = Activation::none;
+    float negative_slope = 0.01f;  ///< of leaky_relu
+};
+
+struct PlanOptions {
+    Operation operation = Operation::forward;
+    /// automatic: CUDA where a GPU is usable, else CPU. cuda: throws Unsupported without one.
+    Device device = Device::automatic;
+    Precision precision = Precision::float32;
+    Epilogue epilogue{};
+    /// Name of the one kernel to use, for tests and measurements; empty lets the registry choose.
+    std::string kernel{};
+};
+
+/// The outcome of running. message() is a C string that lives as long as the Status.
+class Status {
+  public:
+    enum class Code { ok, invalid_argument, workspace_too_small, out_of_memory, device_error, kernel_error };
+    Status() noexcept = default;
+    Status(Code code, const char *message) noexcept;
+    bool ok() const noexcept { return code_ == Code::ok; }
+    Code code() const noexcept { return code_; }
+    const char *message() const noexcept { return message_; }
+
+  private:
+    Code code_ = Code::ok;
+    char message_[256] = "";
+};
+
+/// The tensors of one run: host pointers for a CPU plan, device pointers for a CUDA plan. Which ones are needed
+/// depends on the operation:
+///   forward          input, weight (or packed_weight), bias if the epilogue has one -> output
+///   input_gradient   output_gradient, weight -> input_gradient
+///   weight_gradient  input, output_gradient -> weight_gradient
+///   bias_gradient    output_gradient -> bias_gradient
+struct Arguments {
+    const float *input = nullptr;
+    const float *weight = nullptr;
+    const float *bias = nullptr;
+    float *output = nullptr;
+    const float *output_gradient = nullptr;
+    float *input_gradient = nullptr;
+    float *weight_gradient = nullptr;
+    float *bias_gradient = nullptr;
+    /// What Plan::pack_weight() wrote, for a caller who runs the same weights often; replaces `weight`.
+    const void *packed_weight = nullptr;
+};
+
+/// Scratch memory on the plan's device, used from the call until the work on the stream has finished.
+/// Aligned to 256 bytes for CUDA, 64 for CPU.
+struct Workspace {
+    void *data = nullptr;
+    std::size_t bytes = 0;
+};
+
+/// A cudaStream_t or CUstream; null is the default stream of the current context. Ignored by CPU plans.
+struct Stream {
+    void *handle = nullptr;
+};
+
+/// A problem bound to the kernel chosen for it. Immutable and cheap to copy.
+class Plan {
+  public:
+    /// Throws InvalidProblem naming the field, or Unsupported.
+    explicit Plan(const Problem &problem, const PlanOptions &options = {});
+
+    const Problem &problem() const noexcept;
+    const PlanOptions &options() const noexcept;
+
+    /// cpu or cuda, never automatic.
+    Device device() const noexcept;
+
+    /// Name of the kernel that was chosen.
+    std::string_view kernel() const noexcept;
+
+    /// Bytes that run() needs; 0 for many kernels. Smaller when packed_weight is given: see the argument.
+    std::size_t workspace_bytes(bool with_packed_weight = false) const noexcept;
+
+    /// Bytes of a packed weight; 0 if this kernel reads weights as they are, and then packing is not needed.
+    std::size_t packed_weight_bytes() const noexcept;
+
+    /// Brings weights into the kernel's own order once, for many runs.
+    Status pack_weight(const float *weight, void *packed, Stream stream = {}) const noexcept;
+
+    /// Computes. On CUDA it only enqueues on the stream: it never synchronises, allocates device memory or copies to
+    /// the host. On CPU the result is there on return.
+    Status run(const Arguments &arguments, Workspace workspace = {}, Stream stream = {}) const noexcept;
+
+    struct Impl;
+
+  private:
+    std::shared_ptr<const Impl> impl_;
+};
+
+/// One row of the registry.
+struct KernelInfo {
+    std::string_view name;
+    Operation operation;
+    Device device;
+    Precision precision;
+};
+
+/// Every kernel in this build, in order of preference.
+std::vector<KernelInfo> kernels();
+
+/// Names of the kernels that accept this problem with these options, in order of preference; options.kernel is ignored.
+std::vector<std::string_view> kernels_for(const Problem &problem, const PlanOptions &options = {});
+
+/// Whether a CUDA plan can run here: a driver, a device, and CUDA kernels in this build.
+bool cuda_available() noexcept;
+
+/// "major.minor.patch"
+std::string_view version() noexcept;
+
+/// Threads that CPU kernels use together; 0 restores the default, one a core.
+void set_cpu_threads(int threads) noexcept;
+
+}  // namespace conv_transpose
+
+#endif
