@@ -1,0 +1,15 @@
+# Finds ptxas and fatbinary: in a CUDA Toolkit, or in PyPI's nvidia-cuda-nvcc (./run installs it and sets CUDA_HOME).
+# Without them only CPU kernels are built.
+find_program(CONV_TRANSPOSE_PTXAS ptxas HINTS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES bin)
+find_program(CONV_TRANSPOSE_FATBINARY fatbinary HINTS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES bin)
+set(found OFF)
+if(CONV_TRANSPOSE_PTXAS AND CONV_TRANSPOSE_FATBINARY)
+    set(found ON)
+endif()
+option(CONV_TRANSPOSE_CUDA "Build CUDA kernels" ${found})
+if(CONV_TRANSPOSE_CUDA AND NOT found)
+    message(FATAL_ERROR "CONV_TRANSPOSE_CUDA is ON, but ptxas or fatbinary was not found: set CUDA_HOME, or turn it OFF")
+endif()
+if(NOT CONV_TRANSPOSE_CUDA)
+    message(STATUS "Building for the CPU only: no CUDA kernels")
+endif()

@@ -1,0 +1,25 @@
+// From PTX to a fat binary: ptxas once for each architecture, then fatbinary.
+#ifndef CONV_TRANSPOSE_COMPILER_GPU_ASSEMBLER_H
+#define CONV_TRANSPOSE_COMPILER_GPU_ASSEMBLER_H
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace conv_transpose {
+
+struct GpuAssembler {
+    /// Machine code is made for these; the PTX itself goes in too, for later GPUs.
+    std::vector<std::string> architectures{"sm_80", "sm_90", "sm_100"};
+    std::filesystem::path ptxas = "ptxas", fatbinary = "fatbinary";
+    bool allow_spills = false;
+
+    /// Uses temporary files beside `stem`. Throws std::runtime_error with the tool's own message when a tool fails,
+    /// and when a kernel spills registers and may not: a spilling kernel is right but many times slower, and nobody
+    /// would notice.
+    std::string assemble(const std::string &ptx, const std::filesystem::path &stem) const;
+};
+
+}  // namespace conv_transpose
+
+#endif

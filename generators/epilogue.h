@@ -1,0 +1,27 @@
+// What follows the sum before it is stored: the activation, chosen at run time.
+#ifndef CONV_TRANSPOSE_GENERATORS_EPILOGUE_H
+#define CONV_TRANSPOSE_GENERATORS_EPILOGUE_H
+
+#include "Halide.h"
+#include "generators/kernel_interface.h"
+
+namespace conv_transpose {
+
+/// `slope` multiplies negative sums: 1 is no activation, 0 is ReLU, anything else LeakyReLU. The smooth activations
+/// stand behind a branch that is the same for all threads, so that they cost nothing where they are not asked for
+/// (a select would compute all three).
+inline Halide::Expr activate(const Halide::Expr &sum, const Halide::Expr &activation, const Halide::Expr &slope) {
+    using Halide::Internal::Call;
+    const auto branch = [](const Halide::Expr &condition, const Halide::Expr &then, const Halide::Expr &otherwise) {
+        return Call::make(then.type(), Call::if_then_else, {condition, then, otherwise}, Call::PureIntrinsic);
+    };
+    // 0 * -inf would be NaN.
+    const Halide::Expr piecewise_linear = select(sum < 0.f, select(slope == 0.f, 0.f, sum * slope), sum);
+    const Halide::Expr smooth = branch(activation == static_cast<int>(EpilogueKind::tanh), tanh(sum),
+                                       1.f / (1.f + exp(-sum)));
+    return branch(activation == static_cast<int>(EpilogueKind::piecewise_linear), piecewise_linear, smooth);
+}
+
+}  // namespace conv_transpose
+
+#endif

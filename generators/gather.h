@@ -1,0 +1,91 @@
+// The formula: a transposed convolution as a gather, written once for every schedule and device.
+//
+// On each axis an output position is o = stride * cell + phase, and the sum over kernel positions k of
+//     input[(o + padding - k * dilation) / stride] * weight[k],   where that divides and lies inside the input,
+// becomes, for each of the `stride` phases, a dense sum over its live taps k = first(phase) + t * tap_step:
+//     input[cell + shift(phase) - t * input_step] * weight[k]
+// with g = gcd(stride, dilation), tap_step = stride / g and input_step = dilation / g.
+//
+// Whole strides of padding do not appear: the caller lets the input's coordinates begin at -(padding / stride), and
+// only padding % stride, the padding phase, is left. output_padding never enters; it only lengthens the output.
+#ifndef CONV_TRANSPOSE_GENERATORS_GATHER_H
+#define CONV_TRANSPOSE_GENERATORS_GATHER_H
+
+#include <vector>
+
+#include "Halide.h"
+
+namespace conv_transpose {
+
+/// One axis of the map, with attributes that are either constants or run-time values.
+class GatherAxis {
+  public:
+    /// Attributes known when the kernel is compiled: first() and shift() are tables, so that they fold to constants
+    /// wherever a schedule unrolls the phase.
+    static GatherAxis fixed(int kernel, int stride, int dilation, int padding_phase);
+
+    /// Run-time attributes. `gcd` is g, and `inverse` the inverse of dilation / g modulo stride / g: the caller
+    /// computes both.
+    static GatherAxis run_time(Halide::Expr kernel, Halide::Expr stride, Halide::Expr dilation,
+                               Halide::Expr padding_phase, Halide::Expr gcd, Halide::Expr inverse);
+
+    Halide::Expr stride() const { return stride_; }
+    Halide::Expr kernel() const { return kernel_; }
+
+    /// The most taps that any phase has: the extent of the reduction.
+    Halide::Expr taps() const { return taps_; }
+
+    /// Kernel position of tap t; it may lie outside the kernel where a phase has fewer taps.
+    Halide::Expr tap(const Halide::Expr &phase, const Halide::Expr &t) const;
+
+    /// Whether tap t of the phase exists.
+    Halide::Expr live(const Halide::Expr &phase, const Halide::Expr &t) const;
+
+    /// True if every tap of every phase exists, so that no test is needed.
+    bool always_live() const { return always_live_; }
+
+    /// True if some phase may have no tap at all: its outputs are bias only.
+    bool has_dead_phase() const { return has_dead_phase_; }
+
+    /// Input position of tap t.
+    Halide::Expr input(const Halide::Expr &cell, const Halide::Expr &phase, const Halide::Expr &t) const;
+
+    /// Input positions that `cells` consecutive cells, all phases and taps, reach together (fixed attributes only).
+    int reach(int cells) const;
+
+  private:
+    Halide::Expr kernel_, stride_, taps_, tap_step_, input_step_;
+    bool always_live_ = false, has_dead_phase_ = true;
+    // Fixed attributes: one entry a phase in each table.
+    std::vector<int> first_table_, shift_table_;
+    int fixed_taps_ = 0, fixed_input_step_ = 0;
+    // Run-time attributes.
+    Halide::Expr dilation_, padding_phase_, gcd_, inverse_;
+
+    Halide::Expr first(const Halide::Expr &phase) const;
+    Halide::Expr shift(const Halide::Expr &phase) const;
+};
+
+/// Names of the dimensions. x runs along the width. Buffers are (x, y, channel in group, group, batch).
+struct GatherVars {
+    Halide::Var x{"x"}, y{"y"}, channel{"channel"}, group{"group"}, batch{"batch"};
+    Halide::Var cell_x{"cell_x"}, cell_y{"cell_y"}, phase_x{"phase_x"}, phase_y{"phase_y"};
+};
+
+/// The gather's sum over taps and input channels of a group:
+///   sum(cell_x, cell_y, phase_x, phase_y, channel, group, batch)
+struct Gather {
+    Halide::Func sum{"sum"};
+    /// taps.x, taps.y, input channel
+    Halide::RDom taps;
+};
+
+/// `initial` is what every sum starts from (the bias). `input` gives zero outside of the picture;
+/// `weight` is indexed (kx, ky, channel, input channel, group) and only ever inside the kernel.
+Gather gather(const GatherVars &v, const GatherAxis &x_axis, const GatherAxis &y_axis,
+              const Halide::Expr &in_channels, const Halide::Func &input, const Halide::Func &weight,
+              const Halide::Expr &initial);
+
+}  // namespace conv_transpose
+
+#endif

@@ -1,0 +1,18 @@
+// What compiled kernels and the runtime agree on: enumerations that appear on both sides. No Halide, no runtime types.
+#ifndef CONV_TRANSPOSE_GENERATORS_KERNEL_INTERFACE_H
+#define CONV_TRANSPOSE_GENERATORS_KERNEL_INTERFACE_H
+
+namespace conv_transpose {
+
+/// The order in which a kernel reads its weights.
+enum class WeightLayout {
+    as_given,            ///< (kx, ky, channel, input channel, group): PyTorch's tensor, no packing
+    channels_innermost,  ///< (channel, kx, ky, input channel, group), channels padded with zeros to a multiple
+};
+
+/// Values of the `activation` argument of every forward kernel.
+enum class EpilogueKind { piecewise_linear = 0, tanh = 1, sigmoid = 2 };
+
+}  // namespace conv_transpose
+
+#endif

@@ -1,0 +1,14 @@
+# The kernels that are built. Their order is the order of preference: a plan takes the first that accepts its problem.
+# So exact kernels come first, then families (fixed kernel and stride, any channels), then the general kernels.
+#
+#   conv_transpose_kernel(NAME GENERATOR [parameter=value ...] [FULL] [ALLOW_SPILLS])
+#
+# NAME is f32_<device>_<schedule>_<attributes>. Kernels marked FULL are left out unless CONV_TRANSPOSE_KERNELS=full.
+# cpu kernels are made for each instruction set in CONV_TRANSPOSE_CPU_LEVELS.
+
+# ---- general: every attribute a run-time value
+conv_transpose_kernel(f32_cpu_general forward_cpu_general)
+conv_transpose_kernel(f32_cpu_general_large forward_cpu_general LARGE)
+
+# ---- preparation of operands
+conv_transpose_kernel(f32_cpu_pack_channels_innermost pack_channels_innermost BASELINE_ONLY)

@@ -1,0 +1,41 @@
+// The attributes of a problem that a kernel is compiled for. 0 means a run-time value.
+#ifndef CONV_TRANSPOSE_GENERATORS_PROBLEM_PARAMS_H
+#define CONV_TRANSPOSE_GENERATORS_PROBLEM_PARAMS_H
+
+#include "Halide.h"
+#include "generators/gather.h"
+#include "generators/kernel_description.h"
+
+namespace conv_transpose {
+
+/// A member of every generator; Halide finds the GeneratorParams inside.
+struct ProblemParams {
+    template <typename T>
+    using GeneratorParam = Halide::GeneratorParam<T>;
+
+    GeneratorParam<int> kernel_h{"kernel_h", 0}, kernel_w{"kernel_w", 0};
+    GeneratorParam<int> stride_h{"stride_h", 0}, stride_w{"stride_w", 0};
+    GeneratorParam<int> dilation_h{"dilation_h", 1}, dilation_w{"dilation_w", 1};
+    /// padding % stride; the rest of the padding is always a run-time value (see gather.h).
+    GeneratorParam<int> padding_phase_h{"padding_phase_h", 0}, padding_phase_w{"padding_phase_w", 0};
+    /// Channels of one group.
+    GeneratorParam<int> in_channels{"in_channels", 0}, out_channels{"out_channels", 0};
+
+    bool run_time_attributes() const { return kernel_w == 0; }
+    GatherAxis x_axis() const { return GatherAxis::fixed(kernel_w, stride_w, dilation_w, padding_phase_w); }
+    GatherAxis y_axis() const { return GatherAxis::fixed(kernel_h, stride_h, dilation_h, padding_phase_h); }
+
+    void describe(KernelDescription &description) const {
+        description.set("in_channels", in_channels);
+        description.set("out_channels", out_channels);
+        if (run_time_attributes()) return;
+        description.set("kernel", kernel_h, kernel_w);
+        description.set("stride", stride_h, stride_w);
+        description.set("dilation", dilation_h, dilation_w);
+        description.set("padding_phase", padding_phase_h, padding_phase_w);
+    }
+};
+
+}  // namespace conv_transpose
+
+#endif

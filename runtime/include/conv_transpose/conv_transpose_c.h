@@ -1,0 +1,101 @@
+/* The C interface: the same as conv_transpose.h, for C and for languages that call C.
+ *
+ * Functions that can fail return a conv_transpose_status, and write what went wrong into `message` (a buffer of
+ * `message_size` bytes, or NULL). Tensors, threads, streams and workspace: see conv_transpose.h. */
+#ifndef CONV_TRANSPOSE_CONV_TRANSPOSE_C_H
+#define CONV_TRANSPOSE_CONV_TRANSPOSE_C_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum {
+    CONV_TRANSPOSE_OK = 0,
+    CONV_TRANSPOSE_INVALID_ARGUMENT = 1,
+    CONV_TRANSPOSE_WORKSPACE_TOO_SMALL = 2,
+    CONV_TRANSPOSE_OUT_OF_MEMORY = 3,
+    CONV_TRANSPOSE_DEVICE_ERROR = 4,
+    CONV_TRANSPOSE_KERNEL_ERROR = 5,
+    CONV_TRANSPOSE_UNSUPPORTED = 6
+} conv_transpose_status;
+
+typedef enum {
+    CONV_TRANSPOSE_FORWARD,
+    CONV_TRANSPOSE_INPUT_GRADIENT,
+    CONV_TRANSPOSE_WEIGHT_GRADIENT,
+    CONV_TRANSPOSE_BIAS_GRADIENT
+} conv_transpose_operation;
+
+typedef enum { CONV_TRANSPOSE_AUTOMATIC, CONV_TRANSPOSE_CPU, CONV_TRANSPOSE_CUDA } conv_transpose_device;
+typedef enum { CONV_TRANSPOSE_FLOAT32, CONV_TRANSPOSE_TF32, CONV_TRANSPOSE_TF32X3 } conv_transpose_precision;
+typedef enum {
+    CONV_TRANSPOSE_NONE,
+    CONV_TRANSPOSE_RELU,
+    CONV_TRANSPOSE_LEAKY_RELU,
+    CONV_TRANSPOSE_TANH,
+    CONV_TRANSPOSE_SIGMOID
+} conv_transpose_activation;
+
+/* Pairs are {height, width}. */
+typedef struct {
+    int64_t batch, in_channels, out_channels;
+    int64_t input[2], kernel[2], stride[2], padding[2], output_padding[2], dilation[2];
+    int64_t groups;
+} conv_transpose_problem;
+
+typedef struct {
+    conv_transpose_operation operation;
+    conv_transpose_device device;
+    conv_transpose_precision precision;
+    int bias; /* 0 or 1 */
+    conv_transpose_activation activation;
+    float negative_slope;
+    const char *kernel; /* NULL or "" lets the registry choose */
+} conv_transpose_plan_options;
+
+typedef struct {
+    const float *input, *weight, *bias;
+    float *output;
+    const float *output_gradient;
+    float *input_gradient, *weight_gradient, *bias_gradient;
+    const void *packed_weight;
+} conv_transpose_arguments;
+
+typedef struct conv_transpose_plan conv_transpose_plan;
+
+/* Reads a problem string. */
+conv_transpose_status conv_transpose_problem_parse(const char *text, conv_transpose_problem *problem, char *message,
+                                                   size_t message_size);
+
+/* `options` may be NULL. On success the plan is the caller's, to be given to conv_transpose_plan_destroy. */
+conv_transpose_status conv_transpose_plan_create(const conv_transpose_problem *problem,
+                                                 const conv_transpose_plan_options *options, conv_transpose_plan **plan,
+                                                 char *message, size_t message_size);
+void conv_transpose_plan_destroy(conv_transpose_plan *plan);
+
+conv_transpose_device conv_transpose_plan_device(const conv_transpose_plan *plan);
+const char *conv_transpose_plan_kernel(const conv_transpose_plan *plan);
+void conv_transpose_plan_output_size(const conv_transpose_plan *plan, int64_t output[2]);
+size_t conv_transpose_plan_workspace_bytes(const conv_transpose_plan *plan, int with_packed_weight);
+size_t conv_transpose_plan_packed_weight_bytes(const conv_transpose_plan *plan);
+
+conv_transpose_status conv_transpose_plan_pack_weight(const conv_transpose_plan *plan, const float *weight, void *packed,
+                                                      void *stream, char *message, size_t message_size);
+conv_transpose_status conv_transpose_plan_run(const conv_transpose_plan *plan, const conv_transpose_arguments *arguments,
+                                              void *workspace, size_t workspace_bytes, void *stream, char *message,
+                                              size_t message_size);
+
+int conv_transpose_cuda_available(void);
+const char *conv_transpose_version(void);
+/* The i-th kernel's name, in order of preference; NULL past the last. */
+const char *conv_transpose_kernel_name(size_t i);
+void conv_transpose_set_cpu_threads(int threads);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

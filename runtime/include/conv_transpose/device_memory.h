@@ -1,0 +1,46 @@
+// Memory for tensors on either device, for programs that do not use CUDA's own runtime: upsample, the benchmark, tests.
+// A program that has its own device pointers needs none of this.
+#ifndef CONV_TRANSPOSE_DEVICE_MEMORY_H
+#define CONV_TRANSPOSE_DEVICE_MEMORY_H
+
+#include <cstddef>
+
+#include "conv_transpose/conv_transpose.h"
+
+namespace conv_transpose {
+
+/// Owns bytes on a device; movable. CPU memory is aligned to 64 bytes.
+class DeviceMemory {
+  public:
+    DeviceMemory() = default;
+    /// Throws std::bad_alloc where there is not enough memory, Unsupported for cuda without a GPU.
+    DeviceMemory(Device device, std::size_t bytes);
+    ~DeviceMemory();
+    DeviceMemory(DeviceMemory &&other) noexcept;
+    DeviceMemory &operator=(DeviceMemory &&other) noexcept;
+
+    void *data() const noexcept { return data_; }
+    float *floats() const noexcept { return static_cast<float *>(data_); }
+    std::size_t bytes() const noexcept { return bytes_; }
+    Device device() const noexcept { return device_; }
+
+    /// Copies from or to the host, after all work enqueued before on the default stream; returns when it is done.
+    /// Throws std::runtime_error on a device error, such as one of an earlier kernel.
+    void copy_from_host(const void *source, std::size_t bytes, std::size_t offset = 0);
+    void copy_to_host(void *target, std::size_t bytes, std::size_t offset = 0) const;
+
+  private:
+    Device device_ = Device::cpu;
+    void *data_ = nullptr;
+    std::size_t bytes_ = 0;
+};
+
+/// Waits for everything enqueued on the stream. Throws std::runtime_error on a device error.
+void synchronize(Device device, Stream stream = {});
+
+/// Bytes free on the device: of the GPU, or of the machine's memory.
+std::size_t free_memory(Device device);
+
+}  // namespace conv_transpose
+
+#endif

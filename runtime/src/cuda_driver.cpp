@@ -1,0 +1,112 @@
+// Access to the CUDA driver: see cuda_driver.h.
+#include "cuda_driver.h"
+
+#include <dlfcn.h>
+
+#include <cstdint>
+#include <optional>
+#include <type_traits>
+
+namespace conv_transpose {
+
+namespace {
+
+std::optional<CudaDriver> load() {
+    void *library = dlopen("libcuda.so.1", RTLD_NOW);
+    if (!library) return std::nullopt;
+    CudaDriver driver;
+    bool complete = true;
+    const auto resolve = [&](auto &function, const char *name) {
+        function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, name));
+        complete &= function != nullptr;
+    };
+    resolve(driver.cuInit, "cuInit");
+    resolve(driver.cuDeviceGetCount, "cuDeviceGetCount");
+    resolve(driver.cuDeviceGet, "cuDeviceGet");
+    resolve(driver.cuDeviceGetAttribute, "cuDeviceGetAttribute");
+    resolve(driver.cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain");
+    resolve(driver.cuCtxGetCurrent, "cuCtxGetCurrent");
+    resolve(driver.cuCtxGetDevice, "cuCtxGetDevice");
+    resolve(driver.cuCtxPushCurrent, "cuCtxPushCurrent_v2");
+    resolve(driver.cuCtxPopCurrent, "cuCtxPopCurrent_v2");
+    resolve(driver.cuStreamGetCtx, "cuStreamGetCtx");
+    resolve(driver.cuLibraryLoadData, "cuLibraryLoadData");
+    resolve(driver.cuLibraryGetKernel, "cuLibraryGetKernel");
+    resolve(driver.cuKernelGetFunction, "cuKernelGetFunction");
+    resolve(driver.cuKernelSetAttribute, "cuKernelSetAttribute");
+    resolve(driver.cuLaunchKernel, "cuLaunchKernel");
+    resolve(driver.cuMemAlloc, "cuMemAlloc_v2");
+    resolve(driver.cuMemFree, "cuMemFree_v2");
+    resolve(driver.cuMemcpyHtoD, "cuMemcpyHtoD_v2");
+    resolve(driver.cuMemcpyDtoH, "cuMemcpyDtoH_v2");
+    resolve(driver.cuMemGetInfo, "cuMemGetInfo_v2");
+    resolve(driver.cuStreamSynchronize, "cuStreamSynchronize");
+    resolve(driver.cuGetErrorString, "cuGetErrorString");
+    int devices = 0;
+    const bool usable = complete && driver.cuInit(0) == CUDA_SUCCESS &&
+                        driver.cuDeviceGetCount(&devices) == CUDA_SUCCESS && devices > 0;
+    if (!usable) return std::nullopt;
+    return driver;
+}
+
+// Retained once and kept: releasing it would destroy a context that the caller's tensors may live in.
+CUcontext primary_context() {
+    static const CUcontext context = [] {
+        CUdevice device = 0;
+        CUcontext primary = nullptr;
+        const CudaDriver &driver = *cuda_driver();
+        if (driver.cuDeviceGet(&device, 0) == CUDA_SUCCESS) driver.cuDevicePrimaryCtxRetain(&primary, device);
+        return primary;
+    }();
+    return context;
+}
+
+// The legacy and the per-thread default streams have small numbers instead of addresses.
+bool is_default_stream(CUstream stream) { return reinterpret_cast<uintptr_t>(stream) <= 2; }
+
+}  // namespace
+
+const char *CudaDriver::error_string(CUresult result) const {
+    const char *text = nullptr;
+    cuGetErrorString(result, &text);
+    return text ? text : "unknown error";
+}
+
+const CudaDriver *cuda_driver() {
+    static const std::optional<CudaDriver> driver = load();
+    return driver ? &*driver : nullptr;
+}
+
+int compute_capability() {
+    const CudaDriver *driver = cuda_driver();
+    if (!driver) return 0;
+    CUdevice device = 0;
+    if (driver->cuCtxGetDevice(&device) != CUDA_SUCCESS && driver->cuDeviceGet(&device, 0) != CUDA_SUCCESS) return 0;
+    int major = 0, minor = 0;
+    driver->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
+    driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
+    return 10 * major + minor;
+}
+
+ScopedCudaContext::ScopedCudaContext(CUstream stream) {
+    const CudaDriver &driver = *cuda_driver();
+    CUcontext current = nullptr, wanted = nullptr;
+    result_ = driver.cuCtxGetCurrent(&current);
+    if (result_ != CUDA_SUCCESS) return;
+    if (!is_default_stream(stream)) {
+        result_ = driver.cuStreamGetCtx(stream, &wanted);
+        if (result_ != CUDA_SUCCESS) return;
+    } else {
+        wanted = current ? current : primary_context();
+    }
+    if (wanted == current) return;
+    result_ = driver.cuCtxPushCurrent(wanted);
+    pushed_ = result_ == CUDA_SUCCESS;
+}
+
+ScopedCudaContext::~ScopedCudaContext() {
+    CUcontext popped;
+    if (pushed_) cuda_driver()->cuCtxPopCurrent(&popped);
+}
+
+}  // namespace conv_transpose

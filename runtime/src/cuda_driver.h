@@ -1,0 +1,77 @@
+// The few entry points of the CUDA driver that the runtime needs, found in libcuda at run time: the library links
+// nothing of CUDA, and works without it where there is no GPU.
+#ifndef CONV_TRANSPOSE_RUNTIME_CUDA_DRIVER_H
+#define CONV_TRANSPOSE_RUNTIME_CUDA_DRIVER_H
+
+#include <cstddef>
+#include <cstdint>
+
+namespace conv_transpose {
+
+// Types and values as in cuda.h, which is not needed to build.
+using CUresult = int;
+using CUdevice = int;
+using CUcontext = void *;
+using CUstream = void *;
+using CUlibrary = void *;
+using CUkernel = void *;
+
+constexpr CUresult CUDA_SUCCESS = 0;
+constexpr int CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75;
+constexpr int CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76;
+constexpr int CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8;
+
+struct CudaDriver {
+    CUresult (*cuInit)(unsigned);
+    CUresult (*cuDeviceGetCount)(int *);
+    CUresult (*cuDeviceGet)(CUdevice *, int);
+    CUresult (*cuDeviceGetAttribute)(int *, int, CUdevice);
+    CUresult (*cuDevicePrimaryCtxRetain)(CUcontext *, CUdevice);
+    CUresult (*cuCtxGetCurrent)(CUcontext *);
+    CUresult (*cuCtxGetDevice)(CUdevice *);
+    CUresult (*cuCtxPushCurrent)(CUcontext);
+    CUresult (*cuCtxPopCurrent)(CUcontext *);
+    CUresult (*cuStreamGetCtx)(CUstream, CUcontext *);
+    CUresult (*cuLibraryLoadData)(CUlibrary *, const void *, void *, void **, unsigned, void *, void **, unsigned);
+    CUresult (*cuLibraryGetKernel)(CUkernel *, CUlibrary, const char *);
+    CUresult (*cuKernelGetFunction)(void **, CUkernel);
+    CUresult (*cuKernelSetAttribute)(int, int, CUkernel, CUdevice);
+    CUresult (*cuLaunchKernel)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
+                               void **, void **);
+    CUresult (*cuMemAlloc)(uint64_t *, size_t);
+    CUresult (*cuMemFree)(uint64_t);
+    CUresult (*cuMemcpyHtoD)(uint64_t, const void *, size_t);
+    CUresult (*cuMemcpyDtoH)(void *, uint64_t, size_t);
+    CUresult (*cuMemGetInfo)(size_t *, size_t *);
+    CUresult (*cuStreamSynchronize)(CUstream);
+    CUresult (*cuGetErrorString)(CUresult, const char **);
+
+    /// Never null.
+    const char *error_string(CUresult result) const;
+};
+
+/// Null where there is no driver, or none that knows all entry points (CUDA 12.0 and later do), or no device.
+const CudaDriver *cuda_driver();
+
+/// The compute capability, as 80 for sm_80, of the current context's device, or of device 0 without a context.
+/// 0 where there is no usable GPU.
+int compute_capability();
+
+/// Makes the context of a stream current (for the default stream: the current one, or device 0's primary context) and
+/// restores the caller's on destruction.
+class ScopedCudaContext {
+  public:
+    explicit ScopedCudaContext(CUstream stream);
+    ~ScopedCudaContext();
+    ScopedCudaContext(const ScopedCudaContext &) = delete;
+    ScopedCudaContext &operator=(const ScopedCudaContext &) = delete;
+    CUresult result() const { return result_; }
+
+  private:
+    CUresult result_;
+    bool pushed_ = false;
+};
+
+}  // namespace conv_transpose
+
+#endif

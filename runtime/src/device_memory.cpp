@@ -1,0 +1,110 @@
+// Memory on either device: see device_memory.h.
+#include "conv_transpose/device_memory.h"
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "cuda_driver.h"
+
+namespace conv_transpose {
+
+namespace {
+
+void check(CUresult result, const char *what) {
+    if (result != CUDA_SUCCESS)
+        throw std::runtime_error(std::string("CUDA: ") + what + ": " + cuda_driver()->error_string(result));
+}
+
+// Allocation, copies and waiting happen in the context that a plan with the default stream uses.
+template <class Function>
+void in_context(Function function) {
+    if (!cuda_driver()) throw Unsupported("device is cuda, but there is no usable GPU or driver");
+    const ScopedCudaContext scope(nullptr);
+    check(scope.result(), "no context");
+    function(*cuda_driver());
+}
+
+uint64_t address(void *data, std::size_t offset) { return reinterpret_cast<uint64_t>(data) + offset; }
+
+}  // namespace
+
+DeviceMemory::DeviceMemory(Device device, std::size_t bytes) : device_(device), bytes_(bytes) {
+    if (bytes == 0) return;
+    if (device == Device::cuda) {
+        in_context([&](const CudaDriver &driver) {
+            uint64_t pointer = 0;
+            constexpr CUresult out_of_memory = 2;
+            const CUresult result = driver.cuMemAlloc(&pointer, bytes);
+            if (result == out_of_memory) throw std::bad_alloc();
+            check(result, "cannot allocate memory");
+            data_ = reinterpret_cast<void *>(pointer);
+        });
+    } else {
+        constexpr std::size_t alignment = 64;
+        data_ = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+        if (!data_) throw std::bad_alloc();
+    }
+}
+
+DeviceMemory::~DeviceMemory() {
+    if (!data_) return;
+    if (device_ == Device::cuda) {
+        const ScopedCudaContext scope(nullptr);
+        cuda_driver()->cuMemFree(address(data_, 0));
+    } else {
+        std::free(data_);
+    }
+}
+
+DeviceMemory::DeviceMemory(DeviceMemory &&other) noexcept
+    : device_(other.device_), data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+
+DeviceMemory &DeviceMemory::operator=(DeviceMemory &&other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+}
+
+void DeviceMemory::copy_from_host(const void *source, std::size_t bytes, std::size_t offset) {
+    if (bytes == 0) return;
+    if (device_ == Device::cpu) {
+        std::memcpy(static_cast<char *>(data_) + offset, source, bytes);
+        return;
+    }
+    in_context([&](const CudaDriver &driver) {
+        check(driver.cuMemcpyHtoD(address(data_, offset), source, bytes), "cannot copy to the device");
+    });
+}
+
+void DeviceMemory::copy_to_host(void *target, std::size_t bytes, std::size_t offset) const {
+    if (bytes == 0) return;
+    if (device_ == Device::cpu) {
+        std::memcpy(target, static_cast<const char *>(data_) + offset, bytes);
+        return;
+    }
+    in_context([&](const CudaDriver &driver) {
+        check(driver.cuMemcpyDtoH(target, address(data_, offset), bytes), "cannot copy from the device");
+    });
+}
+
+void synchronize(Device device, Stream stream) {
+    if (device == Device::cpu) return;
+    in_context([&](const CudaDriver &driver) { check(driver.cuStreamSynchronize(stream.handle), "the stream failed"); });
+}
+
+std::size_t free_memory(Device device) {
+    if (device == Device::cpu)
+        return static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    std::size_t free = 0, total = 0;
+    in_context([&](const CudaDriver &driver) { check(driver.cuMemGetInfo(&free, &total), "cannot read free memory"); });
+    return free;
+}
+
+}  // namespace conv_transpose

@@ -1,0 +1,51 @@
+// A row of the registry: a compiled kernel and the problems that it accepts.
+#ifndef CONV_TRANSPOSE_RUNTIME_KERNEL_TRAITS_H
+#define CONV_TRANSPOSE_RUNTIME_KERNEL_TRAITS_H
+
+#include <string_view>
+
+#include "conv_transpose/conv_transpose.h"
+#include "generators/kernel_interface.h"
+
+namespace conv_transpose {
+
+enum class CpuLevel { baseline, avx2, avx512 };
+
+/// Most kernels compute an operation; some prepare operands for those that do.
+enum class KernelRole { compute, weight_packing };
+
+/// Halide's uniform entry point: pointers to the arguments in order.
+using KernelFunction = int (*)(void **);
+
+/// The fields are filled in by the rows that generators write (generators/kernel_description.h).
+/// A size of 0 stands for "any".
+struct KernelTraits {
+    std::string_view name;
+    KernelFunction function = nullptr;
+    KernelRole role = KernelRole::compute;
+    Operation operation = Operation::forward;
+    Device device = Device::cpu;
+    Precision precision = Precision::float32;
+
+    /// All zero for kernels whose attributes are run-time values.
+    Size2 kernel{}, stride{}, dilation{}, padding_phase{};
+    /// Channels of one group.
+    int64_t in_channels = 0, out_channels = 0;
+    int64_t in_channel_multiple = 1, out_channel_multiple = 1;
+    Size2 min_output{};
+
+    WeightLayout weight_layout = WeightLayout::as_given;
+    int64_t weight_channel_multiple = 1;
+
+    CpuLevel cpu_level = CpuLevel::baseline;
+    /// 80 is sm_80.
+    int min_compute_capability = 0, max_compute_capability = 1 << 30;
+    /// Indices are 64-bit: one launch may span more than 2^31 elements.
+    bool large_buffers = false;
+
+    bool run_time_attributes() const { return stride == Size2{}; }
+};
+
+}  // namespace conv_transpose
+
+#endif

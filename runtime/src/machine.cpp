@@ -1,0 +1,20 @@
+// Detection of the processor and the GPU.
+#include "machine.h"
+
+#include "cuda_driver.h"
+
+namespace conv_transpose {
+
+Machine this_machine() {
+    Machine machine;
+    __builtin_cpu_init();
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+    const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+                        __builtin_cpu_supports("avx512cd");
+    machine.cpu_level = avx512 ? CpuLevel::avx512 : avx2 ? CpuLevel::avx2 : CpuLevel::baseline;
+    machine.compute_capability = compute_capability();
+    return machine;
+}
+
+}  // namespace conv_transpose

@@ -1,0 +1,100 @@
+// The registry: see registry.h. Its rows are written by the generators when the kernels are built.
+#include "registry.h"
+
+#include <algorithm>
+
+#define CONV_TRANSPOSE_KERNEL(name, ...) extern "C" int name##_argv(void **);
+#include "kernels.inc"
+#undef CONV_TRANSPOSE_KERNEL
+
+namespace conv_transpose {
+
+namespace {
+
+template <class SetFields>
+KernelTraits make(std::string_view name, KernelFunction function, SetFields set_fields) {
+    KernelTraits traits;
+    traits.name = name;
+    traits.function = function;
+    set_fields(traits);
+    return traits;
+}
+
+std::string str(Size2 size) { return std::to_string(size.height) + "x" + std::to_string(size.width); }
+
+std::string differs(const char *field, Size2 value, Size2 wanted) {
+    return std::string(field) + " is " + str(value) + ", the kernel is for " + str(wanted);
+}
+
+bool precision_allows(Precision allowed, Precision kernel) { return kernel == allowed || kernel == Precision::float32; }
+
+// Attributes and channels.
+std::string shape_rejection(const KernelTraits &k, const Problem &p) {
+    if (!k.run_time_attributes()) {
+        if (p.kernel != k.kernel) return differs("kernel", p.kernel, k.kernel);
+        if (p.stride != k.stride) return differs("stride", p.stride, k.stride);
+        if (p.dilation != k.dilation) return differs("dilation", p.dilation, k.dilation);
+        const Size2 phase{p.padding.height % p.stride.height, p.padding.width % p.stride.width};
+        if (phase != k.padding_phase) return differs("padding % stride", phase, k.padding_phase);
+    }
+    const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups;
+    if (k.in_channels && in != k.in_channels) return "in_channels / groups is " + std::to_string(in);
+    if (k.out_channels && out != k.out_channels) return "out_channels / groups is " + std::to_string(out);
+    if (in % k.in_channel_multiple) return "in_channels / groups is no multiple of " + std::to_string(k.in_channel_multiple);
+    if (out % k.out_channel_multiple) return "out_channels / groups is no multiple of " + std::to_string(k.out_channel_multiple);
+    const Size2 o = p.output();
+    if (o.height < k.min_output.height || o.width < k.min_output.width)
+        return "output is " + str(o) + ", the kernel needs at least " + str(k.min_output);
+    return {};
+}
+
+// Larger tensors are cut along batch and groups; one image of one group must fit a launch.
+std::string size_rejection(const KernelTraits &k, const Problem &p) {
+    const Size2 o = p.output();
+    const int64_t in_plane = p.input.height * p.input.width, out_plane = o.height * o.width;
+    if (std::max(in_plane, out_plane) > max_elements_32bit) return "a plane has more than 2^31 - 1 elements";
+    if (k.large_buffers) return {};
+    const int64_t in = p.in_channels / p.groups * in_plane, out = p.out_channels / p.groups * out_plane;
+    if (std::max({in, out, p.weight_elements() / p.groups}) > max_elements_32bit)
+        return "one image of one group has more than 2^31 - 1 elements";
+    return {};
+}
+
+std::string machine_rejection(const KernelTraits &k, const Machine &machine) {
+    if (k.device == Device::cpu) return k.cpu_level > machine.cpu_level ? "the processor lacks its instructions" : "";
+    const bool fits = machine.compute_capability >= k.min_compute_capability &&
+                      machine.compute_capability <= k.max_compute_capability;
+    return fits ? "" : "compute capability is " + std::to_string(machine.compute_capability);
+}
+
+}  // namespace
+
+const std::vector<KernelTraits> &registry() {
+    static const std::vector<KernelTraits> rows = {
+#define CONV_TRANSPOSE_KERNEL(name, ...) make(#name, name##_argv, [](KernelTraits &traits) { __VA_ARGS__; }),
+#include "kernels.inc"
+#undef CONV_TRANSPOSE_KERNEL
+    };
+    return rows;
+}
+
+std::string rejection(const KernelTraits &kernel, const Problem &problem, Operation operation, Device device,
+                      Precision precision, const Machine &machine) {
+    if (kernel.role != KernelRole::compute || kernel.operation != operation) return "it computes another operation";
+    if (kernel.device != device) return "it runs on another device";
+    if (!precision_allows(precision, kernel.precision)) return "its precision is not allowed";
+    for (const std::string &reason : {machine_rejection(kernel, machine), shape_rejection(kernel, problem),
+                                      size_rejection(kernel, problem)})
+        if (!reason.empty()) return reason;
+    return {};
+}
+
+const KernelTraits *weight_packing_kernel(WeightLayout layout, Device device) {
+    const auto &rows = registry();
+    const auto found = std::find_if(rows.begin(), rows.end(), [&](const KernelTraits &k) {
+        return k.role == KernelRole::weight_packing && k.weight_layout == layout && k.device == device;
+    });
+    return found == rows.end() ? nullptr : &*found;
+}
+
+}  // namespace conv_transpose

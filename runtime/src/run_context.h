@@ -1,0 +1,17 @@
+// What a run hands to Halide as its user_context: where the work goes, and where an error message comes back.
+#ifndef CONV_TRANSPOSE_RUNTIME_RUN_CONTEXT_H
+#define CONV_TRANSPOSE_RUNTIME_RUN_CONTEXT_H
+
+namespace conv_transpose {
+
+struct RunContext {
+    void *stream = nullptr;
+    /// Load the kernel's machine code but launch nothing: planning rehearses the run, so that a kernel that rejects
+    /// the problem's shapes throws while planning, and the first run finds everything loaded.
+    bool rehearsal = false;
+    char message[256] = "";
+};
+
+}  // namespace conv_transpose
+
+#endif

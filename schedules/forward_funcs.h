@@ -1,0 +1,35 @@
+// What a schedule of the forward operation sees: the named Funcs of the algorithm and the facts that it may rely on.
+#ifndef CONV_TRANSPOSE_SCHEDULES_FORWARD_FUNCS_H
+#define CONV_TRANSPOSE_SCHEDULES_FORWARD_FUNCS_H
+
+#include "Halide.h"
+#include "generators/gather.h"
+#include "generators/kernel_interface.h"
+
+namespace conv_transpose {
+
+struct ForwardFuncs {
+    GatherVars v;
+    GatherAxis x_axis, y_axis;
+    /// Channels of one group; 0 where they are run-time values.
+    int in_channels = 0, out_channels = 0;
+
+    Halide::Func input;         ///< as given
+    Halide::Func padded_input;  ///< zero outside of the picture (x, y, input channel, group, batch)
+    Halide::Func weight;        ///< as given or packed, in the layout that the schedule asks for
+    Halide::Func tap_weight;    ///< weight by kernel position (kx, ky, channel, input channel, group)
+    Halide::Func sum;           ///< see gather.h; its update has the taps
+    Halide::RDom taps;
+    Halide::Func output;  ///< (x, y, channel, group, batch), with activation
+
+    bool run_time_attributes() const { return !Halide::Internal::is_const(x_axis.stride()); }
+    int stride_x() const { return constant(x_axis.stride()); }
+    int stride_y() const { return constant(y_axis.stride()); }
+
+  private:
+    static int constant(const Halide::Expr &e) { return static_cast<int>(*Halide::Internal::as_const_int(e)); }
+};
+
+}  // namespace conv_transpose
+
+#endif

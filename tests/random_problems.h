@@ -1,0 +1,75 @@
+// Problems and data for the tests, drawn from a seed: every attribute varies, and awkward values come often.
+#ifndef CONV_TRANSPOSE_TESTS_RANDOM_PROBLEMS_H
+#define CONV_TRANSPOSE_TESTS_RANDOM_PROBLEMS_H
+
+#include <random>
+#include <vector>
+
+#include "conv_transpose/conv_transpose.h"
+
+namespace conv_transpose::testing {
+
+class RandomProblems {
+  public:
+    explicit RandomProblems(unsigned seed) : random_(seed) {}
+
+    /// A valid problem of sizes 1 to 40, small enough for the oracle. Padding may exceed the kernel, the stride the
+    /// kernel, output_padding the stride (where dilation is larger), and the batch may be 0.
+    Problem next() {
+        for (;;) {
+            Problem p = draw();
+            try {
+                p.validate();
+            } catch (const InvalidProblem &) {
+                continue;
+            }
+            const double products = double(p.batch) * p.in_channels * (p.out_channels / p.groups) * p.input.height *
+                                    p.input.width * p.kernel.height * p.kernel.width;
+            if (products < 4e5 && p.output_elements() < 200000) return p;
+        }
+    }
+
+    /// Small integers: every sum is exact in float32 whatever its order, and in TF32 as well.
+    std::vector<float> integers(int64_t count) {
+        std::vector<float> values(count);
+        for (float &v : values) v = static_cast<float>(between(-4, 4));
+        return values;
+    }
+
+    /// Uniform in [-1, 1).
+    std::vector<float> reals(int64_t count) {
+        std::uniform_real_distribution<float> uniform(-1, 1);
+        std::vector<float> values(count);
+        for (float &v : values) v = uniform(random_);
+        return values;
+    }
+
+    int64_t between(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random_); }
+    bool one_in(int n) { return between(1, n) == 1; }
+
+  private:
+    std::mt19937 random_;
+
+    int64_t size() { return one_in(3) ? between(1, 40) : between(1, 12); }
+
+    Problem draw() {
+        Problem p;
+        p.batch = one_in(40) ? 0 : between(1, 3);
+        p.groups = one_in(2) ? 1 : between(1, 6);
+        p.in_channels = p.groups * (one_in(3) ? 1 : between(1, 9));
+        p.out_channels = p.groups * (one_in(3) ? 1 : between(1, 20));
+        p.input = {size(), size()};
+        for (int64_t Size2::*axis : {&Size2::height, &Size2::width}) {
+            p.kernel.*axis = one_in(8) ? between(8, 12) : between(1, 5);
+            p.stride.*axis = one_in(2) ? 1 : between(1, 6);
+            p.dilation.*axis = one_in(2) ? 1 : between(1, 4);
+            p.padding.*axis = one_in(2) ? 0 : between(0, 8);
+            p.output_padding.*axis = one_in(2) ? 0 : between(0, std::max(p.stride.*axis, p.dilation.*axis) - 1);
+        }
+        return p;
+    }
+};
+
+}  // namespace conv_transpose::testing
+
+#endif
