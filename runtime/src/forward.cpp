@@ -151,11 +151,6 @@ class ForwardOperation : public PlannedOperation {
         in.set_min(0, -(p_.padding.width / p_.stride.width));
         in.set_min(1, -(p_.padding.height / p_.stride.height));
         TensorView<5> out(output, kernel_.device, {out_.width, out_.height, out_channels_, groups, batches});
-        // A launch of some of the groups leaves the others' planes between its images.
-        if (batches > 1) {
-            in.set_stride(4, p_.in_channels * in_plane);
-            out.set_stride(4, p_.out_channels * out_plane);
-        }
         TensorView<5> w(weight + g * weights_a_group, kernel_.device,
                         {weights[0], weights[1], weights[2], weights[3], groups});
         // Without a bias the kernel discards what it reads there; weights are at least as many.

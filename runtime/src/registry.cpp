@@ -12,7 +12,7 @@ namespace conv_transpose {
 namespace {
 
 template <class SetFields>
-KernelTraits make(std::string_view name, KernelFunction function, SetFields set_fields) {
+constexpr KernelTraits make(std::string_view name, KernelFunction function, SetFields set_fields) {
     KernelTraits traits;
     traits.name = name;
     traits.function = function;
@@ -69,8 +69,8 @@ std::string machine_rejection(const KernelTraits &k, const Machine &machine) {
 
 }  // namespace
 
-const std::vector<KernelTraits> &registry() {
-    static const std::vector<KernelTraits> rows = {
+std::span<const KernelTraits> registry() {
+    static constexpr KernelTraits rows[] = {
 #define CONV_TRANSPOSE_KERNEL(name, ...) make(#name, name##_argv, [](KernelTraits &traits) { __VA_ARGS__; }),
 #include "kernels.inc"
 #undef CONV_TRANSPOSE_KERNEL
@@ -90,7 +90,7 @@ std::string rejection(const KernelTraits &kernel, const Problem &problem, Operat
 }
 
 const KernelTraits *weight_packing_kernel(WeightLayout layout, Device device) {
-    const auto &rows = registry();
+    const auto rows = registry();
     const auto found = std::find_if(rows.begin(), rows.end(), [&](const KernelTraits &k) {
         return k.role == KernelRole::weight_packing && k.weight_layout == layout && k.device == device;
     });

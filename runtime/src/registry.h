@@ -2,8 +2,8 @@
 #ifndef CONV_TRANSPOSE_RUNTIME_REGISTRY_H
 #define CONV_TRANSPOSE_RUNTIME_REGISTRY_H
 
+#include <span>
 #include <string>
-#include <vector>
 
 #include "kernel_traits.h"
 
@@ -16,7 +16,7 @@ struct Machine {
 };
 
 /// In order of preference: the order of generators/kernels.cmake.
-const std::vector<KernelTraits> &registry();
+std::span<const KernelTraits> registry();
 
 /// Why a kernel cannot serve; empty if it can.
 std::string rejection(const KernelTraits &kernel, const Problem &problem, Operation operation, Device device,
