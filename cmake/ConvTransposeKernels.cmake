@@ -7,6 +7,9 @@ set(CONV_TRANSPOSE_GPU_ARCHITECTURES sm_80 sm_90 sm_100 CACHE STRING "GPUs that 
 set(CONV_TRANSPOSE_CPU_LEVELS avx512 avx2 CACHE STRING "CPU instruction sets, best first; the baseline is always built")
 
 set(target_common user_context-no_runtime)
+if(CONV_TRANSPOSE_SANITIZE STREQUAL address)
+    string(APPEND target_common -asan)  # every load and store of the CPU kernels is checked
+endif()
 set(cpu_target_avx512 x86-64-linux-avx-avx2-avx512-avx512_skylake-f16c-fma-sse41)
 set(cpu_target_avx2 x86-64-linux-avx-avx2-f16c-fma-sse41)
 set(cpu_target_baseline x86-64-linux-sse41)

@@ -1,7 +1,11 @@
-# Finds ptxas and fatbinary: in a CUDA Toolkit, or in PyPI's nvidia-cuda-nvcc (./run installs it and sets CUDA_HOME).
-# Without them only CPU kernels are built.
-find_program(CONV_TRANSPOSE_PTXAS ptxas HINTS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES bin)
-find_program(CONV_TRANSPOSE_FATBINARY fatbinary HINTS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES bin)
+# Finds ptxas and fatbinary: in PyPI's nvidia-cuda-nvcc, which ./run installs where there is no recent CUDA Toolkit, or
+# in a CUDA Toolkit. Without them only CPU kernels are built.
+file(GLOB assembler_from_pypi ${PROJECT_SOURCE_DIR}/.venv/lib/python3*/site-packages/nvidia/cu*)
+foreach(tool ptxas fatbinary)
+    string(TOUPPER CONV_TRANSPOSE_${tool} variable)
+    find_program(${variable} ${tool} HINTS ${assembler_from_pypi} ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda
+                 PATH_SUFFIXES bin)
+endforeach()
 set(found OFF)
 if(CONV_TRANSPOSE_PTXAS AND CONV_TRANSPOSE_FATBINARY)
     set(found ON)
