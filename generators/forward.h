@@ -69,13 +69,13 @@ class Forward : public Halide::Generator<Forward<Schedule>>, public DescribedGen
 
         const Halide::Expr in_channels = problem.in_channels ? Halide::Expr(problem.in_channels) : input.dim(2).extent();
         const Gather g = gather(v, funcs_.x_axis, funcs_.y_axis, in_channels, funcs_.padded_input, funcs_.tap_weight,
-                                select(has_bias != 0, bias(v.channel, v.group), 0.f));
+                                select(has_bias != 0, bias(real_channel(), v.group), 0.f));
         funcs_.sum = g.sum;
         funcs_.taps = g.taps;
 
         const Halide::Expr sx = funcs_.x_axis.stride(), sy = funcs_.y_axis.stride();
         output(v.x, v.y, v.channel, v.group, v.batch) = activate(
-            g.sum(v.x / sx, v.y / sy, v.x % sx, v.y % sy, v.channel, v.group, v.batch), activation, slope);
+            g.sum(v.x / sx, v.y / sy, phase(v.x, sx), phase(v.y, sy), v.channel, v.group, v.batch), activation, slope);
         funcs_.output = output;
     }
 
@@ -98,6 +98,26 @@ class Forward : public Halide::Generator<Forward<Schedule>>, public DescribedGen
 
     static bool packed() { return Schedule::weight_layout == WeightLayout::channels_innermost; }
 
+    // Kernels with packed weights compute channels beyond the last, which have a weight (zero) but no bias.
+    Halide::Expr real_channel() const {
+        if (!packed() || problem.out_channels) return funcs_.v.channel;
+        return min(funcs_.v.channel, bias.dim(0).extent() - 1);
+    }
+
+    // Halide takes the bounds of x % s to be all of [0, s - 1] when s is a run-time value. That suits schedules that
+    // compute whole rows; those that compute single outputs need the one phase.
+    static Halide::Expr phase(const Halide::Expr &x, const Halide::Expr &stride) {
+        if constexpr (requires { Schedule::single_outputs; }) return x - x / stride * stride;
+        return x % stride;
+    }
+
+    // Every vector of packed channels begins at a multiple of their number, so vector loads are aligned.
+    void declare_weight_alignment() {
+        const int multiple = schedule_params.weight_channel_multiple();
+        weight.set_host_alignment(multiple % 4 == 0 ? 16 : 4);
+        for (int d = 1; d < 5; d++) weight.dim(d).set_stride(weight.dim(d).stride() / multiple * multiple);
+    }
+
     // What the runtime promises of the buffers, so that index arithmetic and bounds fold.
     void declare_shapes() {
         for (int d = 2; d < 5; d++) input.dim(d).set_min(0);
@@ -108,6 +128,7 @@ class Forward : public Halide::Generator<Forward<Schedule>>, public DescribedGen
             weight.dim(3).set_extent(problem.in_channels);
         }
         if (problem.out_channels) output.dim(2).set_extent(problem.out_channels);
+        if (packed()) declare_weight_alignment();
         if (!problem.run_time_attributes()) {
             weight.dim(packed() ? 1 : 0).set_extent(problem.kernel_w);
             weight.dim(packed() ? 2 : 1).set_extent(problem.kernel_h);

@@ -9,6 +9,9 @@
 # ---- general: every attribute a run-time value
 conv_transpose_kernel(f32_cpu_general forward_cpu_general)
 conv_transpose_kernel(f32_cpu_general_large forward_cpu_general LARGE)
+conv_transpose_kernel(f32_cuda_general forward_cuda_general)
+conv_transpose_kernel(f32_cuda_general_large forward_cuda_general LARGE)
 
 # ---- preparation of operands
 conv_transpose_kernel(f32_cpu_pack_channels_innermost pack_channels_innermost BASELINE_ONLY)
+conv_transpose_kernel(f32_cuda_pack_channels_innermost pack_channels_innermost)

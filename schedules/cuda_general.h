@@ -1,0 +1,53 @@
+// Schedule: any problem on a GPU, every attribute a run-time value. The kernel of last resort.
+//
+// Order: lanes run over consecutive outputs of a plane, rows joined, so that stores are dense and no lane idles
+// whatever the width. A thread computes the same position of several channels: each input element that it loads is used
+// once a channel, and the channels' weights are 128-bit loads, shared through L1 by all lanes of a phase. Input channels
+// are the innermost loop, so that the tests of a tap (is it live, is its input inside the picture) are made once a tap.
+#ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_GENERAL_H
+#define CONV_TRANSPOSE_SCHEDULES_CUDA_GENERAL_H
+
+#include "schedules/forward_funcs.h"
+
+namespace conv_transpose {
+
+struct CudaGeneral {
+    /// Channels a thread.
+    Halide::GeneratorParam<int> channels{"channels", 8};
+    Halide::GeneratorParam<int> threads{"threads", 128};
+
+    static constexpr bool single_outputs = true;
+    static constexpr WeightLayout weight_layout = WeightLayout::channels_innermost;
+    int weight_channel_multiple() const { return channels; }
+    void describe(KernelDescription &) const {}
+
+    void apply(ForwardFuncs &f, const Halide::Target &) const {
+        using namespace Halide;
+        const GatherVars &v = f.v;
+        Var position{"position"}, thread{"thread"}, channel_block{"channel_block"}, block{"block"}, image{"image"};
+
+        f.output.split(v.channel, channel_block, v.channel, channels, TailStrategy::GuardWithIf)
+            .fuse(v.x, v.y, position)
+            .split(position, position, thread, threads, TailStrategy::GuardWithIf)
+            .reorder(v.channel, thread, position, channel_block, v.group, v.batch)
+            .fuse(position, channel_block, block)
+            .fuse(v.group, v.batch, image)
+            .unroll(v.channel)
+            .gpu_blocks(block, image)
+            .gpu_threads(thread);
+        f.output.never_partition_all();
+
+        f.sum.compute_at(f.output, thread).store_in(MemoryType::Register);
+        for (const Var &d : {v.cell_x, v.cell_y, v.phase_x, v.phase_y, v.group, v.batch}) f.sum.bound_extent(d, 1);
+        f.sum.bound_extent(v.channel, channels).vectorize(v.channel, 4).unroll(v.channel);
+        f.sum.update()
+            .reorder(v.channel, f.taps.z, f.taps.x, f.taps.y, v.cell_x)
+            .vectorize(v.channel, 4)
+            .unroll(v.channel)
+            .never_partition_all();
+    }
+};
+
+}  // namespace conv_transpose
+
+#endif
