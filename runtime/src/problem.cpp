@@ -1,5 +1,7 @@
 // Problem: the output size, which problems are valid, and problem strings.
+#include <algorithm>
 #include <array>
+#include <bitset>
 #include <charconv>
 #include <utility>
 
@@ -56,15 +58,28 @@ void require_at_least(int64_t minimum, const std::string &field, const Size2 &va
     require_at_least(minimum, field + ".width", value.width);
 }
 
-// Positions are computed in 32 bits; counts of elements are not.
+// Positions are computed in 32 bits; counts of elements and of bytes in 64.
 constexpr int64_t max_extent = int64_t{1} << 30;
+constexpr int64_t max_elements = int64_t{1} << 60;
+
+void require_extent(const std::string &field, int64_t value) {
+    if (value > max_extent) reject(field, value, "it must be at most " + std::to_string(max_extent));
+}
+
+// The most images, or else channels, for which one tensor can be counted. `rest` is at most 2^60.
+void require_count(const std::string &field, int64_t value, int64_t rest) {
+    const int64_t most = max_elements / std::max<int64_t>(rest, 1);
+    if (value > most)
+        reject(field, value, "with these sizes it must be at most " + std::to_string(most) +
+                                 ", so that a tensor has at most 2^60 elements");
+}
 
 void require_axis(const char *axis, int64_t input, int64_t kernel, int64_t stride, int64_t padding,
                   int64_t output_padding, int64_t dilation) {
     const auto field = [&](const char *name) { return std::string(name) + "." + axis; };
     for (const auto &[name, value] : {std::pair{"input", input}, {"kernel", kernel}, {"stride", stride}, {"padding", padding},
                                       {"output_padding", output_padding}, {"dilation", dilation}})
-        if (value > max_extent) reject(field(name), value, "it must be at most " + std::to_string(max_extent));
+        require_extent(field(name), value);
     if (output_padding >= stride && output_padding >= dilation)
         reject(field("output_padding"), output_padding,
                "it must be smaller than either stride or dilation, which are " + std::to_string(stride) + " and " +
@@ -99,6 +114,8 @@ void Problem::validate() const {
     };
     divisible("in_channels", in_channels);
     divisible("out_channels", out_channels);
+    require_extent("in_channels", in_channels);
+    require_extent("out_channels", out_channels);
     require_at_least(1, "input", input);
     require_at_least(1, "kernel", kernel);
     require_at_least(1, "stride", stride);
@@ -109,6 +126,15 @@ void Problem::validate() const {
                  dilation.height);
     require_axis("width", input.width, kernel.width, stride.width, padding.width, output_padding.width,
                  dilation.width);
+    // Products of two extents are at most 2^60, so each product below is checked before it is made.
+    require_count("in_channels", in_channels, input.height * input.width);
+    require_count("batch", batch, in_channels * input.height * input.width);
+    const Size2 o = output();
+    require_count("out_channels", out_channels, o.height * o.width);
+    require_count("batch", batch, out_channels * o.height * o.width);
+    const int64_t taps = kernel.height * kernel.width;
+    require_count("in_channels", in_channels, taps);
+    require_count("out_channels", out_channels, in_channels / groups * taps);
 }
 
 Problem Problem::parse(std::string_view text) {
@@ -118,6 +144,7 @@ Problem Problem::parse(std::string_view text) {
                                                    "'; write it as in n1g1ic3oc8ih32iw32kh4kw4sh2sw2ph1pw1dh1dw1oph0opw0");
     };
     Problem problem;
+    std::bitset<fields.size()> seen;
     for (size_t i = 0; i < text.size();) {
         const size_t start = i;
         while (i < text.size() && text[i] >= 'a' && text[i] <= 'z') i++;
@@ -125,7 +152,8 @@ Problem Problem::parse(std::string_view text) {
         const Field *field = nullptr;
         for (const Field &f : fields)
             if (key == f.key) field = &f;
-        if (!field) malformed(start);
+        if (!field || seen[field - fields.data()]) malformed(start);
+        seen.set(field - fields.data());
         const auto [end, error] = std::from_chars(text.data() + i, text.data() + text.size(), field->in(problem));
         if (error != std::errc()) malformed(start);
         i = end - text.data();
