@@ -1,0 +1,162 @@
+#include "network_picture.h"
+
+#include <algorithm>
+
+namespace upsample {
+
+BledPicture::BledPicture(RowSource &source, int64_t band_rows)
+    : source_(source), window_(source), band_rows_(band_rows) {}
+
+namespace {
+
+constexpr int64_t bleed_radius = 7;  // as far as the border of the networks that are meant
+
+/// The mean of a plane around a pixel, weighted by alpha; rows are counted from the window's first.
+float visible_mean(const float *plane, const float *alpha, int64_t width, int64_t rows, int64_t y,
+                   int64_t x) {
+    double sum = 0, weight = 0;
+    for (int64_t v = std::max<int64_t>(0, y - bleed_radius); v < std::min(rows, y + bleed_radius + 1); ++v) {
+        for (int64_t u = std::max<int64_t>(0, x - bleed_radius); u < std::min(width, x + bleed_radius + 1);
+             ++u) {
+            sum += static_cast<double>(plane[v * width + u]) * alpha[v * width + u];
+            weight += alpha[v * width + u];
+        }
+    }
+    return weight > 0 ? static_cast<float>(sum / weight) : 0;
+}
+
+}  // namespace
+
+Rows BledPicture::next() {
+    const auto [width, height, channels] = source_.shape();
+    const int64_t first = row_, last = std::min(height, row_ + band_rows_);
+    if (first == last) return {};
+    const int64_t begin = std::max<int64_t>(0, first - bleed_radius),
+                  end = std::min(height, last + bleed_radius);
+    const int64_t rows = end - begin, count = (last - first) * width, skipped = (first - begin) * width;
+    const float *window = window_.move_to(begin, end);
+    const float *alpha = window + (channels - 1) * rows * width;
+    planes_.resize(count * channels);
+    for (int c = 0; c < channels; ++c) {
+        const float *plane = window + c * rows * width;
+        float *output = planes_.data() + c * count;
+        std::copy_n(plane + skipped, count, output);
+        if (c == channels - 1) break;
+        for (int64_t i = 0; i < count; ++i) {
+            if (alpha[skipped + i] > 0) continue;
+            output[i] = visible_mean(plane, alpha, width, rows, first - begin + i / width, i % width);
+        }
+    }
+    row_ = last;
+    return {planes_.data(), count, last - first};
+}
+
+namespace {
+
+int64_t rounded_up(int64_t value, int64_t multiple) {
+    return (value + multiple - 1) / multiple * multiple;
+}
+
+int64_t equal_parts(int64_t length, int64_t most) {
+    const int64_t parts = (length + most - 1) / most;
+    return (length + parts - 1) / parts;
+}
+
+}  // namespace
+
+TileSize choose_tiles(const Shape &shape, int64_t side, const Network &network) {
+    if (network.sees_whole_picture()) return {shape.height, shape.width};
+    return {equal_parts(shape.height, side), equal_parts(shape.width, side)};
+}
+
+NetworkPicture::NetworkPicture(RowSource &source, const Network &network, TileSize tile,
+                               conv_transpose::Device device, conv_transpose::Precision precision)
+    : source_(source),
+      network_(network),
+      shape_{source.shape().width * network.scale(), source.shape().height * network.scale(),
+             source.shape().channels},
+      tile_(tile),
+      window_(source),
+      run_(network, rounded_up(tile.height + 2 * network.border(), network.alignment()),
+           rounded_up(tile.width + 2 * network.border(), network.alignment()), device, precision),
+      input_height_(rounded_up(tile.height + 2 * network.border(), network.alignment())),
+      input_width_(rounded_up(tile.width + 2 * network.border(), network.alignment())) {
+    if (shape_.has_alpha()) {
+        Shape alpha_shape = source.shape();
+        alpha_shape.channels = 1;
+        alpha_.emplace(Filter::bicubic, network.scale(), alpha_shape, device);
+    }
+    const int64_t border = 2 * network.border(), s = network.scale();
+    tile_input_.resize(3 * input_height_ * input_width_);
+    tile_output_.resize(3 * s * (input_height_ - border) * s * (input_width_ - border));
+}
+
+Rows NetworkPicture::next() {
+    const auto [width, height, channels] = source_.shape();
+    const int64_t first = row_, last = std::min(height, row_ + tile_.height);
+    if (first == last) return {};
+    const int64_t reach = std::max<int64_t>(network_.border(), alpha_ ? alpha_->reach() : 0);
+    const int64_t begin = std::max<int64_t>(0, first - reach), end = std::min(height, last + reach);
+    const float *window = window_.move_to(begin, end);
+    const int64_t plane = tile_.height * network_.scale() * shape_.width;
+    band_.resize(channels * plane);
+    for (int64_t left = 0; left < width; left += tile_.width) {
+        gather_tile(window, begin, end, first, left);
+        run_.run(tile_input_.data(), tile_output_.data());
+        scatter_tile(last - first, left);
+    }
+    if (alpha_) enlarge_alpha(window, begin, end, first, last);
+    row_ = last;
+    return {band_.data(), plane, (last - first) * network_.scale()};
+}
+
+/// Copies a tile and its border; beyond the picture its nearest pixel is repeated, and gray is made RGB.
+void NetworkPicture::gather_tile(const float *window, int64_t begin, int64_t end, int64_t top, int64_t left) {
+    const int64_t width = source_.shape().width, border = network_.border();
+    const int64_t x0 = left - border, before = std::max<int64_t>(0, -x0);
+    const int64_t inside = std::min(input_width_, width - x0) - before;
+    for (int c = 0; c < 3; ++c) {
+        const int from = source_.shape().colors() == 1 ? 0 : c;
+        for (int64_t y = 0; y < input_height_; ++y) {
+            const int64_t row = std::clamp(top - border + y, begin, end - 1) - begin;
+            const float *samples = window + (from * (end - begin) + row) * width;
+            float *to = tile_input_.data() + (c * input_height_ + y) * input_width_;
+            std::fill_n(to, before, samples[0]);
+            std::copy_n(samples + x0 + before, inside, to + before);
+            std::fill(to + before + inside, to + input_width_, samples[width - 1]);
+        }
+    }
+}
+
+/// Copies what belongs to the picture out of the network's output; gray is the mean of its three colours.
+void NetworkPicture::scatter_tile(int64_t rows, int64_t left) {
+    const int64_t s = network_.scale(), border = network_.border();
+    const int64_t tile_width = s * (input_width_ - 2 * border),
+                  tile_plane = tile_width * s * (input_height_ - 2 * border);
+    const int64_t band_plane = tile_.height * s * shape_.width;
+    const int64_t count = std::min(s * tile_.width, shape_.width - s * left);
+    for (int64_t y = 0; y < s * rows; ++y) {
+        const float *from = tile_output_.data() + y * tile_width;
+        float *to = band_.data() + y * shape_.width + s * left;
+        if (shape_.colors() == 1) {
+            for (int64_t x = 0; x < count; ++x) {
+                to[x] = (from[x] + from[x + tile_plane] + from[x + 2 * tile_plane]) / 3;
+            }
+            continue;
+        }
+        for (int c = 0; c < 3; ++c) std::copy_n(from + c * tile_plane, count, to + c * band_plane);
+    }
+}
+
+void NetworkPicture::enlarge_alpha(const float *window, int64_t begin, int64_t end, int64_t first,
+                                   int64_t last) {
+    const int alpha = shape_.channels - 1;
+    const float *plane = window + alpha * (end - begin) * source_.shape().width;
+    const int64_t reach = alpha_->reach();
+    const int64_t above = std::max(begin, first - reach), below = std::min(end, last + reach);
+    const Rows rows = alpha_->run(plane + (above - begin) * source_.shape().width, above, below, first, last);
+    std::copy_n(rows.data, rows.count * shape_.width,
+                band_.data() + alpha * tile_.height * network_.scale() * shape_.width);
+}
+
+}  // namespace upsample

@@ -1,0 +1,41 @@
+// The command line of upsample.
+#ifndef UPSAMPLE_OPTIONS_H
+#define UPSAMPLE_OPTIONS_H
+
+#include <string>
+#include <vector>
+
+#include "conv_transpose/conv_transpose.h"
+#include "filters.h"
+#include "png_io.h"
+
+namespace upsample {
+
+struct Options {
+    std::string input, output;
+    int scale = 2;
+    Filter filter = Filter::lanczos;
+    std::string model;  ///< empty for a filter
+    std::vector<std::string> model_folders;
+    bool list_models = false;
+    int64_t tile = 0;
+    conv_transpose::Device device = conv_transpose::Device::automatic;
+    conv_transpose::Precision precision = conv_transpose::Precision::float32;
+    int threads = 0;
+    bool overwrite = false, skip_existing = false;
+    bool linear_light = false, strip = false;
+    bool quiet = false, verbose = false, json = false;
+    int compression = 6;
+    PngLimits limits;
+};
+
+/// Exit codes, as the help and the manual tell them.
+enum ExitCode { success = 0, picture_failed = 1, wrong_command_line = 2, not_available = 3 };
+
+/// Returns true with the options filled in, or false with the code to exit with, after printing help or what
+/// is wrong.
+bool parse_command_line(int argc, char **argv, Options &options, int &exit_code);
+
+}  // namespace upsample
+
+#endif
