@@ -81,7 +81,10 @@ int compute_capability() {
     const CudaDriver *driver = cuda_driver();
     if (!driver) return 0;
     CUdevice device = 0;
-    if (driver->cuCtxGetDevice(&device) != CUDA_SUCCESS && driver->cuDeviceGet(&device, 0) != CUDA_SUCCESS) return 0;
+    CUcontext current = nullptr;
+    driver->cuCtxGetCurrent(&current);
+    const CUresult found = current ? driver->cuCtxGetDevice(&device) : driver->cuDeviceGet(&device, 0);
+    if (found != CUDA_SUCCESS) return 0;
     int major = 0, minor = 0;
     driver->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
     driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
