@@ -15,10 +15,13 @@ inline Halide::Expr activate(const Halide::Expr &sum, const Halide::Expr &activa
     const auto branch = [](const Halide::Expr &condition, const Halide::Expr &then, const Halide::Expr &otherwise) {
         return Call::make(then.type(), Call::if_then_else, {condition, then, otherwise}, Call::PureIntrinsic);
     };
+    // Strict: otherwise LLVM may assume that there is no NaN and make a maximum of the select, which loses NaN.
     // 0 * -inf would be NaN.
-    const Halide::Expr piecewise_linear = select(sum < 0.f, select(slope == 0.f, 0.f, sum * slope), sum);
-    const Halide::Expr smooth = branch(activation == static_cast<int>(EpilogueKind::tanh), tanh(sum),
-                                       1.f / (1.f + exp(-sum)));
+    const Halide::Expr piecewise_linear = strict_float(select(sum < 0.f, select(slope == 0.f, 0.f, sum * slope), sum));
+    // Halide's exp is a polynomial that knows neither NaN nor what lies outside of its range; below -88 the result is
+    // no normal number.
+    const Halide::Expr sigmoid = select(is_nan(sum), sum, sum < -88.f, 0.f, 1.f / (1.f + exp(-max(sum, -88.f))));
+    const Halide::Expr smooth = branch(activation == static_cast<int>(EpilogueKind::tanh), tanh(sum), sigmoid);
     return branch(activation == static_cast<int>(EpilogueKind::piecewise_linear), piecewise_linear, smooth);
 }
 

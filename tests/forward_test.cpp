@@ -10,12 +10,7 @@
 namespace conv_transpose::testing {
 namespace {
 
-class Forward : public ::testing::TestWithParam<Device> {
-  protected:
-    void SetUp() override {
-        if (const char *reason = missing(GetParam())) GTEST_SKIP() << reason;
-    }
-};
+class Forward : public DeviceTest {};
 
 // More for the GPU, where they are cheap; CONV_TRANSPOSE_RANDOM_PROBLEMS asks for another number.
 int random_problem_count(Device device) {
@@ -47,8 +42,7 @@ TEST_P(Forward, RandomProblemsOnEveryKernelThatAcceptsThem) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, Forward, ::testing::Values(Device::cpu, Device::cuda),
-                         [](const auto &info) { return name(info.param); });
+INSTANTIATE_ON_DEVICES(Forward);
 
 }  // namespace
 }  // namespace conv_transpose::testing

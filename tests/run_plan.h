@@ -19,6 +19,24 @@ inline const char *missing(Device device) {
     return device == Device::cuda && !cuda_available() ? "no usable GPU on this machine" : nullptr;
 }
 
+/// Tests that run on each device; INSTANTIATE_ON_DEVICES(Suite) makes them.
+class DeviceTest : public ::testing::TestWithParam<Device> {
+  protected:
+    void SetUp() override {
+        if (const char *reason = missing(GetParam())) GTEST_SKIP() << reason;
+    }
+
+    PlanOptions options() const {
+        PlanOptions on_this_device;
+        on_this_device.device = GetParam();
+        return on_this_device;
+    }
+};
+
+#define INSTANTIATE_ON_DEVICES(suite)                                                           \
+    INSTANTIATE_TEST_SUITE_P(Devices, suite, ::testing::Values(Device::cpu, Device::cuda),      \
+                             [](const auto &info) { return ::conv_transpose::testing::name(info.param); })
+
 inline DeviceMemory on_device(Device device, const std::vector<float> &values) {
     DeviceMemory memory(device, values.size() * sizeof(float));
     memory.copy_from_host(values.data(), memory.bytes());
@@ -31,22 +49,45 @@ inline std::vector<float> to_host(const DeviceMemory &memory) {
     return values;
 }
 
+/// The tensors of a forward plan, on its device, to be run again and again.
+class ForwardCall {
+  public:
+    Arguments arguments;
+
+    /// The output is all NaN, so that what a kernel leaves unwritten shows.
+    ForwardCall(const Plan &plan, const std::vector<float> &input, const std::vector<float> &weight,
+                const std::vector<float> &bias = {})
+        : plan_(plan), input_(on_device(plan.device(), input)), weight_(on_device(plan.device(), weight)),
+          bias_(on_device(plan.device(), bias)),
+          output_(on_device(plan.device(), std::vector<float>(plan.problem().output_elements(), std::nanf("")))),
+          workspace_(plan.device(), plan.workspace_bytes()) {
+        arguments.input = input_.floats();
+        arguments.weight = weight_.floats();
+        arguments.bias = bias_.floats();
+        arguments.output = output_.floats();
+    }
+
+    Workspace workspace() const { return {workspace_.data(), workspace_.bytes()}; }
+    Status run(Stream stream = {}) const { return plan_.run(arguments, workspace(), stream); }
+
+    /// Waits for the default stream.
+    std::vector<float> output() const {
+        synchronize(plan_.device());
+        return to_host(output_);
+    }
+
+  private:
+    Plan plan_;
+    DeviceMemory input_, weight_, bias_, output_, workspace_;
+};
+
 /// The output of a forward plan; what the kernel left unwritten is NaN.
 inline std::vector<float> run_forward(const Plan &plan, const std::vector<float> &input, const std::vector<float> &weight,
                                       const std::vector<float> &bias) {
-    const Device device = plan.device();
-    const DeviceMemory in = on_device(device, input), w = on_device(device, weight), b = on_device(device, bias);
-    const DeviceMemory out = on_device(device, std::vector<float>(plan.problem().output_elements(), std::nanf("")));
-    const DeviceMemory workspace(device, plan.workspace_bytes());
-    Arguments arguments;
-    arguments.input = in.floats();
-    arguments.weight = w.floats();
-    arguments.bias = b.floats();
-    arguments.output = out.floats();
-    const Status status = plan.run(arguments, {workspace.data(), workspace.bytes()});
+    const ForwardCall call(plan, input, weight, bias);
+    const Status status = call.run();
     EXPECT_TRUE(status.ok()) << status.message();
-    synchronize(device);
-    return to_host(out);
+    return call.output();
 }
 
 /// Compares element by element; reports the first difference only.

@@ -1,0 +1,223 @@
+// Plan: which kernel is chosen, what is refused while planning and while running, packed weights, batch 0.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "oracle.h"
+#include "random_problems.h"
+#include "run_plan.h"
+
+namespace conv_transpose::testing {
+namespace {
+
+const Problem small_problem = Problem::parse("n2g2ic4oc6ih5iw7kh3kw4sh2sw3ph1pw2opw1");
+
+/// Whether an exception of this type is thrown, with this text in its message.
+template <class Exception, class Function>
+::testing::AssertionResult throws(const std::string &text, Function function) {
+    try {
+        function();
+    } catch (const Exception &error) {
+        if (std::string(error.what()).find(text) != std::string::npos) return ::testing::AssertionSuccess();
+        return ::testing::AssertionFailure() << "the message is: " << error.what();
+    }
+    return ::testing::AssertionFailure() << "nothing was thrown";
+}
+
+class PlanTest : public DeviceTest {
+  protected:
+    RandomProblems random_{3};
+    std::vector<float> input_ = random_.integers(small_problem.input_elements());
+    std::vector<float> weight_ = random_.integers(small_problem.weight_elements());
+    std::vector<float> bias_ = random_.integers(small_problem.out_channels);
+
+    /// A plan of `small_problem` for each kernel that accepts it.
+    std::vector<Plan> plans(PlanOptions with) const {
+        std::vector<Plan> all;
+        for (std::string_view kernel : kernels_for(small_problem, with)) {
+            with.kernel = kernel;
+            all.emplace_back(small_problem, with);
+        }
+        return all;
+    }
+};
+
+TEST_P(PlanTest, ChoosesTheFirstKernelThatAccepts) {
+    const Plan plan(small_problem, options());
+    const auto accepting = kernels_for(small_problem, options());
+    ASSERT_FALSE(accepting.empty());
+    EXPECT_EQ(plan.kernel(), accepting.front());
+    EXPECT_EQ(plan.device(), GetParam());
+    EXPECT_EQ(plan.problem().str(), small_problem.str());
+}
+
+// In float32 the general kernel accepts every valid problem, so that none is ever unserved.
+TEST_P(PlanTest, EveryValidProblemHasAKernel) {
+    RandomProblems random(5);
+    for (int i = 0; i < 500; i++) {
+        const Problem problem = random.next();
+        EXPECT_FALSE(kernels_for(problem, options()).empty()) << problem.str();
+    }
+}
+
+TEST_P(PlanTest, ForcedKernelIsUsed) {
+    for (const Plan &plan : plans(options())) EXPECT_EQ(plan.kernel(), plan.options().kernel);
+}
+
+TEST_P(PlanTest, ForcedKernelThatCannotServeTellsWhy) {
+    const auto accepting = kernels_for(small_problem, options());
+    int refused = 0;
+    for (const KernelInfo &kernel : kernels()) {
+        if (std::find(accepting.begin(), accepting.end(), kernel.name) != accepting.end()) continue;
+        PlanOptions forced = options();
+        forced.kernel = kernel.name;
+        EXPECT_TRUE(throws<Unsupported>("it cannot serve " + small_problem.str() + ": ", [&] { Plan(small_problem, forced); }))
+            << kernel.name;
+        refused++;
+    }
+    if (refused == 0) GTEST_SKIP() << "every kernel of this build accepts the problem";
+}
+
+TEST_P(PlanTest, ForcedKernelThatDoesNotExist) {
+    PlanOptions forced = options();
+    forced.kernel = "f32_abacus_general";
+    EXPECT_TRUE(throws<Unsupported>("no kernel of that name", [&] { Plan(small_problem, forced); }));
+}
+
+TEST_P(PlanTest, NullArgumentsAreNamed) {
+    PlanOptions with_bias = options();
+    with_bias.epilogue.bias = true;
+    const Plan plan(small_problem, with_bias);
+    ForwardCall call(plan, input_, weight_, bias_);
+    const Arguments complete = call.arguments;
+    const auto expect_named = [&](const char *name) {
+        const Status status = call.run();
+        EXPECT_EQ(status.code(), Status::Code::invalid_argument);
+        EXPECT_EQ(status.message(), std::string(name) + " is null, but the operation needs it");
+        call.arguments = complete;
+    };
+    call.arguments.input = nullptr, expect_named("input");
+    call.arguments.weight = nullptr, expect_named("weight");
+    call.arguments.bias = nullptr, expect_named("bias");
+    call.arguments.output = nullptr, expect_named("output");
+    EXPECT_TRUE(call.run().ok());
+}
+
+TEST_P(PlanTest, BiasMayBeNullWithoutOneInTheEpilogue) {
+    const Plan plan(small_problem, options());
+    ForwardCall call(plan, input_, weight_);
+    EXPECT_TRUE(call.run().ok());
+    expect_equal(call.output(), forward(small_problem, input_, weight_, {}));
+}
+
+TEST_P(PlanTest, WorkspaceTooSmall) {
+    int with_workspace = 0;
+    for (const Plan &plan : plans(options())) {
+        const size_t needed = plan.workspace_bytes();
+        if (needed == 0) continue;
+        with_workspace++;
+        const ForwardCall call(plan, input_, weight_);
+        for (const Workspace &workspace : {Workspace{}, {call.workspace().data, needed - 1}, {nullptr, needed}}) {
+            const Status status = plan.run(call.arguments, workspace);
+            EXPECT_EQ(status.code(), Status::Code::workspace_too_small) << plan.kernel();
+            EXPECT_NE(std::string(status.message()).find(std::to_string(needed)), std::string::npos) << status.message();
+        }
+        EXPECT_TRUE(call.run().ok());
+    }
+    if (with_workspace == 0) GTEST_SKIP() << "no kernel of this build needs a workspace for " << small_problem.str();
+}
+
+TEST_P(PlanTest, PackedWeightReplacesWeight) {
+    int with_packing = 0;
+    const auto expected = forward(small_problem, input_, weight_, {});
+    for (const Plan &plan : plans(options())) {
+        if (plan.packed_weight_bytes() == 0) continue;
+        with_packing++;
+        ForwardCall call(plan, input_, weight_);
+        const DeviceMemory packed(GetParam(), plan.packed_weight_bytes());
+        const DeviceMemory workspace(GetParam(), plan.workspace_bytes(true));
+        ASSERT_TRUE(plan.pack_weight(call.arguments.weight, packed.data()).ok()) << plan.kernel();
+        EXPECT_EQ(plan.pack_weight(nullptr, packed.data()).code(), Status::Code::invalid_argument);
+        EXPECT_EQ(plan.pack_weight(call.arguments.weight, nullptr).code(), Status::Code::invalid_argument);
+        call.arguments.weight = nullptr;
+        call.arguments.packed_weight = packed.data();
+        const Status status = plan.run(call.arguments, {workspace.data(), workspace.bytes()});
+        EXPECT_TRUE(status.ok()) << status.message();
+        SCOPED_TRACE(plan.kernel());
+        expect_equal(call.output(), expected);
+    }
+    if (with_packing == 0) GTEST_SKIP() << "no kernel of this build packs weights for " << small_problem.str();
+}
+
+TEST_P(PlanTest, BatchZeroComputesNothing) {
+    Problem empty = small_problem;
+    empty.batch = 0;
+    for (std::string_view kernel : kernels_for(empty, options())) {
+        PlanOptions forced = options();
+        forced.kernel = kernel;
+        EXPECT_TRUE(Plan(empty, forced).run({}).ok()) << kernel;
+    }
+}
+
+// Bitwise: every output is summed by one thread, in one order.
+TEST_P(PlanTest, RealDataGivesTheSameBitsAgain) {
+    const Problem problem = Problem::parse("n2ic19oc13ih17iw23kh4kw4sh2sw2ph1pw1");
+    const auto input = random_.reals(problem.input_elements()), weight = random_.reals(problem.weight_elements());
+    for (Precision precision : {Precision::float32, Precision::tf32, Precision::tf32x3}) {
+        PlanOptions forced = options();
+        forced.precision = precision;
+        for (std::string_view kernel : kernels_for(problem, forced)) {
+            forced.kernel = kernel;
+            const Plan plan(problem, forced);
+            const auto first = run_forward(plan, input, weight, {});
+            for (int i = 0; i < 3; i++) EXPECT_EQ(run_forward(plan, input, weight, {}), first) << kernel;
+        }
+    }
+}
+
+INSTANTIATE_ON_DEVICES(PlanTest);
+
+TEST(PlanOptionsTest, CudaWithoutAGpuIsUnsupported) {
+    if (cuda_available()) GTEST_SKIP() << "this machine has a GPU";
+    PlanOptions cuda;
+    cuda.device = Device::cuda;
+    EXPECT_TRUE(throws<Unsupported>("use cpu or automatic", [&] { Plan(small_problem, cuda); }));
+    EXPECT_EQ(Plan(small_problem).device(), Device::cpu);
+}
+
+TEST(PlanOptionsTest, AutomaticTakesTheGpu) {
+    if (!cuda_available()) GTEST_SKIP() << "no usable GPU on this machine";
+    EXPECT_EQ(Plan(small_problem).device(), Device::cuda);
+}
+
+TEST(PlanOptionsTest, SlopeMustBeANumber) {
+    PlanOptions options;
+    options.epilogue.activation = Activation::leaky_relu;
+    options.epilogue.negative_slope = std::nanf("");
+    EXPECT_TRUE(throws<InvalidProblem>("epilogue.negative_slope is NaN", [&] { Plan(small_problem, options); }));
+}
+
+TEST(PlanOptionsTest, OnlyForwardHasAnEpilogue) {
+    for (Operation operation : {Operation::input_gradient, Operation::weight_gradient, Operation::bias_gradient}) {
+        PlanOptions options;
+        options.operation = operation;
+        options.epilogue.bias = true;
+        EXPECT_TRUE(throws<InvalidProblem>("epilogue", [&] { Plan(small_problem, options); }));
+    }
+}
+
+TEST(Registry, KernelNamesAreUniqueAndTellTheDevice) {
+    std::set<std::string_view> names;
+    for (const KernelInfo &kernel : kernels()) {
+        EXPECT_TRUE(names.insert(kernel.name).second) << kernel.name;
+        const char *device = kernel.device == Device::cuda ? "_cuda_" : "_cpu_";
+        EXPECT_NE(kernel.name.find(device), std::string_view::npos) << kernel.name;
+    }
+    EXPECT_FALSE(names.empty());
+}
+
+TEST(Library, HasAVersion) { EXPECT_EQ(std::count(version().begin(), version().end(), '.'), 2) << version(); }
+
+}  // namespace
+}  // namespace conv_transpose::testing
