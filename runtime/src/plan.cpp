@@ -57,7 +57,8 @@ const KernelTraits &choose(const Problem &problem, const PlanOptions &options, D
     for (const KernelTraits &kernel : registry()) {
         const std::string reason = why_not(kernel);
         if (reason.empty()) return kernel;
-        if (kernel.device == device && kernel.operation == options.operation) last_reason = std::string(kernel.name) + ": " + reason;
+        const bool related = kernel.role == KernelRole::compute && kernel.operation == options.operation;
+        if (related && kernel.device == device) last_reason = std::string(kernel.name) + ": " + reason;
     }
     throw Unsupported("no kernel can serve " + problem.str() + " (" + last_reason + ")");
 }

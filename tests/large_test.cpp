@@ -1,0 +1,109 @@
+// Large problems, checked at sampled outputs: KernelBench's, and tensors beyond 2^31 elements.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "run_plan.h"
+#include "sampled.h"
+
+namespace conv_transpose::testing {
+namespace {
+
+struct KernelBenchProblem {
+    int number;
+    const char *text;
+};
+
+void PrintTo(const KernelBenchProblem &problem, std::ostream *out) { *out << problem.text; }
+
+constexpr KernelBenchProblem kernelbench[] = {
+    {57, "n8g1ic64oc64ih1024iw1024kh3kw3"},
+    {65, "n8g1ic64oc64ih512iw512kh3kw7"},
+    {69, "n64g1ic64oc128ih128iw256kh3kw5"},
+    {71, "n8g1ic32oc32ih512iw1024kh3kw3"},
+    {75, "n16g4ic32oc64ih128iw256kh3kw5sh2sw3ph1pw2dh2dw1"},
+    {78, "n8g1ic32oc32ih512iw1024kh3kw7ph1pw3"},
+    {81, "n16g1ic32oc64ih64iw128kh3kw3sh5sw5ph1pw1dh2dw2"},
+};
+
+/// With the bias that expect_exact_samples() adds.
+PlanOptions options_for(Device device, Precision precision) {
+    PlanOptions options;
+    options.device = device;
+    options.precision = precision;
+    options.epilogue.bias = true;
+    return options;
+}
+
+class KernelBench : public ::testing::TestWithParam<KernelBenchProblem> {};
+
+TEST_P(KernelBench, AtFullSizeOnTheGpu) {
+    if (const char *reason = missing(Device::cuda)) GTEST_SKIP() << reason;
+    const Problem problem = Problem::parse(GetParam().text);
+    const PlanOptions tf32 = options_for(Device::cuda, Precision::tf32), tf32x3 = options_for(Device::cuda, Precision::tf32x3);
+    const auto kernels = kernels_for(problem, tf32);
+    expect_exact_samples(problem, tf32, kernels, 500);
+    std::vector<std::string_view> more;  // those that only tf32x3 allows
+    for (std::string_view kernel : kernels_for(problem, tf32x3))
+        if (std::find(kernels.begin(), kernels.end(), kernel) == kernels.end()) more.push_back(kernel);
+    if (!HasFatalFailure()) expect_exact_samples(problem, tf32x3, more, 500);
+}
+
+// The same attributes and channels, so the same kernels, on smaller pictures.
+TEST_P(KernelBench, CutDownOnTheCpu) {
+    Problem problem = Problem::parse(GetParam().text);
+    problem.batch = 2;
+    problem.input.height = std::min<int64_t>(problem.input.height / 4, 24) + 3;
+    problem.input.width = std::min<int64_t>(problem.input.width / 4, 64) + 5;
+    const PlanOptions options = options_for(Device::cpu, Precision::float32);
+    expect_exact_samples(problem, options, kernels_for(problem, options), 1000);
+}
+
+INSTANTIATE_TEST_SUITE_P(, KernelBench, ::testing::ValuesIn(kernelbench),
+                         [](const auto &info) { return "Problem" + std::to_string(info.param.number); });
+
+struct HugeProblem {
+    const char *name, *text;
+};
+
+void PrintTo(const HugeProblem &problem, std::ostream *out) { *out << problem.text; }
+
+class Huge : public ::testing::TestWithParam<HugeProblem> {};
+
+TEST_P(Huge, OnTheGpu) {
+    if (const char *reason = missing(Device::cuda)) GTEST_SKIP() << reason;
+    const PlanOptions options = options_for(Device::cuda, Precision::tf32);
+    const Problem problem = Problem::parse(GetParam().text);
+    ASSERT_GT(std::max(problem.input_elements(), problem.output_elements()), (int64_t{1} << 31) - (int64_t{1} << 26));
+    // Filling and reading takes seconds a kernel: the one that a plan takes, and the one of last resort.
+    const auto all = kernels_for(problem, options);
+    std::vector<std::string_view> kernels{all.front()};
+    if (all.size() > 1) kernels.push_back(all.back());
+    expect_exact_samples(problem, options, kernels, 500);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , Huge,
+    ::testing::Values(HugeProblem{"OutputOfManyImages", "n2200ic1oc1ih512iw512kh4kw4sh2sw2ph1pw1"},
+                      HugeProblem{"OutputOfOneImageOfOneGroup", "n1ic3oc2200ih512iw512kh4kw4sh2sw2ph1pw1"},
+                      HugeProblem{"OutputOfOneImageOfManyGroups", "n1g2200ic2200oc2200ih512iw512kh4kw4sh2sw2ph1pw1"},
+                      HugeProblem{"OutputOfOneImageStride1", "n1ic16oc2080ih1024iw1024kh3kw3ph1pw1"},
+                      HugeProblem{"InputOfManyImages", "n70ic32oc3ih1024iw1024kh3kw3ph1pw1"},
+                      HugeProblem{"InputOfOneImageOfOneGroup", "n1ic2200oc1ih1024iw1024kh3kw3ph1pw1"},
+                      HugeProblem{"OnePlaneJustBelow", "n1ic1oc1ih23100iw23100kh2kw2sh2sw2"}),
+    [](const auto &info) { return info.param.name; });
+
+// 2^31 positions in a plane are more than a kernel can index; the message says so.
+TEST(HugePlane, Beyond32BitsIsUnsupported) {
+    PlanOptions options;
+    options.device = Device::cpu;
+    try {
+        Plan(Problem::parse("n1ic1oc1ih40000iw40000kh2kw2sh2sw2"), options);
+        FAIL() << "a plan was made";
+    } catch (const Unsupported &error) {
+        EXPECT_NE(std::string(error.what()).find("a plane has more than 2^31 - 1 elements"), std::string::npos) << error.what();
+    }
+}
+
+}  // namespace
+}  // namespace conv_transpose::testing

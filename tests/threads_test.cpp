@@ -1,0 +1,91 @@
+// One plan run from 16 threads at once, each with its own tensors; on CUDA each on its own stream.
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "cuda_for_tests.h"
+#include "oracle.h"
+#include "random_problems.h"
+#include "run_plan.h"
+
+namespace conv_transpose::testing {
+namespace {
+
+constexpr int thread_count = 16, runs_a_thread = 20;
+
+class Threads : public DeviceTest {
+  protected:
+    static void in_threads(const std::function<void(int)> &work) {
+        std::vector<std::thread> threads;
+        for (int t = 0; t < thread_count; t++) threads.emplace_back(work, t);
+        for (std::thread &thread : threads) thread.join();
+    }
+
+    /// Different data in every thread, so that mixed-up tensors show.
+    static void run_with_own_data(const Plan &plan, int seed) {
+        const Problem &problem = plan.problem();
+        RandomProblems random(seed);
+        const auto input = random.integers(problem.input_elements()), weight = random.integers(problem.weight_elements());
+        const auto expected = forward(problem, input, weight, {});
+        std::optional<CudaStream> stream;
+        if (plan.device() == Device::cuda) {
+            use_primary_context();
+            stream.emplace();
+        }
+        const ForwardCall call(plan, input, weight);
+        for (int run = 0; run < runs_a_thread; run++) {
+            const Status status = call.run({stream ? stream->handle() : nullptr});
+            EXPECT_TRUE(status.ok()) << status.message();
+            if (stream) stream->wait();
+            expect_equal(call.output(), expected);
+        }
+    }
+};
+
+TEST_P(Threads, OnePlanFromManyThreadsAndStreams) {
+    for (const char *text : {"n2ic8oc16ih20iw33kh3kw3", "n1ic8oc16ih13iw17kh4kw4sh2sw2ph1pw1", "n1g8ic8oc8ih20iw20kh4kw4sh2sw2ph1pw1"}) {
+        const Problem problem = Problem::parse(text);
+        for (std::string_view kernel : kernels_for(problem, options())) {
+            PlanOptions forced = options();
+            forced.kernel = kernel;
+            const Plan plan(problem, forced);
+            SCOPED_TRACE(problem.str() + " by " + std::string(kernel));
+            in_threads([&](int t) { run_with_own_data(plan, t); });
+            if (HasFailure()) return;
+        }
+    }
+}
+
+// Plans are made, run and destroyed in all threads at once: the first uses of code and of the driver meet.
+TEST_P(Threads, PlansMadeInManyThreads) {
+    in_threads([&](int t) {
+        RandomProblems random(100 + t);
+        for (int i = 0; i < 10; i++) {
+            const Problem problem = random.next();
+            const auto input = random.integers(problem.input_elements()), weight = random.integers(problem.weight_elements());
+            SCOPED_TRACE(problem.str());
+            expect_equal(run_forward(Plan(problem, options()), input, weight, {}), forward(problem, input, weight, {}));
+        }
+    });
+}
+
+// An application may limit and restore the threads while others run.
+TEST(CpuThreads, MayChangeBetweenRuns) {
+    const Problem problem = Problem::parse("n1ic3oc4ih30iw30kh3kw3");
+    PlanOptions options;
+    options.device = Device::cpu;
+    RandomProblems random(1);
+    const auto input = random.integers(problem.input_elements()), weight = random.integers(problem.weight_elements());
+    const auto expected = forward(problem, input, weight, {});
+    for (int threads : {1, 3, 64, 0}) {
+        set_cpu_threads(threads);
+        expect_equal(run_forward(Plan(problem, options), input, weight, {}), expected);
+    }
+}
+
+INSTANTIATE_ON_DEVICES(Threads);
+
+}  // namespace
+}  // namespace conv_transpose::testing
