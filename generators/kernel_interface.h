@@ -8,6 +8,7 @@ namespace conv_transpose {
 enum class WeightLayout {
     as_given,            ///< (kx, ky, channel, input channel, group): PyTorch's tensor, no packing
     channels_innermost,  ///< (channel, kx, ky, input channel, group), channels padded with zeros to a multiple
+    in_channels_innermost,  ///< (input channel, kx, ky, channel, group), input channels padded with zeros
 };
 
 /// Values of the `activation` argument of every forward kernel.

@@ -5,6 +5,7 @@
 #include "Halide.h"
 #include "generators/gather.h"
 #include "generators/kernel_description.h"
+#include "generators/strided_axis.h"
 
 namespace conv_transpose {
 
@@ -24,6 +25,10 @@ struct ProblemParams {
     bool run_time_attributes() const { return kernel_w == 0; }
     GatherAxis x_axis() const { return GatherAxis::fixed(kernel_w, stride_w, dilation_w, padding_phase_w); }
     GatherAxis y_axis() const { return GatherAxis::fixed(kernel_h, stride_h, dilation_h, padding_phase_h); }
+
+    /// The gradients' axes, for attributes that are constants.
+    StridedAxis strided_x_axis() const { return {kernel_w.value(), stride_w.value(), dilation_w.value()}; }
+    StridedAxis strided_y_axis() const { return {kernel_h.value(), stride_h.value(), dilation_h.value()}; }
 
     void describe(KernelDescription &description) const {
         description.set("in_channels", in_channels);

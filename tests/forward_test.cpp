@@ -1,8 +1,6 @@
 // The forward operation against the scatter oracle. Integer data makes every sum exact, so results must be equal.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "oracle.h"
 #include "random_problems.h"
 #include "run_plan.h"
@@ -11,12 +9,6 @@ namespace conv_transpose::testing {
 namespace {
 
 class Forward : public DeviceTest {};
-
-// More for the GPU, where they are cheap; CONV_TRANSPOSE_RANDOM_PROBLEMS asks for another number.
-int random_problem_count(Device device) {
-    const char *wanted = std::getenv("CONV_TRANSPOSE_RANDOM_PROBLEMS");
-    return wanted ? std::atoi(wanted) : device == Device::cuda ? 10000 : 2000;
-}
 
 void expect_exact(const Problem &problem, const PlanOptions &options, RandomProblems &random) {
     const auto input = random.integers(problem.input_elements()), weight = random.integers(problem.weight_elements());

@@ -42,6 +42,25 @@ inline std::vector<double> forward(const Problem &p, const std::vector<float> &i
     return output;
 }
 
+/// The gradients of a loss with respect to each tensor, where its gradient with respect to the output is given.
+struct Gradients {
+    std::vector<double> input, weight, bias;
+};
+
+inline Gradients gradients(const Problem &p, const std::vector<float> &input, const std::vector<float> &weight,
+                           const std::vector<float> &output_gradient) {
+    Gradients g{std::vector<double>(p.input_elements(), 0.0), std::vector<double>(p.weight_elements(), 0.0),
+                std::vector<double>(p.out_channels, 0.0)};
+    for_each_product(p, [&](int64_t i, int64_t w, int64_t y) {
+        g.input[i] += double(output_gradient[y]) * weight[w];
+        g.weight[w] += double(output_gradient[y]) * input[i];
+    });
+    const Size2 o = p.output();
+    for (size_t y = 0; y < output_gradient.size(); y++)
+        g.bias[y / (o.height * o.width) % p.out_channels] += output_gradient[y];
+    return g;
+}
+
 }  // namespace conv_transpose::testing
 
 #endif

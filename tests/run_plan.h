@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <vector>
 
 #include "conv_transpose/conv_transpose.h"
@@ -88,6 +89,38 @@ inline std::vector<float> run_forward(const Plan &plan, const std::vector<float>
     const Status status = call.run();
     EXPECT_TRUE(status.ok()) << status.message();
     return call.output();
+}
+
+/// What a plan for a gradient computes; what the kernels left unwritten is NaN, and the workspace begins as NaN.
+inline std::vector<float> run_gradient(const Plan &plan, const std::vector<float> &input,
+                                       const std::vector<float> &weight, const std::vector<float> &output_gradient) {
+    const Device device = plan.device();
+    const Operation operation = plan.options().operation;
+    const Problem &problem = plan.problem();
+    const int64_t elements = operation == Operation::input_gradient    ? problem.input_elements()
+                             : operation == Operation::weight_gradient ? problem.weight_elements()
+                                                                       : problem.out_channels;
+    const DeviceMemory in = on_device(device, input), w = on_device(device, weight), dy = on_device(device, output_gradient);
+    const DeviceMemory result = on_device(device, std::vector<float>(elements, std::nanf("")));
+    const DeviceMemory workspace =
+        on_device(device, std::vector<float>(plan.workspace_bytes() / sizeof(float), std::nanf("")));
+    Arguments arguments;
+    arguments.input = in.floats();
+    arguments.weight = w.floats();
+    arguments.output_gradient = dy.floats();
+    (operation == Operation::input_gradient    ? arguments.input_gradient
+     : operation == Operation::weight_gradient ? arguments.weight_gradient
+                                               : arguments.bias_gradient) = result.floats();
+    const Status status = plan.run(arguments, {workspace.data(), workspace.bytes()});
+    EXPECT_TRUE(status.ok()) << status.message();
+    synchronize(device);
+    return to_host(result);
+}
+
+/// More for the GPU, where they are cheap; CONV_TRANSPOSE_RANDOM_PROBLEMS asks for another number.
+inline int random_problem_count(Device device) {
+    const char *wanted = std::getenv("CONV_TRANSPOSE_RANDOM_PROBLEMS");
+    return wanted ? std::atoi(wanted) : device == Device::cuda ? 10000 : 2000;
 }
 
 /// Compares element by element; reports the first difference only.

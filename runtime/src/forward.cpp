@@ -3,6 +3,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "launch_chunks.h"
 #include "planned_operation.h"
 #include "registry.h"
 #include "tensor_view.h"
@@ -31,11 +32,6 @@ struct AxisArguments {
           inverse(modular_inverse(dilation / std::gcd(stride, dilation), stride / std::gcd(stride, dilation))),
           kernel(kernel) {}
 };
-
-// The number of slices of `elements` each that one launch may span, of `slices` in all.
-int64_t slices_a_launch(int64_t slices, int64_t elements) {
-    return std::clamp<int64_t>(max_elements_32bit / std::max<int64_t>(elements, 1), 1, slices);
-}
 
 class ForwardOperation : public PlannedOperation {
   public:
@@ -119,15 +115,11 @@ class ForwardOperation : public PlannedOperation {
         activation_ = static_cast<int32_t>(kind);
     }
 
-    // Kernels put (group, batch) on one axis of the grid, which CUDA limits to 65535, and index a launch in 32 bits.
-    // If all groups of an image fit one launch, only the batch is cut; else every image is, along its groups.
+    // Kernels put (group, batch) on one axis of the grid.
     void set_chunks() {
-        const int64_t in = in_channels_ * p_.input.height * p_.input.width, out = out_channels_ * out_.height * out_.width;
-        const int64_t elements = std::max(in, out);
-        constexpr int64_t max_grid = 65535;
-        group_chunk_ = std::min(slices_a_launch(p_.groups, elements), max_grid);
-        if (group_chunk_ == p_.groups && p_.batch > 0)
-            batch_chunk_ = std::clamp<int64_t>(max_grid / p_.groups, 1, slices_a_launch(p_.batch, p_.groups * elements));
+        const LaunchChunks chunks(p_);
+        group_chunk_ = chunks.groups;
+        batch_chunk_ = std::min(chunks.batch, std::max<int64_t>(max_grid / chunks.groups, 1));
     }
 
     std::array<int64_t, 5> weight_extents() const {
@@ -157,11 +149,10 @@ class ForwardOperation : public PlannedOperation {
         TensorView<2> bias(has_bias_ ? a.bias + g * out_channels_ : weight, kernel_.device, {out_channels_, groups});
         const int32_t has_bias = has_bias_;
         void *user_context = &context;
-        const auto scalar = [](const auto &value) { return const_cast<void *>(static_cast<const void *>(&value)); };
-        void *args[] = {&user_context, in.buffer(), w.buffer(), bias.buffer(), scalar(has_bias), scalar(activation_), scalar(slope_),
-                        scalar(x_.stride), scalar(x_.dilation), scalar(x_.padding_phase), scalar(x_.gcd),
-                        scalar(x_.inverse), scalar(x_.kernel), scalar(y_.stride), scalar(y_.dilation),
-                        scalar(y_.padding_phase), scalar(y_.gcd), scalar(y_.inverse), scalar(y_.kernel), out.buffer()};
+        void *args[] = {&user_context, in.buffer(), w.buffer(), bias.buffer(), argument(has_bias), argument(activation_), argument(slope_),
+                        argument(x_.stride), argument(x_.dilation), argument(x_.padding_phase), argument(x_.gcd),
+                        argument(x_.inverse), argument(x_.kernel), argument(y_.stride), argument(y_.dilation),
+                        argument(y_.padding_phase), argument(y_.gcd), argument(y_.inverse), argument(y_.kernel), out.buffer()};
         return call(kernel_, args, context);
     }
 };

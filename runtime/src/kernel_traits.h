@@ -12,7 +12,7 @@ namespace conv_transpose {
 enum class CpuLevel { baseline, avx2, avx512 };
 
 /// Most kernels compute an operation; some prepare operands for those that do.
-enum class KernelRole { compute, weight_packing };
+enum class KernelRole { compute, weight_packing, sum_of_parts };
 
 /// Halide's uniform entry point: pointers to the arguments in order.
 using KernelFunction = int (*)(void **);
@@ -36,6 +36,9 @@ struct KernelTraits {
 
     WeightLayout weight_layout = WeightLayout::as_given;
     int64_t weight_channel_multiple = 1;
+
+    /// Weights that one block or task of a weight gradient computes.
+    int64_t tile_in_channels = 1, tile_out_channels = 1, tile_taps = 1;
 
     CpuLevel cpu_level = CpuLevel::baseline;
     /// 80 is sm_80.

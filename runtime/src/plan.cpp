@@ -67,11 +67,11 @@ std::unique_ptr<PlannedOperation> plan_operation(const Problem &problem, const P
                                                  const KernelTraits &kernel) {
     switch (options.operation) {
         case Operation::forward: return plan_forward(problem, options, kernel);
-        case Operation::input_gradient:
-        case Operation::weight_gradient:
-        case Operation::bias_gradient: break;
+        case Operation::input_gradient: return plan_input_gradient(problem, kernel);
+        case Operation::weight_gradient: return plan_weight_gradient(problem, kernel);
+        case Operation::bias_gradient: return plan_bias_gradient(problem, kernel);
     }
-    throw Unsupported("this operation has no kernels in this build");
+    throw Unsupported("this build does not know the operation");
 }
 
 // Runs with the caller's context current, for CUDA.

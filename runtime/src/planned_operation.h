@@ -25,8 +25,17 @@ class PlannedOperation {
 /// Calls a compiled kernel; its error becomes the Status.
 Status call(const KernelTraits &kernel, void **args, RunContext &context) noexcept;
 
+/// A scalar as compiled kernels take it: its address.
+template <class Scalar>
+void *argument(const Scalar &value) {
+    return const_cast<void *>(static_cast<const void *>(&value));
+}
+
 /// Each operation has one of these, in a file of its own.
 std::unique_ptr<PlannedOperation> plan_forward(const Problem &, const PlanOptions &, const KernelTraits &);
+std::unique_ptr<PlannedOperation> plan_input_gradient(const Problem &, const KernelTraits &);
+std::unique_ptr<PlannedOperation> plan_weight_gradient(const Problem &, const KernelTraits &);
+std::unique_ptr<PlannedOperation> plan_bias_gradient(const Problem &, const KernelTraits &);
 
 }  // namespace conv_transpose
 

@@ -34,8 +34,9 @@ std::string shape_rejection(const KernelTraits &k, const Problem &p) {
         if (p.kernel != k.kernel) return differs("kernel", p.kernel, k.kernel);
         if (p.stride != k.stride) return differs("stride", p.stride, k.stride);
         if (p.dilation != k.dilation) return differs("dilation", p.dilation, k.dilation);
+        // Only the forward operation's gather depends on the padding.
         const Size2 phase{p.padding.height % p.stride.height, p.padding.width % p.stride.width};
-        if (phase != k.padding_phase) return differs("padding % stride", phase, k.padding_phase);
+        if (k.operation == Operation::forward && phase != k.padding_phase) return differs("padding % stride", phase, k.padding_phase);
     }
     const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups;
     if (k.in_channels && in != k.in_channels) return "in_channels / groups is " + std::to_string(in);
@@ -53,7 +54,8 @@ std::string size_rejection(const KernelTraits &k, const Problem &p) {
     const Size2 o = p.output();
     const int64_t in_plane = p.input.height * p.input.width, out_plane = o.height * o.width;
     if (std::max(in_plane, out_plane) > max_elements_32bit) return "a plane has more than 2^31 - 1 elements";
-    if (k.large_buffers) return {};
+    // The bias gradient is cut along channels as well.
+    if (k.large_buffers || k.operation == Operation::bias_gradient) return {};
     const int64_t in = p.in_channels / p.groups * in_plane, out = p.out_channels / p.groups * out_plane;
     if (std::max({in, out, p.weight_elements() / p.groups}) > max_elements_32bit)
         return "one image of one group has more than 2^31 - 1 elements";
@@ -93,6 +95,14 @@ const KernelTraits *weight_packing_kernel(WeightLayout layout, Device device) {
     const auto rows = registry();
     const auto found = std::find_if(rows.begin(), rows.end(), [&](const KernelTraits &k) {
         return k.role == KernelRole::weight_packing && k.weight_layout == layout && k.device == device;
+    });
+    return found == rows.end() ? nullptr : &*found;
+}
+
+const KernelTraits *sum_of_parts_kernel(Device device) {
+    const auto rows = registry();
+    const auto found = std::find_if(rows.begin(), rows.end(), [&](const KernelTraits &k) {
+        return k.role == KernelRole::sum_of_parts && k.device == device;
     });
     return found == rows.end() ? nullptr : &*found;
 }

@@ -22,8 +22,9 @@ std::span<const KernelTraits> registry();
 std::string rejection(const KernelTraits &kernel, const Problem &problem, Operation operation, Device device,
                       Precision precision, const Machine &machine);
 
-/// The kernel of a role other than `compute`, for a device and layout; null if this build has none.
+/// The kernels of roles other than `compute`; null if this build has none.
 const KernelTraits *weight_packing_kernel(WeightLayout layout, Device device);
+const KernelTraits *sum_of_parts_kernel(Device device);
 
 /// Elements that one launch may span in a tensor, for kernels without 64-bit indices.
 constexpr int64_t max_elements_32bit = (int64_t{1} << 31) - 1;

@@ -40,6 +40,8 @@ class TensorView {
     /// The first coordinate of dimension d, 0 unless set.
     void set_min(int d, int64_t min) { dims_[d].min = static_cast<int32_t>(min); }
 
+    void set_stride(int d, int64_t stride) { dims_[d].stride = static_cast<int32_t>(stride); }
+
     halide_buffer_t *buffer() { return &buffer_; }
 
   private:

@@ -1,0 +1,62 @@
+// The generator of the bias gradient: the sum of the output gradient over batch and space. Like the weight gradient's it is cut into
+// parts, here slices of an image; sum_of_parts.cpp adds them in a fixed order.
+#include "Halide.h"
+#include "generators/kernel_description.h"
+
+namespace conv_transpose {
+
+/// partial(channel, slice, image) = sum of output_gradient(position, channel, image) over a slice of its positions. The
+/// whole plane of a channel is one dimension.
+class BiasGradient : public Halide::Generator<BiasGradient>, public DescribedGenerator {
+  public:
+    Input<Halide::Buffer<float>> output_gradient{"output_gradient", 3};
+    Input<int> slice_positions{"slice_positions"};
+    Output<Halide::Buffer<float>> partial{"partial", 3};
+
+    void generate() {
+        const auto position = output_gradient.dim(0);
+        positions = Halide::RDom(0, slice_positions, "positions");
+        const Halide::Expr at = slice * slice_positions + positions;
+        positions.where(at < position.extent());
+        sum(channel, slice, image) += output_gradient(clamp(at, 0, position.extent() - 1), channel, image);
+        partial(channel, slice, image) = sum(channel, slice, image);
+    }
+
+    // Memory-bound: every thread or vector lane adds neighbouring positions to a sum of its own; those are added at the end.
+    void schedule() {
+        using namespace Halide;
+        for (int d = 0; d < 3; d++) output_gradient.dim(d).set_min(0), partial.dim(d).set_min(0);
+        RVar outer{"outer"}, inner{"inner"}, lane_sum_outer{"lane_sum_outer"};
+        Var lane{"lane"}, thread{"thread"}, work{"work"};
+        const bool gpu = get_target().has_gpu_feature();
+        const int lanes = gpu ? 256 : 4 * natural_vector_size<float>();
+        sum.update().split(positions, outer, inner, lanes, TailStrategy::GuardWithIf);
+        Func lane_sum = sum.update().rfactor(inner, lane);
+        if (gpu) {
+            Func lane_sums = lane_sum.in(sum);
+            Func(partial).split(channel, channel, thread, 1).gpu_blocks(channel, slice, image).gpu_threads(thread);
+            sum.compute_at(partial, thread);
+            lane_sums.compute_at(partial, channel).store_in(MemoryType::GPUShared).gpu_threads(lane);
+            lane_sum.compute_at(lane_sums, lane);
+        } else {
+            Func(partial).fuse(channel, slice, work).fuse(work, image, work).parallel(work);
+            sum.compute_at(partial, work);
+            lane_sum.compute_at(partial, work).vectorize(lane, natural_vector_size<float>()).unroll(lane);
+            lane_sum.update().reorder(lane, outer).vectorize(lane, natural_vector_size<float>()).unroll(lane);
+        }
+    }
+
+    void describe(KernelDescription &description) override {
+        description.set("operation", "Operation::bias_gradient");
+        describe_target(get_target(), description);
+    }
+
+  private:
+    Halide::Var channel{"channel"}, slice{"slice"}, image{"image"};
+    Halide::RDom positions;
+    Halide::Func sum{"sum"};
+};
+
+}  // namespace conv_transpose
+
+HALIDE_REGISTER_GENERATOR(conv_transpose::BiasGradient, bias_gradient)

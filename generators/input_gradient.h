@@ -1,0 +1,111 @@
+// The generator of the input gradient: a strided convolution of the output gradient,
+//     input_gradient[i] = sum over k and output channels of output_gradient[i * stride + k * dilation - padding] * weight[k].
+// Template argument: the schedule, a struct in schedules/ with the same members as one of the forward operation
+// (generators/forward.h), whose apply() takes InputGradientFuncs.
+#ifndef CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_H
+#define CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_H
+
+#include "Halide.h"
+#include "generators/kernel_description.h"
+#include "generators/problem_params.h"
+#include "schedules/input_gradient_funcs.h"
+
+namespace conv_transpose {
+
+/// Every input gradient kernel has these arguments, in this order; runtime/src/input_gradient.cpp fills them in. Tensors
+/// are (x, y, channel in group, group, batch). The output gradient's x and y begin at the padding. The attributes are
+/// read only by kernels that were compiled without them.
+template <class Schedule>
+class InputGradient : public Halide::Generator<InputGradient<Schedule>>, public DescribedGenerator {
+    template <typename T>
+    using Input = Halide::GeneratorInput<T>;
+    template <typename T>
+    using Output = Halide::GeneratorOutput<T>;
+    using Tensor = Halide::Buffer<float>;
+
+  public:
+    ProblemParams problem;
+    Schedule schedule_params;
+
+    Input<Tensor> output_gradient{"output_gradient", 5};
+    Input<Tensor> weight{"weight", 5};
+    Input<int> kernel_w{"kernel_width"}, stride_w{"stride_width"}, dilation_w{"dilation_width"};
+    Input<int> kernel_h{"kernel_height"}, stride_h{"stride_height"}, dilation_h{"dilation_height"};
+    Output<Tensor> input_gradient{"input_gradient", 5};
+
+    void generate() {
+        InputGradientFuncs &f = funcs_;
+        f.in_channels = problem.in_channels;
+        f.out_channels = problem.out_channels;
+        f.x_axis = problem.run_time_attributes() ? StridedAxis{kernel_w, stride_w, dilation_w} : problem.strided_x_axis();
+        f.y_axis = problem.run_time_attributes() ? StridedAxis{kernel_h, stride_h, dilation_h} : problem.strided_y_axis();
+
+        f.output_gradient = output_gradient;
+        const Halide::Expr nowhere;
+        f.padded_output_gradient = Halide::BoundaryConditions::constant_exterior(
+            output_gradient, 0.f,
+            {{output_gradient.dim(0).min(), output_gradient.dim(0).extent()},
+             {output_gradient.dim(1).min(), output_gradient.dim(1).extent()},
+             {nowhere, nowhere}, {nowhere, nowhere}, {nowhere, nowhere}});
+        f.tap_row = Halide::Func("tap_row");
+        f.tap_row(f.x, f.kx, f.y, f.out_channel, f.group, f.batch) =
+            f.padded_output_gradient(f.x_axis.output(f.x, f.kx), f.y, f.out_channel, f.group, f.batch);
+
+        f.weight = weight;
+        Halide::Var ky{"ky"};
+        f.tap_weight = Halide::Func("tap_weight");
+        f.tap_weight(f.kx, ky, f.out_channel, f.channel, f.group) =
+            packed() ? weight(f.channel, f.kx, ky, f.out_channel, f.group)
+                     : weight(f.kx, ky, f.out_channel, f.channel, f.group);
+
+        const Halide::Expr channels = f.out_channels ? Halide::Expr(f.out_channels) : output_gradient.dim(2).extent();
+        f.taps = Halide::RDom({{0, f.x_axis.kernel}, {0, f.y_axis.kernel}, {0, channels}}, "taps");
+        const Halide::RDom &r = f.taps;
+        f.sum = Halide::Func("sum");
+        f.sum(f.x, f.y, f.channel, f.group, f.batch) = 0.f;
+        f.sum(f.x, f.y, f.channel, f.group, f.batch) +=
+            f.tap_row(f.x, r.x, f.y_axis.output(f.y, r.y), r.z, f.group, f.batch) *
+            f.tap_weight(r.x, r.y, r.z, f.channel, f.group);
+
+        input_gradient(f.x, f.y, f.channel, f.group, f.batch) = f.sum(f.x, f.y, f.channel, f.group, f.batch);
+        f.input_gradient = input_gradient;
+    }
+
+    void schedule() {
+        declare_shapes();
+        schedule_params.apply(funcs_, this->target);
+    }
+
+    void describe(KernelDescription &description) override {
+        description.set("operation", "Operation::input_gradient");
+        describe_target(this->target, description);
+        problem.describe(description);
+        description.set("weight_layout", packed() ? "WeightLayout::in_channels_innermost" : "WeightLayout::as_given");
+        description.set("weight_channel_multiple", schedule_params.weight_channel_multiple());
+        schedule_params.describe(description);
+    }
+
+  private:
+    InputGradientFuncs funcs_;
+
+    static bool packed() { return Schedule::weight_layout == WeightLayout::in_channels_innermost; }
+
+    // What the runtime promises of the buffers, so that index arithmetic and bounds fold.
+    void declare_shapes() {
+        for (int d = 2; d < 5; d++) output_gradient.dim(d).set_min(0);
+        for (int d = 0; d < 5; d++) input_gradient.dim(d).set_min(0), weight.dim(d).set_min(0);
+        if (problem.out_channels) {
+            output_gradient.dim(2).set_extent(problem.out_channels);
+            weight.dim(packed() ? 3 : 2).set_extent(problem.out_channels);
+        }
+        if (problem.in_channels) input_gradient.dim(2).set_extent(problem.in_channels);
+        if (!problem.run_time_attributes()) {
+            weight.dim(packed() ? 1 : 0).set_extent(problem.kernel_w);
+            weight.dim(packed() ? 2 : 1).set_extent(problem.kernel_h);
+        }
+    }
+};
+
+}  // namespace conv_transpose
+
+#endif

@@ -1,0 +1,9 @@
+// Input gradient generators for CUDA, one for each schedule.
+#include "generators/input_gradient.h"
+#include "schedules/cuda_input_gradient_general.h"
+
+namespace conv_transpose {
+using InputGradientCudaGeneral = InputGradient<CudaInputGradientGeneral>;
+}  // namespace conv_transpose
+
+HALIDE_REGISTER_GENERATOR(conv_transpose::InputGradientCudaGeneral, input_gradient_cuda_general)

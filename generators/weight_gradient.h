@@ -1,0 +1,120 @@
+// The generator of the weight gradient: a correlation of input and output gradient over batch and space,
+//     weight_gradient[k] = sum over images and i of input[i] * output_gradient[i * stride + k * dilation - padding].
+// The sum is cut into parts, each a band of rows of some of the images; sum_of_parts.cpp adds them in a fixed order.
+// Template argument: the schedule, a struct in schedules/ with
+//   GeneratorParams for its tile sizes,
+//   void apply(WeightGradientFuncs &, const Target &): loop order, staging and mapping to hardware,
+//   void describe(KernelDescription &) const: what it demands of a problem, and `tile`, the weights of one block.
+#ifndef CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_H
+#define CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_H
+
+#include "Halide.h"
+#include "generators/kernel_description.h"
+#include "generators/problem_params.h"
+#include "schedules/weight_gradient_funcs.h"
+
+namespace conv_transpose {
+
+/// Every weight gradient kernel has these arguments, in this order; runtime/src/weight_gradient.cpp fills them in.
+/// Tensors are (x, y, channel in group, group, batch). The output gradient's x and y begin at the padding. `batch` may be
+/// 0, where tensors have one image that is never read. The attributes are read only by kernels that were compiled
+/// without them.
+template <class Schedule>
+class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>, public DescribedGenerator {
+    template <typename T>
+    using Input = Halide::GeneratorInput<T>;
+    template <typename T>
+    using Output = Halide::GeneratorOutput<T>;
+    using Tensor = Halide::Buffer<float>;
+
+  public:
+    ProblemParams problem;
+    Schedule schedule_params;
+
+    Input<Tensor> input{"input", 5};
+    Input<Tensor> output_gradient{"output_gradient", 5};
+    Input<int> batch{"batch"}, band_rows{"band_rows"}, part_images{"part_images"};
+    Input<int> kernel_w{"kernel_width"}, stride_w{"stride_width"}, dilation_w{"dilation_width"};
+    Input<int> kernel_h{"kernel_height"}, stride_h{"stride_height"}, dilation_h{"dilation_height"};
+    Output<Tensor> partial{"partial", 7};
+
+    void generate() {
+        WeightGradientFuncs &f = funcs_;
+        f.in_channels = problem.in_channels;
+        f.out_channels = problem.out_channels;
+        f.x_axis = problem.run_time_attributes() ? StridedAxis{kernel_w, stride_w, dilation_w} : problem.strided_x_axis();
+        f.y_axis = problem.run_time_attributes() ? StridedAxis{kernel_h, stride_h, dilation_h} : problem.strided_y_axis();
+
+        // Tiles that reach beyond the last channel compute sums that nobody stores.
+        const auto inside = [](const Halide::Expr &index, const Halide::Expr &extent) {
+            return clamp(index, 0, extent - 1);
+        };
+        f.padded_input = Halide::Func("padded_input");
+        f.padded_input(f.x, f.y, f.in_channel, f.group, f.batch) =
+            input(inside(f.x, input.dim(0).extent()), inside(f.y, input.dim(1).extent()),
+                  inside(f.in_channel, input.dim(2).extent()), f.group, inside(f.batch, input.dim(4).extent()));
+
+        const auto x = output_gradient.dim(0), y = output_gradient.dim(1);
+        const Halide::Expr in_picture =
+            f.x >= x.min() && f.x <= x.max() && f.y >= y.min() && f.y <= y.max();
+        f.padded_output_gradient = Halide::Func("padded_output_gradient");
+        f.padded_output_gradient(f.x, f.y, f.out_channel, f.group, f.batch) =
+            select(in_picture,
+                   likely(output_gradient(clamp(f.x, x.min(), x.max()), clamp(f.y, y.min(), y.max()),
+                                          inside(f.out_channel, output_gradient.dim(2).extent()), f.group,
+                                          inside(f.batch, output_gradient.dim(4).extent()))),
+                   0.f);
+        f.tap_row = Halide::Func("tap_row");
+        f.tap_row(f.x, f.kx, f.y, f.out_channel, f.group, f.batch) =
+            f.padded_output_gradient(f.x_axis.output(f.x, f.kx), f.y, f.out_channel, f.group, f.batch);
+
+        f.positions = Halide::RDom({{0, input.dim(0).extent()}, {0, band_rows}, {0, part_images}}, "positions");
+        const Halide::RDom &r = f.positions;
+        const Halide::Expr row = f.band * band_rows + r.y, image = f.images * part_images + r.z;
+        f.positions.where(row < input.dim(1).extent());
+        f.positions.where(image < batch);
+        f.sum = Halide::Func("sum");
+        f.sum(f.kx, f.ky, f.out_channel, f.in_channel, f.group, f.band, f.images) = 0.f;
+        f.sum(f.kx, f.ky, f.out_channel, f.in_channel, f.group, f.band, f.images) +=
+            f.padded_input(r.x, row, f.in_channel, f.group, image) *
+            f.tap_row(r.x, f.kx, f.y_axis.output(row, f.ky), f.out_channel, f.group, image);
+
+        partial(f.kx, f.ky, f.out_channel, f.in_channel, f.group, f.band, f.images) =
+            f.sum(f.kx, f.ky, f.out_channel, f.in_channel, f.group, f.band, f.images);
+        f.partial = partial;
+    }
+
+    void schedule() {
+        declare_shapes();
+        schedule_params.apply(funcs_, this->target);
+    }
+
+    void describe(KernelDescription &description) override {
+        description.set("operation", "Operation::weight_gradient");
+        describe_target(this->target, description);
+        problem.describe(description);
+        schedule_params.describe(description);
+    }
+
+  private:
+    WeightGradientFuncs funcs_;
+
+    // What the runtime promises of the buffers, so that index arithmetic and bounds fold.
+    void declare_shapes() {
+        for (int d = 0; d < 5; d++) input.dim(d).set_min(0);
+        for (int d = 2; d < 5; d++) output_gradient.dim(d).set_min(0);
+        for (int d = 0; d < 7; d++) partial.dim(d).set_min(0);
+        if (problem.in_channels) input.dim(2).set_extent(problem.in_channels);
+        if (problem.in_channels) partial.dim(3).set_extent(problem.in_channels);
+        if (problem.out_channels) output_gradient.dim(2).set_extent(problem.out_channels);
+        if (problem.out_channels) partial.dim(2).set_extent(problem.out_channels);
+        if (!problem.run_time_attributes()) {
+            partial.dim(0).set_extent(problem.kernel_w);
+            partial.dim(1).set_extent(problem.kernel_h);
+        }
+    }
+};
+
+}  // namespace conv_transpose
+
+#endif

@@ -1,0 +1,9 @@
+// Weight gradient generators for the CPU, one for each schedule.
+#include "generators/weight_gradient.h"
+#include "schedules/cpu_weight_gradient_general.h"
+
+namespace conv_transpose {
+using WeightGradientCpuGeneral = WeightGradient<CpuWeightGradientGeneral>;
+}  // namespace conv_transpose
+
+HALIDE_REGISTER_GENERATOR(conv_transpose::WeightGradientCpuGeneral, weight_gradient_cpu_general)

@@ -1,0 +1,36 @@
+// How large problems are cut into launches: kernels index a launch in 32 bits.
+#ifndef CONV_TRANSPOSE_RUNTIME_LAUNCH_CHUNKS_H
+#define CONV_TRANSPOSE_RUNTIME_LAUNCH_CHUNKS_H
+
+#include <algorithm>
+
+#include "registry.h"
+
+namespace conv_transpose {
+
+/// CUDA's limit for the second and third axis of a grid.
+constexpr int64_t max_grid = 65535;
+
+/// The number of slices of `elements` each that one launch may span, of `slices` in all.
+inline int64_t slices_a_launch(int64_t slices, int64_t elements) {
+    return std::clamp<int64_t>(max_elements_32bit / std::max<int64_t>(elements, 1), 1, slices);
+}
+
+/// Images and groups of one launch.
+struct LaunchChunks {
+    int64_t batch = 1, groups = 1;
+
+    LaunchChunks() = default;
+    /// If all groups of an image fit one launch, only the batch is cut; else every image is, along its groups.
+    explicit LaunchChunks(const Problem &p) {
+        const Size2 o = p.output();
+        const int64_t elements = std::max(p.in_channels * p.input.height * p.input.width,
+                                          p.out_channels * o.height * o.width) / p.groups;
+        groups = std::min(slices_a_launch(p.groups, elements), max_grid);
+        if (groups == p.groups && p.batch > 0) batch = slices_a_launch(p.batch, p.groups * elements);
+    }
+};
+
+}  // namespace conv_transpose
+
+#endif

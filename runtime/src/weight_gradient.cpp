@@ -1,0 +1,113 @@
+// The weight gradient: how its sum is cut into parts, and how its kernels are called.
+#include "gradient_views.h"
+#include "planned_operation.h"
+#include "registry.h"
+#include "sum_of_parts.h"
+
+namespace conv_transpose {
+
+namespace {
+
+int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// The parts of the sum over batch and space: bands of rows, of some of the images each. It depends on the problem and the kernel
+// alone, never on the machine.
+struct Parts {
+    int64_t images_a_part, rows_a_band, bands;
+
+    Parts(const Problem &p, const KernelTraits &kernel, int64_t images_a_launch) {
+        const int64_t wanted = wanted_parts(p, kernel);
+        images_a_part = std::clamp<int64_t>(p.batch / wanted, 1, images_a_launch);
+        const int64_t image_parts = std::max<int64_t>(ceil_divide(p.batch, images_a_part), 1);
+        rows_a_band = ceil_divide(p.input.height, std::clamp<int64_t>(wanted / image_parts, 1, p.input.height));
+        bands = ceil_divide(p.input.height, rows_a_band);
+    }
+
+  private:
+    // Enough to occupy the machine; no more than what is worth a second pass.
+    static int64_t wanted_parts(const Problem &p, const KernelTraits &k) {
+        const int64_t blocks_a_part = p.groups * ceil_divide(p.in_channels / p.groups, k.tile_in_channels) *
+                                      ceil_divide(p.out_channels / p.groups, k.tile_out_channels) *
+                                      ceil_divide(p.kernel.height * p.kernel.width, k.tile_taps);
+        const int64_t wanted_blocks = k.device == Device::cuda ? 2048 : 64;
+        constexpr int64_t positions_worth_a_part = 512, max_workspace = int64_t{256} << 20;
+        const int64_t positions = p.batch * p.input.height * p.input.width;
+        return std::max<int64_t>(std::min({ceil_divide(wanted_blocks, blocks_a_part), positions / positions_worth_a_part,
+                                           max_workspace / int64_t{sizeof(float)} / p.weight_elements()}), 1);
+    }
+};
+
+class WeightGradientOperation : public PlannedOperation {
+  public:
+    WeightGradientOperation(const Problem &problem, const KernelTraits &kernel)
+        : p_(problem), kernel_(kernel), chunks_(problem), parts_(problem, kernel, chunks_.batch),
+          sum_(kernel.device, problem.weight_elements(),
+               std::max<int64_t>(ceil_divide(problem.batch, parts_.images_a_part), 1) * parts_.bands),
+          x_{int32_t(p_.kernel.width), int32_t(p_.stride.width), int32_t(p_.dilation.width)},
+          y_{int32_t(p_.kernel.height), int32_t(p_.stride.height), int32_t(p_.dilation.height)} {
+        // A launch has whole parts. Kernels put (group, band) on one axis of the grid and the parts of the batch on another.
+        chunks_.batch = std::min(chunks_.batch / parts_.images_a_part, max_grid) * parts_.images_a_part;
+        chunks_.groups = std::clamp<int64_t>(max_grid / parts_.bands, 1, chunks_.groups);
+    }
+
+    size_t workspace_bytes(bool) const noexcept override { return sum_.workspace_bytes(); }
+
+    const char *missing_argument(const Arguments &a) const noexcept override {
+        if (!a.input && p_.batch > 0) return "input";
+        if (!a.output_gradient && p_.batch > 0) return "output_gradient";
+        return a.weight_gradient ? nullptr : "weight_gradient";
+    }
+
+    Status run(const Arguments &arguments, void *workspace, RunContext &context) const noexcept override {
+        float *partial = sum_.needed() ? static_cast<float *>(workspace) : arguments.weight_gradient;
+        // Once for a batch of 0 as well, where the sum is 0.
+        int64_t n = 0;
+        do {
+            for (int64_t g = 0; g < p_.groups; g += chunks_.groups) {
+                const LaunchSlice slice{n, std::min(chunks_.batch, p_.batch - n), g, std::min(chunks_.groups, p_.groups - g)};
+                if (Status s = launch(arguments, partial, slice, context); !s.ok()) return s;
+                if (context.rehearsal) break;
+            }
+            n += chunks_.batch;
+        } while (n < p_.batch && !context.rehearsal);
+        return sum_.needed() ? sum_.run(partial, arguments.weight_gradient, context) : Status();
+    }
+
+  private:
+    const Problem p_;
+    const KernelTraits &kernel_;
+    LaunchChunks chunks_;
+    const Parts parts_;
+    const SumOfParts sum_;
+    const StridedAxisArguments x_, y_;
+
+    Status launch(const Arguments &a, float *partial, const LaunchSlice &slice, RunContext &context) const noexcept {
+        // Nothing is read of an empty batch, but a view needs an address.
+        const float *nothing = a.weight_gradient;
+        GradientViews views(p_, kernel_.device, slice, p_.batch ? a.input : nothing, p_.batch ? a.output_gradient : nothing);
+
+        const int64_t in = p_.in_channels / p_.groups, out = p_.out_channels / p_.groups;
+        const int64_t group_weights = p_.kernel.width * p_.kernel.height * out * in;
+        const int64_t first_part = slice.first_image / parts_.images_a_part * parts_.bands;
+        const int64_t image_parts = std::max<int64_t>(ceil_divide(slice.images, parts_.images_a_part), 1);
+        TensorView<7> to(partial + first_part * p_.weight_elements() + slice.first_group * group_weights, kernel_.device,
+                         {p_.kernel.width, p_.kernel.height, out, in, slice.groups, parts_.bands, image_parts});
+        if (parts_.bands > 1) to.set_stride(5, p_.weight_elements());
+        if (image_parts > 1) to.set_stride(6, p_.weight_elements() * parts_.bands);
+
+        const int32_t batch = slice.images, rows_a_band = parts_.rows_a_band, images_a_part = parts_.images_a_part;
+        void *user_context = &context;
+        void *args[] = {&user_context, views.input(), views.output(), argument(batch), argument(rows_a_band),
+                        argument(images_a_part), argument(x_.kernel), argument(x_.stride), argument(x_.dilation),
+                        argument(y_.kernel), argument(y_.stride), argument(y_.dilation), to.buffer()};
+        return call(kernel_, args, context);
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<PlannedOperation> plan_weight_gradient(const Problem &problem, const KernelTraits &kernel) {
+    return std::make_unique<WeightGradientOperation>(problem, kernel);
+}
+
+}  // namespace conv_transpose

@@ -1,0 +1,43 @@
+// Schedule: the input gradient of any problem on CUDA cores; every attribute may be a run-time value.
+//
+// Order: the lanes of a warp are neighbours in a row, so that loads and stores are dense (with gaps of the stride). Each
+// thread keeps the sums of `channels` channels at `columns` neighbouring positions in registers: it reads
+// channels + columns values for channels * columns products. Weights are packed with channels innermost; they are
+// the same for all threads of a block, so they come from L1.
+#ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_INPUT_GRADIENT_GENERAL_H
+#define CONV_TRANSPOSE_SCHEDULES_CUDA_INPUT_GRADIENT_GENERAL_H
+
+#include "schedules/input_gradient_funcs.h"
+
+namespace conv_transpose {
+
+struct CudaInputGradientGeneral {
+    Halide::GeneratorParam<int> channels{"channels", 8}, columns{"columns", 2}, rows{"rows", 4};
+
+    static constexpr WeightLayout weight_layout = WeightLayout::in_channels_innermost;
+    int weight_channel_multiple() const { return channels; }
+    void describe(KernelDescription &) const {}
+
+    void apply(InputGradientFuncs &f, const Halide::Target &) const {
+        using namespace Halide;
+        constexpr int lanes = 32;
+        Var block_x{"block_x"}, block_y{"block_y"}, block_c{"block_c"}, row{"row"}, lane{"lane"};
+
+        f.input_gradient.split(f.x, block_x, f.x, lanes * columns, TailStrategy::GuardWithIf)
+            .split(f.x, lane, f.x, columns)
+            .split(f.y, block_y, row, rows, TailStrategy::PredicateStores)
+            .split(f.channel, block_c, f.channel, channels, TailStrategy::PredicateStores)
+            .reorder(f.x, f.channel, lane, row, block_x, block_y, block_c, f.group, f.batch)
+            .unroll(f.x).unroll(f.channel)
+            .fuse(block_x, block_y, block_x).fuse(f.group, f.batch, f.group)
+            .gpu_blocks(block_x, block_c, f.group).gpu_threads(lane, row);
+
+        f.sum.compute_at(f.input_gradient, lane).bound_extent(f.x, columns).bound_extent(f.channel, channels);
+        f.sum.unroll(f.x).unroll(f.channel);
+        f.sum.update().reorder(f.x, f.channel, f.taps.x, f.taps.y, f.taps.z).unroll(f.x).unroll(f.channel);
+    }
+};
+
+}  // namespace conv_transpose
+
+#endif

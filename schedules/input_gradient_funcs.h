@@ -1,0 +1,31 @@
+// What a schedule of the input gradient sees: the named Funcs of the algorithm and the facts that it may rely on.
+#ifndef CONV_TRANSPOSE_SCHEDULES_INPUT_GRADIENT_FUNCS_H
+#define CONV_TRANSPOSE_SCHEDULES_INPUT_GRADIENT_FUNCS_H
+
+#include "Halide.h"
+#include "generators/kernel_interface.h"
+#include "generators/strided_axis.h"
+
+namespace conv_transpose {
+
+struct InputGradientFuncs {
+    /// `channel` is an input channel of a group; `out_channel` is what is summed over.
+    Halide::Var x{"x"}, y{"y"}, channel{"channel"}, group{"group"}, batch{"batch"};
+    Halide::Var kx{"kx"}, out_channel{"out_channel"};
+    StridedAxis x_axis, y_axis;
+    /// Channels of one group; 0 where they are run-time values.
+    int in_channels = 0, out_channels = 0;
+
+    Halide::Func output_gradient;         ///< as given; coordinates begin at the padding
+    Halide::Func padded_output_gradient;  ///< zero outside of the picture (x, y, out_channel, group, batch)
+    Halide::Func tap_row;     ///< what tap kx sees along a row (x, kx, y, out_channel, group, batch); y of the output
+    Halide::Func weight;      ///< as given or packed, in the layout that the schedule asks for
+    Halide::Func tap_weight;  ///< weight by kernel position (kx, ky, out_channel, channel, group)
+    Halide::Func sum;         ///< (x, y, channel, group, batch); its update has the taps
+    Halide::RDom taps;        ///< kx, ky, out_channel
+    Halide::Func input_gradient;  ///< (x, y, channel, group, batch)
+};
+
+}  // namespace conv_transpose
+
+#endif

@@ -1,0 +1,120 @@
+// The gradients against the scatter oracle. Integer data makes every sum exact, so results must be equal.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "oracle.h"
+#include "random_problems.h"
+#include "run_plan.h"
+
+namespace conv_transpose::testing {
+namespace {
+
+constexpr Operation operations[] = {Operation::input_gradient, Operation::weight_gradient, Operation::bias_gradient};
+
+const std::vector<double> &of(const Gradients &gradients, Operation operation) {
+    switch (operation) {
+        case Operation::input_gradient: return gradients.input;
+        case Operation::weight_gradient: return gradients.weight;
+        default: return gradients.bias;
+    }
+}
+
+class Gradient : public ::testing::TestWithParam<Device> {
+  protected:
+    void SetUp() override {
+        if (const char *reason = missing(GetParam())) GTEST_SKIP() << reason;
+    }
+
+    PlanOptions options(Operation operation) const {
+        PlanOptions options;
+        options.device = GetParam();
+        options.operation = operation;
+        return options;
+    }
+
+    // All three gradients, each by every kernel that accepts the problem.
+    void expect_exact(const Problem &problem, RandomProblems &random, Precision precision = Precision::tf32) const {
+        const auto input = random.integers(problem.input_elements()), weight = random.integers(problem.weight_elements());
+        const auto output_gradient = random.integers(problem.output_elements());
+        const Gradients expected = gradients(problem, input, weight, output_gradient);
+        for (Operation operation : operations) {
+            PlanOptions wanted = options(operation);
+            wanted.precision = precision;
+            const auto kernels = kernels_for(problem, wanted);
+            EXPECT_FALSE(kernels.empty()) << problem.str();
+            for (std::string_view kernel : kernels) {
+                wanted.kernel = kernel;
+                SCOPED_TRACE(problem.str() + " by " + std::string(kernel));
+                const Plan plan(problem, wanted);
+                expect_equal(run_gradient(plan, input, weight, output_gradient), of(expected, operation));
+                if (HasFatalFailure()) return;
+            }
+        }
+    }
+};
+
+TEST_P(Gradient, RandomProblemsOnEveryKernelThatAcceptsThem) {
+    RandomProblems random(2);
+    for (int i = 0; i < random_problem_count(GetParam()) && !HasFatalFailure(); i++) expect_exact(random.next(), random);
+}
+
+// Enough positions for many parts, in bands of rows as well as in images, and for parts that are not full.
+TEST_P(Gradient, SumsInManyParts) {
+    RandomProblems random(3);
+    for (const char *problem : {"n1g1ic3oc2ih257iw129kh3kw3", "n37g2ic2oc4ih40iw33kh2kw3sh2sw2ph1pw1",
+                                "n5g3ic3oc3ih61iw70kh4kw4sh2sw2ph1pw1", "n300g1ic1oc1ih9iw7kh3kw3"})
+        expect_exact(Problem::parse(problem), random);
+}
+
+// Nothing to add up: PyTorch gives zeros, and so do we; null pointers are fine for the empty tensors.
+TEST_P(Gradient, EmptyBatchGivesZeros) {
+    const Problem problem = Problem::parse("n0g1ic4oc6ih8iw8kh3kw3sh2sw2");
+    for (Operation operation : {Operation::weight_gradient, Operation::bias_gradient}) {
+        const Plan plan(problem, options(operation));
+        const size_t elements = operation == Operation::weight_gradient ? problem.weight_elements() : problem.out_channels;
+        EXPECT_EQ(run_gradient(plan, {}, {}, {}), std::vector<float>(elements, 0.f));
+    }
+}
+
+// The order of every sum is fixed: with real data, where another order would round differently, runs agree in each bit.
+TEST_P(Gradient, RepeatsBitByBit) {
+    RandomProblems random(4);
+    const Problem problem = Problem::parse("n6g1ic20oc12ih60iw70kh3kw3sh2sw1ph1pw1");
+    const auto input = random.reals(problem.input_elements()), weight = random.reals(problem.weight_elements());
+    const auto output_gradient = random.reals(problem.output_elements());
+    for (Operation operation : operations)
+        for (std::string_view kernel : kernels_for(problem, options(operation))) {
+            PlanOptions wanted = options(operation);
+            wanted.kernel = kernel;
+            const Plan plan(problem, wanted);
+            const auto first = run_gradient(plan, input, weight, output_gradient);
+            set_cpu_threads(1);
+            const auto second = run_gradient(plan, input, weight, output_gradient);
+            set_cpu_threads(0);
+            ASSERT_EQ(first.size(), second.size());
+            EXPECT_EQ(std::memcmp(first.data(), second.data(), first.size() * sizeof(float)), 0) << kernel;
+        }
+}
+
+TEST_P(Gradient, NamesTheMissingArgument) {
+    const Problem problem = Problem::parse("n1g1ic1oc1ih2iw2kh1kw1");
+    float value = 0;
+    Arguments arguments;
+    arguments.input = arguments.weight = arguments.output_gradient = &value;
+    const auto message = [&](Operation operation) {
+        return std::string(Plan(problem, options(operation)).run(arguments).message());
+    };
+    EXPECT_EQ(message(Operation::input_gradient), "input_gradient is null, but the operation needs it");
+    EXPECT_EQ(message(Operation::weight_gradient), "weight_gradient is null, but the operation needs it");
+    EXPECT_EQ(message(Operation::bias_gradient), "bias_gradient is null, but the operation needs it");
+    arguments.output_gradient = nullptr;
+    for (Operation operation : operations)
+        EXPECT_EQ(message(operation), "output_gradient is null, but the operation needs it");
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, Gradient, ::testing::Values(Device::cpu, Device::cuda),
+                         [](const auto &info) { return name(info.param); });
+
+}  // namespace
+}  // namespace conv_transpose::testing
