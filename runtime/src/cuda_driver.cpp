@@ -41,6 +41,21 @@ std::optional<CudaDriver> load() {
     resolve(driver.cuMemcpyDtoH, "cuMemcpyDtoH_v2");
     resolve(driver.cuMemGetInfo, "cuMemGetInfo_v2");
     resolve(driver.cuStreamSynchronize, "cuStreamSynchronize");
+    resolve(driver.cuDeviceGetName, "cuDeviceGetName");
+    resolve(driver.cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2");
+    resolve(driver.cuStreamCreate, "cuStreamCreate");
+    resolve(driver.cuStreamDestroy, "cuStreamDestroy_v2");
+    resolve(driver.cuStreamBeginCapture, "cuStreamBeginCapture_v2");
+    resolve(driver.cuStreamEndCapture, "cuStreamEndCapture");
+    resolve(driver.cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags");
+    resolve(driver.cuGraphLaunch, "cuGraphLaunch");
+    resolve(driver.cuGraphExecDestroy, "cuGraphExecDestroy");
+    resolve(driver.cuGraphDestroy, "cuGraphDestroy");
+    resolve(driver.cuEventCreate, "cuEventCreate");
+    resolve(driver.cuEventRecord, "cuEventRecord");
+    resolve(driver.cuEventSynchronize, "cuEventSynchronize");
+    resolve(driver.cuEventElapsedTime, "cuEventElapsedTime");
+    resolve(driver.cuEventDestroy, "cuEventDestroy_v2");
     resolve(driver.cuGetErrorString, "cuGetErrorString");
     int devices = 0;
     const bool usable = complete && driver.cuInit(0) == CUDA_SUCCESS &&

@@ -17,6 +17,9 @@ using CUlibrary = void *;
 using CUkernel = void *;
 
 constexpr CUresult CUDA_SUCCESS = 0;
+constexpr int CU_DEVICE_ATTRIBUTE_CLOCK_RATE = 13;  // kHz
+constexpr int CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16;
+constexpr int CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE = 38;
 constexpr int CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75;
 constexpr int CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76;
 constexpr int CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8;
@@ -44,6 +47,22 @@ struct CudaDriver {
     CUresult (*cuMemcpyDtoH)(void *, uint64_t, size_t);
     CUresult (*cuMemGetInfo)(size_t *, size_t *);
     CUresult (*cuStreamSynchronize)(CUstream);
+    // For timing: device_timer.cpp.
+    CUresult (*cuDeviceGetName)(char *, int, CUdevice);
+    CUresult (*cuMemcpyDtoDAsync)(uint64_t, uint64_t, size_t, CUstream);
+    CUresult (*cuStreamCreate)(CUstream *, unsigned);
+    CUresult (*cuStreamDestroy)(CUstream);
+    CUresult (*cuStreamBeginCapture)(CUstream, unsigned);
+    CUresult (*cuStreamEndCapture)(CUstream, void **);
+    CUresult (*cuGraphInstantiateWithFlags)(void **, void *, unsigned long long);
+    CUresult (*cuGraphLaunch)(void *, CUstream);
+    CUresult (*cuGraphExecDestroy)(void *);
+    CUresult (*cuGraphDestroy)(void *);
+    CUresult (*cuEventCreate)(void **, unsigned);
+    CUresult (*cuEventRecord)(void *, CUstream);
+    CUresult (*cuEventSynchronize)(void *);
+    CUresult (*cuEventElapsedTime)(float *, void *, void *);
+    CUresult (*cuEventDestroy)(void *);
     CUresult (*cuGetErrorString)(CUresult, const char **);
 
     /// Never null.

@@ -1,0 +1,178 @@
+// Timing by the device's clock: see device_timer.h.
+#include "conv_transpose/device_timer.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <fstream>
+#include <thread>
+
+#include "cuda_driver.h"
+
+namespace conv_transpose {
+
+namespace {
+
+void check(CUresult result, const char *what) {
+    if (result != CUDA_SUCCESS)
+        throw std::runtime_error(std::string("CUDA: ") + what + ": " + cuda_driver()->error_string(result));
+}
+
+void check(const Status &status) {
+    if (!status.ok()) throw std::runtime_error(status.message());
+}
+
+const CudaDriver &driver() {
+    if (!cuda_driver()) throw Unsupported("device is cuda, but there is no usable GPU or driver");
+    return *cuda_driver();
+}
+
+int attribute(int which) {
+    CUdevice device = 0;
+    int value = 0;
+    if (driver().cuCtxGetDevice(&device) != CUDA_SUCCESS)
+        check(driver().cuDeviceGet(&device, 0), "no device");
+    check(driver().cuDeviceGetAttribute(&value, which, device), "cannot read an attribute of the device");
+    return value;
+}
+
+DeviceFacts gpu_facts() {
+    const ScopedCudaContext scope(nullptr);
+    check(scope.result(), "no context");
+    CUdevice device = 0;
+    check(driver().cuCtxGetDevice(&device), "no device");
+    char name[256] = "";
+    check(driver().cuDeviceGetName(name, sizeof name, device), "cannot read the device's name");
+    DeviceFacts facts;
+    facts.name = name;
+    facts.cache_bytes = attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+    facts.compute_capability = compute_capability();
+    facts.multiprocessors = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    facts.clock_ghz = attribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE) / 1e6;
+    return facts;
+}
+
+DeviceFacts cpu_facts() {
+    DeviceFacts facts;
+    std::ifstream info("/proc/cpuinfo");
+    for (std::string line; facts.name.empty() && std::getline(info, line);)
+        if (line.rfind("model name", 0) == 0)
+            facts.name = line.substr(std::min(line.find(": ") + 2, line.size()));
+    facts.multiprocessors = static_cast<int>(std::thread::hardware_concurrency());
+    facts.cache_bytes = std::max<long>(sysconf(_SC_LEVEL3_CACHE_SIZE), 0);
+    return facts;
+}
+
+}  // namespace
+
+struct TimedWork::Impl {
+    virtual ~Impl() = default;
+    virtual double run() = 0;
+};
+
+namespace {
+
+class CpuWork : public TimedWork::Impl {
+  public:
+    explicit CpuWork(std::function<Status(Stream)> work) : work_(std::move(work)) {}
+
+    double run() override {
+        const auto start = std::chrono::steady_clock::now();
+        const Status status = work_({});
+        const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
+        check(status);
+        return elapsed.count();
+    }
+
+  private:
+    std::function<Status(Stream)> work_;
+};
+
+class CudaWork : public TimedWork::Impl {
+  public:
+    explicit CudaWork(const std::function<Status(Stream)> &enqueue) {
+        const ScopedCudaContext scope(nullptr);
+        check(scope.result(), "no context");
+        try {
+            record(enqueue);
+        } catch (...) {
+            release();
+            throw;
+        }
+    }
+
+    ~CudaWork() override {
+        const ScopedCudaContext scope(nullptr);
+        release();
+    }
+
+    double run() override {
+        const ScopedCudaContext scope(nullptr);
+        check(scope.result(), "no context");
+        float milliseconds = 0;
+        check(driver().cuEventRecord(start_, stream_), "cannot record an event");
+        check(driver().cuGraphLaunch(executable_, stream_), "cannot launch the graph");
+        check(driver().cuEventRecord(stop_, stream_), "cannot record an event");
+        check(driver().cuEventSynchronize(stop_), "the work failed");
+        check(driver().cuEventElapsedTime(&milliseconds, start_, stop_), "cannot read the time");
+        return milliseconds;
+    }
+
+  private:
+    CUstream stream_ = nullptr;
+    void *start_ = nullptr, *stop_ = nullptr, *graph_ = nullptr, *executable_ = nullptr;
+
+    void record(const std::function<Status(Stream)> &enqueue) {
+        check(driver().cuEventCreate(&start_, 0), "cannot create an event");
+        check(driver().cuEventCreate(&stop_, 0), "cannot create an event");
+        constexpr unsigned non_blocking = 1, relaxed = 2;
+        check(driver().cuStreamCreate(&stream_, non_blocking), "cannot create a stream");
+        check(driver().cuStreamBeginCapture(stream_, relaxed), "cannot record a graph");
+        const Status status = enqueue({stream_});
+        const CUresult ended = driver().cuStreamEndCapture(stream_, &graph_);
+        check(status);
+        check(ended, "cannot record a graph");
+        check(driver().cuGraphInstantiateWithFlags(&executable_, graph_, 0), "cannot prepare a graph");
+    }
+
+    void release() {
+        if (executable_) driver().cuGraphExecDestroy(executable_);
+        if (graph_) driver().cuGraphDestroy(graph_);
+        if (stream_) driver().cuStreamDestroy(stream_);
+        if (start_) driver().cuEventDestroy(start_);
+        if (stop_) driver().cuEventDestroy(stop_);
+    }
+};
+
+}  // namespace
+
+TimedWork::TimedWork(Device device, std::function<Status(Stream)> enqueue) {
+    if (device == Device::cuda)
+        impl_ = std::make_unique<CudaWork>(enqueue);
+    else
+        impl_ = std::make_unique<CpuWork>(std::move(enqueue));
+}
+
+TimedWork::~TimedWork() = default;
+TimedWork::TimedWork(TimedWork &&) noexcept = default;
+TimedWork &TimedWork::operator=(TimedWork &&) noexcept = default;
+
+double TimedWork::run() {
+    return impl_->run();
+}
+
+DeviceFacts device_facts(Device device) {
+    return device == Device::cuda ? gpu_facts() : cpu_facts();
+}
+
+Status copy_on_device(DeviceMemory &target, const DeviceMemory &source, Stream stream) {
+    const auto address = [](const DeviceMemory &memory) { return reinterpret_cast<uint64_t>(memory.data()); };
+    const CUresult result = driver().cuMemcpyDtoDAsync(
+        address(target), address(source), std::min(target.bytes(), source.bytes()), stream.handle);
+    if (result == CUDA_SUCCESS) return {};
+    return {Status::Code::device_error, driver().error_string(result)};
+}
+
+}  // namespace conv_transpose
