@@ -1,12 +1,15 @@
 // The generator of the forward operation. Template argument: the schedule, a struct in schedules/ with
 //   GeneratorParams for its tile sizes,
+//   SumIndex sum_index: see gather.h,
 //   WeightLayout weight_layout and int weight_channel_multiple() const: how the kernel reads its weights,
 //   void apply(ForwardFuncs &, const Target &): loop order, staging and mapping to hardware,
+//   int in_channel_chunk() const, if it stages input channels by chunks,
 //   void describe(KernelDescription &) const: what it demands of a problem beyond the generator's own parameters.
 #ifndef CONV_TRANSPOSE_GENERATORS_FORWARD_H
 #define CONV_TRANSPOSE_GENERATORS_FORWARD_H
 
 #include "Halide.h"
+#include "compiler/private_accumulators.h"
 #include "generators/epilogue.h"
 #include "generators/gather.h"
 #include "generators/kernel_description.h"
@@ -54,34 +57,48 @@ class Forward : public Halide::Generator<Forward<Schedule>>, public DescribedGen
             funcs_.y_axis = problem.y_axis();
         }
 
-        funcs_.input = input;
+        const Halide::Expr in_channels = problem.in_channels ? Halide::Expr(problem.in_channels) : input.dim(2).extent();
+        Halide::Var kx{"kx"}, ky{"ky"}, in_channel{"in_channel"};
+        const Halide::Expr real_in_channel = chunked() ? min(in_channel, in_channels - 1) : Halide::Expr(in_channel);
+
+        funcs_.input = Halide::Func("input_channels");
+        funcs_.input(v.x, v.y, in_channel, v.group, v.batch) = input(v.x, v.y, real_in_channel, v.group, v.batch);
         const Halide::Expr nowhere;
         funcs_.padded_input = Halide::BoundaryConditions::constant_exterior(
-            input, 0.f,
+            funcs_.input, 0.f,
             {{input.dim(0).min(), input.dim(0).extent()}, {input.dim(1).min(), input.dim(1).extent()},
              {nowhere, nowhere}, {nowhere, nowhere}, {nowhere, nowhere}});
 
-        funcs_.weight = weight;
-        Halide::Var kx{"kx"}, ky{"ky"}, in_channel{"in_channel"};
+        // In the layout that the schedule asks for.
+        funcs_.weight = Halide::Func("weight_channels");
         funcs_.tap_weight = Halide::Func("tap_weight");
-        funcs_.tap_weight(kx, ky, v.channel, in_channel, v.group) =
-            packed() ? weight(v.channel, kx, ky, in_channel, v.group) : weight(kx, ky, v.channel, in_channel, v.group);
+        if (packed()) {
+            funcs_.weight(v.channel, kx, ky, in_channel, v.group) = weight(v.channel, kx, ky, real_in_channel, v.group);
+            funcs_.tap_weight(kx, ky, v.channel, in_channel, v.group) = funcs_.weight(v.channel, kx, ky, in_channel, v.group);
+        } else {
+            funcs_.weight(kx, ky, v.channel, in_channel, v.group) = weight(kx, ky, v.channel, real_in_channel, v.group);
+            funcs_.tap_weight(kx, ky, v.channel, in_channel, v.group) = funcs_.weight(kx, ky, v.channel, in_channel, v.group);
+        }
 
-        const Halide::Expr in_channels = problem.in_channels ? Halide::Expr(problem.in_channels) : input.dim(2).extent();
         const Gather g = gather(v, funcs_.x_axis, funcs_.y_axis, in_channels, funcs_.padded_input, funcs_.tap_weight,
-                                select(has_bias != 0, bias(real_channel(), v.group), 0.f));
+                                select(has_bias != 0, bias(real_channel(), v.group), 0.f), Schedule::sum_index);
         funcs_.sum = g.sum;
         funcs_.taps = g.taps;
+        funcs_.phase_weight = g.phase_weight;
 
         const Halide::Expr sx = funcs_.x_axis.stride(), sy = funcs_.y_axis.stride();
-        output(v.x, v.y, v.channel, v.group, v.batch) = activate(
-            g.sum(v.x / sx, v.y / sy, phase(v.x, sx), phase(v.y, sy), v.channel, v.group, v.batch), activation, slope);
+        const Halide::Expr sum =
+            Schedule::sum_index == SumIndex::positions
+                ? g.sum(v.x, v.y, v.channel, v.group, v.batch)
+                : g.sum(v.x / sx, v.y / sy, v.x % sx, v.y % sy, v.channel, v.group, v.batch);
+        output(v.x, v.y, v.channel, v.group, v.batch) = activate(sum, activation, slope);
         funcs_.output = output;
     }
 
     void schedule() {
         declare_shapes();
         schedule_params.apply(funcs_, this->target);
+        if (Halide::Target(this->target).has_gpu_feature()) this->get_pipeline().add_custom_lowering_pass(new PrivateAccumulators);
     }
 
     void describe(KernelDescription &description) override {
@@ -96,19 +113,19 @@ class Forward : public Halide::Generator<Forward<Schedule>>, public DescribedGen
   private:
     ForwardFuncs funcs_;
 
+    // Whether the schedule stages a number of input channels at a time, and so may reach beyond the last.
+    bool chunked() const {
+        if constexpr (requires { schedule_params.in_channel_chunk(); })
+            return problem.in_channels == 0 || problem.in_channels % schedule_params.in_channel_chunk() != 0;
+        return false;
+    }
+
     static bool packed() { return Schedule::weight_layout == WeightLayout::channels_innermost; }
 
     // Kernels with packed weights compute channels beyond the last, which have a weight (zero) but no bias.
     Halide::Expr real_channel() const {
         if (!packed() || problem.out_channels) return funcs_.v.channel;
         return min(funcs_.v.channel, bias.dim(0).extent() - 1);
-    }
-
-    // Halide takes the bounds of x % s to be all of [0, s - 1] when s is a run-time value. That suits schedules that
-    // compute whole rows; those that compute single outputs need the one phase.
-    static Halide::Expr phase(const Halide::Expr &x, const Halide::Expr &stride) {
-        if constexpr (requires { Schedule::single_outputs; }) return x - x / stride * stride;
-        return x % stride;
     }
 
     // Every vector of packed channels begins at a multiple of their number, so vector loads are aligned.

@@ -100,20 +100,31 @@ int GatherAxis::reach(int cells) const {
 
 Gather gather(const GatherVars &v, const GatherAxis &x_axis, const GatherAxis &y_axis,
               const Expr &in_channels, const Halide::Func &input, const Halide::Func &weight,
-              const Expr &initial) {
+              const Expr &initial, SumIndex index) {
+    const bool positions = index == SumIndex::positions;
+    const Expr sx = x_axis.stride(), sy = y_axis.stride();
+    const Expr cell_x = positions ? v.x / sx : Expr(v.cell_x), cell_y = positions ? v.y / sy : Expr(v.cell_y);
+    const Expr phase_x = positions ? v.x % sx : Expr(v.phase_x), phase_y = positions ? v.y % sy : Expr(v.phase_y);
+    const std::vector<Halide::Var> at =
+        positions ? std::vector<Halide::Var>{v.x, v.y, v.channel, v.group, v.batch}
+                  : std::vector<Halide::Var>{v.cell_x, v.cell_y, v.phase_x, v.phase_y, v.channel, v.group, v.batch};
+
     Gather result;
     result.taps = Halide::RDom({{0, x_axis.taps()}, {0, y_axis.taps()}, {0, in_channels}}, "taps");
     const Halide::RDom &r = result.taps;
-    if (!x_axis.always_live()) result.taps.where(x_axis.live(v.phase_x, r.x));
-    if (!y_axis.always_live()) result.taps.where(y_axis.live(v.phase_y, r.y));
+    if (!x_axis.always_live()) result.taps.where(x_axis.live(phase_x, r.x));
+    if (!y_axis.always_live()) result.taps.where(y_axis.live(phase_y, r.y));
 
-    const Expr kx = clamp(x_axis.tap(v.phase_x, r.x), 0, x_axis.kernel() - 1);
-    const Expr ky = clamp(y_axis.tap(v.phase_y, r.y), 0, y_axis.kernel() - 1);
-    result.sum(v.cell_x, v.cell_y, v.phase_x, v.phase_y, v.channel, v.group, v.batch) = initial;
-    result.sum(v.cell_x, v.cell_y, v.phase_x, v.phase_y, v.channel, v.group, v.batch) +=
-        input(x_axis.input(v.cell_x, v.phase_x, r.x), y_axis.input(v.cell_y, v.phase_y, r.y), r.z, v.group,
-              v.batch) *
-        weight(kx, ky, v.channel, r.z, v.group);
+    // The tap depends on the phase alone, so any position of the phase may stand for it.
+    Halide::Var px{"px"}, py{"py"}, tx{"tx"}, ty{"ty"}, in_channel{"in_channel"};
+    const Expr kx = clamp(x_axis.tap(px % sx, tx), 0, x_axis.kernel() - 1);
+    const Expr ky = clamp(y_axis.tap(py % sy, ty), 0, y_axis.kernel() - 1);
+    result.phase_weight(px, py, tx, ty, v.channel, in_channel, v.group) = weight(kx, ky, v.channel, in_channel, v.group);
+
+    result.sum(at) = initial;
+    result.sum(at) += input(x_axis.input(cell_x, phase_x, r.x), y_axis.input(cell_y, phase_y, r.y), r.z, v.group, v.batch) *
+                      result.phase_weight(positions ? v.x : v.phase_x, positions ? v.y : v.phase_y, r.x, r.y, v.channel,
+                                          r.z, v.group);
     return result;
 }
 

@@ -72,10 +72,21 @@ struct GatherVars {
     Halide::Var cell_x{"cell_x"}, cell_y{"cell_y"}, phase_x{"phase_x"}, phase_y{"phase_y"};
 };
 
-/// The gather's sum over taps and input channels of a group:
-///   sum(cell_x, cell_y, phase_x, phase_y, channel, group, batch)
+/// How the sum is indexed: the same formula in the form that a schedule can tile.
+enum class SumIndex {
+    /// sum(cell_x, cell_y, phase_x, phase_y, channel, group, batch): for schedules that compute one phase at a time.
+    cells_and_phases,
+    /// sum(x, y, channel, group, batch): for schedules whose lanes or registers hold neighbouring outputs. Where x is a
+    /// multiple of the stride plus a constant, cell and phase fold.
+    positions,
+};
+
+/// The gather's sum over taps and input channels of a group.
 struct Gather {
     Halide::Func sum{"sum"};
+    /// The weight of a phase's tap: (phase x, phase y, tap x, tap y, channel, input channel, group); positions of a phase
+    /// may stand for it.
+    Halide::Func phase_weight{"phase_weight"};
     /// taps.x, taps.y, input channel
     Halide::RDom taps;
 };
@@ -84,7 +95,7 @@ struct Gather {
 /// `weight` is indexed (kx, ky, channel, input channel, group) and only ever inside the kernel.
 Gather gather(const GatherVars &v, const GatherAxis &x_axis, const GatherAxis &y_axis,
               const Halide::Expr &in_channels, const Halide::Func &input, const Halide::Func &weight,
-              const Halide::Expr &initial);
+              const Halide::Expr &initial, SumIndex index);
 
 }  // namespace conv_transpose
 

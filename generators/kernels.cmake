@@ -6,6 +6,33 @@
 # NAME is f32_<device>_<schedule>_<attributes>. Kernels marked FULL are left out unless CONV_TRANSPOSE_KERNELS=full.
 # cpu kernels are made for each instruction set in CONV_TRANSPOSE_CPU_LEVELS.
 
+# ---- exact: KernelBench level 1, problems 57, 65, 71, 75, 78, 81
+set(k3 kernel_h=3 kernel_w=3)
+set(k3x7 kernel_h=3 kernel_w=7)
+set(s1 stride_h=1 stride_w=1)
+set(c64 in_channels=64 out_channels=64)
+set(c32 in_channels=32 out_channels=32)
+conv_transpose_kernel(f32_cuda_dense_k3x3_s1x1_c64x64 forward_cuda_dense ${k3} ${s1} ${c64})
+conv_transpose_kernel(f32_cuda_dense_k3x7_s1x1_c64x64 forward_cuda_dense ${k3x7} ${s1} ${c64})
+conv_transpose_kernel(f32_cuda_dense_k3x3_s1x1_c32x32 forward_cuda_dense ${k3} ${s1} ${c32} lanes_channel=4 lanes_y=8)
+conv_transpose_kernel(f32_cuda_dense_k3x7_s1x1_c32x32 forward_cuda_dense ${k3x7} ${s1} ${c32} lanes_channel=4 lanes_y=8)
+conv_transpose_kernel(f32_cuda_phases_k3x5_s2x3_p1x2_d2x1_c8x16 forward_cuda_phases
+    kernel_h=3 kernel_w=5 stride_h=2 stride_w=3 padding_phase_h=1 padding_phase_w=2 dilation_h=2
+    in_channels=8 out_channels=16 thread_cells=2 threads_x=32 cells_y=3)
+conv_transpose_kernel(f32_cuda_phases_k3x3_s5x5_p1x1_d2x2_c32x64 forward_cuda_phases
+    ${k3} stride_h=5 stride_w=5 padding_phase_h=1 padding_phase_w=1 dilation_h=2 dilation_w=2
+    in_channels=32 out_channels=64 thread_cells=4 threads_x=16 cells_y=1 stagings=4 thread_channels=2 lanes_x=8
+    rows_outermost=true unroll_in_channels=8)
+
+# ---- families: any number of channels
+set(k2s2 kernel_h=2 kernel_w=2 stride_h=2 stride_w=2)
+set(k4s2p1 kernel_h=4 kernel_w=4 stride_h=2 stride_w=2 padding_phase_h=1 padding_phase_w=1)
+set(depthwise in_channels=1 out_channels=1)
+conv_transpose_kernel(f32_cuda_depthwise_k4x4_s2x2_p1x1 forward_cuda_depthwise ${k4s2p1} ${depthwise})
+conv_transpose_kernel(f32_cuda_dense_k3x3_s1x1 forward_cuda_dense ${k3} ${s1})
+conv_transpose_kernel(f32_cuda_dense_k2x2_s2x2 forward_cuda_dense ${k2s2})
+conv_transpose_kernel(f32_cuda_dense_k4x4_s2x2_p1x1 forward_cuda_dense ${k4s2p1})
+
 # ---- general: every attribute a run-time value
 conv_transpose_kernel(f32_cpu_general forward_cpu_general)
 conv_transpose_kernel(f32_cpu_general_large forward_cpu_general LARGE)

@@ -13,6 +13,7 @@ namespace conv_transpose {
 struct CpuGeneral {
     Halide::GeneratorParam<int> vectors{"vectors", 4};
 
+    static constexpr SumIndex sum_index = SumIndex::cells_and_phases;
     static constexpr WeightLayout weight_layout = WeightLayout::as_given;
     int weight_channel_multiple() const { return 1; }
     void describe(KernelDescription &) const {}

@@ -16,7 +16,7 @@ struct CudaGeneral {
     Halide::GeneratorParam<int> channels{"channels", 8};
     Halide::GeneratorParam<int> threads{"threads", 128};
 
-    static constexpr bool single_outputs = true;
+    static constexpr SumIndex sum_index = SumIndex::positions;
     static constexpr WeightLayout weight_layout = WeightLayout::channels_innermost;
     int weight_channel_multiple() const { return channels; }
     void describe(KernelDescription &) const {}
@@ -38,10 +38,10 @@ struct CudaGeneral {
         f.output.never_partition_all();
 
         f.sum.compute_at(f.output, thread).store_in(MemoryType::Register);
-        for (const Var &d : {v.cell_x, v.cell_y, v.phase_x, v.phase_y, v.group, v.batch}) f.sum.bound_extent(d, 1);
+        for (const Var &d : {v.x, v.y, v.group, v.batch}) f.sum.bound_extent(d, 1);
         f.sum.bound_extent(v.channel, channels).vectorize(v.channel, 4).unroll(v.channel);
         f.sum.update()
-            .reorder(v.channel, f.taps.z, f.taps.x, f.taps.y, v.cell_x)
+            .reorder(v.channel, f.taps.z, f.taps.x, f.taps.y)
             .vectorize(v.channel, 4)
             .unroll(v.channel)
             .never_partition_all();

@@ -18,7 +18,8 @@ struct ForwardFuncs {
     Halide::Func padded_input;  ///< zero outside of the picture (x, y, input channel, group, batch)
     Halide::Func weight;        ///< as given or packed, in the layout that the schedule asks for
     Halide::Func tap_weight;    ///< weight by kernel position (kx, ky, channel, input channel, group)
-    Halide::Func sum;           ///< see gather.h; its update has the taps
+    Halide::Func phase_weight;  ///< weight by phase and tap: see gather.h
+    Halide::Func sum;           ///< indexed as the schedule's sum_index says (gather.h); its update has the taps
     Halide::RDom taps;
     Halide::Func output;  ///< (x, y, channel, group, batch), with activation
 

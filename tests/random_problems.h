@@ -29,6 +29,28 @@ class RandomProblems {
         }
     }
 
+    /// A valid problem with the attributes and channels of `like` and another batch and size. Whole strides are added to
+    /// the padding, so that it keeps its phase.
+    Problem resized(const Problem &like) {
+        for (;;) {
+            Problem p = like;
+            p.batch = between(1, 2);
+            p.input = {one_in(3) ? between(1, 90) : between(1, 20), one_in(3) ? between(1, 90) : between(1, 20)};
+            for (int64_t Size2::*axis : {&Size2::height, &Size2::width}) {
+                p.padding.*axis += p.stride.*axis * (one_in(2) ? 0 : between(1, 3));
+                p.output_padding.*axis = one_in(2) ? 0 : between(0, std::max(p.stride.*axis, p.dilation.*axis) - 1);
+            }
+            try {
+                p.validate();
+            } catch (const InvalidProblem &) {
+                continue;
+            }
+            const double products = double(p.batch) * p.in_channels * (p.out_channels / p.groups) * p.input.height *
+                                    p.input.width * p.kernel.height * p.kernel.width;
+            if (products < 4e7) return p;
+        }
+    }
+
     /// Small integers: every sum is exact in float32 whatever its order, and in TF32 as well.
     std::vector<float> integers(int64_t count) {
         std::vector<float> values(count);

@@ -1,0 +1,116 @@
+// Schedule: many channels, on a GPU's CUDA cores: stride 1, and small strides whose phases a thread can hold.
+//
+// Bound by multiply-adds, so the loops are those of a matrix product. A block owns a tile of columns, rows and output
+// channels; each thread keeps its part of it in registers over the whole reduction (see
+// compiler/private_accumulators.h). Input channels come in chunks through shared memory, inputs with the border that all
+// taps need, weights with channels innermost. A thread's columns are vectors of four, neighbours in a row, and its
+// channels are neighbours too: for one input channel and one row of taps it loads a few 128-bit words and reuses each
+// for all taps, columns and channels. A warp spans both columns and channels, so that most of its loads are broadcasts.
+// Blocks, not stages, hide the latency of staging: while one waits, the others of the multiprocessor compute.
+#ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_DENSE_H
+#define CONV_TRANSPOSE_SCHEDULES_CUDA_DENSE_H
+
+#include "schedules/forward_funcs.h"
+
+namespace conv_transpose {
+
+struct CudaDense {
+    template <typename T>
+    using GeneratorParam = Halide::GeneratorParam<T>;
+
+    /// Threads of a block along columns, channels and rows.
+    GeneratorParam<int> lanes_x{"lanes_x", 8}, lanes_channel{"lanes_channel", 8}, lanes_y{"lanes_y", 4};
+    /// What a thread keeps: vectors of four columns, channels, rows.
+    GeneratorParam<int> thread_vectors{"thread_vectors", 2}, thread_channels{"thread_channels", 8};
+    GeneratorParam<int> thread_rows{"thread_rows", 1};
+    /// Input channels staged at a time, and how many of them are unrolled.
+    GeneratorParam<int> chunk{"chunk", 8}, unroll_in_channels{"unroll_in_channels", 1};
+
+    static constexpr SumIndex sum_index = SumIndex::positions;
+    static constexpr WeightLayout weight_layout = WeightLayout::channels_innermost;
+    int weight_channel_multiple() const { return lanes_channel * static_cast<int>(thread_channels); }
+    int in_channel_chunk() const { return chunk; }
+    void describe(KernelDescription &) const {}
+
+    void apply(ForwardFuncs &f, const Halide::Target &) const {
+        using namespace Halide;
+        const GatherVars &v = f.v;
+        constexpr int vector = 4;
+        const int lanes_x = this->lanes_x, lanes_y = this->lanes_y, lanes_channel = this->lanes_channel;
+        const int width = lanes_x * vector * thread_vectors, rows = lanes_y * thread_rows;
+        const int channels = lanes_channel * thread_channels, threads = lanes_x * lanes_y * lanes_channel;
+        const auto guard = TailStrategy::GuardWithIf;
+        Var column{"column"}, row{"row"}, channel_block{"channel_block"}, image{"image"}, vec{"vec"}, part{"part"};
+        Var lane_x{"lane_x"}, lane_y{"lane_y"}, lane_channel{"lane_channel"}, thread{"thread"}, element{"element"}, round{"round"};
+
+        f.output.split(v.x, column, v.x, width, guard)
+            .split(v.x, v.x, vec, vector, guard)
+            .split(v.x, part, lane_x, lanes_x, guard)
+            .split(v.y, row, v.y, rows, guard)
+            .split(v.y, v.y, lane_y, lanes_y, guard)
+            .split(v.channel, channel_block, v.channel, channels, guard)
+            .split(v.channel, lane_channel, v.channel, thread_channels, guard)
+            .reorder({vec, part, v.y, v.channel, lane_x, lane_channel, lane_y, column, row, channel_block, v.group, v.batch})
+            .fuse(column, channel_block, column)
+            .fuse(v.group, v.batch, image)
+            .unroll(vec).unroll(part).unroll(v.channel).unroll(v.y)
+            .gpu_blocks(column, row, image)
+            .gpu_threads(lane_x, lane_channel, lane_y)
+            .never_partition_all();
+
+        auto distribute = [&](Stage s) {
+            s.split(v.x, v.x, vec, vector)
+                .split(v.x, part, lane_x, lanes_x)
+                .split(v.y, v.y, lane_y, lanes_y)
+                .split(v.channel, lane_channel, v.channel, thread_channels)
+                .unroll(vec).unroll(part).unroll(v.channel).unroll(v.y)
+                .gpu_threads(lane_x, lane_channel, lane_y)
+                .never_partition_all();
+        };
+        f.sum.compute_at(f.output, column).store_in(MemoryType::Register);
+        f.sum.bound_extent(v.x, width).bound_extent(v.y, rows).bound_extent(v.channel, channels).bound_extent(v.group, 1).bound_extent(v.batch, 1);
+        Stage init = f.sum, update = f.sum.update();
+        distribute(init);
+        init.reorder(vec, part, v.y, v.channel, lane_x, lane_channel, lane_y);
+        distribute(update);
+        RVar zi{"zi"}, zu{"zu"};
+        update.split(f.taps.z, f.taps.z, zi, chunk, guard).split(zi, zi, zu, unroll_in_channels, guard)
+            .reorder({vec, part, v.y, v.channel, f.taps.x, f.taps.y, zu, zi, lane_x, lane_channel, lane_y, f.taps.z})
+            .unroll(f.taps.x).unroll(f.taps.y).unroll(zu);
+
+        Func in = f.padded_input.in(f.sum);
+        const std::vector<Var> ia = in.args();
+        in.compute_at(f.sum, f.taps.z).store_in(MemoryType::GPUShared);
+        in.bound_extent(ia[0], f.x_axis.reach(width)).bound_extent(ia[1], f.y_axis.reach(rows));
+        in.bound_extent(ia[2], chunk).bound_extent(ia[3], 1).bound_extent(ia[4], 1);
+        in.align_storage(ia[0], vector);
+        in.fuse(ia[0], ia[1], element)
+            .split(element, round, thread, threads, guard)
+            .split(thread, lane_y, thread, lanes_x * lanes_channel)
+            .split(thread, lane_channel, lane_x, lanes_x)
+            .reorder(ia[2], round, lane_x, lane_channel, lane_y, ia[3], ia[4])
+            .gpu_threads(lane_x, lane_channel, lane_y)
+            .unroll(ia[2])
+            .never_partition_all();
+        Func w = f.weight.in(f.tap_weight);
+        const std::vector<Var> wa = w.args();
+        w.compute_at(f.sum, f.taps.z).store_in(MemoryType::GPUShared);
+        w.bound_extent(wa[0], channels).bound_extent(wa[3], chunk).bound_extent(wa[4], 1);
+        w.split(wa[0], wa[0], vec, 4)
+            .vectorize(vec)
+            .fuse(wa[0], wa[1], element)
+            .fuse(element, wa[2], element)
+            .fuse(element, wa[3], element)
+            .split(element, round, thread, threads, guard)
+            .split(thread, lane_y, thread, lanes_x * lanes_channel)
+            .split(thread, lane_channel, lane_x, lanes_x)
+            .reorder(vec, round, lane_x, lane_channel, lane_y, wa[4])
+            .gpu_threads(lane_x, lane_channel, lane_y)
+            .unroll(round)
+            .never_partition_all();
+    }
+};
+
+}  // namespace conv_transpose
+
+#endif

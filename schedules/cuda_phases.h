@@ -1,0 +1,145 @@
+// Schedule: strided problems with few channels on a GPU's CUDA cores. Bound by the stores of a large output.
+//
+// A thread computes consecutive outputs of a row, whole cells, in registers: their phases are constants, so only live
+// taps are computed, and an input element that is loaded serves all phases that it reaches. Such a thread could only
+// store with gaps between lanes; so a row of the block's tile goes through shared memory, and from there lanes store
+// consecutive elements, whatever the stride. Rows are a serial loop: their phase is a run-time value, the same for the
+// whole block, and a row without live taps skips the sums and stores the bias in the same pass. All input channels of
+// the block's rows are staged once, and the weights of a block of channels once for several groups of rows.
+#ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_PHASES_H
+#define CONV_TRANSPOSE_SCHEDULES_CUDA_PHASES_H
+
+#include "schedules/forward_funcs.h"
+
+namespace conv_transpose {
+
+struct CudaPhases {
+    template <typename T>
+    using GeneratorParam = Halide::GeneratorParam<T>;
+
+    /// What a thread computes: cells along the row, channels.
+    GeneratorParam<int> thread_cells{"thread_cells", 2}, thread_channels{"thread_channels", 4};
+    /// What a block computes: threads along the row, cells along the column of one staging, stagings, channels.
+    GeneratorParam<int> threads_x{"threads_x", 32}, cells_y{"cells_y", 1}, stagings{"stagings", 1};
+    GeneratorParam<int> block_channels{"block_channels", 16};
+    /// Threads that lie side by side along the row in a warp; the others of the warp take other channels.
+    GeneratorParam<int> lanes_x{"lanes_x", 16};
+    GeneratorParam<int> store_vector{"store_vector", 1};
+    GeneratorParam<int> unroll_in_channels{"unroll_in_channels", 4};
+    GeneratorParam<bool> rows_outermost{"rows_outermost", false};
+
+    static constexpr SumIndex sum_index = SumIndex::positions;
+    static constexpr WeightLayout weight_layout = WeightLayout::channels_innermost;
+    int weight_channel_multiple() const { return block_channels; }
+    void describe(KernelDescription &) const {}
+
+    void apply(ForwardFuncs &f, const Halide::Target &) const {
+        using namespace Halide;
+        const GatherVars &v = f.v;
+        const int sx = f.stride_x(), sy = f.stride_y();
+        const int threads_x = this->threads_x, block_channels = this->block_channels, thread_cells = this->thread_cells;
+        const int thread_channels = this->thread_channels;
+        const int thread_width = thread_cells * sx, width = thread_width * threads_x, rows = cells_y * sy;
+        const int threads = threads_x * (block_channels / thread_channels);
+        constexpr int warp = 32;
+        const int warps = threads / warp;
+        const auto guard = TailStrategy::GuardWithIf;
+        Var column{"column"}, lane{"lane"}, warp_id{"warp"}, staging{"staging"}, row_block{"row_block"}, vec{"vec"};
+        Var channel_block{"channel_block"}, image{"image"}, element{"element"}, thread{"thread"}, round{"round"};
+
+        // The tile in shared memory, stored with lanes along the row.
+        Func tile = f.sum.in(f.output);
+        f.output.bound_extent(v.channel, f.out_channels)
+            .split(v.x, column, v.x, width, guard)
+            .split(v.x, v.x, vec, store_vector, guard)
+            .split(v.x, v.x, lane, warp, guard)
+            .split(v.y, row_block, v.y, rows, guard)
+            .split(row_block, row_block, staging, stagings, guard)
+            .split(v.channel, channel_block, v.channel, block_channels)
+            .split(v.channel, v.channel, warp_id, warps)
+            .reorder({vec, v.channel, v.x, lane, warp_id, v.y, staging, column, row_block, channel_block, v.group, v.batch})
+            .fuse(column, channel_block, column)
+            .fuse(v.group, v.batch, image)
+            .vectorize(vec)
+            .unroll(v.x)
+            .unroll(v.channel)
+            .gpu_blocks(column, row_block, image)
+            .gpu_threads(lane, warp_id)
+            .never_partition_all();
+
+        Var x_block{"x_block"};
+        tile.compute_at(f.output, v.y).store_in(MemoryType::GPUShared);
+        tile.bound_extent(v.x, width).bound_extent(v.y, 1).bound_extent(v.channel, block_channels);
+        tile.bound_extent(v.group, 1).bound_extent(v.batch, 1);
+        Var tile_x{"tile_x"}, tile_channel{"tile_channel"};
+        tile.split(v.x, tile_x, v.x, thread_width)
+            .split(tile_x, x_block, tile_x, lanes_x)
+            .split(v.channel, tile_channel, v.channel, thread_channels)
+            .reorder(v.channel, v.x, tile_x, tile_channel, x_block, v.y, v.group, v.batch)
+            .fuse(tile_x, tile_channel, thread)
+            .fuse(thread, x_block, thread)
+            .split(thread, warp_id, lane, warp)
+            .gpu_threads(lane, warp_id)
+            .unroll(v.channel)
+            .unroll(v.x)
+            .never_partition_all();
+
+        f.sum.compute_at(tile, lane).store_in(MemoryType::Register);
+        f.sum.bound_extent(v.x, thread_width).bound_extent(v.y, 1).bound_extent(v.channel, thread_channels);
+        f.sum.bound_extent(v.group, 1).bound_extent(v.batch, 1);
+        f.sum.unroll(v.channel).unroll(v.x);
+        RVar in_channel{"in_channel_unrolled"};
+        auto update = f.sum.update();
+        if (rows_outermost)
+            update.reorder(v.channel, v.x, f.taps.x, f.taps.z, f.taps.y);
+        else
+            update.reorder(v.channel, v.x, f.taps.x, f.taps.y, f.taps.z);
+        update.unroll(v.channel).unroll(v.x).unroll(f.taps.x).unroll(f.taps.y)
+            .split(f.taps.z, f.taps.z, in_channel, unroll_in_channels)
+            .unroll(in_channel)
+            .never_partition_all();
+
+        // Inputs: all channels of the rows that one staging reaches. Two-dimensional threads over (row, x).
+        Func in = f.padded_input.in(f.sum);
+        const Var ix = in.args()[0], iy = in.args()[1], ic = in.args()[2], ig = in.args()[3], in_batch = in.args()[4];
+        in.compute_at(f.output, staging).store_in(MemoryType::GPUShared);
+        in.bound_extent(ix, f.x_axis.reach(thread_cells * threads_x)).bound_extent(iy, f.y_axis.reach(cells_y));
+        in.bound_extent(ic, f.in_channels).bound_extent(ig, 1).bound_extent(in_batch, 1);
+        in.split(ix, column, lane, warp, guard)
+            .fuse(column, iy, element)
+            .split(element, round, warp_id, warps, guard)
+            .reorder(ic, round, lane, warp_id, ig, in_batch)
+            .gpu_threads(lane, warp_id)
+            .unroll(ic, std::min(8, f.in_channels))
+            .never_partition_all();
+
+        // Weights: 128-bit copies.
+        Func w = f.weight.in(f.tap_weight);
+        const std::vector<Var> wa = w.args();
+        w.compute_at(f.output, column).store_in(MemoryType::GPUShared);
+        w.bound_extent(wa[0], block_channels).bound_extent(wa[4], 1);
+        w.split(wa[0], wa[0], vec, 4)
+            .vectorize(vec)
+            .fuse(wa[0], wa[1], element)
+            .fuse(element, wa[2], element)
+            .fuse(element, wa[3], element)
+            .split(element, round, element, threads, guard)
+            .split(element, warp_id, lane, warp)
+            .reorder(vec, round, lane, warp_id, wa[4])
+            .gpu_threads(lane, warp_id)
+            .unroll(round)
+            .never_partition_all();
+        // A tap's weights of all columns, in registers: vectors of channels.
+        const int weight_vector = thread_channels % 4 == 0 ? 4 : thread_channels % 2 == 0 ? 2 : 1;
+        Func pw = f.phase_weight;
+        const std::vector<Var> pa = pw.args();
+        pw.compute_at(f.sum, f.taps.x).store_in(MemoryType::Register);
+        pw.bound_extent(pa[0], thread_width).bound_extent(pa[4], thread_channels);
+        for (int d : {1, 2, 3, 5, 6}) pw.bound_extent(pa[d], 1);
+        pw.reorder(pa[4], pa[0]).split(pa[4], pa[4], vec, weight_vector).vectorize(vec).unroll(pa[4]).unroll(pa[0]);
+    }
+};
+
+}  // namespace conv_transpose
+
+#endif
