@@ -37,7 +37,7 @@ endfunction()
 
 # The name says on which device: f32_cpu_..., f32_cuda_....
 function(conv_transpose_kernel name generator)
-    cmake_parse_arguments(arg "FULL;ALLOW_SPILLS;LARGE;BASELINE_ONLY" "" "" ${ARGN})
+    cmake_parse_arguments(arg "FULL;ALLOW_SPILLS;LARGE;BASELINE_ONLY" "" "AVX2" ${ARGN})
     if(arg_FULL AND NOT CONV_TRANSPOSE_KERNELS STREQUAL full)
         return()
     endif()
@@ -58,8 +58,12 @@ function(conv_transpose_kernel name generator)
     else()
         if(NOT arg_BASELINE_ONLY)
             foreach(level IN LISTS CONV_TRANSPOSE_CPU_LEVELS)
-                add_conv_transpose_kernel(${name}_${level} ${generator} ${cpu_target_${level}}${large}
-                                          ${arg_UNPARSED_ARGUMENTS})
+                # The driver takes the last value of a parameter that is given twice.
+                set(parameters ${arg_UNPARSED_ARGUMENTS})
+                if(level STREQUAL avx2)
+                    list(APPEND parameters ${arg_AVX2})
+                endif()
+                add_conv_transpose_kernel(${name}_${level} ${generator} ${cpu_target_${level}}${large} ${parameters})
             endforeach()
         endif()
         # Only general kernels and preparation are worth building for processors without AVX2.

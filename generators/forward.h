@@ -14,6 +14,7 @@
 #include "generators/gather.h"
 #include "generators/kernel_description.h"
 #include "generators/problem_params.h"
+#include "generators/weight_layouts.h"
 #include "schedules/forward_funcs.h"
 
 namespace conv_transpose {
@@ -49,13 +50,8 @@ class Forward : public Halide::Generator<Forward<Schedule>>, public DescribedGen
         const GatherVars &v = funcs_.v;
         funcs_.in_channels = problem.in_channels;
         funcs_.out_channels = problem.out_channels;
-        if (problem.run_time_attributes()) {
-            funcs_.x_axis = GatherAxis::run_time(kernel_w, stride_w, dilation_w, padding_phase_w, gcd_w, inverse_w);
-            funcs_.y_axis = GatherAxis::run_time(kernel_h, stride_h, dilation_h, padding_phase_h, gcd_h, inverse_h);
-        } else {
-            funcs_.x_axis = problem.x_axis();
-            funcs_.y_axis = problem.y_axis();
-        }
+        funcs_.x_axis = problem.x_axis({kernel_w, stride_w, dilation_w, padding_phase_w, gcd_w, inverse_w});
+        funcs_.y_axis = problem.y_axis({kernel_h, stride_h, dilation_h, padding_phase_h, gcd_h, inverse_h});
 
         const Halide::Expr in_channels = problem.in_channels ? Halide::Expr(problem.in_channels) : input.dim(2).extent();
         Halide::Var kx{"kx"}, ky{"ky"}, in_channel{"in_channel"};
@@ -72,13 +68,18 @@ class Forward : public Halide::Generator<Forward<Schedule>>, public DescribedGen
         // In the layout that the schedule asks for.
         funcs_.weight = Halide::Func("weight_channels");
         funcs_.tap_weight = Halide::Func("tap_weight");
-        if (packed()) {
-            funcs_.weight(v.channel, kx, ky, in_channel, v.group) = weight(v.channel, kx, ky, real_in_channel, v.group);
-            funcs_.tap_weight(kx, ky, v.channel, in_channel, v.group) = funcs_.weight(v.channel, kx, ky, in_channel, v.group);
+        const Halide::Expr channels = problem.out_channels ? Halide::Expr(problem.out_channels) : output.dim(2).extent();
+        const auto coordinates = [&](const Halide::Expr &ci) {
+            return weight_coordinates(layout, kx, ky, v.channel, ci, v.group, schedule_params.weight_channel_multiple(),
+                                      channels);
+        };
+        if constexpr (layout == WeightLayout::channel_tiles) {
+            funcs_.weight = weight;
         } else {
-            funcs_.weight(kx, ky, v.channel, in_channel, v.group) = weight(kx, ky, v.channel, real_in_channel, v.group);
-            funcs_.tap_weight(kx, ky, v.channel, in_channel, v.group) = funcs_.weight(kx, ky, v.channel, in_channel, v.group);
+            // A Func of its own, so that schedules can stage it.
+            funcs_.weight(as_vars(coordinates(in_channel))) = weight(coordinates(real_in_channel));
         }
+        funcs_.tap_weight(kx, ky, v.channel, in_channel, v.group) = funcs_.weight(coordinates(in_channel));
 
         const Gather g = gather(v, funcs_.x_axis, funcs_.y_axis, in_channels, funcs_.padded_input, funcs_.tap_weight,
                                 select(has_bias != 0, bias(real_channel(), v.group), 0.f), Schedule::sum_index);
@@ -87,10 +88,13 @@ class Forward : public Halide::Generator<Forward<Schedule>>, public DescribedGen
         funcs_.phase_weight = g.phase_weight;
 
         const Halide::Expr sx = funcs_.x_axis.stride(), sy = funcs_.y_axis.stride();
-        const Halide::Expr sum =
-            Schedule::sum_index == SumIndex::positions
-                ? g.sum(v.x, v.y, v.channel, v.group, v.batch)
-                : g.sum(v.x / sx, v.y / sy, v.x % sx, v.y % sy, v.channel, v.group, v.batch);
+        // Halide takes the bounds of y % s to be all of [0, s - 1] when s is a run-time value. That suits schedules that
+        // compute all phases together; one that computes single rows needs the row's phase.
+        constexpr bool single_rows = requires { Schedule::single_rows; };
+        const Halide::Expr phase_y = single_rows ? v.y - v.y / sy * sy : v.y % sy;
+        const Halide::Expr sum = Schedule::sum_index == SumIndex::positions
+                                     ? g.sum(v.x, v.y, v.channel, v.group, v.batch)
+                                     : g.sum(v.x / sx, v.y / sy, v.x % sx, phase_y, v.channel, v.group, v.batch);
         output(v.x, v.y, v.channel, v.group, v.batch) = activate(sum, activation, slope);
         funcs_.output = output;
     }
@@ -105,13 +109,22 @@ class Forward : public Halide::Generator<Forward<Schedule>>, public DescribedGen
         description.set("operation", "Operation::forward");
         describe_target(this->target, description);
         problem.describe(description);
-        description.set("weight_layout", packed() ? "WeightLayout::channels_innermost" : "WeightLayout::as_given");
+        description.set("weight_layout", enumerator(layout));
         description.set("weight_channel_multiple", schedule_params.weight_channel_multiple());
         schedule_params.describe(description);
     }
 
   private:
     ForwardFuncs funcs_;
+
+    static constexpr WeightLayout layout = Schedule::weight_layout;
+    static constexpr bool packed() { return layout != WeightLayout::as_given; }
+
+    static std::vector<Halide::Var> as_vars(const std::vector<Halide::Expr> &names) {
+        std::vector<Halide::Var> vars;
+        for (const Halide::Expr &e : names) vars.emplace_back(e.as<Halide::Internal::Variable>()->name);
+        return vars;
+    }
 
     // Whether the schedule stages a number of input channels at a time, and so may reach beyond the last.
     bool chunked() const {
@@ -120,11 +133,10 @@ class Forward : public Halide::Generator<Forward<Schedule>>, public DescribedGen
         return false;
     }
 
-    static bool packed() { return Schedule::weight_layout == WeightLayout::channels_innermost; }
-
     // Kernels with packed weights compute channels beyond the last, which have a weight (zero) but no bias.
     Halide::Expr real_channel() const {
-        if (!packed() || problem.out_channels) return funcs_.v.channel;
+        const bool whole = problem.out_channels && problem.out_channels % schedule_params.weight_channel_multiple() == 0;
+        if (!packed() || whole) return funcs_.v.channel;
         return min(funcs_.v.channel, bias.dim(0).extent() - 1);
     }
 
@@ -142,14 +154,14 @@ class Forward : public Halide::Generator<Forward<Schedule>>, public DescribedGen
         for (int d = 0; d < 2; d++) bias.dim(d).set_min(0);
         if (problem.in_channels) {
             input.dim(2).set_extent(problem.in_channels);
-            weight.dim(3).set_extent(problem.in_channels);
+            weight.dim(weight_dimensions(layout).in_channel).set_extent(problem.in_channels);
         }
         if (problem.out_channels) output.dim(2).set_extent(problem.out_channels);
         if (packed()) declare_weight_alignment();
-        if (!problem.run_time_attributes()) {
-            weight.dim(packed() ? 1 : 0).set_extent(problem.kernel_w);
-            weight.dim(packed() ? 2 : 1).set_extent(problem.kernel_h);
-        }
+        if (layout == WeightLayout::channel_tiles) weight.dim(0).set_extent(schedule_params.weight_channel_multiple());
+        const WeightDimensions dims = weight_dimensions(layout);
+        if (problem.kernel_w) weight.dim(dims.kx).set_extent(problem.kernel_w);
+        if (problem.kernel_h) weight.dim(dims.ky).set_extent(problem.kernel_h);
     }
 };
 

@@ -1,9 +1,15 @@
 // Forward generators for the CPU, one for each schedule.
 #include "generators/forward.h"
+#include "schedules/cpu_depthwise.h"
 #include "schedules/cpu_general.h"
+#include "schedules/cpu_tiles.h"
 
 namespace conv_transpose {
+using ForwardCpuDepthwise = Forward<CpuDepthwise>;
 using ForwardCpuGeneral = Forward<CpuGeneral>;
+using ForwardCpuTiles = Forward<CpuTiles>;
 }  // namespace conv_transpose
 
 HALIDE_REGISTER_GENERATOR(conv_transpose::ForwardCpuGeneral, forward_cpu_general)
+HALIDE_REGISTER_GENERATOR(conv_transpose::ForwardCpuTiles, forward_cpu_tiles)
+HALIDE_REGISTER_GENERATOR(conv_transpose::ForwardCpuDepthwise, forward_cpu_depthwise)

@@ -7,6 +7,8 @@
 namespace conv_transpose {
 
 using Halide::Expr;
+using Halide::Internal::is_const_one;
+using Halide::Internal::simplify;
 
 namespace {
 
@@ -57,18 +59,18 @@ GatherAxis GatherAxis::fixed(int kernel, int stride, int dilation, int padding_p
     return axis;
 }
 
-GatherAxis GatherAxis::run_time(Expr kernel, Expr stride, Expr dilation, Expr padding_phase, Expr gcd,
-                                Expr inverse) {
+GatherAxis GatherAxis::run_time(const AxisArguments &a) {
     GatherAxis axis;
-    axis.kernel_ = kernel;
-    axis.stride_ = stride;
-    axis.dilation_ = dilation;
-    axis.padding_phase_ = padding_phase;
-    axis.gcd_ = gcd;
-    axis.inverse_ = inverse;
-    axis.tap_step_ = stride / gcd;
-    axis.input_step_ = dilation / gcd;
-    axis.taps_ = (kernel + axis.tap_step_ - 1) / axis.tap_step_;
+    axis.kernel_ = a.kernel;
+    axis.stride_ = a.stride;
+    axis.dilation_ = a.dilation;
+    axis.padding_phase_ = a.padding_phase;
+    axis.gcd_ = a.gcd;
+    axis.inverse_ = a.inverse;
+    axis.tap_step_ = simplify(a.stride / a.gcd);
+    axis.input_step_ = simplify(a.dilation / a.gcd);
+    axis.taps_ = simplify((a.kernel + axis.tap_step_ - 1) / axis.tap_step_);
+    axis.always_live_ = is_const_one(axis.tap_step_);
     return axis;
 }
 

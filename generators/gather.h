@@ -17,6 +17,12 @@
 
 namespace conv_transpose {
 
+/// The attributes of one axis as a kernel's arguments. `gcd` is g, and `inverse` the inverse of dilation / g modulo
+/// stride / g: the caller computes both.
+struct AxisArguments {
+    Halide::Expr kernel, stride, dilation, padding_phase, gcd, inverse;
+};
+
 /// One axis of the map, with attributes that are either constants or run-time values.
 class GatherAxis {
   public:
@@ -24,10 +30,7 @@ class GatherAxis {
     /// wherever a schedule unrolls the phase.
     static GatherAxis fixed(int kernel, int stride, int dilation, int padding_phase);
 
-    /// Run-time attributes. `gcd` is g, and `inverse` the inverse of dilation / g modulo stride / g: the caller
-    /// computes both.
-    static GatherAxis run_time(Halide::Expr kernel, Halide::Expr stride, Halide::Expr dilation,
-                               Halide::Expr padding_phase, Halide::Expr gcd, Halide::Expr inverse);
+    static GatherAxis run_time(const AxisArguments &arguments);
 
     Halide::Expr stride() const { return stride_; }
     Halide::Expr kernel() const { return kernel_; }

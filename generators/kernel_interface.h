@@ -9,6 +9,9 @@ enum class WeightLayout {
     as_given,            ///< (kx, ky, channel, input channel, group): PyTorch's tensor, no packing
     channels_innermost,  ///< (channel, kx, ky, input channel, group), channels padded with zeros to a multiple
     in_channels_innermost,  ///< (input channel, kx, ky, channel, group), input channels padded with zeros
+    /// (channel in tile, kx, ky, input channel, tile + tiles * group): all weights of a tile lie together, so that they
+    /// stay in a CPU's first cache. Channels are padded with zeros to whole tiles.
+    channel_tiles,
 };
 
 /// Values of the `activation` argument of every forward kernel.

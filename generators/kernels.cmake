@@ -1,10 +1,27 @@
 # The kernels that are built. Their order is the order of preference: a plan takes the first that accepts its problem.
 # So exact kernels come first, then families (fixed kernel and stride, any channels), then the general kernels.
 #
-#   conv_transpose_kernel(NAME GENERATOR [parameter=value ...] [FULL] [ALLOW_SPILLS])
+#   conv_transpose_kernel(NAME GENERATOR [parameter=value ...] [FULL] [ALLOW_SPILLS] [AVX2 parameter=value ...])
 #
 # NAME is f32_<device>_<schedule>_<attributes>. Kernels marked FULL are left out unless CONV_TRANSPOSE_KERNELS=full.
-# cpu kernels are made for each instruction set in CONV_TRANSPOSE_CPU_LEVELS.
+# cpu kernels are made for each instruction set in CONV_TRANSPOSE_CPU_LEVELS; AVX2 has half as many registers as AVX-512
+# and takes the parameters behind its name in place of those before it.
+
+# ---- families: fixed kernel and stride, any channels
+set(s2p1 stride_h=2 stride_w=2 padding_phase_h=1 padding_phase_w=1)
+conv_transpose_kernel(f32_cpu_tiles_k3x3_s1x1 forward_cpu_tiles kernel_h=3 kernel_w=3 stride_h=1 stride_w=1
+    vectors=4 channels=6 rows=16 AVX2 vectors=2)
+conv_transpose_kernel(f32_cpu_tiles_k2x2_s2x2 forward_cpu_tiles kernel_h=2 kernel_w=2 stride_h=2 stride_w=2
+    vectors=2 channels=3 rows=4 AVX2 vectors=1)
+conv_transpose_kernel(f32_cpu_tiles_k3x3_s2x2_p1 forward_cpu_tiles kernel_h=3 kernel_w=3 ${s2p1}
+    vectors=4 channels=6 rows=4 joint_phases=false AVX2 vectors=2)
+conv_transpose_kernel(f32_cpu_tiles_k4x4_s2x2_p1 forward_cpu_tiles kernel_h=4 kernel_w=4 ${s2p1}
+    vectors=2 channels=3 rows=4 AVX2 vectors=1)
+
+# ---- depthwise: any kernel, vertical stride and padding, without dilation
+foreach(stride RANGE 1 8)
+    conv_transpose_kernel(f32_cpu_depthwise_sw${stride} forward_cpu_depthwise stride_w=${stride} in_channels=1 out_channels=1)
+endforeach()
 
 # ---- exact: KernelBench level 1, problems 57, 65, 71, 75, 78, 81
 set(k3 kernel_h=3 kernel_w=3)
@@ -55,6 +72,7 @@ conv_transpose_kernel(f32_cuda_sum_of_parts sum_of_parts)
 
 # ---- preparation of operands
 conv_transpose_kernel(f32_cpu_pack_channels_innermost pack_channels_innermost BASELINE_ONLY)
+conv_transpose_kernel(f32_cpu_pack_channel_tiles pack_channel_tiles BASELINE_ONLY)
 conv_transpose_kernel(f32_cuda_pack_channels_innermost pack_channels_innermost)
 conv_transpose_kernel(f32_cpu_pack_in_channels_innermost pack_in_channels_innermost BASELINE_ONLY)
 conv_transpose_kernel(f32_cuda_pack_in_channels_innermost pack_in_channels_innermost)

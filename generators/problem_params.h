@@ -2,6 +2,8 @@
 #ifndef CONV_TRANSPOSE_GENERATORS_PROBLEM_PARAMS_H
 #define CONV_TRANSPOSE_GENERATORS_PROBLEM_PARAMS_H
 
+#include <stdexcept>
+
 #include "Halide.h"
 #include "generators/gather.h"
 #include "generators/kernel_description.h"
@@ -22,9 +24,16 @@ struct ProblemParams {
     /// Channels of one group.
     GeneratorParam<int> in_channels{"in_channels", 0}, out_channels{"out_channels", 0};
 
-    bool run_time_attributes() const { return kernel_w == 0; }
-    GatherAxis x_axis() const { return GatherAxis::fixed(kernel_w, stride_w, dilation_w, padding_phase_w); }
-    GatherAxis y_axis() const { return GatherAxis::fixed(kernel_h, stride_h, dilation_h, padding_phase_h); }
+    /// Nothing is compiled in, dilation included.
+    bool run_time_attributes() const { return kernel_w == 0 && stride_w == 0; }
+
+    /// `arguments` are the kernel's run-time attributes of that axis.
+    GatherAxis x_axis(const AxisArguments &arguments) const {
+        return axis(kernel_w, stride_w, dilation_w, padding_phase_w, arguments);
+    }
+    GatherAxis y_axis(const AxisArguments &arguments) const {
+        return axis(kernel_h, stride_h, dilation_h, padding_phase_h, arguments);
+    }
 
     /// The gradients' axes, for attributes that are constants.
     StridedAxis strided_x_axis() const { return {kernel_w.value(), stride_w.value(), dilation_w.value()}; }
@@ -38,6 +47,18 @@ struct ProblemParams {
         description.set("stride", stride_h, stride_w);
         description.set("dilation", dilation_h, dilation_w);
         description.set("padding_phase", padding_phase_h, padding_phase_w);
+    }
+
+  private:
+    // With a run-time kernel size the padding phase is a run-time value too; the stride may be one.
+    GatherAxis axis(int kernel, int stride, int dilation, int padding_phase, const AxisArguments &arguments) const {
+        if (kernel) return GatherAxis::fixed(kernel, stride, dilation, padding_phase);
+        if (run_time_attributes()) return GatherAxis::run_time(arguments);
+        if (dilation != 1) throw std::invalid_argument("a run-time kernel size needs dilation 1 or all attributes at run time");
+        AxisArguments a = arguments;
+        if (stride) a.stride = stride;
+        a.dilation = a.gcd = a.inverse = 1;
+        return GatherAxis::run_time(a);
     }
 };
 

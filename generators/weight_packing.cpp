@@ -3,6 +3,7 @@
 #include "Halide.h"
 #include "generators/kernel_description.h"
 #include "generators/kernel_interface.h"
+#include "generators/weight_layouts.h"
 
 namespace conv_transpose {
 
@@ -42,9 +43,7 @@ class PackWeight : public Halide::Generator<PackWeight<layout>>, public Describe
 
     void describe(KernelDescription &description) override {
         description.set("role", "KernelRole::weight_packing");
-        description.set("weight_layout", layout == WeightLayout::in_channels_innermost
-                                               ? "WeightLayout::in_channels_innermost"
-                                               : "WeightLayout::channels_innermost");
+        description.set("weight_layout", enumerator(layout));
         describe_target(this->get_target(), description);
     }
 
@@ -55,7 +54,42 @@ class PackWeight : public Halide::Generator<PackWeight<layout>>, public Describe
 using PackChannelsInnermost = PackWeight<WeightLayout::channels_innermost>;
 using PackInChannelsInnermost = PackWeight<WeightLayout::in_channels_innermost>;
 
+/// (kx, ky, channel, input channel, group) -> (channel in tile, kx, ky, input channel, tile + tiles * group); channels
+/// beyond the last are zero.
+class PackChannelTiles : public Halide::Generator<PackChannelTiles>, public DescribedGenerator {
+  public:
+    Input<Halide::Buffer<float>> weight{"weight", 5};
+    Output<Halide::Buffer<float>> packed{"packed", 5};
+
+    void generate() {
+        using namespace Halide;
+        const Expr channels = weight.dim(2).extent(), groups = weight.dim(4).extent();
+        const Expr tiles = packed.dim(4).extent() / groups;
+        const Expr channel = tile % tiles * packed.dim(0).extent() + lane;
+        // The clamp tells bounds inference what the quotient cannot.
+        const Expr group = clamp(tile / tiles, 0, groups - 1);
+        packed(lane, kx, ky, in_channel, tile) =
+            select(channel < channels, weight(kx, ky, min(channel, channels - 1), in_channel, group), 0.f);
+    }
+
+    void schedule() {
+        for (int d = 0; d < 5; d++) weight.dim(d).set_min(0), packed.dim(d).set_min(0);
+        Halide::Var work{"work"};
+        Halide::Func(packed).fuse(in_channel, tile, work).parallel(work, 16, Halide::TailStrategy::GuardWithIf);
+    }
+
+    void describe(KernelDescription &description) override {
+        description.set("role", "KernelRole::weight_packing");
+        description.set("weight_layout", enumerator(WeightLayout::channel_tiles));
+        describe_target(get_target(), description);
+    }
+
+  private:
+    Halide::Var lane{"lane"}, kx{"kx"}, ky{"ky"}, in_channel{"in_channel"}, tile{"tile"};
+};
+
 }  // namespace conv_transpose
 
+HALIDE_REGISTER_GENERATOR(conv_transpose::PackChannelTiles, pack_channel_tiles)
 HALIDE_REGISTER_GENERATOR(conv_transpose::PackChannelsInnermost, pack_channels_innermost)
 HALIDE_REGISTER_GENERATOR(conv_transpose::PackInChannelsInnermost, pack_in_channels_innermost)

@@ -65,8 +65,8 @@ class ForwardOperation : public PlannedOperation {
     }
 
     Status pack_weight(const float *weight, void *packed, RunContext &context) const noexcept override {
-        TensorView<5> from(weight, kernel_.device, weight_extents());
-        TensorView<5> to(static_cast<float *>(packed), kernel_.device, packed_extents());
+        TensorView<5> from(weight, kernel_.device, weight_extents(p_.groups));
+        TensorView<5> to(static_cast<float *>(packed), kernel_.device, packed_extents(p_.groups));
         void *user_context = &context;
         void *args[] = {&user_context, from.buffer(), to.buffer()};
         return call(*packing_, args, context);
@@ -122,11 +122,16 @@ class ForwardOperation : public PlannedOperation {
         batch_chunk_ = std::min(chunks.batch, std::max<int64_t>(max_grid / chunks.groups, 1));
     }
 
-    std::array<int64_t, 5> weight_extents() const {
-        return {p_.kernel.width, p_.kernel.height, out_channels_, in_channels_, p_.groups};
+    std::array<int64_t, 5> weight_extents(int64_t groups) const {
+        return {p_.kernel.width, p_.kernel.height, out_channels_, in_channels_, groups};
     }
-    std::array<int64_t, 5> packed_extents() const {
-        return {packed_channels_, p_.kernel.width, p_.kernel.height, in_channels_, p_.groups};
+    // For `groups` of the groups. The last dimension counts tiles of channels where a layout has them.
+    std::array<int64_t, 5> packed_extents(int64_t groups) const {
+        if (kernel_.weight_layout == WeightLayout::channel_tiles) {
+            const int64_t lanes = kernel_.weight_channel_multiple;
+            return {lanes, p_.kernel.width, p_.kernel.height, in_channels_, packed_channels_ / lanes * groups};
+        }
+        return {packed_channels_, p_.kernel.width, p_.kernel.height, in_channels_, groups};
     }
 
     // PyTorch's weight is (Cin, Cout / groups, kh, kw): the channel of the output lies inside that of the input, and
@@ -136,15 +141,14 @@ class ForwardOperation : public PlannedOperation {
         const int64_t in_plane = p_.input.height * p_.input.width, out_plane = out_.height * out_.width;
         const float *input = a.input + (n * p_.in_channels + g * in_channels_) * in_plane;
         float *output = a.output + (n * p_.out_channels + g * out_channels_) * out_plane;
-        const auto weights = packing_ ? packed_extents() : weight_extents();
-        const int64_t weights_a_group = weights[0] * weights[1] * weights[2] * weights[3];
+        const auto weights = packing_ ? packed_extents(groups) : weight_extents(groups);
+        const int64_t weights_a_group = weights[0] * weights[1] * weights[2] * weights[3] * weights[4] / groups;
 
         TensorView<5> in(input, kernel_.device, {p_.input.width, p_.input.height, in_channels_, groups, batches});
         in.set_min(0, -(p_.padding.width / p_.stride.width));
         in.set_min(1, -(p_.padding.height / p_.stride.height));
         TensorView<5> out(output, kernel_.device, {out_.width, out_.height, out_channels_, groups, batches});
-        TensorView<5> w(weight + g * weights_a_group, kernel_.device,
-                        {weights[0], weights[1], weights[2], weights[3], groups});
+        TensorView<5> w(weight + g * weights_a_group, kernel_.device, weights);
         // Without a bias the kernel discards what it reads there; weights are at least as many.
         TensorView<2> bias(has_bias_ ? a.bias + g * out_channels_ : weight, kernel_.device, {out_channels_, groups});
         const int32_t has_bias = has_bias_;

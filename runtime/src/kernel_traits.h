@@ -27,7 +27,7 @@ struct KernelTraits {
     Device device = Device::cpu;
     Precision precision = Precision::float32;
 
-    /// All zero for kernels whose attributes are run-time values.
+    /// 0 where the attribute is a run-time value.
     Size2 kernel{}, stride{}, dilation{}, padding_phase{};
     /// Channels of one group.
     int64_t in_channels = 0, out_channels = 0;
@@ -45,8 +45,6 @@ struct KernelTraits {
     int min_compute_capability = 0, max_compute_capability = 1 << 30;
     /// Indices are 64-bit: one launch may span more than 2^31 elements.
     bool large_buffers = false;
-
-    bool run_time_attributes() const { return stride == Size2{}; }
 };
 
 }  // namespace conv_transpose

@@ -22,6 +22,11 @@ constexpr KernelTraits make(std::string_view name, KernelFunction function, SetF
 
 std::string str(Size2 size) { return std::to_string(size.height) + "x" + std::to_string(size.width); }
 
+// 0 stands for "any" on its axis.
+bool fits(Size2 value, Size2 wanted) {
+    return (!wanted.height || value.height == wanted.height) && (!wanted.width || value.width == wanted.width);
+}
+
 std::string differs(const char *field, Size2 value, Size2 wanted) {
     return std::string(field) + " is " + str(value) + ", the kernel is for " + str(wanted);
 }
@@ -30,14 +35,14 @@ bool precision_allows(Precision allowed, Precision kernel) { return kernel == al
 
 // Attributes and channels.
 std::string shape_rejection(const KernelTraits &k, const Problem &p) {
-    if (!k.run_time_attributes()) {
-        if (p.kernel != k.kernel) return differs("kernel", p.kernel, k.kernel);
-        if (p.stride != k.stride) return differs("stride", p.stride, k.stride);
-        if (p.dilation != k.dilation) return differs("dilation", p.dilation, k.dilation);
-        // Only the forward operation's gather depends on the padding.
-        const Size2 phase{p.padding.height % p.stride.height, p.padding.width % p.stride.width};
-        if (k.operation == Operation::forward && phase != k.padding_phase) return differs("padding % stride", phase, k.padding_phase);
-    }
+    if (!fits(p.kernel, k.kernel)) return differs("kernel", p.kernel, k.kernel);
+    if (!fits(p.stride, k.stride)) return differs("stride", p.stride, k.stride);
+    if (!fits(p.dilation, k.dilation)) return differs("dilation", p.dilation, k.dilation);
+    // A kernel size that is a run-time value comes with a padding phase that is one.
+    const Size2 phase{k.kernel.height ? p.padding.height % p.stride.height : k.padding_phase.height,
+                      k.kernel.width ? p.padding.width % p.stride.width : k.padding_phase.width};
+    // Only the forward operation's gather depends on the padding.
+    if (k.operation == Operation::forward && phase != k.padding_phase) return differs("padding % stride", phase, k.padding_phase);
     const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups;
     if (k.in_channels && in != k.in_channels) return "in_channels / groups is " + std::to_string(in);
     if (k.out_channels && out != k.out_channels) return "out_channels / groups is " + std::to_string(out);

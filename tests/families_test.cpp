@@ -1,0 +1,92 @@
+// Problems that kernels were made for: the attributes of each family, with sizes, channels and padding drawn. Random
+// attributes alone would meet most of these kernels too seldom.
+#include <gtest/gtest.h>
+
+#include "oracle.h"
+#include "random_problems.h"
+#include "run_plan.h"
+
+namespace conv_transpose::testing {
+namespace {
+
+struct Family {
+    const char *attributes;  ///< a problem string without sizes
+    bool depthwise = false;
+};
+
+const Family families[] = {
+    {"kh3kw3"},
+    {"kh3kw7"},
+    {"kh2kw2sh2sw2"},
+    {"kh3kw3sh2sw2ph1pw1"},
+    {"kh4kw4sh2sw2ph1pw1"},
+    {"kh9kw9sh2sw2ph4pw4"},
+    {"kh9kw9sh3sw3ph4pw4"},
+    {"kh9kw9sh4sw4ph4pw4"},
+    {"kh4kw4sh2sw2ph1pw1", true},
+    {"kh1kw8sh1sw2pw3", true},
+    {"kh18kw1sh3sw1ph7", true},
+    {"kh1kw24sh1sw4pw10", true},
+    {"kh30kw1sh5sw1ph12", true},
+    {"kh1kw36sh1sw6pw15", true},
+    {"kh42kw1sh7sw1ph17", true},
+    {"kh1kw48sh1sw8pw20", true},
+};
+
+// Widths on either side of a tile's, channels on either side of a multiple of the tile's.
+Problem draw(const Family &family, RandomProblems &random) {
+    Problem p = Problem::parse(family.attributes);
+    for (;;) {
+        p.batch = random.between(1, 2);
+        p.groups = family.depthwise ? random.between(1, 9) : random.one_in(3) ? random.between(2, 3) : 1;
+        p.in_channels = family.depthwise ? p.groups : p.groups * random.between(1, 5);
+        p.out_channels = family.depthwise ? p.groups : p.groups * random.between(1, 9);
+        p.input = {random.between(1, 12), random.one_in(2) ? random.between(1, 20) : random.between(20, 140)};
+        for (int64_t Size2::*axis : {&Size2::height, &Size2::width}) {
+            // Whole strides of padding more or less are the same kernel.
+            const int64_t phase = p.padding.*axis % p.stride.*axis;
+            p.padding.*axis = phase + random.between(0, 2) * p.stride.*axis;
+            p.output_padding.*axis = random.between(0, p.stride.*axis - 1);
+        }
+        try {
+            p.validate();
+            return p;
+        } catch (const InvalidProblem &) {
+        }
+    }
+}
+
+class Families : public ::testing::TestWithParam<std::tuple<Device, Family>> {};
+
+TEST_P(Families, EqualTheOracleOnEveryKernelThatAcceptsThem) {
+    const auto &[device, family] = GetParam();
+    if (const char *reason = missing(device)) GTEST_SKIP() << reason;
+    RandomProblems random(2);
+    for (int i = 0; i < 40 && !HasFatalFailure(); i++) {
+        const Problem problem = draw(family, random);
+        const auto input = random.integers(problem.input_elements()), weight = random.integers(problem.weight_elements());
+        const auto bias = random.integers(problem.out_channels);
+        const auto expected = forward(problem, input, weight, bias);
+        PlanOptions options;
+        options.device = device;
+        options.precision = Precision::tf32;
+        options.epilogue.bias = true;
+        for (std::string_view kernel : kernels_for(problem, options)) {
+            options.kernel = kernel;
+            SCOPED_TRACE(problem.str() + " by " + options.kernel);
+            expect_equal(run_forward(Plan(problem, options), input, weight, bias), expected);
+        }
+    }
+}
+
+std::string test_name(const ::testing::TestParamInfo<std::tuple<Device, Family>> &info) {
+    const auto &[device, family] = info.param;
+    return std::string(name(device)) + (family.depthwise ? "_depthwise_" : "_") + family.attributes;
+}
+
+INSTANTIATE_TEST_SUITE_P(Attributes, Families,
+                         ::testing::Combine(::testing::Values(Device::cpu, Device::cuda), ::testing::ValuesIn(families)),
+                         test_name);
+
+}  // namespace
+}  // namespace conv_transpose::testing
