@@ -5,6 +5,7 @@
 #include <new>
 
 #include "conv_transpose/conv_transpose.h"
+#include "conv_transpose/device_memory.h"
 
 using namespace conv_transpose;
 
@@ -146,6 +147,17 @@ conv_transpose_status conv_transpose_plan_run(const conv_transpose_plan *plan, c
     a.output_gradient = c.output_gradient, a.input_gradient = c.input_gradient;
     a.weight_gradient = c.weight_gradient, a.bias_gradient = c.bias_gradient, a.packed_weight = c.packed_weight;
     return translated(plan->plan.run(a, {workspace, workspace_bytes}, {stream}), message, size);
+}
+
+conv_transpose_status conv_transpose_synchronize(conv_transpose_device device, void *stream, char *message, size_t size) {
+    tell("", message, size);
+    try {
+        synchronize(static_cast<Device>(device), {stream});
+        return CONV_TRANSPOSE_OK;
+    } catch (const std::exception &error) {
+        tell(error.what(), message, size);
+        return CONV_TRANSPOSE_DEVICE_ERROR;
+    }
 }
 
 int conv_transpose_cuda_available(void) { return cuda_available(); }

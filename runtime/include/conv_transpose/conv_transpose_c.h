@@ -88,6 +88,10 @@ conv_transpose_status conv_transpose_plan_run(const conv_transpose_plan *plan, c
                                               void *workspace, size_t workspace_bytes, void *stream, char *message,
                                               size_t message_size);
 
+/* Waits for everything enqueued on the stream, and tells of an error of earlier work. */
+conv_transpose_status conv_transpose_synchronize(conv_transpose_device device, void *stream, char *message,
+                                                 size_t message_size);
+
 int conv_transpose_cuda_available(void);
 const char *conv_transpose_version(void);
 /* The i-th kernel's name, in order of preference; NULL past the last. */

@@ -1,0 +1,90 @@
+"""Transposed convolutions without scatter, for NumPy, CuPy, JAX and PyTorch, on CPU and CUDA.
+
+    import numpy as np, conv_transpose
+    output = conv_transpose.conv_transpose2d(input, weight, stride=2, padding=1)
+
+For PyTorch (autograd, modules, torch.compile) see conv_transpose.torch, which is loaded only where it is asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+from . import _arrays, _library
+from ._library import ACTIVATIONS, PRECISIONS, Error, InvalidProblem, Unsupported, set_cpu_threads
+from ._problem import IntOrPair
+
+__all__ = ["Error", "InvalidProblem", "Unsupported", "conv_transpose2d", "info", "set_cpu_threads"]
+__version__ = _library.version()
+
+
+def conv_transpose2d(
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: IntOrPair = 1,
+    padding: IntOrPair = 0,
+    output_padding: IntOrPair = 0,
+    groups: int = 1,
+    dilation: IntOrPair = 1,
+    *,
+    precision: Optional[str] = None,
+    activation: str = "none",
+    negative_slope: float = 0.01,
+) -> Any:
+    """A transposed convolution with PyTorch's meaning of every argument, then an activation, in one pass.
+
+    Arrays may be NumPy's, CuPy's, JAX's, torch's, or on the CPU any other's with __dlpack__, all on one device and of
+    one format; the result is of the same kind, on the same device. CuPy's and torch's current streams are used, without
+    waiting; for JAX on CUDA the call waits for the result.
+
+    Args:
+        input: (batch, in_channels, height, width), or without batch; float32, or float16 or bfloat16, which are
+            computed through float32 and rounded once. Not contiguous: is copied first.
+        weight: (in_channels, out_channels / groups, kernel height, kernel width).
+        bias: (out_channels,), or None.
+        stride, padding, output_padding, dilation: elements, an int or (height, width). The output has
+            (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1 elements on each axis.
+        groups: into which the channels are divided.
+        precision: "float32" (the default, but for torch tensors), "tf32" or "tf32x3" (tensor cores, where there are;
+            tf32x3 is about as exact as float32).
+        activation: "none", "relu", "leaky_relu" (with negative_slope), "tanh" or "sigmoid".
+
+    Returns:
+        (batch, out_channels, output height, output width).
+
+    Raises:
+        InvalidProblem, a ValueError and a RuntimeError, naming argument, value and rule; TypeError for an argument of a
+        wrong type; Unsupported where this machine cannot serve the request.
+    """
+    if activation not in ACTIVATIONS:
+        raise ValueError(f"activation is {activation!r}, but it must be one of {', '.join(ACTIVATIONS)}")
+    if precision is not None and precision not in PRECISIONS:
+        raise ValueError(f"precision is {precision!r}, but it must be one of {', '.join(PRECISIONS)}, or None")
+    if _arrays.is_torch_tensor(input):
+        from . import torch as for_torch
+
+        result = for_torch.conv_transpose2d(input, weight, bias, stride, padding, output_padding, groups, dilation,
+                                            precision=precision)
+        return for_torch.activate(result, activation, negative_slope)
+    return _arrays.conv_transpose2d(input, weight, bias, stride, padding, output_padding, groups, dilation,
+                                    precision or "float32", activation, negative_slope)
+
+
+def info() -> dict[str, Any]:
+    """What this installation can do: versions, devices, and the names of its kernels in order of preference."""
+    return {
+        "version": __version__,
+        "library": _library.path,
+        "devices": ["cpu", "cuda"] if _library.cuda_available() else ["cpu"],
+        "precisions": list(PRECISIONS),
+        "kernels": _library.kernels(),
+    }
+
+
+def __getattr__(name: str) -> Any:
+    if name == "torch":
+        import importlib
+
+        return importlib.import_module(".torch", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,218 @@
+"""Transposed convolutions of arrays that are not PyTorch's: NumPy, CuPy, JAX, and others on the CPU, through DLPack.
+
+An array is read where it is. What differs between array libraries is how a result is made and which stream work goes
+on; each has a class here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+from typing import Any
+
+from ._library import Arguments, InvalidProblem, Plan, synchronize
+from ._problem import make_problem, output_shape, require_input_dimensions
+
+_CPU, _CUDA = 1, 2  # DLDeviceType
+_LEGACY_DEFAULT_STREAM = 1  # as DLPack numbers CUDA's streams
+
+
+# ---------------------------------------------------------------- DLPack
+
+
+class _Tensor(ctypes.Structure):  # DLTensor
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("type_code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+class _Versioned(ctypes.Structure):  # DLManagedTensorVersioned, up to what is read
+    _fields_ = [
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", _Tensor),
+    ]
+
+
+_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.restype, _capsule_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+_capsule_is = ctypes.pythonapi.PyCapsule_IsValid
+_capsule_is.restype, _capsule_is.argtypes = ctypes.c_int, [ctypes.py_object, ctypes.c_char_p]
+
+
+class View:
+    """An array's memory, as its library exports it. Valid while this object lives.
+
+    The capsule is never marked as used, so it gives the memory back itself when it goes.
+    """
+
+    def __init__(self, array: Any, stream: int | None) -> None:
+        keywords = {} if stream is None else {"stream": stream}
+        try:
+            self._capsule = array.__dlpack__(max_version=(1, 0), **keywords)
+        except TypeError:  # a library from before DLPack 1.0
+            self._capsule = array.__dlpack__(**keywords)
+        if _capsule_is(self._capsule, b"dltensor_versioned"):
+            tensor = _Versioned.from_address(_capsule_pointer(self._capsule, b"dltensor_versioned")).tensor
+        else:
+            tensor = _Tensor.from_address(_capsule_pointer(self._capsule, b"dltensor"))
+        self.address: int = (tensor.data or 0) + tensor.byte_offset
+        self.shape: tuple[int, ...] = tuple(tensor.shape[: tensor.ndim])
+        self.is_contiguous: bool = self._has_dense_strides(tensor)
+        self.is_float32: bool = (tensor.type_code, tensor.bits, tensor.lanes) == (2, 32, 1)
+
+    def _has_dense_strides(self, tensor: _Tensor) -> bool:
+        if not tensor.strides or 0 in self.shape:
+            return True
+        expected = 1
+        for axis in reversed(range(tensor.ndim)):
+            if self.shape[axis] != 1 and tensor.strides[axis] != expected:
+                return False
+            expected *= self.shape[axis]
+        return True
+
+
+# ---------------------------------------------------------------- array libraries
+
+
+class _NumPy:
+    """Also for arrays of unknown libraries on the CPU: the result is a NumPy array."""
+
+    def __init__(self, array: Any) -> None:
+        import numpy
+
+        self.module = numpy
+        self.stream = None
+
+    def dense(self, array: Any) -> Any:
+        """Contiguous float32; ready to be read on the stream."""
+        numpy = self.module
+        array = array if isinstance(array, numpy.ndarray) else numpy.from_dlpack(array)
+        return numpy.ascontiguousarray(array, dtype=numpy.float32)
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        return self.module.empty(shape, dtype)
+
+    def finish(self, result: Any, dtype: Any) -> Any:
+        return result.astype(dtype, copy=False)
+
+
+class _CuPy(_NumPy):
+    """On CuPy's current stream, without waiting."""
+
+    def __init__(self, array: Any) -> None:
+        import cupy
+
+        self.module = cupy
+        # CuPy writes CUDA's legacy default stream as 0, DLPack as 1.
+        self.stream = cupy.cuda.get_current_stream().ptr or _LEGACY_DEFAULT_STREAM
+
+    def dense(self, array: Any) -> Any:
+        return self.module.ascontiguousarray(array, dtype=self.module.float32)
+
+
+class _Jax(_NumPy):
+    """Eagerly, not under jit. On CUDA the call waits for the result: JAX does not say which stream is the caller's."""
+
+    def __init__(self, array: Any) -> None:
+        import jax.numpy
+
+        self.module = jax.numpy
+        self.device = next(iter(array.devices()))
+        self.stream = None if self.device.platform == "cpu" else _LEGACY_DEFAULT_STREAM
+
+    def dense(self, array: Any) -> Any:
+        return self.module.asarray(array, dtype=self.module.float32)
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """An array that nobody else has seen, so that writing into it once breaks no promise of JAX's."""
+        return self.module.zeros(shape, dtype, device=self.device).block_until_ready()
+
+    def finish(self, result: Any, dtype: Any) -> Any:
+        if self.stream is not None:
+            synchronize("cuda", self.stream)
+        return result.astype(dtype)
+
+
+def _library_of(array: Any) -> Any:
+    root = type(array).__module__.partition(".")[0]
+    if root in ("cupy", "jax", "jaxlib"):
+        return _CuPy(array) if root == "cupy" else _Jax(array)
+    if array.__dlpack_device__()[0] != _CPU:
+        raise TypeError(f"conv_transpose2d(): on CUDA, arrays of torch, cupy and jax are supported, not {type(array)}")
+    return _NumPy(array)
+
+
+# ---------------------------------------------------------------- the convolution
+
+
+@functools.lru_cache(maxsize=1024)
+def _plan(device: str, device_id: int, input_shape: Any, weight_shape: Any, bias_shape: Any, stride: Any, padding: Any,
+          output_padding: Any, groups: Any, dilation: Any, precision: str, activation: str, negative_slope: float) -> Any:
+    problem = make_problem(input_shape, weight_shape, bias_shape, stride, padding, output_padding, groups, dilation)
+    plan = Plan(problem, device=device, precision=precision, bias=bias_shape is not None, activation=activation,
+                negative_slope=negative_slope)
+    return plan, output_shape(problem)
+
+
+def _check(arrays: dict[str, Any]) -> None:
+    first_name, first = next(iter(arrays.items()))
+    for name, array in arrays.items():
+        if not hasattr(array, "__dlpack__") or not hasattr(array, "dtype"):
+            raise TypeError(f"conv_transpose2d(): {name} must be an array (NumPy, CuPy, JAX, torch or with __dlpack__), "
+                            f"not {type(array).__name__}")
+        if str(array.dtype) not in ("float32", "float16", "bfloat16"):
+            raise InvalidProblem(f"{name} is {array.dtype}, but it must be float32, float16 or bfloat16; convert it, as "
+                                 f"in {name}.astype('float32')")
+        if array.dtype != first.dtype:
+            raise InvalidProblem(f"{name} is {array.dtype}, but it must be {first.dtype}, as {first_name} is")
+        if tuple(array.__dlpack_device__()) != tuple(first.__dlpack_device__()):
+            raise InvalidProblem(f"{name} is not on the device on which {first_name} is")
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def conv_transpose2d(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: Any,
+                     dilation: Any, precision: str, activation: str, negative_slope: float) -> Any:
+    _check({"input": input, "weight": weight} if bias is None else {"input": input, "weight": weight, "bias": bias})
+    require_input_dimensions(input.ndim)
+    library = _library_of(input)
+    device_type, device_id = input.__dlpack_device__()
+    batched = input if input.ndim == 4 else input.reshape((1, *input.shape))
+    plan, shape = _plan("cpu" if device_type == _CPU else "cuda", device_id, tuple(batched.shape), tuple(weight.shape),
+                        None if bias is None else tuple(bias.shape), _hashable(stride), _hashable(padding),
+                        _hashable(output_padding), groups, _hashable(dilation), precision, activation, negative_slope)
+    # Kept until the end: CuPy's pool gives memory back in the order of the stream, and JAX is waited for.
+    dense = [None if array is None else library.dense(array) for array in (batched, weight, bias)]
+    result = library.empty(shape, "float32")
+    if batched.shape[0] > 0:
+        views = [None if array is None else View(array, library.stream) for array in (*dense, result)]
+        for view in views:
+            if view is not None and not (view.is_contiguous and view.is_float32):
+                raise InvalidProblem(f"an array of shape {view.shape} could not be made contiguous float32")
+        workspace = library.empty((plan.workspace_bytes + 256,), "uint8") if plan.workspace_bytes else None
+        workspace_view = None if workspace is None else View(workspace, library.stream)
+        plan.run(Arguments(*(None if view is None else view.address for view in views)),
+                 None if workspace_view is None else -(-workspace_view.address // 256) * 256, library.stream or 0)
+    result = library.finish(result, input.dtype)
+    return result if input.ndim == 4 else result.reshape(result.shape[1:])
+
+
+def is_torch_tensor(array: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(array, torch.Tensor)

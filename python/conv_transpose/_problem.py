@@ -1,0 +1,92 @@
+"""From shapes and arguments to a problem: PyTorch's conventions, and the checks that are not the library's own."""
+
+from __future__ import annotations
+
+from typing import Any, Sequence, Union
+
+from ._library import InvalidProblem
+
+IntOrPair = Union[int, Sequence[int]]
+
+
+def pair(name: str, value: Any) -> tuple[int, int]:
+    """(height, width) from an int, or from a sequence of one or two."""
+    items = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    if len(items) not in (1, 2):
+        raise InvalidProblem(f"{name} is {value!r}, but it must be an int, or one int for each of height and width")
+    return _integer(name, items[0]), _integer(name, items[-1])
+
+
+def _integer(name: str, value: Any) -> int:
+    if type(value) is int:
+        return value
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"conv_transpose2d(): {name} must be an int or a pair of ints, not {type(value).__name__}")
+    return value.__index__()
+
+
+def output_extent(size: int, kernel: int, stride: int, padding: int, output_padding: int, dilation: int) -> int:
+    return (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1
+
+
+def make_problem(
+    input_shape: Sequence[int],
+    weight_shape: Sequence[int],
+    bias_shape: Sequence[int] | None,
+    stride: Any,
+    padding: Any,
+    output_padding: Any,
+    groups: Any,
+    dilation: Any,
+) -> dict[str, Any]:
+    """The fields of a Problem for a 4-D input and weight. The library checks what concerns the problem; here is what
+    it cannot see: that shapes belong together."""
+    if len(weight_shape) != 4:
+        raise InvalidProblem(
+            f"weight has shape {tuple(weight_shape)}, but it must be 4-D: (in_channels, out_channels / groups, kernel "
+            "height, kernel width)"
+        )
+    in_channels, channels_a_group, *kernel = weight_shape
+    groups = _integer("groups", groups)
+    problem = {
+        "batch": input_shape[0],
+        "in_channels": in_channels,
+        "out_channels": channels_a_group * groups,
+        "input": tuple(input_shape[2:]),
+        "kernel": tuple(kernel),
+        "stride": pair("stride", stride),
+        "padding": pair("padding", padding),
+        "output_padding": pair("output_padding", output_padding),
+        "dilation": pair("dilation", dilation),
+        "groups": groups,
+    }
+    if groups < 1:
+        raise InvalidProblem(f"groups is {groups}, but it must be at least 1")
+    if input_shape[1] != in_channels:
+        raise InvalidProblem(
+            f"input of shape {tuple(input_shape)} has {input_shape[1]} channels, but weight of shape "
+            f"{tuple(weight_shape)} needs {in_channels}"
+        )
+    if bias_shape is not None and tuple(bias_shape) != (problem["out_channels"],):
+        raise InvalidProblem(
+            f"bias has shape {tuple(bias_shape)}, but with weight of shape {tuple(weight_shape)} and groups {groups} "
+            f"it must be 1-D with {problem['out_channels']} elements"
+        )
+    return problem
+
+
+def output_shape(problem: dict[str, Any]) -> tuple[int, int, int, int]:
+    extents = [
+        output_extent(*(problem[name][axis] for name in ("input", "kernel", "stride", "padding", "output_padding",
+                                                         "dilation")))
+        for axis in (0, 1)
+    ]
+    return problem["batch"], problem["out_channels"], extents[0], extents[1]
+
+
+def require_input_dimensions(dimensions: int) -> None:
+    if dimensions not in (3, 4):
+        raise InvalidProblem(
+            f"input has {dimensions} dimensions, but it must be 4-D, (batch, channels, height, width), or 3-D without "
+            "the batch"
+        )
