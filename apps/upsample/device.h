@@ -1,12 +1,11 @@
-// Where the computing happens: memory on the plan's device and copies to and from it. CUDA is reached through
-// its driver at run time, so that one binary serves machines with and without a GPU.
+// Where the computing happens, and memory there that is kept from one use to the next.
 #ifndef UPSAMPLE_DEVICE_H
 #define UPSAMPLE_DEVICE_H
 
 #include <cstddef>
-#include <cstdint>
 
 #include "conv_transpose/conv_transpose.h"
+#include "conv_transpose/device_memory.h"
 
 namespace upsample {
 
@@ -14,35 +13,12 @@ namespace upsample {
 /// CUDA is asked for and there is none.
 conv_transpose::Device resolve(conv_transpose::Device device);
 
-/// Memory on a device, aligned as a plan's workspace must be. Growing discards the content.
-class DeviceMemory {
-  public:
-    DeviceMemory() = default;
-    DeviceMemory(conv_transpose::Device device, std::size_t bytes) { reserve(device, bytes); }
-    ~DeviceMemory() { release(); }
-    DeviceMemory(DeviceMemory &&other) noexcept;
-    DeviceMemory &operator=(DeviceMemory &&other) noexcept;
+/// Makes the memory large enough, discarding its content when it is not. Throws std::bad_alloc.
+void reserve(conv_transpose::DeviceMemory &memory, conv_transpose::Device device, std::size_t bytes);
 
-    /// Throws std::bad_alloc.
-    void reserve(conv_transpose::Device device, std::size_t bytes);
-
-    void upload(const void *from, std::size_t bytes, std::size_t offset = 0);
-
-    /// Waits for the work that was enqueued before it.
-    void download(void *to, std::size_t bytes, std::size_t offset = 0) const;
-
-    float *floats() const { return static_cast<float *>(data_); }
-    void *data() const { return data_; }
-    std::size_t bytes() const { return bytes_; }
-    conv_transpose::Workspace workspace() const { return {data_, bytes_}; }
-
-  private:
-    void release() noexcept;
-
-    conv_transpose::Device device_ = conv_transpose::Device::cpu;
-    void *data_ = nullptr;
-    std::size_t bytes_ = 0;
-};
+/// Memory on the device with a copy of `bytes` bytes from the host.
+conv_transpose::DeviceMemory copy_to_device(conv_transpose::Device device, const void *source,
+                                            std::size_t bytes);
 
 /// Throws PictureError with the status' message unless it is ok.
 void check(const conv_transpose::Status &status);

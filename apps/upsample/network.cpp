@@ -9,6 +9,7 @@ namespace upsample {
 using conv_transpose::Activation;
 using conv_transpose::Arguments;
 using conv_transpose::Device;
+using conv_transpose::DeviceMemory;
 using conv_transpose::Plan;
 using conv_transpose::PlanOptions;
 using conv_transpose::Precision;
@@ -313,32 +314,33 @@ NetworkRun::NetworkRun(const Network &network, int64_t height, int64_t width, De
                 phase_bytes =
                     std::max<std::size_t>(phase_bytes, convolution.problem.input_elements() * sizeof(float));
             }
-            DeviceMemory plain(device, convolution.weight.size() * sizeof(float));
-            plain.upload(convolution.weight.data(), convolution.weight.size() * sizeof(float));
+            DeviceMemory plain =
+                copy_to_device(device, convolution.weight.data(), convolution.weight.size() * sizeof(float));
             step.packed = step.plan->packed_weight_bytes() > 0;
             if (step.packed) {
-                step.weight.reserve(device, step.plan->packed_weight_bytes());
+                step.weight = DeviceMemory(device, step.plan->packed_weight_bytes());
                 check(step.plan->pack_weight(plain.floats(), step.weight.data()));
+                conv_transpose::synchronize(device);  // the plain weights go now
             } else {
                 step.weight = std::move(plain);
             }
-            step.bias.reserve(device, layer.bias.size() * sizeof(float));
-            step.bias.upload(layer.bias.data(), layer.bias.size() * sizeof(float));
+            step.bias = copy_to_device(device, layer.bias.data(), layer.bias.size() * sizeof(float));
             workspace_bytes = std::max(workspace_bytes, step.plan->workspace_bytes(step.packed));
         }
         steps_.push_back(std::move(step));
     }
-    workspace_.reserve(device, workspace_bytes);
-    phases_.reserve(device, phase_bytes);
+    workspace_ = DeviceMemory(device, workspace_bytes);
+    phases_ = DeviceMemory(device, phase_bytes);
 }
 
 NetworkRun::~NetworkRun() = default;
 
 void NetworkRun::run(const float *input, float *output) {
     const NcnnModel &model = network_.model();
-    slots_[slot_of_blob_[model.input]].upload(input, shapes_[model.input].elements() * sizeof(float));
+    slots_[slot_of_blob_[model.input]].copy_from_host(input, shapes_[model.input].elements() * sizeof(float));
     for (Step &step : steps_) run_step(step);
-    slots_[slot_of_blob_[model.output]].download(output, shapes_[model.output].elements() * sizeof(float));
+    slots_[slot_of_blob_[model.output]].copy_to_host(output,
+                                                     shapes_[model.output].elements() * sizeof(float));
 }
 
 namespace {
@@ -421,10 +423,10 @@ void NetworkRun::run_step(Step &step) {
         host_inputs_.resize(1);
         host_inputs_[0].resize(shapes_[input_blob].elements());
         host_output_.resize(problem.input_elements());
-        input.download(host_inputs_[0].data(), host_inputs_[0].size() * sizeof(float));
+        input.copy_to_host(host_inputs_[0].data(), host_inputs_[0].size() * sizeof(float));
         split_phases(host_inputs_[0].data(), shapes_[input_blob], step.phases, problem.input,
                      host_output_.data());
-        phases_.upload(host_output_.data(), host_output_.size() * sizeof(float));
+        phases_.copy_from_host(host_output_.data(), host_output_.size() * sizeof(float));
         arguments.input = phases_.floats();
     }
     if (step.packed) {
@@ -434,7 +436,7 @@ void NetworkRun::run_step(Step &step) {
     }
     arguments.bias = step.bias.floats();
     arguments.output = slots_[slot_of_blob_[step.layer->output]].floats();
-    check(step.plan->run(arguments, workspace_.workspace()));
+    check(step.plan->run(arguments, {workspace_.data(), workspace_.bytes()}));
 }
 
 void NetworkRun::run_on_host(const Step &step) {
@@ -442,14 +444,15 @@ void NetworkRun::run_on_host(const Step &step) {
     host_inputs_.resize(2);
     for (std::size_t i = 0; i < layer.inputs.size(); ++i) {
         host_inputs_[i].resize(shapes_[layer.inputs[i]].elements());
-        slots_[slot_of_blob_[layer.inputs[i]]].download(host_inputs_[i].data(),
-                                                        host_inputs_[i].size() * sizeof(float));
+        slots_[slot_of_blob_[layer.inputs[i]]].copy_to_host(host_inputs_[i].data(),
+                                                            host_inputs_[i].size() * sizeof(float));
     }
     const TensorShape &output_shape = shapes_[layer.output];
     host_output_.resize(output_shape.elements());
     light_layer(layer, host_inputs_[0].data(), shapes_[layer.inputs[0]], host_inputs_[1].data(), output_shape,
                 host_output_.data());
-    slots_[slot_of_blob_[layer.output]].upload(host_output_.data(), host_output_.size() * sizeof(float));
+    slots_[slot_of_blob_[layer.output]].copy_from_host(host_output_.data(),
+                                                       host_output_.size() * sizeof(float));
 }
 
 }  // namespace upsample

@@ -83,9 +83,9 @@ class NetworkRun {
     conv_transpose::Device device_;
     std::vector<TensorShape> shapes_;
     std::vector<int> slot_of_blob_;
-    std::vector<DeviceMemory> slots_;
+    std::vector<conv_transpose::DeviceMemory> slots_;
     std::vector<Step> steps_;
-    DeviceMemory workspace_, phases_;
+    conv_transpose::DeviceMemory workspace_, phases_;
     std::vector<std::vector<float>> host_inputs_;
     std::vector<float> host_output_;
 };

@@ -6,6 +6,7 @@ namespace upsample {
 
 using conv_transpose::Arguments;
 using conv_transpose::Device;
+using conv_transpose::DeviceMemory;
 using conv_transpose::Plan;
 using conv_transpose::PlanOptions;
 using conv_transpose::Problem;
@@ -35,7 +36,7 @@ std::vector<float> coverage(const FilterTaps &taps, int scale, int64_t inputs) {
     arguments.input = ones.data();
     arguments.weight = taps.taps.data();
     arguments.output = result.data();
-    check(plan.run(arguments, workspace.workspace()));
+    check(plan.run(arguments, {workspace.data(), workspace.bytes()}));
     return result;
 }
 
@@ -66,8 +67,7 @@ Resampler::Resampler(Filter filter, int scale, const Shape &picture, Device devi
       column_correction_(edge_correction(taps_, scale, picture.height)) {
     std::vector<float> weights;
     for (int c = 0; c < channels_; ++c) weights.insert(weights.end(), taps_.taps.begin(), taps_.taps.end());
-    weights_.reserve(device, weights.size() * sizeof(float));
-    weights_.upload(weights.data(), weights.size() * sizeof(float));
+    weights_ = copy_to_device(device, weights.data(), weights.size() * sizeof(float));
 }
 
 const Resampler::Passes &Resampler::passes(int64_t rows, int64_t cropped) {
@@ -98,24 +98,24 @@ Rows Resampler::run(const float *planes, int64_t begin, int64_t end, int64_t fir
     const Passes &pass = passes(end - begin, cropped);
     const std::size_t input_bytes = pass.columns.problem().input_elements() * sizeof(float);
     const std::size_t output_bytes = pass.rows.problem().output_elements() * sizeof(float);
-    columns_.reserve(device_, pass.columns.problem().output_elements() * sizeof(float));
-    workspace_.reserve(device_, std::max(pass.columns.workspace_bytes(), pass.rows.workspace_bytes()));
+    reserve(columns_, device_, pass.columns.problem().output_elements() * sizeof(float));
+    reserve(workspace_, device_, std::max(pass.columns.workspace_bytes(), pass.rows.workspace_bytes()));
     result_.resize(pass.rows.problem().output_elements());
     if (device_ == Device::cuda) {
-        input_.reserve(device_, input_bytes);
-        input_.upload(planes, input_bytes);
-        output_.reserve(device_, output_bytes);
+        reserve(input_, device_, input_bytes);
+        input_.copy_from_host(planes, input_bytes);
+        reserve(output_, device_, output_bytes);
     }
 
     Arguments arguments;
     arguments.weight = weights_.floats();
     arguments.input = device_ == Device::cuda ? input_.floats() : planes;
     arguments.output = columns_.floats();
-    check(pass.columns.run(arguments, workspace_.workspace()));
+    check(pass.columns.run(arguments, {workspace_.data(), workspace_.bytes()}));
     arguments.input = columns_.floats();
     arguments.output = device_ == Device::cuda ? output_.floats() : result_.data();
-    check(pass.rows.run(arguments, workspace_.workspace()));
-    if (device_ == Device::cuda) output_.download(result_.data(), output_bytes);
+    check(pass.rows.run(arguments, {workspace_.data(), workspace_.bytes()}));
+    if (device_ == Device::cuda) output_.copy_to_host(result_.data(), output_bytes);
 
     const int64_t enlarged_rows = pass.rows.problem().output().height;
     renormalise_edges(result_.data(), enlarged_rows, (begin + cropped) * scale_);

@@ -42,7 +42,7 @@ class Resampler {
     int64_t width_;
     conv_transpose::Device device_;
     std::vector<float> row_correction_, column_correction_;  // 1 / coverage, along a row and a column
-    DeviceMemory weights_, input_, columns_, output_, workspace_;
+    conv_transpose::DeviceMemory weights_, input_, columns_, output_, workspace_;
     std::vector<float> result_;
     std::map<std::pair<int64_t, int64_t>, Passes> passes_;
 };

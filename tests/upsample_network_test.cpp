@@ -1,0 +1,476 @@
+// Networks against the same layers in double precision, written out as plain loops over ncnn's own
+// definitions.
+#include <stdlib.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "network_picture.h"
+#include "upsample_pictures.h"
+
+namespace upsample::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using conv_transpose::Activation;
+using conv_transpose::Device;
+using conv_transpose::Precision;
+
+// ---- the reference
+
+struct Tensor {
+    int64_t channels = 0, height = 0, width = 0;
+    std::vector<double> values;
+    Tensor() = default;
+    Tensor(int64_t c, int64_t h, int64_t w) : channels(c), height(h), width(w), values(c * h * w) {}
+    double &at(int64_t c, int64_t y, int64_t x) { return values[(c * height + y) * width + x]; }
+    double at(int64_t c, int64_t y, int64_t x) const { return values[(c * height + y) * width + x]; }
+};
+
+double activated(const Layer &layer, double value) {
+    switch (layer.activation) {
+        case Activation::relu:
+            return std::max(0.0, value);
+        case Activation::leaky_relu:
+            return value > 0 ? value : value * layer.negative_slope;
+        case Activation::sigmoid:
+            return 1 / (1 + std::exp(-value));
+        default:
+            return value;
+    }
+}
+
+void finish(const Layer &layer, Tensor &output) {
+    for (int64_t c = 0; c < output.channels; ++c) {
+        for (int64_t i = 0; i < output.height * output.width; ++i) {
+            double &value = output.values[c * output.height * output.width + i];
+            value = activated(layer, value + (layer.bias.empty() ? 0 : layer.bias[c]));
+        }
+    }
+}
+
+Tensor convolution(const Layer &layer, const Tensor &in) {
+    const auto k = layer.kernel, s = layer.stride, d = layer.dilation, p = layer.padding;
+    Tensor out(layer.out_channels, (in.height + 2 * p.height - d.height * (k.height - 1) - 1) / s.height + 1,
+               (in.width + 2 * p.width - d.width * (k.width - 1) - 1) / s.width + 1);
+    for (int64_t o = 0; o < out.channels; ++o)
+        for (int64_t y = 0; y < out.height; ++y)
+            for (int64_t x = 0; x < out.width; ++x)
+                for (int64_t i = 0; i < in.channels; ++i)
+                    for (int64_t ky = 0; ky < k.height; ++ky)
+                        for (int64_t kx = 0; kx < k.width; ++kx) {
+                            const int64_t v = y * s.height + ky * d.height - p.height;
+                            const int64_t u = x * s.width + kx * d.width - p.width;
+                            if (v < 0 || v >= in.height || u < 0 || u >= in.width) continue;
+                            const int64_t weight = ((o * in.channels + i) * k.height + ky) * k.width + kx;
+                            out.at(o, y, x) += in.at(i, v, u) * layer.weight[weight];
+                        }
+    finish(layer, out);
+    return out;
+}
+
+Tensor deconvolution(const Layer &layer, const Tensor &in) {
+    const auto k = layer.kernel, s = layer.stride, p = layer.padding;
+    Tensor out(layer.out_channels, (in.height - 1) * s.height + k.height - 2 * p.height,
+               (in.width - 1) * s.width + k.width - 2 * p.width);
+    for (int64_t o = 0; o < out.channels; ++o)
+        for (int64_t i = 0; i < in.channels; ++i)
+            for (int64_t y = 0; y < in.height; ++y)
+                for (int64_t x = 0; x < in.width; ++x)
+                    for (int64_t ky = 0; ky < k.height; ++ky)
+                        for (int64_t kx = 0; kx < k.width; ++kx) {
+                            const int64_t v = y * s.height + ky - p.height, u = x * s.width + kx - p.width;
+                            if (v < 0 || v >= out.height || u < 0 || u >= out.width) continue;
+                            const int64_t weight = ((o * in.channels + i) * k.height + ky) * k.width + kx;
+                            out.at(o, v, u) += in.at(i, y, x) * layer.weight[weight];
+                        }
+    finish(layer, out);
+    return out;
+}
+
+Tensor inner_product(const Layer &layer, const Tensor &in) {
+    Tensor out(layer.out_channels, 1, 1);
+    for (int64_t o = 0; o < out.channels; ++o)
+        for (std::size_t i = 0; i < in.values.size(); ++i) {
+            out.values[o] += in.values[i] * layer.weight[o * in.values.size() + i];
+        }
+    finish(layer, out);
+    return out;
+}
+
+Tensor light(const Layer &layer, const Tensor &a, const Tensor &b) {
+    const int64_t plane = a.height * a.width;
+    Tensor out = a;
+    if (layer.kind == LayerKind::pooling) out = Tensor(a.channels, 1, 1);
+    if (layer.kind == LayerKind::crop) out = Tensor(a.channels, b.height, b.width);
+    for (int64_t c = 0; c < out.channels; ++c)
+        for (int64_t y = 0; y < out.height; ++y)
+            for (int64_t x = 0; x < out.width; ++x) {
+                double &value = out.at(c, y, x);
+                switch (layer.kind) {
+                    case LayerKind::relu:
+                        value = value > 0 ? value : value * layer.negative_slope;
+                        break;
+                    case LayerKind::prelu:
+                        value = value > 0 ? value : value * layer.weight[c % layer.weight.size()];
+                        break;
+                    case LayerKind::crop:
+                        value = a.at(c, y + layer.crop_top, x + layer.crop_left);
+                        break;
+                    case LayerKind::scale:
+                        value *= b.values[c];
+                        break;
+                    case LayerKind::pooling:
+                        for (int64_t i = 0; i < plane; ++i) value += a.values[c * plane + i] / plane;
+                        break;
+                    case LayerKind::eltwise:
+                        value = layer.operation == EltwiseOperation::sum ? value + b.at(c, y, x)
+                                : layer.operation == EltwiseOperation::product
+                                    ? value * b.at(c, y, x)
+                                    : std::max(value, b.at(c, y, x));
+                        break;
+                    default:
+                        ADD_FAILURE() << "not a light layer";
+                }
+            }
+    return out;
+}
+
+Tensor reference(const NcnnModel &model, const Tensor &input) {
+    std::vector<Tensor> blobs(model.blobs);
+    blobs[model.input] = input;
+    for (const Layer &layer : model.layers) {
+        const Tensor &first = blobs[layer.inputs[0]];
+        switch (layer.kind) {
+            case LayerKind::convolution:
+                blobs[layer.output] = convolution(layer, first);
+                break;
+            case LayerKind::deconvolution:
+                blobs[layer.output] = deconvolution(layer, first);
+                break;
+            case LayerKind::inner_product:
+                blobs[layer.output] = inner_product(layer, first);
+                break;
+            default:
+                blobs[layer.output] = light(layer, first, blobs[layer.inputs.back()]);
+        }
+    }
+    return blobs[model.output];
+}
+
+// ---- small models
+
+/// A folder that goes away with the test.
+class Folder {
+  public:
+    Folder() {
+        std::string name = (fs::temp_directory_path() / "upsample_test.XXXXXX").string();
+        path_ = mkdtemp(name.data());
+    }
+    ~Folder() { fs::remove_all(path_); }
+    std::string file(const std::string &name) const { return (path_ / name).string(); }
+
+  private:
+    fs::path path_;
+};
+
+/// The .bin of a model: what its layers need, one after another.
+class Weights {
+  public:
+    explicit Weights(unsigned seed) : random_(seed) {}
+    Weights &float32(int count) {
+        append<uint32_t>(0);
+        return plain(count);
+    }
+    Weights &float16(int count) {
+        append<uint32_t>(0x01306B47);
+        for (int i = 0; i < count; ++i) append<uint16_t>(0x2000 + random_() % 0x1000 + (random_() % 2 << 15));
+        while (bytes_.size() % 4 != 0) bytes_.push_back(0);
+        return *this;
+    }
+    Weights &plain(int count) {
+        std::uniform_real_distribution<float> uniform(-0.3f, 0.3f);
+        for (int i = 0; i < count; ++i) append(uniform(random_));
+        return *this;
+    }
+    const std::vector<char> &bytes() const { return bytes_; }
+
+  private:
+    template <typename Value>
+    void append(Value value) {
+        const char *from = reinterpret_cast<const char *>(&value);
+        bytes_.insert(bytes_.end(), from, from + sizeof value);
+    }
+    std::mt19937 random_;
+    std::vector<char> bytes_;
+};
+
+std::string write_model(const Folder &folder, const std::string &param, const Weights &weights) {
+    std::ofstream(folder.file("model.param")) << param;
+    std::ofstream(folder.file("model.bin"), std::ios::binary)
+        .write(weights.bytes().data(), weights.bytes().size());
+    return folder.file("model.param");
+}
+
+/// The build of upconv_7, with few channels.
+std::string small_upconv(const Folder &folder) {
+    return write_model(folder, R"(7767517
+4 4
+Input input 0 1 x 0=156 1=156 2=3
+Convolution c1 1 1 x a 0=6 1=3 5=1 6=162 9=2 -23310=1,0.100000
+Convolution c2 1 1 a b 0=8 1=3 5=1 6=432 9=2 -23310=1,0.100000
+Deconvolution d 1 1 b y 0=3 1=4 3=2 4=3 5=1 6=384
+)",
+                       Weights(11).float16(162).plain(6).float16(432).plain(8).float32(384).plain(3));
+}
+
+/// Every kind of layer that cunet has, and PReLU, ReLU and the other operations.
+std::string small_cunet(const Folder &folder) {
+    return write_model(folder, R"(7767517
+17 22
+Input input 0 1 x 0=200 1=200 2=3
+Convolution c1 1 1 x a 0=4 1=3 5=1 6=108 9=1
+Split s1 1 2 a a0 a1
+Convolution c2 1 1 a1 b 0=6 1=2 3=2 5=1 6=96
+PReLU p1 1 1 b b1 0=6
+Split s2 1 2 b1 b2 b3
+Pooling pool 1 1 b3 g 0=1 4=1
+InnerProduct i1 1 1 g h 0=2 1=1 2=12 9=1
+InnerProduct i2 1 1 h k 0=6 1=1 2=12 9=4
+Scale sc 2 1 b2 k m 0=-233
+Deconvolution d1 1 1 m n 0=4 1=2 3=2 5=1 6=96 9=2 -23310=1,0.2
+Convolution c3 1 1 n o 0=4 1=3 5=0 6=144
+Split s3 1 2 o o0 o1
+Crop crop 2 1 a0 o0 q 0=1 1=1
+Eltwise e 2 1 q o1 r 0=1
+ReLU re 1 1 r t 0=0.05
+Deconvolution d2 1 1 t y 0=3 1=4 3=2 4=3 5=1 6=192
+)",
+                       Weights(12)
+                           .float16(108)
+                           .plain(4)
+                           .float32(96)
+                           .plain(6)
+                           .plain(6)
+                           .float16(12)
+                           .plain(2)
+                           .float32(12)
+                           .plain(6)
+                           .float16(96)
+                           .plain(4)
+                           .float16(144)
+                           .float32(192)
+                           .plain(3));
+}
+
+void expect_equals_reference(const std::string &param_file, int64_t height, int64_t width, double tolerance) {
+    const Network network(param_file);
+    Tensor input(3, height, width);
+    const std::vector<float> values = random_planes(3 * height * width, 5);
+    std::copy(values.begin(), values.end(), input.values.begin());
+    const Tensor expected = reference(network.model(), input);
+    std::vector<float> output(expected.values.size());
+    NetworkRun run(network, height, width, Device::cpu, Precision::float32);
+    for (int repeated = 0; repeated < 2; ++repeated) {
+        std::fill(output.begin(), output.end(), -1.0f);
+        run.run(values.data(), output.data());
+        for (std::size_t i = 0; i < output.size(); ++i) {
+            ASSERT_NEAR(output[i], expected.values[i], tolerance) << param_file << ", output " << i;
+        }
+    }
+}
+
+TEST(Network, EqualsItsLayersInDoublePrecision) {
+    const Folder folder;
+    expect_equals_reference(small_upconv(folder), 17, 22, 2e-6);
+    expect_equals_reference(small_cunet(folder), 22, 26, 2e-6);
+}
+
+TEST(Network, KnowsItsScaleBorderAndAlignment) {
+    const Folder folder;
+    const Network upconv(small_upconv(folder));
+    EXPECT_EQ(upconv.scale(), 2);
+    EXPECT_EQ(upconv.border(), 3);
+    EXPECT_EQ(upconv.alignment(), 1);
+    EXPECT_FALSE(upconv.sees_whole_picture());
+    const Network cunet(small_cunet(folder));
+    EXPECT_EQ(cunet.scale(), 2);
+    EXPECT_EQ(cunet.border(), 3);
+    EXPECT_EQ(cunet.alignment(), 2);
+    EXPECT_TRUE(cunet.sees_whole_picture());
+}
+
+/// Models of waifu2x, as their package has them.
+std::vector<std::string> real_models() {
+    std::vector<std::string> files;
+    const fs::path folder = UPSAMPLE_MODELS_FOLDER;
+    if (!fs::is_directory(folder)) return files;
+    for (const auto &entry : fs::recursive_directory_iterator(folder)) {
+        if (entry.path().extension() == ".param") files.push_back(entry.path().string());
+    }
+    return files;
+}
+
+TEST(Network, RealModelsAreRead) {
+    if (real_models().empty()) GTEST_SKIP() << "no models in " << UPSAMPLE_MODELS_FOLDER;
+    for (const std::string &file : real_models()) {
+        const Network network(file);
+        const bool cunet = file.find("cunet") != std::string::npos,
+                   scales = file.find("scale2.0x") != std::string::npos;
+        EXPECT_EQ(network.scale(), scales ? 2 : 1) << file;
+        EXPECT_EQ(network.border(), cunet ? (scales ? 18 : 28) : 7) << file;
+    }
+}
+
+TEST(Network, RealModelsEqualTheirLayersInDoublePrecision) {
+    if (real_models().empty()) GTEST_SKIP() << "no models in " << UPSAMPLE_MODELS_FOLDER;
+    for (const std::string &file : real_models()) {
+        const bool upconv = file.find("upconv_7_photo/scale2.0x") != std::string::npos;
+        const bool cunet = file.find("cunet/scale2.0x") != std::string::npos;
+        if (upconv) expect_equals_reference(file, 23, 22, 1e-5);
+        if (cunet) expect_equals_reference(file, 40, 42, 1e-5);
+    }
+}
+
+// ---- pictures
+
+std::vector<float> enlarge(const Network &network, const Shape &shape, const std::vector<float> &planes,
+                           TileSize tile) {
+    MemoryPicture picture(shape, planes, 6);
+    NetworkPicture result(picture, network, tile, Device::cpu, Precision::float32);
+    return read_all(result);
+}
+
+TEST(NetworkPicture, TilesJoinWithoutSeams) {
+    const Folder folder;
+    const Network network(small_upconv(folder));
+    for (const int channels : {1, 2, 3, 4}) {
+        const Shape shape{41, 35, channels};
+        const std::vector<float> planes = random_planes(shape.width * shape.height * channels, 9);
+        const std::vector<float> whole = enlarge(network, shape, planes, {shape.height, shape.width});
+        for (const int64_t side : {1, 5, 16, 34}) {
+            EXPECT_EQ(enlarge(network, shape, planes, choose_tiles(shape, side, network)), whole)
+                << channels << " channels in tiles of " << side;
+        }
+    }
+}
+
+TEST(NetworkPicture, RepeatsTheNearestPixelBeyondThePicture) {
+    const Folder folder;
+    for (const std::string &file : {small_upconv(folder), small_cunet(folder)}) {
+        const Network network(file);
+        const int64_t border = network.border();
+        const Shape shape{16, 12, 3};
+        const std::vector<float> planes = random_planes(3 * 16 * 12, 4);
+        Tensor padded(3, shape.height + 2 * border, shape.width + 2 * border);
+        for (int64_t c = 0; c < 3; ++c)
+            for (int64_t y = 0; y < padded.height; ++y)
+                for (int64_t x = 0; x < padded.width; ++x) {
+                    const int64_t v = std::clamp<int64_t>(y - border, 0, 11),
+                                  u = std::clamp<int64_t>(x - border, 0, 15);
+                    padded.at(c, y, x) = planes[(c * 12 + v) * 16 + u];
+                }
+        const Tensor expected = reference(network.model(), padded);
+        const std::vector<float> result = enlarge(network, shape, planes, choose_tiles(shape, 8, network));
+        ASSERT_EQ(result.size(), expected.values.size());
+        for (std::size_t i = 0; i < result.size(); ++i) ASSERT_NEAR(result[i], expected.values[i], 2e-6);
+    }
+}
+
+TEST(NetworkPicture, BleedsColoursIntoInvisiblePixels) {
+    const int width = 40, height = 12;
+    std::vector<float> planes(4 * width * height);
+    for (int i = 0; i < width * height; ++i) {
+        const bool visible = i % width < 10;
+        planes[i] = visible ? 0.25f : 1.0f;
+        planes[3 * width * height + i] = visible ? 1.0f : 0.0f;
+    }
+    MemoryPicture picture({width, height, 4}, planes, 5);
+    BledPicture bled(picture, 4);
+    const std::vector<float> result = read_all(bled);
+    for (int i = 0; i < width * height; ++i) {
+        ASSERT_FLOAT_EQ(result[i], i % width < 17 ? 0.25f : 0.0f) << i;  // seven pixels far, black beyond
+        ASSERT_EQ(result[3 * width * height + i], planes[3 * width * height + i]);
+    }
+}
+
+// ---- what is refused
+
+struct Refused {
+    const char *layers;
+    const char *reason;
+};
+
+TEST(NcnnModel, IsRefusedNamingTheFirstThingThatIsNotRight) {
+    const std::string head = "7767517\n3 3\nInput in 0 1 x\n";
+    const Refused cases[] = {
+        {"Softmax s 1 1 x y\n", "layers of type Softmax are not supported"},
+        {"Convolution c 1 1 x y 0=3 1=3 6=80\n", "no multiple"},
+        {"Convolution c 1 1 x y 0=3 1=3 6=81 8=1\n", "int8"},
+        {"Convolution c 1 1 x y 0=3 1=0 6=81\n", "must be a whole number from 1"},
+        {"Convolution c 1 1 x y 0=3 1=3 4=1 15=2 6=81\n", "left to right"},
+        {"Convolution c 1 1 x y 0=3 1=3 6=81 9=5\n", "activation"},
+        {"Convolution c 1 1 z y 0=3 1=3 6=81\n", "no layer before it makes blob z"},
+        {"Convolution c 1 1 x x 0=3 1=3 6=81\n", "exists already"},
+        {"Convolution c 1 1 x y 0=3 1=3 6=8100\n", "fewer weights"},
+        {"Convolution c 1 1 x y 0=3 1=1 6=9\n", "more weights"},
+        {"Convolution c 1 1 x\n", "fewer blobs"},
+        {"Convolution c one 1 x y\n", "two counts"},
+        {"Convolution c 1 1 x y 0=a\n", "\"a\" is not a number"},
+        {"Convolution c 1 1 x y kernel\n", "not KEY=VALUE"},
+        {"ReLU r 1 1 x y -23300=2,1\n", "as many items"},
+        {"Pooling p 1 1 x y 0=0 1=2\n", "global average"},
+        {"Eltwise e 1 1 x y\n", "must have 2 inputs"},
+        {"Convolution c 1 1 x y 0=4 1=3 6=108\n", "not RGB"},
+        {"Convolution c 1 1 x y 0=2 1=3 6=108\n", "6 channels"},
+    };
+    for (const Refused &refused : cases) {
+        const Folder folder;
+        const std::string file = write_model(folder, head + refused.layers, Weights(1).float32(27 * 4));
+        try {
+            const Network network(file);
+            ADD_FAILURE() << refused.layers << "was accepted";
+        } catch (const PictureError &error) {
+            const std::string message = error.what();
+            EXPECT_NE(message.find(refused.reason), std::string::npos)
+                << refused.layers << "gives: " << message;
+            EXPECT_EQ(message.find(folder.file("model")), 0u) << message;
+        }
+    }
+}
+
+TEST(NcnnModel, WithoutLayersIsRefused) {
+    const Folder folder;
+    EXPECT_THROW(Network(write_model(folder, "7767517\n1 1\nInput in 0 1 x\n", Weights(1))), PictureError);
+    EXPECT_THROW(Network(write_model(folder, "7767517\n0 0\n", Weights(1))), PictureError);
+    EXPECT_THROW(Network(write_model(folder, "7767516\n0 0\n", Weights(1))), PictureError);
+    EXPECT_THROW(Network(folder.file("other.param")), PictureError);
+    EXPECT_THROW(Network(folder.file("model.bin")), PictureError);
+}
+
+TEST(NcnnModel, AnswersToDamagedFilesWithErrors) {
+    const Folder folder;
+    const std::string file = small_cunet(folder);
+    std::stringstream text;
+    text << std::ifstream(file).rdbuf();
+    const std::string whole = text.str();
+    std::mt19937 random(3);
+    int refused = 0;
+    for (int i = 0; i < 300; ++i) {
+        std::string changed = whole;
+        changed[random() % changed.size()] = "0123456789 =-,x\n"[random() % 16];
+        std::ofstream(file) << changed;
+        try {
+            const Network network(file);
+        } catch (const PictureError &) {
+            ++refused;
+        }
+    }
+    EXPECT_GT(refused, 100);
+}
+
+}  // namespace
+}  // namespace upsample::testing
