@@ -78,6 +78,12 @@ PlanOptions to_options(const conv_transpose_plan_options &c) {
     return options;
 }
 
+// For functions that do not throw otherwise.
+conv_transpose_status null_argument(const char *name, char *message, size_t size) {
+    if (message && size > 0) std::snprintf(message, size, "%s is NULL, but it must point to something", name);
+    return CONV_TRANSPOSE_INVALID_ARGUMENT;
+}
+
 void require(const void *pointer, const char *name) {
     if (!pointer) throw InvalidProblem(name, std::string(name) + " is NULL, but it must point to something");
 }
@@ -135,12 +141,15 @@ size_t conv_transpose_plan_packed_weight_bytes(const conv_transpose_plan *plan) 
 
 conv_transpose_status conv_transpose_plan_pack_weight(const conv_transpose_plan *plan, const float *weight, void *packed,
                                                       void *stream, char *message, size_t size) {
+    if (!plan) return null_argument("plan", message, size);
     return translated(plan->plan.pack_weight(weight, packed, {stream}), message, size);
 }
 
 conv_transpose_status conv_transpose_plan_run(const conv_transpose_plan *plan, const conv_transpose_arguments *arguments,
                                               void *workspace, size_t workspace_bytes, void *stream, char *message,
                                               size_t size) {
+    if (!plan) return null_argument("plan", message, size);
+    if (!arguments) return null_argument("arguments", message, size);
     const conv_transpose_arguments &c = *arguments;
     Arguments a;
     a.input = c.input, a.weight = c.weight, a.bias = c.bias, a.output = c.output;

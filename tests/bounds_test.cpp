@@ -1,0 +1,92 @@
+// CPU kernels read and write nothing outside of their tensors: each tensor lies against a page that may not be touched.
+// (On the GPU, compute-sanitizer tells.)
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <stdexcept>
+
+#include "random_problems.h"
+#include "run_plan.h"
+
+namespace conv_transpose::testing {
+namespace {
+
+/// Memory whose first or last byte has an untouchable neighbour.
+class GuardedMemory {
+  public:
+    enum class Guard { before, after };
+
+    GuardedMemory(std::size_t bytes, Guard guard) {
+        const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+        const std::size_t inner = (bytes + page - 1) / page * page;
+        mapped_ = inner + 2 * page;
+        base_ = static_cast<char *>(mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        if (base_ == MAP_FAILED || mprotect(base_ + page, inner, PROT_READ | PROT_WRITE) != 0)
+            throw std::runtime_error("cannot map guarded memory");
+        data_ = base_ + page + (guard == Guard::after ? inner - bytes : 0);
+    }
+    GuardedMemory(const std::vector<float> &values, Guard guard) : GuardedMemory(values.size() * sizeof(float), guard) {
+        std::memcpy(data_, values.data(), values.size() * sizeof(float));
+    }
+    ~GuardedMemory() { munmap(base_, mapped_); }
+    GuardedMemory(const GuardedMemory &) = delete;
+    GuardedMemory &operator=(const GuardedMemory &) = delete;
+
+    float *floats() const { return reinterpret_cast<float *>(data_); }
+
+  private:
+    char *base_, *data_;
+    std::size_t mapped_;
+};
+
+// A forbidden access ends the test program: say during which run it happened.
+char current_run[400];
+
+void tell_and_exit(int) {
+    const char before[] = "access outside of a tensor, in ";
+    [[maybe_unused]] auto written = write(STDERR_FILENO, before, sizeof before - 1);
+    written = write(STDERR_FILENO, current_run, std::strlen(current_run));
+    written = write(STDERR_FILENO, "\n", 1);
+    _exit(1);
+}
+
+void run_guarded(const Plan &plan, GuardedMemory::Guard guard, RandomProblems &random) {
+    const Problem &p = plan.problem();
+    std::snprintf(current_run, sizeof current_run, "%s by %s, guarded %s", p.str().c_str(), plan.kernel().data(),
+                  guard == GuardedMemory::Guard::after ? "after" : "before");
+    const GuardedMemory input(random.integers(p.input_elements()), guard), weight(random.integers(p.weight_elements()), guard),
+        bias(random.integers(p.out_channels), guard), output(p.output_elements() * sizeof(float), guard);
+    // The workspace is aligned, so only whole multiples of the alignment can end at the page.
+    const GuardedMemory workspace((plan.workspace_bytes() + 63) / 64 * 64, guard);
+    Arguments arguments;
+    arguments.input = input.floats();
+    arguments.weight = weight.floats();
+    arguments.bias = bias.floats();
+    arguments.output = output.floats();
+    const Status status = plan.run(arguments, {workspace.floats(), plan.workspace_bytes()});
+    EXPECT_TRUE(status.ok()) << status.message();
+}
+
+TEST(Bounds, NothingOutsideOfTheTensorsIsTouched) {
+    const auto previous = std::signal(SIGSEGV, tell_and_exit);
+    RandomProblems random(41);
+    for (int i = 0; i < 300; i++) {
+        const Problem problem = random.next();
+        PlanOptions options;
+        options.device = Device::cpu;
+        options.epilogue.bias = random.one_in(2);
+        for (std::string_view kernel : kernels_for(problem, options)) {
+            options.kernel = kernel;
+            const Plan plan(problem, options);
+            for (auto guard : {GuardedMemory::Guard::before, GuardedMemory::Guard::after}) run_guarded(plan, guard, random);
+        }
+        options.kernel.clear();
+    }
+    std::signal(SIGSEGV, previous);
+}
+
+}  // namespace
+}  // namespace conv_transpose::testing
