@@ -1,0 +1,107 @@
+// Every allocation of planning and of running is made to fail in turn: an exception or a status follows, never a crash,
+// and a later try succeeds. A program of its own, because it replaces the allocation functions.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "conv_transpose/conv_transpose.h"
+
+namespace {
+
+/// Allocations until one fails; negative: none fails.
+std::atomic<int> allocations_left{-1};
+std::atomic<bool> any_failed{false};
+
+bool must_fail() {
+    if (allocations_left.load() < 0 || allocations_left.fetch_sub(1) != 0) return false;
+    any_failed = true;
+    return true;
+}
+
+}  // namespace
+
+// glibc's own functions under their other names. Halide's runtime calls these two; operator new calls malloc.
+extern "C" {
+void *__libc_malloc(std::size_t);
+void *__libc_memalign(std::size_t, std::size_t);
+void *malloc(std::size_t bytes) { return must_fail() ? nullptr : __libc_malloc(bytes); }
+void *aligned_alloc(std::size_t alignment, std::size_t bytes) {
+    return must_fail() ? nullptr : __libc_memalign(alignment, bytes);
+}
+}
+
+namespace conv_transpose::testing {
+namespace {
+
+/// Runs `attempt` with the first, the second, ... allocation failing (later ones with growing gaps), until it needs no
+/// more; returns how many attempts met a failure.
+template <class Attempt>
+int fail_each_allocation(Attempt attempt) {
+    for (int failures = 0, allocation = 0;; failures++, allocation += 1 + allocation / 16) {
+        any_failed = false;
+        allocations_left = allocation;
+        attempt();
+        allocations_left = -1;
+        if (!any_failed) return failures;
+    }
+}
+
+// Rows too wide for the stack: kernels that keep scratch memory need it on the heap.
+const Problem problem = Problem::parse("n1ic2oc4ih3iw5000kh3kw3sh2sw2ph1pw1");
+
+PlanOptions options(std::string_view kernel) {
+    PlanOptions with;
+    with.device = Device::cpu;
+    with.kernel = kernel;
+    return with;
+}
+
+TEST(Allocation, FailuresOfPlanningAreExceptions) {
+    const auto all = kernels_for(problem, options({}));
+    for (std::string_view kernel : all) {
+        const PlanOptions with = options(kernel);
+        int thrown = 0;
+        const int failures = fail_each_allocation([&] {
+            try {
+                const Plan plan(problem, with);
+            } catch (const std::bad_alloc &) {
+                thrown++;
+            }
+        });
+        EXPECT_GT(failures, 0);
+        EXPECT_EQ(thrown, failures) << kernel;
+    }
+}
+
+TEST(Allocation, FailuresOfRunningAreStatuses) {
+    const std::vector<float> input(problem.input_elements(), 1.f), weight(problem.weight_elements(), 1.f);
+    std::vector<float> expected, output(problem.output_elements());
+    for (std::string_view kernel : kernels_for(problem, options({}))) {
+        SCOPED_TRACE(kernel);
+        const Plan plan(problem, options(kernel));
+        std::vector<std::byte> memory(plan.workspace_bytes() + 64);
+        const auto misalignment = reinterpret_cast<std::uintptr_t>(memory.data()) % 64;
+        const Workspace workspace{memory.data() + (64 - misalignment) % 64, plan.workspace_bytes()};
+        Arguments arguments;
+        arguments.input = input.data();
+        arguments.weight = weight.data();
+        arguments.output = output.data();
+        ASSERT_TRUE(plan.run(arguments, workspace).ok());
+        if (expected.empty()) expected = output;
+        Status last;
+        fail_each_allocation([&] {
+            const Status status = plan.run(arguments, workspace);
+            if (!status.ok()) last = status;
+            EXPECT_EQ(status.ok(), !any_failed) << status.message();
+        });
+        EXPECT_TRUE(last.ok() || last.code() == Status::Code::out_of_memory) << last.message();
+        std::fill(output.begin(), output.end(), 0.f);
+        ASSERT_TRUE(plan.run(arguments, workspace).ok());
+        EXPECT_EQ(output, expected);
+    }
+}
+
+}  // namespace
+}  // namespace conv_transpose::testing
