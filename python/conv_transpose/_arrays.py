@@ -6,6 +6,7 @@ on; each has a class here.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import sys
@@ -95,7 +96,15 @@ class _NumPy:
         import numpy
 
         self.module = numpy
-        self.stream = None
+
+    def current_device(self) -> Any:
+        """While this context is entered, the library works on the array's device."""
+        return contextlib.nullcontext()
+
+    @property
+    def stream(self) -> int | None:
+        """As DLPack numbers it."""
+        return None
 
     def dense(self, array: Any) -> Any:
         """Contiguous float32; ready to be read on the stream."""
@@ -111,14 +120,21 @@ class _NumPy:
 
 
 class _CuPy(_NumPy):
-    """On CuPy's current stream, without waiting."""
+    """On the current stream of the array's device, without waiting."""
 
     def __init__(self, array: Any) -> None:
         import cupy
 
         self.module = cupy
+        self.device = array.device
+
+    def current_device(self) -> Any:
+        return self.device
+
+    @property
+    def stream(self) -> int | None:
         # CuPy writes CUDA's legacy default stream as 0, DLPack as 1.
-        self.stream = cupy.cuda.get_current_stream().ptr or _LEGACY_DEFAULT_STREAM
+        return self.module.cuda.get_current_stream().ptr or _LEGACY_DEFAULT_STREAM
 
     def dense(self, array: Any) -> Any:
         return self.module.ascontiguousarray(array, dtype=self.module.float32)
@@ -132,7 +148,10 @@ class _Jax(_NumPy):
 
         self.module = jax.numpy
         self.device = next(iter(array.devices()))
-        self.stream = None if self.device.platform == "cpu" else _LEGACY_DEFAULT_STREAM
+
+    @property
+    def stream(self) -> int | None:
+        return None if self.device.platform == "cpu" else _LEGACY_DEFAULT_STREAM
 
     def dense(self, array: Any) -> Any:
         return self.module.asarray(array, dtype=self.module.float32)
@@ -187,11 +206,16 @@ def _hashable(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def conv_transpose2d(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: Any,
-                     dilation: Any, precision: str, activation: str, negative_slope: float) -> Any:
+def conv_transpose2d(input: Any, weight: Any, bias: Any, *attributes: Any) -> Any:
     _check({"input": input, "weight": weight} if bias is None else {"input": input, "weight": weight, "bias": bias})
     require_input_dimensions(input.ndim)
     library = _library_of(input)
+    with library.current_device():
+        return _convolve(library, input, weight, bias, *attributes)
+
+
+def _convolve(library: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any,
+              groups: Any, dilation: Any, precision: str, activation: str, negative_slope: float) -> Any:
     device_type, device_id = input.__dlpack_device__()
     batched = input if input.ndim == 4 else input.reshape((1, *input.shape))
     plan, shape = _plan("cpu" if device_type == _CPU else "cuda", device_id, tuple(batched.shape), tuple(weight.shape),

@@ -67,7 +67,8 @@ def make_problem(
             f"input of shape {tuple(input_shape)} has {input_shape[1]} channels, but weight of shape "
             f"{tuple(weight_shape)} needs {in_channels}"
         )
-    if bias_shape is not None and tuple(bias_shape) != (problem["out_channels"],):
+    divisible = in_channels % groups == 0  # if not, the library says so
+    if divisible and bias_shape is not None and tuple(bias_shape) != (problem["out_channels"],):
         raise InvalidProblem(
             f"bias has shape {tuple(bias_shape)}, but with weight of shape {tuple(weight_shape)} and groups {groups} "
             f"it must be 1-D with {problem['out_channels']} elements"

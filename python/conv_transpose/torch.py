@@ -18,8 +18,8 @@ for one. It is a permission: where there is no tensor-core kernel for it, float3
 
 How a call runs: work of torch.library's custom operators costs 10 us a call, 25 us with autograd; PyTorch's own
 conv_transpose2d takes 7 us on a tiny problem. So plain eager calls go from here to the compiled library, with autograd
-through one torch.autograd.Function; under anything that looks inside (torch.compile, export, functorch, modes, tensor
-subclasses) the operators torch.ops.conv_transpose.* are called.
+through a torch.autograd.Function; under anything that looks inside (torch.compile, export, modes, tensor subclasses)
+the operators torch.ops.conv_transpose.* are called.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 
 from ._library import ARGUMENTS, Arguments, InvalidProblem, PRECISIONS, Plan
-from ._problem import IntOrPair, make_problem, output_shape, require_input_dimensions
+from ._problem import IntOrPair, make_problem, output_shape, pair, require_input_dimensions
 
 __all__ = ["ConvTranspose2d", "Conversion", "conv_transpose2d", "convert"]
 
@@ -87,15 +87,14 @@ def _make_call(problem: dict[str, Any], device: torch.device, dtype: torch.dtype
 
 @functools.lru_cache(maxsize=4096, typed=True)
 def _forward_call(input_shape, input_dtype, input_device, weight_shape, weight_dtype, weight_device, bias_shape,
-                  bias_dtype, bias_device, stride, padding, output_padding, groups, dilation, precision, activation,
-                  negative_slope) -> _Call:
+                  bias_dtype, bias_device, stride, padding, output_padding, groups, dilation, precision) -> _Call:
     problem = make_problem(input_shape, weight_shape, bias_shape, stride, padding, output_padding, groups, dilation)
     formats = {"input": (input_dtype, input_device), "weight": (weight_dtype, weight_device)}
     if bias_shape is not None:
         formats["bias"] = (bias_dtype, bias_device)
     _check_formats(formats)
     return _make_call(problem, input_device, input_dtype, output_shape(problem), precision=precision,
-                      bias=bias_shape is not None, activation=activation, negative_slope=negative_slope)
+                      bias=bias_shape is not None)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -158,17 +157,15 @@ def _execute(call: _Call, result_slot: int, operands: tuple[tuple[int, Optional[
     return result.to(like.dtype) if call.convert else result
 
 
-def _run_forward(input, weight, bias, stride, padding, output_padding, groups, dilation, precision, activation="none",
-                 negative_slope=0.0) -> Tensor:
+def _run_forward(input, weight, bias, stride, padding, output_padding, groups, dilation, precision) -> Tensor:
     precision = _precision(precision, input)
     if bias is None:
         call = _forward_call(input.shape, input.dtype, input.device, weight.shape, weight.dtype, weight.device, None,
-                             None, None, stride, padding, output_padding, groups, dilation, precision, activation,
-                             negative_slope)
+                             None, None, stride, padding, output_padding, groups, dilation, precision)
     else:
         call = _forward_call(input.shape, input.dtype, input.device, weight.shape, weight.dtype, weight.device,
                              bias.shape, bias.dtype, bias.device, stride, padding, output_padding, groups, dilation,
-                             precision, activation, negative_slope)
+                             precision)
     return _execute(call, _SLOT["output"], ((0, input), (1, weight), (2, bias)), input)
 
 
@@ -195,100 +192,15 @@ def _run_bias_gradient(output_gradient) -> Tensor:
     return _execute(call, _SLOT["bias_gradient"], ((_SLOT["output_gradient"], output_gradient),), output_gradient)
 
 
-# ---------------------------------------------------------------- the same as operators, for whatever looks inside
-
-_ATTRIBUTES = "SymInt[2] stride, SymInt[2] padding, SymInt[2] output_padding, SymInt groups, SymInt[2] dilation, " \
-    "str precision"
-
-
-def _operator(name: str, schema: str, run: Any) -> Any:
-    def implementation(*arguments: Any) -> Tensor:
-        return run(*(tuple(a) if isinstance(a, list) else a for a in arguments))
-
-    return torch.library.custom_op("conv_transpose::" + name, implementation, mutates_args=(), schema=schema)
-
-
-_forward_op = _operator("conv_transpose2d", f"(Tensor input, Tensor weight, Tensor? bias, {_ATTRIBUTES}) -> Tensor",
-                        _run_forward)
-_input_gradient_op = _operator(
-    "input_gradient", f"(Tensor output_gradient, Tensor weight, SymInt[] input_size, {_ATTRIBUTES}) -> Tensor",
-    _run_input_gradient)
-_weight_gradient_op = _operator(
-    "weight_gradient", f"(Tensor output_gradient, Tensor input, SymInt[] weight_size, {_ATTRIBUTES}) -> Tensor",
-    _run_weight_gradient)
-_bias_gradient_op = _operator("bias_gradient", "(Tensor output_gradient) -> Tensor", _run_bias_gradient)
-
-
-@_forward_op.register_fake
-def _(input, weight, bias, stride, padding, output_padding, groups, dilation, precision):
-    problem = make_problem(input.shape, weight.shape, None if bias is None else bias.shape, stride, padding,
-                           output_padding, groups, dilation)
-    return input.new_empty(output_shape(problem))
-
-
-@_input_gradient_op.register_fake
-def _(output_gradient, weight, input_size, *attributes):
-    return output_gradient.new_empty(input_size)
-
-
-@_weight_gradient_op.register_fake
-def _(output_gradient, input, weight_size, *attributes):
-    return output_gradient.new_empty(weight_size)
-
-
-@_bias_gradient_op.register_fake
-def _(output_gradient):
-    return output_gradient.new_empty((output_gradient.shape[1],))
-
-
-# ---------------------------------------------------------------- choosing between the two
-
-
-def _is_plain(tensor: Any) -> bool:
-    return type(tensor) is Tensor or type(tensor) is nn.Parameter
-
-
-def _looked_into() -> bool:
-    """Whether something wants to see operators: a compiler, a tracer, a transform, or a mode."""
-    return (
-        torch.compiler.is_compiling()
-        or torch._C._len_torch_dispatch_stack() > 0
-        or torch._C._functorch.peek_interpreter_stack() is not None
-        or torch._C._get_tracing_state() is not None
-        or forward_ad._current_level >= 0
-    )
-
-
-def _through_operator(a: Tensor, b: Tensor) -> bool:
-    """Of the gradients: also when they are differentiated themselves."""
-    if not (_is_plain(a) and _is_plain(b)) or _looked_into():
-        return True
-    return torch.is_grad_enabled() and (a.requires_grad or b.requires_grad)
-
-
-def _input_gradient(output_gradient, weight, *rest) -> Tensor:
-    run = _input_gradient_op if _through_operator(output_gradient, weight) else _run_input_gradient
-    return run(output_gradient, weight, *rest)
-
-
-def _weight_gradient(output_gradient, input, *rest) -> Tensor:
-    run = _weight_gradient_op if _through_operator(output_gradient, input) else _run_weight_gradient
-    return run(output_gradient, input, *rest)
-
-
-def _bias_gradient(output_gradient) -> Tensor:
-    run = _bias_gradient_op if _through_operator(output_gradient, output_gradient) else _run_bias_gradient
-    return run(output_gradient)
-
-
-# ---------------------------------------------------------------- autograd
+# ---------------------------------------------------------------- their derivatives
 # All derivatives come from one trilinear form of input x, weight w and output gradient g: forward(x, w) is its
-# derivative by g, input_gradient(g, w) that by x, weight_gradient(g, x) that by w. So the four operations are closed
-# under differentiation, to any order.
+# derivative by g, input_gradient(g, w) that by x, weight_gradient(g, x) that by w. So the operations are closed under
+# differentiation, to any order.
 
 
-def _save(ctx: Any, first: Tensor, second: Tensor, attributes: tuple[Any, ...]) -> None:
-    ctx.save_for_backward(first, second)
+def _forward_setup(ctx: Any, inputs: Any, output: Any) -> None:
+    input, weight, _, *attributes = inputs
+    ctx.save_for_backward(input, weight)
     ctx.attributes = attributes
 
 
@@ -302,68 +214,136 @@ def _forward_backward(ctx: Any, output_gradient: Tensor) -> tuple[Optional[Tenso
     ) + (None,) * len(ctx.attributes)
 
 
-class _Forward(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, input, weight, bias, *attributes):  # type: ignore[override]
-        _save(ctx, input, weight, attributes)
-        return _run_forward(input, weight, bias, *attributes)
-
-    @staticmethod
-    def backward(ctx: Any, output_gradient):  # type: ignore[override]
-        return _forward_backward(ctx, output_gradient)
+def _gradient_setup(ctx: Any, inputs: Any, output: Any) -> None:
+    output_gradient, other, _, *attributes = inputs
+    ctx.save_for_backward(output_gradient, other)
+    ctx.attributes = attributes
 
 
-def _forward_setup(ctx, inputs, output):
-    _save(ctx, inputs[0], inputs[1], tuple(inputs[3:]))
-
-
-def _input_gradient_setup(ctx, inputs, output):
-    _save(ctx, inputs[0], inputs[1], tuple(inputs[3:]))
-
-
-def _input_gradient_backward(ctx, v):
+def _input_gradient_backward(ctx: Any, v: Tensor) -> tuple[Optional[Tensor], ...]:
     output_gradient, weight = ctx.saved_tensors
     needs_gradient, needs_weight = ctx.needs_input_grad[:2]
     return (
-        _convolve(v, weight, None, *ctx.attributes) if needs_gradient else None,
+        _forward(v, weight, None, *ctx.attributes) if needs_gradient else None,
         _weight_gradient(output_gradient, v, tuple(weight.shape), *ctx.attributes) if needs_weight else None,
     ) + (None,) * (1 + len(ctx.attributes))
 
 
-def _weight_gradient_backward(ctx, v):
+def _weight_gradient_backward(ctx: Any, v: Tensor) -> tuple[Optional[Tensor], ...]:
     output_gradient, input = ctx.saved_tensors
     needs_gradient, needs_input = ctx.needs_input_grad[:2]
     return (
-        _convolve(input, v, None, *ctx.attributes) if needs_gradient else None,
+        _forward(input, v, None, *ctx.attributes) if needs_gradient else None,
         _input_gradient(output_gradient, v, tuple(input.shape), *ctx.attributes) if needs_input else None,
     ) + (None,) * (1 + len(ctx.attributes))
 
 
-def _bias_gradient_setup(ctx, inputs, output):
+def _bias_gradient_setup(ctx: Any, inputs: Any, output: Any) -> None:
     ctx.shape = inputs[0].shape
 
 
-def _bias_gradient_backward(ctx, v):
+def _bias_gradient_backward(ctx: Any, v: Tensor) -> Tensor:
     return v.reshape(1, -1, 1, 1).expand(ctx.shape)
 
 
-_forward_op.register_autograd(_forward_backward, setup_context=_forward_setup)
-_input_gradient_op.register_autograd(_input_gradient_backward, setup_context=_input_gradient_setup)
-_weight_gradient_op.register_autograd(_weight_gradient_backward, setup_context=_input_gradient_setup)
-_bias_gradient_op.register_autograd(_bias_gradient_backward, setup_context=_bias_gradient_setup)
+# ---------------------------------------------------------------- the forms in which PyTorch wants them
+
+
+def _looked_into() -> bool:
+    """Whether something wants to see operators: a compiler, a tracer, or a mode."""
+    return (
+        torch.compiler.is_compiling()
+        or torch._C._len_torch_dispatch_stack() > 0
+        or torch._C._get_tracing_state() is not None
+        or forward_ad._current_level >= 0
+    )
+
+
+def _in_full(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """An operator's arguments; it wants pairs as pairs. Attributes, where there are any, are the last six."""
+    if len(arguments) < 6:
+        return arguments
+    *operands, stride, padding, output_padding, groups, dilation, precision = arguments
+    return (*operands, pair("stride", stride), pair("padding", padding), pair("output_padding", output_padding), groups,
+            pair("dilation", dilation), precision)
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+class _Operation:
+    """One operation as a plain function, as an autograd function of it, and as an operator."""
+
+    def __init__(self, name: str, operands: int, schema: str, run: Any, fake: Any, setup: Any, backward: Any) -> None:
+        def run_operator(*arguments: Any) -> Tensor:
+            return run(*map(_hashable, arguments))
+
+        def setup_operator(ctx: Any, inputs: Any, output: Any) -> None:
+            setup(ctx, tuple(map(_hashable, inputs)), output)
+
+        self.name, self.operands, self.run = name, operands, run
+        self.operator = torch.library.custom_op("conv_transpose::" + name, run_operator, mutates_args=(), schema=schema)
+        self.operator.register_fake(fake)
+        self.operator.register_autograd(backward, setup_context=setup_operator)
+
+        def run_and_save(ctx: Any, *arguments: Any) -> Tensor:
+            output = run(*arguments)
+            setup(ctx, arguments, output)
+            return output
+
+        def function(**methods: Any) -> Any:
+            methods["backward"] = backward
+            return type(name, (torch.autograd.Function,), {name: staticmethod(m) for name, m in methods.items()})
+
+        self.function = function(forward=run_and_save)
+        # functorch wants forward and saving apart; for eager calls that would be 10 us slower.
+        self.function_for_transforms = function(forward=run, setup_context=setup)
+
+    def __call__(self, *arguments: Any) -> Tensor:
+        plain, differentiated = True, False
+        for tensor in arguments[: self.operands]:
+            if tensor is not None:
+                plain = plain and (type(tensor) is Tensor or type(tensor) is nn.Parameter)
+                differentiated = differentiated or tensor.requires_grad
+        if not plain or _looked_into():
+            return self.operator(*_in_full(arguments))
+        if torch._C._functorch.peek_interpreter_stack() is not None:
+            return self.function_for_transforms.apply(*arguments)
+        if differentiated and torch.is_grad_enabled():
+            return self.function.apply(*arguments)
+        return self.run(*arguments)
+
+
+_ATTRIBUTES = "SymInt[] stride, SymInt[] padding, SymInt[] output_padding, SymInt groups, SymInt[] dilation, " \
+    "str precision"
+
+
+def _fake_forward(input, weight, bias, *attributes):
+    problem = make_problem(input.shape, weight.shape, None if bias is None else bias.shape, *attributes[:5])
+    return input.new_empty(output_shape(problem))
+
+
+def _fake_gradient(output_gradient, other, size, *attributes):
+    return output_gradient.new_empty(size)
+
+
+_forward = _Operation(
+    "conv_transpose2d", 3, f"(Tensor input, Tensor weight, Tensor? bias, {_ATTRIBUTES}) -> Tensor",
+    _run_forward, _fake_forward, _forward_setup, _forward_backward)
+_input_gradient = _Operation(
+    "input_gradient", 2, f"(Tensor output_gradient, Tensor weight, SymInt[] input_size, {_ATTRIBUTES}) -> Tensor",
+    _run_input_gradient, _fake_gradient, _gradient_setup, _input_gradient_backward)
+_weight_gradient = _Operation(
+    "weight_gradient", 2, f"(Tensor output_gradient, Tensor input, SymInt[] weight_size, {_ATTRIBUTES}) -> Tensor",
+    _run_weight_gradient, _fake_gradient, _gradient_setup, _weight_gradient_backward)
+_bias_gradient = _Operation(
+    "bias_gradient", 1, "(Tensor output_gradient) -> Tensor",
+    _run_bias_gradient, lambda output_gradient: output_gradient.new_empty((output_gradient.shape[1],)),
+    _bias_gradient_setup, _bias_gradient_backward)
 
 
 # ---------------------------------------------------------------- what users call
-
-
-def _convolve(input, weight, bias, *attributes) -> Tensor:
-    if not (_is_plain(input) and _is_plain(weight) and (bias is None or _is_plain(bias))) or _looked_into():
-        return _forward_op(input, weight, bias, *attributes)
-    if torch.is_grad_enabled() and (
-        input.requires_grad or weight.requires_grad or (bias is not None and bias.requires_grad)
-    ):
-        return _Forward.apply(input, weight, bias, *attributes)
-    return _run_forward(input, weight, bias, *attributes)
 
 
 def _autocast(tensor: Optional[Tensor], dtype: torch.dtype) -> Optional[Tensor]:
@@ -376,10 +356,6 @@ def _require_tensors(**arguments: Any) -> None:
     for name, value in arguments.items():
         if not isinstance(value, Tensor) and not (name == "bias" and value is None):
             raise TypeError(f"conv_transpose2d(): {name} must be a Tensor, not {type(value).__name__}")
-
-
-def _hashable(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def conv_transpose2d(
@@ -425,7 +401,7 @@ def conv_transpose2d(
     if torch.is_autocast_enabled(input.device.type):
         dtype = torch.get_autocast_dtype(input.device.type)
         input, weight, bias = _autocast(input, dtype), _autocast(weight, dtype), _autocast(bias, dtype)
-    return _convolve(input, weight, bias, _hashable(stride), _hashable(padding), _hashable(output_padding), groups,
+    return _forward(input, weight, bias, _hashable(stride), _hashable(padding), _hashable(output_padding), groups,
                      _hashable(dilation), precision)
 
 

@@ -1,0 +1,171 @@
+"""NumPy, JAX and CuPy arrays, and the package without PyTorch."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import conv_transpose
+from conftest import random_problems
+from problems import random_case
+
+
+def scatter(x, w, b, stride=(1, 1), padding=(0, 0), output_padding=(0, 0), groups=1, dilation=(1, 1)):
+    """The definition, as a scatter, in float64."""
+    batch, in_channels, height, width = x.shape
+    _, channels_a_group, kernel_h, kernel_w = w.shape
+    size = [(n - 1) * s + d * (k - 1) + 1 + op for n, s, d, k, op in
+            zip((height, width), stride, dilation, (kernel_h, kernel_w), output_padding)]
+    full = np.zeros((batch, channels_a_group * groups, *size))
+    for g in range(groups):
+        inputs = slice(g * in_channels // groups, (g + 1) * in_channels // groups)
+        outputs = slice(g * channels_a_group, (g + 1) * channels_a_group)
+        for i in range(kernel_h):
+            for j in range(kernel_w):
+                part = np.einsum("nchw,co->nohw", x[:, inputs].astype("d"), w[inputs, :, i, j].astype("d"))
+                full[:, outputs,
+                     i * dilation[0] : i * dilation[0] + (height - 1) * stride[0] + 1 : stride[0],
+                     j * dilation[1] : j * dilation[1] + (width - 1) * stride[1] + 1 : stride[1]] += part
+    full = full[:, :, padding[0] : size[0] - padding[0], padding[1] : size[1] - padding[1]]
+    return full + (0 if b is None else b[:, None, None])
+
+
+def integers(rng, shape):
+    """Sums of small integers are exact, so that results must be equal."""
+    return np.random.default_rng(rng.getrandbits(32)).integers(-4, 5, shape).astype("float32")
+
+
+def operands(rng, case):
+    return (integers(rng, case.input_shape), integers(rng, case.weight_shape), integers(rng, case.bias_shape))
+
+
+@pytest.fixture
+def simple(rng):
+    return integers(rng, (2, 4, 5, 6)), integers(rng, (4, 3, 3, 2)), integers(rng, (3,))
+
+
+def test_random_problems_equal_the_definition(rng):
+    for _ in range(random_problems()):
+        case = random_case(rng)
+        x, w, b = operands(rng, case)
+        if rng.randint(0, 1):
+            b = None
+        np.testing.assert_array_equal(
+            conv_transpose.conv_transpose2d(x, w, b, **case.arguments), scatter(x, w, b, **case.arguments), str(case))
+
+
+def test_importing_does_not_import_torch():
+    code = "import sys, conv_transpose; conv_transpose.info(); assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_info_tells_version_devices_and_kernels():
+    info = conv_transpose.info()
+    assert info["version"] == conv_transpose.__version__
+    assert "cpu" in info["devices"]
+    assert any("general" in name for name in info["kernels"])
+
+
+@pytest.mark.parametrize("make", [
+    np.asfortranarray,
+    lambda x: x[:, :, ::-1, ::-1],
+    lambda x: np.broadcast_to(x[:1], x.shape),
+    lambda x: np.moveaxis(np.ascontiguousarray(np.moveaxis(x, 1, -1)), -1, 1),
+])
+def test_any_memory_layout(simple, make):
+    x, w, b = simple
+    x = make(x)
+    np.testing.assert_array_equal(conv_transpose.conv_transpose2d(x, w, b), scatter(x, w, b))
+
+
+def test_read_only_arrays(simple):
+    for array in simple:
+        array.setflags(write=False)
+    np.testing.assert_array_equal(conv_transpose.conv_transpose2d(*simple), scatter(*simple))
+
+
+def test_unbatched(simple):
+    x, w, b = simple
+    np.testing.assert_array_equal(conv_transpose.conv_transpose2d(x[0], w, b), scatter(x[:1], w, b)[0])
+
+
+def test_half_is_computed_through_float32(rng):
+    generator = np.random.default_rng(1)
+    x, w = (generator.standard_normal(shape).astype("float16") for shape in ((2, 30, 5, 6), (30, 3, 3, 3)))
+    result = conv_transpose.conv_transpose2d(x, w)
+    assert result.dtype == np.float16
+    # Rounded once: half a unit in the last place of a float16, and what float32 sums lose.
+    np.testing.assert_allclose(result, scatter(x, w, None), rtol=2.0**-11 * 1.01, atol=1e-5)
+
+
+@pytest.mark.parametrize("activation, function", [
+    ("none", lambda y: y),
+    ("relu", lambda y: np.maximum(y, 0)),
+    ("leaky_relu", lambda y: np.where(y > 0, y, 0.25 * y)),
+    ("tanh", np.tanh),
+    ("sigmoid", lambda y: 1 / (1 + np.exp(-y))),
+])
+def test_activations(simple, activation, function):
+    result = conv_transpose.conv_transpose2d(*simple, activation=activation, negative_slope=0.25)
+    np.testing.assert_allclose(result, function(scatter(*simple)), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("change, error, message", [
+    (dict(activation="gelu"), ValueError, "activation is 'gelu'"),
+    (dict(precision="int8"), ValueError, "precision is 'int8'"),
+    (dict(stride=0), ValueError, "stride.height is 0"),
+    (dict(weight=np.zeros((5, 3, 3, 2), "f")), ValueError, "has 4 channels"),
+    (dict(input=np.zeros((2, 4, 5, 6))), ValueError, "float64"),
+    (dict(input=np.zeros((4, 5), "f")), ValueError, "2 dimensions"),
+    (dict(input=[[1.0]]), TypeError, "must be an array"),
+    (dict(weight=np.zeros((4, 3, 3, 2), "e")), ValueError, "weight is float16"),
+    (dict(stride=1.5), TypeError, "stride"),
+])
+def test_errors_name_argument_and_value(simple, change, error, message):
+    arguments = {**dict(zip(("input", "weight", "bias"), simple)), **change}
+    with pytest.raises(error, match=message):
+        conv_transpose.conv_transpose2d(**arguments)
+
+
+def test_other_libraries_arrays_give_numpy(simple):
+    class Foreign:
+        """An array of a library that the package knows nothing about."""
+
+        def __init__(self, array):
+            self.array, self.dtype, self.shape, self.ndim = array, array.dtype, array.shape, array.ndim
+            self.__dlpack_device__ = array.__dlpack_device__
+
+        def __dlpack__(self, **keywords):
+            return self.array.__dlpack__(**keywords)
+
+    result = conv_transpose.conv_transpose2d(*(Foreign(array) for array in simple))
+    np.testing.assert_array_equal(result, scatter(*simple))
+
+
+@pytest.mark.parametrize("platform", ["cpu", "cuda"])
+def test_jax(simple, platform):
+    jax = pytest.importorskip("jax")
+    try:
+        device = jax.devices(platform)[0]
+    except RuntimeError:
+        pytest.skip(f"JAX has no {platform}")
+    arrays = [jax.device_put(array, device) for array in simple]
+    results = [conv_transpose.conv_transpose2d(arrays[0] * factor, *arrays[1:]) for factor in (1, 2)]
+    for factor, result in zip((1, 2), results):
+        assert result.devices() == {device}
+        np.testing.assert_array_equal(result, scatter(simple[0] * factor, *simple[1:]))
+    half = conv_transpose.conv_transpose2d(*(array.astype("bfloat16") for array in arrays))
+    assert half.dtype == jax.numpy.bfloat16
+
+
+def test_cupy_on_its_current_stream(simple):
+    cupy = pytest.importorskip("cupy")
+    if not cupy.cuda.is_available():
+        pytest.skip("no GPU")
+    with cupy.cuda.Stream(non_blocking=True) as stream:
+        arrays = [cupy.asarray(array) for array in simple]
+        result = conv_transpose.conv_transpose2d(*arrays)
+        doubled = result * 2
+        stream.synchronize()
+    np.testing.assert_array_equal(doubled.get(), 2 * scatter(*simple))

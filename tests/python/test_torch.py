@@ -1,0 +1,397 @@
+"""The PyTorch function and module: results, gradients, formats, errors, on CPU and CUDA."""
+
+import copy
+import itertools
+import threading
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import conv_transpose
+import conv_transpose.torch as ct
+from conftest import random_problems
+from problems import random_case
+
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU"))]
+
+
+@pytest.fixture(params=DEVICES)
+def device(request):
+    return request.param
+
+
+@pytest.fixture(autouse=True)
+def seed_and_switches():
+    torch.manual_seed(0)
+    before = torch.backends.cudnn.allow_tf32
+    torch.backends.cudnn.allow_tf32 = False
+    yield
+    torch.backends.cudnn.allow_tf32 = before
+
+
+def integers(shape, device="cpu", requires_grad=False):
+    """Sums of small integers are exact in float32 and tf32, in any order: results must be equal."""
+    return torch.randint(-4, 5, shape, device=device).float().requires_grad_(requires_grad)
+
+
+def expected(x, w, b=None, *arguments, **keywords):
+    """PyTorch's own, on the CPU in float64."""
+    x, w, b = (None if t is None else t.detach().cpu().double() for t in (x, w, b))
+    return F.conv_transpose2d(x, w, b, *arguments, **keywords).float()
+
+
+def equal(a, b, text=""):
+    torch.testing.assert_close(a.detach().cpu(), b.detach().cpu().to(a.dtype), rtol=0, atol=0,
+                               msg=lambda message: f"{text}\n{message}")
+
+
+# ---------------------------------------------------------------- results and gradients
+
+
+def test_random_problems_equal_pytorch_forward_and_backward(rng, device):
+    for _ in range(random_problems()):
+        case = random_case(rng)
+        x, w, b = (integers(shape, device, True) for shape in (case.input_shape, case.weight_shape, case.bias_shape))
+        if rng.randint(0, 1):
+            b = None
+        y = ct.conv_transpose2d(x, w, b, **case.arguments)
+        reference = [None if t is None else t.detach().cpu().double().requires_grad_() for t in (x, w, b)]
+        z = F.conv_transpose2d(*reference, **case.arguments)
+        equal(y, z, str(case))
+        g = integers(y.shape)
+        y.backward(g.to(device))
+        z.backward(g.double())
+        for name, ours, theirs in zip(("input", "weight", "bias"), (x, w, b), reference):
+            if ours is not None:
+                equal(ours.grad, theirs.grad, f"{name} gradient of {case}")
+
+
+@pytest.mark.parametrize("needs", list(itertools.product([False, True], repeat=3)))
+def test_only_the_wanted_gradients(needs):
+    tensors = [integers(shape, requires_grad=n) for shape, n in zip([(1, 2, 3, 3), (2, 4, 2, 2), (4,)], needs)]
+    y = ct.conv_transpose2d(*tensors)
+    assert y.requires_grad == any(needs)
+    if any(needs):
+        y.sum().backward()
+    assert [t.grad is not None for t in tensors] == list(needs)
+
+
+ATTRIBUTES = [
+    {},
+    dict(stride=2, padding=1, output_padding=1),
+    dict(stride=(1, 3), padding=(2, 1), dilation=(2, 1), groups=2),
+]
+
+
+@pytest.mark.parametrize("attributes", ATTRIBUTES)
+@pytest.mark.parametrize("through_operator", [False, True])
+def test_first_and_second_derivatives(device, attributes, through_operator, monkeypatch):
+    """Every derivative is linear in each operand, so with integers and a step of 1 differences are exact in float32."""
+    if through_operator:
+        monkeypatch.setattr(ct, "_looked_into", lambda: True)
+    groups = attributes.get("groups", 1)
+    tensors = (integers((2, 4, 3, 4), device, True), integers((4, 2, 3, 2), device, True),
+               integers((2 * groups,), device, True))
+
+    def function(*operands):
+        return ct.conv_transpose2d(*operands, **attributes)
+
+    tolerance = dict(eps=1.0, atol=1e-3, rtol=1e-4)
+    with pytest.warns(UserWarning, match="double precision"):
+        assert torch.autograd.gradcheck(function, tensors, **tolerance)
+    shape = function(*tensors).shape
+    with pytest.warns(UserWarning, match="double precision"):
+        assert torch.autograd.gradgradcheck(function, tensors, integers(shape, device, True), **tolerance)
+
+
+def test_gradients_are_bitwise_repeatable(device):
+    x = torch.randn(4, 8, 33, 31, device=device, requires_grad=True)
+    w = torch.randn(8, 6, 3, 3, device=device, requires_grad=True)
+    g = torch.randn(4, 6, 65, 61, device=device)
+    runs = [torch.autograd.grad(ct.conv_transpose2d(x, w, stride=2, padding=1), (x, w), g) for _ in range(3)]
+    for run in runs[1:]:
+        assert torch.equal(run[0], runs[0][0]) and torch.equal(run[1], runs[0][1])
+
+
+@pytest.mark.parametrize("make", [
+    lambda x: x.to(memory_format=torch.channels_last),
+    lambda x: x.flip(2)[:, :, ::2],
+    lambda x: x.transpose(2, 3),
+    lambda x: x[:1].expand_as(x),
+    lambda x: x[..., 1:],
+    lambda x: torch.complex(x, x).conj().imag,  # a view that negates
+], ids=["channels_last", "strided", "transposed", "expanded", "offset", "negated"])
+def test_any_memory_layout(device, make):
+    leaf = integers((2, 4, 6, 6), device, True)
+    x, w = make(leaf), integers((4, 3, 3, 3), device)
+    y = ct.conv_transpose2d(x, make(w) if make(w).shape == w.shape else w, stride=2)
+    equal(y, expected(x, make(w) if make(w).shape == w.shape else w, stride=2))
+    y.backward(make(integers(y.shape, device)) if make(y).shape == y.shape else integers(y.shape, device))
+    assert leaf.grad.shape == leaf.shape
+
+
+def test_expanded_output_gradient(device):
+    x, w = integers((2, 4, 5, 5), device, True), integers((4, 3, 3, 3), device, True)
+    ct.conv_transpose2d(x, w).sum().backward()  # sum's gradient is one number with strides of 0
+    reference = x.detach().cpu().requires_grad_(), w.detach().cpu().requires_grad_()
+    F.conv_transpose2d(*reference).sum().backward()
+    equal(x.grad, reference[0].grad)
+    equal(w.grad, reference[1].grad)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_formats(device, dtype):
+    x = torch.randn(2, 16, 6, 7, device=device).to(dtype).requires_grad_()
+    w = torch.randn(16, 4, 3, 3, device=device).to(dtype).requires_grad_()
+    b = torch.randn(4, device=device).to(dtype).requires_grad_()
+    y = ct.conv_transpose2d(x, w, b, stride=2)
+    assert y.dtype == dtype
+    unit = torch.finfo(dtype).eps
+    torch.testing.assert_close(y.cpu().float(), expected(x, w, b, stride=2), rtol=unit, atol=1e-4)
+    y.backward(torch.ones_like(y))
+    reference = [t.detach().cpu().double().requires_grad_() for t in (x, w, b)]
+    F.conv_transpose2d(*reference, stride=2).sum().backward()
+    for ours, theirs in zip((x, w, b), reference):
+        assert ours.grad.dtype == dtype
+        torch.testing.assert_close(ours.grad.cpu().double(), theirs.grad, rtol=unit, atol=1e-3)
+
+
+def test_unbatched(device):
+    x, w = integers((4, 5, 6), device), integers((4, 3, 3, 3), device)
+    equal(ct.conv_transpose2d(x, w), expected(x, w))
+
+
+def test_generic_function_with_activation(device):
+    x, w = integers((2, 4, 5, 6), device, True), integers((4, 3, 3, 3), device)
+    y = conv_transpose.conv_transpose2d(x, w, activation="leaky_relu", negative_slope=0.5)
+    equal(y, F.leaky_relu(expected(x, w), 0.5))
+    y.sum().backward()
+    with torch.no_grad():
+        equal(conv_transpose.conv_transpose2d(x, w, activation="relu"), F.relu(expected(x, w)))
+
+
+def test_many_threads(device):
+    x, w = integers((2, 8, 20, 20), device), integers((8, 8, 3, 3), device)
+    reference = expected(x, w, stride=2)
+    failures = []
+
+    def work():
+        try:
+            for _ in range(20):
+                equal(ct.conv_transpose2d(x, w, stride=2), reference)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures, failures[0]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_autocast_gives_what_pytorch_gives(device, dtype):
+    layer = nn.ConvTranspose2d(4, 3, 3, stride=2).to(device)
+    ours = copy.deepcopy(layer)
+    ct.convert(ours)
+    x = torch.randn(2, 4, 6, 6, device=device)
+    with torch.autocast(device, dtype=dtype):
+        y, z = ours(x), layer(x)
+    assert y.dtype == z.dtype == dtype
+    torch.testing.assert_close(y, z, rtol=2 * torch.finfo(dtype).eps, atol=1e-2)
+    y.float().sum().backward()
+    assert ours.weight.grad.dtype == torch.float32
+
+
+def test_functional_transforms():
+    x, w = integers((2, 4, 3, 4)), integers((4, 2, 3, 2))
+
+    def loss(function):
+        return lambda weight: (function(x, weight, stride=2) ** 2).sum()
+
+    equal(torch.func.grad(loss(ct.conv_transpose2d))(w), torch.func.grad(loss(F.conv_transpose2d))(w))
+    direction = integers(w.shape)
+
+    def along(function):
+        return lambda weight: (torch.func.grad(loss(function))(weight) * direction).sum()
+
+    equal(torch.func.grad(along(ct.conv_transpose2d))(w), torch.func.grad(along(F.conv_transpose2d))(w))
+
+
+# ---------------------------------------------------------------- errors
+
+
+
+
+ERRORS = {
+    "output padding": (dict(output_padding=1), "output_padding.height is 1"),
+    "output padding, stride": (dict(stride=2, output_padding=2), "output_padding.height is 2"),
+    "negative padding": (dict(padding=-1), "padding.height is -1"),
+    "negative output padding": (dict(output_padding=-1), "output_padding.height is -1"),
+    "stride 0": (dict(stride=0), "stride.height is 0"),
+    "stride negative": (dict(stride=(1, -2)), "stride.width is -2"),
+    "dilation 0": (dict(dilation=0), "dilation.height is 0"),
+    "groups 0": (dict(groups=0), "groups is 0"),
+    "groups negative": (dict(groups=-1), "groups is -1"),
+    "groups do not divide": (dict(groups=3), "in_channels is 4"),
+    "more groups than channels": (dict(groups=8), "in_channels is 4"),
+    "channels": (dict(weight=torch.zeros(5, 3, 3, 3)), "has 4 channels"),
+    "bias length": (dict(bias=torch.zeros(4)), "bias has shape"),
+    "bias dimensions": (dict(bias=torch.zeros(3, 1)), "bias has shape"),
+    "input 2-D": (dict(input=torch.zeros(4, 5)), "2 dimensions"),
+    "input 5-D": (dict(input=torch.zeros(1, 2, 4, 5, 5)), "5 dimensions"),
+    "weight 3-D": (dict(weight=torch.zeros(4, 3, 3)), "weight has shape"),
+    "kernel 0": (dict(weight=torch.zeros(4, 3, 0, 3)), "kernel.height is 0"),
+    "empty input": (dict(input=torch.zeros(2, 4, 0, 5)), "input.height is 0"),
+    "no output channels": (dict(weight=torch.zeros(4, 0, 3, 3), bias=None), "out_channels is 0"),
+    "output too small": (dict(padding=4), "padding.height is 4"),
+    "mixed formats": (dict(weight=torch.zeros(4, 3, 3, 3, dtype=torch.half)), "weight is torch.float16"),
+    "integers": (dict(input=torch.zeros(2, 4, 5, 5, dtype=torch.int32), weight=torch.zeros(4, 3, 3, 3, dtype=torch.int32),
+                      bias=None), "torch.int32"),
+    "three strides": (dict(stride=(1, 1, 1)), r"stride is \(1, 1, 1\)"),
+    "no stride": (dict(stride=()), r"stride is \(\)"),
+    "float stride": (dict(stride=2.0), "stride"),
+    "bool padding": (dict(padding=True), "padding"),
+    "padding by name": (dict(padding="same"), "padding"),
+    "input not a tensor": (dict(input=None), "input must be a Tensor"),
+    "bias not a tensor": (dict(bias=1.0), "bias must be a Tensor"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+@pytest.mark.parametrize("through_operator", [False, True])
+def test_errors_are_pytorchs(name, through_operator, monkeypatch):
+    change, message = ERRORS[name]
+    arguments = {**dict(input=torch.zeros(2, 4, 5, 5), weight=torch.zeros(4, 3, 3, 3), bias=torch.zeros(3)), **change}
+    with pytest.raises(Exception) as theirs:
+        F.conv_transpose2d(**arguments)
+    if through_operator:
+        monkeypatch.setattr(ct, "_looked_into", lambda: True)
+        message = None  # PyTorch's dispatcher words some itself
+    wanted = TypeError if isinstance(theirs.value, TypeError) else RuntimeError  # PyTorch has subclasses of it
+    with pytest.raises(wanted, match=message):
+        ct.conv_transpose2d(**arguments)
+
+
+def test_float64_is_refused_not_rounded():
+    x, w = torch.zeros(2, 4, 5, 5).double(), torch.zeros(4, 3, 3, 3).double()
+    with pytest.raises(RuntimeError, match="input is torch.float64"):
+        ct.conv_transpose2d(x, w)
+
+
+def test_random_attributes_are_accepted_as_pytorch_accepts_them(rng):
+    accepted = 0
+    for _ in range(4 * random_problems()):
+        keywords = {name: rng.randint(low, 3) for name, low in
+                    dict(stride=0, padding=-1, output_padding=-1, groups=0, dilation=0).items()}
+        x, w = integers((1, rng.randint(1, 4), rng.randint(1, 3), 2)), integers((rng.randint(1, 4), 2, rng.randint(1, 3), 2))
+        results = []
+        for function in (F.conv_transpose2d, ct.conv_transpose2d):
+            try:
+                results.append(function(x, w, **keywords))
+            except RuntimeError:
+                results.append(None)
+        assert (results[0] is None) == (results[1] is None), (x.shape, w.shape, keywords)
+        if results[0] is not None:
+            accepted += 1
+            equal(results[1], results[0], str((x.shape, w.shape, keywords)))
+    assert accepted > 0
+
+
+# ---------------------------------------------------------------- precision
+
+
+def test_precision_is_checked():
+    with pytest.raises(ValueError, match="precision is 'half'"):
+        ct.conv_transpose2d(torch.zeros(1, 1, 2, 2), torch.zeros(1, 1, 2, 2), precision="half")
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+def test_precision_follows_pytorchs_switch():
+    x = torch.zeros(1, 1, 2, 2, device="cuda")
+    for allowed, name in ((True, "tf32"), (False, "float32")):
+        torch.backends.cudnn.allow_tf32 = allowed
+        assert ct._precision("auto", x) == name
+        assert ct._precision("auto", x.half()) == "tf32"
+        assert ct._precision("tf32x3", x) == "tf32x3"
+    assert ct._precision("auto", x.cpu()) == "float32"
+
+
+# ---------------------------------------------------------------- module
+
+
+@pytest.mark.parametrize("arguments, keywords", [
+    ((4, 3, 3), {}),
+    ((4, 6, (3, 2)), dict(stride=2, padding=(1, 0), output_padding=1, groups=2, bias=False, dilation=2)),
+    ((4, 3, 3, 2, 1, 1, 1, True, 1, "zeros"), dict(dtype=torch.float32)),
+])
+def test_module_is_pytorchs(arguments, keywords, device):
+    torch.manual_seed(1)
+    theirs = nn.ConvTranspose2d(*arguments, **keywords).to(device)
+    torch.manual_seed(1)
+    ours = ct.ConvTranspose2d(*arguments, **keywords).to(device)
+    assert repr(ours) == repr(theirs)
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    for name, value in theirs.state_dict().items():
+        assert torch.equal(value, ours.state_dict()[name])  # the same initialisation
+    ours.load_state_dict(theirs.state_dict(), strict=True)
+    theirs.load_state_dict(ours.state_dict(), strict=True)
+    x = torch.randn(2, 4, 6, 7, device=device)
+    torch.testing.assert_close(ours(x), theirs(x), rtol=1.3e-6, atol=1e-5)
+    torch.testing.assert_close(ours(x[0]), theirs(x[0]), rtol=1.3e-6, atol=1e-5)
+
+
+def test_module_output_size():
+    theirs, x = nn.ConvTranspose2d(1, 1, 3, stride=2), torch.randn(1, 1, 4, 4)
+    ours = copy.deepcopy(theirs)
+    ct.convert(ours)
+    for size in ([9, 9], [10, 9], (1, 1, 10, 10)):
+        torch.testing.assert_close(ours(x, output_size=size), theirs(x, output_size=size))
+    for size in ([11, 11], [8, 9], [9, 9, 9]):
+        with pytest.raises(ValueError):
+            ours(x, output_size=size)
+
+
+def test_module_padding_mode():
+    with pytest.raises(ValueError, match="zeros"):
+        ct.ConvTranspose2d(1, 1, 3, padding_mode="reflect")
+
+
+def test_module_precision_is_shown():
+    assert "precision=tf32" in repr(ct.ConvTranspose2d(1, 1, 3, precision="tf32"))
+
+
+class Special(nn.ConvTranspose2d):
+    pass
+
+
+def test_convert():
+    model = nn.Sequential(
+        nn.ConvTranspose2d(2, 4, 3), nn.Conv2d(4, 4, 1), nn.Sequential(nn.ConvTranspose2d(4, 2, 2, stride=2)),
+        nn.ConvTranspose1d(1, 1, 1), Special(1, 1, 1), nn.ConvTranspose2d(1, 1, 1).double(),
+        nn.LazyConvTranspose2d(1, 1),
+    )
+    parameters = {name: id(p) for name, p in model.named_parameters()}
+    calls = []
+    model[0].register_forward_hook(lambda *_: calls.append(1))
+    result = ct.convert(model, precision="tf32")
+    assert result.model is model
+    assert result.converted == ["0", "2.0"]
+    assert set(result.left) == {"3", "4", "5", "6"}
+    assert "Special" in result.left["4"] and "float64" in result.left["5"]
+    assert {name: id(p) for name, p in model.named_parameters()} == parameters
+    assert type(model[0]) is ct.ConvTranspose2d and model[0].precision == "tf32"
+    model[:3](torch.randn(1, 2, 4, 4))
+    assert calls == [1]
+    assert ct.convert(model).converted == []  # twice is once
+
+
+def test_convert_of_the_module_itself_and_copies():
+    layer = nn.ConvTranspose2d(2, 4, 3)
+    x, reference = torch.randn(1, 2, 4, 4), None
+    reference = layer(x)
+    assert ct.convert(layer).converted == [""]
+    torch.testing.assert_close(copy.deepcopy(layer)(x), reference)
