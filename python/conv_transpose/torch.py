@@ -249,6 +249,9 @@ def _bias_gradient_backward(ctx: Any, v: Tensor) -> Tensor:
 # ---------------------------------------------------------------- the forms in which PyTorch wants them
 
 
+_PLAIN_TYPES = (Tensor, nn.Parameter)
+
+
 def _looked_into() -> bool:
     """Whether something wants to see operators: a compiler, a tracer, or a mode."""
     return (
@@ -304,7 +307,7 @@ class _Operation:
         plain, differentiated = True, False
         for tensor in arguments[: self.operands]:
             if tensor is not None:
-                plain = plain and (type(tensor) is Tensor or type(tensor) is nn.Parameter)
+                plain = plain and type(tensor) in _PLAIN_TYPES and (tensor.is_cpu or tensor.is_cuda)
                 differentiated = differentiated or tensor.requires_grad
         if not plain or _looked_into():
             return self.operator(*_in_full(arguments))
@@ -398,8 +401,9 @@ def conv_transpose2d(
         require_input_dimensions(input.dim())
         return conv_transpose2d(input.unsqueeze(0), weight, bias, stride, padding, output_padding, groups, dilation,
                                 precision=None if precision == _FOLLOW_PYTORCH else precision).squeeze(0)
-    if torch.is_autocast_enabled(input.device.type):
-        dtype = torch.get_autocast_dtype(input.device.type)
+    device_type = "cuda" if input.is_cuda else "cpu"
+    if torch.is_autocast_enabled(device_type):
+        dtype = torch.get_autocast_dtype(device_type)
         input, weight, bias = _autocast(input, dtype), _autocast(weight, dtype), _autocast(bias, dtype)
     return _forward(input, weight, bias, _hashable(stride), _hashable(padding), _hashable(output_padding), groups,
                      _hashable(dilation), precision)

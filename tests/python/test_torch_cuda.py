@@ -1,0 +1,163 @@
+"""What only a GPU has: streams, graphs, several devices, its memory; and a training step against PyTorch's own."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import conv_transpose.torch as ct
+from test_torch import equal, expected, integers, seed_and_switches  # noqa: F401  (fixture)
+from test_torch_systems import Network
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+
+
+def pytorchs(model):
+    """The same network of PyTorch's own layers."""
+    model = copy.deepcopy(model)
+    for module in model.modules():
+        if isinstance(module, ct.ConvTranspose2d):
+            module.__class__ = nn.ConvTranspose2d
+    return model
+
+
+def slow_down(stream_work=50_000_000):
+    """Work that keeps the current stream busy for a while, so that a wrong order shows."""
+    torch.cuda._sleep(stream_work)
+
+
+def test_current_stream_is_used():
+    w = integers((8, 8, 3, 3), "cuda")
+    x = torch.zeros(2, 8, 32, 32, device="cuda")
+    value = integers(x.shape, "cuda")
+    ct.conv_transpose2d(x, w)
+    torch.cuda.synchronize()
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        slow_down()
+        x.copy_(value)
+        y = ct.conv_transpose2d(x, w)  # must see the copy, which only this stream waits for
+        assert not stream.query()  # nothing waited for the GPU
+    stream.synchronize()
+    equal(y, expected(value, w))
+
+
+def test_backward_on_another_stream():
+    x, w = integers((2, 8, 16, 16), "cuda", True), integers((8, 8, 3, 3), "cuda", True)
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        slow_down()
+        (ct.conv_transpose2d(x, w, stride=2) * 2).sum().backward()
+    torch.cuda.current_stream().wait_stream(stream)
+    reference = [t.detach().clone().requires_grad_() for t in (x, w)]
+    (F.conv_transpose2d(*reference, stride=2) * 2).sum().backward()
+    equal(x.grad, reference[0].grad)
+    equal(w.grad, reference[1].grad)
+
+
+def test_no_call_waits_for_the_gpu():
+    x, w = integers((2, 8, 16, 16), "cuda", True), integers((8, 8, 3, 3), "cuda", True)
+    b = integers((8,), "cuda", True)
+    ct.conv_transpose2d(x, w, b).sum().backward()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        ct.conv_transpose2d(x, w, b).sum().backward()
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+def test_graph_of_forward_and_backward():
+    w = integers((8, 4, 3, 3), "cuda", True)
+    b = integers((4,), "cuda", True)
+    x = integers((2, 8, 9, 11), "cuda", True)
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):  # warm-up, as for PyTorch's own layers
+        for _ in range(2):
+            torch.autograd.grad(ct.conv_transpose2d(x, w, b, stride=2).square().sum(), (x, w, b))
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = ct.conv_transpose2d(x, w, b, stride=2)
+        found = torch.autograd.grad(y.square().sum(), (x, w, b))
+    for _ in range(3):
+        with torch.no_grad():
+            x.copy_(integers(x.shape, "cuda"))
+        graph.replay()
+        torch.cuda.synchronize()
+        reference = [t.detach().cpu().double().requires_grad_() for t in (x, w, b)]
+        z = F.conv_transpose2d(*reference, stride=2)
+        equal(y, z)
+        for ours, theirs in zip(found, torch.autograd.grad(z.square().sum(), reference)):
+            equal(ours, theirs)
+
+
+def test_training_step_in_a_graph():
+    model = Network().cuda()
+    x, y = torch.randn(4, 3, 16, 16, device="cuda"), torch.randn(4, 3, 32, 32, device="cuda")
+    captured = torch.cuda.make_graphed_callables(copy.deepcopy(model), (x,))
+    for network in (model, captured):
+        F.mse_loss(network(x), y).backward()
+    for ours, reference in zip(captured.parameters(), model.parameters()):
+        torch.testing.assert_close(ours.grad, reference.grad, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="one GPU")
+def test_a_device_that_is_not_the_current_one():
+    x, w = integers((2, 8, 9, 9), "cuda:1", True), integers((8, 4, 3, 3), "cuda:1", True)
+    y = ct.conv_transpose2d(x, w)
+    y.sum().backward()
+    assert y.device == torch.device("cuda:1") and torch.cuda.current_device() == 0
+    equal(y, expected(x, w))
+
+
+def test_mixed_devices():
+    with pytest.raises(RuntimeError, match="weight is on cpu"):
+        ct.conv_transpose2d(torch.zeros(1, 1, 2, 2, device="cuda"), torch.zeros(1, 1, 2, 2))
+
+
+def test_training_steps_agree_with_pytorchs():
+    """Twenty steps in float32 with Adam: the losses agree to what rounding explains."""
+    ours = Network().cuda()
+    theirs = pytorchs(ours)
+    losses = []
+    for model in (ours, theirs):
+        optimizer = torch.optim.Adam(model.parameters(), 1e-3)
+        generator = torch.Generator("cuda").manual_seed(0)
+        history = []
+        for _ in range(20):
+            x = torch.randn(8, 3, 24, 24, device="cuda", generator=generator)
+            optimizer.zero_grad()
+            loss = F.mse_loss(model(x), F.interpolate(x, scale_factor=2))
+            loss.backward()
+            optimizer.step()
+            history.append(loss.item())
+        losses.append(torch.tensor(history))
+    torch.testing.assert_close(losses[0], losses[1], rtol=2e-5, atol=0)
+
+
+def test_memory_does_not_grow_over_1000_steps():
+    model = Network().cuda()
+    optimizer = torch.optim.SGD(model.parameters(), 1e-3)
+
+    def step(size):
+        optimizer.zero_grad()
+        model(torch.randn(2, 3, size, size, device="cuda")).square().mean().backward()
+        optimizer.step()
+
+    def used():
+        torch.cuda.synchronize()
+        free, total = torch.cuda.mem_get_info()
+        return torch.cuda.memory_allocated(), total - free
+
+    for size in range(8, 18):
+        step(size)
+    before = used()
+    for i in range(1000):
+        step(8 + i % 10)
+    after = used()
+    assert after[0] == before[0]  # tensors
+    assert after[1] <= before[1] + 4 * 2**20  # and whatever else is on the GPU

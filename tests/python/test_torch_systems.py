@@ -1,0 +1,136 @@
+"""The PyTorch function inside PyTorch's larger systems: operators, compilation, export, distributed training."""
+
+import copy
+import os
+import socket
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import conv_transpose.torch as ct
+from test_torch import DEVICES, device, integers, seed_and_switches  # noqa: F401  (fixtures)
+
+ATTRIBUTES = ([2, 1], [1, 0], [1, 0], 2, [1, 2], "float32")
+operators = torch.ops.conv_transpose
+
+
+def operator_arguments(device):
+    x, w, b = integers((2, 4, 3, 4), device, True), integers((4, 2, 3, 2), device, True), integers((4,), device, True)
+    g = torch.ones_like(operators.conv_transpose2d(x, w, b, *ATTRIBUTES)).detach().requires_grad_()
+    return {
+        "conv_transpose2d": (x, w, b, *ATTRIBUTES),
+        "input_gradient": (g, w, list(x.shape), *ATTRIBUTES),
+        "weight_gradient": (g, x, list(w.shape), *ATTRIBUTES),
+        "bias_gradient": (g,),
+    }
+
+
+@pytest.mark.parametrize("name", ["conv_transpose2d", "input_gradient", "weight_gradient", "bias_gradient"])
+def test_opcheck(name, device):
+    torch.library.opcheck(getattr(operators, name).default, operator_arguments(device)[name])
+
+
+class Network(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(
+            ct.ConvTranspose2d(3, 8, 3, padding=1), nn.LeakyReLU(0.1), ct.ConvTranspose2d(8, 3, 4, stride=2, padding=1))
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+def gradients(model, x):
+    model.zero_grad()
+    y = model(x)
+    y.square().sum().backward()
+    return [y.detach()] + [p.grad.clone() for p in model.parameters()]
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_compile(device, backend):
+    model, x = Network().to(device), torch.randn(2, 3, 7, 9, device=device)
+    expected = gradients(model, x)
+    torch._dynamo.reset()
+    compiled = torch.compile(model, backend=backend, fullgraph=True)
+    for ours, reference in zip(gradients(compiled, x), expected):
+        torch.testing.assert_close(ours, reference, rtol=1e-5, atol=1e-4)
+
+
+def test_compile_with_changing_sizes(device):
+    model = Network().to(device)
+    torch._dynamo.reset()
+    compiled = torch.compile(model, backend="aot_eager", fullgraph=True, dynamic=True)
+    for size in (5, 7, 12):
+        x = torch.randn(2, 3, size, size + 1, device=device)
+        for ours, reference in zip(gradients(compiled, x), gradients(model, x)):
+            torch.testing.assert_close(ours, reference, rtol=1e-5, atol=1e-4)
+
+
+def test_compile_under_autocast(device):
+    model, x = Network().to(device), torch.randn(2, 3, 7, 9, device=device)
+    torch._dynamo.reset()
+    compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
+    with torch.no_grad(), torch.autocast(device, dtype=torch.bfloat16):
+        y, z = compiled(x), model(x)
+    assert y.dtype == z.dtype == torch.bfloat16
+    torch.testing.assert_close(y, z)
+
+
+def test_export(device):
+    model, x = Network().to(device).eval(), torch.randn(2, 3, 7, 9, device=device)
+    program = torch.export.export(model, (x,))
+    assert "conv_transpose.conv_transpose2d" in str(program.graph)
+    torch.testing.assert_close(program.module()(x), model(x))
+
+
+def test_shapes_on_the_meta_device():
+    x, w = torch.zeros(2, 4, 1000, 1000, device="meta"), torch.zeros(4, 3, 3, 3, device="meta")
+    assert ct.conv_transpose2d(x, w, stride=2).shape == F.conv_transpose2d(x, w, stride=2).shape
+
+
+# ---------------------------------------------------------------- distributed training
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def train(rank, world, port, batches, state, results):
+    """One process: two steps on its half of the batches."""
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo", rank=rank, world_size=world)
+    model = Network()
+    model.load_state_dict(state)
+    parallel = nn.parallel.DistributedDataParallel(model)
+    optimizer = torch.optim.SGD(parallel.parameters(), 0.01)
+    for x, y in batches:
+        optimizer.zero_grad()
+        F.mse_loss(parallel(x.chunk(world)[rank]), y.chunk(world)[rank]).backward()
+        optimizer.step()
+    results[rank] = {name: p.detach().numpy() for name, p in model.named_parameters()}
+    torch.distributed.destroy_process_group()
+
+
+def test_distributed_data_parallel_on_two_processes():
+    model = Network()
+    state = copy.deepcopy(model.state_dict())
+    batches = [(torch.randn(4, 3, 6, 6), torch.randn(4, 3, 12, 12)) for _ in range(2)]
+    context = torch.multiprocessing.get_context("spawn")
+    with context.Manager() as manager:
+        results = manager.dict()
+        torch.multiprocessing.spawn(train, (2, free_port(), batches, state, results), nprocs=2)
+        parallel = [results[0], results[1]]
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
+    for x, y in batches:
+        optimizer.zero_grad()
+        F.mse_loss(model(x), y).backward()
+        optimizer.step()
+    for name, parameter in model.named_parameters():
+        assert (parallel[0][name] == parallel[1][name]).all()
+        torch.testing.assert_close(torch.from_numpy(parallel[0][name]), parameter.detach(), rtol=1e-5, atol=1e-6)
