@@ -36,6 +36,7 @@ ordered_json to_json(const Measurement &m) {
     row["bytes"] = m.work.bytes;
     row["tflops"] = m.tflops();
     row["gb_per_second"] = m.gb_per_second();
+    row["output_elements"] = m.problem.problem.output_elements();
     row["limit_ms"] = m.limit_ms;
     row["percent_of_limit"] = m.percent_of_limit();
     return row;

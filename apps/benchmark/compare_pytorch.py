@@ -1,0 +1,333 @@
+#!/usr/bin/env python3
+"""Times this library and PyTorch (on the CPU also ONNX Runtime, where it is installed) on the same problems in the
+same run, in alternation, after comparing every result with float64, and prints a Markdown table with ratios.
+
+  compare_pytorch.py --library build/apps/benchmark/libconv_transpose.so --shapes tests/shapes/kernelbench.txt
+"""
+import argparse
+import ctypes
+import datetime
+import json
+import math
+import statistics
+import sys
+import time
+
+import torch
+
+import c_library
+
+# Relative l2 error against float64 beyond which a contender is not timed but reported as wrong.
+TOLERANCE = {"float32": 2e-5, "tf32x3": 5e-5, "tf32": 2e-3}
+REPEAT_SECONDS = 0.005
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("problems", nargs="*", help="problem strings")
+    parser.add_argument("--library", required=True, help="libconv_transpose.so")
+    parser.add_argument("--shapes", action="append", default=[], help="file with a problem string and a name a line")
+    parser.add_argument("--operation", default="forward", choices=c_library.OPERATIONS)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--precision", action="append", choices=c_library.PRECISIONS,
+                        help="ours; may be given several times (default: all on cuda, float32 on cpu)")
+    parser.add_argument("--rounds", type=int, default=15, help="timed repeats of each contender")
+    parser.add_argument("--threads", type=int, default=0, help="CPU threads; 0 is one a core")
+    parser.add_argument("--markdown", help="also write the table to this file")
+    parser.add_argument("--json", help="write everything measured to this file")
+    return parser.parse_args()
+
+
+def read_problems(arguments):
+    """Pairs (name, problem string)."""
+    problems = [("", text) for text in arguments.problems]
+    for path in arguments.shapes:
+        with open(path) as file:
+            for line in file:
+                text, _, name = line.split("#")[0].strip().partition(" ")
+                if text:
+                    problems.append((name.strip(), text))
+    return problems
+
+
+class Task:
+    """A problem's operation and its tensors, in as many sets as exceed the cache."""
+
+    def __init__(self, problem, operation, device):
+        self.problem, self.operation, self.device = problem, operation, device
+        p = problem
+        axis = lambda i: ((p.input[i] - 1) * p.stride[i] - 2 * p.padding[i] + p.dilation[i] * (p.kernel[i] - 1)
+                          + p.output_padding[i] + 1)
+        self.input_shape = (p.batch, p.in_channels, *p.input)
+        self.weight_shape = (p.in_channels, p.out_channels // p.groups, *p.kernel)
+        self.output_shape = (p.batch, p.out_channels, axis(0), axis(1))
+        self.result_shape = {"forward": self.output_shape, "input_gradient": self.input_shape,
+                             "weight_gradient": self.weight_shape, "bias_gradient": (p.out_channels,)}[operation]
+        self.bytes = 4 * sum(map(math.prod, (self.input_shape, self.weight_shape, self.output_shape)))
+        self.flops = 2 * math.prod(self.input_shape) * math.prod(self.weight_shape[1:])
+        torch.manual_seed(1)
+        self.sets = [self._tensors() for _ in range(self._set_count())]
+
+    def _set_count(self):
+        if self.device == "cpu":
+            return 1
+        cache = torch.cuda.get_device_properties(0).L2_cache_size
+        return min(64, 3 * cache // self.bytes + 1)
+
+    def _tensors(self):
+        uniform = lambda shape: torch.empty(shape, device=self.device).uniform_(-1, 1)
+        return {"input": uniform(self.input_shape), "weight": uniform(self.weight_shape),
+                "output_gradient": uniform(self.output_shape)}
+
+    def pytorch(self, tensors):
+        """The operation by PyTorch."""
+        p = self.problem
+        x, w, g = tensors["input"], tensors["weight"], tensors["output_gradient"]
+        if self.operation == "forward":
+            return torch.nn.functional.conv_transpose2d(x, w, None, tuple(p.stride), tuple(p.padding),
+                                                        tuple(p.output_padding), p.groups, tuple(p.dilation))
+        if self.operation == "bias_gradient":
+            return g.sum((0, 2, 3))
+        wanted = [self.operation == "input_gradient", self.operation == "weight_gradient", False]
+        gradients = torch.ops.aten.convolution_backward(g, x, w, None, list(p.stride), list(p.padding),
+                                                        list(p.dilation), True, list(p.output_padding), p.groups, wanted)
+        return gradients[0 if wanted[0] else 1]
+
+    def expected(self):
+        """The first set's result in float64: of the first image only, where images do not mix."""
+        tensors = {name: t.double() if name == "weight" else self._part(t).double() for name, t in self.sets[0].items()}
+        return self.pytorch(tensors)
+
+    def _part(self, tensor):
+        return tensor[:1] if self.operation in ("forward", "input_gradient") else tensor
+
+    def error(self, result, expected):
+        """Relative l2; not a number counts as infinite."""
+        difference = (self._part(result).double() - expected).norm() / expected.norm()
+        return difference.item() if difference.isfinite() else math.inf
+
+
+class Contender:
+    """Something that performs the task: run(i) enqueues it on the i-th set of tensors."""
+
+    def __init__(self, name, accuracy, task, run, kernel=""):
+        self.name, self.accuracy, self.kernel, self._task, self._run = name, accuracy, kernel, task, run
+        self.times, self.failure, self.error = [], None, None
+
+    def prepare(self, expected):
+        try:
+            self.error = self._task.error(self._run(0), expected)
+            if self.error > TOLERANCE[self.accuracy]:
+                raise c_library.Error(f"relative error {self.error:.1e}")
+            self._record()
+        except (c_library.Error, RuntimeError) as failure:
+            self.failure = str(failure).splitlines()[0]
+
+    def _record(self):
+        """GPU: a graph of enough runs to hide what surrounds it. CPU: single runs."""
+        sets = len(self._task.sets)
+        if self._task.device == "cpu":
+            self._repeat, self._count = lambda: self._run(0), 1
+            self._run(0)
+            return
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            for _ in range(3):
+                self._run(0)
+            once = _gpu_seconds(lambda: self._run(0))
+        self._count = max(1, min(1000, int(REPEAT_SECONDS / max(once, 1e-7))))
+        self._graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self._graph, stream=stream):
+            for i in range(self._count):
+                self._run(i % sets)
+        self._repeat = self._graph.replay
+        self._repeat()
+
+    def time_once(self):
+        clock = _gpu_seconds if self._task.device == "cuda" else _cpu_seconds
+        self.times.append(clock(self._repeat) / self._count * 1e3)
+
+    def release(self):
+        """Frees the tensors; the times stay."""
+        self._task = self._run = self._repeat = self._graph = None
+
+    @property
+    def ms(self):
+        return statistics.median(self.times) if self.times else math.nan
+
+
+def _gpu_seconds(function):
+    start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    start.record()
+    function()
+    stop.record()
+    stop.synchronize()
+    return start.elapsed_time(stop) * 1e-3
+
+
+def _cpu_seconds(function):
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def ours(library, task, precision):
+    plan = library.plan(task.problem, operation=task.operation, device=task.device, precision=precision)
+    workspace = torch.empty(plan.workspace_bytes, dtype=torch.uint8, device=task.device)
+    results = [torch.full(task.result_shape, math.nan, device=task.device) for _ in task.sets]
+    result_name = {"forward": "output"}.get(task.operation, task.operation)
+
+    def run(i):
+        addresses = {name: tensor.data_ptr() for name, tensor in task.sets[i].items()}
+        addresses[result_name] = results[i].data_ptr()
+        stream = torch.cuda.current_stream().cuda_stream if task.device == "cuda" else None
+        plan.run(workspace.data_ptr(), stream, **addresses)
+        return results[i]
+
+    return Contender(f"ours {precision}", precision, task, run, plan.kernel)
+
+
+def pytorch(task, tf32=False, channels_last=False):
+    sets = task.sets
+    if channels_last:
+        sets = [{k: t.contiguous(memory_format=torch.channels_last) for k, t in s.items()} for s in task.sets]
+
+    def run(i):
+        torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = tf32
+        return task.pytorch(sets[i])
+
+    name = "PyTorch" + (" TF32" if tf32 else " FP32" if task.device == "cuda" else "")
+    return Contender(name + (" channels_last" if channels_last else ""), "tf32" if tf32 else "float32", task, run)
+
+
+def onnx_runtime(task):
+    """None where it is not installed or has no such operator."""
+    try:
+        import numpy
+        import onnx
+        import onnxruntime
+    except ImportError:
+        return None
+    if task.operation != "forward":
+        return None
+    p = task.problem
+    value = lambda name, shape: onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
+    node = onnx.helper.make_node(
+        "ConvTranspose", ["x", "w"], ["y"], strides=list(p.stride), dilations=list(p.dilation), group=p.groups,
+        pads=[p.padding[0], p.padding[1], p.padding[0], p.padding[1]], output_padding=list(p.output_padding),
+        kernel_shape=list(p.kernel))
+    weight = onnx.numpy_helper.from_array(task.sets[0]["weight"].numpy(), "w")
+    graph = onnx.helper.make_graph([node], "g", [value("x", task.input_shape)], [value("y", task.output_shape)], [weight])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = torch.get_num_threads()
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    binding = session.io_binding()
+    result = torch.empty(task.output_shape)
+    for bind, name, tensor in ((binding.bind_input, "x", task.sets[0]["input"]), (binding.bind_output, "y", result)):
+        bind(name, "cpu", 0, numpy.float32, tuple(tensor.shape), tensor.data_ptr())
+
+    def run(_):
+        session.run_with_iobinding(binding)
+        return result
+
+    return Contender("ONNX Runtime", "float32", task, run)
+
+
+def contenders(library, task, precisions):
+    all_of_them = []
+    for precision in precisions:
+        try:
+            all_of_them.append(ours(library, task, precision))
+        except c_library.Error as refusal:
+            print(f"ours {precision}: {refusal}", file=sys.stderr)
+    all_of_them += [pytorch(task), pytorch(task, channels_last=True)]
+    if task.device == "cuda":
+        all_of_them += [pytorch(task, tf32=True), pytorch(task, tf32=True, channels_last=True)]
+    elif runtime := onnx_runtime(task):
+        all_of_them.append(runtime)
+    return all_of_them
+
+
+def compare(task, library, precisions, rounds):
+    expected = task.expected()
+    field = contenders(library, task, precisions)
+    for contender in field:
+        contender.prepare(expected)
+    for _ in range(rounds):
+        for contender in field:
+            if not contender.failure:
+                contender.time_once()
+    return field
+
+
+def table(rows):
+    """One line for each problem and precision of ours; beside each peer's time its ratio to ours."""
+    peers = list(dict.fromkeys(c.name for row in rows for c in row["field"] if not c.name.startswith("ours")))
+    lines = [f"| problem | precision | kernel | ms | TF/s | GB/s | {' | '.join(peers)} |", "|---" * (6 + len(peers)) + "|"]
+    for row in rows:
+        by_name = {c.name: c for c in row["field"]}
+        for mine in (c for c in row["field"] if c.name.startswith("ours")):
+            cells = [row["name"] or row["problem"], mine.accuracy, f"`{mine.kernel}`"]
+            if mine.failure:
+                cells += [mine.failure, "", ""]
+            else:
+                cells += [f"{mine.ms:.4g}", f"{row['flops'] / mine.ms * 1e-9:.3g}", f"{row['bytes'] / mine.ms * 1e-6:.3g}"]
+            for peer in peers:
+                other = by_name.get(peer)
+                measured = other and not other.failure
+                cells.append(f"{other.ms:.4g} ({other.ms / mine.ms:.2f}x)" if measured else "–")
+            lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def as_json(rows, library, device):
+    name = torch.cuda.get_device_name() if device == "cuda" else "cpu"
+    contender = lambda c: {"name": c.name, "kernel": c.kernel, "ms": c.ms, "ms_min": min(c.times, default=math.nan),
+                           "relative_error": c.error, "failure": c.failure}
+    return {"device": name, "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+            "pytorch": torch.__version__, "version": library.version(),
+            "problems": [{**row, "field": [contender(c) for c in row["field"]]} for row in rows]}
+
+
+def keep_freed_pages():
+    """glibc: big blocks stay with the process when freed. Otherwise PyTorch's new outputs cost page faults that an
+    application with a caching allocator does not have, and the comparison would flatter us."""
+    m_trim_threshold, m_mmap_max = -1, -4
+    libc = ctypes.CDLL(None)
+    libc.mallopt(m_mmap_max, 0)
+    libc.mallopt(m_trim_threshold, 2**31 - 1)
+
+
+def main():
+    arguments = parse_arguments()
+    library = c_library.Library(arguments.library)
+    library.set_cpu_threads(arguments.threads)
+    if arguments.threads:
+        torch.set_num_threads(arguments.threads)
+    keep_freed_pages()
+    torch.backends.cudnn.benchmark = True
+    torch.set_grad_enabled(False)
+    precisions = arguments.precision or (c_library.PRECISIONS if arguments.device == "cuda" else ("float32",))
+    rows = []
+    for name, text in read_problems(arguments):
+        task = Task(library.problem(text), arguments.operation, arguments.device)
+        field = compare(task, library, precisions, arguments.rounds)
+        rows.append({"name": name, "problem": text, "operation": arguments.operation, "flops": task.flops,
+                     "bytes": task.bytes, "field": field})
+        print(*table(rows[-1:]).splitlines()[0 if len(rows) == 1 else 2:], sep="\n", flush=True)
+        for contender in field:
+            if contender.failure:
+                print(f"{contender.name} {contender.kernel}: {contender.failure}", file=sys.stderr)
+            contender.release()
+        del task
+    if arguments.markdown:
+        with open(arguments.markdown, "w") as file:
+            file.write(table(rows) + "\n")
+    if arguments.json:
+        with open(arguments.json, "w") as file:
+            json.dump(as_json(rows, library, arguments.device), file, indent=1)
+
+
+if __name__ == "__main__":
+    main()
