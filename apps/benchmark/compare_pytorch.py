@@ -2,7 +2,7 @@
 """Times this library and PyTorch (on the CPU also ONNX Runtime, where it is installed) on the same problems in the
 same run, in alternation, after comparing every result with float64, and prints a Markdown table with ratios.
 
-  compare_pytorch.py --library build/apps/benchmark/libconv_transpose.so --shapes tests/shapes/kernelbench.txt
+  compare_pytorch.py --library build/python/libconv_transpose.so --shapes tests/shapes/kernelbench.txt
 """
 import argparse
 import ctypes
