@@ -51,8 +51,8 @@ int modular_inverse(int a, int m) {
 
 GatherAxis run_time_axis(const Attributes &a) {
     const int g = std::gcd(a.stride, a.dilation);
-    return GatherAxis::run_time(a.kernel, a.stride, a.dilation, a.padding_phase, g,
-                                modular_inverse(a.dilation / g % (a.stride / g), a.stride / g));
+    return GatherAxis::run_time({a.kernel, a.stride, a.dilation, a.padding_phase, g,
+                                 modular_inverse(a.dilation / g % (a.stride / g), a.stride / g)});
 }
 
 template <class Check>
