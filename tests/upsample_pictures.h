@@ -28,7 +28,7 @@ inline File temporary_file() {
 
 inline File file_of(const std::vector<uint8_t> &bytes) {
     File file = temporary_file();
-    std::fwrite(bytes.data(), 1, bytes.size(), file.get());
+    if (!bytes.empty()) std::fwrite(bytes.data(), 1, bytes.size(), file.get());
     std::rewind(file.get());
     return file;
 }

