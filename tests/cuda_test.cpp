@@ -27,12 +27,8 @@ class Cuda : public ::testing::Test {
     std::vector<Plan> plans() const {
         PlanOptions options;
         options.device = Device::cuda;
-        options.precision = Precision::tf32;
         std::vector<Plan> all;
-        for (std::string_view kernel : kernels_for(problem_, options)) {
-            options.kernel = kernel;
-            all.emplace_back(problem_, options);
-        }
+        for (const PlanOptions &forced : for_every_kernel(problem_, options)) all.emplace_back(problem_, forced);
         return all;
     }
 };

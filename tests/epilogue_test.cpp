@@ -42,11 +42,9 @@ class EpilogueTest : public DeviceTest {
     void for_each_kernel(const Problem &problem, const Epilogue &epilogue, Check check) const {
         PlanOptions with = options();
         with.epilogue = epilogue;
-        with.precision = Precision::tf32;
-        for (std::string_view kernel : kernels_for(problem, with)) {
-            with.kernel = kernel;
-            SCOPED_TRACE(problem.str() + " by " + std::string(kernel));
-            check(Plan(problem, with));
+        for (const PlanOptions &forced : for_every_kernel(problem, with)) {
+            SCOPED_TRACE(problem.str() + " by " + forced.kernel);
+            check(Plan(problem, forced));
         }
     }
 };

@@ -69,12 +69,10 @@ TEST_P(Families, EqualTheOracleOnEveryKernelThatAcceptsThem) {
         const auto expected = forward(problem, input, weight, bias);
         PlanOptions options;
         options.device = device;
-        options.precision = Precision::tf32;
         options.epilogue.bias = true;
-        for (std::string_view kernel : kernels_for(problem, options)) {
-            options.kernel = kernel;
-            SCOPED_TRACE(problem.str() + " by " + options.kernel);
-            expect_equal(run_forward(Plan(problem, options), input, weight, bias), expected);
+        for (const PlanOptions &forced : for_every_kernel(problem, options)) {
+            SCOPED_TRACE(problem.str() + " by " + forced.kernel);
+            expect_equal(run_forward(Plan(problem, forced), input, weight, bias), expected);
         }
     }
 }

@@ -12,28 +12,25 @@ namespace {
 
 class Forward : public DeviceTest {};
 
-void expect_exact(const Problem &problem, const PlanOptions &options, RandomProblems &random) {
+// By every kernel that accepts the problem, not only by the one that a plan would choose.
+void expect_exact(const Problem &problem, Device device, RandomProblems &random) {
+    PlanOptions options;
+    options.device = device;
+    options.epilogue.bias = random.one_in(2);
     const auto input = random.integers(problem.input_elements()), weight = random.integers(problem.weight_elements());
     const auto bias = options.epilogue.bias ? random.integers(problem.out_channels) : std::vector<float>();
-    const Plan plan(problem, options);
-    SCOPED_TRACE(problem.str() + " by " + std::string(plan.kernel()));
-    expect_equal(run_forward(plan, input, weight, bias), forward(problem, input, weight, bias));
+    const auto expected = forward(problem, input, weight, bias);
+    for (const PlanOptions &forced : for_every_kernel(problem, options)) {
+        SCOPED_TRACE(problem.str() + " by " + forced.kernel);
+        expect_equal(run_forward(Plan(problem, forced), input, weight, bias), expected);
+        if (::testing::Test::HasFatalFailure()) return;
+    }
 }
 
-// Every random problem goes through every kernel that accepts it, not only through the one a plan would choose.
 TEST_P(Forward, RandomProblemsOnEveryKernelThatAcceptsThem) {
     RandomProblems random(1);
-    for (int i = 0; i < random_problem_count(GetParam()) && !HasFatalFailure(); i++) {
-        const Problem problem = random.next();
-        PlanOptions options;
-        options.device = GetParam();
-        options.precision = Precision::tf32;
-        options.epilogue.bias = random.one_in(2);
-        for (std::string_view kernel : kernels_for(problem, options)) {
-            options.kernel = kernel;
-            expect_exact(problem, options, random);
-        }
-    }
+    for (int i = 0; i < random_problem_count(GetParam()) && !HasFatalFailure(); i++)
+        expect_exact(random.next(), GetParam(), random);
 }
 
 // Random problems seldom have the attributes that exact and family kernels are for: these do.
@@ -44,19 +41,10 @@ TEST_P(Forward, AttributesOfExactAndFamilyKernels) {
         "ic11oc65kh2kw2sh2sw2", "ic9oc5kh4kw4sh2sw2ph1pw1", "ic21oc130kh4kw4sh2sw2ph1pw1",
     };
     RandomProblems random(2);
-    const int sizes = std::clamp(random_problem_count(GetParam()) / 100, 1, 40);
+    const int sizes = std::clamp(random_problem_count(GetParam()) / 200, 1, 40);
     for (const char *text : attributes)
-        for (int i = 0; i < sizes && !HasFatalFailure(); i++) {
-            const Problem problem = random.resized(Problem::parse(std::string("n1ih1iw1") + text));
-            PlanOptions options;
-            options.device = GetParam();
-            options.precision = Precision::tf32;
-            options.epilogue.bias = random.one_in(2);
-            for (std::string_view kernel : kernels_for(problem, options)) {
-                options.kernel = kernel;
-                expect_exact(problem, options, random);
-            }
-        }
+        for (int i = 0; i < sizes && !HasFatalFailure(); i++)
+            expect_exact(random.resized(Problem::parse(std::string("n1ih1iw1") + text)), GetParam(), random);
 }
 
 INSTANTIATE_ON_DEVICES(Forward);

@@ -26,13 +26,12 @@ constexpr KernelBenchProblem kernelbench[] = {
     {81, "n16g1ic32oc64ih64iw128kh3kw3sh5sw5ph1pw1dh2dw2"},
 };
 
-/// With the bias that expect_exact_samples() adds.
-PlanOptions options_for(Device device, Precision precision) {
+/// Every kernel of a device that accepts the problem, with the bias that expect_exact_samples() gives.
+std::vector<PlanOptions> every_kernel(const Problem &problem, Device device) {
     PlanOptions options;
     options.device = device;
-    options.precision = precision;
     options.epilogue.bias = true;
-    return options;
+    return for_every_kernel(problem, options);
 }
 
 class KernelBench : public ::testing::TestWithParam<KernelBenchProblem> {};
@@ -40,13 +39,7 @@ class KernelBench : public ::testing::TestWithParam<KernelBenchProblem> {};
 TEST_P(KernelBench, AtFullSizeOnTheGpu) {
     if (const char *reason = missing(Device::cuda)) GTEST_SKIP() << reason;
     const Problem problem = Problem::parse(GetParam().text);
-    const PlanOptions tf32 = options_for(Device::cuda, Precision::tf32), tf32x3 = options_for(Device::cuda, Precision::tf32x3);
-    const auto kernels = kernels_for(problem, tf32);
-    expect_exact_samples(problem, tf32, kernels, 500);
-    std::vector<std::string_view> more;  // those that only tf32x3 allows
-    for (std::string_view kernel : kernels_for(problem, tf32x3))
-        if (std::find(kernels.begin(), kernels.end(), kernel) == kernels.end()) more.push_back(kernel);
-    if (!HasFatalFailure()) expect_exact_samples(problem, tf32x3, more, 500);
+    expect_exact_samples(problem, every_kernel(problem, Device::cuda), 500);
 }
 
 // The same attributes and channels, so the same kernels, on smaller pictures.
@@ -55,8 +48,7 @@ TEST_P(KernelBench, CutDownOnTheCpu) {
     problem.batch = 2;
     problem.input.height = std::min<int64_t>(problem.input.height / 4, 24) + 3;
     problem.input.width = std::min<int64_t>(problem.input.width / 4, 64) + 5;
-    const PlanOptions options = options_for(Device::cpu, Precision::float32);
-    expect_exact_samples(problem, options, kernels_for(problem, options), 1000);
+    expect_exact_samples(problem, every_kernel(problem, Device::cpu), 1000);
 }
 
 INSTANTIATE_TEST_SUITE_P(, KernelBench, ::testing::ValuesIn(kernelbench),
@@ -72,14 +64,20 @@ class Huge : public ::testing::TestWithParam<HugeProblem> {};
 
 TEST_P(Huge, OnTheGpu) {
     if (const char *reason = missing(Device::cuda)) GTEST_SKIP() << reason;
-    const PlanOptions options = options_for(Device::cuda, Precision::tf32);
     const Problem problem = Problem::parse(GetParam().text);
     ASSERT_GT(std::max(problem.input_elements(), problem.output_elements()), (int64_t{1} << 31) - (int64_t{1} << 26));
-    // Filling and reading takes seconds a kernel: the one that a plan takes, and the one of last resort.
-    const auto all = kernels_for(problem, options);
-    std::vector<std::string_view> kernels{all.front()};
-    if (all.size() > 1) kernels.push_back(all.back());
-    expect_exact_samples(problem, options, kernels, 500);
+    // Filling and reading takes seconds a kernel: those that plans take, and the one of last resort, 64-bit or cut.
+    std::vector<PlanOptions> chosen;
+    const auto all = every_kernel(problem, Device::cuda);
+    for (Precision precision : {Precision::float32, Precision::tf32})
+        for (const PlanOptions &options : all)
+            if (options.precision == precision) {
+                chosen.push_back(options);
+                break;
+            }
+    const auto last = std::find_if(all.rbegin(), all.rend(), [](const auto &o) { return o.precision == Precision::float32; });
+    if (last->kernel != chosen.front().kernel) chosen.push_back(*last);
+    expect_exact_samples(problem, chosen, 500);
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <vector>
@@ -37,6 +38,21 @@ class DeviceTest : public ::testing::TestWithParam<Device> {
 #define INSTANTIATE_ON_DEVICES(suite)                                                           \
     INSTANTIATE_TEST_SUITE_P(Devices, suite, ::testing::Values(Device::cpu, Device::cuda),      \
                              [](const auto &info) { return ::conv_transpose::testing::name(info.param); })
+
+/// Options that force each kernel that accepts the problem, whatever precision it needs.
+inline std::vector<PlanOptions> for_every_kernel(const Problem &problem, PlanOptions options) {
+    std::vector<PlanOptions> all;
+    for (Precision precision : {Precision::float32, Precision::tf32, Precision::tf32x3}) {
+        options.precision = precision;
+        for (std::string_view kernel : kernels_for(problem, options)) {
+            options.kernel = kernel;
+            const auto same = [&](const PlanOptions &o) { return o.kernel == kernel; };
+            if (std::none_of(all.begin(), all.end(), same)) all.push_back(options);
+        }
+        options.kernel.clear();
+    }
+    return all;
+}
 
 inline DeviceMemory on_device(Device device, const std::vector<float> &values) {
     DeviceMemory memory(device, values.size() * sizeof(float));

@@ -101,21 +101,18 @@ inline void expect_samples_equal(const Problem &p, const DeviceMemory &output, i
     }
 }
 
-/// Runs the problem by each of the kernels, on pattern data with bias.
-inline void expect_exact_samples(const Problem &p, PlanOptions options, const std::vector<std::string_view> &kernels,
-                                 int samples) {
+/// Runs the problem with each of these options, all of one device and with a bias, on pattern data.
+inline void expect_exact_samples(const Problem &p, const std::vector<PlanOptions> &choices, int samples) {
+    const Device device = choices.front().device;
     const auto bytes = sizeof(float) * (p.input_elements() + p.output_elements() + 2 * p.weight_elements());
-    if (free_memory(options.device) < bytes + bytes / 10)
+    if (free_memory(device) < bytes + bytes / 10)
         GTEST_SKIP() << p.str() << " needs " << bytes / (1 << 20) << " MiB, which this machine lacks";
-    options.epilogue.bias = true;
-    const Device device = options.device;
     const DeviceMemory input = patterned(device, p.input_elements(), input_seed);
     const DeviceMemory weight = patterned(device, p.weight_elements(), weight_seed);
     const DeviceMemory bias = patterned(device, p.out_channels, bias_seed);
     DeviceMemory output(device, p.output_elements() * sizeof(float));
-    for (std::string_view kernel : kernels) {
-        options.kernel = kernel;
-        SCOPED_TRACE(p.str() + " by " + std::string(kernel));
+    for (const PlanOptions &options : choices) {
+        SCOPED_TRACE(p.str() + " by " + options.kernel);
         const Plan plan(p, options);
         fill_with_nan(output, p.output_elements());
         const DeviceMemory workspace(device, plan.workspace_bytes());

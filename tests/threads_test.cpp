@@ -13,7 +13,7 @@
 namespace conv_transpose::testing {
 namespace {
 
-constexpr int thread_count = 16, runs_a_thread = 20;
+constexpr int thread_count = 16, runs_a_thread = 8;
 
 class Threads : public DeviceTest {
   protected:
