@@ -45,7 +45,8 @@ _FOLLOW_PYTORCH = "auto"
 
 
 class _Call(NamedTuple):
-    """All that depends on shapes and formats alone, found once for each combination."""
+    """All that depends on shapes, formats and devices alone, found once for each combination. In what it is found by, a
+    device is its index, -1 for the CPU, which PyTorch tells faster than a torch.device."""
 
     plan: Optional[Plan]  # None where there is nothing to compute
     result_shape: tuple[int, ...]
@@ -61,32 +62,30 @@ def _precision(precision: str, tensor: Tensor) -> str:
         return precision
     if not tensor.is_cuda:
         return "float32"
-    return "tf32" if tensor.dtype in _HALF or torch.backends.cudnn.allow_tf32 else "float32"
+    return "tf32" if tensor.dtype in _HALF or torch._C._get_cudnn_allow_tf32() else "float32"
 
 
-def _check_formats(tensors: dict[str, tuple[torch.dtype, torch.device]]) -> None:
+def _check_formats(tensors: dict[str, tuple[torch.dtype, int]]) -> None:
     (first, (dtype, device)), *others = tensors.items()
     if dtype != torch.float32 and dtype not in _HALF:
         raise InvalidProblem(f"{first} is {dtype}, but it must be torch.float32, torch.float16 or torch.bfloat16")
-    if device.type not in ("cpu", "cuda"):
-        raise InvalidProblem(f"{first} is on {device}, but it must be on cpu or cuda")
     for name, (other_dtype, other_device) in others:
         if other_dtype != dtype:
             raise InvalidProblem(f"{name} is {other_dtype}, but it must be {dtype}, as {first} is")
         if other_device != device:
-            raise InvalidProblem(f"{name} is on {other_device}, but it must be on {device}, as {first} is")
+            where, other = ("cpu" if index < 0 else f"cuda:{index}" for index in (device, other_device))
+            raise InvalidProblem(f"{name} is on {other}, but it must be on {where}, as {first} is")
 
 
-def _make_call(problem: dict[str, Any], device: torch.device, dtype: torch.dtype, result_shape: tuple[int, ...],
+def _make_call(problem: dict[str, Any], index: int, dtype: torch.dtype, result_shape: tuple[int, ...],
                **options: Any) -> _Call:
-    index = device.index if device.type == "cuda" else -1
     with torch.cuda.device(index):  # -1 does nothing
-        plan = Plan(problem, device=device.type, **options)
+        plan = Plan(problem, device="cpu" if index < 0 else "cuda", **options)
     empty = problem["batch"] == 0
     return _Call(None if empty else plan, result_shape, dtype in _HALF, index, plan.workspace_bytes)
 
 
-@functools.lru_cache(maxsize=4096, typed=True)
+@functools.lru_cache(maxsize=4096)
 def _forward_call(input_shape, input_dtype, input_device, weight_shape, weight_dtype, weight_device, bias_shape,
                   bias_dtype, bias_device, stride, padding, output_padding, groups, dilation, precision) -> _Call:
     problem = make_problem(input_shape, weight_shape, bias_shape, stride, padding, output_padding, groups, dilation)
@@ -168,19 +167,20 @@ def _execute(call: _Call, result_slot: int, operands: tuple[tuple[int, Optional[
 def _run_forward(input, weight, bias, stride, padding, output_padding, groups, dilation, precision) -> Tensor:
     precision = _precision(precision, input)
     if bias is None:
-        call = _forward_call(input.shape, input.dtype, input.device, weight.shape, weight.dtype, weight.device, None,
-                             None, None, stride, padding, output_padding, groups, dilation, precision)
-    else:
-        call = _forward_call(input.shape, input.dtype, input.device, weight.shape, weight.dtype, weight.device,
-                             bias.shape, bias.dtype, bias.device, stride, padding, output_padding, groups, dilation,
+        call = _forward_call(input.shape, input.dtype, input.get_device(), weight.shape, weight.dtype,
+                             weight.get_device(), None, None, None, stride, padding, output_padding, groups, dilation,
                              precision)
+    else:
+        call = _forward_call(input.shape, input.dtype, input.get_device(), weight.shape, weight.dtype,
+                             weight.get_device(), bias.shape, bias.dtype, bias.get_device(), stride, padding,
+                             output_padding, groups, dilation, precision)
     return _execute(call, _SLOT["output"], ((0, input), (1, weight), (2, bias)), input)
 
 
 def _run_input_gradient(output_gradient, weight, input_size, stride, padding, output_padding, groups, dilation,
                         precision) -> Tensor:
     call = _gradient_call("input_gradient", tuple(input_size), weight.shape, output_gradient.dtype,
-                          output_gradient.device, weight.dtype, weight.device, output_gradient.shape, stride, padding,
+                          output_gradient.get_device(), weight.dtype, weight.get_device(), output_gradient.shape, stride, padding,
                           output_padding, groups, dilation, _precision(precision, output_gradient))
     return _execute(call, _SLOT["input_gradient"], ((_SLOT["output_gradient"], output_gradient), (1, weight)),
                     output_gradient)
@@ -189,14 +189,14 @@ def _run_input_gradient(output_gradient, weight, input_size, stride, padding, ou
 def _run_weight_gradient(output_gradient, input, weight_size, stride, padding, output_padding, groups, dilation,
                          precision) -> Tensor:
     call = _gradient_call("weight_gradient", input.shape, tuple(weight_size), output_gradient.dtype,
-                          output_gradient.device, input.dtype, input.device, output_gradient.shape, stride, padding,
+                          output_gradient.get_device(), input.dtype, input.get_device(), output_gradient.shape, stride, padding,
                           output_padding, groups, dilation, _precision(precision, output_gradient))
     return _execute(call, _SLOT["weight_gradient"], ((_SLOT["output_gradient"], output_gradient), (0, input)),
                     output_gradient)
 
 
 def _run_bias_gradient(output_gradient) -> Tensor:
-    call = _bias_gradient_call(output_gradient.shape, output_gradient.dtype, output_gradient.device)
+    call = _bias_gradient_call(output_gradient.shape, output_gradient.dtype, output_gradient.get_device())
     return _execute(call, _SLOT["bias_gradient"], ((_SLOT["output_gradient"], output_gradient),), output_gradient)
 
 
@@ -280,7 +280,7 @@ def _in_full(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _hashable(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+    return tuple(value) if type(value) is list else value
 
 
 class _Operation:
@@ -312,14 +312,14 @@ class _Operation:
         self.apply_in_functorch = function(forward=run, setup_context=setup).apply
 
     def __call__(self, *arguments: Any) -> Tensor:
-        differentiated = False
-        for tensor in arguments[: self.operands]:
-            if type(tensor) in _PLAIN_TYPES:
-                differentiated = differentiated or tensor.requires_grad
-            elif tensor is not None:
-                return self.operator(*_in_full(arguments))
-        first = arguments[0]
-        if _looked_into() or not (first.is_cuda or first.is_cpu):
+        operands = [tensor for tensor in arguments[: self.operands] if tensor is not None]
+        plain = all(type(tensor) in _PLAIN_TYPES for tensor in operands)
+        return self.dispatch(plain, any(tensor.requires_grad for tensor in operands), arguments)
+
+    def dispatch(self, plain: bool, differentiated: bool, arguments: tuple[Any, ...]) -> Tensor:
+        """`plain`: all operands are just tensors; `differentiated`: one of them requires a gradient."""
+        device_is_known = arguments[0].is_cuda or arguments[0].is_cpu
+        if not plain or not device_is_known or _looked_into():
             return self.operator(*_in_full(arguments))
         if torch._C._functorch.peek_interpreter_stack() is not None:
             return self.apply_in_functorch(*arguments)
@@ -365,6 +365,11 @@ def _autocast(tensor: Optional[Tensor], dtype: torch.dtype) -> Optional[Tensor]:
     return tensor.to(dtype)
 
 
+def _attribute(name: str, value: Any) -> Any:
+    """Hashable, and of a type that is not merely equal to a right one, as 2.0 and True are."""
+    return value if type(value) is int or type(value) is tuple else pair(name, value)
+
+
 def _require_tensors(**arguments: Any) -> None:
     for name, value in arguments.items():
         if not isinstance(value, Tensor) and not (name == "bias" and value is None):
@@ -401,7 +406,12 @@ def conv_transpose2d(
         InvalidProblem (a RuntimeError and a ValueError) under the conditions under which PyTorch raises; TypeError
         for an argument of a wrong type.
     """
-    if not (isinstance(input, Tensor) and isinstance(weight, Tensor)) or not (bias is None or isinstance(bias, Tensor)):
+    plain = (
+        type(input) in _PLAIN_TYPES
+        and type(weight) in _PLAIN_TYPES
+        and (bias is None or type(bias) in _PLAIN_TYPES)
+    )
+    if not plain:
         _require_tensors(input=input, weight=weight, bias=bias)
     if precision is None:
         precision = _FOLLOW_PYTORCH
@@ -415,8 +425,12 @@ def conv_transpose2d(
     if torch.is_autocast_enabled(device_type):
         dtype = torch.get_autocast_dtype(device_type)
         input, weight, bias = _autocast(input, dtype), _autocast(weight, dtype), _autocast(bias, dtype)
-    return _forward(input, weight, bias, _hashable(stride), _hashable(padding), _hashable(output_padding), groups,
-                     _hashable(dilation), precision)
+    differentiated = input.requires_grad or weight.requires_grad or (bias is not None and bias.requires_grad)
+    return _forward.dispatch(plain, differentiated, (
+        input, weight, bias, _attribute("stride", stride), _attribute("padding", padding),
+        _attribute("output_padding", output_padding), groups if type(groups) is int else pair("groups", groups)[0],
+        _attribute("dilation", dilation), precision,
+    ))
 
 
 def activate(tensor: Tensor, activation: str, negative_slope: float) -> Tensor:

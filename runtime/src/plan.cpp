@@ -74,11 +74,18 @@ std::unique_ptr<PlannedOperation> plan_operation(const Problem &problem, const P
     throw Unsupported("this build does not know the operation");
 }
 
+// Some ten microseconds of work for one thread, which is about what it takes to wake others.
+bool is_tiny(const Problem &p) {
+    const double products = double(p.input_elements()) * (p.out_channels / p.groups) * p.kernel.height * p.kernel.width;
+    return products + p.output_elements() < 1e5;
+}
+
 // Runs with the caller's context current, for CUDA.
 template <class Function>
 Status with_context(const Plan::Impl &plan, Stream stream, bool rehearsal, Function function) {
     RunContext context;
     context.rehearsal = rehearsal;
+    context.serial = is_tiny(plan.problem);
     if (plan.device == Device::cpu) return function(context);
     context.stream = stream.handle;
     const ScopedCudaContext scope(stream.handle);

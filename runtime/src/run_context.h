@@ -9,6 +9,8 @@ struct RunContext {
     /// Load the kernel's machine code but launch nothing: planning rehearses the run, so that a kernel that rejects
     /// the problem's shapes throws while planning, and the first run finds everything loaded.
     bool rehearsal = false;
+    /// So little to compute that waking other threads takes longer: CPU kernels stay on the caller's.
+    bool serial = false;
     char message[256] = "";
 };
 
