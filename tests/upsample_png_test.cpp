@@ -371,6 +371,18 @@ TEST(Metadata, CanBeStripped) {
 
 // ---- limits and damage
 
+TEST(Limits, RefuseAChunkThatClaimsAGigabyte) {
+    std::vector<uint8_t> png = make_png8(4, 4, 1, std::vector<uint8_t>(16));
+    const uint8_t chunk[] = {0x3f, 0xff, 0xff, 0xff, 'z', 'T', 'X', 't', 'k', 'e', 'y', 0};
+    png.insert(png.begin() + 33, std::begin(chunk), std::end(chunk));  // after the header
+    try {
+        decode(png);
+        ADD_FAILURE() << "was accepted";
+    } catch (const PictureError &error) {
+        EXPECT_NE(std::string(error.what()).find("--max-chunk-bytes"), std::string::npos) << error.what();
+    }
+}
+
 TEST(Limits, RefuseTooManyPixels) {
     const std::vector<uint8_t> png = make_png8(100, 10, 1, std::vector<uint8_t>(1000));
     PngLimits limits;

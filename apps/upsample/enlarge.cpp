@@ -1,7 +1,6 @@
 #include "enlarge.h"
 
 #include <algorithm>
-#include <chrono>
 #include <future>
 #include <memory>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "network_picture.h"
 #include "resample.h"
 #include "samples.h"
+#include "stopwatch.h"
 
 namespace upsample {
 namespace {
@@ -68,8 +68,11 @@ void expect_memory_for_whole_picture(const Shape &shape, const Network &network)
 class Steps {
   public:
     template <typename Step, typename... Arguments>
-    void add(Arguments &&...arguments) {
-        steps_.push_back(std::make_unique<Step>(std::forward<Arguments>(arguments)...));
+    const Step &add(Arguments &&...arguments) {
+        auto step = std::make_unique<Step>(std::forward<Arguments>(arguments)...);
+        const Step &result = *step;
+        steps_.push_back(std::move(step));
+        return result;
     }
     RowSource &last() { return *steps_.back(); }
 
@@ -105,7 +108,8 @@ int repetitions(const Network &network, int scale) {
 
 Report enlarge(std::FILE *input, std::FILE *output, const Method &method, const PngLimits &limits,
                const PngWriterOptions &writing, const ProgressCalls &progress) {
-    const auto started = std::chrono::steady_clock::now();
+    const Stopwatch whole;
+    Report report;
     PngReader reader(input, limits);
     const PngHeader &header = reader.header();
     const Colors colors = method.network ? Colors::straight : Colors::premultiplied;
@@ -114,7 +118,7 @@ Report enlarge(std::FILE *input, std::FILE *output, const Method &method, const 
     const LinearLight *light_or_null = light ? &*light : nullptr;
 
     Steps steps;
-    steps.add<DecodedPicture>(reader, colors, light_or_null, decoded_rows);
+    const DecodedPicture &decoded = steps.add<DecodedPicture>(reader, colors, light_or_null, decoded_rows);
     if (method.network) {
         add_network(steps, method);
     } else {
@@ -127,7 +131,11 @@ Report enlarge(std::FILE *input, std::FILE *output, const Method &method, const 
     PngWriter writer(output, enlarged, reader, method.scale, writing);
     Encoder encoder(enlarged, colors, light_or_null);
     std::future<void> compressing;  // of the band before, while the next one is computed
-    for (Rows rows = steps.last().next(); rows.count > 0; rows = steps.last().next()) {
+    while (true) {
+        const Stopwatch stopwatch;
+        const Rows rows = steps.last().next();
+        report.enlarging_seconds += stopwatch.seconds();
+        if (rows.count == 0) break;
         std::vector<uint8_t> bytes = encoder.encode(rows);
         if (compressing.valid()) compressing.get();
         progress.advance(rows.count);
@@ -138,8 +146,13 @@ Report enlarge(std::FILE *input, std::FILE *output, const Method &method, const 
     if (compressing.valid()) compressing.get();
     reader.finish();
     writer.finish();
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - started;
-    return {header, enlarged.shape, reader.warnings(), elapsed.count()};
+    report.input = header;
+    report.output = enlarged.shape;
+    report.warnings = reader.warnings();
+    report.decoding_seconds = decoded.seconds();
+    report.enlarging_seconds -= report.decoding_seconds;
+    report.seconds = whole.seconds();
+    return report;
 }
 
 }  // namespace upsample

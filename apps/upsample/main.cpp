@@ -91,6 +91,8 @@ class Reporter {
                    {"channels", report.output.channels},
                    {"bits", report.input.bits},
                    {"seconds", report.seconds},
+                   {"decoding_seconds", report.decoding_seconds},
+                   {"enlarging_seconds", report.enlarging_seconds},
                    {"warnings", report.warnings}});
         }
         if (!options_.verbose) return;
@@ -98,7 +100,8 @@ class Reporter {
         std::cerr << job.input << ": " << report.input.shape.width << " x " << report.input.shape.height
                   << ", " << report.output.channels << " channels of " << report.input.bits << " bits, to "
                   << report.output.width << " x " << report.output.height << " on " << device_name() << " in "
-                  << report.seconds << " s\n";
+                  << report.seconds << " s (decoding " << report.decoding_seconds << " s, enlarging "
+                  << report.enlarging_seconds << " s)\n";
     }
 
     void skipped(const Job &job) const {

@@ -24,6 +24,10 @@ struct PngCalls {
 }
 
 void on_warning(png_structp png, png_const_charp message) {
+    // libpng goes on to allocate what such a chunk claims to hold: a gigabyte for a file of a hundred bytes.
+    if (std::strstr(message, "chunk data is too large")) {
+        on_error(png, "a chunk is over the limit of bytes (--max-chunk-bytes raises it)");
+    }
     static_cast<PngCalls *>(png_get_error_ptr(png))->warnings.emplace_back(message);
 }
 

@@ -9,7 +9,7 @@
 namespace upsample {
 namespace {
 
-constexpr auto redraw_interval = std::chrono::milliseconds(100);
+constexpr double redraw_seconds = 0.1;
 constexpr int bar_width = 24;
 
 int terminal_width() {
@@ -36,20 +36,20 @@ void Progress::start(const std::string &name, int64_t rows) {
     name_ = name;
     rows_ = rows;
     done_ = 0;
-    started_ = last_drawn_ = Clock::now();
+    since_start_ = since_drawn_ = Stopwatch();
     if (on_) draw();
 }
 
 void Progress::advance(int64_t rows) {
     done_ += rows;
-    if (on_ && (Clock::now() - last_drawn_ >= redraw_interval || done_ == rows_)) draw();
+    if (on_ && (since_drawn_.seconds() >= redraw_seconds || done_ == rows_)) draw();
 }
 
 void Progress::draw() {
-    last_drawn_ = Clock::now();
+    since_drawn_ = Stopwatch();
     drawn_ = true;
     const double share = rows_ > 0 ? static_cast<double>(done_) / static_cast<double>(rows_) : 0;
-    const double elapsed = std::chrono::duration<double>(last_drawn_ - started_).count();
+    const double elapsed = since_start_.seconds();
     std::string bar(bar_width, '.');
     std::fill_n(bar.begin(), static_cast<int>(share * bar_width), '#');
     char numbers[96];

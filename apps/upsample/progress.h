@@ -2,9 +2,10 @@
 #ifndef UPSAMPLE_PROGRESS_H
 #define UPSAMPLE_PROGRESS_H
 
-#include <chrono>
 #include <cstdint>
 #include <string>
+
+#include "stopwatch.h"
 
 namespace upsample {
 
@@ -21,14 +22,13 @@ class Progress {
     void clear();
 
   private:
-    using Clock = std::chrono::steady_clock;
     void draw();
 
     bool on_;
     bool drawn_ = false;
     std::string name_;
     int64_t rows_ = 0, done_ = 0;
-    Clock::time_point started_, last_drawn_;
+    Stopwatch since_start_, since_drawn_;
 };
 
 }  // namespace upsample

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "stopwatch.h"
+
 namespace upsample {
 namespace {
 
@@ -51,6 +53,7 @@ DecodedPicture::DecodedPicture(PngReader &reader, Colors colors, const LinearLig
 Rows DecodedPicture::next() {
     const int64_t rows = std::min(band_rows_, shape_.height - row_);
     if (rows == 0) return {};
+    const Stopwatch stopwatch;
     const int64_t count = rows * shape_.width;
     bytes_.resize(reader_.row_bytes() * rows);
     planes_.resize(count * shape_.channels);
@@ -66,6 +69,7 @@ Rows DecodedPicture::next() {
     if (shape_.has_alpha() && colors_ == Colors::premultiplied) {
         multiply_by_alpha(planes_.data(), shape_.colors(), count);
     }
+    seconds_ += stopwatch.seconds();
     return {planes_.data(), count, rows};
 }
 

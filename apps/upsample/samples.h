@@ -23,6 +23,9 @@ class DecodedPicture : public RowSource {
     const Shape &shape() const override { return shape_; }
     Rows next() override;
 
+    /// What next() took so far.
+    double seconds() const { return seconds_; }
+
   private:
     PngReader &reader_;
     Shape shape_;
@@ -30,6 +33,7 @@ class DecodedPicture : public RowSource {
     const LinearLight *light_;
     int64_t band_rows_;
     int64_t row_ = 0;
+    double seconds_ = 0;
     std::vector<uint8_t> bytes_;
     std::vector<float> planes_;
 };
