@@ -2,11 +2,15 @@
 //
 //   generate GENERATOR --name NAME --target TARGET --out DIRECTORY [--option=value ...] [parameter=value ...]
 //   generate runtime   --target TARGET --out DIRECTORY
+//   generate list                                                    names of all generators
+//   generate GENERATOR --search-space --target TARGET [parameter=value ...]    what the autotuner may choose, as JSON
 //
 // Writes NAME.o and NAME.kernel.inc (the kernel's row in the registry). Options:
 //   --gpu=sm_80,sm_90,...   machine code for these GPUs goes into the fat binary (default sm_80,sm_90,sm_100)
 //   --ptxas=PATH, --fatbinary=PATH
 //   --allow-spills          do not fail when ptxas reports register spills
+//   --exact-input=HxW       the kernel is for inputs of this size alone (one that was tuned for it)
+//   --exact-gpu=90          the kernel is for GPUs of this compute capability alone (likewise)
 //   --stmt, --keep-ptx      also write NAME.stmt, NAME.ptx: to read what a schedule became
 #include <filesystem>
 #include <fstream>
@@ -17,6 +21,7 @@
 #include "Halide.h"
 #include "compiler/device_code.h"
 #include "compiler/gpu_assembler.h"
+#include "compiler/search_space_listing.h"
 #include "generators/kernel_description.h"
 
 namespace fs = std::filesystem;
@@ -28,7 +33,8 @@ struct CommandLine {
     std::string generator, name, target;
     fs::path out = ".";
     GpuAssembler assembler;
-    bool stmt = false, keep_ptx = false;
+    bool stmt = false, keep_ptx = false, search_space = false;
+    std::string exact_input, exact_gpu;
     std::map<std::string, std::string> parameters;
 };
 
@@ -54,6 +60,9 @@ CommandLine parse(const std::vector<std::string> &words) {
         else if (key == "--ptxas") line.assembler.ptxas = value;
         else if (key == "--fatbinary") line.assembler.fatbinary = value;
         else if (key == "--allow-spills") line.assembler.allow_spills = true;
+        else if (key == "--exact-input") line.exact_input = value;
+        else if (key == "--exact-gpu") line.exact_gpu = value;
+        else if (key == "--search-space") line.search_space = true;
         else if (key == "--stmt") line.stmt = true;
         else if (key == "--keep-ptx") line.keep_ptx = true;
         else if (key.rfind("--", 0) == 0 || equals == std::string::npos)
@@ -69,12 +78,28 @@ void write(const fs::path &path, const std::string &text) {
     if (!file.flush()) throw std::runtime_error("cannot write " + path.string());
 }
 
-void make_kernel(const CommandLine &line) {
-    const Halide::Target target(line.target);
-    auto generator = Halide::Internal::GeneratorRegistry::create(line.generator, Halide::GeneratorContext(target));
+std::unique_ptr<Halide::Internal::AbstractGenerator> create_generator(const CommandLine &line) {
+    auto generator = Halide::Internal::GeneratorRegistry::create(line.generator, Halide::GeneratorContext(Halide::Target(line.target)));
     if (!generator) throw std::runtime_error("no generator is named '" + line.generator + "'");
     for (const auto &[name, value] : line.parameters) generator->set_generatorparam_value(name, value);
+    return generator;
+}
 
+// What a tuned kernel demands beyond its schedule.
+void describe_tuned(const CommandLine &line, KernelDescription &description) {
+    if (!line.exact_input.empty()) {
+        const auto size = split(line.exact_input, 'x');
+        if (size.size() != 2) throw std::runtime_error("--exact-input is '" + line.exact_input + "', but it must be HxW");
+        description.set("exact_input", std::stoi(size[0]), std::stoi(size[1]));
+    }
+    if (!line.exact_gpu.empty()) {
+        description.set("min_compute_capability", line.exact_gpu);
+        description.set("max_compute_capability", line.exact_gpu);
+    }
+}
+
+void make_kernel(const CommandLine &line) {
+    const auto generator = create_generator(line);
     Halide::Module module = generator->build_module(line.name);
     const fs::path stem = line.out / line.name;
     if (has_device_code(module)) {
@@ -89,6 +114,7 @@ void make_kernel(const CommandLine &line) {
     if (auto *described = dynamic_cast<DescribedGenerator *>(generator.get())) {
         KernelDescription description;
         described->describe(description);
+        describe_tuned(line, description);
         write(stem.string() + ".kernel.inc", description.row(line.name));
     }
 }
@@ -100,6 +126,10 @@ int main(int argc, char **argv) {
         const CommandLine line = parse({argv + 1, argv + argc});
         if (line.generator == "runtime")
             Halide::compile_standalone_runtime((line.out / "halide_runtime.o").string(), Halide::Target(line.target));
+        else if (line.generator == "list")
+            for (const std::string &name : Halide::Internal::GeneratorRegistry::enumerate()) std::cout << name << "\n";
+        else if (line.search_space)
+            std::cout << search_space_listing(*create_generator(line)) << "\n";
         else
             make_kernel(line);
         return 0;

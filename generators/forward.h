@@ -4,6 +4,7 @@
 //   WeightLayout weight_layout and int weight_channel_multiple() const: how the kernel reads its weights,
 //   void apply(ForwardFuncs &, const Target &): loop order, staging and mapping to hardware,
 //   int in_channel_chunk() const, if it stages input channels by chunks,
+//   void search_space(SearchSpace &, const SearchedProblem &) const, if it can be tuned (schedules/search_space.h),
 //   void describe(KernelDescription &) const: what it demands of a problem beyond the generator's own parameters.
 #ifndef CONV_TRANSPOSE_GENERATORS_FORWARD_H
 #define CONV_TRANSPOSE_GENERATORS_FORWARD_H
@@ -112,6 +113,12 @@ class Forward : public Halide::Generator<Forward<Schedule>>, public DescribedGen
         description.set("weight_layout", enumerator(layout));
         description.set("weight_channel_multiple", schedule_params.weight_channel_multiple());
         schedule_params.describe(description);
+    }
+
+    void search_space(SearchSpace &space) const override {
+        // A search is for constant attributes.
+        if constexpr (requires(SearchedProblem p) { schedule_params.search_space(space, p); })
+            if (problem.kernel_w > 0) schedule_params.search_space(space, problem.searched(this->target));
     }
 
   private:

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "Halide.h"
+#include "schedules/search_space.h"
 
 namespace conv_transpose {
 
@@ -37,6 +38,8 @@ class DescribedGenerator {
     virtual ~DescribedGenerator() = default;
     /// Called after build_module().
     virtual void describe(KernelDescription &description) = 0;
+    /// What the autotuner may vary; nothing, for schedules that do not say. Called before build_module().
+    virtual void search_space(SearchSpace &) const {}
 };
 
 /// Facts that follow from the target alone.

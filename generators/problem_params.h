@@ -39,6 +39,14 @@ struct ProblemParams {
     StridedAxis strided_x_axis() const { return {kernel_w.value(), stride_w.value(), dilation_w.value()}; }
     StridedAxis strided_y_axis() const { return {kernel_h.value(), stride_h.value(), dilation_h.value()}; }
 
+    /// For fixed attributes.
+    SearchedProblem searched(const Halide::Target &target) const {
+        return {in_channels, out_channels, kernel_w, kernel_h, stride_w, stride_h,
+                GatherAxis::fixed(kernel_w, stride_w, dilation_w, padding_phase_w),
+                GatherAxis::fixed(kernel_h, stride_h, dilation_h, padding_phase_h),
+                target.has_feature(Halide::Target::AVX512_Skylake) ? 32 : 16};
+    }
+
     void describe(KernelDescription &description) const {
         description.set("in_channels", in_channels);
         description.set("out_channels", out_channels);

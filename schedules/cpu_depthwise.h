@@ -9,6 +9,7 @@
 #define CONV_TRANSPOSE_SCHEDULES_CPU_DEPTHWISE_H
 
 #include "schedules/forward_funcs.h"
+#include "schedules/search_space.h"
 
 namespace conv_transpose {
 
@@ -24,6 +25,14 @@ struct CpuDepthwise {
     static constexpr bool single_rows = true;
     int weight_channel_multiple() const { return 1; }
     void describe(KernelDescription &) const {}
+
+    void search_space(SearchSpace &space, const SearchedProblem &problem) const {
+        const int vectors = space.choose(this->vectors, {1, 2, 3, 4});
+        space.choose(rows, {4, 8, 16, 32, 64});
+        space.choose(unroll_taps, {0, 1});
+        space.require("the problem is depthwise", problem.in_channels == 1 && problem.out_channels == 1);
+        space.require("sums leave registers for operands", vectors * problem.stride_x <= problem.vector_registers - 6);
+    }
 
     void apply(ForwardFuncs &f, const Halide::Target &target) const {
         using namespace Halide;

@@ -7,6 +7,7 @@
 #define CONV_TRANSPOSE_SCHEDULES_CPU_GENERAL_H
 
 #include "schedules/forward_funcs.h"
+#include "schedules/search_space.h"
 
 namespace conv_transpose {
 
@@ -17,6 +18,10 @@ struct CpuGeneral {
     static constexpr WeightLayout weight_layout = WeightLayout::as_given;
     int weight_channel_multiple() const { return 1; }
     void describe(KernelDescription &) const {}
+
+    void search_space(SearchSpace &space, const SearchedProblem &) const {
+        space.choose(vectors, {1, 2, 3, 4, 6, 8});
+    }
 
     void apply(ForwardFuncs &f, const Halide::Target &target) const {
         using namespace Halide;

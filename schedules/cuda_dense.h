@@ -11,6 +11,7 @@
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_DENSE_H
 
 #include "schedules/forward_funcs.h"
+#include "schedules/search_space.h"
 
 namespace conv_transpose {
 
@@ -31,6 +32,29 @@ struct CudaDense {
     int weight_channel_multiple() const { return lanes_channel * static_cast<int>(thread_channels); }
     int in_channel_chunk() const { return chunk; }
     void describe(KernelDescription &) const {}
+
+    void search_space(SearchSpace &space, const SearchedProblem &problem) const {
+        const int lanes_x = space.choose(this->lanes_x, {4, 8, 16, 32});
+        const int lanes_channel = space.choose(this->lanes_channel, {1, 2, 4, 8, 16});
+        const int lanes_y = space.choose(this->lanes_y, {1, 2, 4, 8});
+        const int thread_vectors = space.choose(this->thread_vectors, {1, 2, 3, 4});
+        const int thread_channels = space.choose(this->thread_channels, {4, 8, 16});
+        const int thread_rows = space.choose(this->thread_rows, {1, 2});
+        const int chunk = space.choose(this->chunk, {2, 4, 8, 16});
+        const int unroll_in_channels = space.choose(this->unroll_in_channels, {1, 2, 4});
+        const int threads = lanes_x * lanes_y * lanes_channel, channels = lanes_channel * thread_channels;
+        const int sums = 4 * thread_vectors * thread_channels * thread_rows;
+        const int input = problem.x_axis.reach(lanes_x * 4 * thread_vectors) * problem.y_axis.reach(lanes_y * thread_rows);
+        space.require("threads fill warps and fit a block", threads % GpuLimits::warp == 0 && threads <= 512);
+        space.require("a thread's sums fit its registers", sums >= 16 && sums <= GpuLimits::sums);
+        space.require("the staged chunk fits shared memory",
+                      4 * chunk * (input + channels * problem.taps()) <= GpuLimits::shared_bytes);
+        space.require("unrolled input channels divide the chunk", chunk % unroll_in_channels == 0);
+        space.require("the chunk has no more than the input channels", chunk <= std::max(problem.in_channels, 2));
+        space.require("less than half of a block's channels are idle", channels < 2 * std::max(problem.out_channels, 4));
+        space.require("the unrolled loop stays short",
+                      sums * problem.taps() / (problem.stride_x * problem.stride_y) * unroll_in_channels <= GpuLimits::unrolled);
+    }
 
     void apply(ForwardFuncs &f, const Halide::Target &) const {
         using namespace Halide;

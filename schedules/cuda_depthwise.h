@@ -9,6 +9,7 @@
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_DEPTHWISE_H
 
 #include "schedules/forward_funcs.h"
+#include "schedules/search_space.h"
 
 namespace conv_transpose {
 
@@ -20,6 +21,16 @@ struct CudaDepthwise {
     static constexpr WeightLayout weight_layout = WeightLayout::as_given;
     int weight_channel_multiple() const { return 1; }
     void describe(KernelDescription &) const {}
+
+    void search_space(SearchSpace &space, const SearchedProblem &problem) const {
+        const int cells_x = space.choose(this->cells_x, {8, 16, 32, 64, 128});
+        const int cells_y = space.choose(this->cells_y, {1, 2, 3, 4, 6, 8});
+        const int threads_y = space.choose(this->threads_y, {1, 2, 4, 8});
+        const int threads = problem.stride_x * cells_x * threads_y;
+        space.require("the problem is depthwise", problem.in_channels == 1 && problem.out_channels == 1);
+        space.require("threads fit a block", threads >= 2 * GpuLimits::warp && threads <= 512);
+        space.require("a thread's rows fit its registers", cells_y * problem.stride_y <= 32);
+    }
 
     void apply(ForwardFuncs &f, const Halide::Target &) const {
         using namespace Halide;

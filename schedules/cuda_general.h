@@ -8,6 +8,7 @@
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_GENERAL_H
 
 #include "schedules/forward_funcs.h"
+#include "schedules/search_space.h"
 
 namespace conv_transpose {
 
@@ -20,6 +21,12 @@ struct CudaGeneral {
     static constexpr WeightLayout weight_layout = WeightLayout::channels_innermost;
     int weight_channel_multiple() const { return channels; }
     void describe(KernelDescription &) const {}
+
+    void search_space(SearchSpace &space, const SearchedProblem &problem) const {
+        const int channels = space.choose(this->channels, {4, 8, 12, 16, 32});
+        space.choose(threads, {32, 64, 128, 256});
+        space.require("less than half of the channels are idle", channels < 2 * std::max(problem.out_channels, 4));
+    }
 
     void apply(ForwardFuncs &f, const Halide::Target &) const {
         using namespace Halide;

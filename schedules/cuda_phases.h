@@ -10,6 +10,7 @@
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_PHASES_H
 
 #include "schedules/forward_funcs.h"
+#include "schedules/search_space.h"
 
 namespace conv_transpose {
 
@@ -32,6 +33,33 @@ struct CudaPhases {
     static constexpr WeightLayout weight_layout = WeightLayout::channels_innermost;
     int weight_channel_multiple() const { return block_channels; }
     void describe(KernelDescription &) const {}
+
+    void search_space(SearchSpace &space, const SearchedProblem &problem) const {
+        const int thread_cells = space.choose(this->thread_cells, {1, 2, 3, 4});
+        const int thread_channels = space.choose(this->thread_channels, {1, 2, 4, 8});
+        const int threads_x = space.choose(this->threads_x, {8, 16, 32, 64});
+        const int cells_y = space.choose(this->cells_y, {1, 2, 3, 4});
+        space.choose(stagings, {1, 2, 4});
+        const int block_channels = space.choose(this->block_channels, {1, 2, 4, 8, 16, 32, 64});
+        const int lanes_x = space.choose(this->lanes_x, {4, 8, 16, 32});
+        const int unroll_in_channels = space.choose(this->unroll_in_channels, {1, 2, 4, 8});
+        space.choose(rows_outermost, {0, 1});
+        const int threads = threads_x * std::max(block_channels / thread_channels, 1), warps = threads / GpuLimits::warp;
+        const int width = thread_cells * problem.stride_x * threads_x;
+        const int input = problem.x_axis.reach(thread_cells * threads_x) * problem.y_axis.reach(cells_y) * problem.in_channels;
+        const int weights = block_channels * problem.taps() * problem.in_channels;
+        space.require("numbers of channels are known", problem.in_channels > 0 && problem.out_channels > 0);
+        space.require("a block's channels divide the output's",
+                      problem.out_channels % block_channels == 0 && block_channels % thread_channels == 0);
+        space.require("threads fill warps and fit a block", threads % GpuLimits::warp == 0 && threads <= 512);
+        space.require("lanes divide the threads of a row", threads_x % lanes_x == 0);
+        space.require("warps divide a block's channels", warps > 0 && block_channels % warps == 0);
+        space.require("unrolled input channels divide all", problem.in_channels % unroll_in_channels == 0);
+        space.require("a thread's sums fit its registers", thread_cells * problem.stride_x * thread_channels <= 64);
+        space.require("input, weights and tile fit shared memory",
+                      4 * (input + weights + width * block_channels) <= GpuLimits::shared_bytes);
+        space.require("weights are copied in vectors of four", block_channels % 4 == 0);
+    }
 
     void apply(ForwardFuncs &f, const Halide::Target &) const {
         using namespace Halide;

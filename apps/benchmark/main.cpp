@@ -13,12 +13,13 @@ namespace {
 
 struct CommandLine {
     std::vector<std::string> problems, shapes;
-    std::string kernel, series, csv, json;
+    std::vector<std::string> kernels;
+    std::string series, csv, json;
     PlanOptions options;
     MeasuringRules rules;
     int threads = 0;
     double peak_tflops = 0, peak_gb_per_second = 0;
-    bool list_kernels = false;
+    bool list_kernels = false, json_lines = false, device_facts = false;
 };
 
 void declare(CLI::App &app, CommandLine &line) {
@@ -40,19 +41,20 @@ void declare(CLI::App &app, CommandLine &line) {
     app.add_option("--operation", line.options.operation)->transform(CLI::CheckedTransformer(operations));
     app.add_option("--device", line.options.device)->transform(CLI::CheckedTransformer(devices));
     app.add_option("--precision", line.options.precision)->transform(CLI::CheckedTransformer(precisions));
-    app.add_option("--kernel", line.kernel,
-                   "A kernel's name, or 'all' for every one that accepts the problem");
+    app.add_option("--kernel", line.kernels, "Names of kernels, or 'all' for every one that accepts the problem");
     app.add_flag("--bias", line.options.epilogue.bias, "Add a bias");
     app.add_flag("--packed-weights", line.rules.packed_weights, "Pack weights once, before the clock starts");
     app.add_option("--seconds", line.rules.seconds, "Timed work for each kernel and problem")
         ->check(CLI::NonNegativeNumber);
     app.add_option("--give-up-ratio", line.rules.give_up_ratio,
-                   "With --kernel=all: stop timing a kernel that is this much slower");
+                   "Stop timing a kernel that is this much slower than the best so far");
     app.add_option("--threads", line.threads, "CPU threads; 0 is one a core")->check(CLI::NonNegativeNumber);
     app.add_option("--peak-tflops", line.peak_tflops, "The device's limit, instead of what is found out");
     app.add_option("--peak-gb-per-second", line.peak_gb_per_second, "Likewise");
     app.add_option("--csv", line.csv, "Write the measurements to this file");
     app.add_option("--json", line.json, "Likewise, with device, limits and date");
+    app.add_flag("--json-lines", line.json_lines, "Print each measurement as a line of JSON instead of the table");
+    app.add_flag("--device-facts", line.device_facts, "Print the device's name and compute capability as JSON");
     app.add_flag("--list-kernels", line.list_kernels, "Print the names of all kernels");
 }
 
@@ -70,7 +72,8 @@ std::vector<NamedProblem> problems(const CommandLine &line) {
 
 // The kernels to measure for a problem; an empty name lets the plan choose.
 std::vector<std::string> kernel_names(const CommandLine &line, const NamedProblem &problem) {
-    if (line.kernel != "all") return {line.kernel};
+    if (line.kernels.empty()) return {""};
+    if (line.kernels != std::vector<std::string>{"all"}) return line.kernels;
     const auto names = kernels_for(problem.problem, line.options);
     return {names.begin(), names.end()};
 }
@@ -99,7 +102,10 @@ std::vector<Measurement> measure_all(const CommandLine &line, const Peaks &limit
             options.kernel = kernel;
             all.push_back(measure(problem, options, limits, line.rules, best_ms));
             const Measurement &m = all.back();
-            print_line(std::cout, m);
+            if (line.json_lines)
+                std::cout << json_line(m) << std::endl;
+            else
+                print_line(std::cout, m);
             if (m.error.empty() && (best_ms == 0 || m.ms_min < best_ms)) best_ms = m.ms_min;
         }
     }
@@ -114,8 +120,12 @@ int run(CommandLine line) {
     if (line.options.device == Device::automatic)
         line.options.device = cuda_available() ? Device::cuda : Device::cpu;
     set_cpu_threads(line.threads);
+    if (line.device_facts) {
+        std::cout << device_facts_json(line.options.device) << "\n";
+        return 0;
+    }
     const Peaks limits = peaks(line);
-    print_heading(std::cout, line.options.device, limits);
+    if (!line.json_lines) print_heading(std::cout, line.options.device, limits);
     const std::vector<Measurement> all = measure_all(line, limits);
     if (!line.csv.empty()) {
         std::string text = csv_heading();

@@ -92,6 +92,11 @@ void print_line(std::ostream &out, const Measurement &m) {
     out.flush();
 }
 
+std::string device_facts_json(Device device) {
+    const DeviceFacts facts = device_facts(device);
+    return ordered_json{{"device", name(device)}, {"name", facts.name}, {"compute_capability", facts.compute_capability}}.dump();
+}
+
 std::string csv_heading() {
     return "name,problem,operation,device,precision,kernel,ms_median,ms_min,tflops,gb_per_second,limit_ms,"
            "percent_of_limit,error";

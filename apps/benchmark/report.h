@@ -19,6 +19,7 @@ void print_heading(std::ostream &out, Device device, const Peaks &peaks);
 /// One line of the table.
 void print_line(std::ostream &out, const Measurement &measurement);
 
+std::string device_facts_json(Device device);
 std::string csv_heading();
 std::string csv_line(const Measurement &measurement);
 /// One object on one line, so that a file with one a line holds what was measured even if the program is

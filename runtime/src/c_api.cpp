@@ -5,6 +5,7 @@
 #include <new>
 
 #include "conv_transpose/conv_transpose.h"
+#include "registry.h"
 #include "conv_transpose/device_memory.h"
 
 using namespace conv_transpose;
@@ -173,9 +174,18 @@ int conv_transpose_cuda_available(void) { return cuda_available(); }
 
 const char *conv_transpose_version(void) { return version().data(); }
 
+// Names of kernels are string literals.
 const char *conv_transpose_kernel_name(size_t i) {
-    static const std::vector<KernelInfo> all = kernels();
-    return i < all.size() ? all[i].name.data() : nullptr;
+    for (const KernelTraits &kernel : registry())
+        if (kernel.role == KernelRole::compute && i-- == 0) return kernel.name.data();
+    return nullptr;
+}
+
+conv_transpose_status conv_transpose_load_kernels(const char *directory, char *message, size_t size) {
+    return guarded(message, size, [&] {
+        require(directory, "directory");
+        load_kernels(directory);
+    });
 }
 
 void conv_transpose_set_cpu_threads(int threads) { set_cpu_threads(threads); }

@@ -33,6 +33,8 @@ struct KernelTraits {
     int64_t in_channels = 0, out_channels = 0;
     int64_t in_channel_multiple = 1, out_channel_multiple = 1;
     Size2 min_output{};
+    /// Of kernels that were tuned for one size.
+    Size2 exact_input{};
 
     WeightLayout weight_layout = WeightLayout::as_given;
     int64_t weight_channel_multiple = 1;

@@ -6,6 +6,7 @@
 
 #include "HalideRuntime.h"
 #include "cuda_driver.h"
+#include "kernel_pack.h"
 #include "machine.h"
 #include "planned_operation.h"
 #include "registry.h"
@@ -132,6 +133,7 @@ Status null_argument(const char *name) {
 Plan::Plan(const Problem &problem, const PlanOptions &options) {
     problem.validate();
     require_finite_options(options);
+    load_kernels_from_environment();
     const Device device = resolve(options.device);
     const KernelTraits &kernel = choose(problem, options, device);
     auto impl = std::make_shared<Impl>(Impl{problem, options, device, &kernel, plan_operation(problem, options, kernel)});
@@ -175,6 +177,7 @@ Status Plan::run(const Arguments &arguments, Workspace workspace, Stream stream)
 }
 
 std::vector<KernelInfo> kernels() {
+    load_kernels_from_environment();
     std::vector<KernelInfo> infos;
     for (const KernelTraits &k : registry())
         if (k.role == KernelRole::compute) infos.push_back({k.name, k.operation, k.device, k.precision});
@@ -183,6 +186,7 @@ std::vector<KernelInfo> kernels() {
 
 std::vector<std::string_view> kernels_for(const Problem &problem, const PlanOptions &options) {
     problem.validate();
+    load_kernels_from_environment();
     const Device device = resolve(options.device);
     const Machine machine = this_machine();
     std::vector<std::string_view> names;

@@ -2,8 +2,12 @@
 #include "registry.h"
 
 #include <algorithm>
+#include <atomic>
+#include <memory>
 
-#define CONV_TRANSPOSE_KERNEL(name, ...) extern "C" int name##_argv(void **);
+#include "kernel_rows.h"
+
+#define CONV_TRANSPOSE_KERNEL CONV_TRANSPOSE_DECLARE_KERNEL
 #include "kernels.inc"
 #undef CONV_TRANSPOSE_KERNEL
 
@@ -11,14 +15,14 @@ namespace conv_transpose {
 
 namespace {
 
-template <class SetFields>
-constexpr KernelTraits make(std::string_view name, KernelFunction function, SetFields set_fields) {
-    KernelTraits traits;
-    traits.name = name;
-    traits.function = function;
-    set_fields(traits);
-    return traits;
-}
+constexpr KernelTraits built_in_rows[] = {
+#define CONV_TRANSPOSE_KERNEL CONV_TRANSPOSE_KERNEL_ROW
+#include "kernels.inc"
+#undef CONV_TRANSPOSE_KERNEL
+};
+constexpr KernelTable built_in{built_in_rows, nullptr};
+
+std::atomic<const KernelTable *> first_table{&built_in};
 
 std::string str(Size2 size) { return std::to_string(size.height) + "x" + std::to_string(size.width); }
 
@@ -48,6 +52,7 @@ std::string shape_rejection(const KernelTraits &k, const Problem &p) {
     if (k.out_channels && out != k.out_channels) return "out_channels / groups is " + std::to_string(out);
     if (in % k.in_channel_multiple) return "in_channels / groups is no multiple of " + std::to_string(k.in_channel_multiple);
     if (out % k.out_channel_multiple) return "out_channels / groups is no multiple of " + std::to_string(k.out_channel_multiple);
+    if (!fits(p.input, k.exact_input)) return differs("input", p.input, k.exact_input);
     const Size2 o = p.output();
     if (o.height < k.min_output.height || o.width < k.min_output.width)
         return "output is " + str(o) + ", the kernel needs at least " + str(k.min_output);
@@ -76,13 +81,13 @@ std::string machine_rejection(const KernelTraits &k, const Machine &machine) {
 
 }  // namespace
 
-std::span<const KernelTraits> registry() {
-    static constexpr KernelTraits rows[] = {
-#define CONV_TRANSPOSE_KERNEL(name, ...) make(#name, name##_argv, [](KernelTraits &traits) { __VA_ARGS__; }),
-#include "kernels.inc"
-#undef CONV_TRANSPOSE_KERNEL
-    };
-    return rows;
+Registry registry() { return Registry(first_table.load(std::memory_order_acquire)); }
+
+void add_to_registry(std::span<const KernelTraits> rows) {
+    auto table = std::make_unique<KernelTable>(KernelTable{rows, first_table.load()});
+    while (!first_table.compare_exchange_weak(table->next, table.get(), std::memory_order_acq_rel)) {
+    }
+    table.release();  // kept for good, as its rows are
 }
 
 std::string rejection(const KernelTraits &kernel, const Problem &problem, Operation operation, Device device,

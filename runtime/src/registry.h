@@ -2,6 +2,8 @@
 #ifndef CONV_TRANSPOSE_RUNTIME_REGISTRY_H
 #define CONV_TRANSPOSE_RUNTIME_REGISTRY_H
 
+#include <cstddef>
+#include <iterator>
 #include <span>
 #include <string>
 
@@ -15,8 +17,62 @@ struct Machine {
     int compute_capability = 0;  ///< 0 without a usable GPU
 };
 
-/// In order of preference: the order of generators/kernels.cmake.
-std::span<const KernelTraits> registry();
+/// The rows of this build or of a kernel pack; tables are linked and never go away.
+struct KernelTable {
+    std::span<const KernelTraits> rows;
+    const KernelTable *next;
+};
+
+/// All rows, in order of preference: those of packs, the last one first, then this build's in the order of
+/// generators/kernels.cmake.
+class Registry {
+  public:
+    class Iterator {
+      public:
+        using difference_type = std::ptrdiff_t;
+        using value_type = KernelTraits;
+        using pointer = const KernelTraits *;
+        using reference = const KernelTraits &;
+        using iterator_category = std::forward_iterator_tag;
+
+        Iterator() = default;
+        explicit Iterator(const KernelTable *table) : table_(table) { skip_finished_tables(); }
+        const KernelTraits &operator*() const { return table_->rows[row_]; }
+        const KernelTraits *operator->() const { return &**this; }
+        Iterator &operator++() {
+            row_++;
+            skip_finished_tables();
+            return *this;
+        }
+        Iterator operator++(int) {
+            const Iterator before = *this;
+            ++*this;
+            return before;
+        }
+        bool operator==(const Iterator &) const = default;
+
+      private:
+        const KernelTable *table_ = nullptr;
+        std::size_t row_ = 0;
+
+        void skip_finished_tables() {
+            while (table_ && row_ == table_->rows.size()) table_ = table_->next, row_ = 0;
+        }
+    };
+
+    explicit Registry(const KernelTable *first) : first_(first) {}
+    Iterator begin() const { return Iterator(first_); }
+    Iterator end() const { return {}; }
+
+  private:
+    const KernelTable *first_;
+};
+
+/// Reading it cannot fail, and may go on while a pack is loaded.
+Registry registry();
+
+/// Puts rows in front. They must stay where they are for good.
+void add_to_registry(std::span<const KernelTraits> rows);
 
 /// Why a kernel cannot serve; empty if it can.
 std::string rejection(const KernelTraits &kernel, const Problem &problem, Operation operation, Device device,

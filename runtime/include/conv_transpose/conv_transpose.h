@@ -198,6 +198,11 @@ struct KernelInfo {
 /// Every kernel in this build, in order of preference.
 std::vector<KernelInfo> kernels();
 
+/// Adds the kernels of all kernel packs (*.so, made by autotune) in a directory, in front of this build's. The
+/// environment variable CONV_TRANSPOSE_KERNEL_PATH names a directory that is loaded without a call. Throws Unsupported
+/// where a pack is broken or was made for another version of this library. Packs stay until the program ends.
+void load_kernels(const std::string &directory);
+
 /// Names of the kernels that accept this problem with these options, in order of preference; options.kernel is ignored.
 std::vector<std::string_view> kernels_for(const Problem &problem, const PlanOptions &options = {});
 

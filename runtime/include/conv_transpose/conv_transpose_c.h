@@ -98,6 +98,9 @@ const char *conv_transpose_version(void);
 const char *conv_transpose_kernel_name(size_t i);
 void conv_transpose_set_cpu_threads(int threads);
 
+/* Adds the kernels of all packs in a directory, as load_kernels() in conv_transpose.h does. */
+conv_transpose_status conv_transpose_load_kernels(const char *directory, char *message, size_t message_size);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""Finds the best kernel for a problem on this machine's GPU or CPU, and leaves it for the library to use.
+
+  autotune.py run PROBLEM... --folder tuning     searches, round after round, and writes results, packs and a report
+  autotune.py compile PROBLEM --out PACK         makes a pack of candidates where Halide is
+  autotune.py measure PACK                       measures it where the GPU is
+  autotune.py model FILE                         prints the problems of an ONNX file or of a script's torch module
+  autotune.py report FOLDER                      writes the report of a run again
+
+A tuned kernel is used by a program when CONV_TRANSPOSE_KERNEL_PATH names the folder of its pack, and by the next build
+when `run --save schedules/tuned` has recorded it.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import random
+import re
+import subprocess
+import sys
+
+import candidates
+import measuring
+from candidates import TuningError
+
+HERE = pathlib.Path(__file__).resolve().parent
+DEFAULT_TOOLCHAIN = HERE.parent.parent / "build/apps/autotune/toolchain.json"
+DEFAULT_CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME", "~/.cache"), "conv_transpose", "autotune")
+
+
+def parse_arguments(words):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+
+    def command(name, help, *, problems=False, device=False):
+        sub = commands.add_parser(name, help=help)
+        sub.add_argument("--toolchain", default=str(DEFAULT_TOOLCHAIN), help="toolchain.json of a build")
+        if problems:
+            sub.add_argument("problems", nargs="*", help="problem strings")
+            sub.add_argument("--shapes", action="append", default=[], help="file with a problem string and a name a line")
+            sub.add_argument("--model", action="append", default=[], help="ONNX file or script: see the command model")
+        if device:
+            sub.add_argument("--device", default="cuda", choices=("cpu", "cuda"))
+            sub.add_argument("--cache", default=DEFAULT_CACHE, help="folder of compiled candidates (%(default)s)")
+            sub.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilers at a time")
+            sub.add_argument("--compile-limit", type=float, default=60, help="seconds for one candidate")
+        return sub
+
+    run = command("run", "search on this machine", problems=True, device=True)
+    run.add_argument("--folder", required=True, help="the run's folder; a run that was killed goes on there")
+    run.add_argument("--seconds", type=float, default=300, help="for each problem")
+    run.add_argument("--candidates", type=int, default=10**6, help="for each problem, at most")
+    run.add_argument("--batch", type=int, default=0, help="candidates a round; 0 is two a job")
+    run.add_argument("--measure-limit", type=float, default=60, help="seconds for one kernel")
+    run.add_argument("--precision", default="float32", choices=("float32", "tf32", "tf32x3"))
+    run.add_argument("--sampler", default="tpe", choices=("tpe", "random"))
+    run.add_argument("--threads", type=int, default=0, help="CPU threads of the kernels")
+    run.add_argument("--save", help="record winners that beat the default under this folder: schedules/tuned")
+    run.add_argument("--pytorch", metavar="LIBRARY", help="libconv_transpose.so: also compare winners with PyTorch")
+
+    compile = command("compile", "make a pack of candidates", problems=True, device=True)
+    compile.add_argument("--out", required=True, help="the pack's folder")
+    compile.add_argument("--count", type=int, default=64, help="random candidates for each problem")
+    compile.add_argument("--gpu", type=int, help="compute capability, such as 90, of the machine that will measure")
+    compile.add_argument("--seed", type=int, default=1)
+
+    measure = command("measure", "measure a pack")
+    measure.add_argument("pack", help="the pack's folder")
+    measure.add_argument("--out", help="result file (default: measurements.jsonl in the pack's folder)")
+    measure.add_argument("--measure-limit", type=float, default=60, help="seconds for one kernel")
+    measure.add_argument("--threads", type=int, default=0)
+
+    command("model", "print the problems of a model").add_argument("file")
+    command("report", "write the report of a run").add_argument("folder")
+    return parser.parse_args(words)
+
+
+def named_problems(arguments) -> list[tuple[str, str]]:
+    """Pairs (name, problem string)."""
+    found = [("", text) for text in arguments.problems]
+    for path in arguments.shapes:
+        try:
+            lines = pathlib.Path(path).read_text().splitlines()
+        except OSError as error:
+            raise TuningError(f"cannot read {path}: {error}") from error
+        for line in lines:
+            text, _, name = line.split("#")[0].strip().partition(" ")
+            if text:
+                found.append((name.strip(), text))
+    for path in arguments.model:
+        from model_problems import of_model
+        found += [("", text) for text in of_model(path)]
+    if not found:
+        raise TuningError("give problem strings, --shapes or --model")
+    return [(name, candidates.problem_string(candidates.parse_problem(text))) for name, text in found]
+
+
+def run(arguments) -> None:
+    from searching import Rules, Search
+    toolchain = candidates.Toolchain(arguments.toolchain)
+    toolchain.require_generator()
+    device = candidates.this_device(toolchain, arguments.device)
+    rules = Rules(seconds=arguments.seconds, candidates=arguments.candidates, batch=arguments.batch or 2 * arguments.jobs,
+                  jobs=arguments.jobs, compile_limit=arguments.compile_limit, measure_limit=arguments.measure_limit,
+                  sampler=arguments.sampler, threads=arguments.threads, precision=arguments.precision)
+    failures = []
+    for name, problem in named_problems(arguments):
+        print(f"{name or problem} on {device.name}", flush=True)
+        folder = pathlib.Path(arguments.folder) / problem
+        try:
+            search = Search(toolchain, problem, device, folder, arguments.cache, rules, say=lambda text: print(text, flush=True))
+            search.run()
+            result = {"name": name, **search.compare_with_default()}
+        except TuningError as error:
+            failures.append(f"{problem}: {error}")
+            print(f"  {error}", flush=True)
+            continue
+        if arguments.pytorch:
+            result |= compare_with_pytorch(arguments.pytorch, result, folder)
+        (folder / "result.json").write_text(json.dumps(result, indent=1))
+        print(f"  {result['ms']:.4g} ms, default {result['default_ms']:.4g} ms ({result['speedup']:.2f}x)", flush=True)
+        if arguments.save and result["speedup"] > 1.02:
+            save(result, pathlib.Path(arguments.save))
+    from report import write_report
+    print(f"report: {write_report(pathlib.Path(arguments.folder))}")
+    if failures:
+        raise TuningError("; ".join(failures))
+
+
+def compare_with_pytorch(library: str, result: dict, folder: pathlib.Path) -> dict:
+    """PyTorch's time, ours beside it, from one run; nothing where PyTorch cannot run."""
+    output = folder / "pytorch.json"
+    script = HERE.parent / "benchmark" / "compare_pytorch.py"
+    command = [sys.executable, str(script), "--library", library, result["problem"], "--device", result["kind"],
+               "--precision", result["precision"], "--json", str(output)]
+    environment = {**os.environ, "CONV_TRANSPOSE_KERNEL_PATH": str(folder / "pack")}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    if done.returncode != 0:
+        print(f"  no comparison with PyTorch: {(done.stderr.strip().splitlines() or ['?'])[-1]}", flush=True)
+        return {}
+    field = {c["name"]: c for c in json.loads(output.read_text())["problems"][0]["field"]}
+    peer = field.get("PyTorch") or field["PyTorch TF32" if result["precision"] == "tf32" else "PyTorch FP32"]
+    mine = field[f"ours {result['precision']}"]
+    return {"pytorch_ms": peer["ms"], "pytorch_run_ms": mine["ms"], "pytorch_run_kernel": mine["kernel"]}
+
+
+def save(result: dict, folder: pathlib.Path) -> None:
+    """For the build: cmake/ConvTransposeTuned.cmake makes a kernel of each such file."""
+    path = folder / re.sub(r"[^A-Za-z0-9]+", "_", result["device"]).strip("_").lower() / (result["kernel"] + ".json")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(result, indent=1) + "\n")
+    except OSError as error:
+        raise TuningError(f"cannot write {path}: {error}") from error
+    print(f"  saved as {path}", flush=True)
+
+
+def compile(arguments) -> None:
+    toolchain = candidates.Toolchain(arguments.toolchain)
+    if arguments.device == "cuda" and not arguments.gpu:
+        raise TuningError("--gpu is missing: the compute capability of the machine that will measure, such as 90")
+    device = candidates.device(toolchain, arguments.device, "", arguments.gpu or 0)
+    generator = random.Random(arguments.seed)
+    wanted = []
+    for _, text in named_problems(arguments):
+        problem = candidates.parse_problem(text)
+        pool = [(space, point) for space in candidates.spaces(toolchain, problem, device) for point in space.points]
+        if not pool:
+            raise TuningError(f"no schedule for {device.kind} can be tuned for {text}")
+        wanted += [candidates.Candidate.at(*chosen, problem) for chosen in generator.sample(pool, min(arguments.count, len(pool)))]
+    cache = candidates.Cache(arguments.cache, toolchain, device, arguments.compile_limit)
+
+    def progress(done, of, left):
+        print(f"\rcompiled {done} of {of}, {left:.0f} s left ", end="", file=sys.stderr, flush=True)
+
+    reasons = cache.compile_all(wanted, arguments.jobs, progress)
+    print(file=sys.stderr)
+    compiled = [c for c in wanted if not reasons[c]]
+    if not compiled:
+        raise TuningError(f"no candidate could be compiled; the first says: {next(iter(reasons.values()))}")
+    folder = pathlib.Path(arguments.out)
+    cache.link_pack(compiled, folder / "candidates.so")
+    manifest = {"device": device.kind, "version": toolchain.version, "kernels": {
+        c.name(): {"problem": c.problem, "generator": c.generator, "parameters": dict(c.parameters)} for c in compiled}}
+    (folder / "manifest.json").write_text(json.dumps(manifest, indent=1))
+    print(f"{len(compiled)} of {len(wanted)} candidates are in {folder}")
+
+
+def measure(arguments) -> None:
+    toolchain = candidates.Toolchain(arguments.toolchain)
+    folder = pathlib.Path(arguments.pack)
+    try:
+        manifest = json.loads((folder / "manifest.json").read_text())
+        kernels = manifest["kernels"]
+    except (OSError, ValueError, KeyError) as error:
+        raise TuningError(f"{folder} is no pack of candidates: {error!r}") from error
+    output = pathlib.Path(arguments.out) if arguments.out else folder / "measurements.jsonl"
+    done = {json.loads(line)["kernel"] for line in output.read_text().splitlines()} if output.exists() else set()
+    for problem in dict.fromkeys(k["problem"] for k in kernels.values()):
+        names = [n for n, k in kernels.items() if k["problem"] == problem and n not in done]
+        best = None
+        for row in measuring.measure(toolchain.benchmark, problem, names, device=manifest["device"], pack_folder=str(folder),
+                                     time_limit=arguments.measure_limit, threads=arguments.threads):
+            with open(output, "a") as file:
+                file.write(json.dumps({**kernels[row["kernel"]], **row}) + "\n")
+            if "error" in row:
+                print(f"{row['kernel']}: {row['error']}", file=sys.stderr)
+            elif not best or row["ms_median"] < best["ms_median"]:
+                best = row
+        if best:
+            print(f"{problem}: {best['ms_median']:.4g} ms by {best['kernel']}")
+    print(f"results: {output}")
+
+
+def main(words=None) -> int:
+    arguments = parse_arguments(words)
+    try:
+        if arguments.command == "model":
+            from model_problems import of_model
+            print("\n".join(of_model(arguments.file)))
+        elif arguments.command == "report":
+            from report import write_report
+            print(write_report(pathlib.Path(arguments.folder)))
+        else:
+            {"run": run, "compile": compile, "measure": measure}[arguments.command](arguments)
+        return 0
+    except TuningError as error:
+        print(f"autotune: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("autotune: interrupted; the same command goes on from here", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

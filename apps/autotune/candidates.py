@@ -1,0 +1,251 @@
+"""Candidates: points of the schedules' search spaces, compiled to kernels, kept in a cache, linked to kernel packs."""
+from __future__ import annotations
+
+import concurrent.futures
+import dataclasses
+import hashlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import time
+
+
+class TuningError(RuntimeError):
+    """Something that the user has to know of; the message says what to do."""
+
+
+class Toolchain:
+    """Programs and files of a build, from the toolchain.json that CMake writes; relative paths are relative to it."""
+
+    def __init__(self, path: str) -> None:
+        try:
+            values = json.loads(pathlib.Path(path).read_text())
+        except (OSError, ValueError) as error:
+            raise TuningError(f"cannot read the toolchain {path}: {error}; build the target 'benchmark' first") from error
+        folder = pathlib.Path(path).resolve().parent
+        located = lambda value: str(folder / value) if "/" in value else value
+        self.targets = values["targets"]
+        self.version = values["version"]
+        self.include = [located(p) for p in values["include"]]
+        for name in ("generate", "benchmark", "compiler", "pack_source", "pack_exports", "pack_support", "ptxas", "fatbinary"):
+            setattr(self, name, located(values[name]))
+
+    def require_generator(self) -> None:
+        if not os.path.exists(self.generate):
+            raise TuningError(f"there is no generator {self.generate}: compiling candidates needs a build with Halide")
+
+    def fingerprint(self) -> str:
+        """Changes whenever a generator or a schedule does."""
+        return hashlib.sha256(pathlib.Path(self.generate).read_bytes()).hexdigest()
+
+
+PROBLEM_KEYS = ("n", "g", "ic", "oc", "ih", "iw", "kh", "kw", "sh", "sw", "ph", "pw", "dh", "dw", "oph", "opw")
+
+
+def parse_problem(text: str) -> dict[str, int]:
+    """The fields of a problem string, by their keys."""
+    defaults = dict.fromkeys(("n", "g", "sh", "sw", "dh", "dw"), 1) | dict.fromkeys(("ph", "pw", "oph", "opw"), 0)
+    fields = {key: int(value) for key, value in re.findall(r"([a-z]+)(\d+)", text)}
+    problem = defaults | fields
+    if re.sub(r"[a-z]+\d+", "", text) or set(problem) != set(PROBLEM_KEYS):
+        raise TuningError(f"'{text}' is no problem string: write it as in n1g1ic64oc64ih32iw32kh4kw4sh2sw2ph1pw1")
+    return problem
+
+
+def problem_string(problem: dict[str, int]) -> str:
+    return "".join(f"{key}{problem[key]}" for key in PROBLEM_KEYS)
+
+
+def problem_parameters(problem: dict[str, int]) -> dict[str, int]:
+    """The generator parameters that stand for a problem's attributes."""
+    p = problem
+    return {"kernel_h": p["kh"], "kernel_w": p["kw"], "stride_h": p["sh"], "stride_w": p["sw"],
+            "dilation_h": p["dh"], "dilation_w": p["dw"],
+            "padding_phase_h": p["ph"] % p["sh"], "padding_phase_w": p["pw"] % p["sw"],
+            "in_channels": p["ic"] // p["g"], "out_channels": p["oc"] // p["g"]}
+
+
+@dataclasses.dataclass(frozen=True)
+class Device:
+    """What candidates are compiled for."""
+    kind: str  # cpu or cuda
+    name: str
+    target: str
+    compute_capability: int = 0
+
+    @property
+    def options(self) -> list[str]:
+        """Of the generator driver."""
+        if self.kind == "cpu":
+            return []
+        return [f"--gpu=sm_{self.compute_capability}", f"--exact-gpu={self.compute_capability}"]
+
+
+def this_device(toolchain: Toolchain, kind: str) -> Device:
+    run = subprocess.run([toolchain.benchmark, "--device", kind, "--device-facts"], capture_output=True, text=True)
+    if run.returncode != 0:
+        raise TuningError(f"device {kind} cannot be used: {run.stderr.strip()}")
+    facts = json.loads(run.stdout)
+    return device(toolchain, kind, facts["name"], facts["compute_capability"])
+
+
+def device(toolchain: Toolchain, kind: str, name: str, compute_capability: int = 0) -> Device:
+    if kind == "cuda":
+        return Device(kind, name, toolchain.targets["cuda"], compute_capability)
+    flags = pathlib.Path("/proc/cpuinfo").read_text()
+    level = "avx512" if "avx512dq" in flags else "avx2" if "avx2" in flags else "baseline"
+    return Device(kind, name, toolchain.targets[level])
+
+
+class Space:
+    """The feasible points of one generator for one problem."""
+
+    def __init__(self, toolchain: Toolchain, generator: str, problem: dict[str, int], device: Device) -> None:
+        self.generator = generator
+        parameters = [f"{k}={v}" for k, v in problem_parameters(problem).items()]
+        run = subprocess.run([toolchain.generate, generator, "--search-space", f"--target={device.target}", *parameters],
+                             capture_output=True, text=True)
+        if run.returncode != 0:
+            raise TuningError(f"the search space of {generator} cannot be listed: {run.stderr.strip()}")
+        listing = json.loads(run.stdout)
+        self.choices: dict[str, list[int]] = listing["choices"]
+        self.default: dict[str, int] = listing["default"]
+        self.points = [tuple(point) for point in listing["feasible"]]
+
+    def values(self, point: tuple[int, ...]) -> dict[str, int]:
+        return {name: values[i] for (name, values), i in zip(self.choices.items(), point)}
+
+    def nearest(self, point: tuple[int, ...]) -> tuple[int, ...]:
+        """The feasible point with the fewest steps from this one."""
+        return min(self.points, key=lambda p: sum(abs(a - b) for a, b in zip(p, point)))
+
+
+def spaces(toolchain: Toolchain, problem: dict[str, int], device: Device, operation: str = "forward") -> list[Space]:
+    """One for each generator of the operation and device that can be tuned for the problem."""
+    toolchain.require_generator()
+    names = subprocess.run([toolchain.generate, "list"], capture_output=True, text=True, check=True).stdout.split()
+    prefix = f"{operation}_{device.kind}_"
+    found = [Space(toolchain, name, problem, device) for name in names if name.startswith(prefix)]
+    return [space for space in found if space.points]
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+    problem: str
+    generator: str
+    parameters: tuple[tuple[str, int], ...]  # of the schedule
+    booleans: frozenset[str] = frozenset()
+
+    @staticmethod
+    def at(space: Space, point: tuple[int, ...], problem: dict[str, int]) -> "Candidate":
+        booleans = frozenset(name for name, values in space.choices.items() if values == [0, 1])
+        return Candidate(problem_string(problem), space.generator, tuple(space.values(point).items()), booleans)
+
+    def arguments(self) -> list[str]:
+        """Of the generator driver."""
+        problem = parse_problem(self.problem)
+        text = lambda name, value: ("true" if value else "false") if name in self.booleans else str(value)
+        return ([f"{k}={v}" for k, v in problem_parameters(problem).items()]
+                + [f"{k}={text(k, v)}" for k, v in self.parameters] + [f"--exact-input={problem['ih']}x{problem['iw']}"])
+
+    def name(self) -> str:
+        """Readable, and different for different candidates."""
+        p = parse_problem(self.problem)
+        _, device, *schedule = self.generator.split("_")
+        digest = hashlib.sha256(json.dumps([self.problem, self.generator, self.parameters]).encode()).hexdigest()[:10]
+        return (f"f32_{device}_tuned_{'_'.join(schedule)}_k{p['kh']}x{p['kw']}_s{p['sh']}x{p['sw']}"
+                f"_c{p['ic'] // p['g']}x{p['oc'] // p['g']}_i{p['ih']}x{p['iw']}_{digest}")
+
+
+class Cache:
+    """Compiled candidates by their content: what was compiled once is never compiled again, and a failure is known."""
+
+    def __init__(self, folder: str, toolchain: Toolchain, device: Device, seconds: float) -> None:
+        self._folder = pathlib.Path(folder).expanduser()
+        self._toolchain, self._device, self._seconds = toolchain, device, seconds
+        self._fingerprint = toolchain.fingerprint()
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise TuningError(f"the cache {self._folder} cannot be used: {error}") from error
+
+    def _stem(self, candidate: Candidate) -> pathlib.Path:
+        key = json.dumps([self._fingerprint, self._device.target, self._device.options, candidate.name(), candidate.arguments()])
+        return self._folder / hashlib.sha256(key.encode()).hexdigest()[:32]
+
+    def object_and_row(self, candidate: Candidate) -> tuple[pathlib.Path, pathlib.Path]:
+        stem = self._stem(candidate)
+        return stem.with_suffix(".o"), stem.with_suffix(".kernel.inc")
+
+    def compile(self, candidate: Candidate) -> str:
+        """Returns why the candidate is dropped, or an empty string."""
+        object_file, row = self.object_and_row(candidate)
+        failure = self._stem(candidate).with_suffix(".failed")
+        if object_file.exists():
+            return ""
+        if failure.exists():
+            return failure.read_text()
+        t = self._toolchain
+        try:
+            with tempfile.TemporaryDirectory(dir=self._folder) as folder:
+                command = [t.generate, candidate.generator, f"--name={candidate.name()}", f"--target={self._device.target}",
+                           f"--out={folder}", f"--ptxas={t.ptxas}", f"--fatbinary={t.fatbinary}", *self._device.options,
+                           *candidate.arguments()]
+                try:
+                    run = subprocess.run(command, capture_output=True, text=True, timeout=self._seconds)
+                    reason = "" if run.returncode == 0 else _reason(run.stderr)
+                except subprocess.TimeoutExpired:
+                    reason = f"compiling took more than {self._seconds:g} s"
+                if reason:
+                    failure.write_text(reason)
+                    return reason
+                made = pathlib.Path(folder) / candidate.name()
+                os.replace(f"{made}.kernel.inc", row)
+                os.replace(f"{made}.o", object_file)  # last: its presence says that both are there
+                return ""
+        except OSError as error:
+            raise TuningError(f"cannot write to the cache {self._folder}: {error}") from error
+
+    def compile_all(self, candidates: list[Candidate], jobs: int, progress) -> dict[Candidate, str]:
+        """Compiles in parallel; `progress(done, of, seconds left)` is called after each."""
+        start, reasons = time.monotonic(), {}
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            futures = {pool.submit(self.compile, c): c for c in candidates}
+            for done, future in enumerate(concurrent.futures.as_completed(futures), 1):
+                reasons[futures[future]] = future.result()
+                elapsed = time.monotonic() - start
+                progress(done, len(candidates), elapsed / done * (len(candidates) - done))
+        return reasons
+
+    def link_pack(self, candidates: list[Candidate], output: pathlib.Path) -> None:
+        """A kernel pack (runtime/src/kernel_pack.h) of compiled candidates."""
+        t = self._toolchain
+        objects, rows = zip(*(self.object_and_row(c) for c in candidates))
+        try:
+            output.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=output.parent) as folder:
+                table = pathlib.Path(folder) / "rows.inc"
+                table.write_text("".join(row.read_text() for row in rows))
+                made = pathlib.Path(folder) / "pack.so"
+                command = [t.compiler, "-std=c++20", "-O1", "-fPIC", "-shared", "-o", made, *(f"-I{p}" for p in t.include),
+                           f"-DCONV_TRANSPOSE_PACK_ROWS=\"{table}\"", f"-DCONV_TRANSPOSE_VERSION=\"{t.version}\"",
+                           t.pack_source, *objects, t.pack_support, f"-Wl,--version-script={t.pack_exports}",
+                           "-static-libstdc++", "-static-libgcc", "-lpthread", "-ldl"]
+                try:
+                    run = subprocess.run(command, capture_output=True, text=True)
+                except FileNotFoundError as error:
+                    raise TuningError(f"there is no compiler {t.compiler}: kernel packs need a C++ compiler") from error
+                if run.returncode != 0:
+                    raise TuningError(f"the kernel pack {output} cannot be linked: {run.stderr.strip()}")
+                os.replace(made, output)
+        except OSError as error:
+            raise TuningError(f"cannot write the kernel pack {output}: {error}") from error
+
+
+def _reason(text: str) -> str:
+    """The telling line of the generator's message."""
+    lines = text.strip().splitlines() or ["the generator failed without a message"]
+    return lines[0].removeprefix("generate: ")[:300]

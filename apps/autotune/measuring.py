@@ -1,0 +1,71 @@
+"""Measuring kernels by the benchmark program, in a process of its own: a kernel that hangs or crashes ends only that."""
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import threading
+from typing import Iterator
+
+from candidates import TuningError
+
+
+def measure(benchmark: str, problem: str, kernels: list[str], *, device: str, pack_folder: str | None = None,
+            precision: str = "float32", operation: str = "forward", seconds: float = 0.1, give_up_ratio: float = 1.5,
+            time_limit: float = 60, threads: int = 0) -> Iterator[dict]:
+    """One dictionary for each kernel, as it is measured: the benchmark's JSON, with "error" where the kernel failed to
+    start, gave a wrong result, crashed or took longer than `time_limit` seconds. An empty name is the plan's choice."""
+    remaining = list(kernels)
+    while remaining:
+        process = _start(benchmark, problem, remaining, device, pack_folder, precision, operation, seconds, give_up_ratio,
+                         threads)
+        lines = _lines(process)
+        while remaining:
+            try:
+                line = lines.get(timeout=time_limit)
+            except queue.Empty:
+                process.kill()
+                process.wait()
+                yield {"kernel": remaining.pop(0), "problem": problem, "error": f"took more than {time_limit:g} s"}
+                break
+            if line is None:
+                message = process.stderr.read().strip()
+                if process.wait() >= 0 and message:  # it refuses to start
+                    raise TuningError(message)
+                yield {"kernel": remaining.pop(0), "problem": problem, "error": f"the process died ({process.returncode})"}
+                break
+            remaining.pop(0)
+            yield json.loads(line)
+        else:
+            process.wait()
+
+
+def _start(benchmark, problem, kernels, device, pack_folder, precision, operation, seconds, give_up_ratio, threads):
+    environment = dict(os.environ)
+    environment.pop("CONV_TRANSPOSE_KERNEL_PATH", None)
+    if pack_folder:
+        environment["CONV_TRANSPOSE_KERNEL_PATH"] = str(pack_folder)
+    # Any limits do: only times are used.
+    command = [benchmark, problem, "--json-lines", "--device", device, "--precision", precision, "--operation", operation,
+               "--seconds", str(seconds), "--give-up-ratio", str(give_up_ratio), "--threads", str(threads),
+               "--peak-tflops", "1", "--peak-gb-per-second", "1"]
+    if kernels != [""]:
+        command += ["--kernel", *kernels]
+    try:
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    except OSError as error:
+        raise TuningError(f"the benchmark {benchmark} cannot be started: {error}") from error
+
+
+def _lines(process) -> queue.Queue:
+    """Its output by lines, then None."""
+    lines: queue.Queue = queue.Queue()
+
+    def read():
+        for line in process.stdout:
+            lines.put(line)
+        lines.put(None)
+
+    threading.Thread(target=read, daemon=True).start()
+    return lines

@@ -1,0 +1,106 @@
+"""The report of a run: report.md with plots beside it."""
+from __future__ import annotations
+
+import json
+import math
+import pathlib
+import statistics
+
+import matplotlib
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import optuna
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
+
+
+def write_report(folder: pathlib.Path) -> pathlib.Path:
+    """For every problem of the run that has a result."""
+    results = [json.loads(path.read_text()) | {"folder": path.parent} for path in sorted(folder.glob("*/result.json"))]
+    lines = ["# Autotuning report", ""]
+    if not results:
+        lines.append("No problem has a result yet.")
+    else:
+        lines += _summary(results)
+        for result in results:
+            lines += _problem(folder, result)
+    path = folder / "report.md"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def _summary(results: list[dict]) -> list[str]:
+    lines = [f"{results[0]['device']}, version {results[0]['version']}, {results[-1]['date']}.", "",
+             "| problem | tuned ms | default ms | tuned over default | PyTorch ms | tuned over PyTorch | candidates |",
+             "|---|---|---|---|---|---|---|"]
+    for r in results:
+        peer = r.get("pytorch_ms")
+        peer_cells = (f"{peer:.4g}", f"{peer / r['pytorch_run_ms']:.2f}x") if peer else ("–", "–")
+        lines.append(f"| {r.get('name') or r['problem']} | {r['ms']:.4g} | {r['default_ms']:.4g} | {r['speedup']:.2f}x | "
+                     + " | ".join(peer_cells) + f" | {r['candidates']} |")
+    ratios = [r["pytorch_ms"] / r["pytorch_run_ms"] for r in results if r.get("pytorch_ms")]
+    lines += ["", f"Geometric mean over the default: {statistics.geometric_mean(r['speedup'] for r in results):.2f}x."]
+    if ratios:
+        lines += [f"Geometric mean over PyTorch: {statistics.geometric_mean(ratios):.2f}x."]
+    return lines + [""]
+
+
+def _problem(folder: pathlib.Path, result: dict) -> list[str]:
+    rows = [json.loads(line) for line in (result["folder"] / "measurements.jsonl").read_text().splitlines()]
+    measured = [row for row in rows if "error" not in row]
+    plot = result["folder"] / "search.svg"
+    _plot(rows, result, plot)
+    reasons: dict[str, int] = {}
+    for row in rows:
+        if "error" in row:
+            kind = row["error"].split(" in ")[0].split(" (")[0][:80]
+            reasons[kind] = reasons.get(kind, 0) + 1
+    lines = [f"## {result.get('name') or result['problem']}", "", f"`{result['problem']}`", "",
+             f"Best of {len(measured)} right candidates (of {len(rows)}): `{result['generator']}` with "
+             + ", ".join(f"{k}={v}" for k, v in result["parameters"].items()) + f"; default: `{result['default_kernel']}`.", "",
+             f"![best so far and rates]({plot.relative_to(folder)})", ""]
+    lines += [f"- dropped: {count} × {reason}" for reason, count in sorted(reasons.items(), key=lambda i: -i[1])]
+    importance = _importance(result)
+    if importance:
+        lines += ["", "| parameter | importance |", "|---|---|"] + [f"| {k} | {v:.2f} |" for k, v in importance.items()]
+    return lines + [""]
+
+
+def _plot(rows: list[dict], result: dict, path: pathlib.Path) -> None:
+    figure, (search, roof) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
+    times = [row.get("ms_median", math.nan) for row in rows]
+    best = [min((t for t in times[:i + 1] if t == t), default=math.nan) for i in range(len(times))]
+    search.plot(times, ".", alpha=0.4, label="candidate")
+    search.plot(best, label="best so far")
+    search.axhline(result["default_ms"], color="black", linestyle=":", label="default")
+    search.set(xlabel="candidate", ylabel="ms", yscale="log")
+    search.legend(fontsize=8)
+    for row in rows:
+        if "error" not in row:
+            roof.plot(row["flops"] / row["ms_median"] * 1e-9, row["bytes"] / row["ms_median"] * 1e-6, ".", color="tab:blue", alpha=0.4)
+    roof.plot(result["flops"] / result["ms"] * 1e-9, result["bytes"] / result["ms"] * 1e-6, "*", color="tab:red", markersize=12, label="tuned")
+    roof.plot(result["flops"] / result["default_ms"] * 1e-9, result["bytes"] / result["default_ms"] * 1e-6, "o", color="black", label="default")
+    roof.set(xlabel="TF/s", ylabel="GB/s", xlim=(0, None), ylim=(0, None))
+    roof.legend(fontsize=8)
+    figure.savefig(path)
+    plt.close(figure)
+
+
+def _importance(result: dict) -> dict[str, float]:
+    """Of the winner's schedule's parameters; empty where there are too few trials to tell."""
+    storage = JournalStorage(JournalFileBackend(str(result["folder"] / "trials.log")))
+    study = optuna.load_study(storage=storage, study_name=result["problem"])
+    prefix = result["generator"] + "."
+    trials = [t for t in study.get_trials(states=[optuna.trial.TrialState.COMPLETE]) if t.params.get("generator") == result["generator"]]
+    if len(trials) < 10:
+        return {}
+    part = optuna.create_study()
+    for t in trials:
+        names = [k for k in t.params if k.startswith(prefix)]
+        part.add_trial(optuna.trial.create_trial(params={k[len(prefix):]: t.params[k] for k in names},
+                                                 distributions={k[len(prefix):]: t.distributions[k] for k in names}, value=t.value))
+    evaluator = optuna.importance.PedAnovaImportanceEvaluator()
+    try:
+        return optuna.importance.get_param_importances(part, evaluator=evaluator)
+    except (ValueError, RuntimeError):
+        return {}

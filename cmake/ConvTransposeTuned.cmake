@@ -1,0 +1,21 @@
+# Kernels that the autotuner found: one for each JSON file that `autotune.py run --save schedules/tuned` wrote, under
+# schedules/tuned/<device>/. They are for one size of input and one kind of GPU, so they come before all others. Like
+# everything that is not needed to test the library, they are built only with CONV_TRANSPOSE_KERNELS=full.
+file(GLOB tuned_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/schedules/tuned/*/*.json)
+foreach(tuned_file IN LISTS tuned_files)
+    file(READ ${tuned_file} tuned)
+    string(JSON tuned_name GET ${tuned} kernel)
+    string(JSON tuned_generator GET ${tuned} generator)
+    string(JSON tuned_gpu GET ${tuned} compute_capability)
+    string(JSON tuned_count LENGTH ${tuned} arguments)
+    set(tuned_arguments "")
+    math(EXPR tuned_last "${tuned_count} - 1")
+    foreach(i RANGE ${tuned_last})
+        string(JSON argument GET ${tuned} arguments ${i})
+        list(APPEND tuned_arguments ${argument})
+    endforeach()
+    if(tuned_gpu)
+        list(APPEND tuned_arguments --exact-gpu=${tuned_gpu})
+    endif()
+    conv_transpose_kernel(${tuned_name} ${tuned_generator} ${tuned_arguments} FULL)
+endforeach()

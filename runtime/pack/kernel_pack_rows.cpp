@@ -1,0 +1,27 @@
+// The rows and the one symbol of a kernel pack. The autotuner compiles it for each pack, with CONV_TRANSPOSE_PACK_ROWS
+// naming the file of rows.
+#include "kernel_pack.h"
+#include "kernel_rows.h"
+
+#define CONV_TRANSPOSE_KERNEL CONV_TRANSPOSE_DECLARE_KERNEL
+#include CONV_TRANSPOSE_PACK_ROWS
+#undef CONV_TRANSPOSE_KERNEL
+
+// Of the pack's own Halide runtime.
+extern "C" conv_transpose::ParallelFor halide_set_custom_do_par_for(conv_transpose::ParallelFor);
+
+namespace {
+
+using namespace conv_transpose;
+
+constexpr KernelTraits rows[] = {
+#define CONV_TRANSPOSE_KERNEL CONV_TRANSPOSE_KERNEL_ROW
+#include CONV_TRANSPOSE_PACK_ROWS
+#undef CONV_TRANSPOSE_KERNEL
+};
+
+}  // namespace
+
+extern "C" const KernelPack conv_transpose_kernel_pack = {
+    kernel_pack_interface, sizeof(KernelTraits), CONV_TRANSPOSE_VERSION, rows, std::size(rows),
+    [](ParallelFor parallel_for) { halide_set_custom_do_par_for(parallel_for); }};

@@ -1,0 +1,82 @@
+// What a schedule lets the autotuner choose: values of its GeneratorParams, and the rules between them.
+//
+// A schedule that can be tuned declares this once, beside its GeneratorParams:
+//
+//   void search_space(SearchSpace &space, const SearchedProblem &problem) const {
+//       const int threads = space.choose(this->threads, {64, 128, 256});
+//       const int channels = space.choose(this->channels, {4, 8, 16});
+//       space.require("sums fit the registers", threads * channels <= 65536 / 2);
+//   }
+//
+// The generator driver calls it with every combination of values set, so rules are plain C++ on the present values; it
+// hands the combinations that obey all of them to the tuner (compiler/search_space_listing.h).
+#ifndef CONV_TRANSPOSE_SCHEDULES_SEARCH_SPACE_H
+#define CONV_TRANSPOSE_SCHEDULES_SEARCH_SPACE_H
+
+#include <algorithm>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "Halide.h"
+#include "generators/gather.h"
+
+namespace conv_transpose {
+
+/// What a search is for. 0 stands for a run-time value.
+struct SearchedProblem {
+    int in_channels, out_channels;  ///< of one group
+    int kernel_x, kernel_y, stride_x, stride_y;
+    GatherAxis x_axis, y_axis;
+    /// Of the CPU target: 32 for AVX-512.
+    int vector_registers;
+
+    int taps() const { return kernel_x * kernel_y; }
+};
+
+class SearchSpace {
+  public:
+    struct Choice {
+        std::string parameter;
+        std::vector<int> values;
+        bool is_bool;
+        int present;
+    };
+
+    /// The values that the tuner may give a parameter (0 and 1 for a bool). The schedule's default need not be among
+    /// them. Returns the present value.
+    template <class T>
+    int choose(const Halide::GeneratorParam<T> &parameter, std::vector<int> values) {
+        const int present = static_cast<T>(parameter);
+        choices_.push_back({parameter.name(), std::move(values), std::is_same_v<T, bool>, present});
+        return present;
+    }
+
+    /// A rule, and whether the present values obey it.
+    void require(const std::string &rule, bool holds) {
+        if (!holds) broken_.push_back(rule);
+    }
+
+    const std::vector<Choice> &choices() const { return choices_; }
+    /// Rules that the present values break.
+    const std::vector<std::string> &broken() const { return broken_; }
+
+  private:
+    std::vector<Choice> choices_;
+    std::vector<std::string> broken_;
+};
+
+/// Limits of the GPUs that the rules of CUDA schedules count with.
+struct GpuLimits {
+    static constexpr int threads = 1024, warp = 32;
+    /// Registers that a thread can spare for sums, of 255.
+    static constexpr int sums = 144;
+    /// Bytes of shared memory a block that any GPU since sm_80 grants, two blocks a multiprocessor on the larger ones.
+    static constexpr int shared_bytes = 99 * 1024;
+    /// Multiply-adds in a straight line; beyond that ptxas takes minutes and the instruction cache misses.
+    static constexpr int unrolled = 12000;
+};
+
+}  // namespace conv_transpose
+
+#endif

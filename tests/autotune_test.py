@@ -1,0 +1,211 @@
+"""The autotuner on the CPU, end to end, and each of its errors. Run by ctest; needs requirements-autotune.txt."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+SOURCE = pathlib.Path(__file__).resolve().parent.parent
+AUTOTUNE = SOURCE / "apps/autotune/autotune.py"
+TOOLCHAIN = pathlib.Path(os.environ["CONV_TRANSPOSE_TOOLCHAIN"])
+PROBLEM = "n1g1ic8oc8ih40iw40kh4kw4sh2sw2ph1pw1dh1dw1oph0opw0"
+
+sys.path.insert(0, str(AUTOTUNE.parent))
+import candidates  # noqa: E402
+import measuring  # noqa: E402
+
+
+def autotune(*words, **options):
+    return subprocess.run([sys.executable, AUTOTUNE, *map(str, words)], capture_output=True, text=True, **options)
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        self._temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(self._temporary.cleanup)
+        self.folder = pathlib.Path(self._temporary.name)
+        self.cache = self.folder / "cache"
+
+    def run_words(self, name="run", candidates=8, problem=PROBLEM):
+        return ("run", problem, "--toolchain", TOOLCHAIN, "--device", "cpu", "--folder", self.folder / name,
+                "--cache", self.cache, "--candidates", candidates, "--batch", 4, "--jobs", 2)
+
+    def rows(self, name="run"):
+        path = self.folder / name / PROBLEM / "measurements.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+class Search(Folder):
+    def test_finds_a_kernel_that_the_library_then_uses(self):
+        done = autotune(*self.run_words(), "--save", self.folder / "saved")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        run = self.folder / "run" / PROBLEM
+        result = json.loads((run / "result.json").read_text())
+        self.assertEqual(len(self.rows()), 8)
+        self.assertGreater(result["ms"], 0)
+        self.assertIn(f"tuned_{result['generator'].split('_', 2)[2]}_k4x4_s2x2_c8x8_i40x40", result["kernel"])
+        saved = list(self.folder.glob("saved/*/*.json"))
+        self.assertEqual(len(saved), 1 if result["speedup"] > 1.02 else 0)
+        report = (self.folder / "run" / "report.md").read_text()
+        self.assertIn(f"{result['speedup']:.2f}x", report)
+        self.assertTrue((run / "search.svg").exists())
+
+        # The winner is right (the benchmark verifies) and preferred, for its own size alone.
+        benchmark = candidates.Toolchain(TOOLCHAIN).benchmark
+        other = PROBLEM.replace("ih40", "ih41")
+        for problem, tuned in ((PROBLEM, True), (other, False)):
+            row, = measuring.measure(benchmark, problem, [""], device="cpu", pack_folder=str(run / "pack"))
+            self.assertNotIn("error", row)
+            self.assertEqual(row["kernel"] == result["kernel"], tuned, row["kernel"])
+
+    def test_a_killed_run_goes_on_without_losing_a_measurement(self):
+        process = subprocess.Popen([sys.executable, AUTOTUNE, *map(str, self.run_words(candidates=100))],
+                                   stdout=subprocess.DEVNULL, start_new_session=True)
+        deadline = time.monotonic() + 120
+        while len(self.rows()) < 5 and time.monotonic() < deadline and process.poll() is None:
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        before = self.rows()
+        self.assertGreaterEqual(len(before), 5)
+        done = autotune(*self.run_words(candidates=len(before) + 4))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        after = self.rows()
+        self.assertEqual(after[:len(before)], before)
+        self.assertEqual(len(after), len(before) + 4)
+        self.assertEqual(len({row["kernel"] for row in after}), len(after), "a candidate was measured twice")
+
+    def test_compile_and_measure_apart(self):
+        pack = self.folder / "pack"
+        made = autotune("compile", PROBLEM, "--toolchain", TOOLCHAIN, "--device", "cpu", "--cache", self.cache, "--out", pack, "--count", 3)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        done = autotune("measure", pack, "--toolchain", TOOLCHAIN)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = [json.loads(line) for line in (pack / "measurements.jsonl").read_text().splitlines()]
+        self.assertEqual({row["kernel"] for row in rows}, set(json.loads((pack / "manifest.json").read_text())["kernels"]))
+        self.assertTrue(all("error" not in row for row in rows), rows)
+
+
+class Errors(Folder):
+    def fails(self, *words, **options):
+        done = autotune(*words, **options)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertNotIn("Traceback", done.stderr)
+        return done.stderr
+
+    def test_no_gpu(self):
+        words = ["cuda" if word == "cpu" else word for word in self.run_words()]
+        message = self.fails(*words, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""})
+        self.assertIn("no usable GPU", message)
+
+    def test_no_generator(self):
+        values = json.loads(TOOLCHAIN.read_text()) | {"generate": "/no/such/generator"}
+        toolchain = self.folder / "toolchain.json"
+        toolchain.write_text(json.dumps(values))
+        words = [toolchain if word == TOOLCHAIN else word for word in self.run_words()]
+        self.assertIn("/no/such/generator", self.fails(*words))
+
+    def test_no_compiler(self):
+        values = json.loads(TOOLCHAIN.read_text()) | {"compiler": "/no/such/compiler"}
+        toolchain = self.folder / "toolchain.json"
+        toolchain.write_text(json.dumps(values))
+        words = [toolchain if word == TOOLCHAIN else word for word in self.run_words()]
+        self.assertIn("/no/such/compiler", self.fails(*words))
+
+    def test_malformed_problem(self):
+        self.assertIn("'n1x' is no problem string", self.fails(*self.run_words(problem="n1x")))
+
+    def test_problem_that_no_library_accepts(self):
+        self.assertIn("padding.height is 99", self.fails(*self.run_words(problem=PROBLEM.replace("ph1", "ph99"))))
+
+    def test_broken_pack(self):
+        pack = self.folder / "pack"
+        pack.mkdir()
+        self.assertIn("is no pack of candidates", self.fails("measure", pack, "--toolchain", TOOLCHAIN))
+        (pack / "candidates.so").write_text("garbage")
+        row, = measuring.measure(candidates.Toolchain(TOOLCHAIN).benchmark, PROBLEM, ["f32_cpu_general"], device="cpu", pack_folder=str(pack))
+        self.assertIn("candidates.so' cannot be used", row["error"])
+
+    def benchmark(self, script):
+        """A program in the benchmark's place."""
+        path = self.folder / "benchmark"
+        path.write_text("#!/bin/bash\n" + script)
+        path.chmod(0o755)
+        return str(path)
+
+    def test_kernel_that_hangs_or_crashes_ends_only_itself(self):
+        program = self.benchmark('''
+            [[ " $* " == *" --kernel hangs"* ]] && sleep 60
+            [[ " $* " == *" --kernel crashes"* ]] && kill -SEGV $$
+            echo '{"kernel": "fine", "ms_median": 1}'
+        ''')
+        rows = list(measuring.measure(program, PROBLEM, ["hangs", "crashes", "fine"], device="cpu", time_limit=2))
+        self.assertEqual(rows[0]["error"], "took more than 2 s")
+        self.assertIn("died", rows[1]["error"])
+        self.assertEqual(rows[2]["ms_median"], 1)
+
+    def test_wrong_result_is_never_chosen(self):
+        from searching import Measurements
+        measurements = Measurements(self.folder / "measurements.jsonl")
+        right = candidates.Candidate(PROBLEM, "forward_cpu_tiles", (("vectors", 1),))
+        wrong = candidates.Candidate(PROBLEM, "forward_cpu_tiles", (("vectors", 2),))
+        measurements.add(wrong, error="wrong result: element 5 is 3 instead of 4")
+        self.assertIsNone(measurements.best())
+        measurements.add(right, ms_median=9.0)
+        self.assertEqual(measurements.best()["kernel"], right.name())
+
+    def test_compiler_that_takes_too_long_is_stopped(self):
+        toolchain = candidates.Toolchain(TOOLCHAIN)
+        device = candidates.this_device(toolchain, "cpu")
+        cache = candidates.Cache(str(self.cache), toolchain, device, seconds=0.001)
+        space = candidates.spaces(toolchain, candidates.parse_problem(PROBLEM), device)[0]
+        candidate = candidates.Candidate.at(space, space.points[0], candidates.parse_problem(PROBLEM))
+        self.assertIn("took more than 0.001 s", cache.compile(candidate))
+
+    def test_disk_full(self):
+        from searching import Measurements
+        measurements = Measurements(self.folder / "none")
+        measurements._path = pathlib.Path("/dev/full")
+        with self.assertRaisesRegex(candidates.TuningError, "No space left"):
+            measurements.add(candidates.Candidate(PROBLEM, "forward_cpu_tiles", ()), ms_median=1.0)
+
+    def test_model_that_is_none(self):
+        text = self.folder / "model.txt"
+        text.write_text("")
+        self.assertIn("neither an ONNX file", self.fails("model", text))
+
+
+class Models(Folder):
+    def test_onnx(self):
+        try:
+            import onnx
+        except ImportError:
+            self.skipTest("onnx is not installed")
+        tensor = lambda name, shape: onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
+        weight = onnx.helper.make_tensor("w", onnx.TensorProto.FLOAT, (8, 2, 4, 4), [0.0] * 256)
+        node = onnx.helper.make_node("ConvTranspose", ["x", "w"], ["y"], strides=[2, 2], pads=[1, 1, 1, 1], group=2)
+        graph = onnx.helper.make_graph([node], "g", [tensor("x", (3, 8, 5, 6))], [tensor("y", None)], [weight])
+        path = self.folder / "model.onnx"
+        onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)]), path)
+        done = autotune("model", path)
+        self.assertEqual(done.stdout.strip(), "n3g2ic8oc4ih5iw6kh4kw4sh2sw2ph1pw1dh1dw1oph0opw0", done.stderr)
+
+    def test_script(self):
+        try:
+            import torch  # noqa: F401
+        except ImportError:
+            self.skipTest("torch is not installed")
+        path = self.folder / "model.py"
+        path.write_text("import torch\n"
+                        "def model():\n    return torch.nn.Sequential(torch.nn.ConvTranspose2d(4, 2, 3, 2, 1, 1))\n"
+                        "def example_inputs():\n    return (torch.zeros(1, 4, 7, 7),)\n")
+        done = autotune("model", path)
+        self.assertEqual(done.stdout.strip(), "n1g1ic4oc2ih7iw7kh3kw3sh2sw2ph1pw1dh1dw1oph1opw1", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
