@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import pty
+import re
 import resource
 import select
 import signal
@@ -309,6 +310,15 @@ class Behaviour(Command):
         self.assertEqual(result.returncode, PICTURE_FAILED)
         self.assertIn("--max-pixels", result.stderr.decode())
         self.succeed("-i", source, "-o", self.path("out.png"), "--max-pixels", 1600)
+
+    def test_manual_and_completion_name_every_option(self):
+        sources = pathlib.Path(__file__).parents[1] / "apps/upsample"
+        options = set(re.findall(r"--[a-z-]+", self.succeed("--help").stdout.decode()))
+        self.assertGreater(len(options), 20)
+        manual = (sources / "upsample.1").read_text().replace("\\-", "-")
+        completion = (sources / "upsample.bash").read_text()
+        self.assertEqual(options - set(re.findall(r"--[a-z-]+", manual)) - {"--help", "--version", "--input", "--output"}, set())
+        self.assertEqual(options - set(re.findall(r"--[a-z-]+", completion)), set())
 
     def terminal_output(self, *arguments):
         parent, child = pty.openpty()
