@@ -266,14 +266,15 @@ Deconvolution d2 1 1 t y 0=3 1=4 3=2 4=3 5=1 6=192
                            .plain(3));
 }
 
-void expect_equals_reference(const std::string &param_file, int64_t height, int64_t width, double tolerance) {
+void expect_equals_reference(const std::string &param_file, int64_t height, int64_t width, double tolerance,
+                             Device device) {
     const Network network(param_file);
     Tensor input(3, height, width);
     const std::vector<float> values = random_planes(3 * height * width, 5);
     std::copy(values.begin(), values.end(), input.values.begin());
     const Tensor expected = reference(network.model(), input);
     std::vector<float> output(expected.values.size());
-    NetworkRun run(network, height, width, Device::cpu, Precision::float32);
+    NetworkRun run(network, height, width, device, Precision::float32);
     for (int repeated = 0; repeated < 2; ++repeated) {
         std::fill(output.begin(), output.end(), -1.0f);
         run.run(values.data(), output.data());
@@ -285,8 +286,10 @@ void expect_equals_reference(const std::string &param_file, int64_t height, int6
 
 TEST(Network, EqualsItsLayersInDoublePrecision) {
     const Folder folder;
-    expect_equals_reference(small_upconv(folder), 17, 22, 2e-6);
-    expect_equals_reference(small_cunet(folder), 22, 26, 2e-6);
+    for (const Device device : usable_devices()) {
+        expect_equals_reference(small_upconv(folder), 17, 22, 2e-6, device);
+        expect_equals_reference(small_cunet(folder), 22, 26, 2e-6, device);
+    }
 }
 
 TEST(Network, KnowsItsScaleBorderAndAlignment) {
@@ -330,17 +333,19 @@ TEST(Network, RealModelsEqualTheirLayersInDoublePrecision) {
     for (const std::string &file : real_models()) {
         const bool upconv = file.find("upconv_7_photo/scale2.0x") != std::string::npos;
         const bool cunet = file.find("cunet/scale2.0x") != std::string::npos;
-        if (upconv) expect_equals_reference(file, 23, 22, 1e-5);
-        if (cunet) expect_equals_reference(file, 40, 42, 1e-5);
+        for (const Device device : usable_devices()) {
+            if (upconv) expect_equals_reference(file, 23, 22, 1e-5, device);
+            if (cunet) expect_equals_reference(file, 40, 42, 1e-5, device);
+        }
     }
 }
 
 // ---- pictures
 
 std::vector<float> enlarge(const Network &network, const Shape &shape, const std::vector<float> &planes,
-                           TileSize tile) {
+                           TileSize tile, Device device = Device::cpu) {
     MemoryPicture picture(shape, planes, 6);
-    NetworkPicture result(picture, network, tile, Device::cpu, Precision::float32);
+    NetworkPicture result(picture, network, tile, device, Precision::float32);
     return read_all(result);
 }
 
@@ -350,10 +355,13 @@ TEST(NetworkPicture, TilesJoinWithoutSeams) {
     for (const int channels : {1, 2, 3, 4}) {
         const Shape shape{41, 35, channels};
         const std::vector<float> planes = random_planes(shape.width * shape.height * channels, 9);
-        const std::vector<float> whole = enlarge(network, shape, planes, {shape.height, shape.width});
-        for (const int64_t side : {1, 5, 16, 34}) {
-            EXPECT_EQ(enlarge(network, shape, planes, choose_tiles(shape, side, network)), whole)
-                << channels << " channels in tiles of " << side;
+        for (const Device device : usable_devices()) {
+            const std::vector<float> whole =
+                enlarge(network, shape, planes, {shape.height, shape.width}, device);
+            for (const int64_t side : {1, 5, 16, 34}) {
+                EXPECT_EQ(enlarge(network, shape, planes, choose_tiles(shape, side, network), device), whole)
+                    << channels << " channels in tiles of " << side;
+            }
         }
     }
 }

@@ -13,9 +13,16 @@
 #include <string>
 #include <vector>
 
+#include "conv_transpose/conv_transpose.h"
 #include "picture.h"
 
 namespace upsample::testing {
+
+inline std::vector<conv_transpose::Device> usable_devices() {
+    std::vector<conv_transpose::Device> devices = {conv_transpose::Device::cpu};
+    if (conv_transpose::cuda_available()) devices.push_back(conv_transpose::Device::cuda);
+    return devices;
+}
 
 struct FileCloser {
     void operator()(std::FILE *file) const { std::fclose(file); }

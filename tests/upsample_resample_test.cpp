@@ -71,9 +71,9 @@ std::vector<double> resample_plane(const float *plane, int width, int height, Fi
 constexpr Filter all_filters[] = {Filter::nearest, Filter::bilinear, Filter::bicubic, Filter::lanczos};
 
 std::vector<float> enlarged(const Shape &shape, const std::vector<float> &planes, Filter filter, int scale,
-                            int64_t band_rows, int64_t rows_at_a_time) {
+                            int64_t band_rows, int64_t rows_at_a_time, Device device = Device::cpu) {
     MemoryPicture picture(shape, planes, rows_at_a_time);
-    ResampledPicture result(picture, filter, scale, Device::cpu, band_rows);
+    ResampledPicture result(picture, filter, scale, device, band_rows);
     return read_all(result);
 }
 
@@ -98,13 +98,15 @@ TEST(Resample, EqualsPillowsAlgorithmAlsoAtTheEdges) {
             for (int scale = 2; scale <= 8; ++scale) {
                 SCOPED_TRACE(::testing::Message() << filter_names[static_cast<int>(filter)] << " x" << scale
                                                   << " of " << shape.width << " x " << shape.height);
-                const std::vector<float> result = enlarged(shape, planes, filter, scale, 4, 3);
                 const int64_t plane = shape.width * shape.height;
-                for (int c = 0; c < shape.channels; ++c) {
-                    const std::vector<double> expected =
-                        resample_plane(planes.data() + c * plane, shape.width, shape.height, filter, scale);
-                    for (std::size_t i = 0; i < expected.size(); ++i) {
-                        ASSERT_NEAR(result[c * expected.size() + i], expected[i], 3e-6) << "at " << i;
+                for (const Device device : usable_devices()) {
+                    const std::vector<float> result = enlarged(shape, planes, filter, scale, 4, 3, device);
+                    for (int c = 0; c < shape.channels; ++c) {
+                        const std::vector<double> expected = resample_plane(
+                            planes.data() + c * plane, shape.width, shape.height, filter, scale);
+                        for (std::size_t i = 0; i < expected.size(); ++i) {
+                            ASSERT_NEAR(result[c * expected.size() + i], expected[i], 3e-6) << "at " << i;
+                        }
                     }
                 }
             }
@@ -117,11 +119,15 @@ TEST(Resample, BandsJoinWithoutSeams) {
     const std::vector<float> planes = random_planes(shape.width * shape.height * shape.channels, 8);
     for (const Filter filter : all_filters) {
         for (const int scale : {2, 3, 4, 8}) {
-            const std::vector<float> whole =
-                enlarged(shape, planes, filter, scale, shape.height, shape.height);
-            for (const int64_t band : {1, 2, 7, 52}) {
-                EXPECT_EQ(enlarged(shape, planes, filter, scale, band, 5), whole)
-                    << filter_names[static_cast<int>(filter)] << " x" << scale << " in bands of " << band;
+            for (const Device device : usable_devices()) {
+                const auto in_bands = [&](int64_t rows) {
+                    return enlarged(shape, planes, filter, scale, rows, 5, device);
+                };
+                const std::vector<float> whole = in_bands(shape.height);
+                for (const int64_t band : {1, 2, 7, 52}) {
+                    EXPECT_EQ(in_bands(band), whole)
+                        << filter_names[static_cast<int>(filter)] << " x" << scale << " in bands of " << band;
+                }
             }
         }
     }
