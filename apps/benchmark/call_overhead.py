@@ -25,8 +25,8 @@ def parse_arguments():
 def contenders(device):
     """name -> (ours, PyTorch's), functions without arguments."""
     x = torch.randn(1, 4, 4, 4, device=device)
-    theirs = nn.ConvTranspose2d(4, 4, 3, stride=2).to(device)
-    ours = conv_transpose.torch.ConvTranspose2d(4, 4, 3, stride=2).to(device)
+    theirs = nn.ConvTranspose2d(4, 4, 4, stride=2, padding=1).to(device)
+    ours = conv_transpose.torch.ConvTranspose2d(4, 4, 4, stride=2, padding=1).to(device)
     functions = (conv_transpose.torch.conv_transpose2d, nn.functional.conv_transpose2d)
     w, b = theirs.weight, theirs.bias
 
@@ -42,8 +42,8 @@ def contenders(device):
         return run
 
     return {
-        "function, no gradients": [without_gradients(lambda f=f: f(x, w, b, 2)) for f in functions],
-        "function, with autograd": [lambda f=f: f(x, w, b, 2) for f in functions],
+        "function, no gradients": [without_gradients(lambda f=f: f(x, w, b, 2, 1)) for f in functions],
+        "function, with autograd": [lambda f=f: f(x, w, b, 2, 1) for f in functions],
         "module, with autograd": [lambda m=m: m(x) for m in (ours, theirs)],
         "module, forward, sum and backward": [train(m) for m in (ours, theirs)],
     }
