@@ -39,12 +39,13 @@ int attribute(int which) {
 }
 
 DeviceFacts gpu_facts() {
+    const CudaDriver &cuda = driver();  // throws where there is none, before anything uses it
     const ScopedCudaContext scope(nullptr);
     check(scope.result(), "no context");
     CUdevice device = 0;
-    check(driver().cuCtxGetDevice(&device), "no device");
+    check(cuda.cuCtxGetDevice(&device), "no device");
     char name[256] = "";
-    check(driver().cuDeviceGetName(name, sizeof name, device), "cannot read the device's name");
+    check(cuda.cuDeviceGetName(name, sizeof name, device), "cannot read the device's name");
     DeviceFacts facts;
     facts.name = name;
     facts.cache_bytes = attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
@@ -93,6 +94,7 @@ class CpuWork : public TimedWork::Impl {
 class CudaWork : public TimedWork::Impl {
   public:
     explicit CudaWork(const std::function<Status(Stream)> &enqueue) {
+        (void)driver();  // throws where there is none
         const ScopedCudaContext scope(nullptr);
         check(scope.result(), "no context");
         try {

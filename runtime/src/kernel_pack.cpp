@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
@@ -61,11 +62,13 @@ void load_kernels(const std::string &directory) {
 }
 
 void load_kernels_from_environment() {
-    static std::once_flag once;
-    std::call_once(once, [] {
-        if (const char *directory = std::getenv("CONV_TRANSPOSE_KERNEL_PATH"); directory && *directory)
-            load_kernels(directory);
-    });
+    static std::mutex mutex;
+    static std::atomic<bool> loaded{false};
+    if (loaded.load(std::memory_order_acquire)) return;
+    const std::lock_guard lock(mutex);
+    if (const char *directory = std::getenv("CONV_TRANSPOSE_KERNEL_PATH"); directory && *directory)
+        load_kernels(directory);
+    loaded.store(true, std::memory_order_release);
 }
 
 }  // namespace conv_transpose
