@@ -58,7 +58,7 @@ class Search(Folder):
         benchmark = candidates.Toolchain(TOOLCHAIN).benchmark
         other = PROBLEM.replace("ih40", "ih41")
         for problem, tuned in ((PROBLEM, True), (other, False)):
-            row, = measuring.measure(benchmark, problem, [""], device="cpu", pack_folder=str(run / "pack"))
+            row, = measuring.measure(benchmark, problem, [""], device="cpu", pack_folder=str(self.folder / "run" / "pack"))
             self.assertNotIn("error", row)
             self.assertEqual(row["kernel"] == result["kernel"], tuned, row["kernel"])
 

@@ -105,49 +105,60 @@ def run(arguments) -> None:
     rules = Rules(seconds=arguments.seconds, candidates=arguments.candidates, batch=arguments.batch or 2 * arguments.jobs,
                   jobs=arguments.jobs, compile_limit=arguments.compile_limit, measure_limit=arguments.measure_limit,
                   sampler=arguments.sampler, threads=arguments.threads, precision=arguments.precision)
-    failures = []
+    failures, run_folder = [], pathlib.Path(arguments.folder)
+    say = lambda text: print(text, flush=True)
     for name, problem in named_problems(arguments):
-        print(f"{name or problem} on {device.name}", flush=True)
-        folder = pathlib.Path(arguments.folder) / problem
+        say(f"{name or problem} on {device.name}")
+        folder = run_folder / problem
         try:
-            search = Search(toolchain, problem, device, folder, arguments.cache, rules, say=lambda text: print(text, flush=True))
+            search = Search(toolchain, problem, device, folder, arguments.cache, rules, say)
             search.run()
             result = {"name": name, **search.compare_with_default()}
+            search.link_winner(result, run_folder / "pack" / f"{problem}_{arguments.precision}.so")
         except TuningError as error:
             failures.append(f"{problem}: {error}")
-            print(f"  {error}", flush=True)
+            say(f"  {error}")
             continue
-        if arguments.pytorch:
-            result |= compare_with_pytorch(arguments.pytorch, result, folder)
         (folder / "result.json").write_text(json.dumps(result, indent=1))
-        print(f"  {result['ms']:.4g} ms, default {result['default_ms']:.4g} ms ({result['speedup']:.2f}x)", flush=True)
-        if arguments.save and result["speedup"] > 1.02:
-            save(result, pathlib.Path(arguments.save))
+        say(f"  {result['ms']:.4g} ms, default {result['default_ms']:.4g} ms ({result['speedup']:.2f}x)")
+    results = sorted(run_folder.glob("*/result.json"))
+    if arguments.pytorch and results:
+        compare_with_pytorch(arguments.pytorch, results, run_folder / "pack")
+    if arguments.save:
+        for path in results:
+            save(json.loads(path.read_text()), pathlib.Path(arguments.save))
     from report import write_report
-    print(f"report: {write_report(pathlib.Path(arguments.folder))}")
+    say(f"report: {write_report(run_folder)}")
     if failures:
         raise TuningError("; ".join(failures))
 
 
-def compare_with_pytorch(library: str, result: dict, folder: pathlib.Path) -> dict:
-    """PyTorch's time, ours beside it, from one run; nothing where PyTorch cannot run."""
-    output = folder / "pytorch.json"
+def compare_with_pytorch(library: str, results: list[pathlib.Path], pack: pathlib.Path) -> None:
+    """Adds to each result PyTorch's time and ours beside it, from one run."""
+    output = pack.parent / "pytorch.json"
     script = HERE.parent / "benchmark" / "compare_pytorch.py"
-    command = [sys.executable, str(script), "--library", library, result["problem"], "--device", result["kind"],
-               "--precision", result["precision"], "--json", str(output)]
-    environment = {**os.environ, "CONV_TRANSPOSE_KERNEL_PATH": str(folder / "pack")}
+    documents = {path: json.loads(path.read_text()) for path in results}
+    first = next(iter(documents.values()))
+    command = [sys.executable, str(script), "--library", library, *(r["problem"] for r in documents.values()),
+               "--device", first["kind"], "--precision", first["precision"], "--json", str(output)]
+    environment = {**os.environ, "CONV_TRANSPOSE_KERNEL_PATH": str(pack)}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode != 0:
-        print(f"  no comparison with PyTorch: {(done.stderr.strip().splitlines() or ['?'])[-1]}", flush=True)
-        return {}
-    field = {c["name"]: c for c in json.loads(output.read_text())["problems"][0]["field"]}
-    peer = field.get("PyTorch") or field["PyTorch TF32" if result["precision"] == "tf32" else "PyTorch FP32"]
-    mine = field[f"ours {result['precision']}"]
-    return {"pytorch_ms": peer["ms"], "pytorch_run_ms": mine["ms"], "pytorch_run_kernel": mine["kernel"]}
+        print(f"no comparison with PyTorch: {(done.stderr.strip().splitlines() or ['?'])[-1]}", flush=True)
+        return
+    compared = {row["problem"]: {c["name"]: c for c in row["field"]} for row in json.loads(output.read_text())["problems"]}
+    for path, result in documents.items():
+        field = compared[result["problem"]]
+        peer = field.get("PyTorch") or field["PyTorch TF32" if result["precision"] == "tf32" else "PyTorch FP32"]
+        mine = field[f"ours {result['precision']}"]
+        result |= {"pytorch_ms": peer["ms"], "pytorch_run_ms": mine["ms"], "pytorch_run_kernel": mine["kernel"]}
+        path.write_text(json.dumps(result, indent=1))
 
 
 def save(result: dict, folder: pathlib.Path) -> None:
-    """For the build: cmake/ConvTransposeTuned.cmake makes a kernel of each such file."""
+    """For the build: cmake/ConvTransposeTuned.cmake makes a kernel of each such file. Only what clearly beats the default."""
+    if result["speedup"] < 1.02:
+        return
     path = folder / re.sub(r"[^A-Za-z0-9]+", "_", result["device"]).strip("_").lower() / (result["kernel"] + ".json")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

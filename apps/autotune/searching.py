@@ -5,6 +5,7 @@ processes, GPUs or hosts may share it), measurements.jsonl has a line for each c
 """
 from __future__ import annotations
 
+import concurrent.futures
 import dataclasses
 import json
 import pathlib
@@ -86,6 +87,7 @@ class Search:
             raise TuningError(f"the folder {folder} cannot be used: {error}") from error
         self.measurements = Measurements(folder / "measurements.jsonl")
         self._cache = Cache(cache, toolchain, device, rules.compile_limit)
+        self._packs = 0
         self._random = random.Random(rules.seed + len(self.measurements.rows))
         self._study = self._load_study()
 
@@ -97,27 +99,31 @@ class Search:
         return optuna.create_study(storage=storage, study_name=self.text, sampler=sampler, load_if_exists=True)
 
     def run(self) -> dict | None:
-        """The best measurement, or None where no candidate is right."""
+        """The best measurement, or None where no candidate is right. The next batch is compiled while one is measured."""
         end = time.monotonic() + self._rules.seconds
-        while time.monotonic() < end and len(self.measurements.rows) < self._rules.candidates:
-            batch = self._ask()
-            if not batch:
-                self._say("  every feasible candidate is known")
-                break
-            self._measure_batch(batch)
-            best = self.measurements.best()
-            self._say(f"  {len(self.measurements.rows)} candidates, best "
-                      + (f"{best['ms_median']:.4g} ms by {best['kernel']}" if best else "none yet"))
+        with concurrent.futures.ThreadPoolExecutor(1) as compiler:
+            batch = self._ask(())
+            compiled = compiler.submit(self._compile, batch)
+            while batch:
+                pack, reasons = compiled.result()
+                over = time.monotonic() > end
+                following = {} if over else self._ask(batch)
+                compiled = compiler.submit(self._compile, following)
+                self._measure_batch(batch, pack, reasons)
+                batch = following
+                best = self.measurements.best()
+                self._say(f"  {len(self.measurements.rows)} candidates, best "
+                          + (f"{best['ms_median']:.4g} ms by {best['kernel']}" if best else "none yet"))
         return self.measurements.best()
 
     # ---- asking
 
-    def _ask(self) -> dict[Candidate, optuna.trial.Trial | None]:
-        """New candidates with the trials that asked for them; the first round is random, but starts from the schedules'
-        own defaults."""
+    def _ask(self, pending) -> dict[Candidate, optuna.trial.Trial | None]:
+        """New candidates, none of them `pending`, with the trials that asked for them; the first round is random, but starts
+        from the schedules' own defaults."""
         batch: dict[Candidate, optuna.trial.Trial | None] = {}
-        size = min(self._rules.batch, self._rules.candidates - len(self.measurements.rows))
-        if not self.measurements.rows:
+        size = min(self._rules.batch, self._rules.candidates - len(self.measurements.rows) - len(pending))
+        if not self.measurements.rows and not pending:
             for space in self._spaces.values():
                 default = tuple(min(range(len(v)), key=lambda i: abs(v[i] - space.default[k])) for k, v in space.choices.items())
                 self._enqueue(space, space.nearest(default))
@@ -131,18 +137,18 @@ class Search:
             candidate = self._candidate(trial)
             if candidate in self.measurements:
                 self._tell(trial, self.measurements.of(candidate))
-            elif candidate in batch:
+            elif candidate in batch or candidate in pending:
                 self._study.tell(trial, state=optuna.trial.TrialState.FAIL)
             else:
                 batch[candidate] = trial
-        return batch or self._any_unknown()
+        return batch or (self._any_unknown(pending) if size > 0 else {})
 
-    def _any_unknown(self) -> dict[Candidate, None]:
+    def _any_unknown(self, pending) -> dict[Candidate, None]:
         """A candidate that Optuna did not think of, where there is one left."""
         for space in self._spaces.values():
             for point in space.points:
                 candidate = Candidate.at(space, point, self.problem)
-                if candidate not in self.measurements:
+                if candidate not in self.measurements and candidate not in pending:
                     return {candidate: None}
         return {}
 
@@ -170,16 +176,22 @@ class Search:
         self.measurements.add(candidate, **facts)
         self._tell(trial, self.measurements.of(candidate))
 
-    def _measure_batch(self, batch: dict[Candidate, optuna.trial.Trial | None]) -> None:
+    def _compile(self, batch) -> tuple[pathlib.Path, dict[Candidate, str]]:
+        """A pack of those that could be compiled, in a folder of its own, and why the others could not."""
         reasons = self._cache.compile_all(list(batch), self._rules.jobs, self._progress)
+        self._packs += 1
+        pack = self.folder / f"pack{self._packs % 2}" / "candidates.so"
+        compiled = [c for c, reason in reasons.items() if not reason]
+        if compiled:
+            self._cache.link_pack(compiled, pack)
+        return pack, reasons
+
+    def _measure_batch(self, batch: dict[Candidate, optuna.trial.Trial | None], pack: pathlib.Path,
+                       reasons: dict[Candidate, str]) -> None:
         for candidate, reason in reasons.items():
             if reason:
                 self._note(candidate, batch[candidate], error=f"not compiled: {reason}")
         by_name = {c.name(): c for c in batch if not reasons[c]}
-        if not by_name:
-            return
-        pack = self.folder / "pack" / "candidates.so"
-        self._cache.link_pack(list(by_name.values()), pack)
         for row in measure(self._toolchain.benchmark, self.text, list(by_name), device=self._device.kind, pack_folder=str(pack.parent),
                            precision=self._rules.precision, seconds=0.05, give_up_ratio=self._rules.give_up_ratio,
                            time_limit=self._rules.measure_limit, threads=self._rules.threads):
@@ -198,6 +210,9 @@ class Search:
         point = tuple(values.index(row["parameters"][name]) for name, values in space.choices.items())
         return Candidate.at(space, point, self.problem)
 
+    def link_winner(self, result: dict, pack: pathlib.Path) -> None:
+        self._cache.link_pack([self.candidate_of(result)], pack)
+
     def compare_with_default(self, rounds: int = 5) -> dict:
         """The best candidates and the library's own choice once more, in turns, and longer: the search's single times pick
         the lucky among equals."""
@@ -205,7 +220,7 @@ class Search:
         if not measured:
             raise TuningError(f"no candidate for {self.text} was right: see {self.folder}/measurements.jsonl")
         finalists = [self.candidate_of(row) for row in measured]
-        pack = self.folder / "pack" / "candidates.so"
+        pack = self.folder / "finalists" / "finalists.so"
         self._cache.link_pack(finalists, pack)
         common = dict(device=self._device.kind, precision=self._rules.precision, threads=self._rules.threads,
                       time_limit=self._rules.measure_limit)
@@ -221,7 +236,6 @@ class Search:
             times[row["kernel"]].append(row["ms_min" if self._device.kind == "cpu" else "ms_median"])
         middle = {name: sorted(values)[len(values) // 2] for name, values in times.items()}
         best = min(finalists, key=lambda c: middle[c.name()])
-        self._cache.link_pack([best], pack)  # what the run leaves is the winner's pack
         row = self.measurements.of(best)
         return {"problem": self.text, "operation": "forward", "precision": self._rules.precision, "device": self._device.name,
                 "kind": self._device.kind, "compute_capability": self._device.compute_capability,

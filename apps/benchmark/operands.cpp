@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <random>
 #include <stdexcept>
+
+#include "conv_transpose/device_timer.h"
 
 namespace conv_transpose::benchmark {
 
@@ -42,9 +45,19 @@ Pattern Pattern::constant(float value) {
 }
 
 void Pattern::fill(DeviceMemory &tensor) const {
-    const size_t piece = values_.size() * sizeof(float);
-    for (size_t offset = 0; offset < tensor.bytes(); offset += piece)
-        tensor.copy_from_host(values_.data(), std::min(piece, tensor.bytes() - offset), offset);
+    size_t filled = std::min(values_.size() * sizeof(float), tensor.bytes());
+    tensor.copy_from_host(values_.data(), filled);
+    // Whole periods: what is there already is what comes next.
+    while (filled < tensor.bytes()) {
+        const size_t bytes = std::min(filled, tensor.bytes() - filled);
+        if (tensor.device() == Device::cpu) {
+            std::memcpy(static_cast<char *>(tensor.data()) + filled, tensor.data(), bytes);
+        } else if (const Status status = copy_on_device(tensor, filled, tensor, bytes, {}); !status.ok()) {
+            throw std::runtime_error(status.message());
+        }
+        filled += bytes;
+    }
+    synchronize(tensor.device());
 }
 
 Extents::Extents(const Problem &problem, const PlanOptions &options) {

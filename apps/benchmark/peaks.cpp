@@ -45,7 +45,7 @@ Peaks gpu_peaks(Precision precision) {
     const size_t bytes = std::min<size_t>(size_t{2} << 30, free_memory(Device::cuda) / 4);
     DeviceMemory from(Device::cuda, bytes), to(Device::cuda, bytes);
     Pattern::reals(1).fill(from);
-    TimedWork copy(Device::cuda, [&](Stream stream) { return copy_on_device(to, from, stream); });
+    TimedWork copy(Device::cuda, [&](Stream stream) { return copy_on_device(to, 0, from, bytes, stream); });
     peaks.bytes = 2e3 * bytes / best_ms(copy);
     return peaks;
 }

@@ -169,12 +169,16 @@ DeviceFacts device_facts(Device device) {
     return device == Device::cuda ? gpu_facts() : cpu_facts();
 }
 
-Status copy_on_device(DeviceMemory &target, const DeviceMemory &source, Stream stream) {
+Status copy_on_device(DeviceMemory &target, std::size_t offset, const DeviceMemory &source, std::size_t bytes,
+                      Stream stream) {
+    const CudaDriver &cuda = driver();
+    const ScopedCudaContext scope(stream.handle);
     const auto address = [](const DeviceMemory &memory) { return reinterpret_cast<uint64_t>(memory.data()); };
-    const CUresult result = driver().cuMemcpyDtoDAsync(
-        address(target), address(source), std::min(target.bytes(), source.bytes()), stream.handle);
+    CUresult result = scope.result();
+    if (result == CUDA_SUCCESS)
+        result = cuda.cuMemcpyDtoDAsync(address(target) + offset, address(source), bytes, stream.handle);
     if (result == CUDA_SUCCESS) return {};
-    return {Status::Code::device_error, driver().error_string(result)};
+    return {Status::Code::device_error, cuda.error_string(result)};
 }
 
 }  // namespace conv_transpose

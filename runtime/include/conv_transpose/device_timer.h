@@ -47,8 +47,10 @@ struct DeviceFacts {
 /// Of the GPU that a plan with the default stream uses, or of this machine's processor.
 DeviceFacts device_facts(Device device);
 
-/// Enqueues a copy of the smaller of both sizes. CUDA only.
-Status copy_on_device(DeviceMemory &target, const DeviceMemory &source, Stream stream);
+/// Enqueues a copy of bytes from the beginning of `source` to `offset` in `target`, which may be the same memory where
+/// they do not overlap. CUDA only.
+Status copy_on_device(DeviceMemory &target, std::size_t offset, const DeviceMemory &source, std::size_t bytes,
+                      Stream stream);
 
 }  // namespace conv_transpose
 
