@@ -27,7 +27,9 @@ std::vector<NamedProblem> read_shapes(const std::string &path) {
         } catch (const InvalidProblem &error) {
             throw std::runtime_error(path + ":" + std::to_string(number) + ": " + error.what());
         }
-        std::getline(words >> std::ws, problems.back().name);
+        std::string &name = problems.back().name;
+        std::getline(words >> std::ws, name);
+        name.erase(name.find_last_not_of(" \t\r") + 1);
     }
     if (problems.empty()) throw std::runtime_error("the shapes file '" + path + "' has no problem");
     return problems;

@@ -66,7 +66,7 @@ TEST(Benchmark, ShapesFileErrorsNameTheLine) {
 }
 
 TEST(Benchmark, ShapesHaveNamesAndSeriesGrow) {
-    const std::string path = ::testing::TempDir() + "shapes.txt";
+    const std::string path = ::testing::TempDir() + "named_shapes.txt";
     std::ofstream(path) << "n1ic2oc2ih4iw4kh3kw3   two words # remark\n";
     const auto problems = read_shapes(path);
     ASSERT_EQ(problems.size(), 1u);
