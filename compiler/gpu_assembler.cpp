@@ -69,7 +69,8 @@ std::string GpuAssembler::assemble(const std::string &ptx, const fs::path &stem)
     std::string images;
     for (const std::string &architecture : architectures) {
         cubins.emplace_back(stem.string() + "." + architecture + ".tmp.cubin");
-        const std::string report = run(quoted(ptxas) + " -v --gpu-name " + architecture + " " + quoted(text.path) +
+        const std::string limit = registers ? " --maxrregcount=" + std::to_string(registers) : "";
+        const std::string report = run(quoted(ptxas) + " -v" + limit + " --gpu-name " + architecture + " " + quoted(text.path) +
                                        " -o " + quoted(cubins.back().path));
         if (!allow_spills && spilled_bytes(report) > 0)
             throw std::runtime_error("registers spill in " + stem.filename().string() + " on " + architecture +

@@ -13,6 +13,8 @@ struct GpuAssembler {
     std::vector<std::string> architectures{"sm_80", "sm_90", "sm_100"};
     std::filesystem::path ptxas = "ptxas", fatbinary = "fatbinary";
     bool allow_spills = false;
+    /// At most this many registers a thread, so that more blocks fit a multiprocessor; 0 leaves it to ptxas.
+    int registers = 0;
 
     /// Uses temporary files beside `stem`. Throws std::runtime_error with the tool's own message when a tool fails,
     /// and when a kernel spills registers and may not: a spilling kernel is right but many times slower, and nobody

@@ -10,6 +10,8 @@
 #define CONV_TRANSPOSE_GENERATORS_FORWARD_H
 
 #include "Halide.h"
+#include "compiler/adaptive_stores.h"
+#include "compiler/device_assertions.h"
 #include "compiler/private_accumulators.h"
 #include "generators/epilogue.h"
 #include "generators/gather.h"
@@ -96,14 +98,21 @@ class Forward : public Halide::Generator<Forward<Schedule>>, public DescribedGen
         const Halide::Expr sum = Schedule::sum_index == SumIndex::positions
                                      ? g.sum(v.x, v.y, v.channel, v.group, v.batch)
                                      : g.sum(v.x / sx, v.y / sy, v.x % sx, phase_y, v.channel, v.group, v.batch);
-        output(v.x, v.y, v.channel, v.group, v.batch) = activate(sum, activation, slope);
+        funcs_.activated = Halide::Func("activated");
+        funcs_.activated(v.x, v.y, v.channel, v.group, v.batch) = activate(sum, activation, slope);
+        funcs_.no_smooth_activation = activation == static_cast<int>(EpilogueKind::piecewise_linear);
+        output(v.x, v.y, v.channel, v.group, v.batch) = funcs_.activated(v.x, v.y, v.channel, v.group, v.batch);
         funcs_.output = output;
     }
 
     void schedule() {
         declare_shapes();
         schedule_params.apply(funcs_, this->target);
-        if (Halide::Target(this->target).has_gpu_feature()) this->get_pipeline().add_custom_lowering_pass(new PrivateAccumulators);
+        if (!Halide::Target(this->target).has_gpu_feature()) return;
+        Halide::Pipeline pipeline = this->get_pipeline();
+        pipeline.add_custom_lowering_pass(new RemoveDeviceAssertions);
+        pipeline.add_custom_lowering_pass(new PrivateAccumulators);
+        pipeline.add_custom_lowering_pass(new AdaptiveStores("output"));
     }
 
     void describe(KernelDescription &description) override {
@@ -151,6 +160,15 @@ class Forward : public Halide::Generator<Forward<Schedule>>, public DescribedGen
     void declare_weight_alignment() {
         const int multiple = schedule_params.weight_channel_multiple();
         weight.set_host_alignment(multiple % 4 == 0 ? 16 : 4);
+        if (layout == WeightLayout::channels_innermost && problem.out_channels && !problem.run_time_attributes()) {
+            const int channels = (problem.out_channels + multiple - 1) / multiple * multiple;
+            weight.dim(0).set_extent(channels);
+            if (problem.kernel_w > 1) weight.dim(1).set_stride(channels);
+            if (problem.kernel_h > 1) weight.dim(2).set_stride(channels * problem.kernel_w);
+            if (problem.in_channels > 1) weight.dim(3).set_stride(channels * problem.kernel_w * problem.kernel_h);
+            weight.dim(4).set_stride(weight.dim(4).stride() / multiple * multiple);
+            return;
+        }
         for (int d = 1; d < 5; d++) weight.dim(d).set_stride(weight.dim(d).stride() / multiple * multiple);
     }
 
@@ -159,6 +177,8 @@ class Forward : public Halide::Generator<Forward<Schedule>>, public DescribedGen
         for (int d = 2; d < 5; d++) input.dim(d).set_min(0);
         for (int d = 0; d < 5; d++) output.dim(d).set_min(0), weight.dim(d).set_min(0);
         for (int d = 0; d < 2; d++) bias.dim(d).set_min(0);
+        // Vector stores test the address themselves: see compiler/adaptive_stores.h.
+        if (Halide::Target(this->target).has_gpu_feature()) output.set_host_alignment(16);
         if (problem.in_channels) {
             input.dim(2).set_extent(problem.in_channels);
             weight.dim(weight_dimensions(layout).in_channel).set_extent(problem.in_channels);

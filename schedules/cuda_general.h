@@ -1,5 +1,8 @@
 // Schedule: any problem on a GPU, every attribute a run-time value. The kernel of last resort.
 //
+// H200, 2026-11-21: 12 % of the FP32 peak (67 TF/s) on dense problems, bound by the loads of weights through L1. On
+// twenty random mid-sized problems 0.5 to 4 times as fast as cuDNN, 1.2 times at the median.
+//
 // Order: lanes run over consecutive outputs of a plane, rows joined, so that stores are dense and no lane idles
 // whatever the width. A thread computes the same position of several channels: each input element that it loads is used
 // once a channel, and the channels' weights are 128-bit loads, shared through L1 by all lanes of a phase. Input channels
@@ -17,10 +20,15 @@ struct CudaGeneral {
     Halide::GeneratorParam<int> channels{"channels", 8};
     Halide::GeneratorParam<int> threads{"threads", 128};
 
+    /// For problems of few channels, where the others would be computed in vain; 0 is no limit.
+    Halide::GeneratorParam<int> max_out_channels{"max_out_channels", 0};
+
     static constexpr SumIndex sum_index = SumIndex::positions;
     static constexpr WeightLayout weight_layout = WeightLayout::channels_innermost;
     int weight_channel_multiple() const { return channels; }
-    void describe(KernelDescription &) const {}
+    void describe(KernelDescription &description) const {
+        if (max_out_channels > 0) description.set("max_out_channels", max_out_channels);
+    }
 
     void search_space(SearchSpace &space, const SearchedProblem &problem) const {
         const int channels = space.choose(this->channels, {4, 8, 12, 16, 32});
@@ -31,6 +39,7 @@ struct CudaGeneral {
     void apply(ForwardFuncs &f, const Halide::Target &) const {
         using namespace Halide;
         const GatherVars &v = f.v;
+        const int vector = std::min<int>(4, channels);
         Var position{"position"}, thread{"thread"}, channel_block{"channel_block"}, block{"block"}, image{"image"};
 
         f.output.split(v.channel, channel_block, v.channel, channels, TailStrategy::GuardWithIf)
@@ -46,10 +55,10 @@ struct CudaGeneral {
 
         f.sum.compute_at(f.output, thread).store_in(MemoryType::Register);
         for (const Var &d : {v.x, v.y, v.group, v.batch}) f.sum.bound_extent(d, 1);
-        f.sum.bound_extent(v.channel, channels).vectorize(v.channel, 4).unroll(v.channel);
+        f.sum.bound_extent(v.channel, channels).vectorize(v.channel, vector).unroll(v.channel);
         f.sum.update()
             .reorder(v.channel, f.taps.z, f.taps.x, f.taps.y)
-            .vectorize(v.channel, 4)
+            .vectorize(v.channel, vector)
             .unroll(v.channel)
             .never_partition_all();
     }

@@ -21,7 +21,11 @@ struct ForwardFuncs {
     Halide::Func phase_weight;  ///< weight by phase and tap: see gather.h
     Halide::Func sum;           ///< indexed as the schedule's sum_index says (gather.h); its update has the taps
     Halide::RDom taps;
-    Halide::Func output;  ///< (x, y, channel, group, batch), with activation
+    /// The sum with its activation, (x, y, channel, group, batch). Compute it element by element, apart from vector
+    /// stores: a vector would evaluate all activations.
+    Halide::Func activated;
+    Halide::Expr no_smooth_activation;  ///< to specialize `activated`, so that the others cost one branch
+    Halide::Func output;                ///< (x, y, channel, group, batch)
 
     bool run_time_attributes() const { return !Halide::Internal::is_const(x_axis.stride()); }
     int stride_x() const { return constant(x_axis.stride()); }

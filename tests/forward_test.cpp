@@ -38,13 +38,54 @@ TEST_P(Forward, AttributesOfExactAndFamilyKernels) {
     const char *attributes[] = {
         "ic64oc64kh3kw3", "ic64oc64kh3kw7", "ic32oc32kh3kw3", "ic32oc32kh3kw7", "g2ic16oc32kh3kw5sh2sw3ph1pw2dh2",
         "ic32oc64kh3kw3sh5sw5ph1pw1dh2dw2", "g5ic5oc5kh4kw4sh2sw2ph1pw1", "ic7oc70kh3kw3", "g2ic26oc18kh3kw3",
-        "ic11oc65kh2kw2sh2sw2", "ic9oc5kh4kw4sh2sw2ph1pw1", "ic21oc130kh4kw4sh2sw2ph1pw1",
+        "ic11oc65kh2kw2sh2sw2", "ic9oc5kh4kw4sh2sw2ph1pw1", "ic21oc130kh4kw4sh2sw2ph1pw1", "ic17oc3kh4kw4sh2sw2ph1pw1",
+        "ic9oc40kh3kw3sh2sw2ph1pw1", "ic20oc3kh3kw3sh2sw2ph1pw1", "ic18oc2kh3kw3", "ic17oc4kh2kw2sh2sw2",
+        "ic5oc1kh9kw9sh2sw2ph4pw4", "ic5oc1kh9kw9sh3sw3ph4pw4", "ic5oc1kh9kw9sh4sw4ph4pw4",
+        "g3ic3oc3kh1kw11sh1sw3pw5", "g3ic3oc3kh24kw1sh4sw1ph10",
     };
     RandomProblems random(2);
     const int sizes = std::clamp(random_problem_count(GetParam()) / 200, 1, 40);
     for (const char *text : attributes)
         for (int i = 0; i < sizes && !HasFatalFailure(); i++)
             expect_exact(random.resized(Problem::parse(std::string("n1ih1iw1") + text)), GetParam(), random);
+}
+
+// Kernels store vectors as wide as the address allows.
+TEST_P(Forward, TensorsAtAnyAddress) {
+    RandomProblems random(3);
+    for (const char *text : {"n2ic5oc9ih9iw14kh3kw3", "n1g5ic5oc5ih6iw10kh4kw4sh2sw2ph1pw1",
+                             "n1g2ic16oc32ih7iw11kh3kw5sh2sw3ph1pw2dh2", "n1ic3oc4ih5iw6kh2kw2sh2sw2"}) {
+        const Problem problem = Problem::parse(text);
+        PlanOptions wanted = options();
+        wanted.epilogue.bias = true;
+        const auto input = random.integers(problem.input_elements()), weight = random.integers(problem.weight_elements());
+        const auto bias = random.integers(problem.out_channels);
+        const auto expected = forward(problem, input, weight, bias);
+        for (std::string_view kernel : kernels_for(problem, wanted))
+            for (size_t offset = 1; offset < 4; offset++) {
+                SCOPED_TRACE(problem.str() + " by " + std::string(kernel) + ", " + std::to_string(offset) + " floats off");
+                wanted.kernel = kernel;
+                const Plan plan(problem, wanted);
+                const auto place = [&](std::vector<float> values) {
+                    values.insert(values.begin(), offset, 0.f);
+                    return on_device(GetParam(), values);
+                };
+                const DeviceMemory in = place(input), w = place(weight), b = place(bias);
+                const DeviceMemory out = place(std::vector<float>(expected.size(), std::nanf("")));
+                const DeviceMemory workspace(GetParam(), plan.workspace_bytes());
+                Arguments arguments;
+                arguments.input = in.floats() + offset;
+                arguments.weight = w.floats() + offset;
+                arguments.bias = b.floats() + offset;
+                arguments.output = out.floats() + offset;
+                const Status status = plan.run(arguments, {workspace.data(), workspace.bytes()});
+                ASSERT_TRUE(status.ok()) << status.message();
+                synchronize(GetParam());
+                std::vector<float> actual = to_host(out);
+                actual.erase(actual.begin(), actual.begin() + offset);
+                expect_equal(actual, expected);
+            }
+    }
 }
 
 INSTANTIATE_ON_DEVICES(Forward);

@@ -53,7 +53,11 @@ std::string shape_rejection(const KernelTraits &k, const Problem &p) {
     if (in % k.in_channel_multiple) return "in_channels / groups is no multiple of " + std::to_string(k.in_channel_multiple);
     if (out % k.out_channel_multiple) return "out_channels / groups is no multiple of " + std::to_string(k.out_channel_multiple);
     if (!fits(p.input, k.exact_input)) return differs("input", p.input, k.exact_input);
+    if (k.max_out_channels && out > k.max_out_channels)
+        return "out_channels / groups is more than " + std::to_string(k.max_out_channels);
     const Size2 o = p.output();
+    if (k.max_output_width && o.width > k.max_output_width)
+        return "output width is more than " + std::to_string(k.max_output_width);
     if (o.height < k.min_output.height || o.width < k.min_output.width)
         return "output is " + str(o) + ", the kernel needs at least " + str(k.min_output);
     return {};
