@@ -95,11 +95,12 @@ class Forward : public Halide::Generator<Forward<Schedule>>, public DescribedGen
         // compute all phases together; one that computes single rows needs the row's phase.
         constexpr bool single_rows = requires { Schedule::single_rows; };
         const Halide::Expr phase_y = single_rows ? v.y - v.y / sy * sy : v.y % sy;
-        const Halide::Expr sum = Schedule::sum_index == SumIndex::positions
-                                     ? g.sum(v.x, v.y, v.channel, v.group, v.batch)
-                                     : g.sum(v.x / sx, v.y / sy, v.x % sx, phase_y, v.channel, v.group, v.batch);
-        funcs_.activated = Halide::Func("activated");
-        funcs_.activated(v.x, v.y, v.channel, v.group, v.batch) = activate(sum, activation, slope);
+        funcs_.pixels(v.x, v.y, v.channel, v.group, v.batch) =
+            Schedule::sum_index == SumIndex::positions
+                ? g.sum(v.x, v.y, v.channel, v.group, v.batch)
+                : g.sum(v.x / sx, v.y / sy, v.x % sx, phase_y, v.channel, v.group, v.batch);
+        funcs_.activated(v.x, v.y, v.channel, v.group, v.batch) =
+            activate(funcs_.pixels(v.x, v.y, v.channel, v.group, v.batch), activation, slope);
         funcs_.no_smooth_activation = activation == static_cast<int>(EpilogueKind::piecewise_linear);
         output(v.x, v.y, v.channel, v.group, v.batch) = funcs_.activated(v.x, v.y, v.channel, v.group, v.batch);
         funcs_.output = output;
@@ -172,6 +173,15 @@ class Forward : public Halide::Generator<Forward<Schedule>>, public DescribedGen
         for (int d = 1; d < 5; d++) weight.dim(d).set_stride(weight.dim(d).stride() / multiple * multiple);
     }
 
+    // Then the taps of a tile lie at constant distances: no registers are lost to their addresses.
+    void declare_dense_weight() {
+        Halide::Expr stride = 1;
+        for (int d = 0; d < 5; d++) {
+            weight.dim(d).set_stride(stride);
+            stride *= weight.dim(d).extent();
+        }
+    }
+
     // What the runtime promises of the buffers, so that index arithmetic and bounds fold.
     void declare_shapes() {
         for (int d = 2; d < 5; d++) input.dim(d).set_min(0);
@@ -184,11 +194,12 @@ class Forward : public Halide::Generator<Forward<Schedule>>, public DescribedGen
             weight.dim(weight_dimensions(layout).in_channel).set_extent(problem.in_channels);
         }
         if (problem.out_channels) output.dim(2).set_extent(problem.out_channels);
-        if (packed()) declare_weight_alignment();
+        if (layout == WeightLayout::channels_innermost) declare_weight_alignment();
         if (layout == WeightLayout::channel_tiles) weight.dim(0).set_extent(schedule_params.weight_channel_multiple());
         const WeightDimensions dims = weight_dimensions(layout);
         if (problem.kernel_w) weight.dim(dims.kx).set_extent(problem.kernel_w);
         if (problem.kernel_h) weight.dim(dims.ky).set_extent(problem.kernel_h);
+        if (layout == WeightLayout::channel_tiles) declare_dense_weight();
     }
 };
 

@@ -1,10 +1,12 @@
 // Forward generators for the CPU, one for each schedule.
 #include "generators/forward.h"
+#include "schedules/cpu_channels.h"
 #include "schedules/cpu_depthwise.h"
 #include "schedules/cpu_general.h"
 #include "schedules/cpu_tiles.h"
 
 namespace conv_transpose {
+using ForwardCpuChannels = Forward<CpuChannels>;
 using ForwardCpuDepthwise = Forward<CpuDepthwise>;
 using ForwardCpuGeneral = Forward<CpuGeneral>;
 using ForwardCpuTiles = Forward<CpuTiles>;
@@ -13,3 +15,4 @@ using ForwardCpuTiles = Forward<CpuTiles>;
 HALIDE_REGISTER_GENERATOR(conv_transpose::ForwardCpuGeneral, forward_cpu_general)
 HALIDE_REGISTER_GENERATOR(conv_transpose::ForwardCpuTiles, forward_cpu_tiles)
 HALIDE_REGISTER_GENERATOR(conv_transpose::ForwardCpuDepthwise, forward_cpu_depthwise)
+HALIDE_REGISTER_GENERATOR(conv_transpose::ForwardCpuChannels, forward_cpu_channels)

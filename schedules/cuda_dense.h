@@ -41,7 +41,7 @@ struct CudaDense {
     int in_channel_chunk() const { return chunk; }
     void describe(KernelDescription &description) const {
         if (max_out_channels > 0) description.set("max_out_channels", max_out_channels);
-        if (max_output_width > 0) description.set("max_output_width", max_output_width);
+        if (max_output_width > 0) description.set("max_output", 0, max_output_width);
     }
 
     void search_space(SearchSpace &space, const SearchedProblem &problem) const {

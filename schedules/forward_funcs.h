@@ -21,9 +21,10 @@ struct ForwardFuncs {
     Halide::Func phase_weight;  ///< weight by phase and tap: see gather.h
     Halide::Func sum;           ///< indexed as the schedule's sum_index says (gather.h); its update has the taps
     Halide::RDom taps;
-    /// The sum with its activation, (x, y, channel, group, batch). Compute it element by element, apart from vector
-    /// stores: a vector would evaluate all activations.
-    Halide::Func activated;
+    Halide::Func pixels{"pixels"};  ///< the sums by output position (x, y, channel, group, batch): phases interleaved
+    /// The same with the activation. Compute it element by element, apart from vector stores: a vector would evaluate
+    /// all activations.
+    Halide::Func activated{"activated"};
     Halide::Expr no_smooth_activation;  ///< to specialize `activated`, so that the others cost one branch
     Halide::Func output;                ///< (x, y, channel, group, batch)
 

@@ -12,10 +12,12 @@ namespace {
 struct Family {
     const char *attributes;  ///< a problem string without sizes
     bool depthwise = false;
+    bool few_pixels = false;  ///< of many channels
 };
 
 const Family families[] = {
     {"kh3kw3"},
+    {"kh3kw5"},
     {"kh3kw7"},
     {"kh2kw2sh2sw2"},
     {"kh3kw3sh2sw2ph1pw1"},
@@ -23,6 +25,10 @@ const Family families[] = {
     {"kh9kw9sh2sw2ph4pw4"},
     {"kh9kw9sh3sw3ph4pw4"},
     {"kh9kw9sh4sw4ph4pw4"},
+    {"kh3kw5sh2sw3ph1pw2dh2"},
+    {"kh3kw3sh5sw5ph1pw1dh2dw2"},
+    {"kh3kw3ph1pw1", false, true},
+    {"kh4kw4sh2sw2ph1pw1", false, true},
     {"kh4kw4sh2sw2ph1pw1", true},
     {"kh1kw8sh1sw2pw3", true},
     {"kh18kw1sh3sw1ph7", true},
@@ -42,6 +48,10 @@ Problem draw(const Family &family, RandomProblems &random) {
         p.in_channels = family.depthwise ? p.groups : p.groups * random.between(1, 5);
         p.out_channels = family.depthwise ? p.groups : p.groups * random.between(1, 9);
         p.input = {random.between(1, 12), random.one_in(2) ? random.between(1, 20) : random.between(20, 140)};
+        if (family.few_pixels) {
+            p.out_channels = p.groups * 64 * random.between(1, 2);
+            p.input = {random.between(1, 4), random.between(1, 4)};
+        }
         for (int64_t Size2::*axis : {&Size2::height, &Size2::width}) {
             // Whole strides of padding more or less are the same kernel.
             const int64_t phase = p.padding.*axis % p.stride.*axis;
@@ -79,7 +89,8 @@ TEST_P(Families, EqualTheOracleOnEveryKernelThatAcceptsThem) {
 
 std::string test_name(const ::testing::TestParamInfo<std::tuple<Device, Family>> &info) {
     const auto &[device, family] = info.param;
-    return std::string(name(device)) + (family.depthwise ? "_depthwise_" : "_") + family.attributes;
+    return std::string(name(device)) + (family.depthwise ? "_depthwise_" : family.few_pixels ? "_few_pixels_" : "_") +
+           family.attributes;
 }
 
 INSTANTIATE_TEST_SUITE_P(Attributes, Families,

@@ -31,10 +31,9 @@ struct KernelTraits {
     Size2 kernel{}, stride{}, dilation{}, padding_phase{};
     /// Channels of one group.
     int64_t in_channels = 0, out_channels = 0;
-    /// 0 is no limit. Of one group, like all channels here.
-    int64_t max_out_channels = 0, max_output_width = 0;
+    int64_t max_out_channels = 0;
     int64_t in_channel_multiple = 1, out_channel_multiple = 1;
-    Size2 min_output{};
+    Size2 min_output{}, max_output{};
     /// Of kernels that were tuned for one size.
     Size2 exact_input{};
 

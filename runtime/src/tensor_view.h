@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 
 #include "HalideRuntime.h"
 #include "HalideRuntimeCuda.h"
@@ -20,7 +21,8 @@ class TensorView {
         int64_t stride = 1;
         for (int d = 0; d < dimensions; d++) {
             // The stride of a dimension of one element is never used, but Halide checks that it is in range.
-            dims_[d] = {0, static_cast<int32_t>(extents[d]), extents[d] == 1 ? 0 : static_cast<int32_t>(stride), 0};
+            const bool in_range = stride <= std::numeric_limits<int32_t>::max();
+            dims_[d] = {0, static_cast<int32_t>(extents[d]), in_range ? static_cast<int32_t>(stride) : 0, 0};
             stride *= extents[d];
         }
         dims_[0].stride = 1;
