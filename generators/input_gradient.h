@@ -1,11 +1,14 @@
 // The generator of the input gradient: a strided convolution of the output gradient,
 //     input_gradient[i] = sum over k and output channels of output_gradient[i * stride + k * dilation - padding] * weight[k].
 // Template argument: the schedule, a struct in schedules/ with the same members as one of the forward operation
-// (generators/forward.h), whose apply() takes InputGradientFuncs.
+// (generators/forward.h), whose apply() takes InputGradientFuncs, and
+//   int out_channel_chunk() const, if it stages output channels in chunks.
 #ifndef CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_H
 #define CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_H
 
 #include "Halide.h"
+#include "compiler/async_staging.h"
+#include "compiler/private_accumulators.h"
 #include "generators/kernel_description.h"
 #include "generators/problem_params.h"
 #include "schedules/input_gradient_funcs.h"
@@ -40,32 +43,50 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>, public 
         f.x_axis = problem.run_time_attributes() ? StridedAxis{kernel_w, stride_w, dilation_w} : problem.strided_x_axis();
         f.y_axis = problem.run_time_attributes() ? StridedAxis{kernel_h, stride_h, dilation_h} : problem.strided_y_axis();
 
-        f.output_gradient = output_gradient;
+        // A schedule that stages several output channels at a time may reach beyond the last.
+        const Halide::Expr channels = f.out_channels ? Halide::Expr(f.out_channels) : output_gradient.dim(2).extent();
+        const auto inside = [&](const Halide::Expr &channel) { return chunked() ? min(channel, channels - 1) : channel; };
+
+        f.output_gradient = Halide::Func("output_gradient_channels");
+        f.output_gradient(f.x, f.y, f.out_channel, f.group, f.batch) =
+            output_gradient(f.x, f.y, inside(f.out_channel), f.group, f.batch);
         const Halide::Expr nowhere;
         f.padded_output_gradient = Halide::BoundaryConditions::constant_exterior(
-            output_gradient, 0.f,
+            f.output_gradient, 0.f,
             {{output_gradient.dim(0).min(), output_gradient.dim(0).extent()},
              {output_gradient.dim(1).min(), output_gradient.dim(1).extent()},
              {nowhere, nowhere}, {nowhere, nowhere}, {nowhere, nowhere}});
         f.tap_row = Halide::Func("tap_row");
         f.tap_row(f.x, f.kx, f.y, f.out_channel, f.group, f.batch) =
             f.padded_output_gradient(f.x_axis.output(f.x, f.kx), f.y, f.out_channel, f.group, f.batch);
+        if (!problem.run_time_attributes()) {
+            f.phases = Halide::Func("phases");
+            f.phases(f.cell_x, f.phase_x, f.cell_y, f.phase_y, f.out_channel, f.group, f.batch) =
+                f.padded_output_gradient(f.x_axis.position(f.cell_x, f.phase_x), f.y_axis.position(f.cell_y, f.phase_y),
+                                         f.out_channel, f.group, f.batch);
+        }
 
-        f.weight = weight;
         Halide::Var ky{"ky"};
+        f.weight = Halide::Func("weight_channels");
         f.tap_weight = Halide::Func("tap_weight");
-        f.tap_weight(f.kx, ky, f.out_channel, f.channel, f.group) =
-            packed() ? weight(f.channel, f.kx, ky, f.out_channel, f.group)
-                     : weight(f.kx, ky, f.out_channel, f.channel, f.group);
+        if (packed()) {
+            f.weight(f.channel, f.kx, ky, f.out_channel, f.group) = weight(f.channel, f.kx, ky, inside(f.out_channel), f.group);
+            f.tap_weight(f.kx, ky, f.out_channel, f.channel, f.group) = f.weight(f.channel, f.kx, ky, f.out_channel, f.group);
+        } else {
+            f.weight(f.kx, ky, f.out_channel, f.channel, f.group) = weight(f.kx, ky, inside(f.out_channel), f.channel, f.group);
+            f.tap_weight(f.kx, ky, f.out_channel, f.channel, f.group) = f.weight(f.kx, ky, f.out_channel, f.channel, f.group);
+        }
 
-        const Halide::Expr channels = f.out_channels ? Halide::Expr(f.out_channels) : output_gradient.dim(2).extent();
         f.taps = Halide::RDom({{0, f.x_axis.kernel}, {0, f.y_axis.kernel}, {0, channels}}, "taps");
         const Halide::RDom &r = f.taps;
         f.sum = Halide::Func("sum");
         f.sum(f.x, f.y, f.channel, f.group, f.batch) = 0.f;
-        f.sum(f.x, f.y, f.channel, f.group, f.batch) +=
-            f.tap_row(f.x, r.x, f.y_axis.output(f.y, r.y), r.z, f.group, f.batch) *
-            f.tap_weight(r.x, r.y, r.z, f.channel, f.group);
+        const Halide::Expr seen =
+            problem.run_time_attributes()
+                ? f.tap_row(f.x, r.x, f.y_axis.output(f.y, r.y), r.z, f.group, f.batch)
+                : f.phases(f.x_axis.cell(f.x, r.x), f.x_axis.live_phase(r.x), f.y_axis.cell(f.y, r.y),
+                           f.y_axis.live_phase(r.y), r.z, f.group, f.batch);
+        f.sum(f.x, f.y, f.channel, f.group, f.batch) += seen * f.tap_weight(r.x, r.y, r.z, f.channel, f.group);
 
         input_gradient(f.x, f.y, f.channel, f.group, f.batch) = f.sum(f.x, f.y, f.channel, f.group, f.batch);
         f.input_gradient = input_gradient;
@@ -74,6 +95,9 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>, public 
     void schedule() {
         declare_shapes();
         schedule_params.apply(funcs_, this->target);
+        if (this->get_target().has_gpu_feature()) this->get_pipeline().add_custom_lowering_pass(new PrivateAccumulators);
+        if constexpr (requires { schedule_params.pipelined; })
+            if (schedule_params.pipelined) this->get_pipeline().add_custom_lowering_pass(new AsyncStagingPass({2}));
     }
 
     void describe(KernelDescription &description) override {
@@ -87,6 +111,13 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>, public 
 
   private:
     InputGradientFuncs funcs_;
+
+    // Whether the schedule stages output channels in chunks that the last may not fill.
+    bool chunked() const {
+        if constexpr (requires { schedule_params.out_channel_chunk(); })
+            return problem.out_channels == 0 || problem.out_channels % schedule_params.out_channel_chunk() != 0;
+        return false;
+    }
 
     static bool packed() { return Schedule::weight_layout == WeightLayout::in_channels_innermost; }
 

@@ -4,11 +4,14 @@
 // Template argument: the schedule, a struct in schedules/ with
 //   GeneratorParams for its tile sizes,
 //   void apply(WeightGradientFuncs &, const Target &): loop order, staging and mapping to hardware,
-//   void describe(KernelDescription &) const: what it demands of a problem, and `tile`, the weights of one block.
+//   void describe(KernelDescription &, const WeightGradientFuncs &) const: what it demands of a problem, and tile_..., the weights of one block,
+//   GeneratorParams chunk_columns and chunk_rows, if it stages its operands in chunks of so many positions.
 #ifndef CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_H
 #define CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_H
 
 #include "Halide.h"
+#include "compiler/async_staging.h"
+#include "compiler/private_accumulators.h"
 #include "generators/kernel_description.h"
 #include "generators/problem_params.h"
 #include "schedules/weight_gradient_funcs.h"
@@ -49,10 +52,12 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>, publi
         const auto inside = [](const Halide::Expr &index, const Halide::Expr &extent) {
             return clamp(index, 0, extent - 1);
         };
+        const Halide::Expr width = input.dim(0).extent(), height = input.dim(1).extent();
+        const Halide::Expr value = input(inside(f.x, width), inside(f.y, height), inside(f.in_channel, input.dim(2).extent()),
+                                         f.group, inside(f.batch, input.dim(4).extent()));
         f.padded_input = Halide::Func("padded_input");
         f.padded_input(f.x, f.y, f.in_channel, f.group, f.batch) =
-            input(inside(f.x, input.dim(0).extent()), inside(f.y, input.dim(1).extent()),
-                  inside(f.in_channel, input.dim(2).extent()), f.group, inside(f.batch, input.dim(4).extent()));
+            chunked() ? select(f.x < width && f.y < height, likely(value), 0.f) : value;
 
         const auto x = output_gradient.dim(0), y = output_gradient.dim(1);
         const Halide::Expr in_picture =
@@ -67,17 +72,33 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>, publi
         f.tap_row = Halide::Func("tap_row");
         f.tap_row(f.x, f.kx, f.y, f.out_channel, f.group, f.batch) =
             f.padded_output_gradient(f.x_axis.output(f.x, f.kx), f.y, f.out_channel, f.group, f.batch);
+        if (!problem.run_time_attributes()) {
+            f.phases = Halide::Func("phases");
+            f.phases(f.cell_x, f.phase_x, f.cell_y, f.phase_y, f.out_channel, f.group, f.batch) =
+                f.padded_output_gradient(f.x_axis.position(f.cell_x, f.phase_x), f.y_axis.position(f.cell_y, f.phase_y),
+                                         f.out_channel, f.group, f.batch);
+        }
 
-        f.positions = Halide::RDom({{0, input.dim(0).extent()}, {0, band_rows}, {0, part_images}}, "positions");
+        // Chunks that a schedule stages reach beyond the row's end and the last row, where the input is zero. The
+        // runtime makes bands whole chunks high.
+        const Halide::Expr chunk_columns = chunked() ? Halide::Expr(schedule_columns()) : width;
+        const Halide::Expr chunk_rows = chunked() ? schedule_rows() : 1;
+        f.positions = Halide::RDom({{0, chunk_columns}, {0, chunk_rows}, {0, (width + chunk_columns - 1) / chunk_columns},
+                                    {0, band_rows / chunk_rows}, {0, part_images}}, "positions");
         const Halide::RDom &r = f.positions;
-        const Halide::Expr row = f.band * band_rows + r.y, image = f.images * part_images + r.z;
-        f.positions.where(row < input.dim(1).extent());
+        const Halide::Expr first_row = f.band * band_rows + r[3] * chunk_rows;
+        const Halide::Expr column = r[2] * chunk_columns + r[0], row = first_row + r[1], image = f.images * part_images + r[4];
+        f.positions.where(first_row < height);
         f.positions.where(image < batch);
+        const Halide::Expr seen =
+            problem.run_time_attributes()
+                ? f.tap_row(column, f.kx, f.y_axis.output(row, f.ky), f.out_channel, f.group, image)
+                : f.phases(f.x_axis.cell(column, f.kx), f.x_axis.live_phase(f.kx), f.y_axis.cell(row, f.ky),
+                           f.y_axis.live_phase(f.ky), f.out_channel, f.group, image);
         f.sum = Halide::Func("sum");
         f.sum(f.kx, f.ky, f.out_channel, f.in_channel, f.group, f.band, f.images) = 0.f;
         f.sum(f.kx, f.ky, f.out_channel, f.in_channel, f.group, f.band, f.images) +=
-            f.padded_input(r.x, row, f.in_channel, f.group, image) *
-            f.tap_row(r.x, f.kx, f.y_axis.output(row, f.ky), f.out_channel, f.group, image);
+            f.padded_input(column, row, f.in_channel, f.group, image) * seen;
 
         partial(f.kx, f.ky, f.out_channel, f.in_channel, f.group, f.band, f.images) =
             f.sum(f.kx, f.ky, f.out_channel, f.in_channel, f.group, f.band, f.images);
@@ -87,17 +108,32 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>, publi
     void schedule() {
         declare_shapes();
         schedule_params.apply(funcs_, this->target);
+        if (this->get_target().has_gpu_feature()) this->get_pipeline().add_custom_lowering_pass(new PrivateAccumulators);
+        if constexpr (requires { schedule_params.pipelined; })
+            if (schedule_params.pipelined) this->get_pipeline().add_custom_lowering_pass(new AsyncStagingPass({2}));
     }
 
     void describe(KernelDescription &description) override {
         description.set("operation", "Operation::weight_gradient");
         describe_target(this->target, description);
         problem.describe(description);
-        schedule_params.describe(description);
+        description.set("chunk_rows", chunked() ? schedule_rows() : 1);
+        schedule_params.describe(description, funcs_);
     }
 
   private:
     WeightGradientFuncs funcs_;
+
+    // A schedule that stages its operands says of how many columns and rows.
+    static constexpr bool chunked() { return requires(Schedule s) { s.chunk_columns; }; }
+    int schedule_columns() const {
+        if constexpr (chunked()) return schedule_params.chunk_columns;
+        return 0;
+    }
+    int schedule_rows() const {
+        if constexpr (chunked()) return schedule_params.chunk_rows;
+        return 0;
+    }
 
     // What the runtime promises of the buffers, so that index arithmetic and bounds fold.
     void declare_shapes() {

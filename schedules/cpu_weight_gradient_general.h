@@ -13,9 +13,10 @@ namespace conv_transpose {
 struct CpuWeightGradientGeneral {
     Halide::GeneratorParam<int> in_tile{"in_tile", 3}, out_tile{"out_tile", 3};
 
-    void describe(KernelDescription &description) const {
+    void describe(KernelDescription &description, const WeightGradientFuncs &) const {
         description.set("tile_in_channels", in_tile);
         description.set("tile_out_channels", out_tile);
+        description.set("wanted_blocks", 64);
     }
 
     void apply(WeightGradientFuncs &f, const Halide::Target &target) const {
@@ -37,7 +38,7 @@ struct CpuWeightGradientGeneral {
             .unroll(f.out_channel).unroll(f.in_channel)
             .update().atomic().vectorize(x_lane).unroll(f.out_channel).unroll(f.in_channel);
         lane_sum.compute_at(f.partial, work).vectorize(lane).unroll(f.out_channel).unroll(f.in_channel);
-        lane_sum.update().reorder(lane, f.out_channel, f.in_channel, x_outer, f.positions.y, f.positions.z)
+        lane_sum.update().reorder(lane, f.out_channel, f.in_channel, x_outer, f.positions[1], f.positions[2], f.positions[3], f.positions[4])
             .vectorize(lane).unroll(f.out_channel).unroll(f.in_channel);
     }
 };

@@ -33,8 +33,10 @@ struct CudaInputGradientGeneral {
             .gpu_blocks(block_x, block_c, f.group).gpu_threads(lane, row);
 
         f.sum.compute_at(f.input_gradient, lane).bound_extent(f.x, columns).bound_extent(f.channel, channels);
+        for (const Var &d : {f.y, f.group, f.batch}) f.sum.bound_extent(d, 1);
         f.sum.unroll(f.x).unroll(f.channel);
         f.sum.update().reorder(f.x, f.channel, f.taps.x, f.taps.y, f.taps.z).unroll(f.x).unroll(f.channel);
+        if (f.constant_attributes()) f.sum.update().unroll(f.taps.x).unroll(f.taps.y);
     }
 };
 

@@ -1,10 +1,10 @@
-// Schedule: the weight gradient of any problem on CUDA cores; every attribute may be a run-time value.
+// Schedule: the weight gradient on a GPU's CUDA cores, for any problem and for those with few channels.
 //
 // Order: the sum runs over positions, of which there are many, for weights, of which there are few. So the lanes of a
-// warp are neighbouring positions of a row: loads are dense, whatever the stride of the taps. Each thread keeps
-// the sums of in_tile x out_tile channels of one tap in registers over all its positions, which reads
-// in_tile + out_tile values for in_tile * out_tile products. The warps of a block take different output channels and find
-// the input in L1. At the end the block's sums of lanes are added from shared memory, in the order of the lanes.
+// warp are neighbouring positions of a row: loads are dense, apart from the stride. Each thread keeps the sums of in_tile x out_tile
+// channels in registers over all its positions, of one tap, or of all taps if the attributes are constants: it reads
+// in_tile + out_tile * taps values for in_tile * out_tile * taps products. The warps of a block take different output
+// channels and find the input in L1. At the end the sums of the lanes are added from shared memory, in the order of the lanes.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_LANES_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_LANES_H
 
@@ -14,45 +14,63 @@ namespace conv_transpose {
 
 struct CudaWeightGradientLanes {
     Halide::GeneratorParam<int> in_tile{"in_tile", 4}, out_tile{"out_tile", 4}, warps{"warps", 4};
+    Halide::GeneratorParam<int> wanted_blocks{"wanted_blocks", 2112};
+    /// With constant attributes: the taps of a thread on each axis, 1 or all.
+    Halide::GeneratorParam<bool> all_taps_x{"all_taps_x", false}, all_taps_y{"all_taps_y", false};
 
     int block_out_channels() const { return int(out_tile) * int(warps); }
 
-    void describe(KernelDescription &description) const {
+    int taps_x(const WeightGradientFuncs &f) const { return all_taps_x ? f.x_axis.taps() : 1; }
+    int taps_y(const WeightGradientFuncs &f) const { return all_taps_y ? f.y_axis.taps() : 1; }
+
+    void describe(KernelDescription &description, const WeightGradientFuncs &f) const {
+        description.set("tile_taps", taps_x(f) * taps_y(f));
         description.set("tile_in_channels", in_tile);
         description.set("tile_out_channels", block_out_channels());
+        description.set("wanted_blocks", wanted_blocks);
     }
 
     void apply(WeightGradientFuncs &f, const Halide::Target &) const {
         using namespace Halide;
         constexpr int lanes = 32;
-        Var lane{"lane"}, warp{"warp"}, block_in{"block_in"}, block_out{"block_out"}, rest{"rest"}, weight{"weight"};
+        const int taps_x = this->taps_x(f), taps_y = this->taps_y(f);
+        Var lane{"lane"}, warp{"warp"}, block_in{"block_in"}, block_out{"block_out"}, rest{"rest"}, weight{"weight"}, round{"round"};
+        Var block_kx{"block_kx"}, block_ky{"block_ky"};
         RVar x_outer{"x_outer"}, x_lane{"x_lane"};
 
-        f.sum.update().split(f.positions.x, x_outer, x_lane, lanes, TailStrategy::GuardWithIf);
+        f.sum.update().split(f.positions[0], x_outer, x_lane, lanes, TailStrategy::GuardWithIf);
         Func lane_sum = f.sum.update().rfactor(x_lane, lane);
         Func lane_sums = lane_sum.in(f.sum);
 
         f.partial.split(f.out_channel, block_out, f.out_channel, block_out_channels(), TailStrategy::PredicateStores)
             .split(f.in_channel, block_in, f.in_channel, in_tile, TailStrategy::PredicateStores)
-            .fuse(f.out_channel, f.in_channel, weight)
+            .split(f.kx, block_kx, f.kx, taps_x)
+            .split(f.ky, block_ky, f.ky, taps_y)
+            .fuse(f.kx, f.ky, weight).fuse(weight, f.out_channel, weight).fuse(weight, f.in_channel, weight)
+            .split(weight, round, weight, lanes * int(warps), TailStrategy::GuardWithIf)
             .split(weight, warp, lane, lanes)
-            .fuse(f.kx, f.ky, rest).fuse(rest, block_out, rest).fuse(rest, block_in, rest)
+            .fuse(block_kx, block_ky, rest).fuse(rest, block_out, rest).fuse(rest, block_in, rest)
             .fuse(f.group, f.band, f.group)
-            .reorder(lane, warp, rest, f.group, f.images)
-            .gpu_blocks(rest, f.group, f.images).gpu_threads(lane, warp);
-        f.sum.compute_at(f.partial, lane);
+            .reorder(round, lane, warp, rest, f.group, f.images)
+            .gpu_blocks(rest, f.group, f.images).gpu_threads(lane, warp)
+            .never_partition_all();
+        f.sum.compute_at(f.partial, round);
         for (const Var &d : {f.kx, f.ky, f.out_channel, f.in_channel, f.group, f.band, f.images}) f.sum.bound_extent(d, 1);
 
         lane_sums.compute_at(f.partial, rest).store_in(MemoryType::GPUShared)
-            .reorder_storage(f.out_channel, f.in_channel, lane)
+            .reorder_storage(f.kx, f.ky, f.out_channel, f.in_channel, lane)
+            .bound_extent(f.kx, taps_x).bound_extent(f.ky, taps_y)
             .bound_extent(f.out_channel, block_out_channels()).bound_extent(f.in_channel, in_tile)
             .align_storage(f.in_channel, in_tile + 1)
             .split(f.out_channel, warp, f.out_channel, out_tile)
-            .reorder(f.out_channel, f.in_channel, lane, warp)
-            .unroll(f.out_channel).unroll(f.in_channel).gpu_threads(lane, warp);
-        lane_sum.compute_at(lane_sums, lane).unroll(f.out_channel).unroll(f.in_channel);
-        lane_sum.update().reorder(f.out_channel, f.in_channel, x_outer, f.positions.y, f.positions.z)
-            .unroll(f.out_channel).unroll(f.in_channel);
+            .reorder(f.kx, f.ky, f.out_channel, f.in_channel, lane, warp)
+            .unroll(f.kx).unroll(f.ky).unroll(f.out_channel).unroll(f.in_channel).gpu_threads(lane, warp);
+        lane_sum.compute_at(lane_sums, lane).bound_extent(f.kx, taps_x).bound_extent(f.ky, taps_y)
+            .unroll(f.kx).unroll(f.ky).unroll(f.out_channel).unroll(f.in_channel);
+        lane_sum.update()
+            .reorder({f.kx, f.ky, f.out_channel, f.in_channel, x_outer, f.positions[1], f.positions[2], f.positions[3],
+                      f.positions[4]})
+            .unroll(f.kx).unroll(f.ky).unroll(f.out_channel).unroll(f.in_channel);
     }
 };
 

@@ -12,18 +12,24 @@ struct InputGradientFuncs {
     /// `channel` is an input channel of a group; `out_channel` is what is summed over.
     Halide::Var x{"x"}, y{"y"}, channel{"channel"}, group{"group"}, batch{"batch"};
     Halide::Var kx{"kx"}, out_channel{"out_channel"};
+    Halide::Var cell_x{"cell_x"}, phase_x{"phase_x"}, cell_y{"cell_y"}, phase_y{"phase_y"};
     StridedAxis x_axis, y_axis;
     /// Channels of one group; 0 where they are run-time values.
     int in_channels = 0, out_channels = 0;
 
     Halide::Func output_gradient;         ///< as given; coordinates begin at the padding
     Halide::Func padded_output_gradient;  ///< zero outside of the picture (x, y, out_channel, group, batch)
-    Halide::Func tap_row;     ///< what tap kx sees along a row (x, kx, y, out_channel, group, batch); y of the output
-    Halide::Func weight;      ///< as given or packed, in the layout that the schedule asks for
+    /// With run-time attributes: what tap kx sees along a row (x, kx, y of the output, out_channel, group, batch).
+    Halide::Func tap_row;
+    /// With constant attributes: live phases (cell_x, phase_x, cell_y, phase_y, out_channel, group, batch).
+    Halide::Func phases;
+    Halide::Func weight;  ///< as given or packed, in the layout that the schedule asks for
     Halide::Func tap_weight;  ///< weight by kernel position (kx, ky, out_channel, channel, group)
     Halide::Func sum;         ///< (x, y, channel, group, batch); its update has the taps
     Halide::RDom taps;        ///< kx, ky, out_channel
     Halide::Func input_gradient;  ///< (x, y, channel, group, batch)
+
+    bool constant_attributes() const { return phases.defined(); }
 };
 
 }  // namespace conv_transpose

@@ -12,15 +12,20 @@ struct WeightGradientFuncs {
     /// A part of the sum: a band of rows of some of the images.
     Halide::Var band{"band"}, images{"images"};
     Halide::Var x{"x"}, y{"y"}, batch{"batch"};
+    Halide::Var cell_x{"cell_x"}, phase_x{"phase_x"}, cell_y{"cell_y"}, phase_y{"phase_y"};
     StridedAxis x_axis, y_axis;
     /// Channels of one group; 0 where they are run-time values.
     int in_channels = 0, out_channels = 0;
 
-    Halide::Func padded_input;            ///< channels and images clamped (x, y, in_channel, group, batch)
+    Halide::Func padded_input;            ///< zero outside of the picture (x, y, in_channel, group, batch)
     Halide::Func padded_output_gradient;  ///< zero outside of the picture (x, y, out_channel, group, batch)
-    Halide::Func tap_row;    ///< what tap kx sees along a row (x, kx, y, out_channel, group, batch); y of the output
-    Halide::Func sum;        ///< (kx, ky, out_channel, in_channel, group, band, images); its update has the positions
-    Halide::RDom positions;  ///< x, y within the band, image within the part
+    /// With run-time attributes: what tap kx sees along a row (x, kx, y of the output, out_channel, group, batch).
+    Halide::Func tap_row;
+    /// With constant attributes: live phases (cell_x, phase_x, cell_y, phase_y, out_channel, group, batch).
+    Halide::Func phases;
+    Halide::Func sum;  ///< (kx, ky, out_channel, in_channel, group, band, images); its update has the positions
+    /// Position in the chunk (x, y), chunk in the row, chunk in the band, image in the part.
+    Halide::RDom positions;
     Halide::Func partial;    ///< (kx, ky, out_channel, in_channel, group, band, images)
 };
 

@@ -59,6 +59,40 @@ TEST_P(Gradient, RandomProblemsOnEveryKernelThatAcceptsThem) {
     for (int i = 0; i < random_problem_count(GetParam()) && !HasFatalFailure(); i++) expect_exact(random.next(), random);
 }
 
+// Problems that kernels were made for: the attributes and channels that each demands, with sizes on either side of a
+// tile's and with padding, which no kernel of a gradient depends on. Random attributes alone would meet them too seldom.
+TEST_P(Gradient, ProblemsThatKernelsWereMadeFor) {
+    RandomProblems random(5);
+    for (const char *family :
+         {"n2g1ic64oc64ih5iw67kh3kw3", "n1g1ic64oc64ih4iw33kh3kw7", "n1g1ic64oc128ih3iw35kh3kw5", "n2g1ic32oc32ih9iw65kh3kw3",
+          "n1g1ic32oc32ih8iw66kh3kw7", "n2g2ic16oc32ih9iw40kh3kw5sh2sw3dh2dw1", "n1g1ic32oc64ih6iw66kh3kw3sh5sw5dh2dw2",
+          "n2g1ic512oc256ih3iw5kh4kw4sh2sw2", "n3g1ic64oc3ih10iw70kh4kw4sh2sw2", "n1g1ic128oc64ih5iw66kh2kw2sh2sw2",
+          "n2g7ic7oc7ih20iw70kh4kw4sh2sw2", "n1g1ic56oc1ih9iw70kh9kw9sh3sw3"})
+        for (int i = 0; i < 3; i++) {
+            Problem problem = Problem::parse(family);
+            for (int64_t Size2::*axis : {&Size2::height, &Size2::width}) {
+                problem.padding.*axis = i == 0 ? 0 : random.between(0, 2);
+                problem.output_padding.*axis = i == 0 ? 0 : random.between(0, problem.stride.*axis - 1);
+            }
+            expect_exact(problem, random);
+        }
+}
+
+// Few and many channels on either side of a tile's, for the kernels that take any number of them.
+TEST_P(Gradient, AnyChannelsOfAFamily) {
+    RandomProblems random(6);
+    for (const char *family : {"kh3kw3", "kh2kw2sh2sw2", "kh3kw3sh2sw2ph1pw1", "kh4kw4sh2sw2ph1pw1"})
+        for (int i = 0; i < 12; i++) {
+            Problem problem = Problem::parse(family);
+            problem.batch = random.between(1, 2);
+            problem.groups = random.one_in(3) ? 2 : 1;
+            problem.in_channels = problem.groups * (random.one_in(2) ? random.between(1, 9) : random.between(31, 70));
+            problem.out_channels = problem.groups * (random.one_in(2) ? random.between(1, 9) : random.between(31, 70));
+            problem.input = {random.between(2, 6), random.one_in(2) ? random.between(2, 20) : random.between(30, 70)};
+            expect_exact(problem, random);
+        }
+}
+
 // Enough positions for many parts, in bands of rows as well as in images, and for parts that are not full.
 TEST_P(Gradient, SumsInManyParts) {
     RandomProblems random(3);

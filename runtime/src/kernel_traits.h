@@ -42,6 +42,10 @@ struct KernelTraits {
 
     /// Weights that one block or task of a weight gradient computes.
     int64_t tile_in_channels = 1, tile_out_channels = 1, tile_taps = 1;
+    /// As many blocks or tasks occupy a large machine; the sum is cut into so many parts.
+    int64_t wanted_blocks = 1;
+    /// A weight gradient's bands are a multiple of this high.
+    int64_t chunk_rows = 1;
 
     CpuLevel cpu_level = CpuLevel::baseline;
     /// 80 is sm_80.

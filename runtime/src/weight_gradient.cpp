@@ -19,7 +19,8 @@ struct Parts {
         const int64_t wanted = wanted_parts(p, kernel);
         images_a_part = std::clamp<int64_t>(p.batch / wanted, 1, images_a_launch);
         const int64_t image_parts = std::max<int64_t>(ceil_divide(p.batch, images_a_part), 1);
-        rows_a_band = ceil_divide(p.input.height, std::clamp<int64_t>(wanted / image_parts, 1, p.input.height));
+        const int64_t chunks = ceil_divide(p.input.height, kernel.chunk_rows);
+        rows_a_band = ceil_divide(chunks, std::clamp<int64_t>(wanted / image_parts, 1, chunks)) * kernel.chunk_rows;
         bands = ceil_divide(p.input.height, rows_a_band);
     }
 
@@ -29,10 +30,9 @@ struct Parts {
         const int64_t blocks_a_part = p.groups * ceil_divide(p.in_channels / p.groups, k.tile_in_channels) *
                                       ceil_divide(p.out_channels / p.groups, k.tile_out_channels) *
                                       ceil_divide(p.kernel.height * p.kernel.width, k.tile_taps);
-        const int64_t wanted_blocks = k.device == Device::cuda ? 2048 : 64;
         constexpr int64_t positions_worth_a_part = 512, max_workspace = int64_t{256} << 20;
         const int64_t positions = p.batch * p.input.height * p.input.width;
-        return std::max<int64_t>(std::min({ceil_divide(wanted_blocks, blocks_a_part), positions / positions_worth_a_part,
+        return std::max<int64_t>(std::min({ceil_divide(k.wanted_blocks, blocks_a_part), positions / positions_worth_a_part,
                                            max_workspace / int64_t{sizeof(float)} / p.weight_elements()}), 1);
     }
 };

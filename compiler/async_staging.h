@@ -1,0 +1,53 @@
+// A lowering pass for Halide 21 that overlaps the staging of a reduction's operands with the arithmetic on them.
+//
+// A GPU schedule that stages its operands in shared memory has, in its kernel, a serial loop
+//
+//     for chunk:  stage operands of this chunk;  barrier;  compute;  barrier
+//
+// in which copies and arithmetic take turns. When that loop's name is "pipeline", this pass gives every operand
+// several buffers in shared memory and rewrites the loop so that the chunks to come are on their way while one is
+// computed:
+//
+//     start copying chunk 0; store chunk 0; load chunk 1 into registers
+//     for chunk i:
+//         wait for the copies of chunk i;  barrier
+//         start copying chunk i+1                               cp.async, global to shared memory, 16 bytes
+//         compute on chunk i, and between its steps
+//             store chunk i+1 from registers to shared memory   what must be changed on the way: rounded, transposed
+//             load chunk i+2 into registers
+//
+// A staging store becomes an asynchronous copy when it moves 16 aligned bytes unchanged, or zero outside of a
+// boundary; every other one goes through registers. The last two chunks are peeled off, so that the loop has no
+// conditions. Add it after the tensor-core pass; it also works for schedules without tensor cores.
+#ifndef CONV_TRANSPOSE_COMPILER_ASYNC_STAGING_H
+#define CONV_TRANSPOSE_COMPILER_ASYNC_STAGING_H
+
+#include <stdexcept>
+
+#include "Halide.h"
+
+namespace conv_transpose {
+
+class AsyncStagingRefusal : public std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+struct AsyncStagingOptions {
+    /// Buffers in shared memory. With more than two, tensor-core work of a chunk may still run while the next begins.
+    int stages = 2;
+};
+
+class AsyncStagingPass : public Halide::Internal::IRMutator {
+  public:
+    explicit AsyncStagingPass(const AsyncStagingOptions &options = {});
+
+  private:
+    using IRMutator::visit;
+    Halide::Internal::Stmt visit(const Halide::Internal::Allocate *allocate) override;
+
+    AsyncStagingOptions options_;
+};
+
+}  // namespace conv_transpose
+
+#endif

@@ -1,0 +1,112 @@
+// Schedule: the input gradient on a GPU's CUDA cores, for problems with many channels.
+//
+// Order: an implicit matrix product. A block computes a tile of columns x rows x channels and goes through the output channels
+// in chunks; of each chunk it stages, in shared memory, the output gradient that its tile sees, one live phase after the other, and the
+// weights. A thread's sums stay in registers: neighbouring columns, whose taps overlap, of several channels, whose
+// weights are 128-bit loads.
+#ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_INPUT_GRADIENT_DENSE_H
+#define CONV_TRANSPOSE_SCHEDULES_CUDA_INPUT_GRADIENT_DENSE_H
+
+#include "schedules/input_gradient_funcs.h"
+
+namespace conv_transpose {
+
+struct CudaInputGradientDense {
+    template <typename T>
+    using GeneratorParam = Halide::GeneratorParam<T>;
+
+    GeneratorParam<int> lanes_x{"lanes_x", 8}, lanes_channel{"lanes_channel", 8}, lanes_y{"lanes_y", 4};
+    /// A thread computes runs of run_columns neighbours, `runs` of them a block's lanes apart.
+    GeneratorParam<int> run_columns{"run_columns", 4}, runs{"runs", 2};
+    GeneratorParam<int> thread_channels{"thread_channels", 8}, thread_rows{"thread_rows", 1};
+    GeneratorParam<int> chunk{"chunk", 8}, unroll_chunk{"unroll_chunk", 1};
+    GeneratorParam<bool> unroll_taps_y{"unroll_taps_y", true}, pipelined{"pipelined", false};
+
+    static constexpr WeightLayout weight_layout = WeightLayout::in_channels_innermost;
+    int weight_channel_multiple() const { return int(lanes_channel) * int(thread_channels); }
+    int out_channel_chunk() const { return chunk; }
+    void describe(KernelDescription &) const {}
+
+    void apply(InputGradientFuncs &f, const Halide::Target &) const {
+        using namespace Halide;
+        const int lanes_x = this->lanes_x, lanes_y = this->lanes_y, lanes_channel = this->lanes_channel;
+        const int width = lanes_x * run_columns * runs, rows = lanes_y * thread_rows;
+        const int channels = lanes_channel * thread_channels, threads = lanes_x * lanes_y * lanes_channel;
+        const auto guard = TailStrategy::GuardWithIf;
+        Var column{"column"}, row{"row"}, channel_block{"channel_block"}, image{"image"}, vec{"vec"}, run{"run"};
+        Var lane_x{"lane_x"}, lane_y{"lane_y"}, lane_channel{"lane_channel"}, thread{"thread"}, element{"element"}, round{"round"};
+
+        f.input_gradient.split(f.x, column, f.x, width, guard)
+            .split(f.x, f.x, vec, run_columns, guard)
+            .split(f.x, run, lane_x, lanes_x, guard)
+            .split(f.y, row, f.y, rows, guard)
+            .split(f.y, f.y, lane_y, lanes_y, guard)
+            .split(f.channel, channel_block, f.channel, channels, guard)
+            .split(f.channel, lane_channel, f.channel, thread_channels, guard)
+            .reorder({vec, run, f.y, f.channel, lane_x, lane_channel, lane_y, column, row, channel_block, f.group, f.batch})
+            .fuse(column, channel_block, column)
+            .fuse(f.group, f.batch, image)
+            .unroll(vec).unroll(run).unroll(f.channel).unroll(f.y)
+            .gpu_blocks(column, row, image)
+            .gpu_threads(lane_x, lane_channel, lane_y)
+            .never_partition_all();
+
+        f.sum.compute_at(f.input_gradient, column).store_in(MemoryType::Register)
+            .bound_extent(f.x, width).bound_extent(f.y, rows).bound_extent(f.channel, channels)
+            .bound_extent(f.group, 1).bound_extent(f.batch, 1);
+        Stage init = f.sum, update = f.sum.update();
+        for (Stage *stage : {&init, &update})
+            stage->split(f.x, f.x, vec, run_columns)
+                .split(f.x, run, lane_x, lanes_x)
+                .split(f.y, f.y, lane_y, lanes_y)
+                .split(f.channel, lane_channel, f.channel, thread_channels)
+                .unroll(vec).unroll(run).unroll(f.channel).unroll(f.y)
+                .gpu_threads(lane_x, lane_channel, lane_y)
+                .never_partition_all();
+        init.reorder(vec, run, f.y, f.channel, lane_x, lane_channel, lane_y);
+        RVar out_channel{"out_channel"}, unrolled{"unrolled"}, pipeline{"pipeline"};
+        update.split(f.taps.z, pipeline, out_channel, chunk, guard)
+            .split(out_channel, out_channel, unrolled, unroll_chunk, guard)
+            .reorder({vec, run, f.y, f.channel, f.taps.x, unrolled, f.taps.y, out_channel, lane_x, lane_channel, lane_y, pipeline})
+            .unroll(f.taps.x).unroll(unrolled);
+        if (unroll_taps_y) update.unroll(f.taps.y);
+
+        const int phases_x = f.x_axis.live_phases(), phases_y = f.y_axis.live_phases();
+        f.phases.compute_at(f.sum, pipeline).store_in(MemoryType::GPUShared)
+            .bound_extent(f.cell_x, f.x_axis.reach(width)).bound_extent(f.cell_y, f.y_axis.reach(rows))
+            .bound(f.phase_x, 0, phases_x).bound(f.phase_y, 0, phases_y)
+            .bound_extent(f.out_channel, chunk).bound_extent(f.group, 1).bound_extent(f.batch, 1)
+            .fuse(f.phase_x, f.cell_x, element)
+            .fuse(element, f.phase_y, element)
+            .fuse(element, f.cell_y, element)
+            .split(element, round, thread, threads, guard)
+            .split(thread, lane_y, thread, lanes_x * lanes_channel)
+            .split(thread, lane_channel, lane_x, lanes_x)
+            .reorder(f.out_channel, round, lane_x, lane_channel, lane_y, f.group, f.batch)
+            .gpu_threads(lane_x, lane_channel, lane_y)
+            .unroll(f.out_channel)
+            .never_partition_all();
+        if (pipelined) f.phases.unroll(round);
+
+        Func w = f.weight.in(f.tap_weight);
+        const std::vector<Var> wa = w.args();
+        w.compute_at(f.sum, pipeline).store_in(MemoryType::GPUShared)
+            .bound_extent(wa[0], channels).bound_extent(wa[3], chunk).bound_extent(wa[4], 1)
+            .split(wa[0], wa[0], vec, 4)
+            .vectorize(vec)
+            .fuse(wa[0], wa[1], element)
+            .fuse(element, wa[2], element)
+            .fuse(element, wa[3], element)
+            .split(element, round, thread, threads, guard)
+            .split(thread, lane_y, thread, lanes_x * lanes_channel)
+            .split(thread, lane_channel, lane_x, lanes_x)
+            .reorder(vec, round, lane_x, lane_channel, lane_y, wa[4])
+            .gpu_threads(lane_x, lane_channel, lane_y)
+            .unroll(round)
+            .never_partition_all();
+    }
+};
+
+}  // namespace conv_transpose
+
+#endif

@@ -1,0 +1,131 @@
+// Schedule: the weight gradient on a GPU's CUDA cores, for problems with many channels.
+//
+// Order: an implicit matrix product of input channels with output channels and taps, summed over positions. A block
+// computes a tile of channels for the taps of one kernel row (or of all) and goes through the positions in chunks; of each it stages, in
+// shared memory, the input and the live phases of the output gradient, both turned so that channels are innermost: then a
+// thread reads its channels of a position by 128-bit loads, and what one tap sees at a position, the next tap sees
+// at another, from a register.
+#ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_DENSE_H
+#define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_DENSE_H
+
+#include "schedules/weight_gradient_funcs.h"
+
+namespace conv_transpose {
+
+struct CudaWeightGradientDense {
+    template <typename T>
+    using GeneratorParam = Halide::GeneratorParam<T>;
+
+    GeneratorParam<int> lanes_in{"lanes_in", 8}, lanes_out{"lanes_out", 16};
+    GeneratorParam<int> thread_in{"thread_in", 8}, thread_out{"thread_out", 4};
+    GeneratorParam<bool> all_taps_y{"all_taps_y", false};
+    GeneratorParam<int> chunk_columns{"chunk_columns", 32}, chunk_rows{"chunk_rows", 1};
+    /// Positions that are unrolled, in the sum and while staging.
+    GeneratorParam<int> run{"run", 4}, staging_unroll{"staging_unroll", 0}, staging_columns{"staging_columns", 8};
+    GeneratorParam<bool> pipelined{"pipelined", false};
+    GeneratorParam<int> wanted_blocks{"wanted_blocks", 1056};
+
+    int block_in() const { return int(lanes_in) * int(thread_in); }
+    int block_out() const { return int(lanes_out) * int(thread_out); }
+
+    void describe(KernelDescription &description, const WeightGradientFuncs &f) const {
+        description.set("tile_taps", f.x_axis.taps() * (all_taps_y ? f.y_axis.taps() : 1));
+        description.set("tile_in_channels", block_in());
+        description.set("tile_out_channels", block_out());
+        description.set("wanted_blocks", wanted_blocks);
+    }
+
+    void apply(WeightGradientFuncs &f, const Halide::Target &) const {
+        using namespace Halide;
+        const int taps_x = f.x_axis.taps(), taps_y = all_taps_y ? f.y_axis.taps() : 1;
+        const auto guard = TailStrategy::GuardWithIf;
+        Var tile_in{"tile_in"}, tile_out{"tile_out"}, lane_in{"lane_in"}, lane_out{"lane_out"}, vec{"vec"}, block{"block"};
+        Var element{"element"}, block_ky{"block_ky"};
+        const auto out_vector = [&](auto &s) { s.split(f.out_channel, f.out_channel, vec, std::min(4, int(thread_out))).vectorize(vec); };
+
+        f.partial.split(f.out_channel, tile_out, f.out_channel, block_out(), guard)
+            .split(f.in_channel, tile_in, f.in_channel, block_in(), guard)
+            .split(f.ky, block_ky, f.ky, taps_y)
+            .split(f.out_channel, lane_out, f.out_channel, thread_out, guard)
+            .split(f.in_channel, lane_in, f.in_channel, thread_in, guard)
+            .reorder({f.kx, f.ky, f.out_channel, f.in_channel, lane_in, lane_out, block_ky, tile_out, tile_in, f.group, f.band, f.images})
+            .fuse(block_ky, tile_out, block).fuse(block, tile_in, block).fuse(f.group, f.band, f.group)
+            .unroll(f.kx).unroll(f.ky).unroll(f.out_channel).unroll(f.in_channel)
+            .gpu_blocks(block, f.group, f.images).gpu_threads(lane_in, lane_out)
+            .never_partition_all();
+
+        f.sum.compute_at(f.partial, block).store_in(MemoryType::Register)
+            .reorder_storage(f.out_channel, f.in_channel, f.kx, f.ky)
+            .bound_extent(f.kx, taps_x).bound_extent(f.ky, taps_y)
+            .bound_extent(f.out_channel, block_out()).bound_extent(f.in_channel, block_in())
+            .bound_extent(f.group, 1).bound_extent(f.band, 1).bound_extent(f.images, 1);
+        Stage init = f.sum, update = f.sum.update();
+        for (Stage *stage : {&init, &update}) {
+            stage->split(f.out_channel, lane_out, f.out_channel, thread_out).split(f.in_channel, lane_in, f.in_channel, thread_in);
+            out_vector(*stage);
+            stage->unroll(f.kx).unroll(f.ky).unroll(f.out_channel).unroll(f.in_channel)
+                .gpu_threads(lane_in, lane_out).never_partition_all();
+        }
+        init.reorder(vec, f.out_channel, f.in_channel, f.kx, f.ky, lane_in, lane_out);
+        RVar x{"x"}, unrolled{"unrolled"}, pipeline{"pipeline"};
+        update.split(f.positions[0], x, unrolled, run).rename(f.positions[2], pipeline)
+            .reorder({vec, f.out_channel, f.in_channel, f.kx, f.ky, unrolled, x, f.positions[1], lane_in, lane_out,
+                      pipeline, f.positions[3], f.positions[4]})
+            .unroll(unrolled);
+
+        Func staged_input = f.padded_input.in(f.sum), thread_input = staged_input.in(f.sum);
+        staged_input.compute_at(f.sum, pipeline).store_in(MemoryType::GPUShared)
+            .reorder_storage(f.in_channel, f.x, f.y)
+            .bound_extent(f.x, chunk_columns).bound_extent(f.y, chunk_rows).bound_extent(f.in_channel, block_in())
+            .bound_extent(f.group, 1).bound_extent(f.batch, 1)
+            .align_storage(f.in_channel, block_in() + 4)
+            .fuse(f.x, f.y, element);
+        stage(staged_input, f.in_channel, element, {f.group, f.batch});
+        thread_input.compute_at(f.sum, unrolled).store_in(MemoryType::Register).bound_extent(f.in_channel, thread_in);
+        for (const Var &d : {f.x, f.y, f.group, f.batch}) thread_input.bound_extent(d, 1);
+        thread_input.vectorize(f.in_channel, std::min(4, int(thread_in))).unroll(f.in_channel);
+
+        const int cells_x = f.x_axis.reach(chunk_columns), cells_y = all_taps_y ? f.y_axis.reach(chunk_rows) : int(chunk_rows);
+        // One kernel row sees one live phase, but where phases take turns Halide cannot tell which.
+        const int phases_x = f.x_axis.live_phases();
+        const int phases_y = all_taps_y || f.y_axis.live_phases() < f.y_axis.taps() ? f.y_axis.live_phases() : 1;
+        f.phases.compute_at(f.sum, pipeline).store_in(MemoryType::GPUShared)
+            .reorder_storage(f.out_channel, f.cell_x, f.phase_x, f.cell_y, f.phase_y)
+            .bound_extent(f.cell_x, cells_x).bound_extent(f.cell_y, cells_y)
+            .bound_extent(f.phase_x, phases_x).bound_extent(f.phase_y, phases_y).bound_extent(f.out_channel, block_out())
+            .bound_extent(f.group, 1).bound_extent(f.batch, 1)
+            .align_storage(f.out_channel, block_out() + 4)
+            .fuse(f.phase_x, f.cell_x, element).fuse(element, f.phase_y, element).fuse(element, f.cell_y, element);
+        stage(f.phases, f.out_channel, element, {f.group, f.batch});
+    }
+
+  private:
+    void stage(Halide::Func f, const Halide::Var &channel, const Halide::Var &element, const std::vector<Halide::Var> &outer) const {
+        using namespace Halide;
+        const auto guard = TailStrategy::GuardWithIf;
+        const int threads = int(lanes_in) * int(lanes_out), neighbours = staging_columns, channels = std::max(32 / neighbours, 1);
+        Var neighbour{"neighbour"}, lane{"lane"}, warp{"warp"}, round{"round"}, unrolled_element{"unrolled_element"};
+        Var lane_in{"lane_in"}, lane_out{"lane_out"};
+        std::vector<VarOrRVar> order{unrolled_element, element, round, lane_in, lane_out};
+        order.insert(order.end(), outer.begin(), outer.end());
+        const int warps = std::max(threads / (neighbours * channels), 1);
+        f.split(element, element, neighbour, neighbours, guard)
+            .split(channel, round, lane, channels, guard)
+            .split(round, round, warp, warps, guard)
+            .fuse(neighbour, lane, lane)
+            .fuse(lane, warp, lane)
+            .split(lane, lane_out, lane_in, lanes_in);
+        if (staging_unroll == 0) {
+            order[0] = element;
+            order.erase(order.begin() + 1);
+            f.reorder(order).unroll(element).unroll(round);
+        } else {
+            f.split(element, element, unrolled_element, staging_unroll, guard).reorder(order).unroll(unrolled_element);
+        }
+        f.gpu_threads(lane_in, lane_out).never_partition_all();
+    }
+};
+
+}  // namespace conv_transpose
+
+#endif
