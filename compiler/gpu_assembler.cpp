@@ -12,6 +12,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "compiler/ptx_expansion.h"
+
 namespace conv_transpose {
 
 namespace fs = std::filesystem;
@@ -62,24 +64,29 @@ struct TemporaryFile {
 }  // namespace
 
 std::string GpuAssembler::assemble(const std::string &ptx, const fs::path &stem) const {
-    const TemporaryFile text(stem.string() + ".tmp.ptx"), fat(stem.string() + ".tmp.fatbin");
-    std::ofstream(text.path) << ptx;
-
-    std::vector<TemporaryFile> cubins;
+    std::vector<TemporaryFile> files;  // kept until fatbinary has read them
     std::string images;
-    for (const std::string &architecture : architectures) {
-        cubins.emplace_back(stem.string() + "." + architecture + ".tmp.cubin");
+    for (const std::string &name : architectures) {
+        const Architecture architecture = Architecture(name).best_for(ptx);
+        files.emplace_back(stem.string() + "." + architecture.name() + ".tmp.ptx");
+        const fs::path text = files.back().path;
+        std::ofstream(text) << expand_tensor_core_calls(ptx, architecture);
+        files.emplace_back(stem.string() + "." + architecture.name() + ".tmp.cubin");
+        const fs::path cubin = files.back().path;
         const std::string limit = registers ? " --maxrregcount=" + std::to_string(registers) : "";
-        const std::string report = run(quoted(ptxas) + " -v" + limit + " --gpu-name " + architecture + " " + quoted(text.path) +
-                                       " -o " + quoted(cubins.back().path));
+        const std::string report = run(quoted(ptxas) + " -v" + limit + " --gpu-name " + architecture.name() + " " +
+                                       quoted(text) + " -o " + quoted(cubin));
         if (!allow_spills && spilled_bytes(report) > 0)
-            throw std::runtime_error("registers spill in " + stem.filename().string() + " on " + architecture +
+            throw std::runtime_error("registers spill in " + stem.filename().string() + " on " + architecture.name() +
                                      " (allow it with ALLOW_SPILLS in kernels.cmake, or use smaller tiles):\n" + report);
-        images += " --image3=kind=elf,sm=" + architecture.substr(3) + ",file=" + quoted(cubins.back().path);
+        images += " --image3=kind=elf,sm=" + architecture.name().substr(3) + ",file=" + quoted(cubin);
     }
+    const std::string portable = expand_tensor_core_calls(ptx, Architecture("sm_80"));
     std::smatch target;
-    if (!std::regex_search(ptx, target, std::regex("\\.target sm_([0-9]+a?)")))
+    if (!std::regex_search(portable, target, std::regex("\\.target sm_([0-9]+a?)")))
         throw std::runtime_error("the device code has no .target line");
+    const TemporaryFile text(stem.string() + ".tmp.ptx"), fat(stem.string() + ".tmp.fatbin");
+    std::ofstream(text.path) << portable;
     images += " --image3=kind=ptx,sm=" + target[1].str() + ",file=" + quoted(text.path);
     run(quoted(fatbinary) + " --64 --create=" + quoted(fat.path) + images);
     return read(fat.path);

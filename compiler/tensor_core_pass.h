@@ -1,0 +1,58 @@
+// A lowering pass for Halide 21 that runs the matrix products which a schedule has named on tensor cores.
+//
+// The schedule splits the work of one *warpgroup* (four warps: 32 x 4 threads) into loops whose names begin with
+// "mma_", and runs them in one lane of the warpgroup. That program is correct as it stands, on any machine, and slow.
+// The pass, added last in schedule():
+//
+//     get_pipeline().add_custom_lowering_pass(new TensorCorePass({.blocks_per_multiprocessor = 2}));
+//
+// recognises four nests over such loops, in which `tile` is a Func stored in MemoryType::Register:
+//
+//     clear     tile(m, n) = 0
+//     multiply  tile(m, n) += a(m, k) * b(n, k)         operands in MemoryType::GPUShared
+//     promote   tile(m, n) += partial(m, n)             a tile of its own for every few steps of the reduction
+//     store     out(...) = f(tile(m, n))                any expression of it, any place in global memory
+//
+// and replaces each by placeholder calls that the whole warpgroup executes (see placeholder_calls.h). Loop names:
+//
+//     mma_m        rows of the tile; 64 of them, or a multiple of 64
+//     mma_m_outer  in a store only: the slower part of m, when the rows of the tile are two dimensions of out
+//     mma_n        columns: a multiple of 8, at most 256
+//     mma_n_outer  the same product for several sets of columns, each with its own part of b
+//     mma_k        four consecutive values of the reduction, adjacent in shared memory
+//     mma_k_outer  groups of four; an even number of them
+//
+// Everything that the instructions need is checked, and what does not fit is refused with a TensorCoreRefusal that
+// names the loop and the reason. docs/tensor-cores.md explains how to write such a schedule.
+#ifndef CONV_TRANSPOSE_COMPILER_TENSOR_CORE_PASS_H
+#define CONV_TRANSPOSE_COMPILER_TENSOR_CORE_PASS_H
+
+#include <stdexcept>
+
+#include "Halide.h"
+
+namespace conv_transpose {
+
+class TensorCoreRefusal : public std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+struct TensorCoreOptions {
+    /// How many blocks should share a multiprocessor: caps the registers of a thread at 65536 / (threads x blocks).
+    int blocks_per_multiprocessor = 1;
+};
+
+class TensorCorePass : public Halide::Internal::IRMutator {
+  public:
+    explicit TensorCorePass(const TensorCoreOptions &options = {}) : options_(options) {}
+
+  private:
+    using IRMutator::visit;
+    Halide::Internal::Stmt visit(const Halide::Internal::For *loop) override;
+
+    TensorCoreOptions options_;
+};
+
+}  // namespace conv_transpose
+
+#endif

@@ -1,0 +1,87 @@
+// The tensor-core pass: what it recognises and what it refuses, with which words.
+#include <gtest/gtest.h>
+
+#include "compiler/placeholder_calls.h"
+#include "compiler_test_pipelines.h"
+
+namespace conv_transpose::testing {
+namespace {
+
+std::string refusal(const MatrixProduct &product) {
+    try {
+        product.lower();
+    } catch (const TensorCoreRefusal &error) {
+        return error.what();
+    }
+    return "not refused";
+}
+
+void expect_words(const std::string &text, std::initializer_list<const char *> words) {
+    for (const char *word : words) EXPECT_NE(text.find(word), std::string::npos) << "'" << word << "' in: " << text;
+}
+
+TEST(TensorCorePass, ReplacesEveryNestOfAMatrixProduct) {
+    MatrixProduct product;
+    product.pipelined = false;
+    const std::string ptx = product.ptx();
+    expect_words(ptx, {"conv_tc_launch__blocks1_x32_y4_z1", "conv_tc_clear__m64_n32_r1_tile0",
+                       "conv_tc_multiply__ak1024_bk512_br0_k8_m64_n32_r1_tile0", "conv_tc_turn__half0_m64_n32_pitch40",
+                       "conv_tc_store_pair_"});
+}
+
+TEST(TensorCorePass, LeavesOtherKernelsAlone) {
+    MatrixProduct product;
+    product.pass = false;
+    EXPECT_EQ(count(product.ptx(), "conv_tc_"), 0);
+}
+
+TEST(TensorCorePass, RefusesRowsThatAreNoMultipleOf64) {
+    MatrixProduct product;
+    product.rows = 32;
+    expect_words(refusal(product), {"mma_m has extent 32", "multiple of 64"});
+}
+
+TEST(TensorCorePass, RefusesColumnsThatAreNoMultipleOf8) {
+    MatrixProduct product;
+    product.columns = 20;
+    expect_words(refusal(product), {"mma_n has extent 20", "multiple of 8"});
+}
+
+TEST(TensorCorePass, RefusesMoreAccumulatorsThanAThreadHasRegisters) {
+    MatrixProduct product;
+    product.rows = 128, product.columns = 248;
+    expect_words(refusal(product), {".s0.", "248 registers"});
+}
+
+TEST(TensorCorePass, RefusesAnOddNumberOfGroupsOfFour) {
+    MatrixProduct product;
+    product.k_at_once = 4;
+    expect_words(refusal(product), {"mma_k has extent 4", "even number"});
+}
+
+TEST(TensorCorePass, RefusesOperandsOutsideOfSharedMemory) {
+    MatrixProduct product;
+    product.staged_in_shared_memory = false;
+    expect_words(refusal(product), {".s1.", "is not a load from shared memory"});
+}
+
+TEST(TensorCorePass, RefusesATileThatSeveralLanesShare) {
+    MatrixProduct product;
+    product.one_lane = false;
+    expect_words(refusal(product), {"one lane"});
+}
+
+TEST(PlaceholderCall, ReadsWhatItWrites) {
+    const PlaceholderCall call{"multiply", {{"m", 64}, {"n", 152}}};
+    EXPECT_EQ(call.name(), "conv_tc_multiply__m64_n152");
+    const PlaceholderCall read = PlaceholderCall::parse(call.name());
+    EXPECT_EQ(read.kind, "multiply");
+    EXPECT_EQ(read.fields, call.fields);
+    EXPECT_EQ(PlaceholderCall::parse(PlaceholderCall{"commit", {}}.name()).kind, "commit");
+    EXPECT_THROW(PlaceholderCall::parse("printf"), std::invalid_argument);
+    EXPECT_THROW(PlaceholderCall::parse("conv_tc_clear__m"), std::invalid_argument);
+    EXPECT_THROW(read.field("k"), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace conv_transpose::testing

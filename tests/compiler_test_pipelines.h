@@ -1,0 +1,91 @@
+// A matrix product for tensor cores, on which the compiler's passes are tested: small, and no convolution.
+#ifndef CONV_TRANSPOSE_TESTS_COMPILER_TEST_PIPELINES_H
+#define CONV_TRANSPOSE_TESTS_COMPILER_TEST_PIPELINES_H
+
+#include <string>
+
+#include "Halide.h"
+#include "compiler/async_staging.h"
+#include "compiler/device_code.h"
+#include "compiler/tensor_core_pass.h"
+
+namespace conv_transpose::testing {
+
+/// c(n, m) = sum over k of a(k, m) * b(n, k), with the operands staged in rows of four k. Members are what a test may
+/// change to break a rule.
+struct MatrixProduct {
+    int rows = 64, columns = 32, k_at_once = 8;
+    static constexpr int terms = 64;
+    bool staged_in_shared_memory = true, one_lane = true, zero_outside = false;
+    bool pass = true, pipelined = true;
+    int stages = 2;
+
+    Halide::Module lower() const {
+        using namespace Halide;
+        Var m{"m"}, n{"n"}, value{"value"}, k4{"k4"}, mo{"mo"}, no{"no"}, one{"one"}, lane{"lane"}, warp{"warp"};
+        Var mma_m{"mma_m"}, mma_n{"mma_n"}, rest{"rest"};
+        ImageParam a(Float(32), 2, "a"), b(Float(32), 2, "b");
+        Func a_rows{"a_rows"}, b_rows{"b_rows"}, tile{"tile"}, c{"c"};
+        RDom k(0, 4, 0, terms / 4, "k");
+        const Func b_padded = zero_outside ? BoundaryConditions::constant_exterior(b, 0.f) : Func(b);
+        a_rows(value, m, k4) = a(k4 * 4 + value, m);
+        b_rows(value, n, k4) = b_padded(n, k4 * 4 + value);
+        tile(n, m) = 0.f;
+        tile(n, m) += a_rows(k.x, m, k.y) * b_rows(k.x, n, k.y);
+        c(n, m) = tile(n, m) * 2.f;
+
+        a.dim(0).set_bounds(0, terms), a.dim(1).set_min(0).set_stride(terms), a.set_host_alignment(16);
+        b.dim(0).set_min(0), b.dim(1).set_min(0);
+        c.output_buffer().dim(0).set_min(0), c.output_buffer().dim(1).set_min(0);
+        const int lanes = one_lane ? 1 : 2;
+        const auto threads = [&](Stage s) { s.split(one, one, lane, lanes).split(one, one, warp, 1); };
+        c.split(m, mo, mma_m, rows, TailStrategy::GuardWithIf).split(n, no, mma_n, columns, TailStrategy::GuardWithIf)
+            .split(mma_n, one, mma_n, columns / lanes);
+        threads(c);
+        c.reorder(mma_n, mma_m, one, lane, warp, no, mo).gpu_blocks(no, mo).gpu_threads(lane, warp).never_partition_all();
+
+        tile.compute_at(c, no).store_in(MemoryType::Register).bound_extent(m, rows).bound_extent(n, columns);
+        RVar pipeline{pipelined ? "pipeline" : "chunk"}, mma_k{"mma_k"}, mma_k_outer{"mma_k_outer"}, ko{"ko"};
+        const auto tile_loops = [&](Stage s) {
+            s.split(m, mo, mma_m, rows).split(n, one, mma_n, columns / lanes);
+            threads(s);
+        };
+        tile_loops(tile);
+        tile.reorder(mma_n, mma_m, one, mo, lane, warp).gpu_threads(lane, warp);
+        Stage update = tile.update();
+        tile_loops(update);
+        update.split(k.y, pipeline, mma_k_outer, k_at_once / 4).split(k.x, ko, mma_k, 4)
+            .reorder(mma_k, mma_k_outer, mma_n, mma_m, one, mo, ko, lane, warp, pipeline).gpu_threads(lane, warp)
+            .never_partition_all();
+
+        const auto stage = [&](Func f, const Var &row, int extent) {
+            f.compute_at(tile, pipeline)
+                .store_in(staged_in_shared_memory ? MemoryType::GPUShared : MemoryType::Heap)
+                .bound(value, 0, 4).bound_extent(row, extent).bound_extent(k4, k_at_once / 4)
+                .vectorize(value).fuse(row, k4, rest)
+                .split(rest, rest, lane, 32, TailStrategy::GuardWithIf).split(rest, rest, warp, 4, TailStrategy::GuardWithIf)
+                .reorder(value, rest, lane, warp).unroll(rest).gpu_threads(lane, warp).never_partition_all();
+        };
+        stage(a_rows, m, rows);
+        stage(b_rows, n, columns);
+
+        Pipeline p(c);
+        if (pass) {
+            p.add_custom_lowering_pass(new TensorCorePass);
+            if (pipelined) p.add_custom_lowering_pass(new AsyncStagingPass({stages}));
+        }
+        return p.compile_to_module({a, b}, "matrix_product", Target("x86-64-linux-cuda-cuda_capability_80-no_runtime"));
+    }
+
+    std::string ptx() const { return device_ptx(lower()); }
+};
+
+inline int count(const std::string &text, const std::string &part) {
+    int n = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) n++;
+    return n;
+}
+
+}  // namespace conv_transpose::testing
+
+#endif
