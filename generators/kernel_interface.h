@@ -12,6 +12,11 @@ enum class WeightLayout {
     /// (channel in tile, kx, ky, input channel, tile + tiles * group): all weights of a tile lie together, so that they
     /// stay in a CPU's first cache. Channels are padded with zeros to whole tiles.
     channel_tiles,
+    /// In tiles for tensor cores, as generators/tensor_core_packing.cpp writes them.
+    tensor_core,
+    tensor_core_row_pairs,
+    tensor_core_split,
+    tensor_core_split_row_pairs,
 };
 
 /// Values of the `activation` argument of every forward kernel.

@@ -3,7 +3,7 @@
 #
 #   conv_transpose_kernel(NAME GENERATOR [parameter=value ...] [FULL] [ALLOW_SPILLS] [AVX2 parameter=value ...])
 #
-# NAME is f32_<device>_<schedule>_<attributes>. Kernels marked FULL are left out unless CONV_TRANSPOSE_KERNELS=full.
+# NAME is <precision>_<device>_<schedule>_<attributes>. Kernels marked FULL are left out unless CONV_TRANSPOSE_KERNELS=full.
 # cpu kernels are made for each instruction set in CONV_TRANSPOSE_CPU_LEVELS; AVX2 has half as many registers as AVX-512
 # and takes the parameters behind its name in place of those before it.
 
@@ -47,6 +47,39 @@ conv_transpose_kernel(f32_cpu_tiles_k9x9_s4x4 forward_cpu_tiles kernel_h=9 kerne
 foreach(stride RANGE 1 8)
     conv_transpose_kernel(f32_cpu_depthwise_sw${stride} forward_cpu_depthwise stride_w=${stride} in_channels=1 out_channels=1)
 endforeach()
+
+# ---- tensor cores, stride 1: exact for KernelBench level 1, problems 57, 65, 69, 71, 78; then any channels
+# A few bytes spill where tiles were chosen for speed, more of them in the portable code (docs/tensor-cores.md).
+set(k3_s1 kernel_h=3 kernel_w=3 stride_h=1 stride_w=1)
+set(k3x5_s1 kernel_h=3 kernel_w=5 stride_h=1 stride_w=1)
+set(k3x7_s1 kernel_h=3 kernel_w=7 stride_h=1 stride_w=1)
+set(c64x64 in_channels=64 out_channels=64)
+set(c32x32 in_channels=32 out_channels=32)
+set(split parts=2 blocks=1)
+conv_transpose_kernel(tf32_cuda_tensor_cores_k3x3_s1x1_c64x64 forward_tensor_core_stride1
+    ${k3_s1} ${c64x64} columns=152 ALLOW_SPILLS)
+conv_transpose_kernel(tf32_cuda_tensor_cores_k3x7_s1x1_c64x64 forward_tensor_core_stride1
+    ${k3x7_s1} ${c64x64} columns=104 ALLOW_SPILLS)
+conv_transpose_kernel(tf32_cuda_tensor_cores_k3x5_s1x1_c64x128 forward_tensor_core_stride1
+    ${k3x5_s1} in_channels=64 out_channels=128 columns=136 ALLOW_SPILLS)
+conv_transpose_kernel(tf32_cuda_tensor_cores_k3x3_s1x1_c32x32 forward_tensor_core_stride1
+    ${k3_s1} ${c32x32} picture_rows=2 columns=104 ALLOW_SPILLS)
+conv_transpose_kernel(tf32_cuda_tensor_cores_k3x7_s1x1_c32x32 forward_tensor_core_stride1
+    ${k3x7_s1} ${c32x32} picture_rows=2 columns=152 warpgroups=3 blocks=1 ALLOW_SPILLS)
+conv_transpose_kernel(tf32_cuda_tensor_cores_k3x3_s1x1 forward_tensor_core_stride1
+    ${k3_s1} columns=72 ALLOW_SPILLS)
+conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x3_s1x1_c64x64 forward_tensor_core_stride1
+    ${k3_s1} ${c64x64} ${split} columns=152 ALLOW_SPILLS)
+conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x7_s1x1_c64x64 forward_tensor_core_stride1
+    ${k3x7_s1} ${c64x64} ${split} columns=88 ALLOW_SPILLS)
+conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x5_s1x1_c64x128 forward_tensor_core_stride1
+    ${k3x5_s1} in_channels=64 out_channels=128 ${split} columns=136 ALLOW_SPILLS)
+conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x3_s1x1_c32x32 forward_tensor_core_stride1
+    ${k3_s1} ${c32x32} ${split} picture_rows=2 columns=152 ALLOW_SPILLS)
+conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x7_s1x1_c32x32 forward_tensor_core_stride1
+    ${k3x7_s1} ${c32x32} ${split} columns=88 ALLOW_SPILLS)
+conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x3_s1x1 forward_tensor_core_stride1
+    ${k3_s1} ${split} columns=72 ALLOW_SPILLS)
 
 # ---- CUDA, exact: KernelBench level 1, problems 57, 65, 71, 75, 78, 81
 # 64 sums a thread: with 128 registers two blocks share a multiprocessor; what spills is read once a chunk.
@@ -143,3 +176,7 @@ conv_transpose_kernel(f32_cpu_pack_channel_tiles pack_channel_tiles BASELINE_ONL
 conv_transpose_kernel(f32_cuda_pack_channels_innermost pack_channels_innermost)
 conv_transpose_kernel(f32_cpu_pack_in_channels_innermost pack_in_channels_innermost BASELINE_ONLY)
 conv_transpose_kernel(f32_cuda_pack_in_channels_innermost pack_in_channels_innermost)
+conv_transpose_kernel(tf32_cuda_pack_tensor_core pack_tensor_core)
+conv_transpose_kernel(tf32_cuda_pack_tensor_core_row_pairs pack_tensor_core picture_rows=2)
+conv_transpose_kernel(tf32x3_cuda_pack_tensor_core pack_tensor_core parts=2)
+conv_transpose_kernel(tf32x3_cuda_pack_tensor_core_row_pairs pack_tensor_core parts=2 picture_rows=2)

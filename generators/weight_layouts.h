@@ -17,8 +17,18 @@ inline const char *enumerator(WeightLayout layout) {
         case WeightLayout::channels_innermost: return "WeightLayout::channels_innermost";
         case WeightLayout::in_channels_innermost: return "WeightLayout::in_channels_innermost";
         case WeightLayout::channel_tiles: return "WeightLayout::channel_tiles";
+        case WeightLayout::tensor_core: return "WeightLayout::tensor_core";
+        case WeightLayout::tensor_core_row_pairs: return "WeightLayout::tensor_core_row_pairs";
+        case WeightLayout::tensor_core_split: return "WeightLayout::tensor_core_split";
+        case WeightLayout::tensor_core_split_row_pairs: return "WeightLayout::tensor_core_split_row_pairs";
     }
     throw std::logic_error("an unknown weight layout");
+}
+
+/// Of ForwardTensorCore's parameters.
+inline WeightLayout tensor_core_layout(int parts, int picture_rows) {
+    if (picture_rows == 1) return parts == 1 ? WeightLayout::tensor_core : WeightLayout::tensor_core_split;
+    return parts == 1 ? WeightLayout::tensor_core_row_pairs : WeightLayout::tensor_core_split_row_pairs;
 }
 
 /// Which dimensions of the buffer run over kx, ky and the input channel.
@@ -39,6 +49,7 @@ inline std::vector<Halide::Expr> weight_coordinates(WeightLayout layout, const H
         case WeightLayout::in_channels_innermost: return {in_channel, kx, ky, channel, group};
         case WeightLayout::channel_tiles:
             return {channel % tile, kx, ky, in_channel, group * ((channels + tile - 1) / tile) + channel / tile};
+        default: break;  // tensor cores have an algorithm of their own: forward_tensor_core.h
     }
     throw std::logic_error("an unknown weight layout");
 }

@@ -92,18 +92,37 @@ const CudaDriver *cuda_driver() {
     return driver ? &*driver : nullptr;
 }
 
-int compute_capability() {
+namespace {
+
+// The device of the current context, else the first.
+std::optional<CUdevice> current_device() {
     const CudaDriver *driver = cuda_driver();
-    if (!driver) return 0;
+    if (!driver) return std::nullopt;
     CUdevice device = 0;
     CUcontext current = nullptr;
     driver->cuCtxGetCurrent(&current);
     const CUresult found = current ? driver->cuCtxGetDevice(&device) : driver->cuDeviceGet(&device, 0);
-    if (found != CUDA_SUCCESS) return 0;
+    if (found != CUDA_SUCCESS) return std::nullopt;
+    return device;
+}
+
+}  // namespace
+
+int compute_capability() {
+    const std::optional<CUdevice> device = current_device();
+    if (!device) return 0;
     int major = 0, minor = 0;
-    driver->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
-    driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
+    cuda_driver()->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, *device);
+    cuda_driver()->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, *device);
     return 10 * major + minor;
+}
+
+int shared_bytes_per_block() {
+    const std::optional<CUdevice> device = current_device();
+    int bytes = 0;
+    if (device)
+        cuda_driver()->cuDeviceGetAttribute(&bytes, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, *device);
+    return bytes;
 }
 
 ScopedCudaContext::ScopedCudaContext(CUstream stream) {

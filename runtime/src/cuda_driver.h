@@ -22,6 +22,7 @@ constexpr int CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16;
 constexpr int CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE = 38;
 constexpr int CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75;
 constexpr int CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76;
+constexpr int CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97;
 constexpr int CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8;
 
 struct CudaDriver {
@@ -75,6 +76,9 @@ const CudaDriver *cuda_driver();
 /// The compute capability, as 80 for sm_80, of the current context's device, or of device 0 without a context.
 /// 0 where there is no usable GPU.
 int compute_capability();
+
+/// Shared memory that a kernel may ask for, of the current device; 0 without a usable GPU.
+int shared_bytes_per_block();
 
 /// Makes the context of a stream current (for the default stream: the current one, or device 0's primary context) and
 /// restores the caller's on destruction.

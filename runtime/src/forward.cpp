@@ -1,5 +1,6 @@
 // The forward operation: how its kernels are called, and how large problems are cut into launches.
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <tuple>
 
@@ -54,7 +55,7 @@ class ForwardOperation : public PlannedOperation {
     }
 
     size_t packed_weight_bytes() const noexcept override {
-        return packing_ ? sizeof(float) * packed_channels_ * p_.kernel.height * p_.kernel.width * p_.in_channels : 0;
+        return packing_ ? sizeof(float) * elements(packed_extents(p_.groups)) : 0;
     }
 
     const char *missing_argument(const Arguments &a) const noexcept override {
@@ -122,6 +123,10 @@ class ForwardOperation : public PlannedOperation {
         batch_chunk_ = std::min(chunks.batch, std::max<int64_t>(max_grid / chunks.groups, 1));
     }
 
+    static int64_t elements(const std::array<int64_t, 5> &extents) {
+        return std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
+    }
+
     std::array<int64_t, 5> weight_extents(int64_t groups) const {
         return {p_.kernel.width, p_.kernel.height, out_channels_, in_channels_, groups};
     }
@@ -131,7 +136,20 @@ class ForwardOperation : public PlannedOperation {
             const int64_t lanes = kernel_.weight_channel_multiple;
             return {lanes, p_.kernel.width, p_.kernel.height, in_channels_, packed_channels_ / lanes * groups};
         }
+        if (kernel_.weight_layout != WeightLayout::channels_innermost) return {tensor_core_weights() * groups, 1, 1, 1, 1};
         return {packed_channels_, p_.kernel.width, p_.kernel.height, in_channels_, groups};
+    }
+
+    // The packed weights of one group in tiles for tensor cores: see generators/tensor_core_packing.cpp.
+    int64_t tensor_core_weights() const {
+        const WeightLayout layout = kernel_.weight_layout;
+        const bool pairs =
+            layout == WeightLayout::tensor_core_row_pairs || layout == WeightLayout::tensor_core_split_row_pairs;
+        const bool split =
+            layout == WeightLayout::tensor_core_split || layout == WeightLayout::tensor_core_split_row_pairs;
+        const int64_t rows = pairs ? 2 : 1, parts = split ? 2 : 1, chunk = kernel_.weight_in_channel_multiple;
+        const int64_t in_channels = (in_channels_ + chunk - 1) / chunk * chunk;
+        return packed_channels_ * rows * p_.kernel.width * (p_.kernel.height + rows - 1) * in_channels * parts;
     }
 
     // PyTorch's weight is (Cin, Cout / groups, kh, kw): the channel of the output lies inside that of the input, and
@@ -142,7 +160,7 @@ class ForwardOperation : public PlannedOperation {
         const float *input = a.input + (n * p_.in_channels + g * in_channels_) * in_plane;
         float *output = a.output + (n * p_.out_channels + g * out_channels_) * out_plane;
         const auto weights = packing_ ? packed_extents(groups) : weight_extents(groups);
-        const int64_t weights_a_group = weights[0] * weights[1] * weights[2] * weights[3] * weights[4] / groups;
+        const int64_t weights_a_group = elements(weights) / groups;
 
         TensorView<5> in(input, kernel_.device, {p_.input.width, p_.input.height, in_channels_, groups, batches});
         in.set_min(0, -(p_.padding.width / p_.stride.width));

@@ -38,7 +38,7 @@ struct KernelTraits {
     Size2 exact_input{};
 
     WeightLayout weight_layout = WeightLayout::as_given;
-    int64_t weight_channel_multiple = 1;
+    int64_t weight_channel_multiple = 1, weight_in_channel_multiple = 1;
 
     /// Weights that one block or task of a weight gradient computes.
     int64_t tile_in_channels = 1, tile_out_channels = 1, tile_taps = 1;
@@ -50,6 +50,10 @@ struct KernelTraits {
     CpuLevel cpu_level = CpuLevel::baseline;
     /// 80 is sm_80.
     int min_compute_capability = 0, max_compute_capability = 1 << 30;
+    /// Shared memory of a block, where it may be more than a GPU has.
+    int64_t shared_bytes = 0;
+    /// Fewer channels of a group would leave most of a tile unused.
+    int64_t min_in_channels = 1, min_out_channels = 1;
     /// Indices are 64-bit: one launch may span more than 2^31 elements.
     bool large_buffers = false;
 };

@@ -15,6 +15,7 @@ Machine this_machine() {
                         __builtin_cpu_supports("avx512cd");
     machine.cpu_level = avx512 ? CpuLevel::avx512 : avx2 ? CpuLevel::avx2 : CpuLevel::baseline;
     machine.compute_capability = compute_capability();
+    machine.shared_bytes = shared_bytes_per_block();
     return machine;
 }
 

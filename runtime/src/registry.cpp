@@ -50,6 +50,8 @@ std::string shape_rejection(const KernelTraits &k, const Problem &p) {
     const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups;
     if (k.in_channels && in != k.in_channels) return "in_channels / groups is " + std::to_string(in);
     if (k.out_channels && out != k.out_channels) return "out_channels / groups is " + std::to_string(out);
+    if (in < k.min_in_channels) return "in_channels / groups is less than " + std::to_string(k.min_in_channels);
+    if (out < k.min_out_channels) return "out_channels / groups is less than " + std::to_string(k.min_out_channels);
     if (in % k.in_channel_multiple) return "in_channels / groups is no multiple of " + std::to_string(k.in_channel_multiple);
     if (out % k.out_channel_multiple) return "out_channels / groups is no multiple of " + std::to_string(k.out_channel_multiple);
     if (!fits(p.input, k.exact_input)) return differs("input", p.input, k.exact_input);
@@ -80,7 +82,10 @@ std::string machine_rejection(const KernelTraits &k, const Machine &machine) {
     if (k.device == Device::cpu) return k.cpu_level > machine.cpu_level ? "the processor lacks its instructions" : "";
     const bool fits = machine.compute_capability >= k.min_compute_capability &&
                       machine.compute_capability <= k.max_compute_capability;
-    return fits ? "" : "compute capability is " + std::to_string(machine.compute_capability);
+    if (!fits) return "compute capability is " + std::to_string(machine.compute_capability);
+    if (k.shared_bytes > machine.shared_bytes)
+        return "a block needs " + std::to_string(k.shared_bytes) + " bytes of shared memory";
+    return {};
 }
 
 }  // namespace

@@ -1,0 +1,151 @@
+// The generator of the forward operation on tensor cores, stride 1: the same gather, over operands that are rounded to
+// TF32 and staged with four input channels innermost. Arguments as in forward.h. Template argument: the schedule.
+#ifndef CONV_TRANSPOSE_GENERATORS_FORWARD_TENSOR_CORE_H
+#define CONV_TRANSPOSE_GENERATORS_FORWARD_TENSOR_CORE_H
+
+#include "Halide.h"
+#include "generators/epilogue.h"
+#include "generators/gather.h"
+#include "generators/kernel_description.h"
+#include "generators/problem_params.h"
+#include "generators/tf32.h"
+#include "generators/weight_layouts.h"
+#include "schedules/tensor_core_funcs.h"
+
+namespace conv_transpose {
+
+template <class Schedule>
+class ForwardTensorCore : public Halide::Generator<ForwardTensorCore<Schedule>>, public DescribedGenerator {
+    template <typename T>
+    using Input = Halide::GeneratorInput<T>;
+    template <typename T>
+    using Output = Halide::GeneratorOutput<T>;
+    template <typename T>
+    using GeneratorParam = Halide::GeneratorParam<T>;
+    using Tensor = Halide::Buffer<float>;
+
+  public:
+    ProblemParams problem;
+    /// 1: tf32. 2: tf32x3, operands split in two, all products but that of the two small parts.
+    GeneratorParam<int> parts{"parts", 1};
+    /// Rows of the picture that share one tile of 64 rows: 2 for up to 32 channels.
+    GeneratorParam<int> picture_rows{"picture_rows", 1};
+    Schedule schedule_params;
+
+    Input<Tensor> input{"input", 5};
+    Input<Tensor> weight{"weight", 5};
+    Input<Tensor> bias{"bias", 2};  // channel in group, group
+    Input<int> has_bias{"has_bias"};
+    Input<int> activation{"activation"};
+    Input<float> slope{"slope"};
+    Input<int> stride_w{"stride_width"}, dilation_w{"dilation_width"}, padding_phase_w{"padding_phase_width"};
+    Input<int> gcd_w{"gcd_width"}, inverse_w{"inverse_width"}, kernel_w{"kernel_width"};
+    Input<int> stride_h{"stride_height"}, dilation_h{"dilation_height"}, padding_phase_h{"padding_phase_height"};
+    Input<int> gcd_h{"gcd_height"}, inverse_h{"inverse_height"}, kernel_h{"kernel_height"};
+    Output<Tensor> output{"output", 5};
+
+    void generate() {
+        using Halide::Expr;
+        const GatherVars &v = f_.v;
+        const TensorCoreVars &t = f_.t;
+        const GatherAxis x_axis = problem.x_axis({kernel_w, stride_w, dilation_w, padding_phase_w, gcd_w, inverse_w});
+        const GatherAxis y_axis = problem.y_axis({kernel_h, stride_h, dilation_h, padding_phase_h, gcd_h, inverse_h});
+        const int rows = picture_rows;
+        f_.parts = parts, f_.products = parts == 1 ? 1 : 3, f_.picture_rows = rows;
+        f_.reach_x = x_axis.reach(1) - 1, f_.reach_y = y_axis.reach(1) - 1 + (rows - 1);
+        f_.taps_x = problem.kernel_w, f_.taps_y = problem.kernel_h + (rows - 1);
+
+        f_.pixels = Halide::Func("pixels");
+        f_.pixels(t.value, v.x, v.y, t.k4, t.part, v.group, v.batch) =
+            tf32_part(padded_input()(v.x, v.y, t.k4 * 4 + t.value, v.group, v.batch), t.part, this->target);
+        f_.weights = Halide::Func("weights");
+        const int channels = 64 / rows;  // of one tile
+        const Expr row_blocks = (output.dim(2).extent() + channels - 1) / channels, ks = groups_of_four() * parts;
+        const Expr slice = t.k4 * parts + t.part + ks * (t.row_block + row_blocks * v.group);
+        f_.weights(t.value, t.row, v.x, v.y, t.k4, t.part, t.row_block, v.group) =
+            weight(t.value + 4 * (t.row + 64 * (v.x + f_.taps_x * (v.y + f_.taps_y * slice))), 0, 0, 0, 0);
+
+        // A tile of several picture rows has so many more taps in y; the packed weights have zeros where a row's own
+        // taps end.
+        f_.r.domain = Halide::RDom({{0, 4}, {0, groups_of_four()}, {0, f_.taps_x}, {0, f_.taps_y}, {0, f_.products}}, "r");
+        const Halide::RDom &r = f_.r.domain;
+        f_.r.value = r[0], f_.r.k4 = r[1], f_.r.tap_x = r[2], f_.r.tap_y = r[3], f_.r.product = r[4];
+        // The small products come first, while the sum is small.
+        const Expr pixel_part = parts == 1 ? Expr(0) : select(r[4] == 1, 1, 0);
+        const Expr weight_part = parts == 1 ? Expr(0) : select(r[4] == 0, 1, 0);
+        f_.sum = Halide::Func("sum");
+        f_.sum(v.x, t.row, t.row_block, v.y, v.group, v.batch) = 0.f;
+        f_.sum(v.x, t.row, t.row_block, v.y, v.group, v.batch) +=
+            f_.pixels(r[0], x_axis.input(v.x, 0, r[2]), y_axis.input(v.y * rows + (rows - 1), 0, r[3]), r[1], pixel_part,
+                      v.group, v.batch) *
+            f_.weights(r[0], t.row, r[2], r[3], r[1], weight_part, t.row_block, v.group);
+
+        const Expr row = v.channel % channels + channels * (v.y % rows);
+        const Expr sum = f_.sum(v.x, row, v.channel / channels, v.y / rows, v.group, v.batch) +
+                         select(has_bias != 0, bias(v.channel, v.group), 0.f);
+        // Without an activation nothing is computed; the pass makes a version of the store for that.
+        const Expr no_activation = activation == static_cast<int>(EpilogueKind::piecewise_linear) && slope == 1.f;
+        output(v.x, v.y, v.channel, v.group, v.batch) =
+            Halide::Internal::Call::make(Halide::Float(32), Halide::Internal::Call::if_then_else,
+                                         {no_activation, sum, activate(sum, activation, slope)},
+                                         Halide::Internal::Call::PureIntrinsic);
+        f_.output = output;
+    }
+
+    void schedule() {
+        declare_shapes();
+        schedule_params.apply(f_, *this);
+    }
+
+    void describe(KernelDescription &description) override {
+        description.set("operation", "Operation::forward");
+        describe_target(this->target, description);
+        problem.describe(description);
+        description.set("precision", parts == 1 ? "Precision::tf32" : "Precision::tf32x3");
+        description.set("weight_layout", enumerator(tensor_core_layout(parts, picture_rows)));
+        // Tiles of 64 rows: channels, or channels of several picture rows.
+        description.set("weight_channel_multiple", 64 / picture_rows);
+        description.set("weight_in_channel_multiple", schedule_params.chunk());
+        schedule_params.describe(f_, description);
+    }
+
+    void search_space(SearchSpace &space) const override {
+        schedule_params.search_space(space, problem.searched(this->target));
+    }
+
+  private:
+    TensorCoreFuncs f_;
+
+    Halide::Func padded_input() {
+        using Halide::Expr;
+        const Expr nowhere;
+        const bool whole_chunks = problem.in_channels != 0 && problem.in_channels % schedule_params.chunk() == 0;
+        const Expr channels_min = whole_chunks ? nowhere : Expr(0);
+        const Expr channels = whole_chunks ? nowhere : Expr(input.dim(2).extent());
+        return Halide::BoundaryConditions::constant_exterior(
+            input, 0.f,
+            {{input.dim(0).min(), input.dim(0).extent()}, {input.dim(1).min(), input.dim(1).extent()},
+             {channels_min, channels}, {nowhere, nowhere}, {nowhere, nowhere}});
+    }
+
+    // Input channels / 4, filled up to whole chunks of the staging loop. The packed weights are zero there.
+    Halide::Expr groups_of_four() {
+        const int chunk = schedule_params.chunk();
+        if (problem.in_channels != 0) return (problem.in_channels + chunk - 1) / chunk * (chunk / 4);
+        return (input.dim(2).extent() + chunk - 1) / chunk * (chunk / 4);
+    }
+
+    void declare_shapes() {
+        for (int d = 2; d < 5; d++) input.dim(d).set_min(0);
+        for (int d = 0; d < 5; d++) output.dim(d).set_min(0), weight.dim(d).set_min(0);
+        for (int d = 0; d < 2; d++) bias.dim(d).set_min(0);
+        if (problem.in_channels) input.dim(2).set_extent(problem.in_channels);
+        if (problem.out_channels) output.dim(2).set_extent(problem.out_channels);
+        // Rows of 16 bytes, at multiples of 16 bytes: they are copied asynchronously.
+        weight.set_host_alignment(16);
+    }
+};
+
+}  // namespace conv_transpose
+
+#endif
