@@ -81,7 +81,7 @@ conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x7_s1x1_c32x32 forward_tensor_c
 conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x3_s1x1 forward_tensor_core_stride1
     ${k3_s1} ${split} columns=72 ALLOW_SPILLS)
 
-# ---- CUDA, exact: KernelBench level 1, problems 57, 65, 71, 75, 78, 81
+# ---- CUDA, exact: KernelBench level 1, problems 57, 65, 69, 71, 75, 78, 81
 # 64 sums a thread: with 128 registers two blocks share a multiprocessor; what spills is read once a chunk.
 set(two_blocks --registers=128 ALLOW_SPILLS)
 set(k3 kernel_h=3 kernel_w=3)
@@ -92,6 +92,9 @@ set(c32 in_channels=32 out_channels=32 lanes_channel=4)
 conv_transpose_kernel(f32_cuda_dense_k3x3_s1x1_c64x64 forward_cuda_dense ${k3} ${s1} ${c64} chunk=16 ${two_blocks})
 conv_transpose_kernel(f32_cuda_dense_k3x7_s1x1_c64x64 forward_cuda_dense ${k3x7} ${s1} ${c64}
     lanes_x=4 chunk=4 ${two_blocks})
+# 260 columns of output: tiles of 20 leave none idle.
+conv_transpose_kernel(f32_cuda_dense_k3x5_s1x1_c64x128 forward_cuda_dense kernel_h=3 kernel_w=5 ${s1}
+    in_channels=64 out_channels=128 lanes_x=5 thread_vectors=1 thread_rows=2 chunk=4 ${two_blocks})
 conv_transpose_kernel(f32_cuda_dense_k3x3_s1x1_c32x32 forward_cuda_dense ${k3} ${s1} ${c32} ${two_blocks})
 conv_transpose_kernel(f32_cuda_dense_k3x7_s1x1_c32x32 forward_cuda_dense ${k3x7} ${s1} ${c32}
     lanes_y=8 chunk=4 ${two_blocks})

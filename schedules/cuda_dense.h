@@ -1,8 +1,9 @@
 // Schedule: many channels, on a GPU's CUDA cores: stride 1, and small strides whose phases a thread can hold.
 //
-// H200, 2026-11-21, percent of the FP32 peak (67 TF/s): KernelBench 57 64 %, 65 66 %, 71 58 %, 78 70 %; 3x3 64 to 128
-// channels 60 %; 4x4 stride 2 512 to 256 channels 56 %; 2x2 stride 2 128 to 64 channels 48 %. ncu on 57: two thirds of
-// all cycles issue, shared memory is at 35 %; what is missing is latency that too few warps hide.
+// H200, 2026-11-21, percent of the FP32 peak (67 TF/s): KernelBench 57 64 %, 65 66 %, 69 62 %, 71 58 %, 78 70 %; 3x3
+// 64 to 128 channels 60 %; 4x4 stride 2 512 to 256 channels 56 %; 2x2 stride 2 128 to 64 channels 48 %. ncu on 57, with
+// one block a multiprocessor: two thirds of all cycles issue, shared memory is at 35 %; what is missing is latency that
+// too few warps hide.
 //
 // Bound by multiply-adds, so the loops are those of a matrix product. A block owns a tile of columns, rows and output
 // channels; each thread keeps its part of it in registers over the whole reduction (see
