@@ -7,6 +7,11 @@
 # cpu kernels are made for each instruction set in CONV_TRANSPOSE_CPU_LEVELS; AVX2 has half as many registers as AVX-512
 # and takes the parameters behind its name in place of those before it.
 
+# ---- CPU, depthwise: any kernel, vertical stride and padding, without dilation
+foreach(stride RANGE 1 8)
+    conv_transpose_kernel(f32_cpu_depthwise_sw${stride} forward_cpu_depthwise stride_w=${stride} in_channels=1 out_channels=1)
+endforeach()
+
 # ---- CPU, images of a few pixels: any kernel, without dilation
 foreach(stride 1 2)
     conv_transpose_kernel(f32_cpu_channels_s${stride}x${stride} forward_cpu_channels stride_h=${stride} stride_w=${stride}
@@ -42,11 +47,6 @@ conv_transpose_kernel(f32_cpu_tiles_k9x9_s3x3_p1x1 forward_cpu_tiles kernel_h=9 
     padding_phase_h=1 padding_phase_w=1 joint_phases=true vectors=2 tile_rows=1 channels=1 AVX2 vectors=1)
 conv_transpose_kernel(f32_cpu_tiles_k9x9_s4x4 forward_cpu_tiles kernel_h=9 kernel_w=9 stride_h=4 stride_w=4
     joint_phases=true tile_rows=1 channels=1 AVX2 joint_phases=false vectors=4)
-
-# ---- CPU, depthwise: any kernel, vertical stride and padding, without dilation
-foreach(stride RANGE 1 8)
-    conv_transpose_kernel(f32_cpu_depthwise_sw${stride} forward_cpu_depthwise stride_w=${stride} in_channels=1 out_channels=1)
-endforeach()
 
 # ---- tensor cores, stride 1: exact for KernelBench level 1, problems 57, 65, 69, 71, 78; then any channels
 # A few bytes spill where tiles were chosen for speed, more of them in the portable code (docs/tensor-cores.md).

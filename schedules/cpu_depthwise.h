@@ -31,10 +31,9 @@ struct CpuDepthwise {
     void describe(KernelDescription &) const {}
 
     void search_space(SearchSpace &space, const SearchedProblem &problem) const {
-        const int vectors = space.choose(this->vectors, {1, 2, 3, 4});
+        space.choose(vectors, {1, 2, 3, 4, 6, 8});
         space.choose(rows, {4, 8, 16, 32, 64});
         space.require("the problem is depthwise", problem.in_channels == 1 && problem.out_channels == 1);
-        space.require("sums leave registers for operands", vectors * problem.stride_x <= problem.vector_registers - 6);
     }
 
     void apply(ForwardFuncs &f, const Halide::Target &target) const {

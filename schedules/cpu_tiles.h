@@ -45,19 +45,19 @@ struct CpuTiles {
     void describe(KernelDescription &description) const { description.set("max_out_channels", max_channels); }
 
     void search_space(SearchSpace &space, const SearchedProblem &problem) const {
-        const int vectors = space.choose(this->vectors, {1, 2, 3, 4});
-        const int tile_rows = space.choose(this->tile_rows, {1, 2, 3, 4});
-        const int channels = space.choose(this->channels, {1, 2, 4, 6, 8, 12});
-        space.choose(rows, {2, 4, 8, 16, 32});
-        space.choose(columns, {8, 64});
+        const int vectors = space.choose(this->vectors, {1, 2, 3, 4}), tile_rows = space.choose(this->tile_rows, {1, 2, 4});
+        const int channels = space.choose(this->channels, {1, 2, 3, 4, 6, 8, 12});
+        const int rows = space.choose(this->rows, {4, 8, 16});
+        space.choose(columns, {4, 64});
         const int joint_phases = space.choose(this->joint_phases, {0, 1});
         const int unroll_taps = space.choose(this->unroll_taps, {0, 1});
-        const int phases = problem.stride_x * problem.stride_y;
-        const int sums = vectors * tile_rows * channels * (joint_phases ? phases : 1);
+        const int phases = problem.stride_x * problem.stride_y, tile = vectors * tile_rows * channels;
+        const int sums = tile * (joint_phases ? phases : 1);
         space.require("sums leave registers for operands", sums >= 4 && sums <= problem.vector_registers - 6);
         space.require("fewer than twice the channels", channels < 2 * std::max(problem.out_channels, 1));
         space.require("phases are joint where there is one", phases > 1 || joint_phases);
-        space.require("the unrolled loop stays short", sums * (unroll_taps ? problem.taps() : 1) <= 600);
+        space.require("a block has at most 16 rows of cells", rows * tile_rows <= 16);
+        space.require("the unrolled loop stays short", (unroll_taps ? problem.taps() : phases) * tile <= 600);
     }
 
     void apply(ForwardFuncs &f, const Halide::Target &target) const {
