@@ -163,7 +163,7 @@ class Errors(Folder):
         device = candidates.this_device(toolchain, "cpu")
         cache = candidates.Cache(str(self.cache), toolchain, device, seconds=0.001)
         space = candidates.spaces(toolchain, candidates.parse_problem(PROBLEM), device)[0]
-        candidate = candidates.Candidate.at(space, space.points[0], candidates.parse_problem(PROBLEM))
+        candidate = candidates.Candidate.at(space, space[0], candidates.parse_problem(PROBLEM))
         self.assertIn("took more than 0.001 s", cache.compile(candidate))
 
     def test_disk_full(self):

@@ -177,10 +177,12 @@ def compile(arguments) -> None:
     wanted = []
     for _, text in named_problems(arguments):
         problem = candidates.parse_problem(text)
-        pool = [(space, point) for space in candidates.spaces(toolchain, problem, device) for point in space.points]
+        spaces = candidates.spaces(toolchain, problem, device)
+        pool = [(space, i) for space in spaces for i in range(len(space))]
         if not pool:
             raise TuningError(f"no schedule for {device.kind} can be tuned for {text}")
-        wanted += [candidates.Candidate.at(*chosen, problem) for chosen in generator.sample(pool, min(arguments.count, len(pool)))]
+        chosen = generator.sample(pool, min(arguments.count, len(pool)))
+        wanted += [candidates.Candidate.at(space, space[i], problem) for space, i in chosen]
     cache = candidates.Cache(arguments.cache, toolchain, device, arguments.compile_limit)
 
     def progress(done, of, left):

@@ -12,6 +12,8 @@ import subprocess
 import tempfile
 import time
 
+import numpy
+
 
 class TuningError(RuntimeError):
     """Something that the user has to know of; the message says what to do."""
@@ -100,8 +102,11 @@ def device(toolchain: Toolchain, kind: str, name: str, compute_capability: int =
     return Device(kind, name, toolchain.targets[level])
 
 
+REGISTERS = (0, 96, 128, 168, 232)  # a thread, at most; 0 leaves it to the assembler, which then must not spill
+
+
 class Space:
-    """The feasible points of one generator for one problem."""
+    """The feasible points of one generator for one problem, a sequence."""
 
     def __init__(self, toolchain: Toolchain, generator: str, problem: dict[str, int], device: Device) -> None:
         self.generator = generator
@@ -113,14 +118,31 @@ class Space:
         listing = json.loads(run.stdout)
         self.choices: dict[str, list[int]] = listing["choices"]
         self.default: dict[str, int] = listing["default"]
-        self.points = [tuple(point) for point in listing["feasible"]]
+        self._feasible = numpy.array(listing["feasible"], dtype=numpy.int16).reshape(-1, len(self.choices))
+        # The assembler's choice: fewer registers let more blocks run at once, at the price of spills.
+        self._registers = REGISTERS if device.kind == "cuda" and self.choices else ()
+        if self._registers:
+            self.choices["registers"] = list(self._registers)
+            self.default["registers"] = 0
+
+    def __len__(self) -> int:
+        return len(self._feasible) * max(1, len(self._registers))
+
+    def __getitem__(self, i: int) -> tuple[int, ...]:
+        """The i-th feasible point."""
+        if i >= len(self):
+            raise IndexError(i)
+        base, registers = divmod(i, max(1, len(self._registers)))
+        return (*map(int, self._feasible[base]), *((registers,) if self._registers else ()))
 
     def values(self, point: tuple[int, ...]) -> dict[str, int]:
         return {name: values[i] for (name, values), i in zip(self.choices.items(), point)}
 
     def nearest(self, point: tuple[int, ...]) -> tuple[int, ...]:
         """The feasible point with the fewest steps from this one."""
-        return min(self.points, key=lambda p: sum(abs(a - b) for a, b in zip(p, point)))
+        steps = self._feasible.shape[1]
+        distance = numpy.abs(self._feasible - numpy.array(point[:steps])).sum(axis=1)
+        return (*map(int, self._feasible[int(distance.argmin())]), *point[steps:])
 
 
 def spaces(toolchain: Toolchain, problem: dict[str, int], device: Device, operation: str = "forward") -> list[Space]:
@@ -129,7 +151,7 @@ def spaces(toolchain: Toolchain, problem: dict[str, int], device: Device, operat
     names = subprocess.run([toolchain.generate, "list"], capture_output=True, text=True, check=True).stdout.split()
     prefix = f"{operation}_{device.kind}_"
     found = [Space(toolchain, name, problem, device) for name in names if name.startswith(prefix)]
-    return [space for space in found if space.points]
+    return [space for space in found if len(space)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,8 +170,11 @@ class Candidate:
         """Of the generator driver."""
         problem = parse_problem(self.problem)
         text = lambda name, value: ("true" if value else "false") if name in self.booleans else str(value)
+        registers = dict(self.parameters).get("registers", 0)
         return ([f"{k}={v}" for k, v in problem_parameters(problem).items()]
-                + [f"{k}={text(k, v)}" for k, v in self.parameters] + [f"--exact-input={problem['ih']}x{problem['iw']}"])
+                + [f"{k}={text(k, v)}" for k, v in self.parameters if k != "registers"]
+                + [f"--exact-input={problem['ih']}x{problem['iw']}"]
+                + ([f"--registers={registers}", "--allow-spills"] if registers else []))
 
     def name(self) -> str:
         """Readable, and different for different candidates."""

@@ -129,7 +129,7 @@ class Search:
                 self._enqueue(space, space.nearest(default))
             while len(self._study.get_trials(states=[optuna.trial.TrialState.WAITING])) < size // 2:
                 space = self._random.choice(list(self._spaces.values()))
-                self._enqueue(space, self._random.choice(space.points))
+                self._enqueue(space, self._random.choice(space))
         for _ in range(8 * size):  # what is known already costs nothing but an attempt
             if len(batch) == size:
                 break
@@ -146,7 +146,7 @@ class Search:
     def _any_unknown(self, pending) -> dict[Candidate, None]:
         """A candidate that Optuna did not think of, where there is one left."""
         for space in self._spaces.values():
-            for point in space.points:
+            for point in space:
                 candidate = Candidate.at(space, point, self.problem)
                 if candidate not in self.measurements and candidate not in pending:
                     return {candidate: None}
