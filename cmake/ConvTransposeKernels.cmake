@@ -29,6 +29,9 @@ function(add_conv_transpose_kernel name generator target)
         DEPENDS conv_transpose_generate
         COMMENT "Kernel ${name}"
         VERBATIM)
+    # The autotuner starts from the kernels that there are.
+    list(JOIN ARGN " " parameters)
+    set_property(GLOBAL APPEND PROPERTY CONV_TRANSPOSE_KERNEL_COMMANDS "${generator} ${parameters}")
     list(APPEND CONV_TRANSPOSE_KERNEL_OBJECTS ${dir}/${name}.o)
     list(APPEND CONV_TRANSPOSE_KERNEL_ROWS ${dir}/${name}.kernel.inc)
     set(CONV_TRANSPOSE_KERNEL_OBJECTS ${CONV_TRANSPOSE_KERNEL_OBJECTS} PARENT_SCOPE)

@@ -31,6 +31,8 @@ class Toolchain:
         located = lambda value: str(folder / value) if "/" in value else value
         self.targets = values["targets"]
         self.version = values["version"]
+        # Of the library's own kernels: generator and parameters.
+        self.kernels = [(line.split()[0], _settings(line.split()[1:])) for line in values.get("kernels", [])]
         self.include = [located(p) for p in values["include"]]
         for name in ("generate", "benchmark", "compiler", "pack_source", "pack_exports", "pack_support", "ptxas", "fatbinary"):
             setattr(self, name, located(values[name]))
@@ -42,6 +44,13 @@ class Toolchain:
     def fingerprint(self) -> str:
         """Changes whenever a generator or a schedule does."""
         return hashlib.sha256(pathlib.Path(self.generate).read_bytes()).hexdigest()
+
+
+def _settings(words: list[str]) -> dict[str, int]:
+    """The whole numbers and booleans among the generator driver's arguments; --registers=N is `registers`."""
+    pairs = (word.removeprefix("--").partition("=") for word in words)
+    named = {"true": 1, "false": 0}
+    return {key: named[value] if value in named else int(value) for key, _, value in pairs if value.isdigit() or value in named}
 
 
 PROBLEM_KEYS = ("n", "g", "ic", "oc", "ih", "iw", "kh", "kw", "sh", "sw", "ph", "pw", "dh", "dw", "oph", "opw")
@@ -137,6 +146,18 @@ class Space:
 
     def values(self, point: tuple[int, ...]) -> dict[str, int]:
         return {name: values[i] for (name, values), i in zip(self.choices.items(), point)}
+
+    def own(self, kernels: list[tuple[str, dict[str, int]]], problem: dict[str, int]) -> list[tuple[int, ...]]:
+        """The points of the library's own kernels of this generator for such problems, and the schedule's defaults."""
+        attributes = problem_parameters(problem)
+        fitting = [settings for generator, settings in kernels if generator == self.generator
+                   and all(settings.get(name) in (None, 0, value) for name, value in attributes.items())]
+        points = []
+        for settings in (*fitting, {}):
+            wanted = {name: settings.get(name, self.default[name]) for name in self.choices}
+            point = tuple(min(range(len(v)), key=lambda i: abs(v[i] - wanted[k])) for k, v in self.choices.items())
+            points.append(self.nearest(point))
+        return list(dict.fromkeys(points))
 
     def nearest(self, point: tuple[int, ...]) -> tuple[int, ...]:
         """The feasible point with the fewest steps from this one."""

@@ -120,13 +120,13 @@ class Search:
 
     def _ask(self, pending) -> dict[Candidate, optuna.trial.Trial | None]:
         """New candidates, none of them `pending`, with the trials that asked for them; the first round is random, but starts
-        from the schedules' own defaults."""
+        from the library's own kernels."""
         batch: dict[Candidate, optuna.trial.Trial | None] = {}
         size = min(self._rules.batch, self._rules.candidates - len(self.measurements.rows) - len(pending))
         if not self.measurements.rows and not pending:
             for space in self._spaces.values():
-                default = tuple(min(range(len(v)), key=lambda i: abs(v[i] - space.default[k])) for k, v in space.choices.items())
-                self._enqueue(space, space.nearest(default))
+                for point in space.own(self._toolchain.kernels, self.problem):
+                    self._enqueue(space, point)
             while len(self._study.get_trials(states=[optuna.trial.TrialState.WAITING])) < size // 2:
                 space = self._random.choice(list(self._spaces.values()))
                 self._enqueue(space, self._random.choice(space))
@@ -195,6 +195,8 @@ class Search:
         for row in measure(self._toolchain.benchmark, self.text, list(by_name), device=self._device.kind, pack_folder=str(pack.parent),
                            precision=self._rules.precision, seconds=0.05, give_up_ratio=self._rules.give_up_ratio,
                            time_limit=self._rules.measure_limit, threads=self._rules.threads):
+            if row.get("error", "").startswith("kernel pack "):  # not the candidate's fault, nor to be remembered
+                raise TuningError(row["error"])
             candidate = by_name[row["kernel"]]
             facts = {"error": row["error"]} if "error" in row else {k: row[k] for k in ("ms_median", "ms_min", "repeats", "flops", "bytes")}
             self._note(candidate, batch[candidate], **facts)
