@@ -85,8 +85,8 @@ def waifu2x_ncnn(options, photo):
 
 def read_layers(path):
     """(type, weight, bias, slope) of upconv_7's layers; weights are (out, in, kh, kw) in float16."""
-    data, at, channels = path.with_suffix(".bin").read_bytes(), 0, 3
-    for line in path.with_suffix(".param").read_text().splitlines()[3:]:
+    data, at, channels = pathlib.Path(f"{path}.bin").read_bytes(), 0, 3
+    for line in pathlib.Path(f"{path}.param").read_text().splitlines()[3:]:
         words = line.split()
         numbers = dict(word.split("=") for word in words[6:])
         out, kernel, count = (int(numbers[key]) for key in "016")

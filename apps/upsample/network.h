@@ -43,6 +43,11 @@ class Network {
     /// Inputs, border included, must have sides that are a multiple of this.
     int alignment() const { return alignment_; }
 
+    /// The side of an input out of which `length` pixels are enlarged: with the border, and aligned.
+    int64_t input_side(int64_t length) const {
+        return (length + 2 * border_ + alignment_ - 1) / alignment_ * alignment_;
+    }
+
     /// Whether a layer averages over all that it is given: then there can be no tiles.
     bool sees_whole_picture() const;
 

@@ -53,10 +53,6 @@ Rows BledPicture::next() {
 
 namespace {
 
-int64_t rounded_up(int64_t value, int64_t multiple) {
-    return (value + multiple - 1) / multiple * multiple;
-}
-
 int64_t equal_parts(int64_t length, int64_t most) {
     const int64_t parts = (length + most - 1) / most;
     return (length + parts - 1) / parts;
@@ -77,10 +73,9 @@ NetworkPicture::NetworkPicture(RowSource &source, const Network &network, TileSi
              source.shape().channels},
       tile_(tile),
       window_(source),
-      run_(network, rounded_up(tile.height + 2 * network.border(), network.alignment()),
-           rounded_up(tile.width + 2 * network.border(), network.alignment()), device, precision),
-      input_height_(rounded_up(tile.height + 2 * network.border(), network.alignment())),
-      input_width_(rounded_up(tile.width + 2 * network.border(), network.alignment())) {
+      run_(network, network.input_side(tile.height), network.input_side(tile.width), device, precision),
+      input_height_(network.input_side(tile.height)),
+      input_width_(network.input_side(tile.width)) {
     if (shape_.has_alpha()) {
         Shape alpha_shape = source.shape();
         alpha_shape.channels = 1;
