@@ -9,7 +9,8 @@ gtest_discover_tests(upsample_tests DISCOVERY_MODE PRE_TEST)
 # libFuzzer is Clang's: configure a build with -DCMAKE_CXX_COMPILER=clang++ for it.
 if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
     get_target_property(upsample_sources upsample_core SOURCES)
-    list(TRANSFORM upsample_sources PREPEND ${PROJECT_SOURCE_DIR}/apps/upsample/)
+    get_target_property(upsample_folder upsample_core SOURCE_DIR)
+    list(TRANSFORM upsample_sources PREPEND ${upsample_folder}/)
     add_executable(upsample_fuzz EXCLUDE_FROM_ALL ${CMAKE_CURRENT_LIST_DIR}/upsample_fuzz.cpp ${upsample_sources})
     target_link_libraries(upsample_fuzz PRIVATE upsample_core)  # for what it uses; its objects come from above
     target_compile_options(upsample_fuzz PRIVATE -fsanitize=fuzzer,address)
