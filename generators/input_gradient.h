@@ -7,7 +7,7 @@
 #define CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_H
 
 #include "Halide.h"
-#include "compiler/async_staging.h"
+#include "compiler/device_assertions.h"
 #include "compiler/private_accumulators.h"
 #include "generators/kernel_description.h"
 #include "generators/problem_params.h"
@@ -44,7 +44,9 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>, public 
         f.y_axis = problem.run_time_attributes() ? StridedAxis{kernel_h, stride_h, dilation_h} : problem.strided_y_axis();
 
         // A schedule that stages several output channels at a time may reach beyond the last.
-        const Halide::Expr channels = f.out_channels ? Halide::Expr(f.out_channels) : output_gradient.dim(2).extent();
+        const int multiple = problem.out_channel_multiple;
+        const Halide::Expr channels = f.out_channels ? Halide::Expr(f.out_channels)
+                                                     : output_gradient.dim(2).extent() / multiple * multiple;
         const auto inside = [&](const Halide::Expr &channel) { return chunked() ? min(channel, channels - 1) : channel; };
 
         f.output_gradient = Halide::Func("output_gradient_channels");
@@ -95,9 +97,9 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>, public 
     void schedule() {
         declare_shapes();
         schedule_params.apply(funcs_, this->target);
-        if (this->get_target().has_gpu_feature()) this->get_pipeline().add_custom_lowering_pass(new PrivateAccumulators);
-        if constexpr (requires { schedule_params.pipelined; })
-            if (schedule_params.pipelined) this->get_pipeline().add_custom_lowering_pass(new AsyncStagingPass({2}));
+        if (!this->get_target().has_gpu_feature()) return;
+        this->get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
+        this->get_pipeline().add_custom_lowering_pass(new PrivateAccumulators);
     }
 
     void describe(KernelDescription &description) override {
@@ -115,7 +117,8 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>, public 
     // Whether the schedule stages output channels in chunks that the last may not fill.
     bool chunked() const {
         if constexpr (requires { schedule_params.out_channel_chunk(); })
-            return problem.out_channels == 0 || problem.out_channels % schedule_params.out_channel_chunk() != 0;
+            return (problem.out_channels ? int(problem.out_channels) : int(problem.out_channel_multiple)) %
+                       schedule_params.out_channel_chunk() != 0;
         return false;
     }
 

@@ -1,7 +1,7 @@
 # The kernels that are built. Their order is the order of preference: a plan takes the first that accepts its problem.
 # So exact kernels come first, then families (fixed kernel and stride, any channels), then the general kernels.
 #
-#   conv_transpose_kernel(NAME GENERATOR [parameter=value ...] [FULL] [ALLOW_SPILLS] [AVX2 parameter=value ...])
+#   conv_transpose_kernel(NAME GENERATOR [parameter=value ...] [FULL] [ALLOW_SPILLS] [MAX_REGISTERS n] [AVX2 parameter=value ...])
 #
 # NAME is <precision>_<device>_<schedule>_<attributes>. Kernels marked FULL are left out unless CONV_TRANSPOSE_KERNELS=full.
 # cpu kernels are made for each instruction set in CONV_TRANSPOSE_CPU_LEVELS; AVX2 has half as many registers as AVX-512
@@ -159,7 +159,68 @@ conv_transpose_kernel(f32_cuda_general_c4 forward_cuda_general channels=4 max_ou
 conv_transpose_kernel(f32_cuda_general forward_cuda_general)
 conv_transpose_kernel(f32_cuda_general_large forward_cuda_general LARGE)
 
-# ---- gradients
+# ---- gradients: exact
+set(p75 kernel_h=3 kernel_w=5 stride_h=2 stride_w=3 dilation_h=2 in_channels=8 out_channels=16)
+set(p81 ${k3} stride_h=5 stride_w=5 dilation_h=2 dilation_w=2 in_channels=32 out_channels=64)
+set(k4s2 kernel_h=4 kernel_w=4 stride_h=2 stride_w=2)
+set(k9s3 kernel_h=9 kernel_w=9 stride_h=3 stride_w=3)
+conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x3_s1x1_c32 input_gradient_cuda_dense ${k3} ${s1} ${c32}
+    lanes_x=16 lanes_y=2 lanes_channel=4)
+conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x7_s1x1_c32 input_gradient_cuda_dense ${k3x7} ${s1} ${c32}
+    lanes_y=8 lanes_channel=4 chunk=4)
+conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x5_s2x3_d2x1_c8x16 input_gradient_cuda_dense ${p75}
+    lanes_x=16 lanes_y=8 lanes_channel=1 chunk=2)
+conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x3_s5x5_d2x2_c32x64 input_gradient_cuda_dense ${p81}
+    lanes_y=2 lanes_channel=4 chunk=4 unroll_staging=false)
+conv_transpose_kernel(f32_cuda_input_gradient_dense_k4x4_s2x2_c64x3 input_gradient_cuda_dense ${k4s2}
+    in_channels=64 out_channels=3 lanes_y=2 runs=1 chunk=3)
+conv_transpose_kernel(f32_cuda_input_gradient_dense_k9x9_s3x3_c56x1 input_gradient_cuda_dense ${k9s3}
+    in_channels=56 out_channels=1 lanes_channel=7 chunk=1 unroll_taps_y=false)
+conv_transpose_kernel(f32_cuda_weight_gradient_dense_k3x3_s1x1_c32 weight_gradient_cuda_dense ${k3} ${s1} ${c32}
+    lanes_in=8 lanes_out=8 MAX_REGISTERS 128)
+conv_transpose_kernel(f32_cuda_weight_gradient_dense_k3x7_s1x1_c32 weight_gradient_cuda_dense ${k3x7} ${s1} ${c32}
+    lanes_in=8 lanes_out=16 thread_out=2 MAX_REGISTERS 128)
+conv_transpose_kernel(f32_cuda_weight_gradient_lanes_k3x5_s2x3_d2x1_c8x16 weight_gradient_cuda_lanes ${p75}
+    in_tile=4 out_tile=1 all_taps_x=true all_taps_y=true)
+conv_transpose_kernel(f32_cuda_weight_gradient_dense_k3x3_s5x5_d2x2_c32x64 weight_gradient_cuda_dense ${p81}
+    lanes_in=8 chunk_columns=32)
+conv_transpose_kernel(f32_cuda_weight_gradient_dense_k4x4_s2x2_c64x3 weight_gradient_cuda_dense ${k4s2}
+    in_channels=64 out_channels=3 lanes_in=32 lanes_out=3 thread_in=2 thread_out=1 all_taps_y=true staging_columns=16)
+conv_transpose_kernel(f32_cuda_weight_gradient_lanes_k9x9_s3x3_o1 weight_gradient_cuda_lanes ${k9s3}
+    out_channels=1 in_tile=8 out_tile=1 all_taps_x=true warps=1 wanted_blocks=4224)
+
+# ---- gradients: depthwise
+conv_transpose_kernel(f32_cuda_input_gradient_depthwise_k4x4_s2x2 input_gradient_cuda_general ${k4s2} ${depthwise} channels=1)
+conv_transpose_kernel(f32_cuda_weight_gradient_depthwise_k4x4_s2x2 weight_gradient_cuda_lanes ${k4s2} ${depthwise}
+    in_tile=1 out_tile=1 all_taps_x=true all_taps_y=true warps=1 wanted_blocks=8448)
+
+# ---- gradients: families, for numbers of channels that fill enough of a tile
+set(many_channels in_channel_multiple=32 out_channel_multiple=8)
+conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x3_s1x1 input_gradient_cuda_dense ${k3} ${s1} ${many_channels})
+conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x7_s1x1 input_gradient_cuda_dense ${k3x7} ${s1} ${many_channels}
+    lanes_x=16 lanes_y=2 chunk=4 unroll_taps_y=false)
+conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x5_s1x1 input_gradient_cuda_dense kernel_h=3 kernel_w=5 ${s1}
+    ${many_channels} lanes_x=16 lanes_y=2 chunk=4 unroll_taps_y=false)
+conv_transpose_kernel(f32_cuda_input_gradient_dense_k2x2_s2x2 input_gradient_cuda_dense ${k2s2} ${many_channels} lanes_y=2)
+conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x3_s2x2 input_gradient_cuda_dense ${k3} stride_h=2 stride_w=2
+    ${many_channels} lanes_y=2)
+conv_transpose_kernel(f32_cuda_input_gradient_dense_k4x4_s2x2 input_gradient_cuda_dense ${k4s2} ${many_channels}
+    lanes_x=4 lanes_y=8 runs=1 thread_rows=2 unroll_taps_y=false)
+set(many_channels in_channel_multiple=32 out_channel_multiple=32)
+conv_transpose_kernel(f32_cuda_weight_gradient_dense_k3x3_s1x1 weight_gradient_cuda_dense ${k3} ${s1} ${many_channels}
+    MAX_REGISTERS 128)
+conv_transpose_kernel(f32_cuda_weight_gradient_dense_k3x7_s1x1 weight_gradient_cuda_dense ${k3x7} ${s1} ${many_channels}
+    lanes_out=8)
+conv_transpose_kernel(f32_cuda_weight_gradient_dense_k3x5_s1x1 weight_gradient_cuda_dense kernel_h=3 kernel_w=5 ${s1}
+    ${many_channels} thread_out=2 MAX_REGISTERS 128)
+conv_transpose_kernel(f32_cuda_weight_gradient_dense_k2x2_s2x2 weight_gradient_cuda_dense ${k2s2} ${many_channels}
+    lanes_out=8 thread_in=8 all_taps_y=true chunk_columns=32)
+conv_transpose_kernel(f32_cuda_weight_gradient_dense_k3x3_s2x2 weight_gradient_cuda_dense ${k3} stride_h=2 stride_w=2
+    ${many_channels} chunk_columns=32 MAX_REGISTERS 128)
+conv_transpose_kernel(f32_cuda_weight_gradient_dense_k4x4_s2x2 weight_gradient_cuda_dense ${k4s2} ${many_channels}
+    lanes_out=8 chunk_columns=16 chunk_rows=2 MAX_REGISTERS 128)
+
+# ---- gradients: general
 conv_transpose_kernel(f32_cpu_input_gradient_general input_gradient_cpu_general)
 conv_transpose_kernel(f32_cpu_input_gradient_general_large input_gradient_cpu_general LARGE)
 conv_transpose_kernel(f32_cuda_input_gradient_general input_gradient_cuda_general)

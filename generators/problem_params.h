@@ -23,6 +23,8 @@ struct ProblemParams {
     GeneratorParam<int> padding_phase_h{"padding_phase_h", 0}, padding_phase_w{"padding_phase_w", 0};
     /// Channels of one group.
     GeneratorParam<int> in_channels{"in_channels", 0}, out_channels{"out_channels", 0};
+    /// What run-time channels must be a multiple of, for kernels that would waste too much on others.
+    GeneratorParam<int> in_channel_multiple{"in_channel_multiple", 1}, out_channel_multiple{"out_channel_multiple", 1};
 
     /// Nothing is compiled in, dilation included.
     bool run_time_attributes() const { return kernel_w == 0 && stride_w == 0; }
@@ -50,6 +52,8 @@ struct ProblemParams {
     void describe(KernelDescription &description) const {
         description.set("in_channels", in_channels);
         description.set("out_channels", out_channels);
+        if (in_channel_multiple > 1) description.set("in_channel_multiple", in_channel_multiple);
+        if (out_channel_multiple > 1) description.set("out_channel_multiple", out_channel_multiple);
         if (run_time_attributes()) return;
         description.set("kernel", kernel_h, kernel_w);
         description.set("stride", stride_h, stride_w);

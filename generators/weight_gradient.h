@@ -10,7 +10,7 @@
 #define CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_H
 
 #include "Halide.h"
-#include "compiler/async_staging.h"
+#include "compiler/device_assertions.h"
 #include "compiler/private_accumulators.h"
 #include "generators/kernel_description.h"
 #include "generators/problem_params.h"
@@ -108,9 +108,9 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>, publi
     void schedule() {
         declare_shapes();
         schedule_params.apply(funcs_, this->target);
-        if (this->get_target().has_gpu_feature()) this->get_pipeline().add_custom_lowering_pass(new PrivateAccumulators);
-        if constexpr (requires { schedule_params.pipelined; })
-            if (schedule_params.pipelined) this->get_pipeline().add_custom_lowering_pass(new AsyncStagingPass({2}));
+        if (!this->get_target().has_gpu_feature()) return;
+        this->get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
+        this->get_pipeline().add_custom_lowering_pass(new PrivateAccumulators);
     }
 
     void describe(KernelDescription &description) override {
