@@ -35,7 +35,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--steps", type=int, default=20000, help="in all, those before a resume too (default: %(default)s)")
     parser.add_argument("--batch", type=int, default=32, help="patches a step (default: %(default)s)")
     parser.add_argument("--patch", type=int, default=48, help="side of a small patch in pixels (default: %(default)s)")
-    parser.add_argument("--rate", type=float, default=2e-3, help="Adam's highest learning rate (default: %(default)s)")
+    parser.add_argument("--rate", type=float, default=1e-3, help="Adam's highest learning rate (default: %(default)s)")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", help="default: %(default)s")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--save-every", type=int, default=1000, metavar="STEPS", help="default: %(default)s")

@@ -13,6 +13,7 @@ from network import SLOPE, Upsampler
 MAGIC = 7767517
 FLOAT32_WEIGHTS = struct.pack("<I", 0)
 LEAKY_RELU = 2
+SUM = 1
 
 
 def _floats(tensor: torch.Tensor) -> bytes:
@@ -43,14 +44,22 @@ def _layer(module: nn.ConvTranspose2d, name: str, source: str, activation: bool)
 
 def export(model: Upsampler, param_file: Path) -> None:
     """Writes NAME.param and NAME.bin; each appears whole or not at all."""
-    lines, weights, source = ["Input            input      0 1 input"], b"", "input"
-    for i, module in enumerate((*model.layers, model.enlarge)):
+    lines = [
+        "Input            input      0 1 input",
+        "Split            split      1 2 input input_a input_b",
+    ]
+    blobs, weights, source = 3, b"", "input_a"
+    for i, module in enumerate((*model.layers, model.enlarge, model.skip)):
+        if module is model.skip:
+            enlarged, source = source, "input_b"
         name = f"layer{i + 1}"
-        line, data = _layer(module, name, source, activation=module is not model.enlarge)
+        line, data = _layer(module, name, source, activation=module not in (model.enlarge, model.skip))
         lines.append(line)
         weights += data
         source = name
-    text = f"{MAGIC}\n{len(lines)} {len(lines)}\n" + "\n".join(lines) + "\n"
+        blobs += 1
+    lines.append(f"Eltwise          sum        2 1 {enlarged} {source} sum 0={SUM}")
+    text = f"{MAGIC}\n{len(lines)} {blobs + 1}\n" + "\n".join(lines) + "\n"
     for path, content in ((param_file.with_suffix(".bin"), weights), (param_file, text.encode())):
         partial = path.with_name(path.name + ".partial")
         partial.write_bytes(content)

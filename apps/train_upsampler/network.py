@@ -1,5 +1,5 @@
-"""The network: FSRCNN's plan (shrink, map, expand, one transposed convolution that enlarges), in colour, where every
-layer is a transposed convolution. A convolution is one of stride 1 with its kernel turned round; without padding
+"""The network: FSRCNN's plan (shrink, map, expand, one transposed convolution that enlarges), in colour, beside a second
+path that enlarges the input itself and begins as Pillow's bicubic filter. Every layer is a transposed convolution. A convolution is one of stride 1 with its kernel turned round; without padding
 ("valid"), so that a picture may be cut into tiles, the padding of the transposed one is kernel - 1."""
 
 from __future__ import annotations
@@ -16,6 +16,17 @@ LAYERS = ((5, 32), (1, 16), (3, 16), (3, 16), (3, 16), (1, 32))
 LAST_KERNEL, LAST_PADDING = 6, 4
 # A picture loses 10 pixels in the layers; the last one makes (n - 1) * 2 - 2 * 4 + 6 of n. So 2 * (n - 12) are left.
 BORDER = 6
+# The second path: a bicubic filter has 8 taps at scale 2; a padding of 3 centres it, and one of 12 more, twice the
+# border, leaves what the first path leaves.
+SKIP_KERNEL, SKIP_PADDING = 8, 3 + SCALE * BORDER
+
+
+def bicubic_kernel() -> torch.Tensor:
+    """(8, 8): Catmull-Rom's cubic at the distances, in pixels of the input, of an output pixel's neighbours."""
+    x = ((torch.arange(SKIP_KERNEL) - (SKIP_KERNEL - 1) / 2) / SCALE).abs()
+    near, far = 1.5 * x**3 - 2.5 * x**2 + 1, -0.5 * x**3 + 2.5 * x**2 - 4 * x + 2
+    taps = torch.where(x < 1, near, far)
+    return taps[:, None] * taps
 
 
 class Upsampler(nn.Module):
@@ -32,16 +43,21 @@ class Upsampler(nn.Module):
             self.layers.append(layer(channels, out_channels, kernel, padding=kernel - 1))
             channels = out_channels
         self.enlarge = layer(channels, 3, LAST_KERNEL, stride=SCALE, padding=LAST_PADDING)
-        for module in (*self.layers, self.enlarge):
-            # Keeps the variance of what passes through; each output of the last layer sees a quarter of its taps.
-            fan_in = module.in_channels * module.kernel_size[0] * module.kernel_size[1] / module.stride[0] ** 2
+        self.skip = layer(3, 3, SKIP_KERNEL, stride=SCALE, padding=SKIP_PADDING)
+        for module in (*self.layers, self.enlarge, self.skip):
+            # Keeps the variance of what passes through.
+            fan_in = module.in_channels * module.kernel_size[0] * module.kernel_size[1]
             nn.init.normal_(module.weight, std=(2 / fan_in) ** 0.5)
             nn.init.zeros_(module.bias)
+        with torch.no_grad():
+            self.enlarge.weight *= 0.01  # at first a picture is enlarged by the bicubic filter
+            self.skip.weight.copy_(torch.eye(3)[:, :, None, None] * bicubic_kernel())
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        skipped = self.skip(x)
         for layer in self.layers:
             x = nn.functional.leaky_relu(layer(x), SLOPE)
-        return self.enlarge(x)
+        return self.enlarge(x) + skipped
 
 
 def enlarge(model: nn.Module, small: torch.Tensor) -> torch.Tensor:

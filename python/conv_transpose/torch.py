@@ -136,6 +136,19 @@ _scratch = _Scratch()
 _stream_handle = torch._C._cuda_getCurrentRawStream if torch.backends.cuda.is_built() else None
 
 
+def _run_on_cuda(call: _Call, arguments: Any, stream: int) -> None:
+    """Workspace comes from PyTorch's allocator, in graphs from their pool, but without a tensor around it, which saves
+    half a microsecond. It may be given back at once: the allocator hands it out again in the order of the stream."""
+    if not call.workspace_bytes:
+        call.plan.run(arguments, None, stream)
+        return
+    workspace = torch._C._cuda_cudaCachingAllocator_raw_alloc(call.workspace_bytes, stream)
+    try:
+        call.plan.run(arguments, workspace, stream)
+    finally:
+        torch._C._cuda_cudaCachingAllocator_raw_delete(workspace)
+
+
 def _execute(call: _Call, result_slot: int, operands: tuple[tuple[int, Optional[Tensor]], ...], like: Tensor) -> Tensor:
     """Runs on the current stream; operands and result lie in `Arguments` at the slots that are given with them."""
     if call.plan is None:
@@ -156,11 +169,8 @@ def _execute(call: _Call, result_slot: int, operands: tuple[tuple[int, Optional[
             arguments[slot] = tensor.data_ptr()
     if index < 0:
         call.plan.run(arguments, _scratch.address_of(call.workspace_bytes), 0)
-    elif call.workspace_bytes:
-        workspace = like.new_empty(call.workspace_bytes, dtype=torch.uint8)
-        call.plan.run(arguments, workspace.data_ptr(), _stream_handle(index))
     else:
-        call.plan.run(arguments, None, _stream_handle(index))
+        _run_on_cuda(call, arguments, _stream_handle(index))
     return result.to(like.dtype) if call.convert else result
 
 
@@ -207,9 +217,8 @@ def _run_bias_gradient(output_gradient) -> Tensor:
 
 
 def _forward_setup(ctx: Any, inputs: Any, output: Any) -> None:
-    input, weight, _, *attributes = inputs
-    ctx.save_for_backward(input, weight)
-    ctx.attributes = attributes
+    ctx.save_for_backward(inputs[0], inputs[1])
+    ctx.attributes = inputs[3:]
 
 
 def _forward_backward(ctx: Any, output_gradient: Tensor) -> tuple[Optional[Tensor], ...]:
@@ -223,9 +232,8 @@ def _forward_backward(ctx: Any, output_gradient: Tensor) -> tuple[Optional[Tenso
 
 
 def _gradient_setup(ctx: Any, inputs: Any, output: Any) -> None:
-    output_gradient, other, _, *attributes = inputs
-    ctx.save_for_backward(output_gradient, other)
-    ctx.attributes = attributes
+    ctx.save_for_backward(inputs[0], inputs[1])
+    ctx.attributes = inputs[3:]
 
 
 def _input_gradient_backward(ctx: Any, v: Tensor) -> tuple[Optional[Tensor], ...]:

@@ -57,7 +57,9 @@ def read_ncnn(param_file):
     data, layers = param_file.with_suffix(".bin").read_bytes(), []
     magic, _, *lines = param_file.read_text().splitlines()
     assert magic == "7767517"
-    for line in lines[1:]:
+    assert lines[1].split() == "Split split 1 2 input input_a input_b".split()
+    assert lines[-1].split() == "Eltwise sum 2 1 layer7 layer8 sum 0=1".split()
+    for line in lines[2:-1]:
         kind, _, _, _, _, _, *pairs = line.split()
         values = {int(key): value for key, value in (pair.split("=") for pair in pairs)}
         out, kernel, count = (int(values[key]) for key in (0, 1, 6))
@@ -94,19 +96,36 @@ def test_training_resuming_and_exporting(application, photos, tmp_path):
     trained.load_state_dict(torch.load(whole / "conv_transpose.checkpoint", weights_only=True)["model"])
     small = torch.rand(3, 9, 13)
     x = torch.nn.functional.pad(small[None], (6,) * 4, mode="replicate")
+    paths = []
+    begin = x
     for kind, values, weight, bias in read_ncnn(whole / "upsampler.param"):
         if kind == "Convolution":
             x = torch.nn.functional.leaky_relu(torch.nn.functional.conv2d(x, weight, bias), 0.1)
             assert values[9] == "2" and values[-23310] == "1,0.1"
         else:
-            x = torch.nn.functional.conv_transpose2d(
-                x, weight.transpose(0, 1), bias, stride=int(values[3]), padding=int(values[4]))
+            paths.append(torch.nn.functional.conv_transpose2d(
+                x, weight.transpose(0, 1), bias, stride=int(values[3]), padding=int(values[4])))
+            x = begin  # the second path begins at the input
     large = application.enlarge(trained, small)
     assert large.shape == (3, 18, 26)
-    torch.testing.assert_close(large, x[0].clamp(0, 1), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(large, (paths[0] + paths[1])[0].clamp(0, 1), rtol=1e-4, atol=1e-5)
+
+
+def test_it_begins_as_pillows_bicubic_filter(application, photos):
+    small = application.photos.halved(application.photos.read(photos / "one.png"))
+    model = application.Upsampler()
+    torch.nn.init.zeros_(model.enlarge.weight)
+    picture = application.photos.as_picture(small)
+    large = picture.resize((2 * picture.width, 2 * picture.height), Image.Resampling.BICUBIC)
+    ours = application.photos.as_picture(application.enlarge(model, small))
+    difference = numpy.asarray(ours).astype(int) - numpy.asarray(large)
+    assert abs(difference[4:-4, 4:-4]).max() <= 1  # Pillow treats borders in another way
 
 
 def test_it_learns(application, photos, tmp_path):
-    application.main(arguments(photos, tmp_path / "out", 60, "--rate", "5e-3"))
-    history = [float(row["conv_transpose"]) for row in losses(tmp_path / "out")]
+    """The filter of the second path is taken away, so that there is something to learn."""
+    options = application.parse(arguments(photos, tmp_path, 60, "--rate", "5e-3"))
+    training = application.Training(options, application.conv_transpose.torch.ConvTranspose2d, "conv_transpose")
+    torch.nn.init.zeros_(training.model.skip.weight)
+    history = [training.run_step().item() for _ in range(60)]
     assert sum(history[-5:]) < 0.5 * sum(history[:5])
