@@ -161,12 +161,13 @@ conv_transpose_kernel(f32_cuda_general_large forward_cuda_general LARGE)
 
 # ---- gradients: exact
 set(p75 kernel_h=3 kernel_w=5 stride_h=2 stride_w=3 dilation_h=2 in_channels=8 out_channels=16)
+set(in32_out32 in_channels=32 out_channels=32)
 set(p81 ${k3} stride_h=5 stride_w=5 dilation_h=2 dilation_w=2 in_channels=32 out_channels=64)
 set(k4s2 kernel_h=4 kernel_w=4 stride_h=2 stride_w=2)
 set(k9s3 kernel_h=9 kernel_w=9 stride_h=3 stride_w=3)
-conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x3_s1x1_c32 input_gradient_cuda_dense ${k3} ${s1} ${c32}
+conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x3_s1x1_c32 input_gradient_cuda_dense ${k3} ${s1} ${in32_out32}
     lanes_x=16 lanes_y=2 lanes_channel=4)
-conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x7_s1x1_c32 input_gradient_cuda_dense ${k3x7} ${s1} ${c32}
+conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x7_s1x1_c32 input_gradient_cuda_dense ${k3x7} ${s1} ${in32_out32}
     lanes_y=8 lanes_channel=4 chunk=4)
 conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x5_s2x3_d2x1_c8x16 input_gradient_cuda_dense ${p75}
     lanes_x=16 lanes_y=8 lanes_channel=1 chunk=2)
@@ -176,9 +177,9 @@ conv_transpose_kernel(f32_cuda_input_gradient_dense_k4x4_s2x2_c64x3 input_gradie
     in_channels=64 out_channels=3 lanes_y=2 runs=1 chunk=3)
 conv_transpose_kernel(f32_cuda_input_gradient_dense_k9x9_s3x3_c56x1 input_gradient_cuda_dense ${k9s3}
     in_channels=56 out_channels=1 lanes_channel=7 chunk=1 unroll_taps_y=false)
-conv_transpose_kernel(f32_cuda_weight_gradient_dense_k3x3_s1x1_c32 weight_gradient_cuda_dense ${k3} ${s1} ${c32}
+conv_transpose_kernel(f32_cuda_weight_gradient_dense_k3x3_s1x1_c32 weight_gradient_cuda_dense ${k3} ${s1} ${in32_out32}
     lanes_in=8 lanes_out=8 MAX_REGISTERS 128)
-conv_transpose_kernel(f32_cuda_weight_gradient_dense_k3x7_s1x1_c32 weight_gradient_cuda_dense ${k3x7} ${s1} ${c32}
+conv_transpose_kernel(f32_cuda_weight_gradient_dense_k3x7_s1x1_c32 weight_gradient_cuda_dense ${k3x7} ${s1} ${in32_out32}
     lanes_in=8 lanes_out=16 thread_out=2 MAX_REGISTERS 128)
 conv_transpose_kernel(f32_cuda_weight_gradient_lanes_k3x5_s2x3_d2x1_c8x16 weight_gradient_cuda_lanes ${p75}
     in_tile=4 out_tile=1 all_taps_x=true all_taps_y=true)
@@ -186,8 +187,8 @@ conv_transpose_kernel(f32_cuda_weight_gradient_dense_k3x3_s5x5_d2x2_c32x64 weigh
     lanes_in=8 chunk_columns=32)
 conv_transpose_kernel(f32_cuda_weight_gradient_dense_k4x4_s2x2_c64x3 weight_gradient_cuda_dense ${k4s2}
     in_channels=64 out_channels=3 lanes_in=32 lanes_out=3 thread_in=2 thread_out=1 all_taps_y=true staging_columns=16)
-conv_transpose_kernel(f32_cuda_weight_gradient_lanes_k9x9_s3x3_o1 weight_gradient_cuda_lanes ${k9s3}
-    out_channels=1 in_tile=8 out_tile=1 all_taps_x=true warps=1 wanted_blocks=4224)
+conv_transpose_kernel(f32_cuda_weight_gradient_lanes_k9x9_s3x3_c56x1 weight_gradient_cuda_lanes ${k9s3}
+    in_channels=56 out_channels=1 in_tile=8 out_tile=1 all_taps_x=true warps=1 wanted_blocks=4224)
 
 # ---- gradients: depthwise
 conv_transpose_kernel(f32_cuda_input_gradient_depthwise_k4x4_s2x2 input_gradient_cuda_general ${k4s2} ${depthwise} channels=1)
