@@ -26,13 +26,15 @@ Stmt AdaptiveStores::visit(const Store *op) {
     const bool dense = ramp && is_const_one(ramp->stride) && (ramp->lanes == 2 || ramp->lanes == 4);
     if (op->name != buffer_ || !dense || !is_const_one(op->predicate)) return IRMutator::visit(op);
     const std::string value = unique_name("stored"), base = unique_name("stored_at");
+    const bool aligned = op->alignment.modulus % ramp->lanes == 0 && op->alignment.remainder % ramp->lanes == 0;
     const Expr stored = Variable::make(op->value.type(), value), at = Variable::make(ramp->base.type(), base);
-    const Stmt stores = narrower(stored, at, op->param, ramp->lanes);
+    const Stmt stores = narrower(stored, at, op->param, ramp->lanes, aligned);
     return LetStmt::make(value, op->value, LetStmt::make(base, ramp->base, stores));
 }
 
 // The vector in one store where its index allows, else in halves.
-Stmt AdaptiveStores::narrower(const Expr &value, const Expr &base, const Parameter &param, int lanes) const {
+Stmt AdaptiveStores::narrower(const Expr &value, const Expr &base, const Parameter &param, int lanes,
+                              bool index_aligned) const {
     if (lanes == 1) return Store::make(buffer_, value, base, param, const_true(), ModulusRemainder());
     const Expr one = make_one(base.type()), width = make_const(base.type(), lanes);
     const Stmt whole = Store::make(buffer_, value, Ramp::make(base, one, lanes), param, const_true(lanes),
@@ -40,10 +42,10 @@ Stmt AdaptiveStores::narrower(const Expr &value, const Expr &base, const Paramet
     const auto half = [&](int first) {
         const Expr part = lanes == 2 ? Shuffle::make_extract_element(value, first)
                                      : Shuffle::make_slice(value, first, 1, lanes / 2);
-        return narrower(part, base + make_const(base.type(), first), param, lanes / 2);
+        return narrower(part, base + make_const(base.type(), first), param, lanes / 2, index_aligned);
     };
-    const Expr aligned = base_is_aligned() && base % width == make_zero(base.type());
-    return IfThenElse::make(aligned, whole, Block::make(half(0), half(lanes / 2)));
+    const Expr index_fits = index_aligned ? const_true() : base % width == make_zero(base.type());
+    return IfThenElse::make(base_is_aligned() && index_fits, whole, Block::make(half(0), half(lanes / 2)));
 }
 
 }  // namespace conv_transpose

@@ -27,7 +27,7 @@ class AdaptiveStores : public Halide::Internal::IRMutator {
     const std::string buffer_;
     bool inside_ = false;
     Halide::Internal::Stmt narrower(const Halide::Expr &value, const Halide::Expr &base, const Halide::Parameter &param,
-                                    int lanes) const;
+                                    int lanes, bool index_aligned) const;
     Halide::Expr base_is_aligned() const;
 };
 

@@ -194,6 +194,11 @@ class Forward : public Halide::Generator<Forward<Schedule>>, public DescribedGen
             weight.dim(weight_dimensions(layout).in_channel).set_extent(problem.in_channels);
         }
         if (problem.out_channels) output.dim(2).set_extent(problem.out_channels);
+        if constexpr (requires { schedule_params.output_width_multiple(); }) {
+            const int multiple = schedule_params.output_width_multiple();
+            output.dim(0).set_extent(output.dim(0).extent() / multiple * multiple);
+            for (int d = 1; d < 5; d++) output.dim(d).set_stride(output.dim(d).stride() / multiple * multiple);
+        }
         if (layout == WeightLayout::channels_innermost) declare_weight_alignment();
         if (layout == WeightLayout::channel_tiles) weight.dim(0).set_extent(schedule_params.weight_channel_multiple());
         const WeightDimensions dims = weight_dimensions(layout);

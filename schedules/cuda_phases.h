@@ -1,9 +1,9 @@
 // Schedule: strided problems with few channels on a GPU's CUDA cores. Bound by the stores of a large output.
 //
-// H200, 2026-11-21: KernelBench 75 (stride 2x3, 8 to 16 channels a group) 0.359 ms, 57 % of the memory limit (4.3 TB/s);
-// 81 (stride 5x5, 32 to 64 channels) 0.358 ms, 55 %. Not bound by one thing alone: shared-memory loads of weights and
-// the issue of multiply-adds come next. Fewer registers (80, 72, 64) spill and are slower; activating after the tile
-// instead of before it takes fewer registers and is slower too.
+// H200, 2026-11-21: KernelBench 75 (stride 2x3, 8 to 16 channels a group) 0.332 ms, 61 % of the memory limit (4.3 TB/s);
+// 81 (stride 5x5, 32 to 64 channels) 0.361 ms, 55 %. Not bound by one thing alone: shared-memory loads of weights and the
+// instructions of the stores come next. Known even widths, which spare each store its tests of tail and alignment, were
+// worth 8 % on 75; fewer registers (80, 72, 64) spill and are slower; so are more cells a thread.
 //
 // A thread computes consecutive outputs of a row, whole cells, in registers: their phases are constants, so only live
 // taps are computed, and an input element that is loaded serves all phases that it reaches. Such a thread could only
@@ -31,13 +31,18 @@ struct CudaPhases {
     /// Threads that lie side by side along the row in a warp; the others of the warp take other channels.
     GeneratorParam<int> lanes_x{"lanes_x", 16};
     GeneratorParam<int> store_vector{"store_vector", 2};
+    /// Of the output's width: a multiple of store_vector spares every store its tests.
+    GeneratorParam<int> width_multiple{"width_multiple", 1};
     GeneratorParam<int> unroll_in_channels{"unroll_in_channels", 4};
     GeneratorParam<bool> rows_outermost{"rows_outermost", false};
 
     static constexpr SumIndex sum_index = SumIndex::positions;
     static constexpr WeightLayout weight_layout = WeightLayout::channels_innermost;
     int weight_channel_multiple() const { return block_channels; }
-    void describe(KernelDescription &) const {}
+    int output_width_multiple() const { return width_multiple; }
+    void describe(KernelDescription &description) const {
+        if (width_multiple > 1) description.set("output_width_multiple", width_multiple);
+    }
 
     void search_space(SearchSpace &space, const SearchedProblem &problem) const {
         const int thread_cells = space.choose(this->thread_cells, {1, 2, 3, 4});
@@ -83,9 +88,14 @@ struct CudaPhases {
 
         // The tile in shared memory, stored with lanes along the row.
         Func tile = f.activated.in(f.output);
+        const int store_vector = this->store_vector;
+        const bool whole_vectors = width_multiple % store_vector == 0;
+        if (whole_vectors)
+            f.output.split(v.x, v.x, vec, store_vector, TailStrategy::RoundUp)
+                .split(v.x, column, v.x, width / store_vector, guard);
+        else
+            f.output.split(v.x, column, v.x, width, guard).split(v.x, v.x, vec, store_vector, guard);
         f.output.bound_extent(v.channel, f.out_channels)
-            .split(v.x, column, v.x, width, guard)
-            .split(v.x, v.x, vec, store_vector, guard)
             .split(v.x, v.x, lane, warp, guard)
             .split(v.y, row_block, v.y, rows, guard)
             .split(row_block, row_block, staging, stagings, guard)

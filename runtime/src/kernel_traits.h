@@ -33,6 +33,7 @@ struct KernelTraits {
     int64_t in_channels = 0, out_channels = 0;
     int64_t max_out_channels = 0;
     int64_t in_channel_multiple = 1, out_channel_multiple = 1;
+    int64_t output_width_multiple = 1;
     Size2 min_output{}, max_output{};
     /// Of kernels that were tuned for one size.
     Size2 exact_input{};

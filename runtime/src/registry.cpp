@@ -58,6 +58,8 @@ std::string shape_rejection(const KernelTraits &k, const Problem &p) {
     if (k.max_out_channels && out > k.max_out_channels)
         return "out_channels / groups is more than " + std::to_string(k.max_out_channels);
     const Size2 o = p.output();
+    if (o.width % k.output_width_multiple)
+        return "output width is no multiple of " + std::to_string(k.output_width_multiple);
     if (o.height < k.min_output.height || o.width < k.min_output.width)
         return "output is " + str(o) + ", the kernel needs at least " + str(k.min_output);
     if ((k.max_output.height && o.height > k.max_output.height) || (k.max_output.width && o.width > k.max_output.width))
