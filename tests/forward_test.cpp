@@ -55,7 +55,8 @@ TEST_P(Forward, AttributesOfExactAndFamilyKernels) {
 TEST_P(Forward, TensorsAtAnyAddress) {
     RandomProblems random(3);
     for (const char *text : {"n2ic5oc9ih9iw14kh3kw3", "n1g5ic5oc5ih6iw10kh4kw4sh2sw2ph1pw1",
-                             "n1g2ic16oc32ih7iw11kh3kw5sh2sw3ph1pw2dh2", "n1ic3oc4ih5iw6kh2kw2sh2sw2"}) {
+                             "n1g2ic16oc32ih7iw11kh3kw5sh2sw3ph1pw2dh2", "n1g2ic16oc32ih7iw12kh3kw5sh2sw3ph1pw2dh2",
+                             "n1ic3oc4ih5iw6kh2kw2sh2sw2"}) {
         const Problem problem = Problem::parse(text);
         PlanOptions wanted = options();
         wanted.epilogue.bias = true;
