@@ -2,8 +2,8 @@
 //
 // Machine: 2 cores of an AMD EPYC (Zen 5, AVX-512), shared with other work, one thread, 2026-11-21; percent of the FMA
 // rate measured in the same run:
-//   k3 s1 64->64 256x256 83 %   k(3,7) s1 32->32 256x512 89 %   k4 s2 p1 64->64 64x128 73 %   k3 s2 64->64 64x128 67 %
-//   k4 s2 p1 512->256 16x16 78 %   k2 s2 128->64 128x128 72 % (memory)   k9 s3 56->1 256x256 59 %
+//   k3 s1 64->64 256x256 85 %   k(3,7) s1 32->32 256x512 89 %   k4 s2 p1 64->64 64x128 73 %   k3 s2 64->64 64x128 67 %
+//   k4 s2 p1 512->256 16x16 78 %   k2 s2 128->64 128x128 69 % (memory)   k9 s3 56->1 256x256 59 %
 //
 // Order, from the inside:
 // - A register tile: vectors of cells x rows of cells x channels, 16 to 24 sums with AVX-512 and 8 to 12 with AVX2. Every
