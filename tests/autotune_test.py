@@ -57,8 +57,9 @@ class Search(Folder):
         # The winner is right (the benchmark verifies) and preferred, for its own size alone.
         benchmark = candidates.Toolchain(TOOLCHAIN).benchmark
         other = PROBLEM.replace("ih40", "ih41")
-        for problem, tuned in ((PROBLEM, True), (other, False)):
-            row, = measuring.measure(benchmark, problem, [""], device="cpu", pack_folder=str(self.folder / "run" / "pack"))
+        for problem, precision, tuned in ((PROBLEM, "float32", True), (PROBLEM, "tf32", True), (other, "float32", False)):
+            row, = measuring.measure(benchmark, problem, [""], device="cpu", precision=precision,
+                                     pack_folder=str(self.folder / "run" / "pack"))
             self.assertNotIn("error", row)
             self.assertEqual(row["kernel"] == result["kernel"], tuned, row["kernel"])
 

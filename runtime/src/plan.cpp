@@ -55,12 +55,20 @@ const KernelTraits &choose(const Problem &problem, const PlanOptions &options, D
         return kernel;
     }
     std::string last_reason = "this build has none for the operation and device";
+    // Tuned kernels come first in the registry, but one of float32 was not compared with those of tensor cores.
+    const KernelTraits *tuned = nullptr;
     for (const KernelTraits &kernel : registry()) {
         const std::string reason = why_not(kernel);
-        if (reason.empty()) return kernel;
+        if (reason.empty()) {
+            if (kernel.precision == options.precision) return kernel;
+            if (kernel.exact_input == Size2{}) return tuned ? *tuned : kernel;
+            if (!tuned) tuned = &kernel;
+            continue;
+        }
         const bool related = kernel.role == KernelRole::compute && kernel.operation == options.operation;
         if (related && kernel.device == device) last_reason = std::string(kernel.name) + ": " + reason;
     }
+    if (tuned) return *tuned;
     throw Unsupported("no kernel can serve " + problem.str() + " (" + last_reason + ")");
 }
 
