@@ -127,7 +127,8 @@ class Space:
         listing = json.loads(run.stdout)
         self.choices: dict[str, list[int]] = listing["choices"]
         self.default: dict[str, int] = listing["default"]
-        self._feasible = numpy.array(listing["feasible"], dtype=numpy.int16).reshape(-1, len(self.choices))
+        points = listing["feasible"]
+        self._feasible = numpy.array(points, dtype=numpy.int16).reshape(len(points), len(self.choices))
         # The assembler's choice: fewer registers let more blocks run at once, at the price of spills.
         self._registers = REGISTERS if device.kind == "cuda" and self.choices else ()
         if self._registers:
