@@ -80,6 +80,9 @@ void DeviceMemory::copy_from_host(const void *source, std::size_t bytes, std::si
     }
     in_context([&](const CudaDriver &driver) {
         check(driver.cuMemcpyHtoD(address(data_, offset), source, bytes), "cannot copy to the device");
+        // From pageable memory the driver returns when the bytes are in its own buffer; without waiting, the rest of the
+        // copy could land after a kernel on a stream that does not wait for the default one.
+        check(driver.cuStreamSynchronize(nullptr), "cannot copy to the device");
     });
 }
 
