@@ -34,7 +34,7 @@ struct CudaDense {
     GeneratorParam<int> chunk{"chunk", 8}, unroll_in_channels{"unroll_in_channels", 1};
 
     /// For tiles that suit small problems only; 0 is no limit.
-    GeneratorParam<int> max_out_channels{"max_out_channels", 0}, max_output_width{"max_output_width", 0};
+    GeneratorParam<int> max_out_channels{"max_out_channels", 0};
 
     static constexpr SumIndex sum_index = SumIndex::positions;
     static constexpr WeightLayout weight_layout = WeightLayout::channels_innermost;
@@ -42,7 +42,6 @@ struct CudaDense {
     int in_channel_chunk() const { return chunk; }
     void describe(KernelDescription &description) const {
         if (max_out_channels > 0) description.set("max_out_channels", max_out_channels);
-        if (max_output_width > 0) description.set("max_output", 0, max_output_width);
     }
 
     void search_space(SearchSpace &space, const SearchedProblem &problem) const {
