@@ -106,7 +106,7 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>, public 
         description.set("operation", "Operation::input_gradient");
         describe_target(this->target, description);
         problem.describe(description);
-        description.set("weight_layout", packed() ? "WeightLayout::in_channels_innermost" : "WeightLayout::as_given");
+        description.set("weight_layout", packed() ? "WeightLayout::channels_innermost" : "WeightLayout::as_given");
         description.set("weight_channel_multiple", schedule_params.weight_channel_multiple());
         schedule_params.describe(description);
     }
@@ -122,7 +122,7 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>, public 
         return false;
     }
 
-    static bool packed() { return Schedule::weight_layout == WeightLayout::in_channels_innermost; }
+    static bool packed() { return Schedule::weight_layout == WeightLayout::channels_innermost; }
 
     // What the runtime promises of the buffers, so that index arithmetic and bounds fold.
     void declare_shapes() {

@@ -40,7 +40,8 @@ class PackTensorCore : public Halide::Generator<PackTensorCore>, public Describe
 
     void schedule() {
         using namespace Halide;
-        for (int d = 0; d < 5; d++) weight.dim(d).set_min(0), packed.dim(d).set_min(0);
+        accept_any_strides(weight);
+        for (int d = 0; d < 5; d++) packed.dim(d).set_min(0);
         Var block{"block"}, thread{"thread"};
         Func(packed).split(i, block, thread, 256).gpu_blocks(block).gpu_threads(thread);
     }

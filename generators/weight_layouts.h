@@ -1,4 +1,4 @@
-// How a forward kernel finds a weight in the buffer that it is given, for each layout of kernel_interface.h.
+// How a kernel finds a weight in the buffer that it is given, for each layout of kernel_interface.h.
 #ifndef CONV_TRANSPOSE_GENERATORS_WEIGHT_LAYOUTS_H
 #define CONV_TRANSPOSE_GENERATORS_WEIGHT_LAYOUTS_H
 
@@ -15,7 +15,6 @@ inline const char *enumerator(WeightLayout layout) {
     switch (layout) {
         case WeightLayout::as_given: return "WeightLayout::as_given";
         case WeightLayout::channels_innermost: return "WeightLayout::channels_innermost";
-        case WeightLayout::in_channels_innermost: return "WeightLayout::in_channels_innermost";
         case WeightLayout::channel_tiles: return "WeightLayout::channel_tiles";
         case WeightLayout::tensor_core: return "WeightLayout::tensor_core";
         case WeightLayout::tensor_core_row_pairs: return "WeightLayout::tensor_core_row_pairs";
@@ -46,12 +45,18 @@ inline std::vector<Halide::Expr> weight_coordinates(WeightLayout layout, const H
     switch (layout) {
         case WeightLayout::as_given: return {kx, ky, channel, in_channel, group};
         case WeightLayout::channels_innermost: return {channel, kx, ky, in_channel, group};
-        case WeightLayout::in_channels_innermost: return {in_channel, kx, ky, channel, group};
         case WeightLayout::channel_tiles:
             return {channel % tile, kx, ky, in_channel, group * ((channels + tile - 1) / tile) + channel / tile};
         default: break;  // tensor cores have an algorithm of their own: forward_tensor_core.h
     }
     throw std::logic_error("an unknown weight layout");
+}
+
+/// For weights that are packed, which come in any order and direction: their strides are the caller's, so that gradients exchange the channels and turn
+/// the kernels round.
+inline void accept_any_strides(Halide::GeneratorInput<Halide::Buffer<float>> &weight) {
+    weight.dim(0).set_stride(Halide::Expr());
+    for (int d = 0; d < 5; d++) weight.dim(d).set_min(0);
 }
 
 }  // namespace conv_transpose

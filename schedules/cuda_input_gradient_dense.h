@@ -26,7 +26,7 @@ struct CudaInputGradientDense {
     /// under way.
     GeneratorParam<bool> unroll_taps_y{"unroll_taps_y", true}, unroll_staging{"unroll_staging", true};
 
-    static constexpr WeightLayout weight_layout = WeightLayout::in_channels_innermost;
+    static constexpr WeightLayout weight_layout = WeightLayout::channels_innermost;
     int weight_channel_multiple() const { return int(lanes_channel) * int(thread_channels); }
     int out_channel_chunk() const { return chunk; }
     void describe(KernelDescription &) const {}

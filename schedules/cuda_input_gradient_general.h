@@ -14,7 +14,7 @@ namespace conv_transpose {
 struct CudaInputGradientGeneral {
     Halide::GeneratorParam<int> channels{"channels", 8}, columns{"columns", 2}, rows{"rows", 4};
 
-    static constexpr WeightLayout weight_layout = WeightLayout::in_channels_innermost;
+    static constexpr WeightLayout weight_layout = WeightLayout::channels_innermost;
     int weight_channel_multiple() const { return channels; }
     void describe(KernelDescription &) const {}
 

@@ -131,6 +131,13 @@ TEST_P(Gradient, RepeatsBitByBit) {
         }
 }
 
+// 8 channels to 24, and for the gradient 24 to 8: no kernel is exact for either.
+TEST_P(Gradient, OfTheInputAtStride1RunsOnTheForwardKernels) {
+    const Problem problem = Problem::parse("n1g1ic24oc8ih40iw40kh3kw3ph1pw0");
+    const Problem forward = Problem::parse("n1g1ic8oc24ih40iw42kh3kw3ph1pw2");
+    EXPECT_EQ(Plan(problem, options(Operation::input_gradient)).kernel(), Plan(forward, options(Operation::forward)).kernel());
+}
+
 TEST_P(Gradient, NamesTheMissingArgument) {
     const Problem problem = Problem::parse("n1g1ic1oc1ih2iw2kh1kw1");
     float value = 0;

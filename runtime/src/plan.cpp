@@ -6,6 +6,7 @@
 
 #include "HalideRuntime.h"
 #include "cuda_driver.h"
+#include "forward_of_input_gradient.h"
 #include "kernel_pack.h"
 #include "machine.h"
 #include "planned_operation.h"
@@ -76,7 +77,10 @@ std::unique_ptr<PlannedOperation> plan_operation(const Problem &problem, const P
                                                  const KernelTraits &kernel) {
     switch (options.operation) {
         case Operation::forward: return plan_forward(problem, options, kernel);
-        case Operation::input_gradient: return plan_input_gradient(problem, kernel);
+        case Operation::input_gradient:
+            if (kernel.operation == Operation::forward)
+                return plan_forward(*forward_of_input_gradient(problem), options, kernel);
+            return plan_input_gradient(problem, kernel);
         case Operation::weight_gradient: return plan_weight_gradient(problem, kernel);
         case Operation::bias_gradient: return plan_bias_gradient(problem, kernel);
     }

@@ -31,7 +31,8 @@ void *argument(const Scalar &value) {
     return const_cast<void *>(static_cast<const void *>(&value));
 }
 
-/// Each operation has one of these, in a file of its own.
+/// Each operation has one of these, in a file of its own. The first serves input gradients too: of the problem that
+/// forward_of_input_gradient() tells.
 std::unique_ptr<PlannedOperation> plan_forward(const Problem &, const PlanOptions &, const KernelTraits &);
 std::unique_ptr<PlannedOperation> plan_input_gradient(const Problem &, const KernelTraits &);
 std::unique_ptr<PlannedOperation> plan_weight_gradient(const Problem &, const KernelTraits &);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 
+#include "forward_of_input_gradient.h"
 #include "kernel_rows.h"
 
 #define CONV_TRANSPOSE_KERNEL CONV_TRANSPOSE_DECLARE_KERNEL
@@ -90,6 +91,19 @@ std::string machine_rejection(const KernelTraits &k, const Machine &machine) {
     return {};
 }
 
+std::string problem_rejection(const KernelTraits &k, const Problem &p) {
+    const std::string shape = shape_rejection(k, p);
+    return shape.empty() ? size_rejection(k, p) : shape;
+}
+
+// Of a forward kernel. The general ones are left to those that are made for gradients.
+std::string gradient_rejection(const KernelTraits &k, const Problem &p) {
+    if (k.operation != Operation::forward || k.weight_layout == WeightLayout::as_given || k.stride != Size2{1, 1})
+        return "it computes another operation";
+    const std::optional<Problem> forward = forward_of_input_gradient(p);
+    return forward ? problem_rejection(k, *forward) : "the input gradient is no forward operation of stride 1";
+}
+
 }  // namespace
 
 Registry registry() { return Registry(first_table.load(std::memory_order_acquire)); }
@@ -103,13 +117,12 @@ void add_to_registry(std::span<const KernelTraits> rows) {
 
 std::string rejection(const KernelTraits &kernel, const Problem &problem, Operation operation, Device device,
                       Precision precision, const Machine &machine) {
-    if (kernel.role != KernelRole::compute || kernel.operation != operation) return "it computes another operation";
+    if (kernel.role != KernelRole::compute) return "it computes no operation";
     if (kernel.device != device) return "it runs on another device";
     if (!precision_allows(precision, kernel.precision)) return "its precision is not allowed";
-    for (const std::string &reason : {machine_rejection(kernel, machine), shape_rejection(kernel, problem),
-                                      size_rejection(kernel, problem)})
-        if (!reason.empty()) return reason;
-    return {};
+    if (const std::string reason = machine_rejection(kernel, machine); !reason.empty()) return reason;
+    if (kernel.operation == operation) return problem_rejection(kernel, problem);
+    return operation == Operation::input_gradient ? gradient_rejection(kernel, problem) : "it computes another operation";
 }
 
 const KernelTraits *weight_packing_kernel(WeightLayout layout, Device device) {
