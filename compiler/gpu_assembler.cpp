@@ -78,7 +78,7 @@ std::string GpuAssembler::assemble(const std::string &ptx, const fs::path &stem)
                                        quoted(text) + " -o " + quoted(cubin));
         if (!allow_spills && spilled_bytes(report) > 0)
             throw std::runtime_error("registers spill in " + stem.filename().string() + " on " + architecture.name() +
-                                     " (allow it with ALLOW_SPILLS in kernels.cmake, or use smaller tiles):\n" + report);
+                                     " (allow it with ALLOW_SPILLS in generators/kernels/, or use smaller tiles):\n" + report);
         images += " --image3=kind=elf,sm=" + architecture.name().substr(3) + ",file=" + quoted(cubin);
     }
     const std::string portable = expand_tensor_core_calls(ptx, Architecture("sm_80"));

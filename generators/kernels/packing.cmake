@@ -1,0 +1,9 @@
+# Preparation of operands: weights in the order that a schedule reads them.
+
+conv_transpose_kernel(f32_cpu_pack_channels_innermost pack_channels_innermost BASELINE_ONLY)
+conv_transpose_kernel(f32_cpu_pack_channel_tiles pack_channel_tiles BASELINE_ONLY)
+conv_transpose_kernel(f32_cuda_pack_channels_innermost pack_channels_innermost)
+conv_transpose_kernel(tf32_cuda_pack_tensor_core pack_tensor_core)
+conv_transpose_kernel(tf32_cuda_pack_tensor_core_row_pairs pack_tensor_core picture_rows=2)
+conv_transpose_kernel(tf32x3_cuda_pack_tensor_core pack_tensor_core parts=2)
+conv_transpose_kernel(tf32x3_cuda_pack_tensor_core_row_pairs pack_tensor_core parts=2 picture_rows=2)
