@@ -335,12 +335,18 @@ NetworkRun::NetworkRun(const Network &network, int64_t height, int64_t width, De
 
 NetworkRun::~NetworkRun() = default;
 
-void NetworkRun::run(const float *input, float *output) {
-    const NcnnModel &model = network_.model();
-    slots_[slot_of_blob_[model.input]].copy_from_host(input, shapes_[model.input].elements() * sizeof(float));
+void NetworkRun::run(const float *input) {
+    const int blob = network_.model().input;
+    slots_[slot_of_blob_[blob]].copy_from_host(input, shapes_[blob].elements() * sizeof(float));
     for (Step &step : steps_) run_step(step);
-    slots_[slot_of_blob_[model.output]].copy_to_host(output,
-                                                     shapes_[model.output].elements() * sizeof(float));
+}
+
+void NetworkRun::copy_output(int channel, int64_t rows, int64_t columns, float *target, int64_t pitch) const {
+    const int blob = network_.model().output;
+    const TensorShape &shape = shapes_[blob];
+    slots_[slot_of_blob_[blob]].copy_rows_to_host(target, pitch * sizeof(float),
+                                                  channel * shape.height * shape.width * sizeof(float),
+                                                  shape.width * sizeof(float), columns * sizeof(float), rows);
 }
 
 namespace {

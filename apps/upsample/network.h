@@ -76,8 +76,11 @@ class NetworkRun {
                conv_transpose::Precision precision);
     ~NetworkRun();
 
-    /// Host memory both: input (3, height, width), output (3, scale * (height - 2 * border), ...).
-    void run(const float *input, float *output);
+    /// `input` is host memory: (3, height, width). The output, (3, scale * (height - 2 * border), ...), stays where it is.
+    void run(const float *input);
+
+    /// Copies the top left of a channel of the output to host memory, to rows that begin `pitch` samples apart.
+    void copy_output(int channel, int64_t rows, int64_t columns, float *target, int64_t pitch) const;
 
   private:
     struct Step;

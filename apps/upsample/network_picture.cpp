@@ -81,9 +81,12 @@ NetworkPicture::NetworkPicture(RowSource &source, const Network &network, TileSi
         alpha_shape.channels = 1;
         alpha_.emplace(Filter::bicubic, network.scale(), alpha_shape, device);
     }
-    const int64_t border = 2 * network.border(), s = network.scale();
-    tile_input_.resize(3 * input_height_ * input_width_);
-    tile_output_.resize(3 * s * (input_height_ - border) * s * (input_width_ - border));
+    tile_input_ = conv_transpose::HostMemory(device, 3 * input_height_ * input_width_ * sizeof(float));
+    band_ = conv_transpose::HostMemory(device, shape_.channels * band_plane() * sizeof(float));
+    if (shape_.colors() == 1) {
+        const int64_t s = network.scale();
+        colors_ = conv_transpose::HostMemory(device, 3 * s * tile.height * s * tile.width * sizeof(float));
+    }
 }
 
 Rows NetworkPicture::next() {
@@ -93,16 +96,14 @@ Rows NetworkPicture::next() {
     const int64_t reach = std::max<int64_t>(network_.border(), alpha_ ? alpha_->reach() : 0);
     const int64_t begin = std::max<int64_t>(0, first - reach), end = std::min(height, last + reach);
     const float *window = window_.move_to(begin, end);
-    const int64_t plane = tile_.height * network_.scale() * shape_.width;
-    band_.resize(channels * plane);
     for (int64_t left = 0; left < width; left += tile_.width) {
         gather_tile(window, begin, end, first, left);
-        run_.run(tile_input_.data(), tile_output_.data());
-        scatter_tile(last - first, left);
+        run_.run(tile_input_.floats());
+        copy_tile(last - first, left);
     }
     if (alpha_) enlarge_alpha(window, begin, end, first, last);
     row_ = last;
-    return {band_.data(), plane, (last - first) * network_.scale()};
+    return {band_.floats(), band_plane(), (last - first) * network_.scale()};
 }
 
 /// Copies a tile and its border; beyond the picture its nearest pixel is repeated, and gray is made RGB.
@@ -115,7 +116,7 @@ void NetworkPicture::gather_tile(const float *window, int64_t begin, int64_t end
         for (int64_t y = 0; y < input_height_; ++y) {
             const int64_t row = std::clamp(top - border + y, begin, end - 1) - begin;
             const float *samples = window + (from * (end - begin) + row) * width;
-            float *to = tile_input_.data() + (c * input_height_ + y) * input_width_;
+            float *to = tile_input_.floats() + (c * input_height_ + y) * input_width_;
             std::fill_n(to, before, samples[0]);
             std::copy_n(samples + x0 + before, inside, to + before);
             std::fill(to + before + inside, to + input_width_, samples[width - 1]);
@@ -123,23 +124,22 @@ void NetworkPicture::gather_tile(const float *window, int64_t begin, int64_t end
     }
 }
 
-/// Copies what belongs to the picture out of the network's output; gray is the mean of its three colours.
-void NetworkPicture::scatter_tile(int64_t rows, int64_t left) {
-    const int64_t s = network_.scale(), border = network_.border();
-    const int64_t tile_width = s * (input_width_ - 2 * border),
-                  tile_plane = tile_width * s * (input_height_ - 2 * border);
-    const int64_t band_plane = tile_.height * s * shape_.width;
-    const int64_t count = std::min(s * tile_.width, shape_.width - s * left);
-    for (int64_t y = 0; y < s * rows; ++y) {
-        const float *from = tile_output_.data() + y * tile_width;
-        float *to = band_.data() + y * shape_.width + s * left;
-        if (shape_.colors() == 1) {
-            for (int64_t x = 0; x < count; ++x) {
-                to[x] = (from[x] + from[x + tile_plane] + from[x + 2 * tile_plane]) / 3;
-            }
-            continue;
-        }
-        for (int c = 0; c < 3; ++c) std::copy_n(from + c * tile_plane, count, to + c * band_plane);
+/// Copies what belongs to the picture out of the network's output.
+void NetworkPicture::copy_tile(int64_t rows, int64_t left) {
+    const int64_t s = network_.scale(), columns = std::min(s * tile_.width, shape_.width - s * left);
+    float *to = band_.floats() + s * left;
+    if (shape_.colors() == 1) return copy_mean_color(s * rows, columns, to);
+    for (int c = 0; c < 3; ++c) run_.copy_output(c, s * rows, columns, to + c * band_plane(), shape_.width);
+}
+
+/// Gray is the mean of the network's three colours.
+void NetworkPicture::copy_mean_color(int64_t rows, int64_t columns, float *to) {
+    const int64_t plane = rows * columns;
+    const float *color = colors_.floats();
+    for (int c = 0; c < 3; ++c) run_.copy_output(c, rows, columns, colors_.floats() + c * plane, columns);
+    for (int64_t y = 0; y < rows; ++y, to += shape_.width) {
+        for (int64_t x = 0; x < columns; ++x, ++color)
+            to[x] = (color[0] + color[plane] + color[2 * plane]) / 3;
     }
 }
 
@@ -151,7 +151,7 @@ void NetworkPicture::enlarge_alpha(const float *window, int64_t begin, int64_t e
     const int64_t above = std::max(begin, first - reach), below = std::min(end, last + reach);
     const Rows rows = alpha_->run(plane + (above - begin) * source_.shape().width, above, below, first, last);
     std::copy_n(rows.data, rows.count * shape_.width,
-                band_.data() + alpha * tile_.height * network_.scale() * shape_.width);
+                band_.floats() + alpha * band_plane());
 }
 
 }  // namespace upsample

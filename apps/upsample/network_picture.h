@@ -46,7 +46,8 @@ class NetworkPicture : public RowSource {
 
   private:
     void gather_tile(const float *window, int64_t begin, int64_t end, int64_t top, int64_t left);
-    void scatter_tile(int64_t top, int64_t left);
+    void copy_tile(int64_t rows, int64_t left);
+    void copy_mean_color(int64_t rows, int64_t columns, float *to);
     void enlarge_alpha(const float *window, int64_t begin, int64_t end, int64_t first, int64_t last);
 
     RowSource &source_;
@@ -58,7 +59,9 @@ class NetworkPicture : public RowSource {
     std::optional<Resampler> alpha_;
     int64_t row_ = 0;
     int64_t input_height_, input_width_;  // of a tile with its border
-    std::vector<float> tile_input_, tile_output_, band_;
+    conv_transpose::HostMemory tile_input_, band_, colors_;
+
+    int64_t band_plane() const { return tile_.height * network_.scale() * shape_.width; }
 };
 
 }  // namespace upsample

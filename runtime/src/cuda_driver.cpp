@@ -39,6 +39,9 @@ std::optional<CudaDriver> load() {
     resolve(driver.cuMemFree, "cuMemFree_v2");
     resolve(driver.cuMemcpyHtoD, "cuMemcpyHtoD_v2");
     resolve(driver.cuMemcpyDtoH, "cuMemcpyDtoH_v2");
+    resolve(driver.cuMemcpy2D, "cuMemcpy2D_v2");
+    resolve(driver.cuMemHostAlloc, "cuMemHostAlloc");
+    resolve(driver.cuMemFreeHost, "cuMemFreeHost");
     resolve(driver.cuMemGetInfo, "cuMemGetInfo_v2");
     resolve(driver.cuStreamSynchronize, "cuStreamSynchronize");
     resolve(driver.cuDeviceGetName, "cuDeviceGetName");

@@ -25,6 +25,24 @@ constexpr int CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76;
 constexpr int CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97;
 constexpr int CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8;
 
+/// CUDA's description of a copy of rows.
+struct CudaCopy2D {
+    size_t source_x, source_y;
+    int source_kind;
+    const void *source_host;
+    uint64_t source_device;
+    void *source_array;
+    size_t source_pitch;
+    size_t target_x, target_y;
+    int target_kind;
+    void *target_host;
+    uint64_t target_device;
+    void *target_array;
+    size_t target_pitch;
+    size_t row_bytes, rows;
+};
+constexpr int CU_MEMORYTYPE_HOST = 1, CU_MEMORYTYPE_DEVICE = 2;
+
 struct CudaDriver {
     CUresult (*cuInit)(unsigned);
     CUresult (*cuDeviceGetCount)(int *);
@@ -46,6 +64,9 @@ struct CudaDriver {
     CUresult (*cuMemFree)(uint64_t);
     CUresult (*cuMemcpyHtoD)(uint64_t, const void *, size_t);
     CUresult (*cuMemcpyDtoH)(void *, uint64_t, size_t);
+    CUresult (*cuMemcpy2D)(const CudaCopy2D *);
+    CUresult (*cuMemHostAlloc)(void **, size_t, unsigned);
+    CUresult (*cuMemFreeHost)(void *);
     CUresult (*cuMemGetInfo)(size_t *, size_t *);
     CUresult (*cuStreamSynchronize)(CUstream);
     // For timing: device_timer.cpp.

@@ -30,6 +30,19 @@ void in_context(Function function) {
     function(*cuda_driver());
 }
 
+void check_allocation(CUresult result) {
+    constexpr CUresult out_of_memory = 2;
+    if (result == out_of_memory) throw std::bad_alloc();
+    check(result, "cannot allocate memory");
+}
+
+void *allocate_on_host(std::size_t bytes) {
+    constexpr std::size_t alignment = 64;
+    void *data = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+    if (!data) throw std::bad_alloc();
+    return data;
+}
+
 uint64_t address(void *data, std::size_t offset) { return reinterpret_cast<uint64_t>(data) + offset; }
 
 }  // namespace
@@ -39,16 +52,11 @@ DeviceMemory::DeviceMemory(Device device, std::size_t bytes) : device_(device), 
     if (device == Device::cuda) {
         in_context([&](const CudaDriver &driver) {
             uint64_t pointer = 0;
-            constexpr CUresult out_of_memory = 2;
-            const CUresult result = driver.cuMemAlloc(&pointer, bytes);
-            if (result == out_of_memory) throw std::bad_alloc();
-            check(result, "cannot allocate memory");
+            check_allocation(driver.cuMemAlloc(&pointer, bytes));
             data_ = reinterpret_cast<void *>(pointer);
         });
     } else {
-        constexpr std::size_t alignment = 64;
-        data_ = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-        if (!data_) throw std::bad_alloc();
+        data_ = allocate_on_host(bytes);
     }
 }
 
@@ -95,6 +103,47 @@ void DeviceMemory::copy_to_host(void *target, std::size_t bytes, std::size_t off
     in_context([&](const CudaDriver &driver) {
         check(driver.cuMemcpyDtoH(target, address(data_, offset), bytes), "cannot copy from the device");
     });
+}
+
+void DeviceMemory::copy_rows_to_host(void *target, std::size_t target_pitch, std::size_t offset, std::size_t pitch,
+                                     std::size_t row_bytes, std::size_t rows) const {
+    if (row_bytes == 0 || rows == 0) return;
+    if (device_ == Device::cpu) {
+        const char *from = static_cast<const char *>(data_) + offset;
+        for (std::size_t row = 0; row < rows; row++)
+            std::memcpy(static_cast<char *>(target) + row * target_pitch, from + row * pitch, row_bytes);
+        return;
+    }
+    in_context([&](const CudaDriver &driver) {
+        CudaCopy2D copy{};
+        copy.source_kind = CU_MEMORYTYPE_DEVICE, copy.source_device = address(data_, offset), copy.source_pitch = pitch;
+        copy.target_kind = CU_MEMORYTYPE_HOST, copy.target_host = target, copy.target_pitch = target_pitch;
+        copy.row_bytes = row_bytes, copy.rows = rows;
+        check(driver.cuMemcpy2D(&copy), "cannot copy from the device");
+    });
+}
+
+HostMemory::HostMemory(Device device, std::size_t bytes) : data_(nullptr, Free{device}), bytes_(bytes) {
+    if (bytes == 0) return;
+    if (device == Device::cpu) {
+        data_.reset(allocate_on_host(bytes));
+        return;
+    }
+    in_context([&](const CudaDriver &driver) {
+        constexpr unsigned for_all_contexts = 1;
+        void *data = nullptr;
+        check_allocation(driver.cuMemHostAlloc(&data, bytes, for_all_contexts));
+        data_.reset(data);
+    });
+}
+
+void HostMemory::Free::operator()(void *data) const noexcept {
+    if (device == Device::cpu) {
+        std::free(data);
+        return;
+    }
+    const ScopedCudaContext scope(nullptr);
+    cuda_driver()->cuMemFreeHost(data);
 }
 
 void synchronize(Device device, Stream stream) {

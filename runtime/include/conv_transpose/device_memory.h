@@ -4,6 +4,7 @@
 #define CONV_TRANSPOSE_DEVICE_MEMORY_H
 
 #include <cstddef>
+#include <memory>
 
 #include "conv_transpose/conv_transpose.h"
 
@@ -29,9 +30,32 @@ class DeviceMemory {
     void copy_from_host(const void *source, std::size_t bytes, std::size_t offset = 0);
     void copy_to_host(void *target, std::size_t bytes, std::size_t offset = 0) const;
 
+    /// Likewise: `rows` rows of `row_bytes` each, which begin `pitch` bytes apart here and `target_pitch` there.
+    void copy_rows_to_host(void *target, std::size_t target_pitch, std::size_t offset, std::size_t pitch,
+                           std::size_t row_bytes, std::size_t rows) const;
+
   private:
     Device device_ = Device::cpu;
     void *data_ = nullptr;
+    std::size_t bytes_ = 0;
+};
+
+/// Owns memory of the host that a device copies from and to without a detour: page-locked for CUDA, else plain. Movable.
+class HostMemory {
+  public:
+    HostMemory() = default;
+    /// Throws as DeviceMemory does. `device` is the one that copies.
+    HostMemory(Device device, std::size_t bytes);
+
+    float *floats() const noexcept { return static_cast<float *>(data_.get()); }
+    std::size_t bytes() const noexcept { return bytes_; }
+
+  private:
+    struct Free {
+        Device device;
+        void operator()(void *data) const noexcept;
+    };
+    std::unique_ptr<void, Free> data_{nullptr, Free{Device::cpu}};
     std::size_t bytes_ = 0;
 };
 
