@@ -4,15 +4,18 @@
 #include "schedules/cuda_depthwise.h"
 #include "schedules/cuda_general.h"
 #include "schedules/cuda_phases.h"
+#include "schedules/cuda_small.h"
 
 namespace conv_transpose {
 using ForwardCudaDense = Forward<CudaDense>;
 using ForwardCudaDepthwise = Forward<CudaDepthwise>;
 using ForwardCudaGeneral = Forward<CudaGeneral>;
 using ForwardCudaPhases = Forward<CudaPhases>;
+using ForwardCudaSmall = Forward<CudaSmall>;
 }  // namespace conv_transpose
 
 HALIDE_REGISTER_GENERATOR(conv_transpose::ForwardCudaDense, forward_cuda_dense)
 HALIDE_REGISTER_GENERATOR(conv_transpose::ForwardCudaDepthwise, forward_cuda_depthwise)
 HALIDE_REGISTER_GENERATOR(conv_transpose::ForwardCudaGeneral, forward_cuda_general)
 HALIDE_REGISTER_GENERATOR(conv_transpose::ForwardCudaPhases, forward_cuda_phases)
+HALIDE_REGISTER_GENERATOR(conv_transpose::ForwardCudaSmall, forward_cuda_small)

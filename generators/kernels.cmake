@@ -25,7 +25,7 @@ block(PROPAGATE CONV_TRANSPOSE_KERNEL_OBJECTS CONV_TRANSPOSE_KERNEL_ROWS)
     set(exact75 ${k3x5} stride_h=2 stride_w=3 dilation_h=2 in_channels=8 out_channels=16)
     set(exact81 ${k3} stride_h=5 stride_w=5 dilation_h=2 dilation_w=2 in_channels=32 out_channels=64)
     # Tensor cores before CUDA cores: where their precision is allowed they are faster.
-    foreach(section cpu_forward tensor_cores cuda_forward input_gradient weight_gradient packing)
+    foreach(section small cpu_forward tensor_cores cuda_forward input_gradient weight_gradient packing)
         block(PROPAGATE CONV_TRANSPOSE_KERNEL_OBJECTS CONV_TRANSPOSE_KERNEL_ROWS)
             include(${PROJECT_SOURCE_DIR}/generators/kernels/${section}.cmake)
         endblock()

@@ -35,6 +35,8 @@ struct KernelTraits {
     int64_t in_channel_multiple = 1, out_channel_multiple = 1;
     int64_t output_width_multiple = 1;
     Size2 min_output{}, max_output{};
+    /// Products of input and weight elements.
+    int64_t max_products = 0;
     /// Of kernels that were tuned for one size.
     Size2 exact_input{};
 

@@ -38,6 +38,11 @@ std::string differs(const char *field, Size2 value, Size2 wanted) {
 
 bool precision_allows(Precision allowed, Precision kernel) { return kernel == allowed || kernel == Precision::float32; }
 
+// Of input and weight elements; more than an int64_t holds are many in any case.
+double products(const Problem &p) {
+    return static_cast<double>(p.input_elements()) * (p.out_channels / p.groups) * p.kernel.height * p.kernel.width;
+}
+
 // Attributes and channels.
 std::string shape_rejection(const KernelTraits &k, const Problem &p) {
     if (!fits(p.kernel, k.kernel)) return differs("kernel", p.kernel, k.kernel);
@@ -58,6 +63,8 @@ std::string shape_rejection(const KernelTraits &k, const Problem &p) {
     if (!fits(p.input, k.exact_input)) return differs("input", p.input, k.exact_input);
     if (k.max_out_channels && out > k.max_out_channels)
         return "out_channels / groups is more than " + std::to_string(k.max_out_channels);
+    if (k.max_products && products(p) > k.max_products)
+        return "it takes more than " + std::to_string(k.max_products) + " products";
     const Size2 o = p.output();
     if (o.width % k.output_width_multiple)
         return "output width is no multiple of " + std::to_string(k.output_width_multiple);
