@@ -13,6 +13,9 @@ enum class WeightLayout {
     /// (channel in tile, kx, ky, input channel, tile + tiles * group): all weights of a tile lie together, so that they
     /// stay in a CPU's first cache. Channels are padded with zeros to whole tiles.
     channel_tiles,
+    /// (channel in tile, input channel, point x, point y, tile + tiles * group): transformed by Winograd's algorithm
+    /// (winograd.h). Channels as above.
+    winograd,
     /// In tiles for tensor cores, as generators/tensor_core_packing.cpp writes them.
     tensor_core,
     tensor_core_row_pairs,

@@ -16,6 +16,7 @@ inline const char *enumerator(WeightLayout layout) {
         case WeightLayout::as_given: return "WeightLayout::as_given";
         case WeightLayout::channels_innermost: return "WeightLayout::channels_innermost";
         case WeightLayout::channel_tiles: return "WeightLayout::channel_tiles";
+        case WeightLayout::winograd: return "WeightLayout::winograd";
         case WeightLayout::tensor_core: return "WeightLayout::tensor_core";
         case WeightLayout::tensor_core_row_pairs: return "WeightLayout::tensor_core_row_pairs";
         case WeightLayout::tensor_core_split: return "WeightLayout::tensor_core_split";
@@ -47,7 +48,7 @@ inline std::vector<Halide::Expr> weight_coordinates(WeightLayout layout, const H
         case WeightLayout::channels_innermost: return {channel, kx, ky, in_channel, group};
         case WeightLayout::channel_tiles:
             return {channel % tile, kx, ky, in_channel, group * ((channels + tile - 1) / tile) + channel / tile};
-        default: break;  // tensor cores have an algorithm of their own: forward_tensor_core.h
+        default: break;  // tensor cores and Winograd have algorithms of their own: forward_tensor_core.h, forward_winograd.h
     }
     throw std::logic_error("an unknown weight layout");
 }

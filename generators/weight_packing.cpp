@@ -4,6 +4,7 @@
 #include "generators/kernel_description.h"
 #include "generators/kernel_interface.h"
 #include "generators/weight_layouts.h"
+#include "generators/winograd.h"
 
 namespace conv_transpose {
 
@@ -81,7 +82,48 @@ class PackChannelTiles : public Halide::Generator<PackChannelTiles>, public Desc
     Halide::Var lane{"lane"}, kx{"kx"}, ky{"ky"}, in_channel{"in_channel"}, tile{"tile"};
 };
 
+/// (kx, ky, channel, summed channel, group) -> (channel in tile, summed channel, point x, point y, tile + tiles * group): the
+/// transform of winograd.h, of mirrored taps; channels beyond the last are zero.
+class PackWinograd : public Halide::Generator<PackWinograd>, public DescribedGenerator {
+  public:
+    Input<Halide::Buffer<float>> weight{"weight", 5};
+    Output<Halide::Buffer<float>> packed{"packed", 5};
+
+    void generate() {
+        using namespace Halide;
+        const Expr channels = weight.dim(2).extent(), groups = weight.dim(4).extent();
+        const Expr tiles = packed.dim(4).extent() / groups;
+        const Expr channel = tile % tiles * packed.dim(0).extent() + lane;
+        // The clamp tells bounds inference what the quotient cannot.
+        const Expr group = clamp(tile / tiles, 0, groups - 1);
+        const Expr value = winograd::transformed(winograd::weight_matrix, point_y, [&](int y) {
+            return winograd::transformed(winograd::weight_matrix, point_x, [&](int x) {
+                return weight(2 - x, 2 - y, min(channel, channels - 1), summed, group);
+            });
+        });
+        packed(lane, summed, point_x, point_y, tile) = select(channel < channels, value, 0.f);
+    }
+
+    void schedule() {
+        accept_any_strides(weight);
+        for (int d = 0; d < 5; d++) packed.dim(d).set_min(0);
+        // One read of a kernel serves all of its points.
+        Halide::Func(packed).bound(point_x, 0, winograd::points).bound(point_y, 0, winograd::points)
+            .reorder(point_x, point_y, lane, summed, tile).unroll(point_x).unroll(point_y).parallel(tile);
+    }
+
+    void describe(KernelDescription &description) override {
+        description.set("role", "KernelRole::weight_packing");
+        description.set("weight_layout", enumerator(WeightLayout::winograd));
+        describe_target(get_target(), description);
+    }
+
+  private:
+    Halide::Var lane{"lane"}, summed{"summed"}, point_x{"point_x"}, point_y{"point_y"}, tile{"tile"};
+};
+
 }  // namespace conv_transpose
 
 HALIDE_REGISTER_GENERATOR(conv_transpose::PackChannelTiles, pack_channel_tiles)
 HALIDE_REGISTER_GENERATOR(conv_transpose::PackChannelsInnermost, pack_channels_innermost)
+HALIDE_REGISTER_GENERATOR(conv_transpose::PackWinograd, pack_winograd)

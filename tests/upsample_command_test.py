@@ -172,9 +172,10 @@ class Networks(Command):
         return numpy.asarray(read(self.path("out.png")))
 
     def test_tiles_change_nothing(self):
-        samples = photo(45, 33, 3)
-        whole = self.enlarge(samples, "-t", 64)
-        self.assertTrue((self.enlarge(samples, "-t", 12) == whole).all())
+        samples = photo(75, 101, 3)
+        whole = self.enlarge(samples, "-t", 128)
+        for side in (1, 37, 64):
+            self.assertTrue((self.enlarge(samples, "-t", side) == whole).all())
 
     def test_repeated_runs_enlarge_four_times(self):
         twice = self.enlarge(photo(14, 10, 3))

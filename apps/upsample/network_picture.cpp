@@ -53,16 +53,23 @@ Rows BledPicture::next() {
 
 namespace {
 
-int64_t equal_parts(int64_t length, int64_t most) {
+/// The library's kernels may take other sums where a tile begins in the middle of a pair of outputs, or is so small that
+/// they would not be chosen for the whole picture; from this size on, with even tiles, every sum is the same.
+constexpr int64_t smallest_tile = 32;
+
+/// Sides of tiles, nearly equal and even.
+int64_t tile_side(int64_t length, int64_t most) {
+    most = std::max(most / 2 * 2, smallest_tile);
+    if (length <= most) return length;
     const int64_t parts = (length + most - 1) / most;
-    return (length + parts - 1) / parts;
+    return std::max((length + 2 * parts - 1) / (2 * parts) * 2, smallest_tile);
 }
 
 }  // namespace
 
 TileSize choose_tiles(const Shape &shape, int64_t side, const Network &network) {
     if (network.sees_whole_picture()) return {shape.height, shape.width};
-    return {equal_parts(shape.height, side), equal_parts(shape.width, side)};
+    return {tile_side(shape.height, side), tile_side(shape.width, side)};
 }
 
 NetworkPicture::NetworkPicture(RowSource &source, const Network &network, TileSize tile,

@@ -1,0 +1,41 @@
+// Winograd's matrices against the definition of a correlation, in exact arithmetic.
+#include "generators/winograd.h"
+
+#include <gtest/gtest.h>
+
+namespace conv_transpose::winograd {
+namespace {
+
+using Halide::Expr;
+
+float value(const Expr &e) {
+    const Expr constant = Halide::Internal::simplify(e);
+    const auto *number = constant.as<Halide::Internal::FloatImm>();
+    if (!number) throw std::runtime_error("not a constant");
+    return static_cast<float>(number->value);
+}
+
+/// Both sides are bilinear, so they agree everywhere if they agree on unit vectors.
+TEST(Winograd, IsTheCorrelationOfEveryInputWithEveryTap) {
+    for (int input = 0; input < points; input++)
+        for (int tap = 0; tap < 3; tap++)
+            for (int output = 0; output < outputs; output++) {
+                const auto unit = [](int one, int i) { return Expr(i == one ? 1.f : 0.f); };
+                const Expr sum = transformed(output_matrix, output, [&](int point) {
+                    return transformed(input_matrix, point, [&](int i) { return unit(input, i); }) *
+                           transformed(weight_matrix, point, [&](int i) { return unit(tap, i); });
+                });
+                EXPECT_EQ(value(sum), output + tap == input ? 1.f : 0.f)
+                    << "input " << input << ", tap " << tap << ", output " << output;
+            }
+}
+
+/// What makes integers exact: no coefficient needs rounding.
+TEST(Winograd, CoefficientsAreHalves) {
+    for (const Matrix &matrix : {input_matrix, weight_matrix, output_matrix})
+        for (const auto &row : matrix)
+            for (float coefficient : row) EXPECT_EQ(coefficient * 2, std::trunc(coefficient * 2));
+}
+
+}  // namespace
+}  // namespace conv_transpose::winograd
