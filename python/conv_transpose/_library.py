@@ -3,7 +3,7 @@
 Why ctypes and not an extension module: a plain C library serves every Python version with one file and one build, and
 a call with ten arguments takes 0.55 us (an extension of the stable ABI: 0.06 us), of the 8 us that PyTorch's own
 conv_transpose2d takes on a tiny problem (Python 3.11, PyTorch 2.15, 2026-11-21). What costs time in such a call is
-elsewhere: see torch.py. ctypes also lets other Python threads run meanwhile, as long CPU kernels need.
+elsewhere: see torch/_operators.py. ctypes also lets other Python threads run meanwhile, as long CPU kernels need.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from torch.nn import functional as F
 
 import conv_transpose
 import conv_transpose.torch as ct
+from conv_transpose.torch import _calls, _operators
 from conftest import random_problems
 from problems import random_case
 
@@ -90,7 +91,7 @@ ATTRIBUTES = [
 def test_first_and_second_derivatives(device, attributes, through_operator, monkeypatch):
     """Every derivative is linear in each operand, so with integers and a step of 1 differences are exact in float32."""
     if through_operator:
-        monkeypatch.setattr(ct, "_looked_into", lambda: True)
+        monkeypatch.setattr(_operators, "_looked_into", lambda: True)
     groups = attributes.get("groups", 1)
     tensors = (integers((2, 4, 3, 4), device, True), integers((4, 2, 3, 2), device, True),
                integers((2 * groups,), device, True))
@@ -269,7 +270,7 @@ def test_errors_are_pytorchs(name, through_operator, monkeypatch):
     with pytest.raises(Exception) as theirs:
         F.conv_transpose2d(**arguments)
     if through_operator:
-        monkeypatch.setattr(ct, "_looked_into", lambda: True)
+        monkeypatch.setattr(_operators, "_looked_into", lambda: True)
         message = None  # PyTorch's dispatcher words some itself
     wanted = TypeError if isinstance(theirs.value, TypeError) else RuntimeError  # PyTorch has subclasses of it
     with pytest.raises(wanted, match=message):
@@ -314,10 +315,10 @@ def test_precision_follows_pytorchs_switch():
     x = torch.zeros(1, 1, 2, 2, device="cuda")
     for allowed, name in ((True, "tf32"), (False, "float32")):
         torch.backends.cudnn.allow_tf32 = allowed
-        assert ct._precision("auto", x) == name
-        assert ct._precision("auto", x.half()) == "tf32"
-        assert ct._precision("tf32x3", x) == "tf32x3"
-    assert ct._precision("auto", x.cpu()) == "float32"
+        assert _calls._precision("auto", x) == name
+        assert _calls._precision("auto", x.half()) == "tf32"
+        assert _calls._precision("tf32x3", x) == "tf32x3"
+    assert _calls._precision("auto", x.cpu()) == "float32"
 
 
 # ---------------------------------------------------------------- module

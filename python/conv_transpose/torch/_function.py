@@ -1,0 +1,97 @@
+"""The function, as torch.nn.functional has it."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import torch
+from torch import Tensor, nn
+
+from .._library import PRECISIONS
+from .._problem import IntOrPair, pair, require_input_dimensions
+from ._calls import FOLLOW_PYTORCH
+from ._operators import PLAIN_TYPES, forward
+
+
+def _autocast(tensor: Optional[Tensor], dtype: torch.dtype) -> Optional[Tensor]:
+    if tensor is None or not tensor.is_floating_point() or tensor.dtype == torch.float64:
+        return tensor
+    return tensor.to(dtype)
+
+
+def _attribute(name: str, value: Any) -> Any:
+    """Hashable, and of a type that is not merely equal to a right one, as 2.0 and True are."""
+    return value if type(value) is int or type(value) is tuple else pair(name, value)
+
+
+def _require_tensors(**arguments: Any) -> None:
+    for name, value in arguments.items():
+        if not isinstance(value, Tensor) and not (name == "bias" and value is None):
+            raise TypeError(f"conv_transpose2d(): {name} must be a Tensor, not {type(value).__name__}")
+
+
+def conv_transpose2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Optional[Tensor] = None,
+    stride: IntOrPair = 1,
+    padding: IntOrPair = 0,
+    output_padding: IntOrPair = 0,
+    groups: int = 1,
+    dilation: IntOrPair = 1,
+    *,
+    precision: Optional[str] = None,
+) -> Tensor:
+    """torch.nn.functional.conv_transpose2d, computed by this library.
+
+    Args:
+        input: (batch, in_channels, height, width), or without batch; float32, float16 or bfloat16, on CPU or CUDA.
+        weight: (in_channels, out_channels / groups, kernel height, kernel width), like input in format and device.
+        bias: (out_channels,), or None.
+        stride, padding, output_padding, dilation: elements, an int or (height, width). The output has
+            (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1 elements on each axis.
+        groups: into which the channels are divided.
+        precision: "float32", "tf32" or "tf32x3"; None follows torch.backends.cudnn.allow_tf32.
+
+    Returns:
+        (batch, out_channels, output height, output width), contiguous; under autocast in autocast's format.
+
+    Raises:
+        InvalidProblem (a RuntimeError and a ValueError) under the conditions under which PyTorch raises; TypeError
+        for an argument of a wrong type.
+    """
+    plain = (
+        type(input) in PLAIN_TYPES
+        and type(weight) in PLAIN_TYPES
+        and (bias is None or type(bias) in PLAIN_TYPES)
+    )
+    if not plain:
+        _require_tensors(input=input, weight=weight, bias=bias)
+    if precision is None:
+        precision = FOLLOW_PYTORCH
+    elif precision not in PRECISIONS:
+        raise ValueError(f"precision is {precision!r}, but it must be one of {', '.join(PRECISIONS)}, or None")
+    if input.dim() != 4:
+        require_input_dimensions(input.dim())
+        return conv_transpose2d(input.unsqueeze(0), weight, bias, stride, padding, output_padding, groups, dilation,
+                                precision=None if precision == FOLLOW_PYTORCH else precision).squeeze(0)
+    device_type = "cuda" if input.is_cuda else "cpu"
+    if torch.is_autocast_enabled(device_type):
+        dtype = torch.get_autocast_dtype(device_type)
+        input, weight, bias = _autocast(input, dtype), _autocast(weight, dtype), _autocast(bias, dtype)
+    differentiated = input.requires_grad or weight.requires_grad or (bias is not None and bias.requires_grad)
+    return forward.dispatch(plain, differentiated, (
+        input, weight, bias, _attribute("stride", stride), _attribute("padding", padding),
+        _attribute("output_padding", output_padding), groups if type(groups) is int else pair("groups", groups)[0],
+        _attribute("dilation", dilation), precision,
+    ))
+
+
+def activate(tensor: Tensor, activation: str, negative_slope: float) -> Tensor:
+    """Applied by PyTorch, which keeps what the gradient needs; in place where there is none."""
+    if activation == "none":
+        return tensor
+    in_place = not (torch.is_grad_enabled() and tensor.requires_grad)
+    if activation == "leaky_relu":
+        return nn.functional.leaky_relu(tensor, negative_slope, inplace=in_place)
+    return getattr(torch, activation + "_" if in_place else activation)(tensor)
