@@ -15,9 +15,11 @@
 //
 // and replaces each by placeholder calls that the whole warpgroup executes (see placeholder_calls.h). Loop names:
 //
-//     mma_m        rows of the tile; 64 of them, or a multiple of 64
+//     mma_m        rows of the tile; 64 of them, or a multiple of 64. A multiply nest may cover 64 rows of more
 //     mma_m_outer  in a store only: the slower part of m, when the rows of the tile are two dimensions of out
+//     mma_m_tile   in a store only: which set of 64 rows, when the rows of two such sets alternate in out
 //     mma_n        columns: a multiple of 8, at most 256
+//     mma_n_group  groups of 8 columns, when these are rows of a picture and not one run: then mma_n is 8
 //     mma_n_outer  the same product for several sets of columns, each with its own part of b
 //     mma_k        four consecutive values of the reduction, adjacent in shared memory
 //     mma_k_outer  groups of four; an even number of them
@@ -40,6 +42,8 @@ class TensorCoreRefusal : public std::runtime_error {
 struct TensorCoreOptions {
     /// How many blocks should share a multiprocessor: caps the registers of a thread at 65536 / (threads x blocks).
     int blocks_per_multiprocessor = 1;
+    /// Of the AsyncStagingPass that follows: so many buffers make up what a store needs of shared memory.
+    int stages = 1;
 };
 
 class TensorCorePass : public Halide::Internal::IRMutator {

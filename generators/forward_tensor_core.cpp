@@ -1,10 +1,10 @@
-// Forward generators on tensor cores, one for each schedule.
+// The forward generator on tensor cores.
 #include "generators/forward_tensor_core.h"
 
-#include "schedules/cuda_tensor_core_stride1.h"
+#include "schedules/cuda_tensor_core.h"
 
 namespace conv_transpose {
-using ForwardTensorCoreStride1 = ForwardTensorCore<CudaTensorCoreStride1>;
+using ForwardCudaTensorCore = ForwardTensorCore<CudaTensorCore>;
 }  // namespace conv_transpose
 
-HALIDE_REGISTER_GENERATOR(conv_transpose::ForwardTensorCoreStride1, forward_tensor_core_stride1)
+HALIDE_REGISTER_GENERATOR(conv_transpose::ForwardCudaTensorCore, forward_cuda_tensor_core)

@@ -1,5 +1,9 @@
-// The generator of the forward operation on tensor cores, stride 1: the same gather, over operands that are rounded to
-// TF32 and staged with four input channels innermost. Arguments as in forward.h. Template argument: the schedule.
+// The generator of the forward operation on tensor cores: the same gather, over operands that are rounded to TF32 and
+// staged with four input channels innermost. Arguments as in forward.h. Template argument: the schedule.
+//
+// Within a phase the gather is a matrix product: rows are channels, columns are cells, and each tap reads the same
+// staged pixels from another place. The horizontal phases of a channel lie 64 rows apart in one tile, so that whoever
+// stores it holds neighbouring elements of the output; every vertical phase has tiles of its own.
 #ifndef CONV_TRANSPOSE_GENERATORS_FORWARD_TENSOR_CORE_H
 #define CONV_TRANSPOSE_GENERATORS_FORWARD_TENSOR_CORE_H
 
@@ -50,10 +54,8 @@ class ForwardTensorCore : public Halide::Generator<ForwardTensorCore<Schedule>>,
         const TensorCoreVars &t = f_.t;
         const GatherAxis x_axis = problem.x_axis({kernel_w, stride_w, dilation_w, padding_phase_w, gcd_w, inverse_w});
         const GatherAxis y_axis = problem.y_axis({kernel_h, stride_h, dilation_h, padding_phase_h, gcd_h, inverse_h});
-        const int rows = picture_rows;
-        f_.parts = parts, f_.products = parts == 1 ? 1 : 3, f_.picture_rows = rows;
-        f_.reach_x = x_axis.reach(1) - 1, f_.reach_y = y_axis.reach(1) - 1 + (rows - 1);
-        f_.taps_x = problem.kernel_w, f_.taps_y = problem.kernel_h + (rows - 1);
+        describe_problem(f_, x_axis, y_axis);
+        const int rows = picture_rows, phases_x = f_.phases_x, phases_y = f_.phases_y;
 
         f_.pixels = Halide::Func("pixels");
         f_.pixels(t.value, v.x, v.y, t.k4, t.part, v.group, v.batch) =
@@ -61,27 +63,32 @@ class ForwardTensorCore : public Halide::Generator<ForwardTensorCore<Schedule>>,
         f_.weights = Halide::Func("weights");
         const int channels = 64 / rows;  // of one tile
         const Expr row_blocks = (output.dim(2).extent() + channels - 1) / channels, ks = groups_of_four() * parts;
-        const Expr slice = t.k4 * parts + t.part + ks * (t.row_block + row_blocks * v.group);
-        f_.weights(t.value, t.row, v.x, v.y, t.k4, t.part, t.row_block, v.group) =
-            weight(t.value + 4 * (t.row + 64 * (v.x + f_.taps_x * (v.y + f_.taps_y * slice))), 0, 0, 0, 0);
+        const Expr slice = t.phase_y + phases_y * (t.k4 * parts + t.part + ks * (t.row_block + row_blocks * v.group));
+        f_.weights(t.value, t.row, v.x, v.y, t.phase_y, t.k4, t.part, t.row_block, v.group) = weight(
+            t.value + 4 * (t.row + 64 * phases_x * (v.x + f_.taps_x * (v.y + f_.taps_y * slice))), 0, 0, 0, 0);
 
         // A tile of several picture rows has so many more taps in y; the packed weights have zeros where a row's own
         // taps end.
         f_.r.domain = Halide::RDom({{0, 4}, {0, groups_of_four()}, {0, f_.taps_x}, {0, f_.taps_y}, {0, f_.products}}, "r");
         const Halide::RDom &r = f_.r.domain;
         f_.r.value = r[0], f_.r.k4 = r[1], f_.r.tap_x = r[2], f_.r.tap_y = r[3], f_.r.product = r[4];
+        const Expr phase_x = t.row / 64, phase_y = v.y % phases_y;
+        // Where a phase has fewer taps: none is computed. The vertical phase is not known when taps are unrolled; there
+        // the packed weights are zero.
+        if (!x_axis.always_live()) f_.r.domain.where(x_axis.live(phase_x, r[2]));
         // The small products come first, while the sum is small.
         const Expr pixel_part = parts == 1 ? Expr(0) : select(r[4] == 1, 1, 0);
         const Expr weight_part = parts == 1 ? Expr(0) : select(r[4] == 0, 1, 0);
         f_.sum = Halide::Func("sum");
         f_.sum(v.x, t.row, t.row_block, v.y, v.group, v.batch) = 0.f;
+        const Expr cell_y = rows > 1 ? v.y * rows + (rows - 1) : v.y / phases_y;
         f_.sum(v.x, t.row, t.row_block, v.y, v.group, v.batch) +=
-            f_.pixels(r[0], x_axis.input(v.x, 0, r[2]), y_axis.input(v.y * rows + (rows - 1), 0, r[3]), r[1], pixel_part,
+            f_.pixels(r[0], x_axis.input(v.x, phase_x, r[2]), y_axis.input(cell_y, phase_y, r[3]), r[1], pixel_part,
                       v.group, v.batch) *
-            f_.weights(r[0], t.row, r[2], r[3], r[1], weight_part, t.row_block, v.group);
+            f_.weights(r[0], t.row, r[2], r[3], phase_y, r[1], weight_part, t.row_block, v.group);
 
-        const Expr row = v.channel % channels + channels * (v.y % rows);
-        const Expr sum = f_.sum(v.x, row, v.channel / channels, v.y / rows, v.group, v.batch) +
+        const Expr row = v.channel % channels + channels * (v.y % rows) + 64 * (v.x % phases_x);
+        const Expr sum = f_.sum(v.x / phases_x, row, v.channel / channels, v.y / rows, v.group, v.batch) +
                          select(has_bias != 0, bias(v.channel, v.group), 0.f);
         // Without an activation nothing is computed; the pass makes a version of the store for that.
         const Expr no_activation = activation == static_cast<int>(EpilogueKind::piecewise_linear) && slope == 1.f;
@@ -105,16 +112,42 @@ class ForwardTensorCore : public Halide::Generator<ForwardTensorCore<Schedule>>,
         description.set("weight_layout", enumerator(tensor_core_layout(parts, picture_rows)));
         // Tiles of 64 rows: channels, or channels of several picture rows.
         description.set("weight_channel_multiple", 64 / picture_rows);
+        description.set("weight_taps", f_.phases_x * f_.taps_x * f_.phases_y * f_.taps_y * picture_rows * parts);
         description.set("weight_in_channel_multiple", schedule_params.chunk());
         schedule_params.describe(f_, description);
     }
 
     void search_space(SearchSpace &space) const override {
-        schedule_params.search_space(space, problem.searched(this->target));
+        if (problem.kernel_w == 0) return;  // a search is for constant attributes
+        space.choose(picture_rows, {1, 2});
+        const bool pairs = problem.out_channels <= 32 && problem.stride_h == 1 && problem.dilation_h == 1;
+        space.require("only few channels leave room in a tile, for neighbouring rows", picture_rows == 1 || pairs);
+        if (picture_rows == 2 && !pairs) return;
+        TensorCoreFuncs f;
+        describe_problem(f, problem.x_axis({}), problem.y_axis({}));
+        schedule_params.search_space(space, f);
     }
 
   private:
     TensorCoreFuncs f_;
+
+    void describe_problem(TensorCoreFuncs &f, const GatherAxis &x_axis, const GatherAxis &y_axis) const {
+        const int rows = picture_rows, phases_x = problem.stride_w, phases_y = problem.stride_h;
+        if (problem.kernel_w == 0 || problem.kernel_h == 0 || phases_x == 0 || phases_y == 0)
+            throw std::invalid_argument("kernel or stride is 0, a run-time value; for tensor cores they are constants");
+        if (rows > 1 && (phases_y != 1 || problem.dilation_h != 1))
+            throw std::invalid_argument("picture_rows is " + std::to_string(rows) +
+                                        "; with a vertical stride or dilation the rule is 1");
+        if ((phases_x > 1 && problem.dilation_w != 1) || (phases_y > 1 && problem.dilation_h != 1))
+            throw std::invalid_argument("dilation on an axis with a stride; for tensor cores the rule is 1");
+        f.parts = parts, f.products = parts == 1 ? 1 : 3, f.picture_rows = rows;
+        f.x_axis = x_axis, f.y_axis = y_axis, f.phases_x = phases_x, f.phases_y = phases_y;
+        f.taps_x = constant(x_axis.taps()), f.taps_y = constant(y_axis.taps()) + rows - 1;
+    }
+
+    static int constant(const Halide::Expr &e) {
+        return static_cast<int>(*Halide::Internal::as_const_int(Halide::Internal::simplify(e)));
+    }
 
     Halide::Func padded_input() {
         using Halide::Expr;

@@ -25,8 +25,35 @@ TEST(TensorCorePass, ReplacesEveryNestOfAMatrixProduct) {
     product.pipelined = false;
     const std::string ptx = product.ptx();
     expect_words(ptx, {"conv_tc_launch__blocks1_x32_y4_z1", "conv_tc_clear__m64_n32_r1_tile0",
-                       "conv_tc_multiply__ak1024_bk512_br0_k8_m64_n32_r1_tile0", "conv_tc_turn__half0_m64_n32_pitch40",
+                       "conv_tc_multiply__ak1024_bk512_br0_bs128_k8_m64_n32_r1_row0_tile0", "conv_tc_turn__half0_m64_n32_pitch40",
                        "conv_tc_store_pair_"});
+}
+
+TEST(TensorCorePass, TakesGroupsOfColumnsWithTheirDistance) {
+    MatrixProduct product;
+    product.run = 8;
+    expect_words(product.ptx(), {"conv_tc_multiply__ak1024_bk512_br0_bs128_k8_m64_n32_r1_row0_tile0"});
+}
+
+TEST(TensorCorePass, RefusesGroupsOfOtherThan8Columns) {
+    MatrixProduct product;
+    product.run = 16;
+    expect_words(refusal(product), {"mma_n has extent 16 beside mma_n_group", "the rule is 8"});
+}
+
+TEST(TensorCorePass, MultipliesSetsOf64RowsApartAndStoresThemTogether) {
+    MatrixProduct product;
+    product.rows = 128, product.alternating = 2;
+    const std::string ptx = product.ptx();
+    expect_words(ptx, {"_k8_m64_n32_r1_row0_tile0", "_k8_m64_n32_r1_row1_tile0", "_pitch80_r1_rep0_row0_tile0_tiles2"});
+    // Pairs of neighbours, one from each set.
+    EXPECT_GT(count(ptx, "conv_tc_store_pair_"), 0);
+}
+
+TEST(TensorCorePass, RefusesToInterleaveMoreThanTwoSets) {
+    MatrixProduct product;
+    product.rows = 192, product.alternating = 3;
+    expect_words(refusal(product), {"mma_m_tile runs over 192 rows", "the rule is 128"});
 }
 
 TEST(TensorCorePass, LeavesOtherKernelsAlone) {

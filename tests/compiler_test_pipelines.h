@@ -17,13 +17,16 @@ struct MatrixProduct {
     int rows = 64, columns = 32, k_at_once = 8;
     static constexpr int terms = 64;
     bool staged_in_shared_memory = true, one_lane = true, zero_outside = false;
+    int run = 0;  ///< of neighbouring columns: the others are groups (mma_n_group); 0 for all
+    /// Sets of rows whose elements alternate in the output (mma_m_tile), which is so many times as wide as the tile.
+    int alternating = 1;
     bool pass = true, pipelined = true;
     int stages = 2;
 
     Halide::Module lower() const {
         using namespace Halide;
         Var m{"m"}, n{"n"}, value{"value"}, k4{"k4"}, mo{"mo"}, no{"no"}, one{"one"}, lane{"lane"}, warp{"warp"};
-        Var mma_m{"mma_m"}, mma_n{"mma_n"}, rest{"rest"};
+        Var mma_m{"mma_m"}, mma_n{"mma_n"}, mma_m_tile{"mma_m_tile"}, mma_n_group{"mma_n_group"}, rest{"rest"};
         ImageParam a(Float(32), 2, "a"), b(Float(32), 2, "b");
         Func a_rows{"a_rows"}, b_rows{"b_rows"}, tile{"tile"}, c{"c"};
         RDom k(0, 4, 0, terms / 4, "k");
@@ -32,30 +35,36 @@ struct MatrixProduct {
         b_rows(value, n, k4) = b_padded(n, k4 * 4 + value);
         tile(n, m) = 0.f;
         tile(n, m) += a_rows(k.x, m, k.y) * b_rows(k.x, n, k.y);
-        c(n, m) = tile(n, m) * 2.f;
+        const int sets = alternating, rows_of_c = rows / sets;
+        c(n, m) = tile(n / sets, m % rows_of_c + m / rows_of_c * rows + rows_of_c * (n % sets)) * 2.f;
 
         a.dim(0).set_bounds(0, terms), a.dim(1).set_min(0).set_stride(terms), a.set_host_alignment(16);
         b.dim(0).set_min(0), b.dim(1).set_min(0);
         c.output_buffer().dim(0).set_min(0), c.output_buffer().dim(1).set_min(0);
         const int lanes = one_lane ? 1 : 2;
         const auto threads = [&](Stage s) { s.split(one, one, lane, lanes).split(one, one, warp, 1); };
-        c.split(m, mo, mma_m, rows, TailStrategy::GuardWithIf).split(n, no, mma_n, columns, TailStrategy::GuardWithIf)
-            .split(mma_n, one, mma_n, columns / lanes);
+        const int neighbours = run ? run : columns / lanes;
+        c.split(m, mo, mma_m, rows_of_c, TailStrategy::GuardWithIf)
+            .split(n, no, mma_n, columns * sets, TailStrategy::GuardWithIf).split(mma_n, mma_n, mma_m_tile, sets)
+            .split(mma_n, one, mma_n, columns / lanes).split(mma_n, mma_n_group, mma_n, neighbours);
         threads(c);
-        c.reorder(mma_n, mma_m, one, lane, warp, no, mo).gpu_blocks(no, mo).gpu_threads(lane, warp).never_partition_all();
+        c.reorder(mma_m_tile, mma_n, mma_n_group, mma_m, one, lane, warp, no, mo).gpu_blocks(no, mo)
+            .gpu_threads(lane, warp).never_partition_all();
 
         tile.compute_at(c, no).store_in(MemoryType::Register).bound_extent(m, rows).bound_extent(n, columns);
         RVar pipeline{pipelined ? "pipeline" : "chunk"}, mma_k{"mma_k"}, mma_k_outer{"mma_k_outer"}, ko{"ko"};
-        const auto tile_loops = [&](Stage s) {
-            s.split(m, mo, mma_m, rows).split(n, one, mma_n, columns / lanes);
+        const auto tile_loops = [&](Stage s, int rows) {
+            s.split(m, mo, mma_m, rows).split(n, one, mma_n, columns / lanes).split(mma_n, mma_n_group, mma_n, neighbours);
             threads(s);
         };
-        tile_loops(tile);
-        tile.reorder(mma_n, mma_m, one, mo, lane, warp).gpu_threads(lane, warp);
+        tile_loops(tile, rows);
+        tile.reorder(mma_n, mma_n_group, mma_m, one, mo, lane, warp).gpu_threads(lane, warp);
         Stage update = tile.update();
-        tile_loops(update);
+        tile_loops(update, rows_of_c);
+        if (sets > 1) update.unroll(mo);
         update.split(k.y, pipeline, mma_k_outer, k_at_once / 4).split(k.x, ko, mma_k, 4)
-            .reorder(mma_k, mma_k_outer, mma_n, mma_m, one, mo, ko, lane, warp, pipeline).gpu_threads(lane, warp)
+            .reorder(mma_k, mma_k_outer, mma_n, mma_n_group, mma_m, one, mo, ko, lane, warp, pipeline)
+            .gpu_threads(lane, warp)
             .never_partition_all();
 
         const auto stage = [&](Func f, const Var &row, int extent) {

@@ -3,27 +3,49 @@
 # ---- stride 1: exact for KernelBench level 1, problems 57, 65, 69, 71, 78; then any channels
 # A few bytes spill where tiles were chosen for speed, more of them in the portable code (docs/tensor-cores.md).
 set(split parts=2 blocks=1)
-conv_transpose_kernel(tf32_cuda_tensor_cores_k3x3_s1x1_c64x64 forward_tensor_core_stride1
+conv_transpose_kernel(tf32_cuda_tensor_cores_k3x3_s1x1_c64x64 forward_cuda_tensor_core
     ${k3} ${s1} ${c64x64} columns=152 ALLOW_SPILLS)
-conv_transpose_kernel(tf32_cuda_tensor_cores_k3x7_s1x1_c64x64 forward_tensor_core_stride1
+conv_transpose_kernel(tf32_cuda_tensor_cores_k3x7_s1x1_c64x64 forward_cuda_tensor_core
     ${k3x7} ${s1} ${c64x64} columns=104 ALLOW_SPILLS)
-conv_transpose_kernel(tf32_cuda_tensor_cores_k3x5_s1x1_c64x128 forward_tensor_core_stride1
+conv_transpose_kernel(tf32_cuda_tensor_cores_k3x5_s1x1_c64x128 forward_cuda_tensor_core
     ${k3x5} ${s1} in_channels=64 out_channels=128 columns=136 ALLOW_SPILLS)
-conv_transpose_kernel(tf32_cuda_tensor_cores_k3x3_s1x1_c32x32 forward_tensor_core_stride1
+conv_transpose_kernel(tf32_cuda_tensor_cores_k3x3_s1x1_c32x32 forward_cuda_tensor_core
     ${k3} ${s1} ${c32x32} picture_rows=2 columns=104 ALLOW_SPILLS)
-conv_transpose_kernel(tf32_cuda_tensor_cores_k3x7_s1x1_c32x32 forward_tensor_core_stride1
+conv_transpose_kernel(tf32_cuda_tensor_cores_k3x7_s1x1_c32x32 forward_cuda_tensor_core
     ${k3x7} ${s1} ${c32x32} picture_rows=2 columns=152 warpgroups=3 blocks=1 ALLOW_SPILLS)
-conv_transpose_kernel(tf32_cuda_tensor_cores_k3x3_s1x1 forward_tensor_core_stride1
+conv_transpose_kernel(tf32_cuda_tensor_cores_k3x3_s1x1 forward_cuda_tensor_core
     ${k3} ${s1} columns=72 ALLOW_SPILLS)
-conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x3_s1x1_c64x64 forward_tensor_core_stride1
+conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x3_s1x1_c64x64 forward_cuda_tensor_core
     ${k3} ${s1} ${c64x64} ${split} columns=152 ALLOW_SPILLS)
-conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x7_s1x1_c64x64 forward_tensor_core_stride1
+conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x7_s1x1_c64x64 forward_cuda_tensor_core
     ${k3x7} ${s1} ${c64x64} ${split} columns=88 ALLOW_SPILLS)
-conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x5_s1x1_c64x128 forward_tensor_core_stride1
+conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x5_s1x1_c64x128 forward_cuda_tensor_core
     ${k3x5} ${s1} in_channels=64 out_channels=128 ${split} columns=136 ALLOW_SPILLS)
-conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x3_s1x1_c32x32 forward_tensor_core_stride1
+conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x3_s1x1_c32x32 forward_cuda_tensor_core
     ${k3} ${s1} ${c32x32} ${split} picture_rows=2 columns=152 ALLOW_SPILLS)
-conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x7_s1x1_c32x32 forward_tensor_core_stride1
+conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x7_s1x1_c32x32 forward_cuda_tensor_core
     ${k3x7} ${s1} ${c32x32} ${split} columns=88 ALLOW_SPILLS)
-conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x3_s1x1 forward_tensor_core_stride1
+conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x3_s1x1 forward_cuda_tensor_core
     ${k3} ${s1} ${split} columns=72 ALLOW_SPILLS)
+# For the input gradient of problem 69, among others.
+conv_transpose_kernel(tf32_cuda_tensor_cores_k3x5_s1x1 forward_cuda_tensor_core ${k3x5} ${s1} columns=136 ALLOW_SPILLS)
+conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x5_s1x1 forward_cuda_tensor_core ${k3x5} ${s1} ${split} columns=136
+    FULL ALLOW_SPILLS)
+
+# ---- phases of strided problems: any channels
+set(k3s2p1 ${k3s2} padding_phase_h=1 padding_phase_w=1)
+set(k4s2p1 ${k4s2} padding_phase_h=1 padding_phase_w=1)
+conv_transpose_kernel(tf32_cuda_tensor_cores_k2x2_s2x2 forward_cuda_tensor_core ${k2s2} columns=64 chunk_channels=32
+    ALLOW_SPILLS)
+conv_transpose_kernel(tf32x3_cuda_tensor_cores_k2x2_s2x2 forward_cuda_tensor_core ${k2s2} ${split} columns=64
+    chunk_channels=16 ALLOW_SPILLS)
+foreach(family k3x3_s2x2_p1x1 k4x4_s2x2_p1x1)
+    set(attributes ${k3s2p1})
+    if(family STREQUAL k4x4_s2x2_p1x1)
+        set(attributes ${k4s2p1})
+    endif()
+    conv_transpose_kernel(tf32_cuda_tensor_cores_${family} forward_cuda_tensor_core ${attributes}
+        columns=8 tile_rows=16 blocks=1 chunk_channels=16 ALLOW_SPILLS)
+    conv_transpose_kernel(tf32x3_cuda_tensor_cores_${family} forward_cuda_tensor_core ${attributes} ${split}
+        columns=8 tile_rows=8 ALLOW_SPILLS)
+endforeach()

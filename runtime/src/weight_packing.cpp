@@ -44,7 +44,15 @@ Status WeightPacking::pack(const float *weight, void *packed, RunContext &contex
     if (order_ != WeightOrder::forward) from.set_stride(2, taps * summed_), from.set_stride(3, taps);
     TensorView<5> to(static_cast<float *>(packed), kernel_.device, packed_extents(groups_));
     void *user_context = &context;
-    void *args[] = {&user_context, from.buffer(), to.buffer()};
+    if (kernel_.weight_taps == 0) {
+        void *args[] = {&user_context, from.buffer(), to.buffer()};
+        return call(*packing_, args, context);
+    }
+    // Tensor cores: a phase's taps lie together.
+    const int32_t stride_x = kernel_.stride.width, phase_x = kernel_.padding_phase.width;
+    const int32_t stride_y = kernel_.stride.height, phase_y = kernel_.padding_phase.height;
+    void *args[] = {&user_context, from.buffer(), argument(stride_x), argument(phase_x), argument(stride_y),
+                    argument(phase_y), to.buffer()};
     return call(*packing_, args, context);
 }
 
@@ -80,12 +88,7 @@ WeightPacking::Extents WeightPacking::packed_extents(int64_t groups) const noexc
 
 // The packed weights of one group in tiles for tensor cores: see generators/tensor_core_packing.cpp.
 int64_t WeightPacking::tensor_core_elements() const noexcept {
-    const WeightLayout layout = kernel_.weight_layout;
-    const bool pairs = layout == WeightLayout::tensor_core_row_pairs || layout == WeightLayout::tensor_core_split_row_pairs;
-    const bool split = layout == WeightLayout::tensor_core_split || layout == WeightLayout::tensor_core_split_row_pairs;
-    const int64_t rows = pairs ? 2 : 1, parts = split ? 2 : 1;
-    const int64_t summed = round_up(summed_, kernel_.weight_in_channel_multiple);
-    return packed_channels_ * rows * size_.width * (size_.height + rows - 1) * summed * parts;
+    return packed_channels_ * kernel_.weight_taps * round_up(summed_, kernel_.weight_in_channel_multiple);
 }
 
 }  // namespace conv_transpose

@@ -1,0 +1,296 @@
+// How a tile is stored: see tile_store.h.
+//
+// A *line* is what one row of the tile gives to the output: its columns, or, where two tiles of 64 rows alternate
+// (mma_m_tile), column 0 of both, column 1 of both, and so on. A *turn* brings 8 lines of every warp to shared memory;
+// then each lane stores pairs of elements that are neighbours in the output, if there are such.
+#include "compiler/tile_store.h"
+
+#include <algorithm>
+
+#include "compiler/placeholder_calls.h"
+
+namespace conv_transpose {
+
+using namespace Halide;
+using namespace Halide::Internal;
+
+namespace {
+
+constexpr int rows_of_warp = 16;  // of every 64 rows
+constexpr int rows_per_turn = 8;
+
+/// Loads of accumulators in an expression.
+class LoadsOfTiles : public IRVisitor {
+  public:
+    explicit LoadsOfTiles(const WarpTiles &tiles) : tiles_(tiles) {}
+    std::vector<const Load *> found;
+
+  private:
+    using IRVisitor::visit;
+    void visit(const Load *load) override {
+        const bool known = std::any_of(found.begin(), found.end(), [&](const Load *f) { return equal(f, load); });
+        if (tiles_.count(load->name) && !known) {
+            found.push_back(load);
+        }
+        IRVisitor::visit(load);
+    }
+    const WarpTiles &tiles_;
+};
+
+/// Replaces the loads of one array.
+class ReplaceLoad : public IRMutator {
+  public:
+    ReplaceLoad(std::string name, Expr replacement) : name_(std::move(name)), replacement_(std::move(replacement)) {}
+
+  private:
+    using IRMutator::visit;
+    Expr visit(const Load *load) override { return load->name == name_ ? replacement_ : IRMutator::visit(load); }
+    std::string name_;
+    Expr replacement_;
+};
+
+/// A line's distance in shared memory. Lanes write pairs of columns of 4 rows at once, or two such pairs of 2 rows: rows
+/// must lie 8, or 16, banks apart.
+int pitch_of(int line, int interleaved) {
+    const int apart = 8 * interleaved;
+    return line % (2 * apart) == apart ? line : line + apart;
+}
+
+}  // namespace
+
+/// How the elements of a store are computed.
+struct TileStore::Version {
+    Expr value;
+    bool unrolled = true;
+    bool whole = false;  // the tile lies inside of the output: no guards
+};
+
+struct TileStore::Element {
+    Expr guard, value, index;
+};
+
+TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string shared, int warpgroups)
+    : nest_(nest), tiles_(tiles), shared_(std::move(shared)), warpgroups_(warpgroups),
+      value_(at_lane_zero(substitute_in_all_lets(resolve(nest.store->value, nest.lets)))),
+      index_(at_lane_zero(resolve(nest.store->index, nest.lets))), conditions_(nest.guards) {
+    if (nest.store->name == shared_) {
+        refuse_tile(nest.name, "the tile is stored to shared memory; store it to the output");
+    }
+    LoadsOfTiles loads(tiles);
+    value_.accept(&loads);
+    if (loads.found.size() != 1 || !tiles.at(loads.found[0]->name).known()) {
+        refuse_tile(nest.name, "a store out of a warp tile reads one element of one accumulator, not " + text(value_));
+    }
+    accumulator_ = loads.found[0]->name;
+    tile_ = &tiles.at(accumulator_);
+    interleaved_ = nest.find("mma_m_tile") ? tile_->rows / rows_of_instruction : 1;
+    inner_rows_ = check_covers(loads.found[0]);
+    for (const TileLoop &loop : nest.loops) {
+        if (!can_prove(loop.extent >= full_extent(loop.role))) {
+            conditions_.push_back(Variable::make(Int(32), loop.name) < loop.extent);
+        }
+    }
+    pitch_ = pitch_of(line(), interleaved_);
+    const std::string along = interleaved_ > 1 ? "mma_m_tile" : "mma_n";
+    pairs_along_rows_ = neighbours_along("mma_m") && !neighbours_along(along);
+    adjacent_ = pairs_along_rows_ || neighbours_along(along);
+}
+
+int TileStore::scratch_floats() const { return warpgroups_ * warps_of_warpgroup * rows_per_turn * pitch_; }
+
+/// A store's loops must run over the tile as the accumulator is laid out; gives the extent of the inner m loop.
+int TileStore::check_covers(const Load *load) const {
+    const Affine from = affine_index(nest_, load->index);
+    const auto covers = [&](const std::string &role, int stride) {
+        return !nest_.find(role) || constant_stride(nest_, from, role, "the accumulator") == stride;
+    };
+    if (interleaved_ > 2) {
+        refuse_tile(nest_.name, "mma_m_tile runs over " + std::to_string(tile_->rows) +
+                                    " rows of a tile; the rule is 128");
+    }
+    const int rows = tile_->rows / interleaved_;
+    int inner = rows;
+    if (nest_.find("mma_m_outer")) {
+        const int stride = constant_stride(nest_, from, "mma_m_outer", "the accumulator");
+        inner = tile_->row_stride == 0 ? 0 : stride / tile_->row_stride;
+        if (inner <= 0 || inner * tile_->row_stride != stride || rows % inner != 0) {
+            refuse_tile(nest_.name, "mma_m_outer steps over " + std::to_string(stride) +
+                                        " accumulators; the rule is a divisor of the tile's rows");
+        }
+    }
+    if (!covers("mma_m", tile_->row_stride) || !covers("mma_n", tile_->column_stride) ||
+        !covers("mma_n_group", tile_->group_stride) || !covers("mma_n_outer", tile_->repeat_stride) ||
+        !covers("mma_m_tile", rows_of_instruction * tile_->row_stride) || !are_equal(from.base, tile_->base)) {
+        refuse_tile(nest_.name, "the store does not run over the tile as the accumulator is laid out");
+    }
+    return inner;
+}
+
+bool TileStore::neighbours_along(const std::string &role) const {
+    const TileLoop *loop = nest_.find(role);
+    if (!loop) {
+        return false;
+    }
+    const Expr next = substitute(loop->name, Variable::make(Int(32), loop->name) + 1, index_);
+    return is_const_one(simplify(next - index_));
+}
+
+/// The extent of a store's loop in a tile that lies inside of the output.
+int TileStore::full_extent(const std::string &role) const {
+    return role == "mma_n"         ? tile_->run()
+           : role == "mma_n_group" ? tile_->groups
+           : role == "mma_n_outer" ? tile_->repeats
+           : role == "mma_m_tile"  ? interleaved_
+           : role == "mma_m_outer" ? tile_->rows / interleaved_ / inner_rows_
+                                   : inner_rows_;
+}
+
+Stmt TileStore::lowered() const { return versions(value_, true); }
+
+/// A value that is a choice by a condition which is the same for all elements becomes two versions of the store. Only the
+/// first is unrolled, once with guards and once without: it is the one that was written first, and code has a price, too.
+Stmt TileStore::versions(const Expr &value, bool unrolled) const {
+    if (const Call *choice = value.as<Call>(); choice && choice->is_intrinsic(Call::if_then_else) &&
+                                               choice->args.size() == 3 && is_uniform(choice->args[0])) {
+        return IfThenElse::make(choice->args[0], versions(choice->args[1], unrolled),
+                                versions(choice->args[2], false));
+    }
+    const Expr whole = unrolled ? is_whole() : const_false();
+    const Stmt with_guards = is_const_one(whole) ? Evaluate::make(0) : turns({value, unrolled, false});
+    if (is_const_zero(whole)) {
+        return with_guards;
+    }
+    const Stmt without = turns({value, unrolled, true});
+    return is_const_one(whole) ? without : IfThenElse::make(whole, without, with_guards);
+}
+
+/// A condition that is enough for every element's conditions to hold.
+Expr TileStore::is_whole() const {
+    Scope<Interval> everywhere;
+    for (const TileLoop &loop : nest_.loops) {
+        everywhere.push(loop.name, Interval(0, full_extent(loop.role) - 1));
+    }
+    Expr whole = const_true();
+    for (const Expr &condition : conditions_) {
+        const Interval bounds = bounds_of_expr_in_scope(condition, everywhere);
+        whole = whole && (bounds.has_lower_bound() ? bounds.min : const_false());
+    }
+    return simplify(whole);
+}
+
+bool TileStore::is_uniform(const Expr &condition) const {
+    LoadsOfTiles loads(tiles_);
+    condition.accept(&loads);
+    return loads.found.empty() && std::none_of(nest_.loops.begin(), nest_.loops.end(), [&](const TileLoop &loop) {
+               return expr_uses_var(condition, loop.name);
+           });
+}
+
+Stmt TileStore::turns(const Version &version) const {
+    std::vector<Stmt> all;
+    for (int row_tile = 0; row_tile < tile_->rows / interleaved_ / rows_of_instruction; row_tile++) {
+        for (int repeat = 0; repeat < tile_->repeats; repeat++) {
+            for (int half = 0; half < 2; half++) {
+                all.push_back(turn(version, row_tile, repeat, half));
+            }
+        }
+    }
+    return Block::make(all);
+}
+
+/// A warp's rows 64 row_tile + 16 warp + 8 half + 0..7 of the tile.
+Stmt TileStore::turn(const Version &version, int row_tile, int repeat, int half) const {
+    const Expr lane = Variable::make(Int(32), ".thread_id_x"), warp = Variable::make(Int(32), ".thread_id_y");
+    const Expr warpgroup = warpgroups_ > 1 ? Variable::make(Int(32), ".thread_id_z") : Expr(0);
+    const Expr first_row = row_tile * rows_of_instruction + warp * rows_of_warp + half * rows_per_turn;
+    const Expr scratch = (warpgroup * warps_of_warpgroup + warp) * (rows_per_turn * pitch_);
+    const int pairs_a_line = pairs_along_rows_ ? line() : line() / 2;
+
+    std::vector<Stmt> all = {placeholder({"turn",
+                                          {{"tile", tile_->id}, {"m", tile_->rows}, {"n", tile_->columns},
+                                           {"r", tile_->repeats}, {"row", row_tile}, {"rep", repeat}, {"half", half},
+                                           {"pitch", pitch_}, {"tiles", interleaved_}}})};
+    const auto step = [&](const Expr &first_of_turn, int step_of_line) {
+        const Expr pair = lane + step_of_line * lanes_of_warp;
+        Element elements[2];
+        for (int i = 0; i < 2; i++) {
+            const Expr row = pairs_along_rows_ ? first_of_turn * 2 + i : first_of_turn;
+            const Expr place = pairs_along_rows_ ? pair : pair * 2 + i;
+            elements[i] = element(version, first_row + row, place, repeat, scratch + row * pitch_ + place);
+        }
+        const Stmt stores = stores_of_pair(elements[0], elements[1]);
+        const bool all_lanes = (step_of_line + 1) * lanes_of_warp <= pairs_a_line;
+        return all_lanes ? stores : IfThenElse::make(pair < pairs_a_line, stores);
+    };
+    const auto whole_line = [&](const Expr &first_of_turn) {
+        std::vector<Stmt> steps;
+        for (int i = 0; i * lanes_of_warp < pairs_a_line; i++) {
+            steps.push_back(step(first_of_turn, i));
+        }
+        return Block::make(steps);
+    };
+    const int lines = pairs_along_rows_ ? rows_per_turn / 2 : rows_per_turn;
+    if (version.unrolled) {
+        for (int i = 0; i < lines; i++) {
+            all.push_back(whole_line(i));
+        }
+    } else {
+        const std::string name = nest_.name + ".line";
+        all.push_back(For::make(name, 0, lines, ForType::Serial, Partition::Never, DeviceAPI::None,
+                                whole_line(Variable::make(Int(32), name))));
+    }
+    all.push_back(placeholder({"turn_end", {}}));
+    return Block::make(all);
+}
+
+/// The nest's loop variables at a place of a line.
+std::map<std::string, Expr> TileStore::coordinates(const Expr &row, const Expr &place, int repeat) const {
+    const Expr column = place / interleaved_;
+    std::map<std::string, Expr> at;
+    for (const TileLoop &loop : nest_.loops) {
+        at[loop.name] = loop.role == "mma_n"         ? column % tile_->run()
+                        : loop.role == "mma_n_group" ? column / tile_->run()
+                        : loop.role == "mma_n_outer" ? Expr(repeat)
+                        : loop.role == "mma_m_tile"  ? place % interleaved_
+                        : loop.role == "mma_m_outer" ? row / inner_rows_
+                                                     : row % inner_rows_;
+        if (loop.role == "mma_n" && tile_->groups == 1) {
+            at[loop.name] = column;
+        }
+    }
+    return at;
+}
+
+/// One element of the store: the nest's expressions there, with `copy` the place of the value in shared memory.
+TileStore::Element TileStore::element(const Version &version, const Expr &row, const Expr &place, int repeat,
+                                      const Expr &copy) const {
+    const auto at = coordinates(row, place, repeat);
+    Expr guard = const_true();
+    if (!version.whole) {
+        for (const Expr &condition : conditions_) {
+            guard = guard && substitute(at, condition);
+        }
+    }
+    const Expr turned = Load::make(Float(32), shared_, simplify(copy), Buffer<>(), Parameter(), const_true(),
+                                   ModulusRemainder());
+    ReplaceLoad replace(accumulator_, turned);
+    return {simplify(guard), substitute(at, replace.mutate(version.value)), simplify(substitute(at, index_))};
+}
+
+Stmt TileStore::stores_of_pair(const Element &first, const Element &second) const {
+    const Store *store = nest_.store;
+    const auto single = [&](const Element &e) {
+        const Stmt alone = Store::make(store->name, e.value, e.index, store->param, const_true(), ModulusRemainder());
+        return is_const_one(e.guard) ? alone : IfThenElse::make(e.guard, alone);
+    };
+    if (!adjacent_) {
+        return Block::make(single(first), single(second));
+    }
+    const Expr target = Load::make(Float(32), store->name, first.index, Buffer<>(), store->param, const_true(),
+                                   ModulusRemainder());
+    const Stmt both = placeholder({"store_pair", {}}, {target, first.value, second.value});
+    const Expr inside = simplify(first.guard && second.guard);
+    return is_const_one(inside) ? both : IfThenElse::make(inside, both, Block::make(single(first), single(second)));
+}
+
+}  // namespace conv_transpose

@@ -1,0 +1,59 @@
+// Stores of a warpgroup's tile. The tile leaves the registers 8 rows of a warp at a time: through shared memory that the
+// operands no longer need, so that neighbouring lanes then hold neighbouring elements of the output. From there on it is
+// plain code: the nest's own guards, value and index, with the accumulator replaced by its copy in shared memory.
+#ifndef CONV_TRANSPOSE_COMPILER_TILE_STORE_H
+#define CONV_TRANSPOSE_COMPILER_TILE_STORE_H
+
+#include <string>
+
+#include "compiler/warp_tile.h"
+
+namespace conv_transpose {
+
+class TileStore {
+  public:
+    /// `shared` is the allocation to turn the tile in. `nest` and `tiles` must outlive this.
+    TileStore(const Nest &nest, const WarpTiles &tiles, std::string shared, int warpgroups);
+
+    /// The statement in the place of the nest.
+    Halide::Internal::Stmt lowered() const;
+
+    /// What all warps of a block need of shared memory at once.
+    int scratch_floats() const;
+
+  private:
+    struct Version;
+    struct Element;
+
+    Halide::Internal::Stmt versions(const Halide::Expr &value, bool unrolled) const;
+    Halide::Internal::Stmt turns(const Version &version) const;
+    Halide::Internal::Stmt turn(const Version &version, int row_tile, int repeat, int half) const;
+    Halide::Internal::Stmt stores_of_pair(const Element &first, const Element &second) const;
+    Element element(const Version &version, const Halide::Expr &row, const Halide::Expr &place, int repeat,
+                    const Halide::Expr &copy) const;
+    std::map<std::string, Halide::Expr> coordinates(const Halide::Expr &row, const Halide::Expr &place,
+                                                    int repeat) const;
+    Halide::Expr is_whole() const;
+    bool is_uniform(const Halide::Expr &condition) const;
+    bool neighbours_along(const std::string &role) const;
+    int full_extent(const std::string &role) const;
+    int check_covers(const Halide::Internal::Load *load) const;
+    int line() const { return tile_->columns * interleaved_; }
+
+    const Nest &nest_;
+    const WarpTiles &tiles_;
+    std::string shared_;
+    int warpgroups_;
+    Halide::Expr value_, index_;
+    std::vector<Halide::Expr> conditions_;  // of every element; the trimmed ends of loops among them
+    std::string accumulator_;
+    const WarpTile *tile_ = nullptr;
+    int interleaved_ = 1;  // tiles of 64 rows whose elements alternate in the output
+    int inner_rows_ = 0;   // of mma_m, where mma_m_outer counts sets of rows
+    int pitch_ = 0;
+    bool pairs_along_rows_ = false, adjacent_ = false;
+};
+
+}  // namespace conv_transpose
+
+#endif

@@ -1,0 +1,203 @@
+// Schedule: tensor cores (wgmma on Hopper, mma.sync elsewhere), stride 1 and the phases of strided problems.
+//
+// Machine: NVIDIA H200, 2026-11-21, TF32. Problem: KernelBench level 1, 57 (N8 64->64 k3 1024x1024): 2.44 ms, 253
+// TFLOP/s. The pipe of shared memory and L1 is busy 77 % of the time, the tensor cores 56 %. Problem: U-Net's k2 s2 (N8
+// 128->64 256x256): 0.336 ms, 57 % of what memory allows. Problem: DCGAN's k4 s2 p1 (N64 512->256 16x16): 0.313 ms, 220
+// TFLOP/s. docs/tensor-cores.md has the other problems, and what was tried.
+//
+// Order of the loops, from the inside:
+// - A tile is 64 channels x cells of one phase. Channels are the rows of the tile, so that columns, of which there are
+//   more kinds of numbers, can be chosen to fill the picture. Columns are `columns` cells of one row; or, where pictures
+//   are small or rows of staged pixels would be read for too few rows of cells, 8 cells of each of `tile_rows` rows.
+// - All taps of the kernel are unrolled around the tile. They read the same staged pixels, each from another start
+//   address: pixels have four channels innermost, 16 bytes, which is the row of an operand. With a stride every phase
+//   has its own taps, so no product is wasted.
+// - A warpgroup computes all horizontal phases, whose outputs alternate: what it stores is dense. Vertical phases are
+//   rows of the picture like others, each with its own warpgroup.
+// - A chunk of input channels is staged for all taps and phases, while the chunk before it is multiplied ("pipeline").
+// - Each warpgroup has its own rows of the picture and shares weights and overlapping input rows with the others.
+// - Channels of the output, then columns, are the innermost blocks: neighbours in time read the same input.
+// A block may be small: two of them on a multiprocessor fill each other's gaps (the first loads, the stores at the end),
+// and one large block was slower in every case.
+#ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_TENSOR_CORE_H
+#define CONV_TRANSPOSE_SCHEDULES_CUDA_TENSOR_CORE_H
+
+#include "compiler/async_staging.h"
+#include "compiler/tensor_core_pass.h"
+#include "generators/kernel_description.h"
+#include "schedules/search_space.h"
+#include "schedules/tensor_core_funcs.h"
+
+namespace conv_transpose {
+
+struct CudaTensorCore {
+    Halide::GeneratorParam<int> columns{"columns", 152};      // of a tile: cells along x
+    Halide::GeneratorParam<int> tile_rows{"tile_rows", 1};    // of cells in a tile; with more than one, columns is 8
+    Halide::GeneratorParam<int> warpgroups{"warpgroups", 2};  // of a block: for each vertical phase, then side by side,
+    Halide::GeneratorParam<int> warpgroups_x{"warpgroups_x", 1};      // so many, then for other rows of cells
+    Halide::GeneratorParam<int> tiles{"tiles", 1};            // of one warpgroup, below each other
+    Halide::GeneratorParam<int> chunk_channels{"chunk_channels", 8};  // staged at once
+    Halide::GeneratorParam<int> stages{"stages", 2};
+    Halide::GeneratorParam<int> blocks{"blocks", 2};                  // on a multiprocessor
+    Halide::GeneratorParam<bool> tensor_cores{"tensor_cores", true};  // off: the same program without the passes
+
+    int chunk() const { return chunk_channels; }
+
+    void describe(const TensorCoreFuncs &f, KernelDescription &description) const {
+        description.set("min_compute_capability", 80);
+        // With two tiles (tf32x3) there are too few registers for mma.sync, and spills make it slower than float32.
+        if (f.parts == 2) description.set("min_compute_capability", 90), description.set("max_compute_capability", 90);
+        description.set("shared_bytes", shared_bytes(f));
+        description.set("min_in_channels", std::min(chunk(), 8));
+        description.set("min_out_channels", 16);
+    }
+
+    /// `f` as the generator would fill it in: axes, phases, taps, parts, picture rows.
+    void search_space(SearchSpace &space, const TensorCoreFuncs &f) const {
+        const int columns = space.choose(this->columns, {8, 64, 72, 88, 104, 120, 128, 136, 144, 152, 176, 208});
+        const int tile_rows = space.choose(this->tile_rows, {1, 8, 12, 13, 16, 19});
+        const int warpgroups = space.choose(this->warpgroups, {1, 2, 3, 4});
+        const int warpgroups_x = space.choose(this->warpgroups_x, {1, 2});
+        const int blocks = space.choose(this->blocks, {1, 2, 3});
+        space.choose(this->stages, {2, 3});
+        space.choose(this->chunk_channels, {8, 16, 32});
+        space.require("rows of cells are 8 columns wide", (tile_rows > 1) == (columns == 8));
+        space.require("warpgroups share out phases and columns", warpgroups % (warpgroups_x * f.phases_y) == 0);
+        if (warpgroups % (warpgroups_x * f.phases_y) != 0) return;  // what follows divides by it
+        const int registers = std::min(65536 / (128 * warpgroups * blocks), 255);
+        const int sums = columns * tile_rows * tiles * f.phases_x / 2 * f.parts;
+        constexpr int beside_sums = 48, hopper_shared_bytes = 227 * 1024, reserved_a_block = 1024;
+        space.require("a thread's sums fit its registers", sums + beside_sums <= registers);
+        space.require("the stages of all blocks fit shared memory",
+                      blocks * (shared_bytes(f) + reserved_a_block) <= hopper_shared_bytes);
+    }
+
+    /// Rows of cells that a block computes; with picture rows in the rows of a tile, sets of those.
+    int block_cells(const TensorCoreFuncs &f) const {
+        return tile_rows.value() * tiles.value() * warpgroups.value() / (warpgroups_x.value() * f.phases_y);
+    }
+    int block_columns() const { return columns.value() * warpgroups_x.value(); }
+    int staged_columns(const TensorCoreFuncs &f) const { return f.x_axis.reach(block_columns()); }
+    int staged_rows(const TensorCoreFuncs &f) const { return f.y_axis.reach(block_cells(f) * f.picture_rows); }
+    int staged_weights(const TensorCoreFuncs &f) const {
+        return 64 * f.phases_x * f.taps_x * f.taps_y * f.phases_y;
+    }
+
+    int shared_bytes(const TensorCoreFuncs &f) const {
+        const int stage = (staged_columns(f) * staged_rows(f) + staged_weights(f)) * chunk() * f.parts;
+        // At the end eight rows of every warp pass through shared memory.
+        const int turned = warpgroups.value() * 4 * 8 * (columns.value() * tile_rows.value() + 8) * f.phases_x;
+        return 4 * std::max(stages * (stage + 32), turned);
+    }
+
+    template <class Generator>
+    void apply(TensorCoreFuncs &f, Generator &generator) const {
+        using namespace Halide;
+        const GatherVars &v = f.v;
+        const TensorCoreVars &t = f.t;
+        const int channels = 64 / f.picture_rows, rows = 64 * f.phases_x;
+        const int block_sets = block_cells(f) * f.phases_y, block_rows = block_sets * f.picture_rows;
+        Var block{"block"}, column{"column"}, y_block{"y_block"}, channel_block{"channel_block"}, beside{"beside"};
+        Var lane{"lane"}, warp{"warp"}, warpgroup{"warpgroup"}, outer{"outer"}, rest{"rest"}, image{"image"};
+        Var phase{"phase"}, row_tile{"row_tile"};
+        Var mma_m{"mma_m"}, mma_m_outer{"mma_m_outer"}, mma_m_tile{"mma_m_tile"};
+        Var mma_n{"mma_n"}, mma_n_group{"mma_n_group"}, mma_n_outer{"mma_n_outer"};
+        RVar pipeline{"pipeline"}, mma_k{"mma_k"}, mma_k_outer{"mma_k_outer"}, value_outer{"value_outer"};
+
+        // `cells` along x, and along y vertical phases, a tile's rows of cells, tiles, and other warpgroups.
+        const auto split_tile = [&](Stage s, const Var &cells) {
+            s.split(cells, beside, mma_n, columns).split(beside, beside, lane, 1).split(beside, beside, warp, 1)
+                .split(v.y, v.y, phase, f.phases_y).split(v.y, v.y, mma_n_group, tile_rows)
+                .split(v.y, warpgroup, mma_n_outer, tiles)
+                .fuse(phase, beside, phase).fuse(phase, warpgroup, warpgroup);
+        };
+        f.output.split(v.x, column, v.x, block_columns() * f.phases_x, TailStrategy::GuardWithIf)
+            .split(v.x, v.x, mma_m_tile, f.phases_x)
+            .split(v.y, y_block, v.y, block_rows, TailStrategy::GuardWithIf).split(v.y, v.y, mma_m_outer, f.picture_rows)
+            .split(v.channel, channel_block, mma_m, channels, TailStrategy::GuardWithIf);
+        split_tile(f.output, v.x);
+        f.output.reorder(mma_m_tile, mma_n, mma_n_group, mma_m, mma_m_outer, mma_n_outer, lane, warp, warpgroup,
+                         channel_block, column, y_block, v.group, v.batch)
+            .fuse(channel_block, column, block).fuse(v.group, v.batch, image)
+            .gpu_blocks(block, y_block, image).gpu_threads(lane, warp, warpgroup)
+            .never_partition_all();
+
+        // Of all rows of a tile, or of the 64 of one horizontal phase.
+        const auto tile_loops = [&](Stage s, int rows) {
+            s.split(t.row, outer, mma_m, rows).never_partition_all();
+            split_tile(s, v.x);
+        };
+        const std::vector<VarOrRVar> tile_order{mma_n, mma_n_group, mma_m, mma_n_outer, outer, lane, warp, warpgroup};
+        const auto tile_storage = [&](Func tile) {
+            tile.store_in(MemoryType::Register).bound_extent(v.x, block_columns()).bound_extent(t.row, rows)
+                .bound_extent(v.y, block_sets).bound_extent(t.row_block, 1)
+                .bound_extent(v.group, 1).bound_extent(v.batch, 1);
+            tile_loops(tile, rows);
+            tile.reorder(tile_order).gpu_threads(lane, warp, warpgroup);
+        };
+        f.sum.compute_at(f.output, block);
+        tile_storage(f.sum);
+        Func multiplied = f.sum;
+        f.sum.update().split(f.r.k4, pipeline, mma_k_outer, chunk() / 4);
+        if (f.parts == 2) {
+            // Tensor cores cut the bits off that a sum cannot hold. A sum of its own for every chunk, added in float32,
+            // keeps that error small: it is relative to the chunk's sum, and does not grow with the number of chunks.
+            Var chunk_index{"chunk_index"};
+            multiplied = f.sum.update().rfactor(pipeline, chunk_index);
+            multiplied.compute_at(f.sum, pipeline);
+            tile_storage(multiplied);
+            Stage add = f.sum.update();
+            tile_loops(add, rows);
+            std::vector<VarOrRVar> order = tile_order;
+            order.push_back(pipeline);
+            add.reorder(order).gpu_threads(lane, warp, warpgroup);
+        }
+        Stage update = multiplied.update();
+        tile_loops(update, 64);
+        std::vector<VarOrRVar> order{mma_k, mma_k_outer, mma_n, mma_n_group, mma_m, mma_n_outer, value_outer, outer,
+                                     f.r.tap_x, f.r.tap_y, f.r.product, lane, warp, warpgroup};
+        if (f.parts == 1) order.push_back(pipeline);
+        update.split(f.r.value, value_outer, mma_k, 4).reorder(order)
+            .unroll(outer).unroll(f.r.tap_x).unroll(f.r.tap_y).unroll(f.r.product)
+            .gpu_threads(lane, warp, warpgroup);
+
+        const LoopLevel chunk_loop(f.sum, pipeline);
+        f.pixels.compute_at(chunk_loop).store_in(MemoryType::GPUShared)
+            .bound(t.value, 0, 4).bound(t.part, 0, f.parts).unroll(t.part)
+            .bound_extent(v.x, staged_columns(f)).bound_extent(v.y, staged_rows(f))
+            .bound_extent(t.k4, chunk() / 4).bound_extent(v.group, 1).bound_extent(v.batch, 1)
+            .vectorize(t.value).never_partition_all();
+        // Lanes lie along a wide tile's row; a narrow one's rows are counted through.
+        std::vector<VarOrRVar> staging_order{t.value, t.part, rest, lane, warp, warpgroup};
+        if (tile_rows == 1) {
+            f.pixels.split(v.x, v.x, lane, 32, TailStrategy::GuardWithIf).unroll(v.x).fuse(v.y, t.k4, rest);
+            staging_order.insert(staging_order.begin() + 2, v.x);
+        } else {
+            f.pixels.fuse(v.x, v.y, rest).fuse(rest, t.k4, rest).split(rest, rest, lane, 32, TailStrategy::GuardWithIf);
+        }
+        f.pixels.split(rest, rest, warp, 4 * warpgroups, TailStrategy::GuardWithIf)
+            .split(warp, warpgroup, warp, 4).reorder(staging_order).unroll(rest)
+            .gpu_threads(lane, warp, warpgroup);
+
+        Func staged = f.weights.in(multiplied);
+        staged.compute_at(chunk_loop).store_in(MemoryType::GPUShared)
+            .bound(t.value, 0, 4).bound(t.part, 0, f.parts).bound_extent(t.row, rows).bound(t.phase_y, 0, f.phases_y)
+            .bound_extent(v.x, f.taps_x).bound_extent(v.y, f.taps_y).bound_extent(t.k4, chunk() / 4)
+            .bound_extent(t.row_block, 1).bound_extent(v.group, 1)
+            .vectorize(t.value)
+            .fuse(t.row, v.x, rest).fuse(rest, v.y, rest).fuse(rest, t.phase_y, rest).fuse(rest, t.k4, rest).fuse(rest, t.part, rest)
+            .split(rest, rest, lane, 32, TailStrategy::GuardWithIf).split(rest, rest, warp, 4, TailStrategy::GuardWithIf)
+            .split(rest, rest, warpgroup, warpgroups, TailStrategy::GuardWithIf)
+            .reorder(t.value, rest, lane, warp, warpgroup).unroll(rest)
+            .gpu_threads(lane, warp, warpgroup).never_partition_all();
+
+        if (tensor_cores) {
+            generator.get_pipeline().add_custom_lowering_pass(new TensorCorePass({.blocks_per_multiprocessor = blocks, .stages = stages}));
+            generator.get_pipeline().add_custom_lowering_pass(new AsyncStagingPass({.stages = stages}));
+        }
+    }
+};
+
+}  // namespace conv_transpose
+
+#endif
