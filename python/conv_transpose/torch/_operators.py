@@ -31,6 +31,7 @@ def _forward_setup(ctx: Any, inputs: Any, output: Any) -> None:
 def _forward_backward(ctx: Any, output_gradient: Tensor) -> tuple[Optional[Tensor], ...]:
     input, weight = ctx.saved_tensors
     needs_input, needs_weight, needs_bias = ctx.needs_input_grad[:3]
+    output_gradient = output_gradient.contiguous()  # once for all three; that of a sum, say, is one element expanded
     return (
         input_gradient(output_gradient, weight, tuple(input.shape), *ctx.attributes) if needs_input else None,
         weight_gradient(output_gradient, input, tuple(weight.shape), *ctx.attributes) if needs_weight else None,
