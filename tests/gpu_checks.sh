@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # All tests of the GPU, then the four tools of compute-sanitizer on a part of them.
 #
-#   tests/gpu_checks.sh FOLDER [tests|sanitizers]      FOLDER holds conv_transpose_tests; ends with a line that counts
+#   tests/gpu_checks.sh FOLDER [tests|sanitizers]      FOLDER holds conv_transpose_tests, and device_failure_tests and
+#                                                     upsample_device_failure_tests if they are to run; ends with a line
+#                                                     that counts
 #
 # compute-sanitizer slows kernels down tenfold to a hundredfold, so it sees fewer problems; initcheck, which complains
 # of memory that the host has not written yet, sees those tests that write all of their inputs.
@@ -26,6 +28,9 @@ check() {
 }
 
 [ "$part" = sanitizers ] || check tests "$tests" --gtest_filter='*cuda*:*Gpu*:Cuda.*'
+for program in device_failure_tests upsample_device_failure_tests; do
+    if [ "$part" != sanitizers ] && [ -x "$1/$program" ]; then check "$program" "$1/$program"; fi
+done
 for tool in memcheck racecheck synccheck initcheck; do
     [ "$part" = tests ] && break
     CONV_TRANSPOSE_RANDOM_PROBLEMS=${SANITIZED_PROBLEMS:-60} check "$tool" compute-sanitizer --tool "$tool" --error-exitcode 9 \

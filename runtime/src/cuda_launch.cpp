@@ -93,13 +93,14 @@ class LoadedCode {
             }
         }
         std::unique_lock lock(mutex_);
-        auto &slot = loaded_[fat_binary];
-        if (!slot) {
-            auto fresh = std::make_unique<DeviceCode>();
-            if (CUresult result = fresh->load(fat_binary)) return result;
-            slot = std::move(fresh);
+        if (const auto found = loaded_.find(fat_binary); found != loaded_.end()) {
+            *code = found->second.get();
+            return CUDA_SUCCESS;
         }
-        *code = slot.get();
+        // What cannot be loaded leaves nothing behind: the next try loads again.
+        auto fresh = std::make_unique<DeviceCode>();
+        if (CUresult result = fresh->load(fat_binary)) return result;
+        *code = loaded_.emplace(fat_binary, std::move(fresh)).first->second.get();
         return CUDA_SUCCESS;
     }
 

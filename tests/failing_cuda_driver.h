@@ -1,0 +1,192 @@
+// A CUDA driver in which a chosen call fails. For programs of one file that link with -Wl,--wrap=dlopen,--wrap=dlsym: the library then
+// finds these functions in place of libcuda's. Calls that may run out of memory or fail are counted; the rest pass. Behind
+// them is the real driver, or, where there is none, a simulated device: its memory is the host's, and its kernels do nothing.
+#ifndef CONV_TRANSPOSE_TESTS_FAILING_CUDA_DRIVER_H
+#define CONV_TRANSPOSE_TESTS_FAILING_CUDA_DRIVER_H
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "runtime/src/cuda_driver.h"
+
+namespace conv_transpose::testing {
+
+/// Calls until the one that fails; negative: none does.
+inline std::atomic<long> driver_calls_left{-1};
+/// Allocations of the device, and of page-locked memory, that were not freed.
+inline std::atomic<long> device_memory_alive{0};
+
+/// While it lives, the driver's call with this number fails.
+class DriverFailure {
+  public:
+    explicit DriverFailure(long number) : number_(number) { driver_calls_left = number; }
+    ~DriverFailure() { driver_calls_left = -1; }
+    DriverFailure(const DriverFailure &) = delete;
+    DriverFailure &operator=(const DriverFailure &) = delete;
+
+    bool happened() const { return driver_calls_left < 0; }
+    long calls() const { return number_ - driver_calls_left; }
+
+  private:
+    const long number_;
+};
+
+namespace driver_calls {
+
+inline void *real_library = nullptr;  ///< null: the device is simulated
+inline int token;                      ///< stands for the simulated driver's library and objects
+
+inline bool must_fail() { return driver_calls_left >= 0 && driver_calls_left.fetch_sub(1) == 0; }
+
+/// The function that a wrapper passes on to.
+template <auto member>
+inline std::decay_t<decltype(std::declval<CudaDriver>().*member)> behind = nullptr;
+
+enum class Effect { allocates, frees, other };
+
+template <auto member, Effect effect, class Signature = std::decay_t<decltype(behind<member>)>>
+struct Wrapper;
+
+template <auto member, Effect effect, class... Parameters>
+struct Wrapper<member, effect, CUresult (*)(Parameters...)> {
+    static CUresult call(Parameters... parameters) {
+        constexpr CUresult out_of_memory = 2;
+        if (effect != Effect::frees && must_fail()) return out_of_memory;
+        const CUresult result = behind<member>(parameters...);
+        if (effect == Effect::allocates && result == CUDA_SUCCESS) device_memory_alive++;
+        if (effect == Effect::frees) device_memory_alive--;
+        return result;
+    }
+};
+
+inline void *host(uint64_t address) { return reinterpret_cast<void *>(address); }
+
+/// Of the simulated device; whatever is not here succeeds without doing anything.
+inline const std::map<std::string_view, void *> &simulated() {
+    // The types are checked where a member of CudaDriver takes the function.
+    static const CudaDriver d = [] {
+        CudaDriver d{};
+        d.cuDeviceGetCount = [](int *count) { return *count = 1, 0; };
+        d.cuDeviceGetAttribute = [](int *value, int attribute, CUdevice) {
+            *value = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR     ? 9
+                     : attribute == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN ? 227 * 1024
+                                                                                     : 0;
+            return 0;
+        };
+        d.cuDevicePrimaryCtxRetain = [](CUcontext *context, CUdevice) { return *context = &token, 0; };
+        d.cuCtxGetCurrent = [](CUcontext *context) { return *context = &token, 0; };
+        d.cuCtxGetDevice = [](CUdevice *device) { return *device = 0, 0; };
+        d.cuLibraryLoadData = [](CUlibrary *library, const void *, void *, void **, unsigned, void *, void **, unsigned) {
+            return *library = &token, 0;
+        };
+        d.cuLibraryGetKernel = [](CUkernel *kernel, CUlibrary, const char *) { return *kernel = &token, 0; };
+        d.cuMemAlloc = [](uint64_t *address, size_t bytes) {
+            return *address = reinterpret_cast<uint64_t>(std::calloc(bytes, 1)), *address ? 0 : 2;
+        };
+        d.cuMemFree = [](uint64_t address) { return std::free(host(address)), 0; };
+        d.cuMemHostAlloc = [](void **data, size_t bytes, unsigned) { return *data = std::calloc(bytes, 1), *data ? 0 : 2; };
+        d.cuMemFreeHost = [](void *data) { return std::free(data), 0; };
+        d.cuMemcpyHtoD = [](uint64_t to, const void *from, size_t bytes) { return std::memcpy(host(to), from, bytes), 0; };
+        d.cuMemcpyDtoH = [](void *to, uint64_t from, size_t bytes) { return std::memcpy(to, host(from), bytes), 0; };
+        d.cuMemcpy2D = [](const CudaCopy2D *) { return 0; };
+        d.cuMemGetInfo = [](size_t *free, size_t *total) { return *free = *total = size_t{1} << 30, 0; };
+        d.cuGetErrorString = [](CUresult, const char **text) { return *text = "simulated", 0; };
+        return d;
+    }();
+    const auto address = [](auto *function) { return reinterpret_cast<void *>(function); };
+    static const std::map<std::string_view, void *> functions{
+        {"cuDeviceGetCount", address(d.cuDeviceGetCount)},
+        {"cuDeviceGetAttribute", address(d.cuDeviceGetAttribute)},
+        {"cuDevicePrimaryCtxRetain", address(d.cuDevicePrimaryCtxRetain)},
+        {"cuCtxGetCurrent", address(d.cuCtxGetCurrent)},
+        {"cuCtxGetDevice", address(d.cuCtxGetDevice)},
+        {"cuLibraryLoadData", address(d.cuLibraryLoadData)},
+        {"cuLibraryGetKernel", address(d.cuLibraryGetKernel)},
+        {"cuMemAlloc_v2", address(d.cuMemAlloc)},
+        {"cuMemFree_v2", address(d.cuMemFree)},
+        {"cuMemHostAlloc", address(d.cuMemHostAlloc)},
+        {"cuMemFreeHost", address(d.cuMemFreeHost)},
+        {"cuMemcpyHtoD_v2", address(d.cuMemcpyHtoD)},
+        {"cuMemcpyDtoH_v2", address(d.cuMemcpyDtoH)},
+        {"cuMemcpy2D_v2", address(d.cuMemcpy2D)},
+        {"cuMemGetInfo_v2", address(d.cuMemGetInfo)},
+        {"cuGetErrorString", address(d.cuGetErrorString)},
+    };
+    return functions;
+}
+
+// Arguments lie in registers and on the caller's stack, where a function that takes none does not touch them.
+inline CUresult succeed() { return CUDA_SUCCESS; }
+
+struct WrappedCall {
+    void *wrapper, **behind;
+};
+
+template <auto member, Effect effect = Effect::other>
+WrappedCall wrap() {
+    return {reinterpret_cast<void *>(Wrapper<member, effect>::call), reinterpret_cast<void **>(&behind<member>)};
+}
+
+/// What allocates, loads, copies, launches or waits.
+inline const std::map<std::string_view, WrappedCall> &wrapped() {
+    static const std::map<std::string_view, WrappedCall> calls{
+        {"cuLibraryLoadData", wrap<&CudaDriver::cuLibraryLoadData>()},
+        {"cuLibraryGetKernel", wrap<&CudaDriver::cuLibraryGetKernel>()},
+        {"cuKernelGetFunction", wrap<&CudaDriver::cuKernelGetFunction>()},
+        {"cuKernelSetAttribute", wrap<&CudaDriver::cuKernelSetAttribute>()},
+        {"cuLaunchKernel", wrap<&CudaDriver::cuLaunchKernel>()},
+        {"cuMemAlloc_v2", wrap<&CudaDriver::cuMemAlloc, Effect::allocates>()},
+        {"cuMemFree_v2", wrap<&CudaDriver::cuMemFree, Effect::frees>()},
+        {"cuMemHostAlloc", wrap<&CudaDriver::cuMemHostAlloc, Effect::allocates>()},
+        {"cuMemFreeHost", wrap<&CudaDriver::cuMemFreeHost, Effect::frees>()},
+        {"cuMemcpyHtoD_v2", wrap<&CudaDriver::cuMemcpyHtoD>()},
+        {"cuMemcpyDtoH_v2", wrap<&CudaDriver::cuMemcpyDtoH>()},
+        {"cuMemcpy2D_v2", wrap<&CudaDriver::cuMemcpy2D>()},
+        {"cuMemGetInfo_v2", wrap<&CudaDriver::cuMemGetInfo>()},
+        {"cuStreamSynchronize", wrap<&CudaDriver::cuStreamSynchronize>()},
+    };
+    return calls;
+}
+
+}  // namespace driver_calls
+
+/// Whether kernels compute, so that results can be compared.
+inline bool device_is_real() { return driver_calls::real_library != nullptr; }
+
+}  // namespace conv_transpose::testing
+
+extern "C" {
+
+void *__real_dlopen(const char *, int);
+void *__real_dlsym(void *, const char *);
+
+void *__wrap_dlopen(const char *name, int flags) {
+    using namespace conv_transpose::testing::driver_calls;
+    if (!name || std::string_view(name) != "libcuda.so.1") return __real_dlopen(name, flags);
+    real_library = __real_dlopen(name, flags);
+    return real_library ? real_library : &token;
+}
+
+void *__wrap_dlsym(void *library, const char *name) {
+    using namespace conv_transpose::testing::driver_calls;
+    const bool is_simulated = library == &token;
+    if (!is_simulated && library != real_library) return __real_dlsym(library, name);
+    void *function = reinterpret_cast<void *>(succeed);
+    if (!is_simulated) function = __real_dlsym(library, name);
+    else if (const auto found = simulated().find(name); found != simulated().end()) function = found->second;
+    const auto call = wrapped().find(name);
+    if (!function || call == wrapped().end()) return function;
+    *call->second.behind = function;
+    return call->second.wrapper;
+}
+
+}  // extern "C"
+
+#endif
