@@ -1,9 +1,9 @@
 // Schedule: Winograd's algorithm on the CPU, for 32 channels and more.
 //
 // Machine: 2 cores of an AMD EPYC (Zen 5, AVX-512), shared with other work, one thread, 2026-11-21, against cpu_tiles.h in the
-// same run: k3 s1 64->64 256x256 in 15.3 ms (22.0), 128->128 270x270 58.6 ms (101.7), 32->64 256x256 9.0 ms (10.8). At 64
-// channels the products take 9.8 ms, which is the FMA units' rate; the rest is copying the input with its border (8 %), its
-// transform (5 %), the transform back (5 %) and stores.
+// same run: k3 s1 64->64 256x256 in 14.2 ms (22.3), 128x128 3.1 ms (5.3), 128->128 270x270 58.6 ms (101.7), 32->64 256x256 7.7 ms
+// (10.8). At 64 channels the products take 9.8 ms, which is the FMA units' rate; the rest is copying the input with its
+// border (9 %), its transform (6 %), the transform back (5 %) and stores.
 //
 // Order: a block of the output is the unit of work. All channels of its input are transformed when it begins: with 64 tiles
 // they are 4 KB a channel, which stay in the second cache for up to some 200 channels. Then for each tile of output
@@ -51,7 +51,7 @@ struct CpuWinograd {
             .split(v.channel, channel_tile, v.channel, channels, guard)
             .reorder(v.x, v.y, v.channel, channel_tile, block_x, block_y, v.group, v.batch)
             .fuse(block_x, block_y, work).fuse(work, v.group, work).fuse(work, v.batch, work).parallel(work)
-            .vectorize(v.x, width, TailStrategy::PredicateStores);
+            .vectorize(v.x, width, TailStrategy::PredicateStores).unroll(v.x);
 
         // The transforms of the block's input: a channel at a time, across its rows and then down.
         const Var in_channel = f.transformed_input.args()[2];

@@ -1,6 +1,8 @@
 # Forward, on the CPU.
 
-# ---- depthwise: any kernel, vertical stride and padding, without dilation
+# ---- depthwise: a common kernel, then any kernel, vertical stride and padding, without dilation
+conv_transpose_kernel(f32_cpu_depthwise_k4x4_s2x2_p1x1 forward_cpu_depthwise kernel_h=4 kernel_w=4 stride_h=2 stride_w=2
+    padding_phase_h=1 padding_phase_w=1 in_channels=1 out_channels=1 unroll_taps=true rows=4)
 foreach(stride RANGE 1 8)
     conv_transpose_kernel(f32_cpu_depthwise_sw${stride} forward_cpu_depthwise stride_w=${stride} in_channels=1 out_channels=1)
 endforeach()
@@ -30,7 +32,7 @@ foreach(width 3 5 7)
         AVX2 channels=6)
 endforeach()
 conv_transpose_kernel(f32_cpu_tiles_k2x2_s2x2 forward_cpu_tiles kernel_h=2 kernel_w=2 stride_h=2 stride_w=2
-    joint_phases=true channels=3 AVX2 tile_rows=1)
+    joint_phases=true vectors=2 tile_rows=1 channels=3 AVX2 vectors=1)
 conv_transpose_kernel(f32_cpu_tiles_k3x3_s2x2_p1x1 forward_cpu_tiles kernel_h=3 kernel_w=3 ${s2p1}
     joint_phases=true channels=3 AVX2 tile_rows=1)
 conv_transpose_kernel(f32_cpu_tiles_k4x4_s2x2_p1x1_few forward_cpu_tiles kernel_h=4 kernel_w=4 ${s2p1}
