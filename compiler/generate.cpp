@@ -10,8 +10,9 @@
 //   --ptxas=PATH, --fatbinary=PATH
 //   --registers=N           at most N registers a thread
 //   --allow-spills          do not fail when ptxas reports register spills
-//   --exact-input=HxW       the kernel is for inputs of this size alone (one that was tuned for it)
-//   --exact-gpu=90          the kernel is for GPUs of this compute capability alone (likewise)
+//   --exact-gpu=90          the kernel is for GPUs of this compute capability alone (one that was tuned for it)
+//   --exact-precision=NAME  the kernel is for callers who allow this precision alone, whatever its own (likewise)
+//   --autoscheduler=NAME:PLUGIN[,key=value...]   one of Halide's autoschedulers finds the schedule
 //   --stmt, --keep-ptx      also write NAME.stmt, NAME.ptx: to read what a schedule became
 #include <filesystem>
 #include <fstream>
@@ -35,7 +36,8 @@ struct CommandLine {
     fs::path out = ".";
     GpuAssembler assembler;
     bool stmt = false, keep_ptx = false, search_space = false;
-    std::string exact_input, exact_gpu;
+    std::string exact_gpu, exact_precision;
+    Halide::AutoschedulerParams autoscheduler;
     std::map<std::string, std::string> parameters;
 };
 
@@ -44,6 +46,22 @@ std::vector<std::string> split(const std::string &text, char separator) {
     std::istringstream stream(text);
     for (std::string part; std::getline(stream, part, separator);) parts.push_back(part);
     return parts;
+}
+
+// NAME:PLUGIN[,key=value...]; the plugin is loaded.
+Halide::AutoschedulerParams parse_autoscheduler(const std::string &text) {
+    const std::vector<std::string> words = split(text, ',');
+    const auto colon = words.empty() ? std::string::npos : words[0].find(':');
+    if (colon == std::string::npos)
+        throw std::runtime_error("--autoscheduler is '" + text + "', but it must begin with NAME:PLUGIN");
+    Halide::load_plugin(words[0].substr(colon + 1));
+    Halide::AutoschedulerParams params(words[0].substr(0, colon));
+    for (size_t i = 1; i < words.size(); i++) {
+        const auto equals = words[i].find('=');
+        if (equals == std::string::npos) throw std::runtime_error("--autoscheduler: '" + words[i] + "' is no key=value");
+        params.extra[words[i].substr(0, equals)] = words[i].substr(equals + 1);
+    }
+    return params;
 }
 
 CommandLine parse(const std::vector<std::string> &words) {
@@ -62,8 +80,9 @@ CommandLine parse(const std::vector<std::string> &words) {
         else if (key == "--fatbinary") line.assembler.fatbinary = value;
         else if (key == "--registers") line.assembler.registers = std::stoi(value);
         else if (key == "--allow-spills") line.assembler.allow_spills = true;
-        else if (key == "--exact-input") line.exact_input = value;
         else if (key == "--exact-gpu") line.exact_gpu = value;
+        else if (key == "--exact-precision") line.exact_precision = value;
+        else if (key == "--autoscheduler") line.autoscheduler = parse_autoscheduler(words[i].substr(equals + 1));
         else if (key == "--search-space") line.search_space = true;
         else if (key == "--stmt") line.stmt = true;
         else if (key == "--keep-ptx") line.keep_ptx = true;
@@ -81,7 +100,8 @@ void write(const fs::path &path, const std::string &text) {
 }
 
 std::unique_ptr<Halide::Internal::AbstractGenerator> create_generator(const CommandLine &line) {
-    auto generator = Halide::Internal::GeneratorRegistry::create(line.generator, Halide::GeneratorContext(Halide::Target(line.target)));
+    const Halide::GeneratorContext context(Halide::Target(line.target), line.autoscheduler);
+    auto generator = Halide::Internal::GeneratorRegistry::create(line.generator, context);
     if (!generator) throw std::runtime_error("no generator is named '" + line.generator + "'");
     for (const auto &[name, value] : line.parameters) generator->set_generatorparam_value(name, value);
     return generator;
@@ -89,11 +109,7 @@ std::unique_ptr<Halide::Internal::AbstractGenerator> create_generator(const Comm
 
 // What a tuned kernel demands beyond its schedule.
 void describe_tuned(const CommandLine &line, KernelDescription &description) {
-    if (!line.exact_input.empty()) {
-        const auto size = split(line.exact_input, 'x');
-        if (size.size() != 2) throw std::runtime_error("--exact-input is '" + line.exact_input + "', but it must be HxW");
-        description.set("exact_input", std::stoi(size[0]), std::stoi(size[1]));
-    }
+    if (!line.exact_precision.empty()) description.set("precision", "Precision::" + line.exact_precision);
     if (!line.exact_gpu.empty()) {
         description.set("min_compute_capability", line.exact_gpu);
         description.set("max_compute_capability", line.exact_gpu);

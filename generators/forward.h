@@ -108,10 +108,16 @@ class Forward : public Halide::Generator<Forward<Schedule>>, public DescribedGen
 
     void schedule() {
         declare_shapes();
-        schedule_params.apply(funcs_, this->target);
-        if (!Halide::Target(this->target).has_gpu_feature()) return;
         Halide::Pipeline pipeline = this->get_pipeline();
-        pipeline.add_custom_lowering_pass(new RemoveDeviceAssertions);
+        const bool on_gpu = Halide::Target(this->target).has_gpu_feature();
+        if (on_gpu) pipeline.add_custom_lowering_pass(new RemoveDeviceAssertions);
+        if constexpr (autoscheduled) {
+            estimate_shapes();
+            return;
+        } else {
+            schedule_params.apply(funcs_, this->target);
+        }
+        if (!on_gpu) return;
         pipeline.add_custom_lowering_pass(new PrivateAccumulators);
         pipeline.add_custom_lowering_pass(new AdaptiveStores("output"));
     }
@@ -135,6 +141,7 @@ class Forward : public Halide::Generator<Forward<Schedule>>, public DescribedGen
     ForwardFuncs funcs_;
 
     static constexpr WeightLayout layout = Schedule::weight_layout;
+    static constexpr bool autoscheduled = requires(Schedule s) { s.batch; };
     static constexpr bool packed() { return layout != WeightLayout::as_given; }
 
     static std::vector<Halide::Var> as_vars(const std::vector<Halide::Expr> &names) {
@@ -182,6 +189,36 @@ class Forward : public Halide::Generator<Forward<Schedule>>, public DescribedGen
         }
     }
 
+    // What an autoscheduler weighs schedules by. The scalars do not matter, but with has_bias 0 Mullapudi2016 misses the bias and fails.
+    void estimate_shapes() {
+        const auto &size = schedule_params;
+        const auto extents = [](std::vector<int> sizes) {
+            Halide::Region region;
+            for (int extent : sizes) region.emplace_back(0, extent);
+            return region;
+        };
+        const int in_channels = problem.in_channels, out_channels = problem.out_channels;
+        input.set_estimates(extents({problem.input_w, problem.input_h, in_channels, size.groups, size.batch}));
+        weight.set_estimates(extents({problem.kernel_w, problem.kernel_h, out_channels, in_channels, size.groups}));
+        bias.set_estimates(extents({out_channels, size.groups}));
+        output.set_estimates(extents({problem.output_w, problem.output_h, out_channels, size.groups, size.batch}));
+        slope.set_estimate(1.f);
+        for (Input<int> *argument :
+             {&has_bias, &activation, &stride_w, &dilation_w, &padding_phase_w, &gcd_w, &inverse_w, &kernel_w, &stride_h,
+              &dilation_h, &padding_phase_h, &gcd_h, &inverse_h, &kernel_h})
+            argument->set_estimate(1);
+    }
+
+    // Dense pictures of one size. What lies beyond channels is told only where their number is known.
+    template <class TensorArgument>
+    static void declare_pictures(TensorArgument &tensor, int width, int height) {
+        tensor.dim(0).set_extent(width);
+        tensor.dim(1).set_extent(height).set_stride(width);
+        tensor.dim(2).set_stride(width * height);
+        for (int d = 3; d < 5; d++)
+            tensor.dim(d).set_stride(tensor.dim(d).stride() / (width * height) * (width * height));
+    }
+
     // What the runtime promises of the buffers, so that index arithmetic and bounds fold.
     void declare_shapes() {
         for (int d = 2; d < 5; d++) input.dim(d).set_min(0);
@@ -194,8 +231,10 @@ class Forward : public Halide::Generator<Forward<Schedule>>, public DescribedGen
             weight.dim(weight_dimensions(layout).in_channel).set_extent(problem.in_channels);
         }
         if (problem.out_channels) output.dim(2).set_extent(problem.out_channels);
+        if (problem.input_w) declare_pictures(input, problem.input_w, problem.input_h);
+        if (problem.output_w) declare_pictures(output, problem.output_w, problem.output_h);
         if constexpr (requires { schedule_params.output_width_multiple(); }) {
-            const int multiple = schedule_params.output_width_multiple();
+            const int multiple = problem.output_w ? 1 : schedule_params.output_width_multiple();
             output.dim(0).set_extent(output.dim(0).extent() / multiple * multiple);
             for (int d = 1; d < 5; d++) output.dim(d).set_stride(output.dim(d).stride() / multiple * multiple);
         }

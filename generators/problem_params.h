@@ -26,6 +26,9 @@ struct ProblemParams {
     /// What run-time channels must be a multiple of, for kernels that would waste too much on others.
     GeneratorParam<int> in_channel_multiple{"in_channel_multiple", 1}, out_channel_multiple{"out_channel_multiple", 1};
 
+    /// Of a kernel for one size of picture alone.
+    GeneratorParam<int> input_h{"input_h", 0}, input_w{"input_w", 0}, output_h{"output_h", 0}, output_w{"output_w", 0};
+
     /// Nothing is compiled in, dilation included.
     bool run_time_attributes() const { return kernel_w == 0 && stride_w == 0; }
 
@@ -46,7 +49,7 @@ struct ProblemParams {
         return {in_channels, out_channels, kernel_w, kernel_h, stride_w, stride_h,
                 GatherAxis::fixed(kernel_w, stride_w, dilation_w, padding_phase_w),
                 GatherAxis::fixed(kernel_h, stride_h, dilation_h, padding_phase_h),
-                target.has_feature(Halide::Target::AVX512_Skylake) ? 32 : 16};
+                target.has_feature(Halide::Target::AVX512_Skylake) ? 32 : 16, output_w};
     }
 
     void describe(KernelDescription &description) const {
@@ -54,6 +57,8 @@ struct ProblemParams {
         description.set("out_channels", out_channels);
         if (in_channel_multiple > 1) description.set("in_channel_multiple", in_channel_multiple);
         if (out_channel_multiple > 1) description.set("out_channel_multiple", out_channel_multiple);
+        if (input_w > 0) description.set("exact_input", input_h, input_w);
+        if (output_w > 0) description.set("exact_output", output_h, output_w);
         if (run_time_attributes()) return;
         description.set("kernel", kernel_h, kernel_w);
         description.set("stride", stride_h, stride_w);

@@ -50,7 +50,8 @@ struct CudaPhases {
         const int threads_x = space.choose(this->threads_x, {8, 16, 32, 64});
         const int cells_y = space.choose(this->cells_y, {1, 2, 3, 4});
         space.choose(stagings, {1, 2, 4});
-        space.choose(store_vector, {1, 2, 4});
+        const int store_vector = space.choose(this->store_vector, {1, 2, 4});
+        const int width_multiple = space.choose(this->width_multiple, {1, 2, 4});
         const int block_channels = space.choose(this->block_channels, {1, 2, 4, 8, 16, 32, 64});
         const int lanes_x = space.choose(this->lanes_x, {4, 8, 16, 32});
         const int unroll_in_channels = space.choose(this->unroll_in_channels, {1, 2, 4, 8});
@@ -69,6 +70,8 @@ struct CudaPhases {
         space.require("a thread's sums fit its registers", thread_cells * problem.stride_x * thread_channels <= 64);
         space.require("input, weights and tile fit shared memory",
                       4 * (input + weights + width * block_channels) <= GpuLimits::shared_bytes);
+        space.require("rows are whole vectors, where the width is a multiple",
+                      width_multiple == 1 || (width_multiple == store_vector && problem.output_width % width_multiple == 0));
         space.require("weights are copied in vectors of four", block_channels % 4 == 0);
     }
 

@@ -30,6 +30,7 @@ struct SearchedProblem {
     GatherAxis x_axis, y_axis;
     /// Of the CPU target: 32 for AVX-512.
     int vector_registers;
+    int output_width;
 
     int taps() const { return kernel_x * kernel_y; }
 };

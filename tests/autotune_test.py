@@ -13,6 +13,7 @@ SOURCE = pathlib.Path(__file__).resolve().parent.parent
 AUTOTUNE = SOURCE / "apps/autotune/autotune.py"
 TOOLCHAIN = pathlib.Path(os.environ["CONV_TRANSPOSE_TOOLCHAIN"])
 PROBLEM = "n1g1ic8oc8ih40iw40kh4kw4sh2sw2ph1pw1dh1dw1oph0opw0"
+KEY = f"{PROBLEM}_forward_float32"
 
 sys.path.insert(0, str(AUTOTUNE.parent))
 import candidates  # noqa: E402
@@ -35,30 +36,36 @@ class Folder(unittest.TestCase):
                 "--cache", self.cache, "--candidates", candidates, "--batch", 4, "--jobs", 2)
 
     def rows(self, name="run"):
-        path = self.folder / name / PROBLEM / "measurements.jsonl"
+        path = self.folder / name / KEY / "measurements.jsonl"
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 class Search(Folder):
     def test_finds_a_kernel_that_the_library_then_uses(self):
-        done = autotune(*self.run_words(), "--save", self.folder / "saved")
+        done = autotune(*self.run_words(), "--save", self.folder / "saved", "--baselines", "Mullapudi2016", "random")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        run = self.folder / "run" / PROBLEM
+        run = self.folder / "run" / KEY
         result = json.loads((run / "result.json").read_text())
         self.assertEqual(len(self.rows()), 8)
         self.assertGreater(result["ms"], 0)
-        self.assertIn(f"tuned_{result['generator'].split('_', 2)[2]}_k4x4_s2x2_c8x8_i40x40", result["kernel"])
+        self.assertIn(f"f32_cpu_tuned_{result['generator'].replace('_cpu', '')}_k4x4_s2x2_c8x8_i40x40", result["kernel"])
+        self.assertEqual(set(result["baselines"]), {"Mullapudi2016", "random"})
+        for name, baseline in result["baselines"].items():
+            self.assertNotIn("error", baseline, name)
+            self.assertGreater(baseline["ms"], 0)
+        self.assertEqual(len((run / "random" / "measurements.jsonl").read_text().splitlines()), 8)
         saved = list(self.folder.glob("saved/*/*.json"))
         self.assertEqual(len(saved), 1 if result["speedup"] > 1.02 else 0)
         report = (self.folder / "run" / "report.md").read_text()
         self.assertIn(f"{result['speedup']:.2f}x", report)
         self.assertTrue((run / "search.svg").exists())
 
-        # The winner is right (the benchmark verifies) and preferred, for its own size alone.
+        # The winner is right (the benchmark verifies) and preferred, for its own size alone, if it is the faster one.
         benchmark = candidates.Toolchain(TOOLCHAIN).benchmark
+        faster = result["speedup"] >= 1
         other = PROBLEM.replace("ih40", "ih41")
-        for problem, precision, tuned in ((PROBLEM, "float32", True), (PROBLEM, "tf32", True), (other, "float32", False)):
-            row, = measuring.measure(benchmark, problem, [""], device="cpu", precision=precision,
+        for problem, precision, tuned in ((PROBLEM, "float32", faster), (PROBLEM, "tf32", faster), (other, "float32", False)):
+            row, = measuring.measure(benchmark, candidates.Task(problem, precision=precision), [""],
                                      pack_folder=str(self.folder / "run" / "pack"))
             self.assertNotIn("error", row)
             self.assertEqual(row["kernel"] == result["kernel"], tuned, row["kernel"])
@@ -103,6 +110,21 @@ class Errors(Folder):
         message = self.fails(*words, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""})
         self.assertIn("no usable GPU", message)
 
+    def test_baseline_that_there_is_none_of(self):
+        self.assertIn("--baselines names Mullapudi, random2", self.fails(*self.run_words(), "--baselines", "random2", "Mullapudi"))
+
+    def test_autoscheduler_that_fails_is_told_with_its_message(self):
+        from baselines import Autoscheduling
+        toolchain = candidates.Toolchain(TOOLCHAIN)
+        toolchain.autoschedulers["Mullapudi2016"] = "/no/such/plugin.so"
+        device = candidates.this_device(toolchain, "cpu")
+        cache = candidates.Cache(str(self.cache), toolchain, device, seconds=60)
+        autoscheduling, task = Autoscheduling(toolchain, device, cache, seconds=60, jobs=1), candidates.Task(PROBLEM)
+        autoscheduling.start(task, ["Mullapudi2016", "Anderson2021"])  # the second is for GPUs
+        (name, (_, reason)), = autoscheduling.finish(task).items()
+        self.assertEqual(name, "Mullapudi2016")
+        self.assertIn("/no/such/plugin.so", reason)
+
     def test_no_generator(self):
         values = json.loads(TOOLCHAIN.read_text()) | {"generate": "/no/such/generator"}
         toolchain = self.folder / "toolchain.json"
@@ -128,7 +150,8 @@ class Errors(Folder):
         pack.mkdir()
         self.assertIn("is no pack of candidates", self.fails("measure", pack, "--toolchain", TOOLCHAIN))
         (pack / "candidates.so").write_text("garbage")
-        row, = measuring.measure(candidates.Toolchain(TOOLCHAIN).benchmark, PROBLEM, ["f32_cpu_general"], device="cpu", pack_folder=str(pack))
+        row, = measuring.measure(candidates.Toolchain(TOOLCHAIN).benchmark, candidates.Task(PROBLEM), ["f32_cpu_general"],
+                                 pack_folder=str(pack))
         self.assertIn("candidates.so' cannot be used", row["error"])
 
     def benchmark(self, script):
@@ -144,7 +167,7 @@ class Errors(Folder):
             [[ " $* " == *" --kernel crashes"* ]] && kill -SEGV $$
             echo '{"kernel": "fine", "ms_median": 1}'
         ''')
-        rows = list(measuring.measure(program, PROBLEM, ["hangs", "crashes", "fine"], device="cpu", time_limit=2))
+        rows = list(measuring.measure(program, candidates.Task(PROBLEM), ["hangs", "crashes", "fine"], time_limit=2))
         self.assertEqual(rows[0]["error"], "took more than 2 s")
         self.assertIn("died", rows[1]["error"])
         self.assertEqual(rows[2]["ms_median"], 1)
@@ -152,8 +175,9 @@ class Errors(Folder):
     def test_wrong_result_is_never_chosen(self):
         from searching import Measurements
         measurements = Measurements(self.folder / "measurements.jsonl")
-        right = candidates.Candidate(PROBLEM, "forward_cpu_tiles", (("vectors", 1),))
-        wrong = candidates.Candidate(PROBLEM, "forward_cpu_tiles", (("vectors", 2),))
+        task = candidates.Task(PROBLEM)
+        right = candidates.Candidate(task, "forward_cpu_tiles", (("vectors", 1),))
+        wrong = candidates.Candidate(task, "forward_cpu_tiles", (("vectors", 2),))
         measurements.add(wrong, error="wrong result: element 5 is 3 instead of 4")
         self.assertIsNone(measurements.best())
         measurements.add(right, ms_median=9.0)
@@ -163,8 +187,8 @@ class Errors(Folder):
         toolchain = candidates.Toolchain(TOOLCHAIN)
         device = candidates.this_device(toolchain, "cpu")
         cache = candidates.Cache(str(self.cache), toolchain, device, seconds=0.001)
-        space = candidates.spaces(toolchain, candidates.parse_problem(PROBLEM), device)[0]
-        candidate = candidates.Candidate.at(space, space[0], candidates.parse_problem(PROBLEM))
+        space = candidates.spaces(toolchain, candidates.Task(PROBLEM), device)[0]
+        candidate = candidates.Candidate.at(space, space[0])
         self.assertIn("took more than 0.001 s", cache.compile(candidate))
 
     def test_disk_full(self):
@@ -172,7 +196,7 @@ class Errors(Folder):
         measurements = Measurements(self.folder / "none")
         measurements._path = pathlib.Path("/dev/full")
         with self.assertRaisesRegex(candidates.TuningError, "No space left"):
-            measurements.add(candidates.Candidate(PROBLEM, "forward_cpu_tiles", ()), ms_median=1.0)
+            measurements.add(candidates.Candidate(candidates.Task(PROBLEM), "forward_cpu_tiles", ()), ms_median=1.0)
 
     def test_model_that_is_none(self):
         text = self.folder / "model.txt"

@@ -13,6 +13,7 @@ when `run --save schedules/tuned` has recorded it.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import os
 import pathlib
@@ -43,6 +44,8 @@ def parse_arguments(words):
             sub.add_argument("--model", action="append", default=[], help="ONNX file or script: see the command model")
         if device:
             sub.add_argument("--device", default="cuda", choices=("cpu", "cuda"))
+            sub.add_argument("--operation", default="forward", choices=candidates.OPERATIONS)
+            sub.add_argument("--precision", default="float32", choices=candidates.PRECISIONS, help="that the caller allows")
             sub.add_argument("--cache", default=DEFAULT_CACHE, help="folder of compiled candidates (%(default)s)")
             sub.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilers at a time")
             sub.add_argument("--compile-limit", type=float, default=60, help="seconds for one candidate")
@@ -54,9 +57,12 @@ def parse_arguments(words):
     run.add_argument("--candidates", type=int, default=10**6, help="for each problem, at most")
     run.add_argument("--batch", type=int, default=0, help="candidates a round; 0 is two a job")
     run.add_argument("--measure-limit", type=float, default=60, help="seconds for one kernel")
-    run.add_argument("--precision", default="float32", choices=("float32", "tf32", "tf32x3"))
     run.add_argument("--sampler", default="tpe", choices=("tpe", "random"))
     run.add_argument("--threads", type=int, default=0, help="CPU threads of the kernels")
+    run.add_argument("--baselines", nargs="+", default=[], metavar="NAME",
+                     help="compare also with these: Anderson2021 (cuda), Adams2019, Mullapudi2016 (cpu), random")
+    run.add_argument("--baseline-limit", type=float, default=600, help="seconds for one autoscheduler")
+    run.add_argument("--baseline-jobs", type=int, default=4, help="autoschedulers at a time; each may take 10 GB")
     run.add_argument("--save", help="record winners that beat the default under this folder: schedules/tuned")
     run.add_argument("--pytorch", metavar="LIBRARY", help="libconv_transpose.so: also compare winners with PyTorch")
 
@@ -98,36 +104,64 @@ def named_problems(arguments) -> list[tuple[str, str]]:
 
 
 def run(arguments) -> None:
+    from baselines import NAMES, RANDOM, Autoscheduling, random_search
+    from comparing import compare
+    from report import write_report
     from searching import Rules, Search
+    if unknown := set(arguments.baselines) - set(NAMES):
+        raise TuningError(f"--baselines names {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
     toolchain = candidates.Toolchain(arguments.toolchain)
     toolchain.require_generator()
     device = candidates.this_device(toolchain, arguments.device)
     rules = Rules(seconds=arguments.seconds, candidates=arguments.candidates, batch=arguments.batch or 2 * arguments.jobs,
                   jobs=arguments.jobs, compile_limit=arguments.compile_limit, measure_limit=arguments.measure_limit,
-                  sampler=arguments.sampler, threads=arguments.threads, precision=arguments.precision)
-    failures, run_folder = [], pathlib.Path(arguments.folder)
+                  sampler=arguments.sampler, threads=arguments.threads)
+    cache = candidates.Cache(arguments.cache, toolchain, device, arguments.compile_limit)
+    run_folder, failures = pathlib.Path(arguments.folder), []
     say = lambda text: print(text, flush=True)
-    for name, problem in named_problems(arguments):
-        say(f"{name or problem} on {device.name}")
-        folder = run_folder / problem
+    tasks = {candidates.Task(problem, arguments.operation, arguments.precision, arguments.device): name
+             for name, problem in named_problems(arguments)}
+    autoscheduling = Autoscheduling(toolchain, device, cache, arguments.baseline_limit, arguments.baseline_jobs)
+    for task in tasks:
+        autoscheduling.start(task, arguments.baselines)
+
+    searches: list[tuple[Search, dict]] = []
+    for task, name in tasks.items():
+        say(f"{name or task.problem} on {device.name}")
+        folder, baselines = run_folder / task.key, {}
         try:
-            search = Search(toolchain, problem, device, folder, arguments.cache, rules, say)
+            search = Search(toolchain, task, device, folder, cache, rules, say)
             search.run()
-            result = {"name": name, **search.compare_with_default()}
-            search.link_winner(result, run_folder / "pack" / f"{problem}_{arguments.precision}.so")
+            if RANDOM in arguments.baselines and (found := random_search(search, toolchain, cache, rules, folder / RANDOM, say)):
+                baselines[RANDOM] = (found, "")
+            searches.append((search, baselines))
         except TuningError as error:
-            failures.append(f"{problem}: {error}")
+            failures.append(f"{task.key}: {error}")
+            say(f"  {error}")
+    results = []
+    for search, baselines in searches:
+        task = search.task
+        try:
+            result = {"name": tasks[task], **compare(
+                search, toolchain, cache, baselines | autoscheduling.finish(task), time_limit=arguments.measure_limit,
+                threads=arguments.threads)}
+            pack = run_folder / "pack" / f"{task.key}.so"
+            if result["speedup"] >= 1:
+                cache.link_pack([search.candidate_of(result)], pack)
+            else:  # the library's own kernel stays in use
+                pack.unlink(missing_ok=True)
+        except TuningError as error:
+            failures.append(f"{task.key}: {error}")
             say(f"  {error}")
             continue
-        (folder / "result.json").write_text(json.dumps(result, indent=1))
-        say(f"  {result['ms']:.4g} ms, default {result['default_ms']:.4g} ms ({result['speedup']:.2f}x)")
-    results = sorted(run_folder.glob("*/result.json"))
+        results.append(search.folder / "result.json")
+        results[-1].write_text(json.dumps(result, indent=1))
+        say(f"{tasks[task] or task.problem}: {result['ms']:.4g} ms, default {result['default_ms']:.4g} ms ({result['speedup']:.2f}x)")
     if arguments.pytorch and results:
         compare_with_pytorch(arguments.pytorch, results, run_folder / "pack")
     if arguments.save:
         for path in results:
             save(json.loads(path.read_text()), pathlib.Path(arguments.save))
-    from report import write_report
     say(f"report: {write_report(run_folder)}")
     if failures:
         raise TuningError("; ".join(failures))
@@ -140,7 +174,9 @@ def compare_with_pytorch(library: str, results: list[pathlib.Path], pack: pathli
     documents = {path: json.loads(path.read_text()) for path in results}
     first = next(iter(documents.values()))
     command = [sys.executable, str(script), "--library", library, *(r["problem"] for r in documents.values()),
-               "--device", first["kind"], "--precision", first["precision"], "--json", str(output)]
+               "--device", first["kind"], "--operation", first["operation"], "--precision", first["precision"],
+               "--json", str(output)]
+    pack.mkdir(exist_ok=True)  # empty, where nothing beat the library's own kernels
     environment = {**os.environ, "CONV_TRANSPOSE_KERNEL_PATH": str(pack)}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode != 0:
@@ -175,14 +211,13 @@ def compile(arguments) -> None:
     device = candidates.device(toolchain, arguments.device, "", arguments.gpu or 0)
     generator = random.Random(arguments.seed)
     wanted = []
-    for _, text in named_problems(arguments):
-        problem = candidates.parse_problem(text)
-        spaces = candidates.spaces(toolchain, problem, device)
-        pool = [(space, i) for space in spaces for i in range(len(space))]
+    for _, problem in named_problems(arguments):
+        task = candidates.Task(problem, arguments.operation, arguments.precision, arguments.device)
+        pool = [(space, i) for space in candidates.spaces(toolchain, task, device) for i in range(len(space))]
         if not pool:
-            raise TuningError(f"no schedule for {device.kind} can be tuned for {text}")
+            raise TuningError(f"no schedule for {device.kind} can be tuned for {problem}, {task.operation}")
         chosen = generator.sample(pool, min(arguments.count, len(pool)))
-        wanted += [candidates.Candidate.at(space, space[i], problem) for space, i in chosen]
+        wanted += [candidates.Candidate.at(space, space[i]) for space, i in chosen]
     cache = candidates.Cache(arguments.cache, toolchain, device, arguments.compile_limit)
 
     def progress(done, of, left):
@@ -195,8 +230,9 @@ def compile(arguments) -> None:
         raise TuningError(f"no candidate could be compiled; the first says: {next(iter(reasons.values()))}")
     folder = pathlib.Path(arguments.out)
     cache.link_pack(compiled, folder / "candidates.so")
-    manifest = {"device": device.kind, "version": toolchain.version, "kernels": {
-        c.name(): {"problem": c.problem, "generator": c.generator, "parameters": dict(c.parameters)} for c in compiled}}
+    manifest = {"version": toolchain.version, "kernels": {
+        c.name(): {"task": dataclasses.asdict(c.task), "generator": c.generator, "parameters": dict(c.parameters)}
+        for c in compiled}}
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1))
     print(f"{len(compiled)} of {len(wanted)} candidates are in {folder}")
 
@@ -211,10 +247,11 @@ def measure(arguments) -> None:
         raise TuningError(f"{folder} is no pack of candidates: {error!r}") from error
     output = pathlib.Path(arguments.out) if arguments.out else folder / "measurements.jsonl"
     done = {json.loads(line)["kernel"] for line in output.read_text().splitlines()} if output.exists() else set()
-    for problem in dict.fromkeys(k["problem"] for k in kernels.values()):
-        names = [n for n, k in kernels.items() if k["problem"] == problem and n not in done]
+    tasks = {name: candidates.Task(**kernel["task"]) for name, kernel in kernels.items()}
+    for task in dict.fromkeys(tasks.values()):
+        names = [name for name in kernels if tasks[name] == task and name not in done]
         best = None
-        for row in measuring.measure(toolchain.benchmark, problem, names, device=manifest["device"], pack_folder=str(folder),
+        for row in measuring.measure(toolchain.benchmark, task, names, pack_folder=str(folder),
                                      time_limit=arguments.measure_limit, threads=arguments.threads):
             with open(output, "a") as file:
                 file.write(json.dumps({**kernels[row["kernel"]], **row}) + "\n")
@@ -223,7 +260,7 @@ def measure(arguments) -> None:
             elif not best or row["ms_median"] < best["ms_median"]:
                 best = row
         if best:
-            print(f"{problem}: {best['ms_median']:.4g} ms by {best['kernel']}")
+            print(f"{task.key}: {best['ms_median']:.4g} ms by {best['kernel']}")
     print(f"results: {output}")
 
 

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import pathlib
+import random
 import re
 import subprocess
 import tempfile
@@ -33,6 +34,7 @@ class Toolchain:
         self.version = values["version"]
         # Of the library's own kernels: generator and parameters.
         self.kernels = [(line.split()[0], _settings(line.split()[1:])) for line in values.get("kernels", [])]
+        self.autoschedulers = {name: located(path) for name, path in values.get("autoschedulers", {}).items()}
         self.include = [located(p) for p in values["include"]]
         for name in ("generate", "benchmark", "compiler", "pack_source", "pack_exports", "pack_support", "ptxas", "fatbinary"):
             setattr(self, name, located(values[name]))
@@ -70,13 +72,41 @@ def problem_string(problem: dict[str, int]) -> str:
     return "".join(f"{key}{problem[key]}" for key in PROBLEM_KEYS)
 
 
-def problem_parameters(problem: dict[str, int]) -> dict[str, int]:
-    """The generator parameters that stand for a problem's attributes."""
-    p = problem
-    return {"kernel_h": p["kh"], "kernel_w": p["kw"], "stride_h": p["sh"], "stride_w": p["sw"],
-            "dilation_h": p["dh"], "dilation_w": p["dw"],
-            "padding_phase_h": p["ph"] % p["sh"], "padding_phase_w": p["pw"] % p["sw"],
-            "in_channels": p["ic"] // p["g"], "out_channels": p["oc"] // p["g"]}
+OPERATIONS = ("forward", "input_gradient", "weight_gradient")
+PRECISIONS = ("float32", "tf32", "tf32x3")
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """What a kernel is wanted for: a problem, what to compute of it, the precision that the caller allows, the device."""
+    problem: str
+    operation: str = "forward"
+    precision: str = "float32"
+    device: str = "cpu"
+
+    @property
+    def fields(self) -> dict[str, int]:
+        return parse_problem(self.problem)
+
+    @property
+    def key(self) -> str:
+        """Names files and folders."""
+        return f"{self.problem}_{self.operation}_{self.precision}"
+
+    def attributes(self) -> dict[str, int]:
+        """The generator parameters that stand for the problem's attributes."""
+        p = self.fields
+        return {"kernel_h": p["kh"], "kernel_w": p["kw"], "stride_h": p["sh"], "stride_w": p["sw"],
+                "dilation_h": p["dh"], "dilation_w": p["dw"],
+                "padding_phase_h": p["ph"] % p["sh"], "padding_phase_w": p["pw"] % p["sw"],
+                "in_channels": p["ic"] // p["g"], "out_channels": p["oc"] // p["g"]}
+
+    def sizes(self) -> dict[str, int]:
+        """The generator parameters that make a kernel one for this size of picture."""
+        p = self.fields
+        output = lambda axis: ((p["i" + axis] - 1) * p["s" + axis] - 2 * p["p" + axis] + p["d" + axis] * (p["k" + axis] - 1)
+                               + p["op" + axis] + 1)
+        return {"input_h": p["ih"], "input_w": p["iw"], "output_h": output("h"), "output_w": output("w")}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,6 +116,7 @@ class Device:
     name: str
     target: str
     compute_capability: int = 0
+    parallelism: int = 1  # multiprocessors or cores
 
     @property
     def options(self) -> list[str]:
@@ -100,26 +131,28 @@ def this_device(toolchain: Toolchain, kind: str) -> Device:
     if run.returncode != 0:
         raise TuningError(f"device {kind} cannot be used: {run.stderr.strip()}")
     facts = json.loads(run.stdout)
-    return device(toolchain, kind, facts["name"], facts["compute_capability"])
+    return device(toolchain, kind, facts["name"], facts["compute_capability"], facts["multiprocessors"])
 
 
-def device(toolchain: Toolchain, kind: str, name: str, compute_capability: int = 0) -> Device:
+def device(toolchain: Toolchain, kind: str, name: str, compute_capability: int = 0, multiprocessors: int = 1) -> Device:
     if kind == "cuda":
-        return Device(kind, name, toolchain.targets["cuda"], compute_capability)
+        return Device(kind, name, toolchain.targets["cuda"], compute_capability, multiprocessors)
     flags = pathlib.Path("/proc/cpuinfo").read_text()
     level = "avx512" if "avx512dq" in flags else "avx2" if "avx2" in flags else "baseline"
-    return Device(kind, name, toolchain.targets[level])
+    return Device(kind, name, toolchain.targets[level], parallelism=os.cpu_count() or 1)
 
 
 REGISTERS = (0, 96, 128, 168, 232)  # a thread, at most; 0 leaves it to the assembler, which then must not spill
 
 
 class Space:
-    """The feasible points of one generator for one problem, a sequence."""
+    """The feasible points of one generator for one task, a sequence."""
 
-    def __init__(self, toolchain: Toolchain, generator: str, problem: dict[str, int], device: Device) -> None:
-        self.generator = generator
-        parameters = [f"{k}={v}" for k, v in problem_parameters(problem).items()]
+    def __init__(self, toolchain: Toolchain, generator: str, task: Task, device: Device) -> None:
+        self.generator, self.task = generator, task
+        # Tensor cores reach more precision by splitting operands.
+        self.fixed = {"parts": 2 if task.precision == "tf32x3" else 1} if "tensor_core" in generator else {}
+        parameters = [f"{k}={v}" for k, v in (task.attributes() | task.sizes() | self.fixed).items()]
         run = subprocess.run([toolchain.generate, generator, "--search-space", f"--target={device.target}", *parameters],
                              capture_output=True, text=True)
         if run.returncode != 0:
@@ -148,17 +181,25 @@ class Space:
     def values(self, point: tuple[int, ...]) -> dict[str, int]:
         return {name: values[i] for (name, values), i in zip(self.choices.items(), point)}
 
-    def own(self, kernels: list[tuple[str, dict[str, int]]], problem: dict[str, int]) -> list[tuple[int, ...]]:
+    def own(self, kernels: list[tuple[str, dict[str, int]]]) -> list[tuple[int, ...]]:
         """The points of the library's own kernels of this generator for such problems, and the schedule's defaults."""
-        attributes = problem_parameters(problem)
         fitting = [settings for generator, settings in kernels if generator == self.generator
-                   and all(settings.get(name) in (None, 0, value) for name, value in attributes.items())]
+                   and all(settings.get(name) in (None, 0, value) for name, value in self.task.attributes().items())
+                   and all(settings.get(name, 1) == value for name, value in self.fixed.items())]
         points = []
         for settings in (*fitting, {}):
             wanted = {name: settings.get(name, self.default[name]) for name in self.choices}
             point = tuple(min(range(len(v)), key=lambda i: abs(v[i] - wanted[k])) for k, v in self.choices.items())
             points.append(self.nearest(point))
         return list(dict.fromkeys(points))
+
+    def neighbour(self, point: tuple[int, ...], generator: random.Random) -> tuple[int, ...]:
+        """A feasible point a step or two from this one."""
+        moved, sizes = list(point), [len(values) for values in self.choices.values()]
+        for _ in range(generator.choice((1, 1, 2))):
+            i = generator.randrange(len(moved))
+            moved[i] = min(max(moved[i] + generator.choice((-1, 1)), 0), sizes[i] - 1)
+        return self.nearest(tuple(moved))
 
     def nearest(self, point: tuple[int, ...]) -> tuple[int, ...]:
         """The feasible point with the fewest steps from this one."""
@@ -167,43 +208,48 @@ class Space:
         return (*map(int, self._feasible[int(distance.argmin())]), *point[steps:])
 
 
-def spaces(toolchain: Toolchain, problem: dict[str, int], device: Device, operation: str = "forward") -> list[Space]:
-    """One for each generator of the operation and device that can be tuned for the problem."""
+def spaces(toolchain: Toolchain, task: Task, device: Device) -> list[Space]:
+    """One for each generator of the operation, device and precision that can be tuned for the problem. Where tensor
+    cores are allowed, other schedules may still be faster: for few channels, say."""
     toolchain.require_generator()
     names = subprocess.run([toolchain.generate, "list"], capture_output=True, text=True, check=True).stdout.split()
-    prefix = f"{operation}_{device.kind}_"
-    found = [Space(toolchain, name, problem, device) for name in names if name.startswith(prefix)]
+    tensor_cores = task.device == "cuda" and task.precision != "float32"
+    wanted = lambda name: name.startswith(task.operation + "_") and (
+        f"_{task.device}_" in name or "_tensor_core_" in name) and (tensor_cores or "tensor_core" not in name)
+    found = [Space(toolchain, name, task, device) for name in names if wanted(name)]
     return [space for space in found if len(space)]
 
 
 @dataclasses.dataclass(frozen=True)
 class Candidate:
-    problem: str
+    task: Task
     generator: str
     parameters: tuple[tuple[str, int], ...]  # of the schedule
     booleans: frozenset[str] = frozenset()
+    options: tuple[str, ...] = ()  # of the generator driver, beside those that follow from the parameters
 
     @staticmethod
-    def at(space: Space, point: tuple[int, ...], problem: dict[str, int]) -> "Candidate":
+    def at(space: Space, point: tuple[int, ...]) -> "Candidate":
         booleans = frozenset(name for name, values in space.choices.items() if values == [0, 1])
-        return Candidate(problem_string(problem), space.generator, tuple(space.values(point).items()), booleans)
+        return Candidate(space.task, space.generator, tuple((space.fixed | space.values(point)).items()), booleans)
 
     def arguments(self) -> list[str]:
         """Of the generator driver."""
-        problem = parse_problem(self.problem)
         text = lambda name, value: ("true" if value else "false") if name in self.booleans else str(value)
         registers = dict(self.parameters).get("registers", 0)
-        return ([f"{k}={v}" for k, v in problem_parameters(problem).items()]
+        return ([f"{k}={v}" for k, v in (self.task.attributes() | self.task.sizes()).items()]
                 + [f"{k}={text(k, v)}" for k, v in self.parameters if k != "registers"]
-                + [f"--exact-input={problem['ih']}x{problem['iw']}"]
+                + [f"--exact-precision={self.task.precision}", *self.options]
                 + ([f"--registers={registers}", "--allow-spills"] if registers else []))
 
     def name(self) -> str:
         """Readable, and different for different candidates."""
-        p = parse_problem(self.problem)
-        _, device, *schedule = self.generator.split("_")
-        digest = hashlib.sha256(json.dumps([self.problem, self.generator, self.parameters]).encode()).hexdigest()[:10]
-        return (f"f32_{device}_tuned_{'_'.join(schedule)}_k{p['kh']}x{p['kw']}_s{p['sh']}x{p['sw']}"
+        p, task = self.task.fields, self.task
+        facts = [task.problem, task.operation, task.precision, self.generator, self.parameters, self.options]
+        digest = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:10]
+        short = {"float32": "f32"}.get(task.precision, task.precision)
+        schedule = self.generator.replace(f"_{task.device}_", "_")
+        return (f"{short}_{task.device}_tuned_{schedule}_k{p['kh']}x{p['kw']}_s{p['sh']}x{p['sw']}"
                 f"_c{p['ic'] // p['g']}x{p['oc'] // p['g']}_i{p['ih']}x{p['iw']}_{digest}")
 
 
@@ -227,8 +273,9 @@ class Cache:
         stem = self._stem(candidate)
         return stem.with_suffix(".o"), stem.with_suffix(".kernel.inc")
 
-    def compile(self, candidate: Candidate) -> str:
+    def compile(self, candidate: Candidate, seconds: float | None = None) -> str:
         """Returns why the candidate is dropped, or an empty string."""
+        seconds = seconds or self._seconds
         object_file, row = self.object_and_row(candidate)
         failure = self._stem(candidate).with_suffix(".failed")
         if object_file.exists():
@@ -242,10 +289,10 @@ class Cache:
                            f"--out={folder}", f"--ptxas={t.ptxas}", f"--fatbinary={t.fatbinary}", *self._device.options,
                            *candidate.arguments()]
                 try:
-                    run = subprocess.run(command, capture_output=True, text=True, timeout=self._seconds)
-                    reason = "" if run.returncode == 0 else _reason(run.stderr)
+                    run = subprocess.run(command, capture_output=True, text=True, timeout=seconds)
+                    reason = "" if run.returncode == 0 else _reason(run)
                 except subprocess.TimeoutExpired:
-                    reason = f"compiling took more than {self._seconds:g} s"
+                    reason = f"compiling took more than {seconds:g} s"
                 if reason:
                     failure.write_text(reason)
                     return reason
@@ -292,7 +339,9 @@ class Cache:
             raise TuningError(f"cannot write the kernel pack {output}: {error}") from error
 
 
-def _reason(text: str) -> str:
+def _reason(run: subprocess.CompletedProcess) -> str:
     """The telling line of the generator's message."""
-    lines = text.strip().splitlines() or ["the generator failed without a message"]
-    return lines[0].removeprefix("generate: ")[:300]
+    if run.returncode < 0:
+        return f"the generator was ended by signal {-run.returncode}" + (" (out of memory?)" if run.returncode == -9 else "")
+    lines = [line.removeprefix("generate: ").removeprefix("Error: ").strip() for line in run.stderr.splitlines()]
+    return next(filter(None, lines), "the generator failed without a message")[:300]

@@ -8,18 +8,16 @@ import subprocess
 import threading
 from typing import Iterator
 
-from candidates import TuningError
+from candidates import Task, TuningError
 
 
-def measure(benchmark: str, problem: str, kernels: list[str], *, device: str, pack_folder: str | None = None,
-            precision: str = "float32", operation: str = "forward", seconds: float = 0.1, give_up_ratio: float = 1.5,
-            time_limit: float = 60, threads: int = 0) -> Iterator[dict]:
+def measure(benchmark: str, task: Task, kernels: list[str], *, pack_folder: str | None = None, seconds: float = 0.1,
+            give_up_ratio: float = 1.5, time_limit: float = 60, threads: int = 0) -> Iterator[dict]:
     """One dictionary for each kernel, as it is measured: the benchmark's JSON, with "error" where the kernel failed to
     start, gave a wrong result, crashed or took longer than `time_limit` seconds. An empty name is the plan's choice."""
     remaining = list(kernels)
     while remaining:
-        process = _start(benchmark, problem, remaining, device, pack_folder, precision, operation, seconds, give_up_ratio,
-                         threads)
+        process = _start(benchmark, task, remaining, pack_folder, seconds, give_up_ratio, threads)
         lines = _lines(process)
         while remaining:
             try:
@@ -27,13 +25,13 @@ def measure(benchmark: str, problem: str, kernels: list[str], *, device: str, pa
             except queue.Empty:
                 process.kill()
                 process.wait()
-                yield {"kernel": remaining.pop(0), "problem": problem, "error": f"took more than {time_limit:g} s"}
+                yield {"kernel": remaining.pop(0), "problem": task.problem, "error": f"took more than {time_limit:g} s"}
                 break
             if line is None:
                 message = process.stderr.read().strip()
                 if process.wait() >= 0 and message:  # it refuses to start
                     raise TuningError(message)
-                yield {"kernel": remaining.pop(0), "problem": problem, "error": f"the process died ({process.returncode})"}
+                yield {"kernel": remaining.pop(0), "problem": task.problem, "error": f"the process died ({process.returncode})"}
                 break
             remaining.pop(0)
             yield json.loads(line)
@@ -41,15 +39,15 @@ def measure(benchmark: str, problem: str, kernels: list[str], *, device: str, pa
             process.wait()
 
 
-def _start(benchmark, problem, kernels, device, pack_folder, precision, operation, seconds, give_up_ratio, threads):
+def _start(benchmark, task, kernels, pack_folder, seconds, give_up_ratio, threads):
     environment = dict(os.environ)
     environment.pop("CONV_TRANSPOSE_KERNEL_PATH", None)
     if pack_folder:
         environment["CONV_TRANSPOSE_KERNEL_PATH"] = str(pack_folder)
     # Any limits do: only times are used.
-    command = [benchmark, problem, "--json-lines", "--device", device, "--precision", precision, "--operation", operation,
-               "--seconds", str(seconds), "--give-up-ratio", str(give_up_ratio), "--threads", str(threads),
-               "--peak-tflops", "1", "--peak-gb-per-second", "1"]
+    command = [benchmark, task.problem, "--json-lines", "--device", task.device, "--precision", task.precision, "--operation",
+               task.operation, "--seconds", str(seconds), "--give-up-ratio", str(give_up_ratio),
+               "--threads", str(threads), "--peak-tflops", "1", "--peak-gb-per-second", "1"]
     if kernels != [""]:
         command += ["--kernel", *kernels]
     try:

@@ -13,6 +13,8 @@ import optuna
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 
+from searching import STUDY
+
 
 def write_report(folder: pathlib.Path) -> pathlib.Path:
     """For every problem of the run that has a result."""
@@ -30,19 +32,32 @@ def write_report(folder: pathlib.Path) -> pathlib.Path:
 
 
 def _summary(results: list[dict]) -> list[str]:
-    lines = [f"{results[0]['device']}, version {results[0]['version']}, {results[-1]['date']}.", "",
-             "| problem | tuned ms | default ms | tuned over default | PyTorch ms | tuned over PyTorch | candidates |",
-             "|---|---|---|---|---|---|---|"]
+    baselines = sorted({name for r in results for name in r["baselines"]})
+    heading = ["problem", "precision", "best of the search, ms", "default ms", "over default", "PyTorch ms", "in use over PyTorch",
+               *(f"best over {name}" for name in baselines), "candidates"]
+    lines = [f"{results[0]['device']}, version {results[0]['version']}, {results[-1]['date']}. Where the default is faster, it "
+             "stays in use.", "", "| " + " | ".join(heading) + " |", "|---" * len(heading) + "|"]
     for r in results:
         peer = r.get("pytorch_ms")
-        peer_cells = (f"{peer:.4g}", f"{peer / r['pytorch_run_ms']:.2f}x") if peer else ("–", "–")
-        lines.append(f"| {r.get('name') or r['problem']} | {r['ms']:.4g} | {r['default_ms']:.4g} | {r['speedup']:.2f}x | "
-                     + " | ".join(peer_cells) + f" | {r['candidates']} |")
-    ratios = [r["pytorch_ms"] / r["pytorch_run_ms"] for r in results if r.get("pytorch_ms")]
-    lines += ["", f"Geometric mean over the default: {statistics.geometric_mean(r['speedup'] for r in results):.2f}x."]
-    if ratios:
-        lines += [f"Geometric mean over PyTorch: {statistics.geometric_mean(ratios):.2f}x."]
-    return lines + [""]
+        what = r.get("name") or r["problem"]
+        cells = [what if r["operation"] == "forward" else f"{what}, {r['operation']}", r["precision"], f"{r['ms']:.4g}",
+                 f"{r['default_ms']:.4g}", f"{r['speedup']:.2f}x",
+                 *((f"{peer:.4g}", f"{peer / r['pytorch_run_ms']:.2f}x") if peer else ("–", "–")),
+                 *(_baseline_cell(r, name) for name in baselines), str(r["candidates"])]
+        lines.append("| " + " | ".join(cells) + " |")
+    lines += ["", f"Geometric mean over the default: {statistics.geometric_mean(max(r['speedup'], 1) for r in results):.2f}x."]
+    ratios = {"PyTorch": [r["pytorch_ms"] / r["pytorch_run_ms"] for r in results if r.get("pytorch_ms")]}
+    for name in baselines:
+        ratios[name] = [r["baselines"][name]["ms"] / r["ms"] for r in results if "ms" in r["baselines"].get(name, {})]
+    return lines + [f"Geometric mean over {name}: {statistics.geometric_mean(values):.2f}x." for name, values in ratios.items()
+                    if values] + [""]
+
+
+def _baseline_cell(result: dict, name: str) -> str:
+    baseline = result["baselines"].get(name)
+    if not baseline:
+        return "–"
+    return f"{baseline['ms'] / result['ms']:.2f}x" if "ms" in baseline else "failed"
 
 
 def _problem(folder: pathlib.Path, result: dict) -> list[str]:
@@ -59,6 +74,8 @@ def _problem(folder: pathlib.Path, result: dict) -> list[str]:
              f"Best of {len(measured)} right candidates (of {len(rows)}): `{result['generator']}` with "
              + ", ".join(f"{k}={v}" for k, v in result["parameters"].items()) + f"; default: `{result['default_kernel']}`.", "",
              f"![best so far and rates]({plot.relative_to(folder)})", ""]
+    for name, baseline in result["baselines"].items():
+        lines.append(f"- {name}: {baseline['ms']:.4g} ms" if "ms" in baseline else f"- {name} failed: {baseline['error']}")
     lines += [f"- dropped: {count} × {reason}" for reason, count in sorted(reasons.items(), key=lambda i: -i[1])]
     importance = _importance(result)
     if importance:
@@ -73,6 +90,9 @@ def _plot(rows: list[dict], result: dict, path: pathlib.Path) -> None:
     search.plot(times, ".", alpha=0.4, label="candidate")
     search.plot(best, label="best so far")
     search.axhline(result["default_ms"], color="black", linestyle=":", label="default")
+    for i, (name, baseline) in enumerate(result["baselines"].items()):
+        if "ms" in baseline:
+            search.axhline(baseline["ms"], color=f"C{i + 2}", linestyle="--", label=name)
     search.set(xlabel="candidate", ylabel="ms", yscale="log")
     search.legend(fontsize=8)
     for row in rows:
@@ -89,7 +109,7 @@ def _plot(rows: list[dict], result: dict, path: pathlib.Path) -> None:
 def _importance(result: dict) -> dict[str, float]:
     """Of the winner's schedule's parameters; empty where there are too few trials to tell."""
     storage = JournalStorage(JournalFileBackend(str(result["folder"] / "trials.log")))
-    study = optuna.load_study(storage=storage, study_name=result["problem"])
+    study = optuna.load_study(storage=storage, study_name=STUDY)
     prefix = result["generator"] + "."
     trials = [t for t in study.get_trials(states=[optuna.trial.TrialState.COMPLETE]) if t.params.get("generator") == result["generator"]]
     if len(trials) < 10:

@@ -1,4 +1,4 @@
-"""The search for one problem, round after round: Optuna asks for points, candidates are compiled, measured, told.
+"""The search for one task, round after round: Optuna asks for points, candidates are compiled, measured, told.
 
 Everything lives in the run's folder, so that a killed run goes on where it was: trials.log is Optuna's journal (several
 processes, GPUs or hosts may share it), measurements.jsonl has a line for each candidate as soon as it is known.
@@ -16,10 +16,11 @@ import optuna
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 
-from candidates import Cache, Candidate, Device, Space, Toolchain, TuningError, parse_problem, spaces
+from candidates import Cache, Candidate, Device, Space, Task, Toolchain, TuningError, spaces
 from measuring import measure
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
+STUDY = "search"  # its name in the journal
 
 
 @dataclasses.dataclass
@@ -33,7 +34,6 @@ class Rules:
     give_up_ratio: float = 1.5      # a candidate that is this much slower than the best is timed no further
     sampler: str = "tpe"            # or random
     threads: int = 0
-    precision: str = "float32"
     seed: int = 1
 
 
@@ -58,7 +58,7 @@ class Measurements:
         return self._by_kernel[candidate.name()]
 
     def add(self, candidate: Candidate, **facts) -> None:
-        row = {"kernel": candidate.name(), "problem": candidate.problem, "generator": candidate.generator,
+        row = {"kernel": candidate.name(), **dataclasses.asdict(candidate.task), "generator": candidate.generator,
                "parameters": dict(candidate.parameters), "time": time.time(), **facts}
         try:
             with open(self._path, "a") as file:
@@ -68,25 +68,27 @@ class Measurements:
         self.rows.append(row)
         self._by_kernel[row["kernel"]] = row
 
+    def right(self) -> list[dict]:
+        """Those that were timed, the fastest first."""
+        return sorted((row for row in self.rows if "error" not in row), key=lambda row: row["ms_median"])
+
     def best(self) -> dict | None:
-        measured = [row for row in self.rows if "error" not in row]
-        return min(measured, key=lambda row: row["ms_median"], default=None)
+        return next(iter(self.right()), None)
 
 
 class Search:
-    def __init__(self, toolchain: Toolchain, problem: str, device: Device, folder: pathlib.Path, cache: str, rules: Rules,
+    def __init__(self, toolchain: Toolchain, task: Task, device: Device, folder: pathlib.Path, cache: Cache, rules: Rules,
                  say=print) -> None:
-        self._toolchain, self._device, self._rules, self._say = toolchain, device, rules, say
-        self.text, self.problem, self.folder = problem, parse_problem(problem), folder
-        self._spaces = {space.generator: space for space in spaces(toolchain, self.problem, device)}
+        self._toolchain, self._rules, self._say, self._cache = toolchain, rules, say, cache
+        self.task, self.device, self.folder = task, device, folder
+        self._spaces = {space.generator: space for space in spaces(toolchain, task, device)}
         if not self._spaces:
-            raise TuningError(f"no schedule for {device.kind} can be tuned for {problem}")
+            raise TuningError(f"no schedule for {device.kind} can be tuned for {task.problem}, {task.operation}")
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise TuningError(f"the folder {folder} cannot be used: {error}") from error
         self.measurements = Measurements(folder / "measurements.jsonl")
-        self._cache = Cache(cache, toolchain, device, rules.compile_limit)
         self._packs = 0
         self._random = random.Random(rules.seed + len(self.measurements.rows))
         self._study = self._load_study()
@@ -96,7 +98,7 @@ class Search:
                    optuna.samplers.TPESampler(multivariate=True, group=True, constant_liar=True, n_startup_trials=24,
                                               seed=self._rules.seed))
         storage = JournalStorage(JournalFileBackend(str(self.folder / "trials.log")))
-        return optuna.create_study(storage=storage, study_name=self.text, sampler=sampler, load_if_exists=True)
+        return optuna.create_study(storage=storage, study_name=STUDY, sampler=sampler, load_if_exists=True)
 
     def run(self) -> dict | None:
         """The best measurement, or None where no candidate is right. The next batch is compiled while one is measured."""
@@ -119,17 +121,11 @@ class Search:
     # ---- asking
 
     def _ask(self, pending) -> dict[Candidate, optuna.trial.Trial | None]:
-        """New candidates, none of them `pending`, with the trials that asked for them; the first round is random, but starts
-        from the library's own kernels."""
+        """New candidates, none of them `pending`, with the trials that asked for them."""
         batch: dict[Candidate, optuna.trial.Trial | None] = {}
         size = min(self._rules.batch, self._rules.candidates - len(self.measurements.rows) - len(pending))
-        if not self.measurements.rows and not pending:
-            for space in self._spaces.values():
-                for point in space.own(self._toolchain.kernels, self.problem):
-                    self._enqueue(space, point)
-            while len(self._study.get_trials(states=[optuna.trial.TrialState.WAITING])) < size // 2:
-                space = self._random.choice(list(self._spaces.values()))
-                self._enqueue(space, self._random.choice(space))
+        for space, point in self._proposals(size, first=not self.measurements.rows and not pending):
+            self._enqueue(space, point)
         for _ in range(8 * size):  # what is known already costs nothing but an attempt
             if len(batch) == size:
                 break
@@ -143,11 +139,24 @@ class Search:
                 batch[candidate] = trial
         return batch or (self._any_unknown(pending) if size > 0 else {})
 
+    def _proposals(self, size: int, first: bool) -> list[tuple[Space, tuple[int, ...]]]:
+        """Points to try beside those of the sampler. The first round starts from the library's own kernels and is random
+        otherwise; later ones look around the best: spaces are large and batches few, too few for a sampler alone."""
+        at_random = lambda: (space := self._random.choice(list(self._spaces.values())), self._random.choice(space))
+        if self._rules.sampler == "random":
+            return [at_random() for _ in range(size)]
+        if first:
+            own = [(space, point) for space in self._spaces.values() for point in space.own(self._toolchain.kernels)]
+            return own + [at_random() for _ in range(size // 2 - len(own))]
+        best = [(self._spaces[row["generator"]], self._point(row)) for row in self.measurements.right()[:3]]
+        return [(space, space.neighbour(point, self._random))
+                for space, point in (self._random.choice(best) for _ in range(size // 2 if best else 0))]
+
     def _any_unknown(self, pending) -> dict[Candidate, None]:
         """A candidate that Optuna did not think of, where there is one left."""
         for space in self._spaces.values():
             for point in space:
-                candidate = Candidate.at(space, point, self.problem)
+                candidate = Candidate.at(space, point)
                 if candidate not in self.measurements and candidate not in pending:
                     return {candidate: None}
         return {}
@@ -160,7 +169,7 @@ class Search:
         space = self._spaces[trial.suggest_categorical("generator", list(self._spaces))]
         point = tuple(values.index(trial.suggest_categorical(f"{space.generator}.{name}", values))
                       for name, values in space.choices.items())
-        return Candidate.at(space, space.nearest(point), self.problem)
+        return Candidate.at(space, space.nearest(point))
 
     # ---- measuring
 
@@ -192,9 +201,9 @@ class Search:
             if reason:
                 self._note(candidate, batch[candidate], error=f"not compiled: {reason}")
         by_name = {c.name(): c for c in batch if not reasons[c]}
-        for row in measure(self._toolchain.benchmark, self.text, list(by_name), device=self._device.kind, pack_folder=str(pack.parent),
-                           precision=self._rules.precision, seconds=0.05, give_up_ratio=self._rules.give_up_ratio,
-                           time_limit=self._rules.measure_limit, threads=self._rules.threads):
+        for row in measure(self._toolchain.benchmark, self.task, list(by_name), pack_folder=str(pack.parent), seconds=0.05,
+                           give_up_ratio=self._rules.give_up_ratio, time_limit=self._rules.measure_limit,
+                           threads=self._rules.threads):
             if row.get("error", "").startswith("kernel pack "):  # not the candidate's fault, nor to be remembered
                 raise TuningError(row["error"])
             candidate = by_name[row["kernel"]]
@@ -205,45 +214,9 @@ class Search:
         if done == of or done % max(1, of // 4) == 0:
             self._say(f"  compiled {done} of {of}, {seconds_left:.0f} s left")
 
-    # ---- the end
+    def _point(self, row: dict) -> tuple[int, ...]:
+        choices = self._spaces[row["generator"]].choices
+        return tuple(values.index(row["parameters"][name]) for name, values in choices.items())
 
     def candidate_of(self, row: dict) -> Candidate:
-        space = self._spaces[row["generator"]]
-        point = tuple(values.index(row["parameters"][name]) for name, values in space.choices.items())
-        return Candidate.at(space, point, self.problem)
-
-    def link_winner(self, result: dict, pack: pathlib.Path) -> None:
-        self._cache.link_pack([self.candidate_of(result)], pack)
-
-    def compare_with_default(self, rounds: int = 5) -> dict:
-        """The best candidates and the library's own choice once more, in turns, and longer: the search's single times pick
-        the lucky among equals."""
-        measured = sorted((r for r in self.measurements.rows if "error" not in r), key=lambda r: r["ms_median"])[:3]
-        if not measured:
-            raise TuningError(f"no candidate for {self.text} was right: see {self.folder}/measurements.jsonl")
-        finalists = [self.candidate_of(row) for row in measured]
-        pack = self.folder / "finalists" / "finalists.so"
-        self._cache.link_pack(finalists, pack)
-        common = dict(device=self._device.kind, precision=self._rules.precision, threads=self._rules.threads,
-                      time_limit=self._rules.measure_limit)
-        default = next(measure(self._toolchain.benchmark, self.text, [""], seconds=0, **common))
-        if "error" in default:
-            raise TuningError(f"the library's own kernel failed: {default['error']}")
-        names = [c.name() for c in finalists] + [default["kernel"]]
-        times: dict[str, list[float]] = {name: [] for name in names}
-        for row in measure(self._toolchain.benchmark, self.text, names * rounds, pack_folder=str(pack.parent), seconds=0.1,
-                           give_up_ratio=1e30, **common):
-            if "error" in row:
-                raise TuningError(f"{row['kernel']} failed when it was measured again: {row['error']}")
-            times[row["kernel"]].append(row["ms_min" if self._device.kind == "cpu" else "ms_median"])
-        middle = {name: sorted(values)[len(values) // 2] for name, values in times.items()}
-        best = min(finalists, key=lambda c: middle[c.name()])
-        row = self.measurements.of(best)
-        return {"problem": self.text, "operation": "forward", "precision": self._rules.precision, "device": self._device.name,
-                "kind": self._device.kind, "compute_capability": self._device.compute_capability,
-                "kernel": best.name(), "generator": best.generator, "parameters": dict(best.parameters),
-                "arguments": best.arguments(), "ms": middle[best.name()],
-                "default_kernel": default["kernel"], "default_ms": middle[default["kernel"]],
-                "speedup": middle[default["kernel"]] / middle[best.name()], "candidates": len(self.measurements.rows),
-                "flops": row["flops"], "bytes": row["bytes"],
-                "date": time.strftime("%Y-%m-%d", time.gmtime()), "version": self._toolchain.version}
+        return Candidate.at(self._spaces[row["generator"]], self._point(row))

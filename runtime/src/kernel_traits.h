@@ -38,7 +38,7 @@ struct KernelTraits {
     /// Products of input and weight elements.
     int64_t max_products = 0;
     /// Of kernels that were tuned for one size.
-    Size2 exact_input{};
+    Size2 exact_input{}, exact_output{};
 
     WeightLayout weight_layout = WeightLayout::as_given;
     int64_t weight_channel_multiple = 1, weight_in_channel_multiple = 1;

@@ -66,6 +66,7 @@ std::string shape_rejection(const KernelTraits &k, const Problem &p) {
     if (k.max_products && products(p) > k.max_products)
         return "it takes more than " + std::to_string(k.max_products) + " products";
     const Size2 o = p.output();
+    if (!fits(o, k.exact_output)) return differs("output", o, k.exact_output);
     if (o.width % k.output_width_multiple)
         return "output width is no multiple of " + std::to_string(k.output_width_multiple);
     if (o.height < k.min_output.height || o.width < k.min_output.width)

@@ -1,0 +1,28 @@
+// No schedule: one of Halide's autoschedulers finds it, for one size of problem. The baseline of apps/autotune.
+//
+// Autoschedulers weigh schedules by estimates of every argument's size, so these kernels need the whole problem; the
+// generator driver is asked for with --autoscheduler. None of this library's lowering passes takes part, apart from the
+// removal of assertions in device code: what is measured is Halide's own.
+#ifndef CONV_TRANSPOSE_SCHEDULES_AUTOSCHEDULED_H
+#define CONV_TRANSPOSE_SCHEDULES_AUTOSCHEDULED_H
+
+#include "schedules/forward_funcs.h"
+
+namespace conv_transpose {
+
+struct Autoscheduled {
+    template <typename T>
+    using GeneratorParam = Halide::GeneratorParam<T>;
+
+    /// The size of the problem, beyond its attributes and pictures.
+    GeneratorParam<int> batch{"batch", 1}, groups{"groups", 1};
+
+    static constexpr SumIndex sum_index = SumIndex::cells_and_phases;
+    static constexpr WeightLayout weight_layout = WeightLayout::as_given;
+    int weight_channel_multiple() const { return 1; }
+    void describe(KernelDescription &) const {}
+};
+
+}  // namespace conv_transpose
+
+#endif
