@@ -12,7 +12,8 @@
 //   --allow-spills          do not fail when ptxas reports register spills
 //   --exact-gpu=90          the kernel is for GPUs of this compute capability alone (one that was tuned for it)
 //   --exact-precision=NAME  the kernel is for callers who allow this precision alone, whatever its own (likewise)
-//   --autoscheduler=NAME:PLUGIN[,key=value...]   one of Halide's autoschedulers finds the schedule
+//   --autoscheduler=NAME[,key=value...]          one of Halide's autoschedulers finds the schedule
+//   --plugin=PATH           the shared object that has it
 //   --stmt, --keep-ptx      also write NAME.stmt, NAME.ptx: to read what a schedule became
 #include <filesystem>
 #include <fstream>
@@ -48,14 +49,11 @@ std::vector<std::string> split(const std::string &text, char separator) {
     return parts;
 }
 
-// NAME:PLUGIN[,key=value...]; the plugin is loaded.
+// NAME[,key=value...]
 Halide::AutoschedulerParams parse_autoscheduler(const std::string &text) {
     const std::vector<std::string> words = split(text, ',');
-    const auto colon = words.empty() ? std::string::npos : words[0].find(':');
-    if (colon == std::string::npos)
-        throw std::runtime_error("--autoscheduler is '" + text + "', but it must begin with NAME:PLUGIN");
-    Halide::load_plugin(words[0].substr(colon + 1));
-    Halide::AutoschedulerParams params(words[0].substr(0, colon));
+    if (words.empty()) throw std::runtime_error("--autoscheduler is empty, but it must begin with a name");
+    Halide::AutoschedulerParams params(words[0]);
     for (size_t i = 1; i < words.size(); i++) {
         const auto equals = words[i].find('=');
         if (equals == std::string::npos) throw std::runtime_error("--autoscheduler: '" + words[i] + "' is no key=value");
@@ -83,6 +81,7 @@ CommandLine parse(const std::vector<std::string> &words) {
         else if (key == "--exact-gpu") line.exact_gpu = value;
         else if (key == "--exact-precision") line.exact_precision = value;
         else if (key == "--autoscheduler") line.autoscheduler = parse_autoscheduler(words[i].substr(equals + 1));
+        else if (key == "--plugin") Halide::load_plugin(value);
         else if (key == "--search-space") line.search_space = true;
         else if (key == "--stmt") line.stmt = true;
         else if (key == "--keep-ptx") line.keep_ptx = true;

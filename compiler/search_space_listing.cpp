@@ -21,13 +21,14 @@ void write_list(std::ostream &out, const Items &items, char open, char close, Wr
     out << close;
 }
 
-// Goes to the next combination, the last position fastest; false after the last one.
-bool advance(std::vector<size_t> &positions, const std::vector<SearchSpace::Choice> &choices) {
+// Goes to the next combination, the last position fastest, and tells which positions changed: those from the returned
+// one on. None is left where that is the number of positions.
+size_t advance(std::vector<size_t> &positions, const std::vector<SearchSpace::Choice> &choices) {
     for (size_t i = positions.size(); i-- > 0;) {
-        if (++positions[i] < choices[i].values.size()) return true;
+        if (++positions[i] < choices[i].values.size()) return i;
         positions[i] = 0;
     }
-    return false;
+    return positions.size();
 }
 
 std::string text(const SearchSpace::Choice &choice, size_t position) {
@@ -58,14 +59,12 @@ std::string search_space_listing(Halide::Internal::AbstractGenerator &generator)
 
     std::vector<std::vector<size_t>> feasible;
     std::vector<size_t> positions(choices.size(), 0);
-    bool more = !choices.empty();
-    while (more) {
-        for (size_t i = 0; i < choices.size(); i++)
+    for (size_t changed = 0; changed < choices.size(); changed = advance(positions, choices)) {
+        for (size_t i = changed; i < choices.size(); i++)
             generator.set_generatorparam_value(choices[i].parameter, text(choices[i], positions[i]));
-        SearchSpace present;
+        SearchSpace present = SearchSpace::rules_only();
         described->search_space(present);
-        if (present.broken().empty()) feasible.push_back(positions);
-        more = advance(positions, choices);
+        if (present.obeyed()) feasible.push_back(positions);
     }
     out << ",\"feasible\":";
     write_list(out, feasible, '[', ']', [&](const std::vector<size_t> &point) { write_list(out, point, '[', ']', number); });

@@ -49,7 +49,7 @@ struct ProblemParams {
         return {in_channels, out_channels, kernel_w, kernel_h, stride_w, stride_h,
                 GatherAxis::fixed(kernel_w, stride_w, dilation_w, padding_phase_w),
                 GatherAxis::fixed(kernel_h, stride_h, dilation_h, padding_phase_h),
-                target.has_feature(Halide::Target::AVX512_Skylake) ? 32 : 16, output_w};
+                target.has_feature(Halide::Target::AVX512_Skylake) ? 32 : 16, output_w, output_h};
     }
 
     void describe(KernelDescription &description) const {

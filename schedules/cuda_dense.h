@@ -45,21 +45,33 @@ struct CudaDense {
     }
 
     void search_space(SearchSpace &space, const SearchedProblem &problem) const {
-        const int lanes_x = space.choose(this->lanes_x, {4, 8, 16, 32});
+        // Of widths of threads and vectors only those that some tile needs: 5 lanes, say, for 260 columns.
+        std::vector<int> vectors, widths;
+        for (const int width : {2, 3, 4, 6, 8, 12})
+            if (width % problem.stride_x == 0) vectors.push_back(width);
+        for (const int width : {4, 5, 6, 8, 10, 12, 16, 20, 24, 32})
+            if (std::any_of(vectors.begin(), vectors.end(), [&](int v) { return problem.columns_fit(width * v); }))
+                widths.push_back(width);
+        const bool few_channels = problem.out_channels > 0 && problem.out_channels < 4;
+        const int lanes_x = space.choose(this->lanes_x, widths);
         const int lanes_channel = space.choose(this->lanes_channel, {1, 2, 4, 8, 16});
-        const int lanes_y = space.choose(this->lanes_y, {1, 2, 4, 8});
-        const int vector = space.choose(this->vector, {3, 4, 6, 8});
+        const int lanes_y = space.choose(this->lanes_y, {1, 2, 4, 6, 8, 12, 16});
+        const int vector = space.choose(this->vector, vectors);
         const int thread_vectors = space.choose(this->thread_vectors, {1, 2, 3, 4});
-        const int thread_channels = space.choose(this->thread_channels, {4, 8, 16});
-        const int thread_rows = space.choose(this->thread_rows, {1, 2});
+        std::vector<int> channel_counts{4, 8, 16};
+        if (few_channels) channel_counts = {1};
+        if (few_channels && problem.out_channels > 1) channel_counts = {1, problem.out_channels, 4};
+        const int thread_channels = space.choose(this->thread_channels, channel_counts);
+        const int thread_rows = space.choose(this->thread_rows, {1, 2, 3, 4});
         const int chunk = space.choose(this->chunk, {2, 4, 8, 16});
         const int unroll_in_channels = space.choose(this->unroll_in_channels, {1, 2, 4});
         const int threads = lanes_x * lanes_y * lanes_channel, channels = lanes_channel * thread_channels;
         const int sums = vector * thread_vectors * thread_channels * thread_rows;
         const int input = problem.x_axis.reach(lanes_x * vector * thread_vectors) * problem.y_axis.reach(lanes_y * thread_rows);
-        space.require("a vector is whole cells", vector % problem.stride_x == 0);
+        space.require("tiles fit the picture", problem.tiles_fit(lanes_x * vector * thread_vectors, lanes_y * thread_rows));
+        space.require("weights are copied in vectors", channels % 4 == 0 || channels < 4);
         space.require("threads fill warps and fit a block", threads % GpuLimits::warp == 0 && threads <= 512);
-        space.require("a thread's sums fit its registers", sums >= 16 && sums <= GpuLimits::sums);
+        space.require("a thread's sums fit its registers", sums >= (few_channels ? 4 : 16) && sums <= GpuLimits::sums);
         space.require("the staged chunk fits shared memory",
                       4 * chunk * (input + channels * problem.taps()) <= GpuLimits::shared_bytes);
         space.require("unrolled input channels divide the chunk", chunk % unroll_in_channels == 0);

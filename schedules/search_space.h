@@ -30,9 +30,17 @@ struct SearchedProblem {
     GatherAxis x_axis, y_axis;
     /// Of the CPU target: 32 for AVX-512.
     int vector_registers;
-    int output_width;
+    int output_width, output_height;
 
     int taps() const { return kernel_x * kernel_y; }
+
+    /// Whether tiles so wide and high leave at most an eighth of their outputs outside of the picture. Any do, where its
+    /// size is not known.
+    bool tiles_fit(int width, int height) const { return fits(output_width, width) && fits(output_height, height); }
+    bool columns_fit(int width) const { return fits(output_width, width); }
+
+  private:
+    static bool fits(int size, int tile) { return size == 0 || (size + tile - 1) / tile * tile * 7 <= size * 8; }
 };
 
 class SearchSpace {
@@ -47,24 +55,28 @@ class SearchSpace {
     /// The values that the tuner may give a parameter (0 and 1 for a bool). The schedule's default need not be among
     /// them. Returns the present value.
     template <class T>
-    int choose(const Halide::GeneratorParam<T> &parameter, std::vector<int> values) {
+    int choose(const Halide::GeneratorParam<T> &parameter, const std::vector<int> &values) {
         const int present = static_cast<T>(parameter);
-        choices_.push_back({parameter.name(), std::move(values), std::is_same_v<T, bool>, present});
+        if (listing_) choices_.push_back({parameter.name(), values, std::is_same_v<T, bool>, present});
         return present;
     }
 
     /// A rule, and whether the present values obey it.
-    void require(const std::string &rule, bool holds) {
-        if (!holds) broken_.push_back(rule);
-    }
+    void require([[maybe_unused]] const char *rule, bool holds) { obeyed_ &= holds; }
 
     const std::vector<Choice> &choices() const { return choices_; }
-    /// Rules that the present values break.
-    const std::vector<std::string> &broken() const { return broken_; }
+    bool obeyed() const { return obeyed_; }
+
+    /// Asks for the rules alone: there are millions of combinations.
+    static SearchSpace rules_only() {
+        SearchSpace space;
+        space.listing_ = false;
+        return space;
+    }
 
   private:
+    bool listing_ = true, obeyed_ = true;
     std::vector<Choice> choices_;
-    std::vector<std::string> broken_;
 };
 
 /// Limits of the GPUs that the rules of CUDA schedules count with.

@@ -22,9 +22,8 @@ def autoscheduled(toolchain: Toolchain, task: Task, device: Device, autoschedule
     if autoscheduler not in toolchain.autoschedulers:
         raise TuningError(f"the toolchain names no plugin for the autoscheduler {autoscheduler}")
     size = task.fields
-    plugin = f"{autoscheduler}:{toolchain.autoschedulers[autoscheduler]}"
     return Candidate(task, "forward_autoscheduled", (("batch", size["n"]), ("groups", size["g"])),
-                     options=(f"--autoscheduler={plugin},parallelism={device.parallelism}",))
+                     autoscheduler=f"{autoscheduler},parallelism={device.parallelism}")
 
 
 class Autoscheduling:

@@ -43,6 +43,10 @@ class Toolchain:
         if not os.path.exists(self.generate):
             raise TuningError(f"there is no generator {self.generate}: compiling candidates needs a build with Halide")
 
+    def plugin(self, autoscheduler: str) -> list[str]:
+        """Option of the generator driver, for an autoscheduler with its parameters."""
+        return [f"--plugin={self.autoschedulers[autoscheduler.split(',')[0]]}"] if autoscheduler else []
+
     def fingerprint(self) -> str:
         """Changes whenever a generator or a schedule does."""
         return hashlib.sha256(pathlib.Path(self.generate).read_bytes()).hexdigest()
@@ -226,7 +230,7 @@ class Candidate:
     generator: str
     parameters: tuple[tuple[str, int], ...]  # of the schedule
     booleans: frozenset[str] = frozenset()
-    options: tuple[str, ...] = ()  # of the generator driver, beside those that follow from the parameters
+    autoscheduler: str = ""  # its name and parameters, where one finds the schedule
 
     @staticmethod
     def at(space: Space, point: tuple[int, ...]) -> "Candidate":
@@ -239,13 +243,14 @@ class Candidate:
         registers = dict(self.parameters).get("registers", 0)
         return ([f"{k}={v}" for k, v in (self.task.attributes() | self.task.sizes()).items()]
                 + [f"{k}={text(k, v)}" for k, v in self.parameters if k != "registers"]
-                + [f"--exact-precision={self.task.precision}", *self.options]
+                + [f"--exact-precision={self.task.precision}"]
+                + ([f"--autoscheduler={self.autoscheduler}"] if self.autoscheduler else [])
                 + ([f"--registers={registers}", "--allow-spills"] if registers else []))
 
     def name(self) -> str:
         """Readable, and different for different candidates."""
         p, task = self.task.fields, self.task
-        facts = [task.problem, task.operation, task.precision, self.generator, self.parameters, self.options]
+        facts = [task.problem, task.operation, task.precision, self.generator, self.parameters, self.autoscheduler]
         digest = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:10]
         short = {"float32": "f32"}.get(task.precision, task.precision)
         schedule = self.generator.replace(f"_{task.device}_", "_")
@@ -287,7 +292,7 @@ class Cache:
             with tempfile.TemporaryDirectory(dir=self._folder) as folder:
                 command = [t.generate, candidate.generator, f"--name={candidate.name()}", f"--target={self._device.target}",
                            f"--out={folder}", f"--ptxas={t.ptxas}", f"--fatbinary={t.fatbinary}", *self._device.options,
-                           *candidate.arguments()]
+                           *t.plugin(candidate.autoscheduler), *candidate.arguments()]
                 try:
                     run = subprocess.run(command, capture_output=True, text=True, timeout=seconds)
                     reason = "" if run.returncode == 0 else _reason(run)

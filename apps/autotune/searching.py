@@ -8,6 +8,7 @@ from __future__ import annotations
 import concurrent.futures
 import dataclasses
 import json
+import math
 import pathlib
 import random
 import time
@@ -142,7 +143,9 @@ class Search:
     def _proposals(self, size: int, first: bool) -> list[tuple[Space, tuple[int, ...]]]:
         """Points to try beside those of the sampler. The first round starts from the library's own kernels and is random
         otherwise; later ones look around the best: spaces are large and batches few, too few for a sampler alone."""
-        at_random = lambda: (space := self._random.choice(list(self._spaces.values())), self._random.choice(space))
+        spaces = list(self._spaces.values())
+        weights = [math.log(1 + len(space)) for space in spaces]  # a schedule of few choices needs few trials
+        at_random = lambda: (space := self._random.choices(spaces, weights)[0], self._random.choice(space))
         if self._rules.sampler == "random":
             return [at_random() for _ in range(size)]
         if first:
