@@ -14,47 +14,28 @@
 #include "compiler/device_assertions.h"
 #include "compiler/private_accumulators.h"
 #include "generators/epilogue.h"
+#include "generators/forward_arguments.h"
 #include "generators/gather.h"
 #include "generators/kernel_description.h"
-#include "generators/problem_params.h"
 #include "generators/weight_layouts.h"
 #include "schedules/forward_funcs.h"
 
 namespace conv_transpose {
 
-/// Every forward kernel has these arguments, in this order; runtime/src/forward.cpp fills them in. Tensors are
-/// (x, y, channel in group, group, batch). The input's x and y begin at -(padding / stride). The attributes are read
-/// only by kernels that were compiled without them.
 template <class Schedule>
-class Forward : public Halide::Generator<Forward<Schedule>>, public DescribedGenerator {
-    template <typename T>
-    using Input = Halide::GeneratorInput<T>;
-    template <typename T>
-    using Output = Halide::GeneratorOutput<T>;
-    using Tensor = Halide::Buffer<float>;
-
+class Forward : public Halide::Generator<Forward<Schedule>>,
+      public ForwardArguments,
+      public DescribedGenerator {
   public:
-    ProblemParams problem;
     Schedule schedule_params;
 
-    Input<Tensor> input{"input", 5};
-    Input<Tensor> weight{"weight", 5};
-    Input<Tensor> bias{"bias", 2};  // channel in group, group
-    Input<int> has_bias{"has_bias"};
-    Input<int> activation{"activation"};
-    Input<float> slope{"slope"};
-    Input<int> stride_w{"stride_width"}, dilation_w{"dilation_width"}, padding_phase_w{"padding_phase_width"};
-    Input<int> gcd_w{"gcd_width"}, inverse_w{"inverse_width"}, kernel_w{"kernel_width"};
-    Input<int> stride_h{"stride_height"}, dilation_h{"dilation_height"}, padding_phase_h{"padding_phase_height"};
-    Input<int> gcd_h{"gcd_height"}, inverse_h{"inverse_height"}, kernel_h{"kernel_height"};
-    Output<Tensor> output{"output", 5};
 
     void generate() {
         const GatherVars &v = funcs_.v;
         funcs_.in_channels = problem.in_channels;
         funcs_.out_channels = problem.out_channels;
-        funcs_.x_axis = problem.x_axis({kernel_w, stride_w, dilation_w, padding_phase_w, gcd_w, inverse_w});
-        funcs_.y_axis = problem.y_axis({kernel_h, stride_h, dilation_h, padding_phase_h, gcd_h, inverse_h});
+        funcs_.x_axis = x_axis();
+        funcs_.y_axis = y_axis();
 
         const Halide::Expr in_channels = problem.in_channels ? Halide::Expr(problem.in_channels) : input.dim(2).extent();
         Halide::Var kx{"kx"}, ky{"ky"}, in_channel{"in_channel"};
@@ -221,16 +202,10 @@ class Forward : public Halide::Generator<Forward<Schedule>>, public DescribedGen
 
     // What the runtime promises of the buffers, so that index arithmetic and bounds fold.
     void declare_shapes() {
-        for (int d = 2; d < 5; d++) input.dim(d).set_min(0);
-        for (int d = 0; d < 5; d++) output.dim(d).set_min(0), weight.dim(d).set_min(0);
-        for (int d = 0; d < 2; d++) bias.dim(d).set_min(0);
+        declare_tensors();
         // Vector stores test the address themselves: see compiler/adaptive_stores.h.
         if (Halide::Target(this->target).has_gpu_feature()) output.set_host_alignment(16);
-        if (problem.in_channels) {
-            input.dim(2).set_extent(problem.in_channels);
-            weight.dim(weight_dimensions(layout).in_channel).set_extent(problem.in_channels);
-        }
-        if (problem.out_channels) output.dim(2).set_extent(problem.out_channels);
+        if (problem.in_channels) weight.dim(weight_dimensions(layout).in_channel).set_extent(problem.in_channels);
         if (problem.input_w) declare_pictures(input, problem.input_w, problem.input_h);
         if (problem.output_w) declare_pictures(output, problem.output_w, problem.output_h);
         if constexpr (requires { schedule_params.output_width_multiple(); }) {

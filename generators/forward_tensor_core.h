@@ -9,9 +9,9 @@
 
 #include "Halide.h"
 #include "generators/epilogue.h"
+#include "generators/forward_arguments.h"
 #include "generators/gather.h"
 #include "generators/kernel_description.h"
-#include "generators/problem_params.h"
 #include "generators/tf32.h"
 #include "generators/weight_layouts.h"
 #include "schedules/tensor_core_funcs.h"
@@ -19,41 +19,25 @@
 namespace conv_transpose {
 
 template <class Schedule>
-class ForwardTensorCore : public Halide::Generator<ForwardTensorCore<Schedule>>, public DescribedGenerator {
-    template <typename T>
-    using Input = Halide::GeneratorInput<T>;
-    template <typename T>
-    using Output = Halide::GeneratorOutput<T>;
+class ForwardTensorCore : public Halide::Generator<ForwardTensorCore<Schedule>>,
+      public ForwardArguments,
+      public DescribedGenerator {
     template <typename T>
     using GeneratorParam = Halide::GeneratorParam<T>;
-    using Tensor = Halide::Buffer<float>;
 
   public:
-    ProblemParams problem;
     /// 1: tf32. 2: tf32x3, operands split in two, all products but that of the two small parts.
     GeneratorParam<int> parts{"parts", 1};
     /// Rows of the picture that share one tile of 64 rows: 2 for up to 32 channels.
     GeneratorParam<int> picture_rows{"picture_rows", 1};
     Schedule schedule_params;
 
-    Input<Tensor> input{"input", 5};
-    Input<Tensor> weight{"weight", 5};
-    Input<Tensor> bias{"bias", 2};  // channel in group, group
-    Input<int> has_bias{"has_bias"};
-    Input<int> activation{"activation"};
-    Input<float> slope{"slope"};
-    Input<int> stride_w{"stride_width"}, dilation_w{"dilation_width"}, padding_phase_w{"padding_phase_width"};
-    Input<int> gcd_w{"gcd_width"}, inverse_w{"inverse_width"}, kernel_w{"kernel_width"};
-    Input<int> stride_h{"stride_height"}, dilation_h{"dilation_height"}, padding_phase_h{"padding_phase_height"};
-    Input<int> gcd_h{"gcd_height"}, inverse_h{"inverse_height"}, kernel_h{"kernel_height"};
-    Output<Tensor> output{"output", 5};
 
     void generate() {
         using Halide::Expr;
         const GatherVars &v = f_.v;
         const TensorCoreVars &t = f_.t;
-        const GatherAxis x_axis = problem.x_axis({kernel_w, stride_w, dilation_w, padding_phase_w, gcd_w, inverse_w});
-        const GatherAxis y_axis = problem.y_axis({kernel_h, stride_h, dilation_h, padding_phase_h, gcd_h, inverse_h});
+        const GatherAxis x_axis = this->x_axis(), y_axis = this->y_axis();
         describe_problem(f_, x_axis, y_axis);
         const int rows = picture_rows, phases_x = f_.phases_x, phases_y = f_.phases_y;
 
@@ -169,11 +153,7 @@ class ForwardTensorCore : public Halide::Generator<ForwardTensorCore<Schedule>>,
     }
 
     void declare_shapes() {
-        for (int d = 2; d < 5; d++) input.dim(d).set_min(0);
-        for (int d = 0; d < 5; d++) output.dim(d).set_min(0), weight.dim(d).set_min(0);
-        for (int d = 0; d < 2; d++) bias.dim(d).set_min(0);
-        if (problem.in_channels) input.dim(2).set_extent(problem.in_channels);
-        if (problem.out_channels) output.dim(2).set_extent(problem.out_channels);
+        declare_tensors();
         // Rows of 16 bytes, at multiples of 16 bytes: they are copied asynchronously.
         weight.set_host_alignment(16);
     }

@@ -5,8 +5,8 @@
 
 #include "Halide.h"
 #include "generators/epilogue.h"
+#include "generators/forward_arguments.h"
 #include "generators/kernel_description.h"
-#include "generators/problem_params.h"
 #include "generators/weight_layouts.h"
 #include "generators/winograd.h"
 #include "schedules/winograd_funcs.h"
@@ -14,28 +14,12 @@
 namespace conv_transpose {
 
 template <class Schedule>
-class ForwardWinograd : public Halide::Generator<ForwardWinograd<Schedule>>, public DescribedGenerator {
-    template <typename T>
-    using Input = Halide::GeneratorInput<T>;
-    template <typename T>
-    using Output = Halide::GeneratorOutput<T>;
-    using Tensor = Halide::Buffer<float>;
-
+class ForwardWinograd : public Halide::Generator<ForwardWinograd<Schedule>>,
+      public ForwardArguments,
+      public DescribedGenerator {
   public:
-    ProblemParams problem;
     Schedule schedule_params;
 
-    Input<Tensor> input{"input", 5};
-    Input<Tensor> weight{"weight", 5};
-    Input<Tensor> bias{"bias", 2};  // channel in group, group
-    Input<int> has_bias{"has_bias"};
-    Input<int> activation{"activation"};
-    Input<float> slope{"slope"};
-    Input<int> stride_w{"stride_width"}, dilation_w{"dilation_width"}, padding_phase_w{"padding_phase_width"};
-    Input<int> gcd_w{"gcd_width"}, inverse_w{"inverse_width"}, kernel_w{"kernel_width"};
-    Input<int> stride_h{"stride_height"}, dilation_h{"dilation_height"}, padding_phase_h{"padding_phase_height"};
-    Input<int> gcd_h{"gcd_height"}, inverse_h{"inverse_height"}, kernel_h{"kernel_height"};
-    Output<Tensor> output{"output", 5};
 
     void generate() {
         using Halide::Expr;
@@ -111,9 +95,7 @@ class ForwardWinograd : public Halide::Generator<ForwardWinograd<Schedule>>, pub
 
     // What the runtime promises of the buffers, so that index arithmetic and bounds fold.
     void declare_shapes() {
-        for (int d = 2; d < 5; d++) input.dim(d).set_min(0);
-        for (int d = 0; d < 5; d++) output.dim(d).set_min(0), weight.dim(d).set_min(0);
-        for (int d = 0; d < 2; d++) bias.dim(d).set_min(0);
+        declare_tensors();
         weight.dim(0).set_extent(schedule_params.weight_channel_multiple());
         weight.dim(2).set_extent(winograd::points);
         weight.dim(3).set_extent(winograd::points);

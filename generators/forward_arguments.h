@@ -1,0 +1,50 @@
+// The arguments of every forward kernel, in the order in which runtime/src/forward.cpp passes them: a base of generators.
+#ifndef CONV_TRANSPOSE_GENERATORS_FORWARD_ARGUMENTS_H
+#define CONV_TRANSPOSE_GENERATORS_FORWARD_ARGUMENTS_H
+
+#include "Halide.h"
+#include "generators/problem_params.h"
+
+namespace conv_transpose {
+
+/// Tensors are (x, y, channel in group, group, batch). The input's x and y begin at -(padding / stride). The attributes are
+/// read only by kernels that were compiled without them.
+struct ForwardArguments {
+    template <typename T>
+    using Input = Halide::GeneratorInput<T>;
+    using Tensor = Halide::Buffer<float>;
+
+    ProblemParams problem;
+
+    Input<Tensor> input{"input", 5};
+    Input<Tensor> weight{"weight", 5};
+    Input<Tensor> bias{"bias", 2};  // channel in group, group
+    Input<int> has_bias{"has_bias"};
+    Input<int> activation{"activation"};
+    Input<float> slope{"slope"};
+    Input<int> stride_w{"stride_width"}, dilation_w{"dilation_width"}, padding_phase_w{"padding_phase_width"};
+    Input<int> gcd_w{"gcd_width"}, inverse_w{"inverse_width"}, kernel_w{"kernel_width"};
+    Input<int> stride_h{"stride_height"}, dilation_h{"dilation_height"}, padding_phase_h{"padding_phase_height"};
+    Input<int> gcd_h{"gcd_height"}, inverse_h{"inverse_height"}, kernel_h{"kernel_height"};
+    Halide::GeneratorOutput<Tensor> output{"output", 5};
+
+    GatherAxis x_axis() const {
+        return problem.x_axis({kernel_w, stride_w, dilation_w, padding_phase_w, gcd_w, inverse_w});
+    }
+    GatherAxis y_axis() const {
+        return problem.y_axis({kernel_h, stride_h, dilation_h, padding_phase_h, gcd_h, inverse_h});
+    }
+
+    /// What the runtime promises of every tensor, so that index arithmetic and bounds fold.
+    void declare_tensors() {
+        for (int d = 2; d < 5; d++) input.dim(d).set_min(0);
+        for (int d = 0; d < 5; d++) output.dim(d).set_min(0), weight.dim(d).set_min(0);
+        for (int d = 0; d < 2; d++) bias.dim(d).set_min(0);
+        if (problem.in_channels) input.dim(2).set_extent(problem.in_channels);
+        if (problem.out_channels) output.dim(2).set_extent(problem.out_channels);
+    }
+};
+
+}  // namespace conv_transpose
+
+#endif
