@@ -68,6 +68,7 @@ class Plan:
         library.call("plan_create", ctypes.byref(problem), ctypes.byref(options), ctypes.byref(self._plan))
         self.kernel = self._c.conv_transpose_plan_kernel(self._plan).decode()
         self.workspace_bytes = self._c.conv_transpose_plan_workspace_bytes(self._plan, 0)
+        self.packed_weight_bytes = self._c.conv_transpose_plan_packed_weight_bytes(self._plan)
 
     def __del__(self):
         if self._plan:
@@ -77,3 +78,8 @@ class Plan:
         """`tensors` are addresses by the names of conv_transpose_arguments; `workspace` is one of workspace_bytes."""
         self._library.call("plan_run", self._plan, ctypes.byref(_Arguments(**tensors)), ctypes.c_void_p(workspace),
                            ctypes.c_size_t(self.workspace_bytes), ctypes.c_void_p(stream))
+
+    def pack_weight(self, weight, packed, stream=None):
+        """Addresses; `packed` is one of packed_weight_bytes."""
+        self._library.call("plan_pack_weight", self._plan, ctypes.c_void_p(weight), ctypes.c_void_p(packed),
+                           ctypes.c_void_p(stream))

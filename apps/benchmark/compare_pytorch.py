@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Times this library and PyTorch (on the CPU also ONNX Runtime, where it is installed) on the same problems in the
-same run, in alternation, after comparing every result with float64, and prints a Markdown table with ratios.
+"""Times this library and PyTorch (on the CPU also oneDNN inside of it, and ONNX Runtime, where it is installed) on the
+same problems in the same run, in alternation, after comparing every result with float64, and prints a Markdown table with
+ratios. On one CPU thread it takes processor time, which other programs disturb less.
 
   compare_pytorch.py --library build/apps/benchmark/libconv_transpose.so --shapes tests/shapes/kernelbench.txt
 """
@@ -9,8 +10,11 @@ import ctypes
 import datetime
 import json
 import math
+import os
+import re
 import statistics
 import sys
+import tempfile
 import time
 
 import torch
@@ -33,6 +37,7 @@ def parse_arguments():
                         help="ours; may be given several times (default: all on cuda, float32 on cpu)")
     parser.add_argument("--rounds", type=int, default=15, help="timed repeats of each contender")
     parser.add_argument("--threads", type=int, default=0, help="CPU threads; 0 is one a core")
+    parser.add_argument("--packed-weights", action="store_true", help="ours: pack weights once, before the clock starts")
     parser.add_argument("--markdown", help="also write the table to this file")
     parser.add_argument("--json", help="write everything measured to this file")
     return parser.parse_args()
@@ -110,7 +115,8 @@ class Task:
 class Contender:
     """Something that performs the task: run(i) enqueues it on the i-th set of tensors."""
 
-    def __init__(self, name, accuracy, task, run, kernel=""):
+    def __init__(self, name, accuracy, task, run, kernel="", clock=None):
+        self._clock = clock
         self.name, self.accuracy, self.kernel, self._task, self._run = name, accuracy, kernel, task, run
         self.times, self.failure, self.error = [], None, None
         self._on_cpu = task.device == "cpu"
@@ -145,7 +151,7 @@ class Contender:
         self._repeat()
 
     def time_once(self):
-        clock = _gpu_seconds if self._task.device == "cuda" else _cpu_seconds
+        clock = self._clock or (_gpu_seconds if self._task.device == "cuda" else _cpu_seconds)
         self.times.append(clock(self._repeat) / self._count * 1e3)
 
     def release(self):
@@ -170,20 +176,27 @@ def _gpu_seconds(function):
 
 
 def _cpu_seconds(function):
-    start = time.perf_counter()
+    clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
+    start = clock()
     function()
-    return time.perf_counter() - start
+    return clock() - start
 
 
-def ours(library, task, precision):
+def ours(library, task, precision, packed_weights):
     plan = library.plan(task.problem, operation=task.operation, device=task.device, precision=precision)
     workspace = torch.empty(plan.workspace_bytes, dtype=torch.uint8, device=task.device)
     results = [torch.full(task.result_shape, math.nan, device=task.device) for _ in task.sets]
+    packed = [torch.empty(plan.packed_weight_bytes, dtype=torch.uint8, device=task.device) for _ in task.sets]
+    if packed_weights and plan.packed_weight_bytes:
+        for tensors, weight in zip(task.sets, packed):
+            plan.pack_weight(tensors["weight"].data_ptr(), weight.data_ptr())
     result_name = {"forward": "output"}.get(task.operation, task.operation)
 
     def run(i):
         addresses = {name: tensor.data_ptr() for name, tensor in task.sets[i].items()}
         addresses[result_name] = results[i].data_ptr()
+        if packed_weights and plan.packed_weight_bytes:
+            addresses["packed_weight"] = packed[i].data_ptr()
         stream = torch.cuda.current_stream().cuda_stream if task.device == "cuda" else None
         plan.run(workspace.data_ptr(), stream, **addresses)
         return results[i]
@@ -202,6 +215,31 @@ def pytorch(task, tf32=False, channels_last=False):
 
     name = "PyTorch" + (" TF32" if tf32 else " FP32" if task.device == "cuda" else "")
     return Contender(name + (" channels_last" if channels_last else ""), "tf32" if tf32 else "float32", task, run)
+
+
+def onednn(task):
+    """The oneDNN primitive that PyTorch runs on the CPU, by oneDNN's own clock: tensors are in its blocked layout already."""
+    mkldnn = torch.backends.mkldnn
+    if not mkldnn.is_available():
+        return None
+
+    def seconds(function):
+        sys.stdout.flush()
+        with tempfile.TemporaryFile("w+") as log:
+            stdout = os.dup(1)
+            os.dup2(log.fileno(), 1)
+            try:
+                with mkldnn.verbose(mkldnn.VERBOSE_ON):
+                    function()
+                ctypes.CDLL(None).fflush(None)
+            finally:
+                os.dup2(stdout, 1)
+                os.close(stdout)
+            log.seek(0)
+            times = re.findall(r",exec,cpu,(?:de)?convolution,.*,([0-9.]+)$", log.read(), re.MULTILINE)
+        return sum(map(float, times)) * 1e-3 or math.nan
+
+    return Contender("oneDNN, its layout", "float32", task, lambda i: task.pytorch(task.sets[i]), clock=seconds)
 
 
 def onnx_runtime(task):
@@ -238,24 +276,24 @@ def onnx_runtime(task):
     return Contender("ONNX Runtime", "float32", task, run)
 
 
-def contenders(library, task, precisions):
+def contenders(library, task, precisions, packed_weights):
     all_of_them = []
     for precision in precisions:
         try:
-            all_of_them.append(ours(library, task, precision))
+            all_of_them.append(ours(library, task, precision, packed_weights))
         except c_library.Error as refusal:
             print(f"ours {precision}: {refusal}", file=sys.stderr)
     all_of_them += [pytorch(task), pytorch(task, channels_last=True)]
     if task.device == "cuda":
         all_of_them += [pytorch(task, tf32=True), pytorch(task, tf32=True, channels_last=True)]
-    elif runtime := onnx_runtime(task):
-        all_of_them.append(runtime)
+    else:
+        all_of_them += [contender for contender in (onednn(task), onnx_runtime(task)) if contender]
     return all_of_them
 
 
-def compare(task, library, precisions, rounds):
+def compare(task, library, precisions, rounds, packed_weights):
     expected = task.expected()
-    field = contenders(library, task, precisions)
+    field = contenders(library, task, precisions, packed_weights)
     for contender in field:
         contender.prepare(expected)
     for _ in range(rounds):
@@ -316,7 +354,7 @@ def main():
     rows = []
     for name, text in read_problems(arguments):
         task = Task(library.problem(text), arguments.operation, arguments.device)
-        field = compare(task, library, precisions, arguments.rounds)
+        field = compare(task, library, precisions, arguments.rounds, arguments.packed_weights)
         rows.append({"name": name, "problem": text, "operation": arguments.operation, "flops": task.flops,
                      "bytes": task.bytes, "field": field})
         print(*table(rows[-1:]).splitlines()[0 if len(rows) == 1 else 2:], sep="\n", flush=True)
