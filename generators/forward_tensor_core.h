@@ -107,6 +107,10 @@ class ForwardTensorCore : public Halide::Generator<ForwardTensorCore<Schedule>>,
         const bool pairs = problem.out_channels <= 32 && problem.stride_h == 1 && problem.dilation_h == 1;
         space.require("only few channels leave room in a tile, for neighbouring rows", picture_rows == 1 || pairs);
         if (picture_rows == 2 && !pairs) return;
+        space.require("channels fill enough of a tile", problem.in_channels >= 8 && problem.out_channels >= 16);
+        const bool dilated_phases = (problem.stride_w > 1 && problem.dilation_w > 1) || (problem.stride_h > 1 && problem.dilation_h > 1);
+        space.require("no dilation on an axis with a stride", !dilated_phases);
+        if (dilated_phases) return;
         TensorCoreFuncs f;
         describe_problem(f, problem.x_axis({}), problem.y_axis({}));
         schedule_params.search_space(space, f);

@@ -54,8 +54,10 @@ struct CudaTensorCore {
 
     /// `f` as the generator would fill it in: axes, phases, taps, parts, picture rows.
     void search_space(SearchSpace &space, const TensorCoreFuncs &f) const {
-        const int columns = space.choose(this->columns, {8, 64, 72, 88, 104, 120, 128, 136, 144, 152, 176, 208});
-        const int tile_rows = space.choose(this->tile_rows, {1, 8, 12, 13, 16, 19});
+        const int columns = space.choose(this->columns, {8, 16, 24, 32, 48, 64, 72, 80, 88, 96, 104, 112, 120, 128, 136, 144,
+                                                         152, 176, 208});
+        const int tile_rows = space.choose(this->tile_rows, {1, 2, 4, 6, 8, 10, 12, 13, 16, 19, 24});
+        const int tiles = space.choose(this->tiles, {1, 2});
         const int warpgroups = space.choose(this->warpgroups, {1, 2, 3, 4});
         const int warpgroups_x = space.choose(this->warpgroups_x, {1, 2});
         const int blocks = space.choose(this->blocks, {1, 2, 3});

@@ -146,7 +146,9 @@ def device(toolchain: Toolchain, kind: str, name: str, compute_capability: int =
     return Device(kind, name, toolchain.targets[level], parallelism=os.cpu_count() or 1)
 
 
-REGISTERS = (0, 96, 128, 168, 232)  # a thread, at most; 0 leaves it to the assembler, which then must not spill
+# A thread's, at most; 0 leaves it to the assembler, which then must not spill. Kernels for tensor cores have a limit of
+# their own, and may.
+REGISTERS = (0, 96, 128, 168, 232)
 
 
 class Space:
@@ -167,7 +169,7 @@ class Space:
         points = listing["feasible"]
         self._feasible = numpy.array(points, dtype=numpy.int16).reshape(len(points), len(self.choices))
         # The assembler's choice: fewer registers let more blocks run at once, at the price of spills.
-        self._registers = REGISTERS if device.kind == "cuda" and self.choices else ()
+        self._registers = REGISTERS if device.kind == "cuda" and self.choices and not self.fixed else ()
         if self._registers:
             self.choices["registers"] = list(self._registers)
             self.default["registers"] = 0
@@ -213,15 +215,15 @@ class Space:
 
 
 def spaces(toolchain: Toolchain, task: Task, device: Device) -> list[Space]:
-    """One for each generator of the operation, device and precision that can be tuned for the problem. Where tensor
-    cores are allowed, other schedules may still be faster: for few channels, say."""
+    """One for each generator of the operation, device and precision that can be tuned for the problem: those for tensor
+    cores where they are allowed and the problem fills their tiles, otherwise those for float32."""
     toolchain.require_generator()
     names = subprocess.run([toolchain.generate, "list"], capture_output=True, text=True, check=True).stdout.split()
     tensor_cores = task.device == "cuda" and task.precision != "float32"
     wanted = lambda name: name.startswith(task.operation + "_") and (
         f"_{task.device}_" in name or "_tensor_core_" in name) and (tensor_cores or "tensor_core" not in name)
-    found = [Space(toolchain, name, task, device) for name in names if wanted(name)]
-    return [space for space in found if len(space)]
+    found = [space for space in (Space(toolchain, name, task, device) for name in names if wanted(name)) if len(space)]
+    return [space for space in found if space.fixed] or found
 
 
 @dataclasses.dataclass(frozen=True)
@@ -245,7 +247,8 @@ class Candidate:
                 + [f"{k}={text(k, v)}" for k, v in self.parameters if k != "registers"]
                 + [f"--exact-precision={self.task.precision}"]
                 + ([f"--autoscheduler={self.autoscheduler}"] if self.autoscheduler else [])
-                + ([f"--registers={registers}", "--allow-spills"] if registers else []))
+                + ([f"--registers={registers}"] if registers else [])
+                + (["--allow-spills"] if registers or "tensor_core" in self.generator else []))
 
     def name(self) -> str:
         """Readable, and different for different candidates."""

@@ -68,7 +68,7 @@ def _problem(folder: pathlib.Path, result: dict) -> list[str]:
     reasons: dict[str, int] = {}
     for row in rows:
         if "error" in row:
-            kind = row["error"].split(" in ")[0].split(" (")[0][:80]
+            kind = row["error"].replace(row["kernel"], "it").split(" (")[0].split(" is ")[0][:100]
             reasons[kind] = reasons.get(kind, 0) + 1
     lines = [f"## {result.get('name') or result['problem']}", "", f"`{result['problem']}`", "",
              f"Best of {len(measured)} right candidates (of {len(rows)}): `{result['generator']}` with "

@@ -71,10 +71,7 @@ std::vector<double> time_repeats(const Plan &plan, const std::vector<Operands> &
 
 void verify_and_time(const Plan &plan, const MeasuringRules &rules, double best_ms, Measurement &result) {
     Operands operands(plan);
-    if (result.error = verify(plan, operands); !result.error.empty()) {
-        result.error = "wrong result: " + result.error;
-        return;
-    }
+    if (result.error = verify(plan, operands); !result.error.empty()) return;
     static const Data data = Data::reals();
     std::vector<Operands> sets = rotating_operands(plan, std::move(operands));
     for (Operands &set : sets) {

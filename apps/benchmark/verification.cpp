@@ -192,7 +192,7 @@ std::string verify(const Plan &plan, Operands &operands) {
         float actual = 0;
         operands.result().copy_to_host(&actual, sizeof actual, i * sizeof actual);
         if (!(actual == expected))
-            return "element " + std::to_string(i) + " is " + std::to_string(actual) + " instead of " +
+            return "wrong result: element " + std::to_string(i) + " is " + std::to_string(actual) + " instead of " +
                    std::to_string(expected);
     }
     return {};
