@@ -34,13 +34,16 @@ struct SearchedProblem {
 
     int taps() const { return kernel_x * kernel_y; }
 
-    /// Whether tiles so wide and high leave at most an eighth of their outputs outside of the picture. Any do, where its
-    /// size is not known.
+    /// Whether tiles so wide and high leave at most an eighth of their outputs outside of the picture. Small ones always
+    /// do, and all where its size is not known.
     bool tiles_fit(int width, int height) const { return fits(output_width, width) && fits(output_height, height); }
     bool columns_fit(int width) const { return fits(output_width, width); }
 
   private:
-    static bool fits(int size, int tile) { return size == 0 || (size + tile - 1) / tile * tile * 7 <= size * 8; }
+    static bool fits(int size, int tile) {
+        constexpr int small = 16;
+        return size == 0 || tile <= small || (size + tile - 1) / tile * tile * 7 <= size * 8;
+    }
 };
 
 class SearchSpace {

@@ -4,7 +4,7 @@ execute_process(COMMAND ${AUTOTUNE_TEST_PYTHON} -c "import optuna, matplotlib" R
 if(no_optuna)
     message(STATUS "No Python with optuna and matplotlib: the autotuner is not tested")
 else()
-    foreach(part Search Errors Models)
+    foreach(part Search Spaces Errors Models)
         add_test(NAME autotune.${part} COMMAND ${AUTOTUNE_TEST_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/autotune_test.py ${part})
         set_tests_properties(autotune.${part} PROPERTIES TIMEOUT 600
             ENVIRONMENT "CONV_TRANSPOSE_TOOLCHAIN=${PROJECT_BINARY_DIR}/apps/autotune/toolchain.json")

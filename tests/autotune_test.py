@@ -98,6 +98,33 @@ class Search(Folder):
         self.assertTrue(all("error" not in row for row in rows), rows)
 
 
+class Spaces(unittest.TestCase):
+    """Listing them needs no GPU."""
+
+    def spaces(self, problem, precision):
+        toolchain = candidates.Toolchain(TOOLCHAIN)
+        task = candidates.Task(candidates.problem_string(candidates.parse_problem(problem)), precision=precision, device="cuda")
+        return candidates.spaces(toolchain, task, candidates.device(toolchain, "cuda", "", 90))
+
+    def test_tensor_cores_where_they_are_allowed_and_filled(self):
+        many, few = (f"n1g1ic32oc{channels}ih16iw16kh4kw4sh2sw2ph1pw1" for channels in (32, 3))
+        for problem, precision, parts in ((many, "float32", None), (many, "tf32", 1), (many, "tf32x3", 2), (few, "tf32", None)):
+            for space in self.spaces(problem, precision):
+                self.assertEqual("tensor_core" in space.generator, parts is not None, (problem, precision))
+                self.assertEqual(space.fixed, {"parts": parts} if parts else {})
+
+    def test_a_dilated_stride_is_not_for_tensor_cores(self):
+        for space in self.spaces("n1g1ic32oc32ih16iw16kh3kw3sh2sw2dh2dw2", "tf32"):
+            self.assertNotIn("tensor_core", space.generator)
+
+    def test_tiles_of_one_channel_and_the_picture(self):
+        dense, = (s for s in self.spaces("n1g1ic8oc1ih10iw10kh9kw9sh2sw2ph4pw4oph1opw1", "float32") if "dense" in s.generator)
+        self.assertEqual(dense.choices["thread_channels"], [1])
+        for i in range(0, len(dense), 97):
+            values = dense.values(dense[i])
+            self.assertLessEqual(values["lanes_x"] * values["vector"] * values["thread_vectors"], 20)
+
+
 class Errors(Folder):
     def fails(self, *words, **options):
         done = autotune(*words, **options)

@@ -157,7 +157,7 @@ class Space:
     def __init__(self, toolchain: Toolchain, generator: str, task: Task, device: Device) -> None:
         self.generator, self.task = generator, task
         # Tensor cores reach more precision by splitting operands.
-        self.fixed = {"parts": 2 if task.precision == "tf32x3" else 1} if "tensor_core" in generator else {}
+        self.fixed = {"parts": 2 if task.precision == "tf32x3" else 1} if generator.endswith("_tensor_core") else {}
         parameters = [f"{k}={v}" for k, v in (task.attributes() | task.sizes() | self.fixed).items()]
         run = subprocess.run([toolchain.generate, generator, "--search-space", f"--target={device.target}", *parameters],
                              capture_output=True, text=True)
@@ -219,11 +219,11 @@ def spaces(toolchain: Toolchain, task: Task, device: Device) -> list[Space]:
     cores where they are allowed and the problem fills their tiles, otherwise those for float32."""
     toolchain.require_generator()
     names = subprocess.run([toolchain.generate, "list"], capture_output=True, text=True, check=True).stdout.split()
-    tensor_cores = task.device == "cuda" and task.precision != "float32"
-    wanted = lambda name: name.startswith(task.operation + "_") and (
-        f"_{task.device}_" in name or "_tensor_core_" in name) and (tensor_cores or "tensor_core" not in name)
-    found = [space for space in (Space(toolchain, name, task, device) for name in names if wanted(name)) if len(space)]
-    return [space for space in found if space.fixed] or found
+    names = [name for name in names if name.startswith(f"{task.operation}_{task.device}_")]
+    tensor_cores = [name for name in names if name.endswith("_tensor_core")]
+    listed = lambda names: [space for space in (Space(toolchain, name, task, device) for name in names) if len(space)]
+    found = listed(tensor_cores) if task.precision != "float32" else []
+    return found or listed(name for name in names if name not in tensor_cores)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -248,7 +248,7 @@ class Candidate:
                 + [f"--exact-precision={self.task.precision}"]
                 + ([f"--autoscheduler={self.autoscheduler}"] if self.autoscheduler else [])
                 + ([f"--registers={registers}"] if registers else [])
-                + (["--allow-spills"] if registers or "tensor_core" in self.generator else []))
+                + (["--allow-spills"] if registers or self.generator.endswith("_tensor_core") else []))
 
     def name(self) -> str:
         """Readable, and different for different candidates."""
