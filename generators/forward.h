@@ -190,24 +190,12 @@ class Forward : public Halide::Generator<Forward<Schedule>>,
             argument->set_estimate(1);
     }
 
-    // Dense pictures of one size. What lies beyond channels is told only where their number is known.
-    template <class TensorArgument>
-    static void declare_pictures(TensorArgument &tensor, int width, int height) {
-        tensor.dim(0).set_extent(width);
-        tensor.dim(1).set_extent(height).set_stride(width);
-        tensor.dim(2).set_stride(width * height);
-        for (int d = 3; d < 5; d++)
-            tensor.dim(d).set_stride(tensor.dim(d).stride() / (width * height) * (width * height));
-    }
-
     // What the runtime promises of the buffers, so that index arithmetic and bounds fold.
     void declare_shapes() {
         declare_tensors();
         // Vector stores test the address themselves: see compiler/adaptive_stores.h.
         if (Halide::Target(this->target).has_gpu_feature()) output.set_host_alignment(16);
         if (problem.in_channels) weight.dim(weight_dimensions(layout).in_channel).set_extent(problem.in_channels);
-        if (problem.input_w) declare_pictures(input, problem.input_w, problem.input_h);
-        if (problem.output_w) declare_pictures(output, problem.output_w, problem.output_h);
         if constexpr (requires { schedule_params.output_width_multiple(); }) {
             const int multiple = problem.output_w ? 1 : schedule_params.output_width_multiple();
             output.dim(0).set_extent(output.dim(0).extent() / multiple * multiple);

@@ -42,6 +42,19 @@ struct ForwardArguments {
         for (int d = 0; d < 2; d++) bias.dim(d).set_min(0);
         if (problem.in_channels) input.dim(2).set_extent(problem.in_channels);
         if (problem.out_channels) output.dim(2).set_extent(problem.out_channels);
+        if (problem.input_w) declare_pictures(input, problem.input_w, problem.input_h);
+        if (problem.output_w) declare_pictures(output, problem.output_w, problem.output_h);
+    }
+
+  private:
+    // Dense pictures of one size.
+    template <class TensorArgument>
+    static void declare_pictures(TensorArgument &tensor, int width, int height) {
+        tensor.dim(0).set_extent(width);
+        tensor.dim(1).set_extent(height).set_stride(width);
+        tensor.dim(2).set_stride(width * height);
+        for (int d = 3; d < 5; d++)
+            tensor.dim(d).set_stride(tensor.dim(d).stride() / (width * height) * (width * height));
     }
 };
 
