@@ -37,11 +37,12 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>, public 
     Output<Tensor> input_gradient{"input_gradient", 5};
 
     void generate() {
+        funcs_ = facts();
         InputGradientFuncs &f = funcs_;
-        f.in_channels = problem.in_channels;
-        f.out_channels = problem.out_channels;
-        f.x_axis = problem.run_time_attributes() ? StridedAxis{kernel_w, stride_w, dilation_w} : problem.strided_x_axis();
-        f.y_axis = problem.run_time_attributes() ? StridedAxis{kernel_h, stride_h, dilation_h} : problem.strided_y_axis();
+        if (problem.run_time_attributes()) {
+            f.x_axis = StridedAxis{kernel_w, stride_w, dilation_w};
+            f.y_axis = StridedAxis{kernel_h, stride_h, dilation_h};
+        }
 
         // A schedule that stages several output channels at a time may reach beyond the last.
         const int multiple = problem.out_channel_multiple;
@@ -111,8 +112,23 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>, public 
         schedule_params.describe(description);
     }
 
+    void search_space(SearchSpace &space) const override {
+        if constexpr (requires { schedule_params.search_space(space, funcs_); })
+            if (!problem.run_time_attributes()) schedule_params.search_space(space, facts());
+    }
+
   private:
     InputGradientFuncs funcs_;
+
+    // The facts that a schedule may rely on, without Funcs; axes only for attributes that are constants.
+    InputGradientFuncs facts() const {
+        InputGradientFuncs f;
+        f.in_channels = problem.in_channels;
+        f.out_channels = problem.out_channels;
+        f.x_axis = problem.strided_x_axis();
+        f.y_axis = problem.strided_y_axis();
+        return f;
+    }
 
     // Whether the schedule stages output channels in chunks that the last may not fill.
     bool chunked() const {

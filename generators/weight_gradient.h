@@ -4,6 +4,7 @@
 // Template argument: the schedule, a struct in schedules/ with
 //   GeneratorParams for its tile sizes,
 //   void apply(WeightGradientFuncs &, const Target &): loop order, staging and mapping to hardware,
+//   void search_space(SearchSpace &, const WeightGradientFuncs &) const, if it can be tuned: its axes and channels,
 //   void describe(KernelDescription &, const WeightGradientFuncs &) const: what it demands of a problem, and tile_..., the weights of one block,
 //   GeneratorParams chunk_columns and chunk_rows, if it stages its operands in chunks of so many positions.
 #ifndef CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_H
@@ -42,11 +43,12 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>, publi
     Output<Tensor> partial{"partial", 7};
 
     void generate() {
+        funcs_ = facts();
         WeightGradientFuncs &f = funcs_;
-        f.in_channels = problem.in_channels;
-        f.out_channels = problem.out_channels;
-        f.x_axis = problem.run_time_attributes() ? StridedAxis{kernel_w, stride_w, dilation_w} : problem.strided_x_axis();
-        f.y_axis = problem.run_time_attributes() ? StridedAxis{kernel_h, stride_h, dilation_h} : problem.strided_y_axis();
+        if (problem.run_time_attributes()) {
+            f.x_axis = StridedAxis{kernel_w, stride_w, dilation_w};
+            f.y_axis = StridedAxis{kernel_h, stride_h, dilation_h};
+        }
 
         // Tiles that reach beyond the last channel compute sums that nobody stores.
         const auto inside = [](const Halide::Expr &index, const Halide::Expr &extent) {
@@ -121,8 +123,23 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>, publi
         schedule_params.describe(description, funcs_);
     }
 
+    void search_space(SearchSpace &space) const override {
+        if constexpr (requires { schedule_params.search_space(space, funcs_); })
+            if (!problem.run_time_attributes()) schedule_params.search_space(space, facts());
+    }
+
   private:
     WeightGradientFuncs funcs_;
+
+    // The facts that a schedule may rely on, without Funcs; axes only for attributes that are constants.
+    WeightGradientFuncs facts() const {
+        WeightGradientFuncs f;
+        f.in_channels = problem.in_channels;
+        f.out_channels = problem.out_channels;
+        f.x_axis = problem.strided_x_axis();
+        f.y_axis = problem.strided_y_axis();
+        return f;
+    }
 
     // A schedule that stages its operands says of how many columns and rows.
     static constexpr bool chunked() { return requires(Schedule s) { s.chunk_columns; }; }

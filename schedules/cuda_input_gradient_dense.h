@@ -10,6 +10,7 @@
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_INPUT_GRADIENT_DENSE_H
 
 #include "schedules/input_gradient_funcs.h"
+#include "schedules/search_space.h"
 
 namespace conv_transpose {
 
@@ -30,6 +31,30 @@ struct CudaInputGradientDense {
     int weight_channel_multiple() const { return int(lanes_channel) * int(thread_channels); }
     int out_channel_chunk() const { return chunk; }
     void describe(KernelDescription &) const {}
+
+    void search_space(SearchSpace &space, const InputGradientFuncs &f) const {
+        const int lanes_x = space.choose(this->lanes_x, {4, 8, 16, 32});
+        const int lanes_channel = space.choose(this->lanes_channel, {1, 2, 4, 8, 16});
+        const int lanes_y = space.choose(this->lanes_y, {1, 2, 4, 8});
+        const int run_columns = space.choose(this->run_columns, {2, 4}), runs = space.choose(this->runs, {1, 2, 4});
+        const int thread_channels = space.choose(this->thread_channels, {4, 8, 16});
+        const int thread_rows = space.choose(this->thread_rows, {1, 2});
+        const int chunk = space.choose(this->chunk, {1, 2, 4, 8, 16}), unroll_chunk = space.choose(this->unroll_chunk, {1, 2});
+        const int taps_y = space.choose(this->unroll_taps_y, {0, 1}) ? f.y_axis.taps() : 1;
+        space.choose(this->unroll_staging, {0, 1});
+        const int threads = lanes_x * lanes_y * lanes_channel, channels = lanes_channel * thread_channels;
+        const int sums = run_columns * runs * thread_channels * thread_rows;
+        const int cells = f.x_axis.reach(lanes_x * run_columns * runs) * f.x_axis.live_phases() *
+                          f.y_axis.reach(lanes_y * thread_rows) * f.y_axis.live_phases();
+        space.require("threads fill warps and fit a block", threads % GpuLimits::warp == 0 && threads <= 512);
+        space.require("a thread's sums fit its registers", sums >= 16 && sums <= GpuLimits::sums);
+        space.require("the staged chunk fits shared memory",
+                      4 * chunk * (cells + channels * f.x_axis.taps() * f.y_axis.taps()) <= GpuLimits::shared_bytes);
+        space.require("unrolled channels divide the chunk", chunk % unroll_chunk == 0);
+        space.require("the chunk has no more than the output channels", chunk <= std::max(f.out_channels, 2));
+        space.require("less than half of a block's channels are idle", channels < 2 * std::max(f.in_channels, 4));
+        space.require("the unrolled loop stays short", sums * f.x_axis.taps() * taps_y * unroll_chunk <= GpuLimits::unrolled);
+    }
 
     void apply(InputGradientFuncs &f, const Halide::Target &) const {
         using namespace Halide;

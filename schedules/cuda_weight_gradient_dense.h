@@ -10,6 +10,7 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_DENSE_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_DENSE_H
 
+#include "schedules/search_space.h"
 #include "schedules/weight_gradient_funcs.h"
 
 namespace conv_transpose {
@@ -36,6 +37,25 @@ struct CudaWeightGradientDense {
         description.set("tile_in_channels", block_in());
         description.set("tile_out_channels", block_out());
         description.set("wanted_blocks", wanted_blocks);
+    }
+
+    void search_space(SearchSpace &space, const WeightGradientFuncs &f) const {
+        const int lanes_in = space.choose(this->lanes_in, {8, 16, 32}), lanes_out = space.choose(this->lanes_out, {4, 8, 16});
+        const int thread_in = space.choose(this->thread_in, {2, 4, 8}), thread_out = space.choose(this->thread_out, {2, 4, 8});
+        const bool all_taps_y = space.choose(this->all_taps_y, {0, 1});
+        const int columns = space.choose(this->chunk_columns, {16, 32, 64}), rows = space.choose(this->chunk_rows, {1, 2});
+        const int run = space.choose(this->run, {2, 4, 8}), staging_columns = space.choose(this->staging_columns, {4, 8, 16});
+        const int threads = lanes_in * lanes_out;
+        const int sums = thread_in * thread_out * f.x_axis.taps() * (all_taps_y ? f.y_axis.taps() : 1);
+        const int staged_input = (block_in() + 4) * columns * rows;
+        const int staged_phases = (block_out() + 4) * staged_cells(f);
+        space.require("threads fill warps and fit a block", threads % GpuLimits::warp == 0 && threads <= 512);
+        space.require("threads can be spread over the staged neighbours", threads % std::max(staging_columns, 32) == 0);
+        space.require("a thread's sums fit its registers", sums >= 16 && sums <= GpuLimits::sums);
+        space.require("the staged chunk fits shared memory", 4 * (staged_input + staged_phases) <= GpuLimits::shared_bytes);
+        space.require("less than half of a block's channels are idle",
+                      block_in() < 2 * std::max(f.in_channels, 4) && block_out() < 2 * std::max(f.out_channels, 4));
+        space.require("the unrolled loop stays short", sums * run <= GpuLimits::unrolled);
     }
 
     void apply(WeightGradientFuncs &f, const Halide::Target &) const {
@@ -88,14 +108,10 @@ struct CudaWeightGradientDense {
         for (const Var &d : {f.x, f.y, f.group, f.batch}) thread_input.bound_extent(d, 1);
         thread_input.vectorize(f.in_channel, std::min(4, int(thread_in))).unroll(f.in_channel);
 
-        const int cells_x = f.x_axis.reach(chunk_columns), cells_y = all_taps_y ? f.y_axis.reach(chunk_rows) : int(chunk_rows);
-        // One kernel row sees one live phase, but where phases take turns Halide cannot tell which.
-        const int phases_x = f.x_axis.live_phases();
-        const int phases_y = all_taps_y || f.y_axis.live_phases() < f.y_axis.taps() ? f.y_axis.live_phases() : 1;
         f.phases.compute_at(f.sum, f.positions[2]).store_in(MemoryType::GPUShared)
             .reorder_storage(f.out_channel, f.cell_x, f.phase_x, f.cell_y, f.phase_y)
-            .bound_extent(f.cell_x, cells_x).bound_extent(f.cell_y, cells_y)
-            .bound_extent(f.phase_x, phases_x).bound_extent(f.phase_y, phases_y).bound_extent(f.out_channel, block_out())
+            .bound_extent(f.cell_x, f.x_axis.reach(chunk_columns)).bound_extent(f.cell_y, cells_y(f))
+            .bound_extent(f.phase_x, f.x_axis.live_phases()).bound_extent(f.phase_y, phases_y(f)).bound_extent(f.out_channel, block_out())
             .bound_extent(f.group, 1).bound_extent(f.batch, 1)
             .align_storage(f.out_channel, block_out() + 4)
             .fuse(f.phase_x, f.cell_x, element).fuse(element, f.phase_y, element).fuse(element, f.cell_y, element);
@@ -103,6 +119,15 @@ struct CudaWeightGradientDense {
     }
 
   private:
+    int cells_y(const WeightGradientFuncs &f) const { return all_taps_y ? f.y_axis.reach(chunk_rows) : int(chunk_rows); }
+    // One kernel row sees one live phase, but where phases take turns Halide cannot tell which.
+    int phases_y(const WeightGradientFuncs &f) const {
+        return all_taps_y || f.y_axis.live_phases() < f.y_axis.taps() ? f.y_axis.live_phases() : 1;
+    }
+    int staged_cells(const WeightGradientFuncs &f) const {
+        return f.x_axis.reach(chunk_columns) * f.x_axis.live_phases() * cells_y(f) * phases_y(f);
+    }
+
     // Turns a tile. A warp moves `staging_columns` neighbours of some channels: it reads whole sectors, and with 8 of 4
     // channels, each position's channels being padded by 4, its stores hit every bank once. All loops are unrolled, so that
     // a thread has all its loads under way at once; that made KernelBench 57 a quarter faster.

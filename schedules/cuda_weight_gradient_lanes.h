@@ -12,6 +12,7 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_LANES_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_LANES_H
 
+#include "schedules/search_space.h"
 #include "schedules/weight_gradient_funcs.h"
 
 namespace conv_transpose {
@@ -32,6 +33,19 @@ struct CudaWeightGradientLanes {
         description.set("tile_in_channels", in_tile);
         description.set("tile_out_channels", block_out_channels());
         description.set("wanted_blocks", wanted_blocks);
+    }
+
+    void search_space(SearchSpace &space, const WeightGradientFuncs &f) const {
+        const int in_tile = space.choose(this->in_tile, {1, 2, 4, 8}), out_tile = space.choose(this->out_tile, {1, 2, 4});
+        const int warps = space.choose(this->warps, {1, 2, 4, 8});
+        space.choose(this->all_taps_x, {0, 1});
+        space.choose(this->all_taps_y, {0, 1});
+        space.choose(this->wanted_blocks, {1056, 2112, 4224, 8448});
+        const int sums = in_tile * out_tile * taps_x(f) * taps_y(f);
+        space.require("a thread's sums fit its registers", sums <= GpuLimits::sums);
+        space.require("all lanes' sums fit shared memory", 4 * 32 * (sums + 1) * warps <= GpuLimits::shared_bytes);
+        space.require("no channels are idle",
+                      in_tile <= std::max(f.in_channels, 1) && block_out_channels() < 2 * std::max(f.out_channels, 1));
     }
 
     void apply(WeightGradientFuncs &f, const Halide::Target &) const {
