@@ -155,9 +155,34 @@ class SplitAtLoads : public IRMutator {
             fresh_ = true;
             registers_.slots.push_back({index, load->name, condition_, first});
             registers_.count += lanes;
-            loads_.push_back(Store::make(registers_name, load, slot, Parameter(), always, ModulusRemainder()));
         }
-        return Load::make(load->type, registers_name, slot, Buffer<>(), Parameter(), always, ModulusRemainder());
+        const Ramp *ramp = load->index.as<Ramp>();
+        if (lanes == 1 || (ramp && is_const_one(ramp->stride))) {
+            if (!again) {
+                loads_.push_back(Store::make(registers_name, load, slot, Parameter(), always, ModulusRemainder()));
+            }
+            return Load::make(load->type, registers_name, slot, Buffer<>(), Parameter(), always, ModulusRemainder());
+        }
+        return gather(load, first, again);
+    }
+
+    /// Values from here and there keep a register each. As a vector they would have to lie side by side from one iteration
+    /// to the next, and would be copied to that place at once: that is, the loads would be waited for.
+    Expr gather(const Load *load, int first, bool again) {
+        std::vector<Expr> values;
+        for (int lane = 0; lane < load->type.lanes(); lane++) {
+            const Type type = load->type.element_of();
+            const Expr index = Shuffle::make_extract_element(load->index, lane);
+            const Expr value = Load::make(type, load->name, simplify(index), load->image, load->param, const_true(),
+                                          ModulusRemainder());
+            if (!again) {
+                loads_.push_back(Store::make(registers_name, value, first + lane, Parameter(), const_true(),
+                                             ModulusRemainder()));
+            }
+            values.push_back(Load::make(type, registers_name, first + lane, Buffer<>(), Parameter(), const_true(),
+                                        ModulusRemainder()));
+        }
+        return Shuffle::make_concat(values);
     }
     Stmt visit(const Store *store) override {
         loads_.clear();

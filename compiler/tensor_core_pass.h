@@ -20,7 +20,8 @@
 //     mma_m_tile   in a store only: which set of 64 rows, when the rows of two such sets alternate in out
 //     mma_n        columns: a multiple of 8, at most 256
 //     mma_n_group  groups of 8 columns, when these are rows of a picture and not one run: then mma_n is 8
-//     mma_n_outer  the same product for several sets of columns, each with its own part of b
+//     mma_n_outer  the same product for several sets of columns, each with its own part of b; in a store of a tile
+//                  without such sets: the slower part of n, when the columns of the tile are two dimensions of out
 //     mma_k        four consecutive values of the reduction, adjacent in shared memory
 //     mma_k_outer  groups of four; an even number of them
 //

@@ -84,7 +84,7 @@ TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string share
     accumulator_ = loads.found[0]->name;
     tile_ = &tiles.at(accumulator_);
     interleaved_ = nest.find("mma_m_tile") ? tile_->rows / rows_of_instruction : 1;
-    inner_rows_ = check_covers(loads.found[0]);
+    check_covers(loads.found[0]);
     for (const TileLoop &loop : nest.loops) {
         if (!can_prove(loop.extent >= full_extent(loop.role))) {
             conditions_.push_back(Variable::make(Int(32), loop.name) < loop.extent);
@@ -98,8 +98,8 @@ TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string share
 
 int TileStore::scratch_floats() const { return warpgroups_ * warps_of_warpgroup * rows_per_turn * pitch_; }
 
-/// A store's loops must run over the tile as the accumulator is laid out; gives the extent of the inner m loop.
-int TileStore::check_covers(const Load *load) const {
+/// A store's loops must run over the tile as the accumulator is laid out. Finds how rows and columns are split.
+void TileStore::check_covers(const Load *load) {
     const Affine from = affine_index(nest_, load->index);
     const auto covers = [&](const std::string &role, int stride) {
         return !nest_.find(role) || constant_stride(nest_, from, role, "the accumulator") == stride;
@@ -109,19 +109,32 @@ int TileStore::check_covers(const Load *load) const {
                                     " rows of a tile; the rule is 128");
     }
     const int rows = tile_->rows / interleaved_;
-    int inner = rows;
-    if (nest_.find("mma_m_outer")) {
-        const int stride = constant_stride(nest_, from, "mma_m_outer", "the accumulator");
-        inner = tile_->row_stride == 0 ? 0 : stride / tile_->row_stride;
-        if (inner <= 0 || inner * tile_->row_stride != stride || rows % inner != 0) {
-            refuse_tile(nest_.name, "mma_m_outer steps over " + std::to_string(stride) +
-                                        " accumulators; the rule is a divisor of the tile's rows");
-        }
+    inner_rows_ = inner_extent(from, "mma_m_outer", tile_->row_stride, rows);
+    if (rows % inner_rows_ != 0) {
+        refuse_tile(nest_.name, "mma_m_outer steps over " + std::to_string(inner_rows_) +
+                                    " rows; the rule is a divisor of the tile's rows");
     }
+    splits_columns_ = tile_->repeats == 1 && tile_->groups == 1 && nest_.find("mma_n_outer");
+    inner_columns_ =
+        splits_columns_ ? inner_extent(from, "mma_n_outer", tile_->column_stride, tile_->columns) : tile_->run();
     if (!covers("mma_m", tile_->row_stride) || !covers("mma_n", tile_->column_stride) ||
-        !covers("mma_n_group", tile_->group_stride) || !covers("mma_n_outer", tile_->repeat_stride) ||
+        !covers("mma_n_group", tile_->group_stride) ||
+        !(splits_columns_ || covers("mma_n_outer", tile_->repeat_stride)) ||
         !covers("mma_m_tile", rows_of_instruction * tile_->row_stride) || !are_equal(from.base, tile_->base)) {
         refuse_tile(nest_.name, "the store does not run over the tile as the accumulator is laid out");
+    }
+}
+
+/// How many rows or columns one step of the loop over their slower part covers: all of them without such a loop.
+int TileStore::inner_extent(const Affine &from, const std::string &role, int element_stride, int all) const {
+    if (!nest_.find(role)) {
+        return all;
+    }
+    const int stride = constant_stride(nest_, from, role, "the accumulator");
+    const int inner = element_stride == 0 ? 0 : stride / element_stride;
+    if (inner <= 0 || inner * element_stride != stride) {
+        refuse_tile(nest_.name, role + " steps over " + std::to_string(stride) +
+                                    " accumulators; the rule is whole rows or columns");
     }
     return inner;
 }
@@ -137,9 +150,10 @@ bool TileStore::neighbours_along(const std::string &role) const {
 
 /// The extent of a store's loop in a tile that lies inside of the output.
 int TileStore::full_extent(const std::string &role) const {
-    return role == "mma_n"         ? tile_->run()
+    const int column_sets = (tile_->run() + inner_columns_ - 1) / inner_columns_;
+    return role == "mma_n"         ? inner_columns_
            : role == "mma_n_group" ? tile_->groups
-           : role == "mma_n_outer" ? tile_->repeats
+           : role == "mma_n_outer" ? (splits_columns_ ? column_sets : tile_->repeats)
            : role == "mma_m_tile"  ? interleaved_
            : role == "mma_m_outer" ? tile_->rows / interleaved_ / inner_rows_
                                    : inner_rows_;
@@ -248,13 +262,13 @@ std::map<std::string, Expr> TileStore::coordinates(const Expr &row, const Expr &
     const Expr column = place / interleaved_;
     std::map<std::string, Expr> at;
     for (const TileLoop &loop : nest_.loops) {
-        at[loop.name] = loop.role == "mma_n"         ? column % tile_->run()
+        at[loop.name] = loop.role == "mma_n"         ? column % inner_columns_
                         : loop.role == "mma_n_group" ? column / tile_->run()
-                        : loop.role == "mma_n_outer" ? Expr(repeat)
+                        : loop.role == "mma_n_outer" ? (splits_columns_ ? column / inner_columns_ : Expr(repeat))
                         : loop.role == "mma_m_tile"  ? place % interleaved_
                         : loop.role == "mma_m_outer" ? row / inner_rows_
                                                      : row % inner_rows_;
-        if (loop.role == "mma_n" && tile_->groups == 1) {
+        if (loop.role == "mma_n" && tile_->groups == 1 && !splits_columns_) {
             at[loop.name] = column;
         }
     }

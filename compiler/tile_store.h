@@ -37,7 +37,8 @@ class TileStore {
     bool is_uniform(const Halide::Expr &condition) const;
     bool neighbours_along(const std::string &role) const;
     int full_extent(const std::string &role) const;
-    int check_covers(const Halide::Internal::Load *load) const;
+    void check_covers(const Halide::Internal::Load *load);
+    int inner_extent(const Affine &from, const std::string &role, int element_stride, int all) const;
     int line() const { return tile_->columns * interleaved_; }
 
     const Nest &nest_;
@@ -50,6 +51,8 @@ class TileStore {
     const WarpTile *tile_ = nullptr;
     int interleaved_ = 1;  // tiles of 64 rows whose elements alternate in the output
     int inner_rows_ = 0;   // of mma_m, where mma_m_outer counts sets of rows
+    bool splits_columns_ = false;  // mma_n_outer counts sets of columns, as the tile has no repeats
+    int inner_columns_ = 0;        // of mma_n then
     int pitch_ = 0;
     bool pairs_along_rows_ = false, adjacent_ = false;
 };

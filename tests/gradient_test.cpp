@@ -97,7 +97,8 @@ TEST_P(Gradient, AnyChannelsOfAFamily) {
 TEST_P(Gradient, SumsInManyParts) {
     RandomProblems random(3);
     for (const char *problem : {"n1g1ic3oc2ih257iw129kh3kw3", "n37g2ic2oc4ih40iw33kh2kw3sh2sw2ph1pw1",
-                                "n5g3ic3oc3ih61iw70kh4kw4sh2sw2ph1pw1", "n300g1ic1oc1ih9iw7kh3kw3"})
+                                "n5g3ic3oc3ih61iw70kh4kw4sh2sw2ph1pw1", "n300g1ic1oc1ih9iw7kh3kw3",
+                                "n2g1ic64oc96ih31iw70kh3kw3ph1pw2", "n5g2ic64oc64ih9iw65kh3kw7"})
         expect_exact(Problem::parse(problem), random);
 }
 

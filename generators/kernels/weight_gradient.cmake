@@ -1,5 +1,30 @@
 # Gradients of the weight and of the bias.
 
+# ---- tensor cores, stride 1: numbers of channels that fill a tile
+# Some bytes spill where chunks were chosen for speed, more of them in the portable code.
+set(c64 in_channel_multiple=64 out_channel_multiple=64)
+set(c64x32 in_channel_multiple=64 out_channel_multiple=32 tile_out=32)
+set(c64x16 in_channel_multiple=64 out_channel_multiple=16 tile_out=16)
+set(c32 in_channel_multiple=32 out_channel_multiple=32 tile_in=32 tile_out=32)
+set(c32x16 in_channel_multiple=32 out_channel_multiple=16 tile_in=32 tile_out=16)
+conv_transpose_kernel(tf32_cuda_weight_gradient_tensor_cores_k3x3_s1x1_c64 weight_gradient_cuda_tensor_core ${k3} ${s1} ${c64}
+    chunk_columns=32 steps_at_once=8 ALLOW_SPILLS)
+conv_transpose_kernel(tf32_cuda_weight_gradient_tensor_cores_k3x3_s1x1_c32 weight_gradient_cuda_tensor_core ${k3} ${s1} ${c32}
+    chunk_columns=32 blocks=2 ALLOW_SPILLS)
+conv_transpose_kernel(tf32_cuda_weight_gradient_tensor_cores_k3x5_s1x1_c64 weight_gradient_cuda_tensor_core ${k3x5} ${s1} ${c64x32}
+    ALLOW_SPILLS)
+conv_transpose_kernel(tf32_cuda_weight_gradient_tensor_cores_k3x7_s1x1_c32 weight_gradient_cuda_tensor_core ${k3x7} ${s1} ${c32}
+    ALLOW_SPILLS)
+set(split parts=2 ALLOW_SPILLS)
+conv_transpose_kernel(tf32x3_cuda_weight_gradient_tensor_cores_k3x3_s1x1_c64 weight_gradient_cuda_tensor_core ${k3} ${s1} ${c64x32}
+    chunk_columns=32 ${split})
+conv_transpose_kernel(tf32x3_cuda_weight_gradient_tensor_cores_k3x3_s1x1_c32 weight_gradient_cuda_tensor_core ${k3} ${s1} ${c32}
+    ${split})
+conv_transpose_kernel(tf32x3_cuda_weight_gradient_tensor_cores_k3x5_s1x1_c64 weight_gradient_cuda_tensor_core ${k3x5} ${s1} ${c64x16}
+    chunk_columns=32 ${split})
+conv_transpose_kernel(tf32x3_cuda_weight_gradient_tensor_cores_k3x7_s1x1_c32 weight_gradient_cuda_tensor_core ${k3x7} ${s1} ${c32x16}
+    ${split})
+
 # ---- exact
 conv_transpose_kernel(f32_cuda_weight_gradient_dense_k3x3_s1x1_c32 weight_gradient_cuda_dense ${k3} ${s1} ${c32x32}
     lanes_in=8 lanes_out=8 MAX_REGISTERS 128)

@@ -51,6 +51,8 @@ struct KernelTraits {
     int64_t wanted_blocks = 1;
     /// A weight gradient's bands are a multiple of this high.
     int64_t chunk_rows = 1;
+    /// Its bands are of the output's rows that taps reach, not of the input's.
+    bool bands_of_output_rows = false;
 
     CpuLevel cpu_level = CpuLevel::baseline;
     /// 80 is sm_80.

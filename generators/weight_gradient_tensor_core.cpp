@@ -1,0 +1,9 @@
+// Weight gradient generators for tensor cores.
+#include "generators/weight_gradient_tensor_core.h"
+#include "schedules/cuda_weight_gradient_tensor_core.h"
+
+namespace conv_transpose {
+using WeightGradientCudaTensorCore = WeightGradientTensorCore<CudaWeightGradientTensorCore>;
+}  // namespace conv_transpose
+
+HALIDE_REGISTER_GENERATOR(conv_transpose::WeightGradientCudaTensorCore, weight_gradient_cuda_tensor_core)

@@ -1,0 +1,65 @@
+// What a tensor-core schedule of the weight gradient sees: the named Funcs and the tile that they are laid out for.
+#ifndef CONV_TRANSPOSE_SCHEDULES_WEIGHT_GRADIENT_TENSOR_CORE_FUNCS_H
+#define CONV_TRANSPOSE_SCHEDULES_WEIGHT_GRADIENT_TENSOR_CORE_FUNCS_H
+
+#include "Halide.h"
+
+namespace conv_transpose {
+
+/// The weights that one block computes, as rows m and columns n of a matrix product, and the positions of one chunk of
+/// its sum. Row m is (kernel row, input channel), column n is (kernel column, output channel), the slower one first.
+///
+/// Tensor cores read four consecutive values of the reduction, 16 bytes. Here these are four positions of a picture row
+/// that lie `steps` apart:  x = value * steps + step.  So the next position is the next step, which is another start
+/// address, and a kernel column, which sees the output gradient kx positions further on, is too. Rows of 16 bytes of
+/// one step lie one after the other, `pitch` of them; therefore the columns of all kx are one operand: row
+/// step * pitch + n, for n = kx * pitch + channel, is row channel of step + kx.
+struct WeightGradientTile {
+    int in_channels, out_channels;       ///< of one tile; in_channels divides 64
+    int chunk_columns, chunk_rows;       ///< positions of one chunk
+    int kernel_w, kernel_h;
+
+    /// An odd number of 16-byte rows: neighbouring steps, which neighbouring lanes store, then are in other banks.
+    int pitch() const { return out_channels + 1; }
+    int steps() const { return chunk_columns / 4; }
+    int columns() const { return ((kernel_w - 1) * pitch() + out_channels + 7) / 8 * 8; }
+    /// Kernel rows in the 64 rows of a warpgroup's part of the tile.
+    int kernel_rows() const { return 64 / in_channels; }
+    int warpgroups() const { return (kernel_h + kernel_rows() - 1) / kernel_rows(); }
+    int rows() const { return 64 * warpgroups(); }
+    /// Input rows that the rows of a chunk see through the kernel rows of the tile.
+    int input_rows() const { return chunk_rows - 1 + rows() / in_channels; }
+    int input_row_pitch() const { return input_rows() * in_channels + 1; }
+    /// Steps of the output gradient: those that the last kernel column sees, and what fills up `columns`.
+    int output_steps() const { return steps() + kernel_w; }
+    /// With room behind them: the two steps of an instruction overlap, but compute-sanitizer takes them to lie one after
+    /// the other.
+    int stored_output_steps() const { return steps() - 2 + (2 * columns() + pitch() - 1) / pitch(); }
+};
+
+/// The reduction: four positions, steps, rows of a chunk, in tf32x3 the three products of parts, chunks (along a row,
+/// then down the band) and images.
+struct WeightGradientReduction {
+    Halide::RDom domain;
+    Halide::RVar value, step, y, product, chunk, image;
+};
+
+struct WeightGradientTensorCoreFuncs {
+    Halide::Var kx{"kx"}, ky{"ky"}, out_channel{"out_channel"}, in_channel{"in_channel"}, group{"group"};
+    /// A part of the sum: a band of rows of some of the images.
+    Halide::Var band{"band"}, images{"images"};
+    Halide::Var value{"value"}, row{"row"}, channel{"channel"}, step{"step"}, y{"y"}, part{"part"}, chunk{"chunk"}, image{"image"};
+    Halide::Var m{"m"}, n{"n"}, in_tile{"in_tile"}, out_tile{"out_tile"};
+    WeightGradientTile tile;
+    WeightGradientReduction r;
+    int parts = 1;  ///< of an operand: two in tf32x3
+
+    Halide::Func input;            ///< (value, row, step, part, chunk, image, in_tile, group, band, images): rounded
+    Halide::Func output_gradient;  ///< (value, channel, step, y, part, chunk, image, out_tile, group, band, images): rounded
+    Halide::Func sum;              ///< (n, m, out_tile, in_tile, group, band, images)
+    Halide::Func partial;          ///< (kx, ky, out_channel, in_channel, group, band, images)
+};
+
+}  // namespace conv_transpose
+
+#endif
