@@ -7,6 +7,7 @@
 #define CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_H
 
 #include "Halide.h"
+#include "compiler/async_staging.h"
 #include "compiler/device_assertions.h"
 #include "compiler/private_accumulators.h"
 #include "generators/kernel_description.h"
@@ -101,6 +102,9 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>, public 
         if (!this->get_target().has_gpu_feature()) return;
         this->get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
         this->get_pipeline().add_custom_lowering_pass(new PrivateAccumulators);
+        if constexpr (requires { schedule_params.stages; })
+            if (schedule_params.stages > 1)
+                this->get_pipeline().add_custom_lowering_pass(new AsyncStagingPass({schedule_params.stages}));
     }
 
     void describe(KernelDescription &description) override {
@@ -149,6 +153,11 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>, public 
             weight.dim(packed() ? 3 : 2).set_extent(problem.out_channels);
         }
         if (problem.in_channels) input_gradient.dim(2).set_extent(problem.in_channels);
+        if (packed() && schedule_params.weight_channel_multiple() % 4 == 0) {
+            // Rows of 16 bytes, at multiples of 16 bytes: they can be copied asynchronously.
+            weight.set_host_alignment(16);
+            for (int d = 1; d < 5; d++) weight.dim(d).set_stride(weight.dim(d).stride() / 4 * 4);
+        }
         if (!problem.run_time_attributes()) {
             weight.dim(packed() ? 1 : 0).set_extent(problem.kernel_w);
             weight.dim(packed() ? 2 : 1).set_extent(problem.kernel_h);

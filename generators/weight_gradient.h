@@ -11,6 +11,7 @@
 #define CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_H
 
 #include "Halide.h"
+#include "compiler/async_staging.h"
 #include "compiler/device_assertions.h"
 #include "compiler/private_accumulators.h"
 #include "generators/kernel_description.h"
@@ -113,6 +114,9 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>, publi
         if (!this->get_target().has_gpu_feature()) return;
         this->get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
         this->get_pipeline().add_custom_lowering_pass(new PrivateAccumulators);
+        if constexpr (requires { schedule_params.stages; })
+            if (schedule_params.stages > 1)
+                this->get_pipeline().add_custom_lowering_pass(new AsyncStagingPass({schedule_params.stages}));
     }
 
     void describe(KernelDescription &description) override {

@@ -27,6 +27,9 @@ struct CudaInputGradientDense {
     /// under way.
     GeneratorParam<bool> unroll_taps_y{"unroll_taps_y", true}, unroll_staging{"unroll_staging", true};
 
+    /// Buffers in shared memory: with two, a chunk is staged while the one before it is multiplied.
+    GeneratorParam<int> stages{"stages", 1};
+
     static constexpr WeightLayout weight_layout = WeightLayout::channels_innermost;
     int weight_channel_multiple() const { return int(lanes_channel) * int(thread_channels); }
     int out_channel_chunk() const { return chunk; }
@@ -41,7 +44,8 @@ struct CudaInputGradientDense {
         const int thread_rows = space.choose(this->thread_rows, {1, 2});
         const int chunk = space.choose(this->chunk, {1, 2, 4, 8, 16}), unroll_chunk = space.choose(this->unroll_chunk, {1, 2});
         const int taps_y = space.choose(this->unroll_taps_y, {0, 1}) ? f.y_axis.taps() : 1;
-        space.choose(this->unroll_staging, {0, 1});
+        const bool unroll_staging = space.choose(this->unroll_staging, {0, 1});
+        const int stages = space.choose(this->stages, {1, 2});
         const int threads = lanes_x * lanes_y * lanes_channel, channels = lanes_channel * thread_channels;
         const int sums = run_columns * runs * thread_channels * thread_rows;
         const int cells = f.x_axis.reach(lanes_x * run_columns * runs) * f.x_axis.live_phases() *
@@ -49,7 +53,8 @@ struct CudaInputGradientDense {
         space.require("threads fill warps and fit a block", threads % GpuLimits::warp == 0 && threads <= 512);
         space.require("a thread's sums fit its registers", sums >= 16 && sums <= GpuLimits::sums);
         space.require("the staged chunk fits shared memory",
-                      4 * chunk * (cells + channels * f.x_axis.taps() * f.y_axis.taps()) <= GpuLimits::shared_bytes);
+                      4 * stages * chunk * (cells + channels * f.x_axis.taps() * f.y_axis.taps()) <= GpuLimits::shared_bytes);
+        space.require("what waits in registers is unrolled", stages == 1 || unroll_staging);
         space.require("unrolled channels divide the chunk", chunk % unroll_chunk == 0);
         space.require("the chunk has no more than the output channels", chunk <= std::max(f.out_channels, 2));
         space.require("less than half of a block's channels are idle", channels < 2 * std::max(f.in_channels, 4));
@@ -93,7 +98,7 @@ struct CudaInputGradientDense {
                 .gpu_threads(lane_x, lane_channel, lane_y)
                 .never_partition_all();
         init.reorder(vec, run, f.y, f.channel, lane_x, lane_channel, lane_y);
-        RVar out_channel{"out_channel"}, unrolled{"unrolled"}, chunks{"chunks"};
+        RVar out_channel{"out_channel"}, unrolled{"unrolled"}, chunks{stages > 1 ? "pipeline" : "chunks"};
         update.split(f.taps.z, chunks, out_channel, chunk, guard)
             .split(out_channel, out_channel, unrolled, unroll_chunk, guard)
             .reorder({vec, run, f.y, f.channel, f.taps.x, unrolled, f.taps.y, out_channel, lane_x, lane_channel, lane_y, chunks})

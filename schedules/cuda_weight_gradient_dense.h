@@ -29,6 +29,9 @@ struct CudaWeightGradientDense {
     GeneratorParam<int> staging_columns{"staging_columns", 8};
     GeneratorParam<int> wanted_blocks{"wanted_blocks", 1056};
 
+    /// Buffers in shared memory: with two, a chunk is staged while the one before it is multiplied.
+    GeneratorParam<int> stages{"stages", 1};
+
     int block_in() const { return int(lanes_in) * int(thread_in); }
     int block_out() const { return int(lanes_out) * int(thread_out); }
 
@@ -45,6 +48,7 @@ struct CudaWeightGradientDense {
         const bool all_taps_y = space.choose(this->all_taps_y, {0, 1});
         const int columns = space.choose(this->chunk_columns, {16, 32, 64}), rows = space.choose(this->chunk_rows, {1, 2});
         const int run = space.choose(this->run, {2, 4, 8}), staging_columns = space.choose(this->staging_columns, {4, 8, 16});
+        const int stages = space.choose(this->stages, {1, 2});
         const int threads = lanes_in * lanes_out;
         const int sums = thread_in * thread_out * f.x_axis.taps() * (all_taps_y ? f.y_axis.taps() : 1);
         const int staged_input = (block_in() + 4) * columns * rows;
@@ -52,7 +56,7 @@ struct CudaWeightGradientDense {
         space.require("threads fill warps and fit a block", threads % GpuLimits::warp == 0 && threads <= 512);
         space.require("threads can be spread over the staged neighbours", threads % std::max(staging_columns, 32) == 0);
         space.require("a thread's sums fit its registers", sums >= 16 && sums <= GpuLimits::sums);
-        space.require("the staged chunk fits shared memory", 4 * (staged_input + staged_phases) <= GpuLimits::shared_bytes);
+        space.require("the staged chunk fits shared memory", 4 * stages * (staged_input + staged_phases) <= GpuLimits::shared_bytes);
         space.require("less than half of a block's channels are idle",
                       block_in() < 2 * std::max(f.in_channels, 4) && block_out() < 2 * std::max(f.out_channels, 4));
         space.require("the unrolled loop stays short", sums * run <= GpuLimits::unrolled);
@@ -90,14 +94,16 @@ struct CudaWeightGradientDense {
                 .gpu_threads(lane_in, lane_out).never_partition_all();
         }
         init.reorder(vec, f.out_channel, f.in_channel, f.kx, f.ky, lane_in, lane_out);
-        RVar x{"x"}, unrolled{"unrolled"};
+        RVar x{"x"}, unrolled{"unrolled"}, pipeline{"pipeline"};
+        const RVar chunk = stages > 1 ? pipeline : f.positions[2];
+        if (stages > 1) update.rename(f.positions[2], chunk);
         update.split(f.positions[0], x, unrolled, run)
             .reorder({vec, f.out_channel, f.in_channel, f.kx, f.ky, unrolled, x, f.positions[1], lane_in, lane_out,
-                      f.positions[2], f.positions[3], f.positions[4]})
+                      chunk, f.positions[3], f.positions[4]})
             .unroll(unrolled);
 
         Func staged_input = f.padded_input.in(f.sum), thread_input = staged_input.in(f.sum);
-        staged_input.compute_at(f.sum, f.positions[2]).store_in(MemoryType::GPUShared)
+        staged_input.compute_at(f.sum, chunk).store_in(MemoryType::GPUShared)
             .reorder_storage(f.in_channel, f.x, f.y)
             .bound_extent(f.x, chunk_columns).bound_extent(f.y, chunk_rows).bound_extent(f.in_channel, block_in())
             .bound_extent(f.group, 1).bound_extent(f.batch, 1)
@@ -108,7 +114,7 @@ struct CudaWeightGradientDense {
         for (const Var &d : {f.x, f.y, f.group, f.batch}) thread_input.bound_extent(d, 1);
         thread_input.vectorize(f.in_channel, std::min(4, int(thread_in))).unroll(f.in_channel);
 
-        f.phases.compute_at(f.sum, f.positions[2]).store_in(MemoryType::GPUShared)
+        f.phases.compute_at(f.sum, chunk).store_in(MemoryType::GPUShared)
             .reorder_storage(f.out_channel, f.cell_x, f.phase_x, f.cell_y, f.phase_y)
             .bound_extent(f.cell_x, f.x_axis.reach(chunk_columns)).bound_extent(f.cell_y, cells_y(f))
             .bound_extent(f.phase_x, f.x_axis.live_phases()).bound_extent(f.phase_y, phases_y(f)).bound_extent(f.out_channel, block_out())

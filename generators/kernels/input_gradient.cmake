@@ -1,16 +1,12 @@
 # Gradient of the input.
 
 # ---- exact
-conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x3_s1x1_c32 input_gradient_cuda_dense ${k3} ${s1} ${c32x32}
-    lanes_x=16 lanes_y=2 lanes_channel=4)
-conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x7_s1x1_c32 input_gradient_cuda_dense ${k3x7} ${s1} ${c32x32}
-    lanes_y=8 lanes_channel=4 chunk=4)
 conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x5_s2x3_d2x1_c8x16 input_gradient_cuda_dense ${exact75}
     lanes_x=16 lanes_y=8 lanes_channel=1 chunk=2)
 conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x3_s5x5_d2x2_c32x64 input_gradient_cuda_dense ${exact81}
-    lanes_y=2 lanes_channel=4 chunk=4 unroll_staging=false)
+    lanes_y=2 lanes_channel=4 run_columns=2 chunk=2)
 conv_transpose_kernel(f32_cuda_input_gradient_dense_k4x4_s2x2_c64x3 input_gradient_cuda_dense ${k4s2}
-    in_channels=64 out_channels=3 lanes_y=2 runs=1 chunk=3)
+    in_channels=64 out_channels=3 lanes_x=16 lanes_y=1 runs=1 chunk=3)
 conv_transpose_kernel(f32_cuda_input_gradient_dense_k9x9_s3x3_c56x1 input_gradient_cuda_dense ${k9s3}
     in_channels=56 out_channels=1 lanes_channel=7 chunk=1 unroll_taps_y=false)
 
@@ -19,7 +15,6 @@ conv_transpose_kernel(f32_cuda_input_gradient_depthwise_k4x4_s2x2 input_gradient
 
 # ---- families, for numbers of channels that fill enough of a tile
 set(many_channels in_channel_multiple=32 out_channel_multiple=8)
-conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x3_s1x1 input_gradient_cuda_dense ${k3} ${s1} ${many_channels})
 conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x7_s1x1 input_gradient_cuda_dense ${k3x7} ${s1} ${many_channels}
     lanes_x=16 lanes_y=2 chunk=4 unroll_taps_y=false)
 conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x5_s1x1 input_gradient_cuda_dense ${k3x5} ${s1}

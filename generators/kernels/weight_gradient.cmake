@@ -33,11 +33,12 @@ conv_transpose_kernel(f32_cuda_weight_gradient_dense_k3x7_s1x1_c32 weight_gradie
 conv_transpose_kernel(f32_cuda_weight_gradient_lanes_k3x5_s2x3_d2x1_c8x16 weight_gradient_cuda_lanes ${exact75}
     in_tile=4 out_tile=1 all_taps_x=true all_taps_y=true)
 conv_transpose_kernel(f32_cuda_weight_gradient_dense_k3x3_s5x5_d2x2_c32x64 weight_gradient_cuda_dense ${exact81}
-    lanes_in=8 chunk_columns=32)
+    lanes_in=8 thread_out=2 chunk_columns=16 chunk_rows=2 staging_columns=16 MAX_REGISTERS 128)
 conv_transpose_kernel(f32_cuda_weight_gradient_dense_k4x4_s2x2_c64x3 weight_gradient_cuda_dense ${k4s2}
     in_channels=64 out_channels=3 lanes_in=32 lanes_out=3 thread_in=2 thread_out=1 all_taps_y=true staging_columns=16)
 conv_transpose_kernel(f32_cuda_weight_gradient_lanes_k9x9_s3x3_c56x1 weight_gradient_cuda_lanes ${k9s3}
-    in_channels=56 out_channels=1 in_tile=8 out_tile=1 all_taps_x=true warps=1 wanted_blocks=4224)
+    in_channels=56 out_channels=1 in_tile=8 out_tile=1 all_taps_x=true warps=1 wanted_blocks=8448
+    MAX_REGISTERS 128)
 
 # ---- depthwise
 conv_transpose_kernel(f32_cuda_weight_gradient_depthwise_k4x4_s2x2 weight_gradient_cuda_lanes ${k4s2} ${depthwise}
@@ -52,11 +53,11 @@ conv_transpose_kernel(f32_cuda_weight_gradient_dense_k3x7_s1x1 weight_gradient_c
 conv_transpose_kernel(f32_cuda_weight_gradient_dense_k3x5_s1x1 weight_gradient_cuda_dense ${k3x5} ${s1}
     ${many_channels} thread_out=2 MAX_REGISTERS 128)
 conv_transpose_kernel(f32_cuda_weight_gradient_dense_k2x2_s2x2 weight_gradient_cuda_dense ${k2s2} ${many_channels}
-    lanes_out=8 thread_in=8 all_taps_y=true chunk_columns=32)
+    lanes_out=8 thread_in=8 all_taps_y=true chunk_columns=16 stages=2 ALLOW_SPILLS)
 conv_transpose_kernel(f32_cuda_weight_gradient_dense_k3x3_s2x2 weight_gradient_cuda_dense ${k3s2}
     ${many_channels} chunk_columns=32 MAX_REGISTERS 128)
 conv_transpose_kernel(f32_cuda_weight_gradient_dense_k4x4_s2x2 weight_gradient_cuda_dense ${k4s2} ${many_channels}
-    lanes_out=8 chunk_columns=16 chunk_rows=2 MAX_REGISTERS 128)
+    lanes_out=8 chunk_columns=16 run=8 stages=2 ALLOW_SPILLS)
 
 # ---- general
 conv_transpose_kernel(f32_cpu_weight_gradient_general weight_gradient_cpu_general)
