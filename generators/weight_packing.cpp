@@ -69,7 +69,11 @@ class PackChannelTiles : public Halide::Generator<PackChannelTiles>, public Desc
         accept_any_strides(weight);
         for (int d = 0; d < 5; d++) packed.dim(d).set_min(0);
         Halide::Var work{"work"};
-        Halide::Func(packed).fuse(in_channel, tile, work).parallel(work, 16, Halide::TailStrategy::GuardWithIf);
+        // Input channel by input channel: then reads are one stream.
+        Halide::Func all(packed);
+        all.reorder(lane, kx, ky, tile, in_channel).fuse(tile, in_channel, work)
+            .parallel(work, 16, Halide::TailStrategy::GuardWithIf);
+        all.specialize(packed.dim(0).extent() % 4 == 0).vectorize(lane, 4);
     }
 
     void describe(KernelDescription &description) override {

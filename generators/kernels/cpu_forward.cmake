@@ -1,13 +1,17 @@
 # Forward, on the CPU.
 
+set(k4s2p1 kernel_h=4 kernel_w=4 stride_h=2 stride_w=2 padding_phase_h=1 padding_phase_w=1)
+
 # ---- depthwise: a common kernel, then any kernel, vertical stride and padding, without dilation
-conv_transpose_kernel(f32_cpu_depthwise_k4x4_s2x2_p1x1 forward_cpu_depthwise kernel_h=4 kernel_w=4 stride_h=2 stride_w=2
-    padding_phase_h=1 padding_phase_w=1 in_channels=1 out_channels=1 unroll_taps=true rows=4)
+conv_transpose_kernel(f32_cpu_depthwise_k4x4_s2x2_p1x1 forward_cpu_depthwise ${k4s2p1} in_channels=1 out_channels=1
+    unroll_taps=true rows=4)
 foreach(stride RANGE 1 8)
     conv_transpose_kernel(f32_cpu_depthwise_sw${stride} forward_cpu_depthwise stride_w=${stride} in_channels=1 out_channels=1)
 endforeach()
 
-# ---- images of a few pixels: any kernel, without dilation
+# ---- images of a few pixels: a common kernel, then any kernel, without dilation
+conv_transpose_kernel(f32_cpu_channels_k4x4_s2x2_p1x1 forward_cpu_channels ${k4s2p1} joint_phases=true channels=16 max_size=16
+    AVX2 channels=8 cells=2)
 foreach(stride 1 2)
     conv_transpose_kernel(f32_cpu_channels_s${stride}x${stride} forward_cpu_channels stride_h=${stride} stride_w=${stride}
         AVX2 channels=32 cells=3)
