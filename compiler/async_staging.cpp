@@ -105,7 +105,7 @@ class ShiftShared : public IRMutator {
 
 /// The registers between the two halves of staging, in the order in which SplitAtLoads meets the loads.
 struct StagingRegisters {
-    explicit StagingRegisters(const NamedExprs &lets) : outer_lets(lets) {}
+    StagingRegisters(const NamedExprs &lets, bool separate) : outer_lets(lets), separate(separate) {}
     struct Slot {
         Expr index;  // in terms of nothing but loops and parameters, so that equal loads are found equal
         std::string array;
@@ -113,6 +113,7 @@ struct StagingRegisters {
         int first;
     };
     const NamedExprs &outer_lets;
+    const bool separate;
     std::vector<Slot> slots;
     std::size_t recent = 0;  // the first slot of the statement before, and of those that it shares values with
     bool shared = false;     // whether the statement at hand uses one of them
@@ -157,7 +158,7 @@ class SplitAtLoads : public IRMutator {
             registers_.count += lanes;
         }
         const Ramp *ramp = load->index.as<Ramp>();
-        if (lanes == 1 || (ramp && is_const_one(ramp->stride))) {
+        if (!registers_.separate || lanes == 1 || (ramp && is_const_one(ramp->stride))) {
             if (!again) {
                 loads_.push_back(Store::make(registers_name, load, slot, Parameter(), always, ModulusRemainder()));
             }
@@ -166,8 +167,7 @@ class SplitAtLoads : public IRMutator {
         return gather(load, first, again);
     }
 
-    /// Values from here and there keep a register each. As a vector they would have to lie side by side from one iteration
-    /// to the next, and would be copied to that place at once: that is, the loads would be waited for.
+    /// Values from here and there keep a register each: see AsyncStagingOptions.
     Expr gather(const Load *load, int first, bool again) {
         std::vector<Expr> values;
         for (int lane = 0; lane < load->type.lanes(); lane++) {
@@ -254,8 +254,10 @@ Stmt block_of(const std::vector<Stmt> &statements) {
 /// The loop, taken apart and put together again.
 class PipelinedLoop {
   public:
-    PipelinedLoop(const For *loop, std::string shared, int stage_floats, int stages, const NamedExprs &outer_lets)
-        : loop_(loop), shared_(std::move(shared)), stage_floats_(stage_floats), stages_(stages), outer_lets_(outer_lets) {
+    PipelinedLoop(const For *loop, std::string shared, int stage_floats, const AsyncStagingOptions &options,
+                  const NamedExprs &outer_lets)
+        : loop_(loop), shared_(std::move(shared)), stage_floats_(stage_floats), options_(options),
+          outer_lets_(outer_lets) {
         take_apart(loop->body);
         if (compute_.empty() || (copied_.empty() && through_registers_.empty())) {
             refuse(loop->name, "it must stage an operand in shared memory and then read it there");
@@ -354,7 +356,7 @@ class PipelinedLoop {
     Stmt instance(const Stmt &statement, const Expr &chunk) const {
         // First the loop variable, then the buffer: the buffer's own index is already in terms of `chunk`.
         const Stmt result = substitute(loop_->name, chunk, statement);
-        return ShiftShared(shared_, simplify(chunk % stages_ * stage_floats_)).mutate(result);
+        return ShiftShared(shared_, simplify(chunk % options_.stages * stage_floats_)).mutate(result);
     }
 
     Stmt start_copies(const Expr &chunk) const {
@@ -365,7 +367,7 @@ class PipelinedLoop {
     }
 
     int register_count() const {
-        StagingRegisters registers(outer_lets_);
+        StagingRegisters registers(outer_lets_, options_.separate_registers);
         for (const Stmt &statement : through_registers_) {
             SplitAtLoads(registers, true).mutate(statement);
         }
@@ -374,7 +376,7 @@ class PipelinedLoop {
 
     std::vector<Stmt> split(const Expr &chunk, bool late) const {
         std::vector<Stmt> pieces;
-        StagingRegisters registers(outer_lets_);
+        StagingRegisters registers(outer_lets_, options_.separate_registers);
         for (const Stmt &statement : through_registers_) {
             registers.shared = false;
             const Stmt half = instance(SplitAtLoads(registers, late).mutate(statement), chunk);
@@ -431,7 +433,7 @@ class PipelinedLoop {
         }
         if (uses_tensor_cores_) {
             all.push_back(placeholder({"commit", {}}));
-            all.push_back(placeholder({"wait", {{"pending", after_wait_.empty() ? stages_ - 2 : 0}}}));
+            all.push_back(placeholder({"wait", {{"pending", after_wait_.empty() ? options_.stages - 2 : 0}}}));
         }
         for (const Stmt &statement : after_wait_) {
             all.push_back(instance(statement, chunk));
@@ -441,7 +443,8 @@ class PipelinedLoop {
 
     const For *loop_;
     std::string shared_;
-    int stage_floats_, stages_;
+    int stage_floats_;
+    const AsyncStagingOptions &options_;
     const NamedExprs &outer_lets_;
     bool uses_tensor_cores_ = false;
     NamedExprs lets_;
@@ -451,8 +454,8 @@ class PipelinedLoop {
 /// Rewrites the pipeline loops inside one shared allocation.
 class RewriteLoops : public IRMutator {
   public:
-    RewriteLoops(std::string shared, int stage_floats, int stages)
-        : shared_(std::move(shared)), stage_floats_(stage_floats), stages_(stages) {}
+    RewriteLoops(std::string shared, int stage_floats, const AsyncStagingOptions &options)
+        : shared_(std::move(shared)), stage_floats_(stage_floats), options_(options) {}
 
   private:
     using IRMutator::visit;
@@ -463,7 +466,7 @@ class RewriteLoops : public IRMutator {
         if (loop->for_type != ForType::Serial || !is_const_zero(loop->min)) {
             refuse(loop->name, "it must be a serial loop that begins at 0");
         }
-        return PipelinedLoop(loop, shared_, stage_floats_, stages_, lets_).rewritten();
+        return PipelinedLoop(loop, shared_, stage_floats_, options_, lets_).rewritten();
     }
     Stmt visit(const LetStmt *let) override {
         lets_.emplace_back(let->name, let->value);
@@ -479,7 +482,8 @@ class RewriteLoops : public IRMutator {
         return store;
     }
     std::string shared_;
-    int stage_floats_, stages_;
+    int stage_floats_;
+    const AsyncStagingOptions &options_;
     NamedExprs lets_;
 };
 
@@ -502,7 +506,7 @@ Stmt AsyncStagingPass::visit(const Allocate *allocate) {
     }
     const int stage = (static_cast<int>(*size) + allocation_granularity - 1) / allocation_granularity *
                       allocation_granularity;
-    Stmt body = RewriteLoops(allocate->name, stage, options_.stages).mutate(allocate->body);
+    Stmt body = RewriteLoops(allocate->name, stage, options_).mutate(allocate->body);
     return Allocate::make(allocate->name, allocate->type, allocate->memory_type, {Expr(stage * options_.stages)},
                           allocate->condition, body);
 }

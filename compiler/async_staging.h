@@ -35,6 +35,10 @@ class AsyncStagingRefusal : public std::runtime_error {
 struct AsyncStagingOptions {
     /// Buffers in shared memory. With more than two, tensor-core work of a chunk may still run while the next begins.
     int stages = 2;
+    /// Gathered vectors wait in registers of their own for the chunk that they are for. As vectors they would have to lie
+    /// side by side from one iteration to the next, and would be copied to that place at once: that is, their loads would
+    /// be waited for. It takes registers to spare; where there are none, spills cost more.
+    bool separate_registers = false;
 };
 
 class AsyncStagingPass : public Halide::Internal::IRMutator {

@@ -104,7 +104,8 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>, public 
         this->get_pipeline().add_custom_lowering_pass(new PrivateAccumulators);
         if constexpr (requires { schedule_params.stages; })
             if (schedule_params.stages > 1)
-                this->get_pipeline().add_custom_lowering_pass(new AsyncStagingPass({schedule_params.stages}));
+                this->get_pipeline().add_custom_lowering_pass(
+                    new AsyncStagingPass({.stages = schedule_params.stages, .separate_registers = true}));
     }
 
     void describe(KernelDescription &description) override {

@@ -59,8 +59,12 @@ class PackTensorCore : public Halide::Generator<PackTensorCore>, public Describe
         using namespace Halide;
         accept_any_strides(weight);
         for (int d = 0; d < 5; d++) packed.dim(d).set_min(0);
-        Var block{"block"}, thread{"thread"};
-        Func(packed).split(i, block, thread, 256).gpu_blocks(block).gpu_threads(thread);
+        // A thread finds the place of four values once: that costs more than to move them.
+        packed.dim(0).set_extent(packed.dim(0).extent() / 256 * 256);
+        packed.set_host_alignment(16);
+        Var block{"block"}, thread{"thread"}, four_channels{"four_channels"};
+        Func(packed).split(i, i, four_channels, 4).vectorize(four_channels).split(i, block, thread, 64)
+            .gpu_blocks(block).gpu_threads(thread);
     }
 
     void describe(KernelDescription &description) override {

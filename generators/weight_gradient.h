@@ -116,7 +116,8 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>, publi
         this->get_pipeline().add_custom_lowering_pass(new PrivateAccumulators);
         if constexpr (requires { schedule_params.stages; })
             if (schedule_params.stages > 1)
-                this->get_pipeline().add_custom_lowering_pass(new AsyncStagingPass({schedule_params.stages}));
+                this->get_pipeline().add_custom_lowering_pass(
+                    new AsyncStagingPass({.stages = schedule_params.stages, .separate_registers = true}));
     }
 
     void describe(KernelDescription &description) override {

@@ -39,6 +39,7 @@ struct CudaTensorCore {
     Halide::GeneratorParam<int> chunk_channels{"chunk_channels", 8};  // staged at once
     Halide::GeneratorParam<int> stages{"stages", 2};
     Halide::GeneratorParam<int> blocks{"blocks", 2};                  // on a multiprocessor
+    Halide::GeneratorParam<bool> separate_registers{"separate_registers", false};  // see AsyncStagingOptions
     Halide::GeneratorParam<bool> tensor_cores{"tensor_cores", true};  // off: the same program without the passes
 
     int chunk() const { return chunk_channels; }
@@ -62,6 +63,7 @@ struct CudaTensorCore {
         const int warpgroups_x = space.choose(this->warpgroups_x, {1, 2});
         const int blocks = space.choose(this->blocks, {1, 2, 3});
         space.choose(this->stages, {2, 3});
+        space.choose(this->separate_registers, {false, true});
         space.choose(this->chunk_channels, {8, 16, 32});
         space.require("rows of cells are 8 columns wide", (tile_rows > 1) == (columns == 8));
         space.require("warpgroups share out phases and columns", warpgroups % (warpgroups_x * f.phases_y) == 0);
@@ -195,7 +197,8 @@ struct CudaTensorCore {
 
         if (tensor_cores) {
             generator.get_pipeline().add_custom_lowering_pass(new TensorCorePass({.blocks_per_multiprocessor = blocks, .stages = stages}));
-            generator.get_pipeline().add_custom_lowering_pass(new AsyncStagingPass({.stages = stages}));
+            generator.get_pipeline().add_custom_lowering_pass(
+                new AsyncStagingPass({.stages = stages, .separate_registers = separate_registers}));
         }
     }
 };

@@ -149,7 +149,8 @@ struct CudaWeightGradientTensorCore {
 
         if (tensor_cores) {
             generator.get_pipeline().add_custom_lowering_pass(new TensorCorePass({blocks, stages}));
-            generator.get_pipeline().add_custom_lowering_pass(new AsyncStagingPass({stages}));
+            generator.get_pipeline().add_custom_lowering_pass(
+                new AsyncStagingPass({.stages = stages, .separate_registers = true}));
         }
     }
 };

@@ -36,7 +36,7 @@ conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x5_s1x1 forward_cuda_tensor_cor
 set(k3s2p1 ${k3s2} padding_phase_h=1 padding_phase_w=1)
 set(k4s2p1 ${k4s2} padding_phase_h=1 padding_phase_w=1)
 conv_transpose_kernel(tf32_cuda_tensor_cores_k2x2_s2x2 forward_cuda_tensor_core ${k2s2} columns=64 chunk_channels=32
-    ALLOW_SPILLS)
+    separate_registers=true ALLOW_SPILLS)
 conv_transpose_kernel(tf32x3_cuda_tensor_cores_k2x2_s2x2 forward_cuda_tensor_core ${k2s2} ${split} columns=64
     chunk_channels=16 ALLOW_SPILLS)
 foreach(family k3x3_s2x2_p1x1 k4x4_s2x2_p1x1)
@@ -45,7 +45,7 @@ foreach(family k3x3_s2x2_p1x1 k4x4_s2x2_p1x1)
         set(attributes ${k4s2p1})
     endif()
     conv_transpose_kernel(tf32_cuda_tensor_cores_${family} forward_cuda_tensor_core ${attributes}
-        columns=8 tile_rows=16 blocks=1 chunk_channels=16 ALLOW_SPILLS)
+        columns=8 tile_rows=16 blocks=1 chunk_channels=16 separate_registers=true ALLOW_SPILLS)
     conv_transpose_kernel(tf32x3_cuda_tensor_cores_${family} forward_cuda_tensor_core ${attributes} ${split}
         columns=8 tile_rows=8 ALLOW_SPILLS)
 endforeach()
