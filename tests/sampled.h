@@ -22,7 +22,7 @@ inline float pattern(uint64_t seed, int64_t i) {
     return static_cast<float>(static_cast<int>((h >> 32) % 9) - 4);
 }
 
-constexpr uint64_t input_seed = 1, weight_seed = 2, bias_seed = 3;
+constexpr uint64_t input_seed = 1, weight_seed = 2, bias_seed = 3, output_gradient_seed = 4;
 
 /// The definition of ConvTranspose2d at one output, on pattern data with bias.
 inline double expected_output(const Problem &p, int64_t n, int64_t channel, int64_t oy, int64_t ox) {
@@ -52,16 +52,22 @@ void in_pieces(int64_t elements, Visit visit) {
     for (int64_t first = 0; first < elements; first += piece) visit(first, std::min(piece, elements - first));
 }
 
-/// A tensor of `elements` on the device, in the data's pattern.
-inline DeviceMemory patterned(Device device, int64_t elements, uint64_t seed) {
+/// A tensor on the device with value(i) as its element i.
+template <class Value>
+DeviceMemory filled(Device device, int64_t elements, Value value) {
     DeviceMemory memory(device, elements * sizeof(float));
     std::vector<float> host;
     in_pieces(elements, [&](int64_t first, int64_t count) {
         host.resize(count);
-        for (int64_t i = 0; i < count; i++) host[i] = pattern(seed, first + i);
+        for (int64_t i = 0; i < count; i++) host[i] = value(first + i);
         memory.copy_from_host(host.data(), count * sizeof(float), first * sizeof(float));
     });
     return memory;
+}
+
+/// A tensor of `elements` on the device, in the data's pattern.
+inline DeviceMemory patterned(Device device, int64_t elements, uint64_t seed) {
+    return filled(device, elements, [&](int64_t i) { return pattern(seed, i); });
 }
 
 /// So that what a kernel leaves unwritten shows.

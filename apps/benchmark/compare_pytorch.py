@@ -37,6 +37,8 @@ def parse_arguments():
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", choices=("cpu", "cuda"))
     parser.add_argument("--precision", action="append", choices=c_library.PRECISIONS,
                         help="ours; may be given several times (default: all on cuda, float32 on cpu)")
+    parser.add_argument("--no-channels-last", action="store_true",
+                        help="leave out PyTorch on channels_last tensors, whose search for an algorithm takes long")
     parser.add_argument("--rounds", type=int, default=15, help="timed repeats of each contender")
     parser.add_argument("--threads", type=int, default=0, help="CPU threads; 0 is one a core")
     parser.add_argument("--packed-weights", action="store_true", help="ours: pack weights once, before the clock starts")
@@ -280,27 +282,27 @@ def onnx_runtime(task):
     return Contender("ONNX Runtime", "float32", task, run)
 
 
-def contenders(library, task, precisions, packed_weights):
+def contenders(library, task, precisions, arguments):
     all_of_them = []
     for precision in precisions:
         try:
-            all_of_them.append(ours(library, task, precision, packed_weights))
+            all_of_them.append(ours(library, task, precision, arguments.packed_weights))
         except c_library.Error as refusal:
             print(f"ours {precision}: {refusal}", file=sys.stderr)
-    all_of_them += [pytorch(task), pytorch(task, channels_last=True)]
-    if task.device == "cuda":
-        all_of_them += [pytorch(task, tf32=True), pytorch(task, tf32=True, channels_last=True)]
-    else:
+    layouts = (False,) if arguments.no_channels_last else (False, True)
+    for tf32 in (False, True) if task.device == "cuda" else (False,):
+        all_of_them += [pytorch(task, tf32, channels_last) for channels_last in layouts]
+    if task.device == "cpu":
         all_of_them += [contender for contender in (onednn(task), onnx_runtime(task)) if contender]
     return all_of_them
 
 
-def compare(task, library, precisions, rounds, packed_weights):
+def compare(task, library, precisions, arguments):
     expected = task.expected()
-    field = contenders(library, task, precisions, packed_weights)
+    field = contenders(library, task, precisions, arguments)
     for contender in field:
         contender.prepare(expected)
-    for _ in range(rounds):
+    for _ in range(arguments.rounds):
         for contender in field:
             if not contender.failure:
                 contender.time_once()
@@ -358,7 +360,7 @@ def main():
     rows = []
     for name, text in read_problems(arguments):
         task = Task(library.problem(text), arguments.operation, arguments.device)
-        field = compare(task, library, precisions, arguments.rounds, arguments.packed_weights)
+        field = compare(task, library, precisions, arguments)
         rows.append({"name": name, "problem": text, "operation": arguments.operation, "flops": task.flops,
                      "bytes": task.bytes, "field": field})
         print(*table(rows[-1:]).splitlines()[0 if len(rows) == 1 else 2:], sep="\n", flush=True)
