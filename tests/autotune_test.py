@@ -146,11 +146,22 @@ class Errors(Folder):
         toolchain.autoschedulers["Mullapudi2016"] = "/no/such/plugin.so"
         device = candidates.this_device(toolchain, "cpu")
         cache = candidates.Cache(str(self.cache), toolchain, device, seconds=60)
-        autoscheduling, task = Autoscheduling(toolchain, device, cache, seconds=60, jobs=1), candidates.Task(PROBLEM)
+        autoscheduling, task = Autoscheduling(toolchain, device, cache, seconds=60, gigabytes=4, jobs=1), candidates.Task(PROBLEM)
         autoscheduling.start(task, ["Mullapudi2016", "Anderson2021"])  # the second is for GPUs
         (name, (_, reason)), = autoscheduling.finish(task).items()
         self.assertEqual(name, "Mullapudi2016")
         self.assertIn("/no/such/plugin.so", reason)
+
+    def test_generator_that_takes_too_much_memory_is_stopped(self):
+        generator = self.folder / "generator"
+        generator.write_text(f"#!{sys.executable}\nimport sys\ntry: bytearray(2 << 30)\n"
+                             "except MemoryError: sys.exit('generate: std::bad_alloc')\n")
+        generator.chmod(0o755)
+        toolchain = candidates.Toolchain(TOOLCHAIN)
+        toolchain.generate = str(generator)
+        cache = candidates.Cache(str(self.cache), toolchain, candidates.this_device(toolchain, "cpu"), seconds=60)
+        candidate = candidates.Candidate(candidates.Task(PROBLEM), "forward_cpu_tiles", ())
+        self.assertEqual(cache.compile(candidate, gigabytes=1), "compiling took more than 1 GB of memory")
 
     def test_no_generator(self):
         values = json.loads(TOOLCHAIN.read_text()) | {"generate": "/no/such/generator"}

@@ -62,7 +62,8 @@ def parse_arguments(words):
     run.add_argument("--baselines", nargs="+", default=[], metavar="NAME",
                      help="compare also with these: Anderson2021 (cuda), Adams2019, Mullapudi2016 (cpu), random")
     run.add_argument("--baseline-limit", type=float, default=600, help="seconds for one autoscheduler")
-    run.add_argument("--baseline-jobs", type=int, default=4, help="autoschedulers at a time; each may take 10 GB")
+    run.add_argument("--baseline-memory", type=float, default=12, help="gigabytes for one autoscheduler (%(default)g)")
+    run.add_argument("--baseline-jobs", type=int, default=1, help="autoschedulers at a time")
     run.add_argument("--save", help="record winners that beat the default under this folder: schedules/tuned")
     run.add_argument("--pytorch", metavar="LIBRARY", help="libconv_transpose.so: also compare winners with PyTorch")
 
@@ -121,7 +122,8 @@ def run(arguments) -> None:
     say = lambda text: print(text, flush=True)
     tasks = {candidates.Task(problem, arguments.operation, arguments.precision, arguments.device): name
              for name, problem in named_problems(arguments)}
-    autoscheduling = Autoscheduling(toolchain, device, cache, arguments.baseline_limit, arguments.baseline_jobs)
+    autoscheduling = Autoscheduling(toolchain, device, cache, arguments.baseline_limit, arguments.baseline_memory,
+                                    arguments.baseline_jobs)
     for task in tasks:
         autoscheduling.start(task, arguments.baselines)
 

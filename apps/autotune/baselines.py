@@ -29,8 +29,8 @@ def autoscheduled(toolchain: Toolchain, task: Task, device: Device, autoschedule
 class Autoscheduling:
     """Compiles autoscheduled kernels of many tasks while something else goes on."""
 
-    def __init__(self, toolchain: Toolchain, device: Device, cache: Cache, seconds: float, jobs: int) -> None:
-        self._toolchain, self._device, self._cache, self._seconds = toolchain, device, cache, seconds
+    def __init__(self, toolchain: Toolchain, device: Device, cache: Cache, seconds: float, gigabytes: float, jobs: int) -> None:
+        self._toolchain, self._device, self._cache, self._limits = toolchain, device, cache, (seconds, gigabytes)
         self._pool = concurrent.futures.ThreadPoolExecutor(jobs)
         self._started: dict[Task, dict[str, tuple[Candidate, concurrent.futures.Future]]] = {}
 
@@ -41,7 +41,7 @@ class Autoscheduling:
         for name in names:
             if AUTOSCHEDULERS.get(name) == task.device:
                 candidate = autoscheduled(self._toolchain, task, self._device, name)
-                future = self._pool.submit(self._cache.compile, candidate, self._seconds)
+                future = self._pool.submit(self._cache.compile, candidate, *self._limits)
                 self._started.setdefault(task, {})[name] = (candidate, future)
 
     def finish(self, task: Task) -> dict[str, tuple[Candidate, str]]:

@@ -9,6 +9,7 @@ import os
 import pathlib
 import random
 import re
+import resource
 import subprocess
 import tempfile
 import time
@@ -281,8 +282,8 @@ class Cache:
         stem = self._stem(candidate)
         return stem.with_suffix(".o"), stem.with_suffix(".kernel.inc")
 
-    def compile(self, candidate: Candidate, seconds: float | None = None) -> str:
-        """Returns why the candidate is dropped, or an empty string."""
+    def compile(self, candidate: Candidate, seconds: float | None = None, gigabytes: float | None = None) -> str:
+        """Returns why the candidate is dropped, or an empty string. `gigabytes` limits the generator's memory."""
         seconds = seconds or self._seconds
         object_file, row = self.object_and_row(candidate)
         failure = self._stem(candidate).with_suffix(".failed")
@@ -296,12 +297,7 @@ class Cache:
                 command = [t.generate, candidate.generator, f"--name={candidate.name()}", f"--target={self._device.target}",
                            f"--out={folder}", f"--ptxas={t.ptxas}", f"--fatbinary={t.fatbinary}", *self._device.options,
                            *t.plugin(candidate.autoscheduler), *candidate.arguments()]
-                try:
-                    run = subprocess.run(command, capture_output=True, text=True, timeout=seconds)
-                    reason = "" if run.returncode == 0 else _reason(run)
-                except subprocess.TimeoutExpired:
-                    reason = f"compiling took more than {seconds:g} s"
-                if reason:
+                if reason := _failure(command, seconds, gigabytes):
                     failure.write_text(reason)
                     return reason
                 made = pathlib.Path(folder) / candidate.name()
@@ -347,9 +343,20 @@ class Cache:
             raise TuningError(f"cannot write the kernel pack {output}: {error}") from error
 
 
-def _reason(run: subprocess.CompletedProcess) -> str:
-    """The telling line of the generator's message."""
-    if run.returncode < 0:
-        return f"the generator was ended by signal {-run.returncode}" + (" (out of memory?)" if run.returncode == -9 else "")
-    lines = [line.removeprefix("generate: ").removeprefix("Error: ").strip() for line in run.stderr.splitlines()]
-    return next(filter(None, lines), "the generator failed without a message")[:300]
+def _failure(command: list[str], seconds: float, gigabytes: float | None) -> str:
+    """Runs the generator; why it failed, or an empty string."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        if gigabytes:
+            bytes = int(gigabytes * 2**30)
+            resource.prlimit(process.pid, resource.RLIMIT_AS, (bytes, bytes))
+        try:
+            message = process.communicate(timeout=seconds)[1]
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return f"compiling took more than {seconds:g} s"
+    if process.returncode < 0:
+        return f"the generator was ended by signal {-process.returncode}"
+    if gigabytes and "std::bad_alloc" in message:
+        return f"compiling took more than {gigabytes:g} GB of memory"
+    lines = [line.removeprefix("generate: ").removeprefix("Error: ").strip() for line in message.splitlines()]
+    return next(filter(None, lines), "the generator failed without a message")[:300] if process.returncode else ""
