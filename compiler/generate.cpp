@@ -11,7 +11,6 @@
 //   --registers=N           at most N registers a thread
 //   --allow-spills          do not fail when ptxas reports register spills
 //   --exact-gpu=90          the kernel is for GPUs of this compute capability alone (one that was tuned for it)
-//   --exact-precision=NAME  the kernel is for callers who allow this precision alone, whatever its own (likewise)
 //   --autoscheduler=NAME[,key=value...]          one of Halide's autoschedulers finds the schedule
 //   --plugin=PATH           the shared object that has it
 //   --stmt, --keep-ptx      also write NAME.stmt, NAME.ptx: to read what a schedule became
@@ -37,7 +36,7 @@ struct CommandLine {
     fs::path out = ".";
     GpuAssembler assembler;
     bool stmt = false, keep_ptx = false, search_space = false;
-    std::string exact_gpu, exact_precision;
+    std::string exact_gpu;
     Halide::AutoschedulerParams autoscheduler;
     std::map<std::string, std::string> parameters;
 };
@@ -79,7 +78,6 @@ CommandLine parse(const std::vector<std::string> &words) {
         else if (key == "--registers") line.assembler.registers = std::stoi(value);
         else if (key == "--allow-spills") line.assembler.allow_spills = true;
         else if (key == "--exact-gpu") line.exact_gpu = value;
-        else if (key == "--exact-precision") line.exact_precision = value;
         else if (key == "--autoscheduler") line.autoscheduler = parse_autoscheduler(words[i].substr(equals + 1));
         else if (key == "--plugin") Halide::load_plugin(value);
         else if (key == "--search-space") line.search_space = true;
@@ -108,7 +106,6 @@ std::unique_ptr<Halide::Internal::AbstractGenerator> create_generator(const Comm
 
 // What a tuned kernel demands beyond its schedule.
 void describe_tuned(const CommandLine &line, KernelDescription &description) {
-    if (!line.exact_precision.empty()) description.set("precision", "Precision::" + line.exact_precision);
     if (!line.exact_gpu.empty()) {
         description.set("min_compute_capability", line.exact_gpu);
         description.set("max_compute_capability", line.exact_gpu);

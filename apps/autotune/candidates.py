@@ -246,7 +246,6 @@ class Candidate:
         registers = dict(self.parameters).get("registers", 0)
         return ([f"{k}={v}" for k, v in (self.task.attributes() | self.task.sizes()).items()]
                 + [f"{k}={text(k, v)}" for k, v in self.parameters if k != "registers"]
-                + [f"--exact-precision={self.task.precision}"]
                 + ([f"--autoscheduler={self.autoscheduler}"] if self.autoscheduler else [])
                 + ([f"--registers={registers}"] if registers else [])
                 + (["--allow-spills"] if registers or self.generator.endswith("_tensor_core") else []))
@@ -256,9 +255,9 @@ class Candidate:
         p, task = self.task.fields, self.task
         facts = [task.problem, task.operation, task.precision, self.generator, self.parameters, self.autoscheduler]
         digest = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:10]
-        short = {"float32": "f32"}.get(task.precision, task.precision)
+        precision = task.precision if self.generator.endswith("_tensor_core") else "f32"
         schedule = self.generator.replace(f"_{task.device}_", "_")
-        return (f"{short}_{task.device}_tuned_{schedule}_k{p['kh']}x{p['kw']}_s{p['sh']}x{p['sw']}"
+        return (f"{precision}_{task.device}_tuned_{schedule}_k{p['kh']}x{p['kw']}_s{p['sh']}x{p['sw']}"
                 f"_c{p['ic'] // p['g']}x{p['oc'] // p['g']}_i{p['ih']}x{p['iw']}_{digest}")
 
 
