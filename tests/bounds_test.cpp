@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <stdexcept>
@@ -29,7 +30,7 @@ class GuardedMemory {
         data_ = base_ + page + (guard == Guard::after ? inner - bytes : 0);
     }
     GuardedMemory(const std::vector<float> &values, Guard guard) : GuardedMemory(values.size() * sizeof(float), guard) {
-        std::memcpy(data_, values.data(), values.size() * sizeof(float));
+        std::copy(values.begin(), values.end(), floats());
     }
     ~GuardedMemory() { munmap(base_, mapped_); }
     GuardedMemory(const GuardedMemory &) = delete;

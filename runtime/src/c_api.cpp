@@ -2,6 +2,7 @@
 #include "conv_transpose/conv_transpose_c.h"
 
 #include <cstdio>
+#include <cstring>
 #include <new>
 
 #include "conv_transpose/conv_transpose.h"
@@ -58,9 +59,12 @@ Problem to_problem(const conv_transpose_problem &c) {
     return p;
 }
 
-// An enumeration from a caller may hold anything.
-template <class Enum>
-Enum checked(const char *field, int value, int last) {
+// An enumeration from a C caller may hold any number, which C++ may not read as that enumeration.
+template <class Enum, class CEnum>
+Enum checked(const char *field, const CEnum &from, int last) {
+    int value;
+    static_assert(sizeof from == sizeof value);
+    std::memcpy(&value, &from, sizeof value);
     if (value < 0 || value > last)
         throw InvalidProblem(field, std::string(field) + " is " + std::to_string(value) + ", but it must lie in 0 to " +
                                         std::to_string(last));
