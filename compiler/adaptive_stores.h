@@ -2,7 +2,8 @@
 //
 // Halide emits a 64- or 128-bit store only where it can prove the alignment. It cannot where rows may have any length
 // and the caller's pointer any offset, and then it stores element by element: lanes of a warp write with gaps between
-// them, several times over. This pass tests the address instead, and takes the widest store that fits.
+// them, several times over. This pass tests the address instead, and takes the widest store that fits. Where only the
+// caller's pointer is in doubt, there are two versions of all stores between two barriers and one test.
 #ifndef CONV_TRANSPOSE_COMPILER_ADAPTIVE_STORES_H
 #define CONV_TRANSPOSE_COMPILER_ADAPTIVE_STORES_H
 
@@ -21,13 +22,16 @@ class AdaptiveStores : public Halide::Internal::IRMutator {
 
   protected:
     using IRMutator::visit;
+    Halide::Internal::Stmt visit(const Halide::Internal::For *op) override;
     Halide::Internal::Stmt visit(const Halide::Internal::Store *op) override;
 
   private:
     const std::string buffer_;
-    bool inside_ = false;
+    bool inside_ = false, in_threads_ = false;
+    bool known_ = false, known_aligned_ = false;  // whether the statement at hand stands behind a test of the pointer
     Halide::Internal::Stmt narrower(const Halide::Expr &value, const Halide::Expr &base, const Halide::Parameter &param,
                                     int lanes, bool index_aligned) const;
+    bool depends_on_pointer_alone(const Halide::Internal::Stmt &stmt) const;
     Halide::Expr base_is_aligned() const;
 };
 

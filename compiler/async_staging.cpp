@@ -18,7 +18,7 @@ using namespace Halide::Internal;
 
 namespace {
 
-constexpr int floats_of_copy = 4;  // cp.async.cg moves 16 bytes
+constexpr int sizeof_float = 4;
 constexpr int allocation_granularity = 32;  // floats: keeps every stage aligned to 128 bytes
 const std::string registers_name = "staged_values";
 
@@ -207,44 +207,60 @@ class WithoutLets : public IRMutator {
     Expr visit(const Let *let) override { return mutate(substitute(let->name, let->value, let->body)); }
 };
 
-/// Turns staging stores that move 16 aligned bytes, or zeros, into asynchronous copies.
+/// Turns staging stores that move one or four neighbouring floats unchanged, or zeros, into asynchronous copies. Four
+/// must be aligned to 16 bytes.
 class CopyAsync : public IRMutator {
   public:
-    CopyAsync() = default;
+    explicit CopyAsync(bool single_floats) : single_floats_(single_floats) {}
     bool all_copied = true;
 
   private:
     using IRMutator::visit;
 
-    static bool is_aligned(const Load *load, const Expr &base) {
-        const ModulusRemainder known = modulus_remainder(base);
-        const bool index_aligned = known.modulus % floats_of_copy == 0 && known.remainder % floats_of_copy == 0;
-        return index_aligned && (!load->param.defined() || load->param.host_alignment() >= 16);
+    static bool is_aligned(const Load *load, const Expr &base, int lanes) {
+        const auto aligned = [&](const ModulusRemainder &known) {
+            return known.modulus % lanes == 0 && known.remainder % lanes == 0;
+        };
+        // Halide may have known more before lets were taken out of the loop.
+        return (aligned(load->alignment) || aligned(modulus_remainder(base))) && (!load->param.defined() || load->param.host_alignment() >= lanes * sizeof_float);
+    }
+
+    /// The first index of a dense access.
+    static Expr dense_base(const Expr &index) {
+        if (index.type().is_scalar()) {
+            return index;
+        }
+        const Ramp *ramp = index.as<Ramp>();
+        return ramp && is_const_one(ramp->stride) ? ramp->base : Expr();
     }
 
     Stmt visit(const Store *store) override {
+        const int lanes = store->value.type().lanes(), bytes = lanes * sizeof_float;
         const Load *load = store->value.as<Load>();
-        Expr bytes = 16;
+        Expr bytes_read = bytes;
         if (const Select *select = store->value.as<Select>()) {
             const Broadcast *condition = select->condition.as<Broadcast>();
             const bool zero_first = is_const_zero(select->true_value);
             load = (zero_first ? select->false_value : select->true_value).as<Load>();
-            if (!condition || (!zero_first && !is_const_zero(select->false_value))) {
+            if ((!condition && lanes > 1) || (!zero_first && !is_const_zero(select->false_value))) {
                 load = nullptr;
             } else {
-                bytes = Select::make(condition->value, zero_first ? 0 : 16, zero_first ? 16 : 0);
+                bytes_read = Select::make(condition ? condition->value : select->condition, zero_first ? 0 : bytes,
+                                          zero_first ? bytes : 0);
             }
         }
-        const Ramp *from = load ? load->index.as<Ramp>() : nullptr;
-        const Ramp *to = store->index.as<Ramp>();
-        if (!from || !to || from->lanes != floats_of_copy || load->type.element_of() != Float(32) ||
-            !is_const_one(from->stride) || !is_const_one(to->stride) || !is_const_one(load->predicate) ||
-            !is_const_one(store->predicate) || !is_aligned(load, from->base)) {
+        const Expr from = load ? dense_base(load->index) : Expr(), to = dense_base(store->index);
+        if (!(lanes == 4 || (lanes == 1 && single_floats_)) || !from.defined() || !to.defined() ||
+            load->type.element_of() != Float(32) || !is_const_one(load->predicate) ||
+            !is_const_one(store->predicate) || !is_aligned(load, from, lanes)) {
             all_copied = false;
             return store;
         }
-        return placeholder({"copy", {}}, {simplify(to->base * 4), address_of(load, from->base), bytes});
+        return placeholder({"copy", {{"bytes", bytes}}},
+                           {simplify(to * sizeof_float), address_of(load, from), bytes_read});
     }
+
+    const bool single_floats_;
 };
 
 Stmt block_of(const std::vector<Stmt> &statements) {
@@ -320,7 +336,7 @@ class PipelinedLoop {
             add_compute(leaf);
             return;
         }
-        CopyAsync copies;
+        CopyAsync copies(options_.single_floats);
         const Stmt copy = copies.mutate(leaf);
         (copies.all_copied ? copied_ : through_registers_).push_back(copies.all_copied ? copy : leaf);
     }
@@ -488,6 +504,26 @@ class RewriteLoops : public IRMutator {
 };
 
 }  // namespace
+
+Stmt AsyncCopyPass::visit(const Allocate *allocate) {
+    ScopedValue<std::string> shared(shared_, allocate->memory_type == MemoryType::GPUShared ? allocate->name : shared_);
+    return IRMutator::visit(allocate);
+}
+
+Stmt AsyncCopyPass::visit(const ProducerConsumer *part) {
+    // A stage only writes shared memory; a Func that is computed from what is staged reads it, too.
+    const Access access = access_of(part->body, shared_);
+    if (!part->is_producer || shared_.empty() || !access.writes || access.reads || access.barrier) {
+        return IRMutator::visit(part);
+    }
+    CopyAsync copies(true);
+    const Stmt body = copies.mutate(WithoutLets().mutate(part->body));
+    if (!copies.all_copied) {
+        return part;
+    }
+    return ProducerConsumer::make(part->name, true, Block::make({body, placeholder({"copy_commit", {}}),
+                                                                 placeholder({"copy_wait", {}})}));
+}
 
 AsyncStagingPass::AsyncStagingPass(const AsyncStagingOptions &options) : options_(options) {
     if (options.stages < 2) {

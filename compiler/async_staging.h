@@ -11,13 +11,13 @@
 //     start copying chunk 0; store chunk 0; load chunk 1 into registers
 //     for chunk i:
 //         wait for the copies of chunk i;  barrier
-//         start copying chunk i+1                               cp.async, global to shared memory, 16 bytes
+//         start copying chunk i+1                               cp.async, global to shared memory
 //         compute on chunk i, and between its steps
 //             store chunk i+1 from registers to shared memory   what must be changed on the way: rounded, transposed
 //             load chunk i+2 into registers
 //
-// A staging store becomes an asynchronous copy when it moves 16 aligned bytes unchanged, or zero outside of a
-// boundary; every other one goes through registers. The last two chunks are peeled off, so that the loop has no
+// A staging store becomes an asynchronous copy when it moves 16 aligned bytes unchanged (or one float, if the options say
+// so), or zero outside of a boundary; every other one goes through registers. The last two chunks are peeled off, so that the loop has no
 // conditions. Add it after the tensor-core pass; it also works for schedules without tensor cores.
 #ifndef CONV_TRANSPOSE_COMPILER_ASYNC_STAGING_H
 #define CONV_TRANSPOSE_COMPILER_ASYNC_STAGING_H
@@ -39,6 +39,22 @@ struct AsyncStagingOptions {
     /// side by side from one iteration to the next, and would be copied to that place at once: that is, their loads would
     /// be waited for. It takes registers to spare; where there are none, spills cost more.
     bool separate_registers = false;
+    /// Single floats, too, are copied asynchronously: no register waits for them, but each copy is an instruction.
+    bool single_floats = false;
+};
+
+/// Without a pipeline: staging stores of Funcs in shared memory that could be asynchronous copies become such, and each
+/// Func's stage ends with waiting for them. All loads of a stage are under way at once, and none needs a register.
+class AsyncCopyPass : public Halide::Internal::IRMutator {
+  public:
+    using IRMutator::mutate;
+
+  private:
+    using IRMutator::visit;
+    Halide::Internal::Stmt visit(const Halide::Internal::Allocate *allocate) override;
+    Halide::Internal::Stmt visit(const Halide::Internal::ProducerConsumer *part) override;
+
+    std::string shared_;
 };
 
 class AsyncStagingPass : public Halide::Internal::IRMutator {

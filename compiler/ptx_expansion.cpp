@@ -239,8 +239,10 @@ class KernelExpansion {
         } else if (kind == "store_pair") {
             store_pair(site, out);
         } else if (kind == "copy") {
-            out.line("\tcp.async.cg.shared.global [", site.arguments.at(0), "], [", address(site), "], 16, ",
-                     site.arguments.at(2), ";");
+            // Only copies of 16 bytes may pass by the first-level cache.
+            const int bytes = site.call.field("bytes");
+            out.line("\tcp.async.", bytes == 16 ? "cg" : "ca", ".shared.global [", site.arguments.at(0), "], [",
+                     address(site), "], ", bytes, ", ", site.arguments.at(2), ";");
         } else if (kind == "copy_commit") {
             out.line("\tcp.async.commit_group;");
         } else if (kind == "copy_wait") {
