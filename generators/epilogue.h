@@ -7,14 +7,15 @@
 
 namespace conv_transpose {
 
-/// `slope` multiplies negative sums: 1 is no activation, 0 is ReLU, anything else LeakyReLU. The smooth activations
-/// stand behind a branch that is the same for all threads, so that they cost nothing where they are not asked for
-/// (a select would compute all three).
-inline Halide::Expr activate(const Halide::Expr &sum, const Halide::Expr &activation, const Halide::Expr &slope) {
+/// Computes only the one that is asked for; a select computes both.
+inline Halide::Expr branch(const Halide::Expr &condition, const Halide::Expr &then, const Halide::Expr &otherwise) {
     using Halide::Internal::Call;
-    const auto branch = [](const Halide::Expr &condition, const Halide::Expr &then, const Halide::Expr &otherwise) {
-        return Call::make(then.type(), Call::if_then_else, {condition, then, otherwise}, Call::PureIntrinsic);
-    };
+    return Call::make(then.type(), Call::if_then_else, {condition, then, otherwise}, Call::PureIntrinsic);
+}
+
+/// `slope` multiplies negative sums: 1 is no activation, 0 is ReLU, anything else LeakyReLU. The smooth activations
+/// stand behind a branch that is the same for all threads, so that they cost nothing where they are not asked for.
+inline Halide::Expr activate(const Halide::Expr &sum, const Halide::Expr &activation, const Halide::Expr &slope) {
     // Strict: otherwise LLVM may assume that there is no NaN and make a maximum of the select, which loses NaN.
     // 0 * -inf would be NaN.
     const Halide::Expr piecewise_linear = strict_float(select(sum < 0.f, select(slope == 0.f, 0.f, sum * slope), sum));

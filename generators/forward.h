@@ -3,6 +3,8 @@
 //   SumIndex sum_index: see gather.h,
 //   WeightLayout weight_layout and int weight_channel_multiple() const: how the kernel reads its weights,
 //   void apply(ForwardFuncs &, const Target &): loop order, staging and mapping to hardware,
+//   bool specializes_no_activation, if it does so with `activated`,
+//   int stages and bool async_copies, to have staging made asynchronous (compiler/async_staging.h),
 //   int in_channel_chunk() const, if it stages input channels by chunks,
 //   void search_space(SearchSpace &, const SearchedProblem &) const, if it can be tuned (schedules/search_space.h),
 //   void describe(KernelDescription &) const: what it demands of a problem beyond the generator's own parameters.
@@ -11,6 +13,7 @@
 
 #include "Halide.h"
 #include "compiler/adaptive_stores.h"
+#include "compiler/async_staging.h"
 #include "compiler/device_assertions.h"
 #include "compiler/private_accumulators.h"
 #include "generators/epilogue.h"
@@ -65,8 +68,9 @@ class Forward : public Halide::Generator<Forward<Schedule>>,
         }
         funcs_.tap_weight(kx, ky, v.channel, in_channel, v.group) = funcs_.weight(coordinates(in_channel));
 
+        funcs_.initial(v.channel, v.group) = select(has_bias != 0, bias(real_channel(), v.group), 0.f);
         const Gather g = gather(v, funcs_.x_axis, funcs_.y_axis, in_channels, funcs_.padded_input, funcs_.tap_weight,
-                                select(has_bias != 0, bias(real_channel(), v.group), 0.f), Schedule::sum_index);
+                                funcs_.initial(v.channel, v.group), Schedule::sum_index);
         funcs_.sum = g.sum;
         funcs_.taps = g.taps;
         funcs_.phase_weight = g.phase_weight;
@@ -80,9 +84,13 @@ class Forward : public Halide::Generator<Forward<Schedule>>,
             Schedule::sum_index == SumIndex::positions
                 ? g.sum(v.x, v.y, v.channel, v.group, v.batch)
                 : g.sum(v.x / sx, v.y / sy, v.x % sx, phase_y, v.channel, v.group, v.batch);
-        funcs_.activated(v.x, v.y, v.channel, v.group, v.batch) =
-            activate(funcs_.pixels(v.x, v.y, v.channel, v.group, v.batch), activation, slope);
         funcs_.no_smooth_activation = activation == static_cast<int>(EpilogueKind::piecewise_linear);
+        funcs_.no_activation = funcs_.no_smooth_activation && slope == 1.f;
+        const Halide::Expr pixel = funcs_.pixels(v.x, v.y, v.channel, v.group, v.batch);
+        Halide::Expr activated = activate(pixel, activation, slope);
+        if constexpr (requires { Schedule::specializes_no_activation; })
+            activated = branch(funcs_.no_activation, pixel, activated);
+        funcs_.activated(v.x, v.y, v.channel, v.group, v.batch) = activated;
         output(v.x, v.y, v.channel, v.group, v.batch) = funcs_.activated(v.x, v.y, v.channel, v.group, v.batch);
         funcs_.output = output;
     }
@@ -100,6 +108,10 @@ class Forward : public Halide::Generator<Forward<Schedule>>,
         }
         if (!on_gpu) return;
         pipeline.add_custom_lowering_pass(new PrivateAccumulators);
+        if constexpr (requires { schedule_params.stages; })
+            pipeline.add_custom_lowering_pass(
+                new AsyncStagingPass({.stages = schedule_params.stages, .single_floats = true}));
+        if constexpr (requires { Schedule::async_copies; }) pipeline.add_custom_lowering_pass(new AsyncCopyPass);
         pipeline.add_custom_lowering_pass(new AdaptiveStores("output"));
     }
 

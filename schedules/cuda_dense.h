@@ -1,17 +1,19 @@
 // Schedule: many channels, on a GPU's CUDA cores: stride 1, and small strides whose phases a thread can hold.
 //
-// H200, 2026-11-21, percent of the FP32 peak (67 TF/s): KernelBench 57 64 %, 65 66 %, 69 62 %, 71 58 %, 78 70 %; 3x3
-// 64 to 128 channels 60 %; 4x4 stride 2 512 to 256 channels 56 %; 2x2 stride 2 128 to 64 channels 48 %. ncu on 57, with
-// one block a multiprocessor: two thirds of all cycles issue, shared memory is at 35 %; what is missing is latency that
-// too few warps hide.
+// H200, 2026-11-21, percent of the FP32 peak (67 TF/s): KernelBench 57 74 %, 65 75 %, 69 66 %, 71 68 %, 78 74 %; 3x3
+// 64 to 128 channels 72 %; 4x4 stride 2 512 to 256 channels 59 %; 2x2 stride 2 128 to 64 channels 47 %. ncu on 57: 80 % of
+// all cycles issue, 91 % of what is issued multiplies. The rest waits for shared memory where ptxas has no register left
+// to load ahead, and 3 % of 57's tiles lie outside of the picture. (Register-only multiply-adds reach 98 %.)
 //
 // Bound by multiply-adds, so the loops are those of a matrix product. A block owns a tile of columns, rows and output
 // channels; each thread keeps its part of it in registers over the whole reduction (see
 // compiler/private_accumulators.h). Input channels come in chunks through shared memory, inputs with the border that all
-// taps need, weights with channels innermost. A thread's columns are vectors of neighbours, and its
-// channels are neighbours too: for one input channel and one row of taps it loads a few 128-bit words and reuses each
-// for all taps, columns and channels. A warp spans both columns and channels, so that most of its loads are broadcasts.
-// Blocks, not stages, hide the latency of staging: while one waits, the others of the multiprocessor compute.
+// taps need, weights with channels innermost; a chunk is on its way, by asynchronous copies, while the one before is
+// computed (compiler/async_staging.h), which was worth 9 %. A thread's rows, columns and channels are neighbours: of
+// what it loads for one input channel, each weight serves all its rows and columns, each input all taps and channels that
+// it reaches. Fewer loads, 4 rows x 4 columns x 4 channels in place of 8 x 8, and 168 registers in place of 128 were
+// worth 6 % on 57. A warp spans columns and channels, so that most loads are broadcasts: half a warp's 128-bit
+// loads should lie within 128 bytes, as 4 lanes of columns and 4 of channels do.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_DENSE_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_DENSE_H
 
@@ -32,6 +34,10 @@ struct CudaDense {
     GeneratorParam<int> thread_rows{"thread_rows", 1};
     /// Input channels staged at a time, and how many of them are unrolled.
     GeneratorParam<int> chunk{"chunk", 8}, unroll_in_channels{"unroll_in_channels", 1};
+    /// Whether all rows of taps are one piece of code, which the instruction cache must hold.
+    GeneratorParam<bool> unroll_taps_y{"unroll_taps_y", true};
+    /// Chunks in shared memory: one is computed while the next are on their way.
+    GeneratorParam<int> stages{"stages", 2};
 
     /// For tiles that suit small problems only; 0 is no limit.
     GeneratorParam<int> max_out_channels{"max_out_channels", 0};
@@ -65,6 +71,7 @@ struct CudaDense {
         const int thread_rows = space.choose(this->thread_rows, {1, 2, 3, 4});
         const int chunk = space.choose(this->chunk, {2, 4, 8, 16});
         const int unroll_in_channels = space.choose(this->unroll_in_channels, {1, 2, 4});
+        const bool unroll_taps_y = space.choose(this->unroll_taps_y, {0, 1});
         const int threads = lanes_x * lanes_y * lanes_channel, channels = lanes_channel * thread_channels;
         const int sums = vector * thread_vectors * thread_channels * thread_rows;
         const int input = problem.x_axis.reach(lanes_x * vector * thread_vectors) * problem.y_axis.reach(lanes_y * thread_rows);
@@ -73,12 +80,13 @@ struct CudaDense {
         space.require("threads fill warps and fit a block", threads % GpuLimits::warp == 0 && threads <= 512);
         space.require("a thread's sums fit its registers", sums >= (few_channels ? 4 : 16) && sums <= GpuLimits::sums);
         space.require("the staged chunk fits shared memory",
-                      4 * chunk * (input + channels * problem.taps()) <= GpuLimits::shared_bytes);
+                      4 * stages * chunk * (input + channels * problem.taps()) <= GpuLimits::shared_bytes);
         space.require("unrolled input channels divide the chunk", chunk % unroll_in_channels == 0);
         space.require("the chunk has no more than the input channels", chunk <= std::max(problem.in_channels, 2));
         space.require("less than half of a block's channels are idle", channels < 2 * std::max(problem.out_channels, 4));
         space.require("the unrolled loop stays short",
-                      sums * problem.taps() / (problem.stride_x * problem.stride_y) * unroll_in_channels <= GpuLimits::unrolled);
+                      sums * problem.taps() / (problem.stride_x * problem.stride_y) * unroll_in_channels <=
+                          GpuLimits::unrolled * (unroll_taps_y ? 1 : problem.kernel_y));
     }
 
     void apply(ForwardFuncs &f, const Halide::Target &) const {
@@ -100,7 +108,7 @@ struct CudaDense {
             .split(vec, vec, stored, stored_vector, guard)
             .split(v.x, part, lane_x, lanes_x, guard)
             .split(v.y, row, v.y, rows, guard)
-            .split(v.y, v.y, lane_y, lanes_y, guard)
+            .split(v.y, lane_y, v.y, thread_rows, guard)
             .split(v.channel, channel_block, v.channel, channels, guard)
             .split(v.channel, lane_channel, v.channel, thread_channels, guard)
             .reorder({stored, vec, part, v.y, v.channel, lane_x, lane_channel, lane_y, column, row, channel_block,
@@ -120,7 +128,7 @@ struct CudaDense {
         auto distribute = [&](Stage s) {
             s.split(v.x, v.x, vec, vector)
                 .split(v.x, part, lane_x, lanes_x)
-                .split(v.y, v.y, lane_y, lanes_y)
+                .split(v.y, lane_y, v.y, thread_rows)
                 .split(v.channel, lane_channel, v.channel, thread_channels)
                 .unroll(vec).unroll(part).unroll(v.channel).unroll(v.y)
                 .gpu_threads(lane_x, lane_channel, lane_y)
@@ -133,45 +141,45 @@ struct CudaDense {
         distribute(init);
         init.reorder(vec, part, v.y, v.channel, lane_x, lane_channel, lane_y);
         distribute(update);
-        RVar zi{"zi"}, zu{"zu"};  // input channels: within a chunk, unrolled
-        update.split(f.taps.z, f.taps.z, zi, chunk, guard).split(zi, zi, zu, unroll_in_channels, guard)
-            .reorder({vec, part, v.y, v.channel, f.taps.x, f.taps.y, zu, zi, lane_x, lane_channel, lane_y, f.taps.z})
-            .unroll(f.taps.x).unroll(f.taps.y).unroll(zu);
+        // Input channels: chunks ("pipeline": compiler/async_staging.h), within a chunk, unrolled.
+        RVar pipeline{"pipeline"}, zi{"zi"}, zu{"zu"};
+        update.split(f.taps.z, pipeline, zi, chunk, guard).split(zi, zi, zu, unroll_in_channels, guard)
+            .reorder({vec, part, v.y, v.channel, f.taps.x, f.taps.y, zu, zi, lane_x, lane_channel, lane_y, pipeline})
+            .unroll(f.taps.x).unroll(zu);
+        if (unroll_taps_y) update.unroll(f.taps.y);
 
         Func in = f.padded_input.in(f.sum);
         const std::vector<Var> ia = in.args();
-        in.compute_at(f.sum, f.taps.z).store_in(MemoryType::GPUShared);
-        in.bound_extent(ia[0], f.x_axis.reach(width)).bound_extent(ia[1], f.y_axis.reach(rows));
+        in.compute_at(f.sum, pipeline).store_in(MemoryType::GPUShared);
+        // Whole vectors, so that what is staged has no gaps either.
+        const int staged_width = (f.x_axis.reach(width) + vector - 1) / vector * vector;
+        in.bound_extent(ia[0], staged_width).bound_extent(ia[1], f.y_axis.reach(rows));
         in.bound_extent(ia[2], chunk).bound_extent(ia[3], 1).bound_extent(ia[4], 1);
-        in.align_storage(ia[0], vector);
         in.fuse(ia[0], ia[1], element)
             .split(element, round, thread, threads, guard)
             .split(thread, lane_y, thread, lanes_x * lanes_channel)
             .split(thread, lane_channel, lane_x, lanes_x)
-            .reorder(ia[2], round, lane_x, lane_channel, lane_y, ia[3], ia[4])
+            .reorder(round, ia[2], lane_x, lane_channel, lane_y, ia[3], ia[4])
             .gpu_threads(lane_x, lane_channel, lane_y)
+            .unroll(round)
             .unroll(ia[2])
             .never_partition_all();
-        // All loads of a round are under way before the first is stored.
-        Func loaded = f.padded_input.in(in);
-        const std::vector<Var> la = loaded.args();
-        loaded.compute_at(in, round).store_in(MemoryType::Register).unroll(la[2]).never_partition_all();
-        loaded.bound_extent(la[0], 1).bound_extent(la[1], 1).bound_extent(la[2], chunk);
         Func w = f.weight.in(f.tap_weight);
         const std::vector<Var> wa = w.args();
-        w.compute_at(f.sum, f.taps.z).store_in(MemoryType::GPUShared);
+        w.compute_at(f.sum, pipeline).store_in(MemoryType::GPUShared);
         w.bound_extent(wa[0], channels).bound_extent(wa[3], chunk).bound_extent(wa[4], 1);
+        // Each input channel by itself: its elements are at a constant distance from the first one's.
         w.split(wa[0], wa[0], vec, std::min(4, channels))
             .vectorize(vec)
             .fuse(wa[0], wa[1], element)
             .fuse(element, wa[2], element)
-            .fuse(element, wa[3], element)
             .split(element, round, thread, threads, guard)
             .split(thread, lane_y, thread, lanes_x * lanes_channel)
             .split(thread, lane_channel, lane_x, lanes_x)
-            .reorder(vec, round, lane_x, lane_channel, lane_y, wa[4])
+            .reorder(vec, round, wa[3], lane_x, lane_channel, lane_y, wa[4])
             .gpu_threads(lane_x, lane_channel, lane_y)
             .unroll(round)
+            .unroll(wa[3])
             .never_partition_all();
     }
 };

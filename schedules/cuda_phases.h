@@ -1,9 +1,12 @@
 // Schedule: strided problems with few channels on a GPU's CUDA cores. Bound by the stores of a large output.
 //
-// H200, 2026-11-21: KernelBench 75 (stride 2x3, 8 to 16 channels a group) 0.332 ms, 61 % of the memory limit (4.3 TB/s);
-// 81 (stride 5x5, 32 to 64 channels) 0.361 ms, 55 %. Not bound by one thing alone: shared-memory loads of weights and the
-// instructions of the stores come next. Known even widths, which spare each store its tests of tail and alignment, were
-// worth 8 % on 75; fewer registers (80, 72, 64) spill and are slower; so are more cells a thread.
+// H200, 2026-11-21: KernelBench 75 (stride 2x3, 8 to 16 channels a group) 0.304 ms, 66 % of the memory limit (4.3 TB/s);
+// 81 (stride 5x5, 32 to 64 channels) 0.290 ms, 68 %. Not bound by one thing alone: issue slots are busy half of the time,
+// shared memory and L2 two to three quarters, and too few warps fit to fill the rest. Of the way there, on 75: no instruction for an
+// activation that is not asked for and one test of the output's address for all stores 7 %, four cells a thread in place
+// of two 1 %; on 81: input rows that come by asynchronous copies, the bias from shared memory and inputs loaded as
+// vectors 12 %, the activation and the stores 4 %. Rows whose address is a multiple of 128 bytes would be 2 % faster on
+// 75 and 7 % on 81. Slower: fewer registers (they spill), several stagings of fewer rows on 75.
 //
 // A thread computes consecutive outputs of a row, whole cells, in registers: their phases are constants, so only live
 // taps are computed, and an input element that is loaded serves all phases that it reaches. Such a thread could only
@@ -36,6 +39,7 @@ struct CudaPhases {
     GeneratorParam<int> unroll_in_channels{"unroll_in_channels", 4};
     GeneratorParam<bool> rows_outermost{"rows_outermost", false};
 
+    static constexpr bool async_copies = true, specializes_no_activation = true;
     static constexpr SumIndex sum_index = SumIndex::positions;
     static constexpr WeightLayout weight_layout = WeightLayout::channels_innermost;
     int weight_channel_multiple() const { return block_channels; }
@@ -134,7 +138,9 @@ struct CudaPhases {
         f.activated.compute_at(tile, lane).store_in(MemoryType::Register);
         f.activated.bound_extent(v.x, thread_width).bound_extent(v.y, 1).bound_extent(v.channel, thread_channels);
         f.activated.bound_extent(v.group, 1).bound_extent(v.batch, 1);
-        f.activated.unroll(v.channel).unroll(v.x).specialize(f.no_smooth_activation);
+        f.activated.unroll(v.channel).unroll(v.x);
+        f.activated.specialize(f.no_activation);
+        f.activated.specialize(f.no_smooth_activation);
 
         f.sum.compute_at(tile, lane).store_in(MemoryType::Register);
         f.sum.bound_extent(v.x, thread_width).bound_extent(v.y, 1).bound_extent(v.channel, thread_channels);
@@ -151,11 +157,18 @@ struct CudaPhases {
             .unroll(in_channel)
             .never_partition_all();
 
+        // A row's sums would wait for the bias in global memory.
+        f.initial.compute_at(f.output, column).store_in(MemoryType::GPUShared);
+        f.initial.bound_extent(v.channel, block_channels).bound_extent(v.group, 1);
+        f.initial.split(v.channel, round, lane, warp, guard).reorder(round, lane).gpu_threads(lane).never_partition_all();
+
         // Inputs: all channels of the rows that one staging reaches. Two-dimensional threads over (row, x).
         Func in = f.padded_input.in(f.sum);
         const Var ix = in.args()[0], iy = in.args()[1], ic = in.args()[2], ig = in.args()[3], in_batch = in.args()[4];
         in.compute_at(f.output, staging).store_in(MemoryType::GPUShared);
-        in.bound_extent(ix, f.x_axis.reach(thread_cells * threads_x)).bound_extent(iy, f.y_axis.reach(cells_y));
+        // Rows of whole vectors, so that a thread loads its cells as vectors.
+        const int staged_width = (f.x_axis.reach(thread_cells * threads_x) + 3) / 4 * 4;
+        in.bound_extent(ix, staged_width).bound_extent(iy, f.y_axis.reach(cells_y));
         in.bound_extent(ic, f.in_channels).bound_extent(ig, 1).bound_extent(in_batch, 1);
         in.split(ix, column, lane, warp, guard)
             .fuse(column, iy, element)

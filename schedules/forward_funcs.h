@@ -19,13 +19,15 @@ struct ForwardFuncs {
     Halide::Func weight;        ///< as given or packed, in the layout that the schedule asks for
     Halide::Func tap_weight;    ///< weight by kernel position (kx, ky, channel, input channel, group)
     Halide::Func phase_weight;  ///< weight by phase and tap: see gather.h
+    Halide::Func initial{"initial"};  ///< what sums begin with: the bias (channel, group)
     Halide::Func sum;           ///< indexed as the schedule's sum_index says (gather.h); its update has the taps
     Halide::RDom taps;
     Halide::Func pixels{"pixels"};  ///< the sums by output position (x, y, channel, group, batch): phases interleaved
     /// The same with the activation. Compute it element by element, apart from vector stores: a vector would evaluate
     /// all activations.
     Halide::Func activated{"activated"};
-    Halide::Expr no_smooth_activation;  ///< to specialize `activated`, so that the others cost one branch
+    // To specialize `activated`, so that what was not asked for costs a branch.
+    Halide::Expr no_activation, no_smooth_activation;
     Halide::Func output;                ///< (x, y, channel, group, batch)
 
     bool run_time_attributes() const { return !Halide::Internal::is_const(x_axis.stride()); }
