@@ -15,10 +15,6 @@ conv_transpose_kernel(f32_cuda_input_gradient_depthwise_k4x4_s2x2 input_gradient
 
 # ---- families, for numbers of channels that fill enough of a tile
 set(many_channels in_channel_multiple=32 out_channel_multiple=8)
-conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x7_s1x1 input_gradient_cuda_dense ${k3x7} ${s1} ${many_channels}
-    lanes_x=16 lanes_y=2 chunk=4 unroll_taps_y=false)
-conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x5_s1x1 input_gradient_cuda_dense ${k3x5} ${s1}
-    ${many_channels} lanes_x=16 lanes_y=2 chunk=4 unroll_taps_y=false)
 conv_transpose_kernel(f32_cuda_input_gradient_dense_k2x2_s2x2 input_gradient_cuda_dense ${k2s2} ${many_channels} lanes_y=2)
 conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x3_s2x2 input_gradient_cuda_dense ${k3s2}
     ${many_channels} lanes_y=2)
