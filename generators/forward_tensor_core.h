@@ -137,16 +137,23 @@ class ForwardTensorCore : public Halide::Generator<ForwardTensorCore<Schedule>>,
         return static_cast<int>(*Halide::Internal::as_const_int(Halide::Internal::simplify(e)));
     }
 
+    // Zero outside of the picture. One comparison tells both ends: below the first, an unsigned distance is large.
     Halide::Func padded_input() {
-        using Halide::Expr;
-        const Expr nowhere;
+        using namespace Halide;
+        const GatherVars &v = f_.v;
+        const auto is_inside = [&](const Expr &at, const Internal::Dimension &d) {
+            return cast<uint32_t>(at - d.min()) < cast<uint32_t>(d.extent());
+        };
+        const auto nearest = [](const Expr &at, const Internal::Dimension &d) { return clamp(at, d.min(), d.max()); };
+        const auto x = input.dim(0), y = input.dim(1), channels = input.dim(2);
         const bool whole_chunks = problem.in_channels != 0 && problem.in_channels % schedule_params.chunk() == 0;
-        const Expr channels_min = whole_chunks ? nowhere : Expr(0);
-        const Expr channels = whole_chunks ? nowhere : Expr(input.dim(2).extent());
-        return Halide::BoundaryConditions::constant_exterior(
-            input, 0.f,
-            {{input.dim(0).min(), input.dim(0).extent()}, {input.dim(1).min(), input.dim(1).extent()},
-             {channels_min, channels}, {nowhere, nowhere}, {nowhere, nowhere}});
+        const Expr channel = whole_chunks ? Expr(v.channel) : min(v.channel, channels.extent() - 1);
+        const Expr channel_inside = whole_chunks ? Internal::const_true() : v.channel < channels.extent();
+        Func padded{"padded"};
+        padded(v.x, v.y, v.channel, v.group, v.batch) =
+            select(is_inside(v.x, x) && is_inside(v.y, y) && channel_inside,
+                   input(nearest(v.x, x), nearest(v.y, y), channel, v.group, v.batch), 0.f);
+        return padded;
     }
 
     // Input channels / 4, filled up to whole chunks of the staging loop. The packed weights are zero there.

@@ -2,7 +2,8 @@
 
 # ---- stride 1: exact for KernelBench level 1, problems 57, 65, 69, 71, 78; then any channels
 # A few bytes spill where tiles were chosen for speed, more of them in the portable code (docs/tensor-cores.md).
-set(split parts=2 blocks=1)
+# One block a multiprocessor has registers to spare.
+set(split parts=2 blocks=1 separate_registers=true)
 conv_transpose_kernel(tf32_cuda_tensor_cores_k3x3_s1x1_c64x64 forward_cuda_tensor_core
     ${k3} ${s1} ${c64x64} columns=152 ALLOW_SPILLS)
 conv_transpose_kernel(tf32_cuda_tensor_cores_k3x7_s1x1_c64x64 forward_cuda_tensor_core
@@ -39,13 +40,11 @@ conv_transpose_kernel(tf32_cuda_tensor_cores_k2x2_s2x2 forward_cuda_tensor_core 
     separate_registers=true ALLOW_SPILLS)
 conv_transpose_kernel(tf32x3_cuda_tensor_cores_k2x2_s2x2 forward_cuda_tensor_core ${k2s2} ${split} columns=64
     chunk_channels=16 ALLOW_SPILLS)
-foreach(family k3x3_s2x2_p1x1 k4x4_s2x2_p1x1)
-    set(attributes ${k3s2p1})
-    if(family STREQUAL k4x4_s2x2_p1x1)
-        set(attributes ${k4s2p1})
-    endif()
-    conv_transpose_kernel(tf32_cuda_tensor_cores_${family} forward_cuda_tensor_core ${attributes}
-        columns=8 tile_rows=16 blocks=1 chunk_channels=16 separate_registers=true ALLOW_SPILLS)
-    conv_transpose_kernel(tf32x3_cuda_tensor_cores_${family} forward_cuda_tensor_core ${attributes} ${split}
-        columns=8 tile_rows=8 ALLOW_SPILLS)
-endforeach()
+conv_transpose_kernel(tf32_cuda_tensor_cores_k3x3_s2x2_p1x1 forward_cuda_tensor_core ${k3s2p1}
+    columns=8 tile_rows=16 blocks=1 chunk_channels=16 separate_registers=true ALLOW_SPILLS)
+conv_transpose_kernel(tf32_cuda_tensor_cores_k4x4_s2x2_p1x1 forward_cuda_tensor_core ${k4s2p1}
+    columns=8 tile_rows=16 blocks=1 stages=3 separate_registers=true ALLOW_SPILLS)
+conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x3_s2x2_p1x1 forward_cuda_tensor_core ${k3s2p1} ${split}
+    columns=8 tile_rows=8 ALLOW_SPILLS)
+conv_transpose_kernel(tf32x3_cuda_tensor_cores_k4x4_s2x2_p1x1 forward_cuda_tensor_core ${k4s2p1} ${split}
+    columns=8 tile_rows=8 ALLOW_SPILLS)
