@@ -4,6 +4,18 @@
 # A few bytes spill where tiles were chosen for speed, more of them in the portable code (docs/tensor-cores.md).
 # One block a multiprocessor has registers to spare.
 set(split parts=2 blocks=1 separate_registers=true)
+# Exact sizes, too, where they were faster: constants spare the registers that indices and tests of the edges take.
+conv_transpose_kernel(tf32_cuda_tensor_cores_k3x7_s1x1_c64x64_i512x512 forward_cuda_tensor_core
+    ${k3x7} ${s1} ${c64x64} input_h=512 input_w=512 output_h=514 output_w=518 columns=104 FULL ALLOW_SPILLS)
+conv_transpose_kernel(tf32_cuda_tensor_cores_k3x5_s1x1_c64x128_i128x256 forward_cuda_tensor_core
+    ${k3x5} ${s1} in_channels=64 out_channels=128 input_h=128 input_w=256 output_h=130 output_w=260 columns=136
+    FULL ALLOW_SPILLS)
+conv_transpose_kernel(tf32_cuda_tensor_cores_k3x3_s1x1_c32x32_i512x1024 forward_cuda_tensor_core
+    ${k3} ${s1} ${c32x32} input_h=512 input_w=1024 output_h=514 output_w=1026 picture_rows=2 columns=104
+    FULL ALLOW_SPILLS)
+conv_transpose_kernel(tf32_cuda_tensor_cores_k3x7_s1x1_c32x32_p1x3_i512x1024 forward_cuda_tensor_core
+    ${k3x7} ${s1} ${c32x32} input_h=512 input_w=1024 output_h=512 output_w=1024 picture_rows=2 columns=128
+    warpgroups=3 blocks=1 FULL ALLOW_SPILLS)
 conv_transpose_kernel(tf32_cuda_tensor_cores_k3x3_s1x1_c64x64 forward_cuda_tensor_core
     ${k3} ${s1} ${c64x64} columns=152 ALLOW_SPILLS)
 conv_transpose_kernel(tf32_cuda_tensor_cores_k3x7_s1x1_c64x64 forward_cuda_tensor_core
