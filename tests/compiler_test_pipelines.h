@@ -14,25 +14,26 @@ namespace conv_transpose::testing {
 /// c(n, m) = sum over k of a(k, m) * b(n, k), with the operands staged in rows of four k. Members are what a test may
 /// change to break a rule.
 struct MatrixProduct {
-    int rows = 64, columns = 32, k_at_once = 8;
-    static constexpr int terms = 64;
+    int rows = 64, columns = 32, k_at_once = 8, terms = 64;
+    int warpgroups = 1;  ///< of a block, each with so many rows
     bool staged_in_shared_memory = true, one_lane = true, zero_outside = false;
     int run = 0;  ///< of neighbouring columns: the others are groups (mma_n_group); 0 for all
     /// Sets of rows whose elements alternate in the output (mma_m_tile), which is so many times as wide as the tile.
     int alternating = 1;
     bool pass = true, pipelined = true;
-    int stages = 2;
+    bool columns_of_b = false;  ///< b(k, n) in place of b(n, k): then both operands are copied asynchronously
+    int stages = 2, blocks = 1;
 
-    Halide::Module lower() const {
+    Halide::Module lower(const std::string &name = "matrix_product") const {
         using namespace Halide;
         Var m{"m"}, n{"n"}, value{"value"}, k4{"k4"}, mo{"mo"}, no{"no"}, one{"one"}, lane{"lane"}, warp{"warp"};
-        Var mma_m{"mma_m"}, mma_n{"mma_n"}, mma_m_tile{"mma_m_tile"}, mma_n_group{"mma_n_group"}, rest{"rest"};
+        Var warpgroup{"warpgroup"}, mma_m{"mma_m"}, mma_n{"mma_n"}, mma_m_tile{"mma_m_tile"}, mma_n_group{"mma_n_group"}, rest{"rest"};
         ImageParam a(Float(32), 2, "a"), b(Float(32), 2, "b");
         Func a_rows{"a_rows"}, b_rows{"b_rows"}, tile{"tile"}, c{"c"};
         RDom k(0, 4, 0, terms / 4, "k");
         const Func b_padded = zero_outside ? BoundaryConditions::constant_exterior(b, 0.f) : Func(b);
         a_rows(value, m, k4) = a(k4 * 4 + value, m);
-        b_rows(value, n, k4) = b_padded(n, k4 * 4 + value);
+        b_rows(value, n, k4) = columns_of_b ? b_padded(k4 * 4 + value, n) : b_padded(n, k4 * 4 + value);
         tile(n, m) = 0.f;
         tile(n, m) += a_rows(k.x, m, k.y) * b_rows(k.x, n, k.y);
         const int sets = alternating, rows_of_c = rows / sets;
@@ -40,50 +41,58 @@ struct MatrixProduct {
 
         a.dim(0).set_bounds(0, terms), a.dim(1).set_min(0).set_stride(terms), a.set_host_alignment(16);
         b.dim(0).set_min(0), b.dim(1).set_min(0);
+        if (columns_of_b) b.dim(0).set_extent(terms), b.dim(1).set_stride(terms), b.set_host_alignment(16);
         c.output_buffer().dim(0).set_min(0), c.output_buffer().dim(1).set_min(0);
         const int lanes = one_lane ? 1 : 2;
         const auto threads = [&](Stage s) { s.split(one, one, lane, lanes).split(one, one, warp, 1); };
         const int neighbours = run ? run : columns / lanes;
-        c.split(m, mo, mma_m, rows_of_c, TailStrategy::GuardWithIf)
+        c.split(m, mo, mma_m, rows_of_c * warpgroups, TailStrategy::GuardWithIf).split(mma_m, warpgroup, mma_m, rows_of_c)
             .split(n, no, mma_n, columns * sets, TailStrategy::GuardWithIf).split(mma_n, mma_n, mma_m_tile, sets)
             .split(mma_n, one, mma_n, columns / lanes).split(mma_n, mma_n_group, mma_n, neighbours);
         threads(c);
-        c.reorder(mma_m_tile, mma_n, mma_n_group, mma_m, one, lane, warp, no, mo).gpu_blocks(no, mo)
-            .gpu_threads(lane, warp).never_partition_all();
+        c.reorder(mma_m_tile, mma_n, mma_n_group, mma_m, one, lane, warp, warpgroup, no, mo).gpu_blocks(no, mo)
+            .gpu_threads(lane, warp, warpgroup).never_partition_all();
 
-        tile.compute_at(c, no).store_in(MemoryType::Register).bound_extent(m, rows).bound_extent(n, columns);
+        const int block_rows = rows * warpgroups;
+        tile.compute_at(c, no).store_in(MemoryType::Register).bound_extent(m, block_rows).bound_extent(n, columns);
         RVar pipeline{pipelined ? "pipeline" : "chunk"}, mma_k{"mma_k"}, mma_k_outer{"mma_k_outer"}, ko{"ko"};
         const auto tile_loops = [&](Stage s, int rows) {
-            s.split(m, mo, mma_m, rows).split(n, one, mma_n, columns / lanes).split(mma_n, mma_n_group, mma_n, neighbours);
+            s.split(m, warpgroup, mma_m, this->rows).split(mma_m, mo, mma_m, rows)
+                .split(n, one, mma_n, columns / lanes).split(mma_n, mma_n_group, mma_n, neighbours);
             threads(s);
         };
         tile_loops(tile, rows);
-        tile.reorder(mma_n, mma_n_group, mma_m, one, mo, lane, warp).gpu_threads(lane, warp);
+        tile.reorder(mma_n, mma_n_group, mma_m, one, mo, lane, warp, warpgroup).gpu_threads(lane, warp, warpgroup);
         Stage update = tile.update();
         tile_loops(update, rows_of_c);
         if (sets > 1) update.unroll(mo);
         update.split(k.y, pipeline, mma_k_outer, k_at_once / 4).split(k.x, ko, mma_k, 4)
-            .reorder(mma_k, mma_k_outer, mma_n, mma_n_group, mma_m, one, mo, ko, lane, warp, pipeline)
-            .gpu_threads(lane, warp)
-            .never_partition_all();
+            .reorder(mma_k, mma_k_outer, mma_n, mma_n_group, mma_m, one, mo, ko, lane, warp, warpgroup, pipeline)
+            .gpu_threads(lane, warp, warpgroup).never_partition_all();
 
         const auto stage = [&](Func f, const Var &row, int extent) {
             f.compute_at(tile, pipeline)
                 .store_in(staged_in_shared_memory ? MemoryType::GPUShared : MemoryType::Heap)
                 .bound(value, 0, 4).bound_extent(row, extent).bound_extent(k4, k_at_once / 4)
-                .vectorize(value).fuse(row, k4, rest)
+                .vectorize(value);
+            // Given by columns, an operand's neighbours in memory are those of k.
+            columns_of_b ? f.fuse(k4, row, rest) : f.fuse(row, k4, rest);
+            f
                 .split(rest, rest, lane, 32, TailStrategy::GuardWithIf).split(rest, rest, warp, 4, TailStrategy::GuardWithIf)
-                .reorder(value, rest, lane, warp).unroll(rest).gpu_threads(lane, warp).never_partition_all();
+                .split(rest, rest, warpgroup, warpgroups, TailStrategy::GuardWithIf)
+                .reorder(value, rest, lane, warp, warpgroup).unroll(rest).gpu_threads(lane, warp, warpgroup)
+                .never_partition_all();
         };
-        stage(a_rows, m, rows);
+        stage(a_rows, m, block_rows);
         stage(b_rows, n, columns);
 
         Pipeline p(c);
         if (pass) {
-            p.add_custom_lowering_pass(new TensorCorePass);
-            if (pipelined) p.add_custom_lowering_pass(new AsyncStagingPass({stages}));
+            p.add_custom_lowering_pass(
+                new TensorCorePass({.blocks_per_multiprocessor = blocks, .stages = pipelined ? stages : 1}));
+            if (pipelined) p.add_custom_lowering_pass(new AsyncStagingPass({.stages = stages}));
         }
-        return p.compile_to_module({a, b}, "matrix_product", Target("x86-64-linux-cuda-cuda_capability_80-no_runtime"));
+        return p.compile_to_module({a, b}, name, Target("x86-64-linux-cuda-cuda_capability_80-no_runtime"));
     }
 
     std::string ptx() const { return device_ptx(lower()); }
