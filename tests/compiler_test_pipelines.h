@@ -77,8 +77,7 @@ struct MatrixProduct {
                 .vectorize(value);
             // Given by columns, an operand's neighbours in memory are those of k.
             columns_of_b ? f.fuse(k4, row, rest) : f.fuse(row, k4, rest);
-            f
-                .split(rest, rest, lane, 32, TailStrategy::GuardWithIf).split(rest, rest, warp, 4, TailStrategy::GuardWithIf)
+            f.split(rest, rest, lane, 32, TailStrategy::GuardWithIf).split(rest, rest, warp, 4, TailStrategy::GuardWithIf)
                 .split(rest, rest, warpgroup, warpgroups, TailStrategy::GuardWithIf)
                 .reorder(value, rest, lane, warp, warpgroup).unroll(rest).gpu_threads(lane, warp, warpgroup)
                 .never_partition_all();
