@@ -189,15 +189,18 @@ struct CudaTensorCore {
             .bound_extent(v.x, f.taps_x).bound_extent(v.y, f.taps_y).bound_extent(t.k4, chunk() / 4)
             .bound_extent(t.row_block, 1).bound_extent(v.group, 1)
             .vectorize(t.value)
-            .fuse(t.row, v.x, rest).fuse(rest, v.y, rest).fuse(rest, t.phase_y, rest).fuse(rest, t.k4, rest).fuse(rest, t.part, rest)
+            .fuse(t.row, v.x, rest).fuse(rest, v.y, rest).fuse(rest, t.phase_y, rest).fuse(rest, t.k4, rest)
+            .fuse(rest, t.part, rest)
             .split(rest, rest, lane, 32, TailStrategy::GuardWithIf).split(rest, rest, warp, 4, TailStrategy::GuardWithIf)
             .split(rest, rest, warpgroup, warpgroups, TailStrategy::GuardWithIf)
             .reorder(t.value, rest, lane, warp, warpgroup).unroll(rest)
             .gpu_threads(lane, warp, warpgroup).never_partition_all();
 
         if (tensor_cores) {
-            generator.get_pipeline().add_custom_lowering_pass(new TensorCorePass({.blocks_per_multiprocessor = blocks, .stages = stages}));
-            generator.get_pipeline().add_custom_lowering_pass(
+            Pipeline pipeline_of_kernel = generator.get_pipeline();
+            pipeline_of_kernel.add_custom_lowering_pass(
+                new TensorCorePass({.blocks_per_multiprocessor = blocks, .stages = stages}));
+            pipeline_of_kernel.add_custom_lowering_pass(
                 new AsyncStagingPass({.stages = stages, .separate_registers = separate_registers}));
         }
     }
