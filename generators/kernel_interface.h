@@ -16,6 +16,8 @@ enum class WeightLayout {
     /// (channel in tile, input channel, point x, point y, tile + tiles * group): transformed by Winograd's algorithm
     /// (winograd.h). Channels as above.
     winograd,
+    /// (channel in tile, kx, input channel, point, tile + tiles * group): the same down the columns only.
+    winograd_columns,
     /// In tiles for tensor cores, as generators/tensor_core_packing.cpp writes them.
     tensor_core,
     tensor_core_row_pairs,

@@ -126,8 +126,45 @@ class PackWinograd : public Halide::Generator<PackWinograd>, public DescribedGen
     Halide::Var lane{"lane"}, summed{"summed"}, point_x{"point_x"}, point_y{"point_y"}, tile{"tile"};
 };
 
+/// (kx, ky, channel, summed channel, group) -> (channel in tile, kx, summed channel, point, tile + tiles * group): the same
+/// down the columns only.
+class PackWinogradColumns : public Halide::Generator<PackWinogradColumns>, public DescribedGenerator {
+  public:
+    Input<Halide::Buffer<float>> weight{"weight", 5};
+    Output<Halide::Buffer<float>> packed{"packed", 5};
+
+    void generate() {
+        using namespace Halide;
+        const Expr channels = weight.dim(2).extent(), groups = weight.dim(4).extent();
+        const Expr tiles = packed.dim(4).extent() / groups;
+        const Expr channel = tile % tiles * packed.dim(0).extent() + lane;
+        const Expr group = clamp(tile / tiles, 0, groups - 1);
+        const Expr value = winograd::transformed(winograd::weight_matrix, point, [&](int y) {
+            return weight(kx, 2 - y, min(channel, channels - 1), summed, group);
+        });
+        packed(lane, kx, summed, point, tile) = select(channel < channels, value, 0.f);
+    }
+
+    void schedule() {
+        accept_any_strides(weight);
+        for (int d = 0; d < 5; d++) packed.dim(d).set_min(0);
+        Halide::Func(packed).bound(point, 0, winograd::points).reorder(point, kx, lane, summed, tile).unroll(point)
+            .parallel(tile);
+    }
+
+    void describe(KernelDescription &description) override {
+        description.set("role", "KernelRole::weight_packing");
+        description.set("weight_layout", enumerator(WeightLayout::winograd_columns));
+        describe_target(get_target(), description);
+    }
+
+  private:
+    Halide::Var lane{"lane"}, kx{"kx"}, summed{"summed"}, point{"point"}, tile{"tile"};
+};
+
 }  // namespace conv_transpose
 
 HALIDE_REGISTER_GENERATOR(conv_transpose::PackChannelTiles, pack_channel_tiles)
 HALIDE_REGISTER_GENERATOR(conv_transpose::PackChannelsInnermost, pack_channels_innermost)
 HALIDE_REGISTER_GENERATOR(conv_transpose::PackWinograd, pack_winograd)
+HALIDE_REGISTER_GENERATOR(conv_transpose::PackWinogradColumns, pack_winograd_columns)

@@ -68,7 +68,9 @@ TEST_P(Accuracy, ManyChannels) {
     RandomProblems random(22);
     PlanOptions with = options();
     for (Precision precision : {Precision::tf32, Precision::tf32x3})
-        for (const char *text : {"n1ic512oc16ih5iw7kh4kw4sh2sw2ph1pw1", "n1ic256oc32ih5iw20kh3kw3", "n1ic256oc32ih9iw30kh3kw3", "n1ic1024oc8ih5iw8kh1kw1"}) {
+        for (const char *text : {"n1ic512oc16ih5iw7kh4kw4sh2sw2ph1pw1", "n1ic256oc32ih5iw20kh3kw3",
+                                 "n1ic256oc32ih9iw30kh3kw3", "n1ic256oc32ih11iw30kh3kw7",
+                                 "n1ic1024oc8ih5iw8kh1kw1"}) {
             with.precision = precision;
             expect_within_bounds(Problem::parse(text), with, random);
             if (HasFatalFailure()) return;

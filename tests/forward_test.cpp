@@ -39,7 +39,7 @@ TEST_P(Forward, AttributesOfExactAndFamilyKernels) {
         "ic64oc64kh3kw3", "ic64oc64kh3kw7", "ic64oc128kh3kw5", "ic32oc32kh3kw3", "ic32oc32kh3kw7",
         "g2ic16oc32kh3kw5sh2sw3ph1pw2dh2",
         "ic32oc64kh3kw3sh5sw5ph1pw1dh2dw2", "g5ic5oc5kh4kw4sh2sw2ph1pw1", "ic7oc70kh3kw3", "g2ic26oc18kh3kw3",
-        "ic33oc37kh3kw3", "g2ic34oc66kh3kw3",
+        "ic33oc37kh3kw3", "g2ic34oc66kh3kw3", "ic35oc41kh3kw7",
         "ic11oc65kh2kw2sh2sw2", "ic9oc5kh4kw4sh2sw2ph1pw1", "ic21oc130kh4kw4sh2sw2ph1pw1",
         "ic70oc32kh4kw4sh2sw2ph1pw1", "ic17oc3kh4kw4sh2sw2ph1pw1",
         "ic9oc40kh3kw3sh2sw2ph1pw1", "ic20oc3kh3kw3sh2sw2ph1pw1", "ic18oc2kh3kw3", "ic17oc4kh2kw2sh2sw2",

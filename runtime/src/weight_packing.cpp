@@ -78,6 +78,10 @@ WeightPacking::Extents WeightPacking::packed_extents(int64_t groups) const noexc
             const int64_t lanes = kernel_.weight_channel_multiple;
             return {lanes, size_.width, size_.height, summed_, packed_channels_ / lanes * groups};
         }
+        case WeightLayout::winograd_columns: {
+            const int64_t lanes = kernel_.weight_channel_multiple;
+            return {lanes, size_.width, summed_, size_.height + 1, packed_channels_ / lanes * groups};
+        }
         case WeightLayout::winograd: {
             const int64_t lanes = kernel_.weight_channel_multiple;
             return {lanes, summed_, size_.width + 1, size_.height + 1, packed_channels_ / lanes * groups};
