@@ -48,8 +48,8 @@ int fail_each_allocation(Attempt attempt) {
     }
 }
 
-// Rows too wide for the stack: kernels that keep scratch memory need it on the heap.
-const Problem problem = Problem::parse("n1ic2oc4ih3iw5000kh3kw3sh2sw2ph1pw1");
+// Rows too wide for the stack: kernels that keep scratch memory need it on the heap. And one for Winograd's kernels.
+const Problem problems[] = {Problem::parse("n1ic2oc4ih3iw5000kh3kw3sh2sw2ph1pw1"), Problem::parse("n1ic33oc34ih8iw40kh3kw3")};
 
 PlanOptions options(std::string_view kernel) {
     PlanOptions with;
@@ -58,7 +58,10 @@ PlanOptions options(std::string_view kernel) {
     return with;
 }
 
-TEST(Allocation, FailuresOfPlanningAreExceptions) {
+class Allocation : public ::testing::TestWithParam<Problem> {};
+
+TEST_P(Allocation, FailuresOfPlanningAreExceptions) {
+    const Problem &problem = GetParam();
     const auto all = kernels_for(problem, options({}));
     for (std::string_view kernel : all) {
         const PlanOptions with = options(kernel);
@@ -75,7 +78,8 @@ TEST(Allocation, FailuresOfPlanningAreExceptions) {
     }
 }
 
-TEST(Allocation, FailuresOfRunningAreStatuses) {
+TEST_P(Allocation, FailuresOfRunningAreStatuses) {
+    const Problem &problem = GetParam();
     const std::vector<float> input(problem.input_elements(), 1.f), weight(problem.weight_elements(), 1.f);
     std::vector<float> expected, output(problem.output_elements());
     for (std::string_view kernel : kernels_for(problem, options({}))) {
@@ -102,6 +106,8 @@ TEST(Allocation, FailuresOfRunningAreStatuses) {
         EXPECT_EQ(output, expected);
     }
 }
+
+INSTANTIATE_TEST_SUITE_P(Problems, Allocation, ::testing::ValuesIn(problems));
 
 }  // namespace
 }  // namespace conv_transpose::testing
