@@ -73,8 +73,11 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>, publi
                                           inside(f.batch, output_gradient.dim(4).extent()))),
                    0.f);
         f.tap_row = Halide::Func("tap_row");
-        f.tap_row(f.x, f.kx, f.y, f.out_channel, f.group, f.batch) =
+        const Halide::Expr seen_by_tap =
             f.padded_output_gradient(f.x_axis.output(f.x, f.kx), f.y, f.out_channel, f.group, f.batch);
+        // A chunk's zeros beyond the row's end are not multiplied with gradients, which might be infinite.
+        f.tap_row(f.x, f.kx, f.y, f.out_channel, f.group, f.batch) =
+            chunked() ? select(f.x < width, likely(seen_by_tap), 0.f) : seen_by_tap;
         if (!problem.run_time_attributes()) {
             f.phases = Halide::Func("phases");
             f.phases(f.cell_x, f.phase_x, f.cell_y, f.phase_y, f.out_channel, f.group, f.batch) =

@@ -1,45 +1,66 @@
 // Schedule: the weight gradient of any problem on the CPU, every attribute a run-time value.
 //
+// AMD EPYC (Zen 5, AVX-512), 2026-11-21, one thread: depthwise k4 s2, 64 channels of 128x128, in 9.1 ms of processor time (PyTorch 14.3),
+// KernelBench 75, one image, in 34.7 (PyTorch 39.8; 6 % of the FMA units' rate, since the taps' values are gathered with the stride).
+//
 // Order: the sum runs over positions, of which there are many, for weights, of which there are few. So the lanes of a
-// vector are neighbouring positions of a row. A tile of in_tile x out_tile channels of one tap is the unit of work; its
-// vectors of sums stay in registers over all positions, and their lanes are added at the end.
+// vector are neighbouring positions of a row. A tile of in_tile x out_tile channels for all taps is the unit of work. Of a
+// chunk of columns it stages its input and what the taps of a kernel row see of the output gradient, dense and padded;
+// a tap's vectors of sums stay in registers over the chunk, and their lanes are added at the end.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CPU_WEIGHT_GRADIENT_GENERAL_H
 #define CONV_TRANSPOSE_SCHEDULES_CPU_WEIGHT_GRADIENT_GENERAL_H
+
+#include <limits>
 
 #include "schedules/weight_gradient_funcs.h"
 
 namespace conv_transpose {
 
 struct CpuWeightGradientGeneral {
-    Halide::GeneratorParam<int> in_tile{"in_tile", 3}, out_tile{"out_tile", 3};
+    template <typename T>
+    using GeneratorParam = Halide::GeneratorParam<T>;
+
+    GeneratorParam<int> in_tile{"in_tile", 3}, out_tile{"out_tile", 3};
+    GeneratorParam<int> chunk_columns{"chunk_columns", 64}, chunk_rows{"chunk_rows", 1};
 
     void describe(KernelDescription &description, const WeightGradientFuncs &) const {
         description.set("tile_in_channels", in_tile);
         description.set("tile_out_channels", out_tile);
+        description.set("tile_taps", std::numeric_limits<int>::max());  // all
         description.set("wanted_blocks", 64);
     }
 
     void apply(WeightGradientFuncs &f, const Halide::Target &target) const {
         using namespace Halide;
         const int width = target.natural_vector_size<float>();
-        Var lane{"lane"}, tile_in{"tile_in"}, tile_out{"tile_out"}, work{"work"};
+        const auto guard = TailStrategy::GuardWithIf;
+        const RDom &r = f.positions;
+        Var lane{"lane"}, task_in{"task_in"}, task_out{"task_out"}, work{"work"};
         RVar x_outer{"x_outer"}, x_lane{"x_lane"};
 
-        f.partial.split(f.out_channel, tile_out, f.out_channel, out_tile, TailStrategy::PredicateStores)
-            .split(f.in_channel, tile_in, f.in_channel, in_tile, TailStrategy::PredicateStores)
-            .reorder(f.out_channel, f.in_channel, f.kx, f.ky, tile_out, tile_in, f.group, f.band, f.images)
-            .unroll(f.out_channel).unroll(f.in_channel)
-            .fuse(f.kx, f.ky, work).fuse(work, tile_out, work).fuse(work, tile_in, work).fuse(work, f.group, work)
-            .fuse(work, f.band, work).fuse(work, f.images, work).parallel(work);
+        f.partial.split(f.out_channel, task_out, f.out_channel, out_tile, guard)
+            .split(f.in_channel, task_in, f.in_channel, in_tile, guard)
+            .reorder(f.out_channel, f.in_channel, f.kx, f.ky, task_out, task_in, f.group, f.band, f.images)
+            .fuse(task_out, task_in, work).fuse(work, f.group, work).fuse(work, f.band, work).fuse(work, f.images, work)
+            .parallel(work);
 
-        f.sum.update().split(f.positions.x, x_outer, x_lane, width, TailStrategy::GuardWithIf);
+        f.sum.update().split(r[0], x_outer, x_lane, width);
         Func lane_sum = f.sum.update().rfactor(x_lane, lane);
-        f.sum.compute_at(f.partial, work).bound_extent(f.out_channel, out_tile).bound_extent(f.in_channel, in_tile)
-            .unroll(f.out_channel).unroll(f.in_channel)
-            .update().atomic().vectorize(x_lane).unroll(f.out_channel).unroll(f.in_channel);
-        lane_sum.compute_at(f.partial, work).vectorize(lane).unroll(f.out_channel).unroll(f.in_channel);
-        lane_sum.update().reorder(lane, f.out_channel, f.in_channel, x_outer, f.positions[1], f.positions[2], f.positions[3], f.positions[4])
+        f.sum.compute_at(f.partial, f.out_channel).update().atomic().vectorize(x_lane);
+        lane_sum.compute_at(f.partial, work).bound_extent(f.out_channel, out_tile).bound_extent(f.in_channel, in_tile)
+            .reorder_storage(lane, f.out_channel, f.in_channel, f.kx, f.ky)
             .vectorize(lane).unroll(f.out_channel).unroll(f.in_channel);
+        lane_sum.update().reorder({lane, f.out_channel, f.in_channel, x_outer, f.kx, f.ky, r[1], r[2], r[3], r[4]})
+            .vectorize(lane).unroll(f.out_channel).unroll(f.in_channel).unroll(x_outer)
+            .never_partition({r[1], r[2], r[3], r[4]});
+
+        const auto stage = [&](Func s, const Var &channel, int channels) {
+            s.bound_extent(f.x, chunk_columns).bound_extent(channel, channels)
+                .bound_extent(f.y, 1).bound_extent(f.group, 1).bound_extent(f.batch, 1).vectorize(f.x, width);
+        };
+        stage(f.padded_input.in(lane_sum).compute_at(lane_sum, r[2]), f.in_channel, in_tile);
+        stage(f.tap_row.compute_at(lane_sum, f.ky), f.out_channel, out_tile);
+        f.tap_row.specialize(f.x_axis.stride == 1);
     }
 };
 

@@ -59,9 +59,18 @@ conv_transpose_kernel(f32_cuda_weight_gradient_dense_k3x3_s2x2 weight_gradient_c
 conv_transpose_kernel(f32_cuda_weight_gradient_dense_k4x4_s2x2 weight_gradient_cuda_dense ${k4s2} ${many_channels}
     lanes_out=8 chunk_columns=16 run=8 stages=2 ALLOW_SPILLS)
 
+# ---- CPU: any attributes
+set(eight_lanes AVX2 lanes=8 channels=3 blocks=11)
+conv_transpose_kernel(f32_cpu_weight_gradient_channels_narrow weight_gradient_cpu_channels chunk_columns=16 max_output_width=64
+    ${eight_lanes})
+conv_transpose_kernel(f32_cpu_weight_gradient_channels weight_gradient_cpu_channels ${eight_lanes})
+conv_transpose_kernel(f32_cpu_weight_gradient_depthwise weight_gradient_cpu_general ${depthwise} in_tile=1 out_tile=1)
+
 # ---- general
-conv_transpose_kernel(f32_cpu_weight_gradient_general weight_gradient_cpu_general)
-conv_transpose_kernel(f32_cpu_weight_gradient_general_large weight_gradient_cpu_general LARGE)
+set(tile4 in_tile=4 out_tile=4)
+set(tile3 AVX2 in_tile=3 out_tile=3)
+conv_transpose_kernel(f32_cpu_weight_gradient_general weight_gradient_cpu_general ${tile4} ${tile3})
+conv_transpose_kernel(f32_cpu_weight_gradient_general_large weight_gradient_cpu_general ${tile4} LARGE ${tile3})
 conv_transpose_kernel(f32_cuda_weight_gradient_general weight_gradient_cuda_lanes)
 conv_transpose_kernel(f32_cuda_weight_gradient_general_large weight_gradient_cuda_lanes LARGE)
 conv_transpose_kernel(f32_cpu_bias_gradient_general bias_gradient)
