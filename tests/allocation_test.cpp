@@ -107,6 +107,36 @@ TEST_P(Allocation, FailuresOfRunningAreStatuses) {
     }
 }
 
+TEST_P(Allocation, FailuresOfAWeightGradientAreStatuses) {
+    const Problem &problem = GetParam();
+    const std::vector<float> input(problem.input_elements(), 1.f), output_gradient(problem.output_elements(), 1.f);
+    std::vector<float> weight_gradient(problem.weight_elements());
+    PlanOptions with = options({});
+    with.operation = Operation::weight_gradient;
+    for (std::string_view kernel : kernels_for(problem, with)) {
+        SCOPED_TRACE(kernel);
+        with.kernel = kernel;
+        const Plan plan(problem, with);
+        std::vector<float> memory(plan.workspace_bytes() / sizeof(float) + 1);
+        Arguments arguments;
+        arguments.input = input.data();
+        arguments.output_gradient = output_gradient.data();
+        arguments.weight_gradient = weight_gradient.data();
+        const auto run = [&] { return plan.run(arguments, {memory.data(), plan.workspace_bytes()}); };
+        ASSERT_TRUE(run().ok());
+        const std::vector<float> expected = weight_gradient;
+        Status last;
+        fail_each_allocation([&] {
+            const Status status = run();
+            if (!status.ok()) last = status;
+            EXPECT_EQ(status.ok(), !any_failed) << status.message();
+        });
+        EXPECT_TRUE(last.ok() || last.code() == Status::Code::out_of_memory) << last.message();
+        ASSERT_TRUE(run().ok());
+        EXPECT_EQ(weight_gradient, expected);
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Problems, Allocation, ::testing::ValuesIn(problems));
 
 }  // namespace
