@@ -17,6 +17,7 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_DENSE_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_DENSE_H
 
+#include "schedules/block_threads.h"
 #include "schedules/forward_funcs.h"
 #include "schedules/search_space.h"
 
@@ -95,13 +96,14 @@ struct CudaDense {
         const int lanes_x = this->lanes_x, lanes_y = this->lanes_y, lanes_channel = this->lanes_channel;
         const int vector = this->vector;
         const int width = lanes_x * vector * thread_vectors, rows = lanes_y * thread_rows;
-        const int channels = lanes_channel * thread_channels, threads = lanes_x * lanes_y * lanes_channel;
+        const int channels = lanes_channel * thread_channels;
+        const BlockThreads threads{lanes_x, lanes_channel, lanes_y};
         const auto guard = TailStrategy::GuardWithIf;
         const int stored_vector = vector % 4 == 0 ? 4 : vector % 2 == 0 ? 2 : 1;
         Var stored{"stored"};
         Var column{"column"}, row{"row"}, channel_block{"channel_block"}, image{"image"}, vec{"vec"}, part{"part"};
-        Var lane_x{"lane_x"}, lane_y{"lane_y"}, lane_channel{"lane_channel"};
-        Var thread{"thread"}, element{"element"}, round{"round"};
+        const Var &lane_x = threads.x, &lane_channel = threads.channel, &lane_y = threads.y;
+        Var element{"element"};
 
         f.output.split(v.x, column, v.x, width, guard)
             .split(v.x, v.x, vec, vector, guard)
@@ -155,15 +157,9 @@ struct CudaDense {
         const int staged_width = (f.x_axis.reach(width) + vector - 1) / vector * vector;
         in.bound_extent(ia[0], staged_width).bound_extent(ia[1], f.y_axis.reach(rows));
         in.bound_extent(ia[2], chunk).bound_extent(ia[3], 1).bound_extent(ia[4], 1);
-        in.fuse(ia[0], ia[1], element)
-            .split(element, round, thread, threads, guard)
-            .split(thread, lane_y, thread, lanes_x * lanes_channel)
-            .split(thread, lane_channel, lane_x, lanes_x)
-            .reorder(round, ia[2], lane_x, lane_channel, lane_y, ia[3], ia[4])
-            .gpu_threads(lane_x, lane_channel, lane_y)
-            .unroll(round)
-            .unroll(ia[2])
-            .never_partition_all();
+        in.fuse(ia[0], ia[1], element);
+        threads.share_out(in, element, {threads.round, ia[2]}, {ia[3], ia[4]});
+        in.unroll(threads.round).unroll(ia[2]);
         Func w = f.weight.in(f.tap_weight);
         const std::vector<Var> wa = w.args();
         w.compute_at(f.sum, pipeline).store_in(MemoryType::GPUShared);
@@ -172,15 +168,9 @@ struct CudaDense {
         w.split(wa[0], wa[0], vec, std::min(4, channels))
             .vectorize(vec)
             .fuse(wa[0], wa[1], element)
-            .fuse(element, wa[2], element)
-            .split(element, round, thread, threads, guard)
-            .split(thread, lane_y, thread, lanes_x * lanes_channel)
-            .split(thread, lane_channel, lane_x, lanes_x)
-            .reorder(vec, round, wa[3], lane_x, lane_channel, lane_y, wa[4])
-            .gpu_threads(lane_x, lane_channel, lane_y)
-            .unroll(round)
-            .unroll(wa[3])
-            .never_partition_all();
+            .fuse(element, wa[2], element);
+        threads.share_out(w, element, {vec, threads.round, wa[3]}, {wa[4]});
+        w.unroll(threads.round).unroll(wa[3]);
     }
 };
 

@@ -9,6 +9,7 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_INPUT_GRADIENT_DENSE_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_INPUT_GRADIENT_DENSE_H
 
+#include "schedules/block_threads.h"
 #include "schedules/input_gradient_funcs.h"
 #include "schedules/search_space.h"
 
@@ -65,10 +66,12 @@ struct CudaInputGradientDense {
         using namespace Halide;
         const int lanes_x = this->lanes_x, lanes_y = this->lanes_y, lanes_channel = this->lanes_channel;
         const int width = lanes_x * run_columns * runs, rows = lanes_y * thread_rows;
-        const int channels = lanes_channel * thread_channels, threads = lanes_x * lanes_y * lanes_channel;
+        const int channels = lanes_channel * thread_channels;
+        const BlockThreads threads{lanes_x, lanes_channel, lanes_y};
         const auto guard = TailStrategy::GuardWithIf;
         Var column{"column"}, row{"row"}, channel_block{"channel_block"}, image{"image"}, vec{"vec"}, run{"run"};
-        Var lane_x{"lane_x"}, lane_y{"lane_y"}, lane_channel{"lane_channel"}, thread{"thread"}, element{"element"}, round{"round"};
+        Var element{"element"};
+        const Var &lane_x = threads.x, &lane_channel = threads.channel, &lane_y = threads.y;
 
         f.input_gradient.split(f.x, column, f.x, width, guard)
             .split(f.x, f.x, vec, run_columns, guard)
@@ -113,15 +116,10 @@ struct CudaInputGradientDense {
             .align_storage(f.cell_x, 4)
             .fuse(f.phase_x, f.cell_x, element)
             .fuse(element, f.phase_y, element)
-            .fuse(element, f.cell_y, element)
-            .split(element, round, thread, threads, guard)
-            .split(thread, lane_y, thread, lanes_x * lanes_channel)
-            .split(thread, lane_channel, lane_x, lanes_x)
-            .reorder(f.out_channel, round, lane_x, lane_channel, lane_y, f.group, f.batch)
-            .gpu_threads(lane_x, lane_channel, lane_y)
-            .unroll(f.out_channel)
-            .never_partition_all();
-        if (unroll_staging) f.phases.unroll(round);
+            .fuse(element, f.cell_y, element);
+        threads.share_out(f.phases, element, {f.out_channel, threads.round}, {f.group, f.batch});
+        f.phases.unroll(f.out_channel);
+        if (unroll_staging) f.phases.unroll(threads.round);
 
         Func w = f.weight.in(f.tap_weight);
         const std::vector<Var> wa = w.args();
@@ -131,14 +129,9 @@ struct CudaInputGradientDense {
             .vectorize(vec)
             .fuse(wa[0], wa[1], element)
             .fuse(element, wa[2], element)
-            .fuse(element, wa[3], element)
-            .split(element, round, thread, threads, guard)
-            .split(thread, lane_y, thread, lanes_x * lanes_channel)
-            .split(thread, lane_channel, lane_x, lanes_x)
-            .reorder(vec, round, lane_x, lane_channel, lane_y, wa[4])
-            .gpu_threads(lane_x, lane_channel, lane_y)
-            .unroll(round)
-            .never_partition_all();
+            .fuse(element, wa[3], element);
+        threads.share_out(w, element, {vec, threads.round}, {wa[4]});
+        w.unroll(threads.round);
     }
 };
 
