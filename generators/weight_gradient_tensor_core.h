@@ -100,9 +100,9 @@ class WeightGradientTensorCore : public Halide::Generator<WeightGradientTensorCo
   private:
     WeightGradientTensorCoreFuncs f_;
 
-    // The chunk at (`chunk_left`, `top`) of an image. Row (input row, channel) of the input, the last input row first, so that kernel rows ascend; row (step, channel) of
-    // the output gradient. What lies outside of the pictures is zero. Tiles that reach beyond the last channel compute
-    // sums that nobody stores.
+    // The operands of the chunk at (`chunk_left`, `top`) of an image. A row of the input is (input row, channel), the last
+    // input row first, so that kernel rows ascend. What lies outside of the pictures is zero. Tiles that reach beyond the
+    // last channel compute sums that nobody stores.
     void stage_operands(const Halide::Expr &chunk_left, const Halide::Expr &top, const Halide::Expr &image) {
         using Halide::Expr;
         WeightGradientTensorCoreFuncs &f = f_;
@@ -113,12 +113,13 @@ class WeightGradientTensorCore : public Halide::Generator<WeightGradientTensorCo
         const Expr column = left + f.step, input_row = top + (t.chunk_rows - 1) - f.row / t.in_channels;
         const Expr width = input.dim(0).extent(), height = input.dim(1).extent();
         const Expr pixel = input(min(column, width - 1), inside(input_row, height),
-                                 channel(f.in_tile, f.row % t.in_channels, t.in_channels, problem.in_channel_multiple, input.dim(2)),
-                                 f.group,
-                                 inside(image, input.dim(4).extent()));
+                                 channel(f.in_tile, f.row % t.in_channels, t.in_channels, problem.in_channel_multiple,
+                                         input.dim(2)),
+                                 f.group, inside(image, input.dim(4).extent()));
         f.input = Halide::Func("staged_input");
         f.input(f.value, f.row, f.step, f.part, f.chunk, f.image, f.in_tile, f.group, f.band, f.images) =
-            tf32_part(select(column < select(input_row >= 0 && input_row < height, width, 0), pixel, 0.f), f.part, this->target);
+            tf32_part(select(column < select(input_row >= 0 && input_row < height, width, 0), pixel, 0.f), f.part,
+                      this->target);
 
         const auto x = output_gradient.dim(0), y = output_gradient.dim(1);
         const Expr output_column = left + f.step, output_row = top + f.y;

@@ -1,13 +1,14 @@
 // Schedule: the weight gradient on the CPU, for problems with many channels; every attribute a run-time value.
 //
-// AMD EPYC (Zen 5, AVX-512), 2026-11-21, one thread: k3 s1 64 to 64 channels, 128x128, in 10.0 ms of processor time (53 % of the FMA units'
-// rate; PyTorch 6.8), k2 s2 128 to 64, 64x64, 2.4 (PyTorch 1.6), k4 s2 512 to 256, 16x16, 9.9 (PyTorch 6.7 to 15).
+// AMD EPYC (Zen 5, AVX-512), 2026-11-21, one thread, processor time: k3 s1 64 to 64 channels, 128x128, in 10.0 ms (53 %
+// of the FMA units' rate; PyTorch 6.8), k2 s2 128 to 64, 64x64, 2.4 (PyTorch 1.6), k4 s2 512 to 256, 16x16, 9.9 (PyTorch
+// 6.7 to 15).
 //
 // Order: a matrix product. A vector's lanes are input channels, so that a sum is a lane and nothing is added up at the end.
 // A task has a tile of input channels x output channels for all taps, and goes through its band's rows in chunks of
-// columns: the input of a chunk is turned once, so that channels are innermost, and serves all taps; what the taps of a kernel
-// row see of the output gradient is gathered once, dense and padded. Then two vectors of input channels x a few output
-// channels stay in registers over the chunk.
+// columns: the input of a chunk is turned once, so that channels are innermost, and serves all taps; what the taps of a
+// kernel row see of the output gradient is gathered once, dense and padded. Then a few vectors of input channels x a few
+// output channels stay in registers over the chunk.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CPU_WEIGHT_GRADIENT_CHANNELS_H
 #define CONV_TRANSPOSE_SCHEDULES_CPU_WEIGHT_GRADIENT_CHANNELS_H
 

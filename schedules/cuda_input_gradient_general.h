@@ -1,7 +1,7 @@
 // Schedule: the input gradient of any problem on CUDA cores; every attribute may be a run-time value.
 //
-// NVIDIA H200, 2026-11-21: depthwise k4 s2, 8 x 64 x 256 x 256, in 0.41 ms (38 % of what reading and writing the tensors once at 4.3 TB/s allows;
-// PyTorch 0.52).
+// NVIDIA H200, 2026-11-21: depthwise k4 s2, 8 x 64 x 256 x 256, in 0.41 ms (38 % of what the tensors' bytes allow at
+// 4.3 TB/s; PyTorch 0.52).
 //
 // Order: the lanes of a warp are neighbours in a row, so that loads and stores are dense (with gaps of the stride). Each
 // thread keeps the sums of `channels` channels at `columns` neighbouring positions in registers: it reads

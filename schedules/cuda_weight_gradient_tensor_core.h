@@ -1,7 +1,7 @@
 // Schedule: the weight gradient at stride 1 on tensor cores (wgmma on Hopper, mma.sync elsewhere).
 //
-// NVIDIA H200, 2026-11-21, TF32: KernelBench 57 in 3.75 ms (165 TFLOP/s, 31 % of the tensor cores' limit), 69 in 2.55 ms (202,
-// 38 %). What limits it is the latency of staging: at 12 warps a multiprocessor, ncu saw an issue every 3.4 cycles.
+// NVIDIA H200, 2026-11-21, TF32: KernelBench 57 in 3.75 ms (165 TFLOP/s, 31 % of the tensor cores' limit), 69 in 2.55
+// (202, 38 %). What limits it is the latency of staging: at 12 warps a multiprocessor, ncu saw an issue every 3.4 cycles.
 //
 // Order of the loops, from the inside:
 // - A tile is the weights of all kernel positions for some input and output channels. A warpgroup has 64 of its rows, one

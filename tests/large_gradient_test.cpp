@@ -18,8 +18,8 @@ bool is_live(int64_t input_row) { return pattern(7, input_row / 8) == 4.f && inp
 
 float input_value(const Problem &p, int64_t i) { return is_live(i / p.input.width) ? pattern(input_seed, i) : 0.f; }
 
-/// Calls visit(index of the output gradient, kernel row, kernel column) for what (image, channel of a group, y, x) of the input meets
-/// in the output channel `out` of that group.
+/// Calls visit(index of the output gradient, kernel row, kernel column) for what position (y, x) of an image of the input
+/// meets in an output channel.
 template <class Visit>
 void for_each_seen(const Problem &p, int64_t image, int64_t output_channel, int64_t y, int64_t x, Visit visit) {
     const Size2 o = p.output();
@@ -53,7 +53,8 @@ class HugeGradient : public ::testing::TestWithParam<HugeGradientProblem> {
     }
 
     /// Runs what a plan takes for the operation, into a tensor of `elements`.
-    DeviceMemory run(Operation operation, Precision precision, Arguments arguments, float *Arguments::*result, int64_t elements) {
+    DeviceMemory run(Operation operation, Precision precision, Arguments arguments, float *Arguments::*result,
+                     int64_t elements) {
         PlanOptions options;
         options.device = Device::cuda;
         options.operation = operation;
