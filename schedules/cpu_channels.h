@@ -43,7 +43,7 @@ struct CpuChannels {
     void apply(ForwardFuncs &f, const Halide::Target &target) const {
         using namespace Halide;
         const GatherVars &v = f.v;
-        const int width = target.natural_vector_size<float>(), sx = f.stride_x(), sy = f.stride_y();
+        const int width = target.natural_vector_size<float>(), sy = f.stride_y();
         Var channel_tile{"channel_tile"}, y_tile{"y_tile"};
         const std::vector<Var> input_args = f.padded_input.args();
 

@@ -85,7 +85,9 @@ TEST_F(DeviceFailure, OfRunningIsAStatus) {
                 EXPECT_EQ(status.code(), Status::Code::device_error);
             }
             EXPECT_TRUE(call.run().ok());
-            if (device_is_real()) EXPECT_EQ(call.output(), expected);
+            if (device_is_real()) {
+                EXPECT_EQ(call.output(), expected);
+            }
         }
     }
     EXPECT_EQ(device_memory_alive, 0);
