@@ -76,6 +76,19 @@ Problem draw(const Family &family, RandomProblems &random) {
     }
 }
 
+void expect_exact_on_every_kernel(const Problem &problem, Device device, RandomProblems &random) {
+    const auto input = random.integers(problem.input_elements()), weight = random.integers(problem.weight_elements());
+    const auto bias = random.integers(problem.out_channels);
+    const auto expected = forward(problem, input, weight, bias);
+    PlanOptions options;
+    options.device = device;
+    options.epilogue.bias = true;
+    for (const PlanOptions &forced : for_every_kernel(problem, options)) {
+        SCOPED_TRACE(problem.str() + " by " + forced.kernel);
+        expect_equal(run_forward(Plan(problem, forced), input, weight, bias), expected);
+    }
+}
+
 class Families : public ::testing::TestWithParam<std::tuple<Device, Family>> {};
 
 TEST_P(Families, EqualTheOracleOnEveryKernelThatAcceptsThem) {
@@ -84,19 +97,19 @@ TEST_P(Families, EqualTheOracleOnEveryKernelThatAcceptsThem) {
     RandomProblems random(2);
     // The oracle takes its time for many channels, and CPU kernels do not depend on their number.
     const int problems = !family.tensor_cores ? 40 : device == Device::cuda ? 20 : 2;
-    for (int i = 0; i < problems && !HasFatalFailure(); i++) {
-        const Problem problem = draw(family, random);
-        const auto input = random.integers(problem.input_elements()), weight = random.integers(problem.weight_elements());
-        const auto bias = random.integers(problem.out_channels);
-        const auto expected = forward(problem, input, weight, bias);
-        PlanOptions options;
-        options.device = device;
-        options.epilogue.bias = true;
-        for (const PlanOptions &forced : for_every_kernel(problem, options)) {
-            SCOPED_TRACE(problem.str() + " by " + forced.kernel);
-            expect_equal(run_forward(Plan(problem, forced), input, weight, bias), expected);
-        }
-    }
+    for (int i = 0; i < problems && !HasFatalFailure(); i++)
+        expect_exact_on_every_kernel(draw(family, random), device, random);
+}
+
+class ManyChannels : public ::testing::TestWithParam<Device> {};
+
+// More output channels than one unit of work takes, and not a whole number of units.
+TEST_P(ManyChannels, EqualTheOracleOnEveryKernelThatAcceptsThem) {
+    if (const char *reason = missing(GetParam())) GTEST_SKIP() << reason;
+    RandomProblems random(3);
+    for (const char *problem : {"n1g1ic3oc129ih5iw17kh3kw3", "n1g2ic4oc300ih4iw9kh2kw2sh2sw2", "n2g1ic2oc261ih3iw18kh3kw3sh2sw2ph1pw1",
+                                "n1g1ic5oc200ih4iw5kh4kw4sh2sw2ph1pw1", "n1g1ic2oc140ih3iw4kh3kw5sh2sw3dh2"})
+        expect_exact_on_every_kernel(Problem::parse(problem), GetParam(), random);
 }
 
 std::string test_name(const ::testing::TestParamInfo<std::tuple<Device, Family>> &info) {
@@ -107,6 +120,9 @@ std::string test_name(const ::testing::TestParamInfo<std::tuple<Device, Family>>
                                                               : "_") +
            family.attributes;
 }
+
+INSTANTIATE_TEST_SUITE_P(Devices, ManyChannels, ::testing::Values(Device::cpu, Device::cuda),
+                         [](const auto &info) { return std::string(name(info.param)); });
 
 INSTANTIATE_TEST_SUITE_P(Attributes, Families,
                          ::testing::Combine(::testing::Values(Device::cpu, Device::cuda), ::testing::ValuesIn(families)),
