@@ -15,33 +15,17 @@
 #include "compiler/device_assertions.h"
 #include "compiler/private_accumulators.h"
 #include "generators/kernel_description.h"
-#include "generators/problem_params.h"
+#include "generators/weight_gradient_arguments.h"
 #include "schedules/weight_gradient_funcs.h"
 
 namespace conv_transpose {
 
-/// Every weight gradient kernel has these arguments, in this order; runtime/src/weight_gradient.cpp fills them in.
-/// Tensors are (x, y, channel in group, group, batch). The output gradient's x and y begin at the padding. `batch` may be
-/// 0, where tensors have one image that is never read. The attributes are read only by kernels that were compiled
-/// without them.
 template <class Schedule>
-class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>, public DescribedGenerator {
-    template <typename T>
-    using Input = Halide::GeneratorInput<T>;
-    template <typename T>
-    using Output = Halide::GeneratorOutput<T>;
-    using Tensor = Halide::Buffer<float>;
-
+class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>,
+      public WeightGradientArguments,
+      public DescribedGenerator {
   public:
-    ProblemParams problem;
     Schedule schedule_params;
-
-    Input<Tensor> input{"input", 5};
-    Input<Tensor> output_gradient{"output_gradient", 5};
-    Input<int> batch{"batch"}, band_rows{"band_rows"}, part_images{"part_images"};
-    Input<int> kernel_w{"kernel_width"}, stride_w{"stride_width"}, dilation_w{"dilation_width"};
-    Input<int> kernel_h{"kernel_height"}, stride_h{"stride_height"}, dilation_h{"dilation_height"};
-    Output<Tensor> partial{"partial", 7};
 
     void generate() {
         funcs_ = facts();

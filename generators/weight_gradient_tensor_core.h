@@ -12,32 +12,20 @@
 #include "Halide.h"
 #include "compiler/device_assertions.h"
 #include "generators/kernel_description.h"
-#include "generators/problem_params.h"
+#include "generators/weight_gradient_arguments.h"
 #include "generators/tf32.h"
 #include "schedules/weight_gradient_tensor_core_funcs.h"
 
 namespace conv_transpose {
 
 template <class Schedule>
-class WeightGradientTensorCore : public Halide::Generator<WeightGradientTensorCore<Schedule>>, public DescribedGenerator {
-    template <typename T>
-    using Input = Halide::GeneratorInput<T>;
-    template <typename T>
-    using Output = Halide::GeneratorOutput<T>;
-    using Tensor = Halide::Buffer<float>;
-
+class WeightGradientTensorCore : public Halide::Generator<WeightGradientTensorCore<Schedule>>,
+      public WeightGradientArguments,
+      public DescribedGenerator {
   public:
-    ProblemParams problem;
     /// 1: tf32. 2: tf32x3, operands split in two, all products but that of the two small parts.
     Halide::GeneratorParam<int> parts{"parts", 1};
     Schedule schedule_params;
-
-    Input<Tensor> input{"input", 5};
-    Input<Tensor> output_gradient{"output_gradient", 5};
-    Input<int> batch{"batch"}, band_rows{"band_rows"}, part_images{"part_images"};
-    Input<int> kernel_w{"kernel_width"}, stride_w{"stride_width"}, dilation_w{"dilation_width"};
-    Input<int> kernel_h{"kernel_height"}, stride_h{"stride_height"}, dilation_h{"dilation_height"};
-    Output<Tensor> partial{"partial", 7};
 
     void generate() {
         using Halide::Expr;

@@ -47,6 +47,21 @@ class PackChannelsInnermost : public Halide::Generator<PackChannelsInnermost>, p
     Halide::Var kx{"kx"}, ky{"ky"}, channel{"channel"}, summed{"summed"}, group{"group"};
 };
 
+/// The channel of a lane in a tile of channels, and its group; the last dimension of what is packed counts the tiles of all
+/// groups.
+struct TiledChannel {
+    Halide::Expr channel, group;
+
+    TiledChannel(const Halide::GeneratorInput<Halide::Buffer<float>> &weight,
+                 const Halide::GeneratorOutput<Halide::Buffer<float>> &packed, const Halide::Var &lane,
+                 const Halide::Var &tile) {
+        const Halide::Expr groups = weight.dim(4).extent(), tiles = packed.dim(4).extent() / groups;
+        channel = tile % tiles * packed.dim(0).extent() + lane;
+        // The clamp tells bounds inference what the quotient cannot.
+        group = clamp(tile / tiles, 0, groups - 1);
+    }
+};
+
 /// (kx, ky, channel, input channel, group) -> (channel in tile, kx, ky, input channel, tile + tiles * group); channels
 /// beyond the last are zero.
 class PackChannelTiles : public Halide::Generator<PackChannelTiles>, public DescribedGenerator {
@@ -56,11 +71,9 @@ class PackChannelTiles : public Halide::Generator<PackChannelTiles>, public Desc
 
     void generate() {
         using namespace Halide;
-        const Expr channels = weight.dim(2).extent(), groups = weight.dim(4).extent();
-        const Expr tiles = packed.dim(4).extent() / groups;
-        const Expr channel = tile % tiles * packed.dim(0).extent() + lane;
-        // The clamp tells bounds inference what the quotient cannot.
-        const Expr group = clamp(tile / tiles, 0, groups - 1);
+        const Expr channels = weight.dim(2).extent();
+        const TiledChannel to(weight, packed, lane, tile);
+        const Expr channel = to.channel, group = to.group;
         packed(lane, kx, ky, in_channel, tile) =
             select(channel < channels, weight(kx, ky, min(channel, channels - 1), in_channel, group), 0.f);
     }
@@ -95,11 +108,9 @@ class PackWinograd : public Halide::Generator<PackWinograd>, public DescribedGen
 
     void generate() {
         using namespace Halide;
-        const Expr channels = weight.dim(2).extent(), groups = weight.dim(4).extent();
-        const Expr tiles = packed.dim(4).extent() / groups;
-        const Expr channel = tile % tiles * packed.dim(0).extent() + lane;
-        // The clamp tells bounds inference what the quotient cannot.
-        const Expr group = clamp(tile / tiles, 0, groups - 1);
+        const Expr channels = weight.dim(2).extent();
+        const TiledChannel to(weight, packed, lane, tile);
+        const Expr channel = to.channel, group = to.group;
         const Expr value = winograd::transformed(winograd::weight_matrix, point_y, [&](int y) {
             return winograd::transformed(winograd::weight_matrix, point_x, [&](int x) {
                 return weight(2 - x, 2 - y, min(channel, channels - 1), summed, group);
@@ -135,10 +146,9 @@ class PackWinogradColumns : public Halide::Generator<PackWinogradColumns>, publi
 
     void generate() {
         using namespace Halide;
-        const Expr channels = weight.dim(2).extent(), groups = weight.dim(4).extent();
-        const Expr tiles = packed.dim(4).extent() / groups;
-        const Expr channel = tile % tiles * packed.dim(0).extent() + lane;
-        const Expr group = clamp(tile / tiles, 0, groups - 1);
+        const Expr channels = weight.dim(2).extent();
+        const TiledChannel to(weight, packed, lane, tile);
+        const Expr channel = to.channel, group = to.group;
         const Expr value = winograd::transformed(winograd::weight_matrix, point, [&](int y) {
             return weight(kx, 2 - y, min(channel, channels - 1), summed, group);
         });
