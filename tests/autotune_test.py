@@ -35,6 +35,13 @@ class Folder(unittest.TestCase):
         return ("run", problem, "--toolchain", TOOLCHAIN, "--device", "cpu", "--folder", self.folder / name,
                 "--cache", self.cache, "--candidates", candidates, "--batch", 4, "--jobs", 2)
 
+    def chosen_kernel(self, pack, problem=PROBLEM, precision="float32"):
+        """The library's choice with a folder of packs, which the benchmark has found to be right."""
+        task = candidates.Task(problem, precision=precision)
+        row, = measuring.measure(candidates.Toolchain(TOOLCHAIN).benchmark, task, [""], pack_folder=str(pack))
+        self.assertNotIn("error", row)
+        return row["kernel"]
+
     def rows(self, name="run"):
         path = self.folder / name / KEY / "measurements.jsonl"
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
@@ -60,15 +67,9 @@ class Search(Folder):
         self.assertIn(f"{result['speedup']:.2f}x", report)
         self.assertTrue((run / "search.svg").exists())
 
-        # The winner is right (the benchmark verifies) and preferred, for its own size alone, if it is the faster one.
-        benchmark = candidates.Toolchain(TOOLCHAIN).benchmark
-        faster = result["speedup"] >= 1
-        other = PROBLEM.replace("ih40", "ih41")
-        for problem, precision, tuned in ((PROBLEM, "float32", faster), (PROBLEM, "tf32", faster), (other, "float32", False)):
-            row, = measuring.measure(benchmark, candidates.Task(problem, precision=precision), [""],
-                                     pack_folder=str(self.folder / "run" / "pack"))
-            self.assertNotIn("error", row)
-            self.assertEqual(row["kernel"] == result["kernel"], tuned, row["kernel"])
+        # Whether a few candidates beat the library's own kernel is a matter of luck; the pack says which it was.
+        chosen = self.chosen_kernel(self.folder / "run" / "pack")
+        self.assertEqual(chosen, result["kernel" if result["speedup"] >= 1 else "default_kernel"])
 
     def test_a_killed_run_goes_on_without_losing_a_measurement(self):
         process = subprocess.Popen([sys.executable, AUTOTUNE, *map(str, self.run_words(candidates=100))],
@@ -94,8 +95,14 @@ class Search(Folder):
         done = autotune("measure", pack, "--toolchain", TOOLCHAIN)
         self.assertEqual(done.returncode, 0, done.stderr)
         rows = [json.loads(line) for line in (pack / "measurements.jsonl").read_text().splitlines()]
-        self.assertEqual({row["kernel"] for row in rows}, set(json.loads((pack / "manifest.json").read_text())["kernels"]))
+        kernels = {row["kernel"] for row in rows}
+        self.assertEqual(kernels, set(json.loads((pack / "manifest.json").read_text())["kernels"]))
         self.assertTrue(all("error" not in row for row in rows), rows)
+
+        # The library prefers them, for their own size alone.
+        self.assertIn(self.chosen_kernel(pack), kernels)
+        self.assertIn(self.chosen_kernel(pack, precision="tf32"), kernels)
+        self.assertNotIn(self.chosen_kernel(pack, PROBLEM.replace("ih40", "ih41")), kernels)
 
 
 class Spaces(unittest.TestCase):

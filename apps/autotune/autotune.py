@@ -119,6 +119,7 @@ def run(arguments) -> None:
                   sampler=arguments.sampler, threads=arguments.threads)
     cache = candidates.Cache(arguments.cache, toolchain, device, arguments.compile_limit)
     run_folder, failures = pathlib.Path(arguments.folder), []
+    packs = run_folder / "pack"
     say = lambda text: print(text, flush=True)
     tasks = {candidates.Task(problem, arguments.operation, arguments.precision, arguments.device): name
              for name, problem in named_problems(arguments)}
@@ -147,7 +148,8 @@ def run(arguments) -> None:
             result = {"name": tasks[task], **compare(
                 search, toolchain, cache, baselines | autoscheduling.finish(task), time_limit=arguments.measure_limit,
                 threads=arguments.threads)}
-            pack = run_folder / "pack" / f"{task.key}.so"
+            pack = packs / f"{task.key}.so"
+            packs.mkdir(exist_ok=True)  # a kernel path that can be used even where nothing beat the library's own kernels
             if result["speedup"] >= 1:
                 cache.link_pack([search.candidate_of(result)], pack)
             else:  # the library's own kernel stays in use
@@ -160,7 +162,7 @@ def run(arguments) -> None:
         results[-1].write_text(json.dumps(result, indent=1))
         say(f"{tasks[task] or task.problem}: {result['ms']:.4g} ms, default {result['default_ms']:.4g} ms ({result['speedup']:.2f}x)")
     if arguments.pytorch and results:
-        compare_with_pytorch(arguments.pytorch, results, run_folder / "pack")
+        compare_with_pytorch(arguments.pytorch, results, packs)
     if arguments.save:
         for path in results:
             save(json.loads(path.read_text()), pathlib.Path(arguments.save))
@@ -178,7 +180,6 @@ def compare_with_pytorch(library: str, results: list[pathlib.Path], pack: pathli
     command = [sys.executable, str(script), "--library", library, *(r["problem"] for r in documents.values()),
                "--device", first["kind"], "--operation", first["operation"], "--precision", first["precision"],
                "--json", str(output)]
-    pack.mkdir(exist_ok=True)  # empty, where nothing beat the library's own kernels
     environment = {**os.environ, "CONV_TRANSPOSE_KERNEL_PATH": str(pack)}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode != 0:

@@ -17,26 +17,29 @@ def measure(benchmark: str, task: Task, kernels: list[str], *, pack_folder: str 
     start, gave a wrong result, crashed or took longer than `time_limit` seconds. An empty name is the plan's choice."""
     remaining = list(kernels)
     while remaining:
-        process = _start(benchmark, task, remaining, pack_folder, seconds, give_up_ratio, threads)
-        lines = _lines(process)
-        while remaining:
-            try:
-                line = lines.get(timeout=time_limit)
-            except queue.Empty:
-                process.kill()
-                process.wait()
-                yield {"kernel": remaining.pop(0), "problem": task.problem, "error": f"took more than {time_limit:g} s"}
-                break
-            if line is None:
-                message = process.stderr.read().strip()
-                if process.wait() >= 0 and message:  # it refuses to start
-                    raise TuningError(message)
-                yield {"kernel": remaining.pop(0), "problem": task.problem, "error": f"the process died ({process.returncode})"}
-                break
-            remaining.pop(0)
-            yield json.loads(line)
-        else:
-            process.wait()
+        with _start(benchmark, task, remaining, pack_folder, seconds, give_up_ratio, threads) as process:
+            yield from _rows(process, task, remaining, time_limit)
+
+
+def _rows(process, task: Task, remaining: list[str], time_limit: float) -> Iterator[dict]:
+    """One process's measurements, up to the kernel that it does not survive; takes what is known from `remaining`."""
+    failed = lambda reason: {"kernel": remaining.pop(0), "problem": task.problem, "error": reason}
+    lines = _lines(process)
+    while remaining:
+        try:
+            line = lines.get(timeout=time_limit)
+        except queue.Empty:
+            process.kill()
+            yield failed(f"took more than {time_limit:g} s")
+            return
+        if line is None:
+            message = process.stderr.read().strip()
+            if process.wait() >= 0 and message:  # it refuses to start
+                raise TuningError(message)
+            yield failed(f"the process died ({process.returncode})")
+            return
+        remaining.pop(0)
+        yield json.loads(line)
 
 
 def _start(benchmark, task, kernels, pack_folder, seconds, give_up_ratio, threads):
