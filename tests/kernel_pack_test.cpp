@@ -2,11 +2,11 @@
 // autotuner, and tested with it: tests/autotune_test.py.)
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
 
 #include "conv_transpose/conv_transpose.h"
 #include "conv_transpose/conv_transpose_c.h"
+#include "temporary_folder.h"
 
 namespace conv_transpose::testing {
 namespace {
@@ -20,21 +20,14 @@ std::string refusal(const std::string &directory) {
     return "";
 }
 
-std::string empty_directory() {
-    const std::string path = ::testing::TempDir() + "kernel_packs";
-    std::filesystem::remove_all(path);
-    std::filesystem::create_directory(path);
-    return path;
-}
-
 TEST(KernelPack, DirectoryThatIsMissingIsNamed) {
     EXPECT_NE(refusal("/no/such/directory").find("'/no/such/directory'"), std::string::npos);
 }
 
 TEST(KernelPack, FileThatIsNoSharedObjectIsNamed) {
-    const std::string directory = empty_directory();
-    std::ofstream(directory + "/broken.so") << "no shared object";
-    EXPECT_NE(refusal(directory).find("broken.so' cannot be used"), std::string::npos) << refusal(directory);
+    const TemporaryFolder folder;
+    std::ofstream(folder.file("broken.so")) << "no shared object";
+    EXPECT_NE(refusal(folder.path()).find("broken.so' cannot be used"), std::string::npos) << refusal(folder.path());
 }
 
 TEST(KernelPack, CInterfaceTellsTheSame) {
@@ -45,8 +38,9 @@ TEST(KernelPack, CInterfaceTellsTheSame) {
 }
 
 TEST(KernelPack, DirectoryWithoutPacksChangesNothing) {
+    const TemporaryFolder folder;
     const size_t before = kernels().size();
-    EXPECT_EQ(refusal(empty_directory()), "");
+    EXPECT_EQ(refusal(folder.path()), "");
     EXPECT_EQ(kernels().size(), before);
 }
 

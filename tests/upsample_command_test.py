@@ -271,7 +271,8 @@ class Behaviour(Command):
         whole_name = self.path("in.png")
         whole_name.unlink()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            process = subprocess.Popen([PROGRAM, "-i", "-", "-o", self.path("out.png")], stdin=subprocess.PIPE)
+            process = subprocess.Popen([PROGRAM, "-i", "-", "-o", self.path("out.png")], stdin=subprocess.PIPE,
+                                       preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))  # nohup may ignore it
             process.stdin.write(whole[: len(whole) // 2])
             process.stdin.flush()  # the rest never comes
             deadline = time.monotonic() + 60

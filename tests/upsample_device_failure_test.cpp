@@ -1,12 +1,12 @@
 // Every call of the CUDA driver that may fail is made to fail in turn while upsample enlarges on the GPU: each time there
 // must be an error or the right picture, nothing may leak on the device, and the next picture must come out right. A program
 // of its own, because it replaces the driver.
-#include <filesystem>
 #include <fstream>
 #include <optional>
 
 #include "enlarge.h"
 #include "failing_cuda_driver.h"
+#include "temporary_folder.h"
 #include "upsample_pictures.h"
 
 namespace upsample::testing {
@@ -14,6 +14,7 @@ namespace {
 
 using conv_transpose::testing::device_memory_alive;
 using conv_transpose::testing::DriverFailure;
+using conv_transpose::testing::TemporaryFolder;
 
 struct Attempt {
     std::vector<uint8_t> png;  // empty where it failed with one of the errors that the program reports
@@ -54,7 +55,8 @@ TEST(DeviceFailure, MayHappenAnywhereWhileFiltering) {
 }
 
 TEST(DeviceFailure, MayHappenAnywhereInANetwork) {
-    const std::string param = (std::filesystem::path(::testing::TempDir()) / "device_failure_test.param").string();
+    const TemporaryFolder folder;
+    const std::string param = folder.file("model.param");
     std::ofstream(param)
         << "7767517\n3 3\nInput in 0 1 x\nConvolution c 1 1 x y 0=4 1=3 5=1 6=108 9=2 -23310=1,0.1\n"
            "Deconvolution d 1 1 y z 0=3 1=4 3=2 4=3 5=1 6=192\n";

@@ -1,7 +1,5 @@
 // Networks against the same layers in double precision, written out as plain loops over ncnn's own
 // definitions.
-#include <stdlib.h>
-
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -9,6 +7,7 @@
 #include <sstream>
 
 #include "network_picture.h"
+#include "temporary_folder.h"
 #include "upsample_pictures.h"
 
 namespace upsample::testing {
@@ -18,6 +17,7 @@ namespace fs = std::filesystem;
 using conv_transpose::Activation;
 using conv_transpose::Device;
 using conv_transpose::Precision;
+using conv_transpose::testing::TemporaryFolder;
 
 // ---- the reference
 
@@ -163,20 +163,6 @@ Tensor reference(const NcnnModel &model, const Tensor &input) {
 
 // ---- small models
 
-/// A folder that goes away with the test.
-class Folder {
-  public:
-    Folder() {
-        std::string name = (fs::temp_directory_path() / "upsample_test.XXXXXX").string();
-        path_ = mkdtemp(name.data());
-    }
-    ~Folder() { fs::remove_all(path_); }
-    std::string file(const std::string &name) const { return (path_ / name).string(); }
-
-  private:
-    fs::path path_;
-};
-
 /// The .bin of a model: what its layers need, one after another.
 class Weights {
   public:
@@ -208,7 +194,7 @@ class Weights {
     std::vector<char> bytes_;
 };
 
-std::string write_model(const Folder &folder, const std::string &param, const Weights &weights) {
+std::string write_model(const TemporaryFolder &folder, const std::string &param, const Weights &weights) {
     std::ofstream(folder.file("model.param")) << param;
     std::ofstream(folder.file("model.bin"), std::ios::binary)
         .write(weights.bytes().data(), weights.bytes().size());
@@ -216,7 +202,7 @@ std::string write_model(const Folder &folder, const std::string &param, const We
 }
 
 /// The build of upconv_7, with few channels.
-std::string small_upconv(const Folder &folder) {
+std::string small_upconv(const TemporaryFolder &folder) {
     return write_model(folder, R"(7767517
 4 4
 Input input 0 1 x 0=156 1=156 2=3
@@ -228,7 +214,7 @@ Deconvolution d 1 1 b y 0=3 1=4 3=2 4=3 5=1 6=384
 }
 
 /// Every kind of layer that cunet has, and PReLU, ReLU and the other operations.
-std::string small_cunet(const Folder &folder) {
+std::string small_cunet(const TemporaryFolder &folder) {
     return write_model(folder, R"(7767517
 17 22
 Input input 0 1 x 0=200 1=200 2=3
@@ -288,7 +274,7 @@ void expect_equals_reference(const std::string &param_file, int64_t height, int6
 }
 
 TEST(Network, EqualsItsLayersInDoublePrecision) {
-    const Folder folder;
+    const TemporaryFolder folder;
     for (const Device device : usable_devices()) {
         expect_equals_reference(small_upconv(folder), 17, 22, 2e-6, device);
         expect_equals_reference(small_cunet(folder), 22, 26, 2e-6, device);
@@ -296,7 +282,7 @@ TEST(Network, EqualsItsLayersInDoublePrecision) {
 }
 
 TEST(Network, KnowsItsScaleBorderAndAlignment) {
-    const Folder folder;
+    const TemporaryFolder folder;
     const Network upconv(small_upconv(folder));
     EXPECT_EQ(upconv.scale(), 2);
     EXPECT_EQ(upconv.border(), 3);
@@ -353,7 +339,7 @@ std::vector<float> enlarge(const Network &network, const Shape &shape, const std
 }
 
 TEST(NetworkPicture, TilesJoinWithoutSeams) {
-    const Folder folder;
+    const TemporaryFolder folder;
     const Network network(small_upconv(folder));
     for (const int channels : {1, 2, 3, 4}) {
         const Shape shape{75, 67, channels};
@@ -370,7 +356,7 @@ TEST(NetworkPicture, TilesJoinWithoutSeams) {
 }
 
 TEST(NetworkPicture, RepeatsTheNearestPixelBeyondThePicture) {
-    const Folder folder;
+    const TemporaryFolder folder;
     for (const std::string &file : {small_upconv(folder), small_cunet(folder)}) {
         const Network network(file);
         const int64_t border = network.border();
@@ -439,7 +425,7 @@ TEST(NcnnModel, IsRefusedNamingTheFirstThingThatIsNotRight) {
         {"Convolution c 1 1 x y 0=2 1=3 6=108\n", "6 channels"},
     };
     for (const Refused &refused : cases) {
-        const Folder folder;
+        const TemporaryFolder folder;
         const std::string file = write_model(folder, head + refused.layers, Weights(1).float32(27 * 4));
         try {
             const Network network(file);
@@ -454,7 +440,7 @@ TEST(NcnnModel, IsRefusedNamingTheFirstThingThatIsNotRight) {
 }
 
 TEST(NcnnModel, WithoutLayersIsRefused) {
-    const Folder folder;
+    const TemporaryFolder folder;
     EXPECT_THROW(Network(write_model(folder, "7767517\n1 1\nInput in 0 1 x\n", Weights(1))), PictureError);
     EXPECT_THROW(Network(write_model(folder, "7767517\n0 0\n", Weights(1))), PictureError);
     EXPECT_THROW(Network(write_model(folder, "7767516\n0 0\n", Weights(1))), PictureError);
@@ -463,7 +449,7 @@ TEST(NcnnModel, WithoutLayersIsRefused) {
 }
 
 TEST(NcnnModel, AnswersToDamagedFilesWithErrors) {
-    const Folder folder;
+    const TemporaryFolder folder;
     const std::string file = small_cunet(folder);
     std::stringstream text;
     text << std::ifstream(file).rdbuf();

@@ -24,6 +24,7 @@ import sys
 
 import candidates
 import measuring
+import running
 from candidates import TuningError
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -47,7 +48,7 @@ def parse_arguments(words):
             sub.add_argument("--operation", default="forward", choices=candidates.OPERATIONS)
             sub.add_argument("--precision", default="float32", choices=candidates.PRECISIONS, help="that the caller allows")
             sub.add_argument("--cache", default=DEFAULT_CACHE, help="folder of compiled candidates (%(default)s)")
-            sub.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilers at a time")
+            sub.add_argument("--jobs", type=int, default=candidates.usable_cores(), help="compilers at a time")
             sub.add_argument("--compile-limit", type=float, default=60, help="seconds for one candidate")
         return sub
 
@@ -269,6 +270,7 @@ def measure(arguments) -> None:
 
 def main(words=None) -> int:
     arguments = parse_arguments(words)
+    running.end_all_when_interrupted()
     try:
         if arguments.command == "model":
             from model_problems import of_model

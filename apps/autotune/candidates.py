@@ -9,12 +9,13 @@ import os
 import pathlib
 import random
 import re
-import resource
 import subprocess
 import tempfile
 import time
 
 import numpy
+
+import running
 
 
 class TuningError(RuntimeError):
@@ -144,7 +145,12 @@ def device(toolchain: Toolchain, kind: str, name: str, compute_capability: int =
         return Device(kind, name, toolchain.targets["cuda"], compute_capability, multiprocessors)
     flags = pathlib.Path("/proc/cpuinfo").read_text()
     level = "avx512" if "avx512dq" in flags else "avx2" if "avx2" in flags else "baseline"
-    return Device(kind, name, toolchain.targets[level], parallelism=os.cpu_count() or 1)
+    return Device(kind, name, toolchain.targets[level], parallelism=usable_cores())
+
+
+def usable_cores() -> int:
+    """Of those that the machine has, a container or taskset may grant few."""
+    return len(os.sched_getaffinity(0))
 
 
 # A thread's, at most; 0 leaves it to the assembler, which then must not spill. Kernels for tensor cores have a limit of
@@ -262,7 +268,8 @@ class Candidate:
 
 
 class Cache:
-    """Compiled candidates by their content: what was compiled once is never compiled again, and a failure is known."""
+    """Compiled candidates by their content: what was compiled once is never compiled again, and what cannot be compiled is
+    known. Where only time or memory were short, another try may do better."""
 
     def __init__(self, folder: str, toolchain: Toolchain, device: Device, seconds: float) -> None:
         self._folder = pathlib.Path(folder).expanduser()
@@ -296,8 +303,10 @@ class Cache:
                 command = [t.generate, candidate.generator, f"--name={candidate.name()}", f"--target={self._device.target}",
                            f"--out={folder}", f"--ptxas={t.ptxas}", f"--fatbinary={t.fatbinary}", *self._device.options,
                            *t.plugin(candidate.autoscheduler), *candidate.arguments()]
-                if reason := _failure(command, seconds, gigabytes):
-                    failure.write_text(reason)
+                reason, lasting = _failure(command, seconds, gigabytes)
+                if reason:
+                    if lasting:
+                        failure.write_text(reason)
                     return reason
                 made = pathlib.Path(folder) / candidate.name()
                 os.replace(f"{made}.kernel.inc", row)
@@ -342,20 +351,22 @@ class Cache:
             raise TuningError(f"cannot write the kernel pack {output}: {error}") from error
 
 
-def _failure(command: list[str], seconds: float, gigabytes: float | None) -> str:
-    """Runs the generator; why it failed, or an empty string."""
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
-        if gigabytes:
-            bytes = int(gigabytes * 2**30)
-            resource.prlimit(process.pid, resource.RLIMIT_AS, (bytes, bytes))
+def _failure(command: list[str], seconds: float, gigabytes: float | None) -> tuple[str, bool]:
+    """Runs the generator; why it failed, or an empty string, and whether it always will."""
+    if gigabytes:  # set before the generator starts, so that it cannot be faster
+        command = ["/bin/sh", "-c", 'ulimit -v "$0" && exec "$@"', str(int(gigabytes * 2**20)), *command]
+    with running.start(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         try:
             message = process.communicate(timeout=seconds)[1]
         except subprocess.TimeoutExpired:
             process.kill()
-            return f"compiling took more than {seconds:g} s"
+            return f"compiling took more than {seconds:g} s", False
+    running.require_not_interrupted()
     if process.returncode < 0:
-        return f"the generator was ended by signal {-process.returncode}"
+        return f"the generator was ended by signal {-process.returncode}", False
     if gigabytes and "std::bad_alloc" in message:
-        return f"compiling took more than {gigabytes:g} GB of memory"
+        return f"compiling took more than {gigabytes:g} GB of memory", False
+    if process.returncode == 0:
+        return "", False
     lines = [line.removeprefix("generate: ").removeprefix("Error: ").strip() for line in message.splitlines()]
-    return next(filter(None, lines), "the generator failed without a message")[:300] if process.returncode else ""
+    return next(filter(None, lines), "the generator failed without a message")[:300], True

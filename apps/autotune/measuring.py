@@ -8,6 +8,7 @@ import subprocess
 import threading
 from typing import Iterator
 
+import running
 from candidates import Task, TuningError
 
 
@@ -54,7 +55,7 @@ def _start(benchmark, task, kernels, pack_folder, seconds, give_up_ratio, thread
     if kernels != [""]:
         command += ["--kernel", *kernels]
     try:
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+        return running.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
     except OSError as error:
         raise TuningError(f"the benchmark {benchmark} cannot be started: {error}") from error
 

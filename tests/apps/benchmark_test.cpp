@@ -7,6 +7,7 @@
 #include "apps/benchmark/verification.h"
 #include "oracle.h"
 #include "random_problems.h"
+#include "temporary_folder.h"
 
 namespace conv_transpose::testing {
 namespace {
@@ -55,7 +56,8 @@ TEST(Benchmark, DefinitionOfGradientsEqualsOracle) {
 }
 
 TEST(Benchmark, ShapesFileErrorsNameTheLine) {
-    const std::string path = ::testing::TempDir() + "shapes.txt";
+    const TemporaryFolder folder;
+    const std::string path = folder.file("shapes.txt");
     std::ofstream(path) << "# a comment\nn1ic2oc2ih4iw4kh3kw3  fine\n\nn1ic2oc2ih4iw4kh3kw0  no kernel\n";
     try {
         read_shapes(path);
@@ -66,7 +68,8 @@ TEST(Benchmark, ShapesFileErrorsNameTheLine) {
 }
 
 TEST(Benchmark, ShapesHaveNamesAndSeriesGrow) {
-    const std::string path = ::testing::TempDir() + "named_shapes.txt";
+    const TemporaryFolder folder;
+    const std::string path = folder.file("shapes.txt");
     std::ofstream(path) << "n1ic2oc2ih4iw4kh3kw3   two words # remark\n";
     const auto problems = read_shapes(path);
     ASSERT_EQ(problems.size(), 1u);

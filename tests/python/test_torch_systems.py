@@ -2,7 +2,6 @@
 
 import copy
 import os
-import socket
 
 import pytest
 import torch
@@ -50,7 +49,8 @@ def gradients(model, x):
 
 
 @pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
-def test_compile(device, backend):
+def test_compile(device, backend, tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))  # nothing from earlier runs
     model, x = Network().to(device), torch.randn(2, 3, 7, 9, device=device)
     expected = gradients(model, x)
     torch._dynamo.reset()
@@ -94,17 +94,11 @@ def test_shapes_on_the_meta_device():
 # ---------------------------------------------------------------- distributed training
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def train(rank, world, port, batches, state, results):
+def train(rank, world, meeting, batches, state, results):
     """One process: two steps on its half of the batches."""
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"  # there may be no other, and no name for this machine
     torch.set_num_threads(1)
-    torch.distributed.init_process_group("gloo", rank=rank, world_size=world)
+    torch.distributed.init_process_group("gloo", init_method=meeting.as_uri(), rank=rank, world_size=world)
     model = Network()
     model.load_state_dict(state)
     parallel = nn.parallel.DistributedDataParallel(model)
@@ -117,14 +111,14 @@ def train(rank, world, port, batches, state, results):
     torch.distributed.destroy_process_group()
 
 
-def test_distributed_data_parallel_on_two_processes():
+def test_distributed_data_parallel_on_two_processes(tmp_path):
     model = Network()
     state = copy.deepcopy(model.state_dict())
     batches = [(torch.randn(4, 3, 6, 6), torch.randn(4, 3, 12, 12)) for _ in range(2)]
     context = torch.multiprocessing.get_context("spawn")
     with context.Manager() as manager:
         results = manager.dict()
-        torch.multiprocessing.spawn(train, (2, free_port(), batches, state, results), nprocs=2)
+        torch.multiprocessing.spawn(train, (2, tmp_path / "meeting", batches, state, results), nprocs=2)
         parallel = [results[0], results[1]]
     optimizer = torch.optim.SGD(model.parameters(), 0.01)
     for x, y in batches:
