@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 import unittest
 
@@ -120,6 +121,21 @@ class Search(Folder):
         kernels = {row["kernel"] for row in rows}
         self.assertEqual(kernels, set(json.loads((pack / "manifest.json").read_text())["kernels"]))
         self.assertTrue(all("error" not in row for row in rows), rows)
+
+        # They compute on the library's threads.
+        program = textwrap.dedent("""
+            import os, numpy, conv_transpose
+            before = len(os.listdir("/proc/self/task"))
+            conv_transpose.set_cpu_threads(1)
+            x, w = numpy.ones((1, 8, 40, 40), "f"), numpy.ones((8, 8, 4, 4), "f")
+            conv_transpose.conv_transpose2d(x, w, stride=2, padding=1)
+            assert any("tuned" in kernel for kernel in conv_transpose.info()["kernels"])
+            print(len(os.listdir("/proc/self/task")) - before, "more threads")
+        """)
+        library = TOOLCHAIN.resolve().parents[2] / "python/libconv_transpose.so"
+        environment = dict(CONV_TRANSPOSE_KERNEL_PATH=pack, CONV_TRANSPOSE_LIBRARY=library, PYTHONPATH=SOURCE / "python")
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=os.environ | environment)
+        self.assertEqual(done.stdout, "0 more threads\n", done.stderr)
 
         # The library prefers them, for their own size alone.
         self.assertIn(self.chosen_kernel(pack), kernels)

@@ -1,6 +1,9 @@
 // One plan run from 16 threads at once, each with its own tensors; on CUDA each on its own stream.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -83,6 +86,39 @@ TEST(CpuThreads, MayChangeBetweenRuns) {
         set_cpu_threads(threads);
         expect_equal(run_forward(Plan(problem, options), input, weight, {}), expected);
     }
+}
+
+// A child has none of its parent's threads, but maybe a lock that one of them held: Python's multiprocessing forks so.
+TEST(CpuThreads, WorkInAForkedChildWhileTheParentComputes) {
+    const Problem problem = Problem::parse("n2ic16oc16ih24iw24kh3kw3");
+    PlanOptions options;
+    options.device = Device::cpu;
+    const Plan plan(problem, options);
+    RandomProblems random(1);
+    const auto input = random.integers(problem.input_elements()), weight = random.integers(problem.weight_elements());
+    const ForwardCall of_parent(plan, input, weight), of_child(plan, input, weight);
+    ASSERT_TRUE(of_parent.run().ok());
+    const std::vector<float> expected = of_parent.output();
+    std::atomic<bool> over{false};
+    std::thread computing([&] {
+        while (!over) of_parent.run();
+    });
+    int failed = 0;
+    for (int i = 0; i < 300 && failed == 0; i++) {
+        const pid_t child = fork();
+        if (child == 0) {  // nothing of the test's framework here
+            alarm(120);    // a child that waits for a thread that is not there
+            set_cpu_threads(i % 4);
+            const bool right = of_child.run().ok() && of_child.output() == expected;
+            _exit(right ? 0 : 1);
+        }
+        int status = 0;
+        ASSERT_EQ(waitpid(child, &status, 0), child);
+        if (status != 0) failed = status;
+    }
+    over = true;
+    computing.join();
+    EXPECT_EQ(failed, 0) << "the child's wait status";
 }
 
 INSTANTIATE_ON_DEVICES(Threads);

@@ -7,9 +7,6 @@
 #include CONV_TRANSPOSE_PACK_ROWS
 #undef CONV_TRANSPOSE_KERNEL
 
-// Of the pack's own Halide runtime.
-extern "C" conv_transpose::ParallelFor halide_set_custom_do_par_for(conv_transpose::ParallelFor);
-
 namespace {
 
 using namespace conv_transpose;
@@ -24,4 +21,4 @@ constexpr KernelTraits rows[] = {
 
 extern "C" const KernelPack conv_transpose_kernel_pack = {
     kernel_pack_interface, sizeof(KernelTraits), CONV_TRANSPOSE_VERSION, rows, std::size(rows),
-    [](ParallelFor parallel_for) { halide_set_custom_do_par_for(parallel_for); }};
+    run_parallel_loops_by};

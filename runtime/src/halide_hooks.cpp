@@ -1,4 +1,5 @@
-// The functions of Halide's runtime that a library must replace: by default they print and abort.
+// The functions of Halide's runtime that a library must replace: by default they print and abort. (That which shares work
+// out to threads is in cpu_threads.cpp.)
 // Strong definitions here take the place of the weak ones in Halide's runtime.
 #include <cstdio>
 
@@ -16,13 +17,5 @@ void halide_error(void *user_context, const char *message) {
 }
 
 void halide_print(void *, const char *) {}
-
-int halide_do_par_for(void *user_context, halide_task_t task, int min, int size, uint8_t *closure) {
-    const auto *context = static_cast<const RunContext *>(user_context);
-    if (!context || !context->serial) return halide_default_do_par_for(user_context, task, min, size, closure);
-    for (int i = min; i < min + size; i++)
-        if (const int error = halide_do_task(user_context, task, i, closure)) return error;
-    return 0;
-}
 
 }  // extern "C"

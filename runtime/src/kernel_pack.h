@@ -3,15 +3,13 @@
 #ifndef CONV_TRANSPOSE_RUNTIME_KERNEL_PACK_H
 #define CONV_TRANSPOSE_RUNTIME_KERNEL_PACK_H
 
+#include "cpu_threads.h"
 #include "kernel_traits.h"
 
 namespace conv_transpose {
 
 /// To be raised whenever KernelTraits, RunContext or a kernel's arguments change.
 constexpr int kernel_pack_interface = 1;
-
-/// Halide's type of halide_do_par_for().
-using ParallelFor = int (*)(void *user_context, int (*task)(void *, int, uint8_t *), int min, int size, uint8_t *closure);
 
 /// What a pack exports as `conv_transpose_kernel_pack`. The first three fields never change.
 struct KernelPack {

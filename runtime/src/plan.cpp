@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <optional>
 
-#include "HalideRuntime.h"
 #include "cuda_driver.h"
 #include "forward_of_input_gradient.h"
 #include "kernel_pack.h"
@@ -213,7 +212,5 @@ bool cuda_available() noexcept {
 }
 
 std::string_view version() noexcept { return CONV_TRANSPOSE_VERSION; }
-
-void set_cpu_threads(int threads) noexcept { halide_set_num_threads(threads); }
 
 }  // namespace conv_transpose
