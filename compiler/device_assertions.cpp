@@ -15,15 +15,17 @@ bool is_barrier(const Stmt &stmt) {
 }
 
 // Which memories the barrier orders: a bit mask.
-int64_t fences(const Stmt &barrier) { return *as_const_int(barrier.as<Evaluate>()->value.as<Call>()->args[0]); }
+int64_t fences(const Stmt &barrier) {
+    return *as_const_int(barrier.as<Evaluate>()->value.as<Call>()->args[0]);
+}
 
 Stmt stronger(const Stmt &a, const Stmt &b) {
     const Expr mask = make_const(Int(32), fences(a) | fences(b));
     return Evaluate::make(Call::make(Int(32), Call::gpu_thread_barrier, {mask}, Call::Intrinsic));
 }
 
-// Barriers stand between the stages of a block. With an assertion's stage goes the barrier that followed it, unless
-// there was none before it.
+// Barriers stand between the stages of a block. With an assertion's stage goes the barrier that followed it,
+// unless there was none before it.
 void flatten(const Stmt &stmt, std::vector<Stmt> &leaves, bool &after_assertion) {
     if (const Block *block = stmt.as<Block>()) {
         flatten(block->first, leaves, after_assertion);

@@ -1,7 +1,8 @@
 // A lowering pass that removes assertions from GPU code.
 //
-// A kernel cannot report a failed assertion, so Halide's code generator drops them. But it has put each into one
-// thread's branch, with barriers around it, and those would stay: three barriers for every row of a serial loop.
+// A kernel cannot report a failed assertion, so Halide's code generator drops them. But it has put each into
+// one thread's branch, with barriers around it, and those would stay: three barriers for every row of a
+// serial loop.
 #ifndef CONV_TRANSPOSE_COMPILER_DEVICE_ASSERTIONS_H
 #define CONV_TRANSPOSE_COMPILER_DEVICE_ASSERTIONS_H
 

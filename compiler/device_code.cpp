@@ -54,7 +54,8 @@ void replace_device_code(Halide::Module &module, const std::string &binary) {
 
     ReplaceDeviceCode replace(old_name, buffer);
     for (LoweredFunc &function : module.functions()) function.body = replace.mutate(function.body);
-    if (replace.replaced() == 0) throw std::runtime_error("no call of halide_cuda_initialize_kernels was found");
+    if (replace.replaced() == 0)
+        throw std::runtime_error("no call of halide_cuda_initialize_kernels was found");
     module.append(buffer);
 }
 

@@ -1,7 +1,8 @@
-// The device code that Halide embeds in a lowered module: reading its PTX, and putting machine code in its place.
+// The device code that Halide embeds in a lowered module: reading its PTX, and putting machine code in its
+// place.
 //
-// Halide embeds PTX text and hands it, with its size, to halide_cuda_initialize_kernels. The driver takes a fat binary
-// in place of the text as it is, and then neither compiles at start-up nor caps registers at 64.
+// Halide embeds PTX text and hands it, with its size, to halide_cuda_initialize_kernels. The driver takes a
+// fat binary in place of the text as it is, and then neither compiles at start-up nor caps registers at 64.
 #ifndef CONV_TRANSPOSE_COMPILER_DEVICE_CODE_H
 #define CONV_TRANSPOSE_COMPILER_DEVICE_CODE_H
 

@@ -55,14 +55,16 @@ Halide::AutoschedulerParams parse_autoscheduler(const std::string &text) {
     Halide::AutoschedulerParams params(words[0]);
     for (size_t i = 1; i < words.size(); i++) {
         const auto equals = words[i].find('=');
-        if (equals == std::string::npos) throw std::runtime_error("--autoscheduler: '" + words[i] + "' is no key=value");
+        if (equals == std::string::npos)
+            throw std::runtime_error("--autoscheduler: '" + words[i] + "' is no key=value");
         params.extra[words[i].substr(0, equals)] = words[i].substr(equals + 1);
     }
     return params;
 }
 
 CommandLine parse(const std::vector<std::string> &words) {
-    if (words.empty()) throw std::runtime_error("usage: generate GENERATOR --name=NAME --target=TARGET --out=DIRECTORY");
+    if (words.empty())
+        throw std::runtime_error("usage: generate GENERATOR --name=NAME --target=TARGET --out=DIRECTORY");
     CommandLine line;
     line.generator = words[0];
     for (size_t i = 1; i < words.size(); i++) {
@@ -78,7 +80,8 @@ CommandLine parse(const std::vector<std::string> &words) {
         else if (key == "--registers") line.assembler.registers = std::stoi(value);
         else if (key == "--allow-spills") line.assembler.allow_spills = true;
         else if (key == "--exact-gpu") line.exact_gpu = value;
-        else if (key == "--autoscheduler") line.autoscheduler = parse_autoscheduler(words[i].substr(equals + 1));
+        else if (key == "--autoscheduler")
+            line.autoscheduler = parse_autoscheduler(words[i].substr(equals + 1));
         else if (key == "--plugin") Halide::load_plugin(value);
         else if (key == "--search-space") line.search_space = true;
         else if (key == "--stmt") line.stmt = true;
@@ -121,7 +124,8 @@ void make_kernel(const CommandLine &line) {
         if (line.keep_ptx) write(stem.string() + ".ptx", ptx);
         replace_device_code(module, line.assembler.assemble(ptx, stem));
     }
-    std::map<Halide::OutputFileType, std::string> files{{Halide::OutputFileType::object, stem.string() + ".o"}};
+    std::map<Halide::OutputFileType, std::string> files{
+        {Halide::OutputFileType::object, stem.string() + ".o"}};
     if (line.stmt) files[Halide::OutputFileType::conceptual_stmt] = stem.string() + ".stmt";
     module.compile(files);
 
@@ -139,9 +143,11 @@ int main(int argc, char **argv) {
     try {
         const CommandLine line = parse({argv + 1, argv + argc});
         if (line.generator == "runtime")
-            Halide::compile_standalone_runtime((line.out / "halide_runtime.o").string(), Halide::Target(line.target));
+            Halide::compile_standalone_runtime((line.out / "halide_runtime.o").string(),
+                                               Halide::Target(line.target));
         else if (line.generator == "list")
-            for (const std::string &name : Halide::Internal::GeneratorRegistry::enumerate()) std::cout << name << "\n";
+            for (const std::string &name : Halide::Internal::GeneratorRegistry::enumerate())
+                std::cout << name << "\n";
         else if (line.search_space)
             std::cout << search_space_listing(*create_generator(line)) << "\n";
         else

@@ -38,7 +38,8 @@ std::string run(const std::string &command) {
 int spilled_bytes(const std::string &report) {
     static const std::regex spill("([0-9]+) bytes spill (stores|loads)");
     int total = 0;
-    for (std::sregex_iterator i(report.begin(), report.end(), spill), end; i != end; ++i) total += std::stoi((*i)[1]);
+    for (std::sregex_iterator i(report.begin(), report.end(), spill), end; i != end; ++i)
+        total += std::stoi((*i)[1]);
     return total;
 }
 
@@ -74,11 +75,12 @@ std::string GpuAssembler::assemble(const std::string &ptx, const fs::path &stem)
         files.emplace_back(stem.string() + "." + architecture.name() + ".tmp.cubin");
         const fs::path cubin = files.back().path;
         const std::string limit = registers ? " --maxrregcount=" + std::to_string(registers) : "";
-        const std::string report = run(quoted(ptxas) + " -v" + limit + " --gpu-name " + architecture.name() + " " +
-                                       quoted(text) + " -o " + quoted(cubin));
+        const std::string report = run(quoted(ptxas) + " -v" + limit + " --gpu-name " + architecture.name() +
+                                       " " + quoted(text) + " -o " + quoted(cubin));
         if (!allow_spills && spilled_bytes(report) > 0)
-            throw std::runtime_error("registers spill in " + stem.filename().string() + " on " + architecture.name() +
-                                     " (allow it with ALLOW_SPILLS in generators/kernels/, or use smaller tiles):\n" + report);
+            throw std::runtime_error(
+                "registers spill in " + stem.filename().string() + " on " + architecture.name() +
+                " (allow it with ALLOW_SPILLS in generators/kernels/, or use smaller tiles):\n" + report);
         images += " --image3=kind=elf,sm=" + architecture.name().substr(3) + ",file=" + quoted(cubin);
     }
     const std::string portable = expand_tensor_core_calls(ptx, Architecture("sm_80"));

@@ -16,9 +16,9 @@ struct GpuAssembler {
     /// At most this many registers a thread, so that more blocks fit a multiprocessor; 0 leaves it to ptxas.
     int registers = 0;
 
-    /// Uses temporary files beside `stem`. Throws std::runtime_error with the tool's own message when a tool fails,
-    /// and when a kernel spills registers and may not: a spilling kernel is right but many times slower, and nobody
-    /// would notice.
+    /// Uses temporary files beside `stem`. Throws std::runtime_error with the tool's own message when a tool
+    /// fails, and when a kernel spills registers and may not: a spilling kernel is right but many times
+    /// slower, and nobody would notice.
     std::string assemble(const std::string &ptx, const std::filesystem::path &stem) const;
 };
 

@@ -1,4 +1,4 @@
-// Small questions about Halide's lowered statements that both lowering passes ask.
+// Small questions about Halide's lowered statements that more than one lowering pass asks.
 #include "compiler/lowered_ir.h"
 
 namespace conv_transpose {
@@ -38,6 +38,35 @@ class PlaceholderFinder : public IRVisitor {
     std::string kind_;
 };
 
+class AccessFinder : public IRVisitor {
+  public:
+    explicit AccessFinder(std::string array) : array_(std::move(array)) {}
+    Access access;
+
+  private:
+    using IRVisitor::visit;
+    void visit(const Load *load) override {
+        access.reads = access.reads || load->name == array_;
+        IRVisitor::visit(load);
+    }
+    void visit(const Store *store) override {
+        access.writes = access.writes || store->name == array_;
+        IRVisitor::visit(store);
+    }
+    void visit(const Call *call) override {
+        access.barrier = access.barrier || call->is_intrinsic(Call::gpu_thread_barrier);
+        IRVisitor::visit(call);
+    }
+    std::string array_;
+};
+
+class WithoutLets : public IRMutator {
+  private:
+    using IRMutator::visit;
+    Stmt visit(const LetStmt *let) override { return mutate(substitute(let->name, let->value, let->body)); }
+    Expr visit(const Let *let) override { return mutate(substitute(let->name, let->value, let->body)); }
+};
+
 }  // namespace
 
 std::string last_name(const std::string &loop_name) {
@@ -62,6 +91,18 @@ bool is_barrier(const Stmt &statement) {
     const Call *call = evaluate ? evaluate->value.as<Call>() : nullptr;
     return call && call->is_intrinsic(Call::gpu_thread_barrier);
 }
+
+Access access_of(const Stmt &statement, const std::string &array) {
+    AccessFinder finder(array);
+    statement.accept(&finder);
+    return finder.access;
+}
+
+Stmt block_of(const std::vector<Stmt> &statements) {
+    return statements.empty() ? Evaluate::make(0) : Block::make(statements);
+}
+
+Stmt without_lets(const Stmt &statement) { return WithoutLets().mutate(statement); }
 
 Stmt placeholder(const PlaceholderCall &call, std::vector<Expr> arguments) {
     if (arguments.empty()) {

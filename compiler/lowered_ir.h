@@ -1,4 +1,4 @@
-// Small questions about Halide's lowered statements that both lowering passes ask.
+// Small questions about Halide's lowered statements that more than one lowering pass asks.
 #ifndef CONV_TRANSPOSE_COMPILER_LOWERED_IR_H
 #define CONV_TRANSPOSE_COMPILER_LOWERED_IR_H
 
@@ -21,13 +21,27 @@ bool has_loop(const Halide::Internal::Stmt &statement, const std::string &prefix
 /// Whether a statement holds a placeholder call of this kind (any kind when empty).
 bool has_placeholder(const Halide::Internal::Stmt &statement, const std::string &kind = "");
 
+struct Access {
+    bool reads = false, writes = false, barrier = false;
+};
+
+/// What a statement does to an array, and whether it holds a barrier among the threads of a block.
+Access access_of(const Halide::Internal::Stmt &statement, const std::string &array);
+
 /// Whether a statement is a barrier among the threads of a block, and nothing else.
 bool is_barrier(const Halide::Internal::Stmt &statement);
+
+/// The statements, one after the other; there may be none.
+Halide::Internal::Stmt block_of(const std::vector<Halide::Internal::Stmt> &statements);
+
+/// The statement with the values of its lets, and of those in its expressions, in the place of their names.
+Halide::Internal::Stmt without_lets(const Halide::Internal::Stmt &statement);
 
 /// The statement that calls a placeholder.
 Halide::Internal::Stmt placeholder(const PlaceholderCall &call, std::vector<Halide::Expr> arguments = {});
 
-/// A load of one element that stands for the element's address: the PTX expansion takes the address out of it.
+/// A load of one element that stands for the element's address: the PTX expansion takes the address out of
+/// it.
 Halide::Expr address_of(const Halide::Internal::Load *load, const Halide::Expr &index);
 
 /// `e` with every name of `lets` replaced by its value, the innermost (last) first.

@@ -18,7 +18,9 @@ std::string PlaceholderCall::name() const {
 }
 
 PlaceholderCall PlaceholderCall::parse(std::string_view name) {
-    const auto malformed = [&] { return std::invalid_argument("not a placeholder call: " + std::string(name)); };
+    const auto malformed = [&] {
+        return std::invalid_argument("not a placeholder call: " + std::string(name));
+    };
     const std::size_t end_of_kind = name.find("__");
     if (!name.starts_with(placeholder_prefix)) {
         throw malformed();
@@ -26,7 +28,8 @@ PlaceholderCall PlaceholderCall::parse(std::string_view name) {
     PlaceholderCall call;
     const std::size_t begin = placeholder_prefix.size();
     if (end_of_kind == std::string_view::npos) {
-        call.kind = name.substr(begin, name.size() - 1 - begin);  // no fields: the name ends with one underscore
+        // No fields: the name ends with one underscore.
+        call.kind = name.substr(begin, name.size() - 1 - begin);
         return call;
     }
     call.kind = name.substr(begin, end_of_kind - begin);

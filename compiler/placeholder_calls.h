@@ -1,9 +1,10 @@
 // Placeholder calls: how the lowering passes tell the PTX expansion what to put in their place.
 //
-// A lowering pass cannot write PTX, and the PTX expansion cannot see loops. Between the two stands a call of a
-// function that nobody defines. Its name carries what is known at compile time (tile sizes, strides), its arguments
-// carry what is known in the kernel (addresses, limits). LLVM keeps such calls in order, because it must assume that
-// they touch memory. A name reads "conv_tc_multiply__m64_n152_k8": a kind, then fields, each a word and a number.
+// A lowering pass cannot write PTX, and the PTX expansion cannot see loops. Between the two stands a call of
+// a function that nobody defines. Its name carries what is known at compile time (tile sizes, strides), its
+// arguments carry what is known in the kernel (addresses, limits). LLVM keeps such calls in order, because it
+// must assume that they touch memory. A name reads "conv_tc_multiply__m64_n152_k8": a kind, then fields, each
+// a word and a number.
 #ifndef CONV_TRANSPOSE_COMPILER_PLACEHOLDER_CALLS_H
 #define CONV_TRANSPOSE_COMPILER_PLACEHOLDER_CALLS_H
 

@@ -13,8 +13,8 @@ namespace {
 
 bool is_thread_number(const std::string &name) { return name.find(".thread_id_") != std::string::npos; }
 
-// Gives every access to one allocation the place that it has within its thread. In two passes, because places are
-// numbered densely: the first only collects them.
+// Gives every access to one allocation the place that it has within its thread. In two passes, because places
+// are numbered densely: the first only collects them.
 class Privatize : public IRMutator {
   public:
     explicit Privatize(std::string name) : name_(std::move(name)) {}
@@ -46,12 +46,14 @@ class Privatize : public IRMutator {
 
     Expr visit(const Load *op) override {
         if (op->name != name_) return IRMutator::visit(op);
-        return Load::make(op->type, op->name, place(op->index), op->image, op->param, op->predicate, ModulusRemainder());
+        return Load::make(op->type, op->name, place(op->index), op->image, op->param, op->predicate,
+                          ModulusRemainder());
     }
 
     Stmt visit(const Store *op) override {
         if (op->name != name_) return IRMutator::visit(op);
-        return Store::make(op->name, mutate(op->value), place(op->index), op->param, op->predicate, ModulusRemainder());
+        return Store::make(op->name, mutate(op->value), place(op->index), op->param, op->predicate,
+                           ModulusRemainder());
     }
 
   private:
@@ -80,7 +82,8 @@ class Privatize : public IRMutator {
     Expr place(const Expr &index) {
         if (const Ramp *ramp = index.as<Ramp>()) {
             const auto stride = as_const_int(ramp->stride);
-            if (!stride || *stride != 1) throw CompileError("accumulator " + name_ + " is accessed with gaps");
+            if (!stride || *stride != 1)
+                throw CompileError("accumulator " + name_ + " is accessed with gaps");
             for (int lane = 1; lane < ramp->lanes; lane++) scalar_place(ramp->base + lane);
             return Ramp::make(scalar_place(ramp->base), 1, ramp->lanes);
         }
@@ -92,7 +95,8 @@ class Privatize : public IRMutator {
         const auto value = as_const_int(constant);
         if (!value) {
             std::ostringstream message;
-            message << "accumulator " << name_ << " is indexed by " << constant << ": unroll the loops within a thread";
+            message << "accumulator " << name_ << " is indexed by " << constant
+                    << ": unroll the loops within a thread";
             throw CompileError(message.str());
         }
         return numbered_ ? numbers_.at(*value) : numbers_[*value];
@@ -110,7 +114,8 @@ Stmt PrivateAccumulators::visit(const Allocate *op) {
     if (op->memory_type != MemoryType::Register || in_threads_) return IRMutator::visit(op);
     Privatize privatize(op->name);
     const Stmt body = privatize.rewrite(op->body);
-    return Allocate::make(op->name, op->type, op->memory_type, {privatize.size()}, op->condition, mutate(body));
+    return Allocate::make(op->name, op->type, op->memory_type, {privatize.size()}, op->condition,
+                          mutate(body));
 }
 
 }  // namespace conv_transpose

@@ -1,16 +1,14 @@
-// Turns the placeholder calls of the lowering passes, in PTX text, into tensor-core and asynchronous-copy instructions.
+// Turns the placeholder calls of the lowering passes, in PTX text, into tensor-core and asynchronous-copy
+// instructions.
 #ifndef CONV_TRANSPOSE_COMPILER_PTX_EXPANSION_H
 #define CONV_TRANSPOSE_COMPILER_PTX_EXPANSION_H
 
-#include <stdexcept>
 #include <string>
 #include <string_view>
 
-namespace conv_transpose {
+#include "compiler/ptx_text.h"
 
-class PtxExpansionError : public std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
+namespace conv_transpose {
 
 /// What ptxas compiles for, by its name: "sm_80", "sm_90a".
 class Architecture {
@@ -30,7 +28,8 @@ class Architecture {
 };
 
 /// PTX text for this architecture without placeholder calls. Text that has none is returned as it is. Throws
-/// PtxExpansionError when a call cannot be expanded, or when the architecture (before sm_80) has no such instructions.
+/// PtxExpansionError when a call cannot be expanded, or when the architecture (before sm_80) has no such
+/// instructions.
 std::string expand_tensor_core_calls(const std::string &ptx, const Architecture &architecture);
 
 }  // namespace conv_transpose

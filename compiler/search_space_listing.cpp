@@ -21,8 +21,8 @@ void write_list(std::ostream &out, const Items &items, char open, char close, Wr
     out << close;
 }
 
-// Goes to the next combination, the last position fastest, and tells which positions changed: those from the returned
-// one on. None is left where that is the number of positions.
+// Goes to the next combination, the last position fastest, and tells which positions changed: those from the
+// returned one on. None is left where that is the number of positions.
 size_t advance(std::vector<size_t> &positions, const std::vector<SearchSpace::Choice> &choices) {
     for (size_t i = positions.size(); i-- > 0;) {
         if (++positions[i] < choices[i].values.size()) return i;
@@ -54,8 +54,9 @@ std::string search_space_listing(Halide::Internal::AbstractGenerator &generator)
         write_list(out, choice.values, '[', ']', number);
     });
     out << ",\"default\":";
-    write_list(out, choices, '{', '}',
-               [&](const SearchSpace::Choice &choice) { out << '"' << choice.parameter << "\":" << choice.present; });
+    write_list(out, choices, '{', '}', [&](const SearchSpace::Choice &choice) {
+        out << '"' << choice.parameter << "\":" << choice.present;
+    });
 
     std::vector<std::vector<size_t>> feasible;
     std::vector<size_t> positions(choices.size(), 0);
@@ -67,7 +68,8 @@ std::string search_space_listing(Halide::Internal::AbstractGenerator &generator)
         if (present.obeyed()) feasible.push_back(positions);
     }
     out << ",\"feasible\":";
-    write_list(out, feasible, '[', ']', [&](const std::vector<size_t> &point) { write_list(out, point, '[', ']', number); });
+    write_list(out, feasible, '[', ']',
+               [&](const std::vector<size_t> &point) { write_list(out, point, '[', ']', number); });
     out << '}';
     return out.str();
 }

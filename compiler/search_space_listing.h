@@ -8,9 +8,9 @@
 
 namespace conv_transpose {
 
-/// A JSON object: "choices", for each parameter its values; "default", what the parameters are now; "feasible", every
-/// combination that obeys the schedule's rules, as positions in the lists of values. All empty for a schedule that
-/// cannot be tuned. Changes the generator's parameters.
+/// A JSON object: "choices", for each parameter its values; "default", what the parameters are now;
+/// "feasible", every combination that obeys the schedule's rules, as positions in the lists of values. All
+/// empty for a schedule that cannot be tuned. Changes the generator's parameters.
 std::string search_space_listing(Halide::Internal::AbstractGenerator &generator);
 
 }  // namespace conv_transpose

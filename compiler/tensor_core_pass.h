@@ -1,8 +1,8 @@
 // A lowering pass for Halide 21 that runs the matrix products which a schedule has named on tensor cores.
 //
-// The schedule splits the work of one *warpgroup* (four warps: 32 x 4 threads) into loops whose names begin with
-// "mma_", and runs them in one lane of the warpgroup. That program is correct as it stands, on any machine, and slow.
-// The pass, added last in schedule():
+// The schedule splits the work of one *warpgroup* (four warps: 32 x 4 threads) into loops whose names begin
+// with "mma_", and runs them in one lane of the warpgroup. That program is correct as it stands, on any
+// machine, and slow. The pass, added last in schedule():
 //
 //     get_pipeline().add_custom_lowering_pass(new TensorCorePass({.blocks_per_multiprocessor = 2}));
 //
@@ -13,7 +13,8 @@
 //     promote   tile(m, n) += partial(m, n)             a tile of its own for every few steps of the reduction
 //     store     out(...) = f(tile(m, n))                any expression of it, any place in global memory
 //
-// and replaces each by placeholder calls that the whole warpgroup executes (see placeholder_calls.h). Loop names:
+// and replaces each by placeholder calls that the whole warpgroup executes (see placeholder_calls.h). Loop
+// names:
 //
 //     mma_m        rows of the tile; 64 of them, or a multiple of 64. A multiply nest may cover 64 rows of more
 //     mma_m_outer  in a store only: the slower part of m, when the rows of the tile are two dimensions of out
@@ -25,8 +26,8 @@
 //     mma_k        four consecutive values of the reduction, adjacent in shared memory
 //     mma_k_outer  groups of four; an even number of them
 //
-// Everything that the instructions need is checked, and what does not fit is refused with a TensorCoreRefusal that
-// names the loop and the reason. docs/tensor-cores.md explains how to write such a schedule.
+// Everything that the instructions need is checked, and what does not fit is refused with a TensorCoreRefusal
+// that names the loop and the reason. docs/tensor-cores.md explains how to write such a schedule.
 #ifndef CONV_TRANSPOSE_COMPILER_TENSOR_CORE_PASS_H
 #define CONV_TRANSPOSE_COMPILER_TENSOR_CORE_PASS_H
 
@@ -41,9 +42,10 @@ class TensorCoreRefusal : public std::runtime_error {
 };
 
 struct TensorCoreOptions {
-    /// How many blocks should share a multiprocessor: caps the registers of a thread at 65536 / (threads x blocks).
+    /// How many blocks should share a multiprocessor: caps the registers of a thread at 65536 / (threads x
+    /// blocks).
     int blocks_per_multiprocessor = 1;
-    /// Of the AsyncStagingPass that follows: so many buffers make up what a store needs of shared memory.
+    /// Of the SoftwarePipelinePass that follows: so many buffers make up what a store needs of shared memory.
     int stages = 1;
 };
 

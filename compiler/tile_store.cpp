@@ -1,8 +1,9 @@
 // How a tile is stored: see tile_store.h.
 //
-// A *line* is what one row of the tile gives to the output: its columns, or, where two tiles of 64 rows alternate
-// (mma_m_tile), column 0 of both, column 1 of both, and so on. A *turn* brings 8 lines of every warp to shared memory;
-// then each lane stores pairs of elements that are neighbours in the output, if there are such.
+// A *line* is what one row of the tile gives to the output: its columns, or, where two tiles of 64 rows
+// alternate (mma_m_tile), column 0 of both, column 1 of both, and so on. A *turn* brings 8 lines of every
+// warp to shared memory; then each lane stores pairs of elements that are neighbours in the output, if there
+// are such.
 #include "compiler/tile_store.h"
 
 #include <algorithm>
@@ -17,7 +18,6 @@ using namespace Halide::Internal;
 namespace {
 
 constexpr int rows_of_warp = 16;  // of every 64 rows
-constexpr int rows_per_turn = 8;
 
 /// Loads of accumulators in an expression.
 class LoadsOfTiles : public IRVisitor {
@@ -28,7 +28,8 @@ class LoadsOfTiles : public IRVisitor {
   private:
     using IRVisitor::visit;
     void visit(const Load *load) override {
-        const bool known = std::any_of(found.begin(), found.end(), [&](const Load *f) { return equal(f, load); });
+        const bool known =
+            std::any_of(found.begin(), found.end(), [&](const Load *f) { return equal(f, load); });
         if (tiles_.count(load->name) && !known) {
             found.push_back(load);
         }
@@ -40,17 +41,20 @@ class LoadsOfTiles : public IRVisitor {
 /// Replaces the loads of one array.
 class ReplaceLoad : public IRMutator {
   public:
-    ReplaceLoad(std::string name, Expr replacement) : name_(std::move(name)), replacement_(std::move(replacement)) {}
+    ReplaceLoad(std::string name, Expr replacement)
+        : name_(std::move(name)), replacement_(std::move(replacement)) {}
 
   private:
     using IRMutator::visit;
-    Expr visit(const Load *load) override { return load->name == name_ ? replacement_ : IRMutator::visit(load); }
+    Expr visit(const Load *load) override {
+        return load->name == name_ ? replacement_ : IRMutator::visit(load);
+    }
     std::string name_;
     Expr replacement_;
 };
 
-/// A line's distance in shared memory. Lanes write pairs of columns of 4 rows at once, or two such pairs of 2 rows: rows
-/// must lie 8, or 16, banks apart.
+/// A line's distance in shared memory. Lanes write pairs of columns of 4 rows at once, or two such pairs of 2
+/// rows: rows must lie 8, or 16, banks apart.
 int pitch_of(int line, int interleaved) {
     const int apart = 8 * interleaved;
     return line % (2 * apart) == apart ? line : line + apart;
@@ -79,7 +83,8 @@ TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string share
     LoadsOfTiles loads(tiles);
     value_.accept(&loads);
     if (loads.found.size() != 1 || !tiles.at(loads.found[0]->name).known()) {
-        refuse_tile(nest.name, "a store out of a warp tile reads one element of one accumulator, not " + text(value_));
+        refuse_tile(nest.name,
+                    "a store out of a warp tile reads one element of one accumulator, not " + text(value_));
     }
     accumulator_ = loads.found[0]->name;
     tile_ = &tiles.at(accumulator_);
@@ -98,7 +103,8 @@ TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string share
 
 int TileStore::scratch_floats() const { return warpgroups_ * warps_of_warpgroup * rows_per_turn * pitch_; }
 
-/// A store's loops must run over the tile as the accumulator is laid out. Finds how rows and columns are split.
+/// A store's loops must run over the tile as the accumulator is laid out. Finds how rows and columns are
+/// split.
 void TileStore::check_covers(const Load *load) {
     const Affine from = affine_index(nest_, load->index);
     const auto covers = [&](const std::string &role, int stride) {
@@ -115,17 +121,19 @@ void TileStore::check_covers(const Load *load) {
                                     " rows; the rule is a divisor of the tile's rows");
     }
     splits_columns_ = tile_->repeats == 1 && tile_->groups == 1 && nest_.find("mma_n_outer");
-    inner_columns_ =
-        splits_columns_ ? inner_extent(from, "mma_n_outer", tile_->column_stride, tile_->columns) : tile_->run();
+    inner_columns_ = splits_columns_ ? inner_extent(from, "mma_n_outer", tile_->column_stride, tile_->columns)
+                                     : tile_->run();
     if (!covers("mma_m", tile_->row_stride) || !covers("mma_n", tile_->column_stride) ||
         !covers("mma_n_group", tile_->group_stride) ||
         !(splits_columns_ || covers("mma_n_outer", tile_->repeat_stride)) ||
-        !covers("mma_m_tile", rows_of_instruction * tile_->row_stride) || !are_equal(from.base, tile_->base)) {
+        !covers("mma_m_tile", rows_of_instruction * tile_->row_stride) ||
+        !are_equal(from.base, tile_->base)) {
         refuse_tile(nest_.name, "the store does not run over the tile as the accumulator is laid out");
     }
 }
 
-/// How many rows or columns one step of the loop over their slower part covers: all of them without such a loop.
+/// How many rows or columns one step of the loop over their slower part covers: all of them without such a
+/// loop.
 int TileStore::inner_extent(const Affine &from, const std::string &role, int element_stride, int all) const {
     if (!nest_.find(role)) {
         return all;
@@ -161,8 +169,9 @@ int TileStore::full_extent(const std::string &role) const {
 
 Stmt TileStore::lowered() const { return versions(value_, true); }
 
-/// A value that is a choice by a condition which is the same for all elements becomes two versions of the store. Only the
-/// first is unrolled, once with guards and once without: it is the one that was written first, and code has a price, too.
+/// A value that is a choice by a condition which is the same for all elements becomes two versions of the
+/// store. Only the first is unrolled, once with guards and once without: it is the one that was written
+/// first, and code has a price, too.
 Stmt TileStore::versions(const Expr &value, bool unrolled) const {
     if (const Call *choice = value.as<Call>(); choice && choice->is_intrinsic(Call::if_then_else) &&
                                                choice->args.size() == 3 && is_uniform(choice->args[0])) {
@@ -195,9 +204,9 @@ Expr TileStore::is_whole() const {
 bool TileStore::is_uniform(const Expr &condition) const {
     LoadsOfTiles loads(tiles_);
     condition.accept(&loads);
-    return loads.found.empty() && std::none_of(nest_.loops.begin(), nest_.loops.end(), [&](const TileLoop &loop) {
-               return expr_uses_var(condition, loop.name);
-           });
+    return loads.found.empty() &&
+           std::none_of(nest_.loops.begin(), nest_.loops.end(),
+                        [&](const TileLoop &loop) { return expr_uses_var(condition, loop.name); });
 }
 
 Stmt TileStore::turns(const Version &version) const {
@@ -222,8 +231,8 @@ Stmt TileStore::turn(const Version &version, int row_tile, int repeat, int half)
 
     std::vector<Stmt> all = {placeholder({"turn",
                                           {{"tile", tile_->id}, {"m", tile_->rows}, {"n", tile_->columns},
-                                           {"r", tile_->repeats}, {"row", row_tile}, {"rep", repeat}, {"half", half},
-                                           {"pitch", pitch_}, {"tiles", interleaved_}}})};
+                                           {"r", tile_->repeats}, {"row", row_tile}, {"rep", repeat},
+                                           {"half", half}, {"pitch", pitch_}, {"tiles", interleaved_}}})};
     const auto step = [&](const Expr &first_of_turn, int step_of_line) {
         const Expr pair = lane + step_of_line * lanes_of_warp;
         Element elements[2];
@@ -260,11 +269,12 @@ Stmt TileStore::turn(const Version &version, int row_tile, int repeat, int half)
 /// The nest's loop variables at a place of a line.
 std::map<std::string, Expr> TileStore::coordinates(const Expr &row, const Expr &place, int repeat) const {
     const Expr column = place / interleaved_;
+    const Expr column_set = splits_columns_ ? column / inner_columns_ : Expr(repeat);
     std::map<std::string, Expr> at;
     for (const TileLoop &loop : nest_.loops) {
         at[loop.name] = loop.role == "mma_n"         ? column % inner_columns_
                         : loop.role == "mma_n_group" ? column / tile_->run()
-                        : loop.role == "mma_n_outer" ? (splits_columns_ ? column / inner_columns_ : Expr(repeat))
+                        : loop.role == "mma_n_outer" ? column_set
                         : loop.role == "mma_m_tile"  ? place % interleaved_
                         : loop.role == "mma_m_outer" ? row / inner_rows_
                                                      : row % inner_rows_;
@@ -275,7 +285,8 @@ std::map<std::string, Expr> TileStore::coordinates(const Expr &row, const Expr &
     return at;
 }
 
-/// One element of the store: the nest's expressions there, with `copy` the place of the value in shared memory.
+/// One element of the store: the nest's expressions there, with `copy` the place of the value in shared
+/// memory.
 TileStore::Element TileStore::element(const Version &version, const Expr &row, const Expr &place, int repeat,
                                       const Expr &copy) const {
     const auto at = coordinates(row, place, repeat);
@@ -294,17 +305,19 @@ TileStore::Element TileStore::element(const Version &version, const Expr &row, c
 Stmt TileStore::stores_of_pair(const Element &first, const Element &second) const {
     const Store *store = nest_.store;
     const auto single = [&](const Element &e) {
-        const Stmt alone = Store::make(store->name, e.value, e.index, store->param, const_true(), ModulusRemainder());
+        const Stmt alone =
+            Store::make(store->name, e.value, e.index, store->param, const_true(), ModulusRemainder());
         return is_const_one(e.guard) ? alone : IfThenElse::make(e.guard, alone);
     };
     if (!adjacent_) {
         return Block::make(single(first), single(second));
     }
-    const Expr target = Load::make(Float(32), store->name, first.index, Buffer<>(), store->param, const_true(),
-                                   ModulusRemainder());
+    const Expr target = Load::make(Float(32), store->name, first.index, Buffer<>(), store->param,
+                                   const_true(), ModulusRemainder());
     const Stmt both = placeholder({"store_pair", {}}, {target, first.value, second.value});
     const Expr inside = simplify(first.guard && second.guard);
-    return is_const_one(inside) ? both : IfThenElse::make(inside, both, Block::make(single(first), single(second)));
+    return is_const_one(inside) ? both
+                                : IfThenElse::make(inside, both, Block::make(single(first), single(second)));
 }
 
 }  // namespace conv_transpose

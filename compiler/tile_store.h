@@ -1,6 +1,7 @@
-// Stores of a warpgroup's tile. The tile leaves the registers 8 rows of a warp at a time: through shared memory that the
-// operands no longer need, so that neighbouring lanes then hold neighbouring elements of the output. From there on it is
-// plain code: the nest's own guards, value and index, with the accumulator replaced by its copy in shared memory.
+// Stores of a warpgroup's tile. The tile leaves the registers 8 rows of a warp at a time: through shared
+// memory that the operands no longer need, so that neighbouring lanes then hold neighbouring elements of the
+// output. From there on it is plain code: the nest's own guards, value and index, with the accumulator
+// replaced by its copy in shared memory.
 #ifndef CONV_TRANSPOSE_COMPILER_TILE_STORE_H
 #define CONV_TRANSPOSE_COMPILER_TILE_STORE_H
 

@@ -23,8 +23,8 @@ std::string text(const Expr &e) {
 
 namespace {
 
-/// Adds factor * e to a sum of integer multiples of terms. The simplifier does not multiply out products of sums, and so
-/// fails to see that two long indices are equal.
+/// Adds factor * e to a sum of integer multiples of terms. The simplifier does not multiply out products of
+/// sums, and so fails to see that two long indices are equal.
 void add_terms(const Expr &e, int64_t factor, std::map<Expr, int64_t, IRDeepCompare> &terms) {
     if (const auto constant = as_const_int(e)) {
         terms[Expr(1)] += factor * *constant;
@@ -83,8 +83,10 @@ Nest Nest::read(const For *outermost, const NamedExprs &lets) {
     for (Stmt at = outermost; !nest.store;) {
         if (const For *loop = at.as<For>()) {
             const std::string role = last_name(loop->name);
-            if (!starts_with(role, "mma_") || loop->for_type != ForType::Serial || !is_const_zero(loop->min)) {
-                refuse_tile(loop->name, "inside a warp tile there may only be serial mma_ loops that begin at 0");
+            if (!starts_with(role, "mma_") || loop->for_type != ForType::Serial ||
+                !is_const_zero(loop->min)) {
+                refuse_tile(loop->name,
+                            "inside a warp tile there may only be serial mma_ loops that begin at 0");
             }
             if (nest.find(role)) {
                 refuse_tile(loop->name, "a second loop of this name in one nest");
@@ -102,7 +104,8 @@ Nest Nest::read(const For *outermost, const NamedExprs &lets) {
         } else {
             std::ostringstream found;
             found << at;
-            refuse_tile(nest.name, "a warp tile holds one store; found instead: " + found.str().substr(0, 200));
+            refuse_tile(nest.name,
+                        "a warp tile holds one store; found instead: " + found.str().substr(0, 200));
         }
     }
     return nest;
@@ -143,14 +146,17 @@ int constant_stride(const Nest &nest, const Affine &index, const std::string &ro
     const Expr stride = index.stride(role);
     const auto value = as_const_int(stride);
     if (!value) {
-        refuse_tile(nest.name, "the stride of " + what + " along " + role + " is " + text(stride) + ", not a constant");
+        refuse_tile(nest.name,
+                    "the stride of " + what + " along " + role + " is " + text(stride) + ", not a constant");
     }
     return static_cast<int>(*value);
 }
 
 WarpTile WarpTile::read(const Nest &nest, const Expr &index) {
     const Affine place = affine_index(nest, index);
-    const auto stride = [&](const char *role) { return constant_stride(nest, place, role, "the accumulator"); };
+    const auto stride = [&](const char *role) {
+        return constant_stride(nest, place, role, "the accumulator");
+    };
     WarpTile tile;
     tile.rows = nest.constant_extent("mma_m");
     tile.groups = nest.constant_extent("mma_n_group");

@@ -1,5 +1,6 @@
-// The loop nests over a warpgroup's tile, as a schedule for tensor cores leaves them in a lowered kernel: what loops
-// and what one store a nest has, and how its indices run over the tile. tensor_core_pass.h names the loops.
+// The loop nests over a warpgroup's tile, as a schedule for tensor cores leaves them in a lowered kernel:
+// what loops and what one store a nest has, and how its indices run over the tile. tensor_core_pass.h names
+// the loops.
 #ifndef CONV_TRANSPOSE_COMPILER_WARP_TILE_H
 #define CONV_TRANSPOSE_COMPILER_WARP_TILE_H
 
@@ -9,12 +10,9 @@
 
 #include "Halide.h"
 #include "compiler/lowered_ir.h"
+#include "compiler/warpgroup.h"
 
 namespace conv_transpose {
-
-constexpr int lanes_of_warp = 32, warps_of_warpgroup = 4;
-constexpr int rows_of_instruction = 64;  // wgmma: m64; mma.sync: four warps of m16
-constexpr int columns_of_group = 8;      // neighbours in an operand; groups of them may lie anywhere
 
 /// Throws a TensorCoreRefusal that names the loop and the rule.
 [[noreturn]] void refuse_tile(const std::string &loop, const std::string &reason);
@@ -63,8 +61,8 @@ Affine affine_index(const Nest &nest, const Halide::Expr &index);
 /// Refuses what is no constant; `what` the index is of, for the message.
 int constant_stride(const Nest &nest, const Affine &index, const std::string &role, const std::string &what);
 
-/// An accumulator tile: its extents, and its element strides in the Func's own storage (to recognise it elsewhere).
-/// Columns are one run of neighbours, or groups of eight.
+/// An accumulator tile: its extents, and its element strides in the Func's own storage (to recognise it
+/// elsewhere). Columns are one run of neighbours, or groups of eight.
 struct WarpTile {
     int id = 0;
     int rows = 0, columns = 0, groups = 1, repeats = 1;

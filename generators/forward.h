@@ -4,7 +4,8 @@
 //   WeightLayout weight_layout and int weight_channel_multiple() const: how the kernel reads its weights,
 //   void apply(ForwardFuncs &, const Target &): loop order, staging and mapping to hardware,
 //   bool specializes_no_activation, if it does so with `activated`,
-//   int stages and bool async_copies, to have staging made asynchronous (compiler/async_staging.h),
+//   int stages, to have its staging pipelined (compiler/software_pipeline.h), or
+//   bool async_copies, to have it made of asynchronous copies (compiler/async_copies.h),
 //   int in_channel_chunk() const, if it stages input channels by chunks,
 //   void search_space(SearchSpace &, const SearchedProblem &) const, if it can be tuned (schedules/search_space.h),
 //   void describe(KernelDescription &) const: what it demands of a problem beyond the generator's own parameters.
@@ -13,9 +14,10 @@
 
 #include "Halide.h"
 #include "compiler/adaptive_stores.h"
-#include "compiler/async_staging.h"
+#include "compiler/async_copies.h"
 #include "compiler/device_assertions.h"
 #include "compiler/private_accumulators.h"
+#include "compiler/software_pipeline.h"
 #include "generators/epilogue.h"
 #include "generators/forward_arguments.h"
 #include "generators/gather.h"
@@ -110,7 +112,7 @@ class Forward : public Halide::Generator<Forward<Schedule>>,
         pipeline.add_custom_lowering_pass(new PrivateAccumulators);
         if constexpr (requires { schedule_params.stages; })
             pipeline.add_custom_lowering_pass(
-                new AsyncStagingPass({.stages = schedule_params.stages, .single_floats = true}));
+                new SoftwarePipelinePass({.stages = schedule_params.stages, .single_floats = true}));
         if constexpr (requires { Schedule::async_copies; }) pipeline.add_custom_lowering_pass(new AsyncCopyPass);
         pipeline.add_custom_lowering_pass(new AdaptiveStores("output"));
     }

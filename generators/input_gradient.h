@@ -7,9 +7,9 @@
 #define CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_H
 
 #include "Halide.h"
-#include "compiler/async_staging.h"
 #include "compiler/device_assertions.h"
 #include "compiler/private_accumulators.h"
+#include "compiler/software_pipeline.h"
 #include "generators/kernel_description.h"
 #include "generators/problem_params.h"
 #include "schedules/input_gradient_funcs.h"
@@ -105,7 +105,7 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>, public 
         if constexpr (requires { schedule_params.stages; })
             if (schedule_params.stages > 1)
                 this->get_pipeline().add_custom_lowering_pass(
-                    new AsyncStagingPass({.stages = schedule_params.stages, .separate_registers = true}));
+                    new SoftwarePipelinePass({.stages = schedule_params.stages, .separate_registers = true}));
     }
 
     void describe(KernelDescription &description) override {

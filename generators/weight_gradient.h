@@ -11,9 +11,9 @@
 #define CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_H
 
 #include "Halide.h"
-#include "compiler/async_staging.h"
 #include "compiler/device_assertions.h"
 #include "compiler/private_accumulators.h"
+#include "compiler/software_pipeline.h"
 #include "generators/kernel_description.h"
 #include "generators/weight_gradient_arguments.h"
 #include "schedules/weight_gradient_funcs.h"
@@ -104,7 +104,7 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>,
         if constexpr (requires { schedule_params.stages; })
             if (schedule_params.stages > 1)
                 this->get_pipeline().add_custom_lowering_pass(
-                    new AsyncStagingPass({.stages = schedule_params.stages, .separate_registers = true}));
+                    new SoftwarePipelinePass({.stages = schedule_params.stages, .separate_registers = true}));
     }
 
     void describe(KernelDescription &description) override {

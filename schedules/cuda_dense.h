@@ -9,7 +9,7 @@
 // channels; each thread keeps its part of it in registers over the whole reduction (see
 // compiler/private_accumulators.h). Input channels come in chunks through shared memory, inputs with the border that all
 // taps need, weights with channels innermost; a chunk is on its way, by asynchronous copies, while the one before is
-// computed (compiler/async_staging.h), which was worth 9 %. A thread's rows, columns and channels are neighbours: of
+// computed (compiler/software_pipeline.h), which was worth 9 %. A thread's rows, columns and channels are neighbours: of
 // what it loads for one input channel, each weight serves all its rows and columns, each input all taps and channels that
 // it reaches. Fewer loads, 4 rows x 4 columns x 4 channels in place of 8 x 8, and 168 registers in place of 128 were
 // worth 6 % on 57. A warp spans columns and channels, so that most loads are broadcasts: half a warp's 128-bit
@@ -143,7 +143,7 @@ struct CudaDense {
         distribute(init);
         init.reorder(vec, part, v.y, v.channel, lane_x, lane_channel, lane_y);
         distribute(update);
-        // Input channels: chunks ("pipeline": compiler/async_staging.h), within a chunk, unrolled.
+        // Input channels: chunks ("pipeline": compiler/software_pipeline.h), within a chunk, unrolled.
         RVar pipeline{"pipeline"}, zi{"zi"}, zu{"zu"};
         update.split(f.taps.z, pipeline, zi, chunk, guard).split(zi, zi, zu, unroll_in_channels, guard)
             .reorder({vec, part, v.y, v.channel, f.taps.x, f.taps.y, zu, zi, lane_x, lane_channel, lane_y, pipeline})

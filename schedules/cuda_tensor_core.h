@@ -22,7 +22,7 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_TENSOR_CORE_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_TENSOR_CORE_H
 
-#include "compiler/async_staging.h"
+#include "compiler/software_pipeline.h"
 #include "compiler/tensor_core_pass.h"
 #include "generators/kernel_description.h"
 #include "schedules/search_space.h"
@@ -39,7 +39,7 @@ struct CudaTensorCore {
     Halide::GeneratorParam<int> chunk_channels{"chunk_channels", 8};  // staged at once
     Halide::GeneratorParam<int> stages{"stages", 2};
     Halide::GeneratorParam<int> blocks{"blocks", 2};                  // on a multiprocessor
-    Halide::GeneratorParam<bool> separate_registers{"separate_registers", false};  // see AsyncStagingOptions
+    Halide::GeneratorParam<bool> separate_registers{"separate_registers", false};  // see SoftwarePipelineOptions
     Halide::GeneratorParam<bool> tensor_cores{"tensor_cores", true};  // off: the same program without the passes
 
     int chunk() const { return chunk_channels; }
@@ -201,7 +201,7 @@ struct CudaTensorCore {
             pipeline_of_kernel.add_custom_lowering_pass(
                 new TensorCorePass({.blocks_per_multiprocessor = blocks, .stages = stages}));
             pipeline_of_kernel.add_custom_lowering_pass(
-                new AsyncStagingPass({.stages = stages, .separate_registers = separate_registers}));
+                new SoftwarePipelinePass({.stages = stages, .separate_registers = separate_registers}));
         }
     }
 };

@@ -15,7 +15,7 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_TENSOR_CORE_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_TENSOR_CORE_H
 
-#include "compiler/async_staging.h"
+#include "compiler/software_pipeline.h"
 #include "compiler/tensor_core_pass.h"
 #include "generators/kernel_description.h"
 #include "schedules/search_space.h"
@@ -150,7 +150,7 @@ struct CudaWeightGradientTensorCore {
         if (tensor_cores) {
             generator.get_pipeline().add_custom_lowering_pass(new TensorCorePass({blocks, stages}));
             generator.get_pipeline().add_custom_lowering_pass(
-                new AsyncStagingPass({.stages = stages, .separate_registers = true}));
+                new SoftwarePipelinePass({.stages = stages, .separate_registers = true}));
         }
     }
 };

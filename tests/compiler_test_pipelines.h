@@ -5,7 +5,7 @@
 #include <string>
 
 #include "Halide.h"
-#include "compiler/async_staging.h"
+#include "compiler/software_pipeline.h"
 #include "compiler/device_code.h"
 #include "compiler/tensor_core_pass.h"
 
@@ -89,7 +89,7 @@ struct MatrixProduct {
         if (pass) {
             p.add_custom_lowering_pass(
                 new TensorCorePass({.blocks_per_multiprocessor = blocks, .stages = pipelined ? stages : 1}));
-            if (pipelined) p.add_custom_lowering_pass(new AsyncStagingPass({.stages = stages}));
+            if (pipelined) p.add_custom_lowering_pass(new SoftwarePipelinePass({.stages = stages}));
         }
         return p.compile_to_module({a, b}, name, Target("x86-64-linux-cuda-cuda_capability_80-no_runtime"));
     }

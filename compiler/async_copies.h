@@ -1,0 +1,37 @@
+// Staging stores as asynchronous copies: cp.async moves floats from global to shared memory without a
+// register that waits for them.
+//
+// A store becomes such a copy when it moves 16 aligned bytes, or one float, unchanged. Outside of a boundary,
+// where the store would write zero, the copy reads nothing and fills with zeros.
+#ifndef CONV_TRANSPOSE_COMPILER_ASYNC_COPIES_H
+#define CONV_TRANSPOSE_COMPILER_ASYNC_COPIES_H
+
+#include <optional>
+#include <string>
+
+#include "Halide.h"
+
+namespace conv_transpose {
+
+/// A statement without lets, with asynchronous copies in the place of its stores; nothing if one of them can
+/// be no copy. Single floats are copied only if asked for: each is an instruction.
+std::optional<Halide::Internal::Stmt> async_copies(const Halide::Internal::Stmt &staging, bool single_floats);
+
+/// A lowering pass for staging without a pipeline (see software_pipeline.h): where all of a Func's stores to
+/// shared memory can be copies they become such, and the Func's stage ends with waiting for them. All loads
+/// of a stage are under way at once, and none needs a register.
+class AsyncCopyPass : public Halide::Internal::IRMutator {
+  public:
+    using IRMutator::mutate;
+
+  private:
+    using IRMutator::visit;
+    Halide::Internal::Stmt visit(const Halide::Internal::Allocate *allocate) override;
+    Halide::Internal::Stmt visit(const Halide::Internal::ProducerConsumer *part) override;
+
+    std::string shared_;
+};
+
+}  // namespace conv_transpose
+
+#endif

@@ -1,0 +1,26 @@
+// What lowered code does with a block's shared memory. Halide puts all that a kernel keeps there into one
+// allocation, so a place in it is an index, and an operand gets a second buffer by adding to that index.
+#ifndef CONV_TRANSPOSE_COMPILER_SHARED_MEMORY_H
+#define CONV_TRANSPOSE_COMPILER_SHARED_MEMORY_H
+
+#include <optional>
+#include <string>
+
+#include "Halide.h"
+
+namespace conv_transpose {
+
+/// How many floats it holds; nothing if it is not one array of a constant number of float32.
+std::optional<int> shared_floats(const Halide::Internal::Allocate *allocate);
+
+/// The statement with every access to the allocation, and every shared address in a placeholder, moved by a
+/// number of floats.
+Halide::Internal::Stmt shifted_in_shared_memory(const Halide::Internal::Stmt &statement,
+                                                const std::string &allocation, const Halide::Expr &floats);
+
+/// A barrier among the threads of a block, behind which all see what was written to shared memory.
+Halide::Internal::Stmt shared_memory_barrier();
+
+}  // namespace conv_transpose
+
+#endif

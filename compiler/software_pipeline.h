@@ -1,0 +1,62 @@
+// A lowering pass for Halide 21 that pipelines the loop which stages a reduction's operands: copies overlap
+// with arithmetic.
+//
+// A GPU schedule that stages its operands in shared memory has, in its kernel, a serial loop
+//
+//     for chunk:  stage operands of this chunk;  barrier;  compute;  barrier
+//
+// in which copies and arithmetic take turns. When that loop's name is "pipeline", this pass gives every
+// operand several buffers in shared memory and rewrites the loop so that the chunks to come are on their way
+// while one is computed:
+//
+//     start copying chunk 0; store chunk 0; load chunk 1 into registers
+//     for chunk i:
+//         wait for the copies of chunk i;  barrier
+//         start copying chunk i+1                               cp.async, global to shared memory (async_copies.h)
+//         compute on chunk i, and between its steps
+//             store chunk i+1 from registers to shared memory   what cannot be copied (register_staging.h)
+//             load chunk i+2 into registers
+//
+// The last two chunks are peeled off, so that the loop has no conditions. Add it after the tensor-core pass;
+// it also works for schedules without tensor cores.
+#ifndef CONV_TRANSPOSE_COMPILER_SOFTWARE_PIPELINE_H
+#define CONV_TRANSPOSE_COMPILER_SOFTWARE_PIPELINE_H
+
+#include <stdexcept>
+
+#include "Halide.h"
+
+namespace conv_transpose {
+
+class SoftwarePipelineRefusal : public std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+struct SoftwarePipelineOptions {
+    /// Buffers in shared memory. With more than two, tensor-core work of a chunk may still run while the next
+    /// begins.
+    int stages = 2;
+    /// Gathered vectors wait in registers of their own for the chunk that they are for. As vectors they would
+    /// have to lie side by side from one iteration to the next, and would be copied to that place at once:
+    /// that is, their loads would be waited for. It takes registers to spare; where there are none, spills
+    /// cost more.
+    bool separate_registers = false;
+    /// Single floats, too, are copied asynchronously: no register waits for them, but each copy is an
+    /// instruction.
+    bool single_floats = false;
+};
+
+class SoftwarePipelinePass : public Halide::Internal::IRMutator {
+  public:
+    explicit SoftwarePipelinePass(const SoftwarePipelineOptions &options = {});
+
+  private:
+    using IRMutator::visit;
+    Halide::Internal::Stmt visit(const Halide::Internal::Allocate *allocate) override;
+
+    SoftwarePipelineOptions options_;
+};
+
+}  // namespace conv_transpose
+
+#endif

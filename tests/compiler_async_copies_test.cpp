@@ -1,0 +1,41 @@
+// Asynchronous copies: which stores become copies, and which stay.
+#include <gtest/gtest.h>
+
+#include "compiler/async_copies.h"
+#include "compiler_test_pipelines.h"
+
+namespace conv_transpose::testing {
+namespace {
+
+/// Sums of two neighbours of `scale` times a picture with a zero border, staged in shared memory.
+std::string neighbours(float scale, bool pass) {
+    using namespace Halide;
+    Var x{"x"}, block{"block"}, lane{"lane"}, round{"round"};
+    ImageParam picture(Float(32), 1, "picture");
+    Func bordered = BoundaryConditions::constant_exterior(picture, 0.f), staged{"staged"}, sum{"sum"};
+    staged(x) = scale == 1.f ? bordered(x) : bordered(x) * scale;
+    sum(x) = staged(x) + staged(x + 1);
+    sum.split(x, block, lane, 32, TailStrategy::GuardWithIf).gpu_blocks(block).gpu_threads(lane).never_partition_all();
+    staged.compute_at(sum, block).store_in(MemoryType::GPUShared).bound_extent(x, 33);
+    staged.split(x, round, lane, 32, TailStrategy::GuardWithIf).gpu_threads(lane).never_partition_all();
+    Pipeline p(sum);
+    if (pass) p.add_custom_lowering_pass(new AsyncCopyPass);
+    return device_ptx(p.compile_to_module({picture}, "neighbours", Target("x86-64-linux-cuda-cuda_capability_80-no_runtime")));
+}
+
+TEST(AsyncCopies, MovesSingleFloatsPastTheRegisters) {
+    const std::string ptx = neighbours(1.f, true);
+    EXPECT_GT(count(ptx, "call.uni (retval0), conv_tc_copy__bytes4, "), 0);
+    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_copy_wait_"), 1);
+    EXPECT_EQ(count(ptx, "st.shared"), 0);
+    EXPECT_GT(count(neighbours(1.f, false), "st.shared"), 0);
+}
+
+TEST(AsyncCopies, LeavesWhatIsChangedOnTheWay) {
+    const std::string ptx = neighbours(3.f, true);
+    EXPECT_EQ(count(ptx, "conv_tc_"), 0);
+    EXPECT_GT(count(ptx, "st.shared"), 0);
+}
+
+}  // namespace
+}  // namespace conv_transpose::testing
