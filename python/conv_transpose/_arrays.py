@@ -13,7 +13,7 @@ import sys
 from typing import Any
 
 from ._library import Arguments, InvalidProblem, Plan, synchronize
-from ._problem import make_problem, output_shape, require_input_dimensions
+from ._problem import attribute, integer, make_problem, output_shape, require_input_dimensions
 
 _CPU, _CUDA = 1, 2  # DLDeviceType
 _LEGACY_DEFAULT_STREAM = 1  # as DLPack numbers CUDA's streams
@@ -89,6 +89,16 @@ class View:
 # ---------------------------------------------------------------- array libraries
 
 
+class _NumPyView:
+    """A dense float32 array's memory, or a workspace's. Not by DLPack, by which NumPy 1 exports no read-only array."""
+
+    def __init__(self, array: Any) -> None:
+        self.address: int = array.__array_interface__["data"][0]
+        self.shape: tuple[int, ...] = array.shape
+        self.is_contiguous: bool = array.flags.c_contiguous
+        self.is_float32: bool = array.dtype == "float32"
+
+
 class _NumPy:
     """Also for arrays of unknown libraries on the CPU: the result is a NumPy array."""
 
@@ -112,6 +122,9 @@ class _NumPy:
         array = array if isinstance(array, numpy.ndarray) else numpy.from_dlpack(array)
         return numpy.ascontiguousarray(array, dtype=numpy.float32)
 
+    def view(self, array: Any) -> Any:
+        return _NumPyView(array)
+
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
         return self.module.empty(shape, dtype)
 
@@ -127,6 +140,9 @@ class _CuPy(_NumPy):
 
         self.module = cupy
         self.device = array.device
+
+    def view(self, array: Any) -> Any:
+        return View(array, self.stream)
 
     def current_device(self) -> Any:
         return self.device
@@ -148,6 +164,9 @@ class _Jax(_NumPy):
 
         self.module = jax.numpy
         self.device = next(iter(array.devices()))
+
+    def view(self, array: Any) -> Any:
+        return View(array, self.stream)
 
     @property
     def stream(self) -> int | None:
@@ -190,6 +209,9 @@ def _plan(device: str, device_id: int, input_shape: Any, weight_shape: Any, bias
 def _check(arrays: dict[str, Any]) -> None:
     first_name, first = next(iter(arrays.items()))
     for name, array in arrays.items():
+        if is_torch_tensor(array):
+            raise TypeError(f"conv_transpose2d(): {name} is a torch.Tensor, but {first_name} is a {type(first).__name__}; "
+                            "all must be of one library")
         if not hasattr(array, "__dlpack__") or not hasattr(array, "dtype"):
             raise TypeError(f"conv_transpose2d(): {name} must be an array (NumPy, CuPy, JAX, torch or with __dlpack__), "
                             f"not {type(array).__name__}")
@@ -200,10 +222,6 @@ def _check(arrays: dict[str, Any]) -> None:
             raise InvalidProblem(f"{name} is {array.dtype}, but it must be {first.dtype}, as {first_name} is")
         if tuple(array.__dlpack_device__()) != tuple(first.__dlpack_device__()):
             raise InvalidProblem(f"{name} is not on the device on which {first_name} is")
-
-
-def _hashable(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def conv_transpose2d(input: Any, weight: Any, bias: Any, *attributes: Any) -> Any:
@@ -219,18 +237,19 @@ def _convolve(library: Any, input: Any, weight: Any, bias: Any, stride: Any, pad
     device_type, device_id = input.__dlpack_device__()
     batched = input if input.ndim == 4 else input.reshape((1, *input.shape))
     plan, shape = _plan("cpu" if device_type == _CPU else "cuda", device_id, tuple(batched.shape), tuple(weight.shape),
-                        None if bias is None else tuple(bias.shape), _hashable(stride), _hashable(padding),
-                        _hashable(output_padding), groups, _hashable(dilation), precision, activation, negative_slope)
+                        None if bias is None else tuple(bias.shape), attribute("stride", stride),
+                        attribute("padding", padding), attribute("output_padding", output_padding),
+                        integer("groups", groups), attribute("dilation", dilation), precision, activation, negative_slope)
     # Kept until the end: CuPy's pool gives memory back in the order of the stream, and JAX is waited for.
     dense = [None if array is None else library.dense(array) for array in (batched, weight, bias)]
     result = library.empty(shape, "float32")
     if batched.shape[0] > 0:
-        views = [None if array is None else View(array, library.stream) for array in (*dense, result)]
+        views = [None if array is None else library.view(array) for array in (*dense, result)]
         for view in views:
             if view is not None and not (view.is_contiguous and view.is_float32):
                 raise InvalidProblem(f"an array of shape {view.shape} could not be made contiguous float32")
         workspace = library.empty((plan.workspace_bytes + 256,), "uint8") if plan.workspace_bytes else None
-        workspace_view = None if workspace is None else View(workspace, library.stream)
+        workspace_view = None if workspace is None else library.view(workspace)
         plan.run(Arguments(*(None if view is None else view.address for view in views)),
                  None if workspace_view is None else -(-workspace_view.address // 256) * 256, library.stream or 0)
     result = library.finish(result, input.dtype)

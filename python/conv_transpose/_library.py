@@ -9,6 +9,7 @@ elsewhere: see torch/_operators.py. ctypes also lets other Python threads run me
 from __future__ import annotations
 
 import ctypes
+import operator
 import os
 import threading
 from typing import Any
@@ -209,4 +210,7 @@ def kernels() -> list[str]:
 
 def set_cpu_threads(threads: int) -> None:
     """Threads that CPU kernels use together; 0 restores the default, one a core."""
+    threads = operator.index(threads)
+    if not 0 <= threads < 2**31:
+        raise ValueError(f"threads is {threads}, but it must be at least 0, and an int of C")
     library.conv_transpose_set_cpu_threads(threads)

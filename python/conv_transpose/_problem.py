@@ -14,15 +14,25 @@ def pair(name: str, value: Any) -> tuple[int, int]:
     items = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     if len(items) not in (1, 2):
         raise InvalidProblem(f"{name} is {value!r}, but it must be an int, or one int for each of height and width")
-    return _integer(name, items[0]), _integer(name, items[-1])
+    return integer(name, items[0]), integer(name, items[-1])
 
 
-def _integer(name: str, value: Any) -> int:
-    if type(value) is int:
+def integer(name: str, value: Any) -> int:
+    if type(value) is not int:
+        if isinstance(value, bool) or not hasattr(value, "__index__"):
+            wanted = "an int" if name == "groups" else "an int or a pair of ints"
+            raise TypeError(f"conv_transpose2d(): {name} must be {wanted}, not {type(value).__name__}")
+        value = value.__index__()
+    if not -(2**63) <= value < 2**63:  # ctypes would cut it off
+        raise InvalidProblem(f"{name} is {value}, but it must be an integer of 64 bits")
+    return value
+
+
+def attribute(name: str, value: Any) -> Any:
+    """Hashable, and of a type that is not merely equal to a right one, as 2.0 and True are."""
+    if type(value) is int or (type(value) is tuple and all(type(item) is int for item in value)):
         return value
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"conv_transpose2d(): {name} must be an int or a pair of ints, not {type(value).__name__}")
-    return value.__index__()
+    return pair(name, value)
 
 
 def output_extent(size: int, kernel: int, stride: int, padding: int, output_padding: int, dilation: int) -> int:
@@ -47,7 +57,7 @@ def make_problem(
             "height, kernel width)"
         )
     in_channels, channels_a_group, *kernel = weight_shape
-    groups = _integer("groups", groups)
+    groups = integer("groups", groups)
     problem = {
         "batch": input_shape[0],
         "in_channels": in_channels,

@@ -121,11 +121,47 @@ def test_activations(simple, activation, function):
     (dict(input=[[1.0]]), TypeError, "must be an array"),
     (dict(weight=np.zeros((4, 3, 3, 2), "e")), ValueError, "weight is float16"),
     (dict(stride=1.5), TypeError, "stride"),
+    (dict(stride=2.0), TypeError, "stride"),  # though it equals 2, for which there may be a plan
+    (dict(stride=(2, 2.0)), TypeError, "stride"),
+    (dict(groups=True), TypeError, "groups"),
+    (dict(stride=2**64 + 1), ValueError, "stride is 18446744073709551617"),
+    (dict(groups=2**64 + 1), ValueError, "groups is"),
 ])
 def test_errors_name_argument_and_value(simple, change, error, message):
-    arguments = {**dict(zip(("input", "weight", "bias"), simple)), **change}
+    arguments = dict(zip(("input", "weight", "bias"), simple))
+    conv_transpose.conv_transpose2d(**arguments, stride=2)
+    arguments |= change
     with pytest.raises(error, match=message):
         conv_transpose.conv_transpose2d(**arguments)
+
+
+def test_attributes_may_be_numpys_and_lists(simple):
+    for stride in (np.int64(2), [2, 2], (np.int8(2), 2)):
+        result = conv_transpose.conv_transpose2d(*simple, stride=stride, groups=np.int32(1))
+        np.testing.assert_array_equal(result, scatter(*simple, stride=(2, 2)))
+
+
+def test_arrays_of_two_libraries_are_refused(simple):
+    torch = pytest.importorskip("torch")
+    with pytest.raises(TypeError, match="weight is a torch.Tensor, but input is a ndarray"):
+        conv_transpose.conv_transpose2d(simple[0], torch.from_numpy(simple[1]))
+    with pytest.raises(TypeError, match="weight must be a Tensor, not ndarray"):
+        conv_transpose.conv_transpose2d(torch.from_numpy(simple[0]), simple[1])
+
+
+def test_number_of_threads_is_checked():
+    for threads, error in ((-1, ValueError), (2**40, ValueError), (1.5, TypeError), (None, TypeError)):
+        with pytest.raises(error):
+            conv_transpose.set_cpu_threads(threads)
+
+
+def test_any_number_of_threads_gives_the_same(simple):
+    try:
+        for threads in (1, 2, 1000, 0):
+            conv_transpose.set_cpu_threads(threads)
+            np.testing.assert_array_equal(conv_transpose.conv_transpose2d(*simple), scatter(*simple))
+    finally:
+        conv_transpose.set_cpu_threads(0)
 
 
 def test_other_libraries_arrays_give_numpy(simple):

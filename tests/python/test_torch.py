@@ -123,7 +123,8 @@ def test_gradients_are_bitwise_repeatable(device):
     lambda x: x[:1].expand_as(x),
     lambda x: x[..., 1:],
     lambda x: torch.complex(x, x).conj().imag,  # a view that negates
-], ids=["channels_last", "strided", "transposed", "expanded", "offset", "negated"])
+    lambda x: torch._neg_view(x),  # the same, and contiguous
+], ids=["channels_last", "strided", "transposed", "expanded", "offset", "negated", "negated_contiguous"])
 def test_any_memory_layout(device, make):
     leaf = integers((2, 4, 6, 6), device, True)
     x, w = make(leaf), integers((4, 3, 3, 3), device)
@@ -157,6 +158,22 @@ def test_half_formats(device, dtype):
     for ours, theirs in zip((x, w, b), reference):
         assert ours.grad.dtype == dtype
         torch.testing.assert_close(ours.grad.cpu().double(), theirs.grad, rtol=unit, atol=1e-3)
+
+
+def test_defaults_of_pytorch_change_nothing(device):
+    x, w = integers((1, 64, 9, 10), device, True), integers((64, 64, 3, 3), device, True)  # needs a workspace
+    reference = expected(x, w)
+    try:
+        torch.set_default_device("meta")
+        torch.set_default_dtype(torch.float64)
+        _calls._scratch.__init__()
+        y = ct.conv_transpose2d(x, w)
+        y.backward(torch.ones_like(y))
+    finally:
+        torch.set_default_device(None)
+        torch.set_default_dtype(torch.float32)
+    equal(y, reference)
+    assert y.dtype == x.grad.dtype == torch.float32
 
 
 def test_unbatched(device):
@@ -255,6 +272,8 @@ ERRORS = {
     "three strides": (dict(stride=(1, 1, 1)), r"stride is \(1, 1, 1\)"),
     "no stride": (dict(stride=()), r"stride is \(\)"),
     "float stride": (dict(stride=2.0), "stride"),
+    "floats among strides": (dict(stride=(2, 2.0)), "stride"),
+    "stride of 65 bits": (dict(stride=2**64 + 1), "stride is 18446744073709551617"),
     "bool padding": (dict(padding=True), "padding"),
     "padding by name": (dict(padding="same"), "padding"),
     "input not a tensor": (dict(input=None), "input must be a Tensor"),

@@ -101,7 +101,7 @@ class _Scratch(threading.local):
 
     def address_of(self, bytes: int) -> int:
         if bytes > self.bytes:
-            self.memory = torch.empty(bytes, dtype=torch.uint8)
+            self.memory = torch.empty(bytes, dtype=torch.uint8, device="cpu")  # whatever the default is
             self.bytes, self.address = bytes, self.memory.data_ptr()
         return self.address
 
@@ -139,7 +139,7 @@ def _execute(call: _Call, result_slot: int, operands: tuple[tuple[int, Optional[
     copies = []  # kept until the launch; afterwards PyTorch's allocator reuses their memory in the order of the stream
     for slot, tensor in operands:
         if tensor is not None:
-            if call.convert or not tensor.is_contiguous():
+            if call.convert or not tensor.is_contiguous() or tensor.is_neg():
                 tensor = tensor.resolve_neg().contiguous().float()
                 copies.append(tensor)
             arguments[slot] = tensor.data_ptr()

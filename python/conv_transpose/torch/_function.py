@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from .._library import PRECISIONS
-from .._problem import IntOrPair, pair, require_input_dimensions
+from .._problem import IntOrPair, attribute, integer, require_input_dimensions
 from ._calls import FOLLOW_PYTORCH
 from ._operators import PLAIN_TYPES, forward
 
@@ -17,11 +17,6 @@ def _autocast(tensor: Optional[Tensor], dtype: torch.dtype) -> Optional[Tensor]:
     if tensor is None or not tensor.is_floating_point() or tensor.dtype == torch.float64:
         return tensor
     return tensor.to(dtype)
-
-
-def _attribute(name: str, value: Any) -> Any:
-    """Hashable, and of a type that is not merely equal to a right one, as 2.0 and True are."""
-    return value if type(value) is int or type(value) is tuple else pair(name, value)
 
 
 def _require_tensors(**arguments: Any) -> None:
@@ -81,9 +76,9 @@ def conv_transpose2d(
         input, weight, bias = _autocast(input, dtype), _autocast(weight, dtype), _autocast(bias, dtype)
     differentiated = input.requires_grad or weight.requires_grad or (bias is not None and bias.requires_grad)
     return forward.dispatch(plain, differentiated, (
-        input, weight, bias, _attribute("stride", stride), _attribute("padding", padding),
-        _attribute("output_padding", output_padding), groups if type(groups) is int else pair("groups", groups)[0],
-        _attribute("dilation", dilation), precision,
+        input, weight, bias, attribute("stride", stride), attribute("padding", padding),
+        attribute("output_padding", output_padding), groups if type(groups) is int else integer("groups", groups),
+        attribute("dilation", dilation), precision,
     ))
 
 
