@@ -63,7 +63,7 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>, public 
         f.tap_row = Halide::Func("tap_row");
         f.tap_row(f.x, f.kx, f.y, f.out_channel, f.group, f.batch) =
             f.padded_output_gradient(f.x_axis.output(f.x, f.kx), f.y, f.out_channel, f.group, f.batch);
-        if (!problem.run_time_attributes()) {
+        if (!by_rows()) {
             f.phases = Halide::Func("phases");
             f.phases(f.cell_x, f.phase_x, f.cell_y, f.phase_y, f.out_channel, f.group, f.batch) =
                 f.padded_output_gradient(f.x_axis.position(f.cell_x, f.phase_x), f.y_axis.position(f.cell_y, f.phase_y),
@@ -86,7 +86,7 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>, public 
         f.sum = Halide::Func("sum");
         f.sum(f.x, f.y, f.channel, f.group, f.batch) = 0.f;
         const Halide::Expr seen =
-            problem.run_time_attributes()
+            by_rows()
                 ? f.tap_row(f.x, r.x, f.y_axis.output(f.y, r.y), r.z, f.group, f.batch)
                 : f.phases(f.x_axis.cell(f.x, r.x), f.x_axis.live_phase(r.x), f.y_axis.cell(f.y, r.y),
                            f.y_axis.live_phase(r.y), r.z, f.group, f.batch);
@@ -124,6 +124,9 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>, public 
 
   private:
     InputGradientFuncs funcs_;
+
+    // Whether taps see rows. Phases are for GPUs, whose schedules stage them where strides are constants.
+    bool by_rows() const { return problem.run_time_attributes() || !this->get_target().has_gpu_feature(); }
 
     // The facts that a schedule may rely on, without Funcs; axes only for attributes that are constants.
     InputGradientFuncs facts() const {

@@ -62,7 +62,7 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>,
         // A chunk's zeros beyond the row's end are not multiplied with gradients, which might be infinite.
         f.tap_row(f.x, f.kx, f.y, f.out_channel, f.group, f.batch) =
             chunked() ? select(f.x < width, likely(seen_by_tap), 0.f) : seen_by_tap;
-        if (!problem.run_time_attributes()) {
+        if (!by_rows()) {
             f.phases = Halide::Func("phases");
             f.phases(f.cell_x, f.phase_x, f.cell_y, f.phase_y, f.out_channel, f.group, f.batch) =
                 f.padded_output_gradient(f.x_axis.position(f.cell_x, f.phase_x), f.y_axis.position(f.cell_y, f.phase_y),
@@ -81,7 +81,7 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>,
         f.positions.where(first_row < height);
         f.positions.where(image < batch);
         const Halide::Expr seen =
-            problem.run_time_attributes()
+            by_rows()
                 ? f.tap_row(column, f.kx, f.y_axis.output(row, f.ky), f.out_channel, f.group, image)
                 : f.phases(f.x_axis.cell(column, f.kx), f.x_axis.live_phase(f.kx), f.y_axis.cell(row, f.ky),
                            f.y_axis.live_phase(f.ky), f.out_channel, f.group, image);
@@ -122,6 +122,9 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>,
 
   private:
     WeightGradientFuncs funcs_;
+
+    // Whether taps see rows. Phases are for GPUs, whose schedules stage them where strides are constants.
+    bool by_rows() const { return problem.run_time_attributes() || !this->get_target().has_gpu_feature(); }
 
     // The facts that a schedule may rely on, without Funcs; axes only for attributes that are constants.
     WeightGradientFuncs facts() const {

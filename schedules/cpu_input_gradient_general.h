@@ -10,6 +10,7 @@
 #define CONV_TRANSPOSE_SCHEDULES_CPU_INPUT_GRADIENT_GENERAL_H
 
 #include "schedules/input_gradient_funcs.h"
+#include "schedules/search_space.h"
 
 namespace conv_transpose {
 
@@ -19,6 +20,8 @@ struct CpuInputGradientGeneral {
     static constexpr WeightLayout weight_layout = WeightLayout::as_given;
     int weight_channel_multiple() const { return 1; }
     void describe(KernelDescription &) const {}
+
+    void search_space(SearchSpace &space, const InputGradientFuncs &) const { space.choose(vectors, {1, 2, 3, 4, 6, 8}); }
 
     void apply(InputGradientFuncs &f, const Halide::Target &target) const {
         using namespace Halide;

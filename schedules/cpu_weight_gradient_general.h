@@ -13,6 +13,7 @@
 
 #include <limits>
 
+#include "schedules/search_space.h"
 #include "schedules/weight_gradient_funcs.h"
 
 namespace conv_transpose {
@@ -29,6 +30,14 @@ struct CpuWeightGradientGeneral {
         description.set("tile_out_channels", out_tile);
         description.set("tile_taps", std::numeric_limits<int>::max());  // all
         description.set("wanted_blocks", 64);
+    }
+
+    void search_space(SearchSpace &space, const WeightGradientFuncs &f) const {
+        const int in_tile = space.choose(this->in_tile, {1, 2, 3, 4, 6}), out_tile = space.choose(this->out_tile, {1, 2, 3, 4, 6});
+        space.choose(chunk_columns, {16, 32, 64, 128});
+        space.require("the sums of a tap fit the registers", in_tile * out_tile <= 24);
+        space.require("a tile has no more than the channels",
+                      in_tile <= std::max(f.in_channels, 1) && out_tile <= std::max(f.out_channels, 1));
     }
 
     void apply(WeightGradientFuncs &f, const Halide::Target &target) const {

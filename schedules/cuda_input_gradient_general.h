@@ -11,6 +11,7 @@
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_INPUT_GRADIENT_GENERAL_H
 
 #include "schedules/input_gradient_funcs.h"
+#include "schedules/search_space.h"
 
 namespace conv_transpose {
 
@@ -20,6 +21,16 @@ struct CudaInputGradientGeneral {
     static constexpr WeightLayout weight_layout = WeightLayout::channels_innermost;
     int weight_channel_multiple() const { return channels; }
     void describe(KernelDescription &) const {}
+
+    void search_space(SearchSpace &space, const InputGradientFuncs &f) const {
+        const int channels = space.choose(this->channels, {1, 2, 4, 8, 16, 32});
+        const int columns = space.choose(this->columns, {1, 2, 4, 8});
+        space.choose(this->rows, {1, 2, 4, 8, 16});
+        space.require("a thread's sums fit its registers", channels * columns <= GpuLimits::sums);
+        space.require("less than half of a thread's channels are idle", channels < 2 * std::max(f.in_channels, 1));
+        space.require("the unrolled loop stays short",
+                      channels * columns * f.x_axis.taps() * f.y_axis.taps() <= GpuLimits::unrolled);
+    }
 
     void apply(InputGradientFuncs &f, const Halide::Target &) const {
         using namespace Halide;

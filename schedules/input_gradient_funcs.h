@@ -19,9 +19,9 @@ struct InputGradientFuncs {
 
     Halide::Func output_gradient;         ///< as given; coordinates begin at the padding
     Halide::Func padded_output_gradient;  ///< zero outside of the picture (x, y, out_channel, group, batch)
-    /// With run-time attributes: what tap kx sees along a row (x, kx, y of the output, out_channel, group, batch).
+    /// On CPUs, and with run-time attributes: what tap kx sees along a row (x, kx, y of the output, out_channel, group, batch).
     Halide::Func tap_row;
-    /// With constant attributes: live phases (cell_x, phase_x, cell_y, phase_y, out_channel, group, batch).
+    /// On GPUs, with constant attributes: live phases (cell_x, phase_x, cell_y, phase_y, out_channel, group, batch).
     Halide::Func phases;
     Halide::Func weight;  ///< as given or packed, in the layout that the schedule asks for
     Halide::Func tap_weight;  ///< weight by kernel position (kx, ky, out_channel, channel, group)

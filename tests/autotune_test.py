@@ -36,9 +36,9 @@ class Folder(unittest.TestCase):
         return ("run", problem, "--toolchain", TOOLCHAIN, "--device", "cpu", "--folder", self.folder / name,
                 "--cache", self.cache, "--candidates", candidates, "--batch", 4, "--jobs", 2)
 
-    def chosen_kernel(self, pack, problem=PROBLEM, precision="float32"):
+    def chosen_kernel(self, pack, problem=PROBLEM, **options):
         """The library's choice with a folder of packs, which the benchmark has found to be right."""
-        task = candidates.Task(problem, precision=precision)
+        task = candidates.Task(problem, **options)
         row, = measuring.measure(candidates.Toolchain(TOOLCHAIN).benchmark, task, [""], pack_folder=str(pack))
         self.assertNotIn("error", row)
         return row["kernel"]
@@ -71,6 +71,17 @@ class Search(Folder):
         # Whether a few candidates beat the library's own kernel is a matter of luck; the pack says which it was.
         chosen = self.chosen_kernel(self.folder / "run" / "pack")
         self.assertEqual(chosen, result["kernel" if result["speedup"] >= 1 else "default_kernel"])
+
+    def test_gradients(self):
+        for operation in ("input_gradient", "weight_gradient"):
+            done = autotune(*self.run_words(operation, candidates=4), "--operation", operation)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            run = self.folder / operation / f"{PROBLEM}_{operation}_float32"
+            rows = [json.loads(line) for line in (run / "measurements.jsonl").read_text().splitlines()]
+            self.assertEqual([row.get("error") for row in rows], [None] * 4)
+            result = json.loads((run / "result.json").read_text())
+            chosen = self.chosen_kernel(self.folder / operation / "pack", operation=operation)
+            self.assertEqual(chosen, result["kernel" if result["speedup"] >= 1 else "default_kernel"])
 
     def begun(self, rows):
         """A run that will not end by itself, once it has measured so many candidates."""

@@ -167,7 +167,8 @@ def run(arguments) -> None:
     if arguments.save:
         for path in results:
             save(json.loads(path.read_text()), pathlib.Path(arguments.save))
-    say(f"report: {write_report(run_folder)}")
+    if searches:
+        say(f"report: {write_report(run_folder)}")
     if failures:
         raise TuningError("; ".join(failures))
 
