@@ -1,13 +1,11 @@
 // Forward generators for the CPU, one for each schedule.
 #include "generators/forward.h"
 #include "generators/forward_winograd.h"
-#include "generators/forward_winograd_columns.h"
 #include "schedules/cpu_channels.h"
 #include "schedules/cpu_depthwise.h"
 #include "schedules/cpu_general.h"
 #include "schedules/cpu_tiles.h"
 #include "schedules/cpu_winograd.h"
-#include "schedules/cpu_winograd_columns.h"
 
 namespace conv_transpose {
 using ForwardCpuChannels = Forward<CpuChannels>;
@@ -15,7 +13,6 @@ using ForwardCpuDepthwise = Forward<CpuDepthwise>;
 using ForwardCpuGeneral = Forward<CpuGeneral>;
 using ForwardCpuTiles = Forward<CpuTiles>;
 using ForwardCpuWinograd = ForwardWinograd<CpuWinograd>;
-using ForwardCpuWinogradColumns = ForwardWinogradColumns<CpuWinogradColumns>;
 }  // namespace conv_transpose
 
 HALIDE_REGISTER_GENERATOR(conv_transpose::ForwardCpuGeneral, forward_cpu_general)
@@ -23,4 +20,3 @@ HALIDE_REGISTER_GENERATOR(conv_transpose::ForwardCpuTiles, forward_cpu_tiles)
 HALIDE_REGISTER_GENERATOR(conv_transpose::ForwardCpuDepthwise, forward_cpu_depthwise)
 HALIDE_REGISTER_GENERATOR(conv_transpose::ForwardCpuChannels, forward_cpu_channels)
 HALIDE_REGISTER_GENERATOR(conv_transpose::ForwardCpuWinograd, forward_cpu_winograd)
-HALIDE_REGISTER_GENERATOR(conv_transpose::ForwardCpuWinogradColumns, forward_cpu_winograd_columns)

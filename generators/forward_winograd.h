@@ -1,7 +1,10 @@
-// The generator of the forward operation by Winograd's algorithm (winograd.h): kernel 3x3, stride 1. Arguments as in
-// forward.h. Template argument: the schedule.
+// The generator of the forward operation by Winograd's algorithm (winograd.h): stride 1 and kernels of height
+// 3. Kernels of width 3 can be transformed along rows, too; along rows of other kernels the taps are summed.
+// Arguments as in forward.h. Template argument: the schedule.
 #ifndef CONV_TRANSPOSE_GENERATORS_FORWARD_WINOGRAD_H
 #define CONV_TRANSPOSE_GENERATORS_FORWARD_WINOGRAD_H
+
+#include <string>
 
 #include "Halide.h"
 #include "generators/epilogue.h"
@@ -18,15 +21,17 @@ class ForwardWinograd : public Halide::Generator<ForwardWinograd<Schedule>>,
       public ForwardArguments,
       public DescribedGenerator {
   public:
+    Halide::GeneratorParam<bool> transform_rows{"transform_rows", true};
     Schedule schedule_params;
-
 
     void generate() {
         using Halide::Expr;
-        const GatherVars &v = f_.v;
-        constexpr int m = winograd::outputs;
         using winograd::transformed;
-        Halide::Var in_channel{"in_channel"};
+        const GatherVars &v = f_.v;
+        f_.across = transform_rows ? winograd::f23 : winograd::identity;
+        f_.down = winograd::f23;
+        const winograd::Transform &across = f_.across, &down = f_.down;
+        check_kernel();
 
         const Expr nowhere;
         f_.padded_input = Halide::BoundaryConditions::constant_exterior(
@@ -36,48 +41,48 @@ class ForwardWinograd : public Halide::Generator<ForwardWinograd<Schedule>>,
 
         // Output o reaches the inputs from o - 2 to o.
         f_.transformed_across = Halide::Func("transformed_across");
-        f_.transformed_across(f_.tile_x, v.y, f_.point_x, in_channel, v.group, v.batch) =
-            transformed(winograd::input_matrix, f_.point_x, [&](int i) {
-                return f_.padded_input(f_.tile_x * m + (i - 2), v.y, in_channel, v.group, v.batch);
+        f_.transformed_across(f_.tile_x, v.y, f_.point_x, f_.in_channel, v.group, v.batch) =
+            transformed(across.input, f_.point_x, [&](int i) {
+                const Expr x = f_.tile_x * across.outputs() + (i - (across.taps() - 1));
+                return f_.padded_input(x, v.y, f_.in_channel, v.group, v.batch);
             });
         f_.transformed_input = Halide::Func("transformed_input");
-        f_.transformed_input(f_.tile_x, f_.tile_y, in_channel, f_.point_x, f_.point_y, v.group, v.batch) =
-            transformed(winograd::input_matrix, f_.point_y, [&](int i) {
-                return f_.transformed_across(f_.tile_x, f_.tile_y * m + (i - 2), f_.point_x, in_channel, v.group, v.batch);
+        f_.transformed_input(f_.tile_x, f_.tile_y, f_.in_channel, f_.point_x, f_.point_y, v.group, v.batch) =
+            transformed(down.input, f_.point_y, [&](int i) {
+                const Expr y = f_.tile_y * down.outputs() + (i - (down.taps() - 1));
+                return f_.transformed_across(f_.tile_x, y, f_.point_x, f_.in_channel, v.group, v.batch);
             });
 
         const int lanes = schedule_params.weight_channel_multiple();
         const Expr channel_tiles = (output.dim(2).extent() + lanes - 1) / lanes;
-        f_.transformed_weight = Halide::Func("transformed_weight");
-        f_.transformed_weight(v.channel, in_channel, f_.point_x, f_.point_y, v.group) =
-            weight(v.channel % lanes, in_channel, f_.point_x, f_.point_y, v.channel / lanes + channel_tiles * v.group);
-
-        f_.in_channels = Halide::RDom(0, input.dim(2).extent(), "in_channels");
+        f_.taps = Halide::RDom({{0, row_taps()}, {0, input.dim(2).extent()}}, "taps");
+        const Halide::RDom &r = f_.taps;
         f_.sum = Halide::Func("sum");
         f_.sum(f_.tile_x, f_.tile_y, v.channel, f_.point_x, f_.point_y, v.group, v.batch) = 0.f;
         f_.sum(f_.tile_x, f_.tile_y, v.channel, f_.point_x, f_.point_y, v.group, v.batch) +=
-            f_.transformed_input(f_.tile_x, f_.tile_y, f_.in_channels, f_.point_x, f_.point_y, v.group, v.batch) *
-            f_.transformed_weight(v.channel, f_.in_channels, f_.point_x, f_.point_y, v.group);
+            f_.transformed_input(f_.tile_x - r.x, f_.tile_y, r.y, f_.point_x, f_.point_y, v.group, v.batch) *
+            weight(v.channel % lanes, r.x, r.y, f_.point_x + across.points() * f_.point_y,
+                   v.channel / lanes + channel_tiles * v.group);
 
-        f_.restored_down = Halide::Func("restored_down");
-        f_.restored_down(f_.tile_x, v.y, f_.point_x, v.channel, v.group, v.batch) =
-            transformed(winograd::output_matrix, v.y % m, [&](int i) {
-                return f_.sum(f_.tile_x, v.y / m, v.channel, f_.point_x, i, v.group, v.batch);
+        Halide::Func restored_down{"restored_down"};
+        restored_down(f_.tile_x, v.y, f_.point_x, v.channel, v.group, v.batch) =
+            transformed(down.output, v.y % down.outputs(), [&](int i) {
+                return f_.sum(f_.tile_x, v.y / down.outputs(), v.channel, f_.point_x, i, v.group, v.batch);
             });
         // Channels beyond the last have weights (zero) but no bias.
         const Expr real_channel = min(v.channel, bias.dim(0).extent() - 1);
         f_.pixels(v.x, v.y, v.channel, v.group, v.batch) =
-            transformed(winograd::output_matrix, v.x % m, [&](int i) {
-                return f_.restored_down(v.x / m, v.y, i, v.channel, v.group, v.batch);
+            transformed(across.output, v.x % across.outputs(), [&](int i) {
+                return restored_down(v.x / across.outputs(), v.y, i, v.channel, v.group, v.batch);
             }) + select(has_bias != 0, bias(real_channel, v.group), 0.f);
-        f_.activated(v.x, v.y, v.channel, v.group, v.batch) =
+        output(v.x, v.y, v.channel, v.group, v.batch) =
             activate(f_.pixels(v.x, v.y, v.channel, v.group, v.batch), activation, slope);
-        output(v.x, v.y, v.channel, v.group, v.batch) = f_.activated(v.x, v.y, v.channel, v.group, v.batch);
         f_.output = output;
     }
 
     void schedule() {
-        declare_shapes();
+        declare_tensors();
+        declare_weight();
         schedule_params.apply(f_, this->target);
     }
 
@@ -85,7 +90,8 @@ class ForwardWinograd : public Halide::Generator<ForwardWinograd<Schedule>>,
         description.set("operation", "Operation::forward");
         describe_target(this->target, description);
         problem.describe(description);
-        description.set("weight_layout", enumerator(WeightLayout::winograd));
+        description.set("weight_layout",
+                        enumerator(transform_rows ? WeightLayout::winograd : WeightLayout::winograd_columns));
         description.set("weight_channel_multiple", schedule_params.weight_channel_multiple());
         schedule_params.describe(description);
     }
@@ -93,12 +99,23 @@ class ForwardWinograd : public Halide::Generator<ForwardWinograd<Schedule>>,
   private:
     WinogradFuncs f_;
 
-    // What the runtime promises of the buffers, so that index arithmetic and bounds fold.
-    void declare_shapes() {
-        declare_tensors();
+    // Those that are summed along rows.
+    int row_taps() const { return problem.kernel_w - f_.across.taps() + 1; }
+
+    void check_kernel() const {
+        if (problem.kernel_h != f_.down.taps())
+            throw std::invalid_argument("kernel_h is " + std::to_string(problem.kernel_h) +
+                                        "; for Winograd's algorithm the rule is 3");
+        if (transform_rows && problem.kernel_w != f_.across.taps())
+            throw std::invalid_argument("kernel_w is " + std::to_string(problem.kernel_w) +
+                                        "; with transform_rows the rule is 3");
+    }
+
+    // What the runtime promises of the packed weights, so that index arithmetic folds.
+    void declare_weight() {
         weight.dim(0).set_extent(schedule_params.weight_channel_multiple());
-        weight.dim(2).set_extent(winograd::points);
-        weight.dim(3).set_extent(winograd::points);
+        weight.dim(1).set_extent(row_taps());
+        weight.dim(3).set_extent(f_.across.points() * f_.down.points());
         Halide::Expr stride = 1;
         for (int d = 0; d < 5; d++) {
             weight.dim(d).set_stride(stride);

@@ -13,10 +13,10 @@ enum class WeightLayout {
     /// (channel in tile, kx, ky, input channel, tile + tiles * group): all weights of a tile lie together, so that they
     /// stay in a CPU's first cache. Channels are padded with zeros to whole tiles.
     channel_tiles,
-    /// (channel in tile, input channel, point x, point y, tile + tiles * group): transformed by Winograd's algorithm
-    /// (winograd.h). Channels as above.
+    /// (channel in tile, 0, input channel, point x + points * point y, tile + tiles * group): transformed by Winograd's
+    /// algorithm (winograd.h). Channels as above.
     winograd,
-    /// (channel in tile, kx, input channel, point, tile + tiles * group): the same down the columns only.
+    /// (channel in tile, kx, input channel, point y, tile + tiles * group): the same down the columns only.
     winograd_columns,
     /// In tiles for tensor cores, as generators/tensor_core_packing.cpp writes them.
     tensor_core,

@@ -1,7 +1,7 @@
 // Weight packing for tensor cores: rounded to TF32, in tiles of 64 rows, four input channels innermost.
 #include "Halide.h"
 #include "generators/gather.h"
-#include "generators/kernel_description.h"
+#include "generators/packing_arguments.h"
 #include "generators/tf32.h"
 #include "generators/weight_layouts.h"
 
@@ -10,15 +10,13 @@ namespace conv_transpose {
 /// (kx, ky, channel, input channel, group) becomes one array, innermost first: input channel % 4, row of the tile,
 /// horizontal phase, tap x, tap y, vertical phase, part of the value (tf32x3 has two), input channel / 4, tile. A tile is
 /// 64 channels, or 32 channels of two picture rows. What lies outside of the weights is zero.
-class PackTensorCore : public Halide::Generator<PackTensorCore>, public DescribedGenerator {
+class PackTensorCore : public Halide::Generator<PackTensorCore>, public PackingArguments {
   public:
     GeneratorParam<int> parts{"parts", 1};                // see ForwardTensorCore
     GeneratorParam<int> picture_rows{"picture_rows", 1};  // likewise
-    Input<Halide::Buffer<float>> weight{"weight", 5};
     /// Of the kernel that reads them; where a stride is not 1, its dilation is.
     Input<int> stride_w{"stride_width"}, padding_phase_w{"padding_phase_width"};
     Input<int> stride_h{"stride_height"}, padding_phase_h{"padding_phase_height"};
-    Output<Halide::Buffer<float>> packed{"packed", 5};
 
     void generate() {
         using namespace Halide;
@@ -57,8 +55,7 @@ class PackTensorCore : public Halide::Generator<PackTensorCore>, public Describe
 
     void schedule() {
         using namespace Halide;
-        accept_any_strides(weight);
-        for (int d = 0; d < 5; d++) packed.dim(d).set_min(0);
+        declare_packing();
         // A thread finds the place of four values once: that costs more than to move them.
         packed.dim(0).set_extent(packed.dim(0).extent() / 256 * 256);
         packed.set_host_alignment(16);
@@ -68,9 +65,7 @@ class PackTensorCore : public Halide::Generator<PackTensorCore>, public Describe
     }
 
     void describe(KernelDescription &description) override {
-        description.set("role", "KernelRole::weight_packing");
-        description.set("weight_layout", enumerator(tensor_core_layout(parts, picture_rows)));
-        describe_target(get_target(), description);
+        describe_packing(tensor_core_layout(parts, picture_rows), get_target(), description);
     }
 
   private:

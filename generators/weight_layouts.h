@@ -54,13 +54,6 @@ inline std::vector<Halide::Expr> weight_coordinates(WeightLayout layout, const H
     throw std::logic_error("an unknown weight layout");
 }
 
-/// For weights that are packed, which come in any order and direction: their strides are the caller's, so that gradients exchange the channels and turn
-/// the kernels round.
-inline void accept_any_strides(Halide::GeneratorInput<Halide::Buffer<float>> &weight) {
-    weight.dim(0).set_stride(Halide::Expr());
-    for (int d = 0; d < 5; d++) weight.dim(d).set_min(0);
-}
-
 }  // namespace conv_transpose
 
 #endif

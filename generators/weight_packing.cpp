@@ -1,20 +1,16 @@
-// Weight packing: brings weights from PyTorch's order into the order that a kernel reads. Run once for each call, or
-// once for many calls by a caller who keeps the packed weights.
+// Weight packing: brings weights from PyTorch's order into the order that a kernel reads. Run once for each
+// call, or once for many calls by a caller who keeps the packed weights.
 #include "Halide.h"
-#include "generators/kernel_description.h"
-#include "generators/kernel_interface.h"
+#include "generators/packing_arguments.h"
 #include "generators/weight_layouts.h"
 #include "generators/winograd.h"
 
 namespace conv_transpose {
 
-/// (kx, ky, channel, summed channel, group) -> (channel, kx, ky, summed channel, group); channels beyond the weight's are
-/// zero, so that kernels may read whole vectors of them.
-class PackChannelsInnermost : public Halide::Generator<PackChannelsInnermost>, public DescribedGenerator {
+/// (kx, ky, channel, summed channel, group) -> (channel, kx, ky, summed channel, group); channels beyond the
+/// weight's are zero, so that kernels may read whole vectors of them.
+class PackChannelsInnermost : public Halide::Generator<PackChannelsInnermost>, public PackingArguments {
   public:
-    Input<Halide::Buffer<float>> weight{"weight", 5};
-    Output<Halide::Buffer<float>> packed{"packed", 5};
-
     void generate() {
         using namespace Halide;
         const Expr channels = weight.dim(2).extent();
@@ -24,8 +20,7 @@ class PackChannelsInnermost : public Halide::Generator<PackChannelsInnermost>, p
 
     void schedule() {
         using namespace Halide;
-        accept_any_strides(weight);
-        for (int d = 0; d < 5; d++) packed.dim(d).set_min(0);
+        declare_packing();
         Var rest{"rest"}, thread{"thread"};
         Func(packed).fuse(kx, ky, rest).fuse(rest, summed, rest).fuse(rest, group, rest);
         if (get_target().has_gpu_feature())
@@ -34,53 +29,49 @@ class PackChannelsInnermost : public Halide::Generator<PackChannelsInnermost>, p
                 .split(rest, rest, ky, 4, TailStrategy::GuardWithIf).reorder(thread, ky, channel, rest)
                 .gpu_blocks(rest, channel).gpu_threads(thread, ky);
         else
-            Func(packed).vectorize(channel, natural_vector_size<float>(), TailStrategy::GuardWithIf).parallel(rest, 64);
+            Func(packed).vectorize(channel, natural_vector_size<float>(), TailStrategy::GuardWithIf)
+                .parallel(rest, 64);
     }
 
     void describe(KernelDescription &description) override {
-        description.set("role", "KernelRole::weight_packing");
-        description.set("weight_layout", enumerator(WeightLayout::channels_innermost));
-        describe_target(get_target(), description);
+        describe_packing(WeightLayout::channels_innermost, get_target(), description);
     }
 
   private:
     Halide::Var kx{"kx"}, ky{"ky"}, channel{"channel"}, summed{"summed"}, group{"group"};
 };
 
-/// The channel of a lane in a tile of channels, and its group; the last dimension of what is packed counts the tiles of all
-/// groups.
-struct TiledChannel {
-    Halide::Expr channel, group;
+/// Layouts in tiles of channels: the last dimension of what is packed counts the tiles of all groups, the
+/// first the channels of a tile. Channels beyond the last are zero.
+class TiledPacking : public PackingArguments {
+  protected:
+    Halide::Var lane{"lane"}, tile{"tile"};
 
-    TiledChannel(const Halide::GeneratorInput<Halide::Buffer<float>> &weight,
-                 const Halide::GeneratorOutput<Halide::Buffer<float>> &packed, const Halide::Var &lane,
-                 const Halide::Var &tile) {
-        const Halide::Expr groups = weight.dim(4).extent(), tiles = packed.dim(4).extent() / groups;
-        channel = tile % tiles * packed.dim(0).extent() + lane;
+    /// weight(..., channel, summed, group) of the channel of this lane and tile, for weight_of(channel,
+    /// group) that gives it.
+    template <class WeightOf>
+    Halide::Expr of_tiled_channel(WeightOf weight_of) {
+        const Halide::Expr channels = weight.dim(2).extent(), groups = weight.dim(4).extent();
+        const Halide::Expr tiles = packed.dim(4).extent() / groups;
+        const Halide::Expr channel = tile % tiles * packed.dim(0).extent() + lane;
         // The clamp tells bounds inference what the quotient cannot.
-        group = clamp(tile / tiles, 0, groups - 1);
+        const Halide::Expr group = clamp(tile / tiles, 0, groups - 1);
+        return select(channel < channels, weight_of(min(channel, channels - 1), group), 0.f);
     }
 };
 
-/// (kx, ky, channel, input channel, group) -> (channel in tile, kx, ky, input channel, tile + tiles * group); channels
-/// beyond the last are zero.
-class PackChannelTiles : public Halide::Generator<PackChannelTiles>, public DescribedGenerator {
+/// (kx, ky, channel, input channel, group) -> (channel in tile, kx, ky, input channel, tile + tiles * group).
+class PackChannelTiles : public Halide::Generator<PackChannelTiles>, public TiledPacking {
   public:
-    Input<Halide::Buffer<float>> weight{"weight", 5};
-    Output<Halide::Buffer<float>> packed{"packed", 5};
-
     void generate() {
-        using namespace Halide;
-        const Expr channels = weight.dim(2).extent();
-        const TiledChannel to(weight, packed, lane, tile);
-        const Expr channel = to.channel, group = to.group;
         packed(lane, kx, ky, in_channel, tile) =
-            select(channel < channels, weight(kx, ky, min(channel, channels - 1), in_channel, group), 0.f);
+            of_tiled_channel([&](const Halide::Expr &channel, const Halide::Expr &group) {
+                return weight(kx, ky, channel, in_channel, group);
+            });
     }
 
     void schedule() {
-        accept_any_strides(weight);
-        for (int d = 0; d < 5; d++) packed.dim(d).set_min(0);
+        declare_packing();
         Halide::Var work{"work"};
         // Input channel by input channel: then reads are one stream.
         Halide::Func all(packed);
@@ -90,86 +81,51 @@ class PackChannelTiles : public Halide::Generator<PackChannelTiles>, public Desc
     }
 
     void describe(KernelDescription &description) override {
-        description.set("role", "KernelRole::weight_packing");
-        description.set("weight_layout", enumerator(WeightLayout::channel_tiles));
-        describe_target(get_target(), description);
+        describe_packing(WeightLayout::channel_tiles, get_target(), description);
     }
 
   private:
-    Halide::Var lane{"lane"}, kx{"kx"}, ky{"ky"}, in_channel{"in_channel"}, tile{"tile"};
+    Halide::Var kx{"kx"}, ky{"ky"}, in_channel{"in_channel"};
 };
 
-/// (kx, ky, channel, summed channel, group) -> (channel in tile, summed channel, point x, point y, tile + tiles * group): the
-/// transform of winograd.h, of mirrored taps; channels beyond the last are zero.
-class PackWinograd : public Halide::Generator<PackWinograd>, public DescribedGenerator {
+/// (kx, ky, channel, summed channel, group) -> (channel in tile, kx, summed channel, point, tile + tiles *
+/// group): the transform of winograd.h, of mirrored taps. With transform_rows kx is 0, and points are those
+/// of both axes.
+class PackWinograd : public Halide::Generator<PackWinograd>, public TiledPacking {
   public:
-    Input<Halide::Buffer<float>> weight{"weight", 5};
-    Output<Halide::Buffer<float>> packed{"packed", 5};
+    GeneratorParam<bool> transform_rows{"transform_rows", true};
 
     void generate() {
-        using namespace Halide;
-        const Expr channels = weight.dim(2).extent();
-        const TiledChannel to(weight, packed, lane, tile);
-        const Expr channel = to.channel, group = to.group;
-        const Expr value = winograd::transformed(winograd::weight_matrix, point_y, [&](int y) {
-            return winograd::transformed(winograd::weight_matrix, point_x, [&](int x) {
-                return weight(2 - x, 2 - y, min(channel, channels - 1), summed, group);
+        using Halide::Expr;
+        using winograd::transformed;
+        const winograd::Transform &across = transform(), &down = winograd::f23;
+        packed(lane, kx, summed, point, tile) = of_tiled_channel([&](const Expr &channel, const Expr &group) {
+            return transformed(down.weight, point / across.points(), [&](int y) {
+                return transformed(across.weight, point % across.points(), [&](int x) {
+                    return weight(kx + (across.taps() - 1 - x), down.taps() - 1 - y, channel, summed, group);
+                });
             });
         });
-        packed(lane, summed, point_x, point_y, tile) = select(channel < channels, value, 0.f);
     }
 
     void schedule() {
-        accept_any_strides(weight);
-        for (int d = 0; d < 5; d++) packed.dim(d).set_min(0);
+        declare_packing();
         // One read of a kernel serves all of its points.
-        Halide::Func(packed).bound(point_x, 0, winograd::points).bound(point_y, 0, winograd::points)
-            .reorder(point_x, point_y, lane, summed, tile).unroll(point_x).unroll(point_y).parallel(tile);
+        Halide::Func(packed).bound(point, 0, transform().points() * winograd::f23.points())
+            .reorder(point, kx, lane, summed, tile).unroll(point).parallel(tile);
     }
 
     void describe(KernelDescription &description) override {
-        description.set("role", "KernelRole::weight_packing");
-        description.set("weight_layout", enumerator(WeightLayout::winograd));
-        describe_target(get_target(), description);
+        const WeightLayout layout = transform_rows ? WeightLayout::winograd : WeightLayout::winograd_columns;
+        describe_packing(layout, get_target(), description);
     }
 
   private:
-    Halide::Var lane{"lane"}, summed{"summed"}, point_x{"point_x"}, point_y{"point_y"}, tile{"tile"};
-};
+    Halide::Var kx{"kx"}, summed{"summed"}, point{"point"};
 
-/// (kx, ky, channel, summed channel, group) -> (channel in tile, kx, summed channel, point, tile + tiles * group): the same
-/// down the columns only.
-class PackWinogradColumns : public Halide::Generator<PackWinogradColumns>, public DescribedGenerator {
-  public:
-    Input<Halide::Buffer<float>> weight{"weight", 5};
-    Output<Halide::Buffer<float>> packed{"packed", 5};
-
-    void generate() {
-        using namespace Halide;
-        const Expr channels = weight.dim(2).extent();
-        const TiledChannel to(weight, packed, lane, tile);
-        const Expr channel = to.channel, group = to.group;
-        const Expr value = winograd::transformed(winograd::weight_matrix, point, [&](int y) {
-            return weight(kx, 2 - y, min(channel, channels - 1), summed, group);
-        });
-        packed(lane, kx, summed, point, tile) = select(channel < channels, value, 0.f);
+    const winograd::Transform &transform() const {
+        return transform_rows ? winograd::f23 : winograd::identity;
     }
-
-    void schedule() {
-        accept_any_strides(weight);
-        for (int d = 0; d < 5; d++) packed.dim(d).set_min(0);
-        Halide::Func(packed).bound(point, 0, winograd::points).reorder(point, kx, lane, summed, tile).unroll(point)
-            .parallel(tile);
-    }
-
-    void describe(KernelDescription &description) override {
-        description.set("role", "KernelRole::weight_packing");
-        description.set("weight_layout", enumerator(WeightLayout::winograd_columns));
-        describe_target(get_target(), description);
-    }
-
-  private:
-    Halide::Var lane{"lane"}, kx{"kx"}, summed{"summed"}, point{"point"}, tile{"tile"};
 };
 
 }  // namespace conv_transpose
@@ -177,4 +133,3 @@ class PackWinogradColumns : public Halide::Generator<PackWinogradColumns>, publi
 HALIDE_REGISTER_GENERATOR(conv_transpose::PackChannelTiles, pack_channel_tiles)
 HALIDE_REGISTER_GENERATOR(conv_transpose::PackChannelsInnermost, pack_channels_innermost)
 HALIDE_REGISTER_GENERATOR(conv_transpose::PackWinograd, pack_winograd)
-HALIDE_REGISTER_GENERATOR(conv_transpose::PackWinogradColumns, pack_winograd_columns)

@@ -31,8 +31,8 @@ conv_transpose_kernel(f32_cpu_tiles_k3x3_s1x1_few forward_cpu_tiles kernel_h=3 k
     vectors=2 channels=4 max_channels=4 AVX2 vectors=1)
 conv_transpose_kernel(f32_cpu_winograd_k3x3_s1x1 forward_cpu_winograd kernel_h=3 kernel_w=3 stride_h=1 stride_w=1
     AVX2 channels=6)
-conv_transpose_kernel(f32_cpu_winograd_columns_k3x7_s1x1 forward_cpu_winograd_columns kernel_h=3 kernel_w=7
-    stride_h=1 stride_w=1 AVX2 channels=6)
+conv_transpose_kernel(f32_cpu_winograd_columns_k3x7_s1x1 forward_cpu_winograd kernel_h=3 kernel_w=7 stride_h=1 stride_w=1
+    transform_rows=false vectors=2 tile_rows=1 rows=8 AVX2 channels=6)
 foreach(width 3 5 7)
     conv_transpose_kernel(f32_cpu_tiles_k3x${width}_s1x1 forward_cpu_tiles kernel_h=3 kernel_w=${width} stride_h=1 stride_w=1
         AVX2 channels=6)

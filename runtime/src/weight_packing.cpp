@@ -84,7 +84,8 @@ WeightPacking::Extents WeightPacking::packed_extents(int64_t groups) const noexc
         }
         case WeightLayout::winograd: {
             const int64_t lanes = kernel_.weight_channel_multiple;
-            return {lanes, summed_, size_.width + 1, size_.height + 1, packed_channels_ / lanes * groups};
+            const int64_t points = (size_.width + 1) * (size_.height + 1);
+            return {lanes, 1, summed_, points, packed_channels_ / lanes * groups};
         }
         default: return {tensor_core_elements() * groups, 1, 1, 1, 1};
     }

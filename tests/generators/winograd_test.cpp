@@ -17,22 +17,24 @@ float value(const Expr &e) {
 
 /// Both sides are bilinear, so they agree everywhere if they agree on unit vectors.
 TEST(Winograd, IsTheCorrelationOfEveryInputWithEveryTap) {
-    for (int input = 0; input < points; input++)
-        for (int tap = 0; tap < 3; tap++)
-            for (int output = 0; output < outputs; output++) {
-                const auto unit = [](int one, int i) { return Expr(i == one ? 1.f : 0.f); };
-                const Expr sum = transformed(output_matrix, output, [&](int point) {
-                    return transformed(input_matrix, point, [&](int i) { return unit(input, i); }) *
-                           transformed(weight_matrix, point, [&](int i) { return unit(tap, i); });
-                });
-                EXPECT_EQ(value(sum), output + tap == input ? 1.f : 0.f)
-                    << "input " << input << ", tap " << tap << ", output " << output;
-            }
+    for (const Transform &transform : {f23, identity})
+        for (int input = 0; input < transform.points(); input++)
+            for (int tap = 0; tap < transform.taps(); tap++)
+                for (int output = 0; output < transform.outputs(); output++) {
+                    const auto unit = [](int one, int i) { return Expr(i == one ? 1.f : 0.f); };
+                    const Expr sum = transformed(transform.output, output, [&](int point) {
+                        return transformed(transform.input, point, [&](int i) { return unit(input, i); }) *
+                               transformed(transform.weight, point, [&](int i) { return unit(tap, i); });
+                    });
+                    EXPECT_EQ(value(sum), output + tap == input ? 1.f : 0.f)
+                        << "F(" << transform.outputs() << ", " << transform.taps() << "), input " << input << ", tap "
+                        << tap << ", output " << output;
+                }
 }
 
 /// What makes integers exact: no coefficient needs rounding.
 TEST(Winograd, CoefficientsAreHalves) {
-    for (const Matrix &matrix : {input_matrix, weight_matrix, output_matrix})
+    for (const Matrix &matrix : {f23.input, f23.weight, f23.output})
         for (const auto &row : matrix)
             for (float coefficient : row) EXPECT_EQ(coefficient * 2, std::trunc(coefficient * 2));
 }

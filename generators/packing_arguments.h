@@ -1,0 +1,34 @@
+// The arguments of every weight packing kernel, in the order in which runtime/src/weight_packing.cpp passes
+// them, and what it tells the registry: a base of generators.
+#ifndef CONV_TRANSPOSE_GENERATORS_PACKING_ARGUMENTS_H
+#define CONV_TRANSPOSE_GENERATORS_PACKING_ARGUMENTS_H
+
+#include "Halide.h"
+#include "generators/kernel_description.h"
+#include "generators/weight_layouts.h"
+
+namespace conv_transpose {
+
+/// Tensors have the dimensions of the layouts (kernel_interface.h).
+struct PackingArguments : DescribedGenerator {
+    Halide::GeneratorInput<Halide::Buffer<float>> weight{"weight", 5};
+    Halide::GeneratorOutput<Halide::Buffer<float>> packed{"packed", 5};
+
+    /// Weights come in any order and direction: their strides are the caller's, so that gradients exchange
+    /// the channels and turn the kernels round.
+    void declare_packing() {
+        weight.dim(0).set_stride(Halide::Expr());
+        for (int d = 0; d < 5; d++) weight.dim(d).set_min(0), packed.dim(d).set_min(0);
+    }
+
+    static void describe_packing(WeightLayout layout, const Halide::Target &target,
+                                 KernelDescription &description) {
+        description.set("role", "KernelRole::weight_packing");
+        description.set("weight_layout", enumerator(layout));
+        describe_target(target, description);
+    }
+};
+
+}  // namespace conv_transpose
+
+#endif
