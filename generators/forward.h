@@ -14,14 +14,11 @@
 
 #include "Halide.h"
 #include "compiler/adaptive_stores.h"
-#include "compiler/async_copies.h"
-#include "compiler/device_assertions.h"
-#include "compiler/private_accumulators.h"
-#include "compiler/software_pipeline.h"
 #include "generators/epilogue.h"
 #include "generators/forward_arguments.h"
 #include "generators/gather.h"
 #include "generators/kernel_description.h"
+#include "generators/lowering_passes.h"
 #include "generators/weight_layouts.h"
 #include "schedules/forward_funcs.h"
 
@@ -101,26 +98,19 @@ class Forward : public Halide::Generator<Forward<Schedule>>,
         declare_shapes();
         Halide::Pipeline pipeline = this->get_pipeline();
         const bool on_gpu = Halide::Target(this->target).has_gpu_feature();
-        if (on_gpu) pipeline.add_custom_lowering_pass(new RemoveDeviceAssertions);
         if constexpr (autoscheduled) {
+            if (on_gpu) pipeline.add_custom_lowering_pass(new RemoveDeviceAssertions);
             estimate_shapes();
-            return;
         } else {
             schedule_params.apply(funcs_, this->target);
+            if (!on_gpu) return;
+            add_cuda_core_passes(pipeline, schedule_params, {.single_floats = true});
+            pipeline.add_custom_lowering_pass(new AdaptiveStores("output"));
         }
-        if (!on_gpu) return;
-        pipeline.add_custom_lowering_pass(new PrivateAccumulators);
-        if constexpr (requires { schedule_params.stages; })
-            pipeline.add_custom_lowering_pass(
-                new SoftwarePipelinePass({.stages = schedule_params.stages, .single_floats = true}));
-        if constexpr (requires { Schedule::async_copies; }) pipeline.add_custom_lowering_pass(new AsyncCopyPass);
-        pipeline.add_custom_lowering_pass(new AdaptiveStores("output"));
     }
 
     void describe(KernelDescription &description) override {
-        description.set("operation", "Operation::forward");
-        describe_target(this->target, description);
-        problem.describe(description);
+        problem.describe("Operation::forward", this->target, description);
         description.set("weight_layout", enumerator(layout));
         description.set("weight_channel_multiple", schedule_params.weight_channel_multiple());
         schedule_params.describe(description);

@@ -12,6 +12,7 @@
 #include "generators/forward_arguments.h"
 #include "generators/gather.h"
 #include "generators/kernel_description.h"
+#include "generators/lowering_passes.h"
 #include "generators/tf32.h"
 #include "generators/weight_layouts.h"
 #include "schedules/tensor_core_funcs.h"
@@ -77,28 +78,25 @@ class ForwardTensorCore : public Halide::Generator<ForwardTensorCore<Schedule>>,
         // Without an activation nothing is computed; the pass makes a version of the store for that.
         const Expr no_activation = activation == static_cast<int>(EpilogueKind::piecewise_linear) && slope == 1.f;
         output(v.x, v.y, v.channel, v.group, v.batch) =
-            Halide::Internal::Call::make(Halide::Float(32), Halide::Internal::Call::if_then_else,
-                                         {no_activation, sum, activate(sum, activation, slope)},
-                                         Halide::Internal::Call::PureIntrinsic);
+            branch(no_activation, sum, activate(sum, activation, slope));
         f_.output = output;
     }
 
     void schedule() {
         declare_shapes();
-        schedule_params.apply(f_, *this);
+        schedule_params.apply(f_, this->target);
+        add_tensor_core_passes(this->get_pipeline(), schedule_params);
     }
 
     void describe(KernelDescription &description) override {
-        description.set("operation", "Operation::forward");
-        describe_target(this->target, description);
-        problem.describe(description);
+        problem.describe("Operation::forward", this->target, description);
         description.set("precision", parts == 1 ? "Precision::tf32" : "Precision::tf32x3");
         description.set("weight_layout", enumerator(tensor_core_layout(parts, picture_rows)));
         // Tiles of 64 rows: channels, or channels of several picture rows.
         description.set("weight_channel_multiple", 64 / picture_rows);
         description.set("weight_taps", f_.phases_x * f_.taps_x * f_.phases_y * f_.taps_y * picture_rows * parts);
         description.set("weight_in_channel_multiple", schedule_params.chunk());
-        schedule_params.describe(f_, description);
+        schedule_params.describe(description, f_);
     }
 
     void search_space(SearchSpace &space) const override {

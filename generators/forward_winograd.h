@@ -87,9 +87,7 @@ class ForwardWinograd : public Halide::Generator<ForwardWinograd<Schedule>>,
     }
 
     void describe(KernelDescription &description) override {
-        description.set("operation", "Operation::forward");
-        describe_target(this->target, description);
-        problem.describe(description);
+        problem.describe("Operation::forward", this->target, description);
         description.set("weight_layout",
                         enumerator(transform_rows ? WeightLayout::winograd : WeightLayout::winograd_columns));
         description.set("weight_channel_multiple", schedule_params.weight_channel_multiple());

@@ -7,10 +7,8 @@
 #define CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_H
 
 #include "Halide.h"
-#include "compiler/device_assertions.h"
-#include "compiler/private_accumulators.h"
-#include "compiler/software_pipeline.h"
 #include "generators/kernel_description.h"
+#include "generators/lowering_passes.h"
 #include "generators/problem_params.h"
 #include "schedules/input_gradient_funcs.h"
 
@@ -38,8 +36,8 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>, public 
     Output<Tensor> input_gradient{"input_gradient", 5};
 
     void generate() {
-        funcs_ = facts();
         InputGradientFuncs &f = funcs_;
+        static_cast<GradientFacts &>(f) = problem.gradient_facts();
         if (problem.run_time_attributes()) {
             f.x_axis = StridedAxis{kernel_w, stride_w, dilation_w};
             f.y_axis = StridedAxis{kernel_h, stride_h, dilation_h};
@@ -99,19 +97,12 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>, public 
     void schedule() {
         declare_shapes();
         schedule_params.apply(funcs_, this->target);
-        if (!this->get_target().has_gpu_feature()) return;
-        this->get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
-        this->get_pipeline().add_custom_lowering_pass(new PrivateAccumulators);
-        if constexpr (requires { schedule_params.stages; })
-            if (schedule_params.stages > 1)
-                this->get_pipeline().add_custom_lowering_pass(
-                    new SoftwarePipelinePass({.stages = schedule_params.stages, .separate_registers = true}));
+        if (this->get_target().has_gpu_feature())
+            add_cuda_core_passes(this->get_pipeline(), schedule_params, {.separate_registers = true});
     }
 
     void describe(KernelDescription &description) override {
-        description.set("operation", "Operation::input_gradient");
-        describe_target(this->target, description);
-        problem.describe(description);
+        problem.describe("Operation::input_gradient", this->target, description);
         description.set("weight_layout", packed() ? "WeightLayout::channels_innermost" : "WeightLayout::as_given");
         description.set("weight_channel_multiple", schedule_params.weight_channel_multiple());
         schedule_params.describe(description);
@@ -119,7 +110,7 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>, public 
 
     void search_space(SearchSpace &space) const override {
         if constexpr (requires { schedule_params.search_space(space, funcs_); })
-            if (!problem.run_time_attributes()) schedule_params.search_space(space, facts());
+            if (!problem.run_time_attributes()) schedule_params.search_space(space, problem.gradient_facts());
     }
 
   private:
@@ -127,16 +118,6 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>, public 
 
     // Whether taps see rows. Phases are for GPUs, whose schedules stage them where strides are constants.
     bool by_rows() const { return problem.run_time_attributes() || !this->get_target().has_gpu_feature(); }
-
-    // The facts that a schedule may rely on, without Funcs; axes only for attributes that are constants.
-    InputGradientFuncs facts() const {
-        InputGradientFuncs f;
-        f.in_channels = problem.in_channels;
-        f.out_channels = problem.out_channels;
-        f.x_axis = problem.strided_x_axis();
-        f.y_axis = problem.strided_y_axis();
-        return f;
-    }
 
     // Whether the schedule stages output channels in chunks that the last may not fill.
     bool chunked() const {

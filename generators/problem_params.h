@@ -7,7 +7,7 @@
 #include "Halide.h"
 #include "generators/gather.h"
 #include "generators/kernel_description.h"
-#include "generators/strided_axis.h"
+#include "schedules/gradient_facts.h"
 
 namespace conv_transpose {
 
@@ -40,9 +40,11 @@ struct ProblemParams {
         return axis(kernel_h, stride_h, dilation_h, padding_phase_h, arguments);
     }
 
-    /// The gradients' axes, for attributes that are constants.
-    StridedAxis strided_x_axis() const { return {kernel_w.value(), stride_w.value(), dilation_w.value()}; }
-    StridedAxis strided_y_axis() const { return {kernel_h.value(), stride_h.value(), dilation_h.value()}; }
+    /// For the gradients; the axes only for attributes that are constants.
+    GradientFacts gradient_facts() const {
+        return {{kernel_w.value(), stride_w.value(), dilation_w.value()},
+                {kernel_h.value(), stride_h.value(), dilation_h.value()}, in_channels, out_channels};
+    }
 
     /// For fixed attributes.
     SearchedProblem searched(const Halide::Target &target) const {
@@ -52,7 +54,10 @@ struct ProblemParams {
                 target.has_feature(Halide::Target::AVX512_Skylake) ? 32 : 16, output_w, output_h};
     }
 
-    void describe(KernelDescription &description) const {
+    /// `operation` as an enumerator of the runtime.
+    void describe(const char *operation, const Halide::Target &target, KernelDescription &description) const {
+        description.set("operation", operation);
+        describe_target(target, description);
         description.set("in_channels", in_channels);
         description.set("out_channels", out_channels);
         if (in_channel_multiple > 1) description.set("in_channel_multiple", in_channel_multiple);

@@ -4,17 +4,15 @@
 // Template argument: the schedule, a struct in schedules/ with
 //   GeneratorParams for its tile sizes,
 //   void apply(WeightGradientFuncs &, const Target &): loop order, staging and mapping to hardware,
-//   void search_space(SearchSpace &, const WeightGradientFuncs &) const, if it can be tuned: its axes and channels,
+//   void search_space(SearchSpace &, const GradientFacts &) const, if it can be tuned,
 //   void describe(KernelDescription &, const WeightGradientFuncs &) const: what it demands of a problem, and tile_..., the weights of one block,
 //   GeneratorParams chunk_columns and chunk_rows, if it stages its operands in chunks of so many positions.
 #ifndef CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_H
 #define CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_H
 
 #include "Halide.h"
-#include "compiler/device_assertions.h"
-#include "compiler/private_accumulators.h"
-#include "compiler/software_pipeline.h"
 #include "generators/kernel_description.h"
+#include "generators/lowering_passes.h"
 #include "generators/weight_gradient_arguments.h"
 #include "schedules/weight_gradient_funcs.h"
 
@@ -28,8 +26,8 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>,
     Schedule schedule_params;
 
     void generate() {
-        funcs_ = facts();
         WeightGradientFuncs &f = funcs_;
+        static_cast<GradientFacts &>(f) = problem.gradient_facts();
         if (problem.run_time_attributes()) {
             f.x_axis = StridedAxis{kernel_w, stride_w, dilation_w};
             f.y_axis = StridedAxis{kernel_h, stride_h, dilation_h};
@@ -98,26 +96,19 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>,
     void schedule() {
         declare_shapes();
         schedule_params.apply(funcs_, this->target);
-        if (!this->get_target().has_gpu_feature()) return;
-        this->get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
-        this->get_pipeline().add_custom_lowering_pass(new PrivateAccumulators);
-        if constexpr (requires { schedule_params.stages; })
-            if (schedule_params.stages > 1)
-                this->get_pipeline().add_custom_lowering_pass(
-                    new SoftwarePipelinePass({.stages = schedule_params.stages, .separate_registers = true}));
+        if (this->get_target().has_gpu_feature())
+            add_cuda_core_passes(this->get_pipeline(), schedule_params, {.separate_registers = true});
     }
 
     void describe(KernelDescription &description) override {
-        description.set("operation", "Operation::weight_gradient");
-        describe_target(this->target, description);
-        problem.describe(description);
+        problem.describe("Operation::weight_gradient", this->target, description);
         description.set("chunk_rows", chunked() ? schedule_rows() : 1);
         schedule_params.describe(description, funcs_);
     }
 
     void search_space(SearchSpace &space) const override {
         if constexpr (requires { schedule_params.search_space(space, funcs_); })
-            if (!problem.run_time_attributes()) schedule_params.search_space(space, facts());
+            if (!problem.run_time_attributes()) schedule_params.search_space(space, problem.gradient_facts());
     }
 
   private:
@@ -125,16 +116,6 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>,
 
     // Whether taps see rows. Phases are for GPUs, whose schedules stage them where strides are constants.
     bool by_rows() const { return problem.run_time_attributes() || !this->get_target().has_gpu_feature(); }
-
-    // The facts that a schedule may rely on, without Funcs; axes only for attributes that are constants.
-    WeightGradientFuncs facts() const {
-        WeightGradientFuncs f;
-        f.in_channels = problem.in_channels;
-        f.out_channels = problem.out_channels;
-        f.x_axis = problem.strided_x_axis();
-        f.y_axis = problem.strided_y_axis();
-        return f;
-    }
 
     // A schedule that stages its operands says of how many columns and rows.
     static constexpr bool chunked() { return requires(Schedule s) { s.chunk_columns; }; }

@@ -4,16 +4,16 @@
 // Template argument: the schedule, with
 //   WeightGradientTile tile(kernel_w, kernel_h) const,
 //   void search_space(SearchSpace &, const WeightGradientTensorCoreFuncs &) const,
-//   void apply(WeightGradientTensorCoreFuncs &, Generator &) and
-//   void describe(const WeightGradientTensorCoreFuncs &, KernelDescription &) const.
+//   void apply(WeightGradientTensorCoreFuncs &, const Target &) and
+//   void describe(KernelDescription &, const WeightGradientTensorCoreFuncs &) const.
 #ifndef CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_TENSOR_CORE_H
 #define CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_TENSOR_CORE_H
 
 #include "Halide.h"
-#include "compiler/device_assertions.h"
 #include "generators/kernel_description.h"
-#include "generators/weight_gradient_arguments.h"
+#include "generators/lowering_passes.h"
 #include "generators/tf32.h"
+#include "generators/weight_gradient_arguments.h"
 #include "schedules/weight_gradient_tensor_core_funcs.h"
 
 namespace conv_transpose {
@@ -62,20 +62,19 @@ class WeightGradientTensorCore : public Halide::Generator<WeightGradientTensorCo
     void schedule() {
         declare_shapes();
         this->get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
-        schedule_params.apply(f_, *this);
+        schedule_params.apply(f_, this->target);
+        add_tensor_core_passes(this->get_pipeline(), schedule_params);
     }
 
     void describe(KernelDescription &description) override {
-        description.set("operation", "Operation::weight_gradient");
-        describe_target(this->target, description);
-        problem.describe(description);
+        problem.describe("Operation::weight_gradient", this->target, description);
         description.set("precision", parts == 1 ? "Precision::tf32" : "Precision::tf32x3");
         description.set("chunk_rows", f_.tile.chunk_rows);
         description.set("bands_of_output_rows", "true");
         description.set("tile_taps", f_.tile.kernel_w * f_.tile.kernel_h);
         description.set("tile_in_channels", f_.tile.in_channels);
         description.set("tile_out_channels", f_.tile.out_channels);
-        schedule_params.describe(f_, description);
+        schedule_params.describe(description, f_);
     }
 
     void search_space(SearchSpace &space) const override {

@@ -21,7 +21,7 @@ struct CpuInputGradientGeneral {
     int weight_channel_multiple() const { return 1; }
     void describe(KernelDescription &) const {}
 
-    void search_space(SearchSpace &space, const InputGradientFuncs &) const { space.choose(vectors, {1, 2, 3, 4, 6, 8}); }
+    void search_space(SearchSpace &space, const GradientFacts &) const { space.choose(vectors, {1, 2, 3, 4, 6, 8}); }
 
     void apply(InputGradientFuncs &f, const Halide::Target &target) const {
         using namespace Halide;

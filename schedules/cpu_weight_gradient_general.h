@@ -32,7 +32,7 @@ struct CpuWeightGradientGeneral {
         description.set("wanted_blocks", 64);
     }
 
-    void search_space(SearchSpace &space, const WeightGradientFuncs &f) const {
+    void search_space(SearchSpace &space, const GradientFacts &f) const {
         const int in_tile = space.choose(this->in_tile, {1, 2, 3, 4, 6}), out_tile = space.choose(this->out_tile, {1, 2, 3, 4, 6});
         space.choose(chunk_columns, {16, 32, 64, 128});
         space.require("the sums of a tap fit the registers", in_tile * out_tile <= 24);

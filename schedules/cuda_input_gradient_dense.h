@@ -36,7 +36,7 @@ struct CudaInputGradientDense {
     int out_channel_chunk() const { return chunk; }
     void describe(KernelDescription &) const {}
 
-    void search_space(SearchSpace &space, const InputGradientFuncs &f) const {
+    void search_space(SearchSpace &space, const GradientFacts &f) const {
         const int lanes_x = space.choose(this->lanes_x, {4, 8, 16, 32});
         const int lanes_channel = space.choose(this->lanes_channel, {1, 2, 4, 8, 16});
         const int lanes_y = space.choose(this->lanes_y, {1, 2, 4, 8});

@@ -22,7 +22,7 @@ struct CudaInputGradientGeneral {
     int weight_channel_multiple() const { return channels; }
     void describe(KernelDescription &) const {}
 
-    void search_space(SearchSpace &space, const InputGradientFuncs &f) const {
+    void search_space(SearchSpace &space, const GradientFacts &f) const {
         const int channels = space.choose(this->channels, {1, 2, 4, 8, 16, 32});
         const int columns = space.choose(this->columns, {1, 2, 4, 8});
         space.choose(this->rows, {1, 2, 4, 8, 16});

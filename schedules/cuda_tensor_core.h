@@ -22,8 +22,6 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_TENSOR_CORE_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_TENSOR_CORE_H
 
-#include "compiler/software_pipeline.h"
-#include "compiler/tensor_core_pass.h"
 #include "generators/kernel_description.h"
 #include "schedules/search_space.h"
 #include "schedules/tensor_core_funcs.h"
@@ -44,7 +42,7 @@ struct CudaTensorCore {
 
     int chunk() const { return chunk_channels; }
 
-    void describe(const TensorCoreFuncs &f, KernelDescription &description) const {
+    void describe(KernelDescription &description, const TensorCoreFuncs &f) const {
         description.set("min_compute_capability", 80);
         // With two tiles (tf32x3) there are too few registers for mma.sync, and spills make it slower than float32.
         if (f.parts == 2) description.set("min_compute_capability", 90), description.set("max_compute_capability", 90);
@@ -94,8 +92,7 @@ struct CudaTensorCore {
         return 4 * std::max(stages * (stage + 32), turned);
     }
 
-    template <class Generator>
-    void apply(TensorCoreFuncs &f, Generator &generator) const {
+    void apply(TensorCoreFuncs &f, const Halide::Target &) const {
         using namespace Halide;
         const GatherVars &v = f.v;
         const TensorCoreVars &t = f.t;
@@ -195,14 +192,6 @@ struct CudaTensorCore {
             .split(rest, rest, warpgroup, warpgroups, TailStrategy::GuardWithIf)
             .reorder(t.value, rest, lane, warp, warpgroup).unroll(rest)
             .gpu_threads(lane, warp, warpgroup).never_partition_all();
-
-        if (tensor_cores) {
-            Pipeline pipeline_of_kernel = generator.get_pipeline();
-            pipeline_of_kernel.add_custom_lowering_pass(
-                new TensorCorePass({.blocks_per_multiprocessor = blocks, .stages = stages}));
-            pipeline_of_kernel.add_custom_lowering_pass(
-                new SoftwarePipelinePass({.stages = stages, .separate_registers = separate_registers}));
-        }
     }
 };
 

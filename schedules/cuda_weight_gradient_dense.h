@@ -42,7 +42,7 @@ struct CudaWeightGradientDense {
         description.set("wanted_blocks", wanted_blocks);
     }
 
-    void search_space(SearchSpace &space, const WeightGradientFuncs &f) const {
+    void search_space(SearchSpace &space, const GradientFacts &f) const {
         const int lanes_in = space.choose(this->lanes_in, {8, 16, 32}), lanes_out = space.choose(this->lanes_out, {4, 8, 16});
         const int thread_in = space.choose(this->thread_in, {2, 4, 8}), thread_out = space.choose(this->thread_out, {2, 4, 8});
         const bool all_taps_y = space.choose(this->all_taps_y, {0, 1});
@@ -125,12 +125,12 @@ struct CudaWeightGradientDense {
     }
 
   private:
-    int cells_y(const WeightGradientFuncs &f) const { return all_taps_y ? f.y_axis.reach(chunk_rows) : int(chunk_rows); }
+    int cells_y(const GradientFacts &f) const { return all_taps_y ? f.y_axis.reach(chunk_rows) : int(chunk_rows); }
     // One kernel row sees one live phase, but where phases take turns Halide cannot tell which.
-    int phases_y(const WeightGradientFuncs &f) const {
+    int phases_y(const GradientFacts &f) const {
         return all_taps_y || f.y_axis.live_phases() < f.y_axis.taps() ? f.y_axis.live_phases() : 1;
     }
-    int staged_cells(const WeightGradientFuncs &f) const {
+    int staged_cells(const GradientFacts &f) const {
         return f.x_axis.reach(chunk_columns) * f.x_axis.live_phases() * cells_y(f) * phases_y(f);
     }
 

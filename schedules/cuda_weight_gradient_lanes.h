@@ -25,8 +25,8 @@ struct CudaWeightGradientLanes {
 
     int block_out_channels() const { return int(out_tile) * int(warps); }
 
-    int taps_x(const WeightGradientFuncs &f) const { return all_taps_x ? f.x_axis.taps() : 1; }
-    int taps_y(const WeightGradientFuncs &f) const { return all_taps_y ? f.y_axis.taps() : 1; }
+    int taps_x(const GradientFacts &f) const { return all_taps_x ? f.x_axis.taps() : 1; }
+    int taps_y(const GradientFacts &f) const { return all_taps_y ? f.y_axis.taps() : 1; }
 
     void describe(KernelDescription &description, const WeightGradientFuncs &f) const {
         description.set("tile_taps", taps_x(f) * taps_y(f));
@@ -35,7 +35,7 @@ struct CudaWeightGradientLanes {
         description.set("wanted_blocks", wanted_blocks);
     }
 
-    void search_space(SearchSpace &space, const WeightGradientFuncs &f) const {
+    void search_space(SearchSpace &space, const GradientFacts &f) const {
         const int in_tile = space.choose(this->in_tile, {1, 2, 4, 8}), out_tile = space.choose(this->out_tile, {1, 2, 4});
         const int warps = space.choose(this->warps, {1, 2, 4, 8});
         space.choose(this->all_taps_x, {0, 1});

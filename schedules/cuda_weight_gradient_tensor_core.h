@@ -15,8 +15,6 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_TENSOR_CORE_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_TENSOR_CORE_H
 
-#include "compiler/software_pipeline.h"
-#include "compiler/tensor_core_pass.h"
 #include "generators/kernel_description.h"
 #include "schedules/search_space.h"
 #include "schedules/weight_gradient_tensor_core_funcs.h"
@@ -35,6 +33,7 @@ struct CudaWeightGradientTensorCore {
     GeneratorParam<int> blocks{"blocks", 1};  // on a multiprocessor
     GeneratorParam<int> wanted_blocks{"wanted_blocks", 528};
     GeneratorParam<bool> tensor_cores{"tensor_cores", true};  // off: the same program without the passes
+    static constexpr bool separate_registers = true;                 // see SoftwarePipelineOptions
 
     WeightGradientTile tile(int kernel_w, int kernel_h) const {
         return {tile_in, tile_out, chunk_columns, chunk_rows, kernel_w, kernel_h};
@@ -47,7 +46,7 @@ struct CudaWeightGradientTensorCore {
         return std::max(stages * rows * f.parts * 16, turned * 4);
     }
 
-    void describe(const WeightGradientTensorCoreFuncs &f, KernelDescription &description) const {
+    void describe(KernelDescription &description, const WeightGradientTensorCoreFuncs &f) const {
         description.set("min_compute_capability", 80);
         // With two tiles (tf32x3) there are too few registers for mma.sync.
         if (f.parts == 2) description.set("min_compute_capability", 90), description.set("max_compute_capability", 90);
@@ -72,8 +71,7 @@ struct CudaWeightGradientTensorCore {
         space.require("the stages of all blocks fit shared memory", shared_bytes(f) * blocks <= hopper_shared_bytes);
     }
 
-    template <class Generator>
-    void apply(WeightGradientTensorCoreFuncs &f, Generator &generator) const {
+    void apply(WeightGradientTensorCoreFuncs &f, const Halide::Target &) const {
         using namespace Halide;
         const WeightGradientTile &t = f.tile;
         const int warpgroups = t.warpgroups();
@@ -106,7 +104,7 @@ struct CudaWeightGradientTensorCore {
         f.sum.update().rename(f.r.chunk, pipeline);
         Func multiplied = f.sum;
         if (f.parts == 2) {
-            // A sum of its own for every chunk: see cuda_tensor_core_stride1.h.
+            // A sum of its own for every chunk: see cuda_tensor_core.h.
             Var chunk_index{"chunk_index"}, image_index{"image_index"};
             multiplied = f.sum.update().rfactor({{pipeline, chunk_index}, {f.r.image, image_index}});
             one_tile(multiplied.compute_at(f.sum, pipeline));
@@ -146,12 +144,6 @@ struct CudaWeightGradientTensorCore {
             .split(rest, rest, lane, 32, guard).split(rest, rest, warp, 4, guard).split(rest, rest, warpgroup, warpgroups, guard)
             .reorder(f.value, f.part, rest, lane, warp, warpgroup).unroll(rest)
             .gpu_threads(lane, warp, warpgroup).never_partition_all();
-
-        if (tensor_cores) {
-            generator.get_pipeline().add_custom_lowering_pass(new TensorCorePass({blocks, stages}));
-            generator.get_pipeline().add_custom_lowering_pass(
-                new SoftwarePipelinePass({.stages = stages, .separate_registers = true}));
-        }
     }
 };
 

@@ -4,18 +4,15 @@
 
 #include "Halide.h"
 #include "generators/kernel_interface.h"
-#include "generators/strided_axis.h"
+#include "schedules/gradient_facts.h"
 
 namespace conv_transpose {
 
-struct InputGradientFuncs {
+struct InputGradientFuncs : GradientFacts {
     /// `channel` is an input channel of a group; `out_channel` is what is summed over.
     Halide::Var x{"x"}, y{"y"}, channel{"channel"}, group{"group"}, batch{"batch"};
     Halide::Var kx{"kx"}, out_channel{"out_channel"};
     Halide::Var cell_x{"cell_x"}, phase_x{"phase_x"}, cell_y{"cell_y"}, phase_y{"phase_y"};
-    StridedAxis x_axis, y_axis;
-    /// Channels of one group; 0 where they are run-time values.
-    int in_channels = 0, out_channels = 0;
 
     Halide::Func output_gradient;         ///< as given; coordinates begin at the padding
     Halide::Func padded_output_gradient;  ///< zero outside of the picture (x, y, out_channel, group, batch)

@@ -3,19 +3,16 @@
 #define CONV_TRANSPOSE_SCHEDULES_WEIGHT_GRADIENT_FUNCS_H
 
 #include "Halide.h"
-#include "generators/strided_axis.h"
+#include "schedules/gradient_facts.h"
 
 namespace conv_transpose {
 
-struct WeightGradientFuncs {
+struct WeightGradientFuncs : GradientFacts {
     Halide::Var kx{"kx"}, ky{"ky"}, out_channel{"out_channel"}, in_channel{"in_channel"}, group{"group"};
     /// A part of the sum: a band of rows of some of the images.
     Halide::Var band{"band"}, images{"images"};
     Halide::Var x{"x"}, y{"y"}, batch{"batch"};
     Halide::Var cell_x{"cell_x"}, phase_x{"phase_x"}, cell_y{"cell_y"}, phase_y{"phase_y"};
-    StridedAxis x_axis, y_axis;
-    /// Channels of one group; 0 where they are run-time values.
-    int in_channels = 0, out_channels = 0;
 
     Halide::Func padded_input;            ///< zero outside of the picture (x, y, in_channel, group, batch)
     Halide::Func padded_output_gradient;  ///< zero outside of the picture (x, y, out_channel, group, batch)

@@ -1,0 +1,38 @@
+// The passes after Halide's lowering that a CUDA kernel needs, by what its schedule is made for.
+#ifndef CONV_TRANSPOSE_GENERATORS_LOWERING_PASSES_H
+#define CONV_TRANSPOSE_GENERATORS_LOWERING_PASSES_H
+
+#include "Halide.h"
+#include "compiler/async_copies.h"
+#include "compiler/device_assertions.h"
+#include "compiler/private_accumulators.h"
+#include "compiler/software_pipeline.h"
+#include "compiler/tensor_core_pass.h"
+
+namespace conv_transpose {
+
+/// For CUDA cores. `pipelined` is for schedules whose `stages` are more than one.
+template <class Schedule>
+void add_cuda_core_passes(Halide::Pipeline pipeline, const Schedule &schedule, SoftwarePipelineOptions pipelined) {
+    pipeline.add_custom_lowering_pass(new RemoveDeviceAssertions);
+    pipeline.add_custom_lowering_pass(new PrivateAccumulators);
+    if constexpr (requires { schedule.stages; }) {
+        pipelined.stages = schedule.stages;
+        if (pipelined.stages > 1) pipeline.add_custom_lowering_pass(new SoftwarePipelinePass(pipelined));
+    }
+    if constexpr (requires { Schedule::async_copies; }) pipeline.add_custom_lowering_pass(new AsyncCopyPass);
+}
+
+/// For tensor cores, unless the schedule is told to leave its program as it is.
+template <class Schedule>
+void add_tensor_core_passes(Halide::Pipeline pipeline, const Schedule &schedule) {
+    if (!schedule.tensor_cores) return;
+    pipeline.add_custom_lowering_pass(
+        new TensorCorePass({.blocks_per_multiprocessor = schedule.blocks, .stages = schedule.stages}));
+    pipeline.add_custom_lowering_pass(
+        new SoftwarePipelinePass({.stages = schedule.stages, .separate_registers = schedule.separate_registers}));
+}
+
+}  // namespace conv_transpose
+
+#endif

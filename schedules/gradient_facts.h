@@ -1,0 +1,17 @@
+// What the schedule of a gradient may rely on, and its search space depend on.
+#ifndef CONV_TRANSPOSE_SCHEDULES_GRADIENT_FACTS_H
+#define CONV_TRANSPOSE_SCHEDULES_GRADIENT_FACTS_H
+
+#include "generators/strided_axis.h"
+
+namespace conv_transpose {
+
+struct GradientFacts {
+    StridedAxis x_axis, y_axis;
+    /// Channels of one group; 0 where they are run-time values.
+    int in_channels = 0, out_channels = 0;
+};
+
+}  // namespace conv_transpose
+
+#endif
