@@ -2,6 +2,7 @@
 #include "compiler/ptx_text.h"
 
 #include <algorithm>
+#include <regex>
 #include <utility>
 
 namespace conv_transpose {
@@ -28,6 +29,20 @@ std::vector<std::pair<std::string, int>> loaded_registers(const std::string &lin
         }
     }
     return result;
+}
+
+struct Copy {
+    std::string to, from;
+};
+
+/// A copy from register to register. Where paths through the code join, LLVM may leave a loaded value by one of these.
+std::optional<Copy> copy_of_register(const std::string &line) {
+    static const std::regex copy(R"(^\s*mov\.[bf]32\s+(%\w+), (%\w+);)");
+    std::smatch found;
+    if (!contains(line, "mov.") || !std::regex_search(line, found, copy)) {
+        return std::nullopt;
+    }
+    return Copy{found[1], found[2]};
 }
 
 }  // namespace
@@ -80,18 +95,40 @@ GlobalAddresses::GlobalAddresses(const std::vector<std::string> &lines) {
             kept_.emplace(site->arguments.at(argument), -1);
         }
     }
+    std::vector<Copy> copies;
+    for (const std::string &line : lines) {
+        if (const auto copy = copy_of_register(line)) {
+            copies.push_back(*copy);
+        }
+    }
+    for (std::size_t before = 0; before != kept_.size();) {  // copies of copies
+        before = kept_.size();
+        for (const Copy &copy : copies) {
+            if (kept_.contains(copy.to)) {
+                kept_.emplace(copy.from, -1);
+            }
+        }
+    }
     // In the text a load may come after the call, though it runs before: number them first.
-    int count = 0;
     for (const std::string &line : lines) {
         for (const auto &[name, element] : loaded_registers(line)) {
             if (const auto wanted = kept_.find(name); wanted != kept_.end()) {
-                wanted->second = count++;
+                wanted->second = count_++;
             }
+        }
+    }
+    for (const Copy &copy : copies) {
+        if (const auto wanted = kept_.find(copy.to); wanted != kept_.end() && wanted->second < 0) {
+            wanted->second = count_++;
         }
     }
 }
 
 void GlobalAddresses::keep(const std::string &line, PtxWriter &out) const {
+    if (const auto copy = copy_of_register(line); copy && kept_.contains(copy->to)) {
+        out.line("\tmov.b64 \t", place(copy->to, "a copy"), ", ", place(copy->from, "a copy"), ";");
+        return;
+    }
     for (const auto &[name, element] : loaded_registers(line)) {
         const auto wanted = kept_.find(name);
         if (wanted == kept_.end()) {
@@ -109,17 +146,19 @@ void GlobalAddresses::keep(const std::string &line, PtxWriter &out) const {
 }
 
 std::string GlobalAddresses::of(const CallSite &site) const {
-    const std::string &value = site.arguments.at(address_argument(site.call.kind));
+    return place(site.arguments.at(address_argument(site.call.kind)), site.call.name());
+}
+
+std::string GlobalAddresses::place(const std::string &value, const std::string &user) const {
     const int kept = kept_.at(value);
     if (kept < 0) {
-        throw PtxExpansionError("PTX expansion: no load defines " + value + ", the address of " +
-                                site.call.name());
+        throw PtxExpansionError("PTX expansion: no load defines " + value + ", the address of " + user);
     }
     return "%tc_address" + std::to_string(kept);
 }
 
 void GlobalAddresses::declare(PtxWriter &out) const {
-    out.line("\t.reg .b64 %tc_address<", std::max<std::size_t>(kept_.size(), 1), ">;");
+    out.line("\t.reg .b64 %tc_address<", std::max({static_cast<int>(kept_.size()), count_, 1}), ">;");
 }
 
 }  // namespace conv_transpose

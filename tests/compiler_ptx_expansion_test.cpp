@@ -1,6 +1,8 @@
 // The PTX expansion: the instructions that stand in the place of placeholder calls.
 #include <gtest/gtest.h>
 
+#include <regex>
+
 #include "compiler/ptx_expansion.h"
 #include "compiler_test_pipelines.h"
 
@@ -38,6 +40,27 @@ TEST(PtxExpansion, OnlyTensorCoreCodeNeedsTheSpecialArchitecture) {
     EXPECT_EQ(Architecture("sm_80").best_for(product.ptx()).name(), "sm_80");
     product.pass = false;
     EXPECT_EQ(Architecture("sm_90").best_for(product.ptx()).name(), "sm_90");
+}
+
+// LLVM may copy the value of a load that stands for its address, where paths join: the address is copied along.
+TEST(PtxExpansion, AddressesFollowCopiesOfWhatWasLoaded) {
+    MatrixProduct product;
+    product.columns_of_b = true;
+    const std::string ptx = product.ptx();
+    const std::string usual = expand_tensor_core_calls(ptx, Architecture("sm_80"));
+    std::smatch load;
+    ASSERT_TRUE(std::regex_search(ptx, load, std::regex("ld\\.global[^%]*\\{?(%[a-z]+[0-9]+)[^\n]*\n")));
+    const std::string value = load[1], argument = "[param1], " + value + ";";
+    ASSERT_EQ(count(ptx, argument), 1) << "the first load does not stand for an address";
+    std::string copied = ptx;
+    copied.replace(copied.find(argument), argument.size(), "[param1], %r99999;");
+    copied.insert(load.position() + load.length(), "\tmov.b32 \t%r88888, " + value + ";\n\tmov.b32 \t%r99999, %r88888;\n");
+    const std::string expanded = expand_tensor_core_calls(copied, Architecture("sm_80"));
+    EXPECT_EQ(count(expanded, "mov.b64 \t%tc_address"), count(usual, "mov.b64 \t%tc_address") + 2);
+    EXPECT_EQ(count(expanded, "cp.async."), count(usual, "cp.async."));
+
+    copied.replace(copied.find("%r88888, " + value), 9 + value.size(), "%r88888, %r77777");
+    EXPECT_THROW(expand_tensor_core_calls(copied, Architecture("sm_80")), PtxExpansionError);
 }
 
 TEST(PtxExpansion, RefusesWhatItCannotDo) {
