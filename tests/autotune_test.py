@@ -33,8 +33,9 @@ class Folder(unittest.TestCase):
         self.cache = self.folder / "cache"
 
     def run_words(self, name="run", candidates=8, problem=PROBLEM):
-        return ("run", problem, "--toolchain", TOOLCHAIN, "--device", "cpu", "--folder", self.folder / name,
-                "--cache", self.cache, "--candidates", candidates, "--batch", 4, "--jobs", 2)
+        # Ends by the number of candidates: no limit of time that a slow machine might meet.
+        return ("run", problem, "--toolchain", TOOLCHAIN, "--device", "cpu", "--folder", self.folder / name, "--cache", self.cache,
+                "--candidates", candidates, "--batch", 4, "--jobs", 2, "--seconds", 1200, "--compile-limit", 600, "--measure-limit", 600)
 
     def chosen_kernel(self, pack, problem=PROBLEM, **options):
         """The library's choice with a folder of packs, which the benchmark has found to be right."""

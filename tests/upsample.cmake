@@ -5,7 +5,7 @@ list(FILTER upsample_test_sources EXCLUDE REGEX "device_failure")
 add_executable(upsample_tests ${upsample_test_sources} ${CMAKE_CURRENT_LIST_DIR}/upsample_fuzz.cpp)
 target_link_libraries(upsample_tests PRIVATE upsample_core GTest::gtest_main)
 target_compile_definitions(upsample_tests PRIVATE UPSAMPLE_MODELS_FOLDER="${upsample_models}")
-gtest_discover_tests(upsample_tests DISCOVERY_MODE PRE_TEST)
+discover_tests(upsample_tests)
 
 if(CONV_TRANSPOSE_CUDA)
     device_failure_tests(upsample_device_failure_tests upsample_device_failure_test.cpp upsample_core)
