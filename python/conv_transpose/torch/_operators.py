@@ -23,9 +23,41 @@ from ._calls import run_bias_gradient, run_forward, run_input_gradient, run_weig
 # differentiation, to any order.
 
 
-def _forward_setup(ctx: Any, inputs: Any, output: Any) -> None:
+def _save(ctx: Any, inputs: Any, output: Any) -> None:
+    """The two operands of which an operation is a product."""
     ctx.save_for_backward(inputs[0], inputs[1])
+    if forward_ad._current_level >= 0:
+        ctx.save_for_forward(inputs[0], inputs[1])
     ctx.attributes = inputs[3:]
+
+
+def _sum(terms: list[Optional[Tensor]]) -> Optional[Tensor]:
+    there = [term for term in terms if term is not None]
+    return sum(there[1:], there[0]) if there else None
+
+
+def _product_jvp(operation: Any, ctx: Any, first: Any, second: Any, *others: Any) -> Optional[Tensor]:
+    """The tangent of operation(a, b, *others), from those of a and b, None where one has none."""
+    a, b = ctx.saved_tensors
+    return _sum([None if first is None else operation(first, b, *others),
+                 None if second is None else operation(a, second, *others)])
+
+
+def _forward_jvp(ctx: Any, input: Any, weight: Any, bias: Any, *_: Any) -> Optional[Tensor]:
+    product = _product_jvp(forward, ctx, input, weight, None, *ctx.attributes)
+    if bias is None:
+        return product
+    a, b = ctx.saved_tensors
+    like = forward(a, b, None, *ctx.attributes) if product is None else product
+    return _sum([product, bias.reshape(1, -1, 1, 1).expand_as(like)])
+
+
+def _input_gradient_jvp(ctx: Any, output_gradient: Any, weight: Any, *_: Any) -> Optional[Tensor]:
+    return _product_jvp(input_gradient, ctx, output_gradient, weight, ctx.size, *ctx.attributes)
+
+
+def _weight_gradient_jvp(ctx: Any, output_gradient: Any, input: Any, *_: Any) -> Optional[Tensor]:
+    return _product_jvp(weight_gradient, ctx, output_gradient, input, ctx.size, *ctx.attributes)
 
 
 def _forward_backward(ctx: Any, output_gradient: Tensor) -> tuple[Optional[Tensor], ...]:
@@ -40,8 +72,8 @@ def _forward_backward(ctx: Any, output_gradient: Tensor) -> tuple[Optional[Tenso
 
 
 def _gradient_setup(ctx: Any, inputs: Any, output: Any) -> None:
-    ctx.save_for_backward(inputs[0], inputs[1])
-    ctx.attributes = inputs[3:]
+    _save(ctx, inputs, output)
+    ctx.size = inputs[2]
 
 
 def _input_gradient_backward(ctx: Any, v: Tensor) -> tuple[Optional[Tensor], ...]:
@@ -70,6 +102,10 @@ def _bias_gradient_backward(ctx: Any, v: Tensor) -> Tensor:
     return v.reshape(1, -1, 1, 1).expand(ctx.shape)
 
 
+def _bias_gradient_jvp(ctx: Any, output_gradient: Tensor) -> Tensor:
+    return bias_gradient(output_gradient)
+
+
 # ---------------------------------------------------------------- the forms in which PyTorch wants them
 
 
@@ -82,7 +118,6 @@ def _looked_into() -> bool:
         torch.compiler.is_compiling()
         or torch._C._len_torch_dispatch_stack() > 0
         or torch._C._get_tracing_state() is not None
-        or forward_ad._current_level >= 0
     )
 
 
@@ -102,7 +137,8 @@ def _hashable(value: Any) -> Any:
 class _Operation:
     """One operation as a plain function, as an autograd function of it, and as an operator."""
 
-    def __init__(self, name: str, operands: int, schema: str, run: Any, fake: Any, setup: Any, backward: Any) -> None:
+    def __init__(self, name: str, operands: int, schema: str, run: Any, fake: Any, setup: Any, backward: Any,
+                 jvp: Any) -> None:
         def run_operator(*arguments: Any) -> Tensor:
             return run(*map(_hashable, arguments))
 
@@ -120,7 +156,7 @@ class _Operation:
             return output
 
         def function(**methods: Any) -> Any:
-            methods["backward"] = backward
+            methods |= {"backward": backward, "jvp": jvp}
             return type(name, (torch.autograd.Function,), {name: staticmethod(m) for name, m in methods.items()})
 
         # The inherited, compiled apply(); the one of Function itself does first what only functorch needs.
@@ -139,7 +175,7 @@ class _Operation:
             return self.operator(*_in_full(arguments))
         if torch._C._functorch.peek_interpreter_stack() is not None:
             return self.apply_in_functorch(*arguments)
-        if differentiated and torch.is_grad_enabled():
+        if (differentiated and torch.is_grad_enabled()) or forward_ad._current_level >= 0:
             return self.apply(*arguments)
         return self.run(*arguments)
 
@@ -159,14 +195,14 @@ def _fake_gradient(output_gradient, other, size, *attributes):
 
 forward = _Operation(
     "conv_transpose2d", 3, f"(Tensor input, Tensor weight, Tensor? bias, {_ATTRIBUTES}) -> Tensor",
-    run_forward, _fake_forward, _forward_setup, _forward_backward)
+    run_forward, _fake_forward, _save, _forward_backward, _forward_jvp)
 input_gradient = _Operation(
     "input_gradient", 2, f"(Tensor output_gradient, Tensor weight, SymInt[] input_size, {_ATTRIBUTES}) -> Tensor",
-    run_input_gradient, _fake_gradient, _gradient_setup, _input_gradient_backward)
+    run_input_gradient, _fake_gradient, _gradient_setup, _input_gradient_backward, _input_gradient_jvp)
 weight_gradient = _Operation(
     "weight_gradient", 2, f"(Tensor output_gradient, Tensor input, SymInt[] weight_size, {_ATTRIBUTES}) -> Tensor",
-    run_weight_gradient, _fake_gradient, _gradient_setup, _weight_gradient_backward)
+    run_weight_gradient, _fake_gradient, _gradient_setup, _weight_gradient_backward, _weight_gradient_jvp)
 bias_gradient = _Operation(
     "bias_gradient", 1, "(Tensor output_gradient) -> Tensor",
     run_bias_gradient, lambda output_gradient: output_gradient.new_empty((output_gradient.shape[1],)),
-    _bias_gradient_setup, _bias_gradient_backward)
+    _bias_gradient_setup, _bias_gradient_backward, _bias_gradient_jvp)
