@@ -220,6 +220,23 @@ class Errors(Folder):
         candidate = candidates.Candidate(candidates.Task(PROBLEM), "forward_cpu_tiles", ())
         self.assertEqual(cache.compile(candidate, gigabytes=1), "compiling took more than 1 GB of memory")
 
+    def test_python_without_the_packages(self):
+        for missing in ("numpy", "optuna"):
+            (self.folder / f"{missing}.py").write_text(f"raise ModuleNotFoundError(name='{missing}')")
+            message = self.fails(*self.run_words(), env=os.environ | {"PYTHONPATH": str(self.folder)})
+            self.assertIn(f"this Python has no {missing}", message)
+            (self.folder / f"{missing}.py").unlink()
+
+    def test_report_of_nothing(self):
+        self.assertIn("/no/such/run/report.md", self.fails("report", "/no/such/run"))
+
+    def test_no_benchmark(self):
+        values = json.loads(TOOLCHAIN.read_text()) | {"benchmark": "/no/such/benchmark"}
+        toolchain = self.folder / "toolchain.json"
+        toolchain.write_text(json.dumps(values))
+        words = [toolchain if word == TOOLCHAIN else word for word in self.run_words()]
+        self.assertIn("/no/such/benchmark cannot be started", self.fails(*words))
+
     def test_no_generator(self):
         values = json.loads(TOOLCHAIN.read_text()) | {"generate": "/no/such/generator"}
         toolchain = self.folder / "toolchain.json"
@@ -236,6 +253,10 @@ class Errors(Folder):
 
     def test_malformed_problem(self):
         self.assertIn("'n1x' is no problem string", self.fails(*self.run_words(problem="n1x")))
+
+    def test_numbers_below_one(self):
+        for option in ("--jobs", "--candidates", "--baseline-jobs"):
+            self.assertIn(f"argument {option}: 0 is less than 1", autotune(*self.run_words(), option, 0).stderr)
 
     def test_problem_that_no_library_accepts(self):
         self.assertIn("padding.height is 99", self.fails(*self.run_words(problem=PROBLEM.replace("ph1", "ph99"))))

@@ -22,14 +22,31 @@ import re
 import subprocess
 import sys
 
-import candidates
-import measuring
-import running
-from candidates import TuningError
+
+
+def missing_package(error: ModuleNotFoundError) -> str:
+    return (f"autotune: this Python has no {error.name}: use .venv/bin/python, which ./run sets up, or install what "
+            "requirements-autotune.txt lists")
+
+
+try:
+    import candidates
+    import measuring
+    import running
+    from candidates import TuningError
+except ModuleNotFoundError as error:
+    sys.exit(missing_package(error))
 
 HERE = pathlib.Path(__file__).resolve().parent
 DEFAULT_TOOLCHAIN = HERE.parent.parent / "build/apps/autotune/toolchain.json"
 DEFAULT_CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME", "~/.cache"), "conv_transpose", "autotune")
+
+
+def positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is less than 1")
+    return number
 
 
 def parse_arguments(words):
@@ -48,14 +65,14 @@ def parse_arguments(words):
             sub.add_argument("--operation", default="forward", choices=candidates.OPERATIONS)
             sub.add_argument("--precision", default="float32", choices=candidates.PRECISIONS, help="that the caller allows")
             sub.add_argument("--cache", default=DEFAULT_CACHE, help="folder of compiled candidates (%(default)s)")
-            sub.add_argument("--jobs", type=int, default=candidates.usable_cores(), help="compilers at a time")
+            sub.add_argument("--jobs", type=positive, default=candidates.usable_cores(), help="compilers at a time")
             sub.add_argument("--compile-limit", type=float, default=60, help="seconds for one candidate")
         return sub
 
     run = command("run", "search on this machine", problems=True, device=True)
     run.add_argument("--folder", required=True, help="the run's folder; a run that was killed goes on there")
     run.add_argument("--seconds", type=float, default=300, help="for each problem")
-    run.add_argument("--candidates", type=int, default=10**6, help="for each problem, at most")
+    run.add_argument("--candidates", type=positive, default=10**6, help="for each problem, at most")
     run.add_argument("--batch", type=int, default=0, help="candidates a round; 0 is two a job")
     run.add_argument("--measure-limit", type=float, default=60, help="seconds for one kernel")
     run.add_argument("--sampler", default="tpe", choices=("tpe", "random"))
@@ -64,13 +81,13 @@ def parse_arguments(words):
                      help="compare also with these: Anderson2021 (cuda), Adams2019, Mullapudi2016 (cpu), random")
     run.add_argument("--baseline-limit", type=float, default=600, help="seconds for one autoscheduler")
     run.add_argument("--baseline-memory", type=float, default=12, help="gigabytes for one autoscheduler (%(default)g)")
-    run.add_argument("--baseline-jobs", type=int, default=1, help="autoschedulers at a time")
+    run.add_argument("--baseline-jobs", type=positive, default=1, help="autoschedulers at a time")
     run.add_argument("--save", help="record winners that beat the default under this folder: schedules/tuned")
     run.add_argument("--pytorch", metavar="LIBRARY", help="libconv_transpose.so: also compare winners with PyTorch")
 
     compile = command("compile", "make a pack of candidates", problems=True, device=True)
     compile.add_argument("--out", required=True, help="the pack's folder")
-    compile.add_argument("--count", type=int, default=64, help="random candidates for each problem")
+    compile.add_argument("--count", type=positive, default=64, help="random candidates for each problem")
     compile.add_argument("--gpu", type=int, help="compute capability, such as 90, of the machine that will measure")
     compile.add_argument("--seed", type=int, default=1)
 
@@ -284,6 +301,9 @@ def main(words=None) -> int:
         return 0
     except TuningError as error:
         print(f"autotune: {error}", file=sys.stderr)
+        return 1
+    except ModuleNotFoundError as error:  # Optuna and its like are loaded where they are needed
+        print(missing_package(error), file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("autotune: interrupted; the same command goes on from here", file=sys.stderr)

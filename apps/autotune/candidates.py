@@ -133,7 +133,10 @@ class Device:
 
 
 def this_device(toolchain: Toolchain, kind: str) -> Device:
-    run = subprocess.run([toolchain.benchmark, "--device", kind, "--device-facts"], capture_output=True, text=True)
+    try:
+        run = subprocess.run([toolchain.benchmark, "--device", kind, "--device-facts"], capture_output=True, text=True)
+    except OSError as error:
+        raise TuningError(f"the benchmark {toolchain.benchmark} cannot be started: {error}") from error
     if run.returncode != 0:
         raise TuningError(f"device {kind} cannot be used: {run.stderr.strip()}")
     facts = json.loads(run.stdout)

@@ -13,6 +13,7 @@ import optuna
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 
+from candidates import TuningError
 from searching import STUDY
 
 
@@ -27,7 +28,10 @@ def write_report(folder: pathlib.Path) -> pathlib.Path:
         for result in results:
             lines += _problem(folder, result)
     path = folder / "report.md"
-    path.write_text("\n".join(lines) + "\n")
+    try:
+        path.write_text("\n".join(lines) + "\n")
+    except OSError as error:
+        raise TuningError(f"cannot write {path}: {error}") from error
     return path
 
 
