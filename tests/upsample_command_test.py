@@ -381,7 +381,7 @@ class LibpngPictures(Command):
 
     def test_crashers(self):
         files = sorted((PICTURES / "testpngs/crashers").glob("*.png"))
-        self.assertEqual(len(files), 23)
+        self.assertGreater(len(files), 20)
         for path in files:
             with self.subTest(picture=path.name):
                 result = run("-i", path, "-o", self.path("out.png"), "--overwrite")
