@@ -92,12 +92,16 @@ def _find() -> str:
 
 def _load(path: str) -> ctypes.CDLL:
     try:
-        library = ctypes.CDLL(path)
-    except OSError as error:
+        return _declared(ctypes.CDLL(path))
+    except (OSError, AttributeError) as error:  # no shared object; or another one
         raise ImportError(
             f"conv_transpose cannot load its compiled library {path}: {error}; install the wheel, or set "
             "CONV_TRANSPOSE_LIBRARY to the libconv_transpose.so of a build"
         ) from error
+
+
+def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
+    """With the types of its functions."""
     pointer, integer, size, text = ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t, ctypes.c_char_p
 
     def declare(name: str, result: Any, *arguments: Any) -> None:

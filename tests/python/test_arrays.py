@@ -1,5 +1,6 @@
 """NumPy, JAX and CuPy arrays, and the package without PyTorch."""
 
+import os
 import subprocess
 import sys
 
@@ -58,6 +59,14 @@ def test_random_problems_equal_the_definition(rng):
 def test_importing_does_not_import_torch():
     code = "import sys, conv_transpose; conv_transpose.info(); assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("library, reason", [("/no/such/library.so", "cannot open"), ("libc.so.6", "undefined symbol")])
+def test_a_library_that_is_none_of_ours_is_named(library, reason):
+    done = subprocess.run([sys.executable, "-c", "import conv_transpose"], capture_output=True, text=True,
+                          env=os.environ | {"CONV_TRANSPOSE_LIBRARY": library})
+    message = done.stderr.splitlines()[-1]
+    assert message.startswith(f"ImportError: conv_transpose cannot load its compiled library {library}") and reason in message
 
 
 def test_info_tells_version_devices_and_kernels():
