@@ -125,9 +125,11 @@ class Search(Folder):
 
     def test_compile_and_measure_apart(self):
         pack = self.folder / "pack"
-        made = autotune("compile", PROBLEM, "--toolchain", TOOLCHAIN, "--device", "cpu", "--cache", self.cache, "--out", pack, "--count", 3)
+        common = dict(cwd=self.folder)  # as people type it: with names relative to where they are
+        made = autotune("compile", PROBLEM, "--toolchain", TOOLCHAIN.resolve(), "--device", "cpu", "--cache", "cache", "--out", "pack",
+                        "--count", 3, **common)
         self.assertEqual(made.returncode, 0, made.stderr)
-        done = autotune("measure", pack, "--toolchain", TOOLCHAIN)
+        done = autotune("measure", "pack", "--toolchain", TOOLCHAIN.resolve(), **common)
         self.assertEqual(done.returncode, 0, done.stderr)
         rows = [json.loads(line) for line in (pack / "measurements.jsonl").read_text().splitlines()]
         kernels = {row["kernel"] for row in rows}

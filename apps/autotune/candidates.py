@@ -336,7 +336,7 @@ class Cache:
         try:
             output.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=output.parent) as folder:
-                table = pathlib.Path(folder) / "rows.inc"
+                table = pathlib.Path(folder).resolve() / "rows.inc"  # included: not relative to the working directory
                 table.write_text("".join(row.read_text() for row in rows))
                 made = pathlib.Path(folder) / "pack.so"
                 command = [t.compiler, "-std=c++20", "-O1", "-fPIC", "-shared", "-o", made, *(f"-I{p}" for p in t.include),
