@@ -6,8 +6,8 @@
 #include <new>
 
 #include "conv_transpose/conv_transpose.h"
-#include "registry.h"
 #include "conv_transpose/device_memory.h"
+#include "registry.h"
 
 using namespace conv_transpose;
 
@@ -54,7 +54,8 @@ void store(const Size2 &size, int64_t values[2]) { values[0] = size.height, valu
 Problem to_problem(const conv_transpose_problem &c) {
     Problem p;
     p.batch = c.batch, p.in_channels = c.in_channels, p.out_channels = c.out_channels, p.groups = c.groups;
-    p.input = pair(c.input), p.kernel = pair(c.kernel), p.stride = pair(c.stride), p.padding = pair(c.padding);
+    p.input = pair(c.input), p.kernel = pair(c.kernel), p.stride = pair(c.stride),
+    p.padding = pair(c.padding);
     p.output_padding = pair(c.output_padding), p.dilation = pair(c.dilation);
     return p;
 }
@@ -66,8 +67,8 @@ Enum checked(const char *field, const CEnum &from, int last) {
     static_assert(sizeof from == sizeof value);
     std::memcpy(&value, &from, sizeof value);
     if (value < 0 || value > last)
-        throw InvalidProblem(field, std::string(field) + " is " + std::to_string(value) + ", but it must lie in 0 to " +
-                                        std::to_string(last));
+        throw InvalidProblem(field, std::string(field) + " is " + std::to_string(value) +
+                                        ", but it must lie in 0 to " + std::to_string(last));
     return static_cast<Enum>(value);
 }
 
@@ -97,14 +98,15 @@ void require(const void *pointer, const char *name) {
 
 extern "C" {
 
-conv_transpose_status conv_transpose_problem_parse(const char *text, conv_transpose_problem *problem, char *message,
-                                                   size_t size) {
+conv_transpose_status conv_transpose_problem_parse(const char *text, conv_transpose_problem *problem,
+                                                   char *message, size_t size) {
     return guarded(message, size, [&] {
         require(text, "text");
         require(problem, "problem");
         const Problem p = Problem::parse(text);
         *problem = {};
-        problem->batch = p.batch, problem->in_channels = p.in_channels, problem->out_channels = p.out_channels;
+        problem->batch = p.batch, problem->in_channels = p.in_channels,
+        problem->out_channels = p.out_channels;
         problem->groups = p.groups;
         store(p.input, problem->input), store(p.kernel, problem->kernel), store(p.stride, problem->stride);
         store(p.padding, problem->padding), store(p.output_padding, problem->output_padding);
@@ -113,13 +115,14 @@ conv_transpose_status conv_transpose_problem_parse(const char *text, conv_transp
 }
 
 conv_transpose_status conv_transpose_plan_create(const conv_transpose_problem *problem,
-                                                 const conv_transpose_plan_options *options, conv_transpose_plan **plan,
-                                                 char *message, size_t size) {
+                                                 const conv_transpose_plan_options *options,
+                                                 conv_transpose_plan **plan, char *message, size_t size) {
     return guarded(message, size, [&] {
         require(problem, "problem");
         require(plan, "plan");
         *plan = nullptr;
-        *plan = new conv_transpose_plan{Plan(to_problem(*problem), options ? to_options(*options) : PlanOptions{})};
+        *plan = new conv_transpose_plan{
+            Plan(to_problem(*problem), options ? to_options(*options) : PlanOptions{})};
     });
 }
 
@@ -144,14 +147,16 @@ size_t conv_transpose_plan_packed_weight_bytes(const conv_transpose_plan *plan) 
     return plan->plan.packed_weight_bytes();
 }
 
-conv_transpose_status conv_transpose_plan_pack_weight(const conv_transpose_plan *plan, const float *weight, void *packed,
-                                                      void *stream, char *message, size_t size) {
+conv_transpose_status conv_transpose_plan_pack_weight(const conv_transpose_plan *plan, const float *weight,
+                                                      void *packed, void *stream, char *message,
+                                                      size_t size) {
     if (!plan) return null_argument("plan", message, size);
     return translated(plan->plan.pack_weight(weight, packed, {stream}), message, size);
 }
 
-conv_transpose_status conv_transpose_plan_run(const conv_transpose_plan *plan, const conv_transpose_arguments *arguments,
-                                              void *workspace, size_t workspace_bytes, void *stream, char *message,
+conv_transpose_status conv_transpose_plan_run(const conv_transpose_plan *plan,
+                                              const conv_transpose_arguments *arguments, void *workspace,
+                                              size_t workspace_bytes, void *stream, char *message,
                                               size_t size) {
     if (!plan) return null_argument("plan", message, size);
     if (!arguments) return null_argument("arguments", message, size);
@@ -159,11 +164,13 @@ conv_transpose_status conv_transpose_plan_run(const conv_transpose_plan *plan, c
     Arguments a;
     a.input = c.input, a.weight = c.weight, a.bias = c.bias, a.output = c.output;
     a.output_gradient = c.output_gradient, a.input_gradient = c.input_gradient;
-    a.weight_gradient = c.weight_gradient, a.bias_gradient = c.bias_gradient, a.packed_weight = c.packed_weight;
+    a.weight_gradient = c.weight_gradient, a.bias_gradient = c.bias_gradient,
+    a.packed_weight = c.packed_weight;
     return translated(plan->plan.run(a, {workspace, workspace_bytes}, {stream}), message, size);
 }
 
-conv_transpose_status conv_transpose_synchronize(conv_transpose_device device, void *stream, char *message, size_t size) {
+conv_transpose_status conv_transpose_synchronize(conv_transpose_device device, void *stream, char *message,
+                                                 size_t size) {
     tell("", message, size);
     try {
         synchronize(static_cast<Device>(device), {stream});

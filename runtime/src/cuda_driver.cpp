@@ -5,7 +5,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <type_traits>
+
+#include "conv_transpose/conv_transpose.h"
 
 namespace conv_transpose {
 
@@ -95,6 +98,16 @@ const CudaDriver *cuda_driver() {
     return driver ? &*driver : nullptr;
 }
 
+const CudaDriver &require_cuda_driver() {
+    if (!cuda_driver()) throw Unsupported("device is cuda, but there is no usable GPU or driver");
+    return *cuda_driver();
+}
+
+void check_cuda(CUresult result, const char *what) {
+    if (result != CUDA_SUCCESS)
+        throw std::runtime_error(std::string("CUDA: ") + what + ": " + cuda_driver()->error_string(result));
+}
+
 namespace {
 
 // The device of the current context, else the first.
@@ -124,7 +137,8 @@ int shared_bytes_per_block() {
     const std::optional<CUdevice> device = current_device();
     int bytes = 0;
     if (device)
-        cuda_driver()->cuDeviceGetAttribute(&bytes, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, *device);
+        cuda_driver()->cuDeviceGetAttribute(&bytes, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+                                            *device);
     return bytes;
 }
 

@@ -1,5 +1,5 @@
-// The few entry points of the CUDA driver that the runtime needs, found in libcuda at run time: the library links
-// nothing of CUDA, and works without it where there is no GPU.
+// The few entry points of the CUDA driver that the runtime needs, found in libcuda at run time: the library
+// links nothing of CUDA, and works without it where there is no GPU.
 #ifndef CONV_TRANSPOSE_RUNTIME_CUDA_DRIVER_H
 #define CONV_TRANSPOSE_RUNTIME_CUDA_DRIVER_H
 
@@ -54,12 +54,13 @@ struct CudaDriver {
     CUresult (*cuCtxPushCurrent)(CUcontext);
     CUresult (*cuCtxPopCurrent)(CUcontext *);
     CUresult (*cuStreamGetCtx)(CUstream, CUcontext *);
-    CUresult (*cuLibraryLoadData)(CUlibrary *, const void *, void *, void **, unsigned, void *, void **, unsigned);
+    CUresult (*cuLibraryLoadData)(CUlibrary *, const void *, void *, void **, unsigned, void *, void **,
+                                  unsigned);
     CUresult (*cuLibraryGetKernel)(CUkernel *, CUlibrary, const char *);
     CUresult (*cuKernelGetFunction)(void **, CUkernel);
     CUresult (*cuKernelSetAttribute)(int, int, CUkernel, CUdevice);
-    CUresult (*cuLaunchKernel)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
-                               void **, void **);
+    CUresult (*cuLaunchKernel)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                               CUstream, void **, void **);
     CUresult (*cuMemAlloc)(uint64_t *, size_t);
     CUresult (*cuMemFree)(uint64_t);
     CUresult (*cuMemcpyHtoD)(uint64_t, const void *, size_t);
@@ -94,15 +95,21 @@ struct CudaDriver {
 /// Null where there is no driver, or none that knows all entry points (CUDA 12.0 and later do), or no device.
 const CudaDriver *cuda_driver();
 
-/// The compute capability, as 80 for sm_80, of the current context's device, or of device 0 without a context.
-/// 0 where there is no usable GPU.
+/// The driver; throws Unsupported where there is none.
+const CudaDriver &require_cuda_driver();
+
+/// Throws std::runtime_error that says what failed, and why, unless the result is success.
+void check_cuda(CUresult result, const char *what);
+
+/// The compute capability, as 80 for sm_80, of the current context's device, or of device 0 without a
+/// context. 0 where there is no usable GPU.
 int compute_capability();
 
 /// Shared memory that a kernel may ask for, of the current device; 0 without a usable GPU.
 int shared_bytes_per_block();
 
-/// Makes the context of a stream current (for the default stream: the current one, or device 0's primary context) and
-/// restores the caller's on destruction.
+/// Makes the context of a stream current (for the default stream: the current one, or device 0's primary
+/// context) and restores the caller's on destruction.
 class ScopedCudaContext {
   public:
     explicit ScopedCudaContext(CUstream stream);

@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
-#include <string>
 #include <utility>
 
 #include "cuda_driver.h"
@@ -16,24 +15,19 @@ namespace conv_transpose {
 
 namespace {
 
-void check(CUresult result, const char *what) {
-    if (result != CUDA_SUCCESS)
-        throw std::runtime_error(std::string("CUDA: ") + what + ": " + cuda_driver()->error_string(result));
-}
-
 // Allocation, copies and waiting happen in the context that a plan with the default stream uses.
 template <class Function>
 void in_context(Function function) {
-    if (!cuda_driver()) throw Unsupported("device is cuda, but there is no usable GPU or driver");
+    const CudaDriver &driver = require_cuda_driver();
     const ScopedCudaContext scope(nullptr);
-    check(scope.result(), "no context");
-    function(*cuda_driver());
+    check_cuda(scope.result(), "no context");
+    function(driver);
 }
 
 void check_allocation(CUresult result) {
     constexpr CUresult out_of_memory = 2;
     if (result == out_of_memory) throw std::bad_alloc();
-    check(result, "cannot allocate memory");
+    check_cuda(result, "cannot allocate memory");
 }
 
 void *allocate_on_host(std::size_t bytes) {
@@ -71,7 +65,9 @@ DeviceMemory::~DeviceMemory() {
 }
 
 DeviceMemory::DeviceMemory(DeviceMemory &&other) noexcept
-    : device_(other.device_), data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+    : device_(other.device_),
+      data_(std::exchange(other.data_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)) {}
 
 DeviceMemory &DeviceMemory::operator=(DeviceMemory &&other) noexcept {
     std::swap(device_, other.device_);
@@ -87,10 +83,10 @@ void DeviceMemory::copy_from_host(const void *source, std::size_t bytes, std::si
         return;
     }
     in_context([&](const CudaDriver &driver) {
-        check(driver.cuMemcpyHtoD(address(data_, offset), source, bytes), "cannot copy to the device");
-        // From pageable memory the driver returns when the bytes are in its own buffer; without waiting, the rest of the
-        // copy could land after a kernel on a stream that does not wait for the default one.
-        check(driver.cuStreamSynchronize(nullptr), "cannot copy to the device");
+        check_cuda(driver.cuMemcpyHtoD(address(data_, offset), source, bytes), "cannot copy to the device");
+        // From pageable memory the driver returns when the bytes are in its own buffer; without waiting, the
+        // rest of the copy could land after a kernel on a stream that does not wait for the default one.
+        check_cuda(driver.cuStreamSynchronize(nullptr), "cannot copy to the device");
     });
 }
 
@@ -101,12 +97,12 @@ void DeviceMemory::copy_to_host(void *target, std::size_t bytes, std::size_t off
         return;
     }
     in_context([&](const CudaDriver &driver) {
-        check(driver.cuMemcpyDtoH(target, address(data_, offset), bytes), "cannot copy from the device");
+        check_cuda(driver.cuMemcpyDtoH(target, address(data_, offset), bytes), "cannot copy from the device");
     });
 }
 
-void DeviceMemory::copy_rows_to_host(void *target, std::size_t target_pitch, std::size_t offset, std::size_t pitch,
-                                     std::size_t row_bytes, std::size_t rows) const {
+void DeviceMemory::copy_rows_to_host(void *target, std::size_t target_pitch, std::size_t offset,
+                                     std::size_t pitch, std::size_t row_bytes, std::size_t rows) const {
     if (row_bytes == 0 || rows == 0) return;
     if (device_ == Device::cpu) {
         const char *from = static_cast<const char *>(data_) + offset;
@@ -116,10 +112,11 @@ void DeviceMemory::copy_rows_to_host(void *target, std::size_t target_pitch, std
     }
     in_context([&](const CudaDriver &driver) {
         CudaCopy2D copy{};
-        copy.source_kind = CU_MEMORYTYPE_DEVICE, copy.source_device = address(data_, offset), copy.source_pitch = pitch;
+        copy.source_kind = CU_MEMORYTYPE_DEVICE, copy.source_device = address(data_, offset),
+        copy.source_pitch = pitch;
         copy.target_kind = CU_MEMORYTYPE_HOST, copy.target_host = target, copy.target_pitch = target_pitch;
         copy.row_bytes = row_bytes, copy.rows = rows;
-        check(driver.cuMemcpy2D(&copy), "cannot copy from the device");
+        check_cuda(driver.cuMemcpy2D(&copy), "cannot copy from the device");
     });
 }
 
@@ -148,14 +145,19 @@ void HostMemory::Free::operator()(void *data) const noexcept {
 
 void synchronize(Device device, Stream stream) {
     if (device == Device::cpu) return;
-    in_context([&](const CudaDriver &driver) { check(driver.cuStreamSynchronize(stream.handle), "the stream failed"); });
+    in_context([&](const CudaDriver &driver) {
+        check_cuda(driver.cuStreamSynchronize(stream.handle), "the stream failed");
+    });
 }
 
 std::size_t free_memory(Device device) {
     if (device == Device::cpu)
-        return static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+        return static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) *
+               static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     std::size_t free = 0, total = 0;
-    in_context([&](const CudaDriver &driver) { check(driver.cuMemGetInfo(&free, &total), "cannot read free memory"); });
+    in_context([&](const CudaDriver &driver) {
+        check_cuda(driver.cuMemGetInfo(&free, &total), "cannot read free memory");
+    });
     return free;
 }
 

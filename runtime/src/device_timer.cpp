@@ -15,43 +15,31 @@ namespace conv_transpose {
 
 namespace {
 
-void check(CUresult result, const char *what) {
-    if (result != CUDA_SUCCESS)
-        throw std::runtime_error(std::string("CUDA: ") + what + ": " + cuda_driver()->error_string(result));
-}
-
 void check(const Status &status) {
     if (!status.ok()) throw std::runtime_error(status.message());
 }
 
-const CudaDriver &driver() {
-    if (!cuda_driver()) throw Unsupported("device is cuda, but there is no usable GPU or driver");
-    return *cuda_driver();
-}
-
-int attribute(int which) {
-    CUdevice device = 0;
+int attribute(CUdevice device, int which) {
     int value = 0;
-    if (driver().cuCtxGetDevice(&device) != CUDA_SUCCESS)
-        check(driver().cuDeviceGet(&device, 0), "no device");
-    check(driver().cuDeviceGetAttribute(&value, which, device), "cannot read an attribute of the device");
+    check_cuda(require_cuda_driver().cuDeviceGetAttribute(&value, which, device),
+               "cannot read an attribute of the device");
     return value;
 }
 
 DeviceFacts gpu_facts() {
-    const CudaDriver &cuda = driver();  // throws where there is none, before anything uses it
+    const CudaDriver &cuda = require_cuda_driver();
     const ScopedCudaContext scope(nullptr);
-    check(scope.result(), "no context");
+    check_cuda(scope.result(), "no context");
     CUdevice device = 0;
-    check(cuda.cuCtxGetDevice(&device), "no device");
+    check_cuda(cuda.cuCtxGetDevice(&device), "no device");
     char name[256] = "";
-    check(cuda.cuDeviceGetName(name, sizeof name, device), "cannot read the device's name");
+    check_cuda(cuda.cuDeviceGetName(name, sizeof name, device), "cannot read the device's name");
     DeviceFacts facts;
     facts.name = name;
-    facts.cache_bytes = attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+    facts.cache_bytes = attribute(device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
     facts.compute_capability = compute_capability();
-    facts.multiprocessors = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-    facts.clock_ghz = attribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE) / 1e6;
+    facts.multiprocessors = attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    facts.clock_ghz = attribute(device, CU_DEVICE_ATTRIBUTE_CLOCK_RATE) / 1e6;
     return facts;
 }
 
@@ -94,9 +82,8 @@ class CpuWork : public TimedWork::Impl {
 class CudaWork : public TimedWork::Impl {
   public:
     explicit CudaWork(const std::function<Status(Stream)> &enqueue) {
-        (void)driver();  // throws where there is none
         const ScopedCudaContext scope(nullptr);
-        check(scope.result(), "no context");
+        check_cuda(scope.result(), "no context");
         try {
             record(enqueue);
         } catch (...) {
@@ -112,39 +99,40 @@ class CudaWork : public TimedWork::Impl {
 
     double run() override {
         const ScopedCudaContext scope(nullptr);
-        check(scope.result(), "no context");
+        check_cuda(scope.result(), "no context");
         float milliseconds = 0;
-        check(driver().cuEventRecord(start_, stream_), "cannot record an event");
-        check(driver().cuGraphLaunch(executable_, stream_), "cannot launch the graph");
-        check(driver().cuEventRecord(stop_, stream_), "cannot record an event");
-        check(driver().cuEventSynchronize(stop_), "the work failed");
-        check(driver().cuEventElapsedTime(&milliseconds, start_, stop_), "cannot read the time");
+        check_cuda(cuda_.cuEventRecord(start_, stream_), "cannot record an event");
+        check_cuda(cuda_.cuGraphLaunch(executable_, stream_), "cannot launch the graph");
+        check_cuda(cuda_.cuEventRecord(stop_, stream_), "cannot record an event");
+        check_cuda(cuda_.cuEventSynchronize(stop_), "the work failed");
+        check_cuda(cuda_.cuEventElapsedTime(&milliseconds, start_, stop_), "cannot read the time");
         return milliseconds;
     }
 
   private:
+    const CudaDriver &cuda_ = require_cuda_driver();
     CUstream stream_ = nullptr;
     void *start_ = nullptr, *stop_ = nullptr, *graph_ = nullptr, *executable_ = nullptr;
 
     void record(const std::function<Status(Stream)> &enqueue) {
-        check(driver().cuEventCreate(&start_, 0), "cannot create an event");
-        check(driver().cuEventCreate(&stop_, 0), "cannot create an event");
+        check_cuda(cuda_.cuEventCreate(&start_, 0), "cannot create an event");
+        check_cuda(cuda_.cuEventCreate(&stop_, 0), "cannot create an event");
         constexpr unsigned non_blocking = 1, relaxed = 2;
-        check(driver().cuStreamCreate(&stream_, non_blocking), "cannot create a stream");
-        check(driver().cuStreamBeginCapture(stream_, relaxed), "cannot record a graph");
+        check_cuda(cuda_.cuStreamCreate(&stream_, non_blocking), "cannot create a stream");
+        check_cuda(cuda_.cuStreamBeginCapture(stream_, relaxed), "cannot record a graph");
         const Status status = enqueue({stream_});
-        const CUresult ended = driver().cuStreamEndCapture(stream_, &graph_);
+        const CUresult ended = cuda_.cuStreamEndCapture(stream_, &graph_);
         check(status);
-        check(ended, "cannot record a graph");
-        check(driver().cuGraphInstantiateWithFlags(&executable_, graph_, 0), "cannot prepare a graph");
+        check_cuda(ended, "cannot record a graph");
+        check_cuda(cuda_.cuGraphInstantiateWithFlags(&executable_, graph_, 0), "cannot prepare a graph");
     }
 
     void release() {
-        if (executable_) driver().cuGraphExecDestroy(executable_);
-        if (graph_) driver().cuGraphDestroy(graph_);
-        if (stream_) driver().cuStreamDestroy(stream_);
-        if (start_) driver().cuEventDestroy(start_);
-        if (stop_) driver().cuEventDestroy(stop_);
+        if (executable_) cuda_.cuGraphExecDestroy(executable_);
+        if (graph_) cuda_.cuGraphDestroy(graph_);
+        if (stream_) cuda_.cuStreamDestroy(stream_);
+        if (start_) cuda_.cuEventDestroy(start_);
+        if (stop_) cuda_.cuEventDestroy(stop_);
     }
 };
 
@@ -171,7 +159,7 @@ DeviceFacts device_facts(Device device) {
 
 Status copy_on_device(DeviceMemory &target, std::size_t offset, const DeviceMemory &source, std::size_t bytes,
                       Stream stream) {
-    const CudaDriver &cuda = driver();
+    const CudaDriver &cuda = require_cuda_driver();
     const ScopedCudaContext scope(stream.handle);
     const auto address = [](const DeviceMemory &memory) { return reinterpret_cast<uint64_t>(memory.data()); };
     CUresult result = scope.result();

@@ -1,6 +1,5 @@
-// The forward operation: how its kernels are called, and how large problems are cut into launches. The input gradient of
-// a stride-1 problem is one as well: see forward_of_input_gradient.h.
-#include <algorithm>
+// The forward operation: how its kernels are called, and how large problems are cut into launches. The input
+// gradient of a stride-1 problem is one as well: see forward_of_input_gradient.h.
 #include <numeric>
 #include <tuple>
 
@@ -30,8 +29,12 @@ struct AxisArguments {
     int32_t stride, dilation, padding_phase, gcd, inverse, kernel;
 
     AxisArguments(int64_t kernel, int64_t stride, int64_t padding, int64_t dilation)
-        : stride(stride), dilation(dilation), padding_phase(padding % stride), gcd(std::gcd(stride, dilation)),
-          inverse(modular_inverse(dilation / std::gcd(stride, dilation), stride / std::gcd(stride, dilation))),
+        : stride(stride),
+          dilation(dilation),
+          padding_phase(padding % stride),
+          gcd(std::gcd(stride, dilation)),
+          inverse(
+              modular_inverse(dilation / std::gcd(stride, dilation), stride / std::gcd(stride, dilation))),
           kernel(kernel) {}
 };
 
@@ -44,9 +47,9 @@ class ForwardOperation : public PlannedOperation {
           out_(problem.output()), in_channels_(problem.in_channels / problem.groups),
           out_channels_(problem.out_channels / problem.groups), has_bias_(options.epilogue.bias),
           x_(p_.kernel.width, p_.stride.width, p_.padding.width, p_.dilation.width),
-          y_(p_.kernel.height, p_.stride.height, p_.padding.height, p_.dilation.height) {
+          y_(p_.kernel.height, p_.stride.height, p_.padding.height, p_.dilation.height),
+          chunks_(LaunchChunks::on_one_grid_axis(problem)) {
         set_epilogue(options.epilogue);
-        set_chunks();
     }
 
     size_t workspace_bytes(bool with_packed_weight) const noexcept override {
@@ -70,13 +73,9 @@ class ForwardOperation : public PlannedOperation {
     Status run(const Arguments &arguments, void *workspace, RunContext &context) const noexcept override {
         const float *weight = nullptr;
         if (Status s = weights_.prepare(arguments, workspace, context, weight); !s.ok()) return s;
-        for (int64_t n = 0; n < p_.batch; n += batch_chunk_)
-            for (int64_t g = 0; g < p_.groups; g += group_chunk_) {
-                const int64_t batches = std::min(batch_chunk_, p_.batch - n), groups = std::min(group_chunk_, p_.groups - g);
-                if (Status s = launch(arguments, weight, n, batches, g, groups, context); !s.ok()) return s;
-                if (context.rehearsal) return {};
-            }
-        return {};
+        return chunks_.for_each_slice(p_, context, [&](const LaunchSlice &slice) {
+            return launch(arguments, weight, slice, context);
+        });
     }
 
   private:
@@ -88,11 +87,13 @@ class ForwardOperation : public PlannedOperation {
     const int64_t in_channels_, out_channels_;
     const bool has_bias_;
     const AxisArguments x_, y_;
-    int64_t batch_chunk_ = 1, group_chunk_ = 1;
+    const LaunchChunks chunks_;
     int32_t activation_ = 0;
     float slope_ = 1;
 
-    const float *input(const Arguments &a) const noexcept { return is_gradient_ ? a.output_gradient : a.input; }
+    const float *input(const Arguments &a) const noexcept {
+        return is_gradient_ ? a.output_gradient : a.input;
+    }
     float *output(const Arguments &a) const noexcept { return is_gradient_ ? a.input_gradient : a.output; }
 
     void set_epilogue(const Epilogue &epilogue) {
@@ -107,31 +108,43 @@ class ForwardOperation : public PlannedOperation {
         activation_ = static_cast<int32_t>(kind);
     }
 
-    // Kernels put (group, batch) on one axis of the grid.
-    void set_chunks() {
-        const LaunchChunks chunks(p_);
-        group_chunk_ = chunks.groups;
-        batch_chunk_ = std::min(chunks.batch, std::max<int64_t>(max_grid / chunks.groups, 1));
-    }
-
-    Status launch(const Arguments &a, const float *weight, int64_t n, int64_t batches, int64_t g, int64_t groups,
+    Status launch(const Arguments &a, const float *weight, const LaunchSlice &slice,
                   RunContext &context) const noexcept {
+        const int64_t n = slice.first_image, g = slice.first_group, groups = slice.groups;
         const int64_t in_plane = p_.input.height * p_.input.width, out_plane = out_.height * out_.width;
         const float *from = input(a) + (n * p_.in_channels + g * in_channels_) * in_plane;
         float *to = output(a) + (n * p_.out_channels + g * out_channels_) * out_plane;
-        TensorView<5> in(from, kernel_.device, {p_.input.width, p_.input.height, in_channels_, groups, batches});
+        TensorView<5> in(from, kernel_.device,
+                         {p_.input.width, p_.input.height, in_channels_, groups, slice.images});
         in.set_min(0, -(p_.padding.width / p_.stride.width));
         in.set_min(1, -(p_.padding.height / p_.stride.height));
-        TensorView<5> out(to, kernel_.device, {out_.width, out_.height, out_channels_, groups, batches});
+        TensorView<5> out(to, kernel_.device, {out_.width, out_.height, out_channels_, groups, slice.images});
         TensorView<5> w(weight + g * weights_.group_elements(), kernel_.device, weights_.extents(groups));
         // Without a bias the kernel discards what it reads there; weights are at least as many.
-        TensorView<2> bias(has_bias_ ? a.bias + g * out_channels_ : weight, kernel_.device, {out_channels_, groups});
+        TensorView<2> bias(has_bias_ ? a.bias + g * out_channels_ : weight, kernel_.device,
+                           {out_channels_, groups});
         const int32_t has_bias = has_bias_;
         void *user_context = &context;
-        void *args[] = {&user_context, in.buffer(), w.buffer(), bias.buffer(), argument(has_bias), argument(activation_), argument(slope_),
-                        argument(x_.stride), argument(x_.dilation), argument(x_.padding_phase), argument(x_.gcd),
-                        argument(x_.inverse), argument(x_.kernel), argument(y_.stride), argument(y_.dilation),
-                        argument(y_.padding_phase), argument(y_.gcd), argument(y_.inverse), argument(y_.kernel), out.buffer()};
+        void *args[] = {&user_context,
+                        in.buffer(),
+                        w.buffer(),
+                        bias.buffer(),
+                        argument(has_bias),
+                        argument(activation_),
+                        argument(slope_),
+                        argument(x_.stride),
+                        argument(x_.dilation),
+                        argument(x_.padding_phase),
+                        argument(x_.gcd),
+                        argument(x_.inverse),
+                        argument(x_.kernel),
+                        argument(y_.stride),
+                        argument(y_.dilation),
+                        argument(y_.padding_phase),
+                        argument(y_.gcd),
+                        argument(y_.inverse),
+                        argument(y_.kernel),
+                        out.buffer()};
         return call(kernel_, args, context);
     }
 };

@@ -1,4 +1,5 @@
-// What the gradients' operations share: the views of input and output gradient for a launch, and the axes' arguments.
+// What the gradients' operations share: the views of input and output gradient for a launch, and the axes'
+// arguments.
 #ifndef CONV_TRANSPOSE_RUNTIME_GRADIENT_VIEWS_H
 #define CONV_TRANSPOSE_RUNTIME_GRADIENT_VIEWS_H
 
@@ -7,22 +8,20 @@
 
 namespace conv_transpose {
 
-/// The images and groups of one launch.
-struct LaunchSlice {
-    int64_t first_image, images, first_group, groups;
-};
-
 /// Run-time attributes of one axis.
 struct StridedAxisArguments {
     int32_t kernel, stride, dilation;
 };
 
-/// Tensors as (x, y, channel in group, group, batch). A batch of 0 is viewed as one image, which nobody reads.
+/// Tensors as (x, y, channel in group, group, batch). A batch of 0 is viewed as one image, which nobody
+/// reads.
 class GradientViews {
   public:
-    GradientViews(const Problem &p, Device device, const LaunchSlice &s, const float *input, const float *output)
+    GradientViews(const Problem &p, Device device, const LaunchSlice &s, const float *input,
+                  const float *output)
         : input_(at(input, p, s, p.in_channels, p.input), device, extents(p, s, p.in_channels, p.input)),
-          output_(at(output, p, s, p.out_channels, p.output()), device, extents(p, s, p.out_channels, p.output())) {
+          output_(at(output, p, s, p.out_channels, p.output()), device,
+                  extents(p, s, p.out_channels, p.output())) {
         output_.set_min(0, p.padding.width);
         output_.set_min(1, p.padding.height);
         // A launch of some of the groups leaves the others' planes between its images.
@@ -38,10 +37,13 @@ class GradientViews {
   private:
     TensorView<5> input_, output_;
 
-    static const float *at(const float *tensor, const Problem &p, const LaunchSlice &s, int64_t channels, Size2 size) {
-        return tensor + (s.first_image * channels + s.first_group * (channels / p.groups)) * size.height * size.width;
+    static const float *at(const float *tensor, const Problem &p, const LaunchSlice &s, int64_t channels,
+                           Size2 size) {
+        return tensor +
+               (s.first_image * channels + s.first_group * (channels / p.groups)) * size.height * size.width;
     }
-    static std::array<int64_t, 5> extents(const Problem &p, const LaunchSlice &s, int64_t channels, Size2 size) {
+    static std::array<int64_t, 5> extents(const Problem &p, const LaunchSlice &s, int64_t channels,
+                                          Size2 size) {
         return {size.width, size.height, channels / p.groups, s.groups, std::max<int64_t>(s.images, 1)};
     }
 };

@@ -1,6 +1,6 @@
-// The functions of Halide's runtime that a library must replace: by default they print and abort. (That which shares work
-// out to threads is in cpu_threads.cpp.)
-// Strong definitions here take the place of the weak ones in Halide's runtime.
+// The functions of Halide's runtime that a library must replace: by default they print and abort. Strong
+// definitions here take the place of the weak ones in Halide's runtime. (That which shares work out to
+// threads is in cpu_threads.cpp.)
 #include <cstdio>
 
 #include "HalideRuntime.h"

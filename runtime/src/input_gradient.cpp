@@ -11,14 +11,13 @@ namespace {
 class InputGradientOperation : public PlannedOperation {
   public:
     InputGradientOperation(const Problem &problem, const KernelTraits &kernel)
-        : p_(problem), kernel_(kernel),
-          weights_(kernel, problem.kernel, problem.in_channels, problem.out_channels, problem.groups, WeightOrder::transposed),
-          chunks_(problem),
+        : p_(problem),
+          kernel_(kernel),
+          weights_(kernel, problem.kernel, problem.in_channels, problem.out_channels, problem.groups,
+                   WeightOrder::transposed),
+          chunks_(LaunchChunks::on_one_grid_axis(problem)),
           x_{int32_t(p_.kernel.width), int32_t(p_.stride.width), int32_t(p_.dilation.width)},
-          y_{int32_t(p_.kernel.height), int32_t(p_.stride.height), int32_t(p_.dilation.height)} {
-        // Kernels put (group, batch) on one axis of the grid.
-        chunks_.batch = std::min(chunks_.batch, std::max<int64_t>(max_grid / chunks_.groups, 1));
-    }
+          y_{int32_t(p_.kernel.height), int32_t(p_.stride.height), int32_t(p_.dilation.height)} {}
 
     size_t workspace_bytes(bool with_packed_weight) const noexcept override {
         return with_packed_weight ? 0 : packed_weight_bytes();
@@ -39,29 +38,28 @@ class InputGradientOperation : public PlannedOperation {
     Status run(const Arguments &arguments, void *workspace, RunContext &context) const noexcept override {
         const float *weight = nullptr;
         if (Status s = weights_.prepare(arguments, workspace, context, weight); !s.ok()) return s;
-        for (int64_t n = 0; n < p_.batch; n += chunks_.batch)
-            for (int64_t g = 0; g < p_.groups; g += chunks_.groups) {
-                const LaunchSlice slice{n, std::min(chunks_.batch, p_.batch - n), g, std::min(chunks_.groups, p_.groups - g)};
-                if (Status s = launch(arguments, weight, slice, context); !s.ok()) return s;
-                if (context.rehearsal) return {};
-            }
-        return {};
+        return chunks_.for_each_slice(p_, context, [&](const LaunchSlice &slice) {
+            return launch(arguments, weight, slice, context);
+        });
     }
 
   private:
     const Problem p_;
     const KernelTraits &kernel_;
     const WeightPacking weights_;
-    LaunchChunks chunks_;
+    const LaunchChunks chunks_;
     const StridedAxisArguments x_, y_;
 
-    Status launch(const Arguments &a, const float *weight, const LaunchSlice &slice, RunContext &context) const noexcept {
+    Status launch(const Arguments &a, const float *weight, const LaunchSlice &slice,
+                  RunContext &context) const noexcept {
         GradientViews views(p_, kernel_.device, slice, a.input_gradient, a.output_gradient);
         TensorView<5> w(weight + slice.first_group * weights_.group_elements(), kernel_.device,
                         weights_.extents(slice.groups));
         void *user_context = &context;
-        void *args[] = {&user_context, views.output(), w.buffer(), argument(x_.kernel), argument(x_.stride),
-                        argument(x_.dilation), argument(y_.kernel), argument(y_.stride), argument(y_.dilation), views.input()};
+        void *args[] = {&user_context,       views.output(),      w.buffer(),
+                        argument(x_.kernel), argument(x_.stride), argument(x_.dilation),
+                        argument(y_.kernel), argument(y_.stride), argument(y_.dilation),
+                        views.input()};
         return call(kernel_, args, context);
     }
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "registry.h"
+#include "run_context.h"
 
 namespace conv_transpose {
 
@@ -16,18 +17,41 @@ inline int64_t slices_a_launch(int64_t slices, int64_t elements) {
     return std::clamp<int64_t>(max_elements_32bit / std::max<int64_t>(elements, 1), 1, slices);
 }
 
-/// Images and groups of one launch.
+/// The images and groups of one launch.
+struct LaunchSlice {
+    int64_t first_image, images, first_group, groups;
+};
+
+/// How many images and groups a launch has at most.
 struct LaunchChunks {
     int64_t batch = 1, groups = 1;
 
-    LaunchChunks() = default;
-    /// If all groups of an image fit one launch, only the batch is cut; else every image is, along its groups.
+    /// If all groups of an image fit one launch, only the batch is cut; else every image is, along its
+    /// groups.
     explicit LaunchChunks(const Problem &p) {
         const Size2 o = p.output();
         const int64_t elements = std::max(p.in_channels * p.input.height * p.input.width,
                                           p.out_channels * o.height * o.width) / p.groups;
         groups = std::min(slices_a_launch(p.groups, elements), max_grid);
         if (groups == p.groups && p.batch > 0) batch = slices_a_launch(p.batch, p.groups * elements);
+    }
+
+    /// For kernels that put (group, batch) on one axis of the grid.
+    static LaunchChunks on_one_grid_axis(const Problem &p) {
+        LaunchChunks chunks(p);
+        chunks.batch = std::min(chunks.batch, std::max<int64_t>(max_grid / chunks.groups, 1));
+        return chunks;
+    }
+
+    /// Calls launch(slice) for one slice of the problem after the other; for the first alone in a rehearsal.
+    template <class Launch>
+    Status for_each_slice(const Problem &p, const RunContext &context, Launch launch) const {
+        for (int64_t n = 0; n < p.batch; n += batch)
+            for (int64_t g = 0; g < p.groups; g += groups) {
+                const LaunchSlice slice{n, std::min(batch, p.batch - n), g, std::min(groups, p.groups - g)};
+                if (Status s = launch(slice); !s.ok() || context.rehearsal) return s;
+            }
+        return {};
     }
 };
 

@@ -29,18 +29,22 @@ std::string str(Size2 size) { return std::to_string(size.height) + "x" + std::to
 
 // 0 stands for "any" on its axis.
 bool fits(Size2 value, Size2 wanted) {
-    return (!wanted.height || value.height == wanted.height) && (!wanted.width || value.width == wanted.width);
+    return (!wanted.height || value.height == wanted.height) &&
+           (!wanted.width || value.width == wanted.width);
 }
 
 std::string differs(const char *field, Size2 value, Size2 wanted) {
     return std::string(field) + " is " + str(value) + ", the kernel is for " + str(wanted);
 }
 
-bool precision_allows(Precision allowed, Precision kernel) { return kernel == allowed || kernel == Precision::float32; }
+bool precision_allows(Precision allowed, Precision kernel) {
+    return kernel == allowed || kernel == Precision::float32;
+}
 
 // Of input and weight elements; more than an int64_t holds are many in any case.
 double products(const Problem &p) {
-    return static_cast<double>(p.input_elements()) * (p.out_channels / p.groups) * p.kernel.height * p.kernel.width;
+    return static_cast<double>(p.input_elements()) * (p.out_channels / p.groups) * p.kernel.height *
+           p.kernel.width;
 }
 
 // Attributes and channels.
@@ -52,14 +56,19 @@ std::string shape_rejection(const KernelTraits &k, const Problem &p) {
     const Size2 phase{k.kernel.height ? p.padding.height % p.stride.height : k.padding_phase.height,
                       k.kernel.width ? p.padding.width % p.stride.width : k.padding_phase.width};
     // Only the forward operation's gather depends on the padding.
-    if (k.operation == Operation::forward && phase != k.padding_phase) return differs("padding % stride", phase, k.padding_phase);
+    if (k.operation == Operation::forward && phase != k.padding_phase)
+        return differs("padding % stride", phase, k.padding_phase);
     const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups;
     if (k.in_channels && in != k.in_channels) return "in_channels / groups is " + std::to_string(in);
     if (k.out_channels && out != k.out_channels) return "out_channels / groups is " + std::to_string(out);
-    if (in < k.min_in_channels) return "in_channels / groups is less than " + std::to_string(k.min_in_channels);
-    if (out < k.min_out_channels) return "out_channels / groups is less than " + std::to_string(k.min_out_channels);
-    if (in % k.in_channel_multiple) return "in_channels / groups is no multiple of " + std::to_string(k.in_channel_multiple);
-    if (out % k.out_channel_multiple) return "out_channels / groups is no multiple of " + std::to_string(k.out_channel_multiple);
+    if (in < k.min_in_channels)
+        return "in_channels / groups is less than " + std::to_string(k.min_in_channels);
+    if (out < k.min_out_channels)
+        return "out_channels / groups is less than " + std::to_string(k.min_out_channels);
+    if (in % k.in_channel_multiple)
+        return "in_channels / groups is no multiple of " + std::to_string(k.in_channel_multiple);
+    if (out % k.out_channel_multiple)
+        return "out_channels / groups is no multiple of " + std::to_string(k.out_channel_multiple);
     if (!fits(p.input, k.exact_input)) return differs("input", p.input, k.exact_input);
     if (k.max_out_channels && out > k.max_out_channels)
         return "out_channels / groups is more than " + std::to_string(k.max_out_channels);
@@ -71,7 +80,8 @@ std::string shape_rejection(const KernelTraits &k, const Problem &p) {
         return "output width is no multiple of " + std::to_string(k.output_width_multiple);
     if (o.height < k.min_output.height || o.width < k.min_output.width)
         return "output is " + str(o) + ", the kernel needs at least " + str(k.min_output);
-    if ((k.max_output.height && o.height > k.max_output.height) || (k.max_output.width && o.width > k.max_output.width))
+    if ((k.max_output.height && o.height > k.max_output.height) ||
+        (k.max_output.width && o.width > k.max_output.width))
         return "output is " + str(o) + ", the kernel takes at most " + str(k.max_output);
     return {};
 }
@@ -90,7 +100,8 @@ std::string size_rejection(const KernelTraits &k, const Problem &p) {
 }
 
 std::string machine_rejection(const KernelTraits &k, const Machine &machine) {
-    if (k.device == Device::cpu) return k.cpu_level > machine.cpu_level ? "the processor lacks its instructions" : "";
+    if (k.device == Device::cpu)
+        return k.cpu_level > machine.cpu_level ? "the processor lacks its instructions" : "";
     const bool fits = machine.compute_capability >= k.min_compute_capability &&
                       machine.compute_capability <= k.max_compute_capability;
     if (!fits) return "compute capability is " + std::to_string(machine.compute_capability);
@@ -106,10 +117,19 @@ std::string problem_rejection(const KernelTraits &k, const Problem &p) {
 
 // Of a forward kernel. The general ones are left to those that are made for gradients.
 std::string gradient_rejection(const KernelTraits &k, const Problem &p) {
-    if (k.operation != Operation::forward || k.weight_layout == WeightLayout::as_given || k.stride != Size2{1, 1})
+    if (k.operation != Operation::forward || k.weight_layout == WeightLayout::as_given ||
+        k.stride != Size2{1, 1})
         return "it computes another operation";
     const std::optional<Problem> forward = forward_of_input_gradient(p);
-    return forward ? problem_rejection(k, *forward) : "the input gradient is no forward operation of stride 1";
+    return forward ? problem_rejection(k, *forward)
+                   : "the input gradient is no forward operation of stride 1";
+}
+
+template <class Predicate>
+const KernelTraits *first_kernel(Predicate wanted) {
+    const Registry rows = registry();
+    const auto found = std::find_if(rows.begin(), rows.end(), wanted);
+    return found == rows.end() ? nullptr : &*found;
 }
 
 }  // namespace
@@ -130,23 +150,19 @@ std::string rejection(const KernelTraits &kernel, const Problem &problem, Operat
     if (!precision_allows(precision, kernel.precision)) return "its precision is not allowed";
     if (const std::string reason = machine_rejection(kernel, machine); !reason.empty()) return reason;
     if (kernel.operation == operation) return problem_rejection(kernel, problem);
-    return operation == Operation::input_gradient ? gradient_rejection(kernel, problem) : "it computes another operation";
+    return operation == Operation::input_gradient ? gradient_rejection(kernel, problem)
+                                                  : "it computes another operation";
 }
 
 const KernelTraits *weight_packing_kernel(WeightLayout layout, Device device) {
-    const auto rows = registry();
-    const auto found = std::find_if(rows.begin(), rows.end(), [&](const KernelTraits &k) {
+    return first_kernel([&](const KernelTraits &k) {
         return k.role == KernelRole::weight_packing && k.weight_layout == layout && k.device == device;
     });
-    return found == rows.end() ? nullptr : &*found;
 }
 
 const KernelTraits *sum_of_parts_kernel(Device device) {
-    const auto rows = registry();
-    const auto found = std::find_if(rows.begin(), rows.end(), [&](const KernelTraits &k) {
-        return k.role == KernelRole::sum_of_parts && k.device == device;
-    });
-    return found == rows.end() ? nullptr : &*found;
+    return first_kernel(
+        [&](const KernelTraits &k) { return k.role == KernelRole::sum_of_parts && k.device == device; });
 }
 
 }  // namespace conv_transpose
