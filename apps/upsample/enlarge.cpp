@@ -44,7 +44,7 @@ int64_t automatic_tile(const Shape &shape, const Method &method) {
     const int64_t most = std::clamp<int64_t>(tile_row_bytes / output_row, 32, 1024);
     int64_t tile = 32;
     const auto bytes = [&](int64_t side) {
-        return network.activation_bytes(network.input_side(side), network.input_side(side));
+        return activation_bytes(network, network.input_side(side), network.input_side(side));
     };
     while (tile + 16 <= most && bytes(tile + 16) <= budget) tile += 16;
     return tile;
@@ -53,7 +53,7 @@ int64_t automatic_tile(const Shape &shape, const Method &method) {
 void expect_memory_for_whole_picture(const Shape &shape, const Network &network) {
     if (!network.sees_whole_picture()) return;
     const std::size_t bytes =
-        network.activation_bytes(network.input_side(shape.height), network.input_side(shape.width));
+        activation_bytes(network, network.input_side(shape.height), network.input_side(shape.width));
     if (bytes > whole_picture_bytes) {
         throw PictureError(
             "this model averages over the whole picture, so it cannot work in tiles, and a picture of " +

@@ -1,3 +1,4 @@
+// Parsing of .param and .bin files: see ncnn_model.h.
 #include "ncnn_model.h"
 
 #include <bit>
@@ -5,6 +6,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <sstream>
 
 #include "picture.h"
@@ -16,8 +18,7 @@ using conv_transpose::Activation;
 
 constexpr const char *magic = "7767517";
 constexpr uint32_t half_tag = 0x01306B47;
-constexpr int64_t largest_number =
-    1 << 20;  // of a count or a size in a .param; real ones are in the thousands
+constexpr int64_t largest_number = 1 << 20;  // of a count or size in a .param; real ones are in the thousands
 
 /// The numbered parameters of one layer: "0=16" and "-23310=1,0.1" (an array, here number 10).
 class Parameters {
@@ -305,6 +306,10 @@ std::string bin_beside(const std::string &param_file) {
 }
 
 }  // namespace
+
+void refuse_layer(const Layer &layer, const std::string &why) {
+    throw PictureError("layer \"" + layer.name + "\": " + why);
+}
 
 NcnnModel read_ncnn_model(const std::string &param_file) {
     WeightFile weights(bin_beside(param_file));

@@ -3,7 +3,6 @@
 #define UPSAMPLE_NCNN_MODEL_H
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -49,6 +48,9 @@ struct NcnnModel {
     int blobs = 0;
     int input = 0, output = 0;
 };
+
+/// Throws PictureError that names the layer.
+[[noreturn]] void refuse_layer(const Layer &layer, const std::string &why);
 
 /// Reads `param_file` and the .bin beside it. Throws PictureError naming file, line and the first thing that
 /// is not supported or not right.

@@ -3,9 +3,10 @@
 #ifndef UPSAMPLE_NETWORK_PICTURE_H
 #define UPSAMPLE_NETWORK_PICTURE_H
 
+#include <optional>
 #include <vector>
 
-#include "network.h"
+#include "network_run.h"
 #include "picture.h"
 #include "resample.h"
 #include "row_window.h"
