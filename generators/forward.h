@@ -31,67 +31,15 @@ class Forward : public Halide::Generator<Forward<Schedule>>,
   public:
     Schedule schedule_params;
 
-
     void generate() {
-        const GatherVars &v = funcs_.v;
         funcs_.in_channels = problem.in_channels;
         funcs_.out_channels = problem.out_channels;
         funcs_.x_axis = x_axis();
         funcs_.y_axis = y_axis();
-
-        const Halide::Expr in_channels = problem.in_channels ? Halide::Expr(problem.in_channels) : input.dim(2).extent();
-        Halide::Var kx{"kx"}, ky{"ky"}, in_channel{"in_channel"};
-        const Halide::Expr real_in_channel = chunked() ? min(in_channel, in_channels - 1) : Halide::Expr(in_channel);
-
-        funcs_.input = Halide::Func("input_channels");
-        funcs_.input(v.x, v.y, in_channel, v.group, v.batch) = input(v.x, v.y, real_in_channel, v.group, v.batch);
-        const Halide::Expr nowhere;
-        funcs_.padded_input = Halide::BoundaryConditions::constant_exterior(
-            funcs_.input, 0.f,
-            {{input.dim(0).min(), input.dim(0).extent()}, {input.dim(1).min(), input.dim(1).extent()},
-             {nowhere, nowhere}, {nowhere, nowhere}, {nowhere, nowhere}});
-
-        // In the layout that the schedule asks for.
-        funcs_.weight = Halide::Func("weight_channels");
-        funcs_.tap_weight = Halide::Func("tap_weight");
-        const Halide::Expr channels = problem.out_channels ? Halide::Expr(problem.out_channels) : output.dim(2).extent();
-        const auto coordinates = [&](const Halide::Expr &ci) {
-            return weight_coordinates(layout, kx, ky, v.channel, ci, v.group, schedule_params.weight_channel_multiple(),
-                                      channels);
-        };
-        if constexpr (layout == WeightLayout::channel_tiles) {
-            funcs_.weight = weight;
-        } else {
-            // A Func of its own, so that schedules can stage it.
-            funcs_.weight(as_vars(coordinates(in_channel))) = weight(coordinates(real_in_channel));
-        }
-        funcs_.tap_weight(kx, ky, v.channel, in_channel, v.group) = funcs_.weight(coordinates(in_channel));
-
-        funcs_.initial(v.channel, v.group) = select(has_bias != 0, bias(real_channel(), v.group), 0.f);
-        const Gather g = gather(v, funcs_.x_axis, funcs_.y_axis, in_channels, funcs_.padded_input, funcs_.tap_weight,
-                                funcs_.initial(v.channel, v.group), Schedule::sum_index);
-        funcs_.sum = g.sum;
-        funcs_.taps = g.taps;
-        funcs_.phase_weight = g.phase_weight;
-
-        const Halide::Expr sx = funcs_.x_axis.stride(), sy = funcs_.y_axis.stride();
-        // Halide takes the bounds of y % s to be all of [0, s - 1] when s is a run-time value. That suits schedules that
-        // compute all phases together; one that computes single rows needs the row's phase.
-        constexpr bool single_rows = requires { Schedule::single_rows; };
-        const Halide::Expr phase_y = single_rows ? v.y - v.y / sy * sy : v.y % sy;
-        funcs_.pixels(v.x, v.y, v.channel, v.group, v.batch) =
-            Schedule::sum_index == SumIndex::positions
-                ? g.sum(v.x, v.y, v.channel, v.group, v.batch)
-                : g.sum(v.x / sx, v.y / sy, v.x % sx, phase_y, v.channel, v.group, v.batch);
-        funcs_.no_smooth_activation = activation == static_cast<int>(EpilogueKind::piecewise_linear);
-        funcs_.no_activation = funcs_.no_smooth_activation && slope == 1.f;
-        const Halide::Expr pixel = funcs_.pixels(v.x, v.y, v.channel, v.group, v.batch);
-        Halide::Expr activated = activate(pixel, activation, slope);
-        if constexpr (requires { Schedule::specializes_no_activation; })
-            activated = branch(funcs_.no_activation, pixel, activated);
-        funcs_.activated(v.x, v.y, v.channel, v.group, v.batch) = activated;
-        output(v.x, v.y, v.channel, v.group, v.batch) = funcs_.activated(v.x, v.y, v.channel, v.group, v.batch);
-        funcs_.output = output;
+        define_padded_input();
+        define_weight();
+        define_sum();
+        define_output();
     }
 
     void schedule() {
@@ -124,6 +72,7 @@ class Forward : public Halide::Generator<Forward<Schedule>>,
 
   private:
     ForwardFuncs funcs_;
+    Halide::Var in_channel_{"in_channel"};
 
     static constexpr WeightLayout layout = Schedule::weight_layout;
     static constexpr bool autoscheduled = requires(Schedule s) { s.batch; };
@@ -140,6 +89,81 @@ class Forward : public Halide::Generator<Forward<Schedule>>,
         if constexpr (requires { schedule_params.in_channel_chunk(); })
             return problem.in_channels == 0 || problem.in_channels % schedule_params.in_channel_chunk() != 0;
         return false;
+    }
+
+    // Channels of a group.
+    Halide::Expr in_channels() const {
+        return problem.in_channels ? Halide::Expr(problem.in_channels) : input.dim(2).extent();
+    }
+    Halide::Expr out_channels() const {
+        return problem.out_channels ? Halide::Expr(problem.out_channels) : output.dim(2).extent();
+    }
+
+    Halide::Expr real_in_channel() const {
+        return chunked() ? min(in_channel_, in_channels() - 1) : Halide::Expr(in_channel_);
+    }
+
+    void define_padded_input() {
+        const GatherVars &v = funcs_.v;
+        funcs_.input = Halide::Func("input_channels");
+        funcs_.input(v.x, v.y, in_channel_, v.group, v.batch) = input(v.x, v.y, real_in_channel(), v.group, v.batch);
+        const Halide::Expr nowhere;
+        funcs_.padded_input = Halide::BoundaryConditions::constant_exterior(
+            funcs_.input, 0.f,
+            {{input.dim(0).min(), input.dim(0).extent()}, {input.dim(1).min(), input.dim(1).extent()},
+             {nowhere, nowhere}, {nowhere, nowhere}, {nowhere, nowhere}});
+    }
+
+    // In the layout that the schedule asks for.
+    void define_weight() {
+        const GatherVars &v = funcs_.v;
+        Halide::Var kx{"kx"}, ky{"ky"};
+        funcs_.weight = Halide::Func("weight_channels");
+        funcs_.tap_weight = Halide::Func("tap_weight");
+        const auto coordinates = [&](const Halide::Expr &in_channel) {
+            return weight_coordinates(layout, kx, ky, v.channel, in_channel, v.group,
+                                      schedule_params.weight_channel_multiple(), out_channels());
+        };
+        if constexpr (layout == WeightLayout::channel_tiles) {
+            funcs_.weight = weight;
+        } else {
+            // A Func of its own, so that schedules can stage it.
+            funcs_.weight(as_vars(coordinates(in_channel_))) = weight(coordinates(real_in_channel()));
+        }
+        funcs_.tap_weight(kx, ky, v.channel, in_channel_, v.group) = funcs_.weight(coordinates(in_channel_));
+    }
+
+    void define_sum() {
+        const GatherVars &v = funcs_.v;
+        funcs_.initial(v.channel, v.group) = select(has_bias != 0, bias(real_channel(), v.group), 0.f);
+        const Gather g = gather(v, funcs_.x_axis, funcs_.y_axis, in_channels(), funcs_.padded_input, funcs_.tap_weight,
+                                funcs_.initial(v.channel, v.group), Schedule::sum_index);
+        funcs_.sum = g.sum;
+        funcs_.taps = g.taps;
+        funcs_.phase_weight = g.phase_weight;
+
+        const Halide::Expr sx = funcs_.x_axis.stride(), sy = funcs_.y_axis.stride();
+        // Halide takes the bounds of y % s to be all of [0, s - 1] when s is a run-time value. That suits schedules that
+        // compute all phases together; one that computes single rows needs the row's phase.
+        constexpr bool single_rows = requires { Schedule::single_rows; };
+        const Halide::Expr phase_y = single_rows ? v.y - v.y / sy * sy : v.y % sy;
+        funcs_.pixels(v.x, v.y, v.channel, v.group, v.batch) =
+            Schedule::sum_index == SumIndex::positions
+                ? g.sum(v.x, v.y, v.channel, v.group, v.batch)
+                : g.sum(v.x / sx, v.y / sy, v.x % sx, phase_y, v.channel, v.group, v.batch);
+    }
+
+    void define_output() {
+        const GatherVars &v = funcs_.v;
+        funcs_.no_smooth_activation = activation == static_cast<int>(EpilogueKind::piecewise_linear);
+        funcs_.no_activation = funcs_.no_smooth_activation && slope == 1.f;
+        const Halide::Expr pixel = funcs_.pixels(v.x, v.y, v.channel, v.group, v.batch);
+        Halide::Expr activated = activate(pixel, activation, slope);
+        if constexpr (requires { Schedule::specializes_no_activation; })
+            activated = branch(funcs_.no_activation, pixel, activated);
+        funcs_.activated(v.x, v.y, v.channel, v.group, v.batch) = activated;
+        output(v.x, v.y, v.channel, v.group, v.batch) = funcs_.activated(v.x, v.y, v.channel, v.group, v.batch);
+        funcs_.output = output;
     }
 
     // Kernels with packed weights compute channels beyond the last, which have a weight (zero) but no bias.

@@ -33,7 +33,6 @@ class ForwardTensorCore : public Halide::Generator<ForwardTensorCore<Schedule>>,
     GeneratorParam<int> picture_rows{"picture_rows", 1};
     Schedule schedule_params;
 
-
     void generate() {
         using Halide::Expr;
         const GatherVars &v = f_.v;

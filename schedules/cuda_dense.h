@@ -1,19 +1,21 @@
 // Schedule: many channels, on a GPU's CUDA cores: stride 1, and small strides whose phases a thread can hold.
 //
-// H200, 2026-11-21, percent of the FP32 peak (67 TF/s): KernelBench 57 74 %, 65 75 %, 69 66 %, 71 68 %, 78 74 %; 3x3
-// 64 to 128 channels 72 %; 4x4 stride 2 512 to 256 channels 59 %; 2x2 stride 2 128 to 64 channels 47 %. ncu on 57: 80 % of
-// all cycles issue, 91 % of what is issued multiplies. The rest waits for shared memory where ptxas has no register left
-// to load ahead, and 3 % of 57's tiles lie outside of the picture. (Register-only multiply-adds reach 98 %.)
+// H200, 2026-11-21, percent of the FP32 peak (67 TF/s): KernelBench 57 74 %, 65 75 %, 69 66 %, 71 68 %, 78 74
+// %; 3x3 64 to 128 channels 72 %; 4x4 stride 2 512 to 256 channels 59 %; 2x2 stride 2 128 to 64 channels 47
+// %. ncu on 57: 80 % of all cycles issue, 91 % of what is issued multiplies. The rest waits for shared memory
+// where ptxas has no register left to load ahead, and 3 % of 57's tiles lie outside of the picture.
+// (Register-only multiply-adds reach 98 %.)
 //
-// Bound by multiply-adds, so the loops are those of a matrix product. A block owns a tile of columns, rows and output
-// channels; each thread keeps its part of it in registers over the whole reduction (see
-// compiler/private_accumulators.h). Input channels come in chunks through shared memory, inputs with the border that all
-// taps need, weights with channels innermost; a chunk is on its way, by asynchronous copies, while the one before is
-// computed (compiler/software_pipeline.h), which was worth 9 %. A thread's rows, columns and channels are neighbours: of
-// what it loads for one input channel, each weight serves all its rows and columns, each input all taps and channels that
-// it reaches. Fewer loads, 4 rows x 4 columns x 4 channels in place of 8 x 8, and 168 registers in place of 128 were
-// worth 6 % on 57. A warp spans columns and channels, so that most loads are broadcasts: half a warp's 128-bit
-// loads should lie within 128 bytes, as 4 lanes of columns and 4 of channels do.
+// Bound by multiply-adds, so the loops are those of a matrix product. A block owns a tile of columns, rows
+// and output channels; each thread keeps its part of it in registers over the whole reduction (see
+// compiler/private_accumulators.h). Input channels come in chunks through shared memory, inputs with the
+// border that all taps need, weights with channels innermost; a chunk is on its way, by asynchronous copies,
+// while the one before is computed (compiler/software_pipeline.h), which was worth 9 %. A thread's rows,
+// columns and channels are neighbours: of what it loads for one input channel, each weight serves all its
+// rows and columns, each input all taps and channels that it reaches. Fewer loads, 4 rows x 4 columns x 4
+// channels in place of 8 x 8, and 168 registers in place of 128 were worth 6 % on 57. A warp spans columns
+// and channels, so that most loads are broadcasts: half a warp's 128-bit loads should lie within 128 bytes,
+// as 4 lanes of columns and 4 of channels do.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_DENSE_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_DENSE_H
 
@@ -45,7 +47,7 @@ struct CudaDense {
 
     static constexpr SumIndex sum_index = SumIndex::positions;
     static constexpr WeightLayout weight_layout = WeightLayout::channels_innermost;
-    int weight_channel_multiple() const { return lanes_channel * static_cast<int>(thread_channels); }
+    int weight_channel_multiple() const { return channels(); }
     int in_channel_chunk() const { return chunk; }
     void describe(KernelDescription &description) const {
         if (max_out_channels > 0) description.set("max_out_channels", max_out_channels);
@@ -91,86 +93,112 @@ struct CudaDense {
     }
 
     void apply(ForwardFuncs &f, const Halide::Target &) const {
+        store_tile(f);
+        keep_sums(f);
+        stage_input(f);
+        stage_weights(f);
+    }
+
+  private:
+    static constexpr auto guard = Halide::TailStrategy::GuardWithIf;
+
+    Halide::Var column{"column"}, vec{"vec"}, part{"part"}, element{"element"};
+    /// The loop over chunks of input channels, by the name that compiler/software_pipeline.h looks for.
+    Halide::RVar pipeline{"pipeline"};
+
+    BlockThreads threads() const { return {lanes_x, lanes_channel, lanes_y}; }
+    // Of a block's tile.
+    int width() const { return lanes_x * vector.value() * thread_vectors.value(); }
+    int rows() const { return lanes_y * thread_rows.value(); }
+    int channels() const { return lanes_channel * thread_channels.value(); }
+
+    void store_tile(ForwardFuncs &f) const {
         using namespace Halide;
         const GatherVars &v = f.v;
-        const int lanes_x = this->lanes_x, lanes_y = this->lanes_y, lanes_channel = this->lanes_channel;
-        const int vector = this->vector;
-        const int width = lanes_x * vector * thread_vectors, rows = lanes_y * thread_rows;
-        const int channels = lanes_channel * thread_channels;
-        const BlockThreads threads{lanes_x, lanes_channel, lanes_y};
-        const auto guard = TailStrategy::GuardWithIf;
-        const int stored_vector = vector % 4 == 0 ? 4 : vector % 2 == 0 ? 2 : 1;
-        Var stored{"stored"};
-        Var column{"column"}, row{"row"}, channel_block{"channel_block"}, image{"image"}, vec{"vec"}, part{"part"};
-        const Var &lane_x = threads.x, &lane_channel = threads.channel, &lane_y = threads.y;
-        Var element{"element"};
-
-        f.output.split(v.x, column, v.x, width, guard)
+        const BlockThreads threads = this->threads();
+        const int vector = this->vector, stored_vector = vector % 4 == 0 ? 4 : vector % 2 == 0 ? 2 : 1;
+        Var stored{"stored"}, row{"row"}, channel_block{"channel_block"}, image{"image"};
+        f.output.split(v.x, column, v.x, width(), guard)
             .split(v.x, v.x, vec, vector, guard)
             .split(vec, vec, stored, stored_vector, guard)
-            .split(v.x, part, lane_x, lanes_x, guard)
-            .split(v.y, row, v.y, rows, guard)
-            .split(v.y, lane_y, v.y, thread_rows, guard)
-            .split(v.channel, channel_block, v.channel, channels, guard)
-            .split(v.channel, lane_channel, v.channel, thread_channels, guard)
-            .reorder({stored, vec, part, v.y, v.channel, lane_x, lane_channel, lane_y, column, row, channel_block,
-                      v.group, v.batch})
+            .split(v.x, part, threads.x, lanes_x, guard)
+            .split(v.y, row, v.y, rows(), guard)
+            .split(v.y, threads.y, v.y, thread_rows, guard)
+            .split(v.channel, channel_block, v.channel, channels(), guard)
+            .split(v.channel, threads.channel, v.channel, thread_channels, guard)
+            .reorder({stored, vec, part, v.y, v.channel, threads.x, threads.channel, threads.y, column, row,
+                      channel_block, v.group, v.batch})
             .fuse(column, channel_block, column)
             .fuse(v.group, v.batch, image)
             .vectorize(stored).unroll(vec).unroll(part).unroll(v.channel).unroll(v.y)
             .gpu_blocks(column, row, image)
-            .gpu_threads(lane_x, lane_channel, lane_y)
+            .gpu_threads(threads.x, threads.channel, threads.y)
             .never_partition_all();
 
         f.activated.compute_at(f.output, vec).store_in(MemoryType::Register);
         f.activated.bound_extent(v.x, stored_vector).unroll(v.x);
         for (const Var &d : {v.y, v.channel, v.group, v.batch}) f.activated.bound_extent(d, 1);
         f.activated.specialize(f.no_smooth_activation);
+    }
 
-        auto distribute = [&](Stage s) {
+    void keep_sums(ForwardFuncs &f) const {
+        using namespace Halide;
+        const GatherVars &v = f.v;
+        const BlockThreads threads = this->threads();
+        const auto distribute = [&](Stage s) {
             s.split(v.x, v.x, vec, vector)
-                .split(v.x, part, lane_x, lanes_x)
-                .split(v.y, lane_y, v.y, thread_rows)
-                .split(v.channel, lane_channel, v.channel, thread_channels)
+                .split(v.x, part, threads.x, lanes_x)
+                .split(v.y, threads.y, v.y, thread_rows)
+                .split(v.channel, threads.channel, v.channel, thread_channels)
                 .unroll(vec).unroll(part).unroll(v.channel).unroll(v.y)
-                .gpu_threads(lane_x, lane_channel, lane_y)
+                .gpu_threads(threads.x, threads.channel, threads.y)
                 .never_partition_all();
         };
         f.sum.compute_at(f.output, column).store_in(MemoryType::Register);
-        f.sum.bound_extent(v.x, width).bound_extent(v.y, rows).bound_extent(v.channel, channels);
+        f.sum.bound_extent(v.x, width()).bound_extent(v.y, rows()).bound_extent(v.channel, channels());
         f.sum.bound_extent(v.group, 1).bound_extent(v.batch, 1);
         Stage init = f.sum, update = f.sum.update();
         distribute(init);
-        init.reorder(vec, part, v.y, v.channel, lane_x, lane_channel, lane_y);
+        init.reorder(vec, part, v.y, v.channel, threads.x, threads.channel, threads.y);
         distribute(update);
-        // Input channels: chunks ("pipeline": compiler/software_pipeline.h), within a chunk, unrolled.
-        RVar pipeline{"pipeline"}, zi{"zi"}, zu{"zu"};
+        // Input channels: chunks, within a chunk, unrolled.
+        RVar zi{"zi"}, zu{"zu"};
         update.split(f.taps.z, pipeline, zi, chunk, guard).split(zi, zi, zu, unroll_in_channels, guard)
-            .reorder({vec, part, v.y, v.channel, f.taps.x, f.taps.y, zu, zi, lane_x, lane_channel, lane_y, pipeline})
+            .reorder({vec, part, v.y, v.channel, f.taps.x, f.taps.y, zu, zi, threads.x, threads.channel, threads.y,
+                      pipeline})
             .unroll(f.taps.x).unroll(zu);
         if (unroll_taps_y) update.unroll(f.taps.y);
+    }
 
+    void stage_input(ForwardFuncs &f) const {
+        using namespace Halide;
+        const BlockThreads threads = this->threads();
         Func in = f.padded_input.in(f.sum);
-        const std::vector<Var> ia = in.args();
+        const std::vector<Var> args = in.args();
         in.compute_at(f.sum, pipeline).store_in(MemoryType::GPUShared);
         // Whole vectors, so that what is staged has no gaps either.
-        const int staged_width = (f.x_axis.reach(width) + vector - 1) / vector * vector;
-        in.bound_extent(ia[0], staged_width).bound_extent(ia[1], f.y_axis.reach(rows));
-        in.bound_extent(ia[2], chunk).bound_extent(ia[3], 1).bound_extent(ia[4], 1);
-        in.fuse(ia[0], ia[1], element);
-        threads.share_out(in, element, {threads.round, ia[2]}, {ia[3], ia[4]});
-        in.unroll(threads.round).unroll(ia[2]);
-        Func w = f.weight.in(f.tap_weight);
-        const std::vector<Var> wa = w.args();
-        w.compute_at(f.sum, pipeline).store_in(MemoryType::GPUShared);
-        w.bound_extent(wa[0], channels).bound_extent(wa[3], chunk).bound_extent(wa[4], 1);
+        const int staged_width = (f.x_axis.reach(width()) + vector - 1) / vector * vector;
+        in.bound_extent(args[0], staged_width).bound_extent(args[1], f.y_axis.reach(rows()));
+        in.bound_extent(args[2], chunk).bound_extent(args[3], 1).bound_extent(args[4], 1);
+        in.fuse(args[0], args[1], element);
+        threads.share_out(in, element, {threads.round, args[2]}, {args[3], args[4]});
+        in.unroll(threads.round).unroll(args[2]);
+    }
+
+    void stage_weights(ForwardFuncs &f) const {
+        using namespace Halide;
+        const BlockThreads threads = this->threads();
+        Func weights = f.weight.in(f.tap_weight);
+        const std::vector<Var> args = weights.args();
+        weights.compute_at(f.sum, pipeline).store_in(MemoryType::GPUShared);
+        weights.bound_extent(args[0], channels()).bound_extent(args[3], chunk).bound_extent(args[4], 1);
         // Each input channel by itself: its elements are at a constant distance from the first one's.
-        w.split(wa[0], wa[0], vec, std::min(4, channels))
+        weights.split(args[0], args[0], vec, std::min(4, channels()))
             .vectorize(vec)
-            .fuse(wa[0], wa[1], element)
-            .fuse(element, wa[2], element);
-        threads.share_out(w, element, {vec, threads.round, wa[3]}, {wa[4]});
-        w.unroll(threads.round).unroll(wa[3]);
+            .fuse(args[0], args[1], element)
+            .fuse(element, args[2], element);
+        threads.share_out(weights, element, {vec, threads.round, args[3]}, {args[4]});
+        weights.unroll(threads.round).unroll(args[3]);
     }
 };
 

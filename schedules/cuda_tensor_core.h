@@ -1,24 +1,29 @@
 // Schedule: tensor cores (wgmma on Hopper, mma.sync elsewhere), stride 1 and the phases of strided problems.
 //
-// Machine: NVIDIA H200, 2026-11-21, TF32. Problem: KernelBench level 1, 57 (N8 64->64 k3 1024x1024): 2.44 ms, 253
-// TFLOP/s. The pipe of shared memory and L1 is busy 77 % of the time, the tensor cores 56 %. Problem: U-Net's k2 s2 (N8
-// 128->64 256x256): 0.316 ms, 60 % of what memory allows. Problem: DCGAN's k4 s2 p1 (N64 512->256 16x16): 0.244 ms, 282
-// TFLOP/s. docs/tensor-cores.md has the other problems, and what was tried.
+// Machine: NVIDIA H200, 2026-11-21, TF32. Problem: KernelBench level 1, 57 (N8 64->64 k3 1024x1024): 2.44 ms,
+// 253 TFLOP/s. The pipe of shared memory and L1 is busy 77 % of the time, the tensor cores 56 %. Problem:
+// U-Net's k2 s2 (N8 128->64 256x256): 0.316 ms, 60 % of what memory allows. Problem: DCGAN's k4 s2 p1 (N64
+// 512->256 16x16): 0.244 ms, 282 TFLOP/s. docs/tensor-cores.md has the other problems, and what was tried.
 //
 // Order of the loops, from the inside:
-// - A tile is 64 channels x cells of one phase. Channels are the rows of the tile, so that columns, of which there are
+// - A tile is 64 channels x cells of one phase. Channels are the rows of the tile, so that columns, of which
+// there are
 //   more kinds of numbers, can be chosen to fill the picture. Columns are `columns` cells of one row; or, where pictures
 //   are small or rows of staged pixels would be read for too few rows of cells, 8 cells of each of `tile_rows` rows.
-// - All taps of the kernel are unrolled around the tile. They read the same staged pixels, each from another start
+// - All taps of the kernel are unrolled around the tile. They read the same staged pixels, each from another
+// start
 //   address: pixels have four channels innermost, 16 bytes, which is the row of an operand. With a stride every phase
 //   has its own taps, so no product is wasted.
-// - A warpgroup computes all horizontal phases, whose outputs alternate: what it stores is dense. Vertical phases are
+// - A warpgroup computes all horizontal phases, whose outputs alternate: what it stores is dense. Vertical
+// phases are
 //   rows of the picture like others, each with its own warpgroup.
-// - A chunk of input channels is staged for all taps and phases, while the chunk before it is multiplied ("pipeline").
-// - Each warpgroup has its own rows of the picture and shares weights and overlapping input rows with the others.
-// - Channels of the output, then columns, are the innermost blocks: neighbours in time read the same input.
-// A block may be small: two of them on a multiprocessor fill each other's gaps (the first loads, the stores at the end),
-// and one large block was slower in every case.
+// - A chunk of input channels is staged for all taps and phases, while the chunk before it is multiplied
+// ("pipeline").
+// - Each warpgroup has its own rows of the picture and shares weights and overlapping input rows with the
+// others.
+// - Channels of the output, then columns, are the innermost blocks: neighbours in time read the same input. A
+// block may be small: two of them on a multiprocessor fill each other's gaps (the first loads, the stores at
+// the end), and one large block was slower in every case.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_TENSOR_CORE_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_TENSOR_CORE_H
 
@@ -44,7 +49,8 @@ struct CudaTensorCore {
 
     void describe(KernelDescription &description, const TensorCoreFuncs &f) const {
         description.set("min_compute_capability", 80);
-        // With two tiles (tf32x3) there are too few registers for mma.sync, and spills make it slower than float32.
+        // With two tiles (tf32x3) there are too few registers for mma.sync, and spills make it slower than
+        // float32.
         if (f.parts == 2) description.set("min_compute_capability", 90), description.set("max_compute_capability", 90);
         description.set("shared_bytes", shared_bytes(f));
         description.set("min_in_channels", std::min(chunk(), 8));
@@ -93,77 +99,109 @@ struct CudaTensorCore {
     }
 
     void apply(TensorCoreFuncs &f, const Halide::Target &) const {
+        store_tile(f);
+        const Halide::Func multiplied = multiply_in_tile(f);
+        stage_pixels(f);
+        stage_weights(f, multiplied);
+    }
+
+  private:
+    static constexpr auto guard = Halide::TailStrategy::GuardWithIf;
+
+    Halide::Var block{"block"}, lane{"lane"}, warp{"warp"}, warpgroup{"warpgroup"};
+    Halide::Var outer{"outer"}, rest{"rest"};
+    Halide::Var mma_m{"mma_m"}, mma_n{"mma_n"}, mma_n_group{"mma_n_group"}, mma_n_outer{"mma_n_outer"};
+    Halide::RVar pipeline{"pipeline"};
+
+    int block_sets(const TensorCoreFuncs &f) const { return block_cells(f) * f.phases_y; }
+    static int tile_rows_of(const TensorCoreFuncs &f) { return 64 * f.phases_x; }
+
+    // Cells along x, and along y vertical phases, a tile's rows of cells, tiles, and other warpgroups.
+    void split_tile(const TensorCoreFuncs &f, Halide::Stage s) const {
+        const GatherVars &v = f.v;
+        Halide::Var beside{"beside"}, phase{"phase"};
+        s.split(v.x, beside, mma_n, columns).split(beside, beside, lane, 1).split(beside, beside, warp, 1)
+            .split(v.y, v.y, phase, f.phases_y).split(v.y, v.y, mma_n_group, tile_rows)
+            .split(v.y, warpgroup, mma_n_outer, tiles)
+            .fuse(phase, beside, phase).fuse(phase, warpgroup, warpgroup);
+    }
+
+    void store_tile(TensorCoreFuncs &f) const {
         using namespace Halide;
         const GatherVars &v = f.v;
-        const TensorCoreVars &t = f.t;
-        const int channels = 64 / f.picture_rows, rows = 64 * f.phases_x;
-        const int block_sets = block_cells(f) * f.phases_y, block_rows = block_sets * f.picture_rows;
-        Var block{"block"}, column{"column"}, y_block{"y_block"}, channel_block{"channel_block"}, beside{"beside"};
-        Var lane{"lane"}, warp{"warp"}, warpgroup{"warpgroup"}, outer{"outer"}, rest{"rest"}, image{"image"};
-        Var phase{"phase"}, row_tile{"row_tile"};
-        Var mma_m{"mma_m"}, mma_m_outer{"mma_m_outer"}, mma_m_tile{"mma_m_tile"};
-        Var mma_n{"mma_n"}, mma_n_group{"mma_n_group"}, mma_n_outer{"mma_n_outer"};
-        RVar pipeline{"pipeline"}, mma_k{"mma_k"}, mma_k_outer{"mma_k_outer"}, value_outer{"value_outer"};
-
-        // `cells` along x, and along y vertical phases, a tile's rows of cells, tiles, and other warpgroups.
-        const auto split_tile = [&](Stage s, const Var &cells) {
-            s.split(cells, beside, mma_n, columns).split(beside, beside, lane, 1).split(beside, beside, warp, 1)
-                .split(v.y, v.y, phase, f.phases_y).split(v.y, v.y, mma_n_group, tile_rows)
-                .split(v.y, warpgroup, mma_n_outer, tiles)
-                .fuse(phase, beside, phase).fuse(phase, warpgroup, warpgroup);
-        };
-        f.output.split(v.x, column, v.x, block_columns() * f.phases_x, TailStrategy::GuardWithIf)
+        const int channels = 64 / f.picture_rows, block_rows = block_sets(f) * f.picture_rows;
+        Var column{"column"}, y_block{"y_block"}, channel_block{"channel_block"}, image{"image"};
+        Var mma_m_outer{"mma_m_outer"}, mma_m_tile{"mma_m_tile"};
+        f.output.split(v.x, column, v.x, block_columns() * f.phases_x, guard)
             .split(v.x, v.x, mma_m_tile, f.phases_x)
-            .split(v.y, y_block, v.y, block_rows, TailStrategy::GuardWithIf).split(v.y, v.y, mma_m_outer, f.picture_rows)
-            .split(v.channel, channel_block, mma_m, channels, TailStrategy::GuardWithIf);
-        split_tile(f.output, v.x);
+            .split(v.y, y_block, v.y, block_rows, guard).split(v.y, v.y, mma_m_outer, f.picture_rows)
+            .split(v.channel, channel_block, mma_m, channels, guard);
+        split_tile(f, f.output);
         f.output.reorder(mma_m_tile, mma_n, mma_n_group, mma_m, mma_m_outer, mma_n_outer, lane, warp, warpgroup,
                          channel_block, column, y_block, v.group, v.batch)
             .fuse(channel_block, column, block).fuse(v.group, v.batch, image)
             .gpu_blocks(block, y_block, image).gpu_threads(lane, warp, warpgroup)
             .never_partition_all();
+    }
 
-        // Of all rows of a tile, or of the 64 of one horizontal phase.
-        const auto tile_loops = [&](Stage s, int rows) {
-            s.split(t.row, outer, mma_m, rows).never_partition_all();
-            split_tile(s, v.x);
-        };
-        const std::vector<VarOrRVar> tile_order{mma_n, mma_n_group, mma_m, mma_n_outer, outer, lane, warp, warpgroup};
-        const auto tile_storage = [&](Func tile) {
-            tile.store_in(MemoryType::Register).bound_extent(v.x, block_columns()).bound_extent(t.row, rows)
-                .bound_extent(v.y, block_sets).bound_extent(t.row_block, 1)
-                .bound_extent(v.group, 1).bound_extent(v.batch, 1);
-            tile_loops(tile, rows);
-            tile.reorder(tile_order).gpu_threads(lane, warp, warpgroup);
-        };
+    // Of all rows of a tile, or of the 64 of one horizontal phase.
+    void tile_loops(const TensorCoreFuncs &f, Halide::Stage s, int rows) const {
+        s.split(f.t.row, outer, mma_m, rows).never_partition_all();
+        split_tile(f, s);
+    }
+
+    std::vector<Halide::VarOrRVar> tile_order() const {
+        return {mma_n, mma_n_group, mma_m, mma_n_outer, outer, lane, warp, warpgroup};
+    }
+
+    void keep_in_registers(const TensorCoreFuncs &f, Halide::Func tile) const {
+        const GatherVars &v = f.v;
+        const int rows = tile_rows_of(f);
+        tile.store_in(Halide::MemoryType::Register).bound_extent(v.x, block_columns()).bound_extent(f.t.row, rows)
+            .bound_extent(v.y, block_sets(f)).bound_extent(f.t.row_block, 1)
+            .bound_extent(v.group, 1).bound_extent(v.batch, 1);
+        tile_loops(f, tile, rows);
+        tile.reorder(tile_order()).gpu_threads(lane, warp, warpgroup);
+    }
+
+    // Returns the tile that products are added to.
+    Halide::Func multiply_in_tile(TensorCoreFuncs &f) const {
+        using namespace Halide;
+        RVar mma_k{"mma_k"}, mma_k_outer{"mma_k_outer"}, value_outer{"value_outer"};
         f.sum.compute_at(f.output, block);
-        tile_storage(f.sum);
+        keep_in_registers(f, f.sum);
         Func multiplied = f.sum;
         f.sum.update().split(f.r.k4, pipeline, mma_k_outer, chunk() / 4);
         if (f.parts == 2) {
-            // Tensor cores cut the bits off that a sum cannot hold. A sum of its own for every chunk, added in float32,
-            // keeps that error small: it is relative to the chunk's sum, and does not grow with the number of chunks.
+            // Tensor cores cut the bits off that a sum cannot hold. A sum of its own for every chunk, added
+            // in float32, keeps that error small: it is relative to the chunk's sum, and does not grow with
+            // the number of chunks.
             Var chunk_index{"chunk_index"};
             multiplied = f.sum.update().rfactor(pipeline, chunk_index);
             multiplied.compute_at(f.sum, pipeline);
-            tile_storage(multiplied);
+            keep_in_registers(f, multiplied);
             Stage add = f.sum.update();
-            tile_loops(add, rows);
-            std::vector<VarOrRVar> order = tile_order;
+            tile_loops(f, add, tile_rows_of(f));
+            std::vector<VarOrRVar> order = tile_order();
             order.push_back(pipeline);
             add.reorder(order).gpu_threads(lane, warp, warpgroup);
         }
         Stage update = multiplied.update();
-        tile_loops(update, 64);
+        tile_loops(f, update, 64);
         std::vector<VarOrRVar> order{mma_k, mma_k_outer, mma_n, mma_n_group, mma_m, mma_n_outer, value_outer, outer,
                                      f.r.tap_x, f.r.tap_y, f.r.product, lane, warp, warpgroup};
         if (f.parts == 1) order.push_back(pipeline);
         update.split(f.r.value, value_outer, mma_k, 4).reorder(order)
             .unroll(outer).unroll(f.r.tap_x).unroll(f.r.tap_y).unroll(f.r.product)
             .gpu_threads(lane, warp, warpgroup);
+        return multiplied;
+    }
 
-        const LoopLevel chunk_loop(f.sum, pipeline);
-        f.pixels.compute_at(chunk_loop).store_in(MemoryType::GPUShared)
+    void stage_pixels(TensorCoreFuncs &f) const {
+        using namespace Halide;
+        const GatherVars &v = f.v;
+        const TensorCoreVars &t = f.t;
+        f.pixels.compute_at(f.sum, pipeline).store_in(MemoryType::GPUShared)
             .bound(t.value, 0, 4).bound(t.part, 0, f.parts).unroll(t.part)
             .bound_extent(v.x, staged_columns(f)).bound_extent(v.y, staged_rows(f))
             .bound_extent(t.k4, chunk() / 4).bound_extent(v.group, 1).bound_extent(v.batch, 1)
@@ -171,25 +209,31 @@ struct CudaTensorCore {
         // Lanes lie along a wide tile's row; a narrow one's rows are counted through.
         std::vector<VarOrRVar> staging_order{t.value, t.part, rest, lane, warp, warpgroup};
         if (tile_rows == 1) {
-            f.pixels.split(v.x, v.x, lane, 32, TailStrategy::GuardWithIf).unroll(v.x).fuse(v.y, t.k4, rest);
+            f.pixels.split(v.x, v.x, lane, 32, guard).unroll(v.x).fuse(v.y, t.k4, rest);
             staging_order.insert(staging_order.begin() + 2, v.x);
         } else {
-            f.pixels.fuse(v.x, v.y, rest).fuse(rest, t.k4, rest).split(rest, rest, lane, 32, TailStrategy::GuardWithIf);
+            f.pixels.fuse(v.x, v.y, rest).fuse(rest, t.k4, rest).split(rest, rest, lane, 32, guard);
         }
-        f.pixels.split(rest, rest, warp, 4 * warpgroups, TailStrategy::GuardWithIf)
-            .split(warp, warpgroup, warp, 4).reorder(staging_order).unroll(rest)
+        f.pixels.split(rest, rest, warp, 4 * warpgroups, guard).split(warp, warpgroup, warp, 4)
+            .reorder(staging_order).unroll(rest)
             .gpu_threads(lane, warp, warpgroup);
+    }
 
+    void stage_weights(TensorCoreFuncs &f, const Halide::Func &multiplied) const {
+        using namespace Halide;
+        const GatherVars &v = f.v;
+        const TensorCoreVars &t = f.t;
         Func staged = f.weights.in(multiplied);
-        staged.compute_at(chunk_loop).store_in(MemoryType::GPUShared)
-            .bound(t.value, 0, 4).bound(t.part, 0, f.parts).bound_extent(t.row, rows).bound(t.phase_y, 0, f.phases_y)
+        staged.compute_at(f.sum, pipeline).store_in(MemoryType::GPUShared)
+            .bound(t.value, 0, 4).bound(t.part, 0, f.parts)
+            .bound_extent(t.row, tile_rows_of(f)).bound(t.phase_y, 0, f.phases_y)
             .bound_extent(v.x, f.taps_x).bound_extent(v.y, f.taps_y).bound_extent(t.k4, chunk() / 4)
             .bound_extent(t.row_block, 1).bound_extent(v.group, 1)
             .vectorize(t.value)
             .fuse(t.row, v.x, rest).fuse(rest, v.y, rest).fuse(rest, t.phase_y, rest).fuse(rest, t.k4, rest)
             .fuse(rest, t.part, rest)
-            .split(rest, rest, lane, 32, TailStrategy::GuardWithIf).split(rest, rest, warp, 4, TailStrategy::GuardWithIf)
-            .split(rest, rest, warpgroup, warpgroups, TailStrategy::GuardWithIf)
+            .split(rest, rest, lane, 32, guard).split(rest, rest, warp, 4, guard)
+            .split(rest, rest, warpgroup, warpgroups, guard)
             .reorder(t.value, rest, lane, warp, warpgroup).unroll(rest)
             .gpu_threads(lane, warp, warpgroup).never_partition_all();
     }
