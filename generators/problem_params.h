@@ -41,9 +41,10 @@ struct ProblemParams {
     }
 
     /// For the gradients; the axes only for attributes that are constants.
-    GradientFacts gradient_facts() const {
+    GradientFacts gradient_facts(const Halide::Target &target) const {
         return {{kernel_w.value(), stride_w.value(), dilation_w.value()},
-                {kernel_h.value(), stride_h.value(), dilation_h.value()}, in_channels, out_channels};
+                {kernel_h.value(), stride_h.value(), dilation_h.value()},
+                in_channels, out_channels, vector_registers(target)};
     }
 
     /// For fixed attributes.
@@ -51,7 +52,7 @@ struct ProblemParams {
         return {in_channels, out_channels, kernel_w, kernel_h, stride_w, stride_h,
                 GatherAxis::fixed(kernel_w, stride_w, dilation_w, padding_phase_w),
                 GatherAxis::fixed(kernel_h, stride_h, dilation_h, padding_phase_h),
-                target.has_feature(Halide::Target::AVX512_Skylake) ? 32 : 16, output_w, output_h};
+                vector_registers(target), output_w, output_h};
     }
 
     /// `operation` as an enumerator of the runtime.
@@ -72,6 +73,10 @@ struct ProblemParams {
     }
 
   private:
+    static int vector_registers(const Halide::Target &target) {
+        return target.has_feature(Halide::Target::AVX512_Skylake) ? 32 : 16;
+    }
+
     // With a run-time kernel size the padding phase is a run-time value too; the stride may be one.
     GatherAxis axis(int kernel, int stride, int dilation, int padding_phase, const AxisArguments &arguments) const {
         if (kernel) return GatherAxis::fixed(kernel, stride, dilation, padding_phase);

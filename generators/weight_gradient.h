@@ -27,7 +27,7 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>,
 
     void generate() {
         WeightGradientFuncs &f = funcs_;
-        static_cast<GradientFacts &>(f) = problem.gradient_facts();
+        static_cast<GradientFacts &>(f) = problem.gradient_facts(this->target);
         if (problem.run_time_attributes()) {
             f.x_axis = StridedAxis{kernel_w, stride_w, dilation_w};
             f.y_axis = StridedAxis{kernel_h, stride_h, dilation_h};
@@ -108,7 +108,7 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>,
 
     void search_space(SearchSpace &space) const override {
         if constexpr (requires { schedule_params.search_space(space, funcs_); })
-            if (!problem.run_time_attributes()) schedule_params.search_space(space, problem.gradient_facts());
+            if (!problem.run_time_attributes()) schedule_params.search_space(space, problem.gradient_facts(this->target));
     }
 
   private:

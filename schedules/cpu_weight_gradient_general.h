@@ -1,8 +1,8 @@
 // Schedule: the weight gradient of any problem on the CPU, every attribute a run-time value.
 //
 // AMD EPYC (Zen 5, AVX-512), 2026-11-21, one thread, processor time: depthwise k4 s2, 64 channels of 128x128, in 9.1 ms
-// (PyTorch 14.3), KernelBench 75, one image, in 34.7 (PyTorch 39.8; 6 % of the FMA units' rate, since what the taps see is
-// gathered with the stride).
+// (PyTorch 14.3), KernelBench 75, one image, in 34.7 (6 % of the FMA units' rate, since what the taps see is gathered with
+// the stride). With 8 input channels and more cpu_weight_gradient_channels.h takes the problem.
 //
 // Order: the sum runs over positions, of which there are many, for weights, of which there are few. So the lanes of a
 // vector are neighbouring positions of a row. A tile of in_tile x out_tile channels for all taps is the unit of work. Of a

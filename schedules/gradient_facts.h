@@ -10,6 +10,8 @@ struct GradientFacts {
     StridedAxis x_axis, y_axis;
     /// Channels of one group; 0 where they are run-time values.
     int in_channels = 0, out_channels = 0;
+    /// Of the CPU target: 32 for AVX-512.
+    int vector_registers = 16;
 };
 
 }  // namespace conv_transpose

@@ -60,10 +60,13 @@ conv_transpose_kernel(f32_cuda_weight_gradient_dense_k4x4_s2x2 weight_gradient_c
     lanes_out=8 chunk_columns=16 run=8 stages=2 ALLOW_SPILLS)
 
 # ---- CPU: any attributes
-set(eight_lanes AVX2 lanes=8 channels=3 blocks=11)
-conv_transpose_kernel(f32_cpu_weight_gradient_channels_narrow weight_gradient_cpu_channels chunk_columns=16 max_output_width=64
-    ${eight_lanes})
-conv_transpose_kernel(f32_cpu_weight_gradient_channels weight_gradient_cpu_channels ${eight_lanes})
+set(one_output max_out_channels=1 channels=1 taps=9 out_blocks=1)
+conv_transpose_kernel(f32_cpu_weight_gradient_one_output weight_gradient_cpu_channels ${one_output} AVX2 lanes=8 taps=5)
+set(few_outputs max_out_channels=3 channels=3 taps=4 out_blocks=1)
+conv_transpose_kernel(f32_cpu_weight_gradient_few_outputs weight_gradient_cpu_channels ${few_outputs} AVX2 lanes=8 taps=2)
+conv_transpose_kernel(f32_cpu_weight_gradient_channels weight_gradient_cpu_channels AVX2 lanes=8 channels=6)
+set(half_vectors lanes=8 vectors=1 channels=16 out_blocks=4 min_in_channels=8)
+conv_transpose_kernel(f32_cpu_weight_gradient_eight_inputs weight_gradient_cpu_channels ${half_vectors} AVX2 channels=12)
 conv_transpose_kernel(f32_cpu_weight_gradient_depthwise weight_gradient_cpu_general ${depthwise} in_tile=1 out_tile=1)
 
 # ---- general

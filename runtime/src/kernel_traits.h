@@ -49,6 +49,8 @@ struct KernelTraits {
     int64_t tile_in_channels = 1, tile_out_channels = 1, tile_taps = 1;
     /// As many blocks or tasks occupy a large machine; the sum is cut into so many parts.
     int64_t wanted_blocks = 1;
+    /// Fewer input positions are not worth a second pass.
+    int64_t positions_worth_a_part = 512;
     /// A weight gradient's bands are a multiple of this high.
     int64_t chunk_rows = 1;
     /// Its bands are of the output's rows that taps reach, not of the input's.

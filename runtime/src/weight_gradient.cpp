@@ -31,9 +31,9 @@ struct Parts {
         const int64_t blocks_a_part = p.groups * ceil_divide(p.in_channels / p.groups, k.tile_in_channels) *
                                       ceil_divide(p.out_channels / p.groups, k.tile_out_channels) *
                                       ceil_divide(p.kernel.height * p.kernel.width, k.tile_taps);
-        constexpr int64_t positions_worth_a_part = 512, max_workspace = int64_t{256} << 20;
+        constexpr int64_t max_workspace = int64_t{256} << 20;
         const int64_t positions = p.batch * p.input.height * p.input.width;
-        return std::max<int64_t>(std::min({ceil_divide(k.wanted_blocks, blocks_a_part), positions / positions_worth_a_part,
+        return std::max<int64_t>(std::min({ceil_divide(k.wanted_blocks, blocks_a_part), positions / k.positions_worth_a_part,
                                            max_workspace / int64_t{sizeof(float)} / p.weight_elements()}), 1);
     }
 };
