@@ -10,6 +10,7 @@
 #include "generators/kernel_description.h"
 #include "generators/lowering_passes.h"
 #include "generators/problem_params.h"
+#include "generators/weight_layouts.h"
 #include "schedules/input_gradient_funcs.h"
 
 namespace conv_transpose {
@@ -71,7 +72,15 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>, public 
         Halide::Var ky{"ky"};
         f.weight = Halide::Func("weight_channels");
         f.tap_weight = Halide::Func("tap_weight");
-        if (packed()) {
+        if constexpr (layout == WeightLayout::channel_tiles) {
+            f.weight = weight;
+            std::vector<Halide::Expr> at = weight_coordinates(layout, f.kx, ky, f.channel, f.out_channel, f.group,
+                                                              schedule_params.weight_channel_multiple(),
+                                                              input_gradient.dim(2).extent());
+            // Bounds inference does not see that a block of tiles ends with the channels.
+            at[4] = min(at[4], weight.dim(4).extent() - 1);
+            f.tap_weight(f.kx, ky, f.out_channel, f.channel, f.group) = f.weight(at);
+        } else if (packed()) {
             f.weight(f.channel, f.kx, ky, f.out_channel, f.group) = weight(f.channel, f.kx, ky, inside(f.out_channel), f.group);
             f.tap_weight(f.kx, ky, f.out_channel, f.channel, f.group) = f.weight(f.channel, f.kx, ky, f.out_channel, f.group);
         } else {
@@ -103,7 +112,7 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>, public 
 
     void describe(KernelDescription &description) override {
         problem.describe("Operation::input_gradient", this->target, description);
-        description.set("weight_layout", packed() ? "WeightLayout::channels_innermost" : "WeightLayout::as_given");
+        description.set("weight_layout", enumerator(layout));
         description.set("weight_channel_multiple", schedule_params.weight_channel_multiple());
         schedule_params.describe(description);
     }
@@ -127,7 +136,8 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>, public 
         return false;
     }
 
-    static bool packed() { return Schedule::weight_layout == WeightLayout::channels_innermost; }
+    static constexpr WeightLayout layout = Schedule::weight_layout;
+    static constexpr bool packed() { return layout != WeightLayout::as_given; }
 
     // What the runtime promises of the buffers, so that index arithmetic and bounds fold.
     void declare_shapes() {
@@ -138,7 +148,10 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>, public 
             weight.dim(packed() ? 3 : 2).set_extent(problem.out_channels);
         }
         if (problem.in_channels) input_gradient.dim(2).set_extent(problem.in_channels);
-        if (packed() && schedule_params.weight_channel_multiple() % 4 == 0) {
+        if constexpr (layout == WeightLayout::channel_tiles) {
+            weight.dim(0).set_extent(schedule_params.weight_channel_multiple());
+            for (int d = 1; d < 5; d++) weight.dim(d).set_stride(weight.dim(d - 1).stride() * weight.dim(d - 1).extent());
+        } else if (packed() && schedule_params.weight_channel_multiple() % 4 == 0) {
             // Rows of 16 bytes, at multiples of 16 bytes: they can be copied asynchronously.
             weight.set_host_alignment(16);
             for (int d = 1; d < 5; d++) weight.dim(d).set_stride(weight.dim(d).stride() / 4 * 4);

@@ -72,12 +72,10 @@ class PackChannelTiles : public Halide::Generator<PackChannelTiles>, public Tile
 
     void schedule() {
         declare_packing();
-        Halide::Var work{"work"};
-        // Input channel by input channel: then reads are one stream.
         Halide::Func all(packed);
-        all.reorder(lane, kx, ky, tile, in_channel).fuse(tile, in_channel, work)
-            .parallel(work, 16, Halide::TailStrategy::GuardWithIf);
-        all.specialize(packed.dim(0).extent() % 4 == 0).vectorize(lane, 4);
+        // Forward, an input channel's weights are one stream; in the gradients' order a channel's are.
+        pack(all.specialize(weight.dim(2).stride() > weight.dim(3).stride()), in_channel, tile);
+        pack(all, tile, in_channel);
     }
 
     void describe(KernelDescription &description) override {
@@ -86,6 +84,13 @@ class PackChannelTiles : public Halide::Generator<PackChannelTiles>, public Tile
 
   private:
     Halide::Var kx{"kx"}, ky{"ky"}, in_channel{"in_channel"};
+
+    void pack(Halide::Stage stage, const Halide::Var &inner, const Halide::Var &outer) {
+        Halide::Var work{"work"}, lanes{"lanes"};
+        stage.reorder(lane, kx, ky, inner, outer).fuse(inner, outer, work).parallel(work, 16, Halide::TailStrategy::GuardWithIf);
+        // Four lanes at a time: those of a whole tile may lie at multiples of a power of two, more than a cache's set holds.
+        stage.specialize(packed.dim(0).extent() % 4 == 0).split(lane, lanes, lane, 4).reorder({lane, kx, ky, lanes}).vectorize(lane);
+    }
 };
 
 /// (kx, ky, channel, summed channel, group) -> (channel in tile, kx, summed channel, point, tile + tiles *

@@ -13,6 +13,8 @@ conv_transpose_kernel(f32_cuda_input_gradient_dense_k9x9_s3x3_c56x1 input_gradie
 # ---- depthwise
 conv_transpose_kernel(f32_cuda_input_gradient_depthwise_k4x4_s2x2 input_gradient_cuda_general ${k4s2} ${depthwise} channels=1)
 
+conv_transpose_kernel(f32_cpu_input_gradient_depthwise_k4x4_s2x2 input_gradient_cpu_depthwise ${k4s2} ${depthwise})
+
 # ---- families, for numbers of channels that fill enough of a tile
 set(many_channels in_channel_multiple=32 out_channel_multiple=8)
 conv_transpose_kernel(f32_cuda_input_gradient_dense_k2x2_s2x2 input_gradient_cuda_dense ${k2s2} ${many_channels} lanes_y=2)
@@ -20,6 +22,13 @@ conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x3_s2x2 input_gradient_cud
     ${many_channels} lanes_y=2)
 conv_transpose_kernel(f32_cuda_input_gradient_dense_k4x4_s2x2 input_gradient_cuda_dense ${k4s2} ${many_channels}
     lanes_x=4 lanes_y=8 runs=1 thread_rows=2 unroll_taps_y=false)
+
+# ---- CPU: any attributes
+set(narrow columns=4 rows=2 block_columns=8 block_rows=8 chunk=64 max_output_width=16)
+conv_transpose_kernel(f32_cpu_input_gradient_channels_narrow input_gradient_cpu_channels ${narrow} AVX2 lanes=8 columns=2)
+conv_transpose_kernel(f32_cpu_input_gradient_channels input_gradient_cpu_channels AVX2 lanes=8 columns=4)
+set(half_vectors lanes=8 vectors=1 rows=2 min_in_channels=8)
+conv_transpose_kernel(f32_cpu_input_gradient_eight_inputs input_gradient_cpu_channels ${half_vectors} AVX2 columns=4)
 
 # ---- general
 conv_transpose_kernel(f32_cpu_input_gradient_general input_gradient_cpu_general)
