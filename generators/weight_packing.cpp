@@ -73,9 +73,13 @@ class PackChannelTiles : public Halide::Generator<PackChannelTiles>, public Tile
     void schedule() {
         declare_packing();
         Halide::Func all(packed);
-        // Forward, an input channel's weights are one stream; in the gradients' order a channel's are.
-        pack(all.specialize(weight.dim(2).stride() > weight.dim(3).stride()), in_channel, tile);
-        pack(all, tile, in_channel);
+        // Forward, an input channel's weights are one stream; in the gradients' order a channel's are, and as many are read at
+        // once as a tile has: pieces of eight input channels, because the next line of each stream comes late.
+        Halide::Var piece{"piece"};
+        Halide::Stage gradient = all.specialize(weight.dim(2).stride() > weight.dim(3).stride());
+        gradient.split(in_channel, in_channel, piece, 8, Halide::TailStrategy::GuardWithIf);
+        pack(gradient, {lane, kx, ky, piece}, in_channel, tile);
+        pack(all, {lane, kx, ky}, tile, in_channel);
     }
 
     void describe(KernelDescription &description) override {
@@ -85,11 +89,12 @@ class PackChannelTiles : public Halide::Generator<PackChannelTiles>, public Tile
   private:
     Halide::Var kx{"kx"}, ky{"ky"}, in_channel{"in_channel"};
 
-    void pack(Halide::Stage stage, const Halide::Var &inner, const Halide::Var &outer) {
+    void pack(Halide::Stage stage, std::vector<Halide::VarOrRVar> weights, const Halide::Var &inner, const Halide::Var &outer) {
         Halide::Var work{"work"}, lanes{"lanes"};
-        stage.reorder(lane, kx, ky, inner, outer).fuse(inner, outer, work).parallel(work, 16, Halide::TailStrategy::GuardWithIf);
+        stage.fuse(inner, outer, work).parallel(work, 16, Halide::TailStrategy::GuardWithIf).reorder(weights);
         // Four lanes at a time: those of a whole tile may lie at multiples of a power of two, more than a cache's set holds.
-        stage.specialize(packed.dim(0).extent() % 4 == 0).split(lane, lanes, lane, 4).reorder({lane, kx, ky, lanes}).vectorize(lane);
+        weights.push_back(lanes);
+        stage.specialize(packed.dim(0).extent() % 4 == 0).split(lane, lanes, lane, 4).reorder(weights).vectorize(lane);
     }
 };
 

@@ -12,6 +12,7 @@
 #define CONV_TRANSPOSE_SCHEDULES_CPU_INPUT_GRADIENT_DEPTHWISE_H
 
 #include "schedules/input_gradient_funcs.h"
+#include "schedules/search_space.h"
 
 namespace conv_transpose {
 
@@ -22,6 +23,13 @@ struct CpuInputGradientDepthwise {
     static constexpr WeightLayout weight_layout = WeightLayout::as_given;
     int weight_channel_multiple() const { return 1; }
     void describe(KernelDescription &) const {}
+
+    void search_space(SearchSpace &space, const GradientFacts &f) const {
+        space.choose(vectors, {1, 2, 4});
+        space.choose(rows, {4, 8, 16, 32});
+        space.require("the problem is depthwise", f.in_channels == 1 && f.out_channels == 1);
+        space.require("the unrolled loop stays short", vectors * f.x_axis.taps() * f.y_axis.taps() <= 200);
+    }
 
     void apply(InputGradientFuncs &f, const Halide::Target &target) const {
         using namespace Halide;
