@@ -87,7 +87,8 @@ TEST_P(Gradient, AnyChannelsOfAFamily) {
             problem.batch = random.between(1, 2);
             problem.groups = random.one_in(3) ? 2 : 1;
             const auto channels = [&] {
-                return random.one_in(3) ? random.between(1, 9) : random.one_in(2) ? random.between(10, 40) : 32 * random.between(1, 3);
+                if (random.one_in(3)) return random.between(1, 9);
+                return random.one_in(2) ? random.between(10, 40) : 32 * random.between(1, 3);
             };
             problem.in_channels = problem.groups * channels();
             problem.out_channels = problem.groups * channels();
@@ -99,8 +100,9 @@ TEST_P(Gradient, AnyChannelsOfAFamily) {
 // Beyond one task's or block's channels and one chunk's columns, and not a whole number of any.
 TEST_P(Gradient, ManyChannelsAndWidePictures) {
     RandomProblems random(7);
-    for (const char *problem : {"n1g2ic300oc140ih3iw9kh2kw2sw2", "n1g1ic150oc70ih5iw19kh3kw3sh2sw2", "n1g1ic40oc20ih3iw300kh3kw3sh2sw2",
-                                "n1g1ic17oc2ih2iw700kh2kw4sw3dw2", "n1g1ic9oc33ih9iw130kh3kw5sh2sw3ph1pw2dh2"})
+    for (const char *problem : {"n1g2ic300oc140ih3iw9kh2kw2sw2", "n1g1ic150oc70ih5iw19kh3kw3sh2sw2",
+                                "n1g1ic40oc20ih3iw300kh3kw3sh2sw2", "n1g1ic17oc2ih2iw700kh2kw4sw3dw2",
+                                "n1g1ic9oc33ih9iw130kh3kw5sh2sw3ph1pw2dh2"})
         expect_exact(Problem::parse(problem), random);
 }
 
