@@ -54,6 +54,9 @@ function(conv_transpose_kernel name generator)
         endif()
         list(JOIN CONV_TRANSPOSE_GPU_ARCHITECTURES "," gpus)
         set(options --gpu=${gpus} --ptxas=${CONV_TRANSPOSE_PTXAS} --fatbinary=${CONV_TRANSPOSE_FATBINARY})
+        if(CONV_TRANSPOSE_TESTS)
+            list(APPEND options --keep-device-code)  # for tests/ptx_machine
+        endif()
         if(arg_MAX_REGISTERS)
             # So that more blocks fit; the little that spills is measured to be worth it.
             list(APPEND options --registers=${arg_MAX_REGISTERS} --allow-spills)

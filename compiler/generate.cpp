@@ -14,6 +14,7 @@
 //   --autoscheduler=NAME[,key=value...]          one of Halide's autoschedulers finds the schedule
 //   --plugin=PATH           the shared object that has it
 //   --stmt, --keep-ptx      also write NAME.stmt, NAME.ptx: to read what a schedule became
+//   --keep-device-code      also write NAME.fatbin and the NAME.ARCHITECTURE.ptx that it is made of
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -86,6 +87,7 @@ CommandLine parse(const std::vector<std::string> &words) {
         else if (key == "--search-space") line.search_space = true;
         else if (key == "--stmt") line.stmt = true;
         else if (key == "--keep-ptx") line.keep_ptx = true;
+        else if (key == "--keep-device-code") line.assembler.keep_files = true;
         else if (key.rfind("--", 0) == 0 || equals == std::string::npos)
             throw std::runtime_error("unknown option '" + words[i] + "'");
         else line.parameters[key] = value;

@@ -51,28 +51,29 @@ std::string read(const fs::path &path) {
     return text.str();
 }
 
-// A file that is deleted when it goes out of scope.
-struct TemporaryFile {
+// A file that is deleted when it goes out of scope, unless it is wanted.
+struct IntermediateFile {
     fs::path path;
-    explicit TemporaryFile(fs::path p) : path(std::move(p)) {}
-    TemporaryFile(TemporaryFile &&other) noexcept : path(std::exchange(other.path, {})) {}
-    ~TemporaryFile() {
+    bool keep;
+    IntermediateFile(fs::path p, bool k) : path(std::move(p)), keep(k) {}
+    IntermediateFile(IntermediateFile &&other) noexcept : path(std::exchange(other.path, {})), keep(other.keep) {}
+    ~IntermediateFile() {
         std::error_code ignored;
-        if (!path.empty()) fs::remove(path, ignored);
+        if (!path.empty() && !keep) fs::remove(path, ignored);
     }
 };
 
 }  // namespace
 
 std::string GpuAssembler::assemble(const std::string &ptx, const fs::path &stem) const {
-    std::vector<TemporaryFile> files;  // kept until fatbinary has read them
+    std::vector<IntermediateFile> files;  // until fatbinary has read them
     std::string images;
     for (const std::string &name : architectures) {
         const Architecture architecture = Architecture(name).best_for(ptx);
-        files.emplace_back(stem.string() + "." + architecture.name() + ".tmp.ptx");
+        files.emplace_back(stem.string() + "." + architecture.name() + ".ptx", keep_files);
         const fs::path text = files.back().path;
         std::ofstream(text) << expand_tensor_core_calls(ptx, architecture);
-        files.emplace_back(stem.string() + "." + architecture.name() + ".tmp.cubin");
+        files.emplace_back(stem.string() + "." + architecture.name() + ".cubin", false);
         const fs::path cubin = files.back().path;
         const std::string limit = registers ? " --maxrregcount=" + std::to_string(registers) : "";
         const std::string report = run(quoted(ptxas) + " -v" + limit + " --gpu-name " + architecture.name() +
@@ -87,7 +88,7 @@ std::string GpuAssembler::assemble(const std::string &ptx, const fs::path &stem)
     std::smatch target;
     if (!std::regex_search(portable, target, std::regex("\\.target sm_([0-9]+a?)")))
         throw std::runtime_error("the device code has no .target line");
-    const TemporaryFile text(stem.string() + ".tmp.ptx"), fat(stem.string() + ".tmp.fatbin");
+    const IntermediateFile text(stem.string() + ".portable.ptx", false), fat(stem.string() + ".fatbin", keep_files);
     std::ofstream(text.path) << portable;
     images += " --image3=kind=ptx,sm=" + target[1].str() + ",file=" + quoted(text.path);
     run(quoted(fatbinary) + " --64 --create=" + quoted(fat.path) + images);

@@ -15,6 +15,9 @@ struct GpuAssembler {
     bool allow_spills = false;
     /// At most this many registers a thread, so that more blocks fit a multiprocessor; 0 leaves it to ptxas.
     int registers = 0;
+    /// Leaves what ptxas was given, STEM.ARCHITECTURE.ptx, and STEM.fatbin: tests/ptx_machine runs the one where it is
+    /// asked to load the other.
+    bool keep_files = false;
 
     /// Uses temporary files beside `stem`. Throws std::runtime_error with the tool's own message when a tool
     /// fails, and when a kernel spills registers and may not: a spilling kernel is right but many times

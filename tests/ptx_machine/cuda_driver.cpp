@@ -1,0 +1,294 @@
+// A libcuda.so.1 whose one device is ptx_machine: what the library, its tests and its benchmark call of the
+// driver. All streams are the same, and nothing is asynchronous between launches. Environment:
+//   PTX_MACHINE_CODE=FOLDER:...   where the fat binaries and their texts lie
+//   PTX_MACHINE_GPU=80            the compute capability; 90 is the default
+//   PTX_MACHINE_TIMING=late       delays what is asynchronous within a kernel as long as the rules allow
+#include "runtime/src/cuda_driver.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <string>
+
+#include "device_code.h"
+#include "ptx_machine.h"
+
+using namespace ptx_machine;
+using namespace conv_transpose;
+
+namespace {
+
+enum Result : CUresult {
+    success = 0,
+    out_of_memory = 2,
+    not_found = 500,
+    launch_failed = 719,
+    not_supported = 801
+};
+
+std::mutex mutex;
+DeviceMemoryMap memory;
+char primary_context;
+thread_local void *current_context = &primary_context;
+
+std::string environment(const char *name, const char *otherwise) {
+    const char *const value = std::getenv(name);
+    return value ? value : otherwise;
+}
+
+int emulated_capability() {
+    return std::stoi(environment("PTX_MACHINE_GPU", "90"));
+}
+
+/// What goes wrong is told on standard error, too: the driver's interface has only numbers.
+template <class Function>
+CUresult without_exceptions(Function function) {
+    try {
+        const std::lock_guard lock(mutex);
+        function();
+        return success;
+    } catch (const std::exception &error) {
+        std::fprintf(stderr, "ptx_machine: %s\n", error.what());
+        return launch_failed;
+    }
+}
+
+char *at(uint64_t address) {
+    return reinterpret_cast<char *>(address);
+}
+
+std::vector<uint8_t> parameter_block(const Kernel &kernel, void **parameters) {
+    std::vector<uint8_t> block(kernel.parameter_bytes);
+    for (size_t i = 0; i < kernel.parameters.size(); i++)
+        std::memcpy(block.data() + kernel.parameters[i].offset, parameters[i], kernel.parameters[i].bytes);
+    return block;
+}
+
+}  // namespace
+
+extern "C" {
+
+// ---- the device and its context
+
+CUresult cuInit(unsigned) {
+    return success;
+}
+CUresult cuDeviceGetCount(int *count) {
+    return *count = 1, success;
+}
+CUresult cuDeviceGet(CUdevice *device, int) {
+    return *device = 0, success;
+}
+CUresult cuDeviceGetName(char *name, int bytes, CUdevice) {
+    return std::snprintf(name, bytes, "ptx_machine"), success;
+}
+
+CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice) {
+    switch (attribute) {
+        case CU_DEVICE_ATTRIBUTE_CLOCK_RATE:
+            *value = 1'000'000;
+            break;
+        case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+            *value = 132;
+            break;
+        case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE:
+            *value = 50 << 20;
+            break;
+        case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+            *value = emulated_capability() / 10;
+            break;
+        case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
+            *value = emulated_capability() % 10;
+            break;
+        case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
+            *value = (emulated_capability() == 80 ? 163 : 227) * 1024;
+            break;
+        default:
+            return not_supported;
+    }
+    return success;
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice) {
+    return *context = &primary_context, success;
+}
+CUresult cuCtxGetCurrent(CUcontext *context) {
+    return *context = current_context, success;
+}
+CUresult cuCtxSetCurrent(CUcontext context) {
+    return current_context = context, success;
+}
+CUresult cuCtxGetDevice(CUdevice *device) {
+    return *device = 0, success;
+}
+CUresult cuCtxPushCurrent_v2(CUcontext context) {
+    return current_context = context, success;
+}
+CUresult cuCtxPopCurrent_v2(CUcontext *context) {
+    *context = current_context;
+    current_context = &primary_context;
+    return success;
+}
+
+// ---- code
+
+CUresult cuLibraryLoadData(CUlibrary *library, const void *code, void *, void **, unsigned, void *, void **,
+                           unsigned) {
+    return without_exceptions([&] {
+        *library =
+            new Module(decode(find_text(code, environment("PTX_MACHINE_CODE", ""), emulated_capability())));
+    });
+}
+CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name) {
+    const Module &module = *static_cast<Module *>(library);
+    const auto found = module.find(name);
+    if (found == module.end()) return not_found;
+    return *kernel = found->second.get(), success;
+}
+CUresult cuKernelGetFunction(void **function, CUkernel kernel) {
+    return *function = kernel, success;
+}
+CUresult cuKernelSetAttribute(int, int, CUkernel, CUdevice) {
+    return success;
+}
+
+CUresult cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                        unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream,
+                        void **parameters, void **) {
+    const Kernel &kernel = *static_cast<Kernel *>(function);
+    const Timing timing = environment("PTX_MACHINE_TIMING", "early") == "late" ? Timing::late : Timing::early;
+    const CUresult result = without_exceptions([&] {
+        run({kernel,
+             {grid_x, grid_y, grid_z},
+             {block_x, block_y, block_z},
+             static_cast<int>(shared_bytes),
+             parameter_block(kernel, parameters),
+             memory,
+             timing});
+    });
+    if (result)
+        std::fprintf(
+            stderr,
+            "ptx_machine: in kernel %s, grid %u x %u x %u, block %u x %u x %u, %u bytes of shared memory\n",
+            kernel.name.c_str(), grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes);
+    return result;
+}
+
+// ---- memory: the host's own, so that a kernel which forgets a copy is not found out
+
+CUresult cuMemAlloc_v2(uint64_t *address, size_t bytes) {
+    constexpr size_t alignment = 256;
+    void *const block = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+    if (!block) return out_of_memory;
+    std::memset(block, 0xff, bytes);  // NaN
+    const std::lock_guard lock(mutex);
+    memory.add(*address = reinterpret_cast<uint64_t>(block), bytes);
+    return success;
+}
+CUresult cuMemFree_v2(uint64_t address) {
+    const std::lock_guard lock(mutex);
+    memory.remove(address);
+    return std::free(at(address)), success;
+}
+CUresult cuMemHostAlloc(void **block, size_t bytes, unsigned) {
+    return *block = std::malloc(bytes), *block ? success : out_of_memory;
+}
+CUresult cuMemFreeHost(void *block) {
+    return std::free(block), success;
+}
+CUresult cuMemGetInfo_v2(size_t *free, size_t *total) {
+    return *free = *total = size_t{4} << 30, success;
+}
+
+CUresult cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes) {
+    return std::memcpy(at(to), from, bytes), success;
+}
+CUresult cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes) {
+    return std::memcpy(to, at(from), bytes), success;
+}
+CUresult cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, CUstream) {
+    return std::memcpy(at(to), at(from), bytes), success;
+}
+CUresult cuMemcpy2D_v2(const CudaCopy2D *c) {
+    const char *const from = c->source_kind == CU_MEMORYTYPE_HOST ? static_cast<const char *>(c->source_host)
+                                                                  : at(c->source_device);
+    char *const to =
+        c->target_kind == CU_MEMORYTYPE_HOST ? static_cast<char *>(c->target_host) : at(c->target_device);
+    for (size_t row = 0; row < c->rows; row++)
+        std::memcpy(to + (c->target_y + row) * c->target_pitch + c->target_x,
+                    from + (c->source_y + row) * c->source_pitch + c->source_x, c->row_bytes);
+    return success;
+}
+
+// ---- streams and events; no graphs, and time stands still
+
+CUresult cuStreamCreate(CUstream *stream, unsigned) {
+    return *stream = new char, success;
+}
+CUresult cuStreamDestroy_v2(CUstream stream) {
+    return delete static_cast<char *>(stream), success;
+}
+CUresult cuStreamGetCtx(CUstream, CUcontext *context) {
+    return *context = &primary_context, success;
+}
+CUresult cuStreamSynchronize(CUstream) {
+    return success;
+}
+CUresult cuEventCreate(void **event, unsigned) {
+    return *event = new char, success;
+}
+CUresult cuEventDestroy_v2(void *event) {
+    return delete static_cast<char *>(event), success;
+}
+CUresult cuEventRecord(void *, CUstream) {
+    return success;
+}
+CUresult cuEventSynchronize(void *) {
+    return success;
+}
+CUresult cuEventElapsedTime(float *milliseconds, void *, void *) {
+    return *milliseconds = 1, success;
+}
+CUresult cuStreamBeginCapture_v2(CUstream, unsigned) {
+    return not_supported;
+}
+CUresult cuStreamEndCapture(CUstream, void **) {
+    return not_supported;
+}
+CUresult cuGraphInstantiateWithFlags(void **, void *, unsigned long long) {
+    return not_supported;
+}
+CUresult cuGraphLaunch(void *, CUstream) {
+    return not_supported;
+}
+CUresult cuGraphExecDestroy(void *) {
+    return not_supported;
+}
+CUresult cuGraphDestroy(void *) {
+    return not_supported;
+}
+
+CUresult cuGetErrorString(CUresult error, const char **text) {
+    switch (error) {
+        case out_of_memory:
+            *text = "out of memory";
+            break;
+        case not_found:
+            *text = "no such kernel";
+            break;
+        case launch_failed:
+            *text = "ptx_machine stopped the kernel (see standard error)";
+            break;
+        case not_supported:
+            *text = "not supported by ptx_machine";
+            break;
+        default:
+            *text = "unknown error";
+            break;
+    }
+    return success;
+}
+
+}  // extern "C"

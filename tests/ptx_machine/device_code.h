@@ -1,0 +1,16 @@
+// Finds the PTX text that a fat binary was made of: conv_transpose_generate --keep-device-code leaves both
+// side by side.
+#ifndef CONV_TRANSPOSE_PTX_MACHINE_DEVICE_CODE_H
+#define CONV_TRANSPOSE_PTX_MACHINE_DEVICE_CODE_H
+
+#include <string>
+
+namespace ptx_machine {
+
+/// `folders` are separated by colons. Of several texts for GPUs of this compute capability, such as 90, the
+/// one with most features. Throws PtxError where there is none.
+std::string find_text(const void *fat_binary, const std::string &folders, int compute_capability);
+
+}  // namespace ptx_machine
+
+#endif

@@ -1,0 +1,225 @@
+// The scheduler of a block: lanes of a warp run together from the lowest place in the program, warps take
+// turns at barriers, warpgroups meet at their instructions.
+#include "ptx_machine.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "tensor_cores.h"
+#include "warp.h"
+
+namespace ptx_machine {
+
+void fail(const Instruction &i, const std::string &what) {
+    throw PtxError(what + ", at: " + i.text);
+}
+
+void DeviceMemoryMap::add(uint64_t address, uint64_t bytes) {
+    blocks_[address] = bytes;
+}
+
+void DeviceMemoryMap::remove(uint64_t address) {
+    blocks_.erase(address);
+    last_begin_ = 1, last_end_ = 0;
+}
+
+bool DeviceMemoryMap::holds(uint64_t address, int bytes) const {
+    if (address >= last_begin_ && address + bytes <= last_end_) return true;
+    auto block = blocks_.upper_bound(address);
+    if (block == blocks_.begin()) return false;
+    --block;
+    last_begin_ = block->first;
+    last_end_ = block->first + block->second;
+    return address + bytes <= last_end_;
+}
+
+namespace {
+
+uint32_t lanes_that_execute(const Warp &w, const Instruction &i, uint32_t mask) {
+    if (!i.guarded) return mask;
+    const uint32_t *const predicate = w.from<uint32_t>(i.guard);
+    uint32_t set = 0;
+    for (int l = 0; l < lanes; l++) set |= static_cast<uint32_t>(predicate[l] != 0) << l;
+    return mask & (i.guard_negated ? ~set : set);
+}
+
+/// The lanes at the lowest place, unless they are where all lanes must be and wait there for the others.
+std::vector<Fragment>::iterator next_fragment(Warp &w) {
+    const std::vector<Instruction> &code = w.kernel().code;
+    if (w.fragments.size() == 1) return w.fragments.begin();
+    const auto needs_all = [&](const Fragment &f) { return code[f.at].kind >= Kind::barrier; };
+    const auto found = std::find_if_not(w.fragments.begin(), w.fragments.end(), needs_all);
+    if (found == w.fragments.end())
+        fail(code[w.fragments.front().at],
+             "only some lanes of warp " + std::to_string(w.index) + " come here");
+    return found;
+}
+
+void merge_fragments(Warp &w) {
+    std::vector<Fragment> &all = w.fragments;
+    std::sort(all.begin(), all.end(), [](const Fragment &a, const Fragment &b) { return a.at < b.at; });
+    for (size_t k = 0; k + 1 < all.size();) {
+        if (all[k].at == all[k + 1].at) {
+            all[k].mask |= all[k + 1].mask;
+            all.erase(all.begin() + k + 1);
+        } else {
+            k++;
+        }
+    }
+}
+
+void branch(Warp &w, Fragment &f, int target, uint32_t taken) {
+    const uint32_t rest = f.mask & ~taken;
+    if (!rest) {
+        f.at = target;
+        return;
+    }
+    f.at++;
+    f.mask = rest;
+    if (taken) w.fragments.push_back({target, taken});  // `f` may be gone from here on
+}
+
+/// The compiler may have copied a barrier of the warp into several branches.
+bool pass_warp_barriers(Warp &w) {
+    const std::vector<Instruction> &code = w.kernel().code;
+    const auto is_there = [&](const Fragment &f) { return code[f.at].kind == Kind::warp_barrier; };
+    if (w.fragments.size() < 2 || !std::all_of(w.fragments.begin(), w.fragments.end(), is_there))
+        return false;
+    w.epoch++;
+    for (Fragment &f : w.fragments) f.at++;
+    return true;
+}
+
+/// Runs until the warp has to wait for others, or ends.
+void advance(Warp &w) {
+    const std::vector<Instruction> &code = w.kernel().code;
+    while (!w.ended()) {
+        if (pass_warp_barriers(w)) continue;
+        const auto fragment = next_fragment(w);
+        const Instruction &i = code[fragment->at];
+        const uint32_t mask = lanes_that_execute(w, i, fragment->mask);
+        switch (i.kind) {
+            case Kind::simple:
+            case Kind::whole_warp:
+                if (mask) i.execute(w, i, mask);
+                fragment->at++;
+                break;
+            case Kind::warp_barrier:
+                w.epoch++;
+                fragment->at++;
+                break;
+            case Kind::branch:
+                branch(w, *fragment, i.number, mask);
+                break;
+            case Kind::exit:
+                fragment->at++;
+                fragment->mask &= ~mask;
+                if (!fragment->mask) w.fragments.erase(fragment);
+                break;
+            default:
+                w.waiting = true;
+                return;
+        }
+        if (w.fragments.size() > 1) merge_fragments(w);
+    }
+}
+
+/// A block's warps in turns.
+class BlockRun {
+  public:
+    explicit BlockRun(Block &block, std::vector<Warp> &warps) : block_(block), warps_(warps) {
+        const size_t groups = warps.size() / warps_of_group;
+        for (size_t g = 0; g < groups; g++) products_.emplace_back(block, &warps[g * warps_of_group]);
+    }
+
+    void run() {
+        while (std::any_of(warps_.begin(), warps_.end(), [](const Warp &w) { return !w.ended(); })) {
+            bool moved = false;
+            for (Warp &w : warps_)
+                if (!w.waiting && !w.ended()) advance(w), moved = true;
+            for (size_t g = 0; g < products_.size(); g++) moved |= pass_group_instruction(g);
+            moved |= pass_barrier();
+            if (!moved) throw PtxError("warps wait for each other at different places");
+        }
+    }
+
+  private:
+    const Instruction &place(const Warp &w) const { return w.kernel().code[w.fragments.front().at]; }
+
+    static void go_on(Warp &w) {
+        w.waiting = false;
+        w.fragments.front().at++;
+    }
+
+    bool pass_barrier() {
+        for (const Warp &w : warps_)
+            if (!w.ended() && !(w.waiting && place(w).kind == Kind::barrier)) return false;
+        block_.epoch++;
+        for (Warp &w : warps_)
+            if (!w.ended()) go_on(w);
+        return true;
+    }
+
+    /// Where the four warps of a group have met at an instruction of theirs.
+    bool pass_group_instruction(size_t group) {
+        Warp *const first = &warps_[group * warps_of_group], *const end = first + warps_of_group;
+        if (!std::all_of(first, end, [](const Warp &w) { return w.waiting && !w.ended(); })) return false;
+        const Instruction &i = place(*first);
+        if (i.kind == Kind::barrier ||
+            !std::all_of(first, end, [&](const Warp &w) { return &place(w) == &i; }))
+            return false;
+        if (i.guarded) fail(i, "a condition on an instruction of the warpgroup");
+        if (i.kind == Kind::wgmma) products_[group].start(i);
+        if (i.kind == Kind::wgmma_commit) products_[group].commit();
+        if (i.kind == Kind::wgmma_wait) products_[group].wait(i.number);
+        std::for_each(first, end, go_on);
+        return true;
+    }
+
+    Block &block_;
+    std::vector<Warp> &warps_;
+    std::vector<Products> products_;
+};
+
+/// As at the start of a block: registers keep what the last one left, which no kernel may use.
+void start(Warp &w, Block &block, int index, const Dimensions &at) {
+    w.block = &block;
+    w.index = index;
+    w.epoch = 0;
+    w.waiting = false;
+    w.copy_groups.assign(1, {});
+    w.unfenced.clear();
+    const Dimensions &t = block.launch.block;
+    uint32_t mask = 0;
+    for (int l = 0; l < lanes; l++) {
+        const unsigned thread = w.thread(l);
+        if (thread < t.x * t.y * t.z) mask |= 1u << l;
+        const unsigned values[special_registers] = {
+            thread % t.x, thread / t.x % t.y,      thread / (t.x * t.y), t.x, t.y, t.z, at.x, at.y,
+            at.z,         static_cast<unsigned>(l)};
+        for (int s = 0; s < special_registers; s++) w.to<uint32_t>(w.kernel().special[s])[l] = values[s];
+    }
+    w.fragments.assign(1, {0, mask});
+}
+
+}  // namespace
+
+void run(const Launch &launch) {
+    constexpr uint32_t nan = 0x7fc0dead;
+    const Dimensions &g = launch.grid, &t = launch.block;
+    std::vector<Warp> warps((t.x * t.y * t.z + lanes - 1) / lanes);
+    for (Warp &w : warps) {
+        w.registers.assign(launch.kernel.register_words, nan);
+        w.local.resize(static_cast<size_t>(launch.kernel.local_bytes) * lanes);
+    }
+    for (Dimensions at{0, 0, 0}; at.z < g.z; at.z++)
+        for (at.y = 0; at.y < g.y; at.y++)
+            for (at.x = 0; at.x < g.x; at.x++) {
+                Block block(launch);
+                for (size_t i = 0; i < warps.size(); i++) start(warps[i], block, static_cast<int>(i), at);
+                BlockRun(block, warps).run();
+            }
+}
+
+}  // namespace ptx_machine

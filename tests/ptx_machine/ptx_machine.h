@@ -1,0 +1,51 @@
+// Runs decoded kernels, block after block, and looks for what a GPU punishes, or forgives by luck:
+//   - accesses outside of device memory, of the parameters or of the block's shared memory, or not aligned;
+//   - races in shared memory: two threads, one of them writing, without a barrier in between;
+//   - tensor cores reading what was written without a proxy fence;
+//   - barriers that not all threads reach.
+// What is asynchronous (cp.async, wgmma) happens as early or as late as the rules allow: Timing says which.
+// Of blocks, whose order must not matter, one runs after the other; nothing is said about speed.
+#ifndef CONV_TRANSPOSE_PTX_MACHINE_H
+#define CONV_TRANSPOSE_PTX_MACHINE_H
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "ptx_program.h"
+
+namespace ptx_machine {
+
+struct Dimensions {
+    unsigned x, y, z;
+};
+
+enum class Timing { early, late };
+
+/// The device's allocations.
+class DeviceMemoryMap {
+  public:
+    void add(uint64_t address, uint64_t bytes);
+    void remove(uint64_t address);
+    bool holds(uint64_t address, int bytes) const;
+
+  private:
+    std::map<uint64_t, uint64_t> blocks_;             ///< by address, the bytes
+    mutable uint64_t last_begin_ = 1, last_end_ = 0;  ///< most accesses are to the block of the one before
+};
+
+struct Launch {
+    const Kernel &kernel;
+    Dimensions grid, block;
+    int shared_bytes;
+    std::vector<uint8_t> parameters;
+    const DeviceMemoryMap &memory;
+    Timing timing;
+};
+
+/// Throws PtxError that names the instruction.
+void run(const Launch &launch);
+
+}  // namespace ptx_machine
+
+#endif

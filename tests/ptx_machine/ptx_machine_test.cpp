@@ -1,0 +1,164 @@
+// That ptx_machine computes, and that it finds what it is there to find: a test of kernels on it could else
+// not fail.
+#include "ptx_machine.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace ptx_machine;
+
+/// A program with one parameter, the address of `floats`, and one block of `threads` threads.
+void run_program(const std::string &body, std::vector<float> &floats, unsigned threads, int shared_bytes = 0,
+                 Timing timing = Timing::early) {
+    const Module module = decode(
+        ".visible .entry program(.param .u64 floats)\n{\n"
+        ".reg .pred %p<9>;\n.reg .b32 %r<99>;\n.reg .b64 %rd<99>;\n.reg .f32 %f<99>;\n"
+        "ld.param.u64 %rd1, [floats];\n"
+        "mov.u32 %r1, %tid.x;\n"
+        "mul.wide.u32 %rd2, %r1, 4;\n"
+        "add.s64 %rd3, %rd1, %rd2;\n"  // the address of this thread's float
+        "shl.b32 %r2, %r1, 2;\n" +     // the same in shared memory
+        body +
+        "ret;\n}\n");
+    const auto address = reinterpret_cast<uint64_t>(floats.data());
+    DeviceMemoryMap memory;
+    memory.add(address, floats.size() * sizeof(float));
+    std::vector<uint8_t> parameters(sizeof address);
+    std::copy_n(reinterpret_cast<const uint8_t *>(&address), sizeof address, parameters.begin());
+    run({*module.at("program"), {1, 1, 1}, {threads, 1, 1}, shared_bytes, parameters, memory, timing});
+}
+
+std::string error_of(const std::string &body, unsigned threads, int shared_bytes = 0) {
+    std::vector<float> floats(threads, 1.f);
+    try {
+        run_program(body, floats, threads, shared_bytes);
+    } catch (const PtxError &error) {
+        return error.what();
+    }
+    return "none";
+}
+
+std::vector<float> counting(size_t n) {
+    std::vector<float> values(n);
+    std::iota(values.begin(), values.end(), 0.f);
+    return values;
+}
+
+const std::string load = "ld.global.f32 %f1, [%rd3];\n", store = "st.global.f32 [%rd3], %f2;\n";
+const std::string to_shared = "st.shared.f32 [%r2], %f1;\n", barrier = "bar.sync 0;\n";
+// From the thread 32 further on, of 64.
+const std::string from_shared = "xor.b32 %r3, %r2, 128;\nld.shared.f32 %f2, [%r3];\n";
+
+TEST(PtxMachine, Computes) {
+    std::vector<float> floats = counting(40);
+    run_program(load + "fma.rn.f32 %f2, %f1, 0f40000000, 0f3F800000;\n" + store, floats, 40);
+    for (int i = 0; i < 40; i++) EXPECT_EQ(floats[i], 2.f * i + 1);
+}
+
+TEST(PtxMachine, BranchesApartAndTogetherAgain) {
+    std::vector<float> floats = counting(32);
+    run_program(load +
+                    "setp.lt.s32 %p1, %r1, 5;\n@%p1 bra LOW;\nmov.f32 %f2, 0f00000000;\nbra.uni END;\n"
+                    "LOW:\nmov.f32 %f2, %f1;\nEND:\n" +
+                    store,
+                floats, 32);
+    for (int i = 0; i < 32; i++) EXPECT_EQ(floats[i], i < 5 ? i : 0);
+}
+
+TEST(PtxMachine, SharesMemoryAcrossABarrier) {
+    std::vector<float> floats = counting(64);
+    run_program(load + to_shared + barrier + from_shared + store, floats, 64, 256);
+    for (int i = 0; i < 64; i++) EXPECT_EQ(floats[i], (i + 32) % 64);
+}
+
+TEST(PtxMachine, FindsReadsThatNoBarrierOrders) {
+    EXPECT_NE(error_of(load + to_shared + from_shared + store, 64, 256).find("race"), std::string::npos);
+}
+
+TEST(PtxMachine, FindsWritesThatNoBarrierOrders) {
+    const std::string error = error_of(load + to_shared + barrier + from_shared + to_shared, 64, 256);
+    EXPECT_NE(error.find("race"), std::string::npos) << error;
+}
+
+TEST(PtxMachine, FindsAccessesOutsideOfMemory) {
+    EXPECT_NE(
+        error_of("ld.global.f32 %f1, [%rd3+4];\n" + to_shared, 32, 128).find("beyond the device's memory"),
+        std::string::npos);
+    EXPECT_NE(error_of(load + "st.shared.f32 [%r2+4], %f1;\n", 32, 128).find("shared address 128"),
+              std::string::npos);
+    EXPECT_NE(error_of("ld.global.v2.f32 {%f1, %f2}, [%rd3];\n" + to_shared, 8, 32).find("not aligned"),
+              std::string::npos);
+}
+
+TEST(PtxMachine, FindsBarriersThatNotAllReach) {
+    EXPECT_NE(error_of("setp.lt.s32 %p1, %r1, 5;\n@%p1 bra END;\n" + barrier + "END:\n" + barrier, 32)
+                  .find("only some lanes"),
+              std::string::npos);
+}
+
+const std::string copy = "cp.async.ca.shared.global [%r2], [%rd3], 4, 4;\ncp.async.commit_group;\n";
+const std::string wait = "cp.async.wait_group 0;\n";
+
+TEST(PtxMachine, CopiesEarlyAndLate) {
+    for (const Timing timing : {Timing::early, Timing::late}) {
+        std::vector<float> floats = counting(64);
+        run_program(copy + wait + barrier + from_shared + store, floats, 64, 256, timing);
+        for (int i = 0; i < 64; i++) EXPECT_EQ(floats[i], (i + 32) % 64);
+    }
+}
+
+TEST(PtxMachine, ShowsACopyThatIsNotWaitedFor) {
+    std::vector<float> floats = counting(64);
+    run_program(copy + barrier + from_shared + store, floats, 64, 256, Timing::late);
+    EXPECT_NE(floats[0], 32.f);
+}
+
+// 64 x 8 by 8 x 8, both of the value 1, at 0 and at 2048.
+const std::string fill =
+    "mov.f32 %f1, 0f3F800000;\nmul.lo.s32 %r4, %r1, 20;\n"
+    "st.shared.f32 [%r4], %f1;\nst.shared.f32 [%r4+4], %f1;\nst.shared.f32 [%r4+8], %f1;\n"
+    "st.shared.f32 [%r4+12], %f1;\nst.shared.f32 [%r4+16], %f1;\n";
+const std::string fence = "fence.proxy.async.shared::cta;\n";
+const std::string product =
+    // Start 0 and 2048, 4 further k 128 bytes on (of b: 128), 8 further rows 256 on; in units of 16 bytes.
+    "mov.u64 %rd8, 68720001024;\nmov.u64 %rd9, 68720001152;\nmov.u32 %r9, 1;\nsetp.ne.s32 %p2, %r9, 0;\n"
+    "mov.f32 %f10, 0f3F800000;\nmov.f32 %f11, %f10;\nmov.f32 %f12, %f10;\nmov.f32 %f13, %f10;\n"
+    "wgmma.fence.sync.aligned;\n"
+    "wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 {%f10, %f11, %f12, %f13}, %rd8, %rd9, %p2, 1, 1;\n"
+    "wgmma.commit_group.sync.aligned;\n";
+const std::string wait_for_product = "wgmma.wait_group.sync.aligned 0;\n";
+const std::string store_product = "mov.f32 %f2, %f13;\n" + store;
+
+TEST(PtxMachine, MultipliesOnTensorCores) {
+    for (const Timing timing : {Timing::early, Timing::late}) {
+        std::vector<float> floats(128);
+        run_program(fill + fence + barrier + product + wait_for_product + store_product, floats, 128, 2560,
+                    timing);
+        for (const float sum : floats) EXPECT_EQ(sum, 9.f);
+    }
+}
+
+TEST(PtxMachine, ShowsAProductThatIsNotWaitedFor) {
+    std::vector<float> floats(128);
+    run_program(fill + fence + barrier + product + store_product, floats, 128, 2560, Timing::late);
+    EXPECT_EQ(floats[0], 1.f);
+}
+
+TEST(PtxMachine, FindsAMissingProxyFence) {
+    EXPECT_NE(error_of(fill + barrier + product + wait_for_product, 128, 2560).find("proxy fence"),
+              std::string::npos);
+    EXPECT_NE(error_of(fill + fence + product + wait_for_product, 128, 2560).find("race"), std::string::npos);
+}
+
+TEST(PtxMachine, RefusesWhatItDoesNotKnow) {
+    EXPECT_NE(error_of("dp4a.s32.s32 %r3, %r1, %r1, %r1;\n", 32).find("dp4a"), std::string::npos);
+    EXPECT_NE(error_of("mov.u32 %q3, %r1;\n", 32).find("no register %q3"), std::string::npos);
+    EXPECT_NE(error_of("bra NOWHERE;\n", 32).find("no label NOWHERE"), std::string::npos);
+}
+
+}  // namespace

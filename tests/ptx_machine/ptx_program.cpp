@@ -1,0 +1,477 @@
+// Decoding: statement by statement, with a scope of register names for every pair of braces.
+#include "ptx_program.h"
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+#include <utility>
+
+#include "arithmetic.h"
+#include "memory.h"
+#include "tensor_cores.h"
+
+namespace ptx_machine {
+
+namespace {
+
+// ---- text
+
+std::string_view trimmed(std::string_view text) {
+    const auto is_space = [](char c) { return std::isspace(static_cast<unsigned char>(c)); };
+    while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+    while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+    return text;
+}
+
+std::string without_comments(std::string_view text) {
+    std::string result;
+    for (size_t i = 0; i < text.size(); i++) {
+        if (text.substr(i, 2) == "/*") {
+            i = text.find("*/", i) + 1;
+            continue;
+        }
+        if (text.substr(i, 2) == "//")
+            while (i + 1 < text.size() && text[i] != '\n') i++;
+        result += text[i];
+    }
+    return result;
+}
+
+/// At commas that are not in braces or brackets.
+std::vector<std::string> split_operands(std::string_view text) {
+    std::vector<std::string> parts;
+    std::string part;
+    int depth = 0;
+    for (const char c : text) {
+        depth += (c == '{' || c == '[') - (c == '}' || c == ']');
+        if (c == ',' && depth == 0) {
+            parts.emplace_back(trimmed(part));
+            part.clear();
+        } else {
+            part += c;
+        }
+    }
+    if (!trimmed(part).empty()) parts.emplace_back(trimmed(part));
+    return parts;
+}
+
+std::vector<std::string> split_name(const std::string &name) {
+    std::vector<std::string> parts;
+    for (size_t at = 0; at <= name.size();) {
+        const size_t dot = std::min(name.find('.', at), name.size());
+        parts.push_back(name.substr(at, dot - at));
+        at = dot + 1;
+    }
+    return parts;
+}
+
+bool contains(const std::vector<std::string> &parts, std::string_view part) {
+    return std::find(parts.begin(), parts.end(), part) != parts.end();
+}
+
+int bytes_of(std::string_view type) {
+    if (type.ends_with("64")) return 8;
+    if (type.ends_with("32")) return 4;
+    return type.ends_with("16") ? 2 : 1;
+}
+
+int words_of(std::string_view type) {
+    return bytes_of(type) == 8 ? 2 : 1;
+}
+
+bool is_braced(std::string_view operand) {
+    return operand.starts_with('{');
+}
+
+// ---- registers and constants of a kernel
+
+class Places {
+  public:
+    explicit Places(Kernel &kernel) : kernel_(kernel) {
+        scopes_.emplace_back();
+        for (int &place : kernel_.special) place = allocate(1);
+    }
+
+    void open_scope() { scopes_.emplace_back(); }
+    void close_scope() { scopes_.pop_back(); }
+    bool is_wide(int place) const { return wide_.count(place) > 0; }
+
+    /// .reg .b32 low, high;  or  .reg .b32 %r<100>;
+    void declare_registers(std::string_view text) {
+        text = trimmed(text.substr(4));
+        const size_t end_of_type = text.find_first_of(" \t");
+        const int words = words_of(text.substr(0, end_of_type));
+        for (const std::string &name : split_operands(text.substr(end_of_type))) {
+            if (const size_t open = name.find('<'); open != std::string::npos)
+                families_.emplace_back(name.substr(0, open), words);
+            else
+                scopes_.back()[name] = place_of_scoped(name, words);
+        }
+    }
+
+    /// .local .align 8 .b8 __local_depot0[256]
+    void declare_local(const std::string &text) {
+        const size_t open = text.find('['), begin = text.find_last_of(" \t", open) + 1;
+        local_addresses_[text.substr(begin, open - begin)] = local_space + kernel_.local_bytes;
+        kernel_.local_bytes += (std::stoi(text.substr(open + 1)) + 15) / 16 * 16;
+    }
+
+    /// A register, an immediate, or the name of a .local array.
+    int operand(std::string_view text, int words) {
+        const std::string name(trimmed(text));
+        if (name.empty()) throw PtxError("an operand is missing");
+        if (name.starts_with("0f")) return constant(std::stoul(name.substr(2), nullptr, 16), words);
+        if (name[0] == '-') return constant(static_cast<uint64_t>(std::stoll(name, nullptr, 0)), words);
+        if (std::isdigit(static_cast<unsigned char>(name[0])))
+            return constant(std::stoull(name, nullptr, 0), words);
+        if (const auto found = local_addresses_.find(name); found != local_addresses_.end())
+            return constant(found->second, 2);
+        return register_named(name);
+    }
+
+    /// One, or several in braces.
+    std::vector<int> operands(std::string_view text, int words) {
+        if (!is_braced(text)) return {operand(text, words)};
+        std::vector<int> places;
+        for (const std::string &name : split_operands(text.substr(1, text.size() - 2)))
+            places.push_back(operand(name, words));
+        return places;
+    }
+
+    int constant(uint64_t value, int words) {
+        if (words == 1) value &= 0xffffffffu;
+        const auto [known, fresh] = constants_.try_emplace({value, words}, 0);
+        if (!fresh) return known->second;
+        std::vector<uint32_t> &file = kernel_.constants;
+        if (words == 2 && file.size() % 2) file.push_back(0);  // aligned
+        known->second = ~static_cast<int>(file.size());
+        for (int l = 0; l < lanes; l++) {
+            file.push_back(static_cast<uint32_t>(value));
+            if (words == 2) file.push_back(static_cast<uint32_t>(value >> 32));
+        }
+        return known->second;
+    }
+
+  private:
+    int allocate(int words) {
+        int &end = kernel_.register_words;
+        if (words == 2) end = (end + 1) / 2 * 2;
+        const int place = end;
+        if (words == 2) wide_.insert(place);
+        end += words * lanes;
+        return place;
+    }
+
+    // Names of inner scopes come again and again: the same place serves.
+    int place_of_scoped(const std::string &name, int words) {
+        const auto [known, fresh] = scoped_.try_emplace({name, words}, 0);
+        if (fresh) known->second = allocate(words);
+        return known->second;
+    }
+
+    int register_named(const std::string &name) {
+        for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
+            if (const auto found = scope->find(name); found != scope->end()) return found->second;
+        static const char *const special[special_registers] = {"%tid.x",   "%tid.y",  "%tid.z",   "%ntid.x",
+                                                               "%ntid.y",  "%ntid.z", "%ctaid.x", "%ctaid.y",
+                                                               "%ctaid.z", "%laneid"};
+        for (int i = 0; i < special_registers; i++)
+            if (name == special[i]) return kernel_.special[i];
+        const size_t digits = name.find_last_not_of("0123456789") + 1;
+        for (const auto &[prefix, words] : families_)
+            if (name.substr(0, digits) == prefix) return scopes_.front()[name] = allocate(words);
+        throw PtxError("no register " + name);
+    }
+
+    Kernel &kernel_;
+    std::set<int> wide_;  // places of 64-bit registers
+    std::vector<std::map<std::string, int>> scopes_;
+    std::map<std::pair<std::string, int>, int> scoped_;
+    std::vector<std::pair<std::string, int>> families_;  // prefix and words
+    std::map<std::pair<uint64_t, int>, int> constants_;
+    std::map<std::string, uint64_t> local_addresses_;
+};
+
+// ---- the body of one .entry
+
+class KernelDecoder {
+  public:
+    explicit KernelDecoder(Kernel &kernel) : kernel_(kernel), places_(kernel) {}
+
+    /// .param .u64 .ptr .global .align 1 name
+    void parameter(const std::string &text) {
+        static const char *const types[] = {".u64", ".b64", ".s64", ".u32", ".b32", ".s32", ".f32",
+                                            ".u16", ".b16", ".s16", ".u8",  ".b8",  ".s8"};
+        const auto type = std::find_if(std::begin(types), std::end(types), [&](const char *t) {
+            return text.find(std::string(t) + " ") != std::string::npos;
+        });
+        if (type == std::end(types)) throw PtxError("a parameter of unknown type: " + text);
+        const int bytes = bytes_of(*type);
+        int &end = kernel_.parameter_bytes;
+        end = (end + bytes - 1) / bytes * bytes;
+        kernel_.parameters.push_back({text.substr(text.find_last_of(" \t") + 1), end, bytes});
+        end += bytes;
+    }
+
+    void body(std::string_view text) {
+        size_t begin = 0;
+        int depth = 0;
+        for (size_t i = 0; i < text.size(); i++) {
+            const char c = text[i];
+            const std::string_view so_far = trimmed(text.substr(begin, i - begin));
+            if (c == '{' && so_far.empty()) {
+                places_.open_scope();
+                depth++;
+            } else if (c == '}' && so_far.empty()) {
+                places_.close_scope();
+                if (--depth == 0) break;
+            } else if (c == ':' && is_label(so_far, text.substr(i))) {
+                labels_[std::string(so_far)] = static_cast<int>(kernel_.code.size());
+            } else if (c == ';') {
+                statement(so_far);
+            } else {
+                continue;
+            }
+            begin = i + 1;
+        }
+        resolve_jumps();
+        require_an_end();
+        drop_unused_loads();
+    }
+
+  private:
+    static bool is_label(std::string_view text, std::string_view from_colon) {
+        return !text.empty() && text.find_first_of(" \t,[{:") == std::string_view::npos &&
+               !from_colon.starts_with("::");
+    }
+
+    void resolve_jumps() {
+        for (const auto &[at, label] : jumps_) {
+            const auto found = labels_.find(label);
+            if (found == labels_.end()) throw PtxError("no label " + label);
+            kernel_.code[at].number = found->second;
+        }
+    }
+
+    void require_an_end() const {
+        const bool ends =
+            !kernel_.code.empty() && !kernel_.code.back().guarded &&
+            (kernel_.code.back().kind == Kind::exit || kernel_.code.back().kind == Kind::branch);
+        if (!ends) throw PtxError("the program of " + kernel_.name + " does not end with ret");
+    }
+
+    void statement(std::string_view text) {
+        if (text.empty() || text.starts_with(".loc") || text.starts_with(".pragma")) return;
+        if (text.starts_with(".reg")) return places_.declare_registers(text);
+        if (text.starts_with(".local")) return places_.declare_local(std::string(text));
+        Instruction i;
+        i.text = text;
+        try {
+            if (text[0] == '@') text = guard(i, text);
+            const size_t end = std::min(text.find_first_of(" \t"), text.size());
+            instruction(i, std::string(text.substr(0, end)), split_operands(text.substr(end)));
+        } catch (const std::exception &e) {
+            throw PtxError(std::string(e.what()) + ", in: " + i.text);
+        }
+        kernel_.code.push_back(std::move(i));
+    }
+
+    /// @%p1 or @!%p1; returns what follows.
+    std::string_view guard(Instruction &i, std::string_view text) {
+        i.guarded = true;
+        i.guard_negated = text[1] == '!';
+        const size_t begin = i.guard_negated ? 2 : 1, end = text.find_first_of(" \t");
+        i.guard = places_.operand(text.substr(begin, end - begin), 1);
+        return trimmed(text.substr(end));
+    }
+
+    void instruction(Instruction &i, const std::string &name, const std::vector<std::string> &o) {
+        const std::vector<std::string> parts = split_name(name);
+        const std::string &base = parts[0];
+        if (control(i, name, o)) return;
+        if (base == "wgmma")
+            wgmma(i, name, o);
+        else if (base == "cp")
+            copy(i, name, o);
+        else if (base == "ld" || base == "st")
+            memory(i, parts, o);
+        else if (name.starts_with("fence.proxy.async"))
+            i.execute = execute_proxy_fence;
+        else if (base == "ldmatrix")
+            ldmatrix(i, o);
+        else if (base == "mma")
+            mma_sync(i, o);
+        else if (base == "mov" && (is_braced(o.at(0)) || is_braced(o.at(1))))
+            halves(i, o);
+        else
+            arithmetic(i, parts, o);
+    }
+
+    bool control(Instruction &i, const std::string &name, const std::vector<std::string> &o) {
+        if (name == "bra" || name == "bra.uni") {
+            i.kind = Kind::branch;
+            jumps_.emplace_back(kernel_.code.size(), o.at(0));
+        } else if (name == "ret" || name == "exit") {
+            i.kind = Kind::exit;
+        } else if (name == "trap") {
+            i.execute = [](Warp &, const Instruction &t, uint32_t) { fail(t, "the kernel gives up"); };
+        } else if (name == "bar.sync" || name == "barrier.sync") {
+            i.kind = Kind::barrier;
+            if (o.at(0) != "0") throw PtxError("a barrier other than 0 is not supported");
+        } else if (name == "bar.warp.sync") {
+            i.kind = Kind::warp_barrier;
+        } else {
+            return false;
+        }
+        return true;
+    }
+
+    void wgmma(Instruction &i, const std::string &name, const std::vector<std::string> &o) {
+        if (name.starts_with("wgmma.fence")) {
+            i.kind = Kind::wgmma_fence;
+        } else if (name.starts_with("wgmma.commit_group")) {
+            i.kind = Kind::wgmma_commit;
+        } else if (name.starts_with("wgmma.wait_group")) {
+            i.kind = Kind::wgmma_wait;
+            i.number = std::stoi(o.at(0));
+        } else {
+            if (name.find("k8.f32.tf32.tf32") == std::string::npos)
+                throw PtxError("a product of other types");
+            i.kind = Kind::wgmma;
+            i.number = std::stoi(name.substr(name.find("m64n") + 4));
+            i.vector = places_.operands(o.at(0), 1);
+            i.a = places_.operand(o.at(1), 2);
+            i.b = places_.operand(o.at(2), 2);
+            i.c = places_.operand(o.at(3), 1);
+        }
+    }
+
+    void ldmatrix(Instruction &i, const std::vector<std::string> &o) {
+        i.kind = Kind::whole_warp;
+        i.execute = execute_ldmatrix;
+        i.vector = places_.operands(o.at(0), 1);
+        address(i, o.at(1), true);
+    }
+
+    void mma_sync(Instruction &i, const std::vector<std::string> &o) {
+        i.kind = Kind::whole_warp;
+        i.execute = execute_mma_sync;
+        for (int operand = 0; operand < 4; operand++)
+            for (int place : places_.operands(o.at(operand), 1)) i.vector.push_back(place);
+    }
+
+    /// mov.b64 of two halves in braces.
+    void halves(Instruction &i, const std::vector<std::string> &o) {
+        const bool unpack = is_braced(o[0]);
+        i.vector = places_.operands(o[unpack ? 0 : 1], 1);
+        if (i.vector.size() != 2) throw PtxError("other than two halves");
+        (unpack ? i.a : i.d) = places_.operand(o[unpack ? 1 : 0], 2);
+        i.execute = unpack ? execute_unpack : execute_pack;
+    }
+
+    /// cp.async.cg.shared.global [to], [from], bytes, bytes that are read
+    void copy(Instruction &i, const std::string &name, const std::vector<std::string> &o) {
+        if (name == "cp.async.commit_group") {
+            i.execute = execute_copy_commit;
+        } else if (name == "cp.async.wait_group") {
+            i.execute = execute_copy_wait;
+            i.number = std::stoi(o.at(0));
+        } else {
+            i.execute = execute_copy;
+            i.d = places_.operand(o.at(0).substr(1, o[0].size() - 2), 1);
+            if (places_.is_wide(i.d)) throw PtxError("a wide address in shared memory is not supported");
+            address(i, o.at(1), false);
+            i.number = std::stoi(o.at(2));
+            i.b = o.size() > 3 ? places_.operand(o[3], 1) : places_.constant(i.number, 1);
+        }
+    }
+
+    void memory(Instruction &i, const std::vector<std::string> &parts, const std::vector<std::string> &o) {
+        const bool load = parts[0] == "ld", shared = contains(parts, "shared");
+        const size_t count = contains(parts, "v4") ? 4 : contains(parts, "v2") ? 2 : 1;
+        const std::string &type = parts.back();
+        i.number = bytes_of(type);
+        i.is_signed = type[0] == 's';
+        i.vector = places_.operands(o.at(load ? 0 : 1), words_of(type));
+        if (i.vector.size() != count) throw PtxError("a wrong number of elements");
+        // A register may be wider than the element.
+        for (size_t v = 0; v < count; v++) i.d |= static_cast<int>(places_.is_wide(i.vector[v])) << v;
+        address(i, o.at(load ? 1 : 0), shared);
+        if (contains(parts, "param"))
+            i.execute = execute_load_parameter;
+        else if (load)
+            i.execute = shared ? execute_load_shared : execute_load;
+        else
+            i.execute = shared ? execute_store_shared : execute_store;
+    }
+
+    /// [register + offset] or [parameter + offset]
+    void address(Instruction &i, std::string_view text, bool shared) {
+        text = trimmed(text.substr(1, text.size() - 2));
+        const size_t plus = std::min(text.find('+'), text.size());
+        if (plus < text.size())
+            i.offset = std::stoll(std::string(trimmed(text.substr(plus + 1))), nullptr, 0);
+        const std::string_view base = trimmed(text.substr(0, plus));
+        for (const Parameter &p : kernel_.parameters)
+            if (p.name == base) {
+                i.offset += p.offset;
+                return;
+            }
+        i.a = places_.operand(base, shared ? 1 : 2);
+        i.wide_address = !shared || places_.is_wide(i.a);
+    }
+
+    void arithmetic(Instruction &i, const std::vector<std::string> &parts,
+                    const std::vector<std::string> &o) {
+        const Arithmetic found = find_arithmetic(parts);
+        const int words[] = {found.d_words, found.a_words, found.b_words, found.c_words};
+        int *const places[] = {&i.d, &i.a, &i.b, &i.c};
+        const size_t count = std::count_if(std::begin(words), std::end(words), [](int n) { return n > 0; });
+        if (o.size() != count) throw PtxError("other than " + std::to_string(count) + " operands");
+        i.execute = found.execute;
+        for (size_t k = 0; k < count; k++) *places[k] = places_.operand(o[k], words[k]);
+    }
+
+    // As ptxas does: a load whose value nobody uses stands for its address and may lie anywhere.
+    void drop_unused_loads() {
+        std::set<int> used;
+        for (const Instruction &i : kernel_.code) {
+            used.insert({i.a, i.b, i.c});
+            if (i.guarded) used.insert(i.guard);
+            if (i.execute != execute_load) used.insert(i.vector.begin(), i.vector.end());
+        }
+        const auto is_used = [&](int place) { return used.count(place) > 0; };
+        for (Instruction &i : kernel_.code)
+            if (i.execute == execute_load && std::none_of(i.vector.begin(), i.vector.end(), is_used))
+                i.execute = [](Warp &, const Instruction &, uint32_t) {};
+    }
+
+    Kernel &kernel_;
+    Places places_;
+    std::map<std::string, int> labels_;
+    std::vector<std::pair<size_t, std::string>> jumps_;
+};
+
+}  // namespace
+
+Module decode(std::string_view ptx) {
+    const std::string text = without_comments(ptx);
+    Module module;
+    for (size_t at = text.find(".entry"); at != std::string::npos; at = text.find(".entry", at + 1)) {
+        auto kernel = std::make_unique<Kernel>();
+        const size_t open = text.find('(', at), close = text.find(')', open);
+        kernel->name = trimmed(std::string_view(text).substr(at + 6, open - at - 6));
+        KernelDecoder decoder(*kernel);
+        for (const std::string &parameter :
+             split_operands(std::string_view(text).substr(open + 1, close - open - 1)))
+            decoder.parameter(parameter);
+        // Launch bounds may stand between the parameters and the body.
+        decoder.body(std::string_view(text).substr(text.find('{', close)));
+        const std::string name = kernel->name;
+        module.emplace(name, std::move(kernel));
+    }
+    if (module.empty()) throw PtxError("no .entry in the text");
+    return module;
+}
+
+}  // namespace ptx_machine

@@ -1,0 +1,83 @@
+// A kernel's PTX text, decoded so that ptx_machine can run it. Registers become places in a warp's register
+// file, 32 lanes side by side; constants become places in a file of their own, so that every operand is an
+// array of lanes.
+#ifndef CONV_TRANSPOSE_PTX_MACHINE_PTX_PROGRAM_H
+#define CONV_TRANSPOSE_PTX_MACHINE_PTX_PROGRAM_H
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ptx_machine {
+
+constexpr int lanes = 32;
+constexpr uint64_t local_space = uint64_t{0x7fff} << 48;  ///< addresses of local memory begin here
+
+/// tid, ntid and ctaid, x y z of each, and laneid.
+constexpr int special_registers = 10, block_x = 6;
+
+class PtxError : public std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+class Warp;
+struct Instruction;
+using Execute = void (*)(Warp &, const Instruction &, uint32_t mask);
+
+enum class Kind {
+    simple,  ///< each lane by itself
+    branch,
+    exit,
+    // From here on all lanes of a warp together:
+    barrier,  ///< the whole block
+    warp_barrier,
+    whole_warp,
+    wgmma,  ///< this and what follows: a warpgroup together
+    wgmma_fence,
+    wgmma_commit,
+    wgmma_wait,
+};
+
+/// Places in a register file count 32-bit words; below 0, ~place counts in the file of constants.
+struct Instruction {
+    Kind kind = Kind::simple;
+    Execute execute = nullptr;
+    bool guarded = false, guard_negated = false;
+    int guard = 0;  ///< place of the predicate
+    int d = 0, a = 0, b = 0, c = 0;
+    std::vector<int> vector;    ///< registers in braces
+    int64_t offset = 0;         ///< of an address
+    bool wide_address = false;  ///< in shared memory, too, it may be in a 64-bit register
+    bool is_signed = false;     ///< what is loaded is extended by its sign
+    int number = 0;             ///< target of a branch, columns of a product, groups to wait for, bytes
+    std::string text;
+};
+
+struct Parameter {
+    std::string name;
+    int offset, bytes;
+};
+
+struct Kernel {
+    std::string name;
+    std::vector<Instruction> code;
+    std::vector<Parameter> parameters;
+    int parameter_bytes = 0;
+    int register_words = 0;
+    std::vector<uint32_t> constants;
+    int local_bytes = 0;
+    int special[special_registers] = {};  ///< their places
+};
+
+using Module = std::map<std::string, std::unique_ptr<Kernel>>;
+
+/// Throws PtxError for text that it does not understand.
+Module decode(std::string_view ptx);
+
+}  // namespace ptx_machine
+
+#endif

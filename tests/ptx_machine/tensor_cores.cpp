@@ -1,0 +1,104 @@
+// Tensor cores: products of TF32 operands, of which the lower 13 bits do not count. The layouts of fragments
+// and operands are drawn at the head of compiler/tensor_core_instructions.cpp; here they are written once
+// more, from the PTX manual.
+#include "tensor_cores.h"
+
+#include <bit>
+#include <cstring>
+#include <string>
+
+namespace ptx_machine {
+
+namespace {
+
+constexpr int rows_of_product = 64, k_of_product = 8;
+
+float as_tf32(uint32_t bits) {
+    return std::bit_cast<float>(bits & ~0x1fffu);
+}
+
+}  // namespace
+
+// Lane 8 m + r has the address of row r of matrix m; lane l gets element l % 4 of row l / 4 of every matrix.
+void execute_ldmatrix(Warp &w, const Instruction &i, uint32_t mask) {
+    if (mask != ~0u) fail(i, "not all lanes take part");
+    const SharedAddresses address(w, i);
+    for (size_t m = 0; m < i.vector.size(); m++)
+        for (int l = 0; l < lanes; l++) {
+            const uint32_t row = address.of[8 * m + l / 4], at = row + l % 4 * 4;
+            w.block->check_shared(i, row, 16);
+            w.block->note_read(i, w, w.thread(l), at, 4);
+            std::memcpy(w.to<uint32_t>(i.vector[m]) + l, w.block->shared.data() + at, 4);
+        }
+}
+
+// m16n8k8. The vector holds 4 registers of d, 4 of a, 2 of b, 4 of c.
+void execute_mma_sync(Warp &w, const Instruction &i, uint32_t mask) {
+    if (mask != ~0u) fail(i, "not all lanes take part");
+    if (i.vector.size() != 14) fail(i, "other than 4 + 4 + 2 + 4 registers");
+    const auto operand = [&](int index, int lane) {
+        return as_tf32(w.from<uint32_t>(i.vector[index])[lane]);
+    };
+    float sums[4][lanes];
+    for (int l = 0; l < lanes; l++)
+        for (int s = 0; s < 4; s++) {
+            const int row = l / 4 + s / 2 * 8, column = l % 4 * 2 + s % 2;
+            sums[s][l] = w.from<float>(i.vector[10 + s])[l];
+            for (int k = 0; k < k_of_product; k++)
+                sums[s][l] += operand(4 + row / 8 + k / 4 * 2, row % 8 * 4 + k % 4) *
+                              operand(8 + k / 4, column * 4 + k % 4);
+        }
+    for (int s = 0; s < 4; s++) std::memcpy(w.to<float>(i.vector[s]), sums[s], sizeof sums[s]);
+}
+
+void Products::start(const Instruction &i) {
+    const auto of_all = [&](int place) { return warps_[0].from<uint64_t>(place)[0]; };
+    if (warps_[0].from<uint32_t>(i.c)[0] == 0) fail(i, "scale-d of 0 is not supported");
+    if (static_cast<int>(i.vector.size()) != i.number / 2) fail(i, "operand A in registers is not supported");
+    open_.push_back({&i, of_all(i.a), of_all(i.b)});
+    if (block_.launch.timing == Timing::late) return;
+    multiply(open_.back());
+    open_.pop_back();
+}
+
+void Products::commit() {
+    groups_.push_back(std::move(open_));
+    open_.clear();
+}
+
+void Products::wait(size_t groups) {
+    for (; groups_.size() > groups; groups_.pop_front())
+        for (const Product &product : groups_.front()) multiply(product);
+}
+
+// K-major without swizzle: rows of 4 k, 16 bytes; 8 of them make a core matrix. The descriptor has, in units
+// of 16 bytes, the start, how far the next 4 k lie, and how far the next 8 rows.
+float Products::element(const Instruction &i, uint64_t descriptor, int row, int k) {
+    const auto field = [&](int bit) { return static_cast<uint32_t>(descriptor >> bit & 0x3fff) << 4; };
+    if (descriptor >> 46) fail(i, "a descriptor with swizzle or base offset is not supported");
+    const uint32_t at = field(0) + k / 4 * field(16) + row / 8 * field(32) + row % 8 * 16 + k % 4 * 4;
+    block_.note_tensor_core_read(i, at);
+    uint32_t bits;
+    std::memcpy(&bits, block_.shared.data() + at, 4);
+    return as_tf32(bits);
+}
+
+void Products::multiply(const Product &product) {
+    const Instruction &i = *product.instruction;
+    const int columns = i.number;
+    float a[rows_of_product][k_of_product], b[k_of_product][256];
+    for (int k = 0; k < k_of_product; k++) {
+        for (int m = 0; m < rows_of_product; m++) a[m][k] = element(i, product.a, m, k);
+        for (int n = 0; n < columns; n++) b[k][n] = element(i, product.b, n, k);
+    }
+    for (int w = 0; w < warps_of_group; w++)
+        for (int at = 0; at < columns / 2; at++) {
+            float *const sum = warps_[w].to<float>(i.vector[at]);
+            for (int l = 0; l < lanes; l++) {
+                const int m = 16 * w + l / 4 + at / 2 % 2 * 8, n = at / 4 * 8 + l % 4 * 2 + at % 2;
+                for (int k = 0; k < k_of_product; k++) sum[l] += a[m][k] * b[k][n];
+            }
+        }
+}
+
+}  // namespace ptx_machine

@@ -1,0 +1,45 @@
+// Instructions of tensor cores.
+#ifndef CONV_TRANSPOSE_PTX_MACHINE_TENSOR_CORES_H
+#define CONV_TRANSPOSE_PTX_MACHINE_TENSOR_CORES_H
+
+#include <cstddef>
+#include <deque>
+#include <vector>
+
+#include "warp.h"
+
+namespace ptx_machine {
+
+void execute_ldmatrix(Warp &, const Instruction &, uint32_t mask);
+void execute_mma_sync(Warp &, const Instruction &, uint32_t mask);
+
+constexpr int warps_of_group = 4;
+
+/// The wgmma products that a warpgroup has under way.
+class Products {
+  public:
+    /// `warps` is the first of four.
+    Products(Block &block, Warp *warps) : block_(block), warps_(warps) {}
+
+    void start(const Instruction &instruction);
+    void commit();
+    /// Until no more than `groups` committed groups are under way.
+    void wait(size_t groups);
+
+  private:
+    struct Product {
+        const Instruction *instruction;
+        uint64_t a, b;  ///< descriptors of matrices in shared memory
+    };
+    float element(const Instruction &instruction, uint64_t descriptor, int row, int k);
+    void multiply(const Product &product);
+
+    Block &block_;
+    Warp *warps_;
+    std::vector<Product> open_;
+    std::deque<std::vector<Product>> groups_;
+};
+
+}  // namespace ptx_machine
+
+#endif

@@ -1,0 +1,102 @@
+// The state of a block and of its warps while they run: what decoded instructions work on.
+#ifndef CONV_TRANSPOSE_PTX_MACHINE_WARP_H
+#define CONV_TRANSPOSE_PTX_MACHINE_WARP_H
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "ptx_machine.h"
+#include "ptx_program.h"
+
+namespace ptx_machine {
+
+/// Throws PtxError with the instruction's text.
+[[noreturn]] void fail(const Instruction &instruction, const std::string &what);
+
+/// Who touched a word of shared memory last, and when. Time is counted in barriers: of the block (`epoch`),
+/// and of the warp, whose lanes may also meet alone.
+struct WordHistory {
+    static constexpr int nobody = -1, several_lanes = -2, several_warps = -3;
+
+    int32_t write_epoch = -1, read_epoch = -1;
+    int32_t write_warp_epoch = 0, read_warp_epoch = 0;
+    int16_t writer = nobody, reader = nobody;  ///< threads
+    int16_t reader_warp = nobody;
+    bool unfenced = false;  ///< written, and not yet for wgmma to see
+};
+
+struct Block {
+    explicit Block(const Launch &l)
+        : launch(l), shared(l.shared_bytes, 0xff), history(l.shared_bytes / 4 + 1) {}
+
+    const Launch &launch;
+    std::vector<uint8_t> shared;
+    std::vector<WordHistory> history;
+    int epoch = 0;  ///< barriers passed
+
+    /// These fail on what a GPU would not forgive: accesses outside or not aligned, and races.
+    void check_shared(const Instruction &, uint32_t address, int bytes) const;
+    void note_read(const Instruction &, const Warp &, int thread, uint32_t address, int bytes);
+    void note_write(const Instruction &, Warp &, int thread, uint32_t address, int bytes);
+    void note_tensor_core_read(const Instruction &, uint32_t address);
+};
+
+/// A cp.async of the lanes in `mask`.
+struct PendingCopy {
+    const Instruction *instruction;
+    uint32_t mask;
+    uint32_t to[lanes];
+    uint64_t from[lanes];
+    uint32_t bytes[lanes];  ///< that are read; the rest is filled with zeros
+};
+
+/// Lanes that are at the same place of the program.
+struct Fragment {
+    int at;
+    uint32_t mask;
+};
+
+class Warp {
+  public:
+    Block *block = nullptr;
+    int index = 0;
+    int epoch = 0;  ///< barriers of this warp alone
+    std::vector<uint32_t> registers;
+    std::vector<uint8_t> local;
+    std::vector<Fragment> fragments;                      ///< by their places; none: the warp has ended
+    std::deque<std::vector<PendingCopy>> copy_groups{1};  ///< the last one is open
+    std::vector<uint32_t> unfenced;                       ///< words of shared memory
+    bool waiting = false;  ///< at a barrier of the block, or at an instruction of the warpgroup
+
+    const Kernel &kernel() const { return block->launch.kernel; }
+    bool ended() const { return fragments.empty(); }
+    int thread(int lane) const { return lanes * index + lane; }
+
+    /// The lanes of a register, and of a register or constant.
+    template <class T>
+    T *to(int place) {
+        return reinterpret_cast<T *>(registers.data() + place);
+    }
+    template <class T>
+    const T *from(int place) const {
+        const uint32_t *file = place >= 0 ? registers.data() + place : kernel().constants.data() + ~place;
+        return reinterpret_cast<const T *>(file);
+    }
+
+    void copy(const PendingCopy &pending);
+    void finish_copies(size_t groups_left);
+};
+
+/// An instruction's addresses in shared memory, apart from the register that has them: a load may overwrite
+/// it.
+struct SharedAddresses {
+    uint32_t of[lanes];
+    SharedAddresses(const Warp &, const Instruction &);
+};
+
+}  // namespace ptx_machine
+
+#endif
