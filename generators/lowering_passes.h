@@ -18,6 +18,7 @@ void add_cuda_core_passes(Halide::Pipeline pipeline, const Schedule &schedule, S
     pipeline.add_custom_lowering_pass(new PrivateAccumulators);
     if constexpr (requires { schedule.stages; }) {
         pipelined.stages = schedule.stages;
+        if constexpr (requires { schedule.single_floats; }) pipelined.single_floats = schedule.single_floats;
         if (pipelined.stages > 1) pipeline.add_custom_lowering_pass(new SoftwarePipelinePass(pipelined));
     }
     if constexpr (requires { Schedule::async_copies; }) pipeline.add_custom_lowering_pass(new AsyncCopyPass);

@@ -30,6 +30,8 @@ struct CudaInputGradientDense {
 
     /// Buffers in shared memory: with two, a chunk is staged while the one before it is multiplied.
     GeneratorParam<int> stages{"stages", 1};
+    /// With several buffers: see AsyncStagingOptions. Without, what is staged waits in registers for its buffer.
+    GeneratorParam<bool> single_floats{"single_floats", false};
 
     static constexpr WeightLayout weight_layout = WeightLayout::channels_innermost;
     int weight_channel_multiple() const { return int(lanes_channel) * int(thread_channels); }
@@ -47,6 +49,8 @@ struct CudaInputGradientDense {
         const int taps_y = space.choose(this->unroll_taps_y, {0, 1}) ? f.y_axis.taps() : 1;
         const bool unroll_staging = space.choose(this->unroll_staging, {0, 1});
         const int stages = space.choose(this->stages, {1, 2});
+        const bool single_floats = space.choose(this->single_floats, {0, 1});
+        space.require("only several buffers are filled asynchronously", stages > 1 || !single_floats);
         const int threads = lanes_x * lanes_y * lanes_channel, channels = lanes_channel * thread_channels;
         const int sums = run_columns * runs * thread_channels * thread_rows;
         const int cells = f.x_axis.reach(lanes_x * run_columns * runs) * f.x_axis.live_phases() *
