@@ -36,6 +36,10 @@ void add_terms(const Expr &e, int64_t factor, std::map<Expr, int64_t, IRDeepComp
         add_terms(difference->b, -factor, terms);
     } else if (const Mul *product = e.as<Mul>(); product && as_const_int(product->b)) {
         add_terms(product->a, factor * *as_const_int(product->b), terms);
+    } else if (const Mod *rest = e.as<Mod>(); rest && as_const_int(rest->b)) {
+        // Beside a multiple of the quotient this may be the whole number.
+        add_terms(rest->a, factor, terms);
+        terms[rest->a / rest->b] -= factor * *as_const_int(rest->b);
     } else {
         terms[e] += factor;
     }

@@ -47,13 +47,15 @@ class ForwardTensorCore : public Halide::Generator<ForwardTensorCore<Schedule>>,
         f_.weights = Halide::Func("weights");
         const int channels = 64 / rows;  // of one tile
         const Expr row_blocks = (output.dim(2).extent() + channels - 1) / channels, ks = groups_of_four() * parts;
-        const Expr slice = t.phase_y + phases_y * (t.k4 * parts + t.part + ks * (t.row_block + row_blocks * v.group));
+        // Sets of channels that share a block may go beyond the last.
+        const Expr row_block = schedule_params.channel_sets == 1 ? Expr(t.row_block) : min(t.row_block, row_blocks - 1);
+        const Expr slice = t.phase_y + phases_y * (t.k4 * parts + t.part + ks * (row_block + row_blocks * v.group));
         f_.weights(t.value, t.row, v.x, v.y, t.phase_y, t.k4, t.part, t.row_block, v.group) = weight(
             t.value + 4 * (t.row + 64 * phases_x * (v.x + f_.taps_x * (v.y + f_.taps_y * slice))), 0, 0, 0, 0);
 
         // A tile of several picture rows has so many more taps in y; the packed weights have zeros where a row's own
         // taps end.
-        f_.r.domain = Halide::RDom({{0, 4}, {0, groups_of_four()}, {0, f_.taps_x}, {0, f_.taps_y}, {0, f_.products}}, "r");
+        f_.r.domain = Halide::RDom({{0, 4}, {0, groups_of_four()}, {0, f_.taps_x}, {0, f_.taps_y}, {0, parts == 1 ? 1 : 3}}, "r");
         const Halide::RDom &r = f_.r.domain;
         f_.r.value = r[0], f_.r.k4 = r[1], f_.r.tap_x = r[2], f_.r.tap_y = r[3], f_.r.product = r[4];
         const Expr phase_x = t.row / 64, phase_y = v.y % phases_y;
@@ -125,7 +127,7 @@ class ForwardTensorCore : public Halide::Generator<ForwardTensorCore<Schedule>>,
                                         "; with a vertical stride or dilation the rule is 1");
         if ((phases_x > 1 && problem.dilation_w != 1) || (phases_y > 1 && problem.dilation_h != 1))
             throw std::invalid_argument("dilation on an axis with a stride; for tensor cores the rule is 1");
-        f.parts = parts, f.products = parts == 1 ? 1 : 3, f.picture_rows = rows;
+        f.parts = f.planes = parts, f.picture_rows = rows;
         f.x_axis = x_axis, f.y_axis = y_axis, f.phases_x = phases_x, f.phases_y = phases_y;
         f.taps_x = constant(x_axis.taps()), f.taps_y = constant(y_axis.taps()) + rows - 1;
     }

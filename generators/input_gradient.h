@@ -7,34 +7,20 @@
 #define CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_H
 
 #include "Halide.h"
+#include "generators/input_gradient_arguments.h"
 #include "generators/kernel_description.h"
 #include "generators/lowering_passes.h"
-#include "generators/problem_params.h"
 #include "generators/weight_layouts.h"
 #include "schedules/input_gradient_funcs.h"
 
 namespace conv_transpose {
 
-/// Every input gradient kernel has these arguments, in this order; runtime/src/input_gradient.cpp fills them in. Tensors
-/// are (x, y, channel in group, group, batch). The output gradient's x and y begin at the padding. The attributes are
-/// read only by kernels that were compiled without them.
 template <class Schedule>
-class InputGradient : public Halide::Generator<InputGradient<Schedule>>, public DescribedGenerator {
-    template <typename T>
-    using Input = Halide::GeneratorInput<T>;
-    template <typename T>
-    using Output = Halide::GeneratorOutput<T>;
-    using Tensor = Halide::Buffer<float>;
-
+class InputGradient : public Halide::Generator<InputGradient<Schedule>>,
+      public InputGradientArguments,
+      public DescribedGenerator {
   public:
-    ProblemParams problem;
     Schedule schedule_params;
-
-    Input<Tensor> output_gradient{"output_gradient", 5};
-    Input<Tensor> weight{"weight", 5};
-    Input<int> kernel_w{"kernel_width"}, stride_w{"stride_width"}, dilation_w{"dilation_width"};
-    Input<int> kernel_h{"kernel_height"}, stride_h{"stride_height"}, dilation_h{"dilation_height"};
-    Output<Tensor> input_gradient{"input_gradient", 5};
 
     void generate() {
         InputGradientFuncs &f = funcs_;

@@ -1,8 +1,8 @@
-// The generator of the weight gradient on tensor cores, stride 1: the same correlation as weight_gradient.h, as a matrix
+// The generator of the weight gradient on tensor cores: the same correlation as weight_gradient.h, as a matrix
 // product of operands that are rounded to TF32 and laid out so that every kernel position is another start address
 // (schedules/weight_gradient_tensor_core_funcs.h). Arguments as in weight_gradient.h, but bands are of output rows.
 // Template argument: the schedule, with
-//   WeightGradientTile tile(kernel_w, kernel_h) const,
+//   WeightGradientTile tile(const ProblemParams &) const,
 //   void search_space(SearchSpace &, const WeightGradientTensorCoreFuncs &) const,
 //   void apply(WeightGradientTensorCoreFuncs &, const Target &) and
 //   void describe(KernelDescription &, const WeightGradientTensorCoreFuncs &) const.
@@ -30,9 +30,11 @@ class WeightGradientTensorCore : public Halide::Generator<WeightGradientTensorCo
     void generate() {
         using Halide::Expr;
         WeightGradientTensorCoreFuncs &f = f_;
-        f.tile = schedule_params.tile(problem.kernel_w, problem.kernel_h);
+        f.tile = schedule_params.tile(problem);
         f.parts = parts;
         const WeightGradientTile &t = f.tile;
+        if (t.stride_h > 1 && t.kernel_rows() != 1)
+            throw std::invalid_argument("tile_in is " + std::to_string(t.in_channels) + "; with a vertical stride the rule is 64");
         const Expr chunks_x = (input.dim(0).extent() + t.chunk_columns - 1) / t.chunk_columns;
         const Expr chunks_y = band_rows / t.chunk_rows;
         stage_operands(f.chunk % chunks_x * t.chunk_columns, (f.band * chunks_y + f.chunk / chunks_x) * t.chunk_rows,
@@ -48,13 +50,13 @@ class WeightGradientTensorCore : public Halide::Generator<WeightGradientTensorCo
         f.sum = Halide::Func("sum");
         f.sum(f.n, f.m, f.out_tile, f.in_tile, f.group, f.band, f.images) = 0.f;
         f.sum(f.n, f.m, f.out_tile, f.in_tile, f.group, f.band, f.images) +=
-            f.input(r[0], (t.chunk_rows - 1 - r[2]) * t.in_channels + f.m, r[1], input_part, r[4], r[5], f.in_tile, f.group,
-                    f.band, f.images) *
-            f.output_gradient(r[0], f.n % t.pitch(), r[1] + f.n / t.pitch(), r[2], output_part, r[4], r[5], f.out_tile, f.group, f.band,
-                              f.images);
+            f.input(r[0], (t.chunk_rows - 1 - r[2]) * t.in_channels + input_row(f.m), r[1], input_part, r[4], r[5], f.in_tile,
+                    f.group, f.band, f.images) *
+            f.output_gradient(r[0], f.n % t.pitch(), r[1] + f.n / t.pitch(), output_row(r[2], f.m), output_part, r[4], r[5],
+                              f.out_tile, f.group, f.band, f.images);
 
         partial(f.kx, f.ky, f.out_channel, f.in_channel, f.group, f.band, f.images) =
-            f.sum(f.kx * t.pitch() + f.out_channel % t.out_channels, f.ky * t.in_channels + f.in_channel % t.in_channels,
+            f.sum(f.kx * t.position_rows() + f.out_channel % t.out_channels, f.ky * t.in_channels + f.in_channel % t.in_channels,
                   f.out_channel / t.out_channels, f.in_channel / t.in_channels, f.group, f.band, f.images);
         f.partial = partial;
     }
@@ -79,13 +81,23 @@ class WeightGradientTensorCore : public Halide::Generator<WeightGradientTensorCo
 
     void search_space(SearchSpace &space) const override {
         WeightGradientTensorCoreFuncs f;
-        f.tile = schedule_params.tile(problem.kernel_w, problem.kernel_h);
+        f.tile = schedule_params.tile(problem);
         f.parts = parts;
         schedule_params.search_space(space, f);
     }
 
   private:
     WeightGradientTensorCoreFuncs f_;
+
+    // Of the staged rows, those that row m of the tile reads: of the input, and of the output gradient's rows of cell row y.
+    Halide::Expr input_row(const Halide::Expr &m) const {
+        const WeightGradientTile &t = f_.tile;
+        return t.stride_h == 1 ? m : m / t.in_channels / t.stride_h * t.in_channels + m % t.in_channels;
+    }
+    Halide::Expr output_row(const Halide::Expr &y, const Halide::Expr &m) const {
+        const WeightGradientTile &t = f_.tile;
+        return t.stride_h == 1 ? y : y * t.stride_h + m / t.in_channels % t.stride_h;
+    }
 
     // The operands of the chunk at (`chunk_left`, `top`) of an image. A row of the input is (input row, channel), the last
     // input row first, so that kernel rows ascend. What lies outside of the pictures is zero. Tiles that reach beyond the
@@ -109,13 +121,14 @@ class WeightGradientTensorCore : public Halide::Generator<WeightGradientTensorCo
                       this->target);
 
         const auto x = output_gradient.dim(0), y = output_gradient.dim(1);
-        const Expr output_column = left + f.step, output_row = top + f.y;
+        const Expr position = f.channel / t.position_rows(), of_position = f.channel % t.position_rows();
+        const Expr output_column = (left + f.step) * t.stride_w + position, output_row = top * t.stride_h + f.y;
         // One comparison for both ends: what is before the first column is a large number.
         const Expr in_rows = output_row >= y.min() && output_row <= y.max() && image < batch;
         const Expr in_picture = cast<uint32_t>(output_column - x.min()) < cast<uint32_t>(select(in_rows, x.extent(), 0));
         const Expr gradient =
             output_gradient(clamp(output_column, x.min(), x.max()), clamp(output_row, y.min(), y.max()),
-                            channel(f.out_tile, min(f.channel, t.out_channels - 1), t.out_channels,
+                            channel(f.out_tile, min(of_position, t.out_channels - 1), t.out_channels,
                                     problem.out_channel_multiple, output_gradient.dim(2)),
                             f.group, inside(image, output_gradient.dim(4).extent()));
         f.output_gradient = Halide::Func("staged_output_gradient");

@@ -38,6 +38,7 @@ struct CudaTensorCore {
     Halide::GeneratorParam<int> tile_rows{"tile_rows", 1};    // of cells in a tile; with more than one, columns is 8
     Halide::GeneratorParam<int> warpgroups{"warpgroups", 2};  // of a block: for each vertical phase, then side by side,
     Halide::GeneratorParam<int> warpgroups_x{"warpgroups_x", 1};      // so many, then for other rows of cells
+    Halide::GeneratorParam<int> channel_sets{"channel_sets", 1};  // of 64, which share the pixels: each has warpgroups
     Halide::GeneratorParam<int> tiles{"tiles", 1};            // of one warpgroup, below each other
     Halide::GeneratorParam<int> chunk_channels{"chunk_channels", 8};  // staged at once
     Halide::GeneratorParam<int> stages{"stages", 2};
@@ -69,9 +70,11 @@ struct CudaTensorCore {
         space.choose(this->stages, {2, 3});
         space.choose(this->separate_registers, {false, true});
         space.choose(this->chunk_channels, {8, 16, 32});
+        const int sets = space.choose(this->channel_sets, {1, 2});
         space.require("rows of cells are 8 columns wide", (tile_rows > 1) == (columns == 8));
-        space.require("warpgroups share out phases and columns", warpgroups % (warpgroups_x * f.phases_y) == 0);
-        if (warpgroups % (warpgroups_x * f.phases_y) != 0) return;  // what follows divides by it
+        const bool shared_out = warpgroups % (warpgroups_x * f.phases_y * sets) == 0;
+        space.require("warpgroups share out phases, columns and channels", shared_out);
+        if (!shared_out) return;  // what follows divides by it
         const int registers = std::min(65536 / (128 * warpgroups * blocks), 255);
         const int sums = columns * tile_rows * tiles * f.phases_x / 2 * f.parts;
         constexpr int beside_sums = 48, hopper_shared_bytes = 227 * 1024, reserved_a_block = 1024;
@@ -82,17 +85,18 @@ struct CudaTensorCore {
 
     /// Rows of cells that a block computes; with picture rows in the rows of a tile, sets of those.
     int block_cells(const TensorCoreFuncs &f) const {
-        return tile_rows.value() * tiles.value() * warpgroups.value() / (warpgroups_x.value() * f.phases_y);
+        return tile_rows.value() * tiles.value() * warpgroups.value() /
+               (warpgroups_x.value() * f.phases_y * channel_sets.value());
     }
     int block_columns() const { return columns.value() * warpgroups_x.value(); }
     int staged_columns(const TensorCoreFuncs &f) const { return f.x_axis.reach(block_columns()); }
     int staged_rows(const TensorCoreFuncs &f) const { return f.y_axis.reach(block_cells(f) * f.picture_rows); }
     int staged_weights(const TensorCoreFuncs &f) const {
-        return 64 * f.phases_x * f.taps_x * f.taps_y * f.phases_y;
+        return 64 * channel_sets.value() * f.phases_x * f.taps_x * f.taps_y * f.phases_y;
     }
 
     int shared_bytes(const TensorCoreFuncs &f) const {
-        const int stage = (staged_columns(f) * staged_rows(f) + staged_weights(f)) * chunk() * f.parts;
+        const int stage = (staged_columns(f) * staged_rows(f) + staged_weights(f)) * chunk() * f.planes;
         // At the end eight rows of every warp pass through shared memory.
         const int turned = warpgroups.value() * 4 * 8 * (columns.value() * tile_rows.value() + 8) * f.phases_x;
         return 4 * std::max(stages * (stage + 32), turned);
@@ -137,6 +141,11 @@ struct CudaTensorCore {
             .split(v.y, y_block, v.y, block_rows, guard).split(v.y, v.y, mma_m_outer, f.picture_rows)
             .split(v.channel, channel_block, mma_m, channels, guard);
         split_tile(f, f.output);
+        if (channel_sets > 1) {
+            Var channel_set{"channel_set"};
+            f.output.split(channel_block, channel_block, channel_set, channel_sets, guard)
+                .fuse(channel_set, warpgroup, warpgroup);
+        }
         f.output.reorder(mma_m_tile, mma_n, mma_n_group, mma_m, mma_m_outer, mma_n_outer, lane, warp, warpgroup,
                          channel_block, column, y_block, v.group, v.batch)
             .fuse(channel_block, column, block).fuse(v.group, v.batch, image)
@@ -148,6 +157,7 @@ struct CudaTensorCore {
     void tile_loops(const TensorCoreFuncs &f, Halide::Stage s, int rows) const {
         s.split(f.t.row, outer, mma_m, rows).never_partition_all();
         split_tile(f, s);
+        if (channel_sets > 1) s.fuse(f.t.row_block, warpgroup, warpgroup);
     }
 
     std::vector<Halide::VarOrRVar> tile_order() const {
@@ -158,7 +168,7 @@ struct CudaTensorCore {
         const GatherVars &v = f.v;
         const int rows = tile_rows_of(f);
         tile.store_in(Halide::MemoryType::Register).bound_extent(v.x, block_columns()).bound_extent(f.t.row, rows)
-            .bound_extent(v.y, block_sets(f)).bound_extent(f.t.row_block, 1)
+            .bound_extent(v.y, block_sets(f)).bound_extent(f.t.row_block, channel_sets)
             .bound_extent(v.group, 1).bound_extent(v.batch, 1);
         tile_loops(f, tile, rows);
         tile.reorder(tile_order()).gpu_threads(lane, warp, warpgroup);
@@ -202,7 +212,7 @@ struct CudaTensorCore {
         const GatherVars &v = f.v;
         const TensorCoreVars &t = f.t;
         f.pixels.compute_at(f.sum, pipeline).store_in(MemoryType::GPUShared)
-            .bound(t.value, 0, 4).bound(t.part, 0, f.parts).unroll(t.part)
+            .bound(t.value, 0, 4).bound(t.part, 0, f.planes).unroll(t.part)
             .bound_extent(v.x, staged_columns(f)).bound_extent(v.y, staged_rows(f))
             .bound_extent(t.k4, chunk() / 4).bound_extent(v.group, 1).bound_extent(v.batch, 1)
             .vectorize(t.value).never_partition_all();
@@ -225,14 +235,15 @@ struct CudaTensorCore {
         const TensorCoreVars &t = f.t;
         Func staged = f.weights.in(multiplied);
         staged.compute_at(f.sum, pipeline).store_in(MemoryType::GPUShared)
-            .bound(t.value, 0, 4).bound(t.part, 0, f.parts)
+            .bound(t.value, 0, 4).bound(t.part, 0, f.planes)
             .bound_extent(t.row, tile_rows_of(f)).bound(t.phase_y, 0, f.phases_y)
             .bound_extent(v.x, f.taps_x).bound_extent(v.y, f.taps_y).bound_extent(t.k4, chunk() / 4)
-            .bound_extent(t.row_block, 1).bound_extent(v.group, 1)
+            .bound_extent(t.row_block, channel_sets).bound_extent(v.group, 1)
             .vectorize(t.value)
             .fuse(t.row, v.x, rest).fuse(rest, v.y, rest).fuse(rest, t.phase_y, rest).fuse(rest, t.k4, rest)
-            .fuse(rest, t.part, rest)
-            .split(rest, rest, lane, 32, guard).split(rest, rest, warp, 4, guard)
+            .fuse(rest, t.part, rest);
+        if (channel_sets > 1) staged.fuse(rest, t.row_block, rest);
+        staged.split(rest, rest, lane, 32, guard).split(rest, rest, warp, 4, guard)
             .split(rest, rest, warpgroup, warpgroups, guard)
             .reorder(t.value, rest, lane, warp, warpgroup).unroll(rest)
             .gpu_threads(lane, warp, warpgroup).never_partition_all();

@@ -1,4 +1,4 @@
-// Schedule: the weight gradient at stride 1 on tensor cores (wgmma on Hopper, mma.sync elsewhere).
+// Schedule: the weight gradient on tensor cores (wgmma on Hopper, mma.sync elsewhere).
 //
 // NVIDIA H200, 2026-11-21, TF32: KernelBench 57 in 3.75 ms (165 TFLOP/s, 31 % of the tensor cores' limit), 69 in 2.55
 // (202, 38 %). What limits it is the latency of staging: at 12 warps a multiprocessor, ncu saw an issue every 3.4 cycles.
@@ -16,6 +16,7 @@
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_TENSOR_CORE_H
 
 #include "generators/kernel_description.h"
+#include "generators/problem_params.h"
 #include "schedules/search_space.h"
 #include "schedules/weight_gradient_tensor_core_funcs.h"
 
@@ -35,13 +36,13 @@ struct CudaWeightGradientTensorCore {
     GeneratorParam<bool> tensor_cores{"tensor_cores", true};  // off: the same program without the passes
     static constexpr bool separate_registers = true;                 // see SoftwarePipelineOptions
 
-    WeightGradientTile tile(int kernel_w, int kernel_h) const {
-        return {tile_in, tile_out, chunk_columns, chunk_rows, kernel_w, kernel_h};
+    WeightGradientTile tile(const ProblemParams &problem) const {
+        return {tile_in, tile_out, chunk_columns, chunk_rows, problem.kernel_w, problem.kernel_h, problem.stride_w, problem.stride_h};
     }
 
     int shared_bytes(const WeightGradientTensorCoreFuncs &f) const {
         const WeightGradientTile &t = f.tile;
-        const int rows = t.steps() * t.input_row_pitch() + t.chunk_rows * t.stored_output_steps() * t.pitch();
+        const int rows = t.steps() * t.input_row_pitch() + t.output_rows() * t.stored_output_steps() * t.pitch();
         const int turned = t.warpgroups() * 4 * 8 * (t.columns() + 8);
         return std::max(stages * rows * f.parts * 16, turned * 4);
     }
@@ -58,8 +59,8 @@ struct CudaWeightGradientTensorCore {
     void search_space(SearchSpace &space, const WeightGradientTensorCoreFuncs &f) const {
         space.choose(this->tile_in, {32, 64});
         space.choose(this->tile_out, {16, 32, 64});
-        space.choose(this->chunk_columns, {32, 64});
-        space.choose(this->chunk_rows, {1, 2});
+        space.choose(this->chunk_columns, {16, 32, 64});
+        space.choose(this->chunk_rows, {1, 2, 4});
         space.choose(this->steps_at_once, {2, 4, 8});
         space.choose(this->stages, {2, 3});
         const int blocks = space.choose(this->blocks, {1, 2, 3});
@@ -138,7 +139,7 @@ struct CudaWeightGradientTensorCore {
             .reorder(f.value, f.part, rest, input_row, lane, warp, warpgroup).unroll(rest).unroll(input_row)
             .gpu_threads(lane, warp, warpgroup).never_partition_all();
         stage(f.output_gradient, f.out_tile);
-        f.output_gradient.bound_extent(f.channel, t.pitch()).bound_extent(f.step, t.output_steps()).bound_extent(f.y, t.chunk_rows)
+        f.output_gradient.bound_extent(f.channel, t.pitch()).bound_extent(f.step, t.output_steps()).bound_extent(f.y, t.output_rows())
             .align_storage(f.step, t.stored_output_steps())
             .fuse(f.step, f.channel, rest).fuse(rest, f.y, rest)
             .split(rest, rest, lane, 32, guard).split(rest, rest, warp, 4, guard).split(rest, rest, warpgroup, warpgroups, guard)

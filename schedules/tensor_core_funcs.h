@@ -1,4 +1,5 @@
-// What a tensor-core schedule of the forward operation sees: the named Funcs and the tile sizes.
+// What a tensor-core schedule of a gather sees, be it the forward operation or the input gradient: the named Funcs and the
+// tile sizes.
 #ifndef CONV_TRANSPOSE_SCHEDULES_TENSOR_CORE_FUNCS_H
 #define CONV_TRANSPOSE_SCHEDULES_TENSOR_CORE_FUNCS_H
 
@@ -8,13 +9,14 @@
 namespace conv_transpose {
 
 /// Dimensions of the staged operands. `value` counts the four input channels of a 16-byte row, `k4` such groups, and
-/// `part` the two TF32 parts of an operand in tf32x3 (one part in tf32). `row` counts the rows of a tile: 64 for every
+/// `part` the planes: the two TF32 parts of an operand in tf32x3 (one part in tf32), in an input gradient for each phase. `row` counts the rows of a tile: 64 for every
 /// horizontal phase, which are channels, or channels of several picture rows; `row_block` counts tiles.
 struct TensorCoreVars {
     Halide::Var value{"value"}, k4{"k4"}, part{"part"}, row{"row"}, row_block{"row_block"}, phase_y{"phase_y"};
 };
 
-/// The reduction: four channels, groups of them, taps, and in tf32x3 the three products of parts.
+/// The reduction: four channels, groups of them, taps, and products of planes: in tf32x3 three for the parts, in an input
+/// gradient one for every phase.
 struct TensorCoreReduction {
     Halide::RDom domain;
     Halide::RVar value, k4, tap_x, tap_y, product;
@@ -27,7 +29,8 @@ struct TensorCoreFuncs {
     GatherAxis x_axis, y_axis;
     int phases_x = 1, phases_y = 1;
     int taps_x = 1, taps_y = 1;  ///< of the staged weights: the most that a phase has
-    int parts = 1, products = 1;
+    int parts = 1;
+    int planes = 1;  ///< of a staged operand: its parts, in an input gradient those of every phase
     int picture_rows = 1;  ///< picture rows in the rows of a tile
 
     Halide::Func pixels;   ///< (value, x, y, k4, part, group, batch): rounded input, four channels innermost

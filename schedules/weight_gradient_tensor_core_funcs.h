@@ -14,24 +14,35 @@ namespace conv_transpose {
 /// address, and a kernel column, which sees the output gradient kx positions further on, is too. Rows of 16 bytes of
 /// one step lie one after the other, `pitch` of them; therefore the columns of all kx are one operand: row
 /// step * pitch + n, for n = kx * pitch + channel, is row channel of step + kx.
+///
+/// With a stride the output gradient is cut into cells of that many positions, one for each position of the input, and the
+/// positions of a cell are like further channels: kernel column kx sees position kx % stride of the cell kx / stride further
+/// on. Down the picture, a chunk has all rows of its cells, and kernel row ky reads row ky % stride of them.
 struct WeightGradientTile {
     int in_channels, out_channels;       ///< of one tile; in_channels divides 64
     int chunk_columns, chunk_rows;       ///< positions of one chunk
     int kernel_w, kernel_h;
+    int stride_w = 1, stride_h = 1;      ///< with a vertical stride, in_channels is 64
 
-    /// An odd number of 16-byte rows: neighbouring steps, which neighbouring lanes store, then are in other banks.
-    int pitch() const { return out_channels + 1; }
+    /// Rows of one position. At stride 1 an odd number of 16-byte rows lies between neighbouring steps, which neighbouring
+    /// lanes store: they then are in other banks.
+    int position_rows() const { return out_channels + 1; }
+    int pitch() const { return stride_w * position_rows(); }
     int steps() const { return chunk_columns / 4; }
-    int columns() const { return ((kernel_w - 1) * pitch() + out_channels + 7) / 8 * 8; }
+    int columns() const { return ((kernel_w - 1) * position_rows() + out_channels + 7) / 8 * 8; }
+    /// Cells that a kernel row or column reaches.
+    int kernel_cells_w() const { return (kernel_w + stride_w - 1) / stride_w; }
+    int kernel_cells_h() const { return (rows() / in_channels + stride_h - 1) / stride_h; }
     /// Kernel rows in the 64 rows of a warpgroup's part of the tile.
     int kernel_rows() const { return 64 / in_channels; }
     int warpgroups() const { return (kernel_h + kernel_rows() - 1) / kernel_rows(); }
     int rows() const { return 64 * warpgroups(); }
     /// Input rows that the rows of a chunk see through the kernel rows of the tile.
-    int input_rows() const { return chunk_rows - 1 + rows() / in_channels; }
+    int input_rows() const { return chunk_rows - 1 + kernel_cells_h(); }
+    int output_rows() const { return chunk_rows * stride_h; }
     int input_row_pitch() const { return input_rows() * in_channels + 1; }
     /// Steps of the output gradient: those that the last kernel column sees, and what fills up `columns`.
-    int output_steps() const { return steps() + kernel_w; }
+    int output_steps() const { return steps() + kernel_cells_w(); }
     /// With room behind them: the two steps of an instruction overlap, but compute-sanitizer takes them to lie one after
     /// the other.
     int stored_output_steps() const { return steps() - 2 + (2 * columns() + pitch() - 1) / pitch(); }

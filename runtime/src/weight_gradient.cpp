@@ -19,7 +19,7 @@ struct Parts {
         const int64_t wanted = wanted_parts(p, kernel);
         images_a_part = std::clamp<int64_t>(p.batch / wanted, 1, images_a_launch);
         const int64_t image_parts = std::max<int64_t>(ceil_divide(p.batch, images_a_part), 1);
-        const int64_t beyond_input = kernel.bands_of_output_rows ? (p.kernel.height - 1) * p.dilation.height : 0;
+        const int64_t beyond_input = kernel.bands_of_output_rows ? (p.kernel.height - 1) * p.dilation.height / p.stride.height : 0;
         const int64_t rows = p.input.height + beyond_input, chunks = ceil_divide(rows, kernel.chunk_rows);
         rows_a_band = ceil_divide(chunks, std::clamp<int64_t>(wanted / image_parts, 1, chunks)) * kernel.chunk_rows;
         bands = ceil_divide(rows, rows_a_band);

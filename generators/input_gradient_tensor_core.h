@@ -1,0 +1,158 @@
+// The generator of the input gradient on tensor cores, for strides: the gather of the output gradient as a matrix product of
+// operands that are rounded to TF32. It fills in the same Funcs as forward_tensor_core.h, so that one schedule serves both.
+//
+// Position stride * cell + phase of the output gradient meets kernel position stride * tap + phase at input position
+// cell - tap. So the phases are staged as planes of their own: within one, a tap reads the same staged pixels from another
+// place, as in the forward operation at stride 1, and the products of all phases are added up in one tile. Every kernel
+// position is multiplied once, whatever the stride. Template argument: a schedule as of ForwardTensorCore.
+#ifndef CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_TENSOR_CORE_H
+#define CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_TENSOR_CORE_H
+
+#include "Halide.h"
+#include "generators/input_gradient_arguments.h"
+#include "generators/kernel_description.h"
+#include "generators/lowering_passes.h"
+#include "generators/tf32.h"
+#include "generators/weight_layouts.h"
+#include "schedules/tensor_core_funcs.h"
+
+namespace conv_transpose {
+
+template <class Schedule>
+class InputGradientTensorCore : public Halide::Generator<InputGradientTensorCore<Schedule>>,
+      public InputGradientArguments,
+      public DescribedGenerator {
+  public:
+    /// 1: tf32. 2: tf32x3, operands split in two, all products but that of the two small parts.
+    Halide::GeneratorParam<int> parts{"parts", 1};
+    Schedule schedule_params;
+
+    void generate() {
+        using Halide::Expr;
+        const GatherVars &v = f_.v;
+        const TensorCoreVars &t = f_.t;
+        describe_problem(f_);
+        const int stride_x = problem.stride_w, stride_y = problem.stride_h, phases = stride_x * stride_y;
+        // A plane is (phase y, phase x, part), the part innermost.
+        const auto phase_x_of = [&](const Expr &phase) { return phase % stride_x; };
+        const auto phase_y_of = [&](const Expr &phase) { return phase / stride_x; };
+
+        const Expr phase = t.part / parts;
+        f_.pixels = Halide::Func("pixels");
+        f_.pixels(t.value, v.x, v.y, t.k4, t.part, v.group, v.batch) =
+            tf32_part(padded_gradient()(v.x * stride_x + phase_x_of(phase), v.y * stride_y + phase_y_of(phase),
+                                        t.k4 * 4 + t.value, v.group, v.batch), t.part % parts, this->target);
+        // As pack_tensor_core packs the weights of a forward kernel without padding, whose phases and taps these are.
+        f_.weights = Halide::Func("weights");
+        const Expr row_blocks = (input_gradient.dim(2).extent() + 63) / 64;
+        // Sets of channels that share a block may go beyond the last.
+        const Expr row_block = schedule_params.channel_sets == 1 ? Expr(t.row_block) : min(t.row_block, row_blocks - 1);
+        const Expr slice = phase_y_of(phase) + stride_y * (t.part % parts + parts * (t.k4 + groups_of_four() * (row_block + row_blocks * v.group)));
+        f_.weights(t.value, t.row, v.x, v.y, t.phase_y, t.k4, t.part, t.row_block, v.group) = weight(
+            t.value + 4 * (t.row + 64 * (phase_x_of(phase) + stride_x * (v.x + f_.taps_x * (v.y + f_.taps_y * slice)))),
+            0, 0, 0, 0);
+
+        const int products = parts == 1 ? 1 : 3;
+        f_.r.domain = Halide::RDom({{0, 4}, {0, groups_of_four()}, {0, f_.taps_x}, {0, f_.taps_y}, {0, products * phases}}, "r");
+        const Halide::RDom &r = f_.r.domain;
+        f_.r.value = r[0], f_.r.k4 = r[1], f_.r.tap_x = r[2], f_.r.tap_y = r[3], f_.r.product = r[4];
+        const Expr product = r[4] / phases, product_phase = r[4] % phases;
+        if (problem.kernel_w % stride_x != 0) f_.r.domain.where(r[2] * stride_x + phase_x_of(product_phase) < problem.kernel_w);
+        if (problem.kernel_h % stride_y != 0) f_.r.domain.where(r[3] * stride_y + phase_y_of(product_phase) < problem.kernel_h);
+        // The small products come first, while the sum is small.
+        const auto plane = [&](int small) {
+            return product_phase * parts + (parts == 1 ? Expr(0) : select(product == small, 1, 0));
+        };
+        f_.sum = Halide::Func("sum");
+        f_.sum(v.x, t.row, t.row_block, v.y, v.group, v.batch) = 0.f;
+        f_.sum(v.x, t.row, t.row_block, v.y, v.group, v.batch) +=
+            f_.pixels(r[0], v.x + r[2], v.y + r[3], r[1], plane(1), v.group, v.batch) *
+            f_.weights(r[0], t.row, r[2], r[3], 0, r[1], plane(0), t.row_block, v.group);
+
+        input_gradient(v.x, v.y, v.channel, v.group, v.batch) =
+            f_.sum(v.x, v.channel % 64, v.channel / 64, v.y, v.group, v.batch);
+        f_.output = input_gradient;
+    }
+
+    void schedule() {
+        declare_shapes();
+        this->get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
+        schedule_params.apply(f_, this->target);
+        add_tensor_core_passes(this->get_pipeline(), schedule_params);
+    }
+
+    void describe(KernelDescription &description) override {
+        problem.describe("Operation::input_gradient", this->target, description);
+        description.set("precision", parts == 1 ? "Precision::tf32" : "Precision::tf32x3");
+        description.set("weight_layout", enumerator(tensor_core_layout(parts, 1)));
+        description.set("weight_channel_multiple", 64);
+        description.set("weight_taps", f_.taps_x * f_.taps_y * f_.planes);
+        description.set("weight_in_channel_multiple", schedule_params.chunk());
+        schedule_params.describe(description, f_);
+        // The schedule speaks of a forward operation: here the input's channels are computed, the output's summed over.
+        description.set("min_in_channels", 16);
+        description.set("min_out_channels", 8);
+    }
+
+    void search_space(SearchSpace &space) const override {
+        if (problem.kernel_w == 0) return;  // a search is for constant attributes
+        space.require("dilation is 1", problem.dilation_w == 1 && problem.dilation_h == 1);
+        TensorCoreFuncs f;
+        describe_problem(f);
+        schedule_params.search_space(space, f);
+    }
+
+  private:
+    TensorCoreFuncs f_;
+
+    void describe_problem(TensorCoreFuncs &f) const {
+        const int stride_x = problem.stride_w, stride_y = problem.stride_h;
+        if (problem.kernel_w == 0 || problem.kernel_h == 0 || stride_x == 0 || stride_y == 0)
+            throw std::invalid_argument("kernel or stride is 0, a run-time value; for tensor cores they are constants");
+        if (problem.dilation_w != 1 || problem.dilation_h != 1)
+            throw std::invalid_argument("dilation is not 1; for the input gradient on tensor cores the rule is 1");
+        f.parts = parts, f.planes = parts * stride_x * stride_y;
+        f.taps_x = (problem.kernel_w + stride_x - 1) / stride_x, f.taps_y = (problem.kernel_h + stride_y - 1) / stride_y;
+        f.x_axis = GatherAxis::fixed(f.taps_x, 1, 1, 0), f.y_axis = GatherAxis::fixed(f.taps_y, 1, 1, 0);
+    }
+
+    // Zero outside of the picture. One comparison tells both ends: below the first, an unsigned distance is large.
+    Halide::Func padded_gradient() {
+        using namespace Halide;
+        const GatherVars &v = f_.v;
+        const auto is_inside = [&](const Expr &at, const Internal::Dimension &d) {
+            return cast<uint32_t>(at - d.min()) < cast<uint32_t>(d.extent());
+        };
+        const auto nearest = [](const Expr &at, const Internal::Dimension &d) { return clamp(at, d.min(), d.max()); };
+        const auto x = output_gradient.dim(0), y = output_gradient.dim(1), channels = output_gradient.dim(2);
+        const bool whole_chunks = (problem.out_channels ? problem.out_channels : problem.out_channel_multiple) % schedule_params.chunk() == 0;
+        const Expr channel = whole_chunks ? Expr(v.channel) : min(v.channel, channels.extent() - 1);
+        const Expr channel_inside = whole_chunks ? Internal::const_true() : v.channel < channels.extent();
+        Func padded{"padded"};
+        padded(v.x, v.y, v.channel, v.group, v.batch) =
+            select(is_inside(v.x, x) && is_inside(v.y, y) && channel_inside,
+                   output_gradient(nearest(v.x, x), nearest(v.y, y), channel, v.group, v.batch), 0.f);
+        return padded;
+    }
+
+    // Output channels / 4, filled up to whole chunks of the staging loop. The packed weights are zero there.
+    Halide::Expr groups_of_four() {
+        const int chunk = schedule_params.chunk();
+        if (problem.out_channels != 0) return (problem.out_channels + chunk - 1) / chunk * (chunk / 4);
+        return (output_gradient.dim(2).extent() + chunk - 1) / chunk * (chunk / 4);
+    }
+
+    // What the runtime promises of the buffers, so that index arithmetic and bounds fold.
+    void declare_shapes() {
+        for (int d = 2; d < 5; d++) output_gradient.dim(d).set_min(0);
+        for (int d = 0; d < 5; d++) input_gradient.dim(d).set_min(0), weight.dim(d).set_min(0);
+        if (problem.out_channels) output_gradient.dim(2).set_extent(problem.out_channels);
+        if (problem.in_channels) input_gradient.dim(2).set_extent(problem.in_channels);
+        // Rows of 16 bytes, at multiples of 16 bytes: they are copied asynchronously.
+        weight.set_host_alignment(16);
+    }
+};
+
+}  // namespace conv_transpose
+
+#endif
