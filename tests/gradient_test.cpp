@@ -97,6 +97,21 @@ TEST_P(Gradient, AnyChannelsOfAFamily) {
         }
 }
 
+// Channels that fill the tiles of tensor cores, and pictures of less than a tile and of a little more.
+TEST_P(Gradient, FullTilesWithStrides) {
+    RandomProblems random(8);
+    for (const char *family : {"n2g1ic64oc32ih5iw9kh2kw2sh2sw2", "n1g1ic128oc64ih3iw66kh2kw2sh2sw2",
+                               "n1g2ic128oc64ih6iw17kh3kw3sh2sw2", "n2g1ic128oc32ih18iw5kh3kw3sh2sw2",
+                               "n2g1ic64oc32ih17iw9kh4kw4sh2sw2", "n1g1ic128oc96ih4iw18kh4kw4sh2sw2"}) {
+        Problem problem = Problem::parse(family);
+        for (int64_t Size2::*axis : {&Size2::height, &Size2::width}) {
+            problem.padding.*axis = random.between(0, 2);
+            problem.output_padding.*axis = random.between(0, problem.stride.*axis - 1);
+        }
+        for (Precision precision : {Precision::tf32, Precision::tf32x3}) expect_exact(problem, random, precision);
+    }
+}
+
 // Beyond one task's or block's channels and one chunk's columns, and not a whole number of any.
 TEST_P(Gradient, ManyChannelsAndWidePictures) {
     RandomProblems random(7);

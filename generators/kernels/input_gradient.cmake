@@ -23,6 +23,18 @@ conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x3_s2x2 input_gradient_cud
 conv_transpose_kernel(f32_cuda_input_gradient_dense_k4x4_s2x2 input_gradient_cuda_dense ${k4s2} ${many_channels}
     lanes_x=4 lanes_y=8 runs=1 thread_rows=2 unroll_taps_y=false)
 
+# ---- tensor cores, strides. Behind the float32 kernels, and so taken only by name, until they are measured on a GPU.
+set(full_tiles in_channel_multiple=64 out_channel_multiple=16 separate_registers=true ALLOW_SPILLS)
+set(small_pictures columns=8 tile_rows=16 warpgroups_x=2 blocks=1)
+conv_transpose_kernel(tf32_cuda_input_gradient_tensor_cores_k2x2_s2x2 input_gradient_cuda_tensor_core ${k2s2} ${full_tiles}
+    columns=64 chunk_channels=16)
+conv_transpose_kernel(tf32_cuda_input_gradient_tensor_cores_k3x3_s2x2 input_gradient_cuda_tensor_core ${k3s2} ${full_tiles}
+    ${small_pictures})
+conv_transpose_kernel(tf32_cuda_input_gradient_tensor_cores_k4x4_s2x2 input_gradient_cuda_tensor_core ${k4s2} ${full_tiles}
+    ${small_pictures})
+conv_transpose_kernel(tf32x3_cuda_input_gradient_tensor_cores_k2x2_s2x2 input_gradient_cuda_tensor_core ${k2s2} ${full_tiles}
+    parts=2 columns=64 blocks=1)
+
 # ---- CPU: any attributes
 set(narrow columns=4 rows=2 block_columns=8 block_rows=8 chunk=64 max_output_width=16)
 conv_transpose_kernel(f32_cpu_input_gradient_channels_narrow input_gradient_cpu_channels ${narrow} AVX2 lanes=8 columns=2)

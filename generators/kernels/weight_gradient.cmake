@@ -59,6 +59,10 @@ conv_transpose_kernel(f32_cuda_weight_gradient_dense_k3x3_s2x2 weight_gradient_c
 conv_transpose_kernel(f32_cuda_weight_gradient_dense_k4x4_s2x2 weight_gradient_cuda_dense ${k4s2} ${many_channels}
     lanes_out=8 chunk_columns=16 run=8 stages=2 ALLOW_SPILLS)
 
+# ---- tensor cores, strides. Behind the float32 kernel, and so taken only by name, until it is measured on a GPU.
+conv_transpose_kernel(tf32_cuda_weight_gradient_tensor_cores_k4x4_s2x2_c64 weight_gradient_cuda_tensor_core ${k4s2}
+    in_channel_multiple=64 out_channel_multiple=32 tile_out=16 chunk_columns=16 chunk_rows=2 ALLOW_SPILLS)
+
 # ---- CPU: any attributes
 set(one_output max_out_channels=1 channels=1 taps=9 out_blocks=1)
 conv_transpose_kernel(f32_cpu_weight_gradient_one_output weight_gradient_cpu_channels ${one_output} AVX2 lanes=8 taps=5)
