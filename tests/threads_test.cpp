@@ -90,6 +90,9 @@ TEST(CpuThreads, MayChangeBetweenRuns) {
 
 // A child has none of its parent's threads, but maybe a lock that one of them held: Python's multiprocessing forks so.
 TEST(CpuThreads, WorkInAForkedChildWhileTheParentComputes) {
+#ifdef __SANITIZE_ADDRESS__
+    GTEST_SKIP() << "the sanitizer's own allocator is locked in a forked child";
+#endif
     const Problem problem = Problem::parse("n2ic16oc16ih24iw24kh3kw3");
     PlanOptions options;
     options.device = Device::cpu;
