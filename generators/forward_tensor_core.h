@@ -13,6 +13,7 @@
 #include "generators/gather.h"
 #include "generators/kernel_description.h"
 #include "generators/lowering_passes.h"
+#include "generators/tensor_core_operands.h"
 #include "generators/tf32.h"
 #include "generators/weight_layouts.h"
 #include "schedules/tensor_core_funcs.h"
@@ -41,14 +42,14 @@ class ForwardTensorCore : public Halide::Generator<ForwardTensorCore<Schedule>>,
         describe_problem(f_, x_axis, y_axis);
         const int rows = picture_rows, phases_x = f_.phases_x, phases_y = f_.phases_y;
 
+        const Halide::Func padded = padded_picture(input, v, problem.in_channels, schedule_params.chunk());
         f_.pixels = Halide::Func("pixels");
         f_.pixels(t.value, v.x, v.y, t.k4, t.part, v.group, v.batch) =
-            tf32_part(padded_input()(v.x, v.y, t.k4 * 4 + t.value, v.group, v.batch), t.part, this->target);
+            tf32_part(padded(v.x, v.y, t.k4 * 4 + t.value, v.group, v.batch), t.part, this->target);
         f_.weights = Halide::Func("weights");
         const int channels = 64 / rows;  // of one tile
         const Expr row_blocks = (output.dim(2).extent() + channels - 1) / channels, ks = groups_of_four() * parts;
-        // Sets of channels that share a block may go beyond the last.
-        const Expr row_block = schedule_params.channel_sets == 1 ? Expr(t.row_block) : min(t.row_block, row_blocks - 1);
+        const Expr row_block = existing_row_block(t.row_block, row_blocks, schedule_params.channel_sets);
         const Expr slice = t.phase_y + phases_y * (t.k4 * parts + t.part + ks * (row_block + row_blocks * v.group));
         f_.weights(t.value, t.row, v.x, v.y, t.phase_y, t.k4, t.part, t.row_block, v.group) = weight(
             t.value + 4 * (t.row + 64 * phases_x * (v.x + f_.taps_x * (v.y + f_.taps_y * slice))), 0, 0, 0, 0);
@@ -91,12 +92,14 @@ class ForwardTensorCore : public Halide::Generator<ForwardTensorCore<Schedule>>,
 
     void describe(KernelDescription &description) override {
         problem.describe("Operation::forward", this->target, description);
-        description.set("precision", parts == 1 ? "Precision::tf32" : "Precision::tf32x3");
+        description.set("precision", tensor_core_precision(parts));
         description.set("weight_layout", enumerator(tensor_core_layout(parts, picture_rows)));
         // Tiles of 64 rows: channels, or channels of several picture rows.
         description.set("weight_channel_multiple", 64 / picture_rows);
         description.set("weight_taps", f_.phases_x * f_.taps_x * f_.phases_y * f_.taps_y * picture_rows * parts);
         description.set("weight_in_channel_multiple", schedule_params.chunk());
+        description.set("min_in_channels", std::min(schedule_params.chunk(), 8));
+        description.set("min_out_channels", 16);
         schedule_params.describe(description, f_);
     }
 
@@ -136,30 +139,8 @@ class ForwardTensorCore : public Halide::Generator<ForwardTensorCore<Schedule>>,
         return static_cast<int>(*Halide::Internal::as_const_int(Halide::Internal::simplify(e)));
     }
 
-    // Zero outside of the picture. One comparison tells both ends: below the first, an unsigned distance is large.
-    Halide::Func padded_input() {
-        using namespace Halide;
-        const GatherVars &v = f_.v;
-        const auto is_inside = [&](const Expr &at, const Internal::Dimension &d) {
-            return cast<uint32_t>(at - d.min()) < cast<uint32_t>(d.extent());
-        };
-        const auto nearest = [](const Expr &at, const Internal::Dimension &d) { return clamp(at, d.min(), d.max()); };
-        const auto x = input.dim(0), y = input.dim(1), channels = input.dim(2);
-        const bool whole_chunks = problem.in_channels != 0 && problem.in_channels % schedule_params.chunk() == 0;
-        const Expr channel = whole_chunks ? Expr(v.channel) : min(v.channel, channels.extent() - 1);
-        const Expr channel_inside = whole_chunks ? Internal::const_true() : v.channel < channels.extent();
-        Func padded{"padded"};
-        padded(v.x, v.y, v.channel, v.group, v.batch) =
-            select(is_inside(v.x, x) && is_inside(v.y, y) && channel_inside,
-                   input(nearest(v.x, x), nearest(v.y, y), channel, v.group, v.batch), 0.f);
-        return padded;
-    }
-
-    // Input channels / 4, filled up to whole chunks of the staging loop. The packed weights are zero there.
-    Halide::Expr groups_of_four() {
-        const int chunk = schedule_params.chunk();
-        if (problem.in_channels != 0) return (problem.in_channels + chunk - 1) / chunk * (chunk / 4);
-        return (input.dim(2).extent() + chunk - 1) / chunk * (chunk / 4);
+    Halide::Expr groups_of_four() const {
+        return conv_transpose::groups_of_four(input, problem.in_channels, schedule_params.chunk());
     }
 
     void declare_shapes() {

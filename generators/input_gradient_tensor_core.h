@@ -12,6 +12,7 @@
 #include "generators/input_gradient_arguments.h"
 #include "generators/kernel_description.h"
 #include "generators/lowering_passes.h"
+#include "generators/tensor_core_operands.h"
 #include "generators/tf32.h"
 #include "generators/weight_layouts.h"
 #include "schedules/tensor_core_funcs.h"
@@ -38,15 +39,16 @@ class InputGradientTensorCore : public Halide::Generator<InputGradientTensorCore
         const auto phase_y_of = [&](const Expr &phase) { return phase / stride_x; };
 
         const Expr phase = t.part / parts;
+        const Halide::Func padded = padded_picture(
+            output_gradient, v, problem.out_channels ? problem.out_channels : problem.out_channel_multiple, schedule_params.chunk());
         f_.pixels = Halide::Func("pixels");
         f_.pixels(t.value, v.x, v.y, t.k4, t.part, v.group, v.batch) =
-            tf32_part(padded_gradient()(v.x * stride_x + phase_x_of(phase), v.y * stride_y + phase_y_of(phase),
+            tf32_part(padded(v.x * stride_x + phase_x_of(phase), v.y * stride_y + phase_y_of(phase),
                                         t.k4 * 4 + t.value, v.group, v.batch), t.part % parts, this->target);
         // As pack_tensor_core packs the weights of a forward kernel without padding, whose phases and taps these are.
         f_.weights = Halide::Func("weights");
         const Expr row_blocks = (input_gradient.dim(2).extent() + 63) / 64;
-        // Sets of channels that share a block may go beyond the last.
-        const Expr row_block = schedule_params.channel_sets == 1 ? Expr(t.row_block) : min(t.row_block, row_blocks - 1);
+        const Expr row_block = existing_row_block(t.row_block, row_blocks, schedule_params.channel_sets);
         const Expr slice = phase_y_of(phase) + stride_y * (t.part % parts + parts * (t.k4 + groups_of_four() * (row_block + row_blocks * v.group)));
         f_.weights(t.value, t.row, v.x, v.y, t.phase_y, t.k4, t.part, t.row_block, v.group) = weight(
             t.value + 4 * (t.row + 64 * (phase_x_of(phase) + stride_x * (v.x + f_.taps_x * (v.y + f_.taps_y * slice)))),
@@ -83,20 +85,23 @@ class InputGradientTensorCore : public Halide::Generator<InputGradientTensorCore
 
     void describe(KernelDescription &description) override {
         problem.describe("Operation::input_gradient", this->target, description);
-        description.set("precision", parts == 1 ? "Precision::tf32" : "Precision::tf32x3");
+        description.set("precision", tensor_core_precision(parts));
         description.set("weight_layout", enumerator(tensor_core_layout(parts, 1)));
         description.set("weight_channel_multiple", 64);
         description.set("weight_taps", f_.taps_x * f_.taps_y * f_.planes);
         description.set("weight_in_channel_multiple", schedule_params.chunk());
-        schedule_params.describe(description, f_);
-        // The schedule speaks of a forward operation: here the input's channels are computed, the output's summed over.
+        // The input's channels are computed, the output's summed over.
         description.set("min_in_channels", 16);
         description.set("min_out_channels", 8);
+        schedule_params.describe(description, f_);
     }
 
     void search_space(SearchSpace &space) const override {
         if (problem.kernel_w == 0) return;  // a search is for constant attributes
-        space.require("dilation is 1", problem.dilation_w == 1 && problem.dilation_h == 1);
+        const bool dilated = problem.dilation_w != 1 || problem.dilation_h != 1;
+        space.require("dilation is 1", !dilated);
+        space.require("channels fill enough of a tile", problem.in_channels >= 16 && problem.out_channels >= 8);
+        if (dilated) return;
         TensorCoreFuncs f;
         describe_problem(f);
         schedule_params.search_space(space, f);
@@ -116,30 +121,8 @@ class InputGradientTensorCore : public Halide::Generator<InputGradientTensorCore
         f.x_axis = GatherAxis::fixed(f.taps_x, 1, 1, 0), f.y_axis = GatherAxis::fixed(f.taps_y, 1, 1, 0);
     }
 
-    // Zero outside of the picture. One comparison tells both ends: below the first, an unsigned distance is large.
-    Halide::Func padded_gradient() {
-        using namespace Halide;
-        const GatherVars &v = f_.v;
-        const auto is_inside = [&](const Expr &at, const Internal::Dimension &d) {
-            return cast<uint32_t>(at - d.min()) < cast<uint32_t>(d.extent());
-        };
-        const auto nearest = [](const Expr &at, const Internal::Dimension &d) { return clamp(at, d.min(), d.max()); };
-        const auto x = output_gradient.dim(0), y = output_gradient.dim(1), channels = output_gradient.dim(2);
-        const bool whole_chunks = (problem.out_channels ? problem.out_channels : problem.out_channel_multiple) % schedule_params.chunk() == 0;
-        const Expr channel = whole_chunks ? Expr(v.channel) : min(v.channel, channels.extent() - 1);
-        const Expr channel_inside = whole_chunks ? Internal::const_true() : v.channel < channels.extent();
-        Func padded{"padded"};
-        padded(v.x, v.y, v.channel, v.group, v.batch) =
-            select(is_inside(v.x, x) && is_inside(v.y, y) && channel_inside,
-                   output_gradient(nearest(v.x, x), nearest(v.y, y), channel, v.group, v.batch), 0.f);
-        return padded;
-    }
-
-    // Output channels / 4, filled up to whole chunks of the staging loop. The packed weights are zero there.
-    Halide::Expr groups_of_four() {
-        const int chunk = schedule_params.chunk();
-        if (problem.out_channels != 0) return (problem.out_channels + chunk - 1) / chunk * (chunk / 4);
-        return (output_gradient.dim(2).extent() + chunk - 1) / chunk * (chunk / 4);
+    Halide::Expr groups_of_four() const {
+        return conv_transpose::groups_of_four(output_gradient, problem.out_channels, schedule_params.chunk());
     }
 
     // What the runtime promises of the buffers, so that index arithmetic and bounds fold.

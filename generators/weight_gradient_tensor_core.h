@@ -12,6 +12,7 @@
 #include "Halide.h"
 #include "generators/kernel_description.h"
 #include "generators/lowering_passes.h"
+#include "generators/tensor_core_operands.h"
 #include "generators/tf32.h"
 #include "generators/weight_gradient_arguments.h"
 #include "schedules/weight_gradient_tensor_core_funcs.h"
@@ -70,7 +71,7 @@ class WeightGradientTensorCore : public Halide::Generator<WeightGradientTensorCo
 
     void describe(KernelDescription &description) override {
         problem.describe("Operation::weight_gradient", this->target, description);
-        description.set("precision", parts == 1 ? "Precision::tf32" : "Precision::tf32x3");
+        description.set("precision", tensor_core_precision(parts));
         description.set("chunk_rows", f_.tile.chunk_rows);
         description.set("bands_of_output_rows", "true");
         description.set("tile_taps", f_.tile.kernel_w * f_.tile.kernel_h);

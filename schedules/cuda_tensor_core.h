@@ -54,8 +54,6 @@ struct CudaTensorCore {
         // float32.
         if (f.parts == 2) description.set("min_compute_capability", 90), description.set("max_compute_capability", 90);
         description.set("shared_bytes", shared_bytes(f));
-        description.set("min_in_channels", std::min(chunk(), 8));
-        description.set("min_out_channels", 16);
     }
 
     /// `f` as the generator would fill it in: axes, phases, taps, parts, picture rows.

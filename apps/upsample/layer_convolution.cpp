@@ -71,28 +71,29 @@ LayerConvolution strided_convolution(const Layer &layer, const TensorShape &inpu
     return result;
 }
 
-LayerConvolution stride1_convolution(const Layer &layer, const TensorShape &input) {
+/// With the layer's own kernel over the whole input; padding and strides are still to be filled in.
+LayerConvolution same_kernel(const Layer &layer, const TensorShape &input, bool turn) {
     LayerConvolution result;
     result.problem.in_channels = input.channels;
     result.problem.input = {input.height, input.width};
     result.problem.kernel = layer.kernel;
     result.problem.dilation = layer.dilation;
+    result.weight = transposed_weight(layer.weight, input.channels, layer.out_channels, layer.kernel, turn);
+    return result;
+}
+
+LayerConvolution stride1_convolution(const Layer &layer, const TensorShape &input) {
+    LayerConvolution result = same_kernel(layer, input, true);
     result.problem.padding = {layer.dilation.height * (layer.kernel.height - 1) - layer.padding.height,
                               layer.dilation.width * (layer.kernel.width - 1) - layer.padding.width};
-    result.weight = transposed_weight(layer.weight, input.channels, layer.out_channels, layer.kernel, true);
     return result;
 }
 
 LayerConvolution deconvolution(const Layer &layer, const TensorShape &input) {
-    LayerConvolution result;
-    result.problem.in_channels = input.channels;
-    result.problem.input = {input.height, input.width};
-    result.problem.kernel = layer.kernel;
+    LayerConvolution result = same_kernel(layer, input, false);
     result.problem.stride = layer.stride;
-    result.problem.dilation = layer.dilation;
     result.problem.padding = layer.padding;
     result.problem.output_padding = layer.output_padding;
-    result.weight = transposed_weight(layer.weight, input.channels, layer.out_channels, layer.kernel, false);
     return result;
 }
 
