@@ -19,9 +19,7 @@ import os
 import pathlib
 import random
 import re
-import subprocess
 import sys
-
 
 
 def missing_package(error: ModuleNotFoundError) -> str:
@@ -200,7 +198,7 @@ def compare_with_pytorch(library: str, results: list[pathlib.Path], pack: pathli
                "--device", first["kind"], "--operation", first["operation"], "--precision", first["precision"],
                "--json", str(output)]
     environment = {**os.environ, "CONV_TRANSPOSE_KERNEL_PATH": str(pack)}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    done = running.run(command, env=environment)
     if done.returncode != 0:
         print(f"no comparison with PyTorch: {(done.stderr.strip().splitlines() or ['?'])[-1]}", flush=True)
         return
@@ -288,7 +286,6 @@ def measure(arguments) -> None:
 
 def main(words=None) -> int:
     arguments = parse_arguments(words)
-    running.end_all_when_interrupted()
     try:
         if arguments.command == "model":
             from model_problems import of_model
@@ -297,6 +294,7 @@ def main(words=None) -> int:
             from report import write_report
             print(write_report(pathlib.Path(arguments.folder)))
         else:
+            running.end_all_when_interrupted()
             {"run": run, "compile": compile, "measure": measure}[arguments.command](arguments)
         return 0
     except TuningError as error:
@@ -305,7 +303,7 @@ def main(words=None) -> int:
     except ModuleNotFoundError as error:  # Optuna and its like are loaded where they are needed
         print(missing_package(error), file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
+    except (running.Interrupted, KeyboardInterrupt):
         print("autotune: interrupted; the same command goes on from here", file=sys.stderr)
         return 130
 

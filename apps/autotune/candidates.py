@@ -134,7 +134,7 @@ class Device:
 
 def this_device(toolchain: Toolchain, kind: str) -> Device:
     try:
-        run = subprocess.run([toolchain.benchmark, "--device", kind, "--device-facts"], capture_output=True, text=True)
+        run = running.run([toolchain.benchmark, "--device", kind, "--device-facts"])
     except OSError as error:
         raise TuningError(f"the benchmark {toolchain.benchmark} cannot be started: {error}") from error
     if run.returncode != 0:
@@ -169,8 +169,7 @@ class Space:
         # Tensor cores reach more precision by splitting operands.
         self.fixed = {"parts": 2 if task.precision == "tf32x3" else 1} if generator.endswith("_tensor_core") else {}
         parameters = [f"{k}={v}" for k, v in (task.attributes() | task.sizes() | self.fixed).items()]
-        run = subprocess.run([toolchain.generate, generator, "--search-space", f"--target={device.target}", *parameters],
-                             capture_output=True, text=True)
+        run = running.run([toolchain.generate, generator, "--search-space", f"--target={device.target}", *parameters])
         if run.returncode != 0:
             raise TuningError(f"the search space of {generator} cannot be listed: {run.stderr.strip()}")
         listing = json.loads(run.stdout)
@@ -228,7 +227,7 @@ def spaces(toolchain: Toolchain, task: Task, device: Device) -> list[Space]:
     """One for each generator of the operation, device and precision that can be tuned for the problem: those for tensor
     cores where they are allowed and the problem fills their tiles, otherwise those for float32."""
     toolchain.require_generator()
-    names = subprocess.run([toolchain.generate, "list"], capture_output=True, text=True, check=True).stdout.split()
+    names = running.run([toolchain.generate, "list"]).stdout.split()
     names = [name for name in names if name.startswith(f"{task.operation}_{task.device}_")]
     tensor_cores = [name for name in names if name.endswith("_tensor_core")]
     listed = lambda names: [space for space in (Space(toolchain, name, task, device) for name in names) if len(space)]
@@ -344,7 +343,7 @@ class Cache:
                            t.pack_source, *objects, t.pack_support, f"-Wl,--version-script={t.pack_exports}",
                            "-static-libstdc++", "-static-libgcc", "-lpthread", "-ldl"]
                 try:
-                    run = subprocess.run(command, capture_output=True, text=True)
+                    run = running.run(command)
                 except FileNotFoundError as error:
                     raise TuningError(f"there is no compiler {t.compiler}: kernel packs need a C++ compiler") from error
                 if run.returncode != 0:
@@ -358,18 +357,15 @@ def _failure(command: list[str], seconds: float, gigabytes: float | None) -> tup
     """Runs the generator; why it failed, or an empty string, and whether it always will."""
     if gigabytes:  # set before the generator starts, so that it cannot be faster
         command = ["/bin/sh", "-c", 'ulimit -v "$0" && exec "$@"', str(int(gigabytes * 2**20)), *command]
-    with running.start(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            message = process.communicate(timeout=seconds)[1]
-        except subprocess.TimeoutExpired:
-            process.kill()
-            return f"compiling took more than {seconds:g} s", False
-    running.require_not_interrupted()
-    if process.returncode < 0:
-        return f"the generator was ended by signal {-process.returncode}", False
-    if gigabytes and "std::bad_alloc" in message:
+    try:
+        done = running.run(command, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return f"compiling took more than {seconds:g} s", False
+    if done.returncode < 0:
+        return f"the generator was ended by signal {-done.returncode}", False
+    if gigabytes and "std::bad_alloc" in done.stderr:
         return f"compiling took more than {gigabytes:g} GB of memory", False
-    if process.returncode == 0:
+    if done.returncode == 0:
         return "", False
-    lines = [line.removeprefix("generate: ").removeprefix("Error: ").strip() for line in message.splitlines()]
+    lines = [line.removeprefix("generate: ").removeprefix("Error: ").strip() for line in done.stderr.splitlines()]
     return next(filter(None, lines), "the generator failed without a message")[:300], True

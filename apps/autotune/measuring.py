@@ -30,10 +30,11 @@ def _rows(process, task: Task, remaining: list[str], time_limit: float) -> Itera
         try:
             line = lines.get(timeout=time_limit)
         except queue.Empty:
-            process.kill()
+            running.end(process)
             yield failed(f"took more than {time_limit:g} s")
             return
         if line is None:
+            running.require_not_interrupted()
             message = process.stderr.read().strip()
             if process.wait() >= 0 and message:  # it refuses to start
                 raise TuningError(message)

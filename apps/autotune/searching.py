@@ -17,6 +17,7 @@ import optuna
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 
+import running
 from candidates import Cache, Candidate, Device, Space, Task, Toolchain, TuningError, spaces
 from measuring import measure
 
@@ -130,6 +131,7 @@ class Search:
         for _ in range(8 * size):  # what is known already costs nothing but an attempt
             if len(batch) == size:
                 break
+            running.require_not_interrupted()
             trial = self._study.ask()
             candidate = self._candidate(trial)
             if candidate in self.measurements:
