@@ -1,10 +1,12 @@
 # Gradient of the input.
 
+set(asynchronous stages=2 single_floats=true)
+
 # ---- exact
 conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x5_s2x3_d2x1_c8x16 input_gradient_cuda_dense ${exact75}
     lanes_x=16 lanes_y=8 lanes_channel=1 chunk=2)
 conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x3_s5x5_d2x2_c32x64 input_gradient_cuda_dense ${exact81}
-    lanes_y=2 lanes_channel=4 run_columns=2 chunk=2)
+    lanes_channel=4 run_columns=2 chunk=2 ${asynchronous})
 conv_transpose_kernel(f32_cuda_input_gradient_dense_k4x4_s2x2_c64x3 input_gradient_cuda_dense ${k4s2}
     in_channels=64 out_channels=3 lanes_x=16 lanes_y=1 runs=1 chunk=3)
 conv_transpose_kernel(f32_cuda_input_gradient_dense_k9x9_s3x3_c56x1 input_gradient_cuda_dense ${k9s3}
@@ -17,11 +19,12 @@ conv_transpose_kernel(f32_cpu_input_gradient_depthwise_k4x4_s2x2 input_gradient_
 
 # ---- families, for numbers of channels that fill enough of a tile
 set(many_channels in_channel_multiple=32 out_channel_multiple=8)
-conv_transpose_kernel(f32_cuda_input_gradient_dense_k2x2_s2x2 input_gradient_cuda_dense ${k2s2} ${many_channels} lanes_y=2)
+conv_transpose_kernel(f32_cuda_input_gradient_dense_k2x2_s2x2 input_gradient_cuda_dense ${k2s2} ${many_channels}
+    lanes_y=2 ${asynchronous})
 conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x3_s2x2 input_gradient_cuda_dense ${k3s2}
-    ${many_channels} lanes_y=2)
+    ${many_channels} lanes_y=2 chunk=4 ${asynchronous})
 conv_transpose_kernel(f32_cuda_input_gradient_dense_k4x4_s2x2 input_gradient_cuda_dense ${k4s2} ${many_channels}
-    lanes_x=4 lanes_y=8 runs=1 thread_rows=2 unroll_taps_y=false)
+    lanes_x=4 lanes_y=8 runs=1 thread_rows=2 unroll_taps_y=false ${asynchronous})
 
 # ---- tensor cores, strides. Behind the float32 kernels, and so taken only by name, until they are measured on a GPU.
 set(full_tiles in_channel_multiple=64 out_channel_multiple=16 separate_registers=true ALLOW_SPILLS)

@@ -57,7 +57,7 @@ conv_transpose_kernel(f32_cuda_weight_gradient_dense_k2x2_s2x2 weight_gradient_c
 conv_transpose_kernel(f32_cuda_weight_gradient_dense_k3x3_s2x2 weight_gradient_cuda_dense ${k3s2}
     ${many_channels} chunk_columns=32 MAX_REGISTERS 128)
 conv_transpose_kernel(f32_cuda_weight_gradient_dense_k4x4_s2x2 weight_gradient_cuda_dense ${k4s2} ${many_channels}
-    lanes_out=8 chunk_columns=16 run=8 stages=2 ALLOW_SPILLS)
+    lanes_out=8 chunk_columns=16 chunk_rows=2 run=8 stages=2 ALLOW_SPILLS)
 
 # ---- tensor cores, strides. Behind the float32 kernel, and so taken only by name, until it is measured on a GPU.
 conv_transpose_kernel(tf32_cuda_weight_gradient_tensor_cores_k4x4_s2x2_c64 weight_gradient_cuda_tensor_core ${k4s2}
