@@ -3,7 +3,8 @@
 // Machine: NVIDIA H200, 2026-11-21, TF32. Problem: KernelBench level 1, 57 (N8 64->64 k3 1024x1024): 2.44 ms,
 // 253 TFLOP/s. The pipe of shared memory and L1 is busy 77 % of the time, the tensor cores 56 %. Problem:
 // U-Net's k2 s2 (N8 128->64 256x256): 0.316 ms, 60 % of what memory allows. Problem: DCGAN's k4 s2 p1 (N64
-// 512->256 16x16): 0.244 ms, 282 TFLOP/s. docs/tensor-cores.md has the other problems, and what was tried.
+// 512->256 16x16): 0.244 ms, 282 TFLOP/s. Their input gradients: 0.342 ms (55 % of what memory allows) and 0.265 ms
+// (259 TFLOP/s). docs/tensor-cores.md has the other problems, and what was tried.
 //
 // Order of the loops, from the inside:
 // - A tile is 64 channels x cells of one phase. Channels are the rows of the tile, so that columns, of which
