@@ -121,6 +121,13 @@ const Table &integers() {
         {"max", lanes_of([](T a, T b) { return a > b ? a : b; })},
         {"shr", lanes_of([](T a, uint32_t n) {
              return static_cast<T>(n < 8 * sizeof(T) ? a >> n : a < 0 ? -1 : 0);
+         })},
+        // Of a signed field the highest bit fills the rest.
+        {"bfe", lanes_of([](T a, uint32_t at, uint32_t n) {
+             constexpr uint32_t bits = 8 * sizeof(T);
+             const T shifted = static_cast<T>(at < bits ? a >> at : a < 0 ? -1 : 0);
+             if (n == 0 || n >= bits) return n == 0 ? T(0) : shifted;
+             return static_cast<T>(static_cast<T>(U(shifted) << (bits - n)) >> (bits - n));
          })}};
     return table;
 }
@@ -145,11 +152,7 @@ const Table &bits() {
         {"shl", lanes_of([](T a, uint32_t n) { return static_cast<T>(n < 8 * sizeof(T) ? a << n : 0); })},
         {"shr", lanes_of([](T a, uint32_t n) { return static_cast<T>(n < 8 * sizeof(T) ? a >> n : 0); })},
         {"selp", lanes_of([](T a, T b, uint32_t p) { return p ? a : b; })},
-        {"mov", lanes_of([](T a) { return a; })},
-        {"bfe", lanes_of([](T a, uint32_t at, uint32_t n) {
-             const T shifted = at < 8 * sizeof(T) ? static_cast<T>(a >> at) : T(0);
-             return n < 8 * sizeof(T) ? static_cast<T>(shifted & ((T(1) << n) - 1)) : shifted;
-         })}};
+        {"mov", lanes_of([](T a) { return a; })}};
     return table;
 }
 
@@ -257,7 +260,7 @@ Arithmetic wide_integer(std::string_view name, std::string_view type) {
 }
 
 bool is_of_bits(std::string_view name) {
-    return name == "mov" || name == "selp" || name == "shl" || name == "bfe";
+    return name == "mov" || name == "selp" || name == "shl";
 }
 
 Arithmetic typed(std::string_view name, std::string_view type) {

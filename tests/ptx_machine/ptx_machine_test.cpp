@@ -60,6 +60,14 @@ TEST(PtxMachine, Computes) {
     for (int i = 0; i < 40; i++) EXPECT_EQ(floats[i], 2.f * i + 1);
 }
 
+TEST(PtxMachine, ExtendsTheSignOfASignedField) {
+    for (const bool is_signed : {false, true}) {
+        std::vector<float> floats(32);
+        run_program("bfe." + std::string(is_signed ? "s" : "u") + "32 %r3, %r1, 1, 2;\ncvt.rn.f32.s32 %f2, %r3;\n" + store, floats, 32);
+        for (int i = 0; i < 32; i++) EXPECT_EQ(floats[i], i / 2 % 4 - (is_signed && i & 4 ? 4 : 0)) << i;
+    }
+}
+
 TEST(PtxMachine, BranchesApartAndTogetherAgain) {
     std::vector<float> floats = counting(32);
     run_program(load +
