@@ -1,6 +1,8 @@
 // Recognising stores that are copies: see async_copies.h.
 #include "compiler/async_copies.h"
 
+#include <algorithm>
+
 #include "compiler/lowered_ir.h"
 
 namespace conv_transpose {
@@ -87,8 +89,11 @@ std::optional<Stmt> async_copies(const Stmt &staging, bool single_floats) {
 }
 
 Stmt AsyncCopyPass::visit(const Allocate *allocate) {
-    ScopedValue<std::string> shared(
-        shared_, allocate->memory_type == MemoryType::GPUShared ? allocate->name : shared_);
+    if (allocate->memory_type == MemoryType::Register || allocate->memory_type == MemoryType::Stack) {
+        own_.insert(allocate->name);
+        return IRMutator::visit(allocate);
+    }
+    ScopedValue<std::string> shared(shared_, allocate->name);
     return IRMutator::visit(allocate);
 }
 
@@ -98,7 +103,10 @@ Stmt AsyncCopyPass::visit(const ProducerConsumer *part) {
     if (!part->is_producer || shared_.empty() || !access.writes || access.reads || access.barrier) {
         return IRMutator::visit(part);
     }
-    const auto copies = async_copies(without_lets(part->body), true);
+    const bool from_own = std::any_of(own_.begin(), own_.end(), [&](const std::string &name) {
+        return access_of(part->body, name).reads;
+    });
+    const auto copies = from_own ? std::nullopt : async_copies(without_lets(part->body), true);
     if (!copies) {
         return part;
     }

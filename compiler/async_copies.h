@@ -7,6 +7,7 @@
 #define CONV_TRANSPOSE_COMPILER_ASYNC_COPIES_H
 
 #include <optional>
+#include <set>
 #include <string>
 
 #include "Halide.h"
@@ -30,6 +31,8 @@ class AsyncCopyPass : public Halide::Internal::IRMutator {
     Halide::Internal::Stmt visit(const Halide::Internal::ProducerConsumer *part) override;
 
     std::string shared_;
+    /// Allocations in a thread's own memory, which cannot be copied from.
+    std::set<std::string> own_;
 };
 
 }  // namespace conv_transpose

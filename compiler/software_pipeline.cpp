@@ -246,6 +246,7 @@ class RewriteLoops : public IRMutator {
             refuse(loop->name, "it must be a serial loop that begins at 0");
         }
         const LoopBody body(loop, shared_, options_, lets_);
+        after_loop_ = true;
         return PipelinedLoop(loop, body, shared_, options_.stages, stage_floats_).rewritten();
     }
     Stmt visit(const LetStmt *let) override {
@@ -254,10 +255,10 @@ class RewriteLoops : public IRMutator {
         lets_.pop_back();
         return LetStmt::make(let->name, let->value, body);
     }
-    /// Outside of the loop nothing may live in shared memory: it would be in the way of the second buffer.
+    /// What is written before the loop would lie in the way of its buffers. Behind it all of them are free.
     Stmt visit(const Store *store) override {
-        if (store->name == shared_) {
-            refuse("pipeline", "shared memory is written outside of the loop, to " + shared_);
+        if (store->name == shared_ && !after_loop_) {
+            refuse("pipeline", "shared memory is written before the loop, to " + shared_);
         }
         return store;
     }
@@ -265,6 +266,7 @@ class RewriteLoops : public IRMutator {
     int stage_floats_;
     const SoftwarePipelineOptions &options_;
     NamedExprs lets_;
+    bool after_loop_ = false;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/async_copies.h"
+#include "compiler/private_accumulators.h"
 #include "compiler_test_pipelines.h"
 
 namespace conv_transpose::testing {
@@ -33,6 +34,25 @@ TEST(AsyncCopies, MovesSingleFloatsPastTheRegisters) {
 
 TEST(AsyncCopies, LeavesWhatIsChangedOnTheWay) {
     const std::string ptx = neighbours(3.f, true);
+    EXPECT_EQ(count(ptx, "conv_tc_"), 0);
+    EXPECT_GT(count(ptx, "st.shared"), 0);
+}
+
+// Threads' results in shared memory, where others read them.
+TEST(AsyncCopies, LeavesWhatComesFromAThreadsRegisters) {
+    using namespace Halide;
+    Var x{"x"}, block{"block"}, lane{"lane"};
+    ImageParam picture(Float(32), 1, "picture");
+    Func own{"own"}, sum{"sum"};
+    own(x) = picture(x) * 3.f;
+    sum(x) = own(x) + own(x / 32 * 32 + 31 - x % 32);
+    sum.split(x, block, lane, 32, TailStrategy::RoundUp).gpu_blocks(block).gpu_threads(lane);
+    own.compute_at(sum, block).store_in(MemoryType::Register).bound_extent(x, 32).gpu_threads(x);
+    own.in(sum).compute_at(sum, block).store_in(MemoryType::GPUShared).bound_extent(x, 32).gpu_threads(x);
+    Pipeline p(sum);
+    p.add_custom_lowering_pass(new PrivateAccumulators);
+    p.add_custom_lowering_pass(new AsyncCopyPass);
+    const std::string ptx = device_ptx(p.compile_to_module({picture}, "mirrored", Target("x86-64-linux-cuda-cuda_capability_80-no_runtime")));
     EXPECT_EQ(count(ptx, "conv_tc_"), 0);
     EXPECT_GT(count(ptx, "st.shared"), 0);
 }

@@ -1,6 +1,7 @@
 // The software pipeline: how the loop is rewritten, and what is refused.
 #include <gtest/gtest.h>
 
+#include "compiler/private_accumulators.h"
 #include "compiler_test_pipelines.h"
 
 namespace conv_transpose::testing {
@@ -35,6 +36,38 @@ TEST(SoftwarePipeline, BoundariesStayConditions) {
     MatrixProduct product;
     product.zero_outside = true;
     EXPECT_EQ(count(product.ptx(), "call.uni (retval0), conv_tc_multiply"), 3);
+}
+
+/// Sums over chunks of rows, which are staged in shared memory; they meet a table there, before the loop or behind it.
+std::string rows_and_a_table(bool before) {
+    using namespace Halide;
+    Var x{"x"}, y{"y"}, block{"block"}, lane{"lane"};
+    RVar pipeline{"pipeline"}, row{"row"};
+    ImageParam picture(Float(32), 2, "picture"), factors(Float(32), 1, "factors");
+    Func staged{"staged"}, table{"table"}, sum{"sum"}, result{"result"};
+    RDom r(0, 64, "r");
+    staged(x, y) = picture(x, y);
+    table(x) = factors(x) * 2.f;
+    sum(x) = 0.f;
+    sum(x) += before ? staged(x, r) * table(31 - x % 32) : staged(x, r);
+    result(x) = before ? sum(x) : sum(x) * table(31 - x % 32);
+    result.split(x, block, lane, 32, TailStrategy::RoundUp).gpu_blocks(block).gpu_threads(lane);
+    sum.compute_at(result, block).store_in(MemoryType::Register).bound_extent(x, 32).gpu_threads(x);
+    sum.update().split(r, pipeline, row, 8).reorder(row, x, pipeline).gpu_threads(x);
+    staged.compute_at(sum, pipeline).store_in(MemoryType::GPUShared).bound_extent(x, 32).bound_extent(y, 8).gpu_threads(x);
+    table.compute_at(result, block).store_in(MemoryType::GPUShared).bound_extent(x, 32).gpu_threads(x);
+    Pipeline p(result);
+    p.add_custom_lowering_pass(new PrivateAccumulators);
+    p.add_custom_lowering_pass(new SoftwarePipelinePass({.stages = 2, .single_floats = true}));
+    return device_ptx(p.compile_to_module({picture, factors}, "rows", Target("x86-64-linux-cuda-cuda_capability_80-no_runtime")));
+}
+
+TEST(SoftwarePipeline, LeavesSharedMemoryToWhatFollowsTheLoop) {
+    EXPECT_GT(count(rows_and_a_table(false), "st.shared"), 0);
+}
+
+TEST(SoftwarePipeline, RefusesSharedMemoryThatOutlivesTheLoop) {
+    EXPECT_THROW(rows_and_a_table(true), SoftwarePipelineRefusal);
 }
 
 TEST(SoftwarePipeline, RefusesFewerThanTwoStages) {
