@@ -6,6 +6,7 @@
 //   bool specializes_no_activation, if it does so with `activated`,
 //   int stages, to have its staging pipelined (compiler/software_pipeline.h), or
 //   bool async_copies, to have it made of asynchronous copies (compiler/async_copies.h),
+//   bool weight_in_a_row, if it stages weights as given, all of an input channel in one dimension,
 //   int in_channel_chunk() const, if it stages input channels by chunks,
 //   void search_space(SearchSpace &, const SearchedProblem &) const, if it can be tuned (schedules/search_space.h),
 //   void describe(KernelDescription &) const: what it demands of a problem beyond the generator's own parameters.
@@ -37,7 +38,8 @@ class Forward : public Halide::Generator<Forward<Schedule>>,
         funcs_.x_axis = x_axis();
         funcs_.y_axis = y_axis();
         define_padded_input();
-        define_weight();
+        if constexpr (requires { Schedule::weight_in_a_row; }) define_weight_in_a_row();
+        else define_weight();
         define_sum();
         define_output();
     }
@@ -87,13 +89,18 @@ class Forward : public Halide::Generator<Forward<Schedule>>,
     // Whether the schedule stages a number of input channels at a time, and so may reach beyond the last.
     bool chunked() const {
         if constexpr (requires { schedule_params.in_channel_chunk(); })
-            return problem.in_channels == 0 || problem.in_channels % schedule_params.in_channel_chunk() != 0;
+            return known_in_channels() % schedule_params.in_channel_chunk() != 0;
         return false;
     }
 
+    // Their number, or one that divides it.
+    int known_in_channels() const { return problem.in_channels ? problem.in_channels : problem.in_channel_multiple; }
+
     // Channels of a group.
     Halide::Expr in_channels() const {
-        return problem.in_channels ? Halide::Expr(problem.in_channels) : input.dim(2).extent();
+        if (problem.in_channels) return Halide::Expr(problem.in_channels);
+        const Halide::Expr extent = input.dim(2).extent();
+        return known_in_channels() > 1 ? extent / known_in_channels() * known_in_channels() : extent;
     }
     Halide::Expr out_channels() const {
         return problem.out_channels ? Halide::Expr(problem.out_channels) : output.dim(2).extent();
@@ -133,6 +140,22 @@ class Forward : public Halide::Generator<Forward<Schedule>>,
         funcs_.tap_weight(kx, ky, v.channel, in_channel_, v.group) = funcs_.weight(coordinates(in_channel_));
     }
 
+    // As given, but with taps and channels in one dimension: vectors of neighbours, whatever they are for.
+    void define_weight_in_a_row() {
+        const GatherVars &v = funcs_.v;
+        Halide::Var kx{"kx"}, ky{"ky"}, element{"element"};
+        const int width = problem.kernel_w, height = problem.kernel_h;
+        if (width == 0 || height == 0)
+            throw std::invalid_argument("kernel is 0, a run-time value; for this schedule it is a constant");
+        funcs_.weight = Halide::Func("weight_row");
+        funcs_.tap_weight = Halide::Func("tap_weight");
+        const Halide::Expr real_channel = min(element / (width * height), out_channels() - 1);
+        funcs_.weight(element, in_channel_, v.group) =
+            weight(element % width, element / width % height, real_channel, real_in_channel(), v.group);
+        funcs_.tap_weight(kx, ky, v.channel, in_channel_, v.group) =
+            funcs_.weight(kx + width * (ky + height * v.channel), in_channel_, v.group);
+    }
+
     void define_sum() {
         const GatherVars &v = funcs_.v;
         funcs_.initial(v.channel, v.group) = select(has_bias != 0, bias(real_channel(), v.group), 0.f);
@@ -143,10 +166,13 @@ class Forward : public Halide::Generator<Forward<Schedule>>,
         funcs_.phase_weight = g.phase_weight;
 
         const Halide::Expr sx = funcs_.x_axis.stride(), sy = funcs_.y_axis.stride();
-        // Halide takes the bounds of y % s to be all of [0, s - 1] when s is a run-time value. That suits schedules that
-        // compute all phases together; one that computes single rows needs the row's phase.
+        // Halide takes the bounds of y % s to be all of [0, s - 1], of a single y, too. That suits schedules that compute
+        // all phases together; one that computes single rows needs the row's phase.
         constexpr bool single_rows = requires { Schedule::single_rows; };
-        const Halide::Expr phase_y = single_rows ? v.y - v.y / sy * sy : v.y % sy;
+        Halide::Expr phase_y = v.y % sy;
+        if (single_rows) phase_y = v.y - v.y / sy * sy;
+        // Of many rows this has no useful bounds.
+        if (single_rows && problem.stride_h > 0) phase_y = clamp(phase_y, 0, sy - 1);
         funcs_.pixels(v.x, v.y, v.channel, v.group, v.batch) =
             Schedule::sum_index == SumIndex::positions
                 ? g.sum(v.x, v.y, v.channel, v.group, v.batch)

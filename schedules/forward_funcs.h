@@ -33,6 +33,8 @@ struct ForwardFuncs {
     bool run_time_attributes() const { return !Halide::Internal::is_const(x_axis.stride()); }
     int stride_x() const { return constant(x_axis.stride()); }
     int stride_y() const { return constant(y_axis.stride()); }
+    int kernel_x() const { return constant(x_axis.kernel()); }
+    int kernel_y() const { return constant(y_axis.kernel()); }
 
   private:
     static int constant(const Halide::Expr &e) { return static_cast<int>(*Halide::Internal::as_const_int(e)); }

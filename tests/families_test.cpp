@@ -53,6 +53,11 @@ Problem draw(const Family &family, RandomProblems &random) {
         p.groups = family.depthwise ? random.between(1, 9) : random.one_in(3) ? random.between(2, 3) : 1;
         p.in_channels = family.depthwise ? p.groups : p.groups * random.between(1, 5);
         p.out_channels = family.depthwise ? p.groups : p.groups * random.between(1, 9);
+        if (!family.depthwise && random.one_in(3)) {
+            // Kernels for few output channels take input channels by eight.
+            p.in_channels = p.groups * 8 * random.between(1, 3);
+            p.out_channels = p.groups * random.between(1, 4);
+        }
         if (family.tensor_cores) {
             p.in_channels = p.groups * random.between(8, 20);
             p.out_channels = p.groups * random.between(16, 70);

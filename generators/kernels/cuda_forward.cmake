@@ -36,6 +36,16 @@ foreach(stride RANGE 2 8)
         ${depthwise} lanes_x=64 cells_y=1)
 endforeach()
 
+# ---- few output channels: last layers of networks that make pictures, or their brightness (super-resolution)
+set(few forward_cuda_few_channels lanes_x=8 lanes_y=8)
+conv_transpose_kernel(f32_cuda_few_channels_k4x4_s2x2_p1x1_c3 ${few} ${k4s2p1} out_channels=3 splits=2 cells_y=2 chunk=4)
+conv_transpose_kernel(f32_cuda_few_channels_k9x9_s2x2_c1 ${few} kernel_h=9 kernel_w=9 stride_h=2 stride_w=2
+    out_channels=1 splits=4 cells_y=2 chunk=4)
+conv_transpose_kernel(f32_cuda_few_channels_k9x9_s3x3_p1x1_c1 ${few} ${k9s3} padding_phase_h=1 padding_phase_w=1
+    out_channels=1 splits=4 chunk=4)
+conv_transpose_kernel(f32_cuda_few_channels_k9x9_s4x4_c1 ${few} kernel_h=9 kernel_w=9 stride_h=4 stride_w=4
+    out_channels=1 splits=2 chunk=14)
+
 # ---- families: any number of channels. Few output channels take blocks of few channels.
 set(k3s2p1 ${k3s2} padding_phase_h=1 padding_phase_w=1)
 set(two_blocks --registers=128 ALLOW_SPILLS)
@@ -58,15 +68,6 @@ conv_transpose_kernel(f32_cuda_dense_k3x3_s2x2_p1x1 forward_cuda_dense ${k3s2p1}
 # Two taps a phase: weights are used so seldom that 128 sums a thread pay, at fewer warps.
 conv_transpose_kernel(f32_cuda_dense_k4x4_s2x2_p1x1 forward_cuda_dense ${k4s2p1} lanes_x=4 thread_rows=2
     --registers=232 ALLOW_SPILLS)
-# Super-resolution's last layer, one channel: a thread's rows are a cell's, two for stride 2.
-set(channel1 lanes_channel=1 thread_channels=1 thread_vectors=1 max_out_channels=1 lanes_x=16 lanes_y=8 ${two_blocks})
-conv_transpose_kernel(f32_cuda_dense_k9x9_s2x2_c1 forward_cuda_dense kernel_h=9 kernel_w=9 stride_h=2 stride_w=2
-    ${channel1} thread_rows=4 chunk=4)
-conv_transpose_kernel(f32_cuda_dense_k9x9_s3x3_p1x1_c1 forward_cuda_dense ${k9s3} padding_phase_h=1 padding_phase_w=1
-    ${channel1} vector=6 thread_rows=3)
-conv_transpose_kernel(f32_cuda_dense_k9x9_s4x4_c1 forward_cuda_dense kernel_h=9 kernel_w=9 stride_h=4 stride_w=4
-    ${channel1} thread_rows=4)
-
 # ---- general: every attribute a run-time value
 conv_transpose_kernel(f32_cuda_general_c1 forward_cuda_general channels=1 max_out_channels=1)
 conv_transpose_kernel(f32_cuda_general_c4 forward_cuda_general channels=4 max_out_channels=4)
