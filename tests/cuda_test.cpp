@@ -1,6 +1,7 @@
 // What an application with CUDA of its own relies on: its contexts, its streams, and CUDA graphs.
 #include <gtest/gtest.h>
 
+#include "conv_transpose/device_timer.h"
 #include "cuda_for_tests.h"
 #include "oracle.h"
 #include "random_problems.h"
@@ -52,6 +53,20 @@ TEST_F(Cuda, RunCanBeCapturedInAGraph) {
         expect_equal(call.output(), expected_);
         cuda("cuGraphExecDestroy", executable);
         cuda("cuGraphDestroy", graph);
+    }
+}
+
+TEST_F(Cuda, TimedWorkIsRecordedOnceOrCalledEachTime) {
+    constexpr int bytes = 1 << 20, runs = 3;
+    const DeviceMemory from(Device::cuda, bytes);
+    DeviceMemory to(Device::cuda, bytes);
+    for (const auto submission : {TimedWork::Submission::graph, TimedWork::Submission::calls}) {
+        int calls = 0;
+        TimedWork work(
+            Device::cuda, [&](Stream stream) { return calls++, copy_on_device(to, 0, from, bytes, stream); },
+            submission);
+        for (int i = 0; i < runs; i++) EXPECT_GT(work.run(), 0);
+        EXPECT_EQ(calls, submission == TimedWork::Submission::graph ? 1 : runs);
     }
 }
 

@@ -81,11 +81,13 @@ class CpuWork : public TimedWork::Impl {
 
 class CudaWork : public TimedWork::Impl {
   public:
-    explicit CudaWork(const std::function<Status(Stream)> &enqueue) {
+    CudaWork(std::function<Status(Stream)> enqueue, TimedWork::Submission submission)
+        : enqueue_(std::move(enqueue)) {
         const ScopedCudaContext scope(nullptr);
         check_cuda(scope.result(), "no context");
         try {
-            record(enqueue);
+            create_stream();
+            if (submission == TimedWork::Submission::graph) record();
         } catch (...) {
             release();
             throw;
@@ -102,7 +104,7 @@ class CudaWork : public TimedWork::Impl {
         check_cuda(scope.result(), "no context");
         float milliseconds = 0;
         check_cuda(cuda_.cuEventRecord(start_, stream_), "cannot record an event");
-        check_cuda(cuda_.cuGraphLaunch(executable_, stream_), "cannot launch the graph");
+        submit();
         check_cuda(cuda_.cuEventRecord(stop_, stream_), "cannot record an event");
         check_cuda(cuda_.cuEventSynchronize(stop_), "the work failed");
         check_cuda(cuda_.cuEventElapsedTime(&milliseconds, start_, stop_), "cannot read the time");
@@ -111,20 +113,32 @@ class CudaWork : public TimedWork::Impl {
 
   private:
     const CudaDriver &cuda_ = require_cuda_driver();
+    const std::function<Status(Stream)> enqueue_;
     CUstream stream_ = nullptr;
     void *start_ = nullptr, *stop_ = nullptr, *graph_ = nullptr, *executable_ = nullptr;
 
-    void record(const std::function<Status(Stream)> &enqueue) {
+    void create_stream() {
         check_cuda(cuda_.cuEventCreate(&start_, 0), "cannot create an event");
         check_cuda(cuda_.cuEventCreate(&stop_, 0), "cannot create an event");
-        constexpr unsigned non_blocking = 1, relaxed = 2;
+        constexpr unsigned non_blocking = 1;
         check_cuda(cuda_.cuStreamCreate(&stream_, non_blocking), "cannot create a stream");
+    }
+
+    void record() {
+        constexpr unsigned relaxed = 2;
         check_cuda(cuda_.cuStreamBeginCapture(stream_, relaxed), "cannot record a graph");
-        const Status status = enqueue({stream_});
+        const Status status = enqueue_({stream_});
         const CUresult ended = cuda_.cuStreamEndCapture(stream_, &graph_);
         check(status);
         check_cuda(ended, "cannot record a graph");
         check_cuda(cuda_.cuGraphInstantiateWithFlags(&executable_, graph_, 0), "cannot prepare a graph");
+    }
+
+    void submit() {
+        if (executable_)
+            check_cuda(cuda_.cuGraphLaunch(executable_, stream_), "cannot launch the graph");
+        else
+            check(enqueue_({stream_}));
     }
 
     void release() {
@@ -138,9 +152,9 @@ class CudaWork : public TimedWork::Impl {
 
 }  // namespace
 
-TimedWork::TimedWork(Device device, std::function<Status(Stream)> enqueue) {
+TimedWork::TimedWork(Device device, std::function<Status(Stream)> enqueue, Submission submission) {
     if (device == Device::cuda)
-        impl_ = std::make_unique<CudaWork>(enqueue);
+        impl_ = std::make_unique<CudaWork>(std::move(enqueue), submission);
     else
         impl_ = std::make_unique<CpuWork>(std::move(enqueue));
 }

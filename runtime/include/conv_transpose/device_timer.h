@@ -17,9 +17,11 @@ namespace conv_transpose {
 /// timed by the clock.
 class TimedWork {
   public:
-    /// `enqueue` is called with the stream to use: once, here, on CUDA; at every run() on the CPU.
-    /// Throws std::runtime_error when a call of it fails or the work cannot be recorded.
-    TimedWork(Device device, std::function<Status(Stream)> enqueue);
+    enum class Submission { graph, calls };
+
+    /// `enqueue` is called with the stream to use: once, here, for a graph; at every run() otherwise, as always on the
+    /// CPU. Throws std::runtime_error when a call of it fails or the work cannot be recorded.
+    TimedWork(Device device, std::function<Status(Stream)> enqueue, Submission submission = Submission::graph);
     ~TimedWork();
     TimedWork(TimedWork &&) noexcept;
     TimedWork &operator=(TimedWork &&) noexcept;
