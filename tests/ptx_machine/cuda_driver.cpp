@@ -2,7 +2,8 @@
 // driver. All streams are the same, and nothing is asynchronous between launches. Environment:
 //   PTX_MACHINE_CODE=FOLDER:...   where the fat binaries and their texts lie
 //   PTX_MACHINE_GPU=80            the compute capability; 90 is the default
-//   PTX_MACHINE_TIMING=late       delays what is asynchronous within a kernel as long as the rules allow
+//   PTX_MACHINE_TIMING=late       delays what is asynchronous within a kernel as long as the rules allow;
+//                                 late_copies and late_products delay one kind
 #include "runtime/src/cuda_driver.h"
 
 #include <cstdio>
@@ -40,6 +41,13 @@ std::string environment(const char *name, const char *otherwise) {
 
 int emulated_capability() {
     return std::stoi(environment("PTX_MACHINE_GPU", "90"));
+}
+
+Timing emulated_timing() {
+    const std::string name = environment("PTX_MACHINE_TIMING", "early");
+    if (name == "late_copies") return Timing::late_copies;
+    if (name == "late_products") return Timing::late_products;
+    return name == "late" ? Timing::late : Timing::early;
 }
 
 /// What goes wrong is told on standard error, too: the driver's interface has only numbers.
@@ -158,7 +166,7 @@ CUresult cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsign
                         unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream,
                         void **parameters, void **) {
     const Kernel &kernel = *static_cast<Kernel *>(function);
-    const Timing timing = environment("PTX_MACHINE_TIMING", "early") == "late" ? Timing::late : Timing::early;
+    const Timing timing = emulated_timing();
     const CUresult result = without_exceptions([&] {
         run({kernel,
              {grid_x, grid_y, grid_z},

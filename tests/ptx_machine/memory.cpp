@@ -220,7 +220,8 @@ void execute_copy(Warp &w, const Instruction &i, uint32_t mask) {
         p.bytes[l] = w.from<uint32_t>(i.b)[l];
         if (p.bytes[l] > static_cast<uint32_t>(i.number)) fail(i, "more bytes than the copy has");
     });
-    if (w.block->launch.timing == Timing::early)
+    const Timing timing = w.block->launch.timing;
+    if (timing == Timing::early || timing == Timing::late_products)
         w.copy(p);
     else
         w.copy_groups.back().push_back(p);

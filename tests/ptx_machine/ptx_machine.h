@@ -20,7 +20,10 @@ struct Dimensions {
     unsigned x, y, z;
 };
 
-enum class Timing { early, late };
+/// When copies and products that nobody has waited for yet happen. With both late, a product may hide that
+/// nobody waits for the copies it reads: late_copies shows it, and late_products a copy over what is still to
+/// be read.
+enum class Timing { early, late, late_copies, late_products };
 
 /// The device's allocations.
 class DeviceMemoryMap {

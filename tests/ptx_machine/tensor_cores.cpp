@@ -56,7 +56,8 @@ void Products::start(const Instruction &i) {
     if (warps_[0].from<uint32_t>(i.c)[0] == 0) fail(i, "scale-d of 0 is not supported");
     if (static_cast<int>(i.vector.size()) != i.number / 2) fail(i, "operand A in registers is not supported");
     open_.push_back({&i, of_all(i.a), of_all(i.b)});
-    if (block_.launch.timing == Timing::late) return;
+    const Timing timing = block_.launch.timing;
+    if (timing == Timing::late || timing == Timing::late_products) return;
     multiply(open_.back());
     open_.pop_back();
 }
