@@ -111,7 +111,7 @@ Stmt AsyncCopyPass::visit(const ProducerConsumer *part) {
         return part;
     }
     return ProducerConsumer::make(part->name, true, Block::make({*copies, placeholder({"copy_commit", {}}),
-                                                                 placeholder({"copy_wait", {}})}));
+                                                                 placeholder({"copy_wait", {{"pending", 0}}})}));
 }
 
 }  // namespace conv_transpose

@@ -76,7 +76,7 @@ class KernelExpansion {
         } else if (kind == "copy_commit") {
             out.line("\tcp.async.commit_group;");
         } else if (kind == "copy_wait") {
-            out.line("\tcp.async.wait_group 0;");
+            out.line("\tcp.async.wait_group ", site.call.field("pending"), ";");
         } else if (kind == "publish") {
             if (wgmma_) out.line("\tfence.proxy.async.shared::cta;");
         } else if (kind == "begin") {

@@ -21,6 +21,7 @@ using namespace Halide::Internal;
 
 namespace {
 
+constexpr int loads_ahead = 2;              // chunks: one in registers while the one before it is stored
 constexpr int allocation_granularity = 32;  // floats: keeps every stage aligned to 128 bytes
 
 [[noreturn]] void refuse(const std::string &loop, const std::string &reason) {
@@ -123,19 +124,21 @@ class LoopBody {
 class PipelinedLoop {
   public:
     PipelinedLoop(const For *loop, const LoopBody &body, std::string shared, int stages, int stage_floats)
-        : loop_(loop),
-          body_(body),
-          shared_(std::move(shared)),
-          stages_(stages),
-          stage_floats_(stage_floats) {}
+        : loop_(loop), body_(body), shared_(std::move(shared)), stages_(stages), stage_floats_(stage_floats),
+          products_in_flight_(most_products_in_flight()), copies_ahead_(most_copies_ahead()) {}
 
     Stmt rewritten() const {
         const Expr chunk = Variable::make(Int(32), loop_->name), extent = loop_->extent;
-        std::vector<Stmt> all = {start_copies(0), load(0), store(0), IfThenElse::make(extent > 1, load(1)),
-                                 For::make(loop_->name, loop_->min, max(extent - 2, 0), ForType::Serial,
-                                           loop_->partition_policy, loop_->device_api, iteration(chunk, 2)),
-                                 IfThenElse::make(extent > 1, iteration(extent - 2, 1)),
-                                 IfThenElse::make(extent > 0, iteration(extent - 1, 0))};
+        const int peeled = std::max(copies_ahead_, loads_ahead);
+        std::vector<Stmt> all = {start_copies(0), load(0), store(0), IfThenElse::make(extent > 1, load(1))};
+        for (int ahead = 1; ahead < copies_ahead_; ahead++) {
+            all.push_back(IfThenElse::make(extent > ahead, start_copies(ahead)));
+        }
+        all.push_back(For::make(loop_->name, loop_->min, max(extent - peeled, 0), ForType::Serial,
+                                loop_->partition_policy, loop_->device_api, iteration(chunk, peeled)));
+        for (int left = peeled - 1; left >= 0; left--) {
+            all.push_back(IfThenElse::make(extent > left, iteration(extent - (left + 1), left)));
+        }
         if (body_.uses_tensor_cores) {
             all.push_back(placeholder({"wait", {{"pending", 0}}}));
         }
@@ -166,18 +169,28 @@ class PipelinedLoop {
     Stmt load(const Expr &chunk) const { return block_of(instances(body_.staging.loads(), chunk)); }
     Stmt store(const Expr &chunk) const { return block_of(instances(body_.staging.stores(), chunk)); }
 
-    /// One chunk, while `ahead` (0, 1 or 2) further chunks are on their way.
-    Stmt iteration(const Expr &chunk, int ahead) const {
+    /// Of earlier chunks, while one is multiplied. Copies need their buffers more.
+    int most_products_in_flight() const {
+        const bool finish = !body_.uses_tensor_cores || !body_.after_wait.empty();
+        return finish ? 0 : body_.staging.empty() ? std::min(stages_ - 2, 1) : stages_ - 2;
+    }
+    /// Further chunks that are copied while one is multiplied: to all buffers that nothing reads any more.
+    /// Registers hold but one chunk, and what goes through them sets the pace.
+    int most_copies_ahead() const {
+        return body_.staging.empty() ? std::max(stages_ - 1 - products_in_flight_, 1) : 1;
+    }
+
+    /// One chunk, when so many (or more) are left behind it.
+    Stmt iteration(const Expr &chunk, int left) const {
         std::vector<Stmt> all;
-        wait_for_chunk(all);
-        if (ahead >= 1) {
-            all.push_back(start_copies(chunk + 1));
+        wait_for_chunk(left, all);
+        if (left >= copies_ahead_) {
+            all.push_back(start_copies(chunk + copies_ahead_));
         }
-        compute(chunk, ahead, all);
+        compute(chunk, left, all);
         if (body_.uses_tensor_cores) {
-            const bool finish = !body_.after_wait.empty();
             all.push_back(placeholder({"commit", {}}));
-            all.push_back(placeholder({"wait", {{"pending", finish ? 0 : stages_ - 2}}}));
+            all.push_back(placeholder({"wait", {{"pending", products_in_flight_}}}));
         }
         for (const Stmt &statement : instances(body_.after_wait, chunk)) {
             all.push_back(statement);
@@ -185,9 +198,9 @@ class PipelinedLoop {
         return Block::make(all);
     }
 
-    void wait_for_chunk(std::vector<Stmt> &all) const {
+    void wait_for_chunk(int left, std::vector<Stmt> &all) const {
         if (!body_.copies.empty()) {
-            all.push_back(placeholder({"copy_wait", {}}));
+            all.push_back(placeholder({"copy_wait", {{"pending", std::min(copies_ahead_ - 1, left)}}}));
         }
         if (body_.uses_tensor_cores) {
             all.push_back(placeholder({"publish", {}}));
@@ -196,7 +209,7 @@ class PipelinedLoop {
     }
 
     /// The chunk's steps, and spread between them what the chunks ahead need.
-    void compute(const Expr &chunk, int ahead, std::vector<Stmt> &all) const {
+    void compute(const Expr &chunk, int left, std::vector<Stmt> &all) const {
         const std::vector<Stmt> steps = instances(body_.compute, chunk);
         // What comes before the products, such as clearing a tile, must come before `begin`, too.
         std::size_t first = 0;
@@ -207,17 +220,17 @@ class PipelinedLoop {
             all.push_back(placeholder({"begin", {}}));
         }
         std::vector<Stmt> stores, loads;
-        if (ahead >= 1) {
+        if (left >= 1) {
             stores = instances(body_.staging.stores(), chunk + 1);
         }
-        if (ahead >= 2) {
+        if (left >= loads_ahead) {
             loads = instances(body_.staging.loads(), chunk + 2);
         }
         for (std::size_t i = first, piece = 0; i < steps.size(); i++) {
             all.push_back(steps[i]);
             for (; piece < stores.size() && piece * steps.size() < (i + 1) * stores.size(); piece++) {
                 all.push_back(stores[piece]);
-                if (ahead >= 2) {
+                if (left >= loads_ahead) {
                     all.push_back(loads[piece]);
                 }
             }
@@ -227,7 +240,7 @@ class PipelinedLoop {
     const For *loop_;
     const LoopBody &body_;
     const std::string shared_;
-    const int stages_, stage_floats_;
+    const int stages_, stage_floats_, products_in_flight_, copies_ahead_;
 };
 
 /// Rewrites the pipeline loops inside one shared allocation.

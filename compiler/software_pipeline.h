@@ -17,7 +17,10 @@
 //             store chunk i+1 from registers to shared memory   what cannot be copied (register_staging.h)
 //             load chunk i+2 into registers
 //
-// The last two chunks are peeled off, so that the loop has no conditions. Add it after the tensor-core pass;
+// Where nothing goes through registers, copies are further ahead: one buffer is computed on, with tensor cores
+// the products of another may still run, and all others are being filled.
+//
+// The last chunks are peeled off, so that the loop has no conditions. Add it after the tensor-core pass;
 // it also works for schedules without tensor cores.
 #ifndef CONV_TRANSPOSE_COMPILER_SOFTWARE_PIPELINE_H
 #define CONV_TRANSPOSE_COMPILER_SOFTWARE_PIPELINE_H
@@ -34,7 +37,7 @@ class SoftwarePipelineRefusal : public std::runtime_error {
 
 struct SoftwarePipelineOptions {
     /// Buffers in shared memory. With more than two, tensor-core work of a chunk may still run while the next
-    /// begins.
+    /// begins; with more than three, several chunks are being copied.
     int stages = 2;
     /// Gathered vectors wait in registers of their own for the chunk that they are for. As vectors they would
     /// have to lie side by side from one iteration to the next, and would be copied to that place at once:

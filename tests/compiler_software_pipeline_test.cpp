@@ -32,6 +32,19 @@ TEST(SoftwarePipeline, MoreStagesLetProductsRunOn) {
     EXPECT_GT(count(product.ptx(), "conv_tc_wait__pending1"), 0);
 }
 
+TEST(SoftwarePipeline, CopiesToAllFreeBuffers) {
+    MatrixProduct product;
+    product.columns = 64, product.columns_of_b = true, product.stages = 5;
+    const std::string ptx = product.ptx();
+    // One buffer is multiplied, the products of another may still run: three chunks are on their way. The loop and the
+    // last three chunks wait until 2, 2, 1, 0 further ones are.
+    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_copy_commit_"), 3 + 1);
+    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_copy_wait__pending2"), 2);
+    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_copy_wait__pending1"), 1);
+    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_copy_wait__pending0"), 1);
+    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_wait__pending1"), 4);
+}
+
 TEST(SoftwarePipeline, BoundariesStayConditions) {
     MatrixProduct product;
     product.zero_outside = true;
