@@ -22,7 +22,7 @@ struct MatrixProduct {
     int alternating = 1;
     bool pass = true, pipelined = true;
     bool columns_of_b = false;  ///< b(k, n) in place of b(n, k): then both operands are copied asynchronously
-    int stages = 2, blocks = 1;
+    int stages = 2;
 
     Halide::Module lower(const std::string &name = "matrix_product") const {
         using namespace Halide;
@@ -88,7 +88,7 @@ struct MatrixProduct {
         Pipeline p(c);
         if (pass) {
             p.add_custom_lowering_pass(
-                new TensorCorePass({.blocks_per_multiprocessor = blocks, .stages = pipelined ? stages : 1}));
+                new TensorCorePass({.stages = pipelined ? stages : 1}));
             if (pipelined) p.add_custom_lowering_pass(new SoftwarePipelinePass({.stages = stages}));
         }
         return p.compile_to_module({a, b}, name, Target("x86-64-linux-cuda-cuda_capability_80-no_runtime"));

@@ -1,26 +1,38 @@
-// Compiles the matrix product of ../compiler_test_pipelines.h ahead of time, with tiles as large as 48 KB of shared
-// memory allow, for matrix_product_test.cpp: NAME.o with machine code of Hopper (wgmma), or with PTX alone (mma.sync).
+// Compiles the kernels of matrix_product_test.cpp ahead of time: matrix_product_KIND.o and .h, and what
+// tests/ptx_machine runs. The product by wgmma is for Hopper, the one by mma.sync for GPUs before it, with PTX
+// for later ones.
 //
-//   matrix_product_kernel NAME wgmma|mma_sync DIRECTORY PTXAS FATBINARY
+//   matrix_product_kernel wgmma|mma_sync|pack DIRECTORY PTXAS FATBINARY
 #include <iostream>
 
-#include "../compiler_test_pipelines.h"
+#include "compiler/device_code.h"
 #include "compiler/gpu_assembler.h"
+#include "matrix_product.h"
+
+namespace {
+
+using namespace conv_transpose;
+
+Halide::Module lower(const std::string &kind, const std::string &name, GpuAssembler &assembler) {
+    assembler.architectures = {"sm_80", "sm_90"};
+    if (kind == "pack") return PackedOperand().lower(name);
+    MatrixProduct product;
+    if (kind == "mma_sync") product.columns = 128, product.stages = 3, product.blocks = 2;
+    assembler.architectures = {kind == "mma_sync" ? "sm_80" : "sm_90"};
+    return product.lower(name);
+}
+
+}  // namespace
 
 int main(int, char **argv) {
-    using namespace conv_transpose;
-    testing::MatrixProduct product;
-    product.columns = 128, product.warpgroups = 2, product.k_at_once = 16, product.terms = 4096;
-    product.columns_of_b = true, product.stages = 3, product.blocks = 2;
+    const std::string kind = argv[1], name = "matrix_product_" + kind, stem = argv[2] + ("/" + name);
     try {
-        Halide::Module module = product.lower(argv[1]);
         GpuAssembler assembler;
-        assembler.architectures.clear();
-        if (argv[2] == std::string("wgmma")) assembler.architectures.push_back("sm_90");
-        assembler.ptxas = argv[4], assembler.fatbinary = argv[5];
-        const std::string stem = std::string(argv[3]) + "/" + argv[1];
+        assembler.ptxas = argv[3], assembler.fatbinary = argv[4], assembler.keep_files = true;
+        Halide::Module module = lower(kind, name, assembler);
         replace_device_code(module, assembler.assemble(device_ptx(module), stem));
-        module.compile({{Halide::OutputFileType::object, stem + ".o"}, {Halide::OutputFileType::c_header, stem + ".h"}});
+        module.compile({{Halide::OutputFileType::object, stem + ".o"},
+                        {Halide::OutputFileType::c_header, stem + ".h"}});
         return 0;
     } catch (const std::exception &error) {
         std::cerr << "matrix_product_kernel: " << error.what() << "\n";
