@@ -1,8 +1,9 @@
 // Schedule: up to four output channels, on a GPU's CUDA cores.
 //
-// H200, 2026-11-21, percent of the FP32 peak (67 TF/s): 256 to 3 channels, 4x4 stride 2, 512x512 pixels 46 %;
-// 56 to 1 channel, 9x9 stride 2, 512x512 54 %; stride 3 and 4, 256x256, 41 % and 38 % of what takes 9
-// microseconds at the peak.
+// H200, 2026-11-21, percent of the FP32 peak (67 TF/s): 4x4 stride 2, 256 to 3 channels and 512x512 pixels
+// 54 %, 128 to 3 48 %, 64 to 3 46 %; 9x9, 56 to 1 channel, stride 2 54 %, strides 3 and 4 41 and 38 % (of
+// what takes 9 microseconds at the peak); 3x3, 64 to 3, stride 1 37 %, stride 2 30 %. 2x2 stride 2 56 % of
+// the memory limit. ncu, on kernels like these: in two thirds of all cycles a warp is ready.
 //
 // Bound by multiply-adds, if threads have enough of them for what they load, and if there are enough threads.
 // A thread keeps all phases and channels of some neighbouring cells, so that what it loads of the input serves
@@ -11,8 +12,11 @@
 // too few cells to fill a GPU like that. So a block's threads share out the input channels, too: the splits
 // of a chunk are summed apart, each in registers over the whole reduction (compiler/private_accumulators.h),
 // and meet in shared memory at the end, an output channel at a time, where the operands were. Whoever adds
-// them up there reads them by columns of the picture, so that stores are vectors of whole rows. A second
-// chunk is on its way meanwhile (compiler/software_pipeline.h), which is worth 10 to 45 %.
+// them up there reads them by columns of the picture, so that stores are vectors of whole rows. The next
+// chunks are on their way meanwhile (compiler/software_pipeline.h): 10 to 45 % faster than by turns, and three
+// buffers for chunks of 4 are 6 to 9 % faster than two for chunks of 8.
+// On the first of the problems above, 0.179 ms: no splits 0.200, half the cells a thread 0.195, three blocks a
+// multiprocessor with 168 registers in place of two 0.269 (they spill), three buffers for chunks of 8 0.210.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_FEW_CHANNELS_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_FEW_CHANNELS_H
 
@@ -53,6 +57,7 @@ struct CudaFewChannels {
         const int splits = space.choose(this->splits, {1, 2, 4, 7, 8});
         const int chunk = space.choose(this->chunk, {4, 8, 14, 16, 28});
         const int unroll_in_channels = space.choose(this->unroll_in_channels, {1, 2, 4});
+        const int stages = space.choose(this->stages, {2, 3});
         const int columns = tile_x() * problem.stride_x, rows = tile_y() * problem.stride_y;
         const int cell_outputs = problem.stride_x * problem.stride_y * problem.out_channels;
         const int cells = cells_x * cells_y.value(), sums = cells * cell_outputs;

@@ -36,24 +36,30 @@ foreach(stride RANGE 2 8)
         ${depthwise} lanes_x=64 cells_y=1)
 endforeach()
 
-# ---- few output channels: last layers of networks that make pictures, or their brightness (super-resolution)
-set(few forward_cuda_few_channels lanes_x=8 lanes_y=8)
-conv_transpose_kernel(f32_cuda_few_channels_k4x4_s2x2_p1x1_c3 ${few} ${k4s2p1} out_channels=3 splits=2 cells_y=2 chunk=4)
+# ---- few output channels: last layers of networks that make pictures, or their brightness (super-resolution). Constants
+# are those that were fastest on an H200; those for one and three channels take input channels in whole chunks.
+set(k3s2p1 ${k3s2} padding_phase_h=1 padding_phase_w=1)
+set(few forward_cuda_few_channels lanes_x=8 lanes_y=8 splits=2)
+set(few_whole ${few} in_channel_multiple=8 cells_y=2 unroll_in_channels=2)
+conv_transpose_kernel(f32_cuda_few_channels_k3x3_s1x1_c1 ${few_whole} ${k3} ${s1} out_channels=1 cells_y=4 chunk=4 stages=3)
+conv_transpose_kernel(f32_cuda_few_channels_k3x3_s1x1_c3 ${few_whole} ${k3} ${s1} out_channels=3 chunk=4 stages=3)
+conv_transpose_kernel(f32_cuda_few_channels_k2x2_s2x2_c3 ${few_whole} ${k2s2} out_channels=3 chunk=8)
+conv_transpose_kernel(f32_cuda_few_channels_k3x3_s2x2_p1x1_c3 ${few_whole} ${k3s2p1} out_channels=3 chunk=4 stages=3)
+conv_transpose_kernel(f32_cuda_few_channels_k4x4_s2x2_p1x1_c1 ${few_whole} ${k4s2p1} out_channels=1 chunk=4)
+conv_transpose_kernel(f32_cuda_few_channels_k4x4_s2x2_p1x1_c3 ${few_whole} ${k4s2p1} out_channels=3 chunk=4 stages=3)
+conv_transpose_kernel(f32_cuda_few_channels_k2x2_s2x2_c4 ${few} ${k2s2} cells_y=2 chunk=8 unroll_in_channels=2)
+conv_transpose_kernel(f32_cuda_few_channels_k3x3_s2x2_p1x1_c4 ${few} ${k3s2p1} cells_y=2 chunk=8 unroll_in_channels=2)
+conv_transpose_kernel(f32_cuda_few_channels_k4x4_s2x2_p1x1_c4 ${few} ${k4s2p1} chunk=4 unroll_in_channels=2)
 conv_transpose_kernel(f32_cuda_few_channels_k9x9_s2x2_c1 ${few} kernel_h=9 kernel_w=9 stride_h=2 stride_w=2
     out_channels=1 splits=4 cells_y=2 chunk=4)
 conv_transpose_kernel(f32_cuda_few_channels_k9x9_s3x3_p1x1_c1 ${few} ${k9s3} padding_phase_h=1 padding_phase_w=1
     out_channels=1 splits=4 chunk=4)
 conv_transpose_kernel(f32_cuda_few_channels_k9x9_s4x4_c1 ${few} kernel_h=9 kernel_w=9 stride_h=4 stride_w=4
-    out_channels=1 splits=2 chunk=14)
+    out_channels=1 chunk=14)
 
 # ---- families: any number of channels. Few output channels take blocks of few channels.
-set(k3s2p1 ${k3s2} padding_phase_h=1 padding_phase_w=1)
-set(two_blocks --registers=128 ALLOW_SPILLS)
-set(channels4 lanes_channel=1 thread_channels=4 lanes_x=32 thread_vectors=1 thread_rows=2 max_out_channels=4 ${two_blocks})
-conv_transpose_kernel(f32_cuda_dense_k3x3_s1x1_c4 forward_cuda_dense ${k3} ${s1} ${channels4})
-conv_transpose_kernel(f32_cuda_dense_k2x2_s2x2_c4 forward_cuda_dense ${k2s2} ${channels4})
-conv_transpose_kernel(f32_cuda_dense_k3x3_s2x2_p1x1_c4 forward_cuda_dense ${k3s2p1} ${channels4})
-conv_transpose_kernel(f32_cuda_dense_k4x4_s2x2_p1x1_c4 forward_cuda_dense ${k4s2p1} ${channels4})
+conv_transpose_kernel(f32_cuda_dense_k3x3_s1x1_c4 forward_cuda_dense ${k3} ${s1} lanes_channel=1 thread_channels=4
+    lanes_x=32 thread_vectors=1 thread_rows=2 max_out_channels=4 --registers=128 ALLOW_SPILLS)
 conv_transpose_kernel(f32_cuda_dense_k3x3_s1x1_c32 forward_cuda_dense ${k3} ${s1} ${block4x4x4_c32} max_out_channels=32)
 conv_transpose_kernel(f32_cuda_dense_k3x5_s1x1_c32 forward_cuda_dense ${k3x5} ${s1} ${block8x8_c32} max_out_channels=32)
 conv_transpose_kernel(f32_cuda_dense_k3x7_s1x1_c32 forward_cuda_dense ${k3x7} ${s1} ${block8x8_c32} max_out_channels=32)
