@@ -39,7 +39,7 @@ void add_terms(const Expr &e, int64_t factor, std::map<Expr, int64_t, IRDeepComp
     } else if (const Mod *rest = e.as<Mod>(); rest && as_const_int(rest->b)) {
         // Beside a multiple of the quotient this may be the whole number.
         add_terms(rest->a, factor, terms);
-        terms[rest->a / rest->b] -= factor * *as_const_int(rest->b);
+        terms[simplify(rest->a / rest->b)] -= factor * *as_const_int(rest->b);
     } else {
         terms[e] += factor;
     }

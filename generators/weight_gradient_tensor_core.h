@@ -9,6 +9,10 @@
 #ifndef CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_TENSOR_CORE_H
 #define CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_TENSOR_CORE_H
 
+#include <bit>
+#include <stdexcept>
+#include <string>
+
 #include "Halide.h"
 #include "generators/kernel_description.h"
 #include "generators/lowering_passes.h"
@@ -34,27 +38,27 @@ class WeightGradientTensorCore : public Halide::Generator<WeightGradientTensorCo
         f.tile = schedule_params.tile(problem);
         f.parts = parts;
         const WeightGradientTile &t = f.tile;
-        if (t.stride_h > 1 && t.kernel_rows() != 1)
-            throw std::invalid_argument("tile_in is " + std::to_string(t.in_channels) + "; with a vertical stride the rule is 64");
+        check_tile();
         const Expr chunks_x = (input.dim(0).extent() + t.chunk_columns - 1) / t.chunk_columns;
-        const Expr chunks_y = band_rows / t.chunk_rows;
-        stage_operands(f.chunk % chunks_x * t.chunk_columns, (f.band * chunks_y + f.chunk / chunks_x) * t.chunk_rows,
-                       f.images * part_images + f.image);
+        const Expr chunks_y = band_rows / t.chunk_rows, chunks_of_image = chunks_x * chunks_y;
+        const Division image = divide(f.chunk, chunks_of_image), row = divide(image.rest, chunks_x);
+        stage_operands(row.rest * t.chunk_columns, (f.band * chunks_y + row.quotient) * t.chunk_rows,
+                       f.images * part_images + image.quotient);
 
         f.r.domain = Halide::RDom({{0, 4}, {0, t.steps()}, {0, t.chunk_rows}, {0, parts == 1 ? 1 : 3},
-                                   {0, chunks_x * chunks_y}, {0, part_images}}, "r");
+                                   {0, chunks_of_image * part_images}}, "r");
         const Halide::RDom &r = f.r.domain;
-        f.r.value = r[0], f.r.step = r[1], f.r.y = r[2], f.r.product = r[3], f.r.chunk = r[4], f.r.image = r[5];
+        f.r.value = r[0], f.r.step = r[1], f.r.y = r[2], f.r.product = r[3], f.r.chunk = r[4];
         // The small products come first, while the sum is small.
         const Expr input_part = parts == 1 ? Expr(0) : select(r[3] == 1, 1, 0);
         const Expr output_part = parts == 1 ? Expr(0) : select(r[3] == 0, 1, 0);
         f.sum = Halide::Func("sum");
         f.sum(f.n, f.m, f.out_tile, f.in_tile, f.group, f.band, f.images) = 0.f;
         f.sum(f.n, f.m, f.out_tile, f.in_tile, f.group, f.band, f.images) +=
-            f.input(r[0], (t.chunk_rows - 1 - r[2]) * t.in_channels + input_row(f.m), r[1], input_part, r[4], r[5], f.in_tile,
+            f.input(r[0], (t.chunk_rows - 1 - r[2]) * t.in_channels + input_row(f.m), r[1], input_part, r[4], f.in_tile,
                     f.group, f.band, f.images) *
-            f.output_gradient(r[0], f.n % t.pitch(), r[1] + f.n / t.pitch(), output_row(r[2], f.m), output_part, r[4], r[5],
-                              f.out_tile, f.group, f.band, f.images);
+            f.output_gradient(r[0], f.n % t.position_rows(), f.n / t.position_rows() % t.stride_w, r[1] + f.n / t.pitch(),
+                              output_row(r[2], f.m), output_part, r[4], f.out_tile, f.group, f.band, f.images);
 
         partial(f.kx, f.ky, f.out_channel, f.in_channel, f.group, f.band, f.images) =
             f.sum(f.kx * t.position_rows() + f.out_channel % t.out_channels, f.ky * t.in_channels + f.in_channel % t.in_channels,
@@ -84,11 +88,40 @@ class WeightGradientTensorCore : public Halide::Generator<WeightGradientTensorCo
         WeightGradientTensorCoreFuncs f;
         f.tile = schedule_params.tile(problem);
         f.parts = parts;
+        space.require("dilation is 1", problem.dilation_w == 1 && problem.dilation_h == 1);
+        space.require("the horizontal stride is a power of two", std::has_single_bit(static_cast<unsigned>(f.tile.stride_w)));
         schedule_params.search_space(space, f);
     }
 
   private:
     WeightGradientTensorCoreFuncs f_;
+
+    void check_tile() const {
+        const WeightGradientTile &t = f_.tile;
+        const auto refuse = [](const char *field, int value, const char *rule) {
+            throw std::invalid_argument(std::string(field) + " is " + std::to_string(value) + "; " + rule);
+        };
+        if (t.stride_h > 1 && t.kernel_rows() != 1) refuse("tile_in", t.in_channels, "with a vertical stride the rule is 64");
+        if (!std::has_single_bit(static_cast<unsigned>(t.stride_w))) refuse("stride_w", t.stride_w, "the rule is a power of two");
+        for (int dilation : {problem.dilation_w.value(), problem.dilation_h.value()})
+            if (dilation != 1) refuse("dilation", dilation, "for the weight gradient on tensor cores the rule is 1");
+    }
+
+    struct Division {
+        Halide::Expr quotient, rest;
+    };
+
+    // Of a number from 0 on. A division takes some fifty instructions, in every chunk; its reciprocal does not change from chunk to
+    // chunk. What the reciprocal gives is the quotient or one less. As a product of 64 bits it would be right in PTX, and is
+    // in tests/ptx_machine, but ptxas 13.0 makes wrong code of it.
+    Division divide(const Halide::Expr &number, const Halide::Expr &divisor) const {
+        using namespace Halide;
+        const Expr reciprocal = Expr(0xffffffffu) / cast<uint32_t>(divisor);
+        const Expr upper_half = Internal::Call::make(UInt(32), "llvm.nvvm.mulhi.ui", {cast<uint32_t>(number), reciprocal},
+                                                     Internal::Call::PureExtern);
+        const Expr estimate = cast<int>(upper_half), rest = number - estimate * divisor, one_more = rest >= divisor;
+        return {estimate + select(one_more, 1, 0), rest - select(one_more, divisor, 0)};
+    }
 
     // Of the staged rows, those that row m of the tile reads: of the input, and of the output gradient's rows of cell row y.
     Halide::Expr input_row(const Halide::Expr &m) const {
@@ -112,28 +145,43 @@ class WeightGradientTensorCore : public Halide::Generator<WeightGradientTensorCo
 
         const Expr column = left + f.step, input_row = top + (t.chunk_rows - 1) - f.row / t.in_channels;
         const Expr width = input.dim(0).extent(), height = input.dim(1).extent();
-        const Expr pixel = input(min(column, width - 1), inside(input_row, height),
+        const Expr pixel = input(inside(column, width), inside(input_row, height),
                                  channel(f.in_tile, f.row % t.in_channels, t.in_channels, problem.in_channel_multiple,
                                          input.dim(2)),
                                  f.group, inside(image, input.dim(4).extent()));
         f.input = Halide::Func("staged_input");
-        f.input(f.value, f.row, f.step, f.part, f.chunk, f.image, f.in_tile, f.group, f.band, f.images) =
+        f.input(f.value, f.row, f.step, f.part, f.chunk, f.in_tile, f.group, f.band, f.images) =
             tf32_part(select(column < select(input_row >= 0 && input_row < height, width, 0), pixel, 0.f), f.part,
                       this->target);
 
-        const auto x = output_gradient.dim(0), y = output_gradient.dim(1);
-        const Expr position = f.channel / t.position_rows(), of_position = f.channel % t.position_rows();
-        const Expr output_column = (left + f.step) * t.stride_w + position, output_row = top * t.stride_h + f.y;
-        // One comparison for both ends: what is before the first column is a large number.
-        const Expr in_rows = output_row >= y.min() && output_row <= y.max() && image < batch;
-        const Expr in_picture = cast<uint32_t>(output_column - x.min()) < cast<uint32_t>(select(in_rows, x.extent(), 0));
-        const Expr gradient =
-            output_gradient(clamp(output_column, x.min(), x.max()), clamp(output_row, y.min(), y.max()),
-                            channel(f.out_tile, min(of_position, t.out_channels - 1), t.out_channels,
-                                    problem.out_channel_multiple, output_gradient.dim(2)),
-                            f.group, inside(image, output_gradient.dim(4).extent()));
         f.output_gradient = Halide::Func("staged_output_gradient");
-        f.output_gradient(f.value, f.channel, f.step, f.y, f.part, f.chunk, f.image, f.out_tile, f.group, f.band, f.images) =
+        f.output_gradient(f.value, f.channel, f.position, f.step, f.y, f.part, f.chunk, f.out_tile, f.group, f.band,
+                          f.images) = Halide::undef<float>();
+        stage_output_gradient(f.inside, 0, t.steps(), chunk_left, top, image);
+        if (t.steps_beyond() > 0) stage_output_gradient(f.beyond, t.steps(), t.steps_beyond(), chunk_left, top, image);
+    }
+
+    // The steps from `first` on.
+    void stage_output_gradient(StagedPositions &r, int first, int steps, const Halide::Expr &chunk_left, const Halide::Expr &top,
+                               const Halide::Expr &image) {
+        using Halide::Expr;
+        WeightGradientTensorCoreFuncs &f = f_;
+        const WeightGradientTile &t = f.tile;
+        r.domain = Halide::RDom({{0, 4}, {0, steps}, {0, t.stride_w}, {0, t.out_channels}}, first == 0 ? "inside" : "beyond");
+        r.value = r.domain[0], r.step = r.domain[1], r.position = r.domain[2], r.channel = r.domain[3];
+
+        const auto x = output_gradient.dim(0), y = output_gradient.dim(1);
+        const Expr column = (chunk_left + r.value * t.steps() + first + r.step) * t.stride_w + r.position;
+        const Expr row = top * t.stride_h + f.y;
+        // One comparison for both ends: what is before the first column is a large number.
+        const Expr in_rows = row >= y.min() && row <= y.max() && image < batch;
+        const Expr in_picture = cast<uint32_t>(column - x.min()) < cast<uint32_t>(select(in_rows, x.extent(), 0));
+        const Expr gradient =
+            output_gradient(clamp(column, x.min(), x.max()), clamp(row, y.min(), y.max()),
+                            channel(f.out_tile, r.channel, t.out_channels, problem.out_channel_multiple, output_gradient.dim(2)),
+                            f.group, clamp(image, 0, output_gradient.dim(4).extent() - 1));
+        f.output_gradient(r.value, r.channel, r.position, first + r.step, f.y, f.part, f.chunk, f.out_tile, f.group,
+                          f.band, f.images) =
             tf32_part(select(in_picture, gradient, 0.f), f.part, this->target);
     }
 

@@ -60,27 +60,36 @@ struct CudaWeightGradientTensorCore {
         space.choose(this->tile_in, {32, 64});
         space.choose(this->tile_out, {16, 32, 64});
         space.choose(this->chunk_columns, {16, 32, 64});
-        space.choose(this->chunk_rows, {1, 2, 4});
-        space.choose(this->steps_at_once, {2, 4, 8});
+        space.choose(this->chunk_rows, {1, 2, 3, 4, 6});
+        const int at_once = space.choose(this->steps_at_once, {2, 4, 8});
         space.choose(this->stages, {2, 3});
         const int blocks = space.choose(this->blocks, {1, 2, 3});
         const int registers = 65536 / (128 * f.tile.warpgroups() * blocks);
         const int sums = f.tile.columns() / 2 * (f.parts == 1 ? 1 : 2);
         constexpr int beside_sums = 60, hopper_shared_bytes = 227 * 1024;
+        space.require("a chunk's steps are whole calls", f.tile.steps() % at_once == 0);
         space.require("an instruction has at most 256 columns", f.tile.columns() <= 256);
         space.require("a thread's sums fit its registers", sums + beside_sums <= std::min(registers, 255));
         space.require("the stages of all blocks fit shared memory", shared_bytes(f) * blocks <= hopper_shared_bytes);
     }
 
     void apply(WeightGradientTensorCoreFuncs &f, const Halide::Target &) const {
-        using namespace Halide;
-        const WeightGradientTile &t = f.tile;
-        const int warpgroups = t.warpgroups();
-        const auto guard = TailStrategy::GuardWithIf;
-        Var lane{"lane"}, warp{"warp"}, warpgroup{"warpgroup"}, one{"one"}, rest{"rest"}, block{"block"};
-        Var mma_m{"mma_m"}, mma_n{"mma_n"}, mma_m_outer{"mma_m_outer"}, mma_n_outer{"mma_n_outer"};
-        RVar pipeline{"pipeline"}, mma_k{"mma_k"}, mma_k_outer{"mma_k_outer"}, value_outer{"value_outer"}, step_outer{"step_outer"};
+        store_tile(f);
+        multiply_in_tile(f);
+        stage_input(f);
+        stage_output_gradient(f);
+    }
 
+  private:
+    static constexpr auto guard = Halide::TailStrategy::GuardWithIf;
+
+    Halide::Var lane{"lane"}, warp{"warp"}, warpgroup{"warpgroup"}, one{"one"}, block{"block"};
+    Halide::Var mma_m{"mma_m"}, mma_n{"mma_n"};
+    Halide::RVar pipeline{"pipeline"};
+
+    void store_tile(WeightGradientTensorCoreFuncs &f) const {
+        const WeightGradientTile &t = f.tile;
+        Halide::Var mma_m_outer{"mma_m_outer"}, mma_n_outer{"mma_n_outer"};
         f.partial.split(f.out_channel, f.out_tile, mma_n, t.out_channels, guard)
             .split(f.in_channel, f.in_tile, mma_m, t.in_channels, guard)
             .split(f.ky, warpgroup, mma_m_outer, t.kernel_rows(), guard)
@@ -90,61 +99,104 @@ struct CudaWeightGradientTensorCore {
             .fuse(f.out_tile, f.in_tile, block).fuse(f.group, f.band, f.group)
             .gpu_blocks(block, f.group, f.images).gpu_threads(lane, warp, warpgroup)
             .never_partition_all();
+    }
 
-        const auto tile_loops = [&](Stage s) {
-            s.split(f.m, warpgroup, mma_m, 64).split(f.n, one, mma_n, t.columns())
-                .split(one, one, lane, 1).split(one, one, warp, 1).never_partition_all();
-        };
-        const auto one_tile = [&](Func s) {
-            s.store_in(MemoryType::Register).bound_extent(f.n, t.columns()).bound_extent(f.m, t.rows());
-            for (const Var &d : {f.out_tile, f.in_tile, f.group, f.band, f.images}) s.bound_extent(d, 1);
-            tile_loops(s);
-            s.reorder(mma_n, mma_m, one, lane, warp, warpgroup).gpu_threads(lane, warp, warpgroup);
-        };
-        one_tile(f.sum.compute_at(f.partial, block));
+    void tile_loops(const WeightGradientTensorCoreFuncs &f, Halide::Stage s) const {
+        s.split(f.m, warpgroup, mma_m, 64).split(f.n, one, mma_n, f.tile.columns())
+            .split(one, one, lane, 1).split(one, one, warp, 1).never_partition_all();
+    }
+
+    void keep_in_registers(const WeightGradientTensorCoreFuncs &f, Halide::Func s) const {
+        s.store_in(Halide::MemoryType::Register).bound_extent(f.n, f.tile.columns()).bound_extent(f.m, f.tile.rows());
+        for (const Halide::Var &d : {f.out_tile, f.in_tile, f.group, f.band, f.images}) s.bound_extent(d, 1);
+        tile_loops(f, s);
+        s.reorder(mma_n, mma_m, one, lane, warp, warpgroup).gpu_threads(lane, warp, warpgroup);
+    }
+
+    void multiply_in_tile(WeightGradientTensorCoreFuncs &f) const {
+        using namespace Halide;
+        RVar mma_k{"mma_k"}, mma_k_outer{"mma_k_outer"}, value_outer{"value_outer"}, step_outer{"step_outer"};
+        f.sum.compute_at(f.partial, block);
+        keep_in_registers(f, f.sum);
         f.sum.update().rename(f.r.chunk, pipeline);
         Func multiplied = f.sum;
         if (f.parts == 2) {
             // A sum of its own for every chunk: see cuda_tensor_core.h.
-            Var chunk_index{"chunk_index"}, image_index{"image_index"};
-            multiplied = f.sum.update().rfactor({{pipeline, chunk_index}, {f.r.image, image_index}});
-            one_tile(multiplied.compute_at(f.sum, pipeline));
+            Var chunk_index{"chunk_index"};
+            multiplied = f.sum.update().rfactor(pipeline, chunk_index);
+            multiplied.compute_at(f.sum, pipeline);
+            keep_in_registers(f, multiplied);
             Stage add = f.sum.update();
-            tile_loops(add);
-            add.reorder(mma_n, mma_m, one, lane, warp, warpgroup, pipeline, f.r.image).gpu_threads(lane, warp, warpgroup);
+            tile_loops(f, add);
+            add.reorder(mma_n, mma_m, one, lane, warp, warpgroup, pipeline).gpu_threads(lane, warp, warpgroup);
         }
         Stage update = multiplied.update();
-        tile_loops(update);
+        tile_loops(f, update);
         std::vector<VarOrRVar> order{mma_k, mma_k_outer, mma_n, mma_m, one, value_outer, step_outer, f.r.y, f.r.product, lane, warp,
                                      warpgroup};
-        if (f.parts == 1) order.push_back(pipeline), order.push_back(f.r.image);
+        if (f.parts == 1) order.push_back(pipeline);
         update.split(f.r.value, value_outer, mma_k, 4).split(f.r.step, step_outer, mma_k_outer, steps_at_once)
             .reorder(order).unroll(step_outer).unroll(f.r.y).unroll(f.r.product)
             .gpu_threads(lane, warp, warpgroup);
+    }
 
-        const LoopLevel chunk_loop(f.sum, pipeline);
-        const auto stage = [&](Func s, const Var &tile) {
-            s.compute_at(chunk_loop).store_in(MemoryType::GPUShared)
-                .bound(f.value, 0, 4).bound(f.part, 0, f.parts).vectorize(f.value).unroll(f.part);
-            for (const Var &d : {f.chunk, f.image, tile, f.group, f.band, f.images}) s.bound_extent(d, 1);
-        };
-        Var input_row{"input_row"};
-        // A warpgroup has its own rows of the input, so that a thread's loads differ in the channel alone.
-        stage(f.input, f.in_tile);
+    void keep_in_shared_memory(const WeightGradientTensorCoreFuncs &f, Halide::Func s, const Halide::Var &tile) const {
+        s.compute_at(f.sum, pipeline).store_in(Halide::MemoryType::GPUShared)
+            .bound(f.value, 0, 4).bound(f.part, 0, f.parts);
+        for (const Halide::Var &d : {f.chunk, tile, f.group, f.band, f.images}) s.bound_extent(d, 1);
+    }
+
+    void stage_input(WeightGradientTensorCoreFuncs &f) const {
+        const WeightGradientTile &t = f.tile;
+        Halide::Var input_row{"input_row"}, channel{"channel"}, positions{"positions"};
+        keep_in_shared_memory(f, f.input, f.in_tile);
         f.input.bound_extent(f.row, t.input_rows() * t.in_channels).bound_extent(f.step, t.steps())
             .align_storage(f.row, t.input_row_pitch())
-            .split(f.row, input_row, rest, t.in_channels)
-            .split(input_row, warpgroup, input_row, (t.input_rows() + warpgroups - 1) / warpgroups, guard)
-            .split(rest, rest, lane, 32 / t.steps()).split(rest, rest, warp, 4).fuse(f.step, lane, lane)
-            .reorder(f.value, f.part, rest, input_row, lane, warp, warpgroup).unroll(rest).unroll(input_row)
-            .gpu_threads(lane, warp, warpgroup).never_partition_all();
-        stage(f.output_gradient, f.out_tile);
-        f.output_gradient.bound_extent(f.channel, t.pitch()).bound_extent(f.step, t.output_steps()).bound_extent(f.y, t.output_rows())
-            .align_storage(f.step, t.stored_output_steps())
-            .fuse(f.step, f.channel, rest).fuse(rest, f.y, rest)
-            .split(rest, rest, lane, 32, guard).split(rest, rest, warp, 4, guard).split(rest, rest, warpgroup, warpgroups, guard)
-            .reorder(f.value, f.part, rest, lane, warp, warpgroup).unroll(rest)
-            .gpu_threads(lane, warp, warpgroup).never_partition_all();
+            .split(f.row, input_row, channel, t.in_channels).fuse(f.step, f.value, positions);
+        stage<Halide::Var>(f, f.input, positions, t.chunk_columns, channel, t.in_channels, input_row, t.input_rows());
+    }
+
+    void stage_output_gradient(WeightGradientTensorCoreFuncs &f) const {
+        const WeightGradientTile &t = f.tile;
+        keep_in_shared_memory(f, f.output_gradient, f.out_tile);
+        f.output_gradient.bound_extent(f.channel, t.position_rows()).bound_extent(f.position, t.stride_w)
+            .bound_extent(f.y, t.output_rows()).bound_extent(f.step, t.stored_output_steps());
+        stage_positions(f, 0, f.inside, t.chunk_columns);
+        if (t.steps_beyond() > 0) stage_positions(f, 1, f.beyond, 4 * t.steps_beyond());
+    }
+
+    void stage_positions(WeightGradientTensorCoreFuncs &f, int update, const StagedPositions &r, int cells) const {
+        Halide::RVar positions{"positions"};
+        Halide::Stage s = f.output_gradient.update(update);
+        s.fuse(r.position, r.step, positions).fuse(positions, r.value, positions);
+        stage<Halide::RVar>(f, s, positions, cells * f.tile.stride_w, r.channel, f.tile.out_channels, f.y, f.tile.output_rows());
+    }
+
+    /// Lanes along `positions`, of which there are `extent` with neighbouring addresses. Of fewer than 32, several channels fill a
+    /// warp: so far apart that what the warp stores lies in all banks.
+    template <class V>
+    void stage(const WeightGradientTensorCoreFuncs &f, Halide::Stage s, const V &positions, int extent, const V &channel,
+               int channels, const Halide::Var &row, int rows) const {
+        constexpr int warp_size = 32, rows_of_banks = 8;
+        V nearby("nearby"), beside("beside"), rest("rest"), lanes("lanes"), warps("warps");
+        if (extent >= warp_size) {
+            s.split(positions, nearby, lanes, warp_size);
+        } else {
+            s.split(channel, channel, nearby, rows_of_banks).split(nearby, beside, nearby, extent / 4)
+                .fuse(positions, beside, lanes);
+        }
+        s.fuse(nearby, channel, rest).split(rest, rest, warps, 4);
+        const int warpgroups = f.tile.warpgroups();
+        if (channels * extent / warp_size % (4 * warpgroups) != 0 && rows % warpgroups == 0) {
+            s.split(row, warpgroup, row, rows / warpgroups).reorder({f.part, rest, row, lanes, warps, warpgroup})
+                .gpu_threads(lanes, warps, warpgroup);
+        } else {
+            // Each thread has all rows: so what rows differ in is computed once a warp.
+            V others("others");
+            s.split(rest, rest, others, warpgroups, guard).reorder({f.part, rest, row, lanes, warps, others})
+                .gpu_threads(lanes, warps, others);
+        }
+        s.unroll(rest).unroll(row).unroll(f.part).never_partition_all();
     }
 };
 

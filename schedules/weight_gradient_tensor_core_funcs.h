@@ -2,6 +2,9 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_WEIGHT_GRADIENT_TENSOR_CORE_FUNCS_H
 #define CONV_TRANSPOSE_SCHEDULES_WEIGHT_GRADIENT_TENSOR_CORE_FUNCS_H
 
+#include <algorithm>
+#include <bit>
+
 #include "Halide.h"
 
 namespace conv_transpose {
@@ -41,32 +44,46 @@ struct WeightGradientTile {
     int input_rows() const { return chunk_rows - 1 + kernel_cells_h(); }
     int output_rows() const { return chunk_rows * stride_h; }
     int input_row_pitch() const { return input_rows() * in_channels + 1; }
-    /// Steps of the output gradient: those that the last kernel column sees, and what fills up `columns`.
-    int output_steps() const { return steps() + kernel_cells_w(); }
-    /// With room behind them: the two steps of an instruction overlap, but compute-sanitizer takes them to lie one after
-    /// the other.
-    int stored_output_steps() const { return steps() - 2 + (2 * columns() + pitch() - 1) / pitch(); }
+    /// Steps of the output gradient that kernel columns see beyond the chunk's, as a power of two (0 where there are none).
+    int steps_beyond() const {
+        const int most = kernel_cells_w() - 1;
+        return most == 0 ? 0 : static_cast<int>(std::bit_ceil(static_cast<unsigned>(most)));
+    }
+    /// Steps of the output gradient with room for what fills up `columns`. The two steps of an instruction overlap, but
+    /// compute-sanitizer takes them to lie one after the other.
+    int stored_output_steps() const {
+        return std::max(steps() + steps_beyond(), steps() - 2 + (2 * columns() + pitch() - 1) / pitch());
+    }
 };
 
-/// The reduction: four positions, steps, rows of a chunk, in tf32x3 the three products of parts, chunks (along a row,
-/// then down the band) and images.
+/// The reduction: four positions, steps, rows of a chunk, in tf32x3 the three products of parts, and chunks (along a row,
+/// then down the band, then from image to image).
 struct WeightGradientReduction {
     Halide::RDom domain;
-    Halide::RVar value, step, y, product, chunk, image;
+    Halide::RVar value, step, y, product, chunk;
+};
+
+/// What is staged of the output gradient: four positions, steps, positions of a cell, channels. Rows of the staged operand that
+/// are none of these fill it up; nothing is written there, and only sums that nobody stores are multiplied by them.
+struct StagedPositions {
+    Halide::RDom domain;
+    Halide::RVar value, step, position, channel;
 };
 
 struct WeightGradientTensorCoreFuncs {
     Halide::Var kx{"kx"}, ky{"ky"}, out_channel{"out_channel"}, in_channel{"in_channel"}, group{"group"};
     /// A part of the sum: a band of rows of some of the images.
     Halide::Var band{"band"}, images{"images"};
-    Halide::Var value{"value"}, row{"row"}, channel{"channel"}, step{"step"}, y{"y"}, part{"part"}, chunk{"chunk"}, image{"image"};
+    Halide::Var value{"value"}, row{"row"}, channel{"channel"}, position{"position"}, step{"step"}, y{"y"}, part{"part"}, chunk{"chunk"};
     Halide::Var m{"m"}, n{"n"}, in_tile{"in_tile"}, out_tile{"out_tile"};
     WeightGradientTile tile;
     WeightGradientReduction r;
+    /// The steps of a chunk, and those beyond it. The output gradient has an update of each, the latter where there are any.
+    StagedPositions inside, beyond;
     int parts = 1;  ///< of an operand: two in tf32x3
 
-    Halide::Func input;            ///< (value, row, step, part, chunk, image, in_tile, group, band, images): rounded
-    Halide::Func output_gradient;  ///< (value, channel, step, y, part, chunk, image, out_tile, group, band, images): rounded
+    Halide::Func input;            ///< (value, row, step, part, chunk, in_tile, group, band, images): rounded
+    Halide::Func output_gradient;  ///< (value, channel, position, step, y, part, chunk, out_tile, group, band, images): rounded
     Halide::Func sum;              ///< (n, m, out_tile, in_tile, group, band, images)
     Halide::Func partial;          ///< (kx, ky, out_channel, in_channel, group, band, images)
 };

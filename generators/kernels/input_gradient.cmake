@@ -3,29 +3,31 @@
 set(asynchronous stages=2 single_floats=true)
 # ---- tensor cores, strides, for numbers of channels that fill enough of a tile
 # Two sets of channels that share their pixels were fastest, but would waste the half of 64 channels.
-set(full_tiles out_channel_multiple=16 separate_registers=true ALLOW_SPILLS)
-set(two_sets in_channel_multiple=128 channel_sets=2 blocks=1 ${full_tiles})
-set(one_set in_channel_multiple=64 ${full_tiles})
-set(small_pictures columns=8 tile_rows=16)
+set(spread separate_registers=true ALLOW_SPILLS)
+set(two_sets in_channel_multiple=128 channel_sets=2 ${spread})
+set(one_set in_channel_multiple=64 out_channel_multiple=16 ${spread})
+set(small_pictures columns=8 warpgroups_x=2)
 conv_transpose_kernel(tf32_cuda_input_gradient_tensor_cores_k2x2_s2x2_c128 input_gradient_cuda_tensor_core ${k2s2} ${two_sets}
-    columns=64 warpgroups=4 chunk_channels=16)
+    out_channel_multiple=16 columns=64 chunk_channels=16)
 conv_transpose_kernel(tf32_cuda_input_gradient_tensor_cores_k3x3_s2x2_c128 input_gradient_cuda_tensor_core ${k3s2} ${two_sets}
-    ${small_pictures})
+    ${small_pictures} tile_rows=8 warpgroups=4 blocks=1)
 conv_transpose_kernel(tf32_cuda_input_gradient_tensor_cores_k4x4_s2x2_c128 input_gradient_cuda_tensor_core ${k4s2} ${two_sets}
-    ${small_pictures} warpgroups_x=2 warpgroups=4)
+    out_channel_multiple=16 ${small_pictures} tile_rows=16 warpgroups=4 blocks=1)
 conv_transpose_kernel(tf32_cuda_input_gradient_tensor_cores_k2x2_s2x2_c64 input_gradient_cuda_tensor_core ${k2s2} ${one_set}
     columns=64 chunk_channels=16 FULL)
 conv_transpose_kernel(tf32_cuda_input_gradient_tensor_cores_k3x3_s2x2_c64 input_gradient_cuda_tensor_core ${k3s2} ${one_set}
-    ${small_pictures} warpgroups_x=2 blocks=1 FULL)
+    ${small_pictures} tile_rows=16 blocks=1 FULL)
 conv_transpose_kernel(tf32_cuda_input_gradient_tensor_cores_k4x4_s2x2_c64 input_gradient_cuda_tensor_core ${k4s2} ${one_set}
-    columns=8 tile_rows=8 warpgroups_x=2 FULL)
+    ${small_pictures} tile_rows=8 FULL)
 set(split parts=2 blocks=1 ${one_set})
+conv_transpose_kernel(tf32x3_cuda_input_gradient_tensor_cores_k2x2_s2x2_c128 input_gradient_cuda_tensor_core ${k2s2} ${two_sets}
+    out_channel_multiple=16 parts=2 blocks=1 ${small_pictures} tile_rows=8 warpgroups=4 FULL)
 conv_transpose_kernel(tf32x3_cuda_input_gradient_tensor_cores_k2x2_s2x2_c64 input_gradient_cuda_tensor_core ${k2s2} ${split}
     columns=64 FULL)
 conv_transpose_kernel(tf32x3_cuda_input_gradient_tensor_cores_k3x3_s2x2_c64 input_gradient_cuda_tensor_core ${k3s2} ${split}
     columns=64 FULL)
 conv_transpose_kernel(tf32x3_cuda_input_gradient_tensor_cores_k4x4_s2x2_c64 input_gradient_cuda_tensor_core ${k4s2} ${split}
-    columns=8 tile_rows=8 warpgroups_x=2)
+    ${small_pictures} tile_rows=8)
 
 # ---- exact
 conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x5_s2x3_d2x1_c8x16 input_gradient_cuda_dense ${exact75}
