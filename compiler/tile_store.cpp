@@ -99,6 +99,11 @@ TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string share
     const std::string along = interleaved_ > 1 ? "mma_m_tile" : "mma_n";
     pairs_along_rows_ = neighbours_along("mma_m") && !neighbours_along(along);
     adjacent_ = pairs_along_rows_ || neighbours_along(along);
+    // Column 0 of all sets, then column 1 of all, if those are neighbours in the output.
+    if (splits_columns_ && !adjacent_ && neighbours_along("mma_n_outer")) {
+        column_sets_ = nest.constant_extent("mma_n_outer");
+        adjacent_ = column_sets_ % 2 == 0;
+    }
 }
 
 int TileStore::scratch_floats() const { return warpgroups_ * warps_of_warpgroup * rows_per_turn * pitch_; }
@@ -227,7 +232,8 @@ Stmt TileStore::turn(const Version &version, int row_tile, int repeat, int half)
     const Expr warpgroup = warpgroups_ > 1 ? Variable::make(Int(32), ".thread_id_z") : Expr(0);
     const Expr first_row = row_tile * rows_of_instruction + warp * rows_of_warp + half * rows_per_turn;
     const Expr scratch = (warpgroup * warps_of_warpgroup + warp) * (rows_per_turn * pitch_);
-    const int pairs_a_line = pairs_along_rows_ ? line() : line() / 2;
+    const int places = column_sets_ > 1 ? column_sets_ * inner_columns_ : line();
+    const int pairs_a_line = pairs_along_rows_ ? places : (places + 1) / 2;
 
     std::vector<Stmt> all = {placeholder({"turn",
                                           {{"tile", tile_->id}, {"m", tile_->rows}, {"n", tile_->columns},
@@ -239,7 +245,7 @@ Stmt TileStore::turn(const Version &version, int row_tile, int repeat, int half)
         for (int i = 0; i < 2; i++) {
             const Expr row = pairs_along_rows_ ? first_of_turn * 2 + i : first_of_turn;
             const Expr place = pairs_along_rows_ ? pair : pair * 2 + i;
-            elements[i] = element(version, first_row + row, place, repeat, scratch + row * pitch_ + place);
+            elements[i] = element(version, first_row + row, place, repeat, scratch + row * pitch_ + place_of_copy(place));
         }
         const Stmt stores = stores_of_pair(elements[0], elements[1]);
         const bool all_lanes = (step_of_line + 1) * lanes_of_warp <= pairs_a_line;
@@ -266,13 +272,21 @@ Stmt TileStore::turn(const Version &version, int row_tile, int repeat, int half)
     return Block::make(all);
 }
 
+/// Where the turn has put the element at a place of a line.
+Expr TileStore::place_of_copy(const Expr &place) const {
+    return column_sets_ > 1 ? place % column_sets_ * inner_columns_ + place / column_sets_ : place;
+}
+
 /// The nest's loop variables at a place of a line.
 std::map<std::string, Expr> TileStore::coordinates(const Expr &row, const Expr &place, int repeat) const {
-    const Expr column = place / interleaved_;
-    const Expr column_set = splits_columns_ ? column / inner_columns_ : Expr(repeat);
+    const Expr column = place_of_copy(place) / interleaved_;
+    const Expr column_set = column_sets_ > 1  ? place % column_sets_
+                            : splits_columns_ ? column / inner_columns_
+                                              : Expr(repeat);
+    const Expr column_of_set = column_sets_ > 1 ? place / column_sets_ : column % inner_columns_;
     std::map<std::string, Expr> at;
     for (const TileLoop &loop : nest_.loops) {
-        at[loop.name] = loop.role == "mma_n"         ? column % inner_columns_
+        at[loop.name] = loop.role == "mma_n"         ? column_of_set
                         : loop.role == "mma_n_group" ? column / tile_->run()
                         : loop.role == "mma_n_outer" ? column_set
                         : loop.role == "mma_m_tile"  ? place % interleaved_

@@ -32,6 +32,7 @@ class TileStore {
     Halide::Internal::Stmt stores_of_pair(const Element &first, const Element &second) const;
     Element element(const Version &version, const Halide::Expr &row, const Halide::Expr &place, int repeat,
                     const Halide::Expr &copy) const;
+    Halide::Expr place_of_copy(const Halide::Expr &place) const;
     std::map<std::string, Halide::Expr> coordinates(const Halide::Expr &row, const Halide::Expr &place,
                                                     int repeat) const;
     Halide::Expr is_whole() const;
@@ -54,6 +55,7 @@ class TileStore {
     int inner_rows_ = 0;   // of mma_m, where mma_m_outer counts sets of rows
     bool splits_columns_ = false;  // mma_n_outer counts sets of columns, as the tile has no repeats
     int inner_columns_ = 0;        // of mma_n then
+    int column_sets_ = 0;          // whose elements alternate in the output; 0 where they do not
     int pitch_ = 0;
     bool pairs_along_rows_ = false, adjacent_ = false;
 };
