@@ -3,8 +3,8 @@
 // Machine: NVIDIA H200, 2026-11-21, TF32. Problem: KernelBench level 1, 57 (N8 64->64 k3 1024x1024): 2.44 ms,
 // 253 TFLOP/s. The pipe of shared memory and L1 is busy 77 % of the time, the tensor cores 56 %. Problem:
 // U-Net's k2 s2 (N8 128->64 256x256): 0.316 ms, 60 % of what memory allows. Problem: DCGAN's k4 s2 p1 (N64
-// 512->256 16x16): 0.244 ms, 282 TFLOP/s. Their input gradients: 0.342 ms (55 % of what memory allows) and 0.265 ms
-// (259 TFLOP/s). docs/tensor-cores.md has the other problems, and what was tried.
+// 512->256 16x16): 0.244 ms, 282 TFLOP/s. Their input gradients: 0.302 ms (62 % of what memory allows) and 0.228 ms
+// (301 TFLOP/s). docs/tensor-cores.md has the other problems, and what was tried.
 //
 // Order of the loops, from the inside:
 // - A tile is 64 channels x cells of one phase. Channels are the rows of the tile, so that columns, of which
@@ -223,10 +223,12 @@ struct CudaTensorCore {
         } else {
             f.pixels.fuse(v.x, v.y, rest).fuse(rest, t.k4, rest);
         }
-        // Warps share out the phases, too; the parts of a value are made by the thread that loads it.
+        // Warps share out the phases, too, neighbouring warps those of a wide row; the parts of a value are made by the thread
+        // that loads it.
         if (f.planes > f.parts) {
             Var phase{"phase"};
-            f.pixels.split(t.part, phase, t.part, f.parts).fuse(rest, phase, rest);
+            f.pixels.split(t.part, phase, t.part, f.parts);
+            tile_rows == 1 ? f.pixels.fuse(phase, rest, rest) : f.pixels.fuse(rest, phase, rest);
         }
         if (tile_rows > 1) f.pixels.split(rest, rest, lane, 32, guard);
         f.pixels.split(rest, rest, warp, 4 * warpgroups, guard).split(warp, warpgroup, warp, 4)

@@ -1,7 +1,9 @@
 // Schedule: the weight gradient on tensor cores (wgmma on Hopper, mma.sync elsewhere).
 //
-// NVIDIA H200, 2026-11-21, TF32: KernelBench 57 in 3.75 ms (165 TFLOP/s, 31 % of the tensor cores' limit), 69 in 2.55
-// (202, 38 %), U-Net's k2 s2 in 0.582 (32 % of what memory allows), DCGAN's k4 s2 in 1.22 (56). What limits it is the latency of staging: at 12 warps a multiprocessor, ncu saw an issue every 3.4 cycles.
+// NVIDIA H200, 2026-11-21, TF32: KernelBench 57 in 2.79 ms (222 TFLOP/s, 42 % of the tensor cores' limit), 69 in 1.83 (282,
+// 53 %), DCGAN's k4 s2 in 0.403 (171, 32 %), U-Net's k2 s2 in 0.334 (56 % of what memory allows). What limits them
+// is instructions that are no products: of 321 a thread in a chunk of DCGAN (two rows), 16 loads with their
+// addresses, rounding and stores are 128, places, edges and descriptors most of the others.
 //
 // Order of the loops, from the inside:
 // - A tile is the weights of all kernel positions for some input and output channels. A warpgroup has 64 of its rows, one
@@ -9,8 +11,8 @@
 //   is staged meets every weight that sees it.
 // - All kernel columns are columns of one product, though each sees the output gradient shifted by another number of
 //   positions: weight_gradient_tensor_core_funcs.h says how.
-// - A chunk of positions is staged while the chunk before it is multiplied ("pipeline"). Lanes are neighbouring positions,
-//   so that loads are dense, and store 16 bytes each, in other banks.
+// - A chunk of positions is staged while the chunk before it is multiplied ("pipeline"). Lanes are neighbouring positions:
+//   a warp loads 128 bytes that lie together, and stores floats that lie in all banks.
 // - Chunks follow each other along a row, then down a band, then from image to image; blocks take bands and images.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_TENSOR_CORE_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_TENSOR_CORE_H
@@ -63,6 +65,7 @@ struct CudaWeightGradientTensorCore {
         space.choose(this->chunk_rows, {1, 2, 3, 4, 6});
         const int at_once = space.choose(this->steps_at_once, {2, 4, 8});
         space.choose(this->stages, {2, 3});
+        space.choose(this->wanted_blocks, {132, 264, 528});
         const int blocks = space.choose(this->blocks, {1, 2, 3});
         const int registers = 65536 / (128 * f.tile.warpgroups() * blocks);
         const int sums = f.tile.columns() / 2 * (f.parts == 1 ? 1 : 2);

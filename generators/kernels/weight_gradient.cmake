@@ -1,47 +1,50 @@
 # Gradients of the weight and of the bias.
 
 # ---- tensor cores: numbers of channels that fill a tile
-# The blocks of one round, or of few: each ends with stores of its part of the sum, and the parts are added.
+# As many blocks as one round takes, or two: each ends with the stores of its part of the sum, and the parts are added.
+set(one_round wanted_blocks=132)
+set(two_rounds wanted_blocks=264)
 set(c64 in_channel_multiple=64 out_channel_multiple=64)
 set(c64x32 in_channel_multiple=64 out_channel_multiple=32 tile_out=32)
 set(c64x16 in_channel_multiple=64 out_channel_multiple=16 tile_out=16)
 set(c32 in_channel_multiple=32 out_channel_multiple=32 tile_in=32 tile_out=32)
 set(c32x16 in_channel_multiple=32 out_channel_multiple=16 tile_in=32 tile_out=16)
-conv_transpose_kernel(tf32_cuda_weight_gradient_tensor_cores_k3x3_s1x1_c64 weight_gradient_cuda_tensor_core ${k3} ${s1} ${c64x32}
-    chunk_columns=32 chunk_rows=4 ALLOW_SPILLS)
-conv_transpose_kernel(tf32_cuda_weight_gradient_tensor_cores_k3x3_s1x1_c32 weight_gradient_cuda_tensor_core ${k3} ${s1} ${c32}
-    chunk_columns=32 chunk_rows=4 ALLOW_SPILLS)
-conv_transpose_kernel(tf32_cuda_weight_gradient_tensor_cores_k3x5_s1x1_c64 weight_gradient_cuda_tensor_core ${k3x5} ${s1} ${c64x32}
-    chunk_columns=32 chunk_rows=3 wanted_blocks=264 ALLOW_SPILLS)
-conv_transpose_kernel(tf32_cuda_weight_gradient_tensor_cores_k3x7_s1x1_c64 weight_gradient_cuda_tensor_core ${k3x7} ${s1} ${c64x16}
-    chunk_columns=32 chunk_rows=3 ALLOW_SPILLS)
-conv_transpose_kernel(tf32_cuda_weight_gradient_tensor_cores_k3x7_s1x1_c32 weight_gradient_cuda_tensor_core ${k3x7} ${s1} ${c32}
-    chunk_columns=32 chunk_rows=4 ALLOW_SPILLS)
-conv_transpose_kernel(tf32_cuda_weight_gradient_tensor_cores_k2x2_s2x2_c64 weight_gradient_cuda_tensor_core ${k2s2} ${c64}
-    chunk_columns=16 chunk_rows=2 wanted_blocks=264 ALLOW_SPILLS)
-conv_transpose_kernel(tf32_cuda_weight_gradient_tensor_cores_k2x2_s2x2_c64x32 weight_gradient_cuda_tensor_core ${k2s2} ${c64x32}
-    chunk_columns=16 chunk_rows=2 blocks=2 wanted_blocks=264 FULL ALLOW_SPILLS)
-conv_transpose_kernel(tf32_cuda_weight_gradient_tensor_cores_k3x3_s2x2_c64 weight_gradient_cuda_tensor_core ${k3s2} ${c64x32}
-    chunk_columns=16 chunk_rows=3 stages=3 wanted_blocks=132 ALLOW_SPILLS)
-conv_transpose_kernel(tf32_cuda_weight_gradient_tensor_cores_k4x4_s2x2_c64 weight_gradient_cuda_tensor_core ${k4s2} ${c64x32}
-    chunk_columns=16 chunk_rows=3 wanted_blocks=128 ALLOW_SPILLS)
-set(split parts=2 ALLOW_SPILLS)
-conv_transpose_kernel(tf32x3_cuda_weight_gradient_tensor_cores_k3x3_s1x1_c64 weight_gradient_cuda_tensor_core ${k3} ${s1} ${c64x32}
-    chunk_columns=32 ${split})
-conv_transpose_kernel(tf32x3_cuda_weight_gradient_tensor_cores_k3x3_s1x1_c32 weight_gradient_cuda_tensor_core ${k3} ${s1} ${c32}
-    chunk_columns=32 chunk_rows=2 ${split})
-conv_transpose_kernel(tf32x3_cuda_weight_gradient_tensor_cores_k3x5_s1x1_c64 weight_gradient_cuda_tensor_core ${k3x5} ${s1} ${c64x16}
-    chunk_columns=32 chunk_rows=3 ${split})
-conv_transpose_kernel(tf32x3_cuda_weight_gradient_tensor_cores_k3x7_s1x1_c64 weight_gradient_cuda_tensor_core ${k3x7} ${s1} ${c64x16}
-    chunk_columns=32 ${split})
-conv_transpose_kernel(tf32x3_cuda_weight_gradient_tensor_cores_k3x7_s1x1_c32 weight_gradient_cuda_tensor_core ${k3x7} ${s1} ${c32x16}
-    chunk_columns=32 chunk_rows=2 ${split})
-conv_transpose_kernel(tf32x3_cuda_weight_gradient_tensor_cores_k2x2_s2x2_c64 weight_gradient_cuda_tensor_core ${k2s2} ${c64x32}
-    chunk_columns=16 chunk_rows=2 ${split} FULL)
-conv_transpose_kernel(tf32x3_cuda_weight_gradient_tensor_cores_k3x3_s2x2_c64 weight_gradient_cuda_tensor_core ${k3s2} ${c64x16}
-    chunk_columns=16 chunk_rows=3 ${split} FULL)
-conv_transpose_kernel(tf32x3_cuda_weight_gradient_tensor_cores_k4x4_s2x2_c64 weight_gradient_cuda_tensor_core ${k4s2} ${c64x16}
-    chunk_columns=16 chunk_rows=4 wanted_blocks=256 ${split})
+set(tf32 weight_gradient_cuda_tensor_core ALLOW_SPILLS)
+set(tf32x3 ${tf32} parts=2)
+conv_transpose_kernel(tf32_cuda_weight_gradient_tensor_cores_k3x3_s1x1_c64 ${tf32} ${k3} ${s1} ${c64x32}
+    chunk_columns=32 chunk_rows=4)
+conv_transpose_kernel(tf32_cuda_weight_gradient_tensor_cores_k3x3_s1x1_c32 ${tf32} ${k3} ${s1} ${c32}
+    chunk_columns=32 chunk_rows=4 stages=3 ${two_rounds})
+conv_transpose_kernel(tf32_cuda_weight_gradient_tensor_cores_k3x5_s1x1_c64 ${tf32} ${k3x5} ${s1} ${c64x32}
+    chunk_columns=32 chunk_rows=3 ${two_rounds})
+conv_transpose_kernel(tf32_cuda_weight_gradient_tensor_cores_k3x7_s1x1_c64 ${tf32} ${k3x7} ${s1} ${c64x16}
+    chunk_columns=32 chunk_rows=6 ${two_rounds})
+conv_transpose_kernel(tf32_cuda_weight_gradient_tensor_cores_k3x7_s1x1_c32 ${tf32} ${k3x7} ${s1} ${c32}
+    chunk_columns=32 chunk_rows=4 ${two_rounds})
+conv_transpose_kernel(tf32_cuda_weight_gradient_tensor_cores_k2x2_s2x2_c64 ${tf32} ${k2s2} ${c64}
+    chunk_columns=16 chunk_rows=2 stages=3 ${two_rounds})
+conv_transpose_kernel(tf32_cuda_weight_gradient_tensor_cores_k2x2_s2x2_c64x32 ${tf32} ${k2s2} ${c64x32}
+    chunk_columns=16 chunk_rows=2 blocks=2 ${two_rounds} FULL)
+conv_transpose_kernel(tf32_cuda_weight_gradient_tensor_cores_k3x3_s2x2_c64 ${tf32} ${k3s2} ${c64x32}
+    chunk_columns=32 chunk_rows=3 ${one_round})
+conv_transpose_kernel(tf32_cuda_weight_gradient_tensor_cores_k4x4_s2x2_c64 ${tf32} ${k4s2} ${c64x32}
+    chunk_columns=16 chunk_rows=3 wanted_blocks=128)
+conv_transpose_kernel(tf32x3_cuda_weight_gradient_tensor_cores_k3x3_s1x1_c64 ${tf32x3} ${k3} ${s1} ${c64x32}
+    chunk_columns=16 chunk_rows=4)
+conv_transpose_kernel(tf32x3_cuda_weight_gradient_tensor_cores_k3x3_s1x1_c32 ${tf32x3} ${k3} ${s1} ${c32}
+    chunk_columns=32 chunk_rows=4 ${two_rounds})
+conv_transpose_kernel(tf32x3_cuda_weight_gradient_tensor_cores_k3x5_s1x1_c64 ${tf32x3} ${k3x5} ${s1} ${c64x16}
+    chunk_columns=32 chunk_rows=3)
+conv_transpose_kernel(tf32x3_cuda_weight_gradient_tensor_cores_k3x7_s1x1_c64 ${tf32x3} ${k3x7} ${s1} ${c64x16}
+    chunk_columns=16 chunk_rows=3 ${two_rounds})
+conv_transpose_kernel(tf32x3_cuda_weight_gradient_tensor_cores_k3x7_s1x1_c32 ${tf32x3} ${k3x7} ${s1} ${c32x16}
+    chunk_columns=32 chunk_rows=2)
+conv_transpose_kernel(tf32x3_cuda_weight_gradient_tensor_cores_k2x2_s2x2_c64 ${tf32x3} ${k2s2} ${c64x32}
+    chunk_columns=16 chunk_rows=2 ${two_rounds} FULL)
+conv_transpose_kernel(tf32x3_cuda_weight_gradient_tensor_cores_k3x3_s2x2_c64 ${tf32x3} ${k3s2} ${c64x16}
+    chunk_columns=16 chunk_rows=3 ${one_round} FULL)
+conv_transpose_kernel(tf32x3_cuda_weight_gradient_tensor_cores_k4x4_s2x2_c64 ${tf32x3} ${k4s2} ${c64x16}
+    chunk_columns=16 chunk_rows=4 wanted_blocks=128)
 
 # ---- exact
 conv_transpose_kernel(f32_cuda_weight_gradient_dense_k3x3_s1x1_c32 weight_gradient_cuda_dense ${k3} ${s1} ${c32x32}
