@@ -70,6 +70,7 @@ struct CudaWeightGradientTensorCore {
         const int registers = 65536 / (128 * f.tile.warpgroups() * blocks);
         const int sums = f.tile.columns() / 2 * (f.parts == 1 ? 1 : 2);
         constexpr int beside_sums = 60, hopper_shared_bytes = 227 * 1024;
+        space.require("a warpgroup has one kernel row if there are several a cell", f.tile.stride_h == 1 || f.tile.kernel_rows() == 1);
         space.require("a chunk's steps are whole calls", f.tile.steps() % at_once == 0);
         space.require("an instruction has at most 256 columns", f.tile.columns() <= 256);
         space.require("a thread's sums fit its registers", sums + beside_sums <= std::min(registers, 255));
