@@ -245,7 +245,8 @@ Stmt TileStore::turn(const Version &version, int row_tile, int repeat, int half)
         for (int i = 0; i < 2; i++) {
             const Expr row = pairs_along_rows_ ? first_of_turn * 2 + i : first_of_turn;
             const Expr place = pairs_along_rows_ ? pair : pair * 2 + i;
-            elements[i] = element(version, first_row + row, place, repeat, scratch + row * pitch_ + place_of_copy(place));
+            const Expr copy = scratch + row * pitch_ + place_of_copy(place);
+            elements[i] = element(version, first_row + row, place, repeat, copy);
         }
         const Stmt stores = stores_of_pair(elements[0], elements[1]);
         const bool all_lanes = (step_of_line + 1) * lanes_of_warp <= pairs_a_line;

@@ -61,8 +61,8 @@ class WeightGradientTensorCore : public Halide::Generator<WeightGradientTensorCo
                               output_row(r[2], f.m), output_part, r[4], f.out_tile, f.group, f.band, f.images);
 
         partial(f.kx, f.ky, f.out_channel, f.in_channel, f.group, f.band, f.images) =
-            f.sum(f.kx * t.position_rows() + f.out_channel % t.out_channels, f.ky * t.in_channels + f.in_channel % t.in_channels,
-                  f.out_channel / t.out_channels, f.in_channel / t.in_channels, f.group, f.band, f.images);
+            f.sum(f.kx * t.position_rows() + f.out_channel % t.out_channels,
+                  f.ky * t.in_channels + f.in_channel % t.in_channels, f.out_channel / t.out_channels, f.in_channel / t.in_channels, f.group, f.band, f.images);
         f.partial = partial;
     }
 
@@ -89,20 +89,23 @@ class WeightGradientTensorCore : public Halide::Generator<WeightGradientTensorCo
         f.tile = schedule_params.tile(problem);
         f.parts = parts;
         space.require("dilation is 1", problem.dilation_w == 1 && problem.dilation_h == 1);
-        space.require("the horizontal stride is a power of two", std::has_single_bit(static_cast<unsigned>(f.tile.stride_w)));
+        space.require("the horizontal stride is a power of two", is_power_of_two(f.tile.stride_w));
         schedule_params.search_space(space, f);
     }
 
   private:
     WeightGradientTensorCoreFuncs f_;
 
+    static bool is_power_of_two(int value) { return std::has_single_bit(static_cast<unsigned>(value)); }
+
     void check_tile() const {
         const WeightGradientTile &t = f_.tile;
         const auto refuse = [](const char *field, int value, const char *rule) {
             throw std::invalid_argument(std::string(field) + " is " + std::to_string(value) + "; " + rule);
         };
-        if (t.stride_h > 1 && t.kernel_rows() != 1) refuse("tile_in", t.in_channels, "with a vertical stride the rule is 64");
-        if (!std::has_single_bit(static_cast<unsigned>(t.stride_w))) refuse("stride_w", t.stride_w, "the rule is a power of two");
+        if (t.stride_h > 1 && t.kernel_rows() != 1)
+            refuse("tile_in", t.in_channels, "with a vertical stride the rule is 64");
+        if (!is_power_of_two(t.stride_w)) refuse("stride_w", t.stride_w, "the rule is a power of two");
         for (int dilation : {problem.dilation_w.value(), problem.dilation_h.value()})
             if (dilation != 1) refuse("dilation", dilation, "for the weight gradient on tensor cores the rule is 1");
     }
@@ -111,9 +114,9 @@ class WeightGradientTensorCore : public Halide::Generator<WeightGradientTensorCo
         Halide::Expr quotient, rest;
     };
 
-    // Of a number from 0 on. A division takes some fifty instructions, in every chunk; its reciprocal does not change from chunk to
-    // chunk. What the reciprocal gives is the quotient or one less. As a product of 64 bits it would be right in PTX, and is
-    // in tests/ptx_machine, but ptxas 13.0 makes wrong code of it.
+    // Of a number from 0 on. A division takes some fifty instructions, in every chunk; its reciprocal does not change from
+    // chunk to chunk. What the reciprocal gives is the quotient or one less. The upper half of a product of 64 bits would
+    // be the same, and is in tests/ptx_machine, but results on a GPU were wrong with it (ptxas 13.0).
     Division divide(const Halide::Expr &number, const Halide::Expr &divisor) const {
         using namespace Halide;
         const Expr reciprocal = Expr(0xffffffffu) / cast<uint32_t>(divisor);
@@ -162,12 +165,13 @@ class WeightGradientTensorCore : public Halide::Generator<WeightGradientTensorCo
     }
 
     // The steps from `first` on.
-    void stage_output_gradient(StagedPositions &r, int first, int steps, const Halide::Expr &chunk_left, const Halide::Expr &top,
-                               const Halide::Expr &image) {
+    void stage_output_gradient(StagedPositions &r, int first, int steps, const Halide::Expr &chunk_left,
+                               const Halide::Expr &top, const Halide::Expr &image) {
         using Halide::Expr;
         WeightGradientTensorCoreFuncs &f = f_;
         const WeightGradientTile &t = f.tile;
-        r.domain = Halide::RDom({{0, 4}, {0, steps}, {0, t.stride_w}, {0, t.out_channels}}, first == 0 ? "inside" : "beyond");
+        r.domain = Halide::RDom({{0, 4}, {0, steps}, {0, t.stride_w}, {0, t.out_channels}},
+                                first == 0 ? "inside" : "beyond");
         r.value = r.domain[0], r.step = r.domain[1], r.position = r.domain[2], r.channel = r.domain[3];
 
         const auto x = output_gradient.dim(0), y = output_gradient.dim(1);
@@ -178,7 +182,8 @@ class WeightGradientTensorCore : public Halide::Generator<WeightGradientTensorCo
         const Expr in_picture = cast<uint32_t>(column - x.min()) < cast<uint32_t>(select(in_rows, x.extent(), 0));
         const Expr gradient =
             output_gradient(clamp(column, x.min(), x.max()), clamp(row, y.min(), y.max()),
-                            channel(f.out_tile, r.channel, t.out_channels, problem.out_channel_multiple, output_gradient.dim(2)),
+                            channel(f.out_tile, r.channel, t.out_channels, problem.out_channel_multiple,
+                                    output_gradient.dim(2)),
                             f.group, clamp(image, 0, output_gradient.dim(4).extent() - 1));
         f.output_gradient(r.value, r.channel, r.position, first + r.step, f.y, f.part, f.chunk, f.out_tile, f.group,
                           f.band, f.images) =

@@ -39,7 +39,8 @@ struct CudaWeightGradientTensorCore {
     static constexpr bool separate_registers = true;                 // see SoftwarePipelineOptions
 
     WeightGradientTile tile(const ProblemParams &problem) const {
-        return {tile_in, tile_out, chunk_columns, chunk_rows, problem.kernel_w, problem.kernel_h, problem.stride_w, problem.stride_h};
+        return {tile_in, tile_out, chunk_columns, chunk_rows,
+                problem.kernel_w, problem.kernel_h, problem.stride_w, problem.stride_h};
     }
 
     int shared_bytes(const WeightGradientTensorCoreFuncs &f) const {
@@ -70,7 +71,8 @@ struct CudaWeightGradientTensorCore {
         const int registers = 65536 / (128 * f.tile.warpgroups() * blocks);
         const int sums = f.tile.columns() / 2 * (f.parts == 1 ? 1 : 2);
         constexpr int beside_sums = 60, hopper_shared_bytes = 227 * 1024;
-        space.require("a warpgroup has one kernel row if there are several a cell", f.tile.stride_h == 1 || f.tile.kernel_rows() == 1);
+        space.require("with a vertical stride a warpgroup has one kernel row",
+                      f.tile.stride_h == 1 || f.tile.kernel_rows() == 1);
         space.require("a chunk's steps are whole calls", f.tile.steps() % at_once == 0);
         space.require("an instruction has at most 256 columns", f.tile.columns() <= 256);
         space.require("a thread's sums fit its registers", sums + beside_sums <= std::min(registers, 255));
@@ -136,8 +138,8 @@ struct CudaWeightGradientTensorCore {
         }
         Stage update = multiplied.update();
         tile_loops(f, update);
-        std::vector<VarOrRVar> order{mma_k, mma_k_outer, mma_n, mma_m, one, value_outer, step_outer, f.r.y, f.r.product, lane, warp,
-                                     warpgroup};
+        std::vector<VarOrRVar> order{mma_k, mma_k_outer, mma_n, mma_m, one, value_outer, step_outer, f.r.y, f.r.product,
+                                     lane, warp, warpgroup};
         if (f.parts == 1) order.push_back(pipeline);
         update.split(f.r.value, value_outer, mma_k, 4).split(f.r.step, step_outer, mma_k_outer, steps_at_once)
             .reorder(order).unroll(step_outer).unroll(f.r.y).unroll(f.r.product)
@@ -173,11 +175,12 @@ struct CudaWeightGradientTensorCore {
         Halide::RVar positions{"positions"};
         Halide::Stage s = f.output_gradient.update(update);
         s.fuse(r.position, r.step, positions).fuse(positions, r.value, positions);
-        stage<Halide::RVar>(f, s, positions, cells * f.tile.stride_w, r.channel, f.tile.out_channels, f.y, f.tile.output_rows());
+        stage<Halide::RVar>(f, s, positions, cells * f.tile.stride_w, r.channel, f.tile.out_channels, f.y,
+                            f.tile.output_rows());
     }
 
-    /// Lanes along `positions`, of which there are `extent` with neighbouring addresses. Of fewer than 32, several channels fill a
-    /// warp: so far apart that what the warp stores lies in all banks.
+    /// Lanes along `positions`, of which there are `extent` with neighbouring addresses. Of fewer than 32, several channels
+    /// fill a warp: so far apart that what the warp stores lies in all banks.
     template <class V>
     void stage(const WeightGradientTensorCoreFuncs &f, Halide::Stage s, const V &positions, int extent, const V &channel,
                int channels, const Halide::Var &row, int rows) const {

@@ -63,8 +63,8 @@ struct WeightGradientReduction {
     Halide::RVar value, step, y, product, chunk;
 };
 
-/// What is staged of the output gradient: four positions, steps, positions of a cell, channels. Rows of the staged operand that
-/// are none of these fill it up; nothing is written there, and only sums that nobody stores are multiplied by them.
+/// What is staged of the output gradient: four positions, steps, positions of a cell, channels. Other rows of the staged
+/// operand fill it up: nothing is written there, and they only meet sums that nobody stores.
 struct StagedPositions {
     Halide::RDom domain;
     Halide::RVar value, step, position, channel;
@@ -74,11 +74,12 @@ struct WeightGradientTensorCoreFuncs {
     Halide::Var kx{"kx"}, ky{"ky"}, out_channel{"out_channel"}, in_channel{"in_channel"}, group{"group"};
     /// A part of the sum: a band of rows of some of the images.
     Halide::Var band{"band"}, images{"images"};
-    Halide::Var value{"value"}, row{"row"}, channel{"channel"}, position{"position"}, step{"step"}, y{"y"}, part{"part"}, chunk{"chunk"};
+    Halide::Var value{"value"}, row{"row"}, channel{"channel"}, position{"position"}, step{"step"}, y{"y"}, part{"part"};
+    Halide::Var chunk{"chunk"};
     Halide::Var m{"m"}, n{"n"}, in_tile{"in_tile"}, out_tile{"out_tile"};
     WeightGradientTile tile;
     WeightGradientReduction r;
-    /// The steps of a chunk, and those beyond it. The output gradient has an update of each, the latter where there are any.
+    /// The steps of a chunk, and those beyond it: an update of the output gradient each, the latter where there are any.
     StagedPositions inside, beyond;
     int parts = 1;  ///< of an operand: two in tf32x3
 
