@@ -64,11 +64,14 @@ def _forward_backward(ctx: Any, output_gradient: Tensor) -> tuple[Optional[Tenso
     input, weight = ctx.saved_tensors
     needs_input, needs_weight, needs_bias = ctx.needs_input_grad[:3]
     output_gradient = output_gradient.contiguous()  # once for all three; that of a sum, say, is one element expanded
+    of_input, of_weight, of_bias = input_gradient, weight_gradient, bias_gradient
+    if _runs_at_once(output_gradient, input, weight):  # asked once: asking takes as long as a call
+        of_input, of_weight, of_bias = of_input.run, of_weight.run, of_bias.run
     return (
-        input_gradient(output_gradient, weight, tuple(input.shape), *ctx.attributes) if needs_input else None,
-        weight_gradient(output_gradient, input, tuple(weight.shape), *ctx.attributes) if needs_weight else None,
-        bias_gradient(output_gradient) if needs_bias else None,
-    ) + (None,) * len(ctx.attributes)
+        of_input(output_gradient, weight, tuple(input.shape), *ctx.attributes) if needs_input else None,
+        of_weight(output_gradient, input, tuple(weight.shape), *ctx.attributes) if needs_weight else None,
+        of_bias(output_gradient) if needs_bias else None,
+    )
 
 
 def _gradient_setup(ctx: Any, inputs: Any, output: Any) -> None:
@@ -82,7 +85,7 @@ def _input_gradient_backward(ctx: Any, v: Tensor) -> tuple[Optional[Tensor], ...
     return (
         forward(v, weight, None, *ctx.attributes) if needs_gradient else None,
         weight_gradient(output_gradient, v, tuple(weight.shape), *ctx.attributes) if needs_weight else None,
-    ) + (None,) * (1 + len(ctx.attributes))
+    )
 
 
 def _weight_gradient_backward(ctx: Any, v: Tensor) -> tuple[Optional[Tensor], ...]:
@@ -91,18 +94,18 @@ def _weight_gradient_backward(ctx: Any, v: Tensor) -> tuple[Optional[Tensor], ..
     return (
         forward(input, v, None, *ctx.attributes) if needs_gradient else None,
         input_gradient(output_gradient, v, tuple(input.shape), *ctx.attributes) if needs_input else None,
-    ) + (None,) * (1 + len(ctx.attributes))
+    )
 
 
 def _bias_gradient_setup(ctx: Any, inputs: Any, output: Any) -> None:
     ctx.shape = inputs[0].shape
 
 
-def _bias_gradient_backward(ctx: Any, v: Tensor) -> Tensor:
-    return v.reshape(1, -1, 1, 1).expand(ctx.shape)
+def _bias_gradient_backward(ctx: Any, v: Tensor) -> tuple[Tensor]:
+    return (v.reshape(1, -1, 1, 1).expand(ctx.shape),)
 
 
-def _bias_gradient_jvp(ctx: Any, output_gradient: Tensor) -> Tensor:
+def _bias_gradient_jvp(ctx: Any, output_gradient: Tensor, *_: Any) -> Tensor:
     return bias_gradient(output_gradient)
 
 
@@ -121,6 +124,20 @@ def _looked_into() -> bool:
     )
 
 
+def _runs_at_once(output_gradient: Tensor, input: Tensor, weight: Tensor) -> bool:
+    """Whether gradients may come straight from the compiled library: nothing wants to see or to differentiate them."""
+    return (
+        not torch.is_grad_enabled()
+        and type(output_gradient) in PLAIN_TYPES
+        and type(input) in PLAIN_TYPES
+        and type(weight) in PLAIN_TYPES
+        and (output_gradient.is_cuda or output_gradient.is_cpu)
+        and forward_ad._current_level < 0
+        and torch._C._functorch.peek_interpreter_stack() is None
+        and not _looked_into()
+    )
+
+
 def _in_full(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     """An operator's arguments; it wants pairs as pairs. Attributes, where there are any, are the last six."""
     if len(arguments) < 6:
@@ -135,10 +152,11 @@ def _hashable(value: Any) -> Any:
 
 
 class _Operation:
-    """One operation as a plain function, as an autograd function of it, and as an operator."""
+    """One operation as a plain function, as an autograd function of it, and as an operator. Its arguments are `operands`
+    tensors and `others`; `backward` returns the gradients of the tensors."""
 
-    def __init__(self, name: str, operands: int, schema: str, run: Any, fake: Any, setup: Any, backward: Any,
-                 jvp: Any) -> None:
+    def __init__(self, name: str, operands: int, others: int, schema: str, run: Any, fake: Any, setup: Any,
+                 backward: Any, jvp: Any) -> None:
         def run_operator(*arguments: Any) -> Tensor:
             return run(*map(_hashable, arguments))
 
@@ -148,20 +166,26 @@ class _Operation:
         self.name, self.operands, self.run = name, operands, run
         self.operator = torch.library.custom_op("conv_transpose::" + name, run_operator, mutates_args=(), schema=schema)
         self.operator.register_fake(fake)
-        self.operator.register_autograd(backward, setup_context=setup_operator)
+
+        def backward_in_full(ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...]:
+            return backward(ctx, gradient) + (None,) * others
 
         def run_and_save(ctx: Any, *arguments: Any) -> Tensor:
+            arguments = arguments[:-1] + arguments[-1]
             output = run(*arguments)
             setup(ctx, arguments, output)
             return output
 
         def function(**methods: Any) -> Any:
-            methods |= {"backward": backward, "jvp": jvp}
+            methods["jvp"] = jvp
             return type(name, (torch.autograd.Function,), {name: staticmethod(m) for name, m in methods.items()})
 
-        # The inherited, compiled apply(); the one of Function itself does first what only functorch needs.
-        self.apply = super(torch.autograd.Function, function(forward=run_and_save)).apply
-        self.apply_in_functorch = function(forward=run, setup_context=setup).apply
+        self.operator.register_autograd(backward_in_full, setup_context=setup_operator)
+        # The inherited, compiled apply(); the one of Function itself does first what only functorch needs. It looks at
+        # each argument and each result of backward(), so all that are no tensors are one tuple.
+        self.apply = super(torch.autograd.Function, function(
+            forward=run_and_save, backward=lambda ctx, gradient: backward(ctx, gradient) + (None,))).apply
+        self.apply_in_functorch = function(forward=run, setup_context=setup, backward=backward_in_full).apply
 
     def __call__(self, *arguments: Any) -> Tensor:
         operands = [tensor for tensor in arguments[: self.operands] if tensor is not None]
@@ -176,7 +200,7 @@ class _Operation:
         if torch._C._functorch.peek_interpreter_stack() is not None:
             return self.apply_in_functorch(*arguments)
         if (differentiated and torch.is_grad_enabled()) or forward_ad._current_level >= 0:
-            return self.apply(*arguments)
+            return self.apply(*arguments[: self.operands], arguments[self.operands :])
         return self.run(*arguments)
 
 
@@ -194,15 +218,15 @@ def _fake_gradient(output_gradient, other, size, *attributes):
 
 
 forward = _Operation(
-    "conv_transpose2d", 3, f"(Tensor input, Tensor weight, Tensor? bias, {_ATTRIBUTES}) -> Tensor",
+    "conv_transpose2d", 3, 6, f"(Tensor input, Tensor weight, Tensor? bias, {_ATTRIBUTES}) -> Tensor",
     run_forward, _fake_forward, _save, _forward_backward, _forward_jvp)
 input_gradient = _Operation(
-    "input_gradient", 2, f"(Tensor output_gradient, Tensor weight, SymInt[] input_size, {_ATTRIBUTES}) -> Tensor",
+    "input_gradient", 2, 7, f"(Tensor output_gradient, Tensor weight, SymInt[] input_size, {_ATTRIBUTES}) -> Tensor",
     run_input_gradient, _fake_gradient, _gradient_setup, _input_gradient_backward, _input_gradient_jvp)
 weight_gradient = _Operation(
-    "weight_gradient", 2, f"(Tensor output_gradient, Tensor input, SymInt[] weight_size, {_ATTRIBUTES}) -> Tensor",
+    "weight_gradient", 2, 7, f"(Tensor output_gradient, Tensor input, SymInt[] weight_size, {_ATTRIBUTES}) -> Tensor",
     run_weight_gradient, _fake_gradient, _gradient_setup, _weight_gradient_backward, _weight_gradient_jvp)
 bias_gradient = _Operation(
-    "bias_gradient", 1, "(Tensor output_gradient) -> Tensor",
+    "bias_gradient", 1, 0, "(Tensor output_gradient) -> Tensor",
     run_bias_gradient, lambda output_gradient: output_gradient.new_empty((output_gradient.shape[1],)),
     _bias_gradient_setup, _bias_gradient_backward, _bias_gradient_jvp)
