@@ -15,16 +15,24 @@ namespace {
 
 class Shift : public IRMutator {
   public:
-    Shift(std::string allocation, Expr floats)
-        : allocation_(std::move(allocation)), floats_(std::move(floats)) {}
+    Shift(std::string allocation, Expr floats, bool constants_last)
+        : allocation_(std::move(allocation)), floats_(std::move(floats)), constants_last_(constants_last) {}
 
   private:
     using IRMutator::visit;
+    Expr sum(const Expr &index) const {
+        if (!constants_last_) {
+            return index + floats_;
+        }
+        const Expr simplified = simplify(index);
+        const Add *add = simplified.as<Add>();
+        return add && is_const(add->b) ? (add->a + floats_) + add->b : simplified + floats_;
+    }
     Expr shifted(const Expr &index) const {
         if (const Ramp *ramp = index.as<Ramp>()) {
-            return Ramp::make(ramp->base + floats_, ramp->stride, ramp->lanes);
+            return Ramp::make(sum(ramp->base), ramp->stride, ramp->lanes);
         }
-        return index.type().is_scalar() ? index + floats_
+        return index.type().is_scalar() ? sum(index)
                                         : index + Broadcast::make(floats_, index.type().lanes());
     }
     Expr visit(const Load *load) override {
@@ -57,6 +65,7 @@ class Shift : public IRMutator {
     }
     std::string allocation_;
     Expr floats_;
+    bool constants_last_;
 };
 
 }  // namespace
@@ -70,8 +79,9 @@ std::optional<int> shared_floats(const Allocate *allocate) {
     return static_cast<int>(*size);
 }
 
-Stmt shifted_in_shared_memory(const Stmt &statement, const std::string &allocation, const Expr &floats) {
-    return Shift(allocation, floats).mutate(statement);
+Stmt shifted_in_shared_memory(const Stmt &statement, const std::string &allocation, const Expr &floats,
+                              bool constants_last) {
+    return Shift(allocation, floats, constants_last).mutate(statement);
 }
 
 Stmt shared_memory_barrier() {

@@ -14,9 +14,10 @@ namespace conv_transpose {
 std::optional<int> shared_floats(const Halide::Internal::Allocate *allocate);
 
 /// The statement with every access to the allocation, and every shared address in a placeholder, moved by a
-/// number of floats.
+/// number of floats. `constants_last`: see SoftwarePipelineOptions::load_offsets.
 Halide::Internal::Stmt shifted_in_shared_memory(const Halide::Internal::Stmt &statement,
-                                                const std::string &allocation, const Halide::Expr &floats);
+                                                const std::string &allocation, const Halide::Expr &floats,
+                                                bool constants_last);
 
 /// A barrier among the threads of a block, behind which all see what was written to shared memory.
 Halide::Internal::Stmt shared_memory_barrier();

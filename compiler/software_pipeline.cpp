@@ -123,9 +123,11 @@ class LoopBody {
 /// Puts the leaves together again as a pipeline.
 class PipelinedLoop {
   public:
-    PipelinedLoop(const For *loop, const LoopBody &body, std::string shared, int stages, int stage_floats)
-        : loop_(loop), body_(body), shared_(std::move(shared)), stages_(stages), stage_floats_(stage_floats),
-          products_in_flight_(most_products_in_flight()), copies_ahead_(most_copies_ahead()) {}
+    PipelinedLoop(const For *loop, const LoopBody &body, std::string shared, int stage_floats,
+                  const SoftwarePipelineOptions &options)
+        : loop_(loop), body_(body), shared_(std::move(shared)), stages_(options.stages), stage_floats_(stage_floats),
+          load_offsets_(options.load_offsets), products_in_flight_(most_products_in_flight()),
+          copies_ahead_(most_copies_ahead()) {}
 
     Stmt rewritten() const {
         const Expr chunk = Variable::make(Int(32), loop_->name), extent = loop_->extent;
@@ -151,7 +153,7 @@ class PipelinedLoop {
     Stmt instance(const Stmt &statement, const Expr &chunk) const {
         // First the loop variable, then the buffer: the buffer's own index is already in terms of `chunk`.
         return shifted_in_shared_memory(substitute(loop_->name, chunk, statement), shared_,
-                                        simplify(chunk % stages_ * stage_floats_));
+                                        simplify(chunk % stages_ * stage_floats_), load_offsets_);
     }
     std::vector<Stmt> instances(std::vector<Stmt> statements, const Expr &chunk) const {
         for (Stmt &statement : statements) {
@@ -240,7 +242,9 @@ class PipelinedLoop {
     const For *loop_;
     const LoopBody &body_;
     const std::string shared_;
-    const int stages_, stage_floats_, products_in_flight_, copies_ahead_;
+    const int stages_, stage_floats_;
+    const bool load_offsets_;
+    const int products_in_flight_, copies_ahead_;
 };
 
 /// Rewrites the pipeline loops inside one shared allocation.
@@ -260,7 +264,7 @@ class RewriteLoops : public IRMutator {
         }
         const LoopBody body(loop, shared_, options_, lets_);
         after_loop_ = true;
-        return PipelinedLoop(loop, body, shared_, options_.stages, stage_floats_).rewritten();
+        return PipelinedLoop(loop, body, shared_, stage_floats_, options_).rewritten();
     }
     Stmt visit(const LetStmt *let) override {
         lets_.emplace_back(let->name, let->value);

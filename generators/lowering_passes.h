@@ -19,6 +19,7 @@ void add_cuda_core_passes(Halide::Pipeline pipeline, const Schedule &schedule, S
     if constexpr (requires { schedule.stages; }) {
         pipelined.stages = schedule.stages;
         if constexpr (requires { schedule.single_floats; }) pipelined.single_floats = schedule.single_floats;
+        if constexpr (requires { schedule.load_offsets; }) pipelined.load_offsets = schedule.load_offsets;
         if (pipelined.stages > 1) pipeline.add_custom_lowering_pass(new SoftwarePipelinePass(pipelined));
     }
     if constexpr (requires { Schedule::async_copies; }) pipeline.add_custom_lowering_pass(new AsyncCopyPass);

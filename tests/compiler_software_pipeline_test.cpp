@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/private_accumulators.h"
+#include "compiler/shared_memory.h"
 #include "compiler_test_pipelines.h"
 
 namespace conv_transpose::testing {
@@ -81,6 +82,20 @@ TEST(SoftwarePipeline, LeavesSharedMemoryToWhatFollowsTheLoop) {
 
 TEST(SoftwarePipeline, RefusesSharedMemoryThatOutlivesTheLoop) {
     EXPECT_THROW(rows_and_a_table(true), SoftwarePipelineRefusal);
+}
+
+// LLVM makes an offset of a load of what is added last.
+TEST(SoftwarePipeline, ConstantsOfIndicesAreAddedLast) {
+    using namespace Halide::Internal;
+    const Halide::Expr lane = Variable::make(Halide::Int(32), "lane"), buffer = Variable::make(Halide::Int(32), "buffer");
+    const Stmt read = Evaluate::make(Load::make(Halide::Float(32), "shared", lane * 4 + 3, Halide::Buffer<>(), Halide::Parameter(),
+                                                const_true(), ModulusRemainder()));
+    const auto index = [&](bool constants_last) {
+        const Stmt moved = shifted_in_shared_memory(read, "shared", buffer, constants_last);
+        return moved.as<Evaluate>()->value.as<Load>()->index;
+    };
+    EXPECT_TRUE(equal(index(true), (lane * 4 + buffer) + 3)) << index(true);
+    EXPECT_TRUE(equal(index(false), (lane * 4 + 3) + buffer)) << index(false);
 }
 
 TEST(SoftwarePipeline, RefusesFewerThanTwoStages) {

@@ -14,9 +14,10 @@ set(block8x8_c32 ${tile8x8} lanes_x=4 lanes_channel=4 lanes_y=8)
 conv_transpose_kernel(f32_cuda_dense_k3x3_s1x1_c64x64 forward_cuda_dense ${k3} ${s1} ${c64x64} ${block4x4x4_c64})
 conv_transpose_kernel(f32_cuda_dense_k3x7_s1x1_c64x64 forward_cuda_dense ${k3x7} ${s1} ${c64x64} ${block8x8_c64})
 conv_transpose_kernel(f32_cuda_dense_k3x5_s1x1_c64x128 forward_cuda_dense ${k3x5} ${s1} in_channels=64 out_channels=128
-    ${block8x8_c64})
+    ${block8x8_c64} load_offsets=true)
 conv_transpose_kernel(f32_cuda_dense_k3x3_s1x1_c32x32 forward_cuda_dense ${k3} ${s1} ${c32x32} ${block4x4x4_c32})
-conv_transpose_kernel(f32_cuda_dense_k3x7_s1x1_c32x32 forward_cuda_dense ${k3x7} ${s1} ${c32x32} ${block8x8_c32})
+conv_transpose_kernel(f32_cuda_dense_k3x7_s1x1_c32x32 forward_cuda_dense ${k3x7} ${s1} ${c32x32} ${block8x8_c32}
+    load_offsets=true)
 # An even output width spares every store its tests.
 set(tiles75 ${exact75} padding_phase_h=1 padding_phase_w=2 thread_cells=4 threads_x=32 lanes_x=32 cells_y=2)
 set(tiles81 ${exact81} padding_phase_h=1 padding_phase_w=1 thread_cells=4 threads_x=16 thread_channels=2 lanes_x=8
@@ -69,11 +70,11 @@ conv_transpose_kernel(f32_cuda_dense_k4x4_s2x2_p1x1_c32 forward_cuda_dense ${k4s
 conv_transpose_kernel(f32_cuda_dense_k3x3_s1x1 forward_cuda_dense ${k3} ${s1} ${block4x4x4_c64})
 conv_transpose_kernel(f32_cuda_dense_k3x5_s1x1 forward_cuda_dense ${k3x5} ${s1} ${block8x8_c64})
 conv_transpose_kernel(f32_cuda_dense_k3x7_s1x1 forward_cuda_dense ${k3x7} ${s1} ${block8x8_c64})
-conv_transpose_kernel(f32_cuda_dense_k2x2_s2x2 forward_cuda_dense ${k2s2} ${block4x4x4_c64})
-conv_transpose_kernel(f32_cuda_dense_k3x3_s2x2_p1x1 forward_cuda_dense ${k3s2p1} ${block4x4x4_c64})
+conv_transpose_kernel(f32_cuda_dense_k2x2_s2x2 forward_cuda_dense ${k2s2} ${block4x4x4_c64} load_offsets=true)
+conv_transpose_kernel(f32_cuda_dense_k3x3_s2x2_p1x1 forward_cuda_dense ${k3s2p1} ${block4x4x4_c64} load_offsets=true)
 # Two taps a phase: weights are used so seldom that 128 sums a thread pay, at fewer warps.
 conv_transpose_kernel(f32_cuda_dense_k4x4_s2x2_p1x1 forward_cuda_dense ${k4s2p1} lanes_x=4 thread_rows=2
-    --registers=232 ALLOW_SPILLS)
+    load_offsets=true --registers=232 ALLOW_SPILLS)
 # ---- general: every attribute a run-time value
 conv_transpose_kernel(f32_cuda_general_c1 forward_cuda_general channels=1 max_out_channels=1)
 conv_transpose_kernel(f32_cuda_general_c4 forward_cuda_general channels=4 max_out_channels=4)
