@@ -30,51 +30,10 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>,
             f.y_axis = StridedAxis{kernel_h, stride_h, dilation_h};
         }
 
-        // A schedule that stages several output channels at a time may reach beyond the last.
-        const int multiple = problem.out_channel_multiple;
-        const Halide::Expr channels = f.out_channels ? Halide::Expr(f.out_channels)
-                                                     : output_gradient.dim(2).extent() / multiple * multiple;
-        const auto inside = [&](const Halide::Expr &channel) { return chunked() ? min(channel, channels - 1) : channel; };
+        pad_output_gradient();
+        define_weight();
 
-        f.output_gradient = Halide::Func("output_gradient_channels");
-        f.output_gradient(f.x, f.y, f.out_channel, f.group, f.batch) =
-            output_gradient(f.x, f.y, inside(f.out_channel), f.group, f.batch);
-        const Halide::Expr nowhere;
-        f.padded_output_gradient = Halide::BoundaryConditions::constant_exterior(
-            f.output_gradient, 0.f,
-            {{output_gradient.dim(0).min(), output_gradient.dim(0).extent()},
-             {output_gradient.dim(1).min(), output_gradient.dim(1).extent()},
-             {nowhere, nowhere}, {nowhere, nowhere}, {nowhere, nowhere}});
-        f.tap_row = Halide::Func("tap_row");
-        f.tap_row(f.x, f.kx, f.y, f.out_channel, f.group, f.batch) =
-            f.padded_output_gradient(f.x_axis.output(f.x, f.kx), f.y, f.out_channel, f.group, f.batch);
-        if (!by_rows()) {
-            f.phases = Halide::Func("phases");
-            f.phases(f.cell_x, f.phase_x, f.cell_y, f.phase_y, f.out_channel, f.group, f.batch) =
-                f.padded_output_gradient(f.x_axis.position(f.cell_x, f.phase_x), f.y_axis.position(f.cell_y, f.phase_y),
-                                         f.out_channel, f.group, f.batch);
-        }
-
-        Halide::Var ky{"ky"};
-        f.weight = Halide::Func("weight_channels");
-        f.tap_weight = Halide::Func("tap_weight");
-        if constexpr (layout == WeightLayout::channel_tiles) {
-            f.weight = weight;
-            std::vector<Halide::Expr> at = weight_coordinates(layout, f.kx, ky, f.channel, f.out_channel, f.group,
-                                                              schedule_params.weight_channel_multiple(),
-                                                              input_gradient.dim(2).extent());
-            // Bounds inference does not see that a block of tiles ends with the channels.
-            at[4] = min(at[4], weight.dim(4).extent() - 1);
-            f.tap_weight(f.kx, ky, f.out_channel, f.channel, f.group) = f.weight(at);
-        } else if (packed()) {
-            f.weight(f.channel, f.kx, ky, f.out_channel, f.group) = weight(f.channel, f.kx, ky, inside(f.out_channel), f.group);
-            f.tap_weight(f.kx, ky, f.out_channel, f.channel, f.group) = f.weight(f.channel, f.kx, ky, f.out_channel, f.group);
-        } else {
-            f.weight(f.kx, ky, f.out_channel, f.channel, f.group) = weight(f.kx, ky, inside(f.out_channel), f.channel, f.group);
-            f.tap_weight(f.kx, ky, f.out_channel, f.channel, f.group) = f.weight(f.kx, ky, f.out_channel, f.channel, f.group);
-        }
-
-        f.taps = Halide::RDom({{0, f.x_axis.kernel}, {0, f.y_axis.kernel}, {0, channels}}, "taps");
+        f.taps = Halide::RDom({{0, f.x_axis.kernel}, {0, f.y_axis.kernel}, {0, channels()}}, "taps");
         const Halide::RDom &r = f.taps;
         f.sum = Halide::Func("sum");
         f.sum(f.x, f.y, f.channel, f.group, f.batch) = 0.f;
@@ -93,7 +52,7 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>,
         declare_shapes();
         schedule_params.apply(funcs_, this->target);
         if (this->get_target().has_gpu_feature())
-            add_cuda_core_passes(this->get_pipeline(), schedule_params, {.separate_registers = true});
+            add_cuda_core_passes(this->get_pipeline(), schedule_params, {.separate_registers = true, .load_offsets = true});
     }
 
     void describe(KernelDescription &description) override {
@@ -120,6 +79,55 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>,
             return (problem.out_channels ? int(problem.out_channels) : int(problem.out_channel_multiple)) %
                        schedule_params.out_channel_chunk() != 0;
         return false;
+    }
+
+    Halide::Expr channels() const {
+        const int multiple = problem.out_channel_multiple;
+        return funcs_.out_channels ? Halide::Expr(funcs_.out_channels) : output_gradient.dim(2).extent() / multiple * multiple;
+    }
+    // A schedule that stages several output channels at a time may reach beyond the last.
+    Halide::Expr inside(const Halide::Expr &channel) const { return chunked() ? min(channel, channels() - 1) : channel; }
+
+    void pad_output_gradient() {
+        InputGradientFuncs &f = funcs_;
+        f.output_gradient = Halide::Func("output_gradient_channels");
+        f.output_gradient(f.x, f.y, f.out_channel, f.group, f.batch) =
+            output_gradient(f.x, f.y, inside(f.out_channel), f.group, f.batch);
+        const Halide::Expr nowhere;
+        f.padded_output_gradient = Halide::BoundaryConditions::constant_exterior(
+            f.output_gradient, 0.f,
+            {{output_gradient.dim(0).min(), output_gradient.dim(0).extent()},
+             {output_gradient.dim(1).min(), output_gradient.dim(1).extent()},
+             {nowhere, nowhere}, {nowhere, nowhere}, {nowhere, nowhere}});
+        f.tap_row = Halide::Func("tap_row");
+        f.tap_row(f.x, f.kx, f.y, f.out_channel, f.group, f.batch) =
+            f.padded_output_gradient(f.x_axis.output(f.x, f.kx), f.y, f.out_channel, f.group, f.batch);
+        if (by_rows()) return;
+        f.phases = Halide::Func("phases");
+        f.phases(f.cell_x, f.phase_x, f.cell_y, f.phase_y, f.out_channel, f.group, f.batch) =
+            f.padded_output_gradient(f.x_axis.position(f.cell_x, f.phase_x), f.y_axis.position(f.cell_y, f.phase_y),
+                                     f.out_channel, f.group, f.batch);
+    }
+
+    void define_weight() {
+        InputGradientFuncs &f = funcs_;
+        const Halide::Var ky{"ky"};
+        f.weight = Halide::Func("weight_channels");
+        f.tap_weight = Halide::Func("tap_weight");
+        std::vector<Halide::Expr> at{f.kx, ky, f.out_channel, f.channel, f.group};
+        if constexpr (layout == WeightLayout::channel_tiles) {
+            f.weight = weight;
+            at = weight_coordinates(layout, f.kx, ky, f.channel, f.out_channel, f.group, schedule_params.weight_channel_multiple(),
+                                    input_gradient.dim(2).extent());
+            // Bounds inference does not see that a block of tiles ends with the channels.
+            at[4] = min(at[4], weight.dim(4).extent() - 1);
+        } else if (packed()) {
+            f.weight(f.channel, f.kx, ky, f.out_channel, f.group) = weight(f.channel, f.kx, ky, inside(f.out_channel), f.group);
+            at = {f.channel, f.kx, ky, f.out_channel, f.group};
+        } else {
+            f.weight(f.kx, ky, f.out_channel, f.channel, f.group) = weight(f.kx, ky, inside(f.out_channel), f.channel, f.group);
+        }
+        f.tap_weight(f.kx, ky, f.out_channel, f.channel, f.group) = f.weight(at);
     }
 
     static constexpr WeightLayout layout = Schedule::weight_layout;

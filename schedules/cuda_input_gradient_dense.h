@@ -1,13 +1,15 @@
 // Schedule: the input gradient on a GPU's CUDA cores, for problems with many channels.
 //
-// NVIDIA H200, 2026-11-21, FP32, TFLOP/s of 67: 2x2 stride 2 128 to 64 channels 42.5, 3x3 stride 2 128 to 64 40.3, 4x4 stride 2 512
-// to 256 42.2. KernelBench 81 in 0.163 ms, 0.12 of which reading its operands once takes.
+// NVIDIA H200, 2026-11-21, FP32, TFLOP/s of 67: 2x2 stride 2 128 to 64 channels 43.7, 3x3 stride 2 128 to 64 43.2, 4x4
+// stride 2 512 to 256 45.9. KernelBench 81 in 0.153 ms, 0.12 of which reading its operands once takes. ncu on 2x2: 90 % of
+// all cycles issue; 128 sums a thread, which load less, were 8 % slower, at two thirds of the warps.
 //
 // Order: an implicit matrix product. A block computes a tile of columns x rows x channels and goes through the output
 // channels in chunks; of each chunk it stages, in shared memory, the output gradient that its tile sees, one live phase
 // after the other, and the weights. A thread's sums stay in registers: neighbouring columns, whose taps overlap, of
-// several channels, whose weights are 128-bit loads. Chunks come by asynchronous copies while the one before is computed, which
-// was worth 5 % on 3x3, 14 % on 81 with twice as many rows a block, and 1 to 2 % on 2x2 and 4x4.
+// several channels, whose weights are 128-bit loads. Chunks come by asynchronous copies while the one before is computed,
+// which was worth 5 % on 3x3 and 1 to 2 % on 2x2 and 4x4; threads of two rows, whose addresses are constants' offsets from
+// one, another 4 to 10 %.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_INPUT_GRADIENT_DENSE_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_INPUT_GRADIENT_DENSE_H
 
@@ -69,55 +71,76 @@ struct CudaInputGradientDense {
     }
 
     void apply(InputGradientFuncs &f, const Halide::Target &) const {
-        using namespace Halide;
-        const int lanes_x = this->lanes_x, lanes_y = this->lanes_y, lanes_channel = this->lanes_channel;
-        const int width = lanes_x * run_columns * runs, rows = lanes_y * thread_rows;
-        const int channels = lanes_channel * thread_channels;
-        const BlockThreads threads{lanes_x, lanes_channel, lanes_y};
-        const auto guard = TailStrategy::GuardWithIf;
-        Var column{"column"}, row{"row"}, channel_block{"channel_block"}, image{"image"}, vec{"vec"}, run{"run"};
-        Var element{"element"};
-        const Var &lane_x = threads.x, &lane_channel = threads.channel, &lane_y = threads.y;
+        store_tile(f);
+        keep_sums(f);
+        stage_output_gradient(f);
+        stage_weights(f);
+    }
 
-        f.input_gradient.split(f.x, column, f.x, width, guard)
+  private:
+    static constexpr auto guard = Halide::TailStrategy::GuardWithIf;
+
+    Halide::Var column{"column"}, vec{"vec"}, run{"run"}, element{"element"};
+
+    BlockThreads threads() const { return {lanes_x, lanes_channel, lanes_y}; }
+    // Of a block's tile.
+    int width() const { return lanes_x * run_columns.value() * runs.value(); }
+    int rows() const { return lanes_y * thread_rows.value(); }
+    int channels() const { return lanes_channel * thread_channels.value(); }
+    /// The loop over chunks, by the name that compiler/software_pipeline.h looks for.
+    Halide::RVar chunks() const { return Halide::RVar(stages > 1 ? "pipeline" : "chunks"); }
+
+    void store_tile(InputGradientFuncs &f) const {
+        using namespace Halide;
+        const BlockThreads threads = this->threads();
+        Var row{"row"}, channel_block{"channel_block"}, image{"image"};
+        f.input_gradient.split(f.x, column, f.x, width(), guard)
             .split(f.x, f.x, vec, run_columns, guard)
-            .split(f.x, run, lane_x, lanes_x, guard)
-            .split(f.y, row, f.y, rows, guard)
-            .split(f.y, f.y, lane_y, lanes_y, guard)
-            .split(f.channel, channel_block, f.channel, channels, guard)
-            .split(f.channel, lane_channel, f.channel, thread_channels, guard)
-            .reorder({vec, run, f.y, f.channel, lane_x, lane_channel, lane_y, column, row, channel_block, f.group, f.batch})
+            .split(f.x, run, threads.x, lanes_x, guard)
+            .split(f.y, row, f.y, rows(), guard)
+            .split(f.y, f.y, threads.y, lanes_y, guard)
+            .split(f.channel, channel_block, f.channel, channels(), guard)
+            .split(f.channel, threads.channel, f.channel, thread_channels, guard)
+            .reorder({vec, run, f.y, f.channel, threads.x, threads.channel, threads.y, column, row, channel_block, f.group, f.batch})
             .fuse(column, channel_block, column)
             .fuse(f.group, f.batch, image)
             .unroll(vec).unroll(run).unroll(f.channel).unroll(f.y)
             .gpu_blocks(column, row, image)
-            .gpu_threads(lane_x, lane_channel, lane_y)
+            .gpu_threads(threads.x, threads.channel, threads.y)
             .never_partition_all();
+    }
 
+    void keep_sums(InputGradientFuncs &f) const {
+        using namespace Halide;
+        const BlockThreads threads = this->threads();
         f.sum.compute_at(f.input_gradient, column).store_in(MemoryType::Register)
-            .bound_extent(f.x, width).bound_extent(f.y, rows).bound_extent(f.channel, channels)
+            .bound_extent(f.x, width()).bound_extent(f.y, rows()).bound_extent(f.channel, channels())
             .bound_extent(f.group, 1).bound_extent(f.batch, 1);
         Stage init = f.sum, update = f.sum.update();
         for (Stage *stage : {&init, &update})
             stage->split(f.x, f.x, vec, run_columns)
-                .split(f.x, run, lane_x, lanes_x)
-                .split(f.y, f.y, lane_y, lanes_y)
-                .split(f.channel, lane_channel, f.channel, thread_channels)
+                .split(f.x, run, threads.x, lanes_x)
+                .split(f.y, f.y, threads.y, lanes_y)
+                .split(f.channel, threads.channel, f.channel, thread_channels)
                 .unroll(vec).unroll(run).unroll(f.channel).unroll(f.y)
-                .gpu_threads(lane_x, lane_channel, lane_y)
+                .gpu_threads(threads.x, threads.channel, threads.y)
                 .never_partition_all();
-        init.reorder(vec, run, f.y, f.channel, lane_x, lane_channel, lane_y);
-        RVar out_channel{"out_channel"}, unrolled{"unrolled"}, chunks{stages > 1 ? "pipeline" : "chunks"};
-        update.split(f.taps.z, chunks, out_channel, chunk, guard)
+        init.reorder(vec, run, f.y, f.channel, threads.x, threads.channel, threads.y);
+        RVar out_channel{"out_channel"}, unrolled{"unrolled"};
+        update.split(f.taps.z, chunks(), out_channel, chunk, guard)
             .split(out_channel, out_channel, unrolled, unroll_chunk, guard)
-            .reorder({vec, run, f.y, f.channel, f.taps.x, unrolled, f.taps.y, out_channel, lane_x, lane_channel, lane_y, chunks})
+            .reorder({vec, run, f.y, f.channel, f.taps.x, unrolled, f.taps.y, out_channel, threads.x, threads.channel, threads.y,
+                      chunks()})
             .unroll(f.taps.x).unroll(unrolled);
         if (unroll_taps_y) update.unroll(f.taps.y);
+    }
 
-        const int phases_x = f.x_axis.live_phases(), phases_y = f.y_axis.live_phases();
-        f.phases.compute_at(f.sum, chunks).store_in(MemoryType::GPUShared)
-            .bound_extent(f.cell_x, f.x_axis.reach(width)).bound_extent(f.cell_y, f.y_axis.reach(rows))
-            .bound(f.phase_x, 0, phases_x).bound(f.phase_y, 0, phases_y)
+    void stage_output_gradient(InputGradientFuncs &f) const {
+        using namespace Halide;
+        const BlockThreads threads = this->threads();
+        f.phases.compute_at(f.sum, chunks()).store_in(MemoryType::GPUShared)
+            .bound_extent(f.cell_x, f.x_axis.reach(width())).bound_extent(f.cell_y, f.y_axis.reach(rows()))
+            .bound(f.phase_x, 0, f.x_axis.live_phases()).bound(f.phase_y, 0, f.y_axis.live_phases())
             .bound_extent(f.out_channel, chunk).bound_extent(f.group, 1).bound_extent(f.batch, 1)
             .align_storage(f.cell_x, 4)
             .fuse(f.phase_x, f.cell_x, element)
@@ -126,18 +149,22 @@ struct CudaInputGradientDense {
         threads.share_out(f.phases, element, {f.out_channel, threads.round}, {f.group, f.batch});
         f.phases.unroll(f.out_channel);
         if (unroll_staging) f.phases.unroll(threads.round);
+    }
 
-        Func w = f.weight.in(f.tap_weight);
-        const std::vector<Var> wa = w.args();
-        w.compute_at(f.sum, chunks).store_in(MemoryType::GPUShared)
-            .bound_extent(wa[0], channels).bound_extent(wa[3], chunk).bound_extent(wa[4], 1)
-            .split(wa[0], wa[0], vec, 4)
+    void stage_weights(InputGradientFuncs &f) const {
+        using namespace Halide;
+        const BlockThreads threads = this->threads();
+        Func weights = f.weight.in(f.tap_weight);
+        const std::vector<Var> args = weights.args();
+        weights.compute_at(f.sum, chunks()).store_in(MemoryType::GPUShared)
+            .bound_extent(args[0], channels()).bound_extent(args[3], chunk).bound_extent(args[4], 1)
+            .split(args[0], args[0], vec, 4)
             .vectorize(vec)
-            .fuse(wa[0], wa[1], element)
-            .fuse(element, wa[2], element)
-            .fuse(element, wa[3], element);
-        threads.share_out(w, element, {vec, threads.round}, {wa[4]});
-        w.unroll(threads.round);
+            .fuse(args[0], args[1], element)
+            .fuse(element, args[2], element)
+            .fuse(element, args[3], element);
+        threads.share_out(weights, element, {vec, threads.round}, {args[4]});
+        weights.unroll(threads.round);
     }
 };
 

@@ -33,7 +33,7 @@ conv_transpose_kernel(tf32x3_cuda_input_gradient_tensor_cores_k4x4_s2x2_c64 inpu
 conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x5_s2x3_d2x1_c8x16 input_gradient_cuda_dense ${exact75}
     lanes_x=16 lanes_y=8 lanes_channel=1 chunk=2)
 conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x3_s5x5_d2x2_c32x64 input_gradient_cuda_dense ${exact81}
-    lanes_channel=4 run_columns=2 chunk=2 ${asynchronous})
+    lanes_channel=4 lanes_y=2 runs=1 thread_rows=2 chunk=2 ${asynchronous})
 conv_transpose_kernel(f32_cuda_input_gradient_dense_k4x4_s2x2_c64x3 input_gradient_cuda_dense ${k4s2}
     in_channels=64 out_channels=3 lanes_x=16 lanes_y=1 runs=1 chunk=3)
 conv_transpose_kernel(f32_cuda_input_gradient_dense_k9x9_s3x3_c56x1 input_gradient_cuda_dense ${k9s3}
@@ -46,12 +46,13 @@ conv_transpose_kernel(f32_cpu_input_gradient_depthwise_k4x4_s2x2 input_gradient_
 
 # ---- families, for numbers of channels that fill enough of a tile
 set(many_channels in_channel_multiple=32 out_channel_multiple=8)
+set(rows2 lanes_y=2 runs=1 thread_rows=2)
 conv_transpose_kernel(f32_cuda_input_gradient_dense_k2x2_s2x2 input_gradient_cuda_dense ${k2s2} ${many_channels}
-    lanes_y=2 ${asynchronous})
+    ${rows2} unroll_chunk=2 ${asynchronous})
 conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x3_s2x2 input_gradient_cuda_dense ${k3s2}
-    ${many_channels} lanes_y=2 chunk=4 ${asynchronous})
+    ${many_channels} ${rows2} chunk=4 ${asynchronous})
 conv_transpose_kernel(f32_cuda_input_gradient_dense_k4x4_s2x2 input_gradient_cuda_dense ${k4s2} ${many_channels}
-    lanes_x=4 lanes_y=8 runs=1 thread_rows=2 unroll_taps_y=false ${asynchronous})
+    lanes_x=4 runs=1 thread_rows=2 chunk=4 ${asynchronous})
 
 # ---- CPU: any attributes
 set(narrow columns=4 rows=2 block_columns=8 block_rows=8 chunk=64 max_output_width=16)
