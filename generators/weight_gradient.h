@@ -32,61 +32,12 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>,
             f.x_axis = StridedAxis{kernel_w, stride_w, dilation_w};
             f.y_axis = StridedAxis{kernel_h, stride_h, dilation_h};
         }
-
-        // Tiles that reach beyond the last channel compute sums that nobody stores.
-        const auto inside = [](const Halide::Expr &index, const Halide::Expr &extent) {
-            return clamp(index, 0, extent - 1);
-        };
-        const Halide::Expr width = input.dim(0).extent(), height = input.dim(1).extent();
-        const Halide::Expr value = input(inside(f.x, width), inside(f.y, height), inside(f.in_channel, input.dim(2).extent()),
-                                         f.group, inside(f.batch, input.dim(4).extent()));
-        f.padded_input = Halide::Func("padded_input");
-        f.padded_input(f.x, f.y, f.in_channel, f.group, f.batch) =
-            chunked() ? select(f.x < width && f.y < height, likely(value), 0.f) : value;
-
-        const auto x = output_gradient.dim(0), y = output_gradient.dim(1);
-        const Halide::Expr in_picture =
-            f.x >= x.min() && f.x <= x.max() && f.y >= y.min() && f.y <= y.max();
-        f.padded_output_gradient = Halide::Func("padded_output_gradient");
-        f.padded_output_gradient(f.x, f.y, f.out_channel, f.group, f.batch) =
-            select(in_picture,
-                   likely(output_gradient(clamp(f.x, x.min(), x.max()), clamp(f.y, y.min(), y.max()),
-                                          inside(f.out_channel, output_gradient.dim(2).extent()), f.group,
-                                          inside(f.batch, output_gradient.dim(4).extent()))),
-                   0.f);
-        f.tap_row = Halide::Func("tap_row");
-        const Halide::Expr seen_by_tap =
-            f.padded_output_gradient(f.x_axis.output(f.x, f.kx), f.y, f.out_channel, f.group, f.batch);
-        // A chunk's zeros beyond the row's end are not multiplied with gradients, which might be infinite.
-        f.tap_row(f.x, f.kx, f.y, f.out_channel, f.group, f.batch) =
-            chunked() ? select(f.x < width, likely(seen_by_tap), 0.f) : seen_by_tap;
-        if (!by_rows()) {
-            f.phases = Halide::Func("phases");
-            f.phases(f.cell_x, f.phase_x, f.cell_y, f.phase_y, f.out_channel, f.group, f.batch) =
-                f.padded_output_gradient(f.x_axis.position(f.cell_x, f.phase_x), f.y_axis.position(f.cell_y, f.phase_y),
-                                         f.out_channel, f.group, f.batch);
-        }
-
-        // Chunks that a schedule stages reach beyond the row's end and the last row, where the input is zero. The
-        // runtime makes bands whole chunks high.
-        const Halide::Expr chunk_columns = chunked() ? Halide::Expr(schedule_columns()) : width;
-        const Halide::Expr chunk_rows = chunked() ? schedule_rows() : 1;
-        f.positions = Halide::RDom({{0, chunk_columns}, {0, chunk_rows}, {0, (width + chunk_columns - 1) / chunk_columns},
-                                    {0, band_rows / chunk_rows}, {0, part_images}}, "positions");
-        const Halide::RDom &r = f.positions;
-        const Halide::Expr first_row = f.band * band_rows + r[3] * chunk_rows;
-        const Halide::Expr column = r[2] * chunk_columns + r[0], row = first_row + r[1], image = f.images * part_images + r[4];
-        f.positions.where(first_row < height);
-        f.positions.where(image < batch);
-        const Halide::Expr seen =
-            by_rows()
-                ? f.tap_row(column, f.kx, f.y_axis.output(row, f.ky), f.out_channel, f.group, image)
-                : f.phases(f.x_axis.cell(column, f.kx), f.x_axis.live_phase(f.kx), f.y_axis.cell(row, f.ky),
-                           f.y_axis.live_phase(f.ky), f.out_channel, f.group, image);
+        pad_input();
+        pad_output_gradient();
+        f.positions = positions();
         f.sum = Halide::Func("sum");
         f.sum(f.kx, f.ky, f.out_channel, f.in_channel, f.group, f.band, f.images) = 0.f;
-        f.sum(f.kx, f.ky, f.out_channel, f.in_channel, f.group, f.band, f.images) +=
-            f.padded_input(column, row, f.in_channel, f.group, image) * seen;
+        f.sum(f.kx, f.ky, f.out_channel, f.in_channel, f.group, f.band, f.images) += product();
 
         partial(f.kx, f.ky, f.out_channel, f.in_channel, f.group, f.band, f.images) =
             f.sum(f.kx, f.ky, f.out_channel, f.in_channel, f.group, f.band, f.images);
@@ -97,7 +48,7 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>,
         declare_shapes();
         schedule_params.apply(funcs_, this->target);
         if (this->get_target().has_gpu_feature())
-            add_cuda_core_passes(this->get_pipeline(), schedule_params, {.separate_registers = true});
+            add_cuda_core_passes(this->get_pipeline(), schedule_params, {.separate_registers = true, .load_offsets = true});
     }
 
     void describe(KernelDescription &description) override {
@@ -116,6 +67,81 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>,
 
     // Whether taps see rows. Phases are for GPUs, whose schedules stage them where strides are constants.
     bool by_rows() const { return problem.run_time_attributes() || !this->get_target().has_gpu_feature(); }
+
+    // Tiles that reach beyond the last channel, and chunks beyond the last row, compute what nobody stores.
+    static Halide::Expr inside(const Halide::Expr &index, const Halide::Internal::Dimension &dimension) {
+        return clamp(index, 0, dimension.extent() - 1);
+    }
+
+    void pad_input() {
+        WeightGradientFuncs &f = funcs_;
+        const Halide::Expr width = input.dim(0).extent(), height = input.dim(1).extent();
+        const Halide::Expr value = input(inside(f.x, input.dim(0)), inside(f.y, input.dim(1)),
+                                         inside(f.in_channel, input.dim(2)), f.group, inside(f.batch, input.dim(4)));
+        f.padded_input = Halide::Func("padded_input");
+        f.padded_input(f.x, f.y, f.in_channel, f.group, f.batch) =
+            chunked() ? select(f.x < width && f.y < height, likely(value), 0.f) : value;
+    }
+
+    // The output gradient, zero outside of the picture and where `seen` is false.
+    Halide::Expr output_gradient_at(const Halide::Expr &column, const Halide::Expr &row, const Halide::Expr &seen = {}) const {
+        const WeightGradientFuncs &f = funcs_;
+        const auto x = output_gradient.dim(0), y = output_gradient.dim(1);
+        const Halide::Expr in_picture = column >= x.min() && column <= x.max() && row >= y.min() && row <= y.max();
+        return select(seen.defined() ? in_picture && seen : in_picture,
+                      likely(output_gradient(clamp(column, x.min(), x.max()), clamp(row, y.min(), y.max()),
+                                             inside(f.out_channel, output_gradient.dim(2)), f.group,
+                                             inside(f.batch, output_gradient.dim(4)))),
+                      0.f);
+    }
+
+    void pad_output_gradient() {
+        WeightGradientFuncs &f = funcs_;
+        if (by_rows()) {
+            f.padded_output_gradient = Halide::Func("padded_output_gradient");
+            f.padded_output_gradient(f.x, f.y, f.out_channel, f.group, f.batch) =
+                output_gradient_at(f.x, f.y);
+            f.tap_row = Halide::Func("tap_row");
+            const Halide::Expr seen_by_tap =
+                f.padded_output_gradient(f.x_axis.output(f.x, f.kx), f.y, f.out_channel, f.group, f.batch);
+            f.tap_row(f.x, f.kx, f.y, f.out_channel, f.group, f.batch) =
+                chunked() ? select(f.x < input.dim(0).extent(), likely(seen_by_tap), 0.f) : seen_by_tap;
+        } else {
+            f.phases = Halide::Func("phases");
+            f.phases(f.cell_x, f.phase_x, f.y, f.ky, f.out_channel, f.group, f.batch) =
+                output_gradient_at(f.x_axis.position(f.cell_x, f.phase_x), f.y_axis.output(f.y, f.ky), f.y < input.dim(1).extent());
+        }
+    }
+
+    // Whether all chunks of a band are computed, those beyond the last row, too: where a GPU has a pipeline of them.
+    bool all_chunks() const { return chunked() && !by_rows(); }
+    // Columns and rows of a chunk.
+    Halide::Expr columns() const { return chunked() ? Halide::Expr(schedule_columns()) : input.dim(0).extent(); }
+    int rows() const { return chunked() ? schedule_rows() : 1; }
+
+    // The positions of a part. Chunks that a schedule stages reach beyond the row's end and the last row, where the input is
+    // zero. The runtime makes bands whole chunks high.
+    Halide::RDom positions() const {
+        const Halide::Expr width = input.dim(0).extent();
+        Halide::RDom r({{0, columns()}, {0, rows()}, {0, (width + columns() - 1) / columns()}, {0, band_rows / rows()},
+                        {0, part_images}}, "positions");
+        if (!all_chunks()) r.where(first_row(r) < input.dim(1).extent());
+        r.where(image(r) < batch);
+        return r;
+    }
+    Halide::Expr first_row(const Halide::RDom &r) const { return funcs_.band * band_rows + r[3] * rows(); }
+    Halide::Expr image(const Halide::RDom &r) const { return funcs_.images * part_images + r[4]; }
+
+    // What one position adds to a tap.
+    Halide::Expr product() const {
+        const WeightGradientFuncs &f = funcs_;
+        const Halide::RDom &r = f.positions;
+        const Halide::Expr column = r[2] * columns() + r[0], row = first_row(r) + r[1];
+        const Halide::Expr seen =
+            by_rows() ? f.tap_row(column, f.kx, f.y_axis.output(row, f.ky), f.out_channel, f.group, image(r))
+                      : f.phases(f.x_axis.cell(column, f.kx), f.x_axis.live_phase(f.kx), row, f.ky, f.out_channel, f.group, image(r));
+        return f.padded_input(column, row, f.in_channel, f.group, image(r)) * seen;
+    }
 
     // A schedule that stages its operands says of how many columns and rows.
     static constexpr bool chunked() { return requires(Schedule s) { s.chunk_columns; }; }

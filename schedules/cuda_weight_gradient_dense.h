@@ -1,12 +1,19 @@
 // Schedule: the weight gradient on a GPU's CUDA cores, for problems with many channels.
 //
-// NVIDIA H200, 2026-11-21, FP32: KernelBench 57 in 17.1 ms (36 TFLOP/s, 54 % of the cores' limit), 65 in 8.9 ms (40).
+// NVIDIA H200, 2026-11-21, FP32, TFLOP/s of 67: KernelBench 57 47.6, 65 50.8, 69 48.9, 71 42, 78 49; 2x2 stride 2 40,
+// 3x3 stride 2 34, 4x4 stride 2 41. ncu on 4x4: 80 % of all cycles issue, 87 % of what is issued multiplies; the rest is
+// staging, whose copies hold the registers of their addresses until they are on their way (7 % of the cycles).
 //
 // Order: an implicit matrix product of input channels with output channels and taps, summed over positions. A block
-// computes a tile of channels for the taps of one kernel row (or of all) and goes through the positions in chunks; of
-// each it stages, in shared memory, the input and the live phases of the output gradient, both turned so that channels
-// are innermost: then a thread reads its channels of a position by 128-bit loads, and what one tap sees at a position,
-// the next tap sees at another, from a register.
+// computes a tile of channels for the taps of one kernel row (or of all) and goes through the positions in chunks, the
+// rows of a band in one pipeline: a chunk is on its way, by asynchronous copies, while the one before is multiplied. Of each
+// it stages, in shared memory, the input and the live phases of the rows that it sees of the output gradient, both turned so
+// that channels are innermost: then a thread reads its channels of a position by 128-bit loads, and what one tap sees at a
+// position, the next tap sees at another, from a register.
+//
+// Sums are scalars: as vectors LLVM and ptxas moved them to other registers in each turn of the loop, a quarter of all
+// instructions, and 57 took 17.1 ms in place of 13. Rows staged with positions innermost, so that copies are dense, made no
+// difference.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_DENSE_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_DENSE_H
 
@@ -21,7 +28,8 @@ struct CudaWeightGradientDense {
 
     GeneratorParam<int> lanes_in{"lanes_in", 16}, lanes_out{"lanes_out", 16};
     GeneratorParam<int> thread_in{"thread_in", 4}, thread_out{"thread_out", 4};
-    GeneratorParam<bool> all_taps_y{"all_taps_y", false};
+    /// Whether a block has all rows of the kernel, not one: each thread, or each row its own threads.
+    GeneratorParam<bool> all_taps_y{"all_taps_y", false}, lanes_taps_y{"lanes_taps_y", false};
     GeneratorParam<int> chunk_columns{"chunk_columns", 64}, chunk_rows{"chunk_rows", 1};
     /// Positions that are unrolled.
     GeneratorParam<int> run{"run", 4};
@@ -31,30 +39,40 @@ struct CudaWeightGradientDense {
 
     /// Buffers in shared memory: with two, a chunk is staged while the one before it is multiplied.
     GeneratorParam<int> stages{"stages", 1};
+    /// With several buffers: see SoftwarePipelineOptions. Without, what is staged waits in registers for its buffer.
+    GeneratorParam<bool> single_floats{"single_floats", false};
 
+    int lanes() const { return int(lanes_in) * int(lanes_out); }
     int block_in() const { return int(lanes_in) * int(thread_in); }
     int block_out() const { return int(lanes_out) * int(thread_out); }
 
     void describe(KernelDescription &description, const WeightGradientFuncs &f) const {
-        description.set("tile_taps", f.x_axis.taps() * (all_taps_y ? f.y_axis.taps() : 1));
+        description.set("tile_taps", f.x_axis.taps() * taps_y(f));
         description.set("tile_in_channels", block_in());
         description.set("tile_out_channels", block_out());
         description.set("wanted_blocks", wanted_blocks);
     }
 
     void search_space(SearchSpace &space, const GradientFacts &f) const {
-        const int lanes_in = space.choose(this->lanes_in, {8, 16, 32}), lanes_out = space.choose(this->lanes_out, {4, 8, 16});
-        const int thread_in = space.choose(this->thread_in, {2, 4, 8}), thread_out = space.choose(this->thread_out, {2, 4, 8});
-        const bool all_taps_y = space.choose(this->all_taps_y, {0, 1});
+        const bool few = f.out_channels > 0 && f.out_channels < 4;
+        space.choose(this->lanes_in, {8, 14, 16, 32});
+        space.choose(this->lanes_out, few ? std::vector<int>{1} : std::vector<int>{4, 8, 16});
+        const int thread_in = space.choose(this->thread_in, {2, 4, 8});
+        const int thread_out = space.choose(this->thread_out, few ? std::vector<int>{f.out_channels} : std::vector<int>{2, 4, 8});
+        const bool all_taps_y = space.choose(this->all_taps_y, {0, 1}), lanes_taps_y = space.choose(this->lanes_taps_y, {0, 1});
         const int columns = space.choose(this->chunk_columns, {16, 32, 64}), rows = space.choose(this->chunk_rows, {1, 2});
-        const int run = space.choose(this->run, {2, 4, 8}), staging_columns = space.choose(this->staging_columns, {4, 8, 16});
+        const int run = space.choose(this->run, {2, 4, 8});
+        space.choose(this->staging_columns, {4, 8, 16});
+        space.choose(this->wanted_blocks, {264, 528, 1056});
         const int stages = space.choose(this->stages, {1, 2});
-        const int threads = lanes_in * lanes_out;
-        const int sums = thread_in * thread_out * f.x_axis.taps() * (all_taps_y ? f.y_axis.taps() : 1);
+        const bool single_floats = space.choose(this->single_floats, {0, 1});
+        const int threads = this->threads(f), of_warps = (threads + GpuLimits::warp - 1) / GpuLimits::warp * GpuLimits::warp;
+        const int sums = thread_in * thread_out * f.x_axis.taps() * thread_taps_y(f);
         const int staged_input = (block_in() + 4) * columns * rows;
-        const int staged_phases = (block_out() + 4) * staged_cells(f);
-        space.require("threads fill warps and fit a block", threads % GpuLimits::warp == 0 && threads <= 512);
-        space.require("threads can be spread over the staged neighbours", threads % std::max(staging_columns, 32) == 0);
+        const int staged_phases = (block_out() + 4) * f.x_axis.reach(columns) * f.x_axis.live_phases() * rows * taps_y(f);
+        space.require("threads fit a block and nearly fill its warps", threads <= 512 && of_warps * 7 <= threads * 8);
+        space.require("rows of the kernel are a thread's or have threads", !all_taps_y || !lanes_taps_y);
+        space.require("only several buffers are filled asynchronously", stages > 1 || !single_floats);
         space.require("a thread's sums fit its registers", sums >= 16 && sums <= GpuLimits::sums);
         space.require("the staged chunk fits shared memory", 4 * stages * (staged_input + staged_phases) <= GpuLimits::shared_bytes);
         space.require("less than half of a block's channels are idle",
@@ -63,98 +81,136 @@ struct CudaWeightGradientDense {
     }
 
     void apply(WeightGradientFuncs &f, const Halide::Target &) const {
-        using namespace Halide;
-        const int taps_x = f.x_axis.taps(), taps_y = all_taps_y ? f.y_axis.taps() : 1;
-        const auto guard = TailStrategy::GuardWithIf;
-        Var tile_in{"tile_in"}, tile_out{"tile_out"}, lane_in{"lane_in"}, lane_out{"lane_out"}, vec{"vec"}, block{"block"};
-        Var element{"element"}, block_ky{"block_ky"};
-        const auto out_vector = [&](auto &s) { s.split(f.out_channel, f.out_channel, vec, std::min(4, int(thread_out))).vectorize(vec); };
+        store_tile(f);
+        keep_sums(f);
+        stage_input(f);
+        stage_output_gradient(f);
+    }
 
+  private:
+    static constexpr auto guard = Halide::TailStrategy::GuardWithIf;
+
+    Halide::Var block{"block"}, lane_in{"lane_in"}, lane_out{"lane_out"}, lane_ky{"lane_ky"};
+    /// A thread has vectors of neighbouring channels, a block's lanes apart, so that lanes read neighbouring vectors.
+    Halide::Var vectors_in{"vectors_in"}, vectors_out{"vectors_out"}, element{"element"};
+    Halide::RVar unrolled{"unrolled"};
+
+    int vector_in() const { return std::min(4, int(thread_in)); }
+    int vector_out() const { return std::min(4, int(thread_out)); }
+    /// Rows of the kernel of a block, and of a thread.
+    int taps_y(const GradientFacts &f) const { return all_taps_y || lanes_taps_y ? f.y_axis.taps() : 1; }
+    int thread_taps_y(const GradientFacts &f) const { return all_taps_y ? f.y_axis.taps() : 1; }
+    int threads(const GradientFacts &f) const { return lanes() * (taps_y(f) / thread_taps_y(f)); }
+    /// The loop over chunks, by the name that compiler/software_pipeline.h looks for.
+    Halide::RVar chunk() const { return Halide::RVar(stages > 1 ? "pipeline" : "chunk"); }
+
+    // Splits a block's channels among threads.
+    template <class Stage>
+    void share_out_channels(Stage &stage, const WeightGradientFuncs &f, Halide::TailStrategy tail) const {
+        stage.split(f.out_channel, vectors_out, f.out_channel, lanes_out * vector_out(), tail)
+            .split(f.out_channel, lane_out, f.out_channel, vector_out(), tail)
+            .split(f.in_channel, vectors_in, f.in_channel, lanes_in * vector_in(), tail)
+            .split(f.in_channel, lane_in, f.in_channel, vector_in(), tail)
+            .split(f.ky, lane_ky, f.ky, thread_taps_y(f));
+    }
+    template <class Stage>
+    void map_to_threads(Stage &stage) const {
+        if (lanes_taps_y) stage.gpu_threads(lane_in, lane_out, lane_ky);
+        else stage.gpu_threads(lane_in, lane_out);
+        stage.never_partition_all();
+    }
+
+    void store_tile(WeightGradientFuncs &f) const {
+        using namespace Halide;
+        Var tile_in{"tile_in"}, tile_out{"tile_out"}, block_ky{"block_ky"};
         f.partial.split(f.out_channel, tile_out, f.out_channel, block_out(), guard)
             .split(f.in_channel, tile_in, f.in_channel, block_in(), guard)
-            .split(f.ky, block_ky, f.ky, taps_y)
-            .split(f.out_channel, lane_out, f.out_channel, thread_out, guard)
-            .split(f.in_channel, lane_in, f.in_channel, thread_in, guard)
-            .reorder({f.kx, f.ky, f.out_channel, f.in_channel, lane_in, lane_out, block_ky, tile_out, tile_in, f.group, f.band, f.images})
+            .split(f.ky, block_ky, f.ky, taps_y(f));
+        share_out_channels(f.partial, f, guard);
+        f.partial.reorder({f.kx, f.ky, f.out_channel, vectors_out, f.in_channel, vectors_in, lane_in, lane_out, lane_ky,
+                           block_ky, tile_out, tile_in, f.group, f.band, f.images})
             .fuse(block_ky, tile_out, block).fuse(block, tile_in, block).fuse(f.group, f.band, f.group)
-            .unroll(f.kx).unroll(f.ky).unroll(f.out_channel).unroll(f.in_channel)
-            .gpu_blocks(block, f.group, f.images).gpu_threads(lane_in, lane_out)
-            .never_partition_all();
+            .unroll(f.kx).unroll(f.ky).unroll(f.out_channel).unroll(vectors_out).unroll(f.in_channel).unroll(vectors_in)
+            .gpu_blocks(block, f.group, f.images);
+        map_to_threads(f.partial);
+    }
 
+    void keep_sums(WeightGradientFuncs &f) const {
+        using namespace Halide;
         f.sum.compute_at(f.partial, block).store_in(MemoryType::Register)
             .reorder_storage(f.out_channel, f.in_channel, f.kx, f.ky)
-            .bound_extent(f.kx, taps_x).bound_extent(f.ky, taps_y)
+            .bound_extent(f.kx, f.x_axis.taps()).bound_extent(f.ky, taps_y(f))
             .bound_extent(f.out_channel, block_out()).bound_extent(f.in_channel, block_in())
             .bound_extent(f.group, 1).bound_extent(f.band, 1).bound_extent(f.images, 1);
         Stage init = f.sum, update = f.sum.update();
         for (Stage *stage : {&init, &update}) {
-            stage->split(f.out_channel, lane_out, f.out_channel, thread_out).split(f.in_channel, lane_in, f.in_channel, thread_in);
-            out_vector(*stage);
-            stage->unroll(f.kx).unroll(f.ky).unroll(f.out_channel).unroll(f.in_channel)
-                .gpu_threads(lane_in, lane_out).never_partition_all();
+            share_out_channels(*stage, f, TailStrategy::Auto);
+            stage->unroll(f.kx).unroll(f.ky).unroll(f.out_channel).unroll(vectors_out).unroll(f.in_channel).unroll(vectors_in);
+            map_to_threads(*stage);
         }
-        init.reorder(vec, f.out_channel, f.in_channel, f.kx, f.ky, lane_in, lane_out);
-        RVar x{"x"}, unrolled{"unrolled"}, pipeline{"pipeline"};
-        const RVar chunk = stages > 1 ? pipeline : f.positions[2];
-        if (stages > 1) update.rename(f.positions[2], chunk);
-        update.split(f.positions[0], x, unrolled, run)
-            .reorder({vec, f.out_channel, f.in_channel, f.kx, f.ky, unrolled, x, f.positions[1], lane_in, lane_out,
-                      chunk, f.positions[3], f.positions[4]})
+        init.reorder({f.out_channel, vectors_out, f.in_channel, vectors_in, f.kx, f.ky, lane_in, lane_out, lane_ky});
+        RVar x{"x"};
+        update.fuse(f.positions[2], f.positions[3], chunk())
+            .split(f.positions[0], x, unrolled, run)
+            .reorder({f.out_channel, f.in_channel, f.kx, f.ky, vectors_out, vectors_in, unrolled, x, f.positions[1], lane_in,
+                      lane_out, lane_ky, chunk(), f.positions[4]})
             .unroll(unrolled);
+    }
 
-        Func staged_input = f.padded_input.in(f.sum), thread_input = staged_input.in(f.sum);
-        staged_input.compute_at(f.sum, chunk).store_in(MemoryType::GPUShared)
+    void stage_input(WeightGradientFuncs &f) const {
+        using namespace Halide;
+        Func staged = f.padded_input.in(f.sum), of_thread = staged.in(f.sum);
+        staged.compute_at(f.sum, chunk()).store_in(MemoryType::GPUShared)
             .reorder_storage(f.in_channel, f.x, f.y)
             .bound_extent(f.x, chunk_columns).bound_extent(f.y, chunk_rows).bound_extent(f.in_channel, block_in())
             .bound_extent(f.group, 1).bound_extent(f.batch, 1)
             .align_storage(f.in_channel, block_in() + 4)
             .fuse(f.x, f.y, element);
-        stage(staged_input, f.in_channel, element, {f.group, f.batch});
-        thread_input.compute_at(f.sum, unrolled).store_in(MemoryType::Register).bound_extent(f.in_channel, thread_in);
-        for (const Var &d : {f.x, f.y, f.group, f.batch}) thread_input.bound_extent(d, 1);
-        thread_input.vectorize(f.in_channel, std::min(4, int(thread_in))).unroll(f.in_channel);
+        stage(staged, f, f.in_channel, block_in(), {f.group, f.batch});
+        of_thread.compute_at(f.sum, vectors_in).store_in(MemoryType::Register).bound_extent(f.in_channel, vector_in());
+        for (const Var &d : {f.x, f.y, f.group, f.batch}) of_thread.bound_extent(d, 1);
+        of_thread.vectorize(f.in_channel, vector_in());
+    }
 
-        f.phases.compute_at(f.sum, chunk).store_in(MemoryType::GPUShared)
-            .reorder_storage(f.out_channel, f.cell_x, f.phase_x, f.cell_y, f.phase_y)
-            .bound_extent(f.cell_x, f.x_axis.reach(chunk_columns)).bound_extent(f.cell_y, cells_y(f))
-            .bound_extent(f.phase_x, f.x_axis.live_phases()).bound_extent(f.phase_y, phases_y(f)).bound_extent(f.out_channel, block_out())
+    void stage_output_gradient(WeightGradientFuncs &f) const {
+        f.phases.compute_at(f.sum, chunk()).store_in(Halide::MemoryType::GPUShared)
+            .reorder_storage(f.out_channel, f.cell_x, f.phase_x, f.y, f.ky)
+            .bound_extent(f.cell_x, f.x_axis.reach(chunk_columns)).bound_extent(f.phase_x, f.x_axis.live_phases())
+            .bound_extent(f.y, chunk_rows).bound_extent(f.ky, taps_y(f)).bound_extent(f.out_channel, block_out())
             .bound_extent(f.group, 1).bound_extent(f.batch, 1)
-            .align_storage(f.out_channel, block_out() + 4)
-            .fuse(f.phase_x, f.cell_x, element).fuse(element, f.phase_y, element).fuse(element, f.cell_y, element);
-        stage(f.phases, f.out_channel, element, {f.group, f.batch});
+            .align_storage(f.out_channel, block_out() > 1 ? block_out() + 4 : 1)
+            .fuse(f.phase_x, f.cell_x, element).fuse(element, f.ky, element).fuse(element, f.y, element);
+        stage(f.phases, f, f.out_channel, block_out(), {f.group, f.batch});
+        Halide::Func of_thread = f.phases.in(f.sum);
+        of_thread.compute_at(f.sum, vectors_out).store_in(Halide::MemoryType::Register).bound_extent(f.out_channel, vector_out())
+            .bound_extent(f.cell_x, f.x_axis.reach(1)).bound_extent(f.phase_x, f.x_axis.live_phases());
+        for (const Halide::Var &d : {f.y, f.group, f.batch}) of_thread.bound_extent(d, 1);
+        of_thread.bound_extent(f.ky, thread_taps_y(f)).vectorize(f.out_channel, vector_out())
+            .unroll(f.cell_x).unroll(f.phase_x).unroll(f.ky);
     }
 
-  private:
-    int cells_y(const GradientFacts &f) const { return all_taps_y ? f.y_axis.reach(chunk_rows) : int(chunk_rows); }
-    // One kernel row sees one live phase, but where phases take turns Halide cannot tell which.
-    int phases_y(const GradientFacts &f) const {
-        return all_taps_y || f.y_axis.live_phases() < f.y_axis.taps() ? f.y_axis.live_phases() : 1;
-    }
-    int staged_cells(const GradientFacts &f) const {
-        return f.x_axis.reach(chunk_columns) * f.x_axis.live_phases() * cells_y(f) * phases_y(f);
-    }
-
-    // Turns a tile. A warp moves `staging_columns` neighbours of some channels: it reads whole sectors, and with 8 of 4
+    // Turns a tile of so many channels. A warp moves `staging_columns` neighbours of some channels: it reads whole sectors, and with 8 of 4
     // channels, each position's channels being padded by 4, its stores hit every bank once. All loops are unrolled, so that
     // a thread has all its loads under way at once; that made KernelBench 57 a quarter faster.
-    void stage(Halide::Func f, const Halide::Var &channel, const Halide::Var &element, const std::vector<Halide::Var> &outer) const {
+    void stage(Halide::Func staged, const GradientFacts &f, const Halide::Var &channel, int channels,
+               const std::vector<Halide::Var> &outer) const {
         using namespace Halide;
-        const auto guard = TailStrategy::GuardWithIf;
-        const int channels = std::max(32 / int(staging_columns), 1);
-        const int warps = std::max(int(lanes_in) * int(lanes_out) / (int(staging_columns) * channels), 1);
-        Var neighbour{"neighbour"}, lane{"lane"}, warp{"warp"}, round{"round"}, lane_in{"lane_in"}, lane_out{"lane_out"};
-        std::vector<VarOrRVar> order{element, round, lane_in, lane_out};
+        const int busy = threads(f) / GpuLimits::warp * GpuLimits::warp;
+        const int neighbours = channels > 1 ? int(staging_columns) : busy, of_warp = std::max(GpuLimits::warp / neighbours, 1);
+        const int warps = std::max(busy / (neighbours * of_warp), 1);
+        Var neighbour{"neighbour"}, lane{"lane"}, warp{"warp"}, round{"round"};
+        std::vector<VarOrRVar> order{element, round, lane_in, lane_out, lane_ky};
         order.insert(order.end(), outer.begin(), outer.end());
-        f.split(element, element, neighbour, staging_columns, guard)
-            .split(channel, round, lane, channels, guard)
+        staged.split(element, element, neighbour, neighbours, guard)
+            .split(channel, round, lane, of_warp, guard)
             .split(round, round, warp, warps, guard)
             .fuse(neighbour, lane, lane)
             .fuse(lane, warp, lane)
-            .split(lane, lane_out, lane_in, lanes_in)
+            .split(lane, lane_ky, lane, lanes(), guard)
+            .split(lane, lane_out, lane_in, lanes_in, guard)
             .reorder(order)
-            .unroll(element).unroll(round)
-            .gpu_threads(lane_in, lane_out)
-            .never_partition_all();
+            .unroll(element).unroll(round);
+        map_to_threads(staged);
     }
 };
 

@@ -1,5 +1,7 @@
 # Gradients of the weight and of the bias.
 
+set(asynchronous stages=2 single_floats=true)
+
 # ---- tensor cores: numbers of channels that fill a tile
 # As many blocks as one round takes, or two: each ends with the stores of its part of the sum, and the parts are added.
 set(one_round wanted_blocks=132)
@@ -48,18 +50,17 @@ conv_transpose_kernel(tf32x3_cuda_weight_gradient_tensor_cores_k4x4_s2x2_c64 ${t
 
 # ---- exact
 conv_transpose_kernel(f32_cuda_weight_gradient_dense_k3x3_s1x1_c32 weight_gradient_cuda_dense ${k3} ${s1} ${c32x32}
-    lanes_in=8 lanes_out=8 MAX_REGISTERS 128)
+    lanes_in=4 lanes_out=8 thread_in=8 chunk_columns=32 run=8 ${asynchronous})
 conv_transpose_kernel(f32_cuda_weight_gradient_dense_k3x7_s1x1_c32 weight_gradient_cuda_dense ${k3x7} ${s1} ${c32x32}
-    lanes_in=8 lanes_out=16 thread_out=2 MAX_REGISTERS 128)
+    lanes_in=8 lanes_out=8 chunk_columns=32 run=8 ${asynchronous})
 conv_transpose_kernel(f32_cuda_weight_gradient_lanes_k3x5_s2x3_d2x1_c8x16 weight_gradient_cuda_lanes ${exact75}
     in_tile=4 out_tile=1 all_taps_x=true all_taps_y=true)
 conv_transpose_kernel(f32_cuda_weight_gradient_dense_k3x3_s5x5_d2x2_c32x64 weight_gradient_cuda_dense ${exact81}
     lanes_in=8 thread_out=2 chunk_columns=16 chunk_rows=2 staging_columns=16 MAX_REGISTERS 128)
 conv_transpose_kernel(f32_cuda_weight_gradient_dense_k4x4_s2x2_c64x3 weight_gradient_cuda_dense ${k4s2}
-    in_channels=64 out_channels=3 lanes_in=32 lanes_out=3 thread_in=2 thread_out=1 all_taps_y=true staging_columns=16)
-conv_transpose_kernel(f32_cuda_weight_gradient_lanes_k9x9_s3x3_c56x1 weight_gradient_cuda_lanes ${k9s3}
-    in_channels=56 out_channels=1 in_tile=8 out_tile=1 all_taps_x=true warps=1 wanted_blocks=8448
-    MAX_REGISTERS 128)
+    in_channels=64 out_channels=3 lanes_out=1 thread_out=3 lanes_taps_y=true chunk_columns=32 staging_columns=32 ${asynchronous})
+conv_transpose_kernel(f32_cuda_weight_gradient_dense_k9x9_s3x3_c56x1 weight_gradient_cuda_dense ${k9s3}
+    in_channels=56 out_channels=1 lanes_in=14 lanes_out=1 thread_out=1 lanes_taps_y=true run=8 ${asynchronous})
 
 # ---- depthwise
 conv_transpose_kernel(f32_cuda_weight_gradient_depthwise_k4x4_s2x2 weight_gradient_cuda_lanes ${k4s2} ${depthwise}
@@ -67,18 +68,22 @@ conv_transpose_kernel(f32_cuda_weight_gradient_depthwise_k4x4_s2x2 weight_gradie
 
 # ---- families, for numbers of channels that fill enough of a tile
 set(many_channels in_channel_multiple=32 out_channel_multiple=32)
+# A thread's sums: 8 x 4 channels and 3 or 4 taps, or 4 x 4 and 3 or 7. The blocks wanted are one or two waves of what an H200 runs
+# at a time: parts are sums that are stored and added once more.
+set(tile64x64 lanes_in=8 lanes_out=16 thread_in=8)
+set(tile64x32 lanes_in=16 lanes_out=8)
 conv_transpose_kernel(f32_cuda_weight_gradient_dense_k3x3_s1x1 weight_gradient_cuda_dense ${k3} ${s1} ${many_channels}
-    MAX_REGISTERS 128)
+    ${tile64x64} wanted_blocks=264 ${asynchronous})
 conv_transpose_kernel(f32_cuda_weight_gradient_dense_k3x7_s1x1 weight_gradient_cuda_dense ${k3x7} ${s1} ${many_channels}
-    lanes_out=8)
-conv_transpose_kernel(f32_cuda_weight_gradient_dense_k3x5_s1x1 weight_gradient_cuda_dense ${k3x5} ${s1}
-    ${many_channels} thread_out=2 MAX_REGISTERS 128)
+    ${tile64x32} chunk_columns=32 run=8 wanted_blocks=528 ${asynchronous})
+conv_transpose_kernel(f32_cuda_weight_gradient_dense_k3x5_s1x1 weight_gradient_cuda_dense ${k3x5} ${s1} ${many_channels}
+    lanes_in=8 thread_in=8 thread_out=2 chunk_columns=32 run=8 ${asynchronous})
 conv_transpose_kernel(f32_cuda_weight_gradient_dense_k2x2_s2x2 weight_gradient_cuda_dense ${k2s2} ${many_channels}
-    lanes_out=8 thread_in=8 all_taps_y=true chunk_columns=16 stages=2 ALLOW_SPILLS)
-conv_transpose_kernel(f32_cuda_weight_gradient_dense_k3x3_s2x2 weight_gradient_cuda_dense ${k3s2}
-    ${many_channels} chunk_columns=32 MAX_REGISTERS 128)
+    lanes_out=8 thread_in=8 all_taps_y=true chunk_columns=16 wanted_blocks=264 ${asynchronous})
+conv_transpose_kernel(f32_cuda_weight_gradient_dense_k3x3_s2x2 weight_gradient_cuda_dense ${k3s2} ${many_channels}
+    ${tile64x32} chunk_columns=32 run=8 wanted_blocks=768 ${asynchronous})
 conv_transpose_kernel(f32_cuda_weight_gradient_dense_k4x4_s2x2 weight_gradient_cuda_dense ${k4s2} ${many_channels}
-    lanes_out=8 chunk_columns=16 chunk_rows=2 run=8 stages=2 ALLOW_SPILLS)
+    ${tile64x64} chunk_columns=16 run=8 wanted_blocks=512 ${asynchronous})
 
 # ---- CPU: any attributes
 set(one_output max_out_channels=1 channels=1 taps=9 out_blocks=1)
