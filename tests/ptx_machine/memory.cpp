@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "tensor_cores.h"
 #include "warp.h"
 
 namespace ptx_machine {
@@ -23,60 +24,51 @@ std::string race(int thread, const char *does, uint32_t word, const std::string 
            ", which " + other + " without a barrier since";
 }
 
-/// Whether a thread's last write is ordered before what this warp does now.
-bool wrote_before(const WordHistory &h, const Warp &warp, int thread) {
-    if (h.write_epoch != warp.block->epoch || h.writer == thread) return true;
-    return h.writer / lanes == warp.index && h.write_warp_epoch < warp.epoch;
+/// Whether the last write of a word is ordered before what this warp does now.
+bool wrote_before(const WordHistory &h, const Warp &warp) {
+    return h.writer == WordHistory::nobody || h.write_clock < warp.seen[h.writer / lanes];
 }
 
 }  // namespace
 
 void Block::note_read(const Instruction &i, const Warp &warp, int thread, uint32_t address, int bytes) {
     for (uint32_t word = address / 4; word <= (address + bytes - 1) / 4; word++) {
-        WordHistory &h = history[word];
-        if (!wrote_before(h, warp, thread))
+        const WordHistory &h = history[word];
+        if (!wrote_before(h, warp) && h.writer != thread)
             fail(i, race(thread, " reads ", word, "thread " + std::to_string(h.writer) + " wrote"));
-        if (h.read_epoch != epoch) h.reader = WordHistory::nobody;
-        h.read_epoch = epoch;
-        if (h.reader == WordHistory::nobody) {
-            h.reader = thread;
-            h.reader_warp = warp.index;
-        } else if (h.reader_warp != warp.index) {
-            h.reader = WordHistory::several_warps;
-        } else if (h.reader != thread && h.reader != WordHistory::several_warps) {
-            h.reader = h.read_warp_epoch < warp.epoch ? thread : WordHistory::several_lanes;
-        }
-        h.read_warp_epoch = warp.epoch;
+        LastRead &last = reads[word * warps + warp.index];
+        const bool again = last.clock == warp.clock() && last.lane != thread % lanes;
+        last = {warp.clock(), again ? LastRead::several_lanes : thread % lanes};
     }
 }
 
 void Block::note_write(const Instruction &i, Warp &warp, int thread, uint32_t address, int bytes) {
     for (uint32_t word = address / 4; word <= (address + bytes - 1) / 4; word++) {
         WordHistory &h = history[word];
-        if (!wrote_before(h, warp, thread))
+        if (!wrote_before(h, warp) && h.writer != thread)
             fail(i, race(thread, " writes ", word, "thread " + std::to_string(h.writer) + " wrote"));
-        if (h.read_epoch == epoch && h.reader != WordHistory::nobody && h.reader != thread) {
-            if (h.reader == WordHistory::several_warps || h.reader_warp != warp.index)
-                fail(i, race(thread, " writes ", word, "another warp read"));
-            if (h.read_warp_epoch >= warp.epoch) fail(i, race(thread, " writes ", word, "another lane read"));
+        for (int reader = 0; reader < warps; reader++) {
+            const LastRead &last = reads[word * warps + reader];
+            if (last.clock < warp.seen[reader]) continue;
+            if (reader != warp.index) fail(i, race(thread, " writes ", word, "another warp read"));
+            if (last.lane != thread % lanes) fail(i, race(thread, " writes ", word, "another lane read"));
         }
-        h.write_epoch = epoch;
-        h.write_warp_epoch = warp.epoch;
-        h.writer = thread;
-        h.unfenced = true;
+        h = {warp.clock(), static_cast<int16_t>(thread), true};
         warp.unfenced.push_back(word);
     }
 }
 
-void Block::note_tensor_core_read(const Instruction &i, uint32_t address) {
+void Block::note_tensor_core_read(const Instruction &i, const Warp *group, uint32_t address) {
     check_shared(i, address, 4);
-    WordHistory &h = history[address / 4];
-    const std::string word = "tensor cores read shared word " + std::to_string(address / 4) + ", which ";
-    if (h.write_epoch == epoch)
-        fail(i, "race: " + word + "thread " + std::to_string(h.writer) + " wrote without a barrier since");
-    if (h.unfenced) fail(i, word + "was written without a proxy fence since");
-    h.read_epoch = epoch;
-    h.reader = WordHistory::several_warps;
+    const uint32_t word = address / 4;
+    const WordHistory &h = history[word];
+    const std::string what = "tensor cores read shared word " + std::to_string(word) + ", which ";
+    for (const Warp *warp = group; warp < group + warps_of_group; warp++) {
+        if (!wrote_before(h, *warp))
+            fail(i, "race: " + what + "thread " + std::to_string(h.writer) + " wrote without a barrier since");
+        reads[word * warps + warp->index] = {warp->clock(), LastRead::several_lanes};
+    }
+    if (h.unfenced) fail(i, what + "was written without a proxy fence since");
 }
 
 void execute_proxy_fence(Warp &w, const Instruction &, uint32_t) {

@@ -86,9 +86,49 @@ bool pass_warp_barriers(Warp &w) {
     const auto is_there = [&](const Fragment &f) { return code[f.at].kind == Kind::warp_barrier; };
     if (w.fragments.size() < 2 || !std::all_of(w.fragments.begin(), w.fragments.end(), is_there))
         return false;
-    w.epoch++;
+    w.seen[w.index]++;
     for (Fragment &f : w.fragments) f.at++;
     return true;
+}
+
+void go_on(Warp &w) {
+    w.waiting = false;
+    w.fragments.front().at++;
+}
+
+/// All that arrived have seen what any of them had.
+void complete(Barrier &barrier) {
+    for (Warp *w : barrier.waiting) {
+        w->seen = barrier.seen;
+        go_on(*w);
+    }
+    barrier.arrived.clear();
+    barrier.waiting.clear();
+}
+
+void arrive(Warp &w, const Instruction &i) {
+    const uint32_t id = *w.from<uint32_t>(i.a), threads = i.has_count ? *w.from<uint32_t>(i.b) : 0;
+    const std::string name = "barrier " + std::to_string(id);
+    if (id >= Block::barriers_of_block) fail(i, name + "; a block has 0 to 15");
+    if (threads % lanes != 0) fail(i, name + " is for " + std::to_string(threads) + " threads, no whole warps");
+    Barrier &barrier = w.block->barriers[id];
+    if (barrier.arrived.empty()) {
+        barrier.threads = threads;
+        barrier.seen.assign(w.seen.size(), 0);
+    }
+    if (barrier.threads != threads) fail(i, name + " is for another number of threads elsewhere");
+    if (std::find(barrier.arrived.begin(), barrier.arrived.end(), &w) != barrier.arrived.end())
+        fail(i, "warp " + std::to_string(w.index) + " arrives again before " + name + " is complete");
+    barrier.arrived.push_back(&w);
+    w.seen[w.index]++;
+    std::transform(w.seen.begin(), w.seen.end(), barrier.seen.begin(), barrier.seen.begin(),
+                   [](int32_t a, int32_t b) { return std::max(a, b); });
+    w.waiting = i.kind == Kind::barrier;
+    if (w.waiting)
+        barrier.waiting.push_back(&w);
+    else
+        w.fragments.front().at++;
+    if (threads && barrier.arrived.size() == threads / lanes) complete(barrier);
 }
 
 /// Runs until the warp has to wait for others, or ends.
@@ -106,7 +146,7 @@ void advance(Warp &w) {
                 fragment->at++;
                 break;
             case Kind::warp_barrier:
-                w.epoch++;
+                w.seen[w.index]++;
                 fragment->at++;
                 break;
             case Kind::branch:
@@ -116,6 +156,16 @@ void advance(Warp &w) {
                 fragment->at++;
                 fragment->mask &= ~mask;
                 if (!fragment->mask) w.fragments.erase(fragment);
+                break;
+            case Kind::barrier:
+            case Kind::barrier_arrive:
+                if (!mask) {
+                    fragment->at++;
+                    break;
+                }
+                if (mask != fragment->mask) fail(i, "only some lanes come here");
+                arrive(w, i);
+                if (w.waiting) return;
                 break;
             default:
                 w.waiting = true;
@@ -139,7 +189,7 @@ class BlockRun {
             for (Warp &w : warps_)
                 if (!w.waiting && !w.ended()) advance(w), moved = true;
             for (size_t g = 0; g < products_.size(); g++) moved |= pass_group_instruction(g);
-            moved |= pass_barrier();
+            moved |= pass_barriers();
             if (!moved) throw PtxError("warps wait for each other at different places");
         }
     }
@@ -147,18 +197,17 @@ class BlockRun {
   private:
     const Instruction &place(const Warp &w) const { return w.kernel().code[w.fragments.front().at]; }
 
-    static void go_on(Warp &w) {
-        w.waiting = false;
-        w.fragments.front().at++;
-    }
-
-    bool pass_barrier() {
-        for (const Warp &w : warps_)
-            if (!w.ended() && !(w.waiting && place(w).kind == Kind::barrier)) return false;
-        block_.epoch++;
-        for (Warp &w : warps_)
-            if (!w.ended()) go_on(w);
-        return true;
+    /// Those that are for all warps which have not ended.
+    bool pass_barriers() {
+        const size_t running =
+            std::count_if(warps_.begin(), warps_.end(), [](const Warp &w) { return !w.ended(); });
+        bool passed = false;
+        for (Barrier &barrier : block_.barriers) {
+            if (barrier.threads || barrier.arrived.empty() || barrier.arrived.size() < running) continue;
+            complete(barrier);
+            passed = true;
+        }
+        return passed;
     }
 
     /// Where the four warps of a group have met at an instruction of theirs.
@@ -186,7 +235,7 @@ class BlockRun {
 void start(Warp &w, Block &block, int index, const Dimensions &at) {
     w.block = &block;
     w.index = index;
-    w.epoch = 0;
+    w.seen.assign(block.warps, 1);
     w.waiting = false;
     w.copy_groups.assign(1, {});
     w.unfenced.clear();
@@ -216,7 +265,7 @@ void run(const Launch &launch) {
     for (Dimensions at{0, 0, 0}; at.z < g.z; at.z++)
         for (at.y = 0; at.y < g.y; at.y++)
             for (at.x = 0; at.x < g.x; at.x++) {
-                Block block(launch);
+                Block block(launch, static_cast<int>(warps.size()));
                 for (size_t i = 0; i < warps.size(); i++) start(warps[i], block, static_cast<int>(i), at);
                 BlockRun(block, warps).run();
             }

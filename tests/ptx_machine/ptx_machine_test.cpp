@@ -109,6 +109,40 @@ TEST(PtxMachine, FindsBarriersThatNotAllReach) {
               std::string::npos);
 }
 
+// Warp 0 hands warp 1 what it loads, once, by barriers of two warps; warp 1 stores it and its own index.
+const std::string roles =
+    "setp.lt.s32 %p1, %r1, 32;\n@!%p1 bra CONSUMER;\n" + load + to_shared + "bar.arrive 1, 64;\n";
+const std::string consumer = "bra.uni END;\nCONSUMER:\nmov.u32 %r8, 1;\n";
+const std::string consume = "bar.sync %r8, 64;\n" + from_shared + store;
+
+TEST(PtxMachine, HandsOverAtABarrierOfTwoWarps) {
+    std::vector<float> floats = counting(96);
+    run_program("setp.ge.s32 %p1, %r1, 64;\n@%p1 bra END;\n" + roles + consumer + consume + "END:\n", floats, 96,
+                256);
+    for (int i = 0; i < 96; i++) EXPECT_EQ(floats[i], i < 32 || i >= 64 ? i : i - 32);
+}
+
+TEST(PtxMachine, FindsAPlaceThatIsFilledAgainWhileItIsRead) {
+    const std::string again = "bar.sync 2, 64;\n" + to_shared;
+    const std::string end = "END:\n";
+    EXPECT_EQ(error_of(roles + again + consumer + consume + "bar.arrive 2, 64;\n" + end, 64, 256), "none");
+    const std::string early = error_of(
+        roles + again + consumer + "bar.sync %r8, 64;\nbar.arrive 2, 64;\n" + from_shared + store + end, 64, 256);
+    EXPECT_NE(early.find("race"), std::string::npos) << early;
+    EXPECT_NE(error_of(roles + to_shared + consumer + consume + end, 64, 256).find("race"), std::string::npos);
+}
+
+TEST(PtxMachine, FindsBarriersThatAreMiscounted) {
+    const std::string end = "END:\n";
+    EXPECT_NE(error_of(roles + consumer + "bar.sync 1, 96;\n" + end, 64, 256).find("another number of threads"),
+              std::string::npos);
+    EXPECT_NE(error_of(roles + consumer + "bar.sync 2, 64;\n" + end, 64, 256).find("wait for each other"),
+              std::string::npos);
+    EXPECT_NE(error_of("bar.arrive 1, 64;\nbar.arrive 1, 64;\n", 32).find("arrives again"), std::string::npos);
+    EXPECT_NE(error_of("bar.arrive 16, 64;\n", 32).find("a block has 0 to 15"), std::string::npos);
+    EXPECT_NE(error_of("bar.sync 1, 40;\n", 32).find("no whole warps"), std::string::npos);
+}
+
 const std::string copy = "cp.async.ca.shared.global [%r2], [%rd3], 4, 4;\ncp.async.commit_group;\n";
 const std::string wait = "cp.async.wait_group 0;\n";
 

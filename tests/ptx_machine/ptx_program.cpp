@@ -315,9 +315,14 @@ class KernelDecoder {
             i.kind = Kind::exit;
         } else if (name == "trap") {
             i.execute = [](Warp &, const Instruction &t, uint32_t) { fail(t, "the kernel gives up"); };
-        } else if (name == "bar.sync" || name == "barrier.sync") {
-            i.kind = Kind::barrier;
-            if (o.at(0) != "0") throw PtxError("a barrier other than 0 is not supported");
+        } else if (name == "bar.sync" || name == "barrier.sync" || name == "bar.arrive") {
+            i.kind = name == "bar.arrive" ? Kind::barrier_arrive : Kind::barrier;
+            i.a = places_.operand(o.at(0), 1);
+            i.has_count = o.size() > 1;
+            if (i.has_count) i.b = places_.operand(o[1], 1);
+        } else if (name.starts_with("setmaxnreg.")) {
+            i.kind = Kind::whole_warp;
+            i.execute = [](Warp &, const Instruction &, uint32_t) {};
         } else if (name == "bar.warp.sync") {
             i.kind = Kind::warp_barrier;
         } else {

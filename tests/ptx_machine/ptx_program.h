@@ -33,7 +33,8 @@ enum class Kind {
     branch,
     exit,
     // From here on all lanes of a warp together:
-    barrier,  ///< the whole block
+    barrier,         ///< of the block, to wait at
+    barrier_arrive,  ///< of the block, without waiting
     warp_barrier,
     whole_warp,
     wgmma,  ///< this and what follows: a warpgroup together
@@ -53,6 +54,7 @@ struct Instruction {
     int64_t offset = 0;         ///< of an address
     bool wide_address = false;  ///< in shared memory, too, it may be in a 64-bit register
     bool is_signed = false;     ///< what is loaded is extended by its sign
+    bool has_count = false;     ///< a barrier is for some threads of the block
     int number = 0;             ///< target of a branch, columns of a product, groups to wait for, bytes
     std::string text;
 };

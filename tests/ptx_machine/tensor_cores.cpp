@@ -78,7 +78,7 @@ float Products::element(const Instruction &i, uint64_t descriptor, int row, int 
     const auto field = [&](int bit) { return static_cast<uint32_t>(descriptor >> bit & 0x3fff) << 4; };
     if (descriptor >> 46) fail(i, "a descriptor with swizzle or base offset is not supported");
     const uint32_t at = field(0) + k / 4 * field(16) + row / 8 * field(32) + row % 8 * 16 + k % 4 * 4;
-    block_.note_tensor_core_read(i, at);
+    block_.note_tensor_core_read(i, warps_, at);
     uint32_t bits;
     std::memcpy(&bits, block_.shared.data() + at, 4);
     return as_tf32(bits);

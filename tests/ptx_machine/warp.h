@@ -16,32 +16,54 @@ namespace ptx_machine {
 /// Throws PtxError with the instruction's text.
 [[noreturn]] void fail(const Instruction &instruction, const std::string &what);
 
-/// Who touched a word of shared memory last, and when. Time is counted in barriers: of the block (`epoch`),
-/// and of the warp, whose lanes may also meet alone.
+/// Who wrote a word of shared memory last, and when. Time is counted for each warp by itself: how often it
+/// has arrived at a barrier, of the block or of its own lanes.
 struct WordHistory {
-    static constexpr int nobody = -1, several_lanes = -2, several_warps = -3;
+    static constexpr int nobody = -1;
 
-    int32_t write_epoch = -1, read_epoch = -1;
-    int32_t write_warp_epoch = 0, read_warp_epoch = 0;
-    int16_t writer = nobody, reader = nobody;  ///< threads
-    int16_t reader_warp = nobody;
-    bool unfenced = false;  ///< written, and not yet for wgmma to see
+    int32_t write_clock = 0;
+    int16_t writer = nobody;  ///< a thread
+    bool unfenced = false;    ///< written, and not yet for wgmma to see
+};
+
+/// When a warp read a word last, and which lane.
+struct LastRead {
+    static constexpr int never = -1, several_lanes = lanes;
+
+    int32_t clock = never;
+    int32_t lane = 0;
+};
+
+/// One of the barriers 0 to 15 of a block.
+struct Barrier {
+    uint32_t threads = 0;  ///< that it is for; 0 for all of the block
+    std::vector<Warp *> arrived, waiting;
+    std::vector<int32_t> seen;  ///< what the warps that arrived had seen
 };
 
 struct Block {
-    explicit Block(const Launch &l)
-        : launch(l), shared(l.shared_bytes, 0xff), history(l.shared_bytes / 4 + 1) {}
+    static constexpr int barriers_of_block = 16;
+
+    Block(const Launch &l, int warps)
+        : launch(l),
+          warps(warps),
+          shared(l.shared_bytes, 0xff),
+          history(l.shared_bytes / 4 + 1),
+          reads(history.size() * warps) {}
 
     const Launch &launch;
+    const int warps;
     std::vector<uint8_t> shared;
     std::vector<WordHistory> history;
-    int epoch = 0;  ///< barriers passed
+    std::vector<LastRead> reads;  ///< of each word by each warp
+    Barrier barriers[barriers_of_block];
 
     /// These fail on what a GPU would not forgive: accesses outside or not aligned, and races.
     void check_shared(const Instruction &, uint32_t address, int bytes) const;
     void note_read(const Instruction &, const Warp &, int thread, uint32_t address, int bytes);
     void note_write(const Instruction &, Warp &, int thread, uint32_t address, int bytes);
-    void note_tensor_core_read(const Instruction &, uint32_t address);
+    /// By the four warps from `group` on.
+    void note_tensor_core_read(const Instruction &, const Warp *group, uint32_t address);
 };
 
 /// A cp.async of the lanes in `mask`.
@@ -63,7 +85,7 @@ class Warp {
   public:
     Block *block = nullptr;
     int index = 0;
-    int epoch = 0;  ///< barriers of this warp alone
+    std::vector<int32_t> seen;  ///< of every warp's time: what it did until then is over for this warp
     std::vector<uint32_t> registers;
     std::vector<uint8_t> local;
     std::vector<Fragment> fragments;                      ///< by their places; none: the warp has ended
@@ -71,6 +93,7 @@ class Warp {
     std::vector<uint32_t> unfenced;                       ///< words of shared memory
     bool waiting = false;  ///< at a barrier of the block, or at an instruction of the warpgroup
 
+    int32_t clock() const { return seen[index]; }
     const Kernel &kernel() const { return block->launch.kernel; }
     bool ended() const { return fragments.empty(); }
     int thread(int lane) const { return lanes * index + lane; }
