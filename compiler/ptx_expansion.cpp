@@ -30,7 +30,7 @@ class KernelExpansion {
                 expand_call(*site, body);
             } else {
                 addresses_.keep(lines_[i], body);
-                body.line(lines_[i]);
+                body.line(has_roles() ? in_role(lines_[i]) : lines_[i]);
             }
         }
         // Launch bounds and registers are known now.
@@ -46,6 +46,21 @@ class KernelExpansion {
     }
 
   private:
+    /// Whether some of the block's threads stage for the others (producer_warpgroup.h).
+    bool has_roles() const { return launch_.fields.contains("consumers"); }
+
+    /// A barrier of the block is one of the consumers. A load without .nc stays where it is among barriers:
+    /// ptxas would bring the other close to its use, behind the barrier that it is to be ahead of.
+    std::string in_role(std::string line) const {
+        const std::string barrier = "bar.sync \t0", load = "ld.global.nc";
+        if (const auto at = line.find(barrier); at != std::string::npos) {
+            line.insert(at + barrier.size(), ", " + std::to_string(launch_.field("consumers")));
+        } else if (const auto nc = line.find(load); nc != std::string::npos) {
+            line.erase(nc + load.size() - 3, 3);
+        }
+        return line;
+    }
+
     void write_launch_bounds(PtxWriter &out) const {
         if (launch_.kind.empty()) {
             return;
@@ -77,6 +92,14 @@ class KernelExpansion {
             out.line("\tcp.async.commit_group;");
         } else if (kind == "copy_wait") {
             out.line("\tcp.async.wait_group ", site.call.field("pending"), ";");
+        } else if (kind == "barrier_sync") {
+            out.line("\tbar.sync ", site.arguments.at(0), ", ", site.call.field("threads"), ";");
+        } else if (kind == "barrier_arrive") {
+            out.line("\tbar.arrive ", site.arguments.at(0), ", ", site.call.field("threads"), ";");
+        } else if (kind == "more_registers") {
+            if (wgmma_) out.line("\tsetmaxnreg.inc.sync.aligned.u32 ", site.call.field("count"), ";");
+        } else if (kind == "fewer_registers") {
+            if (wgmma_) out.line("\tsetmaxnreg.dec.sync.aligned.u32 ", site.call.field("count"), ";");
         } else if (kind == "publish") {
             if (wgmma_) out.line("\tfence.proxy.async.shared::cta;");
         } else if (kind == "begin") {

@@ -20,6 +20,8 @@
 // Where nothing goes through registers, copies are further ahead: one buffer is computed on, with tensor cores
 // the products of another may still run, and all others are being filled.
 //
+// With a producer, some threads do all the staging and the others compute: producer_warpgroup.h.
+//
 // The last chunks are peeled off, so that the loop has no conditions. Add it after the tensor-core pass;
 // it also works for schedules without tensor cores.
 #ifndef CONV_TRANSPOSE_COMPILER_SOFTWARE_PIPELINE_H
@@ -53,6 +55,10 @@ struct SoftwarePipelineOptions {
     /// in place of 129. Loops that have few addresses anyway may become some percent slower: ptxas schedules
     /// them anew.
     bool load_offsets = false;
+    /// Another warpgroup of the block stages for those that compute, and needs so many registers a thread
+    /// (producer_warpgroup.h). For kernels on tensor cores.
+    bool producer = false;
+    int producer_registers = 104;
 };
 
 class SoftwarePipelinePass : public Halide::Internal::IRMutator {

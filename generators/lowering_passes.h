@@ -31,8 +31,12 @@ void add_tensor_core_passes(Halide::Pipeline pipeline, const Schedule &schedule)
     if (!schedule.tensor_cores) return;
     pipeline.add_custom_lowering_pass(
         new TensorCorePass({.blocks_per_multiprocessor = schedule.blocks, .stages = schedule.stages}));
-    pipeline.add_custom_lowering_pass(
-        new SoftwarePipelinePass({.stages = schedule.stages, .separate_registers = schedule.separate_registers}));
+    SoftwarePipelineOptions pipelined{.stages = schedule.stages, .separate_registers = schedule.separate_registers};
+    if constexpr (requires { schedule.producer; }) {
+        pipelined.producer = schedule.producer;
+        pipelined.producer_registers = schedule.producer_registers;
+    }
+    pipeline.add_custom_lowering_pass(new SoftwarePipelinePass(pipelined));
 }
 
 }  // namespace conv_transpose

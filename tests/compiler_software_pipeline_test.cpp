@@ -98,9 +98,61 @@ TEST(SoftwarePipeline, ConstantsOfIndicesAreAddedLast) {
     EXPECT_TRUE(equal(index(false), (lane * 4 + 3) + buffer)) << index(false);
 }
 
+/// The staged rows of b are as many as a warpgroup has threads, so that no condition stands around them.
+MatrixProduct with_producer() {
+    MatrixProduct product;
+    product.columns = 64, product.warpgroups = 2, product.staging_warpgroups = 1;
+    product.options.producer = true, product.options.producer_registers = 40;
+    return product;
+}
+
+TEST(SoftwarePipeline, AProducerStagesForTwoConsumers) {
+    const std::string ptx = with_producer().ptx();
+    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_launch__blocks1_consumers256_x32_y4_z3, "), 1);
+    // 128 rows x 2 of a are two a thread.
+    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_copy__bytes16, "), 2);
+    // A chunk is handed over to each consumer.
+    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_barrier_arrive__threads256, "), 2);
+    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_barrier_sync__threads384, "), 1);
+    // The first chunk is multiplied before the loop over the others: no stage is given back there.
+    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_multiply"), 2);
+    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_barrier_sync__threads256, "), 2);
+    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_barrier_arrive__threads384, "), 1);
+    // Of 168 registers at launch.
+    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_fewer_registers__count40, "), 1);
+    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_more_registers__count232, "), 1);
+}
+
+std::string refusal(const MatrixProduct &product) {
+    try {
+        product.lower();
+    } catch (const SoftwarePipelineRefusal &error) {
+        return error.what();
+    }
+    return "not refused";
+}
+
+TEST(SoftwarePipeline, RefusesAProducerThatCannotBe) {
+    const auto expect = [](const MatrixProduct &product, const char *words) {
+        const std::string reason = refusal(product);
+        EXPECT_NE(reason.find(words), std::string::npos) << "'" << words << "' in: " << reason;
+    };
+    MatrixProduct product = with_producer();
+    product.staging_warpgroups = 2;
+    expect(product, "one warpgroup, but those with z = 1 stage, too");
+    product = with_producer();
+    product.stages = 8;
+    expect(product, "stages is 8; with a producer and 2 consumers the rule is at most 5");
+    product = with_producer();
+    for (const int registers : {16, 36, 176}) {
+        product.options.producer_registers = registers;
+        expect(product, "the rule is a multiple of 8 from 24 to the 168 at launch");
+    }
+}
+
 TEST(SoftwarePipeline, RefusesFewerThanTwoStages) {
     try {
-        SoftwarePipelinePass pass({1});
+        SoftwarePipelinePass pass({.stages = 1});
         FAIL() << "one stage was accepted";
     } catch (const SoftwarePipelineRefusal &error) {
         EXPECT_NE(std::string(error.what()).find("stages is 1; the rule is at least 2"), std::string::npos);

@@ -23,6 +23,8 @@ struct MatrixProduct {
     bool pass = true, pipelined = true;
     bool columns_of_b = false;  ///< b(k, n) in place of b(n, k): then both operands are copied asynchronously
     int stages = 2;
+    int staging_warpgroups = 0;  ///< that stage; 0 for all
+    SoftwarePipelineOptions options{};  ///< but for stages
 
     Halide::Module lower(const std::string &name = "matrix_product") const {
         using namespace Halide;
@@ -78,7 +80,7 @@ struct MatrixProduct {
             // Given by columns, an operand's neighbours in memory are those of k.
             columns_of_b ? f.fuse(k4, row, rest) : f.fuse(row, k4, rest);
             f.split(rest, rest, lane, 32, TailStrategy::GuardWithIf).split(rest, rest, warp, 4, TailStrategy::GuardWithIf)
-                .split(rest, rest, warpgroup, warpgroups, TailStrategy::GuardWithIf)
+                .split(rest, rest, warpgroup, staging_warpgroups ? staging_warpgroups : warpgroups, TailStrategy::GuardWithIf)
                 .reorder(value, rest, lane, warp, warpgroup).unroll(rest).gpu_threads(lane, warp, warpgroup)
                 .never_partition_all();
         };
@@ -89,7 +91,9 @@ struct MatrixProduct {
         if (pass) {
             p.add_custom_lowering_pass(
                 new TensorCorePass({.stages = pipelined ? stages : 1}));
-            if (pipelined) p.add_custom_lowering_pass(new SoftwarePipelinePass({.stages = stages}));
+            SoftwarePipelineOptions pipeline_options = options;
+            pipeline_options.stages = stages;
+            if (pipelined) p.add_custom_lowering_pass(new SoftwarePipelinePass(pipeline_options));
         }
         return p.compile_to_module({a, b}, name, Target("x86-64-linux-cuda-cuda_capability_80-no_runtime"));
     }
