@@ -1,7 +1,7 @@
 // Schedule: tensor cores (wgmma on Hopper, mma.sync elsewhere), stride 1 and the phases of strided problems.
 //
-// Machine: NVIDIA H200, 2026-11-21, TF32. Problem: KernelBench level 1, 57 (N8 64->64 k3 1024x1024): 2.44 ms,
-// 253 TFLOP/s. The pipe of shared memory and L1 is busy 77 % of the time, the tensor cores 56 %. Problem:
+// Machine: NVIDIA H200, 2026-11-21, TF32. Problem: KernelBench level 1, 57 (N8 64->64 k3 1024x1024): 2.23 ms,
+// 278 TFLOP/s. The pipe of shared memory and L1 is busy 78 % of the time, the tensor cores 62 %. Problem:
 // U-Net's k2 s2 (N8 128->64 256x256): 0.316 ms, 60 % of what memory allows. Problem: DCGAN's k4 s2 p1 (N64
 // 512->256 16x16): 0.244 ms, 282 TFLOP/s. Their input gradients: 0.302 ms (62 % of what memory allows) and 0.228 ms
 // (301 TFLOP/s). docs/tensor-cores.md has the other problems, and what was tried.
@@ -24,7 +24,9 @@
 // others.
 // - Channels of the output, then columns, are the innermost blocks: neighbours in time read the same input. A
 // block may be small: two of them on a multiprocessor fill each other's gaps (the first loads, the stores at
-// the end), and one large block was slower in every case.
+// the end), and one large block was slower in every case but those of long chunks.
+// - With a `producer` one more warpgroup stages, and the others only multiply: worth it for the exact sizes of 57 and 78,
+// and for tf32x3 (2.50 to 2.23 ms, 0.89 to 0.86, 6.29 to 5.63), where the registers that it frees make larger tiles.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_TENSOR_CORE_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_TENSOR_CORE_H
 
@@ -45,6 +47,8 @@ struct CudaTensorCore {
     Halide::GeneratorParam<int> stages{"stages", 2};
     Halide::GeneratorParam<int> blocks{"blocks", 2};                  // on a multiprocessor
     Halide::GeneratorParam<bool> separate_registers{"separate_registers", false};  // see SoftwarePipelineOptions
+    Halide::GeneratorParam<bool> producer{"producer", false};  // one more warpgroup, which stages for the others
+    Halide::GeneratorParam<int> producer_registers{"producer_registers", 104};  // of its threads; the others get the rest
     Halide::GeneratorParam<bool> tensor_cores{"tensor_cores", true};  // off: the same program without the passes
 
     int chunk() const { return chunk_channels; }
@@ -53,7 +57,8 @@ struct CudaTensorCore {
         description.set("min_compute_capability", 80);
         // With two tiles (tf32x3) there are too few registers for mma.sync, and spills make it slower than
         // float32.
-        if (f.parts == 2) description.set("min_compute_capability", 90), description.set("max_compute_capability", 90);
+        // With a producer those that compute lack registers without setmaxnreg.
+        if (f.parts == 2 || producer) description.set("min_compute_capability", 90), description.set("max_compute_capability", 90);
         description.set("shared_bytes", shared_bytes(f));
     }
 
@@ -117,6 +122,7 @@ struct CudaTensorCore {
     Halide::RVar pipeline{"pipeline"};
 
     int block_sets(const TensorCoreFuncs &f) const { return block_cells(f) * f.phases_y; }
+    int staging_warpgroups() const { return producer ? 1 : warpgroups.value(); }
     static int tile_rows_of(const TensorCoreFuncs &f) { return 64 * f.phases_x; }
 
     // Cells along x, and along y vertical phases, a tile's rows of cells, tiles, and other warpgroups.
@@ -231,7 +237,7 @@ struct CudaTensorCore {
             tile_rows == 1 ? f.pixels.fuse(phase, rest, rest) : f.pixels.fuse(rest, phase, rest);
         }
         if (tile_rows > 1) f.pixels.split(rest, rest, lane, 32, guard);
-        f.pixels.split(rest, rest, warp, 4 * warpgroups, guard).split(warp, warpgroup, warp, 4)
+        f.pixels.split(rest, rest, warp, 4 * staging_warpgroups(), guard).split(warp, warpgroup, warp, 4)
             .reorder(staging_order).unroll(rest).unroll(t.part)
             .gpu_threads(lane, warp, warpgroup);
     }
@@ -251,7 +257,7 @@ struct CudaTensorCore {
             .fuse(rest, t.part, rest);
         if (channel_sets > 1) staged.fuse(rest, t.row_block, rest);
         staged.split(rest, rest, lane, 32, guard).split(rest, rest, warp, 4, guard)
-            .split(rest, rest, warpgroup, warpgroups, guard)
+            .split(rest, rest, warpgroup, staging_warpgroups(), guard)
             .reorder(t.value, rest, lane, warp, warpgroup).unroll(rest)
             .gpu_threads(lane, warp, warpgroup).never_partition_all();
     }

@@ -4,6 +4,8 @@
 # A few bytes spill where tiles were chosen for speed, more of them in the portable code (docs/tensor-cores.md).
 # One block a multiprocessor has registers to spare.
 set(split parts=2 blocks=1 separate_registers=true)
+# On Hopper a warpgroup of its own may stage; other GPUs take the next kernel that fits.
+set(split_staged parts=2 blocks=1 producer=true)
 # Exact sizes, too, where they were faster: constants spare the registers that indices and tests of the edges take.
 conv_transpose_kernel(tf32_cuda_tensor_cores_k3x7_s1x1_c64x64_i512x512 forward_cuda_tensor_core
     ${k3x7} ${s1} ${c64x64} input_h=512 input_w=512 output_h=514 output_w=518 columns=104 FULL ALLOW_SPILLS)
@@ -15,7 +17,10 @@ conv_transpose_kernel(tf32_cuda_tensor_cores_k3x3_s1x1_c32x32_i512x1024 forward_
     FULL ALLOW_SPILLS)
 conv_transpose_kernel(tf32_cuda_tensor_cores_k3x7_s1x1_c32x32_p1x3_i512x1024 forward_cuda_tensor_core
     ${k3x7} ${s1} ${c32x32} input_h=512 input_w=1024 output_h=512 output_w=1024 picture_rows=2 columns=128
-    warpgroups=3 blocks=1 FULL ALLOW_SPILLS)
+    warpgroups=3 blocks=1 producer=true producer_registers=128 FULL ALLOW_SPILLS)
+conv_transpose_kernel(tf32_cuda_tensor_cores_k3x3_s1x1_c64x64_i1024x1024 forward_cuda_tensor_core
+    ${k3} ${s1} ${c64x64} input_h=1024 input_w=1024 output_h=1026 output_w=1026 columns=152 tiles=2
+    warpgroups=1 producer=true producer_registers=72 FULL ALLOW_SPILLS)
 conv_transpose_kernel(tf32_cuda_tensor_cores_k3x3_s1x1_c64x64 forward_cuda_tensor_core
     ${k3} ${s1} ${c64x64} columns=152 ALLOW_SPILLS)
 conv_transpose_kernel(tf32_cuda_tensor_cores_k3x7_s1x1_c64x64 forward_cuda_tensor_core
@@ -28,16 +33,19 @@ conv_transpose_kernel(tf32_cuda_tensor_cores_k3x7_s1x1_c32x32 forward_cuda_tenso
     ${k3x7} ${s1} ${c32x32} picture_rows=2 columns=152 warpgroups=3 blocks=1 ALLOW_SPILLS)
 conv_transpose_kernel(tf32_cuda_tensor_cores_k3x3_s1x1 forward_cuda_tensor_core
     ${k3} ${s1} columns=72 ALLOW_SPILLS)
+conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x5_s1x1_c64x128_i128x256 forward_cuda_tensor_core
+    ${k3x5} ${s1} in_channels=64 out_channels=128 input_h=128 input_w=256 output_h=130 output_w=260
+    ${split_staged} columns=136 FULL ALLOW_SPILLS)
 conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x3_s1x1_c64x64 forward_cuda_tensor_core
-    ${k3} ${s1} ${c64x64} ${split} columns=152 ALLOW_SPILLS)
+    ${k3} ${s1} ${c64x64} ${split_staged} columns=152 ALLOW_SPILLS)
 conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x7_s1x1_c64x64 forward_cuda_tensor_core
-    ${k3x7} ${s1} ${c64x64} ${split} columns=88 ALLOW_SPILLS)
+    ${k3x7} ${s1} ${c64x64} ${split_staged} columns=104 producer_registers=136 ALLOW_SPILLS)
 conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x5_s1x1_c64x128 forward_cuda_tensor_core
-    ${k3x5} ${s1} in_channels=64 out_channels=128 ${split} columns=136 ALLOW_SPILLS)
+    ${k3x5} ${s1} in_channels=64 out_channels=128 ${split_staged} columns=136 ALLOW_SPILLS)
 conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x3_s1x1_c32x32 forward_cuda_tensor_core
     ${k3} ${s1} ${c32x32} ${split} picture_rows=2 columns=152 ALLOW_SPILLS)
 conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x7_s1x1_c32x32 forward_cuda_tensor_core
-    ${k3x7} ${s1} ${c32x32} ${split} columns=88 ALLOW_SPILLS)
+    ${k3x7} ${s1} ${c32x32} ${split_staged} columns=88 producer_registers=152 ALLOW_SPILLS)
 conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x3_s1x1 forward_cuda_tensor_core
     ${k3} ${s1} ${split} columns=72 ALLOW_SPILLS)
 # For the input gradient of problem 69, among others.
@@ -58,5 +66,5 @@ conv_transpose_kernel(tf32_cuda_tensor_cores_k4x4_s2x2_p1x1 forward_cuda_tensor_
     columns=8 tile_rows=16 blocks=1 stages=3 separate_registers=true ALLOW_SPILLS)
 conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x3_s2x2_p1x1 forward_cuda_tensor_core ${k3s2p1} ${split}
     columns=8 tile_rows=8 ALLOW_SPILLS)
-conv_transpose_kernel(tf32x3_cuda_tensor_cores_k4x4_s2x2_p1x1 forward_cuda_tensor_core ${k4s2p1} ${split}
-    columns=8 tile_rows=8 ALLOW_SPILLS)
+conv_transpose_kernel(tf32x3_cuda_tensor_cores_k4x4_s2x2_p1x1 forward_cuda_tensor_core ${k4s2p1} ${split_staged}
+    columns=8 tile_rows=8 producer_registers=136 ALLOW_SPILLS)
