@@ -83,7 +83,8 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>,
 
     Halide::Expr channels() const {
         const int multiple = problem.out_channel_multiple;
-        return funcs_.out_channels ? Halide::Expr(funcs_.out_channels) : output_gradient.dim(2).extent() / multiple * multiple;
+        return funcs_.out_channels ? Halide::Expr(funcs_.out_channels)
+                                   : output_gradient.dim(2).extent() / multiple * multiple;
     }
     // A schedule that stages several output channels at a time may reach beyond the last.
     Halide::Expr inside(const Halide::Expr &channel) const { return chunked() ? min(channel, channels() - 1) : channel; }
@@ -117,15 +118,17 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>,
         std::vector<Halide::Expr> at{f.kx, ky, f.out_channel, f.channel, f.group};
         if constexpr (layout == WeightLayout::channel_tiles) {
             f.weight = weight;
-            at = weight_coordinates(layout, f.kx, ky, f.channel, f.out_channel, f.group, schedule_params.weight_channel_multiple(),
-                                    input_gradient.dim(2).extent());
+            at = weight_coordinates(layout, f.kx, ky, f.channel, f.out_channel, f.group,
+                                    schedule_params.weight_channel_multiple(), input_gradient.dim(2).extent());
             // Bounds inference does not see that a block of tiles ends with the channels.
             at[4] = min(at[4], weight.dim(4).extent() - 1);
         } else if (packed()) {
-            f.weight(f.channel, f.kx, ky, f.out_channel, f.group) = weight(f.channel, f.kx, ky, inside(f.out_channel), f.group);
+            f.weight(f.channel, f.kx, ky, f.out_channel, f.group) =
+                weight(f.channel, f.kx, ky, inside(f.out_channel), f.group);
             at = {f.channel, f.kx, ky, f.out_channel, f.group};
         } else {
-            f.weight(f.kx, ky, f.out_channel, f.channel, f.group) = weight(f.kx, ky, inside(f.out_channel), f.channel, f.group);
+            f.weight(f.kx, ky, f.out_channel, f.channel, f.group) =
+                weight(f.kx, ky, inside(f.out_channel), f.channel, f.group);
         }
         f.tap_weight(f.kx, ky, f.out_channel, f.channel, f.group) = f.weight(at);
     }

@@ -84,7 +84,8 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>,
     }
 
     // The output gradient, zero outside of the picture and where `seen` is false.
-    Halide::Expr output_gradient_at(const Halide::Expr &column, const Halide::Expr &row, const Halide::Expr &seen = {}) const {
+    Halide::Expr output_gradient_at(const Halide::Expr &column, const Halide::Expr &row,
+                                    const Halide::Expr &seen = {}) const {
         const WeightGradientFuncs &f = funcs_;
         const auto x = output_gradient.dim(0), y = output_gradient.dim(1);
         const Halide::Expr in_picture = column >= x.min() && column <= x.max() && row >= y.min() && row <= y.max();
@@ -109,7 +110,8 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>,
         } else {
             f.phases = Halide::Func("phases");
             f.phases(f.cell_x, f.phase_x, f.y, f.ky, f.out_channel, f.group, f.batch) =
-                output_gradient_at(f.x_axis.position(f.cell_x, f.phase_x), f.y_axis.output(f.y, f.ky), f.y < input.dim(1).extent());
+                output_gradient_at(f.x_axis.position(f.cell_x, f.phase_x), f.y_axis.output(f.y, f.ky),
+                                   f.y < input.dim(1).extent());
         }
     }
 
@@ -119,8 +121,8 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>,
     Halide::Expr columns() const { return chunked() ? Halide::Expr(schedule_columns()) : input.dim(0).extent(); }
     int rows() const { return chunked() ? schedule_rows() : 1; }
 
-    // The positions of a part. Chunks that a schedule stages reach beyond the row's end and the last row, where the input is
-    // zero. The runtime makes bands whole chunks high.
+    // The positions of a part. Chunks that a schedule stages reach beyond the row's end and the last row, where
+    // the input is zero. The runtime makes bands whole chunks high.
     Halide::RDom positions() const {
         const Halide::Expr width = input.dim(0).extent();
         Halide::RDom r({{0, columns()}, {0, rows()}, {0, (width + columns() - 1) / columns()}, {0, band_rows / rows()},
@@ -139,7 +141,8 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>,
         const Halide::Expr column = r[2] * columns() + r[0], row = first_row(r) + r[1];
         const Halide::Expr seen =
             by_rows() ? f.tap_row(column, f.kx, f.y_axis.output(row, f.ky), f.out_channel, f.group, image(r))
-                      : f.phases(f.x_axis.cell(column, f.kx), f.x_axis.live_phase(f.kx), row, f.ky, f.out_channel, f.group, image(r));
+                      : f.phases(f.x_axis.cell(column, f.kx), f.x_axis.live_phase(f.kx), row, f.ky, f.out_channel,
+                                 f.group, image(r));
         return f.padded_input(column, row, f.in_channel, f.group, image(r)) * seen;
     }
 

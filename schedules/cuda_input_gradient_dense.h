@@ -1,15 +1,16 @@
 // Schedule: the input gradient on a GPU's CUDA cores, for problems with many channels.
 //
-// NVIDIA H200, 2026-11-21, FP32, TFLOP/s of 67: 2x2 stride 2 128 to 64 channels 43.7, 3x3 stride 2 128 to 64 43.2, 4x4
-// stride 2 512 to 256 45.9. KernelBench 81 in 0.153 ms, 0.12 of which reading its operands once takes. ncu on 2x2: 90 % of
-// all cycles issue; 128 sums a thread, which load less, were 8 % slower, at two thirds of the warps.
+// NVIDIA H200, 2026-11-21, FP32, TFLOP/s of 67: 2x2 stride 2 128 to 64 channels 43.7, 3x3 stride 2 128 to 64
+// 43.2, 4x4 stride 2 512 to 256 45.9. KernelBench 81 in 0.153 ms, 0.12 of which reading its operands once
+// takes. ncu on 2x2: 90 % of all cycles issue; 128 sums a thread, which load less, were 8 % slower, at two
+// thirds of the warps.
 //
-// Order: an implicit matrix product. A block computes a tile of columns x rows x channels and goes through the output
-// channels in chunks; of each chunk it stages, in shared memory, the output gradient that its tile sees, one live phase
-// after the other, and the weights. A thread's sums stay in registers: neighbouring columns, whose taps overlap, of
-// several channels, whose weights are 128-bit loads. Chunks come by asynchronous copies while the one before is computed,
-// which was worth 5 % on 3x3 and 1 to 2 % on 2x2 and 4x4; threads of two rows, whose addresses are constants' offsets from
-// one, another 4 to 10 %.
+// Order: an implicit matrix product. A block computes a tile of columns x rows x channels and goes through
+// the output channels in chunks; of each chunk it stages, in shared memory, the output gradient that its tile
+// sees, one live phase after the other, and the weights. A thread's sums stay in registers: neighbouring
+// columns, whose taps overlap, of several channels, whose weights are 128-bit loads. Chunks come by
+// asynchronous copies while the one before is computed, which was worth 5 % on 3x3 and 1 to 2 % on 2x2 and
+// 4x4; threads of two rows, with addresses that are offsets from few registers, another 4 to 11 %.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_INPUT_GRADIENT_DENSE_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_INPUT_GRADIENT_DENSE_H
 
@@ -34,7 +35,7 @@ struct CudaInputGradientDense {
 
     /// Buffers in shared memory: with two, a chunk is staged while the one before it is multiplied.
     GeneratorParam<int> stages{"stages", 1};
-    /// With several buffers: see AsyncStagingOptions. Without, what is staged waits in registers for its buffer.
+    /// With several buffers: see SoftwarePipelineOptions. Without, what is staged waits in registers for its buffer.
     GeneratorParam<bool> single_floats{"single_floats", false};
 
     static constexpr WeightLayout weight_layout = WeightLayout::channels_innermost;
@@ -101,7 +102,8 @@ struct CudaInputGradientDense {
             .split(f.y, f.y, threads.y, lanes_y, guard)
             .split(f.channel, channel_block, f.channel, channels(), guard)
             .split(f.channel, threads.channel, f.channel, thread_channels, guard)
-            .reorder({vec, run, f.y, f.channel, threads.x, threads.channel, threads.y, column, row, channel_block, f.group, f.batch})
+            .reorder({vec, run, f.y, f.channel, threads.x, threads.channel, threads.y, column, row, channel_block,
+                      f.group, f.batch})
             .fuse(column, channel_block, column)
             .fuse(f.group, f.batch, image)
             .unroll(vec).unroll(run).unroll(f.channel).unroll(f.y)
@@ -129,8 +131,8 @@ struct CudaInputGradientDense {
         RVar out_channel{"out_channel"}, unrolled{"unrolled"};
         update.split(f.taps.z, chunks(), out_channel, chunk, guard)
             .split(out_channel, out_channel, unrolled, unroll_chunk, guard)
-            .reorder({vec, run, f.y, f.channel, f.taps.x, unrolled, f.taps.y, out_channel, threads.x, threads.channel, threads.y,
-                      chunks()})
+            .reorder({vec, run, f.y, f.channel, f.taps.x, unrolled, f.taps.y, out_channel, threads.x,
+                      threads.channel, threads.y, chunks()})
             .unroll(f.taps.x).unroll(unrolled);
         if (unroll_taps_y) update.unroll(f.taps.y);
     }

@@ -1,19 +1,21 @@
 // Schedule: the weight gradient on a GPU's CUDA cores, for problems with many channels.
 //
-// NVIDIA H200, 2026-11-21, FP32, TFLOP/s of 67: KernelBench 57 47.6, 65 50.8, 69 48.9, 71 42, 78 49; 2x2 stride 2 40,
-// 3x3 stride 2 34, 4x4 stride 2 41. ncu on 4x4: 80 % of all cycles issue, 87 % of what is issued multiplies; the rest is
-// staging, whose copies hold the registers of their addresses until they are on their way (7 % of the cycles).
+// NVIDIA H200, 2026-11-21, FP32, TFLOP/s of 67: KernelBench 57 47.6, 65 50.8, 69 48.9, 71 42, 78 49; 2x2
+// stride 2 40, 3x3 stride 2 34, 4x4 stride 2 41. ncu on 4x4: 80 % of all cycles issue, 87 % of what is issued
+// multiplies; the rest is staging, whose copies hold the registers of their addresses until they are on their
+// way (7 % of the cycles).
 //
-// Order: an implicit matrix product of input channels with output channels and taps, summed over positions. A block
-// computes a tile of channels for the taps of one kernel row (or of all) and goes through the positions in chunks, the
-// rows of a band in one pipeline: a chunk is on its way, by asynchronous copies, while the one before is multiplied. Of each
-// it stages, in shared memory, the input and the live phases of the rows that it sees of the output gradient, both turned so
-// that channels are innermost: then a thread reads its channels of a position by 128-bit loads, and what one tap sees at a
-// position, the next tap sees at another, from a register.
+// Order: an implicit matrix product of input channels with output channels and taps, summed over positions. A
+// block computes a tile of channels for the taps of one kernel row (or of all) and goes through the positions
+// in chunks, the rows of a band in one pipeline: a chunk is on its way, by asynchronous copies, while the one
+// before is multiplied. Of each it stages, in shared memory, the input and the live phases of the rows that
+// it sees of the output gradient, both turned so that channels are innermost: then a thread reads its
+// channels of a position by 128-bit loads, and what one tap sees at a position, the next tap sees at another,
+// from a register.
 //
-// Sums are scalars: as vectors LLVM and ptxas moved them to other registers in each turn of the loop, a quarter of all
-// instructions, and 57 took 17.1 ms in place of 13. Rows staged with positions innermost, so that copies are dense, made no
-// difference.
+// Sums are scalars: as vectors LLVM and ptxas moved them to other registers in each turn of the loop, a
+// quarter of all instructions there. Rows staged with positions innermost, so that copies are dense, were not
+// faster, but for the last layer of DCGAN by 2 %.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_DENSE_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_DENSE_H
 
@@ -58,15 +60,19 @@ struct CudaWeightGradientDense {
         space.choose(this->lanes_in, {8, 14, 16, 32});
         space.choose(this->lanes_out, few ? std::vector<int>{1} : std::vector<int>{4, 8, 16});
         const int thread_in = space.choose(this->thread_in, {2, 4, 8});
-        const int thread_out = space.choose(this->thread_out, few ? std::vector<int>{f.out_channels} : std::vector<int>{2, 4, 8});
-        const bool all_taps_y = space.choose(this->all_taps_y, {0, 1}), lanes_taps_y = space.choose(this->lanes_taps_y, {0, 1});
-        const int columns = space.choose(this->chunk_columns, {16, 32, 64}), rows = space.choose(this->chunk_rows, {1, 2});
+        const int thread_out =
+            space.choose(this->thread_out, few ? std::vector<int>{f.out_channels} : std::vector<int>{2, 4, 8});
+        const bool all_taps_y = space.choose(this->all_taps_y, {0, 1});
+        const bool lanes_taps_y = space.choose(this->lanes_taps_y, {0, 1});
+        const int columns = space.choose(this->chunk_columns, {16, 32, 64});
+        const int rows = space.choose(this->chunk_rows, {1, 2});
         const int run = space.choose(this->run, {2, 4, 8});
         space.choose(this->staging_columns, {4, 8, 16});
         space.choose(this->wanted_blocks, {264, 528, 1056});
         const int stages = space.choose(this->stages, {1, 2});
         const bool single_floats = space.choose(this->single_floats, {0, 1});
-        const int threads = this->threads(f), of_warps = (threads + GpuLimits::warp - 1) / GpuLimits::warp * GpuLimits::warp;
+        const int threads = this->threads(f);
+        const int of_warps = (threads + GpuLimits::warp - 1) / GpuLimits::warp * GpuLimits::warp;
         const int sums = thread_in * thread_out * f.x_axis.taps() * thread_taps_y(f);
         const int staged_input = (block_in() + 4) * columns * rows;
         const int staged_phases = (block_out() + 4) * f.x_axis.reach(columns) * f.x_axis.live_phases() * rows * taps_y(f);
@@ -74,7 +80,8 @@ struct CudaWeightGradientDense {
         space.require("rows of the kernel are a thread's or have threads", !all_taps_y || !lanes_taps_y);
         space.require("only several buffers are filled asynchronously", stages > 1 || !single_floats);
         space.require("a thread's sums fit its registers", sums >= 16 && sums <= GpuLimits::sums);
-        space.require("the staged chunk fits shared memory", 4 * stages * (staged_input + staged_phases) <= GpuLimits::shared_bytes);
+        space.require("the staged chunk fits shared memory",
+                      4 * stages * (staged_input + staged_phases) <= GpuLimits::shared_bytes);
         space.require("less than half of a block's channels are idle",
                       block_in() < 2 * std::max(f.in_channels, 4) && block_out() < 2 * std::max(f.out_channels, 4));
         space.require("the unrolled loop stays short", sums * run <= GpuLimits::unrolled);
@@ -145,15 +152,16 @@ struct CudaWeightGradientDense {
         Stage init = f.sum, update = f.sum.update();
         for (Stage *stage : {&init, &update}) {
             share_out_channels(*stage, f, TailStrategy::Auto);
-            stage->unroll(f.kx).unroll(f.ky).unroll(f.out_channel).unroll(vectors_out).unroll(f.in_channel).unroll(vectors_in);
+            stage->unroll(f.kx).unroll(f.ky)
+                .unroll(f.out_channel).unroll(vectors_out).unroll(f.in_channel).unroll(vectors_in);
             map_to_threads(*stage);
         }
         init.reorder({f.out_channel, vectors_out, f.in_channel, vectors_in, f.kx, f.ky, lane_in, lane_out, lane_ky});
         RVar x{"x"};
         update.fuse(f.positions[2], f.positions[3], chunk())
             .split(f.positions[0], x, unrolled, run)
-            .reorder({f.out_channel, f.in_channel, f.kx, f.ky, vectors_out, vectors_in, unrolled, x, f.positions[1], lane_in,
-                      lane_out, lane_ky, chunk(), f.positions[4]})
+            .reorder({f.out_channel, f.in_channel, f.kx, f.ky, vectors_out, vectors_in, unrolled, x, f.positions[1],
+                      lane_in, lane_out, lane_ky, chunk(), f.positions[4]})
             .unroll(unrolled);
     }
 
@@ -182,21 +190,24 @@ struct CudaWeightGradientDense {
             .fuse(f.phase_x, f.cell_x, element).fuse(element, f.ky, element).fuse(element, f.y, element);
         stage(f.phases, f, f.out_channel, block_out(), {f.group, f.batch});
         Halide::Func of_thread = f.phases.in(f.sum);
-        of_thread.compute_at(f.sum, vectors_out).store_in(Halide::MemoryType::Register).bound_extent(f.out_channel, vector_out())
+        of_thread.compute_at(f.sum, vectors_out).store_in(Halide::MemoryType::Register)
+            .bound_extent(f.out_channel, vector_out())
             .bound_extent(f.cell_x, f.x_axis.reach(1)).bound_extent(f.phase_x, f.x_axis.live_phases());
         for (const Halide::Var &d : {f.y, f.group, f.batch}) of_thread.bound_extent(d, 1);
         of_thread.bound_extent(f.ky, thread_taps_y(f)).vectorize(f.out_channel, vector_out())
             .unroll(f.cell_x).unroll(f.phase_x).unroll(f.ky);
     }
 
-    // Turns a tile of so many channels. A warp moves `staging_columns` neighbours of some channels: it reads whole sectors, and with 8 of 4
-    // channels, each position's channels being padded by 4, its stores hit every bank once. All loops are unrolled, so that
-    // a thread has all its loads under way at once; that made KernelBench 57 a quarter faster.
+    // Turns a tile of so many channels. A warp moves `staging_columns` neighbours of some channels: it reads whole
+    // sectors, and with 8 of 4 channels, each position's channels being padded by 4, its stores hit every bank once.
+    // All loops are unrolled, so that a thread has all its loads under way at once; that made KernelBench 57 a
+    // quarter faster.
     void stage(Halide::Func staged, const GradientFacts &f, const Halide::Var &channel, int channels,
                const std::vector<Halide::Var> &outer) const {
         using namespace Halide;
         const int busy = threads(f) / GpuLimits::warp * GpuLimits::warp;
-        const int neighbours = channels > 1 ? int(staging_columns) : busy, of_warp = std::max(GpuLimits::warp / neighbours, 1);
+        const int neighbours = channels > 1 ? int(staging_columns) : busy;
+        const int of_warp = std::max(GpuLimits::warp / neighbours, 1);
         const int warps = std::max(busy / (neighbours * of_warp), 1);
         Var neighbour{"neighbour"}, lane{"lane"}, warp{"warp"}, round{"round"};
         std::vector<VarOrRVar> order{element, round, lane_in, lane_out, lane_ky};
