@@ -17,6 +17,7 @@ PROBLEM = "n1g1ic8oc8ih40iw40kh4kw4sh2sw2ph1pw1dh1dw1oph0opw0"
 KEY = f"{PROBLEM}_forward_float32"
 
 sys.path.insert(0, str(AUTOTUNE.parent))
+import autotune as application  # noqa: E402
 import candidates  # noqa: E402
 import measuring  # noqa: E402
 
@@ -83,6 +84,12 @@ class Search(Folder):
             result = json.loads((run / "result.json").read_text())
             chosen = self.chosen_kernel(self.folder / operation / "pack", operation=operation)
             self.assertEqual(chosen, result["kernel" if result["speedup"] >= 1 else "default_kernel"])
+
+    def test_a_winner_takes_the_place_of_the_earlier_one_of_its_task(self):
+        result = {"device": "A GPU", "problem": PROBLEM, "operation": "forward", "precision": "tf32"}
+        for kernel, speedup, precision in (("a", 1.1, "tf32"), ("b", 1.1, "float32"), ("c", 1.2, "tf32"), ("d", 1.01, "tf32")):
+            application.save(result | {"kernel": kernel, "speedup": speedup, "precision": precision}, self.folder)
+        self.assertEqual(sorted(path.name for path in self.folder.glob("a_gpu/*")), ["b.json", "c.json"])
 
     def begun(self, rows):
         """A run that will not end by itself, once it has measured so many candidates."""

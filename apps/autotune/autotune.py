@@ -212,13 +212,18 @@ def compare_with_pytorch(library: str, results: list[pathlib.Path], pack: pathli
 
 
 def save(result: dict, folder: pathlib.Path) -> None:
-    """For the build: cmake/ConvTransposeTuned.cmake makes a kernel of each such file. Only what clearly beats the default."""
+    """For the build: cmake/ConvTransposeTuned.cmake makes a kernel of each such file. Only what clearly beats the default,
+    and in place of an earlier winner of the same task, which was part of that default."""
     if result["speedup"] < 1.02:
         return
     path = folder / re.sub(r"[^A-Za-z0-9]+", "_", result["device"]).strip("_").lower() / (result["kernel"] + ".json")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(result, indent=1) + "\n")
+        task_of = lambda row: [row.get(field) for field in ("problem", "operation", "precision")]
+        for other in set(path.parent.glob("*.json")) - {path}:
+            if task_of(json.loads(other.read_text())) == task_of(result):
+                other.unlink()
     except OSError as error:
         raise TuningError(f"cannot write {path}: {error}") from error
     print(f"  saved as {path}", flush=True)
