@@ -1,6 +1,7 @@
 // Listing search spaces: see search_space_listing.h.
 #include "compiler/search_space_listing.h"
 
+#include <algorithm>
 #include <sstream>
 
 #include "generators/kernel_description.h"
@@ -60,7 +61,9 @@ std::string search_space_listing(Halide::Internal::AbstractGenerator &generator)
 
     std::vector<std::vector<size_t>> feasible;
     std::vector<size_t> positions(choices.size(), 0);
-    for (size_t changed = 0; changed < choices.size(); changed = advance(positions, choices)) {
+    // A parameter that no value suits leaves no combination.
+    const bool possible = std::none_of(choices.begin(), choices.end(), [](const auto &c) { return c.values.empty(); });
+    for (size_t changed = 0; possible && changed < choices.size(); changed = advance(positions, choices)) {
         for (size_t i = changed; i < choices.size(); i++)
             generator.set_generatorparam_value(choices[i].parameter, text(choices[i], positions[i]));
         SearchSpace present = SearchSpace::rules_only();

@@ -90,7 +90,8 @@ TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string share
     tile_ = &tiles.at(accumulator_);
     interleaved_ = nest.find("mma_m_tile") ? tile_->rows / rows_of_instruction : 1;
     check_covers(loads.found[0]);
-    for (const TileLoop &loop : nest.loops) {
+    add_loops_of_one_step();
+    for (const TileLoop &loop : nest_.loops) {
         if (!can_prove(loop.extent >= full_extent(loop.role))) {
             conditions_.push_back(Variable::make(Int(32), loop.name) < loop.extent);
         }
@@ -150,6 +151,16 @@ int TileStore::inner_extent(const Affine &from, const std::string &role, int ele
                                     " accumulators; the rule is whole rows or columns");
     }
     return inner;
+}
+
+/// Where one step of a loop covers the whole output, Halide leaves the loop away. The tile may still have more
+/// than that, which must not be stored.
+void TileStore::add_loops_of_one_step() {
+    for (const char *role : {"mma_m", "mma_n", "mma_n_group", "mma_n_outer"}) {
+        if (!nest_.find(role) && full_extent(role) > 1) {
+            nest_.loops.push_back({role, nest_.name + "." + role, 1});
+        }
+    }
 }
 
 bool TileStore::neighbours_along(const std::string &role) const {

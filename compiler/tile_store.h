@@ -13,7 +13,7 @@ namespace conv_transpose {
 
 class TileStore {
   public:
-    /// `shared` is the allocation to turn the tile in. `nest` and `tiles` must outlive this.
+    /// `shared` is the allocation to turn the tile in. `tiles` must outlive this.
     TileStore(const Nest &nest, const WarpTiles &tiles, std::string shared, int warpgroups);
 
     /// The statement in the place of the nest.
@@ -40,10 +40,11 @@ class TileStore {
     bool neighbours_along(const std::string &role) const;
     int full_extent(const std::string &role) const;
     void check_covers(const Halide::Internal::Load *load);
+    void add_loops_of_one_step();
     int inner_extent(const Affine &from, const std::string &role, int element_stride, int all) const;
     int line() const { return tile_->columns * interleaved_; }
 
-    const Nest &nest_;
+    Nest nest_;
     const WarpTiles &tiles_;
     std::string shared_;
     int warpgroups_;

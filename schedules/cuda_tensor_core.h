@@ -75,6 +75,7 @@ struct CudaTensorCore {
         space.choose(this->separate_registers, {false, true});
         space.choose(this->chunk_channels, {8, 16, 32});
         const int sets = space.choose(this->channel_sets, {1, 2});
+        space.require("a tile stores one or two phases along x side by side", f.phases_x <= 2);
         space.require("rows of cells are 8 columns wide", (tile_rows > 1) == (columns == 8));
         const bool shared_out = warpgroups % (warpgroups_x * f.phases_y * sets) == 0;
         space.require("warpgroups share out phases, columns and channels", shared_out);

@@ -183,6 +183,13 @@ class Spaces(unittest.TestCase):
         for space in self.spaces("n1g1ic32oc32ih16iw16kh3kw3sh2sw2dh2dw2", "tf32"):
             self.assertNotIn("tensor_core", space.generator)
 
+    def test_strides_above_2_are_not_for_tensor_cores(self):
+        for problem in ("n1g1ic64oc64ih8iw8kh4kw4sh4sw4", "n1g1ic64oc64ih1iw40kh1kw10sh1sw5pw2"):
+            spaces = self.spaces(problem, "tf32")
+            self.assertTrue(spaces, problem)
+            for space in spaces:
+                self.assertNotIn("tensor_core", space.generator)
+
     def test_tiles_of_one_channel_and_the_picture(self):
         dense, = (s for s in self.spaces("n1g1ic8oc1ih10iw10kh9kw9sh2sw2ph4pw4oph1opw1", "float32") if "dense" in s.generator)
         self.assertEqual(dense.choices["thread_channels"], [1])

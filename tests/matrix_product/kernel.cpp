@@ -1,8 +1,8 @@
 // Compiles the kernels of matrix_product_test.cpp ahead of time: matrix_product_KIND.o and .h, and what
-// tests/ptx_machine runs. The product by wgmma is for Hopper, the one by mma.sync for GPUs before it, with PTX
-// for later ones.
+// tests/ptx_machine runs. The products by wgmma are for Hopper, the one by mma.sync for GPUs before it, with PTX
+// for later ones. A narrow product fits into the first of two tiles.
 //
-//   matrix_product_kernel wgmma|mma_sync|pack DIRECTORY PTXAS FATBINARY
+//   matrix_product_kernel wgmma|mma_sync|narrow|pack DIRECTORY PTXAS FATBINARY
 #include <iostream>
 
 #include "compiler/device_code.h"
@@ -18,6 +18,7 @@ Halide::Module lower(const std::string &kind, const std::string &name, GpuAssemb
     if (kind == "pack") return PackedOperand().lower(name);
     MatrixProduct product;
     if (kind == "mma_sync") product.columns = 128, product.stages = 3, product.blocks = 2;
+    if (kind == "narrow") product.columns = 64, product.repeats = 2, product.width = 40;
     assembler.architectures = {kind == "mma_sync" ? "sm_80" : "sm_90"};
     return product.lower(name);
 }

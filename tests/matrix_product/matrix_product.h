@@ -56,8 +56,10 @@ class PackedOperand {
 /// 0.458 ms).
 struct MatrixProduct {
     int warpgroups = 2, columns = 256;  ///< of a block's tile; each warpgroup has 64 rows
+    int repeats = 1;                    ///< of the tile, side by side
     int chunk = 32;                     ///< of k, staged at once
     int stages = 4, blocks = 1;
+    int width = 0;  ///< of the product; 0: any
 
     Halide::Module lower(const std::string &name) {
         using namespace Halide;
@@ -75,10 +77,11 @@ struct MatrixProduct {
             packed->set_host_alignment(16);
         }
         c.output_buffer().dim(0).set_min(0), c.output_buffer().dim(1).set_min(0);
+        if (width) c.output_buffer().dim(0).set_extent(width);
         store_tile();
         multiply();
         stage(a_rows, m, 64 * warpgroups);
-        stage(b_rows, n, columns);
+        stage(b_rows, n, block_columns());
         Pipeline pipeline(c);
         pipeline.add_custom_lowering_pass(
             new TensorCorePass({.blocks_per_multiprocessor = blocks, .stages = stages}));
@@ -92,20 +95,22 @@ struct MatrixProduct {
     Halide::ImageParam a{Halide::Float(32), 3, "a"}, b{Halide::Float(32), 3, "b"};
     Halide::Func a_rows{"a_rows"}, b_rows{"b_rows"}, tile{"tile"}, c{"c"};
     Halide::Var m{"m"}, n{"n"}, value{"value"}, k4{"k4"};
-    Halide::Var m_block{"m_block"}, n_block{"n_block"}, mma_m{"mma_m"}, mma_n{"mma_n"};
+    Halide::Var m_block{"m_block"}, n_block{"n_block"}, mma_m{"mma_m"}, mma_n{"mma_n"}, mma_n_outer{"mma_n_outer"};
     Halide::Var one{"one"}, lane{"lane"}, warp{"warp"}, warpgroup{"warpgroup"}, rest{"rest"};
     Halide::RDom k;
+
+    int block_columns() const { return columns * repeats; }
 
     /// A warpgroup's tile is computed in one lane, as far as Halide knows.
     void tile_loops(Halide::Stage s) const {
         s.split(m, warpgroup, mma_m, 64).split(n, one, mma_n, columns)
-            .split(one, one, lane, 1).split(one, one, warp, 1);
+            .split(one, one, mma_n_outer, repeats).split(one, one, lane, 1).split(one, one, warp, 1);
     }
 
     void store_tile() {
-        c.split(m, m_block, m, 64 * warpgroups, guard).split(n, n_block, n, columns, guard);
+        c.split(m, m_block, m, 64 * warpgroups, guard).split(n, n_block, n, block_columns(), guard);
         tile_loops(c);
-        c.reorder(mma_n, mma_m, one, lane, warp, warpgroup, n_block, m_block)
+        c.reorder(mma_n, mma_m, mma_n_outer, one, lane, warp, warpgroup, n_block, m_block)
             .gpu_blocks(n_block, m_block).gpu_threads(lane, warp, warpgroup).never_partition_all();
     }
 
@@ -113,13 +118,13 @@ struct MatrixProduct {
         using namespace Halide;
         RVar pipeline{"pipeline"}, mma_k{"mma_k"}, mma_k_outer{"mma_k_outer"}, k_outer{"k_outer"};
         tile.compute_at(c, n_block).store_in(MemoryType::Register)
-            .bound_extent(m, 64 * warpgroups).bound_extent(n, columns);
+            .bound_extent(m, 64 * warpgroups).bound_extent(n, block_columns());
         tile_loops(tile);
-        tile.reorder(mma_n, mma_m, one, lane, warp, warpgroup).gpu_threads(lane, warp, warpgroup);
+        tile.reorder(mma_n, mma_m, mma_n_outer, one, lane, warp, warpgroup).gpu_threads(lane, warp, warpgroup);
         Stage update = tile.update();
         tile_loops(update);
         update.split(k.y, pipeline, mma_k_outer, chunk / 4).split(k.x, k_outer, mma_k, 4)
-            .reorder(mma_k, mma_k_outer, mma_n, mma_m, one, k_outer, lane, warp, warpgroup, pipeline)
+            .reorder(mma_k, mma_k_outer, mma_n, mma_m, mma_n_outer, one, k_outer, lane, warp, warpgroup, pipeline)
             .gpu_threads(lane, warp, warpgroup).never_partition_all();
     }
 

@@ -13,6 +13,7 @@
 #include "conv_transpose/device_memory.h"
 #include "conv_transpose/device_timer.h"
 #include "matrix_product_mma_sync.h"
+#include "matrix_product_narrow.h"
 #include "matrix_product_pack.h"
 #include "matrix_product_wgmma.h"
 #include "runtime/src/cuda_driver.h"
@@ -88,6 +89,26 @@ std::vector<float> reals(size_t count, unsigned seed) {
     return values;
 }
 
+void expect_exact(Kernel kernel, int rows, int columns, int terms) {
+    SCOPED_TRACE(::testing::Message() << rows << " x " << columns << " of " << terms << " terms");
+    const std::vector<float> a = integers(size_t(rows) * terms, 1);
+    const std::vector<float> b = integers(size_t(columns) * terms, 2);
+    Tensor device_a({terms, rows}, a), device_b({terms, columns}, b);
+    Tensor packed_a({4, rows, terms / 4}), packed_b({4, columns, terms / 4});
+    constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+    Tensor device_c({columns, rows}, std::vector<float>(size_t(rows) * columns, nan));
+    for (const Status &status : {pack(device_a, packed_a), pack(device_b, packed_b),
+                                 run(kernel, {}, packed_a, packed_b, device_c)})
+        ASSERT_TRUE(status.ok()) << status.message();
+    const std::vector<float> c = device_c.values();
+    for (int m = 0; m < rows; m++)
+        for (int n = 0; n < columns; n++) {
+            float sum = 0;
+            for (int k = 0; k < terms; k++) sum += a[size_t(m) * terms + k] * b[size_t(n) * terms + k];
+            ASSERT_EQ(c[size_t(m) * columns + n], sum) << "row " << m << ", column " << n;
+        }
+}
+
 class MatrixProduct : public ::testing::TestWithParam<const char *> {
   protected:
     void SetUp() override {
@@ -102,25 +123,14 @@ class MatrixProduct : public ::testing::TestWithParam<const char *> {
 
 TEST_P(MatrixProduct, IsExactAtAnySize) {
     const int sizes[][3] = {{1, 1, 32}, {64, 8, 64}, {129, 257, 96}, {200, 530, 352}};
-    for (const auto &[rows, columns, terms] : sizes) {
-        SCOPED_TRACE(::testing::Message() << rows << " x " << columns << " of " << terms << " terms");
-        const std::vector<float> a = integers(size_t(rows) * terms, 1);
-        const std::vector<float> b = integers(size_t(columns) * terms, 2);
-        Tensor device_a({terms, rows}, a), device_b({terms, columns}, b);
-        Tensor packed_a({4, rows, terms / 4}), packed_b({4, columns, terms / 4});
-        constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-        Tensor device_c({columns, rows}, std::vector<float>(size_t(rows) * columns, nan));
-        for (const Status &status : {pack(device_a, packed_a), pack(device_b, packed_b),
-                                     run(kernel(), {}, packed_a, packed_b, device_c)})
-            ASSERT_TRUE(status.ok()) << status.message();
-        const std::vector<float> c = device_c.values();
-        for (int m = 0; m < rows; m++)
-            for (int n = 0; n < columns; n++) {
-                float sum = 0;
-                for (int k = 0; k < terms; k++) sum += a[size_t(m) * terms + k] * b[size_t(n) * terms + k];
-                ASSERT_EQ(c[size_t(m) * columns + n], sum) << "row " << m << ", column " << n;
-            }
-    }
+    for (const auto &[rows, columns, terms] : sizes) expect_exact(kernel(), rows, columns, terms);
+}
+
+// The loop over the tiles has one step, which is none in the lowered code.
+TEST(NarrowMatrixProduct, StoresTheFirstTileAlone) {
+    if (!cuda_driver()) GTEST_SKIP() << "no GPU";
+    if (compute_capability() != 90) GTEST_SKIP() << "not for compute capability " << compute_capability();
+    expect_exact(matrix_product_narrow, 200, 40, 96);
 }
 
 /// The median, in milliseconds.
