@@ -246,26 +246,20 @@ class Errors(Folder):
     def test_report_of_nothing(self):
         self.assertIn("/no/such/run/report.md", self.fails("report", "/no/such/run"))
 
-    def test_no_benchmark(self):
-        values = json.loads(TOOLCHAIN.read_text()) | {"benchmark": "/no/such/benchmark"}
+    def words_with_tool(self, name, path):
+        """A run's, with another tool than the build's."""
         toolchain = self.folder / "toolchain.json"
-        toolchain.write_text(json.dumps(values))
-        words = [toolchain if word == TOOLCHAIN else word for word in self.run_words()]
-        self.assertIn("/no/such/benchmark cannot be started", self.fails(*words))
+        toolchain.write_text(json.dumps(json.loads(TOOLCHAIN.read_text()) | {name: path}))
+        return [toolchain if word == TOOLCHAIN else word for word in self.run_words()]
+
+    def test_no_benchmark(self):
+        self.assertIn("/no/such/benchmark cannot be started", self.fails(*self.words_with_tool("benchmark", "/no/such/benchmark")))
 
     def test_no_generator(self):
-        values = json.loads(TOOLCHAIN.read_text()) | {"generate": "/no/such/generator"}
-        toolchain = self.folder / "toolchain.json"
-        toolchain.write_text(json.dumps(values))
-        words = [toolchain if word == TOOLCHAIN else word for word in self.run_words()]
-        self.assertIn("/no/such/generator", self.fails(*words))
+        self.assertIn("/no/such/generator", self.fails(*self.words_with_tool("generate", "/no/such/generator")))
 
     def test_no_compiler(self):
-        values = json.loads(TOOLCHAIN.read_text()) | {"compiler": "/no/such/compiler"}
-        toolchain = self.folder / "toolchain.json"
-        toolchain.write_text(json.dumps(values))
-        words = [toolchain if word == TOOLCHAIN else word for word in self.run_words()]
-        self.assertIn("/no/such/compiler", self.fails(*words))
+        self.assertIn("/no/such/compiler", self.fails(*self.words_with_tool("compiler", "/no/such/compiler")))
 
     def test_malformed_problem(self):
         self.assertIn("'n1x' is no problem string", self.fails(*self.run_words(problem="n1x")))
