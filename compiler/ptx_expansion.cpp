@@ -116,8 +116,13 @@ class KernelExpansion {
     void copy(const CallSite &site, PtxWriter &out) const {
         // Only copies of 16 bytes may pass by the first-level cache.
         const int bytes = site.call.field("bytes");
-        out.line("\tcp.async.", bytes == 16 ? "cg" : "ca", ".shared.global [", site.arguments.at(0), "], [",
-                 addresses_.of(site), "], ", bytes, ", ", site.arguments.at(2), ";");
+        std::string to = site.arguments.at(0), begin, end;
+        if (!to.starts_with('%')) {  // a constant is no address
+            begin = "{ .reg .b32 constant; mov.b32 constant, " + to + "; ", end = " }";
+            to = "constant";
+        }
+        out.line("\t", begin, "cp.async.", bytes == 16 ? "cg" : "ca", ".shared.global [", to, "], [",
+                 addresses_.of(site), "], ", bytes, ", ", site.arguments.at(2), ";", end);
     }
 
     /// Two neighbouring elements: one store where they lie on 8 bytes.

@@ -63,6 +63,19 @@ TEST(PtxExpansion, AddressesFollowCopiesOfWhatWasLoaded) {
     EXPECT_THROW(expand_tensor_core_calls(copied, Architecture("sm_80")), PtxExpansionError);
 }
 
+// A single thread may copy to a place that is known while compiling; ptxas takes no constant as an address.
+TEST(PtxExpansion, CopiesToConstantPlaces) {
+    const std::string ptx = MatrixProduct().ptx();
+    std::smatch call;
+    ASSERT_TRUE(std::regex_search(ptx, call, std::regex("\\[param0\\], (%r[0-9]+);(?=[^}]*conv_tc_copy__bytes)")));
+    std::string constant = ptx;
+    constant.replace(call.position(), call.length(), "[param0], 640;");
+    const std::string expanded = expand_tensor_core_calls(constant, Architecture("sm_80"));
+    EXPECT_EQ(count(expanded, "mov.b32 constant, 640; cp.async."), 1);
+    EXPECT_EQ(count(expanded, ".global [640]"), 0);
+    EXPECT_EQ(count(expanded, "cp.async."), count(expand_tensor_core_calls(ptx, Architecture("sm_80")), "cp.async."));
+}
+
 TEST(PtxExpansion, RefusesWhatItCannotDo) {
     EXPECT_THROW(expand_tensor_core_calls(MatrixProduct().ptx(), Architecture("sm_75")), PtxExpansionError);
     EXPECT_THROW(Architecture("sm90"), PtxExpansionError);

@@ -1,6 +1,9 @@
 // The tensor-core pass: what it recognises and what it refuses, with which words.
 #include <gtest/gtest.h>
 
+#include <regex>
+#include <sstream>
+
 #include "compiler/placeholder_calls.h"
 #include "compiler_test_pipelines.h"
 
@@ -54,6 +57,19 @@ TEST(TensorCorePass, RefusesToInterleaveMoreThanTwoSets) {
     MatrixProduct product;
     product.rows = 192, product.alternating = 3;
     expect_words(refusal(product), {"mma_m_tile runs over 192 rows", "the rule is 128"});
+}
+
+// Nothing makes a second buffer of it then.
+TEST(TensorCorePass, GivesTheTurnItsMemoryWhereThereIsASingleChunk) {
+    MatrixProduct product;
+    product.stages = 3, product.terms = product.k_at_once, product.columns = 128;
+    const Halide::Module module = product.lower();
+    std::ostringstream text;
+    for (const auto &function : module.functions()) text << function.body;
+    std::smatch floats;
+    const std::string host = text.str();
+    ASSERT_TRUE(std::regex_search(host, floats, std::regex("halide_cuda_run\\(.* \\+ \\(([0-9]+)\\*4\\)"))) << host;
+    EXPECT_GE(std::stoi(floats[1]), 4 * 8 * (128 + 8));  // of each of four warps eight rows of all columns
 }
 
 TEST(TensorCorePass, LeavesOtherKernelsAlone) {
