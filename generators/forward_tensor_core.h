@@ -133,6 +133,8 @@ class ForwardTensorCore : public Halide::Generator<ForwardTensorCore<Schedule>>,
         f.parts = f.planes = parts, f.picture_rows = rows;
         f.x_axis = x_axis, f.y_axis = y_axis, f.phases_x = phases_x, f.phases_y = phases_y;
         f.taps_x = constant(x_axis.taps()), f.taps_y = constant(y_axis.taps()) + rows - 1;
+        f.cells_x = (problem.output_w + phases_x - 1) / phases_x, f.channels = problem.out_channels;
+        f.cells_y = (problem.output_h + phases_y * rows - 1) / (phases_y * rows);
     }
 
     static int constant(const Halide::Expr &e) {

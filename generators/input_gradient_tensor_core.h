@@ -118,6 +118,7 @@ class InputGradientTensorCore : public Halide::Generator<InputGradientTensorCore
             throw std::invalid_argument("dilation is not 1; for the input gradient on tensor cores the rule is 1");
         f.parts = parts, f.planes = parts * stride_x * stride_y;
         f.taps_x = (problem.kernel_w + stride_x - 1) / stride_x, f.taps_y = (problem.kernel_h + stride_y - 1) / stride_y;
+        f.cells_x = problem.input_w, f.cells_y = problem.input_h, f.channels = problem.in_channels;
         f.x_axis = GatherAxis::fixed(f.taps_x, 1, 1, 0), f.y_axis = GatherAxis::fixed(f.taps_y, 1, 1, 0);
     }
 

@@ -44,7 +44,7 @@ struct ProblemParams {
     GradientFacts gradient_facts(const Halide::Target &target) const {
         return {{kernel_w.value(), stride_w.value(), dilation_w.value()},
                 {kernel_h.value(), stride_h.value(), dilation_h.value()},
-                in_channels, out_channels, vector_registers(target)};
+                in_channels, out_channels, vector_registers(target), input_w, input_h};
     }
 
     /// For fixed attributes.

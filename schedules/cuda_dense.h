@@ -58,7 +58,7 @@ struct CudaDense {
     void search_space(SearchSpace &space, const SearchedProblem &problem) const {
         // Of widths of threads and vectors only those that some tile needs: 5 lanes, say, for 260 columns.
         std::vector<int> vectors, widths;
-        for (const int width : {2, 3, 4, 6, 8, 12})
+        for (const int width : {2, 3, 4, 5, 6, 8, 10, 12})
             if (width % problem.stride_x == 0) vectors.push_back(width);
         for (const int width : {4, 5, 6, 8, 10, 12, 16, 20, 24, 32})
             if (std::any_of(vectors.begin(), vectors.end(), [&](int v) { return problem.columns_fit(width * v); }))

@@ -38,6 +38,8 @@ struct CudaDepthwise {
         const int threads = (vector > 1 ? 1 : problem.stride_x) * lanes_x * threads_y;
         space.require("the problem is depthwise", problem.in_channels == 1 && problem.out_channels == 1);
         space.require("threads fit a block", threads >= 2 * GpuLimits::warp && threads <= 512);
+        space.require("no row of threads lies outside of the picture",
+                      problem.output_height == 0 || (threads_y - 1) * cells_y * problem.stride_y < problem.output_height);
         space.require("a vector is whole cells", vector == 1 || vector % problem.stride_x == 0);
         space.require("a thread's sums fit its registers", vector * cells_y * problem.stride_y <= 64);
     }

@@ -51,7 +51,7 @@ struct CudaFewChannels {
 
     void search_space(SearchSpace &space, const SearchedProblem &problem) const {
         space.choose(lanes_x, {4, 8, 16, 32});
-        space.choose(lanes_y, {2, 4, 8, 16});
+        space.choose(lanes_y, {1, 2, 4, 8, 16});
         space.choose(cells_x, {2, 4, 8});
         space.choose(cells_y, {1, 2, 4});
         const int splits = space.choose(this->splits, {1, 2, 4, 7, 8});

@@ -60,6 +60,8 @@ struct CudaInputGradientDense {
         const int sums = run_columns * runs * thread_channels * thread_rows;
         const int cells = f.x_axis.reach(lanes_x * run_columns * runs) * f.x_axis.live_phases() *
                           f.y_axis.reach(lanes_y * thread_rows) * f.y_axis.live_phases();
+        space.require("tiles fit the picture", tiles_fit_axis(f.input_width, lanes_x * run_columns * runs, 8) &&
+                                                   tiles_fit_axis(f.input_height, lanes_y * thread_rows, 1));
         space.require("threads fill warps and fit a block", threads % GpuLimits::warp == 0 && threads <= 512);
         space.require("a thread's sums fit its registers", sums >= 16 && sums <= GpuLimits::sums);
         space.require("the staged chunk fits shared memory",

@@ -56,7 +56,7 @@ struct CudaPhases {
         const int thread_channels = space.choose(this->thread_channels, {1, 2, 4, 8});
         const int threads_x = space.choose(this->threads_x, {8, 16, 32, 64});
         const int cells_y = space.choose(this->cells_y, {1, 2, 3, 4});
-        space.choose(stagings, {1, 2, 4});
+        const int stagings = space.choose(this->stagings, {1, 2, 4});
         const int store_vector = space.choose(this->store_vector, {1, 2, 4});
         const int width_multiple = space.choose(this->width_multiple, {1, 2, 4});
         const int block_channels = space.choose(this->block_channels, {1, 2, 4, 8, 16, 32, 64});
@@ -68,6 +68,7 @@ struct CudaPhases {
         const int input = problem.x_axis.reach(thread_cells * threads_x) * problem.y_axis.reach(cells_y) * problem.in_channels;
         const int weights = block_channels * problem.taps() * problem.in_channels;
         space.require("numbers of channels are known", problem.in_channels > 0 && problem.out_channels > 0);
+        space.require("tiles fit the picture", problem.tiles_fit(width, cells_y * stagings * problem.stride_y));
         space.require("a block's channels divide the output's",
                       problem.out_channels % block_channels == 0 && block_channels % thread_channels == 0);
         space.require("threads fill warps and fit a block", threads % GpuLimits::warp == 0 && threads <= 512);

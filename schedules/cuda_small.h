@@ -26,6 +26,7 @@ struct CudaInputGradientSmall : CudaInputGradientGeneral {
     CudaInputGradientSmall() { channels.set(1), columns.set(1); }
     int weight_channel_multiple() const { return 1; }
     void describe(KernelDescription &description) const { description.set("max_products", small_problem_products); }
+    void search_space(SearchSpace &, const GradientFacts &) const {}
 };
 
 }  // namespace conv_transpose

@@ -8,10 +8,11 @@ namespace conv_transpose {
 
 struct GradientFacts {
     StridedAxis x_axis, y_axis;
-    /// Channels of one group; 0 where they are run-time values.
+    /// Channels of one group; 0 stands for a run-time value, also below.
     int in_channels = 0, out_channels = 0;
     /// Of the CPU target: 32 for AVX-512.
     int vector_registers = 16;
+    int input_width = 0, input_height = 0;
 };
 
 }  // namespace conv_transpose

@@ -23,6 +23,16 @@
 
 namespace conv_transpose {
 
+/// What tiles of this size compute on an axis, with what lies outside of the picture.
+inline int covered(int size, int tile) { return (size + tile - 1) / tile * tile; }
+
+/// Whether they leave at most an eighth of that outside, small ones less than half. The least tile that schedules have always
+/// fits, and every one where the picture's size is not known.
+inline bool tiles_fit_axis(int size, int tile, int least) {
+    constexpr int small = 16;
+    return size == 0 || tile <= least || covered(size, tile) * 7 <= size * 8 || (tile <= small && covered(size, tile) < 2 * size);
+}
+
 /// What a search is for. 0 stands for a run-time value.
 struct SearchedProblem {
     int in_channels, out_channels;  ///< of one group
@@ -34,16 +44,9 @@ struct SearchedProblem {
 
     int taps() const { return kernel_x * kernel_y; }
 
-    /// Whether tiles so wide and high leave at most an eighth of their outputs outside of the picture. Small ones always
-    /// do, and all where its size is not known.
-    bool tiles_fit(int width, int height) const { return fits(output_width, width) && fits(output_height, height); }
-    bool columns_fit(int width) const { return fits(output_width, width); }
-
-  private:
-    static bool fits(int size, int tile) {
-        constexpr int small = 16;
-        return size == 0 || tile <= small || (size + tile - 1) / tile * tile * 7 <= size * 8;
-    }
+    bool tiles_fit(int width, int height) const { return columns_fit(width) && rows_fit(height); }
+    bool columns_fit(int width) const { return tiles_fit_axis(output_width, width, 8); }
+    bool rows_fit(int height) const { return tiles_fit_axis(output_height, height, 1); }
 };
 
 class SearchSpace {

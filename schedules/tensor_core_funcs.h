@@ -32,6 +32,8 @@ struct TensorCoreFuncs {
     int parts = 1;
     int planes = 1;  ///< of a staged operand: its parts, in an input gradient those of every phase
     int picture_rows = 1;  ///< picture rows in the rows of a tile
+    /// What a search is for: cells of the picture (rows of them in sets of `picture_rows`) and channels; 0 is not known.
+    int cells_x = 0, cells_y = 0, channels = 0;
 
     Halide::Func pixels;   ///< (value, x, y, k4, part, group, batch): rounded input, four channels innermost
     Halide::Func weights;  ///< (value, row, tap_x, tap_y, phase_y, k4, part, row_block, group): as packed

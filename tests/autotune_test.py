@@ -190,6 +190,28 @@ class Spaces(unittest.TestCase):
             for space in spaces:
                 self.assertNotIn("tensor_core", space.generator)
 
+    def test_tiles_lie_in_a_picture_of_one_row(self):
+        row = "n16g1ic128oc64ih1iw8192kh1kw4sh1sw2pw1"
+        space, = self.spaces(row, "tf32")
+        for values in map(space.values, space):
+            self.assertEqual(values["warpgroups"], values["warpgroups_x"])
+            self.assertEqual((values["tile_rows"], values["tiles"], values["channel_sets"]), (1, 1, 1))
+        for space in self.spaces(row, "float32"):
+            self.assertGreater(len(space), 0)
+            for i in range(0, len(space), 997):
+                values = space.values(space[i])
+                rows = ("cells_y", "stagings") if "phases" in space.generator else ("lanes_y", "thread_rows")
+                self.assertEqual([values[name] for name in rows], [1, 1], space.generator)
+
+    def test_tiles_are_not_much_larger_than_the_picture(self):
+        space, = self.spaces("n64g1ic512oc256ih8iw8kh5kw5sh2sw2ph2pw2oph1opw1", "tf32")
+        self.assertEqual({values["columns"] for values in map(space.values, space)}, {8})
+
+    def test_the_general_schedule_is_the_last_resort(self):
+        generators = lambda problem: [space.generator for space in self.spaces(problem, "float32")]
+        self.assertNotIn("forward_cuda_general", generators("n1g1ic64oc64ih32iw32kh3kw3"))
+        self.assertEqual(generators("n1g1ic512oc64ih8iw8kh7kw7sh7sw7"), ["forward_cuda_general"])
+
     def test_tiles_of_one_channel_and_the_picture(self):
         dense, = (s for s in self.spaces("n1g1ic8oc1ih10iw10kh9kw9sh2sw2ph4pw4oph1opw1", "float32") if "dense" in s.generator)
         self.assertEqual(dense.choices["thread_channels"], [1])
