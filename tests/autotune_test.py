@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
 import time
 import unittest
 
@@ -84,6 +85,47 @@ class Search(Folder):
             result = json.loads((run / "result.json").read_text())
             chosen = self.chosen_kernel(self.folder / operation / "pack", operation=operation)
             self.assertEqual(chosen, result["kernel" if result["speedup"] >= 1 else "default_kernel"])
+
+    def search(self, **rules):
+        from searching import Rules, Search as TheSearch
+        toolchain, task = candidates.Toolchain(TOOLCHAIN), candidates.Task(PROBLEM)
+        device = candidates.this_device(toolchain, "cpu")
+        cache = candidates.Cache(str(self.cache), toolchain, device, seconds=600)
+        rules = Rules(**{"seconds": 1200, "jobs": 2, "batch": 4, "compile_limit": 600, "measure_limit": 600} | rules)
+        return TheSearch(toolchain, task, device, candidates.spaces(toolchain, task, device), self.folder / "run", cache, rules,
+                         say=lambda text: None)
+
+    def test_a_candidate_that_takes_long_to_compile_delays_no_other(self):
+        search, others, slow = self.search(candidates=5), threading.Event(), []
+        compile, add = search._cache.compile, search.measurements.add
+
+        def slowly(candidate, *limits):
+            slow.append(candidate)
+            if candidate is slow[0]:
+                self.assertTrue(others.wait(timeout=1200), "no other was measured meanwhile")
+            return compile(candidate, *limits)
+
+        def note(candidate, **facts):
+            others.set()
+            add(candidate, **facts)
+
+        search._cache.compile, search.measurements.add = slowly, note
+        search.run()
+        self.assertEqual(len(search.measurements.rows), 5)
+        self.assertIn(slow[0], search.measurements)
+
+    def test_what_was_not_compiled_in_time_is_not_known(self):
+        search = self.search()
+        candidate, = search._ask(1)
+        reason = search._compile(candidate, lambda: time.monotonic() - 1)
+        search._measure({candidate: reason})
+        self.assertEqual((search.measurements.rows, search._pending), ([], {}))
+
+    def test_small_spaces_are_searched_to_the_end(self):
+        search = self.search(batch=10**6)
+        size = sum(len(space) for space in search.spaces.values())
+        self.assertEqual(len(set(search._ask(10**6))), size)
+        self.assertEqual(search._ask(10**6), [])
 
     def test_a_winner_takes_the_place_of_the_earlier_one_of_its_task(self):
         result = {"device": "A GPU", "problem": PROBLEM, "operation": "forward", "precision": "tf32"}

@@ -13,6 +13,7 @@ when `run --save schedules/tuned` has recorded it.
 from __future__ import annotations
 
 import argparse
+import concurrent.futures
 import dataclasses
 import json
 import os
@@ -20,6 +21,7 @@ import pathlib
 import random
 import re
 import sys
+import time
 
 
 def missing_package(error: ModuleNotFoundError) -> str:
@@ -37,6 +39,8 @@ except ModuleNotFoundError as error:
 
 HERE = pathlib.Path(__file__).resolve().parent
 DEFAULT_TOOLCHAIN = HERE.parent.parent / "build/apps/autotune/toolchain.json"
+# What comparing with PyTorch takes, about: a problem, and its start (H200, 2026-11-21: 17 s for twelve).
+PYTORCH_SECONDS, PYTORCH_START_SECONDS = 2, 8
 DEFAULT_CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME", "~/.cache"), "conv_transpose", "autotune")
 
 
@@ -69,9 +73,9 @@ def parse_arguments(words):
 
     run = command("run", "search on this machine", problems=True, device=True)
     run.add_argument("--folder", required=True, help="the run's folder; a run that was killed goes on there")
-    run.add_argument("--seconds", type=float, default=300, help="for each problem")
+    run.add_argument("--seconds", type=float, default=300, help="for each problem, comparisons included")
     run.add_argument("--candidates", type=positive, default=10**6, help="for each problem, at most")
-    run.add_argument("--batch", type=int, default=0, help="candidates a round; 0 is two a job")
+    run.add_argument("--batch", type=int, default=0, help="candidates in hand; 0 is two a job")
     run.add_argument("--measure-limit", type=float, default=60, help="seconds for one kernel")
     run.add_argument("--sampler", default="tpe", choices=("tpe", "random"))
     run.add_argument("--threads", type=int, default=0, help="CPU threads of the kernels")
@@ -122,7 +126,7 @@ def named_problems(arguments) -> list[tuple[str, str]]:
 
 def run(arguments) -> None:
     from baselines import NAMES, RANDOM, Autoscheduling, random_search
-    from comparing import compare
+    from comparing import compare, expected_seconds, measure_baselines
     from report import write_report
     from searching import Rules, Search
     if unknown := set(arguments.baselines) - set(NAMES):
@@ -134,8 +138,8 @@ def run(arguments) -> None:
                   jobs=arguments.jobs, compile_limit=arguments.compile_limit, measure_limit=arguments.measure_limit,
                   sampler=arguments.sampler, threads=arguments.threads)
     cache = candidates.Cache(arguments.cache, toolchain, device, arguments.compile_limit)
-    run_folder, failures = pathlib.Path(arguments.folder), []
-    packs = run_folder / "pack"
+    run_folder = pathlib.Path(arguments.folder)
+    limits = dict(time_limit=arguments.measure_limit, threads=arguments.threads)
     say = lambda text: print(text, flush=True)
     tasks = {candidates.Task(problem, arguments.operation, arguments.precision, arguments.device): name
              for name, problem in named_problems(arguments)}
@@ -144,78 +148,94 @@ def run(arguments) -> None:
     for task in tasks:
         autoscheduling.start(task, arguments.baselines)
 
-    searches: list[tuple[Search, dict]] = []
-    for task, name in tasks.items():
-        say(f"{name or task.problem} on {device.name}")
-        folder, baselines = run_folder / task.key, {}
-        try:
-            search = Search(toolchain, task, device, folder, cache, rules, say)
-            search.run()
-            if RANDOM in arguments.baselines and (found := random_search(search, toolchain, cache, rules, folder / RANDOM, say)):
-                baselines[RANDOM] = (found, "")
-            searches.append((search, baselines))
-        except TuningError as error:
-            failures.append(f"{task.key}: {error}")
-            say(f"  {error}")
-    results = []
-    for search, baselines in searches:
-        task = search.task
-        try:
-            result = {"name": tasks[task], **compare(
-                search, toolchain, cache, baselines | autoscheduling.finish(task), time_limit=arguments.measure_limit,
-                threads=arguments.threads)}
-            pack = packs / f"{task.key}.so"
-            packs.mkdir(exist_ok=True)  # a kernel path that can be used even where nothing beat the library's own kernels
-            if result["speedup"] >= 1:
-                cache.link_pack([search.candidate_of(result)], pack)
-            else:  # the library's own kernel stays in use
-                pack.unlink(missing_ok=True)
-        except TuningError as error:
-            failures.append(f"{task.key}: {error}")
-            say(f"  {error}")
-            continue
-        results.append(search.folder / "result.json")
-        results[-1].write_text(json.dumps(result, indent=1))
-        say(f"{tasks[task] or task.problem}: {result['ms']:.4g} ms, default {result['default_ms']:.4g} ms ({result['speedup']:.2f}x)")
-    if arguments.pytorch and results:
-        compare_with_pytorch(arguments.pytorch, results, packs)
-    if arguments.save:
-        for path in results:
-            save(json.loads(path.read_text()), pathlib.Path(arguments.save))
-    if searches:
+    # What follows a search must fit its seconds, too.
+    pytorch_seconds = (PYTORCH_SECONDS + PYTORCH_START_SECONDS / len(tasks)) if arguments.pytorch else 0
+    failures: list[str] = []
+    done: list[tuple[Search, dict, dict]] = []  # with the result and the baselines that were found by then
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:  # a large space takes seconds to list: only the first search waits
+        spaces = {task: pool.submit(candidates.spaces, toolchain, task, device) for task in tasks}
+        for task, name in tasks.items():
+            say(f"{name or task.problem} on {device.name}")
+            end, folder, baselines = time.monotonic() + arguments.seconds - pytorch_seconds, run_folder / task.key, {}
+            try:
+                found = spaces[task].result()
+                rules.seconds = max(end - time.monotonic(), arguments.seconds / 3)
+                search = Search(toolchain, task, device, found, folder, cache, dataclasses.replace(rules), say)
+                search.run(expected_seconds)
+                result = {"name": name, **compare(search, toolchain, cache, end, **limits)}
+                keep(result, search, cache, run_folder / "pack", arguments.save, say)
+                if RANDOM in arguments.baselines and (best := random_search(search, toolchain, cache, rules, folder / RANDOM, say)):
+                    baselines[RANDOM] = (best, "")
+                done.append((search, result, baselines))
+            except TuningError as error:
+                failures.append(f"{task.key}: {error}")
+                say(f"  {error}")
+    for search, result, baselines in done:
+        result["baselines"] = measure_baselines(search, toolchain, cache, baselines | autoscheduling.finish(search.task), **limits)
+    try:
+        if arguments.pytorch and done:
+            compare_with_pytorch(arguments.pytorch, [result for _, result, _ in done], run_folder)
+    finally:  # an interrupt loses no problem that was compared
+        for search, result, _ in done:
+            write(result, search.folder)
+            if arguments.save:
+                save(result, pathlib.Path(arguments.save))
+    if done:
         say(f"report: {write_report(run_folder)}")
     if failures:
         raise TuningError("; ".join(failures))
 
 
-def compare_with_pytorch(library: str, results: list[pathlib.Path], pack: pathlib.Path) -> None:
+def keep(result: dict, search, cache: candidates.Cache, packs: pathlib.Path, saved: str | None, say) -> None:
+    """At once: whatever ends the run later, this problem has its result."""
+    write(result, search.folder)
+    packs.mkdir(exist_ok=True)  # a kernel path that can be used even where nothing beat the library's own kernels
+    pack = packs / f"{search.task.key}.so"
+    if result["speedup"] >= 1:
+        cache.link_pack([search.candidate_of(result)], pack)
+    else:  # the library's own kernel stays in use
+        pack.unlink(missing_ok=True)
+    say(f"{result['name'] or result['problem']}: {result['ms']:.4g} ms, default {result['default_ms']:.4g} ms "
+        f"({result['speedup']:.2f}x)")
+    if saved and (path := save(result, pathlib.Path(saved))):
+        say(f"  saved as {path}")
+
+
+def write(result: dict, folder: pathlib.Path) -> None:
+    (folder / "result.json").write_text(json.dumps(result, indent=1))
+
+
+def compare_with_pytorch(library: str, results: list[dict], folder: pathlib.Path) -> None:
     """Adds to each result PyTorch's time and ours beside it, from one run."""
-    output = pack.parent / "pytorch.json"
+    output, first = folder / "pytorch.json", results[0]
+    output.unlink(missing_ok=True)
     script = HERE.parent / "benchmark" / "compare_pytorch.py"
-    documents = {path: json.loads(path.read_text()) for path in results}
-    first = next(iter(documents.values()))
-    command = [sys.executable, str(script), "--library", library, *(r["problem"] for r in documents.values()),
+    command = [sys.executable, str(script), "--library", library, *(result["problem"] for result in results),
                "--device", first["kind"], "--operation", first["operation"], "--precision", first["precision"],
-               "--json", str(output)]
-    environment = {**os.environ, "CONV_TRANSPOSE_KERNEL_PATH": str(pack)}
-    done = running.run(command, env=environment)
-    if done.returncode != 0:
-        print(f"no comparison with PyTorch: {(done.stderr.strip().splitlines() or ['?'])[-1]}", flush=True)
-        return
-    compared = {row["problem"]: {c["name"]: c for c in row["field"]} for row in json.loads(output.read_text())["problems"]}
-    for path, result in documents.items():
-        field = compared[result["problem"]]
-        peer = field.get("PyTorch") or field["PyTorch TF32" if result["precision"] == "tf32" else "PyTorch FP32"]
-        mine = field[f"ours {result['precision']}"]
-        result |= {"pytorch_ms": peer["ms"], "pytorch_run_ms": mine["ms"], "pytorch_run_kernel": mine["kernel"]}
-        path.write_text(json.dumps(result, indent=1))
+               "--no-channels-last", "--json", str(output)]
+    environment = {**os.environ, "CONV_TRANSPOSE_KERNEL_PATH": str(folder / "pack")}
+    try:
+        done = running.run(command, env=environment)
+        if done.returncode != 0:
+            print(f"PyTorch's comparison failed: {(done.stderr.strip().splitlines() or ['?'])[-1]}", flush=True)
+    finally:
+        rows = json.loads(output.read_text())["problems"] if output.exists() else []
+        add_pytorch(results, {row["problem"]: {c["name"]: c for c in row["field"]} for row in rows})
 
 
-def save(result: dict, folder: pathlib.Path) -> None:
+def add_pytorch(results: list[dict], compared: dict[str, dict[str, dict]]) -> None:
+    for result in results:
+        if field := compared.get(result["problem"]):
+            peer = field.get("PyTorch") or field["PyTorch TF32" if result["precision"] == "tf32" else "PyTorch FP32"]
+            mine = field[f"ours {result['precision']}"]
+            result |= {"pytorch_ms": peer["ms"], "pytorch_run_ms": mine["ms"], "pytorch_run_kernel": mine["kernel"]}
+
+
+def save(result: dict, folder: pathlib.Path) -> pathlib.Path | None:
     """For the build: cmake/ConvTransposeTuned.cmake makes a kernel of each such file. Only what clearly beats the default,
     and in place of an earlier winner of the same task, which was part of that default."""
     if result["speedup"] < 1.02:
-        return
+        return None
     path = folder / re.sub(r"[^A-Za-z0-9]+", "_", result["device"]).strip("_").lower() / (result["kernel"] + ".json")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -226,7 +246,7 @@ def save(result: dict, folder: pathlib.Path) -> None:
                 other.unlink()
     except OSError as error:
         raise TuningError(f"cannot write {path}: {error}") from error
-    print(f"  saved as {path}", flush=True)
+    return path
 
 
 def compile(arguments) -> None:

@@ -52,6 +52,6 @@ class Autoscheduling:
 def random_search(search: Search, toolchain: Toolchain, cache: Cache, rules: Rules, folder: pathlib.Path, say) -> Candidate | None:
     """The best of as many random candidates as the search tried."""
     rules = dataclasses.replace(rules, sampler=RANDOM, candidates=len(search.measurements.rows))
-    random = Search(toolchain, search.task, search.device, folder, cache, rules, say)
+    random = Search(toolchain, search.task, search.device, list(search.spaces.values()), folder, cache, rules, say)
     best = random.run()
     return random.candidate_of(best) if best else None

@@ -1,4 +1,4 @@
-"""The end of a search: its best candidates, the library's own choice and the baselines once more, in turns and longer.
+"""The end of a search: its best candidates and the library's own choice once more, in turns and longer, and the baselines.
 The search's single times pick the lucky among equals."""
 from __future__ import annotations
 
@@ -10,24 +10,34 @@ from measuring import measure
 from searching import Search
 
 FINALISTS = 3
+FAR_SLOWER = 3
+ROUNDS = 5
 
 
-def compare(search: Search, toolchain: Toolchain, cache: Cache, baselines: dict[str, tuple[Candidate, str]], *,
-            time_limit: float, threads: int, rounds: int = 5) -> dict:
-    """What result.json holds. `baselines` by name, each with the reason why it failed, or an empty string."""
+def expected_seconds(a_candidate: float) -> float:
+    """That `compare` takes, about, where measuring a candidate took so long in the search."""
+    linking, processes = 1, 2
+    return linking + processes + ROUNDS * (FINALISTS + 1) * (a_candidate + 0.05)
+
+
+def compare(search: Search, toolchain: Toolchain, cache: Cache, end: float, *, time_limit: float, threads: int) -> dict:
+    """What result.json holds, but for the baselines. `end`, of the monotonic clock: no round begins after that but the first."""
     right = search.measurements.right()
     if not right:
         raise TuningError(f"no candidate for {search.task.key} was right: see {search.folder}/measurements.jsonl")
     finalists = [search.candidate_of(row) for row in right[:FINALISTS]]
     pack = search.folder / "finalists" / "finalists.so"
-    compiled = [candidate for candidate, failure in baselines.values() if not failure]
-    cache.link_pack(list(dict.fromkeys(finalists + compiled)), pack)
+    cache.link_pack(finalists, pack)
     common = dict(threads=threads, time_limit=time_limit)
     default = next(measure(toolchain.benchmark, search.task, [""], seconds=0, **common))
     if "error" in default:
         raise TuningError(f"the library's own kernel failed: {default['error']}")
     common |= dict(pack_folder=str(pack.parent), give_up_ratio=1e30)
-    middle = _in_turns(toolchain, search, [c.name() for c in finalists] + [default["kernel"]], rounds, common)
+    names, default_ms = [c.name() for c in finalists], _milliseconds(search, default)
+    if default_ms > FAR_SLOWER * _milliseconds(search, right[0]):  # once is enough
+        middle = {default["kernel"]: default_ms} | _in_turns(toolchain, search, names, end, common)
+    else:
+        middle = _in_turns(toolchain, search, [*names, default["kernel"]], end, common)
     best = min(finalists, key=lambda c: middle[c.name()])
     row = search.measurements.of(best)
     return {**dataclasses.asdict(search.task), "device": search.device.name, "kind": search.device.kind,
@@ -36,25 +46,36 @@ def compare(search: Search, toolchain: Toolchain, cache: Cache, baselines: dict[
             "arguments": best.arguments(), "ms": middle[best.name()],
             "default_kernel": default["kernel"], "default_ms": middle[default["kernel"]],
             "speedup": middle[default["kernel"]] / middle[best.name()],
-            "baselines": {name: {"error": failure} if failure else _baseline(toolchain, search, candidate, common)
-                          for name, (candidate, failure) in baselines.items()},
-            "candidates": len(search.measurements.rows), "flops": row["flops"], "bytes": row["bytes"],
+            "baselines": {}, "candidates": len(search.measurements.rows), "flops": row["flops"], "bytes": row["bytes"],
             "date": time.strftime("%Y-%m-%d", time.gmtime()), "version": toolchain.version}
 
 
-def _in_turns(toolchain: Toolchain, search: Search, kernels: list[str], rounds: int, common: dict) -> dict[str, float]:
+def measure_baselines(search: Search, toolchain: Toolchain, cache: Cache, baselines: dict[str, tuple[Candidate, str]], *,
+                      time_limit: float, threads: int) -> dict[str, dict]:
+    """By name, as `baselines`: each with the reason why it failed, or an empty string."""
+    pack = search.folder / "baselines" / "baselines.so"
+    if compiled := {name: candidate for name, (candidate, failure) in baselines.items() if not failure}:
+        cache.link_pack(list(dict.fromkeys(compiled.values())), pack)
+    facts = {name: {"error": failure} for name, (_, failure) in baselines.items() if failure}
+    for name, candidate in compiled.items():
+        row = next(measure(toolchain.benchmark, search.task, [candidate.name()], seconds=0.1, pack_folder=str(pack.parent),
+                           give_up_ratio=1e30, time_limit=time_limit, threads=threads))
+        facts[name] = {"error": row["error"]} if "error" in row else {"ms": _milliseconds(search, row)}
+    return facts
+
+
+def _in_turns(toolchain: Toolchain, search: Search, kernels: list[str], end: float, common: dict) -> dict[str, float]:
     """The middle of each kernel's times."""
     times: dict[str, list[float]] = {name: [] for name in kernels}
-    for row in measure(toolchain.benchmark, search.task, list(times) * rounds, seconds=0.1, **common):
+    rows = measure(toolchain.benchmark, search.task, list(times) * ROUNDS, seconds=0.1, **common)
+    for i, row in enumerate(rows, 1):
         if "error" in row:
             raise TuningError(f"{row['kernel']} failed when it was measured again: {row['error']}")
         times[row["kernel"]].append(_milliseconds(search, row))
+        if i % len(times) == 0 and time.monotonic() > end:
+            break
+    rows.close()
     return {name: sorted(values)[len(values) // 2] for name, values in times.items()}
-
-
-def _baseline(toolchain: Toolchain, search: Search, candidate: Candidate, common: dict) -> dict:
-    row = next(measure(toolchain.benchmark, search.task, [candidate.name()], seconds=0.1, **common))
-    return {"error": row["error"]} if "error" in row else {"ms": _milliseconds(search, row)}
 
 
 def _milliseconds(search: Search, row: dict) -> float:

@@ -19,7 +19,11 @@ def measure(benchmark: str, task: Task, kernels: list[str], *, pack_folder: str 
     remaining = list(kernels)
     while remaining:
         with _start(benchmark, task, remaining, pack_folder, seconds, give_up_ratio, threads) as process:
-            yield from _rows(process, task, remaining, time_limit)
+            try:
+                yield from _rows(process, task, remaining, time_limit)
+            except GeneratorExit:  # nobody wants the rest
+                running.end(process)
+                raise
 
 
 def _rows(process, task: Task, remaining: list[str], time_limit: float) -> Iterator[dict]:

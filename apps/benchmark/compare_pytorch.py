@@ -369,12 +369,13 @@ def main():
                 print(f"{contender.name} {contender.kernel}: {contender.failure}", file=sys.stderr)
             contender.release()
         del task
+        if arguments.json:  # at once and whole: a run that is cut off leaves what it has
+            with open(arguments.json + ".part", "w") as file:
+                json.dump(as_json(rows, library, arguments.device), file, indent=1)
+            os.replace(file.name, arguments.json)
     if arguments.markdown:
         with open(arguments.markdown, "w") as file:
             file.write(table(rows) + "\n")
-    if arguments.json:
-        with open(arguments.json, "w") as file:
-            json.dump(as_json(rows, library, arguments.device), file, indent=1)
 
 
 if __name__ == "__main__":
