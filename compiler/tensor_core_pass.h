@@ -17,7 +17,8 @@
 // names:
 //
 //     mma_m        rows of the tile; 64 of them, or a multiple of 64. A multiply nest may cover 64 rows of more
-//     mma_m_outer  in a store only: the slower part of m, when the rows of the tile are two dimensions of out
+//     mma_m_outer  in a store only: the slower part of m, when the rows of the tile are two dimensions of out;
+//                  of three, mma_m_outermost is the slowest. Rows that fill no whole step of it are not stored
 //     mma_m_tile   in a store only: which set of 64 rows, when the rows of two such sets alternate in out
 //     mma_n        columns: a multiple of 8, at most 256
 //     mma_n_group  groups of 8 columns, when these are rows of a picture and not one run: then mma_n is 8

@@ -3,7 +3,7 @@
 // A *line* is what one row of the tile gives to the output: its columns, or, where two tiles of 64 rows
 // alternate (mma_m_tile), column 0 of both, column 1 of both, and so on. A *turn* brings 8 lines of every
 // warp to shared memory; then each lane stores pairs of elements that are neighbours in the output, if there
-// are such.
+// are such. Where neighbours lie in the rows of a column, neighbouring lanes take neighbouring rows first.
 #include "compiler/tile_store.h"
 
 #include <algorithm>
@@ -53,6 +53,18 @@ class ReplaceLoad : public IRMutator {
     Expr replacement_;
 };
 
+/// cast<uint32_t>(e) < 2^31 is how a schedule says e >= 0 so that Halide trims no loop by it. The latter has bounds.
+Expr as_signed_comparison(const Expr &condition) {
+    if (const And *both = condition.as<And>()) {
+        return as_signed_comparison(both->a) && as_signed_comparison(both->b);
+    }
+    const LT *less = condition.as<LT>();
+    const Cast *cast = less ? less->a.as<Cast>() : nullptr;
+    const auto limit = less ? as_const_uint(less->b) : std::nullopt;
+    const bool is_natural = cast && cast->type == UInt(32) && cast->value.type() == Int(32) && limit == uint64_t{1} << 31;
+    return is_natural ? cast->value >= 0 : condition;
+}
+
 /// A line's distance in shared memory. Lanes write pairs of columns of 4 rows at once, or two such pairs of 2
 /// rows: rows must lie 8, or 16, banks apart.
 int pitch_of(int line, int interleaved) {
@@ -90,6 +102,9 @@ TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string share
     tile_ = &tiles.at(accumulator_);
     interleaved_ = nest.find("mma_m_tile") ? tile_->rows / rows_of_instruction : 1;
     check_covers(loads.found[0]);
+    for (Expr &condition : conditions_) {
+        condition = as_signed_comparison(condition);
+    }
     add_loops_of_one_step();
     for (const TileLoop &loop : nest_.loops) {
         if (!can_prove(loop.extent >= full_extent(loop.role))) {
@@ -98,8 +113,8 @@ TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string share
     }
     pitch_ = pitch_of(line(), interleaved_);
     const std::string along = interleaved_ > 1 ? "mma_m_tile" : "mma_n";
-    pairs_along_rows_ = neighbours_along("mma_m") && !neighbours_along(along);
-    adjacent_ = pairs_along_rows_ || neighbours_along(along);
+    along_rows_ = neighbours_along("mma_m") && !neighbours_along(along);
+    adjacent_ = along_rows_ ? inner_rows_ % 2 == 0 : neighbours_along(along);
     // Column 0 of all sets, then column 1 of all, if those are neighbours in the output.
     if (splits_columns_ && !adjacent_ && neighbours_along("mma_n_outer")) {
         column_sets_ = nest.constant_extent("mma_n_outer");
@@ -121,11 +136,14 @@ void TileStore::check_covers(const Load *load) {
                                     " rows of a tile; the rule is 128");
     }
     const int rows = tile_->rows / interleaved_;
-    inner_rows_ = inner_extent(from, "mma_m_outer", tile_->row_stride, rows);
-    if (rows % inner_rows_ != 0) {
+    middle_rows_ = inner_extent(from, "mma_m_outermost", tile_->row_stride, rows);
+    inner_rows_ = inner_extent(from, "mma_m_outer", tile_->row_stride, middle_rows_);
+    if (middle_rows_ < rows && middle_rows_ % inner_rows_ != 0) {
         refuse_tile(nest_.name, "mma_m_outer steps over " + std::to_string(inner_rows_) +
-                                    " rows; the rule is a divisor of the tile's rows");
+                                    " rows; the rule is a divisor of mma_m_outermost's " +
+                                    std::to_string(middle_rows_));
     }
+    stored_rows_ = rows / middle_rows_ * (middle_rows_ / inner_rows_ * inner_rows_);
     splits_columns_ = tile_->repeats == 1 && tile_->groups == 1 && nest_.find("mma_n_outer");
     inner_columns_ = splits_columns_ ? inner_extent(from, "mma_n_outer", tile_->column_stride, tile_->columns)
                                      : tile_->run();
@@ -175,12 +193,13 @@ bool TileStore::neighbours_along(const std::string &role) const {
 /// The extent of a store's loop in a tile that lies inside of the output.
 int TileStore::full_extent(const std::string &role) const {
     const int column_sets = (tile_->run() + inner_columns_ - 1) / inner_columns_;
-    return role == "mma_n"         ? inner_columns_
-           : role == "mma_n_group" ? tile_->groups
-           : role == "mma_n_outer" ? (splits_columns_ ? column_sets : tile_->repeats)
-           : role == "mma_m_tile"  ? interleaved_
-           : role == "mma_m_outer" ? tile_->rows / interleaved_ / inner_rows_
-                                   : inner_rows_;
+    return role == "mma_n"             ? inner_columns_
+           : role == "mma_n_group"     ? tile_->groups
+           : role == "mma_n_outer"     ? (splits_columns_ ? column_sets : tile_->repeats)
+           : role == "mma_m_tile"      ? interleaved_
+           : role == "mma_m_outermost" ? tile_->rows / interleaved_ / middle_rows_
+           : role == "mma_m_outer"     ? middle_rows_ / inner_rows_
+                                       : inner_rows_;
 }
 
 Stmt TileStore::lowered() const { return versions(value_, true); }
@@ -243,45 +262,76 @@ Stmt TileStore::turn(const Version &version, int row_tile, int repeat, int half)
     const Expr warpgroup = warpgroups_ > 1 ? Variable::make(Int(32), ".thread_id_z") : Expr(0);
     const Expr first_row = row_tile * rows_of_instruction + warp * rows_of_warp + half * rows_per_turn;
     const Expr scratch = (warpgroup * warps_of_warpgroup + warp) * (rows_per_turn * pitch_);
-    const int places = column_sets_ > 1 ? column_sets_ * inner_columns_ : line();
-    const int pairs_a_line = pairs_along_rows_ ? places : (places + 1) / 2;
+    const int steps = (pairs_a_line() + lanes_of_warp - 1) / lanes_of_warp;
 
     std::vector<Stmt> all = {placeholder({"turn",
                                           {{"tile", tile_->id}, {"m", tile_->rows}, {"n", tile_->columns},
                                            {"r", tile_->repeats}, {"row", row_tile}, {"rep", repeat},
                                            {"half", half}, {"pitch", pitch_}, {"tiles", interleaved_}}})};
-    const auto step = [&](const Expr &first_of_turn, int step_of_line) {
-        const Expr pair = lane + step_of_line * lanes_of_warp;
+    const auto store = [&](const Expr &line, int step) {
         Element elements[2];
         for (int i = 0; i < 2; i++) {
-            const Expr row = pairs_along_rows_ ? first_of_turn * 2 + i : first_of_turn;
-            const Expr place = pairs_along_rows_ ? pair : pair * 2 + i;
-            const Expr copy = scratch + row * pitch_ + place_of_copy(place);
-            elements[i] = element(version, first_row + row, place, repeat, copy);
+            const auto [row, place] = position(lane, line, step, i);
+            elements[i] = element(version, first_row + row, place, repeat, scratch + row * pitch_ + place_of_copy(place));
         }
         const Stmt stores = stores_of_pair(elements[0], elements[1]);
-        const bool all_lanes = (step_of_line + 1) * lanes_of_warp <= pairs_a_line;
-        return all_lanes ? stores : IfThenElse::make(pair < pairs_a_line, stores);
+        const bool all_lanes = (step + 1) * lanes_of_warp <= pairs_a_line();
+        return all_lanes ? stores : IfThenElse::make(lane + step * lanes_of_warp < pairs_a_line(), stores);
     };
-    const auto whole_line = [&](const Expr &first_of_turn) {
-        std::vector<Stmt> steps;
-        for (int i = 0; i * lanes_of_warp < pairs_a_line; i++) {
-            steps.push_back(step(first_of_turn, i));
+    const auto whole_line = [&](const Expr &line) {
+        std::vector<Stmt> stores;
+        for (int step = 0; step < steps; step++) {
+            stores.push_back(store(line, step));
         }
-        return Block::make(steps);
+        return Block::make(stores);
     };
-    const int lines = pairs_along_rows_ ? rows_per_turn / 2 : rows_per_turn;
     if (version.unrolled) {
-        for (int i = 0; i < lines; i++) {
+        for (int i = 0; i < lines(); i++) {
             all.push_back(whole_line(i));
         }
     } else {
         const std::string name = nest_.name + ".line";
-        all.push_back(For::make(name, 0, lines, ForType::Serial, Partition::Never, DeviceAPI::None,
+        all.push_back(For::make(name, 0, lines(), ForType::Serial, Partition::Never, DeviceAPI::None,
                                 whole_line(Variable::make(Int(32), name))));
     }
     all.push_back(placeholder({"turn_end", {}}));
     return Block::make(all);
+}
+
+int TileStore::places() const { return column_sets_ > 1 ? column_sets_ * inner_columns_ : line(); }
+
+/// Rows, or pairs of them, that lie side by side in the output, as far as a turn has them: neighbouring lanes take
+/// them before they go to the next column.
+int TileStore::units_side_by_side() const {
+    if (!along_rows_) {
+        return 1;
+    }
+    if (!adjacent_) {
+        return rows_per_turn;
+    }
+    return rows_per_turn % inner_rows_ == 0 ? inner_rows_ / 2 : rows_per_turn / 2;
+}
+
+/// In how many parts a turn is stored.
+int TileStore::lines() const {
+    const int units = along_rows_ && adjacent_ ? rows_per_turn / 2 : rows_per_turn;
+    return units / units_side_by_side();
+}
+
+int TileStore::pairs_a_line() const { return (places() * rows_per_turn / lines() + 1) / 2; }
+
+/// The row of a turn and the place in its line of one of the two elements that a lane stores in a step.
+std::pair<Expr, Expr> TileStore::position(const Expr &lane, const Expr &line, int step, int i) const {
+    const Expr pair = lane + step * lanes_of_warp;
+    const int units = units_side_by_side();
+    if (!along_rows_) {
+        return {line, pair * 2 + i};
+    }
+    if (adjacent_) {
+        return {(line * units + pair % units) * 2 + i, pair / units};
+    }
+    const Expr single = lane + (step * 2 + i) * lanes_of_warp;
+    return {single % units, single / units};
 }
 
 /// Where the turn has put the element at a place of a line.
@@ -296,14 +346,17 @@ std::map<std::string, Expr> TileStore::coordinates(const Expr &row, const Expr &
                             : splits_columns_ ? column / inner_columns_
                                               : Expr(repeat);
     const Expr column_of_set = column_sets_ > 1 ? place / column_sets_ : column % inner_columns_;
+    const bool three_levels = middle_rows_ < tile_->rows / interleaved_;
+    const Expr row_of_middle = three_levels ? row % middle_rows_ : row;
     std::map<std::string, Expr> at;
     for (const TileLoop &loop : nest_.loops) {
         at[loop.name] = loop.role == "mma_n"         ? column_of_set
                         : loop.role == "mma_n_group" ? column / tile_->run()
                         : loop.role == "mma_n_outer" ? column_set
                         : loop.role == "mma_m_tile"  ? place % interleaved_
-                        : loop.role == "mma_m_outer" ? row / inner_rows_
-                                                     : row % inner_rows_;
+                        : loop.role == "mma_m_outermost" ? row / middle_rows_
+                        : loop.role == "mma_m_outer" ? row_of_middle / inner_rows_
+                                                     : row_of_middle % inner_rows_;
         if (loop.role == "mma_n" && tile_->groups == 1 && !splits_columns_) {
             at[loop.name] = column;
         }
@@ -316,7 +369,7 @@ std::map<std::string, Expr> TileStore::coordinates(const Expr &row, const Expr &
 TileStore::Element TileStore::element(const Version &version, const Expr &row, const Expr &place, int repeat,
                                       const Expr &copy) const {
     const auto at = coordinates(row, place, repeat);
-    Expr guard = const_true();
+    Expr guard = stored_rows_ * interleaved_ == tile_->rows ? const_true() : row < stored_rows_;
     if (!version.whole) {
         for (const Expr &condition : conditions_) {
             guard = guard && substitute(at, condition);

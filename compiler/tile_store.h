@@ -43,6 +43,12 @@ class TileStore {
     void add_loops_of_one_step();
     int inner_extent(const Affine &from, const std::string &role, int element_stride, int all) const;
     int line() const { return tile_->columns * interleaved_; }
+    int places() const;
+    int lines() const;
+    int pairs_a_line() const;
+    int units_side_by_side() const;
+    std::pair<Halide::Expr, Halide::Expr> position(const Halide::Expr &lane, const Halide::Expr &line, int step,
+                                                   int i) const;
 
     Nest nest_;
     const WarpTiles &tiles_;
@@ -53,12 +59,16 @@ class TileStore {
     std::string accumulator_;
     const WarpTile *tile_ = nullptr;
     int interleaved_ = 1;  // tiles of 64 rows whose elements alternate in the output
-    int inner_rows_ = 0;   // of mma_m, where mma_m_outer counts sets of rows
+    // Rows are split: mma_m, then mma_m_outer, then mma_m_outermost. Those beyond the last whole set are not stored.
+    int inner_rows_ = 0;   // of mma_m
+    int middle_rows_ = 0;  // of mma_m and mma_m_outer
+    int stored_rows_ = 0;  // of 64
     bool splits_columns_ = false;  // mma_n_outer counts sets of columns, as the tile has no repeats
     int inner_columns_ = 0;        // of mma_n then
     int column_sets_ = 0;          // whose elements alternate in the output; 0 where they do not
     int pitch_ = 0;
-    bool pairs_along_rows_ = false, adjacent_ = false;
+    bool along_rows_ = false;  // neighbours in the output are rows of a column
+    bool adjacent_ = false;    // so are the two elements that a lane stores at once
 };
 
 }  // namespace conv_transpose

@@ -23,6 +23,8 @@ enum class WeightLayout {
     tensor_core_row_pairs,
     tensor_core_split,
     tensor_core_split_row_pairs,
+    tensor_core_sub_pixel,
+    tensor_core_split_sub_pixel,
 };
 
 /// Values of the `activation` argument of every forward kernel.

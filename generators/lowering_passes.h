@@ -25,9 +25,10 @@ void add_cuda_core_passes(Halide::Pipeline pipeline, const Schedule &schedule, S
     if constexpr (requires { Schedule::async_copies; }) pipeline.add_custom_lowering_pass(new AsyncCopyPass);
 }
 
-/// For tensor cores, unless the schedule is told to leave its program as it is.
+/// For tensor cores; only the first, if the schedule is told to leave its program as it is.
 template <class Schedule>
 void add_tensor_core_passes(Halide::Pipeline pipeline, const Schedule &schedule) {
+    pipeline.add_custom_lowering_pass(new RemoveDeviceAssertions);
     if (!schedule.tensor_cores) return;
     pipeline.add_custom_lowering_pass(
         new TensorCorePass({.blocks_per_multiprocessor = schedule.blocks, .stages = schedule.stages}));

@@ -68,7 +68,6 @@ class WeightGradientTensorCore : public Halide::Generator<WeightGradientTensorCo
 
     void schedule() {
         declare_shapes();
-        this->get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
         schedule_params.apply(f_, this->target);
         add_tensor_core_passes(this->get_pipeline(), schedule_params);
     }

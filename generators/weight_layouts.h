@@ -22,12 +22,15 @@ inline const char *enumerator(WeightLayout layout) {
         case WeightLayout::tensor_core_row_pairs: return "WeightLayout::tensor_core_row_pairs";
         case WeightLayout::tensor_core_split: return "WeightLayout::tensor_core_split";
         case WeightLayout::tensor_core_split_row_pairs: return "WeightLayout::tensor_core_split_row_pairs";
+        case WeightLayout::tensor_core_sub_pixel: return "WeightLayout::tensor_core_sub_pixel";
+        case WeightLayout::tensor_core_split_sub_pixel: return "WeightLayout::tensor_core_split_sub_pixel";
     }
     throw std::logic_error("an unknown weight layout");
 }
 
 /// Of ForwardTensorCore's parameters.
-inline WeightLayout tensor_core_layout(int parts, int picture_rows) {
+inline WeightLayout tensor_core_layout(int parts, int picture_rows, bool sub_pixel = false) {
+    if (sub_pixel) return parts == 1 ? WeightLayout::tensor_core_sub_pixel : WeightLayout::tensor_core_split_sub_pixel;
     if (picture_rows == 1) return parts == 1 ? WeightLayout::tensor_core : WeightLayout::tensor_core_split;
     return parts == 1 ? WeightLayout::tensor_core_row_pairs : WeightLayout::tensor_core_split_row_pairs;
 }

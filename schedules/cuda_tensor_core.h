@@ -65,7 +65,7 @@ struct CudaTensorCore {
     /// `f` as the generator would fill it in: axes, phases, taps, parts, picture rows.
     void search_space(SearchSpace &space, const TensorCoreFuncs &f) const {
         const int columns = space.choose(this->columns, {8, 16, 24, 32, 48, 64, 72, 80, 88, 96, 104, 112, 120, 128, 136, 144,
-                                                         152, 176, 208});
+                                                         152, 176, 208, 256});
         const int tile_rows = space.choose(this->tile_rows, {1, 2, 4, 6, 8, 10, 12, 13, 16, 19, 24});
         const int tiles = space.choose(this->tiles, {1, 2});
         const int warpgroups = space.choose(this->warpgroups, {1, 2, 3, 4});
@@ -127,7 +127,7 @@ struct CudaTensorCore {
     // had a third more than the least that tiles can have, and none of those came within 17 % of its search's best.
     bool tiles_fit(const TensorCoreFuncs &f) const {
         if (f.cells_x == 0) return true;
-        const int rows_of_channels = 64 / f.picture_rows;
+        const int rows_of_channels = f.tile_channels();
         const int columns_and_rows = covered(f.cells_x, block_columns()) * covered(f.cells_y, block_cells(f));
         const int least = covered(f.cells_x, f.cells_y == 1 ? 16 : 8) * f.cells_y;  // a tile of 8 columns has several rows
         const int channels = covered(f.channels, rows_of_channels * channel_sets);
@@ -151,21 +151,29 @@ struct CudaTensorCore {
     void store_tile(TensorCoreFuncs &f) const {
         using namespace Halide;
         const GatherVars &v = f.v;
-        const int channels = 64 / f.picture_rows, block_rows = block_sets(f) * f.picture_rows;
         Var column{"column"}, y_block{"y_block"}, channel_block{"channel_block"}, image{"image"};
-        Var mma_m_outer{"mma_m_outer"}, mma_m_tile{"mma_m_tile"};
-        f.output.split(v.x, column, v.x, block_columns() * f.phases_x, guard)
-            .split(v.x, v.x, mma_m_tile, f.phases_x)
-            .split(v.y, y_block, v.y, block_rows, guard).split(v.y, v.y, mma_m_outer, f.picture_rows)
-            .split(v.channel, channel_block, mma_m, channels, guard);
+        Var mma_m_outer{"mma_m_outer"}, mma_m_outermost{"mma_m_outermost"}, mma_m_tile{"mma_m_tile"};
+        if (f.sub_pixel()) {
+            f.output.split(v.x, column, v.x, block_columns() * f.row_phases_x, guard)
+                .split(v.x, v.x, mma_m, f.row_phases_x)
+                .split(v.y, y_block, v.y, block_cells(f) * f.row_phases_y, guard)
+                .split(v.y, v.y, mma_m_outer, f.row_phases_y)
+                .split(v.channel, channel_block, mma_m_outermost, f.tile_channels(), guard);
+        } else {
+            f.output.split(v.x, column, v.x, block_columns() * f.phases_x, guard)
+                .split(v.x, v.x, mma_m_tile, f.phases_x)
+                .split(v.y, y_block, v.y, block_sets(f) * f.picture_rows, guard)
+                .split(v.y, v.y, mma_m_outer, f.picture_rows)
+                .split(v.channel, channel_block, mma_m, f.tile_channels(), guard);
+        }
         split_tile(f, f.output);
         if (channel_sets > 1) {
             Var channel_set{"channel_set"};
             f.output.split(channel_block, channel_block, channel_set, channel_sets, guard)
                 .fuse(channel_set, warpgroup, warpgroup);
         }
-        f.output.reorder(mma_m_tile, mma_n, mma_n_group, mma_m, mma_m_outer, mma_n_outer, lane, warp, warpgroup,
-                         channel_block, column, y_block, v.group, v.batch)
+        f.output.reorder(f.sub_pixel() ? mma_m_outermost : mma_m_tile, mma_n, mma_n_group, mma_m, mma_m_outer, mma_n_outer,
+                         lane, warp, warpgroup, channel_block, column, y_block, v.group, v.batch)
             .fuse(channel_block, column, block).fuse(v.group, v.batch, image)
             .gpu_blocks(block, y_block, image).gpu_threads(lane, warp, warpgroup)
             .never_partition_all();

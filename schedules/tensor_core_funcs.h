@@ -32,6 +32,10 @@ struct TensorCoreFuncs {
     int parts = 1;
     int planes = 1;  ///< of a staged operand: its parts, in an input gradient those of every phase
     int picture_rows = 1;  ///< picture rows in the rows of a tile
+    int row_phases_x = 1, row_phases_y = 1;  ///< of the sub-pixel form, where a cell's positions are rows of a tile
+    int row_phases() const { return row_phases_x * row_phases_y; }
+    bool sub_pixel() const { return row_phases() > 1; }
+    int tile_channels() const { return 64 / (picture_rows * row_phases()); }
     /// What a search is for: cells of the picture (rows of them in sets of `picture_rows`) and channels; 0 is not known.
     int cells_x = 0, cells_y = 0, channels = 0;
 

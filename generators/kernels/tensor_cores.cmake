@@ -68,3 +68,17 @@ conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x3_s2x2_p1x1 forward_cuda_tenso
     columns=8 tile_rows=8 ALLOW_SPILLS)
 conv_transpose_kernel(tf32x3_cuda_tensor_cores_k4x4_s2x2_p1x1 forward_cuda_tensor_core ${k4s2p1} ${split_staged}
     columns=8 tile_rows=8 producer_registers=136 ALLOW_SPILLS)
+
+# ---- sub-pixels: any padding and channels. Tiles that an H200's tuner found for patches and for audio, whose pictures
+# have one row.
+set(sub_pixel forward_cuda_tensor_core sub_pixel=true channel_sets=2 separate_registers=true ALLOW_SPILLS)
+set(sub_pixel_tile ${sub_pixel} columns=8 tile_rows=16)
+set(sub_pixel_row ${sub_pixel} columns=128 kernel_h=1 stride_h=1)
+conv_transpose_kernel(tf32_cuda_tensor_cores_k4x4_s4x4 ${sub_pixel_tile} kernel_h=4 kernel_w=4 stride_h=4 stride_w=4
+    chunk_channels=32)
+conv_transpose_kernel(tf32_cuda_tensor_cores_k5x5_s2x2 ${sub_pixel_tile} kernel_h=5 kernel_w=5 stride_h=2 stride_w=2)
+conv_transpose_kernel(tf32_cuda_tensor_cores_k16x16_s8x8 ${sub_pixel_tile} kernel_h=16 kernel_w=16 stride_h=8 stride_w=8)
+conv_transpose_kernel(tf32_cuda_tensor_cores_k1x4_s1x2 ${sub_pixel_row} kernel_w=4 stride_w=2 chunk_channels=16)
+conv_transpose_kernel(tf32_cuda_tensor_cores_k1x8_s1x4 ${sub_pixel_row} kernel_w=8 stride_w=4 chunk_channels=32)
+conv_transpose_kernel(tf32_cuda_tensor_cores_k1x10_s1x5 ${sub_pixel_row} kernel_w=10 stride_w=5 chunk_channels=32)
+conv_transpose_kernel(tf32_cuda_tensor_cores_k1x16_s1x8 ${sub_pixel_row} kernel_w=16 stride_w=8 chunk_channels=32)

@@ -48,7 +48,7 @@ class ForwardOperation : public PlannedOperation {
           out_channels_(problem.out_channels / problem.groups), has_bias_(options.epilogue.bias),
           x_(p_.kernel.width, p_.stride.width, p_.padding.width, p_.dilation.width),
           y_(p_.kernel.height, p_.stride.height, p_.padding.height, p_.dilation.height),
-          chunks_(LaunchChunks::on_one_grid_axis(problem)) {
+          chunks_(LaunchChunks::on_one_grid_axis(problem, spanned_output(kernel, problem))) {
         set_epilogue(options.epilogue);
     }
 
@@ -120,6 +120,7 @@ class ForwardOperation : public PlannedOperation {
         in.set_min(1, -(p_.padding.height / p_.stride.height));
         TensorView<5> out(to, kernel_.device, {out_.width, out_.height, out_channels_, groups, slice.images});
         TensorView<5> w(weight + g * weights_.group_elements(), kernel_.device, weights_.extents(groups));
+        if (kernel_.whole_cells) out.begin_early(0, x_.padding_phase), out.begin_early(1, y_.padding_phase);
         // Without a bias the kernel discards what it reads there; weights are at least as many.
         TensorView<2> bias(has_bias_ ? a.bias + g * out_channels_ : weight, kernel_.device,
                            {out_channels_, groups});

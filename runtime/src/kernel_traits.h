@@ -42,8 +42,10 @@ struct KernelTraits {
 
     WeightLayout weight_layout = WeightLayout::as_given;
     int64_t weight_channel_multiple = 1, weight_in_channel_multiple = 1;
-    /// Of layouts for tensor cores: packed values for every pair of channels.
-    int64_t weight_taps = 0;
+    /// Of layouts for tensor cores: packed values of a tile of channels for every summed channel.
+    int64_t weight_tile = 0;
+    /// The output begins with a whole cell of `stride` positions: padding % stride elements early, which are not stored.
+    bool whole_cells = false;
 
     /// Weights that one block or task of a weight gradient computes.
     int64_t tile_in_channels = 1, tile_out_channels = 1, tile_taps = 1;

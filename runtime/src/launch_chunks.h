@@ -28,8 +28,10 @@ struct LaunchChunks {
 
     /// If all groups of an image fit one launch, only the batch is cut; else every image is, along its
     /// groups.
-    explicit LaunchChunks(const Problem &p) {
-        const Size2 o = p.output();
+    explicit LaunchChunks(const Problem &p) : LaunchChunks(p, p.output()) {}
+
+    /// With an output as large as the kernel sees it.
+    LaunchChunks(const Problem &p, Size2 o) {
         const int64_t elements = std::max(p.in_channels * p.input.height * p.input.width,
                                           p.out_channels * o.height * o.width) / p.groups;
         groups = std::min(slices_a_launch(p.groups, elements), max_grid);
@@ -37,8 +39,10 @@ struct LaunchChunks {
     }
 
     /// For kernels that put (group, batch) on one axis of the grid.
-    static LaunchChunks on_one_grid_axis(const Problem &p) {
-        LaunchChunks chunks(p);
+    static LaunchChunks on_one_grid_axis(const Problem &p) { return on_one_grid_axis(p, p.output()); }
+
+    static LaunchChunks on_one_grid_axis(const Problem &p, Size2 output) {
+        LaunchChunks chunks(p, output);
         chunks.batch = std::min(chunks.batch, std::max<int64_t>(max_grid / chunks.groups, 1));
         return chunks;
     }

@@ -55,8 +55,10 @@ std::string shape_rejection(const KernelTraits &k, const Problem &p) {
     // A kernel size that is a run-time value comes with a padding phase that is one.
     const Size2 phase{k.kernel.height ? p.padding.height % p.stride.height : k.padding_phase.height,
                       k.kernel.width ? p.padding.width % p.stride.width : k.padding_phase.width};
-    // Only the forward operation's gather depends on the padding.
-    if (k.operation == Operation::forward && phase != k.padding_phase)
+    // Only the forward operation's gather depends on the padding, and not where it begins with a whole cell; there it is a
+    // matter of sizes.
+    const bool any_phase = k.operation != Operation::forward || (k.whole_cells && k.exact_output == Size2{});
+    if (!any_phase && phase != k.padding_phase)
         return differs("padding % stride", phase, k.padding_phase);
     const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups;
     if (k.in_channels && in != k.in_channels) return "in_channels / groups is " + std::to_string(in);
@@ -88,7 +90,7 @@ std::string shape_rejection(const KernelTraits &k, const Problem &p) {
 
 // Larger tensors are cut along batch and groups; one image of one group must fit a launch.
 std::string size_rejection(const KernelTraits &k, const Problem &p) {
-    const Size2 o = p.output();
+    const Size2 o = spanned_output(k, p);
     const int64_t in_plane = p.input.height * p.input.width, out_plane = o.height * o.width;
     if (std::max(in_plane, out_plane) > max_elements_32bit) return "a plane has more than 2^31 - 1 elements";
     // The bias gradient is cut along channels as well.
@@ -133,6 +135,12 @@ const KernelTraits *first_kernel(Predicate wanted) {
 }
 
 }  // namespace
+
+Size2 spanned_output(const KernelTraits &kernel, const Problem &p) {
+    const Size2 o = p.output();
+    if (!kernel.whole_cells) return o;
+    return {o.height + p.padding.height % p.stride.height, o.width + p.padding.width % p.stride.width};
+}
 
 Registry registry() { return Registry(first_table.load(std::memory_order_acquire)); }
 

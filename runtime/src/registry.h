@@ -79,6 +79,9 @@ void add_to_registry(std::span<const KernelTraits> rows);
 std::string rejection(const KernelTraits &kernel, const Problem &problem, Operation operation, Device device,
                       Precision precision, const Machine &machine);
 
+/// The output as a launch of the kernel spans it.
+Size2 spanned_output(const KernelTraits &kernel, const Problem &problem);
+
 /// The kernels of roles other than `compute`; null if this build has none.
 const KernelTraits *weight_packing_kernel(WeightLayout layout, Device device);
 const KernelTraits *sum_of_parts_kernel(Device device);

@@ -44,6 +44,14 @@ class TensorView {
 
     void set_stride(int d, int64_t stride) { dims_[d].stride = static_cast<int32_t>(stride); }
 
+    /// Puts n positions before the first of dimension d. Other dimensions keep their strides.
+    void begin_early(int d, int64_t n) {
+        dims_[d].extent += static_cast<int32_t>(n);
+        const int64_t bytes = n * dims_[d].stride * static_cast<int64_t>(sizeof(float));
+        if (buffer_.host) buffer_.host -= bytes;
+        if (buffer_.device) buffer_.device -= bytes;
+    }
+
     halide_buffer_t *buffer() { return &buffer_; }
 
   private:

@@ -44,7 +44,7 @@ Status WeightPacking::pack(const float *weight, void *packed, RunContext &contex
     if (order_ != WeightOrder::forward) from.set_stride(2, taps * summed_), from.set_stride(3, taps);
     TensorView<5> to(static_cast<float *>(packed), kernel_.device, packed_extents(groups_));
     void *user_context = &context;
-    if (kernel_.weight_taps == 0) {
+    if (kernel_.weight_tile == 0) {
         void *args[] = {&user_context, from.buffer(), to.buffer()};
         return call(*packing_, args, context);
     }
@@ -93,7 +93,8 @@ WeightPacking::Extents WeightPacking::packed_extents(int64_t groups) const noexc
 
 // The packed weights of one group in tiles for tensor cores: see generators/tensor_core_packing.cpp.
 int64_t WeightPacking::tensor_core_elements() const noexcept {
-    return packed_channels_ * kernel_.weight_taps * round_up(summed_, kernel_.weight_in_channel_multiple);
+    const int64_t tiles = packed_channels_ / kernel_.weight_channel_multiple;
+    return tiles * kernel_.weight_tile * round_up(summed_, kernel_.weight_in_channel_multiple);
 }
 
 }  // namespace conv_transpose
