@@ -40,7 +40,7 @@ endfunction()
 
 # The name says on which device: f32_cpu_..., f32_cuda_....
 function(conv_transpose_kernel name generator)
-    cmake_parse_arguments(arg "FULL;ALLOW_SPILLS;LARGE;BASELINE_ONLY" "MAX_REGISTERS" "AVX2" ${ARGN})
+    cmake_parse_arguments(arg "FULL;ALLOW_SPILLS;LARGE;BASELINE_ONLY" "MAX_REGISTERS;RATE" "AVX2" ${ARGN})
     if(arg_FULL AND NOT CONV_TRANSPOSE_KERNELS STREQUAL full)
         return()
     endif()
@@ -60,6 +60,9 @@ function(conv_transpose_kernel name generator)
         if(arg_MAX_REGISTERS)
             # So that more blocks fit; the little that spills is measured to be worth it.
             list(APPEND options --registers=${arg_MAX_REGISTERS} --allow-spills)
+        endif()
+        if(arg_RATE)
+            list(APPEND options --rate=${arg_RATE})
         endif()
         if(arg_ALLOW_SPILLS)
             list(APPEND options --allow-spills)

@@ -10,6 +10,7 @@
 //   --ptxas=PATH, --fatbinary=PATH
 //   --registers=N           at most N registers a thread
 //   --allow-spills          do not fail when ptxas reports register spills
+//   --rate=N                TFLOP/s that were measured with full blocks (KernelTraits::rate)
 //   --exact-gpu=90          the kernel is for GPUs of this compute capability alone (one that was tuned for it)
 //   --autoscheduler=NAME[,key=value...]          one of Halide's autoschedulers finds the schedule
 //   --plugin=PATH           the shared object that has it
@@ -37,7 +38,7 @@ struct CommandLine {
     fs::path out = ".";
     GpuAssembler assembler;
     bool stmt = false, keep_ptx = false, search_space = false;
-    std::string exact_gpu;
+    std::string exact_gpu, rate;
     Halide::AutoschedulerParams autoscheduler;
     std::map<std::string, std::string> parameters;
 };
@@ -81,6 +82,7 @@ CommandLine parse(const std::vector<std::string> &words) {
         else if (key == "--registers") line.assembler.registers = std::stoi(value);
         else if (key == "--allow-spills") line.assembler.allow_spills = true;
         else if (key == "--exact-gpu") line.exact_gpu = value;
+        else if (key == "--rate") line.rate = value;
         else if (key == "--autoscheduler")
             line.autoscheduler = parse_autoscheduler(words[i].substr(equals + 1));
         else if (key == "--plugin") Halide::load_plugin(value);
@@ -109,8 +111,9 @@ std::unique_ptr<Halide::Internal::AbstractGenerator> create_generator(const Comm
     return generator;
 }
 
-// What a tuned kernel demands beyond its schedule.
-void describe_tuned(const CommandLine &line, KernelDescription &description) {
+// What is known of a kernel beyond its generator.
+void describe_measured(const CommandLine &line, KernelDescription &description) {
+    if (!line.rate.empty()) description.set("rate", line.rate);
     if (!line.exact_gpu.empty()) {
         description.set("min_compute_capability", line.exact_gpu);
         description.set("max_compute_capability", line.exact_gpu);
@@ -134,7 +137,7 @@ void make_kernel(const CommandLine &line) {
     if (auto *described = dynamic_cast<DescribedGenerator *>(generator.get())) {
         KernelDescription description;
         described->describe(description);
-        describe_tuned(line, description);
+        describe_measured(line, description);
         write(stem.string() + ".kernel.inc", description.row(line.name));
     }
 }

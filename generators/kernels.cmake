@@ -2,9 +2,10 @@
 # for an operation and a device, a plan takes the first that accepts its problem. So exact kernels come first, then
 # families (fixed kernel and stride, any channels), then the general kernels.
 #
-#   conv_transpose_kernel(NAME GENERATOR [parameter=value ...] [FULL] [ALLOW_SPILLS] [MAX_REGISTERS n] [AVX2 parameter=value ...])
+#   conv_transpose_kernel(NAME GENERATOR [parameter=value ...] [FULL] [ALLOW_SPILLS] [MAX_REGISTERS n] [RATE n] [AVX2 parameter=value ...])
 #
 # NAME is <precision>_<device>_<schedule>_<attributes>. Kernels marked FULL are left out unless CONV_TRANSPOSE_KERNELS=full.
+# Of kernels with a RATE (TFLOP/s of full blocks) that accept a problem, the one that should take least time is chosen.
 # cpu kernels are made for each instruction set in CONV_TRANSPOSE_CPU_LEVELS; AVX2 has half as many registers as AVX-512
 # and takes the parameters behind its name in place of those before it.
 

@@ -60,6 +60,10 @@ struct CudaTensorCore {
         // With a producer those that compute lack registers without setmaxnreg.
         if (f.parts == 2 || producer) description.set("min_compute_capability", 90), description.set("max_compute_capability", 90);
         description.set("shared_bytes", shared_bytes(f));
+        description.set("block_positions", block_cells(f) * f.picture_rows * f.phases_y * f.row_phases_y,
+                        block_columns() * f.phases_x * f.row_phases_x);
+        description.set("block_channels", f.tile_channels() * channel_sets);
+        description.set("blocks_per_multiprocessor", blocks);
     }
 
     /// `f` as the generator would fill it in: axes, phases, taps, parts, picture rows.

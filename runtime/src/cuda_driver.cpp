@@ -122,25 +122,24 @@ std::optional<CUdevice> current_device() {
     return device;
 }
 
+// 0 without a usable GPU.
+int device_attribute(int attribute) {
+    const std::optional<CUdevice> device = current_device();
+    int value = 0;
+    if (device) cuda_driver()->cuDeviceGetAttribute(&value, attribute, *device);
+    return value;
+}
+
 }  // namespace
 
 int compute_capability() {
-    const std::optional<CUdevice> device = current_device();
-    if (!device) return 0;
-    int major = 0, minor = 0;
-    cuda_driver()->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, *device);
-    cuda_driver()->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, *device);
-    return 10 * major + minor;
+    return 10 * device_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+           device_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
 }
 
-int shared_bytes_per_block() {
-    const std::optional<CUdevice> device = current_device();
-    int bytes = 0;
-    if (device)
-        cuda_driver()->cuDeviceGetAttribute(&bytes, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
-                                            *device);
-    return bytes;
-}
+int shared_bytes_per_block() { return device_attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN); }
+
+int multiprocessors() { return device_attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT); }
 
 ScopedCudaContext::ScopedCudaContext(CUstream stream) {
     const CudaDriver &driver = *cuda_driver();

@@ -108,6 +108,9 @@ int compute_capability();
 /// Shared memory that a kernel may ask for, of the current device; 0 without a usable GPU.
 int shared_bytes_per_block();
 
+/// Of the current device; 0 without a usable GPU.
+int multiprocessors();
+
 /// Makes the context of a stream current (for the default stream: the current one, or device 0's primary
 /// context) and restores the caller's on destruction.
 class ScopedCudaContext {

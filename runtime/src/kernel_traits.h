@@ -47,6 +47,14 @@ struct KernelTraits {
     /// The output begins with a whole cell of `stride` positions: padding % stride elements early, which are not stored.
     bool whole_cells = false;
 
+    /// What a block computes of the output, or of the input gradient: positions and channels. Where they count through images, any
+    /// positions of one phase, otherwise rows and columns of one picture.
+    Size2 block_positions{};
+    int64_t block_channels = 0, blocks_per_multiprocessor = 1;
+    bool counts_through_images = false;
+    /// TFLOP/s of full blocks on an H200, measured; 0 where it is not known, and the order in the registry decides.
+    int rate = 0;
+
     /// Weights that one block or task of a weight gradient computes.
     int64_t tile_in_channels = 1, tile_out_channels = 1, tile_taps = 1;
     /// As many blocks or tasks occupy a large machine; the sum is cut into so many parts.

@@ -16,6 +16,7 @@ Machine this_machine() {
     machine.cpu_level = avx512 ? CpuLevel::avx512 : avx2 ? CpuLevel::avx2 : CpuLevel::baseline;
     machine.compute_capability = compute_capability();
     machine.shared_bytes = shared_bytes_per_block();
+    machine.multiprocessors = multiprocessors();
     return machine;
 }
 

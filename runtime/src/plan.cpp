@@ -1,15 +1,13 @@
-// Plan: choosing the kernel, checking what a run is given, and running.
+// Plan: checking what a run is given, and running.
 #include "conv_transpose/conv_transpose.h"
 
 #include <cstdio>
-#include <optional>
 
 #include "cuda_driver.h"
 #include "forward_of_input_gradient.h"
+#include "kernel_choice.h"
 #include "kernel_pack.h"
-#include "machine.h"
 #include "planned_operation.h"
-#include "registry.h"
 
 namespace conv_transpose {
 
@@ -35,41 +33,6 @@ Device resolve(Device wanted) {
         throw Unsupported(has_cuda_kernels() ? "device is cuda, but there is no usable GPU or driver; use cpu or automatic"
                                              : "device is cuda, but this build has no CUDA kernels; use cpu or automatic");
     return wanted;
-}
-
-const KernelTraits &named_kernel(const std::string &name) {
-    for (const KernelTraits &k : registry())
-        if (k.name == name) return k;
-    throw Unsupported("kernel is '" + name + "', but this build has no kernel of that name");
-}
-
-const KernelTraits &choose(const Problem &problem, const PlanOptions &options, Device device) {
-    const Machine machine = this_machine();
-    const auto why_not = [&](const KernelTraits &k) {
-        return rejection(k, problem, options.operation, device, options.precision, machine);
-    };
-    if (!options.kernel.empty()) {
-        const KernelTraits &kernel = named_kernel(options.kernel);
-        if (const std::string reason = why_not(kernel); !reason.empty())
-            throw Unsupported("kernel is '" + options.kernel + "', but it cannot serve " + problem.str() + ": " + reason);
-        return kernel;
-    }
-    std::string last_reason = "this build has none for the operation and device";
-    // Tuned kernels come first in the registry, but one of float32 was not compared with those of tensor cores.
-    const KernelTraits *tuned = nullptr;
-    for (const KernelTraits &kernel : registry()) {
-        const std::string reason = why_not(kernel);
-        if (reason.empty()) {
-            if (kernel.precision == options.precision) return kernel;
-            if (kernel.exact_input == Size2{}) return tuned ? *tuned : kernel;
-            if (!tuned) tuned = &kernel;
-            continue;
-        }
-        const bool related = kernel.role == KernelRole::compute && kernel.operation == options.operation;
-        if (related && kernel.device == device) last_reason = std::string(kernel.name) + ": " + reason;
-    }
-    if (tuned) return *tuned;
-    throw Unsupported("no kernel can serve " + problem.str() + " (" + last_reason + ")");
 }
 
 std::unique_ptr<PlannedOperation> plan_operation(const Problem &problem, const PlanOptions &options,
@@ -146,7 +109,7 @@ Plan::Plan(const Problem &problem, const PlanOptions &options) {
     require_finite_options(options);
     load_kernels_from_environment();
     const Device device = resolve(options.device);
-    const KernelTraits &kernel = choose(problem, options, device);
+    const KernelTraits &kernel = chosen_kernel(problem, options, device);
     auto impl = std::make_shared<Impl>(Impl{problem, options, device, &kernel, plan_operation(problem, options, kernel)});
     rehearse(*impl);
     impl_ = std::move(impl);
@@ -199,10 +162,8 @@ std::vector<std::string_view> kernels_for(const Problem &problem, const PlanOpti
     problem.validate();
     load_kernels_from_environment();
     const Device device = resolve(options.device);
-    const Machine machine = this_machine();
     std::vector<std::string_view> names;
-    for (const KernelTraits &k : registry())
-        if (rejection(k, problem, options.operation, device, options.precision, machine).empty()) names.push_back(k.name);
+    for (const KernelTraits *k : accepting_kernels(problem, options, device)) names.push_back(k->name);
     return names;
 }
 

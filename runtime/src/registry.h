@@ -16,6 +16,7 @@ struct Machine {
     CpuLevel cpu_level = CpuLevel::baseline;
     int compute_capability = 0;  ///< 0 without a usable GPU
     int64_t shared_bytes = 0;    ///< that a block may have
+    int multiprocessors = 0;
 };
 
 /// The rows of this build or of a kernel pack; tables are linked and never go away.

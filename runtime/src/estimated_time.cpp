@@ -1,0 +1,54 @@
+// An estimate of time: see estimated_time.h.
+#include "estimated_time.h"
+
+namespace conv_transpose {
+
+namespace {
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// The tensor that is computed, and its sum, of one group.
+struct Work {
+    Size2 picture;
+    int64_t channels, phases;
+    double products;  // for an element, on average
+
+    Work(const KernelTraits &k, const Problem &p) {
+        const bool forward = k.operation == Operation::forward;
+        const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups, chunk = k.weight_in_channel_multiple;
+        const int64_t summed = forward ? in : out;
+        picture = forward ? spanned_output(k, p) : p.input;
+        channels = forward ? out : in;
+        phases = forward ? p.stride.height * p.stride.width : 1;
+        products = double(p.kernel.height) * p.kernel.width / phases * (ceil_div(summed, chunk) * chunk);
+    }
+};
+
+int64_t tiles(const KernelTraits &k, const Problem &p, const Work &work) {
+    const Size2 tile = k.block_positions;
+    if (!k.counts_through_images)
+        return p.batch * ceil_div(work.picture.height, tile.height) * ceil_div(work.picture.width, tile.width);
+    const bool strided = work.phases > 1;
+    const int64_t height = strided ? ceil_div(work.picture.height, p.stride.height) : work.picture.height;
+    const int64_t width = strided ? ceil_div(work.picture.width, p.stride.width) : work.picture.width;
+    return work.phases * ceil_div(p.batch * height * width, tile.height * tile.width);
+}
+
+}  // namespace
+
+double estimated_time(const KernelTraits &k, const Problem &p, const Machine &machine) {
+    const Work work(k, p);
+    const int64_t blocks = tiles(k, p, work) * ceil_div(work.channels, k.block_channels) * p.groups;
+    const double flop = 2.0 * k.block_positions.height * k.block_positions.width * k.block_channels * work.products;
+    const int64_t multiprocessors = machine.multiprocessors > 0 ? machine.multiprocessors : 1;
+    const int64_t slots = multiprocessors * k.blocks_per_multiprocessor;
+    double rounds = static_cast<double>(blocks / slots);
+    if (const int64_t rest = blocks % slots; rest > 0) {
+        // Blocks with fewer neighbours on their multiprocessor are faster, but each alone does not fill it.
+        constexpr double alone = 0.4;
+        rounds += alone + (1 - alone) * ceil_div(rest, multiprocessors) / k.blocks_per_multiprocessor;
+    }
+    return rounds * slots * flop / (k.rate * 1e12);
+}
+
+}  // namespace conv_transpose
