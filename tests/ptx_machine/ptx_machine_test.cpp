@@ -68,6 +68,13 @@ TEST(PtxMachine, ExtendsTheSignOfASignedField) {
     }
 }
 
+TEST(PtxMachine, ConvertsTheLowHalfOfAWideRegister) {
+    std::vector<float> floats(32);
+    run_program("cvt.u64.u32 %rd4, %r1;\ncvt.s64.s32 %rd5, %rd4;\ncvt.u32.u64 %r3, %rd5;\ncvt.rn.f32.s32 %f2, %r3;\n" + store,
+                floats, 32);
+    for (int i = 0; i < 32; i++) EXPECT_EQ(floats[i], i);
+}
+
 TEST(PtxMachine, BranchesApartAndTogetherAgain) {
     std::vector<float> floats = counting(32);
     run_program(load +

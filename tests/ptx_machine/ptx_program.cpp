@@ -428,13 +428,23 @@ class KernelDecoder {
 
     void arithmetic(Instruction &i, const std::vector<std::string> &parts,
                     const std::vector<std::string> &o) {
-        const Arithmetic found = find_arithmetic(parts);
+        const Arithmetic found = find_arithmetic(reads_half_a_register(parts, o) ? of_low_half(parts) : parts);
         const int words[] = {found.d_words, found.a_words, found.b_words, found.c_words};
         int *const places[] = {&i.d, &i.a, &i.b, &i.c};
         const size_t count = std::count_if(std::begin(words), std::end(words), [](int n) { return n > 0; });
         if (o.size() != count) throw PtxError("other than " + std::to_string(count) + " operands");
         i.execute = found.execute;
         for (size_t k = 0; k < count; k++) *places[k] = places_.operand(o[k], words[k]);
+    }
+
+    // cvt.s64.s32 of a 64-bit register takes its low half.
+    bool reads_half_a_register(const std::vector<std::string> &parts, const std::vector<std::string> &o) {
+        return parts[0] == "cvt" && parts.back().ends_with("32") && o.size() == 2 && o[1][0] == '%' &&
+               places_.is_wide(places_.operand(o[1], 0));
+    }
+    static std::vector<std::string> of_low_half(std::vector<std::string> parts) {
+        parts.back() = "low_" + parts.back();
+        return parts;
     }
 
     // As ptxas does: a load whose value nobody uses stands for its address and may lie anywhere.
