@@ -17,15 +17,8 @@ class RandomProblems {
     /// kernel, output_padding the stride (where dilation is larger), and the batch may be 0.
     Problem next() {
         for (;;) {
-            Problem p = draw();
-            try {
-                p.validate();
-            } catch (const InvalidProblem &) {
-                continue;
-            }
-            const double products = double(p.batch) * p.in_channels * (p.out_channels / p.groups) * p.input.height *
-                                    p.input.width * p.kernel.height * p.kernel.width;
-            if (products < 4e5 && p.output_elements() < 200000) return p;
+            const Problem p = draw();
+            if (is_valid(p) && products(p) < 4e5 && p.output_elements() < 200000) return p;
         }
     }
 
@@ -40,14 +33,7 @@ class RandomProblems {
                 p.padding.*axis += p.stride.*axis * (one_in(2) ? 0 : between(1, 3));
                 p.output_padding.*axis = one_in(2) ? 0 : between(0, std::max(p.stride.*axis, p.dilation.*axis) - 1);
             }
-            try {
-                p.validate();
-            } catch (const InvalidProblem &) {
-                continue;
-            }
-            const double products = double(p.batch) * p.in_channels * (p.out_channels / p.groups) * p.input.height *
-                                    p.input.width * p.kernel.height * p.kernel.width;
-            if (products < 4e7) return p;
+            if (is_valid(p) && products(p) < 4e7) return p;
         }
     }
 
@@ -73,6 +59,20 @@ class RandomProblems {
     std::mt19937 random_;
 
     int64_t size() { return one_in(3) ? between(1, 40) : between(1, 12); }
+
+    static bool is_valid(const Problem &p) {
+        try {
+            p.validate();
+            return true;
+        } catch (const InvalidProblem &) {
+            return false;
+        }
+    }
+
+    static double products(const Problem &p) {
+        return double(p.batch) * p.in_channels * (p.out_channels / p.groups) * p.input.height * p.input.width *
+               p.kernel.height * p.kernel.width;
+    }
 
     Problem draw() {
         Problem p;

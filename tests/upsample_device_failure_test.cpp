@@ -1,12 +1,11 @@
 // Every call of the CUDA driver that may fail is made to fail in turn while upsample enlarges on the GPU: each time there
 // must be an error or the right picture, nothing may leak on the device, and the next picture must come out right. A program
 // of its own, because it replaces the driver.
-#include <fstream>
 #include <optional>
 
 #include "enlarge.h"
 #include "failing_cuda_driver.h"
-#include "temporary_folder.h"
+#include "upsample_models.h"
 #include "upsample_pictures.h"
 
 namespace upsample::testing {
@@ -56,15 +55,7 @@ TEST(DeviceFailure, MayHappenAnywhereWhileFiltering) {
 
 TEST(DeviceFailure, MayHappenAnywhereInANetwork) {
     const TemporaryFolder folder;
-    const std::string param = folder.file("model.param");
-    std::ofstream(param)
-        << "7767517\n3 3\nInput in 0 1 x\nConvolution c 1 1 x y 0=4 1=3 5=1 6=108 9=2 -23310=1,0.1\n"
-           "Deconvolution d 1 1 y z 0=3 1=4 3=2 4=3 5=1 6=192\n";
-    std::vector<float> weights(1 + 108 + 4 + 1 + 192 + 3, 0.01f);
-    weights[0] = weights[113] = 0;  // the tags of plain float32
-    std::ofstream(param.substr(0, param.size() - 6) + ".bin", std::ios::binary)
-        .write(reinterpret_cast<const char *>(weights.data()), weights.size() * sizeof(float));
-    const Network network(param);
+    const Network network(write_two_layers(folder));
     Method method;
     method.network = &network;
     for (int channels : {1, 4}) fail_every_call(make_png8(24, 20, channels, random_bytes(24 * 20 * channels, 1)), method);
