@@ -155,9 +155,13 @@ def test_memory_does_not_grow_over_1000_steps():
 
     for size in range(8, 18):
         step(size)
-    before = used()
-    for i in range(1000):
-        step(8 + i % 10)
-    after = used()
-    assert after[0] == before[0]  # tensors
-    assert after[1] <= before[1] + 4 * 2**20  # and whatever else is on the GPU
+    growth = []
+    # The second number is the whole GPU's. What other processes take or free may disturb an attempt; a leak shows in all.
+    while not growth or abs(growth[-1]) > 4 * 2**20 and len(growth) < 5:
+        before = used()
+        for i in range(1000):
+            step(8 + i % 10)
+        after = used()
+        assert after[0] == before[0]  # tensors
+        growth.append(after[1] - before[1])
+    assert abs(growth[-1]) <= 4 * 2**20, growth
