@@ -60,12 +60,14 @@ def parse_arguments(words):
         sub.add_argument("--toolchain", default=str(DEFAULT_TOOLCHAIN), help="toolchain.json of a build")
         if problems:
             sub.add_argument("problems", nargs="*", help="problem strings")
-            sub.add_argument("--shapes", action="append", default=[], help="file with a problem string and a name a line")
+            sub.add_argument("--shapes", action="append", default=[],
+                             help="file with a problem string and a name a line")
             sub.add_argument("--model", action="append", default=[], help="ONNX file or script: see the command model")
         if device:
             sub.add_argument("--device", default="cuda", choices=("cpu", "cuda"))
             sub.add_argument("--operation", default="forward", choices=candidates.OPERATIONS)
-            sub.add_argument("--precision", default="float32", choices=candidates.PRECISIONS, help="that the caller allows")
+            sub.add_argument("--precision", default="float32", choices=candidates.PRECISIONS,
+                             help="that the caller allows")
             sub.add_argument("--cache", default=DEFAULT_CACHE, help="folder of compiled candidates (%(default)s)")
             sub.add_argument("--jobs", type=positive, default=candidates.usable_cores(), help="compilers at a time")
             sub.add_argument("--compile-limit", type=float, default=60, help="seconds for one candidate")
@@ -134,9 +136,9 @@ def run(arguments) -> None:
     toolchain = candidates.Toolchain(arguments.toolchain)
     toolchain.require_generator()
     device = candidates.this_device(toolchain, arguments.device)
-    rules = Rules(seconds=arguments.seconds, candidates=arguments.candidates, batch=arguments.batch or 2 * arguments.jobs,
-                  jobs=arguments.jobs, compile_limit=arguments.compile_limit, measure_limit=arguments.measure_limit,
-                  sampler=arguments.sampler, threads=arguments.threads)
+    rules = Rules(seconds=arguments.seconds, candidates=arguments.candidates, jobs=arguments.jobs,
+                  batch=arguments.batch or 2 * arguments.jobs, compile_limit=arguments.compile_limit,
+                  measure_limit=arguments.measure_limit, sampler=arguments.sampler, threads=arguments.threads)
     cache = candidates.Cache(arguments.cache, toolchain, device, arguments.compile_limit)
     run_folder = pathlib.Path(arguments.folder)
     limits = dict(time_limit=arguments.measure_limit, threads=arguments.threads)
@@ -152,7 +154,8 @@ def run(arguments) -> None:
     pytorch_seconds = (PYTORCH_SECONDS + PYTORCH_START_SECONDS / len(tasks)) if arguments.pytorch else 0
     failures: list[str] = []
     done: list[tuple[Search, dict, dict]] = []  # with the result and the baselines that were found by then
-    with concurrent.futures.ThreadPoolExecutor(1) as pool:  # a large space takes seconds to list: only the first search waits
+    # A large space takes seconds to list: only the first search waits for its own.
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
         spaces = {task: pool.submit(candidates.spaces, toolchain, task, device) for task in tasks}
         for task, name in tasks.items():
             say(f"{name or task.problem} on {device.name}")
@@ -164,14 +167,16 @@ def run(arguments) -> None:
                 search.run(expected_seconds)
                 result = {"name": name, **compare(search, toolchain, cache, end, **limits)}
                 keep(result, search, cache, run_folder / "pack", arguments.save, say)
-                if RANDOM in arguments.baselines and (best := random_search(search, toolchain, cache, rules, folder / RANDOM, say)):
-                    baselines[RANDOM] = (best, "")
+                if RANDOM in arguments.baselines:
+                    best = random_search(search, toolchain, cache, rules, folder / RANDOM, say)
+                    baselines |= {RANDOM: (best, "")} if best else {}
                 done.append((search, result, baselines))
             except TuningError as error:
                 failures.append(f"{task.key}: {error}")
                 say(f"  {error}")
     for search, result, baselines in done:
-        result["baselines"] = measure_baselines(search, toolchain, cache, baselines | autoscheduling.finish(search.task), **limits)
+        baselines |= autoscheduling.finish(search.task)
+        result["baselines"] = measure_baselines(search, toolchain, cache, baselines, **limits)
     try:
         if arguments.pytorch and done:
             compare_with_pytorch(arguments.pytorch, [result for _, result, _ in done], run_folder)
@@ -232,8 +237,8 @@ def add_pytorch(results: list[dict], compared: dict[str, dict[str, dict]]) -> No
 
 
 def save(result: dict, folder: pathlib.Path) -> pathlib.Path | None:
-    """For the build: cmake/ConvTransposeTuned.cmake makes a kernel of each such file. Only what clearly beats the default,
-    and in place of an earlier winner of the same task, which was part of that default."""
+    """For the build: cmake/ConvTransposeTuned.cmake makes a kernel of each such file. Only what clearly beats the
+    default, and in place of an earlier winner of the same task, which was part of that default."""
     if result["speedup"] < 1.02:
         return None
     path = folder / re.sub(r"[^A-Za-z0-9]+", "_", result["device"]).strip("_").lower() / (result["kernel"] + ".json")

@@ -29,7 +29,8 @@ def autoscheduled(toolchain: Toolchain, task: Task, device: Device, autoschedule
 class Autoscheduling:
     """Compiles autoscheduled kernels of many tasks while something else goes on."""
 
-    def __init__(self, toolchain: Toolchain, device: Device, cache: Cache, seconds: float, gigabytes: float, jobs: int) -> None:
+    def __init__(self, toolchain: Toolchain, device: Device, cache: Cache, seconds: float, gigabytes: float,
+                 jobs: int) -> None:
         self._toolchain, self._device, self._cache, self._limits = toolchain, device, cache, (seconds, gigabytes)
         self._pool = concurrent.futures.ThreadPoolExecutor(jobs)
         self._started: dict[Task, dict[str, tuple[Candidate, concurrent.futures.Future]]] = {}
@@ -49,7 +50,8 @@ class Autoscheduling:
         return {name: (candidate, future.result()) for name, (candidate, future) in self._started.get(task, {}).items()}
 
 
-def random_search(search: Search, toolchain: Toolchain, cache: Cache, rules: Rules, folder: pathlib.Path, say) -> Candidate | None:
+def random_search(search: Search, toolchain: Toolchain, cache: Cache, rules: Rules, folder: pathlib.Path,
+                  say) -> Candidate | None:
     """The best of as many random candidates as the search tried."""
     rules = dataclasses.replace(rules, sampler=RANDOM, candidates=len(search.measurements.rows))
     random = Search(toolchain, search.task, search.device, list(search.spaces.values()), folder, cache, rules, say)

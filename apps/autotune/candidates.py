@@ -29,7 +29,8 @@ class Toolchain:
         try:
             values = json.loads(pathlib.Path(path).read_text())
         except (OSError, ValueError) as error:
-            raise TuningError(f"cannot read the toolchain {path}: {error}; build the target 'benchmark' first") from error
+            raise TuningError(
+                f"cannot read the toolchain {path}: {error}; build the target 'benchmark' first") from error
         folder = pathlib.Path(path).resolve().parent
         located = lambda value: str(folder / value) if "/" in value else value
         self.targets = values["targets"]
@@ -38,7 +39,8 @@ class Toolchain:
         self.kernels = [(line.split()[0], _settings(line.split()[1:])) for line in values.get("kernels", [])]
         self.autoschedulers = {name: located(path) for name, path in values.get("autoschedulers", {}).items()}
         self.include = [located(p) for p in values["include"]]
-        for name in ("generate", "benchmark", "compiler", "pack_source", "pack_exports", "pack_support", "ptxas", "fatbinary"):
+        for name in ("generate", "benchmark", "compiler", "pack_source", "pack_exports", "pack_support", "ptxas",
+                     "fatbinary"):
             setattr(self, name, located(values[name]))
 
     def require_generator(self) -> None:
@@ -58,7 +60,8 @@ def _settings(words: list[str]) -> dict[str, int]:
     """The whole numbers and booleans among the generator driver's arguments; --registers=N is `registers`."""
     pairs = (word.removeprefix("--").partition("=") for word in words)
     named = {"true": 1, "false": 0}
-    return {key: named[value] if value in named else int(value) for key, _, value in pairs if value.isdigit() or value in named}
+    return {key: named[value] if value in named else int(value)
+            for key, _, value in pairs if value.isdigit() or value in named}
 
 
 PROBLEM_KEYS = ("n", "g", "ic", "oc", "ih", "iw", "kh", "kw", "sh", "sw", "ph", "pw", "dh", "dw", "oph", "opw")
@@ -84,7 +87,8 @@ PRECISIONS = ("float32", "tf32", "tf32x3")
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """What a kernel is wanted for: a problem, what to compute of it, the precision that the caller allows, the device."""
+    """What a kernel is wanted for: a problem, what to compute of it, the precision that the caller allows, the
+    device."""
     problem: str
     operation: str = "forward"
     precision: str = "float32"
@@ -110,8 +114,8 @@ class Task:
     def sizes(self) -> dict[str, int]:
         """The generator parameters that make a kernel one for this size of picture."""
         p = self.fields
-        output = lambda axis: ((p["i" + axis] - 1) * p["s" + axis] - 2 * p["p" + axis] + p["d" + axis] * (p["k" + axis] - 1)
-                               + p["op" + axis] + 1)
+        output = lambda axis: ((p["i" + axis] - 1) * p["s" + axis] - 2 * p["p" + axis]
+                               + p["d" + axis] * (p["k" + axis] - 1) + p["op" + axis] + 1)
         return {"input_h": p["ih"], "input_w": p["iw"], "output_h": output("h"), "output_w": output("w")}
 
 
@@ -231,7 +235,8 @@ def spaces(toolchain: Toolchain, task: Task, device: Device) -> list[Space]:
     names = running.run([toolchain.generate, "list"]).stdout.split()
     names = [name for name in names if name.startswith(f"{task.operation}_{task.device}_")]
     tensor_cores = [name for name in names if name.endswith("_tensor_core")]
-    # The general schedule took at least 1.8 times as long as the best in all 26 searches that had others (2026-11-21, H200, CPUs).
+    # The general schedule took at least 1.8 times as long as the best in all 26 searches that had others
+    # (2026-11-21, H200, CPUs).
     general = [name for name in names if name == f"forward_{task.device}_general"]
 
     def listed(names: list[str]) -> list[Space]:
@@ -277,8 +282,8 @@ class Candidate:
 
 
 class Cache:
-    """Compiled candidates by their content: what was compiled once is never compiled again, and what cannot be compiled is
-    known. Where only time or memory were short, another try may do better."""
+    """Compiled candidates by their content: what was compiled once is never compiled again, and what cannot be
+    compiled is known. Where only time or memory were short, another try may do better."""
 
     def __init__(self, folder: str, toolchain: Toolchain, device: Device, seconds: float) -> None:
         self._folder = pathlib.Path(folder).expanduser()
@@ -290,7 +295,8 @@ class Cache:
             raise TuningError(f"the cache {self._folder} cannot be used: {error}") from error
 
     def _stem(self, candidate: Candidate) -> pathlib.Path:
-        key = json.dumps([self._fingerprint, self._device.target, self._device.options, candidate.name(), candidate.arguments()])
+        key = json.dumps([self._fingerprint, self._device.target, self._device.options, candidate.name(),
+                          candidate.arguments()])
         return self._folder / hashlib.sha256(key.encode()).hexdigest()[:32]
 
     def object_and_row(self, candidate: Candidate) -> tuple[pathlib.Path, pathlib.Path]:
@@ -309,9 +315,9 @@ class Cache:
         t = self._toolchain
         try:
             with tempfile.TemporaryDirectory(dir=self._folder) as folder:
-                command = [t.generate, candidate.generator, f"--name={candidate.name()}", f"--target={self._device.target}",
-                           f"--out={folder}", f"--ptxas={t.ptxas}", f"--fatbinary={t.fatbinary}", *self._device.options,
-                           *t.plugin(candidate.autoscheduler), *candidate.arguments()]
+                command = [t.generate, candidate.generator, f"--name={candidate.name()}",
+                           f"--target={self._device.target}", f"--out={folder}", f"--ptxas={t.ptxas}",
+                           f"--fatbinary={t.fatbinary}", *self._device.options, *t.plugin(candidate.autoscheduler), *candidate.arguments()]
                 reason, lasting = _failure(command, seconds, gigabytes)
                 if reason:
                     if lasting:
@@ -345,7 +351,8 @@ class Cache:
                 table = pathlib.Path(folder).resolve() / "rows.inc"  # included: not relative to the working directory
                 table.write_text("".join(row.read_text() for row in rows))
                 made = pathlib.Path(folder) / "pack.so"
-                command = [t.compiler, "-std=c++20", "-O1", "-fPIC", "-shared", "-o", made, *(f"-I{p}" for p in t.include),
+                command = [t.compiler, "-std=c++20", "-O1", "-fPIC", "-shared", "-o", made,
+                           *(f"-I{p}" for p in t.include),
                            f"-DCONV_TRANSPOSE_PACK_ROWS=\"{table}\"", f"-DCONV_TRANSPOSE_VERSION=\"{t.version}\"",
                            t.pack_source, *objects, t.pack_support, f"-Wl,--version-script={t.pack_exports}",
                            "-static-libstdc++", "-static-libgcc", "-lpthread", "-ldl"]

@@ -1,5 +1,5 @@
-"""The end of a search: its best candidates and the library's own choice once more, in turns and longer, and the baselines.
-The search's single times pick the lucky among equals."""
+"""The end of a search: its best candidates and the library's own choice once more, in turns and longer, and the
+baselines. The search's single times pick the lucky among equals."""
 from __future__ import annotations
 
 import dataclasses
@@ -21,7 +21,8 @@ def expected_seconds(a_candidate: float) -> float:
 
 
 def compare(search: Search, toolchain: Toolchain, cache: Cache, end: float, *, time_limit: float, threads: int) -> dict:
-    """What result.json holds, but for the baselines. `end`, of the monotonic clock: no round begins after that but the first."""
+    """What result.json holds, but for the baselines. `end`, of the monotonic clock: no round begins after that but the
+    first."""
     right = search.measurements.right()
     if not right:
         raise TuningError(f"no candidate for {search.task.key} was right: see {search.folder}/measurements.jsonl")
@@ -50,16 +51,16 @@ def compare(search: Search, toolchain: Toolchain, cache: Cache, end: float, *, t
             "date": time.strftime("%Y-%m-%d", time.gmtime()), "version": toolchain.version}
 
 
-def measure_baselines(search: Search, toolchain: Toolchain, cache: Cache, baselines: dict[str, tuple[Candidate, str]], *,
-                      time_limit: float, threads: int) -> dict[str, dict]:
+def measure_baselines(search: Search, toolchain: Toolchain, cache: Cache, baselines: dict[str, tuple[Candidate, str]],
+                      *, time_limit: float, threads: int) -> dict[str, dict]:
     """By name, as `baselines`: each with the reason why it failed, or an empty string."""
     pack = search.folder / "baselines" / "baselines.so"
     if compiled := {name: candidate for name, (candidate, failure) in baselines.items() if not failure}:
         cache.link_pack(list(dict.fromkeys(compiled.values())), pack)
     facts = {name: {"error": failure} for name, (_, failure) in baselines.items() if failure}
     for name, candidate in compiled.items():
-        row = next(measure(toolchain.benchmark, search.task, [candidate.name()], seconds=0.1, pack_folder=str(pack.parent),
-                           give_up_ratio=1e30, time_limit=time_limit, threads=threads))
+        row = next(measure(toolchain.benchmark, search.task, [candidate.name()], seconds=0.1, give_up_ratio=1e30,
+                           pack_folder=str(pack.parent), time_limit=time_limit, threads=threads))
         facts[name] = {"error": row["error"]} if "error" in row else {"ms": _milliseconds(search, row)}
     return facts
 

@@ -1,4 +1,5 @@
-"""Measuring kernels by the benchmark program, in a process of its own: a kernel that hangs or crashes ends only that."""
+"""Measuring kernels by the benchmark program, in a process of its own: a kernel that hangs or crashes ends only
+that."""
 from __future__ import annotations
 
 import json
@@ -54,8 +55,8 @@ def _start(benchmark, task, kernels, pack_folder, seconds, give_up_ratio, thread
     if pack_folder:
         environment["CONV_TRANSPOSE_KERNEL_PATH"] = str(pack_folder)
     # Any limits do: only times are used.
-    command = [benchmark, task.problem, "--json-lines", "--device", task.device, "--precision", task.precision, "--operation",
-               task.operation, "--seconds", str(seconds), "--give-up-ratio", str(give_up_ratio),
+    command = [benchmark, task.problem, "--json-lines", "--device", task.device, "--precision", task.precision,
+               "--operation", task.operation, "--seconds", str(seconds), "--give-up-ratio", str(give_up_ratio),
                "--threads", str(threads), "--peak-tflops", "1", "--peak-gb-per-second", "1"]
     if kernels != [""]:
         command += ["--kernel", *kernels]

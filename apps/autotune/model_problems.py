@@ -1,4 +1,5 @@
-"""The transposed convolutions of a model, as problem strings: of an ONNX file, or of a torch module made by a script."""
+"""The transposed convolutions of a model, as problem strings: of an ONNX file, or of a torch module made by a
+script."""
 from __future__ import annotations
 
 import importlib.util
@@ -44,7 +45,8 @@ def _of_onnx(path: str) -> list[str]:
         x, w = shapes.get(node.input[0], ()), shapes.get(node.input[1], ())
         if len(w) == 4 and len(x) == 4:
             if 0 in x or 0 in w:
-                raise TuningError(f"node '{node.name}' of '{path}' has no fixed shape {x}: export the model with fixed sizes")
+                raise TuningError(f"node '{node.name}' of '{path}' has no fixed shape {x}: export the model "
+                                  "with fixed sizes")
             problems.append(_problem(x, w, *_onnx_attributes(path, node, w)))
     return problems
 
@@ -71,8 +73,8 @@ def _of_script(path: str) -> list[str]:
     problems = []
 
     def note(module, inputs):
-        problems.append(_problem(inputs[0].shape, module.weight.shape, module.stride, module.padding, module.output_padding,
-                                 module.dilation, module.groups))
+        problems.append(_problem(inputs[0].shape, module.weight.shape, module.stride, module.padding,
+                                 module.output_padding, module.dilation, module.groups))
 
     model = script.model().eval()
     for module in model.modules():

@@ -37,10 +37,10 @@ def write_report(folder: pathlib.Path) -> pathlib.Path:
 
 def _summary(results: list[dict]) -> list[str]:
     baselines = sorted({name for r in results for name in r["baselines"]})
-    heading = ["problem", "precision", "best of the search, ms", "default ms", "over default", "PyTorch ms", "in use over PyTorch",
-               *(f"best over {name}" for name in baselines), "candidates"]
-    lines = [f"{results[0]['device']}, version {results[0]['version']}, {results[-1]['date']}. Where the default is faster, it "
-             "stays in use.", "", "| " + " | ".join(heading) + " |", "|---" * len(heading) + "|"]
+    heading = ["problem", "precision", "best of the search, ms", "default ms", "over default", "PyTorch ms",
+               "in use over PyTorch", *(f"best over {name}" for name in baselines), "candidates"]
+    lines = [f"{results[0]['device']}, version {results[0]['version']}, {results[-1]['date']}. Where the default is "
+             "faster, it stays in use.", "", "| " + " | ".join(heading) + " |", "|---" * len(heading) + "|"]
     for r in results:
         peer = r.get("pytorch_ms")
         what = r.get("name") or r["problem"]
@@ -49,12 +49,13 @@ def _summary(results: list[dict]) -> list[str]:
                  *((f"{peer:.4g}", f"{peer / r['pytorch_run_ms']:.2f}x") if peer else ("–", "–")),
                  *(_baseline_cell(r, name) for name in baselines), str(r["candidates"])]
         lines.append("| " + " | ".join(cells) + " |")
-    lines += ["", f"Geometric mean over the default: {statistics.geometric_mean(max(r['speedup'], 1) for r in results):.2f}x."]
+    over_default = statistics.geometric_mean(max(r["speedup"], 1) for r in results)
+    lines += ["", f"Geometric mean over the default: {over_default:.2f}x."]
     ratios = {"PyTorch": [r["pytorch_ms"] / r["pytorch_run_ms"] for r in results if r.get("pytorch_ms")]}
     for name in baselines:
         ratios[name] = [r["baselines"][name]["ms"] / r["ms"] for r in results if "ms" in r["baselines"].get(name, {})]
-    return lines + [f"Geometric mean over {name}: {statistics.geometric_mean(values):.2f}x." for name, values in ratios.items()
-                    if values] + [""]
+    return lines + [f"Geometric mean over {name}: {statistics.geometric_mean(values):.2f}x."
+                    for name, values in ratios.items() if values] + [""]
 
 
 def _baseline_cell(result: dict, name: str) -> str:
@@ -76,10 +77,12 @@ def _problem(folder: pathlib.Path, result: dict) -> list[str]:
             reasons[kind] = reasons.get(kind, 0) + 1
     lines = [f"## {result.get('name') or result['problem']}", "", f"`{result['problem']}`", "",
              f"Best of {len(measured)} right candidates (of {len(rows)}): `{result['generator']}` with "
-             + ", ".join(f"{k}={v}" for k, v in result["parameters"].items()) + f"; default: `{result['default_kernel']}`.", "",
+             + ", ".join(f"{k}={v}" for k, v in result["parameters"].items())
+             + f"; default: `{result['default_kernel']}`.", "",
              f"![best so far and rates]({plot.relative_to(folder)})", ""]
     for name, baseline in result["baselines"].items():
-        lines.append(f"- {name}: {baseline['ms']:.4g} ms" if "ms" in baseline else f"- {name} failed: {baseline['error']}")
+        what = f": {baseline['ms']:.4g} ms" if "ms" in baseline else f" failed: {baseline['error']}"
+        lines.append(f"- {name}{what}")
     lines += [f"- dropped: {count} × {reason}" for reason, count in sorted(reasons.items(), key=lambda i: -i[1])]
     importance = _importance(result)
     if importance:
@@ -99,11 +102,12 @@ def _plot(rows: list[dict], result: dict, path: pathlib.Path) -> None:
             search.axhline(baseline["ms"], color=f"C{i + 2}", linestyle="--", label=name)
     search.set(xlabel="candidate", ylabel="ms", yscale="log")
     search.legend(fontsize=8)
+    rates = lambda ms: (result["flops"] / ms * 1e-9, result["bytes"] / ms * 1e-6)
     for row in rows:
         if "error" not in row:
-            roof.plot(row["flops"] / row["ms_median"] * 1e-9, row["bytes"] / row["ms_median"] * 1e-6, ".", color="tab:blue", alpha=0.4)
-    roof.plot(result["flops"] / result["ms"] * 1e-9, result["bytes"] / result["ms"] * 1e-6, "*", color="tab:red", markersize=12, label="tuned")
-    roof.plot(result["flops"] / result["default_ms"] * 1e-9, result["bytes"] / result["default_ms"] * 1e-6, "o", color="black", label="default")
+            roof.plot(*rates(row["ms_median"]), ".", color="tab:blue", alpha=0.4)
+    roof.plot(*rates(result["ms"]), "*", color="tab:red", markersize=12, label="tuned")
+    roof.plot(*rates(result["default_ms"]), "o", color="black", label="default")
     roof.set(xlabel="TF/s", ylabel="GB/s", xlim=(0, None), ylim=(0, None))
     roof.legend(fontsize=8)
     figure.savefig(path)
@@ -115,14 +119,15 @@ def _importance(result: dict) -> dict[str, float]:
     storage = JournalStorage(JournalFileBackend(str(result["folder"] / "trials.log")))
     study = optuna.load_study(storage=storage, study_name=STUDY)
     prefix = result["generator"] + "."
-    trials = [t for t in study.get_trials(states=[optuna.trial.TrialState.COMPLETE]) if t.params.get("generator") == result["generator"]]
+    trials = [t for t in study.get_trials(states=[optuna.trial.TrialState.COMPLETE])
+              if t.params.get("generator") == result["generator"]]
     if len(trials) < 10:
         return {}
     part = optuna.create_study()
     for t in trials:
-        names = [k for k in t.params if k.startswith(prefix)]
-        part.add_trial(optuna.trial.create_trial(params={k[len(prefix):]: t.params[k] for k in names},
-                                                 distributions={k[len(prefix):]: t.distributions[k] for k in names}, value=t.value))
+        own = lambda values: {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}
+        part.add_trial(optuna.trial.create_trial(params=own(t.params), distributions=own(t.distributions),
+                                                 value=t.value))
     evaluator = optuna.importance.PedAnovaImportanceEvaluator()
     try:
         return optuna.importance.get_param_importances(part, evaluator=evaluator)

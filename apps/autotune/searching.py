@@ -1,7 +1,7 @@
 """The search for one task: Optuna asks for points, candidates are compiled, measured, told.
 
-Compilers always have candidates waiting. What they have finished meanwhile is linked and measured, round after round, so
-that one candidate that takes long to compile delays no other.
+Compilers always have candidates waiting. What they have finished meanwhile is linked and measured, round after round,
+so that one candidate that takes long to compile delays no other.
 
 Everything lives in the run's folder, so that a killed run goes on where it was: trials.log is Optuna's journal (several
 processes, GPUs or hosts may share it), measurements.jsonl has a line for each candidate as soon as it is known.
@@ -96,7 +96,8 @@ class Search:
         except OSError as error:
             raise TuningError(f"the folder {folder} cannot be used: {error}") from error
         self.measurements = Measurements(folder / "measurements.jsonl")
-        self._pending: dict[Candidate, optuna.trial.Trial | None] = {}  # being compiled or measured, with what asked for them
+        # Being compiled or measured, with what asked for them.
+        self._pending: dict[Candidate, optuna.trial.Trial | None] = {}
         self._intervals: list[float] = []  # seconds between measurements of a round
         self._random = random.Random(rules.seed + len(self.measurements.rows))
         self._study = self._load_study()
@@ -109,8 +110,8 @@ class Search:
         return optuna.create_study(storage=storage, study_name=STUDY, sampler=sampler, load_if_exists=True)
 
     def run(self, reserve=lambda a_candidate: 0.0) -> dict | None:
-        """The best measurement, or None where no candidate is right. `reserve`: seconds to leave at the end, by those that
-        measuring a candidate takes."""
+        """The best measurement, or None where no candidate is right. `reserve`: seconds to leave at the end, by those
+        that measuring a candidate takes."""
         end, longest_round = time.monotonic() + self._rules.seconds, 0.0
         a_candidate = lambda: sum(self._intervals) / max(1, len(self._intervals))
         # What is not compiled by then could not be measured.
@@ -178,8 +179,8 @@ class Search:
         return batch
 
     def _proposals(self, size: int) -> list[tuple[Space, tuple[int, ...]]]:
-        """Points to try beside those of the sampler. The first round starts from the library's own kernels and is random
-        otherwise; later ones look around the best: spaces are large and batches few, too few for a sampler alone."""
+        """Points to try beside those of the sampler. The first are the library's own kernels and random ones; later
+        they are around the best: spaces are large and candidates few, too few for a sampler alone."""
         spaces = list(self.spaces.values())
         weights = [math.log(1 + len(space)) for space in spaces]  # a schedule of few choices needs few trials
         at_random = lambda: (space := self._random.choices(spaces, weights)[0], self._random.choice(space))
@@ -235,16 +236,17 @@ class Search:
 
     def _measure_pack(self, by_name: dict[str, Candidate], pack: pathlib.Path) -> None:
         last = None
-        for row in measure(self._toolchain.benchmark, self.task, list(by_name), pack_folder=str(pack.parent), seconds=0.05,
-                           give_up_ratio=self._rules.give_up_ratio, time_limit=self._rules.measure_limit,
-                           threads=self._rules.threads):
+        facts = ("ms_median", "ms_min", "repeats", "flops", "bytes")
+        for row in measure(self._toolchain.benchmark, self.task, list(by_name), pack_folder=str(pack.parent),
+                           seconds=0.05, give_up_ratio=self._rules.give_up_ratio,
+                           time_limit=self._rules.measure_limit, threads=self._rules.threads):
             if row.get("error", "").startswith("kernel pack "):  # not the candidate's fault, nor to be remembered
                 raise TuningError(row["error"])
             if last:
                 self._intervals.append(time.monotonic() - last)
             last = time.monotonic()
-            self._note(by_name[row["kernel"]], **({"error": row["error"]} if "error" in row else
-                                                  {k: row[k] for k in ("ms_median", "ms_min", "repeats", "flops", "bytes")}))
+            self._note(by_name[row["kernel"]],
+                       **({"error": row["error"]} if "error" in row else {k: row[k] for k in facts}))
 
     def _point(self, row: dict) -> tuple[int, ...]:
         choices = self.spaces[row["generator"]].choices
