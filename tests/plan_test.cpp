@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
+#include <tuple>
 
 #include "oracle.h"
 #include "random_problems.h"
@@ -48,6 +50,21 @@ TEST_P(PlanTest, ChoosesTheFirstKernelThatAccepts) {
     EXPECT_EQ(plan.kernel(), accepting.front());
     EXPECT_EQ(plan.device(), GetParam());
     EXPECT_EQ(plan.problem().str(), small_problem.str());
+}
+
+// A tile for wide pictures would mostly lie outside of small ones.
+TEST_P(PlanTest, SmallAndLargePicturesTakeDifferentTensorCoreKernels) {
+    PlanOptions tensor_cores = options();
+    tensor_cores.precision = Precision::tf32;
+    if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor cores are a GPU's";
+    for (const auto &[attributes, small, large] : {std::tuple{"ic512oc256kh2kw2sh2sw2", "n8ih14iw14", "n8ih256iw256"},
+                                                   {"ic512oc256kh4kw4sh2sw2ph1pw1", "n128ih8iw8", "n8ih128iw128"},
+                                                   {"ic512oc512kh3kw3ph1pw1", "n16ih14iw14", "n8ih512iw512"}}) {
+        const auto kernel = [&](const std::string &sizes) {
+            return Plan(Problem::parse(sizes + attributes), tensor_cores).kernel();
+        };
+        EXPECT_NE(kernel(small), kernel(large)) << attributes;
+    }
 }
 
 // In float32 the general kernel accepts every valid problem, so that none is ever unserved.
