@@ -54,6 +54,7 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>,
     void describe(KernelDescription &description) override {
         problem.describe("Operation::weight_gradient", this->target, description);
         description.set("chunk_rows", chunked() ? schedule_rows() : 1);
+        if (chunked()) description.set("chunk_columns", schedule_columns());
         schedule_params.describe(description, funcs_);
     }
 

@@ -1,12 +1,16 @@
 // Weight gradient generators for CUDA, one for each schedule.
 #include "generators/weight_gradient.h"
+#include "generators/weight_gradient_product.h"
 #include "schedules/cuda_weight_gradient_dense.h"
 #include "schedules/cuda_weight_gradient_lanes.h"
+#include "schedules/cuda_weight_gradient_product.h"
 
 namespace conv_transpose {
 using WeightGradientCudaLanes = WeightGradient<CudaWeightGradientLanes>;
 using WeightGradientCudaDense = WeightGradient<CudaWeightGradientDense>;
+using WeightGradientCudaProduct = WeightGradientProduct<CudaWeightGradientProduct>;
 }  // namespace conv_transpose
 
 HALIDE_REGISTER_GENERATOR(conv_transpose::WeightGradientCudaLanes, weight_gradient_cuda_lanes)
 HALIDE_REGISTER_GENERATOR(conv_transpose::WeightGradientCudaDense, weight_gradient_cuda_dense)
+HALIDE_REGISTER_GENERATOR(conv_transpose::WeightGradientCudaProduct, weight_gradient_cuda_product)

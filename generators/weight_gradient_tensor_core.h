@@ -14,6 +14,7 @@
 #include <string>
 
 #include "Halide.h"
+#include "generators/fast_division.h"
 #include "generators/kernel_description.h"
 #include "generators/lowering_passes.h"
 #include "generators/tensor_core_operands.h"
@@ -76,6 +77,7 @@ class WeightGradientTensorCore : public Halide::Generator<WeightGradientTensorCo
         problem.describe("Operation::weight_gradient", this->target, description);
         description.set("precision", tensor_core_precision(parts));
         description.set("chunk_rows", f_.tile.chunk_rows);
+        description.set("chunk_columns", f_.tile.chunk_columns);
         description.set("bands_of_output_rows", "true");
         description.set("tile_taps", f_.tile.kernel_w * f_.tile.kernel_h);
         description.set("tile_in_channels", f_.tile.in_channels);
@@ -107,22 +109,6 @@ class WeightGradientTensorCore : public Halide::Generator<WeightGradientTensorCo
         if (!is_power_of_two(t.stride_w)) refuse("stride_w", t.stride_w, "the rule is a power of two");
         for (int dilation : {problem.dilation_w.value(), problem.dilation_h.value()})
             if (dilation != 1) refuse("dilation", dilation, "for the weight gradient on tensor cores the rule is 1");
-    }
-
-    struct Division {
-        Halide::Expr quotient, rest;
-    };
-
-    // Of a number from 0 on. A division takes some fifty instructions, in every chunk; its reciprocal does not change from
-    // chunk to chunk. What the reciprocal gives is the quotient or one less. The upper half of a product of 64 bits would
-    // be the same, and is in tests/ptx_machine, but results on a GPU were wrong with it (ptxas 13.0).
-    Division divide(const Halide::Expr &number, const Halide::Expr &divisor) const {
-        using namespace Halide;
-        const Expr reciprocal = Expr(0xffffffffu) / cast<uint32_t>(divisor);
-        const Expr upper_half = Internal::Call::make(UInt(32), "llvm.nvvm.mulhi.ui", {cast<uint32_t>(number), reciprocal},
-                                                     Internal::Call::PureExtern);
-        const Expr estimate = cast<int>(upper_half), rest = number - estimate * divisor, one_more = rest >= divisor;
-        return {estimate + select(one_more, 1, 0), rest - select(one_more, divisor, 0)};
     }
 
     // Of the staged rows, those that row m of the tile reads: of the input, and of the output gradient's rows of cell row y.

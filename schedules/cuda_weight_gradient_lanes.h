@@ -23,6 +23,7 @@ struct CudaWeightGradientLanes {
     /// With constant attributes: the taps of a thread on each axis, 1 or all.
     Halide::GeneratorParam<bool> all_taps_x{"all_taps_x", false}, all_taps_y{"all_taps_y", false};
 
+    static constexpr int lanes = 32;
     int block_out_channels() const { return int(out_tile) * int(warps); }
 
     int taps_x(const GradientFacts &f) const { return all_taps_x ? f.x_axis.taps() : 1; }
@@ -33,6 +34,7 @@ struct CudaWeightGradientLanes {
         description.set("tile_in_channels", in_tile);
         description.set("tile_out_channels", block_out_channels());
         description.set("wanted_blocks", wanted_blocks);
+        description.set("chunk_columns", lanes);
     }
 
     void search_space(SearchSpace &space, const GradientFacts &f) const {
@@ -50,7 +52,6 @@ struct CudaWeightGradientLanes {
 
     void apply(WeightGradientFuncs &f, const Halide::Target &) const {
         using namespace Halide;
-        constexpr int lanes = 32;
         const int taps_x = this->taps_x(f), taps_y = this->taps_y(f);
         Var lane{"lane"}, warp{"warp"}, block_in{"block_in"}, block_out{"block_out"}, rest{"rest"}, weight{"weight"}, round{"round"};
         Var block_kx{"block_kx"}, block_ky{"block_ky"};

@@ -97,6 +97,15 @@ TEST_P(Gradient, AnyChannelsOfAFamily) {
         }
 }
 
+// Weight gradients of any attributes are matrix products where there are channels enough.
+TEST_P(Gradient, ManyChannelsWithAnyAttributes) {
+    RandomProblems random(9);
+    for (int i = 0; i < 6 && !HasFatalFailure(); i++) {
+        const Problem problem = random.next_with_many_channels();
+        for (Precision precision : {Precision::tf32, Precision::tf32x3}) expect_exact(problem, random, precision);
+    }
+}
+
 // Channels that fill the tiles of tensor cores, and pictures of less than a tile and of a little more.
 TEST_P(Gradient, FullTilesWithStrides) {
     RandomProblems random(8);
@@ -181,6 +190,23 @@ TEST_P(Gradient, NamesTheMissingArgument) {
     arguments.output_gradient = nullptr;
     for (Operation operation : operations)
         EXPECT_EQ(message(operation), "output_gradient is null, but the operation needs it");
+}
+
+// Small pictures leave most of a chunk of a row empty, in kernels that stage such; then one that counts positions through images
+// is faster, though it is not made for the attributes.
+TEST(WeightGradientChoice, IsByEstimatedTime) {
+    if (const char *reason = missing(Device::cuda)) GTEST_SKIP() << reason;
+    const auto is_product = [](const char *problem) {
+        PlanOptions options;
+        options.device = Device::cuda;
+        options.operation = Operation::weight_gradient;
+        return Plan(Problem::parse(problem), options).kernel().find("product") != std::string_view::npos;
+    };
+    EXPECT_TRUE(is_product("n128g1ic512oc256ih4iw4kh4kw4sh2sw2ph1pw1"));
+    EXPECT_FALSE(is_product("n8g1ic64oc64ih1024iw1024kh3kw3"));
+    // No family has these attributes.
+    EXPECT_TRUE(is_product("n64g1ic512oc256ih8iw8kh5kw5sh2sw2ph2pw2oph1opw1"));
+    EXPECT_FALSE(is_product("n64g1ic3oc2ih64iw64kh5kw5sh2sw2ph2pw2oph1opw1"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Gradient, ::testing::Values(Device::cpu, Device::cuda),

@@ -137,7 +137,8 @@ INSTANTIATE_TEST_SUITE_P(
     , HugeGradient,
     ::testing::Values(HugeGradientProblem{"OutputOfManyImages", "n2200ic1oc1ih512iw512kh4kw4sh2sw2ph1pw1"},
                       HugeGradientProblem{"OutputOfOneImage", "n1ic3oc2200ih512iw512kh4kw4sh2sw2ph1pw1"},
-                      HugeGradientProblem{"BothStride1", "n33ic64oc64ih1024iw1024kh3kw3ph1pw1"}),
+                      HugeGradientProblem{"BothStride1", "n33ic64oc64ih1024iw1024kh3kw3ph1pw1"},
+                      HugeGradientProblem{"BothWithDilation", "n33ic64oc64ih1024iw1024kh2kw2dh2dw3ph1pw1"}),
     [](const auto &info) { return info.param.name; });
 
 }  // namespace

@@ -22,6 +22,20 @@ class RandomProblems {
         }
     }
 
+    /// A valid problem of so many channels that they fill tiles of matrix products, or go a little beyond them, of small
+    /// pictures and any attributes.
+    Problem next_with_many_channels() {
+        for (;;) {
+            Problem p = draw();
+            p.batch = between(1, 9);
+            p.groups = one_in(3) ? 2 : 1;
+            p.in_channels = p.groups * (one_in(3) ? 32 * between(1, 4) : between(16, 150));
+            p.out_channels = p.groups * (one_in(3) ? 32 * between(1, 4) : between(12, 150));
+            p.input = {between(1, 5), between(1, 7)};
+            if (is_valid(p) && products(p) < 5e6 && p.output_elements() < 200000) return p;
+        }
+    }
+
     /// A valid problem with the attributes and channels of `like` and another batch and size. Whole strides are added to
     /// the padding, so that it keeps its phase.
     Problem resized(const Problem &like) {

@@ -1,6 +1,8 @@
 // An estimate of time: see estimated_time.h.
 #include "estimated_time.h"
 
+#include "weight_gradient_time.h"
+
 namespace conv_transpose {
 
 namespace {
@@ -37,6 +39,7 @@ int64_t tiles(const KernelTraits &k, const Problem &p, const Work &work) {
 }  // namespace
 
 double estimated_time(const KernelTraits &k, const Problem &p, const Machine &machine) {
+    if (k.operation == Operation::weight_gradient) return weight_gradient_time(k, p);
     const Work work(k, p);
     const int64_t blocks = tiles(k, p, work) * ceil_div(work.channels, k.block_channels) * p.groups;
     const double flop = 2.0 * k.block_positions.height * k.block_positions.width * k.block_channels * work.products;

@@ -12,7 +12,7 @@ namespace conv_transpose {
 enum class CpuLevel { baseline, avx2, avx512 };
 
 /// Most kernels compute an operation; some prepare operands for those that do.
-enum class KernelRole { compute, weight_packing, sum_of_parts };
+enum class KernelRole { compute, weight_packing, sum_of_parts, picture_packing, weight_gradient_sum };
 
 /// Halide's uniform entry point: pointers to the arguments in order.
 using KernelFunction = int (*)(void **);
@@ -61,10 +61,13 @@ struct KernelTraits {
     int64_t wanted_blocks = 1;
     /// Fewer input positions are not worth a second pass.
     int64_t positions_worth_a_part = 512;
-    /// A weight gradient's bands are a multiple of this high.
-    int64_t chunk_rows = 1;
+    /// A weight gradient's bands are a multiple of this high, and rows are filled up to a multiple of this.
+    int64_t chunk_rows = 1, chunk_columns = 1;
     /// Its bands are of the output's rows that taps reach, not of the input's.
     bool bands_of_output_rows = false;
+    /// It multiplies packed pictures (packed_pictures.h), so many positions of them at once.
+    bool packed_pictures = false;
+    int64_t chunk_positions = 1;
 
     CpuLevel cpu_level = CpuLevel::baseline;
     /// 80 is sm_80.

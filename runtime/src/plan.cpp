@@ -43,7 +43,8 @@ std::unique_ptr<PlannedOperation> plan_operation(const Problem &problem, const P
             if (kernel.operation == Operation::forward)
                 return plan_forward(*forward_of_input_gradient(problem), options, kernel);
             return plan_input_gradient(problem, kernel);
-        case Operation::weight_gradient: return plan_weight_gradient(problem, kernel);
+        case Operation::weight_gradient:
+            return kernel.packed_pictures ? plan_weight_gradient_product(problem, kernel) : plan_weight_gradient(problem, kernel);
         case Operation::bias_gradient: return plan_bias_gradient(problem, kernel);
     }
     throw Unsupported("this build does not know the operation");

@@ -36,6 +36,8 @@ void *argument(const Scalar &value) {
 std::unique_ptr<PlannedOperation> plan_forward(const Problem &, const PlanOptions &, const KernelTraits &);
 std::unique_ptr<PlannedOperation> plan_input_gradient(const Problem &, const KernelTraits &);
 std::unique_ptr<PlannedOperation> plan_weight_gradient(const Problem &, const KernelTraits &);
+/// For kernels that multiply packed pictures.
+std::unique_ptr<PlannedOperation> plan_weight_gradient_product(const Problem &, const KernelTraits &);
 std::unique_ptr<PlannedOperation> plan_bias_gradient(const Problem &, const KernelTraits &);
 
 }  // namespace conv_transpose

@@ -7,6 +7,7 @@
 
 #include "forward_of_input_gradient.h"
 #include "kernel_rows.h"
+#include "packed_pictures.h"
 
 #define CONV_TRANSPOSE_KERNEL CONV_TRANSPOSE_DECLARE_KERNEL
 #include "kernels.inc"
@@ -113,8 +114,9 @@ std::string machine_rejection(const KernelTraits &k, const Machine &machine) {
 }
 
 std::string problem_rejection(const KernelTraits &k, const Problem &p) {
-    const std::string shape = shape_rejection(k, p);
-    return shape.empty() ? size_rejection(k, p) : shape;
+    if (std::string reason = shape_rejection(k, p); !reason.empty()) return reason;
+    if (std::string reason = size_rejection(k, p); !reason.empty()) return reason;
+    return k.packed_pictures ? packed_pictures_rejection(k, p) : "";
 }
 
 // Of a forward kernel. The general ones are left to those that are made for gradients.
@@ -166,6 +168,17 @@ const KernelTraits *weight_packing_kernel(WeightLayout layout, Device device) {
     return first_kernel([&](const KernelTraits &k) {
         return k.role == KernelRole::weight_packing && k.weight_layout == layout && k.device == device;
     });
+}
+
+const KernelTraits *picture_packing_kernel(Precision precision, Device device) {
+    return first_kernel([&](const KernelTraits &k) {
+        return k.role == KernelRole::picture_packing && k.precision == precision && k.device == device;
+    });
+}
+
+const KernelTraits *weight_gradient_sum_kernel(Device device) {
+    return first_kernel(
+        [&](const KernelTraits &k) { return k.role == KernelRole::weight_gradient_sum && k.device == device; });
 }
 
 const KernelTraits *sum_of_parts_kernel(Device device) {

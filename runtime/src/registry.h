@@ -86,6 +86,8 @@ Size2 spanned_output(const KernelTraits &kernel, const Problem &problem);
 /// The kernels of roles other than `compute`; null if this build has none.
 const KernelTraits *weight_packing_kernel(WeightLayout layout, Device device);
 const KernelTraits *sum_of_parts_kernel(Device device);
+const KernelTraits *picture_packing_kernel(Precision precision, Device device);
+const KernelTraits *weight_gradient_sum_kernel(Device device);
 
 /// Elements that one launch may span in a tensor, for kernels without 64-bit indices.
 constexpr int64_t max_elements_32bit = (int64_t{1} << 31) - 1;

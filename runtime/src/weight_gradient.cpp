@@ -1,49 +1,20 @@
-// The weight gradient: how its sum is cut into parts, and how its kernels are called.
+// The weight gradient: how its kernels are called.
 #include "gradient_views.h"
 #include "planned_operation.h"
 #include "registry.h"
 #include "sum_of_parts.h"
+#include "weight_gradient_parts.h"
 
 namespace conv_transpose {
 
 namespace {
-
-int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-// The parts of the sum over batch and space: bands of rows, of some of the images each. It depends on the problem and the kernel
-// alone, never on the machine.
-struct Parts {
-    int64_t images_a_part, rows_a_band, bands;
-
-    Parts(const Problem &p, const KernelTraits &kernel, int64_t images_a_launch) {
-        const int64_t wanted = wanted_parts(p, kernel);
-        images_a_part = std::clamp<int64_t>(p.batch / wanted, 1, images_a_launch);
-        const int64_t image_parts = std::max<int64_t>(ceil_divide(p.batch, images_a_part), 1);
-        const int64_t beyond_input = kernel.bands_of_output_rows ? (p.kernel.height - 1) * p.dilation.height / p.stride.height : 0;
-        const int64_t rows = p.input.height + beyond_input, chunks = ceil_divide(rows, kernel.chunk_rows);
-        rows_a_band = ceil_divide(chunks, std::clamp<int64_t>(wanted / image_parts, 1, chunks)) * kernel.chunk_rows;
-        bands = ceil_divide(rows, rows_a_band);
-    }
-
-  private:
-    // Enough to occupy the machine; no more than what is worth a second pass.
-    static int64_t wanted_parts(const Problem &p, const KernelTraits &k) {
-        const int64_t blocks_a_part = p.groups * ceil_divide(p.in_channels / p.groups, k.tile_in_channels) *
-                                      ceil_divide(p.out_channels / p.groups, k.tile_out_channels) *
-                                      ceil_divide(p.kernel.height * p.kernel.width, k.tile_taps);
-        constexpr int64_t max_workspace = int64_t{256} << 20;
-        const int64_t positions = p.batch * p.input.height * p.input.width;
-        return std::max<int64_t>(std::min({ceil_divide(k.wanted_blocks, blocks_a_part), positions / k.positions_worth_a_part,
-                                           max_workspace / int64_t{sizeof(float)} / p.weight_elements()}), 1);
-    }
-};
 
 class WeightGradientOperation : public PlannedOperation {
   public:
     WeightGradientOperation(const Problem &problem, const KernelTraits &kernel)
         : p_(problem), kernel_(kernel), chunks_(problem), parts_(problem, kernel, chunks_.batch),
           sum_(kernel.device, problem.weight_elements(),
-               std::max<int64_t>(ceil_divide(problem.batch, parts_.images_a_part), 1) * parts_.bands),
+               parts_.count(problem)),
           x_{int32_t(p_.kernel.width), int32_t(p_.stride.width), int32_t(p_.dilation.width)},
           y_{int32_t(p_.kernel.height), int32_t(p_.stride.height), int32_t(p_.dilation.height)} {
         // A launch has whole parts. Kernels put (group, band) on one axis of the grid and the parts of the batch on another.
@@ -78,7 +49,7 @@ class WeightGradientOperation : public PlannedOperation {
     const Problem p_;
     const KernelTraits &kernel_;
     LaunchChunks chunks_;
-    const Parts parts_;
+    const WeightGradientParts parts_;
     const SumOfParts sum_;
     const StridedAxisArguments x_, y_;
 
@@ -90,7 +61,7 @@ class WeightGradientOperation : public PlannedOperation {
         const int64_t in = p_.in_channels / p_.groups, out = p_.out_channels / p_.groups;
         const int64_t group_weights = p_.kernel.width * p_.kernel.height * out * in;
         const int64_t first_part = slice.first_image / parts_.images_a_part * parts_.bands;
-        const int64_t image_parts = std::max<int64_t>(ceil_divide(slice.images, parts_.images_a_part), 1);
+        const int64_t image_parts = parts_.of_images(slice.images);
         TensorView<7> to(partial + first_part * p_.weight_elements() + slice.first_group * group_weights, kernel_.device,
                          {p_.kernel.width, p_.kernel.height, out, in, slice.groups, parts_.bands, image_parts});
         if (parts_.bands > 1) to.set_stride(5, p_.weight_elements());

@@ -1,0 +1,154 @@
+// The generator of the weight gradient as a matrix product of operands that were packed before
+// (picture_packing.cpp): for any attributes, all of them run-time values. For each kernel position it is
+//     partial[input channel, output channel] = sum over positions i of input[i] * output_gradient[i * stride + k * dilation]
+// of packed pictures, which have zeros where the padding is. A position's channels lie side by side, so whatever stride
+// and dilation are, both operands are read densely, and only where a position begins depends on attributes.
+// Bands of the sum are added by weight_gradient_sum.cpp.
+// Template argument: the schedule, a struct in schedules/ with
+//   WeightGradientProductTile tile() const,
+//   void apply(WeightGradientProductFuncs &): loop order, staging and mapping to hardware,
+//   void add_passes(Halide::Pipeline) const: what follows Halide's lowering,
+//   void describe(KernelDescription &, const WeightGradientProductFuncs &) const: what it demands of a problem.
+#ifndef CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_PRODUCT_H
+#define CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_PRODUCT_H
+
+#include "Halide.h"
+#include "generators/fast_division.h"
+#include "generators/kernel_description.h"
+#include "generators/lowering_passes.h"
+#include "generators/tensor_core_operands.h"
+#include "schedules/weight_gradient_product_funcs.h"
+
+namespace conv_transpose {
+
+template <class Schedule>
+class WeightGradientProduct : public Halide::Generator<WeightGradientProduct<Schedule>>,
+      public DescribedGenerator {
+  public:
+    template <typename T>
+    using Input = Halide::GeneratorInput<T>;
+    using Tensor = Halide::Buffer<float>;
+
+    /// 0: float32. 1: tf32. 2: tf32x3, operands split in two, all products but that of the two small parts.
+    Halide::GeneratorParam<int> parts{"parts", 0};
+    /// Fewer channels of a group leave too much of a tile unused.
+    Halide::GeneratorParam<int> min_in_channels{"min_in_channels", 1}, min_out_channels{"min_out_channels", 1};
+    Schedule schedule_params;
+
+    /// (value, channel, group, step, part), of the four, row and column in one.
+    Input<Tensor> input{"input", 5};
+    /// (value, channel, group, position, four, part)
+    Input<Tensor> output_gradient{"output_gradient", 6};
+    Input<int> input_columns{"input_columns"}, input_rows{"input_rows"}, output_columns{"output_columns"};
+    Input<int> band_steps{"band_steps"};
+    Input<int> kernel_w{"kernel_width"}, stride_w{"stride_width"}, dilation_w{"dilation_width"};
+    Input<int> kernel_h{"kernel_height"}, stride_h{"stride_height"}, dilation_h{"dilation_height"};
+    /// (input channel, output channel, kernel position in the tile, tile, group, band): whole tiles of kernel
+    /// positions.
+    Halide::GeneratorOutput<Tensor> partial{"partial", 6};
+
+    void generate() {
+        using Halide::Expr;
+        WeightGradientProductFuncs &f = f_;
+        f.tile = schedule_params.tile();
+        f.parts = parts;
+        const WeightGradientProductTile &t = f.tile;
+        stage_operands();
+
+        const int products = parts == 2 ? 3 : 1;
+        f.r = Halide::RDom({{0, 4}, {0, t.steps}, {0, products}, {0, band_steps / t.steps}}, "r");
+        const Halide::RDom &r = f.r;
+        // The small products come first, while the sum is small.
+        const Expr input_part = products == 1 ? Expr(0) : select(r[2] == 1, 1, 0);
+        const Expr output_part = products == 1 ? Expr(0) : select(r[2] == 0, 1, 0);
+        f.sum = Halide::Func("sum");
+        f.sum(f.n, f.m, f.in_tile, f.out_tile, f.tap_tile, f.group, f.band) = 0.f;
+        f.sum(f.n, f.m, f.in_tile, f.out_tile, f.tap_tile, f.group, f.band) +=
+            f.output_gradient(r[0], f.m, r[1], output_part, r[3], f.out_tile, f.tap_tile, f.group, f.band) *
+            f.input(r[0], f.n, r[1], input_part, r[3], f.in_tile, f.group, f.band);
+
+        partial(f.in_channel, f.out_channel, f.tap, f.tap_tile, f.group, f.band) =
+            f.sum(f.in_channel % t.in_channels, f.tap * t.out_channels + f.out_channel % t.out_channels,
+                  f.in_channel / t.in_channels, f.out_channel / t.out_channels, f.tap_tile, f.group, f.band);
+        f.partial = partial;
+    }
+
+    void schedule() {
+        declare_shapes();
+        this->get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
+        schedule_params.apply(f_);
+        schedule_params.add_passes(this->get_pipeline());
+    }
+
+    void describe(KernelDescription &description) override {
+        const WeightGradientProductTile &t = f_.tile;
+        description.set("operation", "Operation::weight_gradient");
+        describe_target(this->target, description);
+        description.set("packed_pictures", "true");
+        description.set("precision", parts == 0 ? "Precision::float32" : tensor_core_precision(parts));
+        description.set("min_in_channels", min_in_channels);
+        description.set("min_out_channels", min_out_channels);
+        description.set("tile_taps", t.taps);
+        description.set("tile_in_channels", t.in_channels);
+        description.set("tile_out_channels", t.out_channels);
+        description.set("chunk_positions", t.steps);
+        schedule_params.describe(description, f_);
+    }
+
+  private:
+    WeightGradientProductFuncs f_;
+
+    // A channel or kernel position of a tile that reaches beyond the last: that is computed once more, and not stored.
+    static Halide::Expr existing(const Halide::Expr &index, const Halide::Expr &extent) { return min(index, extent - 1); }
+
+    // An index that is inside, which Halide cannot prove.
+    static Halide::Expr promised(const Halide::Expr &index, const Halide::Expr &extent) {
+        return Halide::unsafe_promise_clamped(index, 0, extent - 1);
+    }
+
+    void stage_operands() {
+        using Halide::Expr;
+        WeightGradientProductFuncs &f = f_;
+        const WeightGradientProductTile &t = f.tile;
+        const Expr steps = input.dim(3).extent();
+        const Expr at = f.band * band_steps + f.chunk * t.steps + f.step, last = existing(at, steps);
+
+        f.input = Halide::Func("staged_input");
+        f.input(f.value, f.n, f.step, f.part, f.chunk, f.in_tile, f.group, f.band) =
+            select(at < steps, input(f.value, existing(f.in_tile * t.in_channels + f.n, input.dim(1).extent()),
+                                     f.group, last, f.part), 0.f);
+
+        const Division row = divide(last, input_columns), four = divide(row.quotient, input_rows);
+        const Expr tap = existing(f.tap_tile * t.taps + f.m / t.out_channels, kernel_w * kernel_h);
+        const Expr kernel_position = tap / kernel_w * dilation_h * output_columns + tap % kernel_w * dilation_w;
+        const Expr position = four.rest * stride_h * output_columns + row.rest * stride_w + kernel_position;
+        const Expr channel = f.out_tile * t.out_channels + f.m % t.out_channels;
+        f.output_gradient = Halide::Func("staged_output_gradient");
+        f.output_gradient(f.value, f.m, f.step, f.part, f.chunk, f.out_tile, f.tap_tile, f.group, f.band) =
+            select(at < steps, output_gradient(f.value, existing(channel, output_gradient.dim(1).extent()), f.group,
+                                               promised(position, output_gradient.dim(3).extent()),
+                                               promised(four.quotient, output_gradient.dim(4).extent()), f.part), 0.f);
+    }
+
+    // What the runtime promises of the buffers, so that index arithmetic folds and 16 bytes are known to be aligned.
+    void declare_shapes() {
+        const auto declare = [](auto &packed, int outer) {
+            packed.dim(0).set_bounds(0, 4).set_stride(1);
+            Halide::Expr stride = 4;
+            for (int d = 1; d < outer; d++) {
+                packed.dim(d).set_min(0).set_stride(stride);
+                stride = stride * packed.dim(d).extent();
+            }
+            packed.dim(outer).set_min(0).set_stride(stride);
+            packed.set_host_alignment(16);
+        };
+        declare(input, 4);
+        declare(output_gradient, 5);
+        for (int d = 0; d < 6; d++) partial.dim(d).set_min(0);
+        partial.dim(2).set_extent(f_.tile.taps);
+    }
+};
+
+}  // namespace conv_transpose
+
+#endif

@@ -1,0 +1,142 @@
+// Schedule: the weight gradient as a matrix product, on tensor cores (wgmma on Hopper, mma.sync elsewhere).
+//
+// NVIDIA H200, 2026-11-21, TF32, packing and the sum of parts included, TFLOP/s: DCGAN as published (k5 s2,
+// 64 images, 256 to 128, 16x16) 226, its first layer (512 to 256, 8x8) 200, pix2pix (k4 s2, 16 images, 1024
+// to 256, 32x32) 291, that is 80 % of a plain matrix product through the same passes; where kernels are short
+// packing takes half of the time: k4 s4 of DPT 113.
+//
+// Order: as in tests/matrix_product, whose limit it shares, the second-level cache: a block computes as large
+// a tile as its registers hold, and copies chunks of positions into four or five buffers, of which two or
+// three are on their way. The four values that tensor cores read together are the same position of four
+// pictures; therefore a kernel position, whatever stride and dilation, is another place to copy from. A warp
+// copies all rows of its position and finds that place once.
+//
+// 128 x 256 was the best tile, 256 x 128 4 % slower, 192 x 256 8 %, 128 x 128 in two blocks of three buffers
+// 5 % slower than in one of five. In tiles of few rows, of 16 channels, several small blocks are better.
+#ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_PRODUCT_TENSOR_CORE_H
+#define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_PRODUCT_TENSOR_CORE_H
+
+#include "generators/kernel_description.h"
+#include "generators/lowering_passes.h"
+#include "schedules/weight_gradient_product_funcs.h"
+
+namespace conv_transpose {
+
+struct CudaWeightGradientProductTensorCore {
+    template <typename T>
+    using GeneratorParam = Halide::GeneratorParam<T>;
+
+    GeneratorParam<int> tile_taps{"tile_taps", 2}, tile_out{"tile_out", 64}, tile_in{"tile_in", 128};
+    /// Positions of four pictures that are staged at once; a multiple of the warps, if a thread is to find
+    /// but one place.
+    GeneratorParam<int> steps{"steps", 8};
+    GeneratorParam<int> stages{"stages", 3};
+    GeneratorParam<int> blocks{"blocks", 2};  // on a multiprocessor
+    GeneratorParam<int> wanted_blocks{"wanted_blocks", 264};
+    GeneratorParam<bool> tensor_cores{"tensor_cores", true};  // off: the same program without the passes
+    static constexpr bool separate_registers = false;         // nothing goes through registers
+
+    WeightGradientProductTile tile() const { return {tile_taps, tile_out, tile_in, steps}; }
+
+    void describe(KernelDescription &description, const WeightGradientProductFuncs &f) const {
+        description.set("min_compute_capability", 80);
+        // With two tiles (tf32x3) there are too few registers for mma.sync.
+        if (f.parts == 2) description.set("min_compute_capability", 90), description.set("max_compute_capability", 90);
+        description.set("shared_bytes", shared_bytes(f));
+        description.set("wanted_blocks", wanted_blocks);
+    }
+
+    void apply(WeightGradientProductFuncs &f) const {
+        store_tile(f);
+        multiply(f);
+        for (const WeightGradientProductOperand &operand : f.operands()) stage(f, operand);
+    }
+
+    void add_passes(Halide::Pipeline pipeline) const { add_tensor_core_passes(pipeline, *this); }
+
+  private:
+    static constexpr auto guard = Halide::TailStrategy::GuardWithIf;
+    static constexpr int warpgroup_rows = 64;
+
+    Halide::Var lane{"lane"}, warp{"warp"}, warpgroup{"warpgroup"}, one{"one"}, block{"block"};
+    Halide::Var mma_m{"mma_m"}, mma_n{"mma_n"};
+    Halide::RVar pipeline{"pipeline"};
+
+    int warpgroups(const WeightGradientProductFuncs &f) const { return f.tile.rows() / warpgroup_rows; }
+
+    int shared_bytes(const WeightGradientProductFuncs &f) const {
+        const int staged = f.tile.steps * (f.tile.rows() + f.tile.columns()) * std::max(f.parts, 1) * 16;
+        const int turned = warpgroups(f) * 4 * 8 * (f.tile.columns() + 8) * 4;
+        return std::max(stages * staged, turned);
+    }
+
+    void store_tile(WeightGradientProductFuncs &f) const {
+        const WeightGradientProductTile &t = f.tile;
+        Halide::Var mma_m_outer{"mma_m_outer"};
+        f.partial.split(f.in_channel, f.in_tile, mma_n, t.in_channels, guard)
+            .split(f.out_channel, f.out_tile, mma_m, t.out_channels, guard)
+            .bound(f.tap, 0, t.taps).split(f.tap, warpgroup, mma_m_outer, warpgroup_rows / t.out_channels)
+            .split(f.in_tile, f.in_tile, one, 1).split(one, one, lane, 1).split(one, one, warp, 1)
+            .reorder({mma_n, mma_m, mma_m_outer, one, lane, warp, warpgroup, f.tap_tile, f.in_tile, f.out_tile, f.group,
+                      f.band})
+            .fuse(f.tap_tile, f.in_tile, block).fuse(block, f.out_tile, block).fuse(block, f.group, block)
+            .gpu_blocks(block, f.band).gpu_threads(lane, warp, warpgroup)
+            .never_partition_all();
+    }
+
+    void tile_loops(const WeightGradientProductFuncs &f, Halide::Stage s) const {
+        s.split(f.m, warpgroup, mma_m, warpgroup_rows).split(f.n, one, mma_n, f.tile.columns())
+            .split(one, one, lane, 1).split(one, one, warp, 1).never_partition_all();
+    }
+
+    void keep_in_registers(const WeightGradientProductFuncs &f, Halide::Func s) const {
+        s.store_in(Halide::MemoryType::Register).bound_extent(f.n, f.tile.columns()).bound_extent(f.m, f.tile.rows());
+        for (const Halide::Var &d : {f.in_tile, f.out_tile, f.tap_tile, f.group, f.band}) s.bound_extent(d, 1);
+        tile_loops(f, s);
+        s.reorder(mma_n, mma_m, one, lane, warp, warpgroup).gpu_threads(lane, warp, warpgroup);
+    }
+
+    void multiply(WeightGradientProductFuncs &f) const {
+        using namespace Halide;
+        RVar mma_k{"mma_k"}, mma_k_outer{"mma_k_outer"}, value_outer{"value_outer"}, step_outer{"step_outer"};
+        f.sum.compute_at(f.partial, block);
+        keep_in_registers(f, f.sum);
+        f.sum.update().rename(f.r[3], pipeline);
+        Func multiplied = f.sum;
+        if (f.parts == 2) {
+            // A sum of its own for every chunk: see cuda_tensor_core.h.
+            Var chunk_index{"chunk_index"};
+            multiplied = f.sum.update().rfactor(pipeline, chunk_index);
+            multiplied.compute_at(f.sum, pipeline);
+            keep_in_registers(f, multiplied);
+            Stage add = f.sum.update();
+            tile_loops(f, add);
+            add.reorder(mma_n, mma_m, one, lane, warp, warpgroup, pipeline).gpu_threads(lane, warp, warpgroup);
+        }
+        Stage update = multiplied.update();
+        tile_loops(f, update);
+        std::vector<VarOrRVar> order{mma_k, mma_k_outer, mma_n, mma_m, one, value_outer, step_outer, f.r[2],
+                                     lane, warp, warpgroup};
+        if (f.parts != 2) order.push_back(pipeline);
+        update.split(f.r[0], value_outer, mma_k, 4).split(f.r[1], step_outer, mma_k_outer, f.tile.steps)
+            .reorder(order).unroll(f.r[2]).gpu_threads(lane, warp, warpgroup);
+    }
+
+    // A warp has a step, its lanes the rows: they copy what lies side by side, and find the place of a position once.
+    void stage(const WeightGradientProductFuncs &f, const WeightGradientProductOperand &operand) const {
+        Halide::Var round{"round"}, step_round{"step_round"};
+        Halide::Func staged = operand.staged;
+        f.bound(operand, staged, operand.rows, f.tile.steps);
+        staged.compute_at(f.sum, pipeline).store_in(Halide::MemoryType::GPUShared)
+            .vectorize(f.value).split(operand.row, round, lane, 32)
+            .split(f.step, step_round, warp, 4 * warpgroups(f), guard)
+            .split(warp, warpgroup, warp, 4)
+            .reorder({f.value, f.part, round, step_round, lane, warp, warpgroup})
+            .unroll(f.part).unroll(round).unroll(step_round)
+            .gpu_threads(lane, warp, warpgroup).never_partition_all();
+    }
+};
+
+}  // namespace conv_transpose
+
+#endif
