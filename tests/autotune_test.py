@@ -36,8 +36,10 @@ class Folder(unittest.TestCase):
 
     def run_words(self, name="run", candidates=8, problem=PROBLEM):
         # Ends by the number of candidates: no limit of time that a slow machine might meet.
-        return ("run", problem, "--toolchain", TOOLCHAIN, "--device", "cpu", "--folder", self.folder / name, "--cache", self.cache,
-                "--candidates", candidates, "--batch", 4, "--jobs", 2, "--seconds", 1200, "--compile-limit", 600, "--measure-limit", 600)
+        return ("run", problem, "--toolchain", TOOLCHAIN, "--device", "cpu", "--folder", self.folder / name,
+                "--cache", self.cache,
+                "--candidates", candidates, "--batch", 4, "--jobs", 2, "--seconds", 1200, "--compile-limit", 600,
+                "--measure-limit", 600)
 
     def chosen_kernel(self, pack, problem=PROBLEM, **options):
         """The library's choice with a folder of packs, which the benchmark has found to be right."""
@@ -92,7 +94,8 @@ class Search(Folder):
         device = candidates.this_device(toolchain, "cpu")
         cache = candidates.Cache(str(self.cache), toolchain, device, seconds=600)
         rules = Rules(**{"seconds": 1200, "jobs": 2, "batch": 4, "compile_limit": 600, "measure_limit": 600} | rules)
-        return TheSearch(toolchain, task, device, candidates.spaces(toolchain, task, device), self.folder / "run", cache, rules,
+        return TheSearch(toolchain, task, device, candidates.spaces(toolchain, task, device), self.folder / "run",
+                         cache, rules,
                          say=lambda text: None)
 
     def test_a_candidate_that_takes_long_to_compile_delays_no_other(self):
@@ -129,7 +132,8 @@ class Search(Folder):
 
     def test_a_winner_takes_the_place_of_the_earlier_one_of_its_task(self):
         result = {"device": "A GPU", "problem": PROBLEM, "operation": "forward", "precision": "tf32"}
-        for kernel, speedup, precision in (("a", 1.1, "tf32"), ("b", 1.1, "float32"), ("c", 1.2, "tf32"), ("d", 1.01, "tf32")):
+        for kernel, speedup, precision in (("a", 1.1, "tf32"), ("b", 1.1, "float32"), ("c", 1.2, "tf32"),
+                                           ("d", 1.01, "tf32")):
             application.save(result | {"kernel": kernel, "speedup": speedup, "precision": precision}, self.folder)
         self.assertEqual(sorted(path.name for path in self.folder.glob("a_gpu/*")), ["b.json", "c.json"])
 
@@ -175,7 +179,8 @@ class Search(Folder):
     def test_compile_and_measure_apart(self):
         pack = self.folder / "pack"
         common = dict(cwd=self.folder)  # as people type it: with names relative to where they are
-        made = autotune("compile", PROBLEM, "--toolchain", TOOLCHAIN.resolve(), "--device", "cpu", "--cache", "cache", "--out", "pack",
+        made = autotune("compile", PROBLEM, "--toolchain", TOOLCHAIN.resolve(), "--device", "cpu", "--cache", "cache",
+                        "--out", "pack",
                         "--count", 3, **common)
         self.assertEqual(made.returncode, 0, made.stderr)
         done = autotune("measure", "pack", "--toolchain", TOOLCHAIN.resolve(), **common)
@@ -196,8 +201,10 @@ class Search(Folder):
             print(len(os.listdir("/proc/self/task")) - before, "more threads")
         """)
         library = TOOLCHAIN.resolve().parents[2] / "python/libconv_transpose.so"
-        environment = dict(CONV_TRANSPOSE_KERNEL_PATH=pack, CONV_TRANSPOSE_LIBRARY=library, PYTHONPATH=SOURCE / "python")
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=os.environ | environment)
+        environment = dict(CONV_TRANSPOSE_KERNEL_PATH=pack, CONV_TRANSPOSE_LIBRARY=library,
+                           PYTHONPATH=SOURCE / "python")
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                              env=os.environ | environment)
         self.assertEqual(done.stdout, "0 more threads\n", done.stderr)
 
         # The library prefers them, for their own size alone.
@@ -211,12 +218,14 @@ class Spaces(unittest.TestCase):
 
     def spaces(self, problem, precision):
         toolchain = candidates.Toolchain(TOOLCHAIN)
-        task = candidates.Task(candidates.problem_string(candidates.parse_problem(problem)), precision=precision, device="cuda")
+        task = candidates.Task(candidates.problem_string(candidates.parse_problem(problem)), precision=precision,
+                               device="cuda")
         return candidates.spaces(toolchain, task, candidates.device(toolchain, "cuda", "", 90))
 
     def test_tensor_cores_where_they_are_allowed_and_filled(self):
         many, few = (f"n1g1ic32oc{channels}ih16iw16kh4kw4sh2sw2ph1pw1" for channels in (32, 3))
-        for problem, precision, parts in ((many, "float32", None), (many, "tf32", 1), (many, "tf32x3", 2), (few, "tf32", None)):
+        for problem, precision, parts in ((many, "float32", None), (many, "tf32", 1), (many, "tf32x3", 2),
+                                          (few, "tf32", None)):
             for space in self.spaces(problem, precision):
                 self.assertEqual("tensor_core" in space.generator, parts is not None, (problem, precision))
                 self.assertEqual(space.fixed, {"parts": parts} if parts else {})
@@ -275,7 +284,8 @@ class Errors(Folder):
         self.assertIn("no usable GPU", message)
 
     def test_baseline_that_there_is_none_of(self):
-        self.assertIn("--baselines names Mullapudi, random2", self.fails(*self.run_words(), "--baselines", "random2", "Mullapudi"))
+        self.assertIn("--baselines names Mullapudi, random2",
+                      self.fails(*self.run_words(), "--baselines", "random2", "Mullapudi"))
 
     def test_autoscheduler_that_fails_is_told_with_its_message(self):
         from baselines import Autoscheduling
@@ -317,7 +327,8 @@ class Errors(Folder):
         return [toolchain if word == TOOLCHAIN else word for word in self.run_words()]
 
     def test_no_benchmark(self):
-        self.assertIn("/no/such/benchmark cannot be started", self.fails(*self.words_with_tool("benchmark", "/no/such/benchmark")))
+        self.assertIn("/no/such/benchmark cannot be started",
+                      self.fails(*self.words_with_tool("benchmark", "/no/such/benchmark")))
 
     def test_no_generator(self):
         self.assertIn("/no/such/generator", self.fails(*self.words_with_tool("generate", "/no/such/generator")))

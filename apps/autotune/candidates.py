@@ -317,7 +317,8 @@ class Cache:
             with tempfile.TemporaryDirectory(dir=self._folder) as folder:
                 command = [t.generate, candidate.generator, f"--name={candidate.name()}",
                            f"--target={self._device.target}", f"--out={folder}", f"--ptxas={t.ptxas}",
-                           f"--fatbinary={t.fatbinary}", *self._device.options, *t.plugin(candidate.autoscheduler), *candidate.arguments()]
+                           f"--fatbinary={t.fatbinary}", *self._device.options, *t.plugin(candidate.autoscheduler),
+                           *candidate.arguments()]
                 reason, lasting = _failure(command, seconds, gigabytes)
                 if reason:
                     if lasting:

@@ -18,7 +18,8 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", choices=("cpu", "cuda"))
     parser.add_argument("--calls", type=int, default=500, help="in one timing (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=21, help="timings, of which the median counts (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=21,
+                        help="timings, of which the median counts (default: %(default)s)")
     return parser.parse_args()
 
 

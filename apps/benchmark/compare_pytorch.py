@@ -41,7 +41,8 @@ def parse_arguments():
                         help="leave out PyTorch on channels_last tensors, whose search for an algorithm takes long")
     parser.add_argument("--rounds", type=int, default=15, help="timed repeats of each contender")
     parser.add_argument("--threads", type=int, default=0, help="CPU threads; 0 is one a core")
-    parser.add_argument("--packed-weights", action="store_true", help="ours: pack weights once, before the clock starts")
+    parser.add_argument("--packed-weights", action="store_true",
+                        help="ours: pack weights once, before the clock starts")
     parser.add_argument("--markdown", help="also write the table to this file")
     parser.add_argument("--json", help="write everything measured to this file")
     return parser.parse_args()
@@ -265,7 +266,8 @@ def onnx_runtime(task):
         pads=[p.padding[0], p.padding[1], p.padding[0], p.padding[1]], output_padding=list(p.output_padding),
         kernel_shape=list(p.kernel))
     weight = onnx.numpy_helper.from_array(task.sets[0]["weight"].numpy(), "w")
-    graph = onnx.helper.make_graph([node], "g", [value("x", task.input_shape)], [value("y", task.output_shape)], [weight])
+    graph = onnx.helper.make_graph([node], "g", [value("x", task.input_shape)], [value("y", task.output_shape)],
+                                   [weight])
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()
@@ -312,7 +314,8 @@ def compare(task, library, precisions, arguments):
 def table(rows):
     """One line for each problem and precision of ours; beside each peer's time its ratio to ours."""
     peers = list(dict.fromkeys(c.name for row in rows for c in row["field"] if not c.name.startswith("ours")))
-    lines = [f"| problem | precision | kernel | ms | TF/s | GB/s | {' | '.join(peers)} |", "|---" * (6 + len(peers)) + "|"]
+    lines = [f"| problem | precision | kernel | ms | TF/s | GB/s | {' | '.join(peers)} |",
+             "|---" * (6 + len(peers)) + "|"]
     for row in rows:
         by_name = {c.name: c for c in row["field"]}
         for mine in (c for c in row["field"] if c.name.startswith("ours")):
@@ -320,7 +323,8 @@ def table(rows):
             if mine.failure:
                 cells += [mine.failure, "", ""]
             else:
-                cells += [f"{mine.ms:.4g}", f"{row['flops'] / mine.ms * 1e-9:.3g}", f"{row['bytes'] / mine.ms * 1e-6:.3g}"]
+                cells += [f"{mine.ms:.4g}", f"{row['flops'] / mine.ms * 1e-9:.3g}",
+                          f"{row['bytes'] / mine.ms * 1e-6:.3g}"]
             for peer in peers:
                 other = by_name.get(peer)
                 measured = other and not other.failure

@@ -31,7 +31,8 @@ def roofline(document, axes):
     intensities = np.array([m["flops"] / m["bytes"] for m in rows])
     x = np.geomspace(intensities.min() / 2, intensities.max() * 2, 200)
     peak, bandwidth = document["peak_tflops"], document["peak_gb_per_second"] * 1e-3
-    axes.loglog(x, np.minimum(peak, x * bandwidth), color="black", label=f"limit: {peak:.3g} TF/s, {bandwidth:.3g} TB/s")
+    axes.loglog(x, np.minimum(peak, x * bandwidth), color="black",
+                label=f"limit: {peak:.3g} TF/s, {bandwidth:.3g} TB/s")
     for kernel in dict.fromkeys(m["kernel"] for m in rows):
         points = [(m["flops"] / m["bytes"], m["tflops"]) for m in rows if m["kernel"] == kernel]
         axes.loglog(*zip(*points), "o", label=kernel)

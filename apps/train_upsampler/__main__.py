@@ -32,7 +32,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--photos", type=Path, metavar="FOLDER",
                         help="photos to train on; chelsea and coffee are held out (default: scikit-image's samples)")
     parser.add_argument("--out", type=Path, default=Path("trained"), metavar="FOLDER", help="default: %(default)s")
-    parser.add_argument("--steps", type=int, default=20000, help="in all, those before a resume too (default: %(default)s)")
+    parser.add_argument("--steps", type=int, default=20000,
+                        help="in all, those before a resume too (default: %(default)s)")
     parser.add_argument("--batch", type=int, default=32, help="patches a step (default: %(default)s)")
     parser.add_argument("--patch", type=int, default=48, help="side of a small patch in pixels (default: %(default)s)")
     parser.add_argument("--rate", type=float, default=1e-3, help="Adam's highest learning rate (default: %(default)s)")

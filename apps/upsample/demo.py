@@ -22,7 +22,8 @@ DETAIL_SIZE = 128
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(prog="./run demo", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(prog="./run demo", description=__doc__,
+                                     formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
     parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/apps/upsample/upsample")
     parser.add_argument("--data", type=pathlib.Path, default=ROOT / ".venv/demo-data",

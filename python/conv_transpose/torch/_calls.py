@@ -80,7 +80,8 @@ def _gradient_call(operation, input_shape, weight_shape, first_dtype, first_devi
     problem = make_problem(input_shape, weight_shape, None, stride, padding, output_padding, groups, dilation)
     _check_formats({"output gradient": (first_dtype, first_device), "other operand": (second_dtype, second_device)})
     if gradient_shape != output_shape(problem):
-        raise InvalidProblem(f"output gradient has shape {tuple(gradient_shape)}, but it must be {output_shape(problem)}")
+        raise InvalidProblem(
+            f"output gradient has shape {tuple(gradient_shape)}, but it must be {output_shape(problem)}")
     result_shape = input_shape if operation == "input_gradient" else weight_shape
     return _make_call(problem, first_device, first_dtype, result_shape, operation=operation, precision=precision)
 
