@@ -92,4 +92,4 @@ conv_transpose_kernel(tf32_cuda_tensor_cores_k16x16_s8x8 ${sub_pixel_tile} kerne
 conv_transpose_kernel(tf32_cuda_tensor_cores_k1x4_s1x2 ${sub_pixel_row} kernel_w=4 stride_w=2 chunk_channels=16 RATE 135)
 conv_transpose_kernel(tf32_cuda_tensor_cores_k1x8_s1x4 ${sub_pixel_row} kernel_w=8 stride_w=4 chunk_channels=32 RATE 170)
 conv_transpose_kernel(tf32_cuda_tensor_cores_k1x10_s1x5 ${sub_pixel_row} kernel_w=10 stride_w=5 chunk_channels=32 RATE 170)
-conv_transpose_kernel(tf32_cuda_tensor_cores_k1x16_s1x8 ${sub_pixel_row} kernel_w=16 stride_w=8 chunk_channels=32 RATE 210)
+conv_transpose_kernel(tf32_cuda_tensor_cores_k1x16_s1x8 ${sub_pixel_row} columns=144 kernel_w=16 stride_w=8 chunk_channels=32 RATE 210)
