@@ -77,6 +77,33 @@ TEST_P(Accuracy, ManyChannels) {
         }
 }
 
+// A sum over all positions of all images; positions outside of the output add nothing to it.
+TEST_P(Accuracy, WeightGradients) {
+    RandomProblems random(23);
+    PlanOptions with = options();
+    with.operation = Operation::weight_gradient;
+    for (const char *text : {"n5ic40oc36ih9iw11kh3kw2sh2sw3dh2ph1pw1", "n1ic64oc64ih20iw33kh3kw3", "n3ic64oc32ih9iw17kh2kw2sh2sw2"}) {
+        const Problem problem = Problem::parse(text);
+        const auto input = random.reals(problem.input_elements()), weight = random.reals(problem.weight_elements());
+        const auto output_gradient = random.reals(problem.output_elements());
+        const auto exact = gradients(problem, input, weight, output_gradient).weight;
+        const auto size = gradients(problem, magnitudes(input), weight, magnitudes(output_gradient)).weight;
+        const int64_t terms = problem.batch * problem.input.height * problem.input.width;
+        for (Precision precision : {Precision::tf32, Precision::tf32x3}) {
+            with.precision = precision;
+            with.kernel = {};
+            for (std::string_view kernel : kernels_for(problem, with)) {
+                with.kernel = kernel;
+                SCOPED_TRACE(problem.str() + " by " + std::string(kernel));
+                const double bound = relative_bound(precision_of(kernel), terms);
+                const auto actual = run_gradient(Plan(problem, with), input, weight, output_gradient);
+                for (size_t i = 0; i < actual.size(); i++)
+                    ASSERT_LE(std::fabs(actual[i] - exact[i]), bound * size[i]) << "element " << i << ", exact " << exact[i];
+            }
+        }
+    }
+}
+
 INSTANTIATE_ON_DEVICES(Accuracy);
 
 }  // namespace
