@@ -17,36 +17,44 @@ class WeightGradientSum : public Halide::Generator<WeightGradientSum>, public De
     void generate() {
         using namespace Halide;
         const auto inside = [&](const Expr &index, int d) { return clamp(index, 0, partial.dim(d).extent() - 1); };
-        const Expr taps = partial.dim(2).extent(), bands = partial.dim(4).extent();
-        // Several at once, so that their loads are under way together.
-        band = RDom(0, at_once, 0, (bands + at_once - 1) / at_once, "band");
-        const Expr part = band.y * at_once + band.x;
+        const Expr bands = partial.dim(4).extent();
+        const Expr out_channel = cast<int>(cast<uint32_t>(weight) / cast<uint32_t>(partial.dim(2).extent()));
+        const Expr tap = weight - out_channel * partial.dim(2).extent();
+        band = RDom(0, at_once, 0, slices, 0, (bands + at_once * slices - 1) / (at_once * slices), "band");
+        const Expr part = (band.z * at_once + band.x) * slices + band.y;
         total(weight, in_channel, group) +=
-            select(part < bands, partial(inside(in_channel, 0), inside(weight / taps, 1), weight % taps, group,
+            select(part < bands, partial(inside(in_channel, 0), inside(out_channel, 1), inside(tap, 2), group,
                                          inside(part, 4)), 0.f);
         sum(weight, in_channel, group) = total(weight, in_channel, group);
     }
 
-    // Lanes read neighbouring input channels, and write neighbouring weights.
+    // Lanes read neighbouring input channels, and write neighbouring weights. Where weights are few there are many bands:
+    // each thread adds every `slices`-th of some weights, so that many loads are under way. That made layers of few channels
+    // up to a third faster (MNIST, 32 to 16 channels, tf32: 0.058 to 0.040 ms, NVIDIA H200, 2026-11-21).
     void schedule() {
         using namespace Halide;
         constexpr auto guard = TailStrategy::GuardWithIf;
-        constexpr int lanes = 32, warps = 8;
+        constexpr int lanes = 32, of_thread = 8, weights = 16, channels = 32, warps = slices * weights / of_thread;
         for (int d = 0; d < 5; d++) partial.dim(d).set_min(0);
         for (int d = 0; d < 3; d++) sum.dim(d).set_min(0);
-        Var weight_block{"weight_block"}, in_block{"in_block"}, lane{"lane"}, warp{"warp"}, round{"round"};
-        Func totals = total.in(sum);
-        Func(sum).split(weight, weight_block, lane, lanes, guard).split(in_channel, in_block, in_channel, lanes, guard)
-            .split(in_channel, round, warp, warps)
+        Var weight_block{"weight_block"}, in_block{"in_block"}, neighbour{"neighbour"}, lane{"lane"}, warp{"warp"};
+        Var round{"round"}, slice{"slice"};
+        Func slice_total = total.update().rfactor(band.y, slice), slice_totals = slice_total.in(total);
+        Func(sum).split(weight, weight_block, lane, weights, guard).split(in_channel, in_block, in_channel, channels, guard)
+            .split(in_channel, in_channel, neighbour, lanes / weights).split(in_channel, round, warp, warps)
+            .fuse(lane, neighbour, lane)
             .reorder(round, lane, warp, weight_block, in_block, group).unroll(round)
             .gpu_blocks(weight_block, in_block, group).gpu_threads(lane, warp).never_partition_all();
-        totals.compute_at(sum, weight_block).store_in(MemoryType::GPUShared)
-            .bound_extent(weight, lanes).bound_extent(in_channel, lanes).bound_extent(group, 1)
-            .reorder_storage(in_channel, weight).align_storage(in_channel, lanes + 1)
-            .split(weight, round, warp, warps).split(in_channel, in_channel, lane, lanes)
-            .reorder(in_channel, round, lane, warp).gpu_threads(lane, warp).never_partition_all();
-        total.compute_at(totals, round);
-        total.update().reorder(band.x, band.y).unroll(band.x);
+        total.compute_at(sum, round);
+        total.update().unroll(band.y);
+        slice_totals.compute_at(sum, weight_block).store_in(MemoryType::GPUShared)
+            .bound_extent(weight, weights).bound_extent(in_channel, channels).bound_extent(group, 1)
+            .reorder_storage(in_channel, weight, slice).align_storage(in_channel, channels + 1)
+            .split(weight, warp, weight, of_thread).fuse(warp, slice, warp).split(in_channel, in_channel, lane, lanes)
+            .reorder(weight, in_channel, lane, warp).unroll(weight).gpu_threads(lane, warp).never_partition_all();
+        slice_total.compute_at(slice_totals, in_channel).store_in(MemoryType::Register)
+            .bound_extent(weight, of_thread).bound_extent(in_channel, 1).bound_extent(slice, 1).unroll(weight);
+        slice_total.update().reorder(weight, band.x, band.z).unroll(weight).unroll(band.x);
         get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
     }
 
@@ -56,7 +64,7 @@ class WeightGradientSum : public Halide::Generator<WeightGradientSum>, public De
     }
 
   private:
-    static constexpr int at_once = 4;
+    static constexpr int at_once = 2, slices = 4;
     Halide::Var weight{"weight"}, in_channel{"in_channel"}, group{"group"};
     Halide::RDom band;
     Halide::Func total{"total"};

@@ -93,7 +93,7 @@ set(one_block blocks=1 ${one_round})
 set(taps2x64 tile_taps=2 tile_out=64)
 set(taps4x32 tile_taps=4 tile_out=32)
 set(taps4x16 tile_taps=4 tile_out=16)
-set(some_channels min_in_channels=8 min_out_channels=4)
+set(some_channels min_in_channels=8 min_out_channels=3)
 set(over_32 min_in_channels=33 min_out_channels=33)
 conv_transpose_kernel(tf32_cuda_weight_gradient_product_c64x256 ${tf32_product} ${taps2x64} tile_in=256 ${one_block} stages=4
     ${over_32} RATE 330)
