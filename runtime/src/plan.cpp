@@ -7,6 +7,7 @@
 #include "forward_of_input_gradient.h"
 #include "kernel_choice.h"
 #include "kernel_pack.h"
+#include "linear_layer.h"
 #include "planned_operation.h"
 
 namespace conv_transpose {
@@ -110,8 +111,9 @@ Plan::Plan(const Problem &problem, const PlanOptions &options) {
     require_finite_options(options);
     load_kernels_from_environment();
     const Device device = resolve(options.device);
-    const KernelTraits &kernel = chosen_kernel(problem, options, device);
-    auto impl = std::make_shared<Impl>(Impl{problem, options, device, &kernel, plan_operation(problem, options, kernel)});
+    const Problem computed = with_positions_as_channels(problem, options);
+    const KernelTraits &kernel = chosen_kernel(computed, options, device);
+    auto impl = std::make_shared<Impl>(Impl{problem, options, device, &kernel, plan_operation(computed, options, kernel)});
     rehearse(*impl);
     impl_ = std::move(impl);
 }
@@ -163,8 +165,9 @@ std::vector<std::string_view> kernels_for(const Problem &problem, const PlanOpti
     problem.validate();
     load_kernels_from_environment();
     const Device device = resolve(options.device);
+    const Problem computed = with_positions_as_channels(problem, options);
     std::vector<std::string_view> names;
-    for (const KernelTraits *k : accepting_kernels(problem, options, device)) names.push_back(k->name);
+    for (const KernelTraits *k : accepting_kernels(computed, options, device)) names.push_back(k->name);
     return names;
 }
 
