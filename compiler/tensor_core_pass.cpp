@@ -202,7 +202,7 @@ class KernelLowering : public IRMutator {
     }
 
     Stmt lower_store(const Nest &nest) {
-        const TileStore store(nest, tiles_, shared_, threads_['z']);
+        const TileStore store(nest, tiles_, shared_, threads_['z'], options_.far_apart);
         scratch_floats_ = std::max(scratch_floats_, store.scratch_floats());
         return store.lowered();
     }

@@ -85,10 +85,10 @@ struct TileStore::Element {
     Expr guard, value, index;
 };
 
-TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string shared, int warpgroups)
+TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string shared, int warpgroups, bool far_apart)
     : nest_(nest), tiles_(tiles), shared_(std::move(shared)), warpgroups_(warpgroups),
       value_(at_lane_zero(substitute_in_all_lets(resolve(nest.store->value, nest.lets)))),
-      index_(at_lane_zero(resolve(nest.store->index, nest.lets))), conditions_(nest.guards) {
+      index_(at_lane_zero(resolve(nest.store->index, nest.lets))), conditions_(nest.guards), far_apart_(far_apart) {
     if (nest.store->name == shared_) {
         refuse_tile(nest.name, "the tile is stored to shared memory; store it to the output");
     }
@@ -325,7 +325,7 @@ std::pair<Expr, Expr> TileStore::position(const Expr &lane, const Expr &line, in
     const Expr pair = lane + step * lanes_of_warp;
     const int units = units_side_by_side();
     if (!along_rows_) {
-        return {line, pair * 2 + i};
+        return {line, far_apart_ ? pair + i * pairs_a_line() : pair * 2 + i};
     }
     if (adjacent_) {
         return {(line * units + pair % units) * 2 + i, pair / units};

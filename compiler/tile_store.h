@@ -14,7 +14,8 @@ namespace conv_transpose {
 class TileStore {
   public:
     /// `shared` is the allocation to turn the tile in. `tiles` must outlive this.
-    TileStore(const Nest &nest, const WarpTiles &tiles, std::string shared, int warpgroups);
+    TileStore(const Nest &nest, const WarpTiles &tiles, std::string shared, int warpgroups,
+              bool far_apart);
 
     /// The statement in the place of the nest.
     Halide::Internal::Stmt lowered() const;
@@ -69,6 +70,7 @@ class TileStore {
     int pitch_ = 0;
     bool along_rows_ = false;  // neighbours in the output are rows of a column
     bool adjacent_ = false;    // so are the two elements that a lane stores at once
+    const bool far_apart_;     // see TensorCoreOptions
 };
 
 }  // namespace conv_transpose

@@ -91,6 +91,8 @@ Expr GatherAxis::tap(const Expr &phase, const Expr &t) const { return first(phas
 
 Expr GatherAxis::live(const Expr &phase, const Expr &t) const { return tap(phase, t) < kernel_; }
 
+Expr GatherAxis::live_taps(const Expr &phase) const { return (kernel_ - first(phase) + tap_step_ - 1) / tap_step_; }
+
 Expr GatherAxis::input(const Expr &cell, const Expr &phase, const Expr &t) const {
     return cell + shift(phase) - t * input_step_;
 }

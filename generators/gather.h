@@ -44,6 +44,9 @@ class GatherAxis {
     /// Whether tap t of the phase exists.
     Halide::Expr live(const Halide::Expr &phase, const Halide::Expr &t) const;
 
+    /// How many taps of the phase exist: the first ones.
+    Halide::Expr live_taps(const Halide::Expr &phase) const;
+
     /// True if every tap of every phase exists, so that no test is needed.
     bool always_live() const { return always_live_; }
 

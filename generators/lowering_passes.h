@@ -30,8 +30,9 @@ template <class Schedule>
 void add_tensor_core_passes(Halide::Pipeline pipeline, const Schedule &schedule) {
     pipeline.add_custom_lowering_pass(new RemoveDeviceAssertions);
     if (!schedule.tensor_cores) return;
-    pipeline.add_custom_lowering_pass(
-        new TensorCorePass({.blocks_per_multiprocessor = schedule.blocks, .stages = schedule.stages}));
+    TensorCoreOptions options{.blocks_per_multiprocessor = schedule.blocks, .stages = schedule.stages};
+    if constexpr (requires { Schedule::far_apart; }) options.far_apart = Schedule::far_apart;
+    pipeline.add_custom_lowering_pass(new TensorCorePass(options));
     SoftwarePipelineOptions pipelined{.stages = schedule.stages, .separate_registers = schedule.separate_registers};
     if constexpr (requires { schedule.producer; }) {
         pipelined.producer = schedule.producer;

@@ -33,6 +33,12 @@ TEST_P(Forward, RandomProblemsOnEveryKernelThatAcceptsThem) {
         expect_exact(random.next(), GetParam(), random);
 }
 
+TEST_P(Forward, RandomProblemsOfManyChannels) {
+    RandomProblems random(4);
+    for (int i = 0; i < std::max(random_problem_count(GetParam()) / 20, 1) && !HasFatalFailure(); i++)
+        expect_exact(random.next_with_many_channels(), GetParam(), random);
+}
+
 // Random problems seldom have the attributes that exact and family kernels are for: these do.
 TEST_P(Forward, AttributesOfExactAndFamilyKernels) {
     const char *attributes[] = {
@@ -51,6 +57,24 @@ TEST_P(Forward, AttributesOfExactAndFamilyKernels) {
     for (const char *text : attributes)
         for (int i = 0; i < sizes && !HasFatalFailure(); i++)
             expect_exact(random.resized(Problem::parse(std::string("n1ih1iw1") + text)), GetParam(), random);
+}
+
+// So few outputs of so many channels that their sums are cut into parts.
+TEST_P(Forward, ManyChannelsOfSmallPictures) {
+    RandomProblems random(7);
+    for (const char *text : {"n1ic256oc64ih4iw4kh4kw4sh2sw2ph1pw1", "n2ic128oc70ih3iw5kh5kw5", "n3ic192oc33ih2iw3kh3kw3sh2sw2",
+                             "n1ic320oc20ih2iw2kh4kw3sh1sw3dh2"})
+        for (int i = 0; i < 2 && !HasFatalFailure(); i++)  // with and without a bias
+            expect_exact(Problem::parse(text), GetParam(), random);
+}
+
+// Each position of the output is one tap's.
+TEST_P(Forward, PicturesOfOnePixel) {
+    RandomProblems random(6);
+    for (const char *text : {"n5ic12oc9ih1iw1kh4kw3", "n3g2ic40oc34ih1iw1kh2kw4sh2sw3", "n2ic5oc7ih1iw1kh3kw3ph1pw1",
+                             "n2ic5oc7ih1iw1kh3kw3dh2", "n130ic33oc20ih1iw1kh4kw4"})
+        for (int i = 0; i < 2 && !HasFatalFailure(); i++)  // with and without a bias
+            expect_exact(Problem::parse(text), GetParam(), random);
 }
 
 // Kernels store vectors as wide as the address allows.

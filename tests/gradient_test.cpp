@@ -59,6 +59,21 @@ TEST_P(Gradient, RandomProblemsOnEveryKernelThatAcceptsThem) {
     for (int i = 0; i < random_problem_count(GetParam()) && !HasFatalFailure(); i++) expect_exact(random.next(), random);
 }
 
+// So few results of so many channels that their sums are cut into parts.
+TEST_P(Gradient, ManyChannelsOfSmallPictures) {
+    RandomProblems random(7);
+    for (const char *text : {"n1ic64oc256ih4iw4kh4kw4sh2sw2ph1pw1", "n2ic70oc128ih3iw5kh5kw5", "n3ic33oc192ih2iw3kh3kw3sh2sw2"})
+        expect_exact(Problem::parse(text), random);
+}
+
+// Each position of the output is one tap's.
+TEST_P(Gradient, PicturesOfOnePixel) {
+    RandomProblems random(6);
+    for (const char *text : {"n5ic12oc9ih1iw1kh4kw3", "n3g2ic40oc34ih1iw1kh2kw4sh2sw3", "n2ic5oc7ih1iw1kh3kw3ph1pw1",
+                             "n2ic5oc7ih1iw1kh3kw3dh2", "n130ic33oc20ih1iw1kh4kw4"})
+        expect_exact(Problem::parse(text), random);
+}
+
 // Problems that kernels were made for: the attributes and channels that each demands, with sizes on either side of a
 // tile's and with padding, which no kernel of a gradient depends on. Random attributes alone would meet them too seldom.
 TEST_P(Gradient, ProblemsThatKernelsWereMadeFor) {

@@ -58,6 +58,25 @@ conv_transpose_kernel(f32_cuda_few_channels_k9x9_s3x3_p1x1_c1 ${few} ${k9s3} pad
 conv_transpose_kernel(f32_cuda_few_channels_k9x9_s4x4_c1 ${few} kernel_h=9 kernel_w=9 stride_h=4 stride_w=4
     out_channels=1 chunk=14)
 
+# ---- on tensor cores, any attributes: implicit matrix products. Behind the exact kernels above, which are faster where outputs
+# lie far apart. Two warpgroups share the pixels of 128 positions, or the weights of 64 channels; chunks of 32 input channels.
+# Where there is much to do, larger tiles of pictures that are packed before.
+set(whole_chunks in_channel_multiple=32 min_in_channels=32)
+set(channels128 columns=128 blocks=2 min_out_channels=65)
+set(positions256 columns=128 channel_sets=1 column_sets=2 blocks=2)
+set(any_channels columns=128 channel_sets=1 chunk_channels=16)
+conv_transpose_kernel(tf32_cuda_implicit_product_packed forward_cuda_implicit_product packed_channels=true stages=4
+    min_in_channels=32 min_out_channels=65 min_steps=32 ALLOW_SPILLS RATE 260)
+conv_transpose_kernel(tf32_cuda_implicit_product_c128 forward_cuda_implicit_product ${whole_chunks} ${channels128} ALLOW_SPILLS
+    RATE 200)
+conv_transpose_kernel(tf32_cuda_implicit_product_c64 forward_cuda_implicit_product ${whole_chunks} ${positions256} ALLOW_SPILLS
+    RATE 170)
+conv_transpose_kernel(tf32_cuda_implicit_product forward_cuda_implicit_product ${any_channels} blocks=4 ALLOW_SPILLS RATE 117)
+conv_transpose_kernel(tf32x3_cuda_implicit_product_c128 forward_cuda_implicit_product parts=2 ${whole_chunks} ${channels128}
+    blocks=1 ALLOW_SPILLS RATE 95)
+conv_transpose_kernel(tf32x3_cuda_implicit_product forward_cuda_implicit_product parts=2 ${any_channels} blocks=2 ALLOW_SPILLS RATE 63)
+conv_transpose_kernel(f32_cuda_sum_of_output_parts sum_of_output_parts)
+
 # ---- families: any number of channels. Few output channels take blocks of few channels.
 conv_transpose_kernel(f32_cuda_dense_k3x3_s1x1_c4 forward_cuda_dense ${k3} ${s1} lanes_channel=1 thread_channels=4
     lanes_x=32 thread_vectors=1 thread_rows=2 max_out_channels=4 --registers=128 ALLOW_SPILLS)

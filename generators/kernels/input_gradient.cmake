@@ -8,26 +8,26 @@ set(two_sets in_channel_multiple=128 channel_sets=2 ${spread})
 set(one_set in_channel_multiple=64 out_channel_multiple=16 ${spread})
 set(small_pictures columns=8 warpgroups_x=2)
 conv_transpose_kernel(tf32_cuda_input_gradient_tensor_cores_k2x2_s2x2_c128 input_gradient_cuda_tensor_core ${k2s2} ${two_sets}
-    out_channel_multiple=16 columns=64 chunk_channels=16)
+    out_channel_multiple=16 columns=64 chunk_channels=16 RATE 165)
 conv_transpose_kernel(tf32_cuda_input_gradient_tensor_cores_k3x3_s2x2_c128 input_gradient_cuda_tensor_core ${k3s2} ${two_sets}
-    ${small_pictures} tile_rows=8 warpgroups=4 blocks=1)
+    ${small_pictures} tile_rows=8 warpgroups=4 blocks=1 RATE 150)
 conv_transpose_kernel(tf32_cuda_input_gradient_tensor_cores_k4x4_s2x2_c128 input_gradient_cuda_tensor_core ${k4s2} ${two_sets}
-    out_channel_multiple=16 ${small_pictures} tile_rows=16 warpgroups=4 blocks=1)
+    out_channel_multiple=16 ${small_pictures} tile_rows=16 warpgroups=4 blocks=1 RATE 295)
 conv_transpose_kernel(tf32_cuda_input_gradient_tensor_cores_k2x2_s2x2_c64 input_gradient_cuda_tensor_core ${k2s2} ${one_set}
-    columns=64 chunk_channels=16 FULL)
+    columns=64 chunk_channels=16 FULL RATE 100)
 conv_transpose_kernel(tf32_cuda_input_gradient_tensor_cores_k3x3_s2x2_c64 input_gradient_cuda_tensor_core ${k3s2} ${one_set}
-    ${small_pictures} tile_rows=16 blocks=1 FULL)
+    ${small_pictures} tile_rows=16 blocks=1 FULL RATE 110)
 conv_transpose_kernel(tf32_cuda_input_gradient_tensor_cores_k4x4_s2x2_c64 input_gradient_cuda_tensor_core ${k4s2} ${one_set}
-    ${small_pictures} tile_rows=8 FULL)
+    ${small_pictures} tile_rows=8 FULL RATE 230)
 set(split parts=2 blocks=1 ${one_set})
 conv_transpose_kernel(tf32x3_cuda_input_gradient_tensor_cores_k2x2_s2x2_c128 input_gradient_cuda_tensor_core ${k2s2} ${two_sets}
-    out_channel_multiple=16 parts=2 blocks=1 ${small_pictures} tile_rows=8 warpgroups=4 FULL)
+    out_channel_multiple=16 parts=2 blocks=1 ${small_pictures} tile_rows=8 warpgroups=4 FULL RATE 60)
 conv_transpose_kernel(tf32x3_cuda_input_gradient_tensor_cores_k2x2_s2x2_c64 input_gradient_cuda_tensor_core ${k2s2} ${split}
-    columns=64 FULL)
+    columns=64 FULL RATE 46)
 conv_transpose_kernel(tf32x3_cuda_input_gradient_tensor_cores_k3x3_s2x2_c64 input_gradient_cuda_tensor_core ${k3s2} ${split}
-    columns=64 FULL)
+    columns=64 FULL RATE 54)
 conv_transpose_kernel(tf32x3_cuda_input_gradient_tensor_cores_k4x4_s2x2_c64 input_gradient_cuda_tensor_core ${k4s2} ${split}
-    ${small_pictures} tile_rows=8)
+    ${small_pictures} tile_rows=8 RATE 91)
 
 # ---- exact
 conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x5_s2x3_d2x1_c8x16 input_gradient_cuda_dense ${exact75}
@@ -43,6 +43,22 @@ conv_transpose_kernel(f32_cuda_input_gradient_dense_k9x9_s3x3_c56x1 input_gradie
 conv_transpose_kernel(f32_cuda_input_gradient_depthwise_k4x4_s2x2 input_gradient_cuda_general ${k4s2} ${depthwise} channels=1)
 
 conv_transpose_kernel(f32_cpu_input_gradient_depthwise_k4x4_s2x2 input_gradient_cpu_depthwise ${k4s2} ${depthwise})
+
+# ---- tensor cores, any attributes: as the forward kernels of that name
+set(whole_chunks out_channel_multiple=32 min_out_channels=32)
+set(channels128 columns=128 blocks=2 min_in_channels=65)
+set(positions256 columns=128 channel_sets=1 column_sets=2 blocks=2)
+set(any_channels columns=128 channel_sets=1 chunk_channels=16)
+conv_transpose_kernel(tf32_cuda_input_gradient_implicit_product_c128 input_gradient_cuda_implicit_product ${whole_chunks}
+    ${channels128} ALLOW_SPILLS RATE 185)
+conv_transpose_kernel(tf32_cuda_input_gradient_implicit_product_c64 input_gradient_cuda_implicit_product ${whole_chunks}
+    ${positions256} ALLOW_SPILLS RATE 130)
+conv_transpose_kernel(tf32_cuda_input_gradient_implicit_product input_gradient_cuda_implicit_product ${any_channels}
+    blocks=4 ALLOW_SPILLS RATE 115)
+conv_transpose_kernel(tf32x3_cuda_input_gradient_implicit_product_c128 input_gradient_cuda_implicit_product parts=2
+    ${whole_chunks} ${channels128} blocks=1 ALLOW_SPILLS RATE 88)
+conv_transpose_kernel(tf32x3_cuda_input_gradient_implicit_product input_gradient_cuda_implicit_product parts=2
+    ${any_channels} blocks=2 ALLOW_SPILLS RATE 62)
 
 # ---- families, for numbers of channels that fill enough of a tile
 set(many_channels in_channel_multiple=32 out_channel_multiple=8)

@@ -3,8 +3,10 @@
 #include <numeric>
 #include <tuple>
 
+#include "channel_packing.h"
 #include "launch_chunks.h"
 #include "planned_operation.h"
+#include "reduction_parts.h"
 #include "registry.h"
 #include "tensor_view.h"
 #include "weight_packing.h"
@@ -41,19 +43,21 @@ struct AxisArguments {
 class ForwardOperation : public PlannedOperation {
   public:
     ForwardOperation(const Problem &problem, const PlanOptions &options, const KernelTraits &kernel)
-        : p_(problem), kernel_(kernel), is_gradient_(options.operation == Operation::input_gradient),
-          weights_(kernel, problem.kernel, problem.out_channels, problem.in_channels, problem.groups,
+        : parts_(kernel, problem), p_(parts_.with_groups(problem)), kernel_(kernel),
+          is_gradient_(options.operation == Operation::input_gradient),
+          weights_(kernel, p_.kernel, p_.out_channels, p_.in_channels, p_.groups,
                    is_gradient_ ? WeightOrder::mirrored : WeightOrder::forward),
-          out_(problem.output()), in_channels_(problem.in_channels / problem.groups),
-          out_channels_(problem.out_channels / problem.groups), has_bias_(options.epilogue.bias),
+          out_(p_.output()), in_channels_(p_.in_channels / p_.groups), out_channels_(p_.out_channels / p_.groups),
+          has_bias_(options.epilogue.bias),
           x_(p_.kernel.width, p_.stride.width, p_.padding.width, p_.dilation.width),
           y_(p_.kernel.height, p_.stride.height, p_.padding.height, p_.dilation.height),
-          chunks_(LaunchChunks::on_one_grid_axis(problem, spanned_output(kernel, problem))) {
+          picture_(kernel, p_.input, in_channels_),
+          chunks_(LaunchChunks::on_one_grid_axis(p_, spanned_output(kernel, p_), picture_.elements())) {
         set_epilogue(options.epilogue);
     }
 
     size_t workspace_bytes(bool with_packed_weight) const noexcept override {
-        return with_packed_weight ? 0 : packed_weight_bytes();
+        return sizeof(float) * picture_elements() + parts_.bytes() + (with_packed_weight ? 0 : packed_weight_bytes());
     }
 
     size_t packed_weight_bytes() const noexcept override { return weights_.bytes(); }
@@ -73,13 +77,19 @@ class ForwardOperation : public PlannedOperation {
     Status run(const Arguments &arguments, void *workspace, RunContext &context) const noexcept override {
         const float *weight = nullptr;
         if (Status s = weights_.prepare(arguments, workspace, context, weight); !s.ok()) return s;
-        return chunks_.for_each_slice(p_, context, [&](const LaunchSlice &slice) {
-            return launch(arguments, weight, slice, context);
+        float *picture = static_cast<float *>(workspace);
+        if (weight == picture) picture += weights_.bytes() / sizeof(float);
+        float *const parts = picture + picture_elements();
+        const Status computed = chunks_.for_each_slice(p_, context, [&](const LaunchSlice &slice) {
+            return launch(arguments, weight, picture, parts, slice, context);
         });
+        if (!computed.ok() || !parts_.needed()) return computed;
+        return parts_.add(parts, has_bias_ ? arguments.bias : nullptr, activation_, slope_, output(arguments), context);
     }
 
   private:
-    const Problem p_;
+    const ReductionParts parts_;
+    const Problem p_;  // as the kernel sees it: with a group for each part
     const KernelTraits &kernel_;
     const bool is_gradient_;
     const WeightPacking weights_;
@@ -87,6 +97,7 @@ class ForwardOperation : public PlannedOperation {
     const int64_t in_channels_, out_channels_;
     const bool has_bias_;
     const AxisArguments x_, y_;
+    const ChannelPacking picture_;
     const LaunchChunks chunks_;
     int32_t activation_ = 0;
     float slope_ = 1;
@@ -108,31 +119,44 @@ class ForwardOperation : public PlannedOperation {
         activation_ = static_cast<int32_t>(kind);
     }
 
-    Status launch(const Arguments &a, const float *weight, const LaunchSlice &slice,
+    // Of the largest slice.
+    int64_t picture_elements() const noexcept { return chunks_.batch * chunks_.groups * picture_.elements(); }
+
+    /// There is room for the packed picture of a slice, and for parts of the sum.
+    Status launch(const Arguments &a, const float *weight, float *packed, float *parts, const LaunchSlice &slice,
                   RunContext &context) const noexcept {
         const int64_t n = slice.first_image, g = slice.first_group, groups = slice.groups;
         const int64_t in_plane = p_.input.height * p_.input.width, out_plane = out_.height * out_.width;
         const float *from = input(a) + (n * p_.in_channels + g * in_channels_) * in_plane;
-        float *to = output(a) + (n * p_.out_channels + g * out_channels_) * out_plane;
-        TensorView<5> in(from, kernel_.device,
-                         {p_.input.width, p_.input.height, in_channels_, groups, slice.images});
-        in.set_min(0, -(p_.padding.width / p_.stride.width));
+        const int64_t to_group = parts_.needed() ? parts_.elements() : out_channels_ * out_plane;
+        const int64_t to_image = parts_.needed() ? out_channels_ * out_plane : p_.out_channels * out_plane;
+        float *to = (parts_.needed() ? parts : output(a)) + n * to_image + g * to_group;
+        if (picture_.needed())
+            if (Status s = picture_.pack(from, packed, slice, context); !s.ok()) return s;
+        const std::array<int64_t, 5> given{p_.input.width, p_.input.height, in_channels_, groups, slice.images};
+        TensorView<5> in(picture_.needed() ? packed : from, kernel_.device,
+                         picture_.needed() ? picture_.extents(slice) : given);
+        in.set_min(0, -(p_.padding.width / p_.stride.width) * (picture_.needed() ? 4 : 1));
         in.set_min(1, -(p_.padding.height / p_.stride.height));
         TensorView<5> out(to, kernel_.device, {out_.width, out_.height, out_channels_, groups, slice.images});
+        if (parts_.needed()) out.set_stride(3, to_group), out.set_stride(4, to_image);
         TensorView<5> w(weight + g * weights_.group_elements(), kernel_.device, weights_.extents(groups));
         if (kernel_.whole_cells) out.begin_early(0, x_.padding_phase), out.begin_early(1, y_.padding_phase);
         // Without a bias the kernel discards what it reads there; weights are at least as many.
-        TensorView<2> bias(has_bias_ ? a.bias + g * out_channels_ : weight, kernel_.device,
+        const bool whole = !parts_.needed();  // what follows a sum follows that of the parts
+        TensorView<2> bias(has_bias_ && whole ? a.bias + g * out_channels_ : weight, kernel_.device,
                            {out_channels_, groups});
-        const int32_t has_bias = has_bias_;
+        const int32_t has_bias = has_bias_ && whole;
+        const int32_t activation = whole ? activation_ : static_cast<int32_t>(EpilogueKind::piecewise_linear);
+        const float slope = whole ? slope_ : 1;
         void *user_context = &context;
         void *args[] = {&user_context,
                         in.buffer(),
                         w.buffer(),
                         bias.buffer(),
                         argument(has_bias),
-                        argument(activation_),
-                        argument(slope_),
+                        argument(activation),
+                        argument(slope),
                         argument(x_.stride),
                         argument(x_.dilation),
                         argument(x_.padding_phase),

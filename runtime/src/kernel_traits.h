@@ -12,7 +12,15 @@ namespace conv_transpose {
 enum class CpuLevel { baseline, avx2, avx512 };
 
 /// Most kernels compute an operation; some prepare operands for those that do.
-enum class KernelRole { compute, weight_packing, sum_of_parts, picture_packing, weight_gradient_sum };
+enum class KernelRole {
+    compute,
+    weight_packing,
+    channel_packing,
+    picture_packing,
+    sum_of_parts,
+    sum_of_output_parts,
+    weight_gradient_sum,
+};
 
 /// Halide's uniform entry point: pointers to the arguments in order.
 using KernelFunction = int (*)(void **);
@@ -42,7 +50,8 @@ struct KernelTraits {
 
     WeightLayout weight_layout = WeightLayout::as_given;
     int64_t weight_channel_multiple = 1, weight_in_channel_multiple = 1;
-    /// Of layouts for tensor cores: packed values of a tile of channels for every summed channel.
+    /// Of layouts for tensor cores: packed values of a tile of channels for every summed channel; of kernels for any kernel
+    /// size, at every kernel position.
     int64_t weight_tile = 0;
     /// The output begins with a whole cell of `stride` positions: padding % stride elements early, which are not stored.
     bool whole_cells = false;
@@ -54,6 +63,17 @@ struct KernelTraits {
     bool counts_through_images = false;
     /// TFLOP/s of full blocks on an H200, measured; 0 where it is not known, and the order in the registry decides.
     int rate = 0;
+
+    /// Of kernels that pack weights: the first for a layout is taken that kernels have taps enough for.
+    int64_t min_taps = 0;
+
+    /// The picture is read with four channels side by side, as many as weight_in_channel_multiple demands
+    /// (channel_packing.h).
+    bool packed_channels = false;
+    /// The sum may be cut into parts of so many blocks together, where there are fewer (reduction_parts.h); 0: it may not.
+    int64_t blocks_of_parts = 0;
+    /// It is not worth its while for fewer steps of its loop.
+    int64_t min_steps = 0;
 
     /// Weights that one block or task of a weight gradient computes.
     int64_t tile_in_channels = 1, tile_out_channels = 1, tile_taps = 1;

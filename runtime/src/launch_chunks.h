@@ -30,10 +30,10 @@ struct LaunchChunks {
     /// groups.
     explicit LaunchChunks(const Problem &p) : LaunchChunks(p, p.output()) {}
 
-    /// With an output as large as the kernel sees it.
-    LaunchChunks(const Problem &p, Size2 o) {
-        const int64_t elements = std::max(p.in_channels * p.input.height * p.input.width,
-                                          p.out_channels * o.height * o.width) / p.groups;
+    /// With an output as large as the kernel sees it, and so many elements of another tensor for a group of an image.
+    LaunchChunks(const Problem &p, Size2 o, int64_t packed_elements = 0) {
+        const int64_t elements = std::max(std::max(p.in_channels * p.input.height * p.input.width,
+                                                   p.out_channels * o.height * o.width) / p.groups, packed_elements);
         groups = std::min(slices_a_launch(p.groups, elements), max_grid);
         if (groups == p.groups && p.batch > 0) batch = slices_a_launch(p.batch, p.groups * elements);
     }
@@ -41,8 +41,8 @@ struct LaunchChunks {
     /// For kernels that put (group, batch) on one axis of the grid.
     static LaunchChunks on_one_grid_axis(const Problem &p) { return on_one_grid_axis(p, p.output()); }
 
-    static LaunchChunks on_one_grid_axis(const Problem &p, Size2 output) {
-        LaunchChunks chunks(p, output);
+    static LaunchChunks on_one_grid_axis(const Problem &p, Size2 output, int64_t packed_elements = 0) {
+        LaunchChunks chunks(p, output, packed_elements);
         chunks.batch = std::min(chunks.batch, std::max<int64_t>(max_grid / chunks.groups, 1));
         return chunks;
     }

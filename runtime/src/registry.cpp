@@ -8,6 +8,7 @@
 #include "forward_of_input_gradient.h"
 #include "kernel_rows.h"
 #include "packed_pictures.h"
+#include "product_blocks.h"
 
 #define CONV_TRANSPOSE_KERNEL CONV_TRANSPOSE_DECLARE_KERNEL
 #include "kernels.inc"
@@ -99,6 +100,17 @@ std::string size_rejection(const KernelTraits &k, const Problem &p) {
     const int64_t in = p.in_channels / p.groups * in_plane, out = p.out_channels / p.groups * out_plane;
     if (std::max({in, out, p.weight_elements() / p.groups}) > max_elements_32bit)
         return "one image of one group has more than 2^31 - 1 elements";
+    if (k.packed_channels) {
+        const double packed = 4.0 * packed_planes(k, p.in_channels / p.groups) * in_plane;
+        if (std::max(packed, 4.0 * (p.padding.width / p.stride.width)) > max_elements_32bit)
+            return "one image of one group, packed, has more than 2^31 - 1 elements";
+    }
+    if (k.blocks_of_parts > 0) {
+        // A launch has the weights of all groups, filled up to whole tiles.
+        const double channels = 64.0 * ((std::max(p.in_channels, p.out_channels) / p.groups + 63) / 64);
+        if (channels * channels * p.kernel.height * p.kernel.width * 2 * p.groups > max_elements_32bit)
+            return "packed weights may have more than 2^31 - 1 elements";
+    }
     return {};
 }
 
@@ -116,6 +128,8 @@ std::string machine_rejection(const KernelTraits &k, const Machine &machine) {
 std::string problem_rejection(const KernelTraits &k, const Problem &p) {
     if (std::string reason = shape_rejection(k, p); !reason.empty()) return reason;
     if (std::string reason = size_rejection(k, p); !reason.empty()) return reason;
+    if (k.min_steps > 0 && ProductBlocks(k, p).steps < k.min_steps)
+        return "its loop takes fewer than " + std::to_string(k.min_steps) + " steps";
     return k.packed_pictures ? packed_pictures_rejection(k, p) : "";
 }
 
@@ -164,9 +178,10 @@ std::string rejection(const KernelTraits &kernel, const Problem &problem, Operat
                                                   : "it computes another operation";
 }
 
-const KernelTraits *weight_packing_kernel(WeightLayout layout, Device device) {
+const KernelTraits *weight_packing_kernel(WeightLayout layout, Device device, int64_t taps) {
     return first_kernel([&](const KernelTraits &k) {
-        return k.role == KernelRole::weight_packing && k.weight_layout == layout && k.device == device;
+        return k.role == KernelRole::weight_packing && k.weight_layout == layout && k.device == device &&
+               k.min_taps <= taps;
     });
 }
 
@@ -181,9 +196,24 @@ const KernelTraits *weight_gradient_sum_kernel(Device device) {
         [&](const KernelTraits &k) { return k.role == KernelRole::weight_gradient_sum && k.device == device; });
 }
 
+const KernelTraits *channel_packing_kernel(Device device) {
+    return first_kernel(
+        [&](const KernelTraits &k) { return k.role == KernelRole::channel_packing && k.device == device; });
+}
+
+int64_t packed_planes(const KernelTraits &kernel, int64_t channels) {
+    const int64_t multiple = kernel.weight_in_channel_multiple;
+    return (channels + multiple - 1) / multiple * (multiple / 4);
+}
+
 const KernelTraits *sum_of_parts_kernel(Device device) {
     return first_kernel(
         [&](const KernelTraits &k) { return k.role == KernelRole::sum_of_parts && k.device == device; });
+}
+
+const KernelTraits *sum_of_output_parts_kernel(Device device) {
+    return first_kernel(
+        [&](const KernelTraits &k) { return k.role == KernelRole::sum_of_output_parts && k.device == device; });
 }
 
 }  // namespace conv_transpose

@@ -84,10 +84,15 @@ std::string rejection(const KernelTraits &kernel, const Problem &problem, Operat
 Size2 spanned_output(const KernelTraits &kernel, const Problem &problem);
 
 /// The kernels of roles other than `compute`; null if this build has none.
-const KernelTraits *weight_packing_kernel(WeightLayout layout, Device device);
+const KernelTraits *weight_packing_kernel(WeightLayout layout, Device device, int64_t taps);
+const KernelTraits *channel_packing_kernel(Device device);
 const KernelTraits *sum_of_parts_kernel(Device device);
 const KernelTraits *picture_packing_kernel(Precision precision, Device device);
 const KernelTraits *weight_gradient_sum_kernel(Device device);
+const KernelTraits *sum_of_output_parts_kernel(Device device);
+
+/// Of a kernel that reads packed channels: planes of four channels of one group.
+int64_t packed_planes(const KernelTraits &kernel, int64_t channels);
 
 /// Elements that one launch may span in a tensor, for kernels without 64-bit indices.
 constexpr int64_t max_elements_32bit = (int64_t{1} << 31) - 1;

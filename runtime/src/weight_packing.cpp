@@ -1,6 +1,7 @@
 // Packing of weights: see weight_packing.h.
 #include "weight_packing.h"
 
+#include <algorithm>
 #include <functional>
 #include <numeric>
 #include <string>
@@ -23,7 +24,7 @@ WeightPacking::WeightPacking(const KernelTraits &kernel, Size2 size, int64_t cha
                              WeightOrder order)
     : kernel_(kernel), size_(size), channels_(channels / groups), summed_(summed / groups), groups_(groups), order_(order) {
     if (kernel.weight_layout == WeightLayout::as_given) return;
-    packing_ = weight_packing_kernel(kernel.weight_layout, kernel.device);
+    packing_ = weight_packing_kernel(kernel.weight_layout, kernel.device, size.height * size.width);
     if (!packing_) throw Unsupported("this build has no kernel that packs weights for " + std::string(kernel.name));
     packed_channels_ = round_up(channels_, kernel.weight_channel_multiple);
 }
@@ -42,15 +43,17 @@ Status WeightPacking::pack(const float *weight, void *packed, RunContext &contex
                        {size_.width, size_.height, channels_, summed_, groups_});
     if (mirrored) from.set_stride(0, -1), from.set_stride(1, -size_.width);
     if (order_ != WeightOrder::forward) from.set_stride(2, taps * summed_), from.set_stride(3, taps);
-    TensorView<5> to(static_cast<float *>(packed), kernel_.device, packed_extents(groups_));
+    if (order_ == WeightOrder::transposed_parts) from.set_stride(2, taps * summed_ * groups_), from.set_stride(4, taps * summed_);
+    TensorView<5> to(static_cast<float *>(packed), kernel_.device,
+                     packing_->min_taps > 0 ? tensor_core_tiles() : packed_extents(groups_));
     void *user_context = &context;
     if (kernel_.weight_tile == 0) {
         void *args[] = {&user_context, from.buffer(), to.buffer()};
         return call(*packing_, args, context);
     }
-    // Tensor cores: a phase's taps lie together.
-    const int32_t stride_x = kernel_.stride.width, phase_x = kernel_.padding_phase.width;
-    const int32_t stride_y = kernel_.stride.height, phase_y = kernel_.padding_phase.height;
+    // Tensor cores: a phase's taps lie together, unless the kernel is for any stride.
+    const int32_t stride_x = std::max<int64_t>(kernel_.stride.width, 1), phase_x = kernel_.padding_phase.width;
+    const int32_t stride_y = std::max<int64_t>(kernel_.stride.height, 1), phase_y = kernel_.padding_phase.height;
     void *args[] = {&user_context, from.buffer(), argument(stride_x), argument(phase_x), argument(stride_y),
                     argument(phase_y), to.buffer()};
     return call(*packing_, args, context);
@@ -91,10 +94,18 @@ WeightPacking::Extents WeightPacking::packed_extents(int64_t groups) const noexc
     }
 }
 
+// The same, as generators/many_taps_packing.cpp sees it: of all groups.
+WeightPacking::Extents WeightPacking::tensor_core_tiles() const noexcept {
+    const int64_t parts = kernel_.precision == Precision::tf32x3 ? 2 : 1, tiles = packed_channels_ / 64 * groups_;
+    const int64_t fours = round_up(summed_, kernel_.weight_in_channel_multiple) / 4;
+    return {256, tensor_core_elements() * groups_ / (256 * parts * fours * tiles), parts, fours, tiles};
+}
+
 // The packed weights of one group in tiles for tensor cores: see generators/tensor_core_packing.cpp.
 int64_t WeightPacking::tensor_core_elements() const noexcept {
     const int64_t tiles = packed_channels_ / kernel_.weight_channel_multiple;
-    return tiles * kernel_.weight_tile * round_up(summed_, kernel_.weight_in_channel_multiple);
+    const int64_t positions = kernel_.kernel == Size2{} ? size_.height * size_.width : 1;
+    return tiles * kernel_.weight_tile * positions * round_up(summed_, kernel_.weight_in_channel_multiple);
 }
 
 }  // namespace conv_transpose

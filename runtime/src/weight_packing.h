@@ -13,6 +13,7 @@ enum class WeightOrder {
     forward,     ///< the output's channels are computed, the input's summed over
     transposed,  ///< the other way round
     mirrored,    ///< transposed, and every kernel turned by 180 degrees
+    transposed_parts,  ///< transposed, each group with a share of the channels that one group sums over (reduction_parts.h)
 };
 
 class WeightPacking {
@@ -50,6 +51,7 @@ class WeightPacking {
     Extents given_extents(int64_t groups) const noexcept;
     Extents packed_extents(int64_t groups) const noexcept;
     int64_t tensor_core_elements() const noexcept;
+    Extents tensor_core_tiles() const noexcept;
 };
 
 }  // namespace conv_transpose

@@ -1,0 +1,51 @@
+// The second pass of outputs that are reduced in parts: adds the parts of every element, first to last, then what follows a
+// sum (epilogue.h).
+#include "Halide.h"
+#include "generators/epilogue.h"
+#include "generators/kernel_description.h"
+
+namespace conv_transpose {
+
+/// output(position, channel, image) = activation(bias(channel) + sum over parts of partial(position, channel, image, part)).
+class SumOfOutputParts : public Halide::Generator<SumOfOutputParts>, public DescribedGenerator {
+  public:
+    Input<Halide::Buffer<float>> partial{"partial", 4};
+    Input<Halide::Buffer<float>> bias{"bias", 1};
+    Input<int> has_bias{"has_bias"}, activation{"activation"};
+    Input<float> slope{"slope"};
+    Output<Halide::Buffer<float>> output{"output", 3};
+
+    void generate() {
+        using namespace Halide;
+        part = RDom(0, partial.dim(3).extent(), "part");
+        total(position, channel, image) = select(has_bias != 0, bias(channel), 0.f);
+        total(position, channel, image) += partial(position, channel, image, part);
+        output(position, channel, image) = activate(total(position, channel, image), activation, slope);
+    }
+
+    // A thread has one element: there are few outputs where a sum is cut, and planes may be smaller than a warp.
+    void schedule() {
+        using namespace Halide;
+        for (int d = 0; d < 4; d++) partial.dim(d).set_min(0);
+        for (int d = 0; d < 3; d++) output.dim(d).set_min(0);
+        bias.dim(0).set_min(0);
+        Var block{"block"}, thread{"thread"}, element{"element"};
+        Func(output).fuse(position, channel, element).split(element, block, thread, 128, TailStrategy::GuardWithIf)
+            .gpu_blocks(block, image).gpu_threads(thread).never_partition_all();
+        total.compute_at(output, thread);
+    }
+
+    void describe(KernelDescription &description) override {
+        description.set("role", "KernelRole::sum_of_output_parts");
+        describe_target(get_target(), description);
+    }
+
+  private:
+    Halide::Var position{"position"}, channel{"channel"}, image{"image"};
+    Halide::RDom part;
+    Halide::Func total{"total"};
+};
+
+}  // namespace conv_transpose
+
+HALIDE_REGISTER_GENERATOR(conv_transpose::SumOfOutputParts, sum_of_output_parts)
