@@ -91,7 +91,7 @@ class Privatize : public IRMutator {
     }
 
     Expr scalar_place(const Expr &index) {
-        const Expr constant = simplify(substitute_all(index));
+        const Expr constant = simplify(substitute_in_all_lets(substitute_all(index)));
         const auto value = as_const_int(constant);
         if (!value) {
             std::ostringstream message;

@@ -5,17 +5,20 @@
 #include "Halide.h"
 #include "compiler/async_copies.h"
 #include "compiler/device_assertions.h"
+#include "compiler/guarded_pipeline.h"
 #include "compiler/private_accumulators.h"
 #include "compiler/software_pipeline.h"
 #include "compiler/tensor_core_pass.h"
 
 namespace conv_transpose {
 
-/// For CUDA cores. `pipelined` is for schedules whose `stages` are more than one.
+/// For CUDA cores. `pipelined` is for schedules whose `stages` are more than one; `guarded_pipeline`, a member, tells that
+/// blocks may have fewer steps than the loop.
 template <class Schedule>
 void add_cuda_core_passes(Halide::Pipeline pipeline, const Schedule &schedule, SoftwarePipelineOptions pipelined) {
     pipeline.add_custom_lowering_pass(new RemoveDeviceAssertions);
     pipeline.add_custom_lowering_pass(new PrivateAccumulators);
+    if constexpr (requires { Schedule::guarded_pipeline; }) pipeline.add_custom_lowering_pass(new GuardedPipelinePass);
     if constexpr (requires { schedule.stages; }) {
         pipelined.stages = schedule.stages;
         if constexpr (requires { schedule.single_floats; }) pipelined.single_floats = schedule.single_floats;
