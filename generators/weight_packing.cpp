@@ -21,15 +21,20 @@ class PackChannelsInnermost : public Halide::Generator<PackChannelsInnermost>, p
     void schedule() {
         using namespace Halide;
         declare_packing();
-        Var rest{"rest"}, thread{"thread"};
-        Func(packed).fuse(kx, ky, rest).fuse(rest, summed, rest).fuse(rest, group, rest);
+        Var tap{"tap"}, taps{"taps"}, rest{"rest"}, thread{"thread"}, row{"row"};
+        Func all(packed);
         if (get_target().has_gpu_feature())
-            // Reads stride over whole kernels, writes are dense; weights are small and stay in L2.
-            Func(packed).split(channel, channel, thread, 32, TailStrategy::GuardWithIf)
-                .split(rest, rest, ky, 4, TailStrategy::GuardWithIf).reorder(thread, ky, channel, rest)
-                .gpu_blocks(rest, channel).gpu_threads(thread, ky);
+            // Lanes read a kernel apart and write side by side. A thread has neighbouring taps: what one of them brings to the
+            // first cache has the next ones.
+            all.fuse(kx, ky, tap).split(tap, taps, tap, 16, TailStrategy::GuardWithIf)
+                .fuse(summed, group, rest).fuse(taps, rest, rest)
+                .split(channel, channel, thread, 32, TailStrategy::GuardWithIf)
+                .split(rest, rest, row, 4, TailStrategy::GuardWithIf)
+                .reorder(tap, thread, row, channel, rest).unroll(tap)
+                .gpu_blocks(rest, channel).gpu_threads(thread, row);
         else
-            Func(packed).vectorize(channel, natural_vector_size<float>(), TailStrategy::GuardWithIf)
+            all.fuse(kx, ky, rest).fuse(rest, summed, rest).fuse(rest, group, rest)
+                .vectorize(channel, natural_vector_size<float>(), TailStrategy::GuardWithIf)
                 .parallel(rest, 64);
     }
 
