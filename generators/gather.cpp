@@ -97,6 +97,18 @@ Expr GatherAxis::input(const Expr &cell, const Expr &phase, const Expr &t) const
     return cell + shift(phase) - t * input_step_;
 }
 
+GatherAxis::Phase GatherAxis::run_time_phase(const Expr &phase) const {
+    // Nothing here is negative, and unsigned division takes fewer instructions.
+    const auto u = [](const Expr &e) { return Halide::cast<uint32_t>(e); };
+    const auto i = [](const Expr &e) { return Halide::cast<int>(e); };
+    const Expr position = u(phase + padding_phase_) % u(stride_);
+    const Expr solvable = position % u(gcd_) == 0;
+    const Expr first = i(((position / u(gcd_)) * u(inverse_)) % u(tap_step_));
+    // Of both terms the remainder is the same where taps are live.
+    const Expr shift = i(u(phase + padding_phase_) / u(stride_)) - i(u(first * dilation_) / u(stride_));
+    return {first, shift, select(solvable, i(u(kernel_ + tap_step_ - 1 - first) / u(tap_step_)), 0)};
+}
+
 int GatherAxis::reach(int cells) const {
     const auto [low, high] = std::minmax_element(shift_table_.begin(), shift_table_.end());
     return cells + (*high - *low) + (fixed_taps_ - 1) * fixed_input_step_;

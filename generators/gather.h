@@ -56,6 +56,15 @@ class GatherAxis {
     /// Input position of tap t.
     Halide::Expr input(const Halide::Expr &cell, const Halide::Expr &phase, const Halide::Expr &t) const;
 
+    /// What the above is made of, for kernels that compute one phase (run-time attributes only): tap t is kernel position
+    /// first + t * tap_step and sees input position cell + shift - t * input_step.
+    struct Phase {
+        Halide::Expr first, shift, taps;  ///< `taps` may be 0
+    };
+    Phase run_time_phase(const Halide::Expr &phase) const;
+    Halide::Expr tap_step() const { return tap_step_; }
+    Halide::Expr input_step() const { return input_step_; }
+
     /// Input positions that `cells` consecutive cells, all phases and taps, reach together (fixed attributes only).
     int reach(int cells) const;
 

@@ -25,6 +25,12 @@ block(PROPAGATE CONV_TRANSPOSE_KERNEL_OBJECTS CONV_TRANSPOSE_KERNEL_ROWS)
     # KernelBench level 1, problems 75 and 81, but for their padding
     set(exact75 ${k3x5} stride_h=2 stride_w=3 dilation_h=2 in_channels=8 out_channels=16)
     set(exact81 ${k3} stride_h=5 stride_w=5 dilation_h=2 dilation_w=2 in_channels=32 out_channels=64)
+    # Products of any attributes: tiles of so many channels
+    set(product_c64 lanes_x=16 lanes_y=1 chunk=16 unroll_summed=16)
+    set(product_c32 lanes_x=16 lanes_y=2 lanes_channel=4 column_vectors=1 chunk=16 unroll_summed=16 blocks=5)
+    set(product_c16 lanes_x=16 lanes_y=2 lanes_channel=4 column_vectors=1 channel_vectors=1 chunk=16 blocks=8)
+    set(product_c64_split lanes_y=1 splits=4 chunk=32 blocks=2)
+    set(product_c32_split lanes_y=1 lanes_channel=4 column_vectors=1 splits=16 chunk=128 blocks=1)
     # Tensor cores before CUDA cores: where their precision is allowed they are faster.
     foreach(section small cpu_forward tensor_cores cuda_forward input_gradient weight_gradient packing)
         block(PROPAGATE CONV_TRANSPOSE_KERNEL_OBJECTS CONV_TRANSPOSE_KERNEL_ROWS)

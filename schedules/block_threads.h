@@ -19,17 +19,20 @@ struct BlockThreads {
 
     /// Splits `element` of a Func in shared memory into rounds, in each of which neighbouring threads have neighbouring
     /// elements. `inside` are the loops of a thread, the innermost first, `round` among them; `outside` are those around.
-    void share_out(Halide::Func f, const Halide::Var &element, const std::vector<Halide::VarOrRVar> &inside,
+    /// Loops that come from a reduction variable are such, too.
+    void share_out(Halide::Stage s, const Halide::VarOrRVar &element, const std::vector<Halide::VarOrRVar> &inside,
                    const std::vector<Halide::VarOrRVar> &outside) const {
-        const Halide::Var thread("thread");
+        const auto loop = [&](const std::string &name) { return Halide::VarOrRVar(name, element.is_rvar); };
+        const Halide::VarOrRVar thread = loop("thread"), lane_x = loop(x.name()), lane_y = loop(y.name());
+        const Halide::VarOrRVar lane_channel = loop(channel.name());
         std::vector<Halide::VarOrRVar> order = inside;
-        order.insert(order.end(), {x, channel, y});
+        order.insert(order.end(), {lane_x, lane_channel, lane_y});
         order.insert(order.end(), outside.begin(), outside.end());
-        f.split(element, round, thread, count(), Halide::TailStrategy::GuardWithIf)
-            .split(thread, y, thread, lanes_x * lanes_channel)
-            .split(thread, channel, x, lanes_x)
+        s.split(element, loop(round.name()), thread, count(), Halide::TailStrategy::GuardWithIf)
+            .split(thread, lane_y, thread, lanes_x * lanes_channel)
+            .split(thread, lane_channel, lane_x, lanes_x)
             .reorder(order)
-            .gpu_threads(x, channel, y)
+            .gpu_threads(lane_x, lane_channel, lane_y)
             .never_partition_all();
     }
 };

@@ -44,6 +44,8 @@ struct CudaDense {
     /// See SoftwarePipelineOptions: worth 2 to 12 % where taps are in phases, and up to 4 % for long rows of taps.
     GeneratorParam<bool> load_offsets{"load_offsets", false};
 
+    /// On a multiprocessor, as registers allow: for the estimate of times.
+    GeneratorParam<int> blocks{"blocks", 3};
     /// For tiles that suit small problems only; 0 is no limit.
     GeneratorParam<int> max_out_channels{"max_out_channels", 0};
 
@@ -53,6 +55,9 @@ struct CudaDense {
     int in_channel_chunk() const { return chunk; }
     void describe(KernelDescription &description) const {
         if (max_out_channels > 0) description.set("max_out_channels", max_out_channels);
+        description.set("block_positions", rows(), width());
+        description.set("block_channels", channels());
+        description.set("blocks_per_multiprocessor", blocks);
     }
 
     void search_space(SearchSpace &space, const SearchedProblem &problem) const {

@@ -38,10 +38,17 @@ struct CudaInputGradientDense {
     /// With several buffers: see SoftwarePipelineOptions. Without, what is staged waits in registers for its buffer.
     GeneratorParam<bool> single_floats{"single_floats", false};
 
+    /// On a multiprocessor, as registers allow: for the estimate of times.
+    GeneratorParam<int> blocks{"blocks", 3};
+
     static constexpr WeightLayout weight_layout = WeightLayout::channels_innermost;
     int weight_channel_multiple() const { return int(lanes_channel) * int(thread_channels); }
     int out_channel_chunk() const { return chunk; }
-    void describe(KernelDescription &) const {}
+    void describe(KernelDescription &description) const {
+        description.set("block_positions", rows(), width());
+        description.set("block_channels", channels());
+        description.set("blocks_per_multiprocessor", blocks);
+    }
 
     void search_space(SearchSpace &space, const GradientFacts &f) const {
         const int lanes_x = space.choose(this->lanes_x, {4, 8, 16, 32});

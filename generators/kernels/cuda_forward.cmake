@@ -86,14 +86,25 @@ conv_transpose_kernel(f32_cuda_dense_k3x7_s1x1_c32 forward_cuda_dense ${k3x7} ${
 conv_transpose_kernel(f32_cuda_dense_k2x2_s2x2_c32 forward_cuda_dense ${k2s2} ${block4x4x4_c32} max_out_channels=32)
 conv_transpose_kernel(f32_cuda_dense_k3x3_s2x2_p1x1_c32 forward_cuda_dense ${k3s2p1} ${block4x4x4_c32} max_out_channels=32)
 conv_transpose_kernel(f32_cuda_dense_k4x4_s2x2_p1x1_c32 forward_cuda_dense ${k4s2p1} ${block4x4x4_c32} max_out_channels=32)
-conv_transpose_kernel(f32_cuda_dense_k3x3_s1x1 forward_cuda_dense ${k3} ${s1} ${block4x4x4_c64})
-conv_transpose_kernel(f32_cuda_dense_k3x5_s1x1 forward_cuda_dense ${k3x5} ${s1} ${block8x8_c64})
-conv_transpose_kernel(f32_cuda_dense_k3x7_s1x1 forward_cuda_dense ${k3x7} ${s1} ${block8x8_c64})
-conv_transpose_kernel(f32_cuda_dense_k2x2_s2x2 forward_cuda_dense ${k2s2} ${block4x4x4_c64} load_offsets=true)
-conv_transpose_kernel(f32_cuda_dense_k3x3_s2x2_p1x1 forward_cuda_dense ${k3s2p1} ${block4x4x4_c64} load_offsets=true)
+conv_transpose_kernel(f32_cuda_dense_k3x3_s1x1 forward_cuda_dense ${k3} ${s1} ${block4x4x4_c64} RATE 48)
+conv_transpose_kernel(f32_cuda_dense_k3x5_s1x1 forward_cuda_dense ${k3x5} ${s1} ${block8x8_c64} RATE 45)
+conv_transpose_kernel(f32_cuda_dense_k3x7_s1x1 forward_cuda_dense ${k3x7} ${s1} ${block8x8_c64} RATE 48)
+conv_transpose_kernel(f32_cuda_dense_k2x2_s2x2 forward_cuda_dense ${k2s2} ${block4x4x4_c64} load_offsets=true
+    RATE 36)
+conv_transpose_kernel(f32_cuda_dense_k3x3_s2x2_p1x1 forward_cuda_dense ${k3s2p1} ${block4x4x4_c64} load_offsets=true
+    RATE 36)
 # Two taps a phase: weights are used so seldom that 128 sums a thread pay, at fewer warps.
 conv_transpose_kernel(f32_cuda_dense_k4x4_s2x2_p1x1 forward_cuda_dense ${k4s2p1} lanes_x=4 thread_rows=2
-    load_offsets=true --registers=232 ALLOW_SPILLS)
+    load_offsets=true blocks=2 --registers=232 ALLOW_SPILLS RATE 42)
+# ---- any attributes, for numbers of channels that fill enough of a tile; by splits of the sum where there are few tiles
+set(product forward_cuda_core_product)
+conv_transpose_kernel(f32_cuda_core_product_c64 ${product} ${product_c64} MAX_REGISTERS 128 RATE 41)
+conv_transpose_kernel(f32_cuda_core_product_c32 ${product} ${product_c32} MAX_REGISTERS 96 RATE 31)
+conv_transpose_kernel(f32_cuda_core_product_c16 ${product} ${product_c16} MAX_REGISTERS 64 RATE 22)
+conv_transpose_kernel(f32_cuda_core_product_c64_split ${product} ${product_c64_split} MAX_REGISTERS 128 RATE 35)
+conv_transpose_kernel(f32_cuda_core_product_c32_split ${product} ${product_c32_split} min_in_channels=128
+    MAX_REGISTERS 96 RATE 21)
+
 # ---- general: every attribute a run-time value
 conv_transpose_kernel(f32_cuda_general_c1 forward_cuda_general channels=1 max_out_channels=1)
 conv_transpose_kernel(f32_cuda_general_c4 forward_cuda_general channels=4 max_out_channels=4)

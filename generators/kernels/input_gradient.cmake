@@ -64,11 +64,11 @@ conv_transpose_kernel(tf32x3_cuda_input_gradient_implicit_product input_gradient
 set(many_channels in_channel_multiple=32 out_channel_multiple=8)
 set(rows2 lanes_y=2 runs=1 thread_rows=2)
 conv_transpose_kernel(f32_cuda_input_gradient_dense_k2x2_s2x2 input_gradient_cuda_dense ${k2s2} ${many_channels}
-    ${rows2} unroll_chunk=2 ${asynchronous})
+    ${rows2} unroll_chunk=2 ${asynchronous} RATE 43)
 conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x3_s2x2 input_gradient_cuda_dense ${k3s2}
-    ${many_channels} ${rows2} chunk=4 ${asynchronous})
+    ${many_channels} ${rows2} chunk=4 ${asynchronous} RATE 42)
 conv_transpose_kernel(f32_cuda_input_gradient_dense_k4x4_s2x2 input_gradient_cuda_dense ${k4s2} ${many_channels}
-    lanes_x=4 runs=1 thread_rows=2 chunk=4 ${asynchronous})
+    lanes_x=4 runs=1 thread_rows=2 chunk=4 ${asynchronous} RATE 46)
 
 # ---- CPU: any attributes
 set(narrow columns=4 rows=2 block_columns=8 block_rows=8 chunk=64 max_output_width=16)
@@ -76,6 +76,15 @@ conv_transpose_kernel(f32_cpu_input_gradient_channels_narrow input_gradient_cpu_
 conv_transpose_kernel(f32_cpu_input_gradient_channels input_gradient_cpu_channels AVX2 lanes=8 columns=4)
 set(half_vectors lanes=8 vectors=1 rows=2 min_in_channels=8)
 conv_transpose_kernel(f32_cpu_input_gradient_eight_inputs input_gradient_cpu_channels ${half_vectors} AVX2 columns=4)
+
+# ---- any attributes, as in cuda_forward.cmake
+set(product input_gradient_cuda_core_product)
+conv_transpose_kernel(f32_cuda_input_gradient_core_product_c64 ${product} ${product_c64} blocks=3 MAX_REGISTERS 168 RATE 42)
+conv_transpose_kernel(f32_cuda_input_gradient_core_product_c32 ${product} ${product_c32} MAX_REGISTERS 96 RATE 31)
+conv_transpose_kernel(f32_cuda_input_gradient_core_product_c16 ${product} ${product_c16} MAX_REGISTERS 64 RATE 22)
+conv_transpose_kernel(f32_cuda_input_gradient_core_product_c64_split ${product} ${product_c64_split} MAX_REGISTERS 128 RATE 34)
+conv_transpose_kernel(f32_cuda_input_gradient_core_product_c32_split ${product} ${product_c32_split} min_out_channels=128
+    MAX_REGISTERS 96 RATE 22)
 
 # ---- general
 conv_transpose_kernel(f32_cpu_input_gradient_general input_gradient_cpu_general)

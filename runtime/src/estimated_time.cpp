@@ -2,6 +2,7 @@
 #include "estimated_time.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "reduction_parts.h"
 #include "weight_gradient_time.h"
@@ -17,6 +18,7 @@ struct Work {
     Size2 picture;
     int64_t channels, phases;
     double products;  // for an element, on average
+    double longest = 1;  // block, in such averages: phases of their own blocks may differ in taps
 
     Work(const KernelTraits &k, const Problem &p) {
         const bool forward = k.operation == Operation::forward;
@@ -26,6 +28,17 @@ struct Work {
         channels = forward ? out : in;
         phases = forward ? p.stride.height * p.stride.width : 1;
         products = double(p.kernel.height) * p.kernel.width / phases * (ceil_div(summed, chunk) * chunk);
+        if (forward && k.counts_through_images) longest = most_taps(p) * phases / (double(p.kernel.height) * p.kernel.width);
+    }
+
+  private:
+    // Of a phase.
+    static double most_taps(const Problem &p) {
+        const auto of_axis = [](int64_t kernel, int64_t stride, int64_t dilation) {
+            return double(ceil_div(kernel, stride / std::gcd(stride, dilation)));
+        };
+        return of_axis(p.kernel.height, p.stride.height, p.dilation.height) *
+               of_axis(p.kernel.width, p.stride.width, p.dilation.width);
     }
 };
 
@@ -42,7 +55,8 @@ int64_t tiles(const KernelTraits &k, const Problem &p, const Work &work) {
 // What a block does before and behind its loop, which may be short where any attributes are allowed: 13 us of c128's blocks,
 // two of which share a multiprocessor, and 17 of large ones (H200, strides 2 to 5). Rates of the others have it in them.
 double block_overhead(const KernelTraits &k) {
-    return k.counts_through_images ? 8e-6 * (1 + 1.0 / k.blocks_per_multiprocessor) : 0;
+    const bool any_attributes = k.counts_through_images && k.precision != Precision::float32;
+    return any_attributes ? 8e-6 * (1 + 1.0 / k.blocks_per_multiprocessor) : 0;
 }
 
 // Outputs of one phase lie a stride apart. Beyond 16 bytes every one costs a transaction more of the second-level cache than
@@ -75,7 +89,7 @@ double estimated_time(const KernelTraits &k, const Problem &p, const Machine &ma
     if (const int64_t rest = blocks % slots; rest > 0) {
         // Blocks with fewer neighbours on their multiprocessor are faster, but each alone does not fill it.
         constexpr double alone = 0.4;
-        rounds += alone + (1 - alone) * ceil_div(rest, multiprocessors) / k.blocks_per_multiprocessor;
+        rounds += work.longest * (alone + (1 - alone) * ceil_div(rest, multiprocessors) / k.blocks_per_multiprocessor);
     }
     return rounds * (slots * flop / (k.rate * 1e12) + block_overhead(k)) + packing_time(k, p) +
            scattered_stores_time(k, p);

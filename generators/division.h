@@ -1,0 +1,27 @@
+// Division by numbers that do not change in a loop.
+#ifndef CONV_TRANSPOSE_GENERATORS_DIVISION_H
+#define CONV_TRANSPOSE_GENERATORS_DIVISION_H
+
+#include "Halide.h"
+
+namespace conv_transpose {
+
+struct Division {
+    Halide::Expr quotient, rest;
+};
+
+/// Of a number from 0 on. A division takes some fifty instructions, in every chunk; its reciprocal does not change from
+/// chunk to chunk. What the reciprocal gives is the quotient or one less. The upper half of a product of 64 bits would
+/// be the same, and is in tests/ptx_machine, but results on a GPU were wrong with it (ptxas 13.0).
+inline Division divide(const Halide::Expr &number, const Halide::Expr &divisor) {
+    using namespace Halide;
+    const Expr reciprocal = Expr(0xffffffffu) / cast<uint32_t>(divisor);
+    const Expr upper_half = Internal::Call::make(UInt(32), "llvm.nvvm.mulhi.ui", {cast<uint32_t>(number), reciprocal},
+                                                 Internal::Call::PureExtern);
+    const Expr estimate = cast<int>(upper_half), rest = number - estimate * divisor, one_more = rest >= divisor;
+    return {estimate + select(one_more, 1, 0), rest - select(one_more, divisor, 0)};
+}
+
+}  // namespace conv_transpose
+
+#endif

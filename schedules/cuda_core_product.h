@@ -1,0 +1,186 @@
+// Schedule: a matrix product on a GPU's CUDA cores, every attribute of the problem a run-time value: the forward operation
+// and the input gradient of any problem whose channels fill enough of a tile.
+//
+// H200, 2026-11-21, TFLOP/s of 67: k16 s8 512 to 256 channels 38, k10 s5 256 to 128 39, k5 s2 256 to 128 35, k4 s4 32;
+// their input gradients 33 to 41; k4 s2 on 4x4 pictures 38. The kernels of cuda_general.h reached 1.5 to 7.5, of
+// cuda_input_gradient_general.h 1 to 5. ncu on k5 s2: 70 % of all cycles issue, the ends of phases of unequal length among
+// them; of the loop's instructions 84 % multiply.
+//
+// Order: a block computes a tile of one phase, columns (cells of the phase, counted through all pictures, so that small and
+// narrow pictures fill tiles) x channels. The sum runs in steps, a tap of a chunk of channels each. A step stages two
+// matrices: the pixels that the tap sees, each thread those of few columns, whose place in a picture it finds once, and the
+// tap's weights; the next step's are on their way meanwhile (compiler/software_pipeline.h). Only a phase's live taps are
+// steps (compiler/guarded_pipeline.h). Taps are innermost: they see much the same pixels, which are in the first cache.
+// Threads keep 4x4 to 8x8 sums; warps of 16 columns x 2 channels' vectors were 4 % faster than of 8 x 4. Phases are innermost
+// among blocks: what they store of one sector meets in the second cache. At the end sums pass through shared memory, so that
+// lanes store neighbouring columns, whose place is found once for all channels; stores straight from the sums' threads would
+// write four times as many sectors.
+// Few tiles leave multiprocessors idle: there the threads of a block share out the channels of a step, too, and their sums
+// meet on the way to the stores.
+#ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_CORE_PRODUCT_H
+#define CONV_TRANSPOSE_SCHEDULES_CUDA_CORE_PRODUCT_H
+
+#include "generators/cuda_core_product.h"
+#include "generators/kernel_description.h"
+#include "schedules/block_threads.h"
+#include "schedules/cuda_core_product_funcs.h"
+
+namespace conv_transpose {
+
+struct CudaCoreProduct {
+    template <typename T>
+    using GeneratorParam = Halide::GeneratorParam<T>;
+
+    /// Threads of a block along columns, channels and further columns.
+    GeneratorParam<int> lanes_x{"lanes_x", 8}, lanes_channel{"lanes_channel", 8}, lanes_y{"lanes_y", 2};
+    /// What a thread keeps, in vectors of four: columns, and channels.
+    GeneratorParam<int> column_vectors{"column_vectors", 2}, channel_vectors{"channel_vectors", 2};
+    /// Sets of threads that share out the channels of a step.
+    GeneratorParam<int> splits{"splits", 1};
+    /// Channels of a step, and how many of a thread's own are unrolled.
+    GeneratorParam<int> chunk{"chunk", 8}, unroll_summed{"unroll_summed", 8};
+    /// Steps in shared memory: one is computed while the next are on their way.
+    GeneratorParam<int> stages{"stages", 2};
+
+    /// On a multiprocessor, as registers allow: for the estimate of times.
+    GeneratorParam<int> blocks{"blocks", 4};
+    /// With fewer channels of a group most of a tile would be computed in vain.
+    GeneratorParam<int> min_in_channels{"min_in_channels", 5}, min_out_channels{"min_out_channels", 5};
+
+    static constexpr bool guarded_pipeline = true;
+
+    /// Threads exchange a vector of channels of each at a time, before they store.
+    cuda_core_product::Tile tile() const {
+        return {lanes_x * lanes_y.value() * column_vectors.value() * vector,
+                lanes_channel * channel_vectors.value() * vector, lanes_channel * vector};
+    }
+    void describe(KernelDescription &description) const {
+        description.set("weight_channel_multiple", tile().channels);
+        description.set("min_in_channels", min_in_channels);
+        description.set("min_out_channels", min_out_channels);
+        description.set("min_compute_capability", 80);
+        description.set("block_positions", 1, tile().columns);
+        description.set("block_channels", tile().channels);
+        description.set("weight_in_channel_multiple", chunk);
+        description.set("blocks_per_multiprocessor", blocks);
+        description.set("counts_through_images", "true");
+    }
+
+    void apply(CudaCoreProductFuncs &f, const Halide::Target &) const {
+        const Halide::Func own_sum = keep_own_sums(f);
+        store_tile(f, own_sum);
+        stage_pixels(f, own_sum);
+        stage_weights(f, own_sum);
+    }
+
+  private:
+    static constexpr int vector = 4;
+
+    Halide::Var vec{"vec"}, part{"part"}, element{"element"}, piece{"piece"}, split{"split"};
+    Halide::RVar block{"block"};
+    /// The loop over steps, by the name that compiler/software_pipeline.h looks for.
+    Halide::RVar pipeline{"pipeline"};
+
+    BlockThreads threads() const { return {lanes_x, lanes_channel, lanes_y * splits.value()}; }
+
+    /// The sums of each split.
+    Halide::Func keep_own_sums(CudaCoreProductFuncs &f) const {
+        using namespace Halide;
+        const BlockThreads threads = this->threads();
+        RVar summed = f.steps.x, split_of_chunk{"split_of_chunk"}, unrolled{"unrolled"};
+        f.sum.update().rename(f.steps.y, pipeline).split(summed, split_of_chunk, summed, chunk / splits.value());
+        Func own_sum = f.sum.update().rfactor(split_of_chunk, split);
+        own_sum.compute_at(f.output, block).store_in(MemoryType::Register);
+        bound_tile(own_sum, f).bound_extent(f.channel, tile().channels);
+        Stage init = own_sum, update = own_sum.update();
+        distribute(init, f);
+        init.reorder(thread_loops());
+        distribute(update, f);
+        update.split(summed, summed, unrolled, unroll_summed)
+            .unroll(unrolled)
+            .reorder({vec, part, element, piece, unrolled, summed, threads.x, threads.channel, threads.y, pipeline});
+        return own_sum;
+    }
+
+    Halide::Func bound_tile(Halide::Func sums, const CudaCoreProductFuncs &f) const {
+        sums.bound_extent(f.column, tile().columns).bound(split, 0, splits).bound_extent(f.phase, 1)
+            .bound_extent(f.group, 1);
+        return sums;
+    }
+
+    /// Gives each thread its columns and channels.
+    void distribute(Halide::Stage s, const CudaCoreProductFuncs &f) const {
+        const BlockThreads threads = this->threads();
+        s.split(f.column, f.column, vec, vector)
+            .split(f.column, f.column, threads.x, lanes_x)
+            .split(f.column, threads.y, part, column_vectors)
+            .fuse(threads.y, split, threads.y)
+            .split(f.channel, f.channel, element, vector)
+            .split(f.channel, piece, threads.channel, lanes_channel)
+            .unroll(vec).unroll(part).unroll(element).unroll(piece)
+            .gpu_threads(threads.x, threads.channel, threads.y)
+            .never_partition_all();
+    }
+
+    /// The first are a thread's own.
+    std::vector<Halide::VarOrRVar> thread_loops() const {
+        const BlockThreads threads = this->threads();
+        return {vec, part, element, piece, threads.x, threads.channel, threads.y};
+    }
+
+    /// Sums change threads in shared memory, a piece of the tile at a time: those who add up the splits and store have
+    /// neighbouring columns.
+    void store_tile(CudaCoreProductFuncs &f, Halide::Func own_sum) const {
+        using namespace Halide;
+        const BlockThreads threads = this->threads();
+        RVar channel = f.stored[0], column = f.stored[1], piece = f.stored[2], group = f.stored[4];
+        RVar unrolled{"unrolled"};
+        f.output.gpu_single_thread();  // defines nothing, but must not seem to be on the host
+        Stage s = f.output.update();
+        s.allow_race_conditions()
+            .split(channel, channel, unrolled, vector).unroll(unrolled).unroll(piece)
+            .rename(f.stored[3], block);
+        threads.share_out(s, column, {unrolled, channel}, {RVar(threads.round.name()), piece, block, group});
+        s.gpu_blocks(block, group);
+
+        Func met = own_sum.in(f.sum);
+        met.compute_at(f.output, piece).store_in(MemoryType::GPUShared);
+        bound_tile(met, f).bound_extent(f.channel, tile().stored_channels);
+        distribute(met, f);
+        met.reorder(thread_loops());
+
+        f.sum.compute_at(f.output, unrolled).store_in(MemoryType::Register);
+        for (const Var &d : {f.column, f.channel, f.phase, f.group}) f.sum.bound_extent(d, 1);
+        f.sum.update().unroll(RVar("split_of_chunk"));
+    }
+
+    void stage_pixels(CudaCoreProductFuncs &f, Halide::Func own_sum) const {
+        using namespace Halide;
+        const BlockThreads threads = this->threads();
+        f.pixels.compute_at(own_sum, pipeline).store_in(MemoryType::GPUShared)
+            .bound_extent(f.column, tile().columns).bound_extent(f.summed, chunk)
+            .bound_extent(f.step, 1).bound_extent(f.phase, 1).bound_extent(f.group, 1);
+        // A thread has as few columns as there can be: each has a place of its own in a picture.
+        Var channels{"channels"};
+        const int sharers = std::max(threads.count() / tile().columns, 1);
+        f.pixels.split(f.summed, channels, f.summed, chunk / sharers).fuse(f.column, channels, element);
+        threads.share_out(f.pixels, element, {f.summed, threads.round}, {f.step, f.phase, f.group});
+        f.pixels.unroll(f.summed).unroll(threads.round);
+    }
+
+    void stage_weights(CudaCoreProductFuncs &f, Halide::Func own_sum) const {
+        using namespace Halide;
+        const BlockThreads threads = this->threads();
+        f.weights.compute_at(own_sum, pipeline).store_in(MemoryType::GPUShared)
+            .bound_extent(f.channel, tile().channels).bound_extent(f.summed, chunk)
+            .bound_extent(f.step, 1).bound_extent(f.phase, 1).bound_extent(f.group, 1)
+            .split(f.channel, f.channel, vec, vector).vectorize(vec)
+            .fuse(f.channel, f.summed, element);
+        threads.share_out(f.weights, element, {vec, threads.round}, {f.step, f.phase, f.group});
+        f.weights.unroll(threads.round);
+    }
+};
+
+}  // namespace conv_transpose
+
+#endif
