@@ -9,7 +9,7 @@
 #include <functional>
 
 #include "Halide.h"
-#include "generators/division.h"
+#include "generators/fast_division.h"
 #include "schedules/cuda_core_product_funcs.h"
 
 namespace conv_transpose::cuda_core_product {
