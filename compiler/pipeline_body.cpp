@@ -137,51 +137,6 @@ Stmt PipelineBody::staging() const {
     return block_of(all);
 }
 
-namespace {
-
-std::vector<Stmt> without_barriers(const Stmt &statement) {
-    if (const Block *block = statement.as<Block>()) {
-        std::vector<Stmt> work = without_barriers(block->first);
-        for (const Stmt &more : without_barriers(block->rest)) {
-            work.push_back(more);
-        }
-        return work;
-    }
-    const bool barrier = is_barrier(statement) || (statement.as<Evaluate>() && has_placeholder(statement, "publish"));
-    return barrier ? std::vector<Stmt>() : std::vector<Stmt>{statement};
-}
-
-/// Where all that a loop does, but for barriers, stands under `loop < limit`: its first `limit` turns.
-struct FirstTurns {
-    Expr limit;
-    Stmt body;
-
-    explicit FirstTurns(const For *loop) {
-        NamedExprs lets;
-        std::vector<Stmt> work = without_barriers(loop->body);
-        while (const LetStmt *let = work.size() == 1 ? work[0].as<LetStmt>() : nullptr) {
-            lets.emplace_back(let->name, let->value);
-            work = without_barriers(Stmt(let->body));
-        }
-        const IfThenElse *branch = work.size() == 1 ? work[0].as<IfThenElse>() : nullptr;
-        if (!branch || branch->else_case.defined()) {
-            return;
-        }
-        const Expr condition = resolve(branch->condition, lets);
-        const LT *less = condition.as<LT>();
-        const Variable *turn = less ? less->a.as<Variable>() : nullptr;
-        if (turn && turn->name == loop->name && !expr_uses_var(less->b, loop->name)) {
-            limit = less->b;
-            body = branch->then_case;
-            for (auto let = lets.rbegin(); let != lets.rend(); ++let) {
-                body = LetStmt::make(let->first, let->second, body);
-            }
-        }
-    }
-};
-
-}  // namespace
-
 Stmt PipelineLoops::visit(const For *loop) {
     if (last_name(loop->name) != "pipeline") {
         return IRMutator::visit(loop);
@@ -190,21 +145,7 @@ Stmt PipelineLoops::visit(const For *loop) {
         refuse_pipeline(loop->name, "it must be a serial loop that begins at 0");
     }
     after_loop_ = true;
-    const FirstTurns first(loop);
-    if (!first.limit.defined()) {
-        return rewritten(loop, PipelineBody(loop, memory_, options_, lets_));
-    }
-    // There may be no turn at all, and then nothing must be staged.
-    const std::string turns = loop->name + ".turns";
-    const Expr count = Variable::make(Int(32), turns);
-    const Stmt shorter = For::make(loop->name, 0, count, loop->for_type, loop->partition_policy,
-                                   loop->device_api, first.body);
-    const Expr value = min(first.limit, loop->extent);
-    ScopedValue<NamedExprs> lets(lets_);
-    lets_.emplace_back(turns, value);
-    const For *rest = shorter.as<For>();
-    return LetStmt::make(turns, value,
-                         IfThenElse::make(count > 0, rewritten(rest, PipelineBody(rest, memory_, options_, lets_))));
+    return rewritten(loop, PipelineBody(loop, memory_, options_, lets_));
 }
 
 Stmt PipelineLoops::visit(const LetStmt *let) {

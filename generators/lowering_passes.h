@@ -28,7 +28,7 @@ void add_cuda_core_passes(Halide::Pipeline pipeline, const Schedule &schedule, S
     if constexpr (requires { Schedule::async_copies; }) pipeline.add_custom_lowering_pass(new AsyncCopyPass);
 }
 
-/// For tensor cores; only the first, if the schedule is told to leave its program as it is.
+/// For tensor cores, `guarded_pipeline` likewise; only the first, if the schedule is told to leave its program as it is.
 template <class Schedule>
 void add_tensor_core_passes(Halide::Pipeline pipeline, const Schedule &schedule) {
     pipeline.add_custom_lowering_pass(new RemoveDeviceAssertions);
@@ -36,6 +36,7 @@ void add_tensor_core_passes(Halide::Pipeline pipeline, const Schedule &schedule)
     TensorCoreOptions options{.blocks_per_multiprocessor = schedule.blocks, .stages = schedule.stages};
     if constexpr (requires { Schedule::far_apart; }) options.far_apart = Schedule::far_apart;
     pipeline.add_custom_lowering_pass(new TensorCorePass(options));
+    if constexpr (requires { Schedule::guarded_pipeline; }) pipeline.add_custom_lowering_pass(new GuardedPipelinePass);
     SoftwarePipelineOptions pipelined{.stages = schedule.stages, .separate_registers = schedule.separate_registers};
     if constexpr (requires { schedule.producer; }) {
         pipelined.producer = schedule.producer;

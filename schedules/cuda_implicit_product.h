@@ -37,6 +37,7 @@ struct CudaImplicitProduct {
     Halide::GeneratorParam<bool> tensor_cores{"tensor_cores", true};  // off: the same program without the passes
 
     static constexpr bool far_apart = true;           // see TensorCoreOptions
+    static constexpr bool guarded_pipeline = true;    // a phase has its own number of taps
     static constexpr bool separate_registers = true;  // see SoftwarePipelineOptions
 
     int chunk() const { return chunk_channels; }
