@@ -41,12 +41,17 @@ const KernelTraits *fastest(const Kernels &kernels, const Problem &problem, cons
     return best;
 }
 
-// The first; but a tuned kernel of float32 was not compared with those of tensor cores, which go before it.
+// The first; but a tuned kernel of float32 was not compared with those of tensor cores, which go before it. Where there are
+// none of the precision, float32's.
 const KernelTraits *preferred(const Kernels &kernels, const Problem &problem, const PlanOptions &options, const Machine &machine) {
     const auto first = std::find_if(kernels.begin(), kernels.end(), [&](const KernelTraits *k) {
         return k->precision == options.precision || k->exact_input == Size2{};
     });
-    if (first == kernels.end() || (*first)->precision != options.precision) return kernels.front();
+    if (first == kernels.end() || (*first)->precision != options.precision) {
+        PlanOptions float32 = options;
+        float32.precision = Precision::float32;
+        return preferred(kernels, problem, float32, machine);
+    }
     return (*first)->rate == 0 ? *first : fastest(kernels, problem, options, machine);
 }
 
