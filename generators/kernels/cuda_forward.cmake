@@ -90,12 +90,12 @@ conv_transpose_kernel(f32_cuda_dense_k3x3_s1x1 forward_cuda_dense ${k3} ${s1} ${
 conv_transpose_kernel(f32_cuda_dense_k3x5_s1x1 forward_cuda_dense ${k3x5} ${s1} ${block8x8_c64} RATE 45)
 conv_transpose_kernel(f32_cuda_dense_k3x7_s1x1 forward_cuda_dense ${k3x7} ${s1} ${block8x8_c64} RATE 48)
 conv_transpose_kernel(f32_cuda_dense_k2x2_s2x2 forward_cuda_dense ${k2s2} ${block4x4x4_c64} load_offsets=true
-    RATE 36)
+    RATE 38)
 conv_transpose_kernel(f32_cuda_dense_k3x3_s2x2_p1x1 forward_cuda_dense ${k3s2p1} ${block4x4x4_c64} load_offsets=true
-    RATE 36)
+    RATE 39)
 # Two taps a phase: weights are used so seldom that 128 sums a thread pay, at fewer warps.
 conv_transpose_kernel(f32_cuda_dense_k4x4_s2x2_p1x1 forward_cuda_dense ${k4s2p1} lanes_x=4 thread_rows=2
-    load_offsets=true blocks=2 --registers=232 ALLOW_SPILLS RATE 42)
+    load_offsets=true blocks=2 --registers=232 ALLOW_SPILLS RATE 43)
 # ---- any attributes, for numbers of channels that fill enough of a tile; by splits of the sum where there are few tiles
 set(product forward_cuda_core_product)
 conv_transpose_kernel(f32_cuda_core_product_c64 ${product} ${product_c64} MAX_REGISTERS 128 RATE 41)
