@@ -22,7 +22,7 @@ conv_transpose_kernel(tf32_cuda_tensor_cores_k3x3_s1x1_c64x64_i1024x1024 forward
     ${k3} ${s1} ${c64x64} input_h=1024 input_w=1024 output_h=1026 output_w=1026 columns=152 tiles=2
     warpgroups=1 producer=true producer_registers=72 FULL ALLOW_SPILLS)
 conv_transpose_kernel(tf32_cuda_tensor_cores_k3x3_s1x1_c64x64 forward_cuda_tensor_core
-    ${k3} ${s1} ${c64x64} columns=152 ALLOW_SPILLS RATE 250)
+    ${k3} ${s1} ${c64x64} columns=152 ALLOW_SPILLS RATE 263)
 conv_transpose_kernel(tf32_cuda_tensor_cores_k3x7_s1x1_c64x64 forward_cuda_tensor_core
     ${k3x7} ${s1} ${c64x64} columns=104 ALLOW_SPILLS RATE 320)
 conv_transpose_kernel(tf32_cuda_tensor_cores_k3x5_s1x1_c64x128 forward_cuda_tensor_core
