@@ -121,7 +121,8 @@ class KernelLowering : public IRMutator {
         }
         shared_ = allocate->name;
         Stmt body = mutate(allocate->body);
-        // The pipeline makes a buffer for each stage of this one; where there is a single chunk, there is no loop to pipeline.
+        // The pipeline makes a buffer for each stage of this one; where there is a single chunk, there is no
+        // loop to pipeline.
         const int stages = has_loop(allocate->body, "pipeline") ? options_.stages : 1;
         const int a_buffer = (scratch_floats_ + stages - 1) / stages;
         const int needed = std::max(*size, a_buffer);

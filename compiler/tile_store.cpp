@@ -61,7 +61,8 @@ Expr as_signed_comparison(const Expr &condition) {
     const LT *less = condition.as<LT>();
     const Cast *cast = less ? less->a.as<Cast>() : nullptr;
     const auto limit = less ? as_const_uint(less->b) : std::nullopt;
-    const bool is_natural = cast && cast->type == UInt(32) && cast->value.type() == Int(32) && limit == uint64_t{1} << 31;
+    const bool is_natural =
+        cast && cast->type == UInt(32) && cast->value.type() == Int(32) && limit == uint64_t{1} << 31;
     return is_natural ? cast->value >= 0 : condition;
 }
 
@@ -272,7 +273,8 @@ Stmt TileStore::turn(const Version &version, int row_tile, int repeat, int half)
         Element elements[2];
         for (int i = 0; i < 2; i++) {
             const auto [row, place] = position(lane, line, step, i);
-            elements[i] = element(version, first_row + row, place, repeat, scratch + row * pitch_ + place_of_copy(place));
+            elements[i] = element(version, first_row + row, place, repeat,
+                                  scratch + row * pitch_ + place_of_copy(place));
         }
         const Stmt stores = stores_of_pair(elements[0], elements[1]);
         const bool all_lanes = (step + 1) * lanes_of_warp <= pairs_a_line();

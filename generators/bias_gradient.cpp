@@ -1,5 +1,5 @@
-// The generator of the bias gradient: the sum of the output gradient over batch and space. Like the weight gradient's it is cut into
-// parts, here slices of an image; sum_of_parts.cpp adds them in a fixed order.
+// The generator of the bias gradient: the sum of the output gradient over batch and space. Like the weight
+// gradient's it is cut into parts, here slices of an image; sum_of_parts.cpp adds them in a fixed order.
 #include "Halide.h"
 #include "generators/kernel_description.h"
 
@@ -22,7 +22,8 @@ class BiasGradient : public Halide::Generator<BiasGradient>, public DescribedGen
         partial(channel, slice, image) = sum(channel, slice, image);
     }
 
-    // Memory-bound: every thread or vector lane adds neighbouring positions to a sum of its own; those are added at the end.
+    // Memory-bound: every thread or vector lane adds neighbouring positions to a sum of its own; those are
+    // added at the end.
     void schedule() {
         using namespace Halide;
         for (int d = 0; d < 3; d++) output_gradient.dim(d).set_min(0), partial.dim(d).set_min(0);

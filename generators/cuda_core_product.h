@@ -1,8 +1,9 @@
 // A transposed convolution, or its input gradient, as a matrix product without the matrices, every attribute a run-time
 // value: the parts that the two have in common.
 //
-// Columns are positions of a phase, rows are channels, and the sum runs in steps: one tap of a chunk of channels. Pixels and
-// weights of a step are matrices that a schedule stages, and only their elements know taps, strides and pictures.
+// Columns are positions of a phase, rows are channels, and the sum runs in steps: one tap of a chunk of
+// channels. Pixels and weights of a step are matrices that a schedule stages, and only their elements know
+// taps, strides and pictures.
 #ifndef CONV_TRANSPOSE_GENERATORS_CUDA_CORE_PRODUCT_H
 #define CONV_TRANSPOSE_GENERATORS_CUDA_CORE_PRODUCT_H
 
@@ -53,8 +54,8 @@ struct Steps {
     }
 };
 
-/// Zero outside of the picture (x, y, channel, group, picture), and in channels and pictures beyond the last. `summed` counts
-/// channels from `first_channel`.
+/// Zero outside of the picture (x, y, channel, group, picture), and in channels and pictures beyond the last.
+/// `summed` counts channels from `first_channel`.
 template <class Tensor>
 Expr pixel_or_zero(const Tensor &tensor, const Expr &x, const Expr &y, const Expr &first_channel, const Expr &summed,
                    const Expr &group, const Expr &picture) {
@@ -106,11 +107,12 @@ Expr phases(const Expr &stride, const Dimension &output) {
     return Halide::Internal::is_const_one(stride) ? stride : min(stride, output.extent());
 }
 
-/// The stores of output(x, y, channel, group, picture), a tile after the other. Neighbours of a phase lie `stride_x` and
-/// `stride_y` apart.
+/// The stores of output(x, y, channel, group, picture), a tile after the other. Neighbours of a phase lie
+/// `stride_x` and `stride_y` apart.
 template <class Tensor>
-void define_stores(CudaCoreProductFuncs &f, Tensor &output, const Tile &tile, const Columns &columns, const Expr &stride_x,
-                   const Expr &stride_y, const std::function<Expr(const Expr &)> &of_sum) {
+void define_stores(CudaCoreProductFuncs &f, Tensor &output, const Tile &tile, const Columns &columns,
+                   const Expr &stride_x, const Expr &stride_y,
+                   const std::function<Expr(const Expr &)> &of_sum) {
     const auto extent = [&](int d) { return Expr(output.dim(d).extent()); };
     const Expr phases_x = phases(stride_x, output.dim(0)), phase_count = phases_x * phases(stride_y, output.dim(1));
     const Expr channel_blocks = rounded_up(extent(2), tile.channels);

@@ -166,8 +166,8 @@ class Forward : public Halide::Generator<Forward<Schedule>>,
         funcs_.phase_weight = g.phase_weight;
 
         const Halide::Expr sx = funcs_.x_axis.stride(), sy = funcs_.y_axis.stride();
-        // Halide takes the bounds of y % s to be all of [0, s - 1], of a single y, too. That suits schedules that compute
-        // all phases together; one that computes single rows needs the row's phase.
+        // Halide takes the bounds of y % s to be all of [0, s - 1], of a single y, too. That suits schedules
+        // that compute all phases together; one that computes single rows needs the row's phase.
         constexpr bool single_rows = requires { Schedule::single_rows; };
         Halide::Expr phase_y = v.y % sy;
         if (single_rows) phase_y = v.y - v.y / sy * sy;
@@ -194,7 +194,8 @@ class Forward : public Halide::Generator<Forward<Schedule>>,
 
     // Kernels with packed weights compute channels beyond the last, which have a weight (zero) but no bias.
     Halide::Expr real_channel() const {
-        const bool whole = problem.out_channels && problem.out_channels % schedule_params.weight_channel_multiple() == 0;
+        const bool whole =
+            problem.out_channels && problem.out_channels % schedule_params.weight_channel_multiple() == 0;
         if (!packed() || whole) return funcs_.v.channel;
         return min(funcs_.v.channel, bias.dim(0).extent() - 1);
     }
@@ -224,7 +225,8 @@ class Forward : public Halide::Generator<Forward<Schedule>>,
         }
     }
 
-    // What an autoscheduler weighs schedules by. The scalars do not matter, but with has_bias 0 Mullapudi2016 misses the bias and fails.
+    // What an autoscheduler weighs schedules by. The scalars do not matter, but with has_bias 0 Mullapudi2016
+    // misses the bias and fails.
     void estimate_shapes() {
         const auto &size = schedule_params;
         const auto extents = [](std::vector<int> sizes) {

@@ -1,4 +1,5 @@
-// The arguments of every forward kernel, in the order in which runtime/src/forward.cpp passes them: a base of generators.
+// The arguments of every forward kernel, in the order in which runtime/src/forward.cpp passes them: a base of
+// generators.
 #ifndef CONV_TRANSPOSE_GENERATORS_FORWARD_ARGUMENTS_H
 #define CONV_TRANSPOSE_GENERATORS_FORWARD_ARGUMENTS_H
 
@@ -7,8 +8,8 @@
 
 namespace conv_transpose {
 
-/// Tensors are (x, y, channel in group, group, batch). The input's x and y begin at -(padding / stride). The attributes are
-/// read only by kernels that were compiled without them.
+/// Tensors are (x, y, channel in group, group, batch). The input's x and y begin at -(padding / stride). The
+/// attributes are read only by kernels that were compiled without them.
 struct ForwardArguments {
     template <typename T>
     using Input = Halide::GeneratorInput<T>;

@@ -37,8 +37,8 @@ class ForwardCoreProduct : public Halide::Generator<ForwardCoreProduct<Schedule>
         const Steps::Step step = steps[f.step];
         f.pixels(f.column, f.summed, f.step, f.phase, f.group) =
             pixel_or_zero(input, columns.x(f.column) + phase_x.shift - step.tap_x * x_axis.input_step(),
-                          columns.y(f.column) + phase_y.shift - step.tap_y * y_axis.input_step(), step.first_channel, f.summed,
-                          f.group, columns.picture(f.column));
+                          columns.y(f.column) + phase_y.shift - step.tap_y * y_axis.input_step(),
+                          step.first_channel, f.summed, f.group, columns.picture(f.column));
         f.weights(f.channel, f.summed, f.step, f.phase, f.group) =
             weight_or_zero(weight, f.channel, phase_x.first + step.tap_x * x_axis.tap_step(),
                            phase_y.first + step.tap_y * y_axis.tap_step(), step.first_channel + f.summed, f.group);

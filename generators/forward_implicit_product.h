@@ -33,7 +33,9 @@ class ForwardImplicitProduct : public Halide::Generator<ForwardImplicitProduct<S
     void generate() {
         using namespace Halide;
         f_.parts = parts;
-        if (packed_channels && parts != 1) throw std::invalid_argument("packed_channels with parts " + std::to_string(parts) + "; the rule is 1");
+        if (packed_channels && parts != 1)
+            throw std::invalid_argument("packed_channels with parts " + std::to_string(parts) +
+                                        "; the rule is 1");
         const GatherAxis x_axis = this->x_axis(), y_axis = this->y_axis();
         const Expr cells_x = cells(output.dim(0).extent(), x_axis), cells_y = cells(output.dim(1).extent(), y_axis);
         const int chunk = schedule_params.chunk();

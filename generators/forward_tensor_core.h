@@ -5,11 +5,12 @@
 // staged pixels from another place. The horizontal phases of a channel lie 64 rows apart in one tile, so that whoever
 // stores it holds neighbouring elements of the output; every vertical phase has tiles of its own.
 //
-// `sub_pixel` is another form of the same sum, for strides of any size (W. Shi et al., "Real-Time Single Image and Video
-// Super-Resolution Using an Efficient Sub-Pixel Convolutional Neural Network", 2016): phases are like further channels.
-// Positions are counted from the beginning of a cell, x + padding phase, so that all phases have the same taps, and the
-// rows of a tile are the phases, of both axes, of some channels: it is a problem of stride 1 with ceil(kernel / stride) taps, whose
-// outputs are shuffled. The runtime passes an output that begins padding-phase elements early; those are not stored.
+// `sub_pixel` is another form of the same sum, for strides of any size (W. Shi et al., "Real-Time Single
+// Image and Video Super-Resolution Using an Efficient Sub-Pixel Convolutional Neural Network", 2016): phases
+// are like further channels. Positions are counted from the beginning of a cell, x + padding phase, so that
+// all phases have the same taps, and the rows of a tile are the phases, of both axes, of some channels: it is
+// a problem of stride 1 with ceil(kernel / stride) taps, whose outputs are shuffled. The runtime passes an
+// output that begins padding-phase elements early; those are not stored.
 #ifndef CONV_TRANSPOSE_GENERATORS_FORWARD_TENSOR_CORE_H
 #define CONV_TRANSPOSE_GENERATORS_FORWARD_TENSOR_CORE_H
 
@@ -64,7 +65,8 @@ class ForwardTensorCore : public Halide::Generator<ForwardTensorCore<Schedule>>,
 
         // A tile of several picture rows has so many more taps in y; the packed weights have zeros where a row's own
         // taps end.
-        f_.r.domain = Halide::RDom({{0, 4}, {0, groups_of_four()}, {0, f_.taps_x}, {0, f_.taps_y}, {0, parts == 1 ? 1 : 3}}, "r");
+        f_.r.domain = Halide::RDom(
+            {{0, 4}, {0, groups_of_four()}, {0, f_.taps_x}, {0, f_.taps_y}, {0, parts == 1 ? 1 : 3}}, "r");
         const Halide::RDom &r = f_.r.domain;
         f_.r.value = r[0], f_.r.k4 = r[1], f_.r.tap_x = r[2], f_.r.tap_y = r[3], f_.r.product = r[4];
         const Expr phase_x = t.row / 64, phase_y = v.y % phases_y;
@@ -84,7 +86,8 @@ class ForwardTensorCore : public Halide::Generator<ForwardTensorCore<Schedule>>,
 
         const Expr row = v.channel % channels + channels * (v.y % rows) + 64 * (v.x % phases_x);
         const Expr sum_of_row =
-            sub_pixel ? shuffled_sum() : f_.sum(v.x / phases_x, row, v.channel / channels, v.y / rows, v.group, v.batch);
+            sub_pixel ? shuffled_sum()
+                      : f_.sum(v.x / phases_x, row, v.channel / channels, v.y / rows, v.group, v.batch);
         const Expr sum = sum_of_row + select(has_bias != 0, bias(v.channel, v.group), 0.f);
         // Without an activation nothing is computed; the pass makes a version of the store for that.
         const Expr no_activation = activation == static_cast<int>(EpilogueKind::piecewise_linear) && slope == 1.f;
@@ -119,10 +122,12 @@ class ForwardTensorCore : public Halide::Generator<ForwardTensorCore<Schedule>>,
         const bool valid = reason_against().empty();
         space.require("see reason_against()", valid);
         if (!valid) return;
-        space.require("only few channels leave room in a tile, for neighbouring rows", picture_rows == 1 || problem.out_channels <= 32);
+        space.require("only few channels leave room in a tile, for neighbouring rows",
+                      picture_rows == 1 || problem.out_channels <= 32);
         TensorCoreFuncs f;
         describe_problem(f);
-        space.require("channels fill enough of a tile", problem.in_channels >= 8 && problem.out_channels * f.row_phases() >= 16);
+        space.require("channels fill enough of a tile",
+                      problem.in_channels >= 8 && problem.out_channels * f.row_phases() >= 16);
         const int positions = problem.kernel_w.value() * problem.kernel_h.value();
         const int computed = f.taps_x * f.taps_y * f.row_phases();
         space.require("phases of sub-pixels have about as many taps", !sub_pixel || computed * 2 <= positions * 3);
@@ -140,10 +145,12 @@ class ForwardTensorCore : public Halide::Generator<ForwardTensorCore<Schedule>>,
         if ((problem.stride_w > 1 && problem.dilation_w != 1) || (problem.stride_h > 1 && problem.dilation_h != 1))
             return "dilation on an axis with a stride; for tensor cores the rule is 1";
         if (picture_rows > 1 && (problem.stride_h != 1 || problem.dilation_h != 1 || sub_pixel))
-            return "picture_rows is " + std::to_string(picture_rows) + "; with a vertical stride or dilation, or sub_pixel, the rule is 1";
+            return "picture_rows is " + std::to_string(picture_rows) +
+                   "; with a vertical stride or dilation, or sub_pixel, the rule is 1";
         const int phases = problem.stride_w.value() * problem.stride_h.value();
         if (sub_pixel && (problem.stride_w < 2 || phases > 64 || dilated))
-            return "sub_pixel with " + std::to_string(phases) + " phases; the rule is up to 64, two or more along x, and no dilation";
+            return "sub_pixel with " + std::to_string(phases) +
+                   " phases; the rule is up to 64, two or more along x, and no dilation";
         return {};
     }
 
@@ -152,21 +159,25 @@ class ForwardTensorCore : public Halide::Generator<ForwardTensorCore<Schedule>>,
         f.parts = f.planes = parts, f.picture_rows = picture_rows;
         if (sub_pixel) {
             f.row_phases_x = problem.stride_w, f.row_phases_y = problem.stride_h;
-            f.x_axis = cells_axis(problem.kernel_w, problem.stride_w), f.y_axis = cells_axis(problem.kernel_h, problem.stride_h);
+            f.x_axis = cells_axis(problem.kernel_w, problem.stride_w),
+            f.y_axis = cells_axis(problem.kernel_h, problem.stride_h);
         } else {
             f.phases_x = problem.stride_w, f.phases_y = problem.stride_h;
             f.x_axis = problem.x_axis({}), f.y_axis = problem.y_axis({});
         }
         f.taps_x = constant(f.x_axis.taps()), f.taps_y = constant(f.y_axis.taps()) + picture_rows - 1;
         if (problem.output_w == 0) return;
-        const int early_x = sub_pixel ? problem.padding_phase_w.value() : 0, early_y = sub_pixel ? problem.padding_phase_h.value() : 0;
+        const int early_x = sub_pixel ? problem.padding_phase_w.value() : 0,
+                  early_y = sub_pixel ? problem.padding_phase_h.value() : 0;
         const int rows = problem.stride_h.value() * picture_rows.value();
         f.cells_x = (problem.output_w + early_x + problem.stride_w - 1) / problem.stride_w;
         f.cells_y = (problem.output_h + early_y + rows - 1) / rows, f.channels = problem.out_channels;
     }
 
     // Of cells that all phases share.
-    static GatherAxis cells_axis(int kernel, int stride) { return GatherAxis::fixed((kernel + stride - 1) / stride, 1, 1, 0); }
+    static GatherAxis cells_axis(int kernel, int stride) {
+        return GatherAxis::fixed((kernel + stride - 1) / stride, 1, 1, 0);
+    }
 
     Halide::Expr shuffled_sum() const {
         const GatherVars &v = f_.v;

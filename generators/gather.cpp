@@ -135,12 +135,14 @@ Gather gather(const GatherVars &v, const GatherAxis &x_axis, const GatherAxis &y
     Halide::Var px{"px"}, py{"py"}, tx{"tx"}, ty{"ty"}, in_channel{"in_channel"};
     const Expr kx = clamp(x_axis.tap(px % sx, tx), 0, x_axis.kernel() - 1);
     const Expr ky = clamp(y_axis.tap(py % sy, ty), 0, y_axis.kernel() - 1);
-    result.phase_weight(px, py, tx, ty, v.channel, in_channel, v.group) = weight(kx, ky, v.channel, in_channel, v.group);
+    result.phase_weight(px, py, tx, ty, v.channel, in_channel, v.group) =
+        weight(kx, ky, v.channel, in_channel, v.group);
 
     result.sum(at) = initial;
-    result.sum(at) += input(x_axis.input(cell_x, phase_x, r.x), y_axis.input(cell_y, phase_y, r.y), r.z, v.group, v.batch) *
-                      result.phase_weight(positions ? v.x : v.phase_x, positions ? v.y : v.phase_y, r.x, r.y, v.channel,
-                                          r.z, v.group);
+    result.sum(at) +=
+        input(x_axis.input(cell_x, phase_x, r.x), y_axis.input(cell_y, phase_y, r.y), r.z, v.group, v.batch) *
+        result.phase_weight(positions ? v.x : v.phase_x, positions ? v.y : v.phase_y, r.x, r.y, v.channel,
+                            r.z, v.group);
     return result;
 }
 

@@ -56,8 +56,8 @@ class GatherAxis {
     /// Input position of tap t.
     Halide::Expr input(const Halide::Expr &cell, const Halide::Expr &phase, const Halide::Expr &t) const;
 
-    /// What the above is made of, for kernels that compute one phase (run-time attributes only): tap t is kernel position
-    /// first + t * tap_step and sees input position cell + shift - t * input_step.
+    /// What the above is made of, for kernels that compute one phase (run-time attributes only): tap t is
+    /// kernel position first + t * tap_step and sees input position cell + shift - t * input_step.
     struct Phase {
         Halide::Expr first, shift, taps;  ///< `taps` may be 0
     };
@@ -99,8 +99,8 @@ enum class SumIndex {
 /// The gather's sum over taps and input channels of a group.
 struct Gather {
     Halide::Func sum{"sum"};
-    /// The weight of a phase's tap: (phase x, phase y, tap x, tap y, channel, input channel, group); positions of a phase
-    /// may stand for it.
+    /// The weight of a phase's tap: (phase x, phase y, tap x, tap y, channel, input channel, group);
+    /// positions of a phase may stand for it.
     Halide::Func phase_weight{"phase_weight"};
     /// taps.x, taps.y, input channel
     Halide::RDom taps;

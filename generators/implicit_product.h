@@ -1,5 +1,6 @@
-// What the generators of implicit matrix products share (schedules/implicit_product_funcs.h), the forward operation and the
-// input gradient: how positions and steps are counted, the operands, the sum, and the order in which tiles are stored.
+// What the generators of implicit matrix products share (schedules/implicit_product_funcs.h), the forward
+// operation and the input gradient: how positions and steps are counted, the operands, the sum, and the order
+// in which tiles are stored.
 #ifndef CONV_TRANSPOSE_GENERATORS_IMPLICIT_PRODUCT_H
 #define CONV_TRANSPOSE_GENERATORS_IMPLICIT_PRODUCT_H
 
@@ -19,7 +20,8 @@ namespace conv_transpose {
 struct CellOfImage {
     Halide::Expr x, y, image;
 };
-inline CellOfImage cell_of_image(const Halide::Expr &position, const Halide::Expr &cells_x, const Halide::Expr &cells_y) {
+inline CellOfImage cell_of_image(const Halide::Expr &position, const Halide::Expr &cells_x,
+                                 const Halide::Expr &cells_y) {
     const Division row = divide(position, cells_x), image = divide(row.quotient, cells_y);
     return {row.rest, image.rest, image.quotient};
 }
@@ -44,18 +46,20 @@ struct Span {
     Halide::Expr nearest(const Halide::Expr &at) const { return clamp(at, first, first + count - 1); }
 };
 
-/// An element of the picture (x, y, channel, group, batch), 0 outside, and in channels that fill up the last chunk unless
-/// there are none.
+/// An element of the picture (x, y, channel, group, batch), 0 outside, and in channels that fill up the last
+/// chunk unless there are none.
 template <class Tensor>
-Halide::Expr pixel_or_zero(const Tensor &picture, const Halide::Expr &x, const Halide::Expr &y, const Halide::Expr &channel,
-                           const Halide::Expr &group, const Halide::Expr &image, bool whole_chunks) {
+Halide::Expr pixel_or_zero(const Tensor &picture, const Halide::Expr &x, const Halide::Expr &y,
+                           const Halide::Expr &channel, const Halide::Expr &group, const Halide::Expr &image,
+                           bool whole_chunks) {
     using namespace Halide;
     const Span width{picture.dim(0).min(), picture.dim(0).extent()}, height{picture.dim(1).min(), picture.dim(1).extent()};
     const Expr channels = picture.dim(2).extent(), inside = width.has(x) && height.has(y);
     // The same for all channels of a step, so that each needs one comparison.
     const Expr first_zero = select(inside, channels, 0);
-    const Expr pixel = picture(width.nearest(x), height.nearest(y), whole_chunks ? channel : min(channel, channels - 1), group,
-                               clamp(image, 0, picture.dim(4).extent() - 1));
+    const Expr pixel =
+        picture(width.nearest(x), height.nearest(y), whole_chunks ? channel : min(channel, channels - 1),
+                group, clamp(image, 0, picture.dim(4).extent() - 1));
     return select(whole_chunks ? inside : channel < first_zero, pixel, 0.f);
 }
 
@@ -80,8 +84,9 @@ void declare_packed_picture(Tensor &picture) {
     picture.set_host_alignment(16);
 }
 
-/// Where pack_tensor_core has put the weights of a step, of a kernel of any stride: every kernel position is a tap of its
-/// one phase. `channels` is how many are computed, `chunks` how many chunks are summed over, `fours` channels / 4 of one.
+/// Where pack_tensor_core has put the weights of a step, of a kernel of any stride: every kernel position is
+/// a tap of its one phase. `channels` is how many are computed, `chunks` how many chunks are summed over,
+/// `fours` channels / 4 of one.
 struct PackedWeights {
     Halide::Expr kernel_w, kernel_h, channels, chunks;
     int fours, parts, channel_sets;
@@ -117,11 +122,12 @@ inline void define_sum(ImplicitProductFuncs &f, int chunk_channels, const Halide
         f.weights(r[0], v.row, r[1], weight_part, r[3], v.phase_x, v.phase_y, v.group);
 }
 
-/// The output as an update over all positions of all phases, `columns` of them a block. Cells hold `stride` outputs; the last
-/// of a row or column may lie outside. `finish` makes an output of its sum.
+/// The output as an update over all positions of all phases, `columns` of them a block. Cells hold `stride`
+/// outputs; the last of a row or column may lie outside. `finish` makes an output of its sum.
 template <class Output, class Finish>
 void define_output(ImplicitProductFuncs &f, Output &output, int columns, const Halide::Expr &stride_x,
-                   const Halide::Expr &stride_y, const Halide::Expr &cells_x, const Halide::Expr &cells_y, Finish finish) {
+                   const Halide::Expr &stride_y, const Halide::Expr &cells_x, const Halide::Expr &cells_y,
+                   Finish finish) {
     using namespace Halide;
     const Expr width = output.dim(0).extent(), height = output.dim(1).extent(), images = output.dim(4).extent();
     const Expr blocks = (cells_x * cells_y * images + columns - 1) / columns;

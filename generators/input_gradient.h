@@ -52,7 +52,8 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>,
         declare_shapes();
         schedule_params.apply(funcs_, this->target);
         if (this->get_target().has_gpu_feature())
-            add_cuda_core_passes(this->get_pipeline(), schedule_params, {.separate_registers = true, .load_offsets = true});
+            add_cuda_core_passes(this->get_pipeline(), schedule_params,
+                                 {.separate_registers = true, .load_offsets = true});
     }
 
     void describe(KernelDescription &description) override {
@@ -64,7 +65,8 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>,
 
     void search_space(SearchSpace &space) const override {
         if constexpr (requires { schedule_params.search_space(space, funcs_); })
-            if (!problem.run_time_attributes()) schedule_params.search_space(space, problem.gradient_facts(this->target));
+            if (!problem.run_time_attributes())
+                schedule_params.search_space(space, problem.gradient_facts(this->target));
     }
 
   private:
@@ -87,7 +89,9 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>,
                                    : output_gradient.dim(2).extent() / multiple * multiple;
     }
     // A schedule that stages several output channels at a time may reach beyond the last.
-    Halide::Expr inside(const Halide::Expr &channel) const { return chunked() ? min(channel, channels() - 1) : channel; }
+    Halide::Expr inside(const Halide::Expr &channel) const {
+        return chunked() ? min(channel, channels() - 1) : channel;
+    }
 
     void pad_output_gradient() {
         InputGradientFuncs &f = funcs_;

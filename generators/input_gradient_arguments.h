@@ -1,5 +1,5 @@
-// The arguments of every input gradient kernel, in the order in which runtime/src/input_gradient.cpp passes them: a base of
-// generators.
+// The arguments of every input gradient kernel, in the order in which runtime/src/input_gradient.cpp passes
+// them: a base of generators.
 #ifndef CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_ARGUMENTS_H
 #define CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_ARGUMENTS_H
 
@@ -8,8 +8,8 @@
 
 namespace conv_transpose {
 
-/// Tensors are (x, y, channel in group, group, batch). The output gradient's x and y begin at the padding. The attributes are
-/// read only by kernels that were compiled without them.
+/// Tensors are (x, y, channel in group, group, batch). The output gradient's x and y begin at the padding.
+/// The attributes are read only by kernels that were compiled without them.
 struct InputGradientArguments {
     template <typename T>
     using Input = Halide::GeneratorInput<T>;

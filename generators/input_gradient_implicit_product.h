@@ -1,6 +1,7 @@
-// The generator of the input gradient as an implicit matrix product on tensor cores, every attribute a run-time value: a
-// strided convolution of the output gradient. Rows are input channels, columns positions of the input; the sum runs over
-// kernel positions and chunks of output channels. Template argument: the schedule, as of ForwardImplicitProduct.
+// The generator of the input gradient as an implicit matrix product on tensor cores, every attribute a
+// run-time value: a strided convolution of the output gradient. Rows are input channels, columns positions of
+// the input; the sum runs over kernel positions and chunks of output channels. Template argument: the
+// schedule, as of ForwardImplicitProduct.
 #ifndef CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_IMPLICIT_PRODUCT_H
 #define CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_IMPLICIT_PRODUCT_H
 
@@ -41,8 +42,8 @@ class InputGradientImplicitProduct : public Halide::Generator<InputGradientImpli
         f_.pixels = Func("pixels");
         f_.pixels(v.value, v.position, v.k4, v.part, v.step, v.phase_x, v.phase_y, v.group) =
             tf32_part(pixel, v.part, this->target);
-        const PackedWeights packed{x_axis.kernel, y_axis.kernel, input_gradient.dim(2).extent(), chunks, chunk / 4, parts,
-                                   schedule_params.channel_sets};
+        const PackedWeights packed{x_axis.kernel, y_axis.kernel, input_gradient.dim(2).extent(), chunks,
+                                   chunk / 4,     parts,         schedule_params.channel_sets};
         f_.weights = Func("staged_weights");
         f_.weights(v.value, v.row, v.k4, v.part, v.step, v.phase_x, v.phase_y, v.group) =
             weight(packed.index(v, tap.x, tap.y, tap.chunk), 0, 0, 0, 0);

@@ -1,10 +1,12 @@
-// The generator of the input gradient on tensor cores, for strides: the gather of the output gradient as a matrix product of
-// operands that are rounded to TF32. It fills in the same Funcs as forward_tensor_core.h, so that one schedule serves both.
+// The generator of the input gradient on tensor cores, for strides: the gather of the output gradient as a
+// matrix product of operands that are rounded to TF32. It fills in the same Funcs as forward_tensor_core.h,
+// so that one schedule serves both.
 //
-// Position stride * cell + phase of the output gradient meets kernel position stride * tap + phase at input position
-// cell - tap. So the phases are staged as planes of their own: within one, a tap reads the same staged pixels from another
-// place, as in the forward operation at stride 1, and the products of all phases are added up in one tile. Every kernel
-// position is multiplied once, whatever the stride. Template argument: a schedule as of ForwardTensorCore.
+// Position stride * cell + phase of the output gradient meets kernel position stride * tap + phase at input
+// position cell - tap. So the phases are staged as planes of their own: within one, a tap reads the same
+// staged pixels from another place, as in the forward operation at stride 1, and the products of all phases
+// are added up in one tile. Every kernel position is multiplied once, whatever the stride. Template argument:
+// a schedule as of ForwardTensorCore.
 #ifndef CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_TENSOR_CORE_H
 #define CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_TENSOR_CORE_H
 
@@ -40,7 +42,8 @@ class InputGradientTensorCore : public Halide::Generator<InputGradientTensorCore
 
         const Expr phase = t.part / parts;
         const Halide::Func padded = padded_picture(
-            output_gradient, v, problem.out_channels ? problem.out_channels : problem.out_channel_multiple, schedule_params.chunk());
+            output_gradient, v, problem.out_channels ? problem.out_channels : problem.out_channel_multiple,
+            schedule_params.chunk());
         f_.pixels = Halide::Func("pixels");
         f_.pixels(t.value, v.x, v.y, t.k4, t.part, v.group, v.batch) =
             tf32_part(padded(v.x * stride_x + phase_x_of(phase), v.y * stride_y + phase_y_of(phase),
@@ -49,18 +52,24 @@ class InputGradientTensorCore : public Halide::Generator<InputGradientTensorCore
         f_.weights = Halide::Func("weights");
         const Expr row_blocks = (input_gradient.dim(2).extent() + 63) / 64;
         const Expr row_block = existing_row_block(t.row_block, row_blocks, schedule_params.channel_sets);
-        const Expr slice = phase_y_of(phase) + stride_y * (t.part % parts + parts * (t.k4 + groups_of_four() * (row_block + row_blocks * v.group)));
+        const Expr slice =
+            phase_y_of(phase) +
+            stride_y *
+                (t.part % parts + parts * (t.k4 + groups_of_four() * (row_block + row_blocks * v.group)));
         f_.weights(t.value, t.row, v.x, v.y, t.phase_y, t.k4, t.part, t.row_block, v.group) = weight(
             t.value + 4 * (t.row + 64 * (phase_x_of(phase) + stride_x * (v.x + f_.taps_x * (v.y + f_.taps_y * slice)))),
             0, 0, 0, 0);
 
         const int products = parts == 1 ? 1 : 3;
-        f_.r.domain = Halide::RDom({{0, 4}, {0, groups_of_four()}, {0, f_.taps_x}, {0, f_.taps_y}, {0, products * phases}}, "r");
+        f_.r.domain = Halide::RDom(
+            {{0, 4}, {0, groups_of_four()}, {0, f_.taps_x}, {0, f_.taps_y}, {0, products * phases}}, "r");
         const Halide::RDom &r = f_.r.domain;
         f_.r.value = r[0], f_.r.k4 = r[1], f_.r.tap_x = r[2], f_.r.tap_y = r[3], f_.r.product = r[4];
         const Expr product = r[4] / phases, product_phase = r[4] % phases;
-        if (problem.kernel_w % stride_x != 0) f_.r.domain.where(r[2] * stride_x + phase_x_of(product_phase) < problem.kernel_w);
-        if (problem.kernel_h % stride_y != 0) f_.r.domain.where(r[3] * stride_y + phase_y_of(product_phase) < problem.kernel_h);
+        if (problem.kernel_w % stride_x != 0)
+            f_.r.domain.where(r[2] * stride_x + phase_x_of(product_phase) < problem.kernel_w);
+        if (problem.kernel_h % stride_y != 0)
+            f_.r.domain.where(r[3] * stride_y + phase_y_of(product_phase) < problem.kernel_h);
         // The small products come first, while the sum is small.
         const auto plane = [&](int small) {
             return product_phase * parts + (parts == 1 ? Expr(0) : select(product == small, 1, 0));
@@ -116,7 +125,8 @@ class InputGradientTensorCore : public Halide::Generator<InputGradientTensorCore
         if (problem.dilation_w != 1 || problem.dilation_h != 1)
             throw std::invalid_argument("dilation is not 1; for the input gradient on tensor cores the rule is 1");
         f.parts = parts, f.planes = parts * stride_x * stride_y;
-        f.taps_x = (problem.kernel_w + stride_x - 1) / stride_x, f.taps_y = (problem.kernel_h + stride_y - 1) / stride_y;
+        f.taps_x = (problem.kernel_w + stride_x - 1) / stride_x,
+        f.taps_y = (problem.kernel_h + stride_y - 1) / stride_y;
         f.cells_x = problem.input_w, f.cells_y = problem.input_h, f.channels = problem.in_channels;
         f.x_axis = GatherAxis::fixed(f.taps_x, 1, 1, 0), f.y_axis = GatherAxis::fixed(f.taps_y, 1, 1, 0);
     }

@@ -7,8 +7,9 @@ namespace conv_transpose {
 /// The order in which a kernel reads its weights.
 enum class WeightLayout {
     as_given,            ///< (kx, ky, channel, input channel, group): PyTorch's tensor, no packing
-    /// (channel, kx, ky, summed channel, group): first the channels that the kernel computes, those of the output or, in an
-    /// input gradient, of the input, padded with zeros to a multiple; then those that it sums over.
+    /// (channel, kx, ky, summed channel, group): first the channels that the kernel computes, those of the
+    /// output or, in an input gradient, of the input, padded with zeros to a multiple; then those that it
+    /// sums over.
     channels_innermost,
     /// (channel in tile, kx, ky, input channel, tile + tiles * group): all weights of a tile lie together, so that they
     /// stay in a CPU's first cache. Channels are padded with zeros to whole tiles.

@@ -4,10 +4,11 @@
 #
 #   conv_transpose_kernel(NAME GENERATOR [parameter=value ...] [FULL] [ALLOW_SPILLS] [MAX_REGISTERS n] [RATE n] [AVX2 parameter=value ...])
 #
-# NAME is <precision>_<device>_<schedule>_<attributes>. Kernels marked FULL are left out unless CONV_TRANSPOSE_KERNELS=full.
-# Of kernels with a RATE (TFLOP/s of full blocks) that accept a problem, the one that should take least time is chosen.
-# cpu kernels are made for each instruction set in CONV_TRANSPOSE_CPU_LEVELS; AVX2 has half as many registers as AVX-512
-# and takes the parameters behind its name in place of those before it.
+# NAME is <precision>_<device>_<schedule>_<attributes>. Kernels marked FULL are left out unless
+# CONV_TRANSPOSE_KERNELS=full. Of kernels with a RATE (TFLOP/s of full blocks) that accept a problem, the one
+# that should take least time is chosen. cpu kernels are made for each instruction set in
+# CONV_TRANSPOSE_CPU_LEVELS; AVX2 has half as many registers as AVX-512 and takes the parameters behind its
+# name in place of those before it.
 
 # A section's variables are its own; it sees those that are set here.
 block(PROPAGATE CONV_TRANSPOSE_KERNEL_OBJECTS CONV_TRANSPOSE_KERNEL_ROWS)

@@ -12,8 +12,8 @@
 
 namespace conv_transpose {
 
-/// For CUDA cores. `pipelined` is for schedules whose `stages` are more than one; `guarded_pipeline`, a member, tells that
-/// blocks may have fewer steps than the loop.
+/// For CUDA cores. `pipelined` is for schedules whose `stages` are more than one; `guarded_pipeline`, a
+/// member, tells that blocks may have fewer steps than the loop.
 template <class Schedule>
 void add_cuda_core_passes(Halide::Pipeline pipeline, const Schedule &schedule, SoftwarePipelineOptions pipelined) {
     pipeline.add_custom_lowering_pass(new RemoveDeviceAssertions);
@@ -28,7 +28,8 @@ void add_cuda_core_passes(Halide::Pipeline pipeline, const Schedule &schedule, S
     if constexpr (requires { Schedule::async_copies; }) pipeline.add_custom_lowering_pass(new AsyncCopyPass);
 }
 
-/// For tensor cores, `guarded_pipeline` likewise; only the first, if the schedule is told to leave its program as it is.
+/// For tensor cores, `guarded_pipeline` likewise; only the first, if the schedule is told to leave its
+/// program as it is.
 template <class Schedule>
 void add_tensor_core_passes(Halide::Pipeline pipeline, const Schedule &schedule) {
     pipeline.add_custom_lowering_pass(new RemoveDeviceAssertions);

@@ -1,4 +1,5 @@
-// Weight packing for tensor cores where kernels are large: the same array as pack_tensor_core writes (tensor_core_packing.cpp).
+// Weight packing for tensor cores where kernels are large: the same array as pack_tensor_core writes
+// (tensor_core_packing.cpp).
 #include "Halide.h"
 #include "compiler/device_assertions.h"
 #include "generators/gather.h"
@@ -8,13 +9,15 @@
 
 namespace conv_transpose {
 
-/// (kx, ky, channel, input channel, group) becomes (element of a tile, tap, part of the value, input channel / 4, tile +
-/// tiles * group). An element is input channel % 4, then the row of the tile; a tile is 64 channels. A tap is, innermost
-/// first, horizontal phase, tap x, tap y, vertical phase; tf32x3 has two parts. What lies outside of the weights is zero.
+/// (kx, ky, channel, input channel, group) becomes (element of a tile, tap, part of the value, input channel
+/// / 4, tile + tiles * group). An element is input channel % 4, then the row of the tile; a tile is 64
+/// channels. A tap is, innermost first, horizontal phase, tap x, tap y, vertical phase; tf32x3 has two parts.
+/// What lies outside of the weights is zero.
 ///
-/// Weights are given with kernel positions innermost, and leave with channels innermost. So they are turned round in shared
-/// memory, some taps of a tile at a time: lanes read neighbours and write neighbours. NVIDIA H200, 2026-11-21: 33 MB of 4x4
-/// kernels 29 us, by pack_tensor_core 44; but 8 MB of 2x2 kernels 15.7, by that 13.3.
+/// Weights are given with kernel positions innermost, and leave with channels innermost. So they are turned
+/// round in shared memory, some taps of a tile at a time: lanes read neighbours and write neighbours. NVIDIA
+/// H200, 2026-11-21: 33 MB of 4x4 kernels 29 us, by pack_tensor_core 44; but 8 MB of 2x2 kernels 15.7, by
+/// that 13.3.
 class PackManyTaps : public Halide::Generator<PackManyTaps>, public PackingArguments {
   public:
     GeneratorParam<int> parts{"parts", 1};  // see ForwardTensorCore

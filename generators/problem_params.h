@@ -81,7 +81,9 @@ struct ProblemParams {
     GatherAxis axis(int kernel, int stride, int dilation, int padding_phase, const AxisArguments &arguments) const {
         if (kernel) return GatherAxis::fixed(kernel, stride, dilation, padding_phase);
         if (run_time_attributes()) return GatherAxis::run_time(arguments);
-        if (dilation != 1) throw std::invalid_argument("a run-time kernel size needs dilation 1 or all attributes at run time");
+        if (dilation != 1)
+            throw std::invalid_argument(
+                "a run-time kernel size needs dilation 1 or all attributes at run time");
         AxisArguments a = arguments;
         if (stride) a.stride = stride;
         a.dilation = a.gcd = a.inverse = 1;

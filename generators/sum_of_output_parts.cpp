@@ -1,12 +1,13 @@
-// The second pass of outputs that are reduced in parts: adds the parts of every element, first to last, then what follows a
-// sum (epilogue.h).
+// The second pass of outputs that are reduced in parts: adds the parts of every element, first to last, then
+// what follows a sum (epilogue.h).
 #include "Halide.h"
 #include "generators/epilogue.h"
 #include "generators/kernel_description.h"
 
 namespace conv_transpose {
 
-/// output(position, channel, image) = activation(bias(channel) + sum over parts of partial(position, channel, image, part)).
+/// output(position, channel, image) = activation(bias(channel) + sum over parts of partial(position, channel,
+/// image, part)).
 class SumOfOutputParts : public Halide::Generator<SumOfOutputParts>, public DescribedGenerator {
   public:
     Input<Halide::Buffer<float>> partial{"partial", 4};

@@ -17,7 +17,8 @@ class SumOfParts : public Halide::Generator<SumOfParts>, public DescribedGenerat
         sum(element) = total(element);
     }
 
-    // Each thread adds every `slices`-th part of one element, so that many loads are under way however few elements there are.
+    // Each thread adds every `slices`-th part of one element, so that many loads are under way however few
+    // elements there are.
     void schedule() {
         using namespace Halide;
         for (int d = 0; d < 2; d++) partial.dim(d).set_min(0);

@@ -19,8 +19,8 @@ Halide::Expr groups_of_four(const Tensor &picture, int channels, int chunk) {
     return (picture.dim(2).extent() + chunk - 1) / chunk * (chunk / 4);
 }
 
-/// The picture (x, y, channel, group, batch) with zeros outside, and in channels that fill up the last chunk. The number of
-/// channels is known to be a multiple of `channel_multiple`, unless that is 0.
+/// The picture (x, y, channel, group, batch) with zeros outside, and in channels that fill up the last chunk.
+/// The number of channels is known to be a multiple of `channel_multiple`, unless that is 0.
 template <class Tensor>
 Halide::Func padded_picture(const Tensor &picture, const GatherVars &v, int channel_multiple, int chunk) {
     using namespace Halide;
@@ -41,7 +41,8 @@ Halide::Func padded_picture(const Tensor &picture, const GatherVars &v, int chan
 }
 
 /// Of `row_blocks` blocks of packed weights; sets of channels that share a block of threads may go beyond the last.
-inline Halide::Expr existing_row_block(const Halide::Expr &row_block, const Halide::Expr &row_blocks, int channel_sets) {
+inline Halide::Expr existing_row_block(const Halide::Expr &row_block, const Halide::Expr &row_blocks,
+                                       int channel_sets) {
     return channel_sets == 1 ? row_block : min(row_block, row_blocks - 1);
 }
 

@@ -29,8 +29,9 @@ class TensorCorePacking : public PackingArguments {
     };
 
     /// What lies outside of the weights is zero.
-    void pack(const Halide::Expr &kx, const Halide::Expr &ky, const Halide::Expr &channel, const Halide::Expr &in_channel,
-              const Halide::Expr &group, const Halide::Expr &part, const Halide::Target &target) {
+    void pack(const Halide::Expr &kx, const Halide::Expr &ky, const Halide::Expr &channel,
+              const Halide::Expr &in_channel, const Halide::Expr &group, const Halide::Expr &part,
+              const Halide::Target &target) {
         const Halide::Func zero_outside = Halide::BoundaryConditions::constant_exterior(
             weight, 0.f,
             {{0, weight.dim(0).extent()}, {0, weight.dim(1).extent()}, {0, weight.dim(2).extent()},
@@ -52,9 +53,9 @@ class TensorCorePacking : public PackingArguments {
     }
 };
 
-/// (kx, ky, channel, input channel, group) becomes one array, innermost first: input channel % 4, row of the tile,
-/// horizontal phase, tap x, tap y, vertical phase, part of the value (tf32x3 has two), input channel / 4, tile. A tile is
-/// 64 channels, or 32 channels of two picture rows.
+/// (kx, ky, channel, input channel, group) becomes one array, innermost first: input channel % 4, row of the
+/// tile, horizontal phase, tap x, tap y, vertical phase, part of the value (tf32x3 has two), input channel /
+/// 4, tile. A tile is 64 channels, or 32 channels of two picture rows.
 class PackTensorCore : public Halide::Generator<PackTensorCore>, public TensorCorePacking {
   public:
     GeneratorParam<int> picture_rows{"picture_rows", 1};  // see ForwardTensorCore
@@ -68,7 +69,8 @@ class PackTensorCore : public Halide::Generator<PackTensorCore>, public TensorCo
         const Expr taps_x = x_axis.taps(), taps_y = y_axis.taps() + (rows - 1);
 
         Coordinates c{i};
-        const Expr value = c.next(4), row = c.next(64), phase_x = c.next(stride_w), tap_x = c.next(taps_x), tap_y = c.next(taps_y);
+        const Expr value = c.next(4), row = c.next(64), phase_x = c.next(stride_w), tap_x = c.next(taps_x),
+                   tap_y = c.next(taps_y);
         const Expr phase_y = c.next(stride_h), part = c.next(parts);
         // Groups of four input channels; the runtime fills them up to what the kernel stages at once.
         const Expr positions = 256 * stride_w * taps_x * taps_y * stride_h * parts;
@@ -99,12 +101,14 @@ class PackTensorCoreSubPixel : public Halide::Generator<PackTensorCoreSubPixel>,
         const Expr taps_y = (weight.dim(1).extent() + stride_h - 1) / stride_h;
 
         Coordinates c{i};
-        const Expr value = c.next(4), row = c.next(64), tap_x = c.next(taps_x), tap_y = c.next(taps_y), part = c.next(parts);
+        const Expr value = c.next(4), row = c.next(64), tap_x = c.next(taps_x), tap_y = c.next(taps_y),
+                   part = c.next(parts);
         const Expr positions = 256 * taps_x * taps_y * parts;
         const Expr k4 = c.next(packed.dim(0).extent() / (positions * tiles * weight.dim(4).extent()));
         const Expr tile = c.next(tiles), channel_of_tile = row / phases;
         // Rows that no whole channel fills stay zero.
-        const Expr channel = select(channel_of_tile < channels_a_tile, tile * channels_a_tile + channel_of_tile, channels);
+        const Expr channel =
+            select(channel_of_tile < channels_a_tile, tile * channels_a_tile + channel_of_tile, channels);
         pack(row % stride_w + stride_w * tap_x, row / stride_w % stride_h + stride_h * tap_y, channel, k4 * 4 + value,
              existing_group(c.rest), part, get_target());
     }

@@ -48,7 +48,8 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>,
         declare_shapes();
         schedule_params.apply(funcs_, this->target);
         if (this->get_target().has_gpu_feature())
-            add_cuda_core_passes(this->get_pipeline(), schedule_params, {.separate_registers = true, .load_offsets = true});
+            add_cuda_core_passes(this->get_pipeline(), schedule_params,
+                                 {.separate_registers = true, .load_offsets = true});
     }
 
     void describe(KernelDescription &description) override {
@@ -60,7 +61,8 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>,
 
     void search_space(SearchSpace &space) const override {
         if constexpr (requires { schedule_params.search_space(space, funcs_); })
-            if (!problem.run_time_attributes()) schedule_params.search_space(space, problem.gradient_facts(this->target));
+            if (!problem.run_time_attributes())
+                schedule_params.search_space(space, problem.gradient_facts(this->target));
     }
 
   private:

@@ -1,5 +1,5 @@
-// The arguments of every weight gradient kernel, in the order in which runtime/src/weight_gradient.cpp passes them: a base
-// of generators.
+// The arguments of every weight gradient kernel, in the order in which runtime/src/weight_gradient.cpp passes
+// them: a base of generators.
 #ifndef CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_ARGUMENTS_H
 #define CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_ARGUMENTS_H
 
@@ -8,9 +8,9 @@
 
 namespace conv_transpose {
 
-/// Tensors are (x, y, channel in group, group, batch). The output gradient's x and y begin at the padding. `batch` may be
-/// 0, where tensors have one image that is never read. The attributes are read only by kernels that were compiled
-/// without them.
+/// Tensors are (x, y, channel in group, group, batch). The output gradient's x and y begin at the padding.
+/// `batch` may be 0, where tensors have one image that is never read. The attributes are read only by kernels
+/// that were compiled without them.
 struct WeightGradientArguments {
     template <typename T>
     using Input = Halide::GeneratorInput<T>;

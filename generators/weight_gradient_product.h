@@ -99,7 +99,9 @@ class WeightGradientProduct : public Halide::Generator<WeightGradientProduct<Sch
     WeightGradientProductFuncs f_;
 
     // A channel or kernel position of a tile that reaches beyond the last: that is computed once more, and not stored.
-    static Halide::Expr existing(const Halide::Expr &index, const Halide::Expr &extent) { return min(index, extent - 1); }
+    static Halide::Expr existing(const Halide::Expr &index, const Halide::Expr &extent) {
+        return min(index, extent - 1);
+    }
 
     // An index that is inside, which Halide cannot prove.
     static Halide::Expr promised(const Halide::Expr &index, const Halide::Expr &extent) {

@@ -28,9 +28,10 @@ class WeightGradientSum : public Halide::Generator<WeightGradientSum>, public De
         sum(weight, in_channel, group) = total(weight, in_channel, group);
     }
 
-    // Lanes read neighbouring input channels, and write neighbouring weights. Where weights are few there are many bands:
-    // each thread adds every `slices`-th of some weights, so that many loads are under way. That made layers of few channels
-    // up to a third faster (MNIST, 32 to 16 channels, tf32: 0.058 to 0.040 ms, NVIDIA H200, 2026-11-21).
+    // Lanes read neighbouring input channels, and write neighbouring weights. Where weights are few there are
+    // many bands: each thread adds every `slices`-th of some weights, so that many loads are under way. That
+    // made layers of few channels up to a third faster (MNIST, 32 to 16 channels, tf32: 0.058 to 0.040 ms,
+    // NVIDIA H200, 2026-11-21).
     void schedule() {
         using namespace Halide;
         constexpr auto guard = TailStrategy::GuardWithIf;

@@ -56,14 +56,16 @@ class WeightGradientTensorCore : public Halide::Generator<WeightGradientTensorCo
         f.sum = Halide::Func("sum");
         f.sum(f.n, f.m, f.out_tile, f.in_tile, f.group, f.band, f.images) = 0.f;
         f.sum(f.n, f.m, f.out_tile, f.in_tile, f.group, f.band, f.images) +=
-            f.input(r[0], (t.chunk_rows - 1 - r[2]) * t.in_channels + input_row(f.m), r[1], input_part, r[4], f.in_tile,
-                    f.group, f.band, f.images) *
-            f.output_gradient(r[0], f.n % t.position_rows(), f.n / t.position_rows() % t.stride_w, r[1] + f.n / t.pitch(),
-                              output_row(r[2], f.m), output_part, r[4], f.out_tile, f.group, f.band, f.images);
+            f.input(r[0], (t.chunk_rows - 1 - r[2]) * t.in_channels + input_row(f.m), r[1], input_part, r[4],
+                    f.in_tile, f.group, f.band, f.images) *
+            f.output_gradient(r[0], f.n % t.position_rows(), f.n / t.position_rows() % t.stride_w,
+                              r[1] + f.n / t.pitch(), output_row(r[2], f.m), output_part, r[4], f.out_tile,
+                              f.group, f.band, f.images);
 
         partial(f.kx, f.ky, f.out_channel, f.in_channel, f.group, f.band, f.images) =
             f.sum(f.kx * t.position_rows() + f.out_channel % t.out_channels,
-                  f.ky * t.in_channels + f.in_channel % t.in_channels, f.out_channel / t.out_channels, f.in_channel / t.in_channels, f.group, f.band, f.images);
+                  f.ky * t.in_channels + f.in_channel % t.in_channels, f.out_channel / t.out_channels,
+                  f.in_channel / t.in_channels, f.group, f.band, f.images);
         f.partial = partial;
     }
 
@@ -111,7 +113,8 @@ class WeightGradientTensorCore : public Halide::Generator<WeightGradientTensorCo
             if (dilation != 1) refuse("dilation", dilation, "for the weight gradient on tensor cores the rule is 1");
     }
 
-    // Of the staged rows, those that row m of the tile reads: of the input, and of the output gradient's rows of cell row y.
+    // Of the staged rows, those that row m of the tile reads: of the input, and of the output gradient's rows
+    // of cell row y.
     Halide::Expr input_row(const Halide::Expr &m) const {
         const WeightGradientTile &t = f_.tile;
         return t.stride_h == 1 ? m : m / t.in_channels / t.stride_h * t.in_channels + m % t.in_channels;
@@ -121,9 +124,9 @@ class WeightGradientTensorCore : public Halide::Generator<WeightGradientTensorCo
         return t.stride_h == 1 ? y : y * t.stride_h + m / t.in_channels % t.stride_h;
     }
 
-    // The operands of the chunk at (`chunk_left`, `top`) of an image. A row of the input is (input row, channel), the last
-    // input row first, so that kernel rows ascend. What lies outside of the pictures is zero. Tiles that reach beyond the
-    // last channel compute sums that nobody stores.
+    // The operands of the chunk at (`chunk_left`, `top`) of an image. A row of the input is (input row,
+    // channel), the last input row first, so that kernel rows ascend. What lies outside of the pictures is
+    // zero. Tiles that reach beyond the last channel compute sums that nobody stores.
     void stage_operands(const Halide::Expr &chunk_left, const Halide::Expr &top, const Halide::Expr &image) {
         using Halide::Expr;
         WeightGradientTensorCoreFuncs &f = f_;

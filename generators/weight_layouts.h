@@ -43,7 +43,8 @@ inline WeightDimensions weight_dimensions(WeightLayout layout) {
     return layout == WeightLayout::as_given ? WeightDimensions{0, 1, 3} : WeightDimensions{1, 2, 3};
 }
 
-/// The coordinates of a weight in the buffer. `tile` is the number of channels of a tile, and `channels` all of a group.
+/// The coordinates of a weight in the buffer. `tile` is the number of channels of a tile, and `channels` all
+/// of a group.
 inline std::vector<Halide::Expr> weight_coordinates(WeightLayout layout, const Halide::Expr &kx, const Halide::Expr &ky,
                                                     const Halide::Expr &channel, const Halide::Expr &in_channel,
                                                     const Halide::Expr &group, int tile, const Halide::Expr &channels) {
@@ -52,7 +53,9 @@ inline std::vector<Halide::Expr> weight_coordinates(WeightLayout layout, const H
         case WeightLayout::channels_innermost: return {channel, kx, ky, in_channel, group};
         case WeightLayout::channel_tiles:
             return {channel % tile, kx, ky, in_channel, group * ((channels + tile - 1) / tile) + channel / tile};
-        default: break;  // tensor cores and Winograd have algorithms of their own: forward_tensor_core.h, forward_winograd.h
+        default:
+            break;  // tensor cores and Winograd have algorithms of their own: forward_tensor_core.h,
+                    // forward_winograd.h
     }
     throw std::logic_error("an unknown weight layout");
 }

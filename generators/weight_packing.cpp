@@ -24,8 +24,8 @@ class PackChannelsInnermost : public Halide::Generator<PackChannelsInnermost>, p
         Var tap{"tap"}, taps{"taps"}, rest{"rest"}, thread{"thread"}, row{"row"};
         Func all(packed);
         if (get_target().has_gpu_feature())
-            // Lanes read a kernel apart and write side by side. A thread has neighbouring taps: what one of them brings to the
-            // first cache has the next ones.
+            // Lanes read a kernel apart and write side by side. A thread has neighbouring taps: what one of
+            // them brings to the first cache has the next ones.
             all.fuse(kx, ky, tap).split(tap, taps, tap, 16, TailStrategy::GuardWithIf)
                 .fuse(summed, group, rest).fuse(taps, rest, rest)
                 .split(channel, channel, thread, 32, TailStrategy::GuardWithIf)
@@ -78,8 +78,9 @@ class PackChannelTiles : public Halide::Generator<PackChannelTiles>, public Tile
     void schedule() {
         declare_packing();
         Halide::Func all(packed);
-        // Forward, an input channel's weights are one stream; in the gradients' order a channel's are, and as many are read at
-        // once as a tile has: pieces of eight input channels, because the next line of each stream comes late.
+        // Forward, an input channel's weights are one stream; in the gradients' order a channel's are, and as
+        // many are read at once as a tile has: pieces of eight input channels, because the next line of each
+        // stream comes late.
         Halide::Var piece{"piece"};
         Halide::Stage gradient = all.specialize(weight.dim(2).stride() > weight.dim(3).stride());
         gradient.split(in_channel, in_channel, piece, 8, Halide::TailStrategy::GuardWithIf);
@@ -94,10 +95,12 @@ class PackChannelTiles : public Halide::Generator<PackChannelTiles>, public Tile
   private:
     Halide::Var kx{"kx"}, ky{"ky"}, in_channel{"in_channel"};
 
-    void pack(Halide::Stage stage, std::vector<Halide::VarOrRVar> weights, const Halide::Var &inner, const Halide::Var &outer) {
+    void pack(Halide::Stage stage, std::vector<Halide::VarOrRVar> weights, const Halide::Var &inner,
+              const Halide::Var &outer) {
         Halide::Var work{"work"}, lanes{"lanes"};
         stage.fuse(inner, outer, work).parallel(work, 16, Halide::TailStrategy::GuardWithIf).reorder(weights);
-        // Four lanes at a time: those of a whole tile may lie at multiples of a power of two, more than a cache's set holds.
+        // Four lanes at a time: those of a whole tile may lie at multiples of a power of two, more than a
+        // cache's set holds.
         weights.push_back(lanes);
         stage.specialize(packed.dim(0).extent() % 4 == 0).split(lane, lanes, lane, 4).reorder(weights).vectorize(lane);
     }

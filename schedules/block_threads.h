@@ -8,8 +8,8 @@
 
 namespace conv_transpose {
 
-/// Lanes along columns, channels and rows, columns innermost. Loops of the same names in all Funcs of a block become its
-/// threads.
+/// Lanes along columns, channels and rows, columns innermost. Loops of the same names in all Funcs of a block
+/// become its threads.
 struct BlockThreads {
     int lanes_x, lanes_channel, lanes_y;
     Halide::Var x{"lane_x"}, channel{"lane_channel"}, y{"lane_y"};
@@ -17,9 +17,9 @@ struct BlockThreads {
 
     int count() const { return lanes_x * lanes_channel * lanes_y; }
 
-    /// Splits `element` of a Func in shared memory into rounds, in each of which neighbouring threads have neighbouring
-    /// elements. `inside` are the loops of a thread, the innermost first, `round` among them; `outside` are those around.
-    /// Loops that come from a reduction variable are such, too.
+    /// Splits `element` of a Func in shared memory into rounds, in each of which neighbouring threads have
+    /// neighbouring elements. `inside` are the loops of a thread, the innermost first, `round` among them;
+    /// `outside` are those around. Loops that come from a reduction variable are such, too.
     void share_out(Halide::Stage s, const Halide::VarOrRVar &element, const std::vector<Halide::VarOrRVar> &inside,
                    const std::vector<Halide::VarOrRVar> &outside) const {
         const auto loop = [&](const std::string &name) { return Halide::VarOrRVar(name, element.is_rvar); };

@@ -1,19 +1,20 @@
 // Schedule: images of a few pixels with many channels on the CPU (the first layers of a generator network).
 //
-// Machine: 2 cores of an AMD EPYC (Zen 5, AVX-512), shared with other work, one thread, 2026-11-21: k4 s2 p1 1024->512
-// 4x4 in 1.9 ms with joint phases, 62 % of the FMA rate, and 4.4 ms without; cpu_tiles.h takes 5.6 ms. 512->256 8x8: 1.3 ms,
-// 1.8 ms and 2.3 ms. The first reads 33 MB of weights, once.
+// Machine: 2 cores of an AMD EPYC (Zen 5, AVX-512), shared with other work, one thread, 2026-11-21: k4 s2 p1
+// 1024->512 4x4 in 1.9 ms with joint phases, 62 % of the FMA rate, and 4.4 ms without; cpu_tiles.h takes 5.6
+// ms. 512->256 8x8: 1.3 ms, 1.8 ms and 2.3 ms. The first reads 33 MB of weights, once.
 //
-// A row is shorter than a vector, so vectors run over output channels: weights are loaded as vectors, inputs broadcast.
-// Weights are what limits, so a tile of channels is the unit of work: no core reads another's. The image is copied with its
-// zero border once.
+// A row is shorter than a vector, so vectors run over output channels: weights are loaded as vectors, inputs
+// broadcast. Weights are what limits, so a tile of channels is the unit of work: no core reads another's. The
+// image is copied with its zero border once.
 //
-// With joint phases, for a kernel that is known, a register tile is a vector of channels x 4 cells x all phases. For each
-// input channel it takes all taps, which lie together, so weights are one stream from memory. They come in chunks of 64
-// input channels, 64 KB, which all cells of the image take from the second cache; between chunks the sums wait in memory.
+// With joint phases, for a kernel that is known, a register tile is a vector of channels x 4 cells x all
+// phases. For each input channel it takes all taps, which lie together, so weights are one stream from
+// memory. They come in chunks of 64 input channels, 64 KB, which all cells of the image take from the second
+// cache; between chunks the sums wait in memory.
 //
-// Else phases, kernel positions and input channels are loops, so the kernel's size is a run-time value; a register tile is 64
-// channels x 4 cells of one phase.
+// Else phases, kernel positions and input channels are loops, so the kernel's size is a run-time value; a
+// register tile is 64 channels x 4 cells of one phase.
 //
 // Tried without gain: prefetching the weights (1.4 times as slow), chunks of 16 or 32.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CPU_CHANNELS_H

@@ -1,15 +1,16 @@
 // Schedule: depthwise problems on the CPU (one channel a group): resampling, mostly.
 //
-// Machine: 2 cores of an AMD EPYC (Zen 5, AVX-512), shared with other work, one thread, 2026-11-21. Bound by memory:
-// k4 s2 p1, 64 channels of 256x256, in 3.3 ms with the taps compiled in, 70 % of what writing 67 MB and reading 17 MB takes
-// in a plain loop; 5.4 ms with the kernel of a run-time size.
+// Machine: 2 cores of an AMD EPYC (Zen 5, AVX-512), shared with other work, one thread, 2026-11-21. Bound by
+// memory: k4 s2 p1, 64 channels of 256x256, in 3.3 ms with the taps compiled in, 70 % of what writing 67 MB
+// and reading 17 MB takes in a plain loop; 5.4 ms with the kernel of a run-time size.
 //
-// Order: blocks of output rows of one channel are the unit of work; their input is copied with its zero border when a
-// block begins, so that no test is left in the loops. Along an output row (one long stream to memory; two rows at once
-// were slower) go tiles of 4 vectors of cells. Where the kernel is known all taps of all column phases are unrolled. Else
-// column phases are the outer loop of a tile and taps the inner, so each phase takes its own taps, no more, and kernel
-// size, padding and vertical stride can be run-time values: one kernel for each horizontal stride. The phases are
-// interleaved into a piece of a row on the stack and copied out.
+// Order: blocks of output rows of one channel are the unit of work; their input is copied with its zero
+// border when a block begins, so that no test is left in the loops. Along an output row (one long stream to
+// memory; two rows at once were slower) go tiles of 4 vectors of cells. Where the kernel is known all taps of
+// all column phases are unrolled. Else column phases are the outer loop of a tile and taps the inner, so each
+// phase takes its own taps, no more, and kernel size, padding and vertical stride can be run-time values: one
+// kernel for each horizontal stride. The phases are interleaved into a piece of a row on the stack and copied
+// out.
 //
 // Tried without gain: both row phases together, 8 vectors, reading the input without the copy.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CPU_DEPTHWISE_H

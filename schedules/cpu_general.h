@@ -1,18 +1,20 @@
-// Schedule: any problem on the CPU, every attribute a run-time value. The kernel of last resort: dilation with a stride,
-// strides above 4.
+// Schedule: any problem on the CPU, every attribute a run-time value. The kernel of last resort: dilation
+// with a stride, strides above 4.
 //
-// Machine: 2 cores of an AMD EPYC (Zen 5, AVX-512), shared with other work, one thread, processor time, 2026-11-21, 64 to
-// 64 channels, 64x128, percent of the FMA rate: k3 s1 29.0 ms (6 %), k4 s2 p1 35 ms (9 %), k3 s2 p1 d2 41 ms (4 %). What
-// limits it: which taps are live is tested for each, so sums are loaded and stored at every tap.
+// Machine: 2 cores of an AMD EPYC (Zen 5, AVX-512), shared with other work, one thread, processor time,
+// 2026-11-21, 64 to 64 channels, 64x128, percent of the FMA rate: k3 s1 29.0 ms (6 %), k4 s2 p1 35 ms (9 %),
+// k3 s2 p1 d2 41 ms (4 %). What limits it: which taps are live is tested for each, so sums are loaded and
+// stored at every tap.
 //
-// Order: an output row of a tile of channels is the unit of work. For each input channel the rows that the taps see are
-// copied once, with their zero border, and serve all channels of the tile. Every phase of the row is a dense convolution
-// along it: vectors run over cells of one phase, where the first tap is the same for all lanes, and four of them take a
-// weight together. The row is then interleaved from its phases; for the two common strides the division is compiled in.
+// Order: an output row of a tile of channels is the unit of work. For each input channel the rows that the
+// taps see are copied once, with their zero border, and serve all channels of the tile. Every phase of the
+// row is a dense convolution along it: vectors run over cells of one phase, where the first tap is the same
+// for all lanes, and four of them take a weight together. The row is then interleaved from its phases; for
+// the two common strides the division is compiled in.
 //
-// Without the copy (lanes test each element) and with rows fused into the unit of work as they are (Halide then reserves
-// sums for the whole picture) it took 2 to 25 times as long; only 128 channels to 1 were 2.5 times as fast without the
-// copy, which nothing shares there.
+// Without the copy (lanes test each element) and with rows fused into the unit of work as they are (Halide
+// then reserves sums for the whole picture) it took 2 to 25 times as long; only 128 channels to 1 were 2.5
+// times as fast without the copy, which nothing shares there.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CPU_GENERAL_H
 #define CONV_TRANSPOSE_SCHEDULES_CPU_GENERAL_H
 

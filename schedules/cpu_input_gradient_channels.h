@@ -1,23 +1,25 @@
-// Schedule: the input gradient on the CPU, for problems with enough input channels for vectors of them; every attribute a
-// run-time value. At stride 1 the forward kernels run instead where they can.
+// Schedule: the input gradient on the CPU, for problems with enough input channels for vectors of them; every
+// attribute a run-time value. At stride 1 the forward kernels run instead where they can.
 //
-// AMD EPYC (Zen 5, AVX-512) that other programs kept busy, 2026-11-21, one thread, processor time, weights packed before;
-// percent of the FMA units' rate: k5 s2 64 to 64 channels, 64x64, in 4.3 ms (85 %), k4 s2 512 to 256, 16x16, 6.2 (75 %), k3
-// s2 64 to 64, 64x64, 1.8 (71 %), k2 s2 128 to 64, 64x64, 1.7 (68 %), k4 s2 1024 to 512, 4x4, 2.3 (50 %, 33 MB of weights).
-// 47 % for one output channel and k9, 40 % for three and k4: a sum has few products, and the rest is memory.
+// AMD EPYC (Zen 5, AVX-512) that other programs kept busy, 2026-11-21, one thread, processor time, weights
+// packed before; percent of the FMA units' rate: k5 s2 64 to 64 channels, 64x64, in 4.3 ms (85 %), k4 s2 512
+// to 256, 16x16, 6.2 (75 %), k3 s2 64 to 64, 64x64, 1.8 (71 %), k2 s2 128 to 64, 64x64, 1.7 (68 %), k4 s2
+// 1024 to 512, 4x4, 2.3 (50 %, 33 MB of weights). 47 % for one output channel and k9, 40 % for three and k4:
+// a sum has few products, and the rest is memory.
 //
 // Order: a strided convolution, hence a matrix product for each tap.
-// - A register tile: vectors of input channels x columns x rows, 16 sums with AVX-512 and 8 with AVX2. A vector's lanes are
-//   input channels: every weight vector serves all positions of the tile, and what it meets is one value of the output
-//   gradient, broadcast. So any stride and dilation is only another address, and nothing is gathered.
-// - Over the tile run the kernel's columns and rows, then a chunk of output channels; the weights of a tile of channels lie in
-//   that order, one stream.
+// - A register tile: vectors of input channels x columns x rows, 16 sums with AVX-512 and 8 with AVX2. A
+//   vector's lanes are input channels: every weight vector serves all positions of the tile, and what it
+//   meets is one value of the output gradient, broadcast. So any stride and dilation is only another address,
+//   and nothing is gathered.
+// - Over the tile run the kernel's columns and rows, then a chunk of output channels; the weights of a tile
+//   of channels lie in that order, one stream.
 // - Then the tiles of a block of positions, which share the chunk's weights, then tiles of channels, which share the
 //   chunk's output gradient. It is copied with its zero border, in the second cache.
 // - Then chunks, whose sums are added up in memory. At the end the block is turned into rows, by shuffles.
 //
-// Tried without gain: tiles that are turned and stored as soon as they are complete (pieces of 32 rows at a time, which lie at
-// multiples of a power of two), 1 vector x 16 columns.
+// Tried without gain: tiles that are turned and stored as soon as they are complete (pieces of 32 rows at a
+// time, which lie at multiples of a power of two), 1 vector x 16 columns.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CPU_INPUT_GRADIENT_CHANNELS_H
 #define CONV_TRANSPOSE_SCHEDULES_CPU_INPUT_GRADIENT_CHANNELS_H
 
@@ -52,7 +54,8 @@ struct CpuInputGradientChannels {
         const int lanes = space.choose(this->lanes, {8, 16}), vectors = space.choose(this->vectors, {1, 2, 4});
         const int columns = space.choose(this->columns, {2, 4, 8, 16}), rows = space.choose(this->rows, {1, 2, 4});
         const int block_columns = space.choose(this->block_columns, {8, 16, 32, 64, 128});
-        const int block_rows = space.choose(this->block_rows, {2, 4, 8, 16}), blocks = space.choose(this->blocks, {1, 2, 4});
+        const int block_rows = space.choose(this->block_rows, {2, 4, 8, 16}),
+                  blocks = space.choose(this->blocks, {1, 2, 4});
         const int chunk = space.choose(this->chunk, {8, 16, 32, 64});
         space.choose(min_in_channels, {1});
         const int sums = vectors * columns * rows;

@@ -1,11 +1,12 @@
 // Schedule: the input gradient of depthwise problems on the CPU (one channel a group), for constant attributes.
 //
-// AMD EPYC (Zen 5, AVX-512) that other programs kept busy, 2026-11-21, one thread, processor time: k4 s2 p1, 64 channels of
-// 128x128, in 1.2 ms. Bound by memory: each tensor once in that time is 18 GB/s.
+// AMD EPYC (Zen 5, AVX-512) that other programs kept busy, 2026-11-21, one thread, processor time: k4 s2 p1,
+// 64 channels of 128x128, in 1.2 ms. Bound by memory: each tensor once in that time is 18 GB/s.
 //
-// Order: rows of one channel are the unit of work; the rows of the output gradient that they see are copied with their zero
-// border when it begins, so that no test is left in the loops. Lanes are neighbouring positions of a row. All taps are
-// unrolled: what a tap sees is every stride-th value, which Halide takes out of whole vectors by shuffles.
+// Order: rows of one channel are the unit of work; the rows of the output gradient that they see are copied
+// with their zero border when it begins, so that no test is left in the loops. Lanes are neighbouring
+// positions of a row. All taps are unrolled: what a tap sees is every stride-th value, which Halide takes out
+// of whole vectors by shuffles.
 //
 // Tried without gain: 4 vectors, 16 and 32 rows (the copy leaves the first cache).
 #ifndef CONV_TRANSPOSE_SCHEDULES_CPU_INPUT_GRADIENT_DEPTHWISE_H

@@ -1,12 +1,12 @@
 // Schedule: the input gradient of any problem on the CPU, every attribute a run-time value.
 //
-// AMD EPYC (Zen 5, AVX-512), 2026-11-21, one thread, processor time: k2 s2 128 to 64 channels, 64x64, in 4.6 ms (25 % of
-// the FMA units' rate). With 8 input channels and more cpu_input_gradient_channels.h takes the problem, and at stride 1 the
-// forward kernels do.
+// AMD EPYC (Zen 5, AVX-512), 2026-11-21, one thread, processor time: k2 s2 128 to 64 channels, 64x64, in 4.6
+// ms (25 % of the FMA units' rate). With 8 input channels and more cpu_input_gradient_channels.h takes the
+// problem, and at stride 1 the forward kernels do.
 //
-// Order: a strip of a row, four vectors wide, of all channels of a group is the unit of work. For each output channel
-// the values that the taps see are gathered once, dense and padded, and then serve all input channels. The strip's sums stay in L1;
-// those of one channel stay in registers over all taps.
+// Order: a strip of a row, four vectors wide, of all channels of a group is the unit of work. For each output
+// channel the values that the taps see are gathered once, dense and padded, and then serve all input
+// channels. The strip's sums stay in L1; those of one channel stay in registers over all taps.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CPU_INPUT_GRADIENT_GENERAL_H
 #define CONV_TRANSPOSE_SCHEDULES_CPU_INPUT_GRADIENT_GENERAL_H
 

@@ -6,19 +6,21 @@
 //   k4 s2 p1 512->256 16x16 78 %   k2 s2 128->64 128x128 69 % (memory)   k9 s3 56->1 256x256 59 %
 //
 // Order, from the inside:
-// - A register tile: vectors of cells x rows of cells x channels, 16 to 24 sums with AVX-512 and 8 to 12 with AVX2. Every
-//   input vector serves all channels of the tile and every weight all cells, so the FMA units wait for neither. Two rows
-//   of one vector do as well as one row of many vectors and waste less at the end of a row: a tile is 16 cells wide.
+// - A register tile: vectors of cells x rows of cells x channels, 16 to 24 sums with AVX-512 and 8 to 12 with
+//   AVX2. Every input vector serves all channels of the tile and every weight all cells, so the FMA units
+//   wait for neither. Two rows of one vector do as well as one row of many vectors and waste less at the end
+//   of a row: a tile is 16 cells wide.
 // - Over the tile run taps, then input channels: the sums stay in registers until they are complete. With joint phases
 //   all phases of a cell are in the tile and share its input vectors (few taps a phase); otherwise phases are an outer
 //   loop (many taps, or phases with unequal numbers of taps).
-// - The tile is interleaved from its phases into a few KB on the stack and copied out from there, with the activation:
-//   stores to the output are dense for every stride, and the tanh of one vector is compiled once, not for each register.
+// - The tile is interleaved from its phases into a few KB on the stack and copied out from there, with the
+//   activation: stores to the output are dense for every stride, and the tanh of one vector is compiled once,
+//   not for each register.
 // - Along a row of tiles, then down the rows of a block: a channel tile's weights (they lie together) stay in the first
 //   cache for the whole block. Then the next channel tile.
-// - A block's input is copied with its zero border when the block begins, so that no test is left in the loops and
-//   whole vectors may be read. Blocks, groups and images run in parallel, and so do parts of many channels: small pictures
-//   have no more than one block each.
+// - A block's input is copied with its zero border when the block begins, so that no test is left in the
+//   loops and whole vectors may be read. Blocks, groups and images run in parallel, and so do parts of many
+//   channels: small pictures have no more than one block each.
 //
 // Tried without gain: smaller blocks that keep the copy in the second cache, whole rows of scratch in place of tiles,
 // 3 or 4 vectors of one row, 12 or 16 channels.
@@ -49,7 +51,8 @@ struct CpuTiles {
     void describe(KernelDescription &description) const { description.set("max_out_channels", max_channels); }
 
     void search_space(SearchSpace &space, const SearchedProblem &problem) const {
-        const int vectors = space.choose(this->vectors, {1, 2, 3, 4}), tile_rows = space.choose(this->tile_rows, {1, 2, 4});
+        const int vectors = space.choose(this->vectors, {1, 2, 3, 4}),
+                  tile_rows = space.choose(this->tile_rows, {1, 2, 4});
         const int channels = space.choose(this->channels, {1, 2, 3, 4, 6, 8, 12});
         const int rows = space.choose(this->rows, {4, 8, 16});
         space.choose(columns, {4, 64});
@@ -69,7 +72,8 @@ struct CpuTiles {
         const GatherVars &v = f.v;
         const int width = target.natural_vector_size<float>(), tile_width = vectors * width;
         const int sx = f.stride_x(), sy = f.stride_y();
-        Var block_x{"block_x"}, block_y{"block_y"}, channel_block{"channel_block"}, work{"work"}, channel_tile{"channel_tile"};
+        Var block_x{"block_x"}, block_y{"block_y"}, channel_block{"channel_block"}, work{"work"},
+            channel_tile{"channel_tile"};
         Var x_tile{"x_tile"}, y_tile{"y_tile"};
         const TailStrategy guard = TailStrategy::GuardWithIf;
 

@@ -1,21 +1,24 @@
-// Schedule: the weight gradient on the CPU, for problems with enough input channels for vectors of them; every attribute a
-// run-time value.
+// Schedule: the weight gradient on the CPU, for problems with enough input channels for vectors of them;
+// every attribute a run-time value.
 //
-// AMD EPYC (Zen 5, AVX-512) that other programs kept busy, 2026-11-21, one thread, processor time; percent of the FMA units'
-// rate: k3 s1 64 to 64 channels, 128x128, in 6.4 ms (82 %), k3 s1 32 to 32, 256x256, 7.0 (75 %), k3x7 s1 32 to 32, 128x256,
-// 7.0 (87 %), k2 s2 128 to 64, 64x64, 1.8 (65 %), k4 s2 512 to 256, 16x16, 7.3 (64 %). What is missing goes to the copies
-// of both operands; in small pictures also to the sums, which are turned when they are complete.
+// AMD EPYC (Zen 5, AVX-512) that other programs kept busy, 2026-11-21, one thread, processor time; percent of
+// the FMA units' rate: k3 s1 64 to 64 channels, 128x128, in 6.4 ms (82 %), k3 s1 32 to 32, 256x256, 7.0 (75
+// %), k3x7 s1 32 to 32, 128x256, 7.0 (87 %), k2 s2 128 to 64, 64x64, 1.8 (65 %), k4 s2 512 to 256, 16x16, 7.3
+// (64 %). What is missing goes to the copies of both operands; in small pictures also to the sums, which are
+// turned when they are complete.
 //
 // Order: a matrix product whose long side is the positions of a band of rows.
-// - A register tile: vectors of input channels x output channels x kernel columns, 16 to 24 sums with AVX-512 and 10 to 12
-//   with AVX2. A vector's lanes are input channels, so that a sum is a lane and nothing is added up at the end. Every input
-//   vector serves all output channels and taps of the tile. What it meets is one value of the output gradient, broadcast: any
-//   stride and dilation is only another address. The sums stay in registers over a chunk of rows.
+// - A register tile: vectors of input channels x output channels x kernel columns, 16 to 24 sums with AVX-512
+//   and 10 to 12 with AVX2. A vector's lanes are input channels, so that a sum is a lane and nothing is added
+//   up at the end. Every input vector serves all output channels and taps of the tile. What it meets is one
+//   value of the output gradient, broadcast: any stride and dilation is only another address. The sums stay
+//   in registers over a chunk of rows.
 // - Then kernel columns, kernel rows, output channels: they share the chunk's input, which lies turned, with
-//   channels innermost, in the first or second cache (16 loads and stores of whole vectors turn 16x16 values, since both
-//   loops are unrolled).
+//   channels innermost, in the first or second cache (16 loads and stores of whole vectors turn 16x16 values,
+//   since both loops are unrolled).
 // - Then blocks of input channels: they share the chunk's output gradient, which is copied with its zero border.
-// - Then chunks, of so many rows that the copy stays in the second cache; a chunk's sums are added to those of the task.
+// - Then chunks, of so many rows that the copy stays in the second cache; a chunk's sums are added to those
+//   of the task.
 //
 // Tried without gain: 1 or 4 blocks of input channels, 4 blocks of output channels; vectors of
 // input channels stored one by one, 16 times a vector (3 cycles a value); chunks of one row, which copy each row of the
@@ -63,14 +66,16 @@ struct CpuWeightGradientChannels {
         const int lanes = space.choose(this->lanes, {8, 16}), vectors = space.choose(this->vectors, {1, 2, 4});
         const int channels = space.choose(this->channels, {1, 2, 3, 4, 6, 8, 12, 16});
         const int taps = space.choose(this->taps, {1, 2, 3, 4, 5, 7, 9});
-        const int in_blocks = space.choose(this->in_blocks, {1, 2, 4}), out_blocks = space.choose(this->out_blocks, {1, 2, 4, 8});
+        const int in_blocks = space.choose(this->in_blocks, {1, 2, 4}),
+                  out_blocks = space.choose(this->out_blocks, {1, 2, 4, 8});
         space.choose(chunk_positions, {256, 512, 1024, 2048});
         space.choose(min_in_channels, {1});
         const int sums = vectors * channels * taps;
         space.require("vectors are the target's", lanes * 2 <= f.vector_registers);
         space.require("sums leave registers for operands", sums >= 6 && sums <= f.vector_registers - 4);
         space.require("less than half of a tile is idle", tile_in() < 2 * std::max(f.in_channels, lanes) &&
-                                                              channels < 2 * f.out_channels && taps < 2 * f.x_axis.taps());
+                                                              channels < 2 * f.out_channels &&
+                                                              taps < 2 * f.x_axis.taps());
         space.require("less than half of a task is idle", (in_blocks == 1 || task_in() < 2 * f.in_channels) &&
                                                               (out_blocks == 1 || task_out() < 2 * f.out_channels));
     }

@@ -1,13 +1,15 @@
 // Schedule: the weight gradient of any problem on the CPU, every attribute a run-time value.
 //
-// AMD EPYC (Zen 5, AVX-512), 2026-11-21, one thread, processor time: depthwise k4 s2, 64 channels of 128x128, in 9.1 ms
-// (PyTorch 14.3), KernelBench 75, one image, in 34.7 (6 % of the FMA units' rate, since what the taps see is gathered with
-// the stride). With 8 input channels and more cpu_weight_gradient_channels.h takes the problem.
+// AMD EPYC (Zen 5, AVX-512), 2026-11-21, one thread, processor time: depthwise k4 s2, 64 channels of 128x128,
+// in 9.1 ms (PyTorch 14.3), KernelBench 75, one image, in 34.7 (6 % of the FMA units' rate, since what the
+// taps see is gathered with the stride). With 8 input channels and more cpu_weight_gradient_channels.h takes
+// the problem.
 //
-// Order: the sum runs over positions, of which there are many, for weights, of which there are few. So the lanes of a
-// vector are neighbouring positions of a row. A tile of in_tile x out_tile channels for all taps is the unit of work. Of a
-// chunk of columns it stages its input and what the taps of a kernel row see of the output gradient, dense and padded;
-// a tap's vectors of sums stay in registers over the chunk, and their lanes are added at the end.
+// Order: the sum runs over positions, of which there are many, for weights, of which there are few. So the
+// lanes of a vector are neighbouring positions of a row. A tile of in_tile x out_tile channels for all taps
+// is the unit of work. Of a chunk of columns it stages its input and what the taps of a kernel row see of the
+// output gradient, dense and padded; a tap's vectors of sums stay in registers over the chunk, and their
+// lanes are added at the end.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CPU_WEIGHT_GRADIENT_GENERAL_H
 #define CONV_TRANSPOSE_SCHEDULES_CPU_WEIGHT_GRADIENT_GENERAL_H
 
@@ -33,7 +35,8 @@ struct CpuWeightGradientGeneral {
     }
 
     void search_space(SearchSpace &space, const GradientFacts &f) const {
-        const int in_tile = space.choose(this->in_tile, {1, 2, 3, 4, 6}), out_tile = space.choose(this->out_tile, {1, 2, 3, 4, 6});
+        const int in_tile = space.choose(this->in_tile, {1, 2, 3, 4, 6}),
+                  out_tile = space.choose(this->out_tile, {1, 2, 3, 4, 6});
         space.choose(chunk_columns, {16, 32, 64, 128});
         space.require("the sums of a tap fit the registers", in_tile * out_tile <= 24);
         space.require("a tile has no more than the channels",

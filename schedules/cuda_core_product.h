@@ -1,22 +1,22 @@
-// Schedule: a matrix product on a GPU's CUDA cores, every attribute of the problem a run-time value: the forward operation
-// and the input gradient of any problem whose channels fill enough of a tile.
+// Schedule: a matrix product on a GPU's CUDA cores, every attribute of the problem a run-time value: the
+// forward operation and the input gradient of any problem whose channels fill enough of a tile.
 //
-// H200, 2026-11-21, TFLOP/s of 67: k16 s8 512 to 256 channels 38, k10 s5 256 to 128 39, k5 s2 256 to 128 35, k4 s4 32;
-// their input gradients 33 to 41; k4 s2 on 4x4 pictures 38. The kernels of cuda_general.h reached 1.5 to 7.5, of
-// cuda_input_gradient_general.h 1 to 5. ncu on k5 s2: 70 % of all cycles issue, the ends of phases of unequal length among
-// them; of the loop's instructions 84 % multiply.
+// H200, 2026-11-21, TFLOP/s of 67: k16 s8 512 to 256 channels 38, k10 s5 256 to 128 39, k5 s2 256 to 128 35,
+// k4 s4 32; their input gradients 33 to 41; k4 s2 on 4x4 pictures 38. The kernels of cuda_general.h reached
+// 1.5 to 7.5, of cuda_input_gradient_general.h 1 to 5. ncu on k5 s2: 70 % of all cycles issue, the ends of
+// phases of unequal length among them; of the loop's instructions 84 % multiply.
 //
-// Order: a block computes a tile of one phase, columns (cells of the phase, counted through all pictures, so that small and
-// narrow pictures fill tiles) x channels. The sum runs in steps, a tap of a chunk of channels each. A step stages two
-// matrices: the pixels that the tap sees, each thread those of few columns, whose place in a picture it finds once, and the
-// tap's weights; the next step's are on their way meanwhile (compiler/software_pipeline.h). Only a phase's live taps are
-// steps (compiler/guarded_pipeline.h). Taps are innermost: they see much the same pixels, which are in the first cache.
-// Threads keep 4x4 to 8x8 sums; warps of 16 columns x 2 channels' vectors were 4 % faster than of 8 x 4. Phases are innermost
-// among blocks: what they store of one sector meets in the second cache. At the end sums pass through shared memory, so that
-// lanes store neighbouring columns, whose place is found once for all channels; stores straight from the sums' threads would
-// write four times as many sectors.
-// Few tiles leave multiprocessors idle: there the threads of a block share out the channels of a step, too, and their sums
-// meet on the way to the stores.
+// Order: a block computes a tile of one phase, columns (cells of the phase, counted through all pictures, so
+// that small and narrow pictures fill tiles) x channels. The sum runs in steps, a tap of a chunk of channels
+// each. A step stages two matrices: the pixels that the tap sees, each thread those of few columns, whose
+// place in a picture it finds once, and the tap's weights; the next step's are on their way meanwhile
+// (compiler/software_pipeline.h). Only a phase's live taps are steps (compiler/guarded_pipeline.h). Taps are
+// innermost: they see much the same pixels, which are in the first cache. Threads keep 4x4 to 8x8 sums; warps
+// of 16 columns x 2 channels' vectors were 4 % faster than of 8 x 4. Phases are innermost among blocks: what
+// they store of one sector meets in the second cache. At the end sums pass through shared memory, so that
+// lanes store neighbouring columns, whose place is found once for all channels; stores straight from the
+// sums' threads would write four times as many sectors. Few tiles leave multiprocessors idle: there the
+// threads of a block share out the channels of a step, too, and their sums meet on the way to the stores.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_CORE_PRODUCT_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_CORE_PRODUCT_H
 

@@ -20,8 +20,8 @@ struct CudaCoreProductFuncs {
     Halide::RDom steps;               ///< of sum's update: summed, step; steps beyond a phase's last are guarded
     /// Stores in its update, by blocks of whole tiles; what lies outside of the output is guarded.
     Halide::Func output;
-    /// In the order of the loops, which Halide keeps for stores: channel of a piece of a tile, column of the tile, piece,
-    /// block, group.
+    /// In the order of the loops, which Halide keeps for stores: channel of a piece of a tile, column of the
+    /// tile, piece, block, group.
     Halide::RDom stored;
 };
 

@@ -85,8 +85,10 @@ struct CudaDense {
         space.choose(this->load_offsets, {0, 1});
         const int threads = lanes_x * lanes_y * lanes_channel, channels = lanes_channel * thread_channels;
         const int sums = vector * thread_vectors * thread_channels * thread_rows;
-        const int input = problem.x_axis.reach(lanes_x * vector * thread_vectors) * problem.y_axis.reach(lanes_y * thread_rows);
-        space.require("tiles fit the picture", problem.tiles_fit(lanes_x * vector * thread_vectors, lanes_y * thread_rows));
+        const int input = problem.x_axis.reach(lanes_x * vector * thread_vectors) *
+                          problem.y_axis.reach(lanes_y * thread_rows);
+        space.require("tiles fit the picture",
+                      problem.tiles_fit(lanes_x * vector * thread_vectors, lanes_y * thread_rows));
         space.require("weights are copied in vectors", channels % 4 == 0 || channels < 4);
         space.require("threads fill warps and fit a block", threads % GpuLimits::warp == 0 && threads <= 512);
         space.require("a thread's sums fit its registers", sums >= (few_channels ? 4 : 16) && sums <= GpuLimits::sums);
@@ -94,7 +96,8 @@ struct CudaDense {
                       4 * stages * chunk * (input + channels * problem.taps()) <= GpuLimits::shared_bytes);
         space.require("unrolled input channels divide the chunk", chunk % unroll_in_channels == 0);
         space.require("the chunk has no more than the input channels", chunk <= std::max(problem.in_channels, 2));
-        space.require("less than half of a block's channels are idle", channels < 2 * std::max(problem.out_channels, 4));
+        space.require("less than half of a block's channels are idle",
+                      channels < 2 * std::max(problem.out_channels, 4));
         space.require("the unrolled loop stays short",
                       sums * problem.taps() / (problem.stride_x * problem.stride_y) * unroll_in_channels <=
                           GpuLimits::unrolled * (unroll_taps_y ? 1 : problem.kernel_y));

@@ -1,15 +1,15 @@
 // Schedule: depthwise problems (one input and one output channel a group) on a GPU's CUDA cores.
 //
-// H200, 2026-11-21: 4x4 stride 2, 64 channels, 8 images of 256x256: 0.170 ms, 92 % of the memory limit (4.3 TB/s). Other
-// kernels of a stride, as separable resampling uses them: 32 % along rows, 14 % along columns.
+// H200, 2026-11-21: 4x4 stride 2, 64 channels, 8 images of 256x256: 0.170 ms, 92 % of the memory limit (4.3
+// TB/s). Other kernels of a stride, as separable resampling uses them: 32 % along rows, 14 % along columns.
 //
-// Bound by memory, so everything serves the stores. There are two forms. With `vector` > 1 a lane computes a vector of
-// neighbouring outputs of a row, whole cells, so that its phases are constants; it stores them as wide as their address
-// allows (compiler/adaptive_stores.h). Where no vector is a whole number of cells (odd strides), lanes are (phase, cell),
-// the order of outputs along a row: a warp stores consecutive elements whatever the stride, and the phase is a lane's
-// own. In both, each thread computes several rows, whole cells again: taps are found and weights loaded once for all of
-// them, and an input element is loaded once for all rows that it reaches. Inputs come through L1; staging them in shared
-// memory was slower.
+// Bound by memory, so everything serves the stores. There are two forms. With `vector` > 1 a lane computes a
+// vector of neighbouring outputs of a row, whole cells, so that its phases are constants; it stores them as
+// wide as their address allows (compiler/adaptive_stores.h). Where no vector is a whole number of cells (odd
+// strides), lanes are (phase, cell), the order of outputs along a row: a warp stores consecutive elements
+// whatever the stride, and the phase is a lane's own. In both, each thread computes several rows, whole cells
+// again: taps are found and weights loaded once for all of them, and an input element is loaded once for all
+// rows that it reaches. Inputs come through L1; staging them in shared memory was slower.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_DEPTHWISE_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_DEPTHWISE_H
 
@@ -39,7 +39,8 @@ struct CudaDepthwise {
         space.require("the problem is depthwise", problem.in_channels == 1 && problem.out_channels == 1);
         space.require("threads fit a block", threads >= 2 * GpuLimits::warp && threads <= 512);
         space.require("no row of threads lies outside of the picture",
-                      problem.output_height == 0 || (threads_y - 1) * cells_y * problem.stride_y < problem.output_height);
+                      problem.output_height == 0 ||
+                          (threads_y - 1) * cells_y * problem.stride_y < problem.output_height);
         space.require("a vector is whole cells", vector == 1 || vector % problem.stride_x == 0);
         space.require("a thread's sums fit its registers", vector * cells_y * problem.stride_y <= 64);
     }

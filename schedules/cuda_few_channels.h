@@ -67,7 +67,8 @@ struct CudaFewChannels {
         space.require("whole vectors are stored", tile_x() % vector == 0);
         space.require("a warp shares its input channels", lanes_x * lanes_y.value() % GpuLimits::warp == 0);
         space.require("threads fit a block", threads() <= 512);
-        space.require("splits and unrolled input channels divide the chunk", chunk % (splits * unroll_in_channels) == 0);
+        space.require("splits and unrolled input channels divide the chunk",
+                      chunk % (splits * unroll_in_channels) == 0);
         space.require("chunks divide the input channels", problem.in_channels % chunk == 0);
         space.require("a thread's sums fit its registers", sums >= 8 && sums <= GpuLimits::sums);
         space.require("the staged chunk and the splits' sums fit shared memory",

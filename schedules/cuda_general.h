@@ -1,12 +1,14 @@
 // Schedule: any problem on a GPU, every attribute a run-time value. The kernel of last resort.
 //
-// H200, 2026-11-21: 12 % of the FP32 peak (67 TF/s) on dense problems, bound by the loads of weights through L1. On
-// twenty random mid-sized problems (tests/shapes/random.txt) 0.43 to 4.4 times as fast as cuDNN, 1.2 times at the median.
+// H200, 2026-11-21: 12 % of the FP32 peak (67 TF/s) on dense problems, bound by the loads of weights through
+// L1. On twenty random mid-sized problems (tests/shapes/random.txt) 0.43 to 4.4 times as fast as cuDNN, 1.2
+// times at the median.
 //
-// Order: lanes run over consecutive outputs of a plane, rows joined, so that stores are dense and no lane idles
-// whatever the width. A thread computes the same position of several channels: each input element that it loads is used
-// once a channel, and the channels' weights are 128-bit loads, shared through L1 by all lanes of a phase. Input channels
-// are the innermost loop, so that the tests of a tap (is it live, is its input inside the picture) are made once a tap.
+// Order: lanes run over consecutive outputs of a plane, rows joined, so that stores are dense and no lane
+// idles whatever the width. A thread computes the same position of several channels: each input element that
+// it loads is used once a channel, and the channels' weights are 128-bit loads, shared through L1 by all
+// lanes of a phase. Input channels are the innermost loop, so that the tests of a tap (is it live, is its
+// input inside the picture) are made once a tap.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_GENERAL_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_GENERAL_H
 

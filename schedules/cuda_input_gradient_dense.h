@@ -57,7 +57,8 @@ struct CudaInputGradientDense {
         const int run_columns = space.choose(this->run_columns, {2, 4}), runs = space.choose(this->runs, {1, 2, 4});
         const int thread_channels = space.choose(this->thread_channels, {4, 8, 16});
         const int thread_rows = space.choose(this->thread_rows, {1, 2});
-        const int chunk = space.choose(this->chunk, {1, 2, 4, 8, 16}), unroll_chunk = space.choose(this->unroll_chunk, {1, 2});
+        const int chunk = space.choose(this->chunk, {1, 2, 4, 8, 16}),
+                  unroll_chunk = space.choose(this->unroll_chunk, {1, 2});
         const int taps_y = space.choose(this->unroll_taps_y, {0, 1}) ? f.y_axis.taps() : 1;
         const bool unroll_staging = space.choose(this->unroll_staging, {0, 1});
         const int stages = space.choose(this->stages, {1, 2});
@@ -72,12 +73,14 @@ struct CudaInputGradientDense {
         space.require("threads fill warps and fit a block", threads % GpuLimits::warp == 0 && threads <= 512);
         space.require("a thread's sums fit its registers", sums >= 16 && sums <= GpuLimits::sums);
         space.require("the staged chunk fits shared memory",
-                      4 * stages * chunk * (cells + channels * f.x_axis.taps() * f.y_axis.taps()) <= GpuLimits::shared_bytes);
+                      4 * stages * chunk * (cells + channels * f.x_axis.taps() * f.y_axis.taps()) <=
+                          GpuLimits::shared_bytes);
         space.require("what waits in registers is unrolled", stages == 1 || unroll_staging);
         space.require("unrolled channels divide the chunk", chunk % unroll_chunk == 0);
         space.require("the chunk has no more than the output channels", chunk <= std::max(f.out_channels, 2));
         space.require("less than half of a block's channels are idle", channels < 2 * std::max(f.in_channels, 4));
-        space.require("the unrolled loop stays short", sums * f.x_axis.taps() * taps_y * unroll_chunk <= GpuLimits::unrolled);
+        space.require("the unrolled loop stays short",
+                      sums * f.x_axis.taps() * taps_y * unroll_chunk <= GpuLimits::unrolled);
     }
 
     void apply(InputGradientFuncs &f, const Halide::Target &) const {

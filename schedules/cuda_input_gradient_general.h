@@ -3,10 +3,10 @@
 // NVIDIA H200, 2026-11-21: depthwise k4 s2, 8 x 64 x 256 x 256, in 0.41 ms (38 % of what the tensors' bytes allow at
 // 4.3 TB/s; PyTorch 0.52).
 //
-// Order: the lanes of a warp are neighbours in a row, so that loads and stores are dense (with gaps of the stride). Each
-// thread keeps the sums of `channels` channels at `columns` neighbouring positions in registers: it reads
-// channels + columns values for channels * columns products. Weights are packed with channels innermost; they are
-// the same for all threads of a block, so they come from L1.
+// Order: the lanes of a warp are neighbours in a row, so that loads and stores are dense (with gaps of the
+// stride). Each thread keeps the sums of `channels` channels at `columns` neighbouring positions in
+// registers: it reads channels + columns values for channels * columns products. Weights are packed with
+// channels innermost; they are the same for all threads of a block, so they come from L1.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_INPUT_GRADIENT_GENERAL_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_INPUT_GRADIENT_GENERAL_H
 

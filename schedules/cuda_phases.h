@@ -63,9 +63,11 @@ struct CudaPhases {
         const int lanes_x = space.choose(this->lanes_x, {4, 8, 16, 32});
         const int unroll_in_channels = space.choose(this->unroll_in_channels, {1, 2, 4, 8});
         space.choose(rows_outermost, {0, 1});
-        const int threads = threads_x * std::max(block_channels / thread_channels, 1), warps = threads / GpuLimits::warp;
+        const int threads = threads_x * std::max(block_channels / thread_channels, 1),
+                  warps = threads / GpuLimits::warp;
         const int width = thread_cells * problem.stride_x * threads_x;
-        const int input = problem.x_axis.reach(thread_cells * threads_x) * problem.y_axis.reach(cells_y) * problem.in_channels;
+        const int input = problem.x_axis.reach(thread_cells * threads_x) * problem.y_axis.reach(cells_y) *
+                          problem.in_channels;
         const int weights = block_channels * problem.taps() * problem.in_channels;
         space.require("numbers of channels are known", problem.in_channels > 0 && problem.out_channels > 0);
         space.require("tiles fit the picture", problem.tiles_fit(width, cells_y * stagings * problem.stride_y));
@@ -79,7 +81,8 @@ struct CudaPhases {
         space.require("input, weights and tile fit shared memory",
                       4 * (input + weights + width * block_channels) <= GpuLimits::shared_bytes);
         space.require("rows are whole vectors, where the width is a multiple",
-                      width_multiple == 1 || (width_multiple == store_vector && problem.output_width % width_multiple == 0));
+                      width_multiple == 1 ||
+                          (width_multiple == store_vector && problem.output_width % width_multiple == 0));
         space.require("weights are copied in vectors of four", block_channels % 4 == 0);
     }
 

@@ -1,13 +1,14 @@
 // Schedules: problems so small that launching a second kernel, which packs the weights, takes longer than it saves.
 //
-// NVIDIA H200, 2026-11-21, microseconds, and of the next best kernel with its packing: 4 to 4 channels k3 on 4x4 pixels
-// 5.1 (5.8), 8 to 8 on 8x8 6.7 (9.4), 16 to 16 k4 s2 p1 on 16x16 7.6 (9.6), 32 to 32 k3 p1 on 8x8 19.9 (20.0). Input
-// gradients of the same 4.8 (5.8), 9.1 (9.5), 22.5 (80), 29.6 (20.2). All under 1 % of what memory or multipliers allow.
+// NVIDIA H200, 2026-11-21, microseconds, and of the next best kernel with its packing: 4 to 4 channels k3 on
+// 4x4 pixels 5.1 (5.8), 8 to 8 on 8x8 6.7 (9.4), 16 to 16 k4 s2 p1 on 16x16 7.6 (9.6), 32 to 32 k3 p1 on 8x8
+// 19.9 (20.0). Input gradients of the same 4.8 (5.8), 9.1 (9.5), 22.5 (80), 29.6 (20.2). All under 1 % of
+// what memory or multipliers allow.
 //
-// One thread computes one element, and reads weights as PyTorch has them. Of a few microseconds the launch itself is the
-// larger part, so there is nothing to tile; what counts is that one launch is all. Where a sum is long its latency adds
-// up, as it does in the others. Depthwise problems have kernels that need no packing either, and take 3.1 us where this
-// one takes 11.7 (64 channels k4 s2 p1, 32x32).
+// One thread computes one element, and reads weights as PyTorch has them. Of a few microseconds the launch
+// itself is the larger part, so there is nothing to tile; what counts is that one launch is all. Where a sum
+// is long its latency adds up, as it does in the others. Depthwise problems have kernels that need no packing
+// either, and take 3.1 us where this one takes 11.7 (64 channels k4 s2 p1, 32x32).
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_SMALL_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_SMALL_H
 

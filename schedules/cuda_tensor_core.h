@@ -1,4 +1,4 @@
-// Schedule: tensor cores (wgmma on Hopper, mma.sync elsewhere), stride 1 and the phases of strided problems.
+// Schedule: tensor cores (wgmma on Hopper, mma.sync elsewhere): stride 1, the phases of strided problems, and sub-pixels.
 //
 // Machine: NVIDIA H200, 2026-11-21, TF32. Problem: KernelBench level 1, 57 (N8 64->64 k3 1024x1024): 2.23 ms,
 // 278 TFLOP/s. The pipe of shared memory and L1 is busy 78 % of the time, the tensor cores 62 %. Problem:
@@ -7,26 +7,23 @@
 // (301 TFLOP/s). docs/tensor-cores.md has the other problems, and what was tried.
 //
 // Order of the loops, from the inside:
-// - A tile is 64 channels x cells of one phase. Channels are the rows of the tile, so that columns, of which
-// there are
-//   more kinds of numbers, can be chosen to fill the picture. Columns are `columns` cells of one row; or, where pictures
-//   are small or rows of staged pixels would be read for too few rows of cells, 8 cells of each of `tile_rows` rows.
-// - All taps of the kernel are unrolled around the tile. They read the same staged pixels, each from another
-// start
+// - A tile is 64 channels x cells of one phase. Channels are the rows of the tile, so that columns, of which there are
+//   more kinds of numbers, can be chosen to fill the picture. Columns are `columns` cells of one row; or, where
+//   pictures are small or rows of staged pixels would be read for too few rows of cells, 8 cells of each of `tile_rows`
+//   rows. Of sub-pixels the rows of a tile are all phases of fewer channels (generators/forward_tensor_core.h).
+// - All taps of the kernel are unrolled around the tile. They read the same staged pixels, each from another start
 //   address: pixels have four channels innermost, 16 bytes, which is the row of an operand. With a stride every phase
 //   has its own taps, so no product is wasted.
-// - A warpgroup computes all horizontal phases, whose outputs alternate: what it stores is dense. Vertical
-// phases are
+// - A warpgroup computes all horizontal phases, whose outputs alternate: what it stores is dense. Vertical phases are
 //   rows of the picture like others, each with its own warpgroup.
-// - A chunk of input channels is staged for all taps and phases, while the chunk before it is multiplied
-// ("pipeline").
-// - Each warpgroup has its own rows of the picture and shares weights and overlapping input rows with the
-// others.
-// - Channels of the output, then columns, are the innermost blocks: neighbours in time read the same input. A
-// block may be small: two of them on a multiprocessor fill each other's gaps (the first loads, the stores at
-// the end), and one large block was slower in every case but those of long chunks.
-// - With a `producer` one more warpgroup stages, and the others only multiply: worth it for the exact sizes of 57 and 78,
-// and for tf32x3 (2.50 to 2.23 ms, 0.89 to 0.86, 6.29 to 5.63), where the registers that it frees make larger tiles.
+// - A chunk of input channels is staged for all taps and phases, while the chunk before it is multiplied ("pipeline").
+// - Each warpgroup has its own rows of the picture and shares weights and overlapping input rows with the others.
+// - Channels of the output, then columns, are the innermost blocks: neighbours in time read the same input. A block may
+//   be small: two of them on a multiprocessor fill each other's gaps (the first loads, the stores at the end), and one
+//   large block was slower in every case but those of long chunks.
+// - With a `producer` one more warpgroup stages, and the others only multiply: worth it for the exact sizes of 57 and
+//   78, and for tf32x3 (2.50 to 2.23 ms, 0.89 to 0.86, 6.29 to 5.63), where the registers that it frees make larger
+//   tiles.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_TENSOR_CORE_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_TENSOR_CORE_H
 
@@ -48,7 +45,8 @@ struct CudaTensorCore {
     Halide::GeneratorParam<int> blocks{"blocks", 2};                  // on a multiprocessor
     Halide::GeneratorParam<bool> separate_registers{"separate_registers", false};  // see SoftwarePipelineOptions
     Halide::GeneratorParam<bool> producer{"producer", false};  // one more warpgroup, which stages for the others
-    Halide::GeneratorParam<int> producer_registers{"producer_registers", 104};  // of its threads; the others get the rest
+    Halide::GeneratorParam<int> producer_registers{"producer_registers",
+                                                   104};  // of its threads; the others get the rest
     Halide::GeneratorParam<bool> tensor_cores{"tensor_cores", true};  // off: the same program without the passes
 
     int chunk() const { return chunk_channels; }
@@ -58,7 +56,8 @@ struct CudaTensorCore {
         // With two tiles (tf32x3) there are too few registers for mma.sync, and spills make it slower than
         // float32.
         // With a producer those that compute lack registers without setmaxnreg.
-        if (f.parts == 2 || producer) description.set("min_compute_capability", 90), description.set("max_compute_capability", 90);
+        if (f.parts == 2 || producer)
+            description.set("min_compute_capability", 90), description.set("max_compute_capability", 90);
         description.set("shared_bytes", shared_bytes(f));
         description.set("block_positions", block_cells(f) * f.picture_rows * f.phases_y * f.row_phases_y,
                         block_columns() * f.phases_x * f.row_phases_x);
@@ -68,8 +67,8 @@ struct CudaTensorCore {
 
     /// `f` as the generator would fill it in: axes, phases, taps, parts, picture rows.
     void search_space(SearchSpace &space, const TensorCoreFuncs &f) const {
-        const int columns = space.choose(this->columns, {8, 16, 24, 32, 48, 64, 72, 80, 88, 96, 104, 112, 120, 128, 136, 144,
-                                                         152, 176, 208, 256});
+        const int columns = space.choose(this->columns, {8,   16,  24,  32,  48,  64,  72,  80,  88,  96,
+                                                         104, 112, 120, 128, 136, 144, 152, 176, 208, 256});
         const int tile_rows = space.choose(this->tile_rows, {1, 2, 4, 6, 8, 10, 12, 13, 16, 19, 24});
         const int tiles = space.choose(this->tiles, {1, 2});
         const int warpgroups = space.choose(this->warpgroups, {1, 2, 3, 4});
@@ -127,13 +126,15 @@ struct CudaTensorCore {
     Halide::Var mma_m{"mma_m"}, mma_n{"mma_n"}, mma_n_group{"mma_n_group"}, mma_n_outer{"mma_n_outer"};
     Halide::RVar pipeline{"pipeline"};
 
-    // Products outside of the picture cost as much as the others: of 1036 candidates in nine searches (H200, 2026-11-21) half
-    // had a third more than the least that tiles can have, and none of those came within 17 % of its search's best.
+    // Products outside of the picture cost as much as the others: of 1036 candidates in nine searches (H200,
+    // 2026-11-21) half had a third more than the least that tiles can have, and none of those came within 17
+    // % of its search's best.
     bool tiles_fit(const TensorCoreFuncs &f) const {
         if (f.cells_x == 0) return true;
         const int rows_of_channels = f.tile_channels();
         const int columns_and_rows = covered(f.cells_x, block_columns()) * covered(f.cells_y, block_cells(f));
-        const int least = covered(f.cells_x, f.cells_y == 1 ? 16 : 8) * f.cells_y;  // a tile of 8 columns has several rows
+        const int least =
+            covered(f.cells_x, f.cells_y == 1 ? 16 : 8) * f.cells_y;  // a tile of 8 columns has several rows
         const int channels = covered(f.channels, rows_of_channels * channel_sets);
         return 3.0 * columns_and_rows * channels <= 4.0 * least * covered(f.channels, rows_of_channels);
     }
@@ -176,10 +177,13 @@ struct CudaTensorCore {
             f.output.split(channel_block, channel_block, channel_set, channel_sets, guard)
                 .fuse(channel_set, warpgroup, warpgroup);
         }
-        f.output.reorder(f.sub_pixel() ? mma_m_outermost : mma_m_tile, mma_n, mma_n_group, mma_m, mma_m_outer, mma_n_outer,
-                         lane, warp, warpgroup, channel_block, column, y_block, v.group, v.batch)
-            .fuse(channel_block, column, block).fuse(v.group, v.batch, image)
-            .gpu_blocks(block, y_block, image).gpu_threads(lane, warp, warpgroup)
+        f.output
+            .reorder(f.sub_pixel() ? mma_m_outermost : mma_m_tile, mma_n, mma_n_group, mma_m, mma_m_outer,
+                     mma_n_outer, lane, warp, warpgroup, channel_block, column, y_block, v.group, v.batch)
+            .fuse(channel_block, column, block)
+            .fuse(v.group, v.batch, image)
+            .gpu_blocks(block, y_block, image)
+            .gpu_threads(lane, warp, warpgroup)
             .never_partition_all();
     }
 
@@ -254,8 +258,8 @@ struct CudaTensorCore {
         } else {
             f.pixels.fuse(v.x, v.y, rest).fuse(rest, t.k4, rest);
         }
-        // Warps share out the phases, too, neighbouring warps those of a wide row; the parts of a value are made by the thread
-        // that loads it.
+        // Warps share out the phases, too, neighbouring warps those of a wide row; the parts of a value are
+        // made by the thread that loads it.
         if (f.planes > f.parts) {
             Var phase{"phase"};
             f.pixels.split(t.part, phase, t.part, f.parts);

@@ -75,7 +75,8 @@ struct CudaWeightGradientDense {
         const int of_warps = (threads + GpuLimits::warp - 1) / GpuLimits::warp * GpuLimits::warp;
         const int sums = thread_in * thread_out * f.x_axis.taps() * thread_taps_y(f);
         const int staged_input = (block_in() + 4) * columns * rows;
-        const int staged_phases = (block_out() + 4) * f.x_axis.reach(columns) * f.x_axis.live_phases() * rows * taps_y(f);
+        const int staged_phases =
+            (block_out() + 4) * f.x_axis.reach(columns) * f.x_axis.live_phases() * rows * taps_y(f);
         space.require("threads fit a block and nearly fill its warps", threads <= 512 && of_warps * 7 <= threads * 8);
         space.require("rows of the kernel are a thread's or have threads", !all_taps_y || !lanes_taps_y);
         space.require("only several buffers are filled asynchronously", stages > 1 || !single_floats);

@@ -1,14 +1,14 @@
 // Schedule: the weight gradient on a GPU's CUDA cores, for any problem and for those with few channels.
 //
-// NVIDIA H200, 2026-11-21: depthwise, kernel 4, stride 2, 8 x 64 x 256 x 256, in 0.34 ms (2.2 times the time of reading its
-// operands once).
+// NVIDIA H200, 2026-11-21: depthwise, kernel 4, stride 2, 8 x 64 x 256 x 256, in 0.34 ms (2.2 times the time
+// of reading its operands once).
 //
-// Order: the sum runs over positions, of which there are many, for weights, of which there are few. So the lanes of a
-// warp are neighbouring positions of a row: loads are dense, apart from the stride. Each thread keeps the sums of
-// in_tile x out_tile channels in registers over all its positions, of one tap, or of several if the attributes are
-// constants: it reads in_tile + out_tile * taps values for in_tile * out_tile * taps products. The warps of a block take
-// different output channels and find the input in L1. At the end the sums of the lanes are added from shared memory, in
-// the order of the lanes.
+// Order: the sum runs over positions, of which there are many, for weights, of which there are few. So the
+// lanes of a warp are neighbouring positions of a row: loads are dense, apart from the stride. Each thread
+// keeps the sums of in_tile x out_tile channels in registers over all its positions, of one tap, or of
+// several if the attributes are constants: it reads in_tile + out_tile * taps values for in_tile * out_tile *
+// taps products. The warps of a block take different output channels and find the input in L1. At the end the
+// sums of the lanes are added from shared memory, in the order of the lanes.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_LANES_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_LANES_H
 
@@ -38,7 +38,8 @@ struct CudaWeightGradientLanes {
     }
 
     void search_space(SearchSpace &space, const GradientFacts &f) const {
-        const int in_tile = space.choose(this->in_tile, {1, 2, 4, 8}), out_tile = space.choose(this->out_tile, {1, 2, 4});
+        const int in_tile = space.choose(this->in_tile, {1, 2, 4, 8}),
+                  out_tile = space.choose(this->out_tile, {1, 2, 4});
         const int warps = space.choose(this->warps, {1, 2, 4, 8});
         space.choose(this->all_taps_x, {0, 1});
         space.choose(this->all_taps_y, {0, 1});
@@ -53,7 +54,8 @@ struct CudaWeightGradientLanes {
     void apply(WeightGradientFuncs &f, const Halide::Target &) const {
         using namespace Halide;
         const int taps_x = this->taps_x(f), taps_y = this->taps_y(f);
-        Var lane{"lane"}, warp{"warp"}, block_in{"block_in"}, block_out{"block_out"}, rest{"rest"}, weight{"weight"}, round{"round"};
+        Var lane{"lane"}, warp{"warp"}, block_in{"block_in"}, block_out{"block_out"}, rest{"rest"},
+            weight{"weight"}, round{"round"};
         Var block_kx{"block_kx"}, block_ky{"block_ky"};
         RVar x_outer{"x_outer"}, x_lane{"x_lane"};
 
@@ -74,7 +76,8 @@ struct CudaWeightGradientLanes {
             .gpu_blocks(rest, f.group, f.images).gpu_threads(lane, warp)
             .never_partition_all();
         f.sum.compute_at(f.partial, round);
-        for (const Var &d : {f.kx, f.ky, f.out_channel, f.in_channel, f.group, f.band, f.images}) f.sum.bound_extent(d, 1);
+        for (const Var &d : {f.kx, f.ky, f.out_channel, f.in_channel, f.group, f.band, f.images})
+            f.sum.bound_extent(d, 1);
 
         lane_sums.compute_at(f.partial, rest).store_in(MemoryType::GPUShared)
             .reorder_storage(f.kx, f.ky, f.out_channel, f.in_channel, lane)

@@ -1,18 +1,20 @@
 // Schedule: the weight gradient on tensor cores (wgmma on Hopper, mma.sync elsewhere).
 //
-// NVIDIA H200, 2026-11-21, TF32: KernelBench 57 in 2.79 ms (222 TFLOP/s, 42 % of the tensor cores' limit), 69 in 1.83 (282,
-// 53 %), DCGAN's k4 s2 in 0.403 (171, 32 %), U-Net's k2 s2 in 0.334 (56 % of what memory allows). What limits them
-// is instructions that are no products: of 321 a thread in a chunk of DCGAN (two rows), 16 loads with their
-// addresses, rounding and stores are 128, places, edges and descriptors most of the others.
+// NVIDIA H200, 2026-11-21, TF32: KernelBench 57 in 2.79 ms (222 TFLOP/s, 42 % of the tensor cores' limit), 69
+// in 1.83 (282, 53 %), DCGAN's k4 s2 in 0.403 (171, 32 %), U-Net's k2 s2 in 0.334 (56 % of what memory
+// allows). What limits them is instructions that are no products: of 321 a thread in a chunk of DCGAN (two
+// rows), 16 loads with their addresses, rounding and stores are 128, places, edges and descriptors most of
+// the others.
 //
 // Order of the loops, from the inside:
-// - A tile is the weights of all kernel positions for some input and output channels. A warpgroup has 64 of its rows, one
-//   kernel row of 64 input channels or two of 32; so all warpgroups of a block share both operands, and each value that
-//   is staged meets every weight that sees it.
+// - A tile is the weights of all kernel positions for some input and output channels. A warpgroup has 64 of
+//   its rows, one kernel row of 64 input channels or two of 32; so all warpgroups of a block share both
+//   operands, and each value that is staged meets every weight that sees it.
 // - All kernel columns are columns of one product, though each sees the output gradient shifted by another number of
 //   positions: weight_gradient_tensor_core_funcs.h says how.
-// - A chunk of positions is staged while the chunk before it is multiplied ("pipeline"). Lanes are neighbouring positions:
-//   a warp loads 128 bytes that lie together, and stores floats that lie in all banks.
+// - A chunk of positions is staged while the chunk before it is multiplied ("pipeline"). Lanes are
+//   neighbouring positions: a warp loads 128 bytes that lie together, and stores floats that lie in all
+//   banks.
 // - Chunks follow each other along a row, then down a band, then from image to image; blocks take bands and images.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_TENSOR_CORE_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_TENSOR_CORE_H
@@ -179,11 +181,11 @@ struct CudaWeightGradientTensorCore {
                             f.tile.output_rows());
     }
 
-    /// Lanes along `positions`, of which there are `extent` with neighbouring addresses. Of fewer than 32, several channels
-    /// fill a warp: so far apart that what the warp stores lies in all banks.
+    /// Lanes along `positions`, of which there are `extent` with neighbouring addresses. Of fewer than 32,
+    /// several channels fill a warp: so far apart that what the warp stores lies in all banks.
     template <class V>
-    void stage(const WeightGradientTensorCoreFuncs &f, Halide::Stage s, const V &positions, int extent, const V &channel,
-               int channels, const Halide::Var &row, int rows) const {
+    void stage(const WeightGradientTensorCoreFuncs &f, Halide::Stage s, const V &positions, int extent,
+               const V &channel, int channels, const Halide::Var &row, int rows) const {
         constexpr int warp_size = 32, rows_of_banks = 8;
         V nearby("nearby"), beside("beside"), rest("rest"), lanes("lanes"), warps("warps");
         if (extent >= warp_size) {

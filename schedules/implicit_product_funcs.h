@@ -8,8 +8,9 @@
 
 namespace conv_transpose {
 
-/// `position` counts through the cells of all images of one phase, x fastest. `value` counts the four summed channels of a
-/// 16-byte row, `k4` such groups of a step, `part` the TF32 parts of an operand (two in tf32x3).
+/// `position` counts through the cells of all images of one phase, x fastest. `value` counts the four summed
+/// channels of a 16-byte row, `k4` such groups of a step, `part` the TF32 parts of an operand (two in
+/// tf32x3).
 struct ImplicitProductVars {
     Halide::Var value{"value"}, position{"position"}, row{"row"}, k4{"k4"}, part{"part"}, step{"step"};
     Halide::Var phase_x{"phase_x"}, phase_y{"phase_y"}, channel{"channel"}, group{"group"};

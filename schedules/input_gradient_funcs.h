@@ -16,7 +16,8 @@ struct InputGradientFuncs : GradientFacts {
 
     Halide::Func output_gradient;         ///< as given; coordinates begin at the padding
     Halide::Func padded_output_gradient;  ///< zero outside of the picture (x, y, out_channel, group, batch)
-    /// On CPUs, and with run-time attributes: what tap kx sees along a row (x, kx, y of the output, out_channel, group, batch).
+    /// On CPUs, and with run-time attributes: what tap kx sees along a row (x, kx, y of the output,
+    /// out_channel, group, batch).
     Halide::Func tap_row;
     /// On GPUs, with constant attributes: live phases (cell_x, phase_x, cell_y, phase_y, out_channel, group, batch).
     Halide::Func phases;

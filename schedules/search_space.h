@@ -26,11 +26,12 @@ namespace conv_transpose {
 /// What tiles of this size compute on an axis, with what lies outside of the picture.
 inline int covered(int size, int tile) { return (size + tile - 1) / tile * tile; }
 
-/// Whether they leave at most an eighth of that outside, small ones less than half. The least tile that schedules have always
-/// fits, and every one where the picture's size is not known.
+/// Whether they leave at most an eighth of that outside, small ones less than half. The least tile that
+/// schedules have always fits, and every one where the picture's size is not known.
 inline bool tiles_fit_axis(int size, int tile, int least) {
     constexpr int small = 16;
-    return size == 0 || tile <= least || covered(size, tile) * 7 <= size * 8 || (tile <= small && covered(size, tile) < 2 * size);
+    return size == 0 || tile <= least || covered(size, tile) * 7 <= size * 8 ||
+           (tile <= small && covered(size, tile) < 2 * size);
 }
 
 /// What a search is for. 0 stands for a run-time value.

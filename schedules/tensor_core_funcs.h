@@ -1,5 +1,5 @@
-// What a tensor-core schedule of a gather sees, be it the forward operation or the input gradient: the named Funcs and the
-// tile sizes.
+// What a tensor-core schedule of a gather sees, be it the forward operation or the input gradient: the named
+// Funcs and the tile sizes.
 #ifndef CONV_TRANSPOSE_SCHEDULES_TENSOR_CORE_FUNCS_H
 #define CONV_TRANSPOSE_SCHEDULES_TENSOR_CORE_FUNCS_H
 
@@ -8,15 +8,16 @@
 
 namespace conv_transpose {
 
-/// Dimensions of the staged operands. `value` counts the four input channels of a 16-byte row, `k4` such groups, and
-/// `part` the planes: the two TF32 parts of an operand in tf32x3 (one part in tf32), in an input gradient for each phase. `row` counts the rows of a tile: 64 for every
-/// horizontal phase, which are channels, or channels of several picture rows; `row_block` counts tiles.
+/// Dimensions of the staged operands. `value` counts the four input channels of a 16-byte row, `k4` such
+/// groups, and `part` the planes: the two TF32 parts of an operand in tf32x3 (one part in tf32), in an input
+/// gradient for each phase. `row` counts the rows of a tile: 64 for every horizontal phase, which are
+/// channels, or channels of several picture rows; `row_block` counts tiles.
 struct TensorCoreVars {
     Halide::Var value{"value"}, k4{"k4"}, part{"part"}, row{"row"}, row_block{"row_block"}, phase_y{"phase_y"};
 };
 
-/// The reduction: four channels, groups of them, taps, and products of planes: in tf32x3 three for the parts, in an input
-/// gradient one for every phase.
+/// The reduction: four channels, groups of them, taps, and products of planes: in tf32x3 three for the parts,
+/// in an input gradient one for every phase.
 struct TensorCoreReduction {
     Halide::RDom domain;
     Halide::RVar value, k4, tap_x, tap_y, product;
@@ -36,7 +37,8 @@ struct TensorCoreFuncs {
     int row_phases() const { return row_phases_x * row_phases_y; }
     bool sub_pixel() const { return row_phases() > 1; }
     int tile_channels() const { return 64 / (picture_rows * row_phases()); }
-    /// What a search is for: cells of the picture (rows of them in sets of `picture_rows`) and channels; 0 is not known.
+    /// What a search is for: cells of the picture (rows of them in sets of `picture_rows`) and channels; 0 is
+    /// not known.
     int cells_x = 0, cells_y = 0, channels = 0;
 
     Halide::Func pixels;   ///< (value, x, y, k4, part, group, batch): rounded input, four channels innermost

@@ -18,17 +18,18 @@ namespace conv_transpose {
 /// one step lie one after the other, `pitch` of them; therefore the columns of all kx are one operand: row
 /// step * pitch + n, for n = kx * pitch + channel, is row channel of step + kx.
 ///
-/// With a stride the output gradient is cut into cells of that many positions, one for each position of the input, and the
-/// positions of a cell are like further channels: kernel column kx sees position kx % stride of the cell kx / stride further
-/// on. Down the picture, a chunk has all rows of its cells, and kernel row ky reads row ky % stride of them.
+/// With a stride the output gradient is cut into cells of that many positions, one for each position of the
+/// input, and the positions of a cell are like further channels: kernel column kx sees position kx % stride
+/// of the cell kx / stride further on. Down the picture, a chunk has all rows of its cells, and kernel row ky
+/// reads row ky % stride of them.
 struct WeightGradientTile {
     int in_channels, out_channels;       ///< of one tile; in_channels divides 64
     int chunk_columns, chunk_rows;       ///< positions of one chunk
     int kernel_w, kernel_h;
     int stride_w = 1, stride_h = 1;      ///< with a vertical stride, in_channels is 64
 
-    /// Rows of one position. At stride 1 an odd number of 16-byte rows lies between neighbouring steps, which neighbouring
-    /// lanes store: they then are in other banks.
+    /// Rows of one position. At stride 1 an odd number of 16-byte rows lies between neighbouring steps, which
+    /// neighbouring lanes store: they then are in other banks.
     int position_rows() const { return out_channels + 1; }
     int pitch() const { return stride_w * position_rows(); }
     int steps() const { return chunk_columns / 4; }
@@ -44,7 +45,8 @@ struct WeightGradientTile {
     int input_rows() const { return chunk_rows - 1 + kernel_cells_h(); }
     int output_rows() const { return chunk_rows * stride_h; }
     int input_row_pitch() const { return input_rows() * in_channels + 1; }
-    /// Steps of the output gradient that kernel columns see beyond the chunk's, as a power of two (0 where there are none).
+    /// Steps of the output gradient that kernel columns see beyond the chunk's, as a power of two (0 where
+    /// there are none).
     int steps_beyond() const {
         const int most = kernel_cells_w() - 1;
         return most == 0 ? 0 : static_cast<int>(std::bit_ceil(static_cast<unsigned>(most)));
@@ -56,15 +58,15 @@ struct WeightGradientTile {
     }
 };
 
-/// The reduction: four positions, steps, rows of a chunk, in tf32x3 the three products of parts, and chunks (along a row,
-/// then down the band, then from image to image).
+/// The reduction: four positions, steps, rows of a chunk, in tf32x3 the three products of parts, and chunks
+/// (along a row, then down the band, then from image to image).
 struct WeightGradientReduction {
     Halide::RDom domain;
     Halide::RVar value, step, y, product, chunk;
 };
 
-/// What is staged of the output gradient: four positions, steps, positions of a cell, channels. Other rows of the staged
-/// operand fill it up: nothing is written there, and they only meet sums that nobody stores.
+/// What is staged of the output gradient: four positions, steps, positions of a cell, channels. Other rows of
+/// the staged operand fill it up: nothing is written there, and they only meet sums that nobody stores.
 struct StagedPositions {
     Halide::RDom domain;
     Halide::RVar value, step, position, channel;
@@ -74,12 +76,14 @@ struct WeightGradientTensorCoreFuncs {
     Halide::Var kx{"kx"}, ky{"ky"}, out_channel{"out_channel"}, in_channel{"in_channel"}, group{"group"};
     /// A part of the sum: a band of rows of some of the images.
     Halide::Var band{"band"}, images{"images"};
-    Halide::Var value{"value"}, row{"row"}, channel{"channel"}, position{"position"}, step{"step"}, y{"y"}, part{"part"};
+    Halide::Var value{"value"}, row{"row"}, channel{"channel"}, position{"position"}, step{"step"}, y{"y"},
+        part{"part"};
     Halide::Var chunk{"chunk"};
     Halide::Var m{"m"}, n{"n"}, in_tile{"in_tile"}, out_tile{"out_tile"};
     WeightGradientTile tile;
     WeightGradientReduction r;
-    /// The steps of a chunk, and those beyond it: an update of the output gradient each, the latter where there are any.
+    /// The steps of a chunk, and those beyond it: an update of the output gradient each, the latter where
+    /// there are any.
     StagedPositions inside, beyond;
     int parts = 1;  ///< of an operand: two in tf32x3
 

@@ -49,7 +49,8 @@ class Accuracy : public DeviceTest {
             const double bound = relative_bound(precision_of(kernel), terms);
             const auto actual = run_forward(Plan(problem, with), input, weight, bias);
             for (size_t i = 0; i < actual.size(); i++)
-                ASSERT_LE(std::fabs(actual[i] - exact[i]), bound * size[i]) << "element " << i << ", exact " << exact[i];
+                ASSERT_LE(std::fabs(actual[i] - exact[i]), bound * size[i])
+                    << "element " << i << ", exact " << exact[i];
         }
     }
 };
@@ -82,7 +83,8 @@ TEST_P(Accuracy, WeightGradients) {
     RandomProblems random(23);
     PlanOptions with = options();
     with.operation = Operation::weight_gradient;
-    for (const char *text : {"n5ic40oc36ih9iw11kh3kw2sh2sw3dh2ph1pw1", "n1ic64oc64ih20iw33kh3kw3", "n3ic64oc32ih9iw17kh2kw2sh2sw2"}) {
+    for (const char *text : {"n5ic40oc36ih9iw11kh3kw2sh2sw3dh2ph1pw1", "n1ic64oc64ih20iw33kh3kw3",
+                             "n3ic64oc32ih9iw17kh2kw2sh2sw2"}) {
         const Problem problem = Problem::parse(text);
         const auto input = random.reals(problem.input_elements()), weight = random.reals(problem.weight_elements());
         const auto output_gradient = random.reals(problem.output_elements());
@@ -98,7 +100,8 @@ TEST_P(Accuracy, WeightGradients) {
                 const double bound = relative_bound(precision_of(kernel), terms);
                 const auto actual = run_gradient(Plan(problem, with), input, weight, output_gradient);
                 for (size_t i = 0; i < actual.size(); i++)
-                    ASSERT_LE(std::fabs(actual[i] - exact[i]), bound * size[i]) << "element " << i << ", exact " << exact[i];
+                    ASSERT_LE(std::fabs(actual[i] - exact[i]), bound * size[i])
+                        << "element " << i << ", exact " << exact[i];
             }
         }
     }

@@ -49,7 +49,8 @@ int fail_each_allocation(Attempt attempt) {
 }
 
 // Rows too wide for the stack: kernels that keep scratch memory need it on the heap. And one for Winograd's kernels.
-const Problem problems[] = {Problem::parse("n1ic2oc4ih3iw5000kh3kw3sh2sw2ph1pw1"), Problem::parse("n1ic33oc34ih8iw40kh3kw3")};
+const Problem problems[] = {Problem::parse("n1ic2oc4ih3iw5000kh3kw3sh2sw2ph1pw1"),
+                            Problem::parse("n1ic33oc34ih8iw40kh3kw3")};
 
 PlanOptions options(std::string_view kernel) {
     PlanOptions with;

@@ -58,8 +58,9 @@ void run_guarded(const Plan &plan, GuardedMemory::Guard guard, RandomProblems &r
     const Problem &p = plan.problem();
     std::snprintf(current_run, sizeof current_run, "%s by %s, guarded %s", p.str().c_str(), plan.kernel().data(),
                   guard == GuardedMemory::Guard::after ? "after" : "before");
-    const GuardedMemory input(random.integers(p.input_elements()), guard), weight(random.integers(p.weight_elements()), guard),
-        bias(random.integers(p.out_channels), guard), output(p.output_elements() * sizeof(float), guard);
+    const GuardedMemory input(random.integers(p.input_elements()), guard),
+        weight(random.integers(p.weight_elements()), guard), bias(random.integers(p.out_channels), guard),
+        output(p.output_elements() * sizeof(float), guard);
     // The workspace is aligned, so only whole multiples of the alignment can end at the page.
     const GuardedMemory workspace((plan.workspace_bytes() + 63) / 64 * 64, guard);
     Arguments arguments;
@@ -82,7 +83,8 @@ TEST(Bounds, NothingOutsideOfTheTensorsIsTouched) {
         for (std::string_view kernel : kernels_for(problem, options)) {
             options.kernel = kernel;
             const Plan plan(problem, options);
-            for (auto guard : {GuardedMemory::Guard::before, GuardedMemory::Guard::after}) run_guarded(plan, guard, random);
+            for (auto guard : {GuardedMemory::Guard::before, GuardedMemory::Guard::after})
+                run_guarded(plan, guard, random);
         }
         options.kernel.clear();
     }

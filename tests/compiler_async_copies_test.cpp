@@ -21,7 +21,8 @@ std::string neighbours(float scale, bool pass) {
     staged.split(x, round, lane, 32, TailStrategy::GuardWithIf).gpu_threads(lane).never_partition_all();
     Pipeline p(sum);
     if (pass) p.add_custom_lowering_pass(new AsyncCopyPass);
-    return device_ptx(p.compile_to_module({picture}, "neighbours", Target("x86-64-linux-cuda-cuda_capability_80-no_runtime")));
+    return device_ptx(p.compile_to_module({picture}, "neighbours",
+                                          Target("x86-64-linux-cuda-cuda_capability_80-no_runtime")));
 }
 
 TEST(AsyncCopies, MovesSingleFloatsPastTheRegisters) {
@@ -52,7 +53,8 @@ TEST(AsyncCopies, LeavesWhatComesFromAThreadsRegisters) {
     Pipeline p(sum);
     p.add_custom_lowering_pass(new PrivateAccumulators);
     p.add_custom_lowering_pass(new AsyncCopyPass);
-    const std::string ptx = device_ptx(p.compile_to_module({picture}, "mirrored", Target("x86-64-linux-cuda-cuda_capability_80-no_runtime")));
+    const std::string ptx = device_ptx(p.compile_to_module(
+        {picture}, "mirrored", Target("x86-64-linux-cuda-cuda_capability_80-no_runtime")));
     EXPECT_EQ(count(ptx, "conv_tc_"), 0);
     EXPECT_GT(count(ptx, "st.shared"), 0);
 }

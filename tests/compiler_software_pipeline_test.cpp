@@ -73,7 +73,8 @@ std::string rows_and_a_table(bool before) {
     Pipeline p(result);
     p.add_custom_lowering_pass(new PrivateAccumulators);
     p.add_custom_lowering_pass(new SoftwarePipelinePass({.stages = 2, .single_floats = true}));
-    return device_ptx(p.compile_to_module({picture, factors}, "rows", Target("x86-64-linux-cuda-cuda_capability_80-no_runtime")));
+    return device_ptx(p.compile_to_module({picture, factors}, "rows",
+                                          Target("x86-64-linux-cuda-cuda_capability_80-no_runtime")));
 }
 
 TEST(SoftwarePipeline, LeavesSharedMemoryToWhatFollowsTheLoop) {
@@ -87,9 +88,10 @@ TEST(SoftwarePipeline, RefusesSharedMemoryThatOutlivesTheLoop) {
 // LLVM makes an offset of a load of what is added last.
 TEST(SoftwarePipeline, ConstantsOfIndicesAreAddedLast) {
     using namespace Halide::Internal;
-    const Halide::Expr lane = Variable::make(Halide::Int(32), "lane"), buffer = Variable::make(Halide::Int(32), "buffer");
-    const Stmt read = Evaluate::make(Load::make(Halide::Float(32), "shared", lane * 4 + 3, Halide::Buffer<>(), Halide::Parameter(),
-                                                const_true(), ModulusRemainder()));
+    const Halide::Expr lane = Variable::make(Halide::Int(32), "lane"),
+                       buffer = Variable::make(Halide::Int(32), "buffer");
+    const Stmt read = Evaluate::make(Load::make(Halide::Float(32), "shared", lane * 4 + 3, Halide::Buffer<>(),
+                                                Halide::Parameter(), const_true(), ModulusRemainder()));
     const auto index = [&](bool constants_last) {
         const Stmt moved = shifted_in_shared_memory(read, "shared", buffer, constants_last);
         return moved.as<Evaluate>()->value.as<Load>()->index;

@@ -29,7 +29,8 @@ struct MatrixProduct {
     Halide::Module lower(const std::string &name = "matrix_product") const {
         using namespace Halide;
         Var m{"m"}, n{"n"}, value{"value"}, k4{"k4"}, mo{"mo"}, no{"no"}, one{"one"}, lane{"lane"}, warp{"warp"};
-        Var warpgroup{"warpgroup"}, mma_m{"mma_m"}, mma_n{"mma_n"}, mma_m_tile{"mma_m_tile"}, mma_n_group{"mma_n_group"}, rest{"rest"};
+        Var warpgroup{"warpgroup"}, mma_m{"mma_m"}, mma_n{"mma_n"}, mma_m_tile{"mma_m_tile"},
+            mma_n_group{"mma_n_group"}, rest{"rest"};
         ImageParam a(Float(32), 2, "a"), b(Float(32), 2, "b");
         Func a_rows{"a_rows"}, b_rows{"b_rows"}, tile{"tile"}, c{"c"};
         RDom k(0, 4, 0, terms / 4, "k");
@@ -48,9 +49,12 @@ struct MatrixProduct {
         const int lanes = one_lane ? 1 : 2;
         const auto threads = [&](Stage s) { s.split(one, one, lane, lanes).split(one, one, warp, 1); };
         const int neighbours = run ? run : columns / lanes;
-        c.split(m, mo, mma_m, rows_of_c * warpgroups, TailStrategy::GuardWithIf).split(mma_m, warpgroup, mma_m, rows_of_c)
-            .split(n, no, mma_n, columns * sets, TailStrategy::GuardWithIf).split(mma_n, mma_n, mma_m_tile, sets)
-            .split(mma_n, one, mma_n, columns / lanes).split(mma_n, mma_n_group, mma_n, neighbours);
+        c.split(m, mo, mma_m, rows_of_c * warpgroups, TailStrategy::GuardWithIf)
+            .split(mma_m, warpgroup, mma_m, rows_of_c)
+            .split(n, no, mma_n, columns * sets, TailStrategy::GuardWithIf)
+            .split(mma_n, mma_n, mma_m_tile, sets)
+            .split(mma_n, one, mma_n, columns / lanes)
+            .split(mma_n, mma_n_group, mma_n, neighbours);
         threads(c);
         c.reorder(mma_m_tile, mma_n, mma_n_group, mma_m, one, lane, warp, warpgroup, no, mo).gpu_blocks(no, mo)
             .gpu_threads(lane, warp, warpgroup).never_partition_all();
@@ -79,9 +83,13 @@ struct MatrixProduct {
                 .vectorize(value);
             // Given by columns, an operand's neighbours in memory are those of k.
             columns_of_b ? f.fuse(k4, row, rest) : f.fuse(row, k4, rest);
-            f.split(rest, rest, lane, 32, TailStrategy::GuardWithIf).split(rest, rest, warp, 4, TailStrategy::GuardWithIf)
-                .split(rest, rest, warpgroup, staging_warpgroups ? staging_warpgroups : warpgroups, TailStrategy::GuardWithIf)
-                .reorder(value, rest, lane, warp, warpgroup).unroll(rest).gpu_threads(lane, warp, warpgroup)
+            f.split(rest, rest, lane, 32, TailStrategy::GuardWithIf)
+                .split(rest, rest, warp, 4, TailStrategy::GuardWithIf)
+                .split(rest, rest, warpgroup, staging_warpgroups ? staging_warpgroups : warpgroups,
+                       TailStrategy::GuardWithIf)
+                .reorder(value, rest, lane, warp, warpgroup)
+                .unroll(rest)
+                .gpu_threads(lane, warp, warpgroup)
                 .never_partition_all();
         };
         stage(a_rows, m, block_rows);

@@ -19,7 +19,8 @@ void cuda(const char *function, Args... args) {
     static void *const driver = dlopen("libcuda.so.1", RTLD_NOW);
     const auto call = reinterpret_cast<int (*)(Args...)>(driver ? dlsym(driver, function) : nullptr);
     if (!call) throw std::runtime_error(std::string("no ") + function + " in the driver");
-    if (const int result = call(args...)) throw std::runtime_error(std::string(function) + " returned " + std::to_string(result));
+    if (const int result = call(args...))
+        throw std::runtime_error(std::string(function) + " returned " + std::to_string(result));
 }
 
 /// Makes device 0's primary context current in this thread, as CUDA's runtime does.

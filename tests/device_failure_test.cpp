@@ -1,5 +1,6 @@
-// Every call of the CUDA driver that may fail is made to fail in turn, while planning, packing and running: an exception or
-// a status follows, nothing leaks, and the next try works. A program of its own, because it replaces the driver.
+// Every call of the CUDA driver that may fail is made to fail in turn, while planning, packing and running:
+// an exception or a status follows, nothing leaks, and the next try works. A program of its own, because it
+// replaces the driver.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +36,8 @@ class DeviceFailure : public ::testing::Test {
     }
 };
 
-// Machine code is loaded once a process, so what a failed attempt has loaded is there for the next: each number comes twice.
+// Machine code is loaded once a process, so what a failed attempt has loaded is there for the next: each
+// number comes twice.
 TEST_F(DeviceFailure, OfPlanningIsAnException) {
     int failures = 0;
     for (const char *text : problems)
@@ -67,7 +69,8 @@ TEST_F(DeviceFailure, OfRunningIsAStatus) {
     RandomProblems random(5);
     for (const char *text : problems) {
         const Problem problem = Problem::parse(text);
-        const auto input = random.integers(problem.input_elements()), weight = random.integers(problem.weight_elements());
+        const auto input = random.integers(problem.input_elements()),
+                   weight = random.integers(problem.weight_elements());
         for (Precision precision : {Precision::float32, Precision::tf32}) {
             const Plan plan(problem, options(Operation::forward, precision));
             SCOPED_TRACE(problem.str() + " by " + std::string(plan.kernel()));

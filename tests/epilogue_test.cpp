@@ -32,9 +32,9 @@ class EpilogueTest : public DeviceTest {
     /// Problems that between them use most kernels.
     static std::vector<Problem> problems() {
         std::vector<Problem> all;
-        for (const char *text : {"n2ic5oc7ih9iw17kh3kw3", "n1ic16oc32ih16iw40kh4kw4sh2sw2ph1pw1", "n2g6ic6oc6ih9iw11kh4kw4sh2sw2ph1pw1",
-                                 "n1g2ic4oc6ih5iw7kh2kw3sh3sw2dh2dw3", "n1ic32oc32ih5iw70kh3kw3",
-                                 "n1ic256oc40ih3iw4kh4kw4sh2sw2ph1pw1"})
+        for (const char *text : {"n2ic5oc7ih9iw17kh3kw3", "n1ic16oc32ih16iw40kh4kw4sh2sw2ph1pw1",
+                                 "n2g6ic6oc6ih9iw11kh4kw4sh2sw2ph1pw1", "n1g2ic4oc6ih5iw7kh2kw3sh3sw2dh2dw3",
+                                 "n1ic32oc32ih5iw70kh3kw3", "n1ic256oc40ih3iw4kh4kw4sh2sw2ph1pw1"})
             all.push_back(Problem::parse(text));
         return all;
     }

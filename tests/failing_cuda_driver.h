@@ -1,6 +1,7 @@
-// A CUDA driver in which a chosen call fails. For programs of one file that link with -Wl,--wrap=dlopen,--wrap=dlsym: the library then
-// finds these functions in place of libcuda's. Calls that may run out of memory or fail are counted; the rest pass. Behind
-// them is the real driver, or, where there is none, a simulated device: its memory is the host's, and its kernels do nothing.
+// A CUDA driver in which a chosen call fails. For programs of one file that link with
+// -Wl,--wrap=dlopen,--wrap=dlsym: the library then finds these functions in place of libcuda's. Calls that
+// may run out of memory or fail are counted; the rest pass. Behind them is the real driver, or, where there
+// is none, a simulated device: its memory is the host's, and its kernels do nothing.
 #ifndef CONV_TRANSPOSE_TESTS_FAILING_CUDA_DRIVER_H
 #define CONV_TRANSPOSE_TESTS_FAILING_CUDA_DRIVER_H
 
@@ -83,17 +84,20 @@ inline const std::map<std::string_view, void *> &simulated() {
         d.cuDevicePrimaryCtxRetain = [](CUcontext *context, CUdevice) { return *context = &token, 0; };
         d.cuCtxGetCurrent = [](CUcontext *context) { return *context = &token, 0; };
         d.cuCtxGetDevice = [](CUdevice *device) { return *device = 0, 0; };
-        d.cuLibraryLoadData = [](CUlibrary *library, const void *, void *, void **, unsigned, void *, void **, unsigned) {
-            return *library = &token, 0;
-        };
+        d.cuLibraryLoadData = [](CUlibrary *library, const void *, void *, void **, unsigned, void *, void **,
+                                 unsigned) { return *library = &token, 0; };
         d.cuLibraryGetKernel = [](CUkernel *kernel, CUlibrary, const char *) { return *kernel = &token, 0; };
         d.cuMemAlloc = [](uint64_t *address, size_t bytes) {
             return *address = reinterpret_cast<uint64_t>(std::calloc(bytes, 1)), *address ? 0 : 2;
         };
         d.cuMemFree = [](uint64_t address) { return std::free(host(address)), 0; };
-        d.cuMemHostAlloc = [](void **data, size_t bytes, unsigned) { return *data = std::calloc(bytes, 1), *data ? 0 : 2; };
+        d.cuMemHostAlloc = [](void **data, size_t bytes, unsigned) {
+            return *data = std::calloc(bytes, 1), *data ? 0 : 2;
+        };
         d.cuMemFreeHost = [](void *data) { return std::free(data), 0; };
-        d.cuMemcpyHtoD = [](uint64_t to, const void *from, size_t bytes) { return std::memcpy(host(to), from, bytes), 0; };
+        d.cuMemcpyHtoD = [](uint64_t to, const void *from, size_t bytes) {
+            return std::memcpy(host(to), from, bytes), 0;
+        };
         d.cuMemcpyDtoH = [](void *to, uint64_t from, size_t bytes) { return std::memcpy(to, host(from), bytes), 0; };
         d.cuMemcpy2D = [](const CudaCopy2D *) { return 0; };
         d.cuMemGetInfo = [](size_t *free, size_t *total) { return *free = *total = size_t{1} << 30, 0; };

@@ -119,7 +119,8 @@ class ManyChannels : public ::testing::TestWithParam<Device> {};
 TEST_P(ManyChannels, EqualTheOracleOnEveryKernelThatAcceptsThem) {
     if (const char *reason = missing(GetParam())) GTEST_SKIP() << reason;
     RandomProblems random(3);
-    for (const char *problem : {"n1g1ic3oc129ih5iw17kh3kw3", "n1g2ic4oc300ih4iw9kh2kw2sh2sw2", "n2g1ic2oc261ih3iw18kh3kw3sh2sw2ph1pw1",
+    for (const char *problem : {"n1g1ic3oc129ih5iw17kh3kw3", "n1g2ic4oc300ih4iw9kh2kw2sh2sw2",
+                                "n2g1ic2oc261ih3iw18kh3kw3sh2sw2ph1pw1",
                                 "n1g1ic5oc200ih4iw5kh4kw4sh2sw2ph1pw1", "n1g1ic2oc140ih3iw4kh3kw5sh2sw3dh2"})
         expect_exact_on_every_kernel(Problem::parse(problem), GetParam(), random);
 }
@@ -137,7 +138,8 @@ INSTANTIATE_TEST_SUITE_P(Devices, ManyChannels, ::testing::Values(Device::cpu, D
                          [](const auto &info) { return std::string(name(info.param)); });
 
 INSTANTIATE_TEST_SUITE_P(Attributes, Families,
-                         ::testing::Combine(::testing::Values(Device::cpu, Device::cuda), ::testing::ValuesIn(families)),
+                         ::testing::Combine(::testing::Values(Device::cpu, Device::cuda),
+                                            ::testing::ValuesIn(families)),
                          test_name);
 
 }  // namespace

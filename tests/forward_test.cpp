@@ -62,8 +62,8 @@ TEST_P(Forward, AttributesOfExactAndFamilyKernels) {
 // So few outputs of so many channels that their sums are cut into parts.
 TEST_P(Forward, ManyChannelsOfSmallPictures) {
     RandomProblems random(7);
-    for (const char *text : {"n1ic256oc64ih4iw4kh4kw4sh2sw2ph1pw1", "n2ic128oc70ih3iw5kh5kw5", "n3ic192oc33ih2iw3kh3kw3sh2sw2",
-                             "n1ic320oc20ih2iw2kh4kw3sh1sw3dh2"})
+    for (const char *text : {"n1ic256oc64ih4iw4kh4kw4sh2sw2ph1pw1", "n2ic128oc70ih3iw5kh5kw5",
+                             "n3ic192oc33ih2iw3kh3kw3sh2sw2", "n1ic320oc20ih2iw2kh4kw3sh1sw3dh2"})
         for (int i = 0; i < 2 && !HasFatalFailure(); i++)  // with and without a bias
             expect_exact(Problem::parse(text), GetParam(), random);
 }
@@ -86,12 +86,14 @@ TEST_P(Forward, TensorsAtAnyAddress) {
         const Problem problem = Problem::parse(text);
         PlanOptions wanted = options();
         wanted.epilogue.bias = true;
-        const auto input = random.integers(problem.input_elements()), weight = random.integers(problem.weight_elements());
+        const auto input = random.integers(problem.input_elements()),
+                   weight = random.integers(problem.weight_elements());
         const auto bias = random.integers(problem.out_channels);
         const auto expected = forward(problem, input, weight, bias);
         for (std::string_view kernel : kernels_for(problem, wanted))
             for (size_t offset = 1; offset < 4; offset++) {
-                SCOPED_TRACE(problem.str() + " by " + std::string(kernel) + ", " + std::to_string(offset) + " floats off");
+                SCOPED_TRACE(problem.str() + " by " + std::string(kernel) + ", " + std::to_string(offset) +
+                             " floats off");
                 wanted.kernel = kernel;
                 const Plan plan(problem, wanted);
                 const auto place = [&](std::vector<float> values) {

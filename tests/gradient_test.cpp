@@ -35,7 +35,8 @@ class Gradient : public ::testing::TestWithParam<Device> {
 
     // All three gradients, each by every kernel that accepts the problem.
     void expect_exact(const Problem &problem, RandomProblems &random, Precision precision = Precision::tf32) const {
-        const auto input = random.integers(problem.input_elements()), weight = random.integers(problem.weight_elements());
+        const auto input = random.integers(problem.input_elements()),
+                   weight = random.integers(problem.weight_elements());
         const auto output_gradient = random.integers(problem.output_elements());
         const Gradients expected = gradients(problem, input, weight, output_gradient);
         for (Operation operation : operations) {
@@ -56,13 +57,15 @@ class Gradient : public ::testing::TestWithParam<Device> {
 
 TEST_P(Gradient, RandomProblemsOnEveryKernelThatAcceptsThem) {
     RandomProblems random(2);
-    for (int i = 0; i < random_problem_count(GetParam()) && !HasFatalFailure(); i++) expect_exact(random.next(), random);
+    for (int i = 0; i < random_problem_count(GetParam()) && !HasFatalFailure(); i++)
+        expect_exact(random.next(), random);
 }
 
 // So few results of so many channels that their sums are cut into parts.
 TEST_P(Gradient, ManyChannelsOfSmallPictures) {
     RandomProblems random(7);
-    for (const char *text : {"n1ic64oc256ih4iw4kh4kw4sh2sw2ph1pw1", "n2ic70oc128ih3iw5kh5kw5", "n3ic33oc192ih2iw3kh3kw3sh2sw2"})
+    for (const char *text :
+         {"n1ic64oc256ih4iw4kh4kw4sh2sw2ph1pw1", "n2ic70oc128ih3iw5kh5kw5", "n3ic33oc192ih2iw3kh3kw3sh2sw2"})
         expect_exact(Problem::parse(text), random);
 }
 
@@ -74,8 +77,9 @@ TEST_P(Gradient, PicturesOfOnePixel) {
         expect_exact(Problem::parse(text), random);
 }
 
-// Problems that kernels were made for: the attributes and channels that each demands, with sizes on either side of a
-// tile's and with padding, which no kernel of a gradient depends on. Random attributes alone would meet them too seldom.
+// Problems that kernels were made for: the attributes and channels that each demands, with sizes on either
+// side of a tile's and with padding, which no kernel of a gradient depends on. Random attributes alone would
+// meet them too seldom.
 TEST_P(Gradient, ProblemsThatKernelsWereMadeFor) {
     RandomProblems random(5);
     for (const char *family :
@@ -159,7 +163,8 @@ TEST_P(Gradient, EmptyBatchGivesZeros) {
     const Problem problem = Problem::parse("n0g1ic4oc6ih8iw8kh3kw3sh2sw2");
     for (Operation operation : {Operation::weight_gradient, Operation::bias_gradient}) {
         const Plan plan(problem, options(operation));
-        const size_t elements = operation == Operation::weight_gradient ? problem.weight_elements() : problem.out_channels;
+        const size_t elements =
+            operation == Operation::weight_gradient ? problem.weight_elements() : problem.out_channels;
         EXPECT_EQ(run_gradient(plan, {}, {}, {}), std::vector<float>(elements, 0.f));
     }
 }
@@ -207,8 +212,8 @@ TEST_P(Gradient, NamesTheMissingArgument) {
         EXPECT_EQ(message(operation), "output_gradient is null, but the operation needs it");
 }
 
-// Small pictures leave most of a chunk of a row empty, in kernels that stage such; then one that counts positions through images
-// is faster, though it is not made for the attributes.
+// Small pictures leave most of a chunk of a row empty, in kernels that stage such; then one that counts
+// positions through images is faster, though it is not made for the attributes.
 TEST(WeightGradientChoice, IsByEstimatedTime) {
     if (const char *reason = missing(Device::cuda)) GTEST_SKIP() << reason;
     const auto is_product = [](const char *problem) {

@@ -13,13 +13,14 @@ struct HugeGradientProblem {
 
 void PrintTo(const HugeGradientProblem &problem, std::ostream *out) { *out << problem.text; }
 
-/// A row of the input that is not zero. There are few, because an element of the weight gradient is a sum over all of them.
+/// A row of the input that is not zero. There are few, because an element of the weight gradient is a sum
+/// over all of them.
 bool is_live(int64_t input_row) { return pattern(7, input_row / 8) == 4.f && input_row % 8 == 3; }
 
 float input_value(const Problem &p, int64_t i) { return is_live(i / p.input.width) ? pattern(input_seed, i) : 0.f; }
 
-/// Calls visit(index of the output gradient, kernel row, kernel column) for what position (y, x) of an image of the input
-/// meets in an output channel.
+/// Calls visit(index of the output gradient, kernel row, kernel column) for what position (y, x) of an image
+/// of the input meets in an output channel.
 template <class Visit>
 void for_each_seen(const Problem &p, int64_t image, int64_t output_channel, int64_t y, int64_t x, Visit visit) {
     const Size2 o = p.output();

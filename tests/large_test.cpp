@@ -75,7 +75,8 @@ TEST_P(Huge, OnTheGpu) {
                 chosen.push_back(options);
                 break;
             }
-    const auto last = std::find_if(all.rbegin(), all.rend(), [](const auto &o) { return o.precision == Precision::float32; });
+    const auto last = std::find_if(all.rbegin(), all.rend(),
+                                   [](const auto &o) { return o.precision == Precision::float32; });
     if (last->kernel != chosen.front().kernel) chosen.push_back(*last);
     expect_exact_samples(problem, chosen, 500);
 }
@@ -99,7 +100,9 @@ TEST(HugePlane, Beyond32BitsIsUnsupported) {
         Plan(Problem::parse("n1ic1oc1ih40000iw40000kh2kw2sh2sw2"), options);
         FAIL() << "a plan was made";
     } catch (const Unsupported &error) {
-        EXPECT_NE(std::string(error.what()).find("a plane has more than 2^31 - 1 elements"), std::string::npos) << error.what();
+        EXPECT_NE(std::string(error.what()).find("a plane has more than 2^31 - 1 elements"),
+                  std::string::npos)
+            << error.what();
     }
 }
 

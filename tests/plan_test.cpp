@@ -87,8 +87,9 @@ TEST_P(PlanTest, ForcedKernelThatCannotServeTellsWhy) {
         if (std::find(accepting.begin(), accepting.end(), kernel.name) != accepting.end()) continue;
         PlanOptions forced = options();
         forced.kernel = kernel.name;
-        EXPECT_TRUE(throws<Unsupported>("it cannot serve " + small_problem.str() + ": ", [&] { Plan(small_problem, forced); }))
-            << kernel.name;
+        EXPECT_TRUE(throws<Unsupported>("it cannot serve " + small_problem.str() + ": ", [&] {
+            Plan(small_problem, forced);
+        })) << kernel.name;
         refused++;
     }
     if (refused == 0) GTEST_SKIP() << "every kernel of this build accepts the problem";
@@ -136,7 +137,8 @@ TEST_P(PlanTest, WorkspaceTooSmall) {
         for (const Workspace &workspace : {Workspace{}, {call.workspace().data, needed - 1}, {nullptr, needed}}) {
             const Status status = plan.run(call.arguments, workspace);
             EXPECT_EQ(status.code(), Status::Code::workspace_too_small) << plan.kernel();
-            EXPECT_NE(std::string(status.message()).find(std::to_string(needed)), std::string::npos) << status.message();
+            EXPECT_NE(std::string(status.message()).find(std::to_string(needed)), std::string::npos)
+                << status.message();
         }
         EXPECT_TRUE(call.run().ok());
     }

@@ -35,7 +35,8 @@ TEST_P(RejectedProblem, NamesFieldValueAndRule) {
     } catch (const InvalidProblem &error) {
         const std::string message = error.what();
         EXPECT_EQ(error.field(), GetParam().field);
-        EXPECT_NE(message.find(std::string(GetParam().field) + " is " + GetParam().value), std::string::npos) << message;
+        EXPECT_NE(message.find(std::string(GetParam().field) + " is " + GetParam().value), std::string::npos)
+            << message;
         EXPECT_NE(message.find(GetParam().rule), std::string::npos) << message;
     }
     // Planning rejects what validate() does.
@@ -142,9 +143,17 @@ TEST(ProblemString, NumbersMayBeNegativeAndAreRejectedLater) {
 }
 
 TEST(ProblemString, MalformedOnesShowWhere) {
-    for (const auto &[text, where] : {std::pair{"n", "n"}, {"n1q2", "q2"}, {"n1ic", "ic"}, {"12", "12"}, {"n1,ic3", ",ic3"},
-                                      {"N1", "N1"}, {"n 1", "n 1"}, {"n1.5", ".5"}, {"n1ic3n2", "n2"},
-                                      {"ic99999999999999999999", "ic99999999999999999999"}, {"n1 ", " "}}) {
+    for (const auto &[text, where] : {std::pair{"n", "n"},
+                                      {"n1q2", "q2"},
+                                      {"n1ic", "ic"},
+                                      {"12", "12"},
+                                      {"n1,ic3", ",ic3"},
+                                      {"N1", "N1"},
+                                      {"n 1", "n 1"},
+                                      {"n1.5", ".5"},
+                                      {"n1ic3n2", "n2"},
+                                      {"ic99999999999999999999", "ic99999999999999999999"},
+                                      {"n1 ", " "}}) {
         try {
             Problem::parse(text);
             ADD_FAILURE() << "'" << text << "' was accepted";

@@ -22,8 +22,8 @@ class RandomProblems {
         }
     }
 
-    /// A valid problem of so many channels that they fill tiles of matrix products, or go a little beyond them, of small
-    /// pictures and any attributes.
+    /// A valid problem of so many channels that they fill tiles of matrix products, or go a little beyond
+    /// them, of small pictures and any attributes.
     Problem next_with_many_channels() {
         for (;;) {
             Problem p = draw();
@@ -36,8 +36,8 @@ class RandomProblems {
         }
     }
 
-    /// A valid problem with the attributes and channels of `like` and another batch and size. Whole strides are added to
-    /// the padding, so that it keeps its phase.
+    /// A valid problem with the attributes and channels of `like` and another batch and size. Whole strides
+    /// are added to the padding, so that it keeps its phase.
     Problem resized(const Problem &like) {
         for (;;) {
             Problem p = like;

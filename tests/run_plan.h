@@ -99,8 +99,8 @@ class ForwardCall {
 };
 
 /// The output of a forward plan; what the kernel left unwritten is NaN.
-inline std::vector<float> run_forward(const Plan &plan, const std::vector<float> &input, const std::vector<float> &weight,
-                                      const std::vector<float> &bias) {
+inline std::vector<float> run_forward(const Plan &plan, const std::vector<float> &input,
+                                      const std::vector<float> &weight, const std::vector<float> &bias) {
     const ForwardCall call(plan, input, weight, bias);
     const Status status = call.run();
     EXPECT_TRUE(status.ok()) << status.message();
@@ -116,7 +116,8 @@ inline std::vector<float> run_gradient(const Plan &plan, const std::vector<float
     const int64_t elements = operation == Operation::input_gradient    ? problem.input_elements()
                              : operation == Operation::weight_gradient ? problem.weight_elements()
                                                                        : problem.out_channels;
-    const DeviceMemory in = on_device(device, input), w = on_device(device, weight), dy = on_device(device, output_gradient);
+    const DeviceMemory in = on_device(device, input), w = on_device(device, weight),
+                       dy = on_device(device, output_gradient);
     const DeviceMemory result = on_device(device, std::vector<float>(elements, std::nanf("")));
     const DeviceMemory workspace =
         on_device(device, std::vector<float>(plan.workspace_bytes() / sizeof(float), std::nanf("")));

@@ -1,5 +1,5 @@
-// Checks of problems too large for the scatter oracle: data that is a function of the element's index, so that no tensor
-// need be on the host, and the formula evaluated at sampled outputs.
+// Checks of problems too large for the scatter oracle: data that is a function of the element's index, so
+// that no tensor need be on the host, and the formula evaluated at sampled outputs.
 #ifndef CONV_TRANSPOSE_TESTS_SAMPLED_H
 #define CONV_TRANSPOSE_TESTS_SAMPLED_H
 
@@ -85,7 +85,8 @@ inline void expect_all_written(const DeviceMemory &output, int64_t elements) {
     in_pieces(elements, [&](int64_t first, int64_t count) {
         host.resize(count);
         output.copy_to_host(host.data(), count * sizeof(float), first * sizeof(float));
-        for (int64_t i = 0; i < count; i++) ASSERT_TRUE(std::isfinite(host[i])) << "element " << first + i << " is " << host[i];
+        for (int64_t i = 0; i < count; i++)
+            ASSERT_TRUE(std::isfinite(host[i])) << "element " << first + i << " is " << host[i];
     });
 }
 
@@ -98,7 +99,8 @@ inline void expect_samples_equal(const Problem &p, const DeviceMemory &output, i
         return std::uniform_int_distribution<int64_t>(0, size - 1)(random);
     };
     for (int s = 0; s < samples; s++) {
-        const int64_t n = draw(p.batch, s), channel = draw(p.out_channels, s / 2), y = draw(o.height, s / 4), x = draw(o.width, s / 8);
+        const int64_t n = draw(p.batch, s), channel = draw(p.out_channels, s / 2), y = draw(o.height, s / 4),
+                      x = draw(o.width, s / 8);
         const int64_t index = ((n * p.out_channels + channel) * o.height + y) * o.width + x;
         float actual;
         output.copy_to_host(&actual, sizeof actual, index * sizeof(float));

@@ -80,7 +80,8 @@ TEST_P(SilentRuns, OfEveryKernel) {
     Captured captured;
     for (int i = 0; i < 20; i++) {
         const Problem problem = random.next();
-        const auto input = random.integers(problem.input_elements()), weight = random.integers(problem.weight_elements());
+        const auto input = random.integers(problem.input_elements()),
+                   weight = random.integers(problem.weight_elements());
         for (std::string_view kernel : kernels_for(problem, options())) {
             PlanOptions forced = options();
             forced.kernel = kernel;

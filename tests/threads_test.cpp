@@ -30,7 +30,8 @@ class Threads : public DeviceTest {
     static void run_with_own_data(const Plan &plan, int seed) {
         const Problem &problem = plan.problem();
         RandomProblems random(seed);
-        const auto input = random.integers(problem.input_elements()), weight = random.integers(problem.weight_elements());
+        const auto input = random.integers(problem.input_elements()),
+                   weight = random.integers(problem.weight_elements());
         const auto expected = forward(problem, input, weight, {});
         std::optional<CudaStream> stream;
         if (plan.device() == Device::cuda) {
@@ -48,7 +49,8 @@ class Threads : public DeviceTest {
 };
 
 TEST_P(Threads, OnePlanFromManyThreadsAndStreams) {
-    for (const char *text : {"n2ic8oc16ih20iw33kh3kw3", "n1ic8oc16ih13iw17kh4kw4sh2sw2ph1pw1", "n1g8ic8oc8ih20iw20kh4kw4sh2sw2ph1pw1"}) {
+    for (const char *text : {"n2ic8oc16ih20iw33kh3kw3", "n1ic8oc16ih13iw17kh4kw4sh2sw2ph1pw1",
+                             "n1g8ic8oc8ih20iw20kh4kw4sh2sw2ph1pw1"}) {
         const Problem problem = Problem::parse(text);
         for (std::string_view kernel : kernels_for(problem, options())) {
             PlanOptions forced = options();
@@ -67,7 +69,8 @@ TEST_P(Threads, PlansMadeInManyThreads) {
         RandomProblems random(100 + t);
         for (int i = 0; i < 10; i++) {
             const Problem problem = random.next();
-            const auto input = random.integers(problem.input_elements()), weight = random.integers(problem.weight_elements());
+            const auto input = random.integers(problem.input_elements()),
+                       weight = random.integers(problem.weight_elements());
             SCOPED_TRACE(problem.str());
             expect_equal(run_forward(Plan(problem, options()), input, weight, {}), forward(problem, input, weight, {}));
         }

@@ -1,6 +1,6 @@
-// Every call of the CUDA driver that may fail is made to fail in turn while upsample enlarges on the GPU: each time there
-// must be an error or the right picture, nothing may leak on the device, and the next picture must come out right. A program
-// of its own, because it replaces the driver.
+// Every call of the CUDA driver that may fail is made to fail in turn while upsample enlarges on the GPU:
+// each time there must be an error or the right picture, nothing may leak on the device, and the next picture
+// must come out right. A program of its own, because it replaces the driver.
 #include <optional>
 
 #include "enlarge.h"
@@ -58,7 +58,8 @@ TEST(DeviceFailure, MayHappenAnywhereInANetwork) {
     const Network network(write_two_layers(folder));
     Method method;
     method.network = &network;
-    for (int channels : {1, 4}) fail_every_call(make_png8(24, 20, channels, random_bytes(24 * 20 * channels, 1)), method);
+    for (int channels : {1, 4})
+        fail_every_call(make_png8(24, 20, channels, random_bytes(24 * 20 * channels, 1)), method);
 }
 
 }  // namespace

@@ -94,8 +94,11 @@ void print_line(std::ostream &out, const Measurement &m) {
 
 std::string device_facts_json(Device device) {
     const DeviceFacts facts = device_facts(device);
-    return ordered_json{{"device", name(device)}, {"name", facts.name}, {"compute_capability", facts.compute_capability},
-                        {"multiprocessors", facts.multiprocessors}}.dump();
+    return ordered_json{{"device", name(device)},
+                        {"name", facts.name},
+                        {"compute_capability", facts.compute_capability},
+                        {"multiprocessors", facts.multiprocessors}}
+        .dump();
 }
 
 std::string csv_heading() {

@@ -178,8 +178,9 @@ struct Expected {
 
     bool serves(const Plan &plan) const {
         const Epilogue &epilogue = plan.options().epilogue;
-        return problem_ == plan.problem().str() && operation_ == plan.options().operation && epilogue_.bias == epilogue.bias &&
-               epilogue_.activation == epilogue.activation && epilogue_.negative_slope == epilogue.negative_slope;
+        return problem_ == plan.problem().str() && operation_ == plan.options().operation &&
+               epilogue_.bias == epilogue.bias && epilogue_.activation == epilogue.activation &&
+               epilogue_.negative_slope == epilogue.negative_slope;
     }
 
   private:

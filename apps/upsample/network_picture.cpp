@@ -53,8 +53,9 @@ Rows BledPicture::next() {
 
 namespace {
 
-/// The library's kernels may take other sums where a tile begins in the middle of a pair of outputs, or is so small that
-/// they would not be chosen for the whole picture; from this size on, with even tiles, every sum is the same.
+/// The library's kernels may take other sums where a tile begins in the middle of a pair of outputs, or is so
+/// small that they would not be chosen for the whole picture; from this size on, with even tiles, every sum
+/// is the same.
 constexpr int64_t smallest_tile = 32;
 
 /// Sides of tiles, nearly equal and even.

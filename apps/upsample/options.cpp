@@ -59,7 +59,8 @@ void add_options(CLI::App &app, Options &o) {
     app.add_option("--model-folder", o.model_folders,
                    "where models are looked for (default $UPSAMPLE_MODELS)");
     app.add_flag("--list-models", o.list_models, "list the models found and stop");
-    app.add_option("-t,--tile", o.tile, "side of a network's tiles in pixels, at least 32 (default 0: chosen from memory)")
+    app.add_option("-t,--tile", o.tile,
+                   "side of a network's tiles in pixels, at least 32 (default 0: chosen from memory)")
         ->check(CLI::Range(int64_t{0}, int64_t{1} << 16).description(""));
     app.add_option_function<std::string>("-g,--device", choice(devices, o.device),
                                          "auto, cpu (or -1) or cuda (or 0) (default auto)")

@@ -1,8 +1,9 @@
 # Forward, on CUDA cores (float32 products).
 
-# Threads that keep 4 rows, 4 columns and 4 channels load least, for small kernels; where rows of taps are long, 8 columns
-# and 8 channels, one row of taps at a time: all of them would not fit the instruction cache. The register limit decides
-# how many blocks share a multiprocessor: 3 of 128 threads with 168 (what spills with 128 is read once a chunk).
+# Threads that keep 4 rows, 4 columns and 4 channels load least, for small kernels; where rows of taps are
+# long, 8 columns and 8 channels, one row of taps at a time: all of them would not fit the instruction cache.
+# The register limit decides how many blocks share a multiprocessor: 3 of 128 threads with 168 (what spills
+# with 128 is read once a chunk).
 set(tile4x4x4 thread_rows=4 thread_vectors=1 thread_channels=4 --registers=168 ALLOW_SPILLS)
 set(tile8x8 vector=8 thread_vectors=1 unroll_taps_y=false chunk=4 --registers=128 ALLOW_SPILLS)
 set(block4x4x4_c64 ${tile4x4x4} lanes_x=4 lanes_channel=16 lanes_y=2)
@@ -37,8 +38,9 @@ foreach(stride RANGE 2 8)
         ${depthwise} lanes_x=64 cells_y=1)
 endforeach()
 
-# ---- few output channels: last layers of networks that make pictures, or their brightness (super-resolution). Constants
-# are those that were fastest on an H200; those for one and three channels take input channels in whole chunks.
+# ---- few output channels: last layers of networks that make pictures, or their brightness
+# (super-resolution). Constants are those that were fastest on an H200; those for one and three channels take
+# input channels in whole chunks.
 set(k3s2p1 ${k3s2} padding_phase_h=1 padding_phase_w=1)
 set(few forward_cuda_few_channels lanes_x=8 lanes_y=8 splits=2)
 set(few_whole ${few} in_channel_multiple=8 cells_y=2 unroll_in_channels=2)
@@ -58,9 +60,10 @@ conv_transpose_kernel(f32_cuda_few_channels_k9x9_s3x3_p1x1_c1 ${few} ${k9s3} pad
 conv_transpose_kernel(f32_cuda_few_channels_k9x9_s4x4_c1 ${few} kernel_h=9 kernel_w=9 stride_h=4 stride_w=4
     out_channels=1 chunk=14)
 
-# ---- on tensor cores, any attributes: implicit matrix products. Behind the exact kernels above, which are faster where outputs
-# lie far apart. Two warpgroups share the pixels of 128 positions, or the weights of 64 channels; chunks of 32 input channels.
-# Where there is much to do, larger tiles of pictures that are packed before.
+# ---- on tensor cores, any attributes: implicit matrix products. Behind the exact kernels above, which are
+# faster where outputs lie far apart. Two warpgroups share the pixels of 128 positions, or the weights of 64
+# channels; chunks of 32 input channels. Where there is much to do, larger tiles of pictures that are packed
+# before.
 set(whole_chunks in_channel_multiple=32 min_in_channels=32)
 set(channels128 columns=128 blocks=2 min_out_channels=65)
 set(positions256 columns=128 channel_sets=1 column_sets=2 blocks=2)
@@ -96,7 +99,8 @@ conv_transpose_kernel(f32_cuda_dense_k3x3_s2x2_p1x1 forward_cuda_dense ${k3s2p1}
 # Two taps a phase: weights are used so seldom that 128 sums a thread pay, at fewer warps.
 conv_transpose_kernel(f32_cuda_dense_k4x4_s2x2_p1x1 forward_cuda_dense ${k4s2p1} lanes_x=4 thread_rows=2
     load_offsets=true blocks=2 --registers=232 ALLOW_SPILLS RATE 43)
-# ---- any attributes, for numbers of channels that fill enough of a tile; by splits of the sum where there are few tiles
+# ---- any attributes, for numbers of channels that fill enough of a tile; by splits of the sum where there
+# are few tiles
 set(product forward_cuda_core_product)
 conv_transpose_kernel(f32_cuda_core_product_c64 ${product} ${product_c64} MAX_REGISTERS 128 RATE 41)
 conv_transpose_kernel(f32_cuda_core_product_c32 ${product} ${product_c32} MAX_REGISTERS 96 RATE 31)

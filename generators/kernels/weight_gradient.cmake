@@ -68,8 +68,8 @@ conv_transpose_kernel(f32_cuda_weight_gradient_depthwise_k4x4_s2x2 weight_gradie
 
 # ---- families, for numbers of channels that fill enough of a tile
 set(many_channels in_channel_multiple=32 out_channel_multiple=32)
-# A thread's sums: 8 x 4 channels and 3 or 4 taps, or 4 x 4 and 3 or 7. The blocks wanted are one or two waves of what an H200 runs
-# at a time: parts are sums that are stored and added once more.
+# A thread's sums: 8 x 4 channels and 3 or 4 taps, or 4 x 4 and 3 or 7. The blocks wanted are one or two waves
+# of what an H200 runs at a time: parts are sums that are stored and added once more.
 set(tile64x64 lanes_in=8 lanes_out=16 thread_in=8)
 set(tile64x32 lanes_in=16 lanes_out=8)
 conv_transpose_kernel(f32_cuda_weight_gradient_dense_k3x3_s1x1 weight_gradient_cuda_dense ${k3} ${s1} ${many_channels}

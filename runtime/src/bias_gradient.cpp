@@ -28,7 +28,10 @@ class BiasGradientOperation : public PlannedOperation {
         float *partial = sum_.needed() ? static_cast<float *>(workspace) : arguments.bias_gradient;
         const int64_t channel_chunk = slices_a_launch(p_.out_channels, plane_);
         const int64_t batch_chunk =
-            channel_chunk < p_.out_channels ? 1 : std::min(slices_a_launch(std::max<int64_t>(p_.batch, 1), p_.out_channels * plane_), max_grid);
+            channel_chunk < p_.out_channels
+                ? 1
+                : std::min(slices_a_launch(std::max<int64_t>(p_.batch, 1), p_.out_channels * plane_),
+                           max_grid);
         for (int64_t n = 0; n < p_.batch; n += batch_chunk)
             for (int64_t c = 0; c < p_.out_channels; c += channel_chunk) {
                 const int64_t channels = std::min(channel_chunk, p_.out_channels - c);

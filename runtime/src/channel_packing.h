@@ -1,5 +1,5 @@
-// The picture of an operation with four channels side by side, for kernels that read it so: packed by a kernel of its own
-// into the workspace, at every launch.
+// The picture of an operation with four channels side by side, for kernels that read it so: packed by a
+// kernel of its own into the workspace, at every launch.
 #ifndef CONV_TRANSPOSE_RUNTIME_CHANNEL_PACKING_H
 #define CONV_TRANSPOSE_RUNTIME_CHANNEL_PACKING_H
 

@@ -1,5 +1,5 @@
-// Threads of CPU kernels: Halide's pool; in a forked child, which has inherited the pool's data without its threads, and
-// maybe with a lock that one of them held, threads of the call's own.
+// Threads of CPU kernels: Halide's pool; in a forked child, which has inherited the pool's data without its
+// threads, and maybe with a lock that one of them held, threads of the call's own.
 #include "cpu_threads.h"
 
 #include <pthread.h>
@@ -87,7 +87,8 @@ void set_cpu_threads(int threads) noexcept {
 
 extern "C" int halide_do_par_for(void *user_context, halide_task_t task, int min, int size, uint8_t *closure) {
     const auto *context = static_cast<const conv_transpose::RunContext *>(user_context);
-    if (!context || !context->serial) return conv_transpose::parallel_for.load()(user_context, task, min, size, closure);
+    if (!context || !context->serial)
+        return conv_transpose::parallel_for.load()(user_context, task, min, size, closure);
     for (int i = min; i < min + size; i++)
         if (const int error = halide_do_task(user_context, task, i, closure)) return error;
     return 0;

@@ -7,7 +7,8 @@
 namespace conv_transpose {
 
 /// Halide's type of halide_do_par_for().
-using ParallelFor = int (*)(void *user_context, int (*task)(void *, int, uint8_t *), int min, int size, uint8_t *closure);
+using ParallelFor = int (*)(void *user_context, int (*task)(void *, int, uint8_t *), int min, int size,
+                            uint8_t *closure);
 
 /// From now on kernels are run by this: in a kernel pack, by the library that has loaded it.
 void run_parallel_loops_by(ParallelFor) noexcept;

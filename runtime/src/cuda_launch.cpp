@@ -40,7 +40,8 @@ class DeviceCode {
         const Key key{name, device};
         {
             std::shared_lock lock(mutex_);
-            if (const auto found = kernels_.find(key); found != kernels_.end() && found->second.second >= shared_bytes) {
+            if (const auto found = kernels_.find(key);
+                found != kernels_.end() && found->second.second >= shared_bytes) {
                 *kernel = found->second.first;
                 return CUDA_SUCCESS;
             }

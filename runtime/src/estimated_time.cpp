@@ -22,13 +22,15 @@ struct Work {
 
     Work(const KernelTraits &k, const Problem &p) {
         const bool forward = k.operation == Operation::forward;
-        const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups, chunk = k.weight_in_channel_multiple;
+        const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups,
+                      chunk = k.weight_in_channel_multiple;
         const int64_t summed = forward ? in : out;
         picture = forward ? spanned_output(k, p) : p.input;
         channels = forward ? out : in;
         phases = forward ? p.stride.height * p.stride.width : 1;
         products = double(p.kernel.height) * p.kernel.width / phases * (ceil_div(summed, chunk) * chunk);
-        if (forward && k.counts_through_images) longest = most_taps(p) * phases / (double(p.kernel.height) * p.kernel.width);
+        if (forward && k.counts_through_images)
+            longest = most_taps(p) * phases / (double(p.kernel.height) * p.kernel.width);
     }
 
   private:
@@ -52,14 +54,15 @@ int64_t tiles(const KernelTraits &k, const Problem &p, const Work &work) {
     return work.phases * ceil_div(p.batch * height * width, tile.height * tile.width);
 }
 
-// What a block does before and behind its loop, which may be short where any attributes are allowed: 13 us of c128's blocks,
-// two of which share a multiprocessor, and 17 of large ones (H200, strides 2 to 5). Rates of the others have it in them.
+// What a block does before and behind its loop, which may be short where any attributes are allowed: 13 us of
+// c128's blocks, two of which share a multiprocessor, and 17 of large ones (H200, strides 2 to 5). Rates of
+// the others have it in them.
 double block_overhead(const KernelTraits &k) {
     return k.counts_through_images ? 8e-6 * (1 + 1.0 / k.blocks_per_multiprocessor) : 0;
 }
 
-// Outputs of one phase lie a stride apart. Beyond 16 bytes every one costs a transaction more of the second-level cache than
-// the overhead of blocks has in it (1-D, stride 8: 37 us for 8 million outputs).
+// Outputs of one phase lie a stride apart. Beyond 16 bytes every one costs a transaction more of the
+// second-level cache than the overhead of blocks has in it (1-D, stride 8: 37 us for 8 million outputs).
 double scattered_stores_time(const KernelTraits &k, const Problem &p) {
     constexpr double bytes_a_second = 4e12;
     if (!k.counts_through_images || k.operation != Operation::forward) return 0;
@@ -81,7 +84,8 @@ double estimated_time(const KernelTraits &k, const Problem &p, const Machine &ma
     const Work work(k, p);
     const int64_t parts = ReductionParts::parts(k, p);
     const int64_t blocks = tiles(k, p, work) * ceil_div(work.channels, k.block_channels) * p.groups * parts;
-    const double flop = 2.0 * k.block_positions.height * k.block_positions.width * k.block_channels * work.products / parts;
+    const double flop =
+        2.0 * k.block_positions.height * k.block_positions.width * k.block_channels * work.products / parts;
     const int64_t multiprocessors = machine.multiprocessors > 0 ? machine.multiprocessors : 1;
     const int64_t slots = multiprocessors * k.blocks_per_multiprocessor;
     double rounds = static_cast<double>(blocks / slots);

@@ -1,5 +1,6 @@
-// How long a kernel will take for a problem, from the size of its blocks and its measured rate: good enough to choose among
-// kernels that accept the same problem, of which one fits the picture better, or fills the GPU better, than another.
+// How long a kernel will take for a problem, from the size of its blocks and its measured rate: good enough
+// to choose among kernels that accept the same problem, of which one fits the picture better, or fills the
+// GPU better, than another.
 #ifndef CONV_TRANSPOSE_RUNTIME_ESTIMATED_TIME_H
 #define CONV_TRANSPOSE_RUNTIME_ESTIMATED_TIME_H
 

@@ -29,7 +29,8 @@ Kernels accepting(const Problem &problem, const PlanOptions &options, Device dev
 }
 
 // Of those with a known rate, the one that is fastest by estimate.
-const KernelTraits *fastest(const Kernels &kernels, const Problem &problem, const PlanOptions &options, const Machine &machine) {
+const KernelTraits *fastest(const Kernels &kernels, const Problem &problem, const PlanOptions &options,
+                            const Machine &machine) {
     const KernelTraits *best = nullptr;
     double least = 0;
     for (const KernelTraits *k : kernels) {
@@ -41,9 +42,10 @@ const KernelTraits *fastest(const Kernels &kernels, const Problem &problem, cons
     return best;
 }
 
-// The first; but a tuned kernel of float32 was not compared with those of tensor cores, which go before it. Where there are
-// none of the precision, float32's.
-const KernelTraits *preferred(const Kernels &kernels, const Problem &problem, const PlanOptions &options, const Machine &machine) {
+// The first; but a tuned kernel of float32 was not compared with those of tensor cores, which go before it.
+// Where there are none of the precision, float32's.
+const KernelTraits *preferred(const Kernels &kernels, const Problem &problem, const PlanOptions &options,
+                              const Machine &machine) {
     const auto first = std::find_if(kernels.begin(), kernels.end(), [&](const KernelTraits *k) {
         return k->precision == options.precision || k->exact_input == Size2{};
     });
@@ -59,7 +61,9 @@ const KernelTraits *preferred(const Kernels &kernels, const Problem &problem, co
     std::string reason = "this build has none for the operation and device";
     for (const KernelTraits &k : registry()) {
         const bool related = k.role == KernelRole::compute && k.operation == options.operation && k.device == device;
-        if (related) reason = std::string(k.name) + ": " + rejection(k, problem, options.operation, device, options.precision, machine);
+        if (related)
+            reason = std::string(k.name) + ": " +
+                     rejection(k, problem, options.operation, device, options.precision, machine);
     }
     throw Unsupported("no kernel can serve " + problem.str() + " (" + reason + ")");
 }

@@ -8,7 +8,8 @@
 
 namespace conv_transpose {
 
-/// The one that options.kernel names, or else the preferred one. Throws Unsupported if there is none, or it cannot serve.
+/// The one that options.kernel names, or else the preferred one. Throws Unsupported if there is none, or it
+/// cannot serve.
 const KernelTraits &chosen_kernel(const Problem &problem, const PlanOptions &options, Device device);
 
 /// All that would do, the preferred one first.

@@ -1,5 +1,6 @@
-// Kernel packs: shared objects with kernels and their rows, which an installed library loads at run time. The autotuner
-// makes them (apps/autotune). A pack carries Halide's runtime of its own, with our replacements, and exports one symbol.
+// Kernel packs: shared objects with kernels and their rows, which an installed library loads at run time. The
+// autotuner makes them (apps/autotune). A pack carries Halide's runtime of its own, with our replacements,
+// and exports one symbol.
 #ifndef CONV_TRANSPOSE_RUNTIME_KERNEL_PACK_H
 #define CONV_TRANSPOSE_RUNTIME_KERNEL_PACK_H
 

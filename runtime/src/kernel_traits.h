@@ -50,14 +50,15 @@ struct KernelTraits {
 
     WeightLayout weight_layout = WeightLayout::as_given;
     int64_t weight_channel_multiple = 1, weight_in_channel_multiple = 1;
-    /// Of layouts for tensor cores: packed values of a tile of channels for every summed channel; of kernels for any kernel
-    /// size, at every kernel position.
+    /// Of layouts for tensor cores: packed values of a tile of channels for every summed channel; of kernels
+    /// for any kernel size, at every kernel position.
     int64_t weight_tile = 0;
-    /// The output begins with a whole cell of `stride` positions: padding % stride elements early, which are not stored.
+    /// The output begins with a whole cell of `stride` positions: padding % stride elements early, which are
+    /// not stored.
     bool whole_cells = false;
 
-    /// What a block computes of the output, or of the input gradient: positions and channels. Where they count through images, any
-    /// positions of one phase, otherwise rows and columns of one picture.
+    /// What a block computes of the output, or of the input gradient: positions and channels. Where they
+    /// count through images, any positions of one phase, otherwise rows and columns of one picture.
     Size2 block_positions{};
     int64_t block_channels = 0, blocks_per_multiprocessor = 1;
     bool counts_through_images = false;
@@ -70,7 +71,8 @@ struct KernelTraits {
     /// The picture is read with four channels side by side, as many as weight_in_channel_multiple demands
     /// (channel_packing.h).
     bool packed_channels = false;
-    /// The sum may be cut into parts of so many blocks together, where there are fewer (reduction_parts.h); 0: it may not.
+    /// The sum may be cut into parts of so many blocks together, where there are fewer (reduction_parts.h);
+    /// 0: it may not.
     int64_t blocks_of_parts = 0;
     /// It is not worth its while for fewer steps of its loop.
     int64_t min_steps = 0;

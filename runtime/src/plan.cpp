@@ -31,8 +31,9 @@ bool has_cuda_kernels() {
 Device resolve(Device wanted) {
     if (wanted == Device::automatic) return cuda_available() ? Device::cuda : Device::cpu;
     if (wanted == Device::cuda && !cuda_available())
-        throw Unsupported(has_cuda_kernels() ? "device is cuda, but there is no usable GPU or driver; use cpu or automatic"
-                                             : "device is cuda, but this build has no CUDA kernels; use cpu or automatic");
+        throw Unsupported(has_cuda_kernels()
+                              ? "device is cuda, but there is no usable GPU or driver; use cpu or automatic"
+                              : "device is cuda, but this build has no CUDA kernels; use cpu or automatic");
     return wanted;
 }
 
@@ -45,7 +46,8 @@ std::unique_ptr<PlannedOperation> plan_operation(const Problem &problem, const P
                 return plan_forward(*forward_of_input_gradient(problem), options, kernel);
             return plan_input_gradient(problem, kernel);
         case Operation::weight_gradient:
-            return kernel.packed_pictures ? plan_weight_gradient_product(problem, kernel) : plan_weight_gradient(problem, kernel);
+            return kernel.packed_pictures ? plan_weight_gradient_product(problem, kernel)
+                                          : plan_weight_gradient(problem, kernel);
         case Operation::bias_gradient: return plan_bias_gradient(problem, kernel);
     }
     throw Unsupported("this build does not know the operation");
@@ -93,7 +95,8 @@ void require_finite_options(const PlanOptions &options) {
     const Epilogue &e = options.epilogue;
     const bool plain = !e.bias && e.activation == Activation::none;
     if (options.operation != Operation::forward && !plain)
-        throw InvalidProblem("epilogue", "epilogue has a bias or an activation, but only the forward operation has one");
+        throw InvalidProblem("epilogue",
+                             "epilogue has a bias or an activation, but only the forward operation has one");
     if (e.activation == Activation::leaky_relu && !(e.negative_slope == e.negative_slope))
         throw InvalidProblem("epilogue.negative_slope", "epilogue.negative_slope is NaN, but it must be a number");
 }
@@ -113,7 +116,8 @@ Plan::Plan(const Problem &problem, const PlanOptions &options) {
     const Device device = resolve(options.device);
     const Problem computed = with_positions_as_channels(problem, options);
     const KernelTraits &kernel = chosen_kernel(computed, options, device);
-    auto impl = std::make_shared<Impl>(Impl{problem, options, device, &kernel, plan_operation(computed, options, kernel)});
+    auto impl = std::make_shared<Impl>(
+        Impl{problem, options, device, &kernel, plan_operation(computed, options, kernel)});
     rehearse(*impl);
     impl_ = std::move(impl);
 }

@@ -77,8 +77,12 @@ void require_count(const std::string &field, int64_t value, int64_t rest) {
 void require_axis(const char *axis, int64_t input, int64_t kernel, int64_t stride, int64_t padding,
                   int64_t output_padding, int64_t dilation) {
     const auto field = [&](const char *name) { return std::string(name) + "." + axis; };
-    for (const auto &[name, value] : {std::pair{"input", input}, {"kernel", kernel}, {"stride", stride}, {"padding", padding},
-                                      {"output_padding", output_padding}, {"dilation", dilation}})
+    for (const auto &[name, value] : {std::pair{"input", input},
+                                      {"kernel", kernel},
+                                      {"stride", stride},
+                                      {"padding", padding},
+                                      {"output_padding", output_padding},
+                                      {"dilation", dilation}})
         require_extent(field(name), value);
     if (output_padding >= stride && output_padding >= dilation)
         reject(field("output_padding"), output_padding,
@@ -89,8 +93,9 @@ void require_axis(const char *axis, int64_t input, int64_t kernel, int64_t strid
         reject(field("padding"), padding, "it must be at most " + std::to_string(span / 2) +
                                               ", so that the output's size is at least 1");
     if (span + 1 > max_extent)
-        reject(field("input"), input, "with this kernel, stride and dilation it reaches over " + std::to_string(span + 1) +
-                                          " positions; that must be at most " + std::to_string(max_extent));
+        reject(field("input"), input,
+               "with this kernel, stride and dilation it reaches over " + std::to_string(span + 1) +
+                   " positions; that must be at most " + std::to_string(max_extent));
 }
 
 }  // namespace
@@ -169,7 +174,9 @@ std::string Problem::str() const {
 
 int64_t Problem::input_elements() const { return batch * in_channels * input.height * input.width; }
 
-int64_t Problem::weight_elements() const { return in_channels * (out_channels / groups) * kernel.height * kernel.width; }
+int64_t Problem::weight_elements() const {
+    return in_channels * (out_channels / groups) * kernel.height * kernel.width;
+}
 
 int64_t Problem::output_elements() const {
     const Size2 o = output();

@@ -1,5 +1,5 @@
-// How much a kernel that computes an operation as implicit matrix products (generators/implicit_product.h) has to do: its blocks
-// of threads, and the steps of their loop, each one tap of a chunk of channels.
+// How much a kernel that computes an operation as implicit matrix products (generators/implicit_product.h)
+// has to do: its blocks of threads, and the steps of their loop, each one tap of a chunk of channels.
 #ifndef CONV_TRANSPOSE_RUNTIME_PRODUCT_BLOCKS_H
 #define CONV_TRANSPOSE_RUNTIME_PRODUCT_BLOCKS_H
 

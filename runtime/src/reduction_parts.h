@@ -1,8 +1,8 @@
-// Sums that are cut into parts where an operation has too few blocks of threads for a large machine: each part sums over some
-// of the channels, and a second pass adds the parts (generators/sum_of_output_parts.cpp).
+// Sums that are cut into parts where an operation has too few blocks of threads for a large machine: each
+// part sums over some of the channels, and a second pass adds the parts (generators/sum_of_output_parts.cpp).
 //
-// To its kernel the operation then looks like one of as many groups, each with its share of the summed channels: group g
-// writes part g. So kernels know nothing of it.
+// To its kernel the operation then looks like one of as many groups, each with its share of the summed
+// channels: group g writes part g. So kernels know nothing of it.
 #ifndef CONV_TRANSPOSE_RUNTIME_REDUCTION_PARTS_H
 #define CONV_TRANSPOSE_RUNTIME_REDUCTION_PARTS_H
 
@@ -13,8 +13,8 @@ namespace conv_transpose {
 
 class ReductionParts {
   public:
-    /// `operation` is forward or input_gradient, and the kernel of that operation. Throws Unsupported if this build cannot
-    /// add parts.
+    /// `operation` is forward or input_gradient, and the kernel of that operation. Throws Unsupported if this
+    /// build cannot add parts.
     ReductionParts(const KernelTraits &kernel, const Problem &problem);
 
     int64_t count() const noexcept { return count_; }

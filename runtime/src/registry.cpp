@@ -57,8 +57,8 @@ std::string shape_rejection(const KernelTraits &k, const Problem &p) {
     // A kernel size that is a run-time value comes with a padding phase that is one.
     const Size2 phase{k.kernel.height ? p.padding.height % p.stride.height : k.padding_phase.height,
                       k.kernel.width ? p.padding.width % p.stride.width : k.padding_phase.width};
-    // Only the forward operation's gather depends on the padding, and not where it begins with a whole cell; there it is a
-    // matter of sizes.
+    // Only the forward operation's gather depends on the padding, and not where it begins with a whole cell;
+    // there it is a matter of sizes.
     const bool any_phase = k.operation != Operation::forward || (k.whole_cells && k.exact_output == Size2{});
     if (!any_phase && phase != k.padding_phase)
         return differs("padding % stride", phase, k.padding_phase);

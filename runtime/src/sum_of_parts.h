@@ -6,8 +6,8 @@
 
 namespace conv_transpose {
 
-/// The sum of `parts` arrays of `elements` each, one after another in the workspace. The order of the sum is fixed by the plan alone,
-/// so results repeat bit by bit.
+/// The sum of `parts` arrays of `elements` each, one after another in the workspace. The order of the sum is
+/// fixed by the plan alone, so results repeat bit by bit.
 class SumOfParts {
   public:
     /// Throws Unsupported where this build has no kernel for the device.

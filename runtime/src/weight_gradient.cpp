@@ -17,7 +17,8 @@ class WeightGradientOperation : public PlannedOperation {
                parts_.count(problem)),
           x_{int32_t(p_.kernel.width), int32_t(p_.stride.width), int32_t(p_.dilation.width)},
           y_{int32_t(p_.kernel.height), int32_t(p_.stride.height), int32_t(p_.dilation.height)} {
-        // A launch has whole parts. Kernels put (group, band) on one axis of the grid and the parts of the batch on another.
+        // A launch has whole parts. Kernels put (group, band) on one axis of the grid and the parts of the
+        // batch on another.
         chunks_.batch = std::min(chunks_.batch / parts_.images_a_part, max_grid) * parts_.images_a_part;
         chunks_.groups = std::clamp<int64_t>(max_grid / parts_.bands, 1, chunks_.groups);
     }
@@ -36,7 +37,8 @@ class WeightGradientOperation : public PlannedOperation {
         int64_t n = 0;
         do {
             for (int64_t g = 0; g < p_.groups; g += chunks_.groups) {
-                const LaunchSlice slice{n, std::min(chunks_.batch, p_.batch - n), g, std::min(chunks_.groups, p_.groups - g)};
+                const LaunchSlice slice{n, std::min(chunks_.batch, p_.batch - n), g,
+                                        std::min(chunks_.groups, p_.groups - g)};
                 if (Status s = launch(arguments, partial, slice, context); !s.ok()) return s;
                 if (context.rehearsal) break;
             }
@@ -56,14 +58,16 @@ class WeightGradientOperation : public PlannedOperation {
     Status launch(const Arguments &a, float *partial, const LaunchSlice &slice, RunContext &context) const noexcept {
         // Nothing is read of an empty batch, but a view needs an address.
         const float *nothing = a.weight_gradient;
-        GradientViews views(p_, kernel_.device, slice, p_.batch ? a.input : nothing, p_.batch ? a.output_gradient : nothing);
+        GradientViews views(p_, kernel_.device, slice, p_.batch ? a.input : nothing,
+                            p_.batch ? a.output_gradient : nothing);
 
         const int64_t in = p_.in_channels / p_.groups, out = p_.out_channels / p_.groups;
         const int64_t group_weights = p_.kernel.width * p_.kernel.height * out * in;
         const int64_t first_part = slice.first_image / parts_.images_a_part * parts_.bands;
         const int64_t image_parts = parts_.of_images(slice.images);
-        TensorView<7> to(partial + first_part * p_.weight_elements() + slice.first_group * group_weights, kernel_.device,
-                         {p_.kernel.width, p_.kernel.height, out, in, slice.groups, parts_.bands, image_parts});
+        TensorView<7> to(
+            partial + first_part * p_.weight_elements() + slice.first_group * group_weights, kernel_.device,
+            {p_.kernel.width, p_.kernel.height, out, in, slice.groups, parts_.bands, image_parts});
         if (parts_.bands > 1) to.set_stride(5, p_.weight_elements());
         if (image_parts > 1) to.set_stride(6, p_.weight_elements() * parts_.bands);
 

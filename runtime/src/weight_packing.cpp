@@ -20,9 +20,14 @@ int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1
 
 }  // namespace
 
-WeightPacking::WeightPacking(const KernelTraits &kernel, Size2 size, int64_t channels, int64_t summed, int64_t groups,
-                             WeightOrder order)
-    : kernel_(kernel), size_(size), channels_(channels / groups), summed_(summed / groups), groups_(groups), order_(order) {
+WeightPacking::WeightPacking(const KernelTraits &kernel, Size2 size, int64_t channels, int64_t summed,
+                             int64_t groups, WeightOrder order)
+    : kernel_(kernel),
+      size_(size),
+      channels_(channels / groups),
+      summed_(summed / groups),
+      groups_(groups),
+      order_(order) {
     if (kernel.weight_layout == WeightLayout::as_given) return;
     packing_ = weight_packing_kernel(kernel.weight_layout, kernel.device, size.height * size.width);
     if (!packing_) throw Unsupported("this build has no kernel that packs weights for " + std::string(kernel.name));
@@ -43,7 +48,8 @@ Status WeightPacking::pack(const float *weight, void *packed, RunContext &contex
                        {size_.width, size_.height, channels_, summed_, groups_});
     if (mirrored) from.set_stride(0, -1), from.set_stride(1, -size_.width);
     if (order_ != WeightOrder::forward) from.set_stride(2, taps * summed_), from.set_stride(3, taps);
-    if (order_ == WeightOrder::transposed_parts) from.set_stride(2, taps * summed_ * groups_), from.set_stride(4, taps * summed_);
+    if (order_ == WeightOrder::transposed_parts)
+        from.set_stride(2, taps * summed_ * groups_), from.set_stride(4, taps * summed_);
     TensorView<5> to(static_cast<float *>(packed), kernel_.device,
                      packing_->min_taps > 0 ? tensor_core_tiles() : packed_extents(groups_));
     void *user_context = &context;
@@ -59,7 +65,8 @@ Status WeightPacking::pack(const float *weight, void *packed, RunContext &contex
     return call(*packing_, args, context);
 }
 
-Status WeightPacking::prepare(const Arguments &a, void *workspace, RunContext &context, const float *&prepared) const noexcept {
+Status WeightPacking::prepare(const Arguments &a, void *workspace, RunContext &context,
+                              const float *&prepared) const noexcept {
     prepared = packing_ ? static_cast<const float *>(a.packed_weight) : a.weight;
     if (prepared) return {};
     prepared = static_cast<const float *>(workspace);

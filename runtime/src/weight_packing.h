@@ -1,5 +1,5 @@
-// The weights of an operation in the order that its kernel reads them: packed by a kernel of their own where that is not
-// the order in which they are given.
+// The weights of an operation in the order that its kernel reads them: packed by a kernel of their own where
+// that is not the order in which they are given.
 #ifndef CONV_TRANSPOSE_RUNTIME_WEIGHT_PACKING_H
 #define CONV_TRANSPOSE_RUNTIME_WEIGHT_PACKING_H
 
@@ -20,8 +20,8 @@ class WeightPacking {
   public:
     using Extents = std::array<int64_t, 5>;
 
-    /// `channels` are those that the kernel computes, `summed` those that it sums over, of all groups. Throws Unsupported
-    /// if this build cannot pack for the kernel.
+    /// `channels` are those that the kernel computes, `summed` those that it sums over, of all groups. Throws
+    /// Unsupported if this build cannot pack for the kernel.
     WeightPacking(const KernelTraits &kernel, Size2 size, int64_t channels, int64_t summed, int64_t groups,
                   WeightOrder order);
 

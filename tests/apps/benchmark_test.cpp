@@ -28,7 +28,8 @@ TEST(Benchmark, DefinitionEqualsOracle) {
         PlanOptions options;
         options.epilogue.bias = random.one_in(2);
         const auto bias = options.epilogue.bias ? values(data.bias, p.out_channels) : std::vector<float>();
-        const auto expected = forward(p, values(data.input, p.input_elements()), values(data.weight, p.weight_elements()), bias);
+        const auto expected = forward(p, values(data.input, p.input_elements()),
+                                      values(data.weight, p.weight_elements()), bias);
         for (size_t j = 0; j < expected.size(); j++)
             ASSERT_EQ(expected_element(p, options, data, j), expected[j]) << p.str() << " element " << j;
     }

@@ -39,7 +39,8 @@ Taps by_definition(const Attributes &a, int phase) {
 Taps by_axis(const GatherAxis &axis, int phase) {
     Taps taps;
     for (int t = 0; t < value(axis.taps()); t++)
-        if (value(Halide::cast<int>(axis.live(phase, t)))) taps[value(axis.tap(phase, t))] = value(axis.input(0, phase, t));
+        if (value(Halide::cast<int>(axis.live(phase, t))))
+            taps[value(axis.tap(phase, t))] = value(axis.input(0, phase, t));
     return taps;
 }
 
@@ -61,8 +62,9 @@ void for_all_attributes(Check check) {
         for (int stride : {1, 2, 3, 4, 5, 6})
             for (int dilation : {1, 2, 3, 4, 6})
                 for (int padding_phase = 0; padding_phase < stride; padding_phase++) {
-                    SCOPED_TRACE("kernel " + std::to_string(kernel) + ", stride " + std::to_string(stride) + ", dilation " +
-                                 std::to_string(dilation) + ", padding phase " + std::to_string(padding_phase));
+                    SCOPED_TRACE("kernel " + std::to_string(kernel) + ", stride " + std::to_string(stride) +
+                                 ", dilation " + std::to_string(dilation) + ", padding phase " +
+                                 std::to_string(padding_phase));
                     check(Attributes{kernel, stride, dilation, padding_phase});
                     if (::testing::Test::HasFailure()) return;
                 }
@@ -71,14 +73,16 @@ void for_all_attributes(Check check) {
 TEST(GatherAxis, FixedAttributesGiveTheTapsOfTheDefinition) {
     for_all_attributes([](const Attributes &a) {
         const auto axis = GatherAxis::fixed(a.kernel, a.stride, a.dilation, a.padding_phase);
-        for (int phase = 0; phase < a.stride; phase++) EXPECT_EQ(by_axis(axis, phase), by_definition(a, phase)) << "phase " << phase;
+        for (int phase = 0; phase < a.stride; phase++)
+            EXPECT_EQ(by_axis(axis, phase), by_definition(a, phase)) << "phase " << phase;
     });
 }
 
 TEST(GatherAxis, RunTimeAttributesGiveTheTapsOfTheDefinition) {
     for_all_attributes([](const Attributes &a) {
         const auto axis = run_time_axis(a);
-        for (int phase = 0; phase < a.stride; phase++) EXPECT_EQ(by_axis(axis, phase), by_definition(a, phase)) << "phase " << phase;
+        for (int phase = 0; phase < a.stride; phase++)
+            EXPECT_EQ(by_axis(axis, phase), by_definition(a, phase)) << "phase " << phase;
     });
 }
 
@@ -103,11 +107,13 @@ TEST(GatherAxis, ReachHoldsEveryInputOfTheCells) {
         const auto axis = GatherAxis::fixed(a.kernel, a.stride, a.dilation, a.padding_phase);
         int low = 1000, high = -1000;
         for (int phase = 0; phase < a.stride; phase++)
-            for (const auto &[k, input] : by_definition(a, phase)) low = std::min(low, input), high = std::max(high, input);
+            for (const auto &[k, input] : by_definition(a, phase))
+                low = std::min(low, input), high = std::max(high, input);
         for (int cells : {1, 2, 8}) {
             EXPECT_GE(axis.reach(cells), cells + high - low) << cells << " cells";
             // Taps that some phases lack may reach a little further.
-            EXPECT_LE(axis.reach(cells), cells + high - low + (axis.always_live() ? 0 : a.dilation)) << cells << " cells";
+            EXPECT_LE(axis.reach(cells), cells + high - low + (axis.always_live() ? 0 : a.dilation))
+                << cells << " cells";
         }
     });
 }

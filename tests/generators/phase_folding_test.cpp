@@ -36,13 +36,15 @@ class Folding {
 
     /// Multiplications of one cell: sum(cell_x, cell_y, phase_x, phase_y, ...) with phases unrolled.
     int products_of_a_cell() {
-        for (Stage stage : {Stage(gather_.sum), Stage(gather_.sum.update())}) stage.unroll(v_.phase_x).unroll(v_.phase_y);
+        for (Stage stage : {Stage(gather_.sum), Stage(gather_.sum.update())})
+            stage.unroll(v_.phase_x).unroll(v_.phase_y);
         const Expr stride = axis_.stride();
         gather_.sum.bound(v_.phase_x, 0, stride).bound(v_.phase_y, 0, stride);
         return products();
     }
 
-    /// Multiplications of a row of cells: sum(x, y, ...) with the outputs of `cells` cells unrolled, whatever the extent.
+    /// Multiplications of a row of cells: sum(x, y, ...) with the outputs of `cells` cells unrolled, whatever
+    /// the extent.
     int products_of_cells(int cells) {
         const Expr stride = axis_.stride();
         Var tile_x, tile_y;
@@ -76,7 +78,8 @@ class Folding {
 class PhaseFolding : public ::testing::TestWithParam<Attributes> {};
 
 void PrintTo(const Attributes &a, std::ostream *out) {
-    *out << "kernel " << a.kernel << ", stride " << a.stride << ", dilation " << a.dilation << ", padding phase " << a.padding_phase;
+    *out << "kernel " << a.kernel << ", stride " << a.stride << ", dilation " << a.dilation
+         << ", padding phase " << a.padding_phase;
 }
 
 TEST_P(PhaseFolding, ByCellsAndPhases) {
@@ -95,8 +98,8 @@ INSTANTIATE_TEST_SUITE_P(, PhaseFolding,
                                            Attributes{2, 2, 1, 0}, Attributes{5, 3, 1, 2}, Attributes{3, 5, 2, 1}),
                          [](const auto &info) {
                              const Attributes &a = info.param;
-                             return "k" + std::to_string(a.kernel) + "s" + std::to_string(a.stride) + "d" + std::to_string(a.dilation) +
-                                    "p" + std::to_string(a.padding_phase);
+                             return "k" + std::to_string(a.kernel) + "s" + std::to_string(a.stride) + "d" +
+                                    std::to_string(a.dilation) + "p" + std::to_string(a.padding_phase);
                          });
 
 }  // namespace

@@ -1,4 +1,5 @@
-// An application with a Halide runtime and an error handler of its own, beside ConvTranspose: each uses its own runtime.
+// An application with a Halide runtime and an error handler of its own, beside ConvTranspose: each uses its
+// own runtime.
 #include <HalideBuffer.h>
 #include <HalideRuntime.h>
 #include <conv_transpose/conv_transpose.h>

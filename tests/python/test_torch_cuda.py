@@ -156,7 +156,8 @@ def test_memory_does_not_grow_over_1000_steps():
     for size in range(8, 18):
         step(size)
     growth = []
-    # The second number is the whole GPU's. What other processes take or free may disturb an attempt; a leak shows in all.
+    # The second number is the whole GPU's. What other processes take or free may disturb an attempt; a leak
+    # shows in all.
     while not growth or abs(growth[-1]) > 4 * 2**20 and len(growth) < 5:
         before = used()
         for i in range(1000):

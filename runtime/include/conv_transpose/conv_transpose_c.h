@@ -82,10 +82,12 @@ void conv_transpose_plan_output_size(const conv_transpose_plan *plan, int64_t ou
 size_t conv_transpose_plan_workspace_bytes(const conv_transpose_plan *plan, int with_packed_weight);
 size_t conv_transpose_plan_packed_weight_bytes(const conv_transpose_plan *plan);
 
-conv_transpose_status conv_transpose_plan_pack_weight(const conv_transpose_plan *plan, const float *weight, void *packed,
-                                                      void *stream, char *message, size_t message_size);
-conv_transpose_status conv_transpose_plan_run(const conv_transpose_plan *plan, const conv_transpose_arguments *arguments,
-                                              void *workspace, size_t workspace_bytes, void *stream, char *message,
+conv_transpose_status conv_transpose_plan_pack_weight(const conv_transpose_plan *plan, const float *weight,
+                                                      void *packed, void *stream, char *message,
+                                                      size_t message_size);
+conv_transpose_status conv_transpose_plan_run(const conv_transpose_plan *plan,
+                                              const conv_transpose_arguments *arguments, void *workspace,
+                                              size_t workspace_bytes, void *stream, char *message,
                                               size_t message_size);
 
 /* Waits for everything enqueued on the stream, and tells of an error of earlier work. */

@@ -40,7 +40,8 @@ class DeviceMemory {
     std::size_t bytes_ = 0;
 };
 
-/// Owns memory of the host that a device copies from and to without a detour: page-locked for CUDA, else plain. Movable.
+/// Owns memory of the host that a device copies from and to without a detour: page-locked for CUDA, else
+/// plain. Movable.
 class HostMemory {
   public:
     HostMemory() = default;
