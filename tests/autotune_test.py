@@ -234,19 +234,19 @@ class Spaces(unittest.TestCase):
         for space in self.spaces("n1g1ic32oc32ih16iw16kh3kw3sh2sw2dh2dw2", "tf32"):
             self.assertNotIn("tensor_core", space.generator)
 
-    def test_strides_above_2_are_not_for_tensor_cores(self):
+    def test_strides_above_2_are_sub_pixels(self):
         for problem in ("n1g1ic64oc64ih8iw8kh4kw4sh4sw4", "n1g1ic64oc64ih1iw40kh1kw10sh1sw5pw2"):
-            spaces = self.spaces(problem, "tf32")
-            self.assertTrue(spaces, problem)
-            for space in spaces:
-                self.assertNotIn("tensor_core", space.generator)
+            space, = self.spaces(problem, "tf32")
+            self.assertEqual({values["sub_pixel"] for values in map(space.values, space)}, {1}, problem)
 
     def test_tiles_lie_in_a_picture_of_one_row(self):
         row = "n16g1ic128oc64ih1iw8192kh1kw4sh1sw2pw1"
         space, = self.spaces(row, "tf32")
         for values in map(space.values, space):
-            self.assertEqual(values["warpgroups"], values["warpgroups_x"])
-            self.assertEqual((values["tile_rows"], values["tiles"], values["channel_sets"]), (1, 1, 1))
+            self.assertEqual(values["warpgroups"], values["warpgroups_x"] * values["channel_sets"])
+            self.assertEqual((values["tile_rows"], values["tiles"]), (1, 1))
+            # Tiles of sub-pixels have half of the 64 channels.
+            self.assertLessEqual(values["channel_sets"], 1 + values["sub_pixel"])
         for space in self.spaces(row, "float32"):
             self.assertGreater(len(space), 0)
             for i in range(0, len(space), 997):
