@@ -71,7 +71,6 @@ class ForwardImplicitProduct : public Halide::Generator<ForwardImplicitProduct<S
         if (packed_channels) declare_packed_picture(input);
         // Rows of 16 bytes, at multiples of 16 bytes: they are copied asynchronously.
         weight.set_host_alignment(16);
-        this->get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
         schedule_params.apply(f_, this->target);
         add_tensor_core_passes(this->get_pipeline(), schedule_params);
     }

@@ -159,7 +159,7 @@ class ForwardTensorCore : public Halide::Generator<ForwardTensorCore<Schedule>>,
         f.parts = f.planes = parts, f.picture_rows = picture_rows;
         if (sub_pixel) {
             f.row_phases_x = problem.stride_w, f.row_phases_y = problem.stride_h;
-            f.x_axis = cells_axis(problem.kernel_w, problem.stride_w),
+            f.x_axis = cells_axis(problem.kernel_w, problem.stride_w);
             f.y_axis = cells_axis(problem.kernel_h, problem.stride_h);
         } else {
             f.phases_x = problem.stride_w, f.phases_y = problem.stride_h;

@@ -58,7 +58,6 @@ class InputGradientImplicitProduct : public Halide::Generator<InputGradientImpli
         for (int d = 0; d < 5; d++) input_gradient.dim(d).set_min(0), weight.dim(d).set_min(0);
         // Rows of 16 bytes, at multiples of 16 bytes: they are copied asynchronously.
         weight.set_host_alignment(16);
-        this->get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
         schedule_params.apply(f_, this->target);
         add_tensor_core_passes(this->get_pipeline(), schedule_params);
     }

@@ -8,7 +8,7 @@ namespace conv_transpose {
 ChannelPacking::ChannelPacking(const KernelTraits &kernel, Size2 size, int64_t channels)
     : kernel_(kernel), size_(size), channels_(channels) {
     if (!kernel.packed_channels) return;
-    packing_ = channel_packing_kernel(kernel.device);
+    packing_ = kernel_of_role(KernelRole::channel_packing, kernel.device);
     if (!packing_) throw Unsupported("this build has no kernel that packs pictures for " + std::string(kernel.name));
     planes_ = packed_planes(kernel, channels);
 }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "counting.h"
+#include "product_blocks.h"
 #include "reduction_parts.h"
 #include "weight_gradient_time.h"
 
@@ -11,12 +13,10 @@ namespace conv_transpose {
 
 namespace {
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // The tensor that is computed, and its sum, of one group.
 struct Work {
     Size2 picture;
-    int64_t channels, phases;
+    int64_t channels;
     double products;  // for an element, on average
     double longest = 1;  // block, in such averages: phases of their own blocks may differ in taps
 
@@ -27,8 +27,8 @@ struct Work {
         const int64_t summed = forward ? in : out;
         picture = forward ? spanned_output(k, p) : p.input;
         channels = forward ? out : in;
-        phases = forward ? p.stride.height * p.stride.width : 1;
-        products = double(p.kernel.height) * p.kernel.width / phases * (ceil_div(summed, chunk) * chunk);
+        const int64_t phases = forward ? p.stride.height * p.stride.width : 1;
+        products = double(p.kernel.height) * p.kernel.width / phases * round_up(summed, chunk);
         if (forward && k.counts_through_images)
             longest = most_taps(p) * phases / (double(p.kernel.height) * p.kernel.width);
     }
@@ -37,21 +37,18 @@ struct Work {
     // Of a phase.
     static double most_taps(const Problem &p) {
         const auto of_axis = [](int64_t kernel, int64_t stride, int64_t dilation) {
-            return double(ceil_div(kernel, stride / std::gcd(stride, dilation)));
+            return double(ceil_divide(kernel, stride / std::gcd(stride, dilation)));
         };
         return of_axis(p.kernel.height, p.stride.height, p.dilation.height) *
                of_axis(p.kernel.width, p.stride.width, p.dilation.width);
     }
 };
 
-int64_t tiles(const KernelTraits &k, const Problem &p, const Work &work) {
+int64_t blocks_of(const KernelTraits &k, const Problem &p, const Work &work) {
+    if (k.counts_through_images) return ProductBlocks(k, p).blocks;
     const Size2 tile = k.block_positions;
-    if (!k.counts_through_images)
-        return p.batch * ceil_div(work.picture.height, tile.height) * ceil_div(work.picture.width, tile.width);
-    const bool strided = work.phases > 1;
-    const int64_t height = strided ? ceil_div(work.picture.height, p.stride.height) : work.picture.height;
-    const int64_t width = strided ? ceil_div(work.picture.width, p.stride.width) : work.picture.width;
-    return work.phases * ceil_div(p.batch * height * width, tile.height * tile.width);
+    const int64_t tiles = ceil_divide(work.picture.height, tile.height) * ceil_divide(work.picture.width, tile.width);
+    return p.batch * tiles * ceil_divide(work.channels, k.block_channels) * p.groups;
 }
 
 // What a block does before and behind its loop, which may be short where any attributes are allowed: 13 us of
@@ -83,7 +80,7 @@ double estimated_time(const KernelTraits &k, const Problem &p, const Machine &ma
     if (k.operation == Operation::weight_gradient) return weight_gradient_time(k, p);
     const Work work(k, p);
     const int64_t parts = ReductionParts::parts(k, p);
-    const int64_t blocks = tiles(k, p, work) * ceil_div(work.channels, k.block_channels) * p.groups * parts;
+    const int64_t blocks = blocks_of(k, p, work) * parts;
     const double flop =
         2.0 * k.block_positions.height * k.block_positions.width * k.block_channels * work.products / parts;
     const int64_t multiprocessors = machine.multiprocessors > 0 ? machine.multiprocessors : 1;
@@ -92,7 +89,7 @@ double estimated_time(const KernelTraits &k, const Problem &p, const Machine &ma
     if (const int64_t rest = blocks % slots; rest > 0) {
         // Blocks with fewer neighbours on their multiprocessor are faster, but each alone does not fill it.
         constexpr double alone = 0.4;
-        rounds += work.longest * (alone + (1 - alone) * ceil_div(rest, multiprocessors) / k.blocks_per_multiprocessor);
+        rounds += work.longest * (alone + (1 - alone) * ceil_divide(rest, multiprocessors) / k.blocks_per_multiprocessor);
     }
     return rounds * (slots * flop / (k.rate * 1e12) + block_overhead(k)) + packing_time(k, p) +
            scattered_stores_time(k, p);

@@ -29,13 +29,13 @@ Kernels accepting(const Problem &problem, const PlanOptions &options, Device dev
 }
 
 // Of those with a known rate, the one that is fastest by estimate.
-const KernelTraits *fastest(const Kernels &kernels, const Problem &problem, const PlanOptions &options,
+const KernelTraits *fastest(const Kernels &kernels, const Problem &problem, Operation operation, Precision precision,
                             const Machine &machine) {
     const KernelTraits *best = nullptr;
     double least = 0;
     for (const KernelTraits *k : kernels) {
-        if (k->rate == 0 || k->precision != options.precision) continue;
-        const bool as_forward = k->operation != options.operation;  // see forward_of_input_gradient.h
+        if (k->rate == 0 || k->precision != precision) continue;
+        const bool as_forward = k->operation != operation;  // see forward_of_input_gradient.h
         const double time = estimated_time(*k, as_forward ? *forward_of_input_gradient(problem) : problem, machine);
         if (!best || time < least) best = k, least = time;
     }
@@ -44,17 +44,14 @@ const KernelTraits *fastest(const Kernels &kernels, const Problem &problem, cons
 
 // The first; but a tuned kernel of float32 was not compared with those of tensor cores, which go before it.
 // Where there are none of the precision, float32's.
-const KernelTraits *preferred(const Kernels &kernels, const Problem &problem, const PlanOptions &options,
+const KernelTraits *preferred(const Kernels &kernels, const Problem &problem, Operation operation, Precision precision,
                               const Machine &machine) {
     const auto first = std::find_if(kernels.begin(), kernels.end(), [&](const KernelTraits *k) {
-        return k->precision == options.precision || k->exact_input == Size2{};
+        return k->precision == precision || k->exact_input == Size2{};
     });
-    if (first == kernels.end() || (*first)->precision != options.precision) {
-        PlanOptions float32 = options;
-        float32.precision = Precision::float32;
-        return preferred(kernels, problem, float32, machine);
-    }
-    return (*first)->rate == 0 ? *first : fastest(kernels, problem, options, machine);
+    if (first == kernels.end() || (*first)->precision != precision)
+        return preferred(kernels, problem, operation, Precision::float32, machine);
+    return (*first)->rate == 0 ? *first : fastest(kernels, problem, operation, precision, machine);
 }
 
 [[noreturn]] void refuse(const Problem &problem, const PlanOptions &options, Device device, const Machine &machine) {
@@ -75,7 +72,7 @@ const KernelTraits &chosen_kernel(const Problem &problem, const PlanOptions &opt
     if (options.kernel.empty()) {
         const Kernels kernels = accepting(problem, options, device, machine);
         if (kernels.empty()) refuse(problem, options, device, machine);
-        return *preferred(kernels, problem, options, machine);
+        return *preferred(kernels, problem, options.operation, options.precision, machine);
     }
     const KernelTraits &kernel = named_kernel(options.kernel);
     const std::string reason = rejection(kernel, problem, options.operation, device, options.precision, machine);
@@ -88,7 +85,8 @@ std::vector<const KernelTraits *> accepting_kernels(const Problem &problem, cons
     const Machine machine = this_machine();
     Kernels kernels = accepting(problem, options, device, machine);
     if (!kernels.empty()) {
-        const auto first = std::find(kernels.begin(), kernels.end(), preferred(kernels, problem, options, machine));
+        const KernelTraits *best = preferred(kernels, problem, options.operation, options.precision, machine);
+        const auto first = std::find(kernels.begin(), kernels.end(), best);
         std::rotate(kernels.begin(), first, first + 1);
     }
     return kernels;

@@ -3,6 +3,7 @@
 #ifndef CONV_TRANSPOSE_RUNTIME_PRODUCT_BLOCKS_H
 #define CONV_TRANSPOSE_RUNTIME_PRODUCT_BLOCKS_H
 
+#include "counting.h"
 #include "kernel_traits.h"
 
 namespace conv_transpose {
@@ -24,9 +25,6 @@ struct ProductBlocks {
                  ceil_divide(channels, k.block_channels) * phases * p.groups;
         steps = ceil_divide(p.kernel.height * p.kernel.width, phases) * chunks;
     }
-
-  private:
-    static int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 };
 
 }  // namespace conv_transpose

@@ -24,7 +24,7 @@ ReductionParts::ReductionParts(const KernelTraits &kernel, const Problem &p)
     plane_ = size.height * size.width;
     channels_ = forward ? p.out_channels : p.in_channels;
     if (count_ == 1) return;
-    sum_ = sum_of_output_parts_kernel(kernel.device);
+    sum_ = kernel_of_role(KernelRole::sum_of_output_parts, kernel.device);
     if (!sum_) throw Unsupported("this build has no kernel that adds the parts of " + std::string(kernel.name));
 }
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 
+#include "counting.h"
 #include "forward_of_input_gradient.h"
 #include "kernel_rows.h"
 #include "packed_pictures.h"
@@ -178,6 +179,10 @@ std::string rejection(const KernelTraits &kernel, const Problem &problem, Operat
                                                   : "it computes another operation";
 }
 
+const KernelTraits *kernel_of_role(KernelRole role, Device device) {
+    return first_kernel([&](const KernelTraits &k) { return k.role == role && k.device == device; });
+}
+
 const KernelTraits *weight_packing_kernel(WeightLayout layout, Device device, int64_t taps) {
     return first_kernel([&](const KernelTraits &k) {
         return k.role == KernelRole::weight_packing && k.weight_layout == layout && k.device == device &&
@@ -191,29 +196,8 @@ const KernelTraits *picture_packing_kernel(Precision precision, Device device) {
     });
 }
 
-const KernelTraits *weight_gradient_sum_kernel(Device device) {
-    return first_kernel(
-        [&](const KernelTraits &k) { return k.role == KernelRole::weight_gradient_sum && k.device == device; });
-}
-
-const KernelTraits *channel_packing_kernel(Device device) {
-    return first_kernel(
-        [&](const KernelTraits &k) { return k.role == KernelRole::channel_packing && k.device == device; });
-}
-
 int64_t packed_planes(const KernelTraits &kernel, int64_t channels) {
-    const int64_t multiple = kernel.weight_in_channel_multiple;
-    return (channels + multiple - 1) / multiple * (multiple / 4);
-}
-
-const KernelTraits *sum_of_parts_kernel(Device device) {
-    return first_kernel(
-        [&](const KernelTraits &k) { return k.role == KernelRole::sum_of_parts && k.device == device; });
-}
-
-const KernelTraits *sum_of_output_parts_kernel(Device device) {
-    return first_kernel(
-        [&](const KernelTraits &k) { return k.role == KernelRole::sum_of_output_parts && k.device == device; });
+    return round_up(channels, kernel.weight_in_channel_multiple) / 4;
 }
 
 }  // namespace conv_transpose

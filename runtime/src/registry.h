@@ -83,13 +83,10 @@ std::string rejection(const KernelTraits &kernel, const Problem &problem, Operat
 /// The output as a launch of the kernel spans it.
 Size2 spanned_output(const KernelTraits &kernel, const Problem &problem);
 
-/// The kernels of roles other than `compute`; null if this build has none.
+/// The kernels of roles other than `compute`; null if this build has none. Of most there is one a device.
+const KernelTraits *kernel_of_role(KernelRole role, Device device);
 const KernelTraits *weight_packing_kernel(WeightLayout layout, Device device, int64_t taps);
-const KernelTraits *channel_packing_kernel(Device device);
-const KernelTraits *sum_of_parts_kernel(Device device);
 const KernelTraits *picture_packing_kernel(Precision precision, Device device);
-const KernelTraits *weight_gradient_sum_kernel(Device device);
-const KernelTraits *sum_of_output_parts_kernel(Device device);
 
 /// Of a kernel that reads packed channels: planes of four channels of one group.
 int64_t packed_planes(const KernelTraits &kernel, int64_t channels);

@@ -7,7 +7,7 @@
 namespace conv_transpose {
 
 SumOfParts::SumOfParts(Device device, int64_t elements, int64_t parts)
-    : kernel_(sum_of_parts_kernel(device)), elements_(elements), parts_(parts) {
+    : kernel_(kernel_of_role(KernelRole::sum_of_parts, device)), elements_(elements), parts_(parts) {
     if (!kernel_) throw Unsupported("this build has no kernel that adds the parts of a gradient");
 }
 

@@ -24,7 +24,7 @@ class WeightGradientProductOperation : public PlannedOperation {
         : p_(problem),
           kernel_(kernel),
           packing_(needed(picture_packing_kernel(kernel.precision, kernel.device), "packs pictures")),
-          summing_(needed(weight_gradient_sum_kernel(kernel.device), "adds the parts of a weight gradient")),
+          summing_(needed(kernel_of_role(KernelRole::weight_gradient_sum, kernel.device), "adds the parts of a weight gradient")),
           packed_(problem),
           cut_(problem, kernel, packed_),
           part_elements_(packed_part_elements(problem, kernel)),

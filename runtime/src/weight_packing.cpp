@@ -6,6 +6,7 @@
 #include <numeric>
 #include <string>
 
+#include "counting.h"
 #include "registry.h"
 
 namespace conv_transpose {
@@ -15,8 +16,6 @@ namespace {
 int64_t product(const WeightPacking::Extents &extents) {
     return std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
 }
-
-int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 }  // namespace
 
