@@ -1,7 +1,7 @@
 // The generator of the bias gradient: the sum of the output gradient over batch and space. Like the weight
 // gradient's it is cut into parts, here slices of an image; sum_of_parts.cpp adds them in a fixed order.
 #include "Halide.h"
-#include "generators/kernel_description.h"
+#include "schedules/kernel_description.h"
 
 namespace conv_transpose {
 

@@ -1,9 +1,9 @@
 // Packing of pictures for implicit matrix products: four channels side by side, which are a row of an operand of tensor
 // cores, rounded to TF32. Kernels then copy 16 bytes asynchronously, whatever the tap.
 #include "Halide.h"
-#include "compiler/device_assertions.h"
-#include "generators/kernel_description.h"
-#include "generators/tf32.h"
+#include "compiler/passes/device_assertions.h"
+#include "schedules/kernel_description.h"
+#include "algorithm/tf32.h"
 
 namespace conv_transpose {
 

@@ -4,8 +4,8 @@
 //   WeightLayout weight_layout and int weight_channel_multiple() const: how the kernel reads its weights,
 //   void apply(ForwardFuncs &, const Target &): loop order, staging and mapping to hardware,
 //   bool specializes_no_activation, if it does so with `activated`,
-//   int stages, to have its staging pipelined (compiler/software_pipeline.h), or
-//   bool async_copies, to have it made of asynchronous copies (compiler/async_copies.h),
+//   int stages, to have its staging pipelined (compiler/passes/software_pipeline.h), or
+//   bool async_copies, to have it made of asynchronous copies (compiler/passes/async_copies.h),
 //   bool weight_in_a_row, if it stages weights as given, all of an input channel in one dimension,
 //   int in_channel_chunk() const, if it stages input channels by chunks,
 //   void search_space(SearchSpace &, const SearchedProblem &) const, if it can be tuned (schedules/search_space.h),
@@ -14,14 +14,14 @@
 #define CONV_TRANSPOSE_GENERATORS_FORWARD_H
 
 #include "Halide.h"
-#include "compiler/adaptive_stores.h"
-#include "generators/epilogue.h"
+#include "compiler/passes/adaptive_stores.h"
+#include "algorithm/epilogue.h"
 #include "generators/forward_arguments.h"
-#include "generators/gather.h"
-#include "generators/kernel_description.h"
+#include "algorithm/gather.h"
+#include "schedules/kernel_description.h"
 #include "generators/lowering_passes.h"
-#include "generators/weight_layouts.h"
-#include "schedules/forward_funcs.h"
+#include "algorithm/weight_layouts.h"
+#include "algorithm/forward_funcs.h"
 
 namespace conv_transpose {
 
@@ -249,7 +249,7 @@ class Forward : public Halide::Generator<Forward<Schedule>>,
     // What the runtime promises of the buffers, so that index arithmetic and bounds fold.
     void declare_shapes() {
         declare_tensors();
-        // Vector stores test the address themselves: see compiler/adaptive_stores.h.
+        // Vector stores test the address themselves: see compiler/passes/adaptive_stores.h.
         if (Halide::Target(this->target).has_gpu_feature()) output.set_host_alignment(16);
         if (problem.in_channels) weight.dim(weight_dimensions(layout).in_channel).set_extent(problem.in_channels);
         if constexpr (requires { schedule_params.output_width_multiple(); }) {

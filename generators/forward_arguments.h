@@ -1,4 +1,4 @@
-// The arguments of every forward kernel, in the order in which runtime/src/forward.cpp passes them: a base of
+// The arguments of every forward kernel, in the order in which runtime/src/plan/forward.cpp passes them: a base of
 // generators.
 #ifndef CONV_TRANSPOSE_GENERATORS_FORWARD_ARGUMENTS_H
 #define CONV_TRANSPOSE_GENERATORS_FORWARD_ARGUMENTS_H

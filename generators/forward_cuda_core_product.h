@@ -4,13 +4,13 @@
 #define CONV_TRANSPOSE_GENERATORS_FORWARD_CUDA_CORE_PRODUCT_H
 
 #include "Halide.h"
-#include "generators/cuda_core_product.h"
-#include "generators/epilogue.h"
+#include "algorithm/cuda_core_product.h"
+#include "algorithm/epilogue.h"
 #include "generators/forward_arguments.h"
-#include "generators/kernel_description.h"
+#include "schedules/kernel_description.h"
 #include "generators/lowering_passes.h"
-#include "generators/weight_layouts.h"
-#include "schedules/cuda_core_product_funcs.h"
+#include "algorithm/weight_layouts.h"
+#include "algorithm/cuda_core_product_funcs.h"
 
 namespace conv_transpose {
 

@@ -8,11 +8,11 @@
 #define CONV_TRANSPOSE_GENERATORS_FORWARD_IMPLICIT_PRODUCT_H
 
 #include "Halide.h"
-#include "generators/epilogue.h"
+#include "algorithm/epilogue.h"
 #include "generators/forward_arguments.h"
-#include "generators/gather.h"
-#include "generators/implicit_product.h"
-#include "generators/kernel_description.h"
+#include "algorithm/gather.h"
+#include "algorithm/implicit_product.h"
+#include "schedules/kernel_description.h"
 #include "generators/lowering_passes.h"
 
 namespace conv_transpose {

@@ -15,15 +15,15 @@
 #define CONV_TRANSPOSE_GENERATORS_FORWARD_TENSOR_CORE_H
 
 #include "Halide.h"
-#include "generators/epilogue.h"
+#include "algorithm/epilogue.h"
 #include "generators/forward_arguments.h"
-#include "generators/gather.h"
-#include "generators/kernel_description.h"
+#include "algorithm/gather.h"
+#include "schedules/kernel_description.h"
 #include "generators/lowering_passes.h"
-#include "generators/tensor_core_operands.h"
-#include "generators/tf32.h"
-#include "generators/weight_layouts.h"
-#include "schedules/tensor_core_funcs.h"
+#include "algorithm/tensor_core_operands.h"
+#include "algorithm/tf32.h"
+#include "algorithm/weight_layouts.h"
+#include "algorithm/tensor_core_funcs.h"
 
 namespace conv_transpose {
 

@@ -7,12 +7,12 @@
 #include <string>
 
 #include "Halide.h"
-#include "generators/epilogue.h"
+#include "algorithm/epilogue.h"
 #include "generators/forward_arguments.h"
-#include "generators/kernel_description.h"
-#include "generators/weight_layouts.h"
-#include "generators/winograd.h"
-#include "schedules/winograd_funcs.h"
+#include "schedules/kernel_description.h"
+#include "algorithm/weight_layouts.h"
+#include "algorithm/winograd.h"
+#include "algorithm/winograd_funcs.h"
 
 namespace conv_transpose {
 

@@ -8,10 +8,10 @@
 
 #include "Halide.h"
 #include "generators/input_gradient_arguments.h"
-#include "generators/kernel_description.h"
+#include "schedules/kernel_description.h"
 #include "generators/lowering_passes.h"
-#include "generators/weight_layouts.h"
-#include "schedules/input_gradient_funcs.h"
+#include "algorithm/weight_layouts.h"
+#include "algorithm/input_gradient_funcs.h"
 
 namespace conv_transpose {
 

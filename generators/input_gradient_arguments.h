@@ -1,4 +1,4 @@
-// The arguments of every input gradient kernel, in the order in which runtime/src/input_gradient.cpp passes
+// The arguments of every input gradient kernel, in the order in which runtime/src/plan/input_gradient.cpp passes
 // them: a base of generators.
 #ifndef CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_ARGUMENTS_H
 #define CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_ARGUMENTS_H

@@ -5,12 +5,12 @@
 #define CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_CUDA_CORE_PRODUCT_H
 
 #include "Halide.h"
-#include "generators/cuda_core_product.h"
+#include "algorithm/cuda_core_product.h"
 #include "generators/input_gradient_arguments.h"
-#include "generators/kernel_description.h"
+#include "schedules/kernel_description.h"
 #include "generators/lowering_passes.h"
-#include "generators/weight_layouts.h"
-#include "schedules/cuda_core_product_funcs.h"
+#include "algorithm/weight_layouts.h"
+#include "algorithm/cuda_core_product_funcs.h"
 
 namespace conv_transpose {
 

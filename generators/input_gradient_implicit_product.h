@@ -6,11 +6,11 @@
 #define CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_IMPLICIT_PRODUCT_H
 
 #include "Halide.h"
-#include "generators/implicit_product.h"
+#include "algorithm/implicit_product.h"
 #include "generators/input_gradient_arguments.h"
-#include "generators/kernel_description.h"
+#include "schedules/kernel_description.h"
 #include "generators/lowering_passes.h"
-#include "generators/strided_axis.h"
+#include "algorithm/strided_axis.h"
 
 namespace conv_transpose {
 

@@ -12,12 +12,12 @@
 
 #include "Halide.h"
 #include "generators/input_gradient_arguments.h"
-#include "generators/kernel_description.h"
+#include "schedules/kernel_description.h"
 #include "generators/lowering_passes.h"
-#include "generators/tensor_core_operands.h"
-#include "generators/tf32.h"
-#include "generators/weight_layouts.h"
-#include "schedules/tensor_core_funcs.h"
+#include "algorithm/tensor_core_operands.h"
+#include "algorithm/tf32.h"
+#include "algorithm/weight_layouts.h"
+#include "algorithm/tensor_core_funcs.h"
 
 namespace conv_transpose {
 

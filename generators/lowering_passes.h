@@ -3,12 +3,12 @@
 #define CONV_TRANSPOSE_GENERATORS_LOWERING_PASSES_H
 
 #include "Halide.h"
-#include "compiler/async_copies.h"
-#include "compiler/device_assertions.h"
-#include "compiler/guarded_pipeline.h"
-#include "compiler/private_accumulators.h"
-#include "compiler/software_pipeline.h"
-#include "compiler/tensor_core_pass.h"
+#include "compiler/passes/async_copies.h"
+#include "compiler/passes/device_assertions.h"
+#include "compiler/passes/guarded_pipeline.h"
+#include "compiler/passes/private_accumulators.h"
+#include "compiler/passes/software_pipeline.h"
+#include "compiler/passes/tensor_core_pass.h"
 
 namespace conv_transpose {
 

@@ -1,11 +1,11 @@
-// The arguments of every weight packing kernel, in the order in which runtime/src/weight_packing.cpp passes
+// The arguments of every weight packing kernel, in the order in which runtime/src/plan/weight_packing.cpp passes
 // them, and what it tells the registry: a base of generators.
 #ifndef CONV_TRANSPOSE_GENERATORS_PACKING_ARGUMENTS_H
 #define CONV_TRANSPOSE_GENERATORS_PACKING_ARGUMENTS_H
 
 #include "Halide.h"
-#include "generators/kernel_description.h"
-#include "generators/weight_layouts.h"
+#include "schedules/kernel_description.h"
+#include "algorithm/weight_layouts.h"
 
 namespace conv_transpose {
 

@@ -4,10 +4,10 @@
 // is zero, so that whoever reads them needs no test of the edges, and a kernel position is only another place
 // to begin.
 #include "Halide.h"
-#include "compiler/device_assertions.h"
-#include "generators/kernel_description.h"
-#include "generators/tensor_core_operands.h"
-#include "generators/tf32.h"
+#include "compiler/passes/device_assertions.h"
+#include "schedules/kernel_description.h"
+#include "algorithm/tensor_core_operands.h"
+#include "algorithm/tf32.h"
 
 namespace conv_transpose {
 

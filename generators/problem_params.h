@@ -5,8 +5,8 @@
 #include <stdexcept>
 
 #include "Halide.h"
-#include "generators/gather.h"
-#include "generators/kernel_description.h"
+#include "algorithm/gather.h"
+#include "schedules/kernel_description.h"
 #include "schedules/gradient_facts.h"
 
 namespace conv_transpose {

@@ -1,8 +1,8 @@
 // The second pass of outputs that are reduced in parts: adds the parts of every element, first to last, then
 // what follows a sum (epilogue.h).
 #include "Halide.h"
-#include "generators/epilogue.h"
-#include "generators/kernel_description.h"
+#include "algorithm/epilogue.h"
+#include "schedules/kernel_description.h"
 
 namespace conv_transpose {
 

@@ -1,6 +1,6 @@
 // The second pass of the gradients that are reduced in parts: adds the parts of every element, first to last.
 #include "Halide.h"
-#include "generators/kernel_description.h"
+#include "schedules/kernel_description.h"
 
 namespace conv_transpose {
 

@@ -11,10 +11,10 @@
 #define CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_H
 
 #include "Halide.h"
-#include "generators/kernel_description.h"
+#include "schedules/kernel_description.h"
 #include "generators/lowering_passes.h"
 #include "generators/weight_gradient_arguments.h"
-#include "schedules/weight_gradient_funcs.h"
+#include "algorithm/weight_gradient_funcs.h"
 
 namespace conv_transpose {
 

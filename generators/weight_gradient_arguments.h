@@ -1,4 +1,4 @@
-// The arguments of every weight gradient kernel, in the order in which runtime/src/weight_gradient.cpp passes
+// The arguments of every weight gradient kernel, in the order in which runtime/src/plan/weight_gradient.cpp passes
 // them: a base of generators.
 #ifndef CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_ARGUMENTS_H
 #define CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_ARGUMENTS_H

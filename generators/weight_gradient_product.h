@@ -13,11 +13,11 @@
 #define CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_PRODUCT_H
 
 #include "Halide.h"
-#include "generators/fast_division.h"
-#include "generators/kernel_description.h"
+#include "algorithm/fast_division.h"
+#include "schedules/kernel_description.h"
 #include "generators/lowering_passes.h"
-#include "generators/tensor_core_operands.h"
-#include "schedules/weight_gradient_product_funcs.h"
+#include "algorithm/tensor_core_operands.h"
+#include "algorithm/weight_gradient_product_funcs.h"
 
 namespace conv_transpose {
 

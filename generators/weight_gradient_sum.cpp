@@ -2,8 +2,8 @@
 // every weight, first to last, and turns them from the order in which products are stored into that of the
 // weights.
 #include "Halide.h"
-#include "compiler/device_assertions.h"
-#include "generators/kernel_description.h"
+#include "compiler/passes/device_assertions.h"
+#include "schedules/kernel_description.h"
 
 namespace conv_transpose {
 

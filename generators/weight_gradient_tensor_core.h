@@ -1,6 +1,6 @@
 // The generator of the weight gradient on tensor cores: the same correlation as weight_gradient.h, as a matrix
 // product of operands that are rounded to TF32 and laid out so that every kernel position is another start address
-// (schedules/weight_gradient_tensor_core_funcs.h). Arguments as in weight_gradient.h, but bands are of output rows.
+// (algorithm/weight_gradient_tensor_core_funcs.h). Arguments as in weight_gradient.h, but bands are of output rows.
 // Template argument: the schedule, with
 //   WeightGradientTile tile(const ProblemParams &) const,
 //   void search_space(SearchSpace &, const WeightGradientTensorCoreFuncs &) const,
@@ -14,13 +14,13 @@
 #include <string>
 
 #include "Halide.h"
-#include "generators/fast_division.h"
-#include "generators/kernel_description.h"
+#include "algorithm/fast_division.h"
+#include "schedules/kernel_description.h"
 #include "generators/lowering_passes.h"
-#include "generators/tensor_core_operands.h"
-#include "generators/tf32.h"
+#include "algorithm/tensor_core_operands.h"
+#include "algorithm/tf32.h"
 #include "generators/weight_gradient_arguments.h"
-#include "schedules/weight_gradient_tensor_core_funcs.h"
+#include "algorithm/weight_gradient_tensor_core_funcs.h"
 
 namespace conv_transpose {
 

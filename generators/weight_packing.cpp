@@ -2,8 +2,8 @@
 // call, or once for many calls by a caller who keeps the packed weights.
 #include "Halide.h"
 #include "generators/packing_arguments.h"
-#include "generators/weight_layouts.h"
-#include "generators/winograd.h"
+#include "algorithm/weight_layouts.h"
+#include "algorithm/winograd.h"
 
 namespace conv_transpose {
 

@@ -6,7 +6,7 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_AUTOSCHEDULED_H
 #define CONV_TRANSPOSE_SCHEDULES_AUTOSCHEDULED_H
 
-#include "schedules/forward_funcs.h"
+#include "algorithm/forward_funcs.h"
 
 namespace conv_transpose {
 

@@ -20,7 +20,7 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CPU_CHANNELS_H
 #define CONV_TRANSPOSE_SCHEDULES_CPU_CHANNELS_H
 
-#include "schedules/forward_funcs.h"
+#include "algorithm/forward_funcs.h"
 
 namespace conv_transpose {
 

@@ -16,7 +16,7 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CPU_DEPTHWISE_H
 #define CONV_TRANSPOSE_SCHEDULES_CPU_DEPTHWISE_H
 
-#include "schedules/forward_funcs.h"
+#include "algorithm/forward_funcs.h"
 #include "schedules/search_space.h"
 
 namespace conv_transpose {

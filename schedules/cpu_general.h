@@ -18,7 +18,7 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CPU_GENERAL_H
 #define CONV_TRANSPOSE_SCHEDULES_CPU_GENERAL_H
 
-#include "schedules/forward_funcs.h"
+#include "algorithm/forward_funcs.h"
 #include "schedules/search_space.h"
 
 namespace conv_transpose {

@@ -12,7 +12,7 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CPU_INPUT_GRADIENT_DEPTHWISE_H
 #define CONV_TRANSPOSE_SCHEDULES_CPU_INPUT_GRADIENT_DEPTHWISE_H
 
-#include "schedules/input_gradient_funcs.h"
+#include "algorithm/input_gradient_funcs.h"
 #include "schedules/search_space.h"
 
 namespace conv_transpose {

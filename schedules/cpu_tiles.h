@@ -27,7 +27,7 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CPU_TILES_H
 #define CONV_TRANSPOSE_SCHEDULES_CPU_TILES_H
 
-#include "schedules/forward_funcs.h"
+#include "algorithm/forward_funcs.h"
 #include "schedules/search_space.h"
 
 namespace conv_transpose {

@@ -29,7 +29,7 @@
 #include <limits>
 
 #include "schedules/search_space.h"
-#include "schedules/weight_gradient_funcs.h"
+#include "algorithm/weight_gradient_funcs.h"
 
 namespace conv_transpose {
 

@@ -24,8 +24,8 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CPU_WINOGRAD_H
 #define CONV_TRANSPOSE_SCHEDULES_CPU_WINOGRAD_H
 
-#include "generators/kernel_description.h"
-#include "schedules/winograd_funcs.h"
+#include "schedules/kernel_description.h"
+#include "algorithm/winograd_funcs.h"
 
 namespace conv_transpose {
 

@@ -10,7 +10,7 @@
 // that small and narrow pictures fill tiles) x channels. The sum runs in steps, a tap of a chunk of channels
 // each. A step stages two matrices: the pixels that the tap sees, each thread those of few columns, whose
 // place in a picture it finds once, and the tap's weights; the next step's are on their way meanwhile
-// (compiler/software_pipeline.h). Only a phase's live taps are steps (compiler/guarded_pipeline.h). Taps are
+// (compiler/passes/software_pipeline.h). Only a phase's live taps are steps (compiler/passes/guarded_pipeline.h). Taps are
 // innermost: they see much the same pixels, which are in the first cache. Threads keep 4x4 to 8x8 sums; warps
 // of 16 columns x 2 channels' vectors were 4 % faster than of 8 x 4. Phases are innermost among blocks: what
 // they store of one sector meets in the second cache. At the end sums pass through shared memory, so that
@@ -20,10 +20,10 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_CORE_PRODUCT_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_CORE_PRODUCT_H
 
-#include "generators/cuda_core_product.h"
-#include "generators/kernel_description.h"
+#include "algorithm/cuda_core_product.h"
+#include "schedules/kernel_description.h"
 #include "schedules/block_threads.h"
-#include "schedules/cuda_core_product_funcs.h"
+#include "algorithm/cuda_core_product_funcs.h"
 
 namespace conv_transpose {
 
@@ -78,7 +78,7 @@ struct CudaCoreProduct {
 
     Halide::Var vec{"vec"}, part{"part"}, element{"element"}, piece{"piece"}, split{"split"};
     Halide::RVar block{"block"};
-    /// The loop over steps, by the name that compiler/software_pipeline.h looks for.
+    /// The loop over steps, by the name that compiler/passes/software_pipeline.h looks for.
     Halide::RVar pipeline{"pipeline"};
 
     BlockThreads threads() const { return {lanes_x, lanes_channel, lanes_y * splits.value()}; }

@@ -8,9 +8,9 @@
 //
 // Bound by multiply-adds, so the loops are those of a matrix product. A block owns a tile of columns, rows
 // and output channels; each thread keeps its part of it in registers over the whole reduction (see
-// compiler/private_accumulators.h). Input channels come in chunks through shared memory, inputs with the
+// compiler/passes/private_accumulators.h). Input channels come in chunks through shared memory, inputs with the
 // border that all taps need, weights with channels innermost; a chunk is on its way, by asynchronous copies,
-// while the one before is computed (compiler/software_pipeline.h), which was worth 9 %. A thread's rows,
+// while the one before is computed (compiler/passes/software_pipeline.h), which was worth 9 %. A thread's rows,
 // columns and channels are neighbours: of what it loads for one input channel, each weight serves all its
 // rows and columns, each input all taps and channels that it reaches. Fewer loads, 4 rows x 4 columns x 4
 // channels in place of 8 x 8, and 168 registers in place of 128 were worth 6 % on 57. A warp spans columns
@@ -20,7 +20,7 @@
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_DENSE_H
 
 #include "schedules/block_threads.h"
-#include "schedules/forward_funcs.h"
+#include "algorithm/forward_funcs.h"
 #include "schedules/search_space.h"
 
 namespace conv_transpose {
@@ -114,7 +114,7 @@ struct CudaDense {
     static constexpr auto guard = Halide::TailStrategy::GuardWithIf;
 
     Halide::Var column{"column"}, vec{"vec"}, part{"part"}, element{"element"};
-    /// The loop over chunks of input channels, by the name that compiler/software_pipeline.h looks for.
+    /// The loop over chunks of input channels, by the name that compiler/passes/software_pipeline.h looks for.
     Halide::RVar pipeline{"pipeline"};
 
     BlockThreads threads() const { return {lanes_x, lanes_channel, lanes_y}; }

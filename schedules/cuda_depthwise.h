@@ -5,7 +5,7 @@
 //
 // Bound by memory, so everything serves the stores. There are two forms. With `vector` > 1 a lane computes a
 // vector of neighbouring outputs of a row, whole cells, so that its phases are constants; it stores them as
-// wide as their address allows (compiler/adaptive_stores.h). Where no vector is a whole number of cells (odd
+// wide as their address allows (compiler/passes/adaptive_stores.h). Where no vector is a whole number of cells (odd
 // strides), lanes are (phase, cell), the order of outputs along a row: a warp stores consecutive elements
 // whatever the stride, and the phase is a lane's own. In both, each thread computes several rows, whole cells
 // again: taps are found and weights loaded once for all of them, and an input element is loaded once for all
@@ -13,7 +13,7 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_DEPTHWISE_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_DEPTHWISE_H
 
-#include "schedules/forward_funcs.h"
+#include "algorithm/forward_funcs.h"
 #include "schedules/search_space.h"
 
 namespace conv_transpose {

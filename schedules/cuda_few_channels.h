@@ -10,10 +10,10 @@
 // all taps that see it, up to 81 products, and each weight all its cells. The weights of an input channel lie
 // in a row, as they are given; a warp loads four of them at once, the same for all its lanes. One image has
 // too few cells to fill a GPU like that. So a block's threads share out the input channels, too: the splits
-// of a chunk are summed apart, each in registers over the whole reduction (compiler/private_accumulators.h),
+// of a chunk are summed apart, each in registers over the whole reduction (compiler/passes/private_accumulators.h),
 // and meet in shared memory at the end, an output channel at a time, where the operands were. Whoever adds
 // them up there reads them by columns of the picture, so that stores are vectors of whole rows. The next
-// chunks are on their way meanwhile (compiler/software_pipeline.h): 10 to 45 % faster than by turns, and three
+// chunks are on their way meanwhile (compiler/passes/software_pipeline.h): 10 to 45 % faster than by turns, and three
 // buffers for chunks of 4 are 6 to 9 % faster than two for chunks of 8.
 // On the first of the problems above, 0.179 ms: no splits 0.200, half the cells a thread 0.195, three blocks a
 // multiprocessor with 168 registers in place of two 0.269 (they spill), three buffers for chunks of 8 0.210.
@@ -22,7 +22,7 @@
 
 #include <numeric>
 
-#include "schedules/forward_funcs.h"
+#include "algorithm/forward_funcs.h"
 #include "schedules/search_space.h"
 
 namespace conv_transpose {
@@ -93,7 +93,7 @@ struct CudaFewChannels {
 
     Halide::Var lane_x{"lane_x"}, lane_y{"lane_y"}, split{"split"};
     Halide::Var column{"column"}, element{"element"}, round{"round"};
-    /// The loop over chunks of input channels, by the name that compiler/software_pipeline.h looks for.
+    /// The loop over chunks of input channels, by the name that compiler/passes/software_pipeline.h looks for.
     Halide::RVar pipeline{"pipeline"};
     Halide::RVar split_of_chunk{"split_of_chunk"};
 

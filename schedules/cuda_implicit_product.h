@@ -26,8 +26,8 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_IMPLICIT_PRODUCT_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_IMPLICIT_PRODUCT_H
 
-#include "generators/kernel_description.h"
-#include "schedules/implicit_product_funcs.h"
+#include "schedules/kernel_description.h"
+#include "algorithm/implicit_product_funcs.h"
 
 namespace conv_transpose {
 

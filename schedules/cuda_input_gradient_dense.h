@@ -15,7 +15,7 @@
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_INPUT_GRADIENT_DENSE_H
 
 #include "schedules/block_threads.h"
-#include "schedules/input_gradient_funcs.h"
+#include "algorithm/input_gradient_funcs.h"
 #include "schedules/search_space.h"
 
 namespace conv_transpose {
@@ -100,7 +100,7 @@ struct CudaInputGradientDense {
     int width() const { return lanes_x * run_columns.value() * runs.value(); }
     int rows() const { return lanes_y * thread_rows.value(); }
     int channels() const { return lanes_channel * thread_channels.value(); }
-    /// The loop over chunks, by the name that compiler/software_pipeline.h looks for.
+    /// The loop over chunks, by the name that compiler/passes/software_pipeline.h looks for.
     Halide::RVar chunks() const { return Halide::RVar(stages > 1 ? "pipeline" : "chunks"); }
 
     void store_tile(InputGradientFuncs &f) const {

@@ -10,7 +10,7 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_INPUT_GRADIENT_GENERAL_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_INPUT_GRADIENT_GENERAL_H
 
-#include "schedules/input_gradient_funcs.h"
+#include "algorithm/input_gradient_funcs.h"
 #include "schedules/search_space.h"
 
 namespace conv_transpose {

@@ -27,9 +27,9 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_TENSOR_CORE_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_TENSOR_CORE_H
 
-#include "generators/kernel_description.h"
+#include "schedules/kernel_description.h"
 #include "schedules/search_space.h"
-#include "schedules/tensor_core_funcs.h"
+#include "algorithm/tensor_core_funcs.h"
 
 namespace conv_transpose {
 

@@ -20,7 +20,7 @@
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_DENSE_H
 
 #include "schedules/search_space.h"
-#include "schedules/weight_gradient_funcs.h"
+#include "algorithm/weight_gradient_funcs.h"
 
 namespace conv_transpose {
 
@@ -109,7 +109,7 @@ struct CudaWeightGradientDense {
     int taps_y(const GradientFacts &f) const { return all_taps_y || lanes_taps_y ? f.y_axis.taps() : 1; }
     int thread_taps_y(const GradientFacts &f) const { return all_taps_y ? f.y_axis.taps() : 1; }
     int threads(const GradientFacts &f) const { return lanes() * (taps_y(f) / thread_taps_y(f)); }
-    /// The loop over chunks, by the name that compiler/software_pipeline.h looks for.
+    /// The loop over chunks, by the name that compiler/passes/software_pipeline.h looks for.
     Halide::RVar chunk() const { return Halide::RVar(stages > 1 ? "pipeline" : "chunk"); }
 
     // Splits a block's channels among threads.

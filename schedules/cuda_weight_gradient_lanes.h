@@ -13,7 +13,7 @@
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_LANES_H
 
 #include "schedules/search_space.h"
-#include "schedules/weight_gradient_funcs.h"
+#include "algorithm/weight_gradient_funcs.h"
 
 namespace conv_transpose {
 

@@ -15,9 +15,9 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_PRODUCT_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_PRODUCT_H
 
-#include "generators/kernel_description.h"
+#include "schedules/kernel_description.h"
 #include "generators/lowering_passes.h"
-#include "schedules/weight_gradient_product_funcs.h"
+#include "algorithm/weight_gradient_product_funcs.h"
 
 namespace conv_transpose {
 

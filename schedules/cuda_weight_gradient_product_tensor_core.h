@@ -16,9 +16,9 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_PRODUCT_TENSOR_CORE_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_PRODUCT_TENSOR_CORE_H
 
-#include "generators/kernel_description.h"
+#include "schedules/kernel_description.h"
 #include "generators/lowering_passes.h"
-#include "schedules/weight_gradient_product_funcs.h"
+#include "algorithm/weight_gradient_product_funcs.h"
 
 namespace conv_transpose {
 

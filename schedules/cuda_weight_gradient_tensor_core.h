@@ -19,10 +19,10 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_TENSOR_CORE_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_TENSOR_CORE_H
 
-#include "generators/kernel_description.h"
+#include "schedules/kernel_description.h"
 #include "generators/problem_params.h"
 #include "schedules/search_space.h"
-#include "schedules/weight_gradient_tensor_core_funcs.h"
+#include "algorithm/weight_gradient_tensor_core_funcs.h"
 
 namespace conv_transpose {
 

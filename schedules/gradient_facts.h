@@ -2,7 +2,7 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_GRADIENT_FACTS_H
 #define CONV_TRANSPOSE_SCHEDULES_GRADIENT_FACTS_H
 
-#include "generators/strided_axis.h"
+#include "algorithm/strided_axis.h"
 
 namespace conv_transpose {
 

@@ -9,7 +9,7 @@
 //   }
 //
 // The generator driver calls it with every combination of values set, so rules are plain C++ on the present values; it
-// hands the combinations that obey all of them to the tuner (compiler/search_space_listing.h).
+// hands the combinations that obey all of them to the tuner (compiler/driver/search_space_listing.h).
 #ifndef CONV_TRANSPOSE_SCHEDULES_SEARCH_SPACE_H
 #define CONV_TRANSPOSE_SCHEDULES_SEARCH_SPACE_H
 
@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "Halide.h"
-#include "generators/gather.h"
+#include "algorithm/gather.h"
 
 namespace conv_transpose {
 

@@ -1,8 +1,8 @@
 // Asynchronous copies: which stores become copies, and which stay.
 #include <gtest/gtest.h>
 
-#include "compiler/async_copies.h"
-#include "compiler/private_accumulators.h"
+#include "compiler/passes/async_copies.h"
+#include "compiler/passes/private_accumulators.h"
 #include "compiler_test_pipelines.h"
 
 namespace conv_transpose::testing {

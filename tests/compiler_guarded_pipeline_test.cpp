@@ -1,9 +1,9 @@
 // Loops that end where their guard does.
 #include <gtest/gtest.h>
 
-#include "compiler/guarded_pipeline.h"
-#include "compiler/lowered_ir.h"
-#include "compiler/software_pipeline.h"
+#include "compiler/passes/guarded_pipeline.h"
+#include "compiler/passes/lowered_ir.h"
+#include "compiler/passes/software_pipeline.h"
 
 namespace conv_transpose::testing {
 namespace {

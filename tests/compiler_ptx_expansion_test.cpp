@@ -3,7 +3,7 @@
 
 #include <regex>
 
-#include "compiler/ptx_expansion.h"
+#include "compiler/ptx/ptx_expansion.h"
 #include "compiler_test_pipelines.h"
 
 namespace conv_transpose::testing {

@@ -1,8 +1,8 @@
 // The software pipeline: how the loop is rewritten, and what is refused.
 #include <gtest/gtest.h>
 
-#include "compiler/private_accumulators.h"
-#include "compiler/shared_memory.h"
+#include "compiler/passes/private_accumulators.h"
+#include "compiler/passes/shared_memory.h"
 #include "compiler_test_pipelines.h"
 
 namespace conv_transpose::testing {

@@ -4,7 +4,7 @@
 #include <regex>
 #include <sstream>
 
-#include "compiler/placeholder_calls.h"
+#include "compiler/passes/placeholder_calls.h"
 #include "compiler_test_pipelines.h"
 
 namespace conv_transpose::testing {

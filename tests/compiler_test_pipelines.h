@@ -5,9 +5,9 @@
 #include <string>
 
 #include "Halide.h"
-#include "compiler/software_pipeline.h"
-#include "compiler/device_code.h"
-#include "compiler/tensor_core_pass.h"
+#include "compiler/passes/software_pipeline.h"
+#include "compiler/driver/device_code.h"
+#include "compiler/passes/tensor_core_pass.h"
 
 namespace conv_transpose::testing {
 

@@ -15,7 +15,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "runtime/src/cuda_driver.h"
+#include "runtime/src/device/cuda_driver.h"
 
 namespace conv_transpose::testing {
 

@@ -343,7 +343,7 @@ class Cache:
         return reasons
 
     def link_pack(self, candidates: list[Candidate], output: pathlib.Path) -> None:
-        """A kernel pack (runtime/src/kernel_pack.h) of compiled candidates."""
+        """A kernel pack (runtime/src/choice/kernel_pack.h) of compiled candidates."""
         t = self._toolchain
         objects, rows = zip(*(self.object_and_row(c) for c in candidates))
         try:

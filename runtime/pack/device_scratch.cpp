@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "HalideRuntime.h"
-#include "cuda_driver.h"
+#include "device/cuda_driver.h"
 
 namespace {
 

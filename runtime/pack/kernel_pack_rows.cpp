@@ -1,7 +1,7 @@
 // The rows and the one symbol of a kernel pack. The autotuner compiles it for each pack, with CONV_TRANSPOSE_PACK_ROWS
 // naming the file of rows.
-#include "kernel_pack.h"
-#include "kernel_rows.h"
+#include "choice/kernel_pack.h"
+#include "choice/kernel_rows.h"
 
 #define CONV_TRANSPOSE_KERNEL CONV_TRANSPOSE_DECLARE_KERNEL
 #include CONV_TRANSPOSE_PACK_ROWS

@@ -5,7 +5,7 @@
 #include <map>
 #include <numeric>
 
-#include "generators/gather.h"
+#include "algorithm/gather.h"
 
 namespace conv_transpose {
 namespace {

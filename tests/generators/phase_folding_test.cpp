@@ -2,7 +2,7 @@
 // as many multiplications as the kernel has positions, not (most taps of a phase) x (number of phases).
 #include <gtest/gtest.h>
 
-#include "generators/gather.h"
+#include "algorithm/gather.h"
 
 namespace conv_transpose {
 namespace {

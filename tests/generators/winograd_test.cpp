@@ -1,5 +1,5 @@
 // Winograd's matrices against the definition of a correlation, in exact arithmetic.
-#include "generators/winograd.h"
+#include "algorithm/winograd.h"
 
 #include <gtest/gtest.h>
 

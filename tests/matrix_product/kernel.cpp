@@ -5,8 +5,8 @@
 //   matrix_product_kernel wgmma|mma_sync|narrow|pack DIRECTORY PTXAS FATBINARY
 #include <iostream>
 
-#include "compiler/device_code.h"
-#include "compiler/gpu_assembler.h"
+#include "compiler/driver/device_code.h"
+#include "compiler/driver/gpu_assembler.h"
 #include "matrix_product.h"
 
 namespace {

@@ -16,8 +16,8 @@
 #include "matrix_product_narrow.h"
 #include "matrix_product_pack.h"
 #include "matrix_product_wgmma.h"
-#include "runtime/src/cuda_driver.h"
-#include "runtime/src/run_context.h"
+#include "runtime/src/device/cuda_driver.h"
+#include "runtime/src/plan/run_context.h"
 
 namespace conv_transpose {
 namespace {

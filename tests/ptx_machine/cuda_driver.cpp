@@ -4,7 +4,7 @@
 //   PTX_MACHINE_GPU=80            the compute capability; 90 is the default
 //   PTX_MACHINE_TIMING=late       delays what is asynchronous within a kernel as long as the rules allow;
 //                                 late_copies and late_products delay one kind
-#include "runtime/src/cuda_driver.h"
+#include "runtime/src/device/cuda_driver.h"
 
 #include <cstdio>
 #include <cstdlib>

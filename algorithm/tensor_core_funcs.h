@@ -1,0 +1,52 @@
+// What a tensor-core schedule of a gather sees, be it the forward operation or the input gradient: the named
+// Funcs and the tile sizes.
+#ifndef CONV_TRANSPOSE_SCHEDULES_TENSOR_CORE_FUNCS_H
+#define CONV_TRANSPOSE_SCHEDULES_TENSOR_CORE_FUNCS_H
+
+#include "Halide.h"
+#include "algorithm/gather.h"
+
+namespace conv_transpose {
+
+/// Dimensions of the staged operands. `value` counts the four input channels of a 16-byte row, `k4` such
+/// groups, and `part` the planes: the two TF32 parts of an operand in tf32x3 (one part in tf32), in an input
+/// gradient for each phase. `row` counts the rows of a tile: 64 for every horizontal phase, which are
+/// channels, or channels of several picture rows; `row_block` counts tiles.
+struct TensorCoreVars {
+    Halide::Var value{"value"}, k4{"k4"}, part{"part"}, row{"row"}, row_block{"row_block"}, phase_y{"phase_y"};
+};
+
+/// The reduction: four channels, groups of them, taps, and products of planes: in tf32x3 three for the parts,
+/// in an input gradient one for every phase.
+struct TensorCoreReduction {
+    Halide::RDom domain;
+    Halide::RVar value, k4, tap_x, tap_y, product;
+};
+
+struct TensorCoreFuncs {
+    GatherVars v;
+    TensorCoreVars t;
+    TensorCoreReduction r;
+    GatherAxis x_axis, y_axis;
+    int phases_x = 1, phases_y = 1;
+    int taps_x = 1, taps_y = 1;  ///< of the staged weights: the most that a phase has
+    int parts = 1;
+    int planes = 1;  ///< of a staged operand: its parts, in an input gradient those of every phase
+    int picture_rows = 1;  ///< picture rows in the rows of a tile
+    int row_phases_x = 1, row_phases_y = 1;  ///< of the sub-pixel form, where a cell's positions are rows of a tile
+    int row_phases() const { return row_phases_x * row_phases_y; }
+    bool sub_pixel() const { return row_phases() > 1; }
+    int tile_channels() const { return 64 / (picture_rows * row_phases()); }
+    /// What a search is for: cells of the picture (rows of them in sets of `picture_rows`) and channels; 0 is
+    /// not known.
+    int cells_x = 0, cells_y = 0, channels = 0;
+
+    Halide::Func pixels;   ///< (value, x, y, k4, part, group, batch): rounded input, four channels innermost
+    Halide::Func weights;  ///< (value, row, tap_x, tap_y, phase_y, k4, part, row_block, group): as packed
+    Halide::Func sum;      ///< (cell x, row, row_block, y, group, batch); y counts sets of `picture_rows` rows
+    Halide::Func output;   ///< (x, y, channel, group, batch)
+};
+
+}  // namespace conv_transpose
+
+#endif

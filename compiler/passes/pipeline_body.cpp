@@ -1,0 +1,166 @@
+// Taking a loop's body apart into leaf statements: see pipeline_body.h.
+//
+// A leaf that writes shared memory is staging, one that reads it is compute, barriers are dropped (the
+// pipeline places its own). Each staging leaf is then an asynchronous copy, or is cut in two at its loads.
+#include "compiler/passes/pipeline_body.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "compiler/passes/async_copies.h"
+#include "compiler/passes/placeholder_calls.h"
+#include "compiler/passes/shared_memory.h"
+
+namespace conv_transpose {
+
+using namespace Halide;
+using namespace Halide::Internal;
+
+void refuse_pipeline(const std::string &loop, const std::string &reason) {
+    throw SoftwarePipelineRefusal("software pipeline: loop " + loop + ": " + reason);
+}
+
+PipelineBody::PipelineBody(const For *loop, StagedMemory memory, const SoftwarePipelineOptions &options,
+                           const NamedExprs &outer_lets)
+    : loop_(loop->name),
+      memory_(std::move(memory)),
+      single_floats_(options.single_floats),
+      load_offsets_(options.load_offsets),
+      staging_(outer_lets, options.separate_registers) {
+    take_apart(loop->body);
+    if (compute_.empty() || (copies_.empty() && staging_.empty())) {
+        refuse_pipeline(loop_, "it must stage an operand in shared memory and then read it there");
+    }
+    keep_promotion_apart();
+}
+
+void PipelineBody::take_apart(const Stmt &statement) {
+    if (const Block *block = statement.as<Block>()) {
+        take_apart(block->first);
+        take_apart(block->rest);
+    } else if (const LetStmt *let = statement.as<LetStmt>()) {
+        lets_.emplace_back(let->name, let->value);
+        take_apart(let->body);
+        lets_.pop_back();
+    } else if (const ProducerConsumer *part = statement.as<ProducerConsumer>()) {
+        take_apart(part->body);
+    } else if (!is_barrier(statement)) {
+        // Closed, because leaves are moved, and unrolled code uses one name for different values.
+        Stmt leaf = statement;
+        for (auto let = lets_.rbegin(); let != lets_.rend(); ++let) {
+            if (stmt_uses_var(leaf, let->first)) {
+                leaf = substitute(let->first, let->second, leaf);
+            }
+        }
+        add_leaf(without_lets(leaf));
+    }
+}
+
+void PipelineBody::add_leaf(const Stmt &leaf) {
+    const Access access = access_of(leaf, memory_.name);
+    if (access.barrier) {
+        refuse_pipeline(loop_, "a barrier stands inside a condition or an inner loop");
+    }
+    if (access.writes && access.reads) {
+        refuse_pipeline(loop_, "a statement both reads and writes shared memory");
+    }
+    if (!access.writes) {
+        add_compute(leaf);
+    } else if (const auto copy = async_copies(leaf, single_floats_)) {
+        copies_.push_back(*copy);
+    } else {
+        staging_.add(leaf);
+    }
+}
+
+/// The pipeline places begin, commit, wait and publish itself, once for a whole chunk.
+void PipelineBody::add_compute(const Stmt &leaf) {
+    for (const char *synchronisation : {"begin", "commit", "wait", "publish"}) {
+        if (has_placeholder(leaf, synchronisation)) {
+            if (has_placeholder(leaf, "multiply")) {
+                refuse_pipeline(loop_, "a warp tile stands inside a condition or an inner loop");
+            }
+            uses_tensor_cores_ = true;
+            return;
+        }
+    }
+    compute_.push_back(leaf);
+}
+
+/// Adding a partial tile needs finished products: everything from there on comes after the wait.
+void PipelineBody::keep_promotion_apart() {
+    const auto first = std::find_if(compute_.begin(), compute_.end(),
+                                    [](const Stmt &s) { return has_placeholder(s, "promote"); });
+    after_wait_.assign(first, compute_.end());
+    compute_.erase(first, compute_.end());
+    for (const Stmt &statement : after_wait_) {
+        if (has_placeholder(statement, "multiply")) {
+            refuse_pipeline(loop_, "a product follows the promotion of a partial tile in the same chunk");
+        }
+    }
+}
+
+Stmt PipelineBody::instance(const Stmt &statement, const Expr &chunk) const {
+    // First the loop variable, then the buffer: the buffer's own index is already in terms of `chunk`.
+    return shifted_in_shared_memory(substitute(loop_, chunk, statement), memory_.name,
+                                    simplify(chunk % memory_.stages * memory_.stage_floats), load_offsets_);
+}
+
+PipelineBody::Stmts PipelineBody::instances(Stmts statements, const Expr &chunk) const {
+    for (Stmt &statement : statements) {
+        statement = instance(statement, chunk);
+    }
+    return statements;
+}
+
+Stmt PipelineBody::start_copies(const Expr &chunk) const {
+    if (copies_.empty()) {
+        return Evaluate::make(0);
+    }
+    return Block::make(instance(block_of(copies_), chunk), placeholder({"copy_commit", {}}));
+}
+
+std::size_t PipelineBody::begin_products(const Stmts &steps, Stmts &all) const {
+    std::size_t first = 0;
+    if (uses_tensor_cores_) {
+        for (; first < steps.size() && !has_placeholder(steps[first], "multiply"); first++) {
+            all.push_back(steps[first]);
+        }
+        all.push_back(placeholder({"begin", {}}));
+    }
+    return first;
+}
+
+Stmt PipelineBody::staging() const {
+    Stmts all = staging_.stores();
+    all.insert(all.end(), copies_.begin(), copies_.end());
+    return block_of(all);
+}
+
+Stmt PipelineLoops::visit(const For *loop) {
+    if (last_name(loop->name) != "pipeline") {
+        return IRMutator::visit(loop);
+    }
+    if (loop->for_type != ForType::Serial || !is_const_zero(loop->min)) {
+        refuse_pipeline(loop->name, "it must be a serial loop that begins at 0");
+    }
+    after_loop_ = true;
+    return rewritten(loop, PipelineBody(loop, memory_, options_, lets_));
+}
+
+Stmt PipelineLoops::visit(const LetStmt *let) {
+    lets_.emplace_back(let->name, let->value);
+    Stmt body = mutate(let->body);
+    lets_.pop_back();
+    return LetStmt::make(let->name, let->value, body);
+}
+
+/// What is written before the loop would lie in the way of its buffers. Behind it all of them are free.
+Stmt PipelineLoops::visit(const Store *store) {
+    if (store->name == memory_.name && !after_loop_) {
+        refuse_pipeline("pipeline", "shared memory is written before the loop, to " + memory_.name);
+    }
+    return store;
+}
+
+}  // namespace conv_transpose

@@ -1,0 +1,100 @@
+// The body of a loop that is to be pipelined (software_pipeline.h), taken apart into what its statements are
+// for, each for any chunk and in that chunk's buffer.
+#ifndef CONV_TRANSPOSE_COMPILER_PIPELINE_BODY_H
+#define CONV_TRANSPOSE_COMPILER_PIPELINE_BODY_H
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "Halide.h"
+#include "compiler/passes/lowered_ir.h"
+#include "compiler/passes/register_staging.h"
+#include "compiler/passes/software_pipeline.h"
+
+namespace conv_transpose {
+
+/// Throws a SoftwarePipelineRefusal that names the loop and the rule.
+[[noreturn]] void refuse_pipeline(const std::string &loop, const std::string &reason);
+
+/// The one allocation of shared memory, of which every stage has its part.
+struct StagedMemory {
+    std::string name;
+    int stages, stage_floats;
+};
+
+class PipelineBody {
+  public:
+    /// `outer_lets` are those around the loop.
+    PipelineBody(const Halide::Internal::For *loop, StagedMemory memory,
+                 const SoftwarePipelineOptions &options, const NamedExprs &outer_lets);
+
+    bool uses_tensor_cores() const { return uses_tensor_cores_; }
+    bool has_copies() const { return !copies_.empty(); }
+    bool has_register_staging() const { return !staging_.empty(); }
+    /// Whether something needs the finished products of a chunk.
+    bool has_after_wait() const { return !after_wait_.empty(); }
+
+    using Stmts = std::vector<Halide::Internal::Stmt>;
+    /// Of operands that can be copied asynchronously.
+    Halide::Internal::Stmt start_copies(const Halide::Expr &chunk) const;
+    /// Of the others, piece by piece; see RegisterStaging.
+    Stmts loads(const Halide::Expr &chunk) const { return instances(staging_.loads(), chunk); }
+    Stmts stores(const Halide::Expr &chunk) const { return instances(staging_.stores(), chunk); }
+    /// On staged operands.
+    Stmts compute(const Halide::Expr &chunk) const { return instances(compute_, chunk); }
+    Stmts after_wait(const Halide::Expr &chunk) const { return instances(after_wait_, chunk); }
+
+    /// Appends the steps before the first product, such as clearing a tile, and the placeholder that products
+    /// begin; returns how many steps that were.
+    std::size_t begin_products(const Stmts &steps, Stmts &all) const;
+
+    /// All that writes shared memory, in the place of the chunk that the loop is at.
+    Halide::Internal::Stmt staging() const;
+
+    /// Around all pieces: declares the registers.
+    Halide::Internal::Stmt with_registers(const Halide::Internal::Stmt &body) const {
+        return staging_.with_registers(body);
+    }
+
+  private:
+    void take_apart(const Halide::Internal::Stmt &statement);
+    void add_leaf(const Halide::Internal::Stmt &leaf);
+    void add_compute(const Halide::Internal::Stmt &leaf);
+    void keep_promotion_apart();
+    Halide::Internal::Stmt instance(const Halide::Internal::Stmt &statement, const Halide::Expr &chunk) const;
+    Stmts instances(Stmts statements, const Halide::Expr &chunk) const;
+
+    const std::string loop_;
+    const StagedMemory memory_;
+    const bool single_floats_, load_offsets_;
+    NamedExprs lets_;
+    Stmts copies_, compute_, after_wait_;
+    RegisterStaging staging_;
+    bool uses_tensor_cores_ = false;
+};
+
+/// Finds the pipeline loops inside one shared allocation, and has them rewritten.
+class PipelineLoops : public Halide::Internal::IRMutator {
+  public:
+    PipelineLoops(StagedMemory memory, const SoftwarePipelineOptions &options)
+        : memory_(std::move(memory)), options_(options) {}
+
+  protected:
+    using IRMutator::visit;
+    virtual Halide::Internal::Stmt rewritten(const Halide::Internal::For *loop, const PipelineBody &body) = 0;
+    Halide::Internal::Stmt visit(const Halide::Internal::For *loop) override;
+    Halide::Internal::Stmt visit(const Halide::Internal::LetStmt *let) override;
+    Halide::Internal::Stmt visit(const Halide::Internal::Store *store) override;
+
+    const StagedMemory memory_;
+    const SoftwarePipelineOptions &options_;
+    NamedExprs lets_;  // around what is visited
+
+  private:
+    bool after_loop_ = false;
+};
+
+}  // namespace conv_transpose
+
+#endif

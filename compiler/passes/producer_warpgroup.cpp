@@ -1,0 +1,274 @@
+// Two roles for the warpgroups of a block: see producer_warpgroup.h.
+#include "compiler/passes/producer_warpgroup.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compiler/passes/placeholder_calls.h"
+#include "compiler/passes/shared_memory.h"
+#include "compiler/passes/warpgroup.h"
+
+namespace conv_transpose {
+
+using namespace Halide;
+using namespace Halide::Internal;
+
+namespace {
+
+constexpr int threads_of_warpgroup = lanes_of_warp * warps_of_warpgroup;
+const std::string thread_z = ".thread_id_z";
+
+/// The barriers of a block with `consumers` warpgroups that compute. 0 is Halide's, and the consumers' own.
+/// Then come, for every stage, one for each consumer, that it is full (so they need not keep step), and at
+/// last one for every stage, that it is empty.
+class NamedBarriers {
+  public:
+    NamedBarriers(int stages, int consumers) : stages_(stages), consumers_(consumers) {
+        constexpr int of_block = 16;
+        if (first_empty() + stages_ > of_block) {
+            refuse_pipeline("pipeline", "stages is " + std::to_string(stages) + "; with a producer and " +
+                                            std::to_string(consumers) + " consumers the rule is at most " +
+                                            std::to_string((of_block - 1) / (consumers + 1)));
+        }
+    }
+
+    Stmt wait_full(const Expr &chunk, const Expr &consumer) const {
+        return barrier("barrier_sync", full(chunk, consumer), 2);
+    }
+    Stmt arrive_full(const Expr &chunk) const {
+        std::vector<Stmt> all;
+        for (int consumer = 0; consumer < consumers_; consumer++) {
+            all.push_back(barrier("barrier_arrive", full(chunk, consumer), 2));
+        }
+        return Block::make(all);
+    }
+    Stmt wait_empty(const Expr &chunk) const { return barrier("barrier_sync", empty(chunk), consumers_ + 1); }
+    Stmt arrive_empty(const Expr &chunk) const {
+        return barrier("barrier_arrive", empty(chunk), consumers_ + 1);
+    }
+
+  private:
+    int first_empty() const { return 1 + stages_ * consumers_; }
+    Expr full(const Expr &chunk, const Expr &consumer) const {
+        return 1 + chunk % stages_ * consumers_ + consumer;
+    }
+    Expr empty(const Expr &chunk) const { return first_empty() + chunk % stages_; }
+    static Stmt barrier(const char *kind, const Expr &id, int warpgroups) {
+        return placeholder({kind, {{"threads", warpgroups * threads_of_warpgroup}}}, {simplify(id)});
+    }
+    const int stages_, consumers_;
+};
+
+/// The two halves of the loop.
+class RolesOfLoop {
+  public:
+    RolesOfLoop(const For *loop, const PipelineBody &body, int stages, const NamedBarriers &barriers)
+        : loop_(loop), body_(body), stages_(stages), barriers_(barriers) {}
+
+    Stmt consumers() const {
+        const Expr extent = loop_->extent;
+        return Block::make({IfThenElse::make(extent > 0, consume(0)), serial(1, extent - 1, consume(chunk())),
+                            placeholder({"wait", {{"pending", 0}}}), shared_memory_barrier()});
+    }
+
+    Stmt producer() const { return body_.with_registers(serial(0, loop_->extent, produce(chunk()))); }
+
+  private:
+    Expr chunk() const { return Variable::make(Int(32), loop_->name); }
+    Stmt serial(const Expr &min, const Expr &extent, const Stmt &body) const {
+        return For::make(loop_->name, min, max(extent, 0), ForType::Serial, loop_->partition_policy,
+                         loop_->device_api, body);
+    }
+
+    Stmt consume(const Expr &chunk) const {
+        std::vector<Stmt> all = {barriers_.wait_full(chunk, Variable::make(Int(32), thread_z))};
+        const std::vector<Stmt> steps = body_.compute(chunk);
+        const std::size_t first = body_.begin_products(steps, all);
+        all.insert(all.end(), steps.begin() + static_cast<std::ptrdiff_t>(first), steps.end());
+        const bool run_on = !body_.has_after_wait();
+        all.push_back(placeholder({"commit", {}}));
+        all.push_back(placeholder({"wait", {{"pending", run_on ? 1 : 0}}}));
+        // Nobody waits for the last stages to be empty.
+        const Expr read = simplify(run_on ? chunk - 1 : chunk);
+        all.push_back(IfThenElse::make(simplify(read >= 0 && read + stages_ < loop_->extent),
+                                       barriers_.arrive_empty(read)));
+        for (const Stmt &statement : body_.after_wait(chunk)) {
+            all.push_back(statement);
+        }
+        return Block::make(all);
+    }
+
+    /// Loads begin while the stage is still read. They stand in the turn that stores them: issued ahead of
+    /// the turn before's end, all of them would come before the word that its stage is full.
+    Stmt produce(const Expr &chunk) const {
+        std::vector<Stmt> all = body_.loads(chunk);
+        all.push_back(IfThenElse::make(chunk >= stages_, barriers_.wait_empty(chunk)));
+        all.push_back(body_.start_copies(chunk));
+        for (const Stmt &store : body_.stores(chunk)) {
+            all.push_back(store);
+        }
+        if (body_.has_copies()) {
+            all.push_back(placeholder({"copy_wait", {{"pending", 0}}}));
+        }
+        all.push_back(placeholder({"publish", {}}));
+        all.push_back(barriers_.arrive_full(chunk));
+        return Block::make(all);
+    }
+
+    const For *loop_;
+    const PipelineBody &body_;
+    const int stages_;
+    const NamedBarriers &barriers_;
+};
+
+/// Gives the block its other warpgroup, and the threads their roles.
+class ThreadRoles : public PipelineLoops {
+  public:
+    using PipelineLoops::PipelineLoops;
+
+    Stmt with_roles(const Stmt &statement) {
+        Stmt result = mutate(statement);
+        if (!producer_.defined() || consumers_ == 0) {
+            refuse_pipeline("pipeline", "with a producer it must stand in thread loops x, y and z");
+        }
+        return result;
+    }
+
+  private:
+    using PipelineLoops::visit;
+
+    Stmt rewritten(const For *loop, const PipelineBody &body) override {
+        if (inner_ > 0) {
+            refuse_pipeline(loop->name, "with a producer it must not stand in a loop or a condition");
+        }
+        if (producer_.defined()) {
+            refuse_pipeline(loop->name, "with a producer it must be the only one");
+        }
+        if (!body.uses_tensor_cores() || launch_.kind.empty()) {
+            refuse_pipeline(loop->name, "with a producer it must compute on tensor cores");
+        }
+        check_staged_by_one_warpgroup(loop->name, body);
+        const NamedBarriers barriers = named_barriers();
+        const RolesOfLoop roles(loop, body, memory_.stages, barriers);
+        producer_ = substitute(thread_z, 0, with_lets(roles.producer()));
+        return roles.consumers();
+    }
+
+    /// The producer takes the part of the first warpgroup; there must be no other.
+    void check_staged_by_one_warpgroup(const std::string &loop, const PipelineBody &body) const {
+        const Stmt staging = without_lets(with_lets(body.staging()));
+        for (int z = 1; z < consumers_; z++) {
+            if (!is_no_op(simplify(substitute(thread_z, z, staging)))) {
+                refuse_pipeline(loop,
+                                "with a producer, staging must be shared out among the threads of one "
+                                "warpgroup, but those with z = " +
+                                    std::to_string(z) + " stage, too");
+            }
+        }
+    }
+
+    Stmt with_lets(Stmt statement) const {
+        for (auto let = lets_.rbegin(); let != lets_.rend(); ++let) {
+            if (stmt_uses_var(statement, let->first)) {
+                statement = LetStmt::make(let->first, let->second, statement);
+            }
+        }
+        return statement;
+    }
+
+    NamedBarriers named_barriers() const { return {memory_.stages, consumers_}; }
+
+    Stmt visit(const For *loop) override {
+        if (loop->for_type == ForType::GPUThread) {
+            return visit_threads(loop);
+        }
+        if (last_name(loop->name) == "pipeline") {
+            return PipelineLoops::visit(loop);
+        }
+        ScopedValue<int> inside(inner_, inner_ + 1);
+        return IRMutator::visit(loop);
+    }
+
+    Stmt visit(const IfThenElse *branch) override {
+        ScopedValue<int> inside(inner_, inner_ + 1);
+        return IRMutator::visit(branch);
+    }
+
+    Stmt visit_threads(const For *loop) {
+        const auto extent = as_const_int(simplify(loop->extent));
+        const char dimension = loop->name.back();
+        const int rule = dimension == 'x' ? lanes_of_warp : warps_of_warpgroup;
+        if (!extent || (dimension != 'z' && *extent != rule)) {
+            refuse_pipeline("pipeline", "with a producer, blocks must have 32 x 4 threads in x and y");
+        }
+        Expr threads = loop->extent;
+        if (dimension == 'z') {
+            consumers_ = static_cast<int>(*extent);
+            threads = consumers_ + 1;
+        }
+        const Stmt body = dimension == 'x' ? roles(mutate(loop->body)) : mutate(loop->body);
+        return For::make(loop->name, loop->min, threads, loop->for_type, loop->partition_policy,
+                         loop->device_api, body);
+    }
+
+    Stmt roles(Stmt consumers) const {
+        Stmt producer = producer_;
+        if (!producer.defined()) {
+            return consumers;  // with_roles() refuses it
+        }
+        consumers = Block::make(registers("more_registers", consumer_registers()), consumers);
+        producer = Block::make(registers("fewer_registers", options_.producer_registers), producer);
+        return Block::make(placeholder(launch_), IfThenElse::make(is_consumer(), consumers, producer));
+    }
+    Expr is_consumer() const { return Variable::make(Int(32), thread_z) < consumers_; }
+    static Stmt registers(const char *kind, int count) { return placeholder({kind, {{"count", count}}}); }
+
+    /// Of the registers with which the block is launched, what the producer leaves.
+    int consumer_registers() const {
+        constexpr int of_multiprocessor = 65536, most = 240, granularity = 8;
+        const int warpgroups = consumers_ + 1;
+        const int at_launch =
+            std::min(of_multiprocessor / (threads_of_warpgroup * warpgroups * launch_.field("blocks")),
+                     most) /
+            granularity * granularity;
+        const int producer = options_.producer_registers;
+        if (producer < 24 || producer > at_launch || producer % granularity != 0) {
+            refuse_pipeline("pipeline", "producer_registers is " + std::to_string(producer) +
+                                            "; the rule is a multiple of 8 from 24 to the " +
+                                            std::to_string(at_launch) + " at launch");
+        }
+        return std::min((at_launch * warpgroups - producer) / consumers_, most) / granularity * granularity;
+    }
+
+    /// The launch has another warpgroup, which takes no part in barriers of the whole block.
+    Stmt visit(const Evaluate *op) override {
+        const Call *call = op->value.as<Call>();
+        if (!call || !starts_with(call->name, std::string(placeholder_prefix))) {
+            return op;
+        }
+        PlaceholderCall launch = PlaceholderCall::parse(call->name);
+        if (launch.kind != "launch") {
+            return op;
+        }
+        launch.fields["z"]++;
+        launch.fields["consumers"] = consumers_ * threads_of_warpgroup;
+        launch_ = std::move(launch);
+        return Evaluate::make(0);
+    }
+
+    int consumers_ = 0;       // warpgroups
+    int inner_ = 0;           // serial loops and conditions around what is visited
+    Stmt producer_;           // the producer's role, when the loop has been met
+    PlaceholderCall launch_;  // of kernels on tensor cores
+};
+
+}  // namespace
+
+Stmt with_producer_warpgroup(const Stmt &statement, const StagedMemory &memory,
+                             const SoftwarePipelineOptions &options) {
+    return ThreadRoles(memory, options).with_roles(statement);
+}
+
+}  // namespace conv_transpose

@@ -1,0 +1,153 @@
+// Software pipelining of the loop that stages operands in shared memory: see software_pipeline.h. What the
+// loop does (pipeline_body.h) is put together again as iterations, each of which works on one chunk while
+// others are on their way.
+#include "compiler/passes/software_pipeline.h"
+
+#include <algorithm>
+
+#include "compiler/passes/lowered_ir.h"
+#include "compiler/passes/pipeline_body.h"
+#include "compiler/passes/placeholder_calls.h"
+#include "compiler/passes/producer_warpgroup.h"
+#include "compiler/passes/shared_memory.h"
+
+namespace conv_transpose {
+
+using namespace Halide;
+using namespace Halide::Internal;
+
+namespace {
+
+constexpr int loads_ahead = 2;              // chunks: one in registers while the one before it is stored
+constexpr int allocation_granularity = 32;  // floats: keeps every stage aligned to 128 bytes
+
+/// Every thread stages, and computes.
+class PipelinedLoop {
+  public:
+    PipelinedLoop(const For *loop, const PipelineBody &body, int stages)
+        : loop_(loop),
+          body_(body),
+          stages_(stages),
+          products_in_flight_(most_products_in_flight()),
+          copies_ahead_(most_copies_ahead()) {}
+
+    Stmt rewritten() const {
+        const Expr chunk = Variable::make(Int(32), loop_->name), extent = loop_->extent;
+        const int peeled = std::max(copies_ahead_, loads_ahead);
+        std::vector<Stmt> all = {body_.start_copies(0), block_of(body_.loads(0)), block_of(body_.stores(0)),
+                                 IfThenElse::make(extent > 1, block_of(body_.loads(1)))};
+        for (int ahead = 1; ahead < copies_ahead_; ahead++) {
+            all.push_back(IfThenElse::make(extent > ahead, body_.start_copies(ahead)));
+        }
+        all.push_back(For::make(loop_->name, loop_->min, max(extent - peeled, 0), ForType::Serial,
+                                loop_->partition_policy, loop_->device_api, iteration(chunk, peeled)));
+        for (int left = peeled - 1; left >= 0; left--) {
+            all.push_back(IfThenElse::make(extent > left, iteration(extent - (left + 1), left)));
+        }
+        if (body_.uses_tensor_cores()) {
+            all.push_back(placeholder({"wait", {{"pending", 0}}}));
+        }
+        all.push_back(shared_memory_barrier());
+        return body_.with_registers(Block::make(all));
+    }
+
+  private:
+    /// Of earlier chunks, while one is multiplied. Copies need their buffers more.
+    int most_products_in_flight() const {
+        const bool finish = !body_.uses_tensor_cores() || body_.has_after_wait();
+        return finish ? 0 : body_.has_register_staging() ? stages_ - 2 : std::min(stages_ - 2, 1);
+    }
+    /// Further chunks that are copied while one is multiplied: to all buffers that nothing reads any more.
+    /// Registers hold but one chunk, and what goes through them sets the pace.
+    int most_copies_ahead() const {
+        return body_.has_register_staging() ? 1 : std::max(stages_ - 1 - products_in_flight_, 1);
+    }
+
+    /// One chunk, when so many (or more) are left behind it.
+    Stmt iteration(const Expr &chunk, int left) const {
+        std::vector<Stmt> all;
+        wait_for_chunk(left, all);
+        if (left >= copies_ahead_) {
+            all.push_back(body_.start_copies(chunk + copies_ahead_));
+        }
+        compute(chunk, left, all);
+        if (body_.uses_tensor_cores()) {
+            all.push_back(placeholder({"commit", {}}));
+            all.push_back(placeholder({"wait", {{"pending", products_in_flight_}}}));
+        }
+        for (const Stmt &statement : body_.after_wait(chunk)) {
+            all.push_back(statement);
+        }
+        return Block::make(all);
+    }
+
+    void wait_for_chunk(int left, std::vector<Stmt> &all) const {
+        if (body_.has_copies()) {
+            all.push_back(placeholder({"copy_wait", {{"pending", std::min(copies_ahead_ - 1, left)}}}));
+        }
+        if (body_.uses_tensor_cores()) {
+            all.push_back(placeholder({"publish", {}}));
+        }
+        all.push_back(shared_memory_barrier());
+    }
+
+    /// The chunk's steps, and spread between them what the chunks ahead need.
+    void compute(const Expr &chunk, int left, std::vector<Stmt> &all) const {
+        const std::vector<Stmt> steps = body_.compute(chunk);
+        const std::size_t first = body_.begin_products(steps, all);
+        std::vector<Stmt> stores, loads;
+        if (left >= 1) {
+            stores = body_.stores(chunk + 1);
+        }
+        if (left >= loads_ahead) {
+            loads = body_.loads(chunk + 2);
+        }
+        for (std::size_t i = first, piece = 0; i < steps.size(); i++) {
+            all.push_back(steps[i]);
+            for (; piece < stores.size() && piece * steps.size() < (i + 1) * stores.size(); piece++) {
+                all.push_back(stores[piece]);
+                if (left >= loads_ahead) {
+                    all.push_back(loads[piece]);
+                }
+            }
+        }
+    }
+
+    const For *loop_;
+    const PipelineBody &body_;
+    const int stages_, products_in_flight_, copies_ahead_;
+};
+
+class PipelineOfAllThreads : public PipelineLoops {
+    using PipelineLoops::PipelineLoops;
+    Stmt rewritten(const For *loop, const PipelineBody &body) override {
+        return PipelinedLoop(loop, body, memory_.stages).rewritten();
+    }
+};
+
+}  // namespace
+
+SoftwarePipelinePass::SoftwarePipelinePass(const SoftwarePipelineOptions &options) : options_(options) {
+    if (options.stages < 2) {
+        throw SoftwarePipelineRefusal("software pipeline: stages is " + std::to_string(options.stages) +
+                                      "; the rule is at least 2");
+    }
+}
+
+Stmt SoftwarePipelinePass::visit(const Allocate *allocate) {
+    if (allocate->memory_type != MemoryType::GPUShared || !has_loop(allocate->body, "pipeline")) {
+        return IRMutator::visit(allocate);
+    }
+    const auto size = shared_floats(allocate);
+    if (!size) {
+        refuse_pipeline("pipeline", "shared memory must be one float32 allocation of constant size");
+    }
+    const int stage = (*size + allocation_granularity - 1) / allocation_granularity * allocation_granularity;
+    const StagedMemory memory{allocate->name, options_.stages, stage};
+    const Stmt body = options_.producer ? with_producer_warpgroup(allocate->body, memory, options_)
+                                        : PipelineOfAllThreads(memory, options_).mutate(allocate->body);
+    return Allocate::make(allocate->name, allocate->type, allocate->memory_type,
+                          {Expr(stage * options_.stages)}, allocate->condition, body);
+}
+
+}  // namespace conv_transpose

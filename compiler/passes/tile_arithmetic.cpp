@@ -1,0 +1,194 @@
+// From a nest over an accumulator tile to calls: see tile_arithmetic.h.
+#include "compiler/passes/tile_arithmetic.h"
+
+#include <utility>
+
+#include "compiler/passes/placeholder_calls.h"
+
+namespace conv_transpose {
+
+using namespace Halide;
+using namespace Halide::Internal;
+
+namespace {
+
+constexpr int most_columns = 256;
+constexpr int values_of_row = bytes_of_row / 4;  // mma_k
+constexpr int bytes_of_group = columns_of_group * bytes_of_row;
+constexpr int most_accumulators = 232;  // registers of a thread, with some left for addresses
+
+bool is_same_element(const Nest &nest, const Expr &e) {
+    const Expr resolved = resolve(e, nest.lets);
+    const Load *load = resolved.as<Load>();
+    return load && load->name == nest.store->name &&
+           are_equal(resolve(load->index, nest.lets), resolve(nest.store->index, nest.lets));
+}
+
+void check_same_tile(const Nest &nest, const WarpTile &known, const WarpTile &read) {
+    if (known.rows != read.rows || !known.same_columns(read) || !are_equal(known.base, read.base)) {
+        refuse_tile(nest.name, "it does not cover the same tile as the nest that clears the accumulator");
+    }
+}
+
+/// Which of the tile's sets of 64 rows is the first that a product adds to.
+int first_row_tile(const Nest &nest, const WarpTile &tile, const WarpTile &read) {
+    const auto distance = as_const_int(simplify(read.base - tile.base));
+    const int step = rows_of_instruction * tile.row_stride;
+    if (!tile.known() || !read.same_columns(tile) || !distance || *distance < 0 || *distance % step != 0 ||
+        read.rows % rows_of_instruction != 0 ||
+        *distance / step * rows_of_instruction + read.rows > tile.rows) {
+        refuse_tile(nest.name,
+                    "it does not cover the tile that a nest before it clears, or sets of 64 rows of it");
+    }
+    return static_cast<int>(*distance / step);
+}
+
+PlaceholderCall tile_call(const std::string &kind, const WarpTile &tile) {
+    return {kind, {{"tile", tile.id}, {"m", tile.rows}, {"n", tile.columns}, {"r", tile.repeats}}};
+}
+
+/// An operand's rows are 16 bytes each, one after the other, and do not depend on the other operand's loop.
+void check_rows(const Nest &nest, const Affine &operand, const std::string &row, const std::string &other) {
+    if (constant_stride(nest, operand, row, "an operand") != values_of_row ||
+        constant_stride(nest, operand, "mma_k", "an operand") != 1 ||
+        constant_stride(nest, operand, other, "an operand") != 0) {
+        refuse_tile(nest.name, "an operand has strides " + text(operand.stride(row)) + " along " + row +
+                                   ", " + text(operand.stride("mma_k")) + " along mma_k and " +
+                                   text(operand.stride(other)) + " along " + other +
+                                   "; the rule is 4, 1 and 0");
+    }
+}
+
+int operand_stride(const Nest &nest, const Affine &operand, const std::string &role) {
+    const int stride = constant_stride(nest, operand, role, "an operand");
+    if (stride < 0 || stride % values_of_row != 0) {
+        refuse_tile(nest.name, "an operand has stride " + std::to_string(stride) + " along " + role +
+                              "; the rule is a multiple of 4 floats, not negative");
+    }
+    return stride * 4;
+}
+
+/// In rows of 16 bytes: what a matrix descriptor counts in.
+Expr row_address(const Nest &nest, const Affine &operand) {
+    const ModulusRemainder known = modulus_remainder(operand.base);
+    if (known.modulus % values_of_row != 0 || known.remainder % values_of_row != 0) {
+        refuse_tile(nest.name,
+                    "the operand at " + text(operand.base) + " is not known to be aligned to 16 bytes");
+    }
+    return simplify(operand.base / values_of_row);
+}
+
+}  // namespace
+
+Stmt TileArithmetic::lowered(const Nest &nest) {
+    WarpTile &tile = tiles_.at(nest.store->name);
+    if (!nest.guards.empty()) {
+        refuse_tile(nest.name, "the condition " + text(nest.guards[0]) + " inside an accumulating tile");
+    }
+    const Add *sum = nest.store->value.as<Add>();
+    if (!sum) {
+        return clear(nest, tile);
+    }
+    const bool left = is_same_element(nest, sum->a), right = is_same_element(nest, sum->b);
+    if (left == right) {
+        refuse_tile(nest.name,
+                    "the sum " + text(nest.store->value) + " does not add to the element that it stores");
+    }
+    const Expr term = resolve(left ? sum->b : sum->a, nest.lets);
+    if (const Mul *product = term.as<Mul>()) {
+        return multiply(nest, tile, product);
+    }
+    if (const Load *load = term.as<Load>(); load && tiles_.count(load->name)) {
+        return promote(nest, tile, tiles_.at(load->name), load);
+    }
+    refuse_tile(nest.name, "a tile can add a product of two loads or another tile, not " + text(term));
+}
+
+Stmt TileArithmetic::clear(const Nest &nest, WarpTile &tile) {
+    WarpTile read = WarpTile::read(nest, nest.store->index);
+    read.id = tile.id;
+    if (read.rows % rows_of_instruction != 0) {
+        refuse_tile(nest.name,
+                    "mma_m has extent " + std::to_string(read.rows) + "; the rule is a multiple of 64");
+    }
+    if (read.run() % columns_of_group != 0 || read.columns > most_columns) {
+        refuse_tile(nest.name, "mma_n has extent " + std::to_string(read.run()) +
+                                   "; the rule is a multiple of 8, at most 256");
+    }
+    if (read.groups > 1 && read.run() != columns_of_group) {
+        refuse_tile(nest.name, "mma_n has extent " + std::to_string(read.run()) +
+                                   " beside mma_n_group; the rule is 8");
+    }
+    if (tile.known()) {
+        check_same_tile(nest, tile, read);
+    } else {
+        accumulators_ += read.rows / rows_of_instruction * read.columns / 2 * read.repeats;
+    }
+    if (accumulators_ > most_accumulators) {
+        refuse_tile(nest.name, "the tiles need " + std::to_string(accumulators_) +
+                                   " registers of every thread; at most " +
+                                   std::to_string(most_accumulators) + " fit");
+    }
+    tile = read;
+    const Expr value = resolve(nest.store->value, nest.lets);
+    if (!is_const_zero(value)) {
+        refuse_tile(nest.name,
+                    "a tile begins as 0, not as " + text(value) + "; add that where the tile is stored");
+    }
+    return placeholder(tile_call("clear", tile));
+}
+
+Stmt TileArithmetic::multiply(const Nest &nest, const WarpTile &tile, const Mul *product) const {
+    const WarpTile read = WarpTile::read(nest, nest.store->index);
+    const int first = first_row_tile(nest, tile, read);
+    Affine a = read_operand(nest, product->a), b = read_operand(nest, product->b);
+    if (is_const_zero(a.stride("mma_m"))) {
+        std::swap(a, b);
+    }
+    check_rows(nest, a, "mma_m", "mma_n");
+    check_rows(nest, b, "mma_n", "mma_m");
+    for (const char *role : {"mma_n_outer", "mma_n_group"}) {
+        if (!is_const_zero(a.stride(role))) {
+            refuse_tile(nest.name, std::string("the operand with the rows of the tile depends on ") + role);
+        }
+    }
+    const int inner = nest.constant_extent("mma_k"), groups = nest.constant_extent("mma_k_outer");
+    if (inner != values_of_row || groups % 2 != 0) {
+        refuse_tile(nest.name, "mma_k has extent " + std::to_string(inner) + " and mma_k_outer " +
+                                   std::to_string(groups) + "; the rule is 4, and an even number");
+    }
+    PlaceholderCall call = tile_call("multiply", tile);
+    call.fields["m"] = read.rows;
+    call.fields["row"] = first;
+    call.fields["k"] = inner * groups;
+    call.fields["ak"] = operand_stride(nest, a, "mma_k_outer");
+    call.fields["bk"] = operand_stride(nest, b, "mma_k_outer");
+    call.fields["bs"] = tile.groups > 1 ? operand_stride(nest, b, "mma_n_group") : bytes_of_group;
+    call.fields["br"] = operand_stride(nest, b, "mma_n_outer");
+    return Block::make({placeholder({"begin", {}}),
+                        placeholder(call, {row_address(nest, a), row_address(nest, b)}),
+                        placeholder({"commit", {}}), placeholder({"wait", {{"pending", 0}}})});
+}
+
+Affine TileArithmetic::read_operand(const Nest &nest, const Expr &factor) const {
+    const Load *load = factor.as<Load>();
+    if (!load || load->name != shared_) {
+        refuse_tile(nest.name, "the factor " + text(factor) + " is not a load from shared memory");
+    }
+    return affine_index(nest, load->index);
+}
+
+Stmt TileArithmetic::promote(const Nest &nest, const WarpTile &tile, const WarpTile &partial,
+                             const Load *load) const {
+    check_same_tile(nest, tile, WarpTile::read(nest, nest.store->index));
+    check_same_tile(nest, partial, WarpTile::read(nest, load->index));
+    if (tile.rows != partial.rows || tile.columns != partial.columns || tile.groups != partial.groups ||
+        tile.repeats != partial.repeats) {
+        refuse_tile(nest.name, "the two tiles differ in size");
+    }
+    PlaceholderCall call = tile_call("promote", tile);
+    call.fields["from"] = partial.id;
+    return placeholder(call);
+}
+
+}  // namespace conv_transpose

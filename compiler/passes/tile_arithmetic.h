@@ -1,0 +1,38 @@
+// What a nest does to a tile in the registers of a warpgroup: clears it, adds a matrix product, or adds
+// (promotes) a tile of its own. Checks that the instructions can do it, and gives the placeholder calls that
+// stand for them.
+#ifndef CONV_TRANSPOSE_COMPILER_TILE_ARITHMETIC_H
+#define CONV_TRANSPOSE_COMPILER_TILE_ARITHMETIC_H
+
+#include <string>
+
+#include "compiler/passes/warp_tile.h"
+
+namespace conv_transpose {
+
+/// Of one kernel.
+class TileArithmetic {
+  public:
+    /// `tiles` are the kernel's accumulators: nests that clear them fill in their shapes. `shared` is the
+    /// allocation that holds operands. Both must outlive this.
+    TileArithmetic(WarpTiles &tiles, const std::string &shared) : tiles_(tiles), shared_(shared) {}
+
+    /// The statement in the place of a nest that stores to an accumulator.
+    Halide::Internal::Stmt lowered(const Nest &nest);
+
+  private:
+    Halide::Internal::Stmt clear(const Nest &nest, WarpTile &tile);
+    Halide::Internal::Stmt multiply(const Nest &nest, const WarpTile &tile,
+                                    const Halide::Internal::Mul *product) const;
+    Halide::Internal::Stmt promote(const Nest &nest, const WarpTile &tile, const WarpTile &partial,
+                                   const Halide::Internal::Load *load) const;
+    Affine read_operand(const Nest &nest, const Halide::Expr &factor) const;
+
+    WarpTiles &tiles_;
+    const std::string &shared_;
+    int accumulators_ = 0;  // registers of every thread
+};
+
+}  // namespace conv_transpose
+
+#endif

@@ -1,0 +1,78 @@
+// Stores of a warpgroup's tile. The tile leaves the registers 8 rows of a warp at a time: through shared
+// memory that the operands no longer need, so that neighbouring lanes then hold neighbouring elements of the
+// output. From there on it is plain code: the nest's own guards, value and index, with the accumulator
+// replaced by its copy in shared memory.
+#ifndef CONV_TRANSPOSE_COMPILER_TILE_STORE_H
+#define CONV_TRANSPOSE_COMPILER_TILE_STORE_H
+
+#include <string>
+
+#include "compiler/passes/warp_tile.h"
+
+namespace conv_transpose {
+
+class TileStore {
+  public:
+    /// `shared` is the allocation to turn the tile in. `tiles` must outlive this.
+    TileStore(const Nest &nest, const WarpTiles &tiles, std::string shared, int warpgroups,
+              bool far_apart);
+
+    /// The statement in the place of the nest.
+    Halide::Internal::Stmt lowered() const;
+
+    /// What all warps of a block need of shared memory at once.
+    int scratch_floats() const;
+
+  private:
+    struct Version;
+    struct Element;
+
+    Halide::Internal::Stmt versions(const Halide::Expr &value, bool unrolled) const;
+    Halide::Internal::Stmt turns(const Version &version) const;
+    Halide::Internal::Stmt turn(const Version &version, int row_tile, int repeat, int half) const;
+    Halide::Internal::Stmt stores_of_pair(const Element &first, const Element &second) const;
+    Element element(const Version &version, const Halide::Expr &row, const Halide::Expr &place, int repeat,
+                    const Halide::Expr &copy) const;
+    Halide::Expr place_of_copy(const Halide::Expr &place) const;
+    std::map<std::string, Halide::Expr> coordinates(const Halide::Expr &row, const Halide::Expr &place,
+                                                    int repeat) const;
+    Halide::Expr is_whole() const;
+    bool is_uniform(const Halide::Expr &condition) const;
+    bool neighbours_along(const std::string &role) const;
+    int full_extent(const std::string &role) const;
+    void check_covers(const Halide::Internal::Load *load);
+    void add_loops_of_one_step();
+    int inner_extent(const Affine &from, const std::string &role, int element_stride, int all) const;
+    int line() const { return tile_->columns * interleaved_; }
+    int places() const;
+    int lines() const;
+    int pairs_a_line() const;
+    int units_side_by_side() const;
+    std::pair<Halide::Expr, Halide::Expr> position(const Halide::Expr &lane, const Halide::Expr &line, int step,
+                                                   int i) const;
+
+    Nest nest_;
+    const WarpTiles &tiles_;
+    std::string shared_;
+    int warpgroups_;
+    Halide::Expr value_, index_;
+    std::vector<Halide::Expr> conditions_;  // of every element; the trimmed ends of loops among them
+    std::string accumulator_;
+    const WarpTile *tile_ = nullptr;
+    int interleaved_ = 1;  // tiles of 64 rows whose elements alternate in the output
+    // Rows are split: mma_m, then mma_m_outer, then mma_m_outermost. Those beyond the last whole set are not stored.
+    int inner_rows_ = 0;   // of mma_m
+    int middle_rows_ = 0;  // of mma_m and mma_m_outer
+    int stored_rows_ = 0;  // of 64
+    bool splits_columns_ = false;  // mma_n_outer counts sets of columns, as the tile has no repeats
+    int inner_columns_ = 0;        // of mma_n then
+    int column_sets_ = 0;          // whose elements alternate in the output; 0 where they do not
+    int pitch_ = 0;
+    bool along_rows_ = false;  // neighbours in the output are rows of a column
+    bool adjacent_ = false;    // so are the two elements that a lane stores at once
+    const bool far_apart_;     // see TensorCoreOptions
+};
+
+}  // namespace conv_transpose
+
+#endif

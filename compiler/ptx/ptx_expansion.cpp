@@ -1,0 +1,206 @@
+// Expansion of placeholder calls, one kernel (.entry) at a time, because register names repeat between
+// kernels.
+#include "compiler/ptx/ptx_expansion.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "compiler/passes/placeholder_calls.h"
+#include "compiler/ptx/tensor_core_instructions.h"
+
+namespace conv_transpose {
+
+namespace {
+
+/// Expands the calls of one kernel.
+class KernelExpansion {
+  public:
+    /// `lines` from ".entry" to the closing brace.
+    KernelExpansion(const std::vector<std::string> &lines, const Architecture &architecture)
+        : lines_(lines), wgmma_(architecture.has_wgmma()), addresses_(lines), tiles_(wgmma_) {}
+
+    std::string expanded() {
+        PtxWriter body;
+        std::size_t opening = 0;
+        while (opening < lines_.size() && lines_[opening] != "{") {
+            opening++;
+        }
+        for (std::size_t i = opening + 1; i < lines_.size(); i++) {
+            if (const auto site = read_call(lines_, i)) {
+                expand_call(*site, body);
+            } else {
+                addresses_.keep(lines_[i], body);
+                body.line(has_roles() ? in_role(lines_[i]) : lines_[i]);
+            }
+        }
+        // Launch bounds and registers are known now.
+        PtxWriter head;
+        for (std::size_t i = 0; i < opening; i++) {
+            head.line(lines_[i]);
+        }
+        write_launch_bounds(head);
+        head.line("{");
+        tiles_.declare_accumulators(head);
+        addresses_.declare(head);
+        return head.str() + body.str();
+    }
+
+  private:
+    /// Whether some of the block's threads stage for the others (producer_warpgroup.h).
+    bool has_roles() const { return launch_.fields.contains("consumers"); }
+
+    /// A barrier of the block is one of the consumers. A load without .nc stays where it is among barriers:
+    /// ptxas would bring the other close to its use, behind the barrier that it is to be ahead of.
+    std::string in_role(std::string line) const {
+        const std::string barrier = "bar.sync \t0", load = "ld.global.nc";
+        if (const auto at = line.find(barrier); at != std::string::npos) {
+            line.insert(at + barrier.size(), ", " + std::to_string(launch_.field("consumers")));
+        } else if (const auto nc = line.find(load); nc != std::string::npos) {
+            line.erase(nc + load.size() - 3, 3);
+        }
+        return line;
+    }
+
+    void write_launch_bounds(PtxWriter &out) const {
+        if (launch_.kind.empty()) {
+            return;
+        }
+        out.line(".maxntid ", launch_.field("x"), ", ", launch_.field("y"), ", ", launch_.field("z"));
+        out.line(".minnctapersm ", launch_.field("blocks"));
+    }
+
+    void expand_call(const CallSite &site, PtxWriter &out) {
+        const std::string &kind = site.call.kind;
+        out.line("\t// ", site.call.name());
+        if (kind == "launch") {
+            launch_ = site.call;
+        } else if (kind == "clear") {
+            tiles_.clear(site.call, out);
+        } else if (kind == "multiply") {
+            tiles_.multiply(site, out);
+        } else if (kind == "promote") {
+            tiles_.promote(site.call, out);
+        } else if (kind == "turn") {
+            tiles_.turn(site.call, out);
+        } else if (kind == "turn_end") {
+            out.line("\tbar.warp.sync 0xffffffff;");
+        } else if (kind == "store_pair") {
+            store_pair(site, out);
+        } else if (kind == "copy") {
+            copy(site, out);
+        } else if (kind == "copy_commit") {
+            out.line("\tcp.async.commit_group;");
+        } else if (kind == "copy_wait") {
+            out.line("\tcp.async.wait_group ", site.call.field("pending"), ";");
+        } else if (kind == "barrier_sync") {
+            out.line("\tbar.sync ", site.arguments.at(0), ", ", site.call.field("threads"), ";");
+        } else if (kind == "barrier_arrive") {
+            out.line("\tbar.arrive ", site.arguments.at(0), ", ", site.call.field("threads"), ";");
+        } else if (kind == "more_registers") {
+            if (wgmma_) out.line("\tsetmaxnreg.inc.sync.aligned.u32 ", site.call.field("count"), ";");
+        } else if (kind == "fewer_registers") {
+            if (wgmma_) out.line("\tsetmaxnreg.dec.sync.aligned.u32 ", site.call.field("count"), ";");
+        } else if (kind == "publish") {
+            if (wgmma_) out.line("\tfence.proxy.async.shared::cta;");
+        } else if (kind == "begin") {
+            if (wgmma_) out.line("\twgmma.fence.sync.aligned;");
+        } else if (kind == "commit") {
+            if (wgmma_) out.line("\twgmma.commit_group.sync.aligned;");
+        } else if (kind == "wait") {
+            if (wgmma_) out.line("\twgmma.wait_group.sync.aligned ", site.call.field("pending"), ";");
+        } else {
+            throw PtxExpansionError("PTX expansion: unknown placeholder " + site.call.name());
+        }
+    }
+
+    void copy(const CallSite &site, PtxWriter &out) const {
+        // Only copies of 16 bytes may pass by the first-level cache.
+        const int bytes = site.call.field("bytes");
+        std::string to = site.arguments.at(0), begin, end;
+        if (!to.starts_with('%')) {  // a constant is no address
+            begin = "{ .reg .b32 constant; mov.b32 constant, " + to + "; ", end = " }";
+            to = "constant";
+        }
+        out.line("\t", begin, "cp.async.", bytes == 16 ? "cg" : "ca", ".shared.global [", to, "], [",
+                 addresses_.of(site), "], ", bytes, ", ", site.arguments.at(2), ";", end);
+    }
+
+    /// Two neighbouring elements: one store where they lie on 8 bytes.
+    void store_pair(const CallSite &site, PtxWriter &out) const {
+        const std::string at = addresses_.of(site);
+        const std::string &first = site.arguments.at(1), &second = site.arguments.at(2);
+        out.line("{ .reg .b32 low; .reg .pred aligned; cvt.u32.u64 low, ", at,
+                 "; and.b32 low, low, 7; setp.eq.u32 aligned, low, 0;");
+        out.line("@aligned st.global.v2.b32 [", at, "], {", first, ",", second, "};");
+        out.line("@!aligned st.global.b32 [", at, "], ", first, "; @!aligned st.global.b32 [", at, "+4], ",
+                 second, "; }");
+    }
+
+    const std::vector<std::string> &lines_;
+    const bool wgmma_;
+    const GlobalAddresses addresses_;
+    TensorCoreInstructions tiles_;
+    PlaceholderCall launch_;
+};
+
+}  // namespace
+
+Architecture::Architecture(std::string_view name) : name_(name) {
+    std::size_t end = 3;
+    while (end < name.size() && std::isdigit(static_cast<unsigned char>(name[end]))) {
+        number_ = number_ * 10 + (name[end++] - '0');
+    }
+    if (!name.starts_with("sm_") || end == 3 || name.size() - end > 1) {
+        throw PtxExpansionError("architecture is '" + name_ +
+                                "'; the rule is a name such as sm_80 or sm_90a");
+    }
+}
+
+Architecture Architecture::best_for(const std::string &ptx) const {
+    return name_ == "sm_90" && contains(ptx, placeholder_prefix) ? Architecture("sm_90a") : *this;
+}
+
+std::string expand_tensor_core_calls(const std::string &ptx, const Architecture &architecture) {
+    if (!contains(ptx, placeholder_prefix)) {
+        return ptx;
+    }
+    if (architecture.number() < 80) {
+        throw PtxExpansionError("PTX expansion: " + architecture.name() +
+                                " has no TF32 tensor cores; the rule is sm_80 or later");
+    }
+    const std::vector<std::string> lines = split_lines(ptx);
+    PtxWriter out;
+    for (std::size_t i = 0; i < lines.size(); i++) {
+        const std::string &line = lines[i];
+        if (line.starts_with(".version") && architecture.has_wgmma()) {
+            out.line(".version 8.0");
+        } else if (line.starts_with(".target")) {
+            out.line(".target ", architecture.has_wgmma() ? "sm_90a" : "sm_80");
+        } else if (line.starts_with(".extern .func") && contains(line, placeholder_prefix)) {
+            while (!lines[i].ends_with(";")) {
+                i++;
+            }
+        } else if (contains(line, ".entry")) {
+            std::vector<std::string> kernel;
+            for (; i < lines.size() && lines[i] != "}"; i++) {
+                kernel.push_back(lines[i]);
+            }
+            kernel.push_back("}");
+            const bool expand = std::any_of(kernel.begin(), kernel.end(), [](const std::string &text) {
+                return contains(text, placeholder_prefix);
+            });
+            if (expand) {
+                out.line(KernelExpansion(kernel, architecture).expanded());
+            } else {
+                for (const std::string &text : kernel) {
+                    out.line(text);
+                }
+            }
+        } else {
+            out.line(line);
+        }
+    }
+    return out.str();
+}
+
+}  // namespace conv_transpose

@@ -1,0 +1,164 @@
+// Calls and loads in PTX text: see ptx_text.h.
+#include "compiler/ptx/ptx_text.h"
+
+#include <algorithm>
+#include <regex>
+#include <utility>
+
+namespace conv_transpose {
+
+namespace {
+
+/// Which argument of a call stands for a global address, or -1.
+int address_argument(const std::string &kind) { return kind == "copy" ? 1 : kind == "store_pair" ? 0 : -1; }
+
+/// The registers that a load from global memory fills, each with its element of a vector load.
+std::vector<std::pair<std::string, int>> loaded_registers(const std::string &line) {
+    const std::size_t load = line.find("ld.global");
+    if (load == std::string::npos) {
+        return {};
+    }
+    const std::size_t first = line.find('%', load), open = line.find('[', load);
+    std::vector<std::pair<std::string, int>> result;
+    std::istringstream registers(line.substr(first, open - first));
+    for (std::string name; std::getline(registers, name, ',');) {
+        name.erase(std::remove_if(name.begin(), name.end(), [](char c) { return c == ' ' || c == '}'; }),
+                   name.end());
+        if (!name.empty()) {
+            result.emplace_back(name, static_cast<int>(result.size()));
+        }
+    }
+    return result;
+}
+
+struct Copy {
+    std::string to, from;
+};
+
+/// A copy from register to register. Where paths through the code join, LLVM may leave a loaded value by one of these.
+std::optional<Copy> copy_of_register(const std::string &line) {
+    static const std::regex copy(R"(^\s*mov\.[bf]32\s+(%\w+), (%\w+);)");
+    std::smatch found;
+    if (!contains(line, "mov.") || !std::regex_search(line, found, copy)) {
+        return std::nullopt;
+    }
+    return Copy{found[1], found[2]};
+}
+
+}  // namespace
+
+std::vector<std::string> split_lines(const std::string &text) {
+    std::vector<std::string> lines;
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) {
+        lines.push_back(line);
+    }
+    return lines;
+}
+
+bool contains(const std::string &text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+std::optional<CallSite> read_call(const std::vector<std::string> &lines, std::size_t &at) {
+    if (!contains(lines[at], "{ // callseq")) {
+        return std::nullopt;
+    }
+    std::size_t end = at;
+    std::string name;
+    std::map<int, std::string> arguments;
+    for (; end < lines.size() && !contains(lines[end], "} // callseq"); end++) {
+        const std::string &line = lines[end];
+        if (const std::size_t call = line.find("call.uni"); call != std::string::npos) {
+            const std::size_t begin = line.find("), ", call) + 3;
+            name = line.substr(begin, line.find(',', begin) - begin);
+        } else if (const std::size_t store = line.find("[param"); contains(line, "st.param") &&
+                                                                   store != std::string::npos) {
+            const std::size_t value = line.find("], ", store) + 3;
+            arguments[std::stoi(line.substr(store + 6))] = line.substr(value, line.find(';') - value);
+        }
+    }
+    if (!name.starts_with(placeholder_prefix)) {
+        return std::nullopt;
+    }
+    CallSite site{PlaceholderCall::parse(name), {}};
+    for (const auto &[index, value] : arguments) {
+        site.arguments.push_back(value);
+    }
+    at = end;
+    return site;
+}
+
+GlobalAddresses::GlobalAddresses(const std::vector<std::string> &lines) {
+    for (std::size_t i = 0; i < lines.size(); i++) {
+        const auto site = read_call(lines, i);
+        const int argument = site ? address_argument(site->call.kind) : -1;
+        if (argument >= 0) {
+            kept_.emplace(site->arguments.at(argument), -1);
+        }
+    }
+    std::vector<Copy> copies;
+    for (const std::string &line : lines) {
+        if (const auto copy = copy_of_register(line)) {
+            copies.push_back(*copy);
+        }
+    }
+    for (std::size_t before = 0; before != kept_.size();) {  // copies of copies
+        before = kept_.size();
+        for (const Copy &copy : copies) {
+            if (kept_.contains(copy.to)) {
+                kept_.emplace(copy.from, -1);
+            }
+        }
+    }
+    // In the text a load may come after the call, though it runs before: number them first.
+    for (const std::string &line : lines) {
+        for (const auto &[name, element] : loaded_registers(line)) {
+            if (const auto wanted = kept_.find(name); wanted != kept_.end()) {
+                wanted->second = count_++;
+            }
+        }
+    }
+    for (const Copy &copy : copies) {
+        if (const auto wanted = kept_.find(copy.to); wanted != kept_.end() && wanted->second < 0) {
+            wanted->second = count_++;
+        }
+    }
+}
+
+void GlobalAddresses::keep(const std::string &line, PtxWriter &out) const {
+    if (const auto copy = copy_of_register(line); copy && kept_.contains(copy->to)) {
+        out.line("\tmov.b64 \t", place(copy->to, "a copy"), ", ", place(copy->from, "a copy"), ";");
+        return;
+    }
+    for (const auto &[name, element] : loaded_registers(line)) {
+        const auto wanted = kept_.find(name);
+        if (wanted == kept_.end()) {
+            continue;
+        }
+        const std::size_t open = line.find('['), close = line.find(']', open);
+        std::string base = line.substr(open + 1, close - open - 1), offset = "0";
+        if (const std::size_t plus = base.find('+'); plus != std::string::npos) {
+            offset = base.substr(plus + 1);
+            base.resize(plus);
+        }
+        out.line("\tadd.s64 \t%tc_address", wanted->second, ", ", base, ", ", std::stol(offset) + 4 * element,
+                 ";");
+    }
+}
+
+std::string GlobalAddresses::of(const CallSite &site) const {
+    return place(site.arguments.at(address_argument(site.call.kind)), site.call.name());
+}
+
+std::string GlobalAddresses::place(const std::string &value, const std::string &user) const {
+    const int kept = kept_.at(value);
+    if (kept < 0) {
+        throw PtxExpansionError("PTX expansion: no load defines " + value + ", the address of " + user);
+    }
+    return "%tc_address" + std::to_string(kept);
+}
+
+void GlobalAddresses::declare(PtxWriter &out) const {
+    out.line("\t.reg .b64 %tc_address<", std::max({static_cast<int>(kept_.size()), count_, 1}), ">;");
+}
+
+}  // namespace conv_transpose

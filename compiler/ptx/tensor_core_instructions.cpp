@@ -1,0 +1,187 @@
+// Tensor-core instructions as PTX text, and the layouts that they need.
+//
+// OPERANDS lie in shared memory as rows of 16 bytes: four consecutive k of one m (operand A) or one n
+// (operand B). Rows follow each other without gaps, so that row i is at base + 16 i, and the next four k are
+// at base + K4:
+//
+//     byte       0    4    8   12 | 16   20   24   28 | 32 ...
+//     k = 0..3   row 0            | row 1             | row 2 ...
+//     K4 + byte  0    4    8   12 | 16   20   24   28 | 32 ...
+//     k = 4..7   row 0            | row 1             | row 2 ...
+//
+// This is at once
+//   - wgmma's K-major layout without swizzle: core matrices of 8 rows x 16 bytes; "stride offset" (from one group of 8
+//     rows to the next) 128 bytes, "leading offset" (from one group of 4 k to the next) K4 bytes. Any row may be the
+//     first, so moving a window over a staged picture is only another start address.
+//   - what ldmatrix reads: 8 rows of 16 bytes a matrix, all 32 banks once, hence without conflicts.
+// Operand B may also be groups of 8 rows at any constant distance (mma_n_group): that is the "stride offset"
+// then.
+//
+// ACCUMULATORS of a tile are 32-bit registers of kernel scope that LLVM never sees. Warp w of the warpgroup
+// holds rows 16w..16w+15 of every 64 rows, for both instructions in the same layout (lane = 4 g + t):
+//
+//     register   4j       4j+1       4j+2      4j+3
+//     row        g        g          g+8       g+8        (+ 16w + 64i)
+//     column     8j+2t    8j+2t+1    8j+2t     8j+2t+1
+//
+// FRAGMENTS of mma.sync.m16n8k8, as ldmatrix delivers them (register: row, k):
+//
+//     A   a0: g, t    a1: g+8, t    a2: g, t+4    a3: g+8, t+4
+//     B   b0: g, t    b1: g, t+4                                    (row of B = column of the tile)
+//
+// STORES. A warp's fragments are 8 rows x 32 bytes an instruction; written so, global memory sees quarters of
+// lines. Each warp therefore turns 8 rows at a time through shared memory that the operands no longer need;
+// the lowering pass stores from there, pairs of neighbouring elements, 256 bytes an instruction where rows
+// begin on 8 bytes.
+#include "compiler/ptx/tensor_core_instructions.h"
+
+#include "compiler/passes/warpgroup.h"
+
+namespace conv_transpose {
+
+namespace {
+
+/// Register names of a tile. Tiles of 64 rows and repeats each have columns / 2 registers, in this order.
+struct Tile {
+    explicit Tile(const PlaceholderCall &call)
+        : id(call.field("tile")), row_tiles(call.field("m") / rows_of_instruction), columns(call.field("n")),
+          repeats(call.field("r")) {}
+    int size() const { return row_tiles * repeats * columns / 2; }
+    int first(int row_tile, int repeat) const { return (row_tile * repeats + repeat) * columns / 2; }
+    std::string at(int index) const { return "%tc_tile" + std::to_string(id) + "_" + std::to_string(index); }
+    std::string list(int begin, int count) const {
+        std::string text = "{";
+        for (int i = 0; i < count; i++) {
+            text += (i ? "," : "") + at(begin + i);
+        }
+        return text + "}";
+    }
+    int id, row_tiles, columns, repeats;
+};
+
+}  // namespace
+
+void TensorCoreInstructions::clear(const PlaceholderCall &call, PtxWriter &out) {
+    const Tile tile(call);
+    accumulators_[tile.id] = tile.size();
+    for (int i = 0; i < tile.size(); i++) {
+        out.line("\tmov.f32 ", tile.at(i), ", 0f00000000;");
+    }
+}
+
+void TensorCoreInstructions::promote(const PlaceholderCall &call, PtxWriter &out) const {
+    const Tile to(call);
+    Tile from(call);
+    from.id = call.field("from");
+    for (int i = 0; i < to.size(); i++) {
+        out.line("\tadd.rn.f32 ", to.at(i), ", ", to.at(i), ", ", from.at(i), ";");
+    }
+}
+
+void TensorCoreInstructions::multiply(const CallSite &site, PtxWriter &out) const {
+    wgmma_ ? multiply_wgmma(site, out) : multiply_mma_sync(site, out);
+}
+
+void TensorCoreInstructions::multiply_wgmma(const CallSite &site, PtxWriter &out) const {
+    const PlaceholderCall &call = site.call;
+    const Tile tile(call);
+    const int a_k4 = call.field("ak"), b_k4 = call.field("bk"), b_repeat = call.field("br");
+    const int first = call.field("row");
+    // Descriptor, in units of 16 bytes: start address at bit 0, leading offset at bit 16, stride offset at
+    // bit 32.
+    const auto descriptor = [&](const char *name, const std::string &start, int k4, int offset) {
+        out.line("add.u32 low, ", start, ", ", (k4 / bytes_of_row << 16) + offset / bytes_of_row,
+                 "; mov.b64 ", name, ", {low, high_", name, "};");
+    };
+    out.line("{ .reg .b32 low, high_a, high_b; .reg .b64 a, b; .reg .pred accumulate;");
+    out.line("setp.eq.u32 accumulate, 0, 0; mov.b32 high_a, ", columns_of_group, "; mov.b32 high_b, ",
+             call.field("bs") / bytes_of_row, ";");
+    for (int k = 0; k < call.field("k") / k_of_instruction; k++) {
+        for (int r = 0; r < tile.repeats; r++) {
+            descriptor("b", site.arguments.at(1), b_k4, 2 * k * b_k4 + r * b_repeat);
+            for (int i = 0; i < tile.row_tiles; i++) {
+                descriptor("a", site.arguments.at(0), a_k4,
+                           2 * k * a_k4 + i * rows_of_instruction * bytes_of_row);
+                out.line("wgmma.mma_async.sync.aligned.m64n", tile.columns, "k8.f32.tf32.tf32 ",
+                         tile.list(tile.first(first + i, r), tile.columns / 2), ", a, b, accumulate, 1, 1;");
+            }
+        }
+    }
+    out.line("}");
+}
+
+void TensorCoreInstructions::multiply_mma_sync(const CallSite &site, PtxWriter &out) const {
+    const PlaceholderCall &call = site.call;
+    const Tile tile(call);
+    const int a_k4 = call.field("ak"), b_k4 = call.field("bk"), b_repeat = call.field("br");
+    const int fragments = tile.columns / columns_of_group;
+    const int b_group = call.field("bs"), first = call.field("row");
+    out.line("{ .reg .b32 lane, row, part, a_at, b_at, a<", 4 * tile.row_tiles, ">, b<4>;");
+    // ldmatrix takes the address of one 16-byte row from every lane: lanes 0..7 for the first matrix, and so
+    // on.
+    out.line("mov.u32 lane, %tid.x;");
+    out.line(
+        "and.b32 row, lane, 15; mov.u32 part, %tid.y; mad.lo.u32 row, part, 16, row; shr.u32 part, lane, 4;");
+    out.line("add.u32 a_at, row, ", site.arguments.at(0), "; shl.b32 a_at, a_at, 4; mad.lo.u32 a_at, part, ",
+             a_k4, ", a_at;");
+    out.line("and.b32 row, lane, 7; add.u32 b_at, row, ", site.arguments.at(1), "; shl.b32 b_at, b_at, 4;");
+    out.line("mad.lo.u32 b_at, part, ", b_group, ", b_at; shr.u32 part, lane, 3; and.b32 part, part, 1;");
+    out.line("mad.lo.u32 b_at, part, ", b_k4, ", b_at;");
+    for (int k = 0; k < call.field("k") / k_of_instruction; k++) {
+        for (int i = 0; i < tile.row_tiles; i++) {
+            out.line("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {a", 4 * i, ",a", 4 * i + 1, ",a", 4 * i + 2,
+                     ",a", 4 * i + 3, "}, [a_at+", 2 * k * a_k4 + i * rows_of_instruction * bytes_of_row,
+                     "];");
+        }
+        for (int r = 0; r < tile.repeats; r++) {
+            for (int j = 0; j < fragments; j += 2) {
+                const bool pair = j + 1 < fragments;
+                out.line("ldmatrix.sync.aligned.m8n8.", pair ? "x4" : "x2", ".shared.b16 ",
+                         pair ? "{b0,b1,b2,b3}" : "{b0,b1}", ", [b_at+",
+                         2 * k * b_k4 + r * b_repeat + j * b_group, "];");
+                for (int half = 0; half < (pair ? 2 : 1); half++) {
+                    for (int i = 0; i < tile.row_tiles; i++) {
+                        const std::string sums = tile.list(tile.first(first + i, r) + 4 * (j + half), 4);
+                        out.line("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 ", sums, ", {a", 4 * i,
+                                 ",a", 4 * i + 1, ",a", 4 * i + 2, ",a", 4 * i + 3, "}, {b", 2 * half, ",b",
+                                 2 * half + 1, "}, ", sums, ";");
+                    }
+                }
+            }
+        }
+    }
+    out.line("}");
+}
+
+void TensorCoreInstructions::turn(const PlaceholderCall &call, PtxWriter &out) const {
+    const Tile tile(call);
+    const int pitch = 4 * call.field("pitch"), tiles = call.field("tiles");
+    out.line("{ .reg .b32 lane, group, mine;");
+    out.line(
+        "mov.u32 mine, %tid.z; mov.u32 lane, %tid.y; mad.lo.u32 mine, mine, 4, lane; mov.u32 lane, %tid.x;");
+    out.line("shr.u32 group, lane, 2; and.b32 lane, lane, 3; mad.lo.u32 group, mine, ", rows_per_turn,
+             ", group;");
+    out.line("mul.lo.u32 mine, group, ", pitch, "; mad.lo.u32 mine, lane, ", 8 * tiles, ", mine;");
+    const auto pair = [&](int row_tile, int j) {
+        return tile.first(row_tile, call.field("rep")) + 2 * call.field("half") + 4 * j;
+    };
+    for (int j = 0; j < tile.columns / columns_of_group; j++) {
+        const int first = pair(call.field("row"), j), second = tiles == 2 ? pair(1, j) : 0;
+        if (tiles == 2) {
+            out.line("st.shared.v4.f32 [mine+", 64 * j, "], {", tile.at(first), ",", tile.at(second), ",",
+                     tile.at(first + 1), ",", tile.at(second + 1), "};");
+        } else {
+            out.line("st.shared.v2.f32 [mine+", 32 * j, "], {", tile.at(first), ",", tile.at(first + 1),
+                     "};");
+        }
+    }
+    out.line("bar.warp.sync 0xffffffff; }");
+}
+
+void TensorCoreInstructions::declare_accumulators(PtxWriter &out) const {
+    for (const auto &[tile, count] : accumulators_) {
+        out.line("\t.reg .f32 %tc_tile", tile, "_<", count, ">;");
+    }
+}
+
+}  // namespace conv_transpose

@@ -1,0 +1,38 @@
+// The instructions of a warpgroup's tile: clearing it, adding products, and bringing it to shared memory. The
+// layouts of operands, fragments and accumulators are drawn in tensor_core_instructions.cpp.
+#ifndef CONV_TRANSPOSE_COMPILER_TENSOR_CORE_INSTRUCTIONS_H
+#define CONV_TRANSPOSE_COMPILER_TENSOR_CORE_INSTRUCTIONS_H
+
+#include <map>
+
+#include "compiler/ptx/ptx_text.h"
+
+namespace conv_transpose {
+
+/// For one kernel.
+class TensorCoreInstructions {
+  public:
+    /// With wgmma, which sm_90a alone has, or with mma.sync.
+    explicit TensorCoreInstructions(bool wgmma) : wgmma_(wgmma) {}
+
+    void clear(const PlaceholderCall &call, PtxWriter &out);
+    void promote(const PlaceholderCall &call, PtxWriter &out) const;
+    void multiply(const CallSite &site, PtxWriter &out) const;
+    /// Writes 8 rows of a warp from the accumulators to the warp's part of shared memory; of two tiles of 64
+    /// rows, their elements in turns.
+    void turn(const PlaceholderCall &call, PtxWriter &out) const;
+
+    /// Declares the registers of all tiles that were cleared.
+    void declare_accumulators(PtxWriter &out) const;
+
+  private:
+    void multiply_wgmma(const CallSite &site, PtxWriter &out) const;
+    void multiply_mma_sync(const CallSite &site, PtxWriter &out) const;
+
+    const bool wgmma_;
+    std::map<int, int> accumulators_;  // tile -> registers
+};
+
+}  // namespace conv_transpose
+
+#endif

@@ -1,0 +1,204 @@
+// The C interface: a thin layer over the C++ one, where exceptions become statuses.
+#include "conv_transpose/conv_transpose_c.h"
+
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "conv_transpose/conv_transpose.h"
+#include "conv_transpose/device_memory.h"
+#include "choice/registry.h"
+
+using namespace conv_transpose;
+
+struct conv_transpose_plan {
+    Plan plan;
+};
+
+namespace {
+
+void tell(const char *what, char *message, size_t size) {
+    if (message && size > 0) std::snprintf(message, size, "%s", what);
+}
+
+// Runs something that throws as planning does.
+template <class Function>
+conv_transpose_status guarded(char *message, size_t size, Function function) {
+    tell("", message, size);
+    try {
+        function();
+        return CONV_TRANSPOSE_OK;
+    } catch (const std::invalid_argument &error) {
+        tell(error.what(), message, size);
+        return CONV_TRANSPOSE_INVALID_ARGUMENT;
+    } catch (const std::bad_alloc &) {
+        tell("out of memory", message, size);
+        return CONV_TRANSPOSE_OUT_OF_MEMORY;
+    } catch (const std::exception &error) {
+        tell(error.what(), message, size);
+        return CONV_TRANSPOSE_UNSUPPORTED;
+    }
+}
+
+conv_transpose_status translated(const Status &status, char *message, size_t size) {
+    tell(status.message(), message, size);
+    return static_cast<conv_transpose_status>(status.code());
+}
+
+static_assert(static_cast<int>(Status::Code::kernel_error) == CONV_TRANSPOSE_KERNEL_ERROR);
+
+Size2 pair(const int64_t values[2]) { return {values[0], values[1]}; }
+
+void store(const Size2 &size, int64_t values[2]) { values[0] = size.height, values[1] = size.width; }
+
+Problem to_problem(const conv_transpose_problem &c) {
+    Problem p;
+    p.batch = c.batch, p.in_channels = c.in_channels, p.out_channels = c.out_channels, p.groups = c.groups;
+    p.input = pair(c.input), p.kernel = pair(c.kernel), p.stride = pair(c.stride),
+    p.padding = pair(c.padding);
+    p.output_padding = pair(c.output_padding), p.dilation = pair(c.dilation);
+    return p;
+}
+
+// An enumeration from a C caller may hold any number, which C++ may not read as that enumeration.
+template <class Enum, class CEnum>
+Enum checked(const char *field, const CEnum &from, int last) {
+    int value;
+    static_assert(sizeof from == sizeof value);
+    std::memcpy(&value, &from, sizeof value);
+    if (value < 0 || value > last)
+        throw InvalidProblem(field, std::string(field) + " is " + std::to_string(value) +
+                                        ", but it must lie in 0 to " + std::to_string(last));
+    return static_cast<Enum>(value);
+}
+
+PlanOptions to_options(const conv_transpose_plan_options &c) {
+    PlanOptions options;
+    options.operation = checked<Operation>("operation", c.operation, CONV_TRANSPOSE_BIAS_GRADIENT);
+    options.device = checked<Device>("device", c.device, CONV_TRANSPOSE_CUDA);
+    options.precision = checked<Precision>("precision", c.precision, CONV_TRANSPOSE_TF32X3);
+    options.epilogue.bias = c.bias != 0;
+    options.epilogue.activation = checked<Activation>("activation", c.activation, CONV_TRANSPOSE_SIGMOID);
+    options.epilogue.negative_slope = c.negative_slope;
+    if (c.kernel) options.kernel = c.kernel;
+    return options;
+}
+
+// For functions that do not throw otherwise.
+conv_transpose_status null_argument(const char *name, char *message, size_t size) {
+    if (message && size > 0) std::snprintf(message, size, "%s is NULL, but it must point to something", name);
+    return CONV_TRANSPOSE_INVALID_ARGUMENT;
+}
+
+void require(const void *pointer, const char *name) {
+    if (!pointer) throw InvalidProblem(name, std::string(name) + " is NULL, but it must point to something");
+}
+
+}  // namespace
+
+extern "C" {
+
+conv_transpose_status conv_transpose_problem_parse(const char *text, conv_transpose_problem *problem,
+                                                   char *message, size_t size) {
+    return guarded(message, size, [&] {
+        require(text, "text");
+        require(problem, "problem");
+        const Problem p = Problem::parse(text);
+        *problem = {};
+        problem->batch = p.batch, problem->in_channels = p.in_channels,
+        problem->out_channels = p.out_channels;
+        problem->groups = p.groups;
+        store(p.input, problem->input), store(p.kernel, problem->kernel), store(p.stride, problem->stride);
+        store(p.padding, problem->padding), store(p.output_padding, problem->output_padding);
+        store(p.dilation, problem->dilation);
+    });
+}
+
+conv_transpose_status conv_transpose_plan_create(const conv_transpose_problem *problem,
+                                                 const conv_transpose_plan_options *options,
+                                                 conv_transpose_plan **plan, char *message, size_t size) {
+    return guarded(message, size, [&] {
+        require(problem, "problem");
+        require(plan, "plan");
+        *plan = nullptr;
+        *plan = new conv_transpose_plan{
+            Plan(to_problem(*problem), options ? to_options(*options) : PlanOptions{})};
+    });
+}
+
+void conv_transpose_plan_destroy(conv_transpose_plan *plan) { delete plan; }
+
+conv_transpose_device conv_transpose_plan_device(const conv_transpose_plan *plan) {
+    return static_cast<conv_transpose_device>(plan->plan.device());
+}
+
+// Names of kernels are string literals.
+const char *conv_transpose_plan_kernel(const conv_transpose_plan *plan) { return plan->plan.kernel().data(); }
+
+void conv_transpose_plan_output_size(const conv_transpose_plan *plan, int64_t output[2]) {
+    store(plan->plan.problem().output(), output);
+}
+
+size_t conv_transpose_plan_workspace_bytes(const conv_transpose_plan *plan, int with_packed_weight) {
+    return plan->plan.workspace_bytes(with_packed_weight != 0);
+}
+
+size_t conv_transpose_plan_packed_weight_bytes(const conv_transpose_plan *plan) {
+    return plan->plan.packed_weight_bytes();
+}
+
+conv_transpose_status conv_transpose_plan_pack_weight(const conv_transpose_plan *plan, const float *weight,
+                                                      void *packed, void *stream, char *message,
+                                                      size_t size) {
+    if (!plan) return null_argument("plan", message, size);
+    return translated(plan->plan.pack_weight(weight, packed, {stream}), message, size);
+}
+
+conv_transpose_status conv_transpose_plan_run(const conv_transpose_plan *plan,
+                                              const conv_transpose_arguments *arguments, void *workspace,
+                                              size_t workspace_bytes, void *stream, char *message,
+                                              size_t size) {
+    if (!plan) return null_argument("plan", message, size);
+    if (!arguments) return null_argument("arguments", message, size);
+    const conv_transpose_arguments &c = *arguments;
+    Arguments a;
+    a.input = c.input, a.weight = c.weight, a.bias = c.bias, a.output = c.output;
+    a.output_gradient = c.output_gradient, a.input_gradient = c.input_gradient;
+    a.weight_gradient = c.weight_gradient, a.bias_gradient = c.bias_gradient,
+    a.packed_weight = c.packed_weight;
+    return translated(plan->plan.run(a, {workspace, workspace_bytes}, {stream}), message, size);
+}
+
+conv_transpose_status conv_transpose_synchronize(conv_transpose_device device, void *stream, char *message,
+                                                 size_t size) {
+    tell("", message, size);
+    try {
+        synchronize(static_cast<Device>(device), {stream});
+        return CONV_TRANSPOSE_OK;
+    } catch (const std::exception &error) {
+        tell(error.what(), message, size);
+        return CONV_TRANSPOSE_DEVICE_ERROR;
+    }
+}
+
+int conv_transpose_cuda_available(void) { return cuda_available(); }
+
+const char *conv_transpose_version(void) { return version().data(); }
+
+// Names of kernels are string literals.
+const char *conv_transpose_kernel_name(size_t i) {
+    for (const KernelTraits &kernel : registry())
+        if (kernel.role == KernelRole::compute && i-- == 0) return kernel.name.data();
+    return nullptr;
+}
+
+conv_transpose_status conv_transpose_load_kernels(const char *directory, char *message, size_t size) {
+    return guarded(message, size, [&] {
+        require(directory, "directory");
+        load_kernels(directory);
+    });
+}
+
+void conv_transpose_set_cpu_threads(int threads) { set_cpu_threads(threads); }
+
+}  // extern "C"

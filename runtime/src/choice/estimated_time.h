@@ -1,0 +1,16 @@
+// How long a kernel will take for a problem, from the size of its blocks and its measured rate: good enough
+// to choose among kernels that accept the same problem, of which one fits the picture better, or fills the
+// GPU better, than another.
+#ifndef CONV_TRANSPOSE_RUNTIME_ESTIMATED_TIME_H
+#define CONV_TRANSPOSE_RUNTIME_ESTIMATED_TIME_H
+
+#include "choice/registry.h"
+
+namespace conv_transpose {
+
+/// In seconds, of a kernel with a rate. `operation` is the kernel's own.
+double estimated_time(const KernelTraits &kernel, const Problem &problem, const Machine &machine);
+
+}  // namespace conv_transpose
+
+#endif

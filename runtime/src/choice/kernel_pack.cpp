@@ -1,0 +1,74 @@
+// Loading kernel packs: see kernel_pack.h.
+#include "choice/kernel_pack.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+
+#include "HalideRuntime.h"
+#include "choice/registry.h"
+
+namespace conv_transpose {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+[[noreturn]] void reject(const fs::path &path, const std::string &reason) {
+    throw Unsupported("kernel pack '" + path.string() + "' cannot be used: " + reason);
+}
+
+// Never unloaded: plans hold on to its rows.
+const KernelPack &open_pack(const fs::path &path) {
+    void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        const char *reason = dlerror();
+        reject(path, reason ? reason : "it is no shared object");
+    }
+    const auto *pack = static_cast<const KernelPack *>(dlsym(library, "conv_transpose_kernel_pack"));
+    if (!pack) reject(path, "it has no symbol conv_transpose_kernel_pack");
+    if (pack->interface != kernel_pack_interface || pack->traits_bytes != sizeof(KernelTraits) ||
+        pack->library_version != version())
+        reject(path, std::string("it was made for version ") + pack->library_version + ", but this is version " +
+                         std::string(version()) + " of another build; make it again");
+    return *pack;
+}
+
+bool is_loaded(const KernelPack &pack) {
+    return std::any_of(registry().begin(), registry().end(), [&](const KernelTraits &k) { return &k == pack.rows; });
+}
+
+}  // namespace
+
+void load_kernels(const std::string &directory) {
+    static std::mutex mutex;
+    const std::lock_guard lock(mutex);
+    std::error_code error;
+    std::vector<fs::path> paths;
+    for (fs::directory_iterator i(directory, error), end; !error && i != end; i.increment(error))
+        if (i->path().extension() == ".so") paths.push_back(i->path());
+    if (error) throw Unsupported("kernel packs in '" + directory + "' cannot be read: " + error.message());
+    std::sort(paths.begin(), paths.end());
+    for (const fs::path &path : paths) {
+        const KernelPack &pack = open_pack(path);
+        if (is_loaded(pack)) continue;
+        pack.use_threads(halide_do_par_for);
+        add_to_registry({pack.rows, pack.count});
+    }
+}
+
+void load_kernels_from_environment() {
+    static std::mutex mutex;
+    static std::atomic<bool> loaded{false};
+    if (loaded.load(std::memory_order_acquire)) return;
+    const std::lock_guard lock(mutex);
+    if (const char *directory = std::getenv("CONV_TRANSPOSE_KERNEL_PATH"); directory && *directory)
+        load_kernels(directory);
+    loaded.store(true, std::memory_order_release);
+}
+
+}  // namespace conv_transpose

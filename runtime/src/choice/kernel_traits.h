@@ -1,0 +1,107 @@
+// A row of the registry: a compiled kernel and the problems that it accepts.
+#ifndef CONV_TRANSPOSE_RUNTIME_KERNEL_TRAITS_H
+#define CONV_TRANSPOSE_RUNTIME_KERNEL_TRAITS_H
+
+#include <string_view>
+
+#include "conv_transpose/conv_transpose.h"
+#include "algorithm/kernel_interface.h"
+
+namespace conv_transpose {
+
+enum class CpuLevel { baseline, avx2, avx512 };
+
+/// Most kernels compute an operation; some prepare operands for those that do.
+enum class KernelRole {
+    compute,
+    weight_packing,
+    channel_packing,
+    picture_packing,
+    sum_of_parts,
+    sum_of_output_parts,
+    weight_gradient_sum,
+};
+
+/// Halide's uniform entry point: pointers to the arguments in order.
+using KernelFunction = int (*)(void **);
+
+/// The fields are filled in by the rows that generators write (schedules/kernel_description.h).
+/// A size of 0 stands for "any".
+struct KernelTraits {
+    std::string_view name;
+    KernelFunction function = nullptr;
+    KernelRole role = KernelRole::compute;
+    Operation operation = Operation::forward;
+    Device device = Device::cpu;
+    Precision precision = Precision::float32;
+
+    /// 0 where the attribute is a run-time value.
+    Size2 kernel{}, stride{}, dilation{}, padding_phase{};
+    /// Channels of one group.
+    int64_t in_channels = 0, out_channels = 0;
+    int64_t max_out_channels = 0;
+    int64_t in_channel_multiple = 1, out_channel_multiple = 1;
+    int64_t output_width_multiple = 1;
+    Size2 min_output{}, max_output{};
+    /// Products of input and weight elements.
+    int64_t max_products = 0;
+    /// Of kernels that were tuned for one size.
+    Size2 exact_input{}, exact_output{};
+
+    WeightLayout weight_layout = WeightLayout::as_given;
+    int64_t weight_channel_multiple = 1, weight_in_channel_multiple = 1;
+    /// Of layouts for tensor cores: packed values of a tile of channels for every summed channel; of kernels
+    /// for any kernel size, at every kernel position.
+    int64_t weight_tile = 0;
+    /// The output begins with a whole cell of `stride` positions: padding % stride elements early, which are
+    /// not stored.
+    bool whole_cells = false;
+
+    /// What a block computes of the output, or of the input gradient: positions and channels. Where they
+    /// count through images, any positions of one phase, otherwise rows and columns of one picture.
+    Size2 block_positions{};
+    int64_t block_channels = 0, blocks_per_multiprocessor = 1;
+    bool counts_through_images = false;
+    /// TFLOP/s of full blocks on an H200, measured; 0 where it is not known, and the order in the registry decides.
+    int rate = 0;
+
+    /// Of kernels that pack weights: the first for a layout is taken that kernels have taps enough for.
+    int64_t min_taps = 0;
+
+    /// The picture is read with four channels side by side, as many as weight_in_channel_multiple demands
+    /// (channel_packing.h).
+    bool packed_channels = false;
+    /// The sum may be cut into parts of so many blocks together, where there are fewer (reduction_parts.h);
+    /// 0: it may not.
+    int64_t blocks_of_parts = 0;
+    /// It is not worth its while for fewer steps of its loop.
+    int64_t min_steps = 0;
+
+    /// Weights that one block or task of a weight gradient computes.
+    int64_t tile_in_channels = 1, tile_out_channels = 1, tile_taps = 1;
+    /// As many blocks or tasks occupy a large machine; the sum is cut into so many parts.
+    int64_t wanted_blocks = 1;
+    /// Fewer input positions are not worth a second pass.
+    int64_t positions_worth_a_part = 512;
+    /// A weight gradient's bands are a multiple of this high, and rows are filled up to a multiple of this.
+    int64_t chunk_rows = 1, chunk_columns = 1;
+    /// Its bands are of the output's rows that taps reach, not of the input's.
+    bool bands_of_output_rows = false;
+    /// It multiplies packed pictures (packed_pictures.h), so many positions of them at once.
+    bool packed_pictures = false;
+    int64_t chunk_positions = 1;
+
+    CpuLevel cpu_level = CpuLevel::baseline;
+    /// 80 is sm_80.
+    int min_compute_capability = 0, max_compute_capability = 1 << 30;
+    /// Shared memory of a block, where it may be more than a GPU has.
+    int64_t shared_bytes = 0;
+    /// Fewer channels of a group would leave most of a tile unused.
+    int64_t min_in_channels = 1, min_out_channels = 1;
+    /// Indices are 64-bit: one launch may span more than 2^31 elements.
+    bool large_buffers = false;
+};
+
+}  // namespace conv_transpose
+
+#endif

@@ -1,0 +1,203 @@
+// The registry: see registry.h. Its rows are written by the generators when the kernels are built.
+#include "choice/registry.h"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+
+#include "problem/counting.h"
+#include "problem/forward_of_input_gradient.h"
+#include "choice/kernel_rows.h"
+#include "plan/packed_pictures.h"
+#include "choice/product_blocks.h"
+
+#define CONV_TRANSPOSE_KERNEL CONV_TRANSPOSE_DECLARE_KERNEL
+#include "kernels.inc"
+#undef CONV_TRANSPOSE_KERNEL
+
+namespace conv_transpose {
+
+namespace {
+
+constexpr KernelTraits built_in_rows[] = {
+#define CONV_TRANSPOSE_KERNEL CONV_TRANSPOSE_KERNEL_ROW
+#include "kernels.inc"
+#undef CONV_TRANSPOSE_KERNEL
+};
+constexpr KernelTable built_in{built_in_rows, nullptr};
+
+std::atomic<const KernelTable *> first_table{&built_in};
+
+std::string str(Size2 size) { return std::to_string(size.height) + "x" + std::to_string(size.width); }
+
+// 0 stands for "any" on its axis.
+bool fits(Size2 value, Size2 wanted) {
+    return (!wanted.height || value.height == wanted.height) &&
+           (!wanted.width || value.width == wanted.width);
+}
+
+std::string differs(const char *field, Size2 value, Size2 wanted) {
+    return std::string(field) + " is " + str(value) + ", the kernel is for " + str(wanted);
+}
+
+bool precision_allows(Precision allowed, Precision kernel) {
+    return kernel == allowed || kernel == Precision::float32;
+}
+
+// Of input and weight elements; more than an int64_t holds are many in any case.
+double products(const Problem &p) {
+    return static_cast<double>(p.input_elements()) * (p.out_channels / p.groups) * p.kernel.height *
+           p.kernel.width;
+}
+
+// Attributes and channels.
+std::string shape_rejection(const KernelTraits &k, const Problem &p) {
+    if (!fits(p.kernel, k.kernel)) return differs("kernel", p.kernel, k.kernel);
+    if (!fits(p.stride, k.stride)) return differs("stride", p.stride, k.stride);
+    if (!fits(p.dilation, k.dilation)) return differs("dilation", p.dilation, k.dilation);
+    // A kernel size that is a run-time value comes with a padding phase that is one.
+    const Size2 phase{k.kernel.height ? p.padding.height % p.stride.height : k.padding_phase.height,
+                      k.kernel.width ? p.padding.width % p.stride.width : k.padding_phase.width};
+    // Only the forward operation's gather depends on the padding, and not where it begins with a whole cell;
+    // there it is a matter of sizes.
+    const bool any_phase = k.operation != Operation::forward || (k.whole_cells && k.exact_output == Size2{});
+    if (!any_phase && phase != k.padding_phase)
+        return differs("padding % stride", phase, k.padding_phase);
+    const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups;
+    if (k.in_channels && in != k.in_channels) return "in_channels / groups is " + std::to_string(in);
+    if (k.out_channels && out != k.out_channels) return "out_channels / groups is " + std::to_string(out);
+    if (in < k.min_in_channels)
+        return "in_channels / groups is less than " + std::to_string(k.min_in_channels);
+    if (out < k.min_out_channels)
+        return "out_channels / groups is less than " + std::to_string(k.min_out_channels);
+    if (in % k.in_channel_multiple)
+        return "in_channels / groups is no multiple of " + std::to_string(k.in_channel_multiple);
+    if (out % k.out_channel_multiple)
+        return "out_channels / groups is no multiple of " + std::to_string(k.out_channel_multiple);
+    if (!fits(p.input, k.exact_input)) return differs("input", p.input, k.exact_input);
+    if (k.max_out_channels && out > k.max_out_channels)
+        return "out_channels / groups is more than " + std::to_string(k.max_out_channels);
+    if (k.max_products && products(p) > k.max_products)
+        return "it takes more than " + std::to_string(k.max_products) + " products";
+    const Size2 o = p.output();
+    if (!fits(o, k.exact_output)) return differs("output", o, k.exact_output);
+    if (o.width % k.output_width_multiple)
+        return "output width is no multiple of " + std::to_string(k.output_width_multiple);
+    if (o.height < k.min_output.height || o.width < k.min_output.width)
+        return "output is " + str(o) + ", the kernel needs at least " + str(k.min_output);
+    if ((k.max_output.height && o.height > k.max_output.height) ||
+        (k.max_output.width && o.width > k.max_output.width))
+        return "output is " + str(o) + ", the kernel takes at most " + str(k.max_output);
+    return {};
+}
+
+// Larger tensors are cut along batch and groups; one image of one group must fit a launch.
+std::string size_rejection(const KernelTraits &k, const Problem &p) {
+    const Size2 o = spanned_output(k, p);
+    const int64_t in_plane = p.input.height * p.input.width, out_plane = o.height * o.width;
+    if (std::max(in_plane, out_plane) > max_elements_32bit) return "a plane has more than 2^31 - 1 elements";
+    // The bias gradient is cut along channels as well.
+    if (k.large_buffers || k.operation == Operation::bias_gradient) return {};
+    const int64_t in = p.in_channels / p.groups * in_plane, out = p.out_channels / p.groups * out_plane;
+    if (std::max({in, out, p.weight_elements() / p.groups}) > max_elements_32bit)
+        return "one image of one group has more than 2^31 - 1 elements";
+    if (k.packed_channels) {
+        const double packed = 4.0 * packed_planes(k, p.in_channels / p.groups) * in_plane;
+        if (std::max(packed, 4.0 * (p.padding.width / p.stride.width)) > max_elements_32bit)
+            return "one image of one group, packed, has more than 2^31 - 1 elements";
+    }
+    if (k.blocks_of_parts > 0) {
+        // A launch has the weights of all groups, filled up to whole tiles.
+        const double channels = 64.0 * ((std::max(p.in_channels, p.out_channels) / p.groups + 63) / 64);
+        if (channels * channels * p.kernel.height * p.kernel.width * 2 * p.groups > max_elements_32bit)
+            return "packed weights may have more than 2^31 - 1 elements";
+    }
+    return {};
+}
+
+std::string machine_rejection(const KernelTraits &k, const Machine &machine) {
+    if (k.device == Device::cpu)
+        return k.cpu_level > machine.cpu_level ? "the processor lacks its instructions" : "";
+    const bool fits = machine.compute_capability >= k.min_compute_capability &&
+                      machine.compute_capability <= k.max_compute_capability;
+    if (!fits) return "compute capability is " + std::to_string(machine.compute_capability);
+    if (k.shared_bytes > machine.shared_bytes)
+        return "a block needs " + std::to_string(k.shared_bytes) + " bytes of shared memory";
+    return {};
+}
+
+std::string problem_rejection(const KernelTraits &k, const Problem &p) {
+    if (std::string reason = shape_rejection(k, p); !reason.empty()) return reason;
+    if (std::string reason = size_rejection(k, p); !reason.empty()) return reason;
+    if (k.min_steps > 0 && ProductBlocks(k, p).steps < k.min_steps)
+        return "its loop takes fewer than " + std::to_string(k.min_steps) + " steps";
+    return k.packed_pictures ? packed_pictures_rejection(k, p) : "";
+}
+
+// Of a forward kernel. The general ones are left to those that are made for gradients.
+std::string gradient_rejection(const KernelTraits &k, const Problem &p) {
+    if (k.operation != Operation::forward || k.weight_layout == WeightLayout::as_given ||
+        k.stride != Size2{1, 1})
+        return "it computes another operation";
+    const std::optional<Problem> forward = forward_of_input_gradient(p);
+    return forward ? problem_rejection(k, *forward)
+                   : "the input gradient is no forward operation of stride 1";
+}
+
+template <class Predicate>
+const KernelTraits *first_kernel(Predicate wanted) {
+    const Registry rows = registry();
+    const auto found = std::find_if(rows.begin(), rows.end(), wanted);
+    return found == rows.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+Size2 spanned_output(const KernelTraits &kernel, const Problem &p) {
+    const Size2 o = p.output();
+    if (!kernel.whole_cells) return o;
+    return {o.height + p.padding.height % p.stride.height, o.width + p.padding.width % p.stride.width};
+}
+
+Registry registry() { return Registry(first_table.load(std::memory_order_acquire)); }
+
+void add_to_registry(std::span<const KernelTraits> rows) {
+    auto table = std::make_unique<KernelTable>(KernelTable{rows, first_table.load()});
+    while (!first_table.compare_exchange_weak(table->next, table.get(), std::memory_order_acq_rel)) {
+    }
+    table.release();  // kept for good, as its rows are
+}
+
+std::string rejection(const KernelTraits &kernel, const Problem &problem, Operation operation, Device device,
+                      Precision precision, const Machine &machine) {
+    if (kernel.role != KernelRole::compute) return "it computes no operation";
+    if (kernel.device != device) return "it runs on another device";
+    if (!precision_allows(precision, kernel.precision)) return "its precision is not allowed";
+    if (const std::string reason = machine_rejection(kernel, machine); !reason.empty()) return reason;
+    if (kernel.operation == operation) return problem_rejection(kernel, problem);
+    return operation == Operation::input_gradient ? gradient_rejection(kernel, problem)
+                                                  : "it computes another operation";
+}
+
+const KernelTraits *kernel_of_role(KernelRole role, Device device) {
+    return first_kernel([&](const KernelTraits &k) { return k.role == role && k.device == device; });
+}
+
+const KernelTraits *weight_packing_kernel(WeightLayout layout, Device device, int64_t taps) {
+    return first_kernel([&](const KernelTraits &k) {
+        return k.role == KernelRole::weight_packing && k.weight_layout == layout && k.device == device &&
+               k.min_taps <= taps;
+    });
+}
+
+const KernelTraits *picture_packing_kernel(Precision precision, Device device) {
+    return first_kernel([&](const KernelTraits &k) {
+        return k.role == KernelRole::picture_packing && k.precision == precision && k.device == device;
+    });
+}
+
+int64_t packed_planes(const KernelTraits &kernel, int64_t channels) {
+    return round_up(channels, kernel.weight_in_channel_multiple) / 4;
+}
+
+}  // namespace conv_transpose

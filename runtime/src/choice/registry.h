@@ -1,0 +1,99 @@
+// The registry: every compiled kernel, and which of them may serve a problem.
+#ifndef CONV_TRANSPOSE_RUNTIME_REGISTRY_H
+#define CONV_TRANSPOSE_RUNTIME_REGISTRY_H
+
+#include <cstddef>
+#include <iterator>
+#include <span>
+#include <string>
+
+#include "choice/kernel_traits.h"
+
+namespace conv_transpose {
+
+/// What the processor or GPU at hand can run.
+struct Machine {
+    CpuLevel cpu_level = CpuLevel::baseline;
+    int compute_capability = 0;  ///< 0 without a usable GPU
+    int64_t shared_bytes = 0;    ///< that a block may have
+    int multiprocessors = 0;
+};
+
+/// The rows of this build or of a kernel pack; tables are linked and never go away.
+struct KernelTable {
+    std::span<const KernelTraits> rows;
+    const KernelTable *next;
+};
+
+/// All rows, in order of preference: those of packs, the last one first, then this build's in the order of
+/// generators/kernels.cmake.
+class Registry {
+  public:
+    class Iterator {
+      public:
+        using difference_type = std::ptrdiff_t;
+        using value_type = KernelTraits;
+        using pointer = const KernelTraits *;
+        using reference = const KernelTraits &;
+        using iterator_category = std::forward_iterator_tag;
+
+        Iterator() = default;
+        explicit Iterator(const KernelTable *table) : table_(table) { skip_finished_tables(); }
+        const KernelTraits &operator*() const { return table_->rows[row_]; }
+        const KernelTraits *operator->() const { return &**this; }
+        Iterator &operator++() {
+            row_++;
+            skip_finished_tables();
+            return *this;
+        }
+        Iterator operator++(int) {
+            const Iterator before = *this;
+            ++*this;
+            return before;
+        }
+        bool operator==(const Iterator &) const = default;
+
+      private:
+        const KernelTable *table_ = nullptr;
+        std::size_t row_ = 0;
+
+        void skip_finished_tables() {
+            while (table_ && row_ == table_->rows.size()) table_ = table_->next, row_ = 0;
+        }
+    };
+
+    explicit Registry(const KernelTable *first) : first_(first) {}
+    Iterator begin() const { return Iterator(first_); }
+    Iterator end() const { return {}; }
+
+  private:
+    const KernelTable *first_;
+};
+
+/// Reading it cannot fail, and may go on while a pack is loaded.
+Registry registry();
+
+/// Puts rows in front. They must stay where they are for good.
+void add_to_registry(std::span<const KernelTraits> rows);
+
+/// Why a kernel cannot serve; empty if it can.
+std::string rejection(const KernelTraits &kernel, const Problem &problem, Operation operation, Device device,
+                      Precision precision, const Machine &machine);
+
+/// The output as a launch of the kernel spans it.
+Size2 spanned_output(const KernelTraits &kernel, const Problem &problem);
+
+/// The kernels of roles other than `compute`; null if this build has none. Of most there is one a device.
+const KernelTraits *kernel_of_role(KernelRole role, Device device);
+const KernelTraits *weight_packing_kernel(WeightLayout layout, Device device, int64_t taps);
+const KernelTraits *picture_packing_kernel(Precision precision, Device device);
+
+/// Of a kernel that reads packed channels: planes of four channels of one group.
+int64_t packed_planes(const KernelTraits &kernel, int64_t channels);
+
+/// Elements that one launch may span in a tensor, for kernels without 64-bit indices.
+constexpr int64_t max_elements_32bit = (int64_t{1} << 31) - 1;
+
+}  // namespace conv_transpose
+
+#endif

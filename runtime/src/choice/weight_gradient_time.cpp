@@ -1,0 +1,59 @@
+// Estimates of time from tile sizes and measured rates: see weight_gradient_time.h.
+//
+// Its constants were fitted to what an H200 took on 2026-11-21 for tests/shapes/tuning_other.txt, random.txt and
+// seventeen layers of common networks, by up to ten kernels each: in each precision it picks the fastest, or one
+// within 5 %.
+#include "choice/weight_gradient_time.h"
+
+#include <algorithm>
+
+#include "plan/launch_chunks.h"
+#include "plan/weight_gradient_parts.h"
+
+namespace conv_transpose {
+
+namespace {
+
+constexpr double bytes_per_second = 3.4e12, launch = 2e-6, float_bytes = sizeof(float);
+
+// Of blocks that go through so many positions each. Multiprocessors finish together, or wait for the one with
+// the most blocks.
+double products_time(const KernelTraits &k, int64_t blocks, double positions) {
+    constexpr int64_t multiprocessors = 132;
+    const double flop = 2.0 * k.tile_in_channels * k.tile_out_channels * k.tile_taps * positions;
+    return round_up(blocks, multiprocessors) * flop / (k.rate * 1e12);
+}
+
+double packed_time(const KernelTraits &k, const Problem &p) {
+    const PackedPictures packed(p);
+    const PackedPictureParts cut(p, k, packed);
+    const double pictures = double(packed.input_elements(p, k)) + double(packed.output_elements(p, k));
+    const double packing = 2 * float_bytes * pictures * packed.fours / bytes_per_second;
+    constexpr double worth_a_store = 16;
+    const double products =
+        products_time(k, cut.count() * blocks_of_part(p, k), 4 * (cut.band_positions + worth_a_store));
+    const double sums = float_bytes * (2.0 * cut.count() + 1) * packed_part_elements(p, k) / bytes_per_second;
+    return packing + products + sums + (3 * cut.slices + 1) * launch;
+}
+
+double unpacked_time(const KernelTraits &k, const Problem &p) {
+    const WeightGradientParts parts(p, k, LaunchChunks(p).batch);
+    const double positions =
+        double(parts.images_a_part) * parts.rows_a_band * round_up(p.input.width, k.chunk_columns);
+    // CUDA cores store sums one by one.
+    const double worth_a_store = k.precision == Precision::float32 ? 256 : 0;
+    const double products =
+        products_time(k, parts.count(p) * blocks_of_part(p, k), positions + worth_a_store);
+    const double tensors =
+        float_bytes * (double(p.input_elements()) + double(p.output_elements())) / bytes_per_second;
+    const double sums = float_bytes * 2 * parts.count(p) * p.weight_elements() / bytes_per_second;
+    return std::max(products, tensors) + sums + 2 * launch;
+}
+
+}  // namespace
+
+double weight_gradient_time(const KernelTraits &k, const Problem &p) {
+    return k.packed_pictures ? packed_time(k, p) : unpacked_time(k, p);
+}
+
+}  // namespace conv_transpose

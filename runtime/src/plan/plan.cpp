@@ -1,0 +1,185 @@
+// Plan: checking what a run is given, and running.
+#include "conv_transpose/conv_transpose.h"
+
+#include <cstdio>
+
+#include "device/cuda_driver.h"
+#include "problem/forward_of_input_gradient.h"
+#include "choice/kernel_choice.h"
+#include "choice/kernel_pack.h"
+#include "problem/linear_layer.h"
+#include "plan/planned_operation.h"
+
+namespace conv_transpose {
+
+struct Plan::Impl {
+    Problem problem;
+    PlanOptions options;
+    Device device;
+    const KernelTraits *kernel;
+    std::unique_ptr<PlannedOperation> operation;
+};
+
+namespace {
+
+bool has_cuda_kernels() {
+    for (const KernelTraits &k : registry())
+        if (k.device == Device::cuda && k.role == KernelRole::compute) return true;
+    return false;
+}
+
+Device resolve(Device wanted) {
+    if (wanted == Device::automatic) return cuda_available() ? Device::cuda : Device::cpu;
+    if (wanted == Device::cuda && !cuda_available())
+        throw Unsupported(has_cuda_kernels()
+                              ? "device is cuda, but there is no usable GPU or driver; use cpu or automatic"
+                              : "device is cuda, but this build has no CUDA kernels; use cpu or automatic");
+    return wanted;
+}
+
+std::unique_ptr<PlannedOperation> plan_operation(const Problem &problem, const PlanOptions &options,
+                                                 const KernelTraits &kernel) {
+    switch (options.operation) {
+        case Operation::forward: return plan_forward(problem, options, kernel);
+        case Operation::input_gradient:
+            if (kernel.operation == Operation::forward)
+                return plan_forward(*forward_of_input_gradient(problem), options, kernel);
+            return plan_input_gradient(problem, kernel);
+        case Operation::weight_gradient:
+            return kernel.packed_pictures ? plan_weight_gradient_product(problem, kernel)
+                                          : plan_weight_gradient(problem, kernel);
+        case Operation::bias_gradient: return plan_bias_gradient(problem, kernel);
+    }
+    throw Unsupported("this build does not know the operation");
+}
+
+// Some ten microseconds of work for one thread, which is about what it takes to wake others.
+bool is_tiny(const Problem &p) {
+    const double products = double(p.input_elements()) * (p.out_channels / p.groups) * p.kernel.height * p.kernel.width;
+    return products + p.output_elements() < 1e5;
+}
+
+// Runs with the caller's context current, for CUDA.
+template <class Function>
+Status with_context(const Plan::Impl &plan, Stream stream, bool rehearsal, Function function) {
+    RunContext context;
+    context.rehearsal = rehearsal;
+    context.serial = is_tiny(plan.problem);
+    if (plan.device == Device::cpu) return function(context);
+    context.stream = stream.handle;
+    const ScopedCudaContext scope(stream.handle);
+    if (scope.result() != CUDA_SUCCESS) {
+        char message[200];
+        std::snprintf(message, sizeof message, "CUDA: no context for the stream: %s",
+                      cuda_driver()->error_string(scope.result()));
+        return {Status::Code::device_error, message};
+    }
+    return function(context);
+}
+
+// Loads the code and lets the kernels check the shapes, without computing: with addresses that nobody reads. CPU
+// kernels have nothing to load and would compute.
+void rehearse(const Plan::Impl &plan) {
+    if (plan.device == Device::cpu || plan.problem.batch == 0) return;
+    float *const nowhere = reinterpret_cast<float *>(uintptr_t{256});
+    Arguments arguments;
+    arguments.input = arguments.weight = arguments.bias = arguments.output_gradient = nowhere;
+    arguments.output = arguments.input_gradient = arguments.weight_gradient = arguments.bias_gradient = nowhere;
+    const Status status = with_context(plan, {}, true, [&](RunContext &context) {
+        return plan.operation->run(arguments, nowhere, context);
+    });
+    if (!status.ok()) throw Unsupported(status.message());
+}
+
+void require_finite_options(const PlanOptions &options) {
+    const Epilogue &e = options.epilogue;
+    const bool plain = !e.bias && e.activation == Activation::none;
+    if (options.operation != Operation::forward && !plain)
+        throw InvalidProblem("epilogue",
+                             "epilogue has a bias or an activation, but only the forward operation has one");
+    if (e.activation == Activation::leaky_relu && !(e.negative_slope == e.negative_slope))
+        throw InvalidProblem("epilogue.negative_slope", "epilogue.negative_slope is NaN, but it must be a number");
+}
+
+Status null_argument(const char *name) {
+    char message[100];
+    std::snprintf(message, sizeof message, "%s is null, but the operation needs it", name);
+    return {Status::Code::invalid_argument, message};
+}
+
+}  // namespace
+
+Plan::Plan(const Problem &problem, const PlanOptions &options) {
+    problem.validate();
+    require_finite_options(options);
+    load_kernels_from_environment();
+    const Device device = resolve(options.device);
+    const Problem computed = with_positions_as_channels(problem, options);
+    const KernelTraits &kernel = chosen_kernel(computed, options, device);
+    auto impl = std::make_shared<Impl>(
+        Impl{problem, options, device, &kernel, plan_operation(computed, options, kernel)});
+    rehearse(*impl);
+    impl_ = std::move(impl);
+}
+
+const Problem &Plan::problem() const noexcept { return impl_->problem; }
+const PlanOptions &Plan::options() const noexcept { return impl_->options; }
+Device Plan::device() const noexcept { return impl_->device; }
+std::string_view Plan::kernel() const noexcept { return impl_->kernel->name; }
+
+std::size_t Plan::workspace_bytes(bool with_packed_weight) const noexcept {
+    return impl_->operation->workspace_bytes(with_packed_weight);
+}
+
+std::size_t Plan::packed_weight_bytes() const noexcept { return impl_->operation->packed_weight_bytes(); }
+
+Status Plan::pack_weight(const float *weight, void *packed, Stream stream) const noexcept {
+    if (packed_weight_bytes() == 0) return {};
+    if (!weight) return null_argument("weight");
+    if (!packed) return null_argument("packed");
+    return with_context(*impl_, stream, false,
+                        [&](RunContext &context) { return impl_->operation->pack_weight(weight, packed, context); });
+}
+
+Status Plan::run(const Arguments &arguments, Workspace workspace, Stream stream) const noexcept {
+    if (impl_->problem.output_elements() == 0 && impl_->options.operation != Operation::weight_gradient &&
+        impl_->options.operation != Operation::bias_gradient)
+        return {};
+    if (const char *name = impl_->operation->missing_argument(arguments)) return null_argument(name);
+    const std::size_t needed = workspace_bytes(arguments.packed_weight != nullptr);
+    if (needed > 0 && (workspace.bytes < needed || !workspace.data)) {
+        char message[120];
+        std::snprintf(message, sizeof message, "workspace has %zu bytes, but the plan needs %zu (workspace_bytes())",
+                      workspace.data ? workspace.bytes : std::size_t{0}, needed);
+        return {Status::Code::workspace_too_small, message};
+    }
+    return with_context(*impl_, stream, false,
+                        [&](RunContext &context) { return impl_->operation->run(arguments, workspace.data, context); });
+}
+
+std::vector<KernelInfo> kernels() {
+    load_kernels_from_environment();
+    std::vector<KernelInfo> infos;
+    for (const KernelTraits &k : registry())
+        if (k.role == KernelRole::compute) infos.push_back({k.name, k.operation, k.device, k.precision});
+    return infos;
+}
+
+std::vector<std::string_view> kernels_for(const Problem &problem, const PlanOptions &options) {
+    problem.validate();
+    load_kernels_from_environment();
+    const Device device = resolve(options.device);
+    const Problem computed = with_positions_as_channels(problem, options);
+    std::vector<std::string_view> names;
+    for (const KernelTraits *k : accepting_kernels(computed, options, device)) names.push_back(k->name);
+    return names;
+}
+
+bool cuda_available() noexcept {
+    static const bool has_kernels = has_cuda_kernels();
+    return has_kernels && compute_capability() >= 80;
+}
+
+std::string_view version() noexcept { return CONV_TRANSPOSE_VERSION; }
+
+}  // namespace conv_transpose

@@ -1,0 +1,57 @@
+// What a generator tells the runtime's registry about the kernel that it makes: which problems the kernel accepts.
+// The generator driver writes it beside the object file, as one row that runtime/src/choice/registry.cpp includes.
+#ifndef CONV_TRANSPOSE_GENERATORS_KERNEL_DESCRIPTION_H
+#define CONV_TRANSPOSE_GENERATORS_KERNEL_DESCRIPTION_H
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "Halide.h"
+#include "schedules/search_space.h"
+
+namespace conv_transpose {
+
+/// Fields of KernelTraits (runtime/src/choice/kernel_traits.h) with their values as C++ text.
+class KernelDescription {
+  public:
+    void set(const std::string &field, const std::string &value) { fields_.emplace_back(field, value); }
+    void set(const std::string &field, int value) { set(field, std::to_string(value)); }
+    void set(const std::string &field, int height, int width) {
+        set(field, "{" + std::to_string(height) + ", " + std::to_string(width) + "}");
+    }
+
+    /// The row of the registry.
+    std::string row(const std::string &kernel_name) const {
+        std::string text = "CONV_TRANSPOSE_KERNEL(" + kernel_name;
+        for (const auto &[field, value] : fields_) text += ", traits." + field + " = " + value;
+        return text + ")\n";
+    }
+
+  private:
+    std::vector<std::pair<std::string, std::string>> fields_;
+};
+
+/// A generator whose kernels appear in the registry.
+class DescribedGenerator {
+  public:
+    virtual ~DescribedGenerator() = default;
+    /// Called after build_module().
+    virtual void describe(KernelDescription &description) = 0;
+    /// What the autotuner may vary; nothing, for schedules that do not say. Called before build_module().
+    virtual void search_space(SearchSpace &) const {}
+};
+
+/// Facts that follow from the target alone.
+inline void describe_target(const Halide::Target &target, KernelDescription &description) {
+    using Halide::Target;
+    description.set("device", target.has_feature(Target::CUDA) ? "Device::cuda" : "Device::cpu");
+    description.set("large_buffers", target.has_feature(Target::LargeBuffers) ? "true" : "false");
+    if (target.has_feature(Target::CUDA)) return;
+    const bool avx512 = target.has_feature(Target::AVX512_Skylake), avx2 = target.has_feature(Target::AVX2);
+    description.set("cpu_level", avx512 ? "CpuLevel::avx512" : avx2 ? "CpuLevel::avx2" : "CpuLevel::baseline");
+}
+
+}  // namespace conv_transpose
+
+#endif
