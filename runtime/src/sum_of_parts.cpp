@@ -2,6 +2,7 @@
 #include "sum_of_parts.h"
 
 #include "launch_chunks.h"
+#include "registry.h"
 #include "tensor_view.h"
 
 namespace conv_transpose {
