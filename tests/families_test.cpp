@@ -116,6 +116,19 @@ TEST_P(Families, EqualTheOracleOnEveryKernelThatAcceptsThem) {
         expect_exact_on_every_kernel(draw(family, random), device, random);
 }
 
+// A kernel of one padding phase is not for another.
+TEST_P(Families, WithAnyPadding) {
+    const auto &[device, family] = GetParam();
+    if (const char *reason = missing(device)) GTEST_SKIP() << reason;
+    RandomProblems random(5);
+    for (int i = 0; i < (device == Device::cuda || family.tensor_cores ? 2 : 8) && !HasFatalFailure(); i++) {
+        Problem p = draw(family, random);
+        for (int64_t Size2::*axis : {&Size2::height, &Size2::width})
+            p.padding.*axis = random.between(0, std::min<int64_t>(p.padding.*axis + 1, p.stride.*axis));
+        if (p.output().height > 0 && p.output().width > 0) expect_exact_on_every_kernel(p, device, random);
+    }
+}
+
 class ManyChannels : public ::testing::TestWithParam<Device> {};
 
 // More output channels than one unit of work takes, and not a whole number of units.

@@ -30,6 +30,7 @@ void print_choice(const Problem &problem, const std::string &text, const PlanOpt
 
 void print_choices(const std::string &text, Device device) {
     const Problem problem = Problem::parse(text);
+    std::printf("%s\n", problem.str().c_str());
     for (Operation operation : {Operation::forward, Operation::input_gradient, Operation::weight_gradient,
                                 Operation::bias_gradient})
         for (Precision precision : {Precision::float32, Precision::tf32, Precision::tf32x3}) {

@@ -8,8 +8,9 @@
 #include "problem/counting.h"
 #include "problem/forward_of_input_gradient.h"
 #include "choice/kernel_rows.h"
-#include "plan/packed_pictures.h"
+#include "choice/launch_limits.h"
 #include "choice/product_blocks.h"
+#include "plan/packed_pictures.h"
 
 #define CONV_TRANSPOSE_KERNEL CONV_TRANSPOSE_DECLARE_KERNEL
 #include "kernels.inc"
@@ -95,21 +96,21 @@ std::string shape_rejection(const KernelTraits &k, const Problem &p) {
 std::string size_rejection(const KernelTraits &k, const Problem &p) {
     const Size2 o = spanned_output(k, p);
     const int64_t in_plane = p.input.height * p.input.width, out_plane = o.height * o.width;
-    if (std::max(in_plane, out_plane) > max_elements_32bit) return "a plane has more than 2^31 - 1 elements";
+    if (std::max(in_plane, out_plane) > max_elements_32bit()) return "a plane has more than 2^31 - 1 elements";
     // The bias gradient is cut along channels as well.
     if (k.large_buffers || k.operation == Operation::bias_gradient) return {};
     const int64_t in = p.in_channels / p.groups * in_plane, out = p.out_channels / p.groups * out_plane;
-    if (std::max({in, out, p.weight_elements() / p.groups}) > max_elements_32bit)
+    if (std::max({in, out, p.weight_elements() / p.groups}) > max_elements_32bit())
         return "one image of one group has more than 2^31 - 1 elements";
     if (k.packed_channels) {
         const double packed = 4.0 * packed_planes(k, p.in_channels / p.groups) * in_plane;
-        if (std::max(packed, 4.0 * (p.padding.width / p.stride.width)) > max_elements_32bit)
+        if (std::max(packed, 4.0 * (p.padding.width / p.stride.width)) > max_elements_32bit())
             return "one image of one group, packed, has more than 2^31 - 1 elements";
     }
     if (k.blocks_of_parts > 0) {
         // A launch has the weights of all groups, filled up to whole tiles.
         const double channels = 64.0 * ((std::max(p.in_channels, p.out_channels) / p.groups + 63) / 64);
-        if (channels * channels * p.kernel.height * p.kernel.width * 2 * p.groups > max_elements_32bit)
+        if (channels * channels * p.kernel.height * p.kernel.width * 2 * p.groups > max_elements_32bit())
             return "packed weights may have more than 2^31 - 1 elements";
     }
     return {};

@@ -91,9 +91,6 @@ const KernelTraits *picture_packing_kernel(Precision precision, Device device);
 /// Of a kernel that reads packed channels: planes of four channels of one group.
 int64_t packed_planes(const KernelTraits &kernel, int64_t channels);
 
-/// Elements that one launch may span in a tensor, for kernels without 64-bit indices.
-constexpr int64_t max_elements_32bit = (int64_t{1} << 31) - 1;
-
 }  // namespace conv_transpose
 
 #endif

@@ -12,7 +12,7 @@ class BiasGradientOperation : public PlannedOperation {
   public:
     BiasGradientOperation(const Problem &problem, const KernelTraits &kernel)
         : p_(problem), kernel_(kernel), plane_(problem.output().height * problem.output().width),
-          slice_positions_(std::max(positions_a_slice, plane_ / max_grid + 1)),
+          slice_positions_(std::max(positions_a_slice, plane_ / max_grid() + 1)),
           slices_((plane_ + slice_positions_ - 1) / slice_positions_),
           sum_(kernel.device, problem.out_channels, problem.batch * slices_) {}
 
@@ -31,7 +31,7 @@ class BiasGradientOperation : public PlannedOperation {
             channel_chunk < p_.out_channels
                 ? 1
                 : std::min(slices_a_launch(std::max<int64_t>(p_.batch, 1), p_.out_channels * plane_),
-                           max_grid);
+                           max_grid());
         for (int64_t n = 0; n < p_.batch; n += batch_chunk)
             for (int64_t c = 0; c < p_.out_channels; c += channel_chunk) {
                 const int64_t channels = std::min(channel_chunk, p_.out_channels - c);

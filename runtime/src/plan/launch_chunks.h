@@ -4,17 +4,15 @@
 
 #include <algorithm>
 
-#include "choice/registry.h"
+#include "choice/launch_limits.h"
+#include "conv_transpose/conv_transpose.h"
 #include "plan/run_context.h"
 
 namespace conv_transpose {
 
-/// CUDA's limit for the second and third axis of a grid.
-constexpr int64_t max_grid = 65535;
-
 /// The number of slices of `elements` each that one launch may span, of `slices` in all.
 inline int64_t slices_a_launch(int64_t slices, int64_t elements) {
-    return std::clamp<int64_t>(max_elements_32bit / std::max<int64_t>(elements, 1), 1, slices);
+    return std::clamp<int64_t>(max_elements_32bit() / std::max<int64_t>(elements, 1), 1, slices);
 }
 
 /// The images and groups of one launch.
@@ -34,7 +32,7 @@ struct LaunchChunks {
     LaunchChunks(const Problem &p, Size2 o, int64_t packed_elements = 0) {
         const int64_t elements = std::max(std::max(p.in_channels * p.input.height * p.input.width,
                                                    p.out_channels * o.height * o.width) / p.groups, packed_elements);
-        groups = std::min(slices_a_launch(p.groups, elements), max_grid);
+        groups = std::min(slices_a_launch(p.groups, elements), max_grid());
         if (groups == p.groups && p.batch > 0) batch = slices_a_launch(p.batch, p.groups * elements);
     }
 
@@ -43,7 +41,7 @@ struct LaunchChunks {
 
     static LaunchChunks on_one_grid_axis(const Problem &p, Size2 output, int64_t packed_elements = 0) {
         LaunchChunks chunks(p, output, packed_elements);
-        chunks.batch = std::min(chunks.batch, std::max<int64_t>(max_grid / chunks.groups, 1));
+        chunks.batch = std::min(chunks.batch, std::max<int64_t>(max_grid() / chunks.groups, 1));
         return chunks;
     }
 

@@ -62,7 +62,7 @@ std::string packed_pictures_rejection(const KernelTraits &k, const Problem &p) {
     if (p.batch == 0) return "batch is 0";
     constexpr int64_t max_channels = 1 << 20;
     if (std::max(p.in_channels, p.out_channels) > max_channels) return "there are more than 2^20 channels";
-    if (p.groups > max_grid) return "there are more than 65535 groups";
+    if (p.groups > max_grid()) return "there are more than 65535 groups";
     const PackedPictures packed(p);
     constexpr int64_t max_size = 1 << 30;
     if (std::max(packed.output.height * packed.strips(), packed.output.width) > max_size)
@@ -72,8 +72,8 @@ std::string packed_pictures_rejection(const KernelTraits &k, const Problem &p) {
                                   packed.images(1) * floats(p.in_channels, p.input),
                                   packed.images(1) * floats(p.out_channels, p.output()),
                                   2.0 * p.weight_elements()});
-    if (most > max_elements_32bit) return "four pictures or the weights have more elements than 32 bits count";
-    if (packed_part_elements(p, k) > max_elements_32bit / PackedPictureParts(p, k, packed).slices)
+    if (most > max_elements_32bit()) return "four pictures or the weights have more elements than 32 bits count";
+    if (packed_part_elements(p, k) > max_elements_32bit() / PackedPictureParts(p, k, packed).slices)
         return "the parts of the sum have more elements than 32 bits count";
     return {};
 }

@@ -40,7 +40,7 @@ int64_t ReductionParts::parts(const KernelTraits &k, const Problem &p) {
         {k.blocks_of_parts / std::max<int64_t>(work.blocks, 1), work.steps / least_steps, work.chunks});
     while (parts > 1 && work.chunks % parts != 0) parts--;
     const double elements = double(k.operation == Operation::forward ? p.output_elements() : p.input_elements());
-    return elements * parts > max_elements_32bit || p.batch > max_grid ? 1 : std::max<int64_t>(parts, 1);
+    return elements * parts > max_elements_32bit() || p.batch > max_grid() ? 1 : std::max<int64_t>(parts, 1);
 }
 
 Problem ReductionParts::with_groups(Problem p) const noexcept {

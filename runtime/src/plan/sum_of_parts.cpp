@@ -1,6 +1,7 @@
 // The second pass of a two-pass reduction: see sum_of_parts.h.
 #include "plan/sum_of_parts.h"
 
+#include "choice/registry.h"
 #include "plan/launch_chunks.h"
 #include "plan/tensor_view.h"
 

@@ -19,8 +19,8 @@ class WeightGradientOperation : public PlannedOperation {
           y_{int32_t(p_.kernel.height), int32_t(p_.stride.height), int32_t(p_.dilation.height)} {
         // A launch has whole parts. Kernels put (group, band) on one axis of the grid and the parts of the
         // batch on another.
-        chunks_.batch = std::min(chunks_.batch / parts_.images_a_part, max_grid) * parts_.images_a_part;
-        chunks_.groups = std::clamp<int64_t>(max_grid / parts_.bands, 1, chunks_.groups);
+        chunks_.batch = std::min(chunks_.batch / parts_.images_a_part, max_grid()) * parts_.images_a_part;
+        chunks_.groups = std::clamp<int64_t>(max_grid() / parts_.bands, 1, chunks_.groups);
     }
 
     size_t workspace_bytes(bool) const noexcept override { return sum_.workspace_bytes(); }

@@ -51,7 +51,7 @@ PackedPictureParts::PackedPictureParts(const Problem &p, const KernelTraits &k,
         std::max(p.in_channels * area(p.input), p.out_channels * area(p.output()));
     const int64_t most = std::clamp<int64_t>(max_packed / of_four, 1, packed.fours);
     fours = ceil_divide(packed.fours, ceil_divide(packed.fours, most));
-    while (fours > 1 && packed.images(fours) * image > max_elements_32bit) fours--;
+    while (fours > 1 && packed.images(fours) * image > max_elements_32bit()) fours--;
     slices = ceil_divide(packed.fours, fours);
     cut_into_bands(p, k, fours * area(packed.input));
 }
@@ -60,7 +60,7 @@ PackedPictureParts::PackedPictureParts(const Problem &p, const KernelTraits &k,
 void PackedPictureParts::cut_into_bands(const Problem &p, const KernelTraits &k, int64_t of_slice) {
     constexpr int64_t chunks_worth_a_store = 8;
     const int64_t blocks = blocks_of_part(p, k), chunks = ceil_divide(of_slice, k.chunk_positions);
-    const int64_t most = std::min({chunks, max_grid, 2 * k.wanted_blocks / blocks + 1,
+    const int64_t most = std::min({chunks, max_grid(), 2 * k.wanted_blocks / blocks + 1,
                                    max_floats_of_parts / packed_part_elements(p, k) / slices});
     int64_t chunks_of_band = chunks, least_time = 0;
     for (int64_t b = 1; b <= most; b++) {

@@ -4,7 +4,7 @@
 #define CONV_TRANSPOSE_RUNTIME_LINEAR_LAYER_H
 
 #include "conv_transpose/conv_transpose.h"
-#include "choice/registry.h"
+#include "choice/launch_limits.h"
 
 namespace conv_transpose {
 
@@ -17,7 +17,7 @@ inline Problem with_positions_as_channels(const Problem &p, const PlanOptions &o
                         p.output_padding == none;
     const bool same_tensors = options.operation != Operation::bias_gradient && !options.epilogue.bias;
     const double channels = double(p.out_channels) * p.kernel.height * p.kernel.width;
-    if (!linear || !same_tensors || channels > max_elements_32bit) return p;
+    if (!linear || !same_tensors || channels > max_elements_32bit()) return p;
     Problem layer = p;
     layer.out_channels *= p.kernel.height * p.kernel.width;
     layer.kernel = layer.stride = one;
