@@ -4,6 +4,7 @@
 //   PTX_MACHINE_GPU=80            the compute capability; 90 is the default
 //   PTX_MACHINE_TIMING=late       delays what is asynchronous within a kernel as long as the rules allow;
 //                                 late_copies and late_products delay one kind
+//   PTX_MACHINE_COVERAGE=FILE     gets, when the process ends, what has not been executed
 #include "runtime/src/device/cuda_driver.h"
 
 #include <cstdio>
@@ -13,6 +14,7 @@
 #include <new>
 #include <string>
 
+#include "coverage.h"
 #include "device_code.h"
 #include "ptx_machine.h"
 
@@ -145,8 +147,10 @@ CUresult cuCtxPopCurrent_v2(CUcontext *context) {
 CUresult cuLibraryLoadData(CUlibrary *library, const void *code, void *, void **, unsigned, void *, void **,
                            unsigned) {
     return without_exceptions([&] {
-        *library =
-            new Module(decode(find_text(code, environment("PTX_MACHINE_CODE", ""), emulated_capability())));
+        const DeviceCode found = find_code(code, environment("PTX_MACHINE_CODE", ""), emulated_capability());
+        auto *const module = new Module(decode(found.text));
+        watch(found.name, module);
+        *library = module;
     });
 }
 CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name) {

@@ -8,6 +8,7 @@
 
 #include "arithmetic.h"
 #include "memory.h"
+#include "product_rules.h"
 #include "tensor_cores.h"
 
 namespace ptx_machine {
@@ -237,6 +238,7 @@ class KernelDecoder {
         resolve_jumps();
         require_an_end();
         drop_unused_loads();
+        list_product_registers(kernel_);
     }
 
   private:

@@ -51,12 +51,14 @@ struct Instruction {
     int guard = 0;  ///< place of the predicate
     int d = 0, a = 0, b = 0, c = 0;
     std::vector<int> vector;    ///< registers in braces
+    std::vector<int> product_registers;  ///< among them and a to d, those of wgmma, by their numbers
     int64_t offset = 0;         ///< of an address
     bool wide_address = false;  ///< in shared memory, too, it may be in a 64-bit register
     bool is_signed = false;     ///< what is loaded is extended by its sign
     bool has_count = false;     ///< a barrier is for some threads of the block
     int number = 0;             ///< target of a branch, columns of a product, groups to wait for, bytes
     std::string text;
+    mutable bool executed = false;  ///< by any lane, ever; a branch may have been passed by
 };
 
 struct Parameter {
@@ -73,6 +75,7 @@ struct Kernel {
     std::vector<uint32_t> constants;
     int local_bytes = 0;
     int special[special_registers] = {};  ///< their places
+    int product_registers = 0;            ///< how many
 };
 
 using Module = std::map<std::string, std::unique_ptr<Kernel>>;

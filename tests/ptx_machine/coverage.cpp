@@ -1,0 +1,73 @@
+// See coverage.h.
+#include "coverage.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <mutex>
+
+namespace ptx_machine {
+
+namespace {
+
+class Coverage {
+  public:
+    ~Coverage() {
+        const char *const path = std::getenv("PTX_MACHINE_COVERAGE");
+        if (!path) return;
+        std::ofstream file(path, std::ios::app);
+        for (const auto &[name, module] : modules) report(file, name, *module);
+    }
+
+    std::mutex mutex;
+    std::map<std::string, const Module *> modules;
+
+  private:
+    static void report(std::ofstream &file, const std::string &name, const Module &module) {
+        size_t all = 0;
+        std::string unexecuted;
+        for (const auto &[entry, kernel] : module)
+            for (const Instruction &i : kernel->code) {
+                if (!i.executed) {
+                    std::string line = i.text.substr(0, 100);
+                    std::replace(line.begin(), line.end(), '\n', ' ');
+                    unexecuted += "\t" + std::to_string(all) + " " + line + "\n";
+                }
+                all++;
+            }
+        file << name << " " << all << "\n" << unexecuted << std::flush;
+    }
+};
+
+Coverage &coverage() {
+    static Coverage all;
+    return all;
+}
+
+}  // namespace
+
+void watch(const std::string &name, const Module *module) {
+    const std::lock_guard lock(coverage().mutex);
+    coverage().modules[name] = module;
+}
+
+}  // namespace ptx_machine
+
+size_t ptx_machine_take_executed(const char *name, unsigned char *flags, size_t capacity) {
+    using namespace ptx_machine;
+    const std::lock_guard lock(coverage().mutex);
+    size_t all = 0;
+    for (const auto &[module_name, module] : coverage().modules) {
+        if (module_name.substr(0, module_name.find('.')) != name) continue;
+        for (const auto &[entry, kernel] : *module)
+            for (const Instruction &i : kernel->code) {
+                if (all < capacity) {
+                    flags[all] = i.executed;
+                    i.executed = false;
+                }
+                all++;
+            }
+    }
+    return all;
+}

@@ -1,0 +1,24 @@
+// Which instructions of the code that was loaded have been executed.
+#ifndef CONV_TRANSPOSE_PTX_MACHINE_COVERAGE_H
+#define CONV_TRANSPOSE_PTX_MACHINE_COVERAGE_H
+
+#include <cstddef>
+#include <string>
+
+#include "ptx_program.h"
+
+namespace ptx_machine {
+
+/// From now on until the process ends, when PTX_MACHINE_COVERAGE names a file: what was not executed is appended to
+/// it. For each module there is a line
+///     NAME INSTRUCTIONS
+/// and for each instruction that was not executed a tabulator, its number and its text.
+void watch(const std::string &name, const Module *module);
+
+}  // namespace ptx_machine
+
+/// For find_shapes.cpp: of the modules with this name, whatever the GPU, the number of instructions; sets the first
+/// `capacity` flags and, where there are such, forgets.
+extern "C" size_t ptx_machine_take_executed(const char *name, unsigned char *flags, size_t capacity);
+
+#endif
