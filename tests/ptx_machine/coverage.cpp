@@ -29,7 +29,7 @@ class Coverage {
         std::string unexecuted;
         for (const auto &[entry, kernel] : module)
             for (const Instruction &i : kernel->code) {
-                if (!i.executed) {
+                if (!(i.reached & executed)) {
                     std::string line = i.text.substr(0, 100);
                     std::replace(line.begin(), line.end(), '\n', ' ');
                     unexecuted += "\t" + std::to_string(all) + " " + line + "\n";
@@ -54,19 +54,23 @@ void watch(const std::string &name, const Module *module) {
 
 }  // namespace ptx_machine
 
-size_t ptx_machine_take_executed(const char *name, unsigned char *flags, size_t capacity) {
+size_t ptx_machine_take_goals(const char *name, unsigned char *reached, size_t capacity) {
     using namespace ptx_machine;
     const std::lock_guard lock(coverage().mutex);
     size_t all = 0;
+    const auto goal = [&](const Instruction &i, Reached what) {
+        if (all < capacity) reached[all] = (i.reached & what) != 0;
+        all++;
+    };
     for (const auto &[module_name, module] : coverage().modules) {
         if (module_name.substr(0, module_name.find('.')) != name) continue;
         for (const auto &[entry, kernel] : *module)
             for (const Instruction &i : kernel->code) {
-                if (all < capacity) {
-                    flags[all] = i.executed;
-                    i.executed = false;
-                }
-                all++;
+                goal(i, executed);
+                if (i.kind == Kind::branch && i.guarded) goal(i, taken), goal(i, passed);
+                if (i.loop >= 0) goal(i, repeated);
+                if (i.compares) goal(i, equal);
+                if (capacity) i.reached = 0;
             }
     }
     return all;

@@ -17,8 +17,9 @@ void watch(const std::string &name, const Module *module);
 
 }  // namespace ptx_machine
 
-/// For find_shapes.cpp: of the modules with this name, whatever the GPU, the number of instructions; sets the first
-/// `capacity` flags and, where there are such, forgets.
-extern "C" size_t ptx_machine_take_executed(const char *name, unsigned char *flags, size_t capacity);
+/// For find_shapes.cpp, of the modules with this name, whatever the GPU, the number of goals: each instruction executed,
+/// each branch taken and passed, each loop repeated, each comparison made of equal values, where a mistake by one
+/// shows. Tells which of the first `capacity` have been reached and, where there are such, forgets.
+extern "C" size_t ptx_machine_take_goals(const char *name, unsigned char *reached, size_t capacity);
 
 #endif

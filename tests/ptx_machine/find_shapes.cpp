@@ -1,6 +1,5 @@
-// Chooses the problems of shapes.txt: for each kernel, of many that it accepts, the few that execute most of
-// its instructions in the least time of ptx_machine. Prints lines for shapes.txt, and on standard error what stays
-// unexecuted.
+// Chooses the problems of shapes.txt: for each kernel, of many that it accepts, the few that reach most goals
+// (coverage.h) in the least time of ptx_machine. Prints lines for shapes.txt.
 //     find_shapes SECONDS SHAPES [KERNEL...]      SECONDS: for each kernel; SHAPES: lines to begin with, or /dev/null
 #include <dlfcn.h>
 
@@ -23,10 +22,10 @@ namespace {
 
 using Flags = std::vector<unsigned char>;
 
-/// Which instructions of the kernel's module have been executed since the last call.
-Flags take_executed(const std::string &kernel) {
+/// Which goals in the kernel's text (coverage.h) have been reached since the last call.
+Flags take_reached(const std::string &kernel) {
     using Take = size_t (*)(const char *, unsigned char *, size_t);
-    static const auto take = reinterpret_cast<Take>(dlsym(dlopen("libcuda.so.1", RTLD_NOW), "ptx_machine_take_executed"));
+    static const auto take = reinterpret_cast<Take>(dlsym(dlopen("libcuda.so.1", RTLD_NOW), "ptx_machine_take_goals"));
     if (!take) throw std::runtime_error("libcuda.so.1 is not ptx_machine's");
     Flags flags(take(kernel.c_str(), nullptr, 0));
     take(kernel.c_str(), flags.data(), flags.size());
@@ -47,7 +46,7 @@ Flags either(const Flags &a, const Flags &b) {
 /// A problem that was run.
 struct Candidate {
     KernelRun run;
-    Flags executed;
+    Flags reached;
     double seconds;
 };
 
@@ -94,7 +93,7 @@ Problem draw(RandomProblems &random) {
         }
         const double products = double(p.batch) * p.in_channels * (p.out_channels / std::max<int64_t>(p.groups, 1)) *
                                 p.input.height * p.input.width * p.kernel.height * p.kernel.width;
-        if (products > 6e7) continue;
+        if (products > 3e7) continue;
         try {
             p.validate();
             if (p.output_elements() < 400000) return p;
@@ -141,14 +140,51 @@ std::map<std::string, std::vector<KernelRun>> draw_for_every_kernel(int problems
 }
 
 Candidate run(const KernelRun &run) {
-    take_executed(run.kernel);
+    take_reached(run.kernel);
     const std::clock_t begin = std::clock();
     const std::string error = run.error();
     if (!error.empty()) throw std::runtime_error(run.str() + ": " + error);
-    return {run, take_executed(run.kernel), double(std::clock() - begin) / CLOCKS_PER_SEC};
+    return {run, take_reached(run.kernel), double(std::clock() - begin) / CLOCKS_PER_SEC};
 }
 
-/// The cheapest first, then ever dearer ones, for some time.
+/// Another problem like this one: other parts of tiles, other addresses. The kernel may not accept it.
+KernelRun varied(KernelRun run, RandomProblems &random) {
+    Problem &p = run.problem;
+    const auto channels = [&](int64_t &count) {
+        if (random.one_in(2)) count = p.groups * 32 * random.between(1, 4);
+        else count = std::max<int64_t>(p.groups, count + p.groups * random.between(-8, 8));
+    };
+    const auto size = [&](int64_t &length) {
+        if (random.one_in(2)) length = std::max<int64_t>(1, length + random.between(-3, 3));
+        else length = random.one_in(2) ? 16 * random.between(1, 9) : random.between(1, 140);
+    };
+    for (int change = random.between(1, 3); change > 0; change--)
+        switch (random.between(0, 10)) {
+            case 0: case 1: run.offset = static_cast<int>(random.between(0, 3)); break;
+            case 2: run.epilogue.bias = !run.epilogue.bias; break;
+            case 3: case 10: run.epilogue.activation = static_cast<Activation>(random.one_in(2) ? 0 : random.between(1, 4)); break;
+            case 4: channels(p.in_channels); break;
+            case 5: channels(p.out_channels); break;
+            case 6: size(p.input.height); break;
+            case 7: size(p.input.width); break;
+            case 8: p.padding.width += p.stride.width * random.between(-1, 1); break;
+            default: p.output_padding.width = random.between(0, p.stride.width - 1); break;
+        }
+    if (kernel_named(run.kernel).operation != Operation::forward) run.epilogue = {};
+    return run;
+}
+
+bool is_small_and_valid(const Problem &p) {
+    try {
+        p.validate();
+    } catch (const InvalidProblem &) {
+        return false;
+    }
+    return p.output_elements() < 400000 && double(p.in_channels) * p.output_elements() / p.groups * p.kernel.height *
+                                                   p.kernel.width / (p.stride.height * p.stride.width) < 2e7;
+}
+
+/// The cheapest first, then ever dearer ones, then variations of those that reached something, for some time.
 std::vector<Candidate> try_out(const std::vector<KernelRun> &given, const std::vector<KernelRun> &drawn, double seconds) {
     std::vector<Candidate> tried;
     Flags all;
@@ -156,35 +192,43 @@ std::vector<Candidate> try_out(const std::vector<KernelRun> &given, const std::v
     const auto attempt = [&](const KernelRun &one) {
         try {
             tried.push_back(run(one));
+        } catch (const Unsupported &) {
+            return;
         } catch (const std::exception &error) {
             std::fprintf(stderr, "ERROR %s\n", error.what());
             return;
         }
         spent += tried.back().seconds;
         const size_t before = count(all);
-        all = either(all, tried.back().executed);
+        all = either(all, tried.back().reached);
         if (count(all) == before) tried.pop_back();
     };
     const auto complete = [&] { return !all.empty() && count(all) == all.size(); };
     for (const KernelRun &one : given) attempt(one);
-    const size_t steps = std::min<size_t>(drawn.size(), 60);
+    const size_t steps = std::min<size_t>(drawn.size(), 40);
     for (size_t n = 0; n < steps && spent < seconds && !complete(); n++) attempt(drawn[n * drawn.size() / steps]);
+    RandomProblems random(6);
+    for (int n = 0; n < 2000 && !tried.empty() && spent < seconds && !complete(); n++) {
+        const Candidate &a = tried[random.between(0, tried.size() - 1)], &b = tried[random.between(0, tried.size() - 1)];
+        const KernelRun one = varied((a.seconds < b.seconds ? a : b).run, random);
+        if (is_small_and_valid(one.problem)) attempt(one);
+    }
     return tried;
 }
 
 /// Most new instructions a second first.
 std::vector<Candidate> choose(std::vector<Candidate> tried) {
     std::vector<Candidate> chosen;
-    Flags all(tried.empty() ? 0 : tried.front().executed.size());
+    Flags all(tried.empty() ? 0 : tried.front().reached.size());
     for (;;) {
         Candidate *best = nullptr;
         double best_rate = 0;
         for (Candidate &c : tried) {
-            const double rate = (count(either(all, c.executed)) - count(all)) / (c.seconds + 0.01);
+            const double rate = (count(either(all, c.reached)) - count(all)) / (c.seconds + 0.01);
             if (rate > best_rate) best = &c, best_rate = rate;
         }
         if (!best) return chosen;
-        all = either(all, best->executed);
+        all = either(all, best->reached);
         chosen.push_back(*best);
     }
 }
@@ -195,7 +239,7 @@ void search(const std::string &kernel, const std::vector<KernelRun> &given, cons
     double spent = 0;
     for (const Candidate &c : chosen) {
         std::printf("%s\n", c.run.str().c_str());
-        all = either(all, c.executed);
+        all = either(all, c.reached);
         spent += c.seconds;
     }
     std::fflush(stdout);

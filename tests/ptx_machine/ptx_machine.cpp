@@ -130,6 +130,20 @@ void arrive(Warp &w, const Instruction &i) {
     if (threads && barrier.arrived.size() == threads / lanes) complete(barrier);
 }
 
+/// For coverage.
+void note_reached(Warp &w, const Instruction &i, uint32_t came, uint32_t mask) {
+    if (i.kind == Kind::branch) {
+        i.reached |= executed | (mask == came ? taken : passed);
+        if (i.loop >= 0 && mask && w.turns[i.loop]++) i.reached |= repeated, w.turns[i.loop] = 1;
+    } else if (mask) {
+        i.reached |= executed;
+        if (!i.compares || i.reached & equal) return;
+        const uint32_t *const a = w.from<uint32_t>(i.a), *const b = w.from<uint32_t>(i.b);
+        for (int l = 0; l < lanes; l++)
+            if (mask >> l & 1 && a[l] == b[l]) i.reached |= equal;
+    }
+}
+
 /// Runs until the warp has to wait for others, or ends.
 void advance(Warp &w) {
     const std::vector<Instruction> &code = w.kernel().code;
@@ -138,7 +152,7 @@ void advance(Warp &w) {
         const auto fragment = next_fragment(w);
         const Instruction &i = code[fragment->at];
         const uint32_t mask = lanes_that_execute(w, i, fragment->mask);
-        i.executed |= mask != 0 || i.kind == Kind::branch;
+        note_reached(w, i, fragment->mask, mask);
         switch (i.kind) {
             case Kind::simple:
             case Kind::whole_warp:
@@ -261,6 +275,7 @@ void start(Warp &w, Block &block, int index, const Dimensions &at, int32_t now) 
     w.waiting = false;
     w.copy_groups.assign(1, {});
     w.product_registers.restart(w.kernel().product_registers);
+    w.turns.assign(w.kernel().loops, 0);
     const Dimensions &t = block.launch.block;
     uint32_t mask = 0;
     for (int l = 0; l < lanes; l++) {

@@ -43,6 +43,15 @@ enum class Kind {
     wgmma_wait,
 };
 
+/// What has happened at an instruction, ever.
+enum Reached : uint8_t {
+    executed = 1,  ///< by any lane
+    taken = 2,     ///< a branch, by all lanes that came
+    passed = 4,    ///< a branch, by one of them
+    repeated = 8,  ///< a branch back, more than once by a warp of a block
+    equal = 16,    ///< a comparison, of equal values
+};
+
 /// Places in a register file count 32-bit words; below 0, ~place counts in the file of constants.
 struct Instruction {
     Kind kind = Kind::simple;
@@ -58,7 +67,9 @@ struct Instruction {
     bool has_count = false;     ///< a barrier is for some threads of the block
     int number = 0;             ///< target of a branch, columns of a product, groups to wait for, bytes
     std::string text;
-    mutable bool executed = false;  ///< by any lane, ever; a branch may have been passed by
+    int loop = -1;                  ///< the number of a branch back
+    bool compares = false;          ///< registers or constants of 32 bits
+    mutable uint8_t reached = 0;    ///< bits of Reached
 };
 
 struct Parameter {
@@ -76,6 +87,7 @@ struct Kernel {
     int local_bytes = 0;
     int special[special_registers] = {};  ///< their places
     int product_registers = 0;            ///< how many
+    int loops = 0;
 };
 
 using Module = std::map<std::string, std::unique_ptr<Kernel>>;

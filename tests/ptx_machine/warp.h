@@ -80,6 +80,7 @@ class Warp {
     std::vector<Fragment> fragments;                      ///< by their places; none: the warp has ended
     std::deque<std::vector<PendingCopy>> copy_groups{1};  ///< the last one is open
     ProductRegisters product_registers;
+    std::vector<uint8_t> turns;  ///< of each loop in this block, up to 2
     bool waiting = false;  ///< at a barrier of the block, or at an instruction of the warpgroup
 
     int32_t clock() const { return seen[index]; }
