@@ -2,6 +2,7 @@
 #include "sum_of_parts.h"
 
 #include "launch_chunks.h"
+#include "plan_requests.h"
 #include "registry.h"
 #include "tensor_view.h"
 
@@ -10,6 +11,7 @@ namespace conv_transpose {
 SumOfParts::SumOfParts(Device device, int64_t elements, int64_t parts)
     : kernel_(kernel_of_role(KernelRole::sum_of_parts, device)), elements_(elements), parts_(parts) {
     if (!kernel_) throw Unsupported("this build has no kernel that adds the parts of a gradient");
+    require_addressable("the parts of a gradient", double(sizeof(float)) * double(elements) * double(parts));
 }
 
 Status SumOfParts::run(const float *parts, float *sum, RunContext &context) const noexcept {
