@@ -2,6 +2,7 @@
 // that no machine has, and estimates are times.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <ctime>
 #include <random>
@@ -80,7 +81,7 @@ class PlanFuzz : public DeviceTest {};
 TEST_P(PlanFuzz, IsQuickAndAsksForNothingThatNoMachineHas) {
     WildProblems random(1);
     int planned = 0;
-    const int count = GetParam() == Device::cpu ? 20000 : 4000;
+    const int count = std::max(4000, 10 * random_problem_count(GetParam()));
     for (int i = 0; i < count && !HasFailure(); i++) {
         const Problem p = random.next();
         PlanOptions wanted = options();
@@ -116,7 +117,7 @@ TEST(EstimateFuzz, IsATimeAndQuick) {
     machine.shared_bytes = 227 << 10;
     machine.multiprocessors = 132;
     WildProblems random(2);
-    for (int i = 0; i < 5000 && !HasFailure(); i++) {
+    for (int i = 0; i < 2 * random_problem_count(Device::cpu) && !HasFailure(); i++) {
         const Problem p = random.next();
         const Operation operation = operations[random.between(0, 2)];
         SCOPED_TRACE(p.str() + ", operation " + std::to_string(static_cast<int>(operation)));
