@@ -206,10 +206,10 @@ TEST_P(Gradient, OfTheInputIsNoForwardProblemBeyondItsKernel) {
             return k.operation == Operation::forward && std::find(names.begin(), names.end(), k.name) != names.end();
         });
     };
-    EXPECT_TRUE(runs_on_forward_kernels("n1g1ic24oc8ih40iw40kh3kw3ph2pw2"));
-    EXPECT_FALSE(runs_on_forward_kernels("n1g1ic24oc8ih40iw40kh3kw3ph3pw2"));
-    EXPECT_FALSE(runs_on_forward_kernels("n1g1ic24oc8ih40iw40kh3kw3ph2pw3"));
-    EXPECT_FALSE(runs_on_forward_kernels("n1g1ic24oc8ih40iw40kh3kw3dh2dw2ph2pw2opw1"));
+    EXPECT_TRUE(runs_on_forward_kernels("n1g1ic64oc64ih40iw40kh3kw3ph2pw2"));
+    EXPECT_FALSE(runs_on_forward_kernels("n1g1ic64oc64ih40iw40kh3kw3ph3pw2"));
+    EXPECT_FALSE(runs_on_forward_kernels("n1g1ic64oc64ih40iw40kh3kw3ph2pw3"));
+    EXPECT_FALSE(runs_on_forward_kernels("n1g1ic64oc64ih40iw40kh3kw3dh2dw2ph2pw2opw1"));
 }
 
 TEST_P(Gradient, NamesTheMissingArgument) {

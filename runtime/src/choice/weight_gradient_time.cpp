@@ -6,6 +6,7 @@
 #include "choice/weight_gradient_time.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "plan/launch_chunks.h"
 #include "plan/weight_gradient_parts.h"
@@ -18,10 +19,10 @@ constexpr double bytes_per_second = 3.4e12, launch = 2e-6, float_bytes = sizeof(
 
 // Of blocks that go through so many positions each. Multiprocessors finish together, or wait for the one with
 // the most blocks.
-double products_time(const KernelTraits &k, int64_t blocks, double positions) {
+double products_time(const KernelTraits &k, double blocks, double positions) {
     constexpr int64_t multiprocessors = 132;
     const double flop = 2.0 * k.tile_in_channels * k.tile_out_channels * k.tile_taps * positions;
-    return round_up(blocks, multiprocessors) * flop / (k.rate * 1e12);
+    return std::ceil(blocks / multiprocessors) * multiprocessors * flop / (k.rate * 1e12);
 }
 
 double packed_time(const KernelTraits &k, const Problem &p) {
@@ -31,7 +32,7 @@ double packed_time(const KernelTraits &k, const Problem &p) {
     const double packing = 2 * float_bytes * pictures * packed.fours / bytes_per_second;
     constexpr double worth_a_store = 16;
     const double products =
-        products_time(k, cut.count() * blocks_of_part(p, k), 4 * (cut.band_positions + worth_a_store));
+        products_time(k, double(cut.count()) * double(blocks_of_part(p, k)), 4 * (cut.band_positions + worth_a_store));
     const double sums = float_bytes * (2.0 * cut.count() + 1) * packed_part_elements(p, k) / bytes_per_second;
     return packing + products + sums + (3 * cut.slices + 1) * launch;
 }
@@ -43,7 +44,7 @@ double unpacked_time(const KernelTraits &k, const Problem &p) {
     // CUDA cores store sums one by one.
     const double worth_a_store = k.precision == Precision::float32 ? 256 : 0;
     const double products =
-        products_time(k, parts.count(p) * blocks_of_part(p, k), positions + worth_a_store);
+        products_time(k, double(parts.count(p)) * double(blocks_of_part(p, k)), positions + worth_a_store);
     const double tensors =
         float_bytes * (double(p.input_elements()) + double(p.output_elements())) / bytes_per_second;
     const double sums = float_bytes * 2 * parts.count(p) * p.weight_elements() / bytes_per_second;

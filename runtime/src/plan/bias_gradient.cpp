@@ -23,9 +23,22 @@ class BiasGradientOperation : public PlannedOperation {
         return a.bias_gradient ? nullptr : "bias_gradient";
     }
 
-    // Every image is a launch of its own only where one launch cannot span two of them.
     Status run(const Arguments &arguments, void *workspace, RunContext &context) const noexcept override {
         float *partial = sum_.needed() ? static_cast<float *>(workspace) : arguments.bias_gradient;
+        const Status computed = compute(arguments.output_gradient, partial, context);
+        if (!computed.ok() || !sum_.needed()) return computed;
+        return sum_.run(partial, arguments.bias_gradient, context);
+    }
+
+  private:
+    static constexpr int64_t positions_a_slice = 16384;
+    const Problem p_;
+    const KernelTraits &kernel_;
+    const int64_t plane_, slice_positions_, slices_;
+    const SumOfParts sum_;
+
+    // Every image is a launch of its own only where one launch cannot span two of them. In a rehearsal there is one.
+    Status compute(const float *output_gradient, float *partial, RunContext &context) const noexcept {
         const int64_t channel_chunk = slices_a_launch(p_.out_channels, plane_);
         const int64_t batch_chunk =
             channel_chunk < p_.out_channels
@@ -35,7 +48,7 @@ class BiasGradientOperation : public PlannedOperation {
         for (int64_t n = 0; n < p_.batch; n += batch_chunk)
             for (int64_t c = 0; c < p_.out_channels; c += channel_chunk) {
                 const int64_t channels = std::min(channel_chunk, p_.out_channels - c);
-                TensorView<3> from(arguments.output_gradient + (n * p_.out_channels + c) * plane_, kernel_.device,
+                TensorView<3> from(output_gradient + (n * p_.out_channels + c) * plane_, kernel_.device,
                                    {plane_, channels, std::min(batch_chunk, p_.batch - n)});
                 TensorView<3> to(partial + n * slices_ * p_.out_channels + c, kernel_.device,
                                  {channels, slices_, std::min(batch_chunk, p_.batch - n)});
@@ -43,17 +56,10 @@ class BiasGradientOperation : public PlannedOperation {
                 const int32_t slice_positions = slice_positions_;
                 void *user_context = &context;
                 void *args[] = {&user_context, from.buffer(), argument(slice_positions), to.buffer()};
-                if (Status s = call(kernel_, args, context); !s.ok()) return s;
+                if (Status s = call(kernel_, args, context); !s.ok() || context.rehearsal) return s;
             }
-        return sum_.needed() ? sum_.run(partial, arguments.bias_gradient, context) : Status();
+        return {};
     }
-
-  private:
-    static constexpr int64_t positions_a_slice = 16384;
-    const Problem p_;
-    const KernelTraits &kernel_;
-    const int64_t plane_, slice_positions_, slices_;
-    const SumOfParts sum_;
 };
 
 }  // namespace

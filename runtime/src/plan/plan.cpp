@@ -3,11 +3,13 @@
 
 #include <cstdio>
 
+#include "plan/argument_ranges.h"
 #include "device/cuda_driver.h"
 #include "problem/forward_of_input_gradient.h"
 #include "choice/kernel_choice.h"
 #include "choice/kernel_pack.h"
 #include "problem/linear_layer.h"
+#include "plan/plan_requests.h"
 #include "plan/planned_operation.h"
 
 namespace conv_transpose {
@@ -91,16 +93,6 @@ void rehearse(const Plan::Impl &plan) {
     if (!status.ok()) throw Unsupported(status.message());
 }
 
-void require_finite_options(const PlanOptions &options) {
-    const Epilogue &e = options.epilogue;
-    const bool plain = !e.bias && e.activation == Activation::none;
-    if (options.operation != Operation::forward && !plain)
-        throw InvalidProblem("epilogue",
-                             "epilogue has a bias or an activation, but only the forward operation has one");
-    if (e.activation == Activation::leaky_relu && !(e.negative_slope == e.negative_slope))
-        throw InvalidProblem("epilogue.negative_slope", "epilogue.negative_slope is NaN, but it must be a number");
-}
-
 Status null_argument(const char *name) {
     char message[100];
     std::snprintf(message, sizeof message, "%s is null, but the operation needs it", name);
@@ -111,13 +103,16 @@ Status null_argument(const char *name) {
 
 Plan::Plan(const Problem &problem, const PlanOptions &options) {
     problem.validate();
-    require_finite_options(options);
+    require_valid(options);
+    require_addressable(problem);
     load_kernels_from_environment();
     const Device device = resolve(options.device);
     const Problem computed = with_positions_as_channels(problem, options);
     const KernelTraits &kernel = chosen_kernel(computed, options, device);
     auto impl = std::make_shared<Impl>(
         Impl{problem, options, device, &kernel, plan_operation(computed, options, kernel)});
+    require_addressable("the workspace of " + std::string(kernel.name) + " for " + problem.str(),
+                        static_cast<double>(impl->operation->workspace_bytes(false)));
     rehearse(*impl);
     impl_ = std::move(impl);
 }
@@ -137,6 +132,7 @@ Status Plan::pack_weight(const float *weight, void *packed, Stream stream) const
     if (packed_weight_bytes() == 0) return {};
     if (!weight) return null_argument("weight");
     if (!packed) return null_argument("packed");
+    if (Status s = require_packing_apart(impl_->problem, weight, packed, packed_weight_bytes()); !s.ok()) return s;
     return with_context(*impl_, stream, false,
                         [&](RunContext &context) { return impl_->operation->pack_weight(weight, packed, context); });
 }
@@ -153,6 +149,9 @@ Status Plan::run(const Arguments &arguments, Workspace workspace, Stream stream)
                       workspace.data ? workspace.bytes : std::size_t{0}, needed);
         return {Status::Code::workspace_too_small, message};
     }
+    const Status apart = require_apart(impl_->problem, impl_->options, arguments, packed_weight_bytes(),
+                                       {workspace.data, needed});
+    if (!apart.ok()) return apart;
     return with_context(*impl_, stream, false,
                         [&](RunContext &context) { return impl_->operation->run(arguments, workspace.data, context); });
 }
@@ -167,6 +166,7 @@ std::vector<KernelInfo> kernels() {
 
 std::vector<std::string_view> kernels_for(const Problem &problem, const PlanOptions &options) {
     problem.validate();
+    require_valid(options);
     load_kernels_from_environment();
     const Device device = resolve(options.device);
     const Problem computed = with_positions_as_channels(problem, options);
