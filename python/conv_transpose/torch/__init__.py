@@ -18,6 +18,7 @@ for one. It is a permission: where there is no tensor-core kernel for it, float3
 """
 
 from ._conversion import Conversion, convert
+from . import _batching, _derivatives  # noqa: F401  (add to the operators)
 from ._function import activate, conv_transpose2d
 from ._module import ConvTranspose2d
 
