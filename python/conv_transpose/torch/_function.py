@@ -54,7 +54,8 @@ def conv_transpose2d(
         stride, padding, output_padding, dilation: elements, an int or (height, width). The output has
             (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1 elements on each axis.
         groups: into which the channels are divided.
-        precision: "float32", "tf32" or "tf32x3"; None follows torch.backends.cudnn.allow_tf32.
+        precision: "float32", "tf32" or "tf32x3"; None follows torch.backends.cudnn.conv.fp32_precision, in older
+            PyTorch torch.backends.cudnn.allow_tf32.
 
     Returns:
         (batch, out_channels, output height, output width), contiguous; under autocast in autocast's format.
@@ -73,8 +74,10 @@ def conv_transpose2d(
         precision = FOLLOW_PYTORCH
     elif precision not in PRECISIONS:
         raise ValueError(f"precision is {precision!r}, but it must be one of {', '.join(PRECISIONS)}, or None")
-    if input.dtype not in FORMATS or (looked_into() and torch.onnx.is_in_onnx_export()):
+    if input.dtype not in FORMATS:
         return _by_pytorch(input, weight, bias, stride, padding, output_padding, groups, dilation)
+    if looked_into() and torch.onnx.is_in_onnx_export():  # as a ConvTranspose node
+        return nn.functional.conv_transpose2d(input, weight, bias, stride, padding, output_padding, groups, dilation)
     if input.dim() != 4:
         require_input_dimensions(input.dim())
         return conv_transpose2d(input.unsqueeze(0), weight, bias, stride, padding, output_padding, groups, dilation,
