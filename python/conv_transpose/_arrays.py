@@ -257,5 +257,6 @@ def _convolve(library: Any, input: Any, weight: Any, bias: Any, stride: Any, pad
 
 
 def is_torch_tensor(array: Any) -> bool:
+    """Or something that stands for one, as torch.fx's proxies do."""
     torch = sys.modules.get("torch")
-    return torch is not None and isinstance(array, torch.Tensor)
+    return torch is not None and (isinstance(array, torch.Tensor) or hasattr(type(array), "__torch_function__"))
