@@ -3,6 +3,7 @@
 #include "plan/planned_operation.h"
 #include "plan/sum_of_parts.h"
 #include "plan/tensor_view.h"
+#include "problem/counting.h"
 
 namespace conv_transpose {
 
@@ -11,7 +12,7 @@ namespace {
 class BiasGradientOperation : public PlannedOperation {
   public:
     BiasGradientOperation(const Problem &problem, const KernelTraits &kernel)
-        : p_(problem), kernel_(kernel), plane_(problem.output().height * problem.output().width),
+        : p_(problem), kernel_(kernel), plane_(output_positions(problem)),
           slice_positions_(std::max(positions_a_slice, plane_ / max_grid() + 1)),
           slices_((plane_ + slice_positions_ - 1) / slice_positions_),
           sum_(kernel.device, problem.out_channels, problem.batch * slices_) {}
@@ -25,7 +26,7 @@ class BiasGradientOperation : public PlannedOperation {
 
     // Every image is a launch of its own only where one launch cannot span two of them.
     Status run(const Arguments &arguments, void *workspace, RunContext &context) const noexcept override {
-        float *partial = sum_.needed() ? static_cast<float *>(workspace) : arguments.bias_gradient;
+        float *partial = sum_.needed() ? floats(workspace) : floats(arguments.bias_gradient);
         const int64_t channel_chunk = slices_a_launch(p_.out_channels, plane_);
         const int64_t batch_chunk =
             channel_chunk < p_.out_channels
@@ -35,7 +36,7 @@ class BiasGradientOperation : public PlannedOperation {
         for (int64_t n = 0; n < p_.batch; n += batch_chunk)
             for (int64_t c = 0; c < p_.out_channels; c += channel_chunk) {
                 const int64_t channels = std::min(channel_chunk, p_.out_channels - c);
-                TensorView<3> from(arguments.output_gradient + (n * p_.out_channels + c) * plane_, kernel_.device,
+                TensorView<3> from(floats(arguments.output_gradient) + (n * p_.out_channels + c) * plane_, kernel_.device,
                                    {plane_, channels, std::min(batch_chunk, p_.batch - n)});
                 TensorView<3> to(partial + n * slices_ * p_.out_channels + c, kernel_.device,
                                  {channels, slices_, std::min(batch_chunk, p_.batch - n)});
@@ -45,7 +46,7 @@ class BiasGradientOperation : public PlannedOperation {
                 void *args[] = {&user_context, from.buffer(), argument(slice_positions), to.buffer()};
                 if (Status s = call(kernel_, args, context); !s.ok()) return s;
             }
-        return sum_.needed() ? sum_.run(partial, arguments.bias_gradient, context) : Status();
+        return sum_.needed() ? sum_.run(partial, floats(arguments.bias_gradient), context) : Status();
     }
 
   private:
