@@ -57,9 +57,9 @@ TEST_F(CApi, ParsesProblemStrings) {
     EXPECT_STREQ(message_, "");
     EXPECT_EQ(problem_.batch, 2);
     EXPECT_EQ(problem_.groups, 3);
-    EXPECT_EQ(problem_.kernel[0], 2);
-    EXPECT_EQ(problem_.kernel[1], 4);
-    EXPECT_EQ(problem_.output_padding[1], 1);
+    EXPECT_EQ(problem_.height.kernel, 2);
+    EXPECT_EQ(problem_.width.kernel, 4);
+    EXPECT_EQ(problem_.width.output_padding, 1);
     EXPECT_EQ(parse("nonsense"), CONV_TRANSPOSE_INVALID_ARGUMENT);
     EXPECT_TRUE(message_has("malformed at 'nonsense'")) << message_;
     EXPECT_EQ(parse(nullptr), CONV_TRANSPOSE_INVALID_ARGUMENT);
@@ -68,10 +68,11 @@ TEST_F(CApi, ParsesProblemStrings) {
 
 TEST_F(CApi, TellsOutputAndSizes) {
     ASSERT_EQ(create(), CONV_TRANSPOSE_OK) << message_;
-    int64_t output[2] = {};
+    int64_t output[3] = {};
     conv_transpose_plan_output_size(plan_, output);
-    EXPECT_EQ(output[0], 7);
-    EXPECT_EQ(output[1], 8);
+    EXPECT_EQ(output[0], 1);
+    EXPECT_EQ(output[1], 7);
+    EXPECT_EQ(output[2], 8);
     EXPECT_EQ(conv_transpose_plan_device(plan_), CONV_TRANSPOSE_CPU);
     EXPECT_LE(conv_transpose_plan_workspace_bytes(plan_, 1), conv_transpose_plan_workspace_bytes(plan_, 0));
 }
@@ -95,7 +96,9 @@ class CApiProblem : public CApi {
     /// Makes a plan of the options and runs it; what it leaves unwritten of `result` is NaN.
     void run(const conv_transpose_arguments &arguments, std::vector<float> &result) {
         std::fill(result.begin(), result.end(), std::nanf(""));
-        if (!plan_) ASSERT_EQ(create(), CONV_TRANSPOSE_OK) << message_;
+        if (!plan_) {
+            ASSERT_EQ(create(), CONV_TRANSPOSE_OK) << message_;
+        }
         const DeviceMemory workspace(Device::cpu, conv_transpose_plan_workspace_bytes(plan_, arguments.packed_weight != nullptr));
         ASSERT_EQ(conv_transpose_plan_run(plan_, &arguments, workspace.data(), workspace.bytes(), nullptr, message_,
                                           sizeof message_),
@@ -121,9 +124,9 @@ class CApiProblem : public CApi {
 TEST_F(CApiProblem, EveryFieldArrives) {
     options_.bias = 1;
     expect_equal(run_forward(), forward(p_, input_, weight_, bias_));
-    int64_t output[2] = {};
+    int64_t output[3] = {};
     conv_transpose_plan_output_size(plan_, output);
-    EXPECT_EQ((Size2{output[0], output[1]}), p_.output());
+    for (size_t i = 0; i < 3; i++) EXPECT_EQ(output[i], p_.axes[i].output());
     start_again();
     options_.bias = 0;
     expect_equal(run_forward(), forward(p_, input_, weight_, {}));
@@ -192,10 +195,46 @@ TEST_F(CApi, PackedWeightArrives) {
 }
 
 TEST_F(CApi, InvalidProblems) {
-    problem_.stride[1] = 0;
+    problem_.width.stride = 0;
     EXPECT_EQ(create(), CONV_TRANSPOSE_INVALID_ARGUMENT);
     EXPECT_TRUE(message_has("stride.width is 0, but it must be at least 1")) << message_;
     EXPECT_EQ(plan_, nullptr);
+}
+
+TEST_F(CApi, EveryAxisArrives) {
+    ASSERT_EQ(parse("ic3oc4id2ih3iw4kd5kh6kw7sd2sh3sw4pd1ph2pw3dd1dh2dw3opd1oph0opw2"), CONV_TRANSPOSE_OK);
+    EXPECT_EQ(problem_.rank, 3);
+    const Problem p = Problem::parse("ic3oc4id2ih3iw4kd5kh6kw7sd2sh3sw4pd1ph2pw3dd1dh2dw3opd1oph0opw2");
+    int i = 0;
+    for (const conv_transpose_axis &c : {problem_.depth, problem_.height, problem_.width})
+        EXPECT_EQ((Axis{c.input, c.kernel, c.stride, c.padding, c.output_padding, c.dilation}), p.axes[i++]);
+    problem_.depth.padding = 7;
+    EXPECT_EQ(create(), CONV_TRANSPOSE_INVALID_ARGUMENT);
+    EXPECT_TRUE(message_has("padding.depth is 7")) << message_;
+}
+
+// What the rank leaves out is not read, so a caller may leave it zero.
+TEST_F(CApi, AxesBeyondTheRankAreNotRead) {
+    problem_ = {};
+    problem_.batch = problem_.in_channels = problem_.out_channels = problem_.groups = problem_.rank = 1;
+    problem_.width = {5, 3, 2, 1, 0, 1};
+    ASSERT_EQ(create(), CONV_TRANSPOSE_OK) << message_;
+    int64_t output[3] = {};
+    conv_transpose_plan_output_size(plan_, output);
+    EXPECT_EQ((std::vector<int64_t>(output, output + 3)), (std::vector<int64_t>{1, 1, 9}));
+    conv_transpose_plan_destroy(plan_);
+    problem_.rank = int64_t{1} << 33;
+    EXPECT_EQ(create(), CONV_TRANSPOSE_INVALID_ARGUMENT);
+    EXPECT_TRUE(message_has("rank is")) << message_;
+}
+
+TEST_F(CApi, FormatsArrive) {
+    options_.weight = {CONV_TRANSPOSE_ELEMENT_BFLOAT16, CONV_TRANSPOSE_CHANNELS_LAST};
+    EXPECT_EQ(create(), CONV_TRANSPOSE_UNSUPPORTED);
+    EXPECT_TRUE(message_has("weight is bfloat16 with channels_last")) << message_;
+    options_.weight.type = static_cast<conv_transpose_element_type>(3);
+    EXPECT_EQ(create(), CONV_TRANSPOSE_INVALID_ARGUMENT);
+    EXPECT_TRUE(message_has("weight.type is 3")) << message_;
 }
 
 TEST_F(CApi, EnumerationsOutOfRange) {

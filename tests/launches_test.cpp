@@ -70,15 +70,15 @@ class Launches : public DeviceTest {
     }
 
     /// Valid, of several images and groups.
-    Problem several(int64_t least_channels, int64_t most_channels, Size2 most) {
+    Problem several(int64_t least_channels, int64_t most_channels, int64_t most_rows, int64_t most_columns) {
         for (;;) {
             Problem p = with_attributes();
             p.batch = random.between(2, 7);
             p.groups = random.between(2, 5);
             p.in_channels = p.groups * random.between(least_channels, most_channels);
             p.out_channels = p.groups * random.between(least_channels, most_channels);
-            p.input = {random.between(2, most.height), random.between(2, most.width)};
-            const bool overlap = p.kernel.height * p.kernel.width <= 25 && p.dilation.height * p.dilation.width <= 4;
+            p.height().input = random.between(2, most_rows), p.width().input = random.between(2, most_columns);
+            const bool overlap = p.height().kernel * p.width().kernel <= 25 && p.height().dilation * p.width().dilation <= 4;
             try {
                 p.validate();
                 if (overlap && p.output_elements() < 60000) return p;
@@ -91,7 +91,7 @@ class Launches : public DeviceTest {
 // Some of the images, the last launch with fewer; or some of the groups of each; or all but one.
 TEST_P(Launches, AreCutAlongBatchAndGroups) {
     for (int i = 0; i < count(120) && !HasFatalFailure(); i++) {
-        const Problem p = several(1, 5, {9, 12});
+        const Problem p = several(1, 5, 9, 12);
         const int64_t groups = random.one_in(2) ? random.between(1, p.groups) : p.groups * random.between(1, p.batch);
         const int64_t elements = groups * elements_of_a_group(p) + random.between(0, 3);
         expect_exact(p, elements, random.one_in(2) ? whole_grid : random.between(1, 2 * p.groups));
@@ -101,7 +101,7 @@ TEST_P(Launches, AreCutAlongBatchAndGroups) {
 // Channels enough for tensor cores and for products; their packed tensors are cut as well.
 TEST_P(Launches, OfManyChannelsAreCut) {
     for (int i = 0; i < std::max(count(120) / 4, 2) && !HasFatalFailure(); i++) {
-        Problem p = several(16, 36, {4, 5});
+        Problem p = several(16, 36, 4, 5);
         p.batch = random.between(2, 11);
         p.groups = random.between(1, 2) * (i % 2 + 1);
         p.in_channels = p.groups * 32;
@@ -131,8 +131,7 @@ TEST_P(Launches, OfSumsOfLargePlanesAreCut) {
 TEST_P(Launches, BeyondOneGroupAreOf64BitKernels) {
     for (const char *text : {"n2g2ic6oc8ih7iw9kh3kw3", "n2g2ic12oc2ih9iw7kh4kw4sh2sw2ph1pw1", "n1ic3oc5ih6iw8kh2kw3dh2"}) {
         const Problem p = Problem::parse(text);
-        const Size2 o = p.output();
-        const int64_t plane = std::max(p.input.height * p.input.width, o.height * o.width) * 5 / 4;
+        const int64_t plane = std::max(p.height().input * p.width().input, p.height().output() * p.width().output()) * 5 / 4;
         ASSERT_LT(plane, elements_of_a_group(p)) << text;
         expect_exact(p, plane, whole_grid);
         const SmallLaunches small(plane, whole_grid);
@@ -144,7 +143,7 @@ TEST_P(Launches, BeyondOneGroupAreOf64BitKernels) {
 // A plane must fit a launch of any kernel.
 TEST_P(Launches, MustSpanAPlane) {
     const Problem p = Problem::parse("n2g2ic6oc8ih7iw9kh3kw3");
-    const SmallLaunches small(p.output().height * p.output().width - 1, whole_grid);
+    const SmallLaunches small(p.height().output() * p.width().output() - 1, whole_grid);
     EXPECT_TRUE(kernels_for(p, options()).empty());
     try {
         Plan(p, options());

@@ -8,8 +8,6 @@
 
 namespace upsample {
 
-using conv_transpose::Size2;
-
 namespace {
 
 constexpr int64_t worth_a_thread = 1 << 18;  // elements

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "conv_transpose/conv_transpose.h"
+#include "size2.h"
 
 namespace upsample {
 
@@ -38,7 +39,7 @@ struct Layer {
     int output = 0;
 
     int64_t out_channels = 0;
-    conv_transpose::Size2 kernel{1, 1}, stride{1, 1}, dilation{1, 1}, padding{0, 0}, output_padding{0, 0};
+    Size2 kernel{1, 1}, stride{1, 1}, dilation{1, 1}, padding{0, 0}, output_padding{0, 0};
     conv_transpose::Activation activation = conv_transpose::Activation::none;
     float negative_slope = 0;
     std::vector<float> weight;  ///< of a convolution (out, in, kh, kw); of a PReLU its slopes

@@ -8,7 +8,6 @@
 
 namespace upsample {
 
-using conv_transpose::Size2;
 
 namespace {
 
@@ -21,7 +20,7 @@ TensorShape output_shape(const Layer &layer, const std::vector<TensorShape> &sha
         case LayerKind::pixel_shuffle:
         case LayerKind::nearest: {
             const conv_transpose::Problem problem = layer_convolution(layer, first).problem;
-            return {problem.out_channels, problem.output().height, problem.output().width};
+            return {problem.out_channels, problem.height().output(), problem.width().output()};
         }
         case LayerKind::bicubic: {
             const int64_t height = static_cast<int64_t>(static_cast<double>(first.height) * layer.ratio);

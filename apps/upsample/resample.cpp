@@ -24,10 +24,8 @@ PlanOptions on(Device device) {
 std::vector<float> coverage(const FilterTaps &taps, int scale, int64_t inputs) {
     Problem problem;
     problem.in_channels = problem.out_channels = 1;
-    problem.input = {1, inputs};
-    problem.kernel = {1, static_cast<int64_t>(taps.taps.size())};
-    problem.stride = {1, scale};
-    problem.padding = {0, taps.padding};
+    problem.rank = 1;
+    problem.width() = {inputs, static_cast<int64_t>(taps.taps.size()), scale, taps.padding};
     const Plan plan(problem, on(Device::cpu));
     const std::vector<float> ones(inputs, 1.0f);
     std::vector<float> result(problem.output_elements());
@@ -77,16 +75,12 @@ const Resampler::Passes &Resampler::passes(const Rectangle &rectangle) {
     const int64_t taps = static_cast<int64_t>(taps_.taps.size());
     Problem columns;
     columns.in_channels = columns.out_channels = columns.groups = channels_;
-    columns.input = {rectangle.rows, rectangle.columns};
-    columns.kernel = {taps, 1};
-    columns.stride = {scale_, 1};
-    columns.padding = {taps_.padding + rectangle.cropped_rows * scale_, 0};
+    columns.height() = {rectangle.rows, taps, scale_, taps_.padding + rectangle.cropped_rows * scale_};
+    columns.width().input = rectangle.columns;
     Problem along_rows;
     along_rows.in_channels = along_rows.out_channels = along_rows.groups = channels_;
-    along_rows.input = columns.output();
-    along_rows.kernel = {1, taps};
-    along_rows.stride = {1, scale_};
-    along_rows.padding = {0, taps_.padding + rectangle.cropped_columns * scale_};
+    along_rows.height().input = columns.height().output();
+    along_rows.width() = {rectangle.columns, taps, scale_, taps_.padding + rectangle.cropped_columns * scale_};
     Passes passes{Plan(columns, on(device_)), Plan(along_rows, on(device_))};
     return passes_.emplace(rectangle, std::move(passes)).first->second;
 }
@@ -118,7 +112,8 @@ Piece Resampler::run(const float *planes, const Span &rows, const Span &columns)
     check(pass.rows.run(arguments, {workspace_.data(), workspace_.bytes()}));
     if (device_ == Device::cuda) output_.copy_to_host(result_.data(), output_bytes);
 
-    const conv_transpose::Size2 size = pass.rows.problem().output();
+    const Problem &enlarged = pass.rows.problem();
+    const Size2 size{enlarged.height().output(), enlarged.width().output()};
     renormalise_edges(result_.data(), size, (rows.begin + cropped_rows) * scale_,
                       (columns.begin + cropped_columns) * scale_);
     const int64_t above = (rows.first - rows.begin - cropped_rows) * scale_;
@@ -133,7 +128,7 @@ Piece Resampler::run(const float *planes, const Span &rows, const Span &columns)
     return piece;
 }
 
-void Resampler::renormalise_edges(float *planes, const conv_transpose::Size2 &size, int64_t first_row,
+void Resampler::renormalise_edges(float *planes, const Size2 &size, int64_t first_row,
                                   int64_t first_column) const {
     const int64_t width = width_ * scale_, edge = std::min(width, reach() * scale_);
     const int64_t left = std::clamp<int64_t>(edge - first_column, 0, size.width);

@@ -11,6 +11,7 @@
 #include "conv_transpose/conv_transpose.h"
 #include "device.h"
 #include "filters.h"
+#include "size2.h"
 #include "picture.h"
 #include "row_window.h"
 
@@ -40,7 +41,7 @@ class Resampler {
         auto operator<=>(const Rectangle &) const = default;
     };
     const Passes &passes(const Rectangle &rectangle);
-    void renormalise_edges(float *planes, const conv_transpose::Size2 &size, int64_t first_row,
+    void renormalise_edges(float *planes, const Size2 &size, int64_t first_row,
                            int64_t first_column) const;
 
     FilterTaps taps_;

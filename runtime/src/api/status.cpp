@@ -22,6 +22,6 @@ Status call(const KernelTraits &kernel, void **args, RunContext &context) noexce
     return {code, message};
 }
 
-Status PlannedOperation::pack_weight(const float *, void *, RunContext &) const noexcept { return {}; }
+Status PlannedOperation::pack_weight(const void *, void *, RunContext &) const noexcept { return {}; }
 
 }  // namespace conv_transpose

@@ -26,22 +26,18 @@ struct Work {
         const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups,
                       chunk = k.weight_in_channel_multiple;
         const int64_t summed = forward ? in : out;
-        picture = forward ? spanned_output(k, p) : p.input;
+        picture = forward ? spanned_output(k, p) : plane_of(p, &Axis::input);
         channels = forward ? out : in;
-        const int64_t phases = forward ? p.stride.height * p.stride.width : 1;
-        products = double(p.kernel.height) * p.kernel.width / phases * round_up(summed, chunk);
-        if (forward && k.counts_through_images)
-            longest = most_taps(p) * phases / (double(p.kernel.height) * p.kernel.width);
+        const int64_t phases = forward ? product_of_axes(p, [](const Axis &a) { return a.stride; }) : 1;
+        products = double(taps(p)) / phases * round_up(summed, chunk);
+        if (forward && k.counts_through_images) longest = double(most_taps(p)) * phases / double(taps(p));
     }
 
   private:
     // Of a phase.
-    static double most_taps(const Problem &p) {
-        const auto of_axis = [](int64_t kernel, int64_t stride, int64_t dilation) {
-            return double(ceil_divide(kernel, stride / std::gcd(stride, dilation)));
-        };
-        return of_axis(p.kernel.height, p.stride.height, p.dilation.height) *
-               of_axis(p.kernel.width, p.stride.width, p.dilation.width);
+    static int64_t most_taps(const Problem &p) {
+        return product_of_axes(
+            p, [](const Axis &a) { return ceil_divide(a.kernel, a.stride / std::gcd(a.stride, a.dilation)); });
     }
 };
 
@@ -65,7 +61,7 @@ double block_overhead(const KernelTraits &k) {
 double scattered_stores_time(const KernelTraits &k, const Problem &p) {
     constexpr double bytes_a_second = 4e12;
     if (!k.counts_through_images || k.operation != Operation::forward) return 0;
-    const int64_t apart = std::min<int64_t>(4 * p.stride.width, 32);
+    const int64_t apart = std::min<int64_t>(4 * p.width().stride, 32);
     return static_cast<double>(p.output_elements()) * std::max<int64_t>(apart - 16, 0) / bytes_a_second;
 }
 

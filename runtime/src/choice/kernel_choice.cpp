@@ -5,6 +5,7 @@
 #include <string>
 
 #include "choice/estimated_time.h"
+#include "choice/tensor_formats.h"
 #include "problem/forward_of_input_gradient.h"
 #include "device/machine.h"
 
@@ -24,7 +25,7 @@ const KernelTraits &named_kernel(const std::string &name) {
 Kernels accepting(const Problem &problem, const PlanOptions &options, Device device, const Machine &machine) {
     Kernels kernels;
     for (const KernelTraits &k : registry())
-        if (rejection(k, problem, options.operation, device, options.precision, machine).empty()) kernels.push_back(&k);
+        if (rejection(k, problem, options, device, machine).empty()) kernels.push_back(&k);
     return kernels;
 }
 
@@ -54,14 +55,35 @@ const KernelTraits *preferred(const Kernels &kernels, const Problem &problem, Op
     return (*first)->rate == 0 ? *first : fastest(kernels, problem, operation, precision, machine);
 }
 
-[[noreturn]] void refuse(const Problem &problem, const PlanOptions &options, Device device, const Machine &machine) {
-    std::string reason = "this build has none for the operation and device";
-    for (const KernelTraits &k : registry()) {
-        const bool related = k.role == KernelRole::compute && k.operation == options.operation && k.device == device;
-        if (related)
-            reason = std::string(k.name) + ": " +
-                     rejection(k, problem, options.operation, device, options.precision, machine);
+// What no kernel for the operation and device takes, whatever the sizes are, and what would do; empty if each of rank and
+// formats is taken by one.
+std::string refused_by_all(const Kernels &related, const Problem &problem, const PlanOptions &options) {
+    const auto none = [&](auto &&accepts) { return std::none_of(related.begin(), related.end(), accepts); };
+    int most = 0;
+    for (const KernelTraits *k : related) most = std::max(most, k->rank);
+    if (problem.rank > most)
+        return "rank is " + std::to_string(problem.rank) +
+               ", but this build's kernels for the operation and device take at most " + std::to_string(most);
+    for (const TensorOfOperation &tensor : tensors_of(options.operation)) {
+        const auto format = [&](const KernelTraits *k) { return tensor.format_of(*k, options.operation); };
+        if (!none([&](const KernelTraits *k) { return format(k) == options.*tensor.asked; })) continue;
+        std::string known;
+        for (const KernelTraits *k : related)
+            if (known.find(str(format(k))) == std::string::npos) known += (known.empty() ? "" : " or ") + str(format(k));
+        return std::string(tensor.name) + " is " + str(options.*tensor.asked) +
+               ", but this build's kernels for the operation and device take " + known + "; convert it";
     }
+    return {};
+}
+
+[[noreturn]] void refuse(const Problem &problem, const PlanOptions &options, Device device, const Machine &machine) {
+    Kernels related;
+    for (const KernelTraits &k : registry())
+        if (k.role == KernelRole::compute && k.operation == options.operation && k.device == device) related.push_back(&k);
+    std::string reason = "this build has none for the operation and device";
+    if (!related.empty()) reason = refused_by_all(related, problem, options);
+    if (reason.empty())
+        reason = std::string(related.back()->name) + ": " + rejection(*related.back(), problem, options, device, machine);
     throw Unsupported("no kernel can serve " + problem.str() + " (" + reason + ")");
 }
 
@@ -75,7 +97,7 @@ const KernelTraits &chosen_kernel(const Problem &problem, const PlanOptions &opt
         return *preferred(kernels, problem, options.operation, options.precision, machine);
     }
     const KernelTraits &kernel = named_kernel(options.kernel);
-    const std::string reason = rejection(kernel, problem, options.operation, device, options.precision, machine);
+    const std::string reason = rejection(kernel, problem, options, device, machine);
     if (!reason.empty())
         throw Unsupported("kernel is '" + options.kernel + "', but it cannot serve " + problem.str() + ": " + reason);
     return kernel;

@@ -4,8 +4,9 @@
 
 #include <string_view>
 
-#include "conv_transpose/conv_transpose.h"
 #include "algorithm/kernel_interface.h"
+#include "conv_transpose/conv_transpose.h"
+#include "problem/size2.h"
 
 namespace conv_transpose {
 
@@ -34,6 +35,11 @@ struct KernelTraits {
     Operation operation = Operation::forward;
     Device device = Device::cpu;
     Precision precision = Precision::float32;
+
+    /// Formats of the operation's tensors; a gradient has that of its tensor.
+    TensorFormat input{}, weight{}, output{};
+    /// The most axes that it computes.
+    int rank = 2;
 
     /// 0 where the attribute is a run-time value.
     Size2 kernel{}, stride{}, dilation{}, padding_phase{};

@@ -10,6 +10,7 @@
 #include "choice/kernel_rows.h"
 #include "choice/launch_limits.h"
 #include "choice/product_blocks.h"
+#include "choice/tensor_formats.h"
 #include "plan/packed_pictures.h"
 
 #define CONV_TRANSPOSE_KERNEL CONV_TRANSPOSE_DECLARE_KERNEL
@@ -47,18 +48,20 @@ bool precision_allows(Precision allowed, Precision kernel) {
 
 // Of input and weight elements; more than an int64_t holds are many in any case.
 double products(const Problem &p) {
-    return static_cast<double>(p.input_elements()) * (p.out_channels / p.groups) * p.kernel.height *
-           p.kernel.width;
+    return static_cast<double>(p.input_elements()) * (p.out_channels / p.groups) * taps(p);
 }
 
 // Attributes and channels.
 std::string shape_rejection(const KernelTraits &k, const Problem &p) {
-    if (!fits(p.kernel, k.kernel)) return differs("kernel", p.kernel, k.kernel);
-    if (!fits(p.stride, k.stride)) return differs("stride", p.stride, k.stride);
-    if (!fits(p.dilation, k.dilation)) return differs("dilation", p.dilation, k.dilation);
+    if (p.rank > k.rank)
+        return "rank is " + std::to_string(p.rank) + ", the kernel is for " + std::to_string(k.rank);
+    const auto plane = [&](int64_t Axis::*attribute) { return plane_of(p, attribute); };
+    if (!fits(plane(&Axis::kernel), k.kernel)) return differs("kernel", plane(&Axis::kernel), k.kernel);
+    if (!fits(plane(&Axis::stride), k.stride)) return differs("stride", plane(&Axis::stride), k.stride);
+    if (!fits(plane(&Axis::dilation), k.dilation)) return differs("dilation", plane(&Axis::dilation), k.dilation);
     // A kernel size that is a run-time value comes with a padding phase that is one.
-    const Size2 phase{k.kernel.height ? p.padding.height % p.stride.height : k.padding_phase.height,
-                      k.kernel.width ? p.padding.width % p.stride.width : k.padding_phase.width};
+    const Size2 phase{k.kernel.height ? p.height().padding % p.height().stride : k.padding_phase.height,
+                      k.kernel.width ? p.width().padding % p.width().stride : k.padding_phase.width};
     // Only the forward operation's gather depends on the padding, and not where it begins with a whole cell;
     // there it is a matter of sizes.
     const bool any_phase = k.operation != Operation::forward || (k.whole_cells && k.exact_output == Size2{});
@@ -75,12 +78,12 @@ std::string shape_rejection(const KernelTraits &k, const Problem &p) {
         return "in_channels / groups is no multiple of " + std::to_string(k.in_channel_multiple);
     if (out % k.out_channel_multiple)
         return "out_channels / groups is no multiple of " + std::to_string(k.out_channel_multiple);
-    if (!fits(p.input, k.exact_input)) return differs("input", p.input, k.exact_input);
+    if (!fits(plane(&Axis::input), k.exact_input)) return differs("input", plane(&Axis::input), k.exact_input);
     if (k.max_out_channels && out > k.max_out_channels)
         return "out_channels / groups is more than " + std::to_string(k.max_out_channels);
     if (k.max_products && products(p) > k.max_products)
         return "it takes more than " + std::to_string(k.max_products) + " products";
-    const Size2 o = p.output();
+    const Size2 o = output_plane(p);
     if (!fits(o, k.exact_output)) return differs("output", o, k.exact_output);
     if (o.width % k.output_width_multiple)
         return "output width is no multiple of " + std::to_string(k.output_width_multiple);
@@ -95,7 +98,7 @@ std::string shape_rejection(const KernelTraits &k, const Problem &p) {
 // Larger tensors are cut along batch and groups; one image of one group must fit a launch.
 std::string size_rejection(const KernelTraits &k, const Problem &p) {
     const Size2 o = spanned_output(k, p);
-    const int64_t in_plane = p.input.height * p.input.width, out_plane = o.height * o.width;
+    const int64_t in_plane = input_positions(p), out_plane = o.height * o.width;
     if (std::max(in_plane, out_plane) > max_elements_32bit()) return "a plane has more than 2^31 - 1 elements";
     // The bias gradient is cut along channels as well.
     if (k.large_buffers || k.operation == Operation::bias_gradient) return {};
@@ -104,13 +107,13 @@ std::string size_rejection(const KernelTraits &k, const Problem &p) {
         return "one image of one group has more than 2^31 - 1 elements";
     if (k.packed_channels) {
         const double packed = 4.0 * packed_planes(k, p.in_channels / p.groups) * in_plane;
-        if (std::max(packed, 4.0 * (p.padding.width / p.stride.width)) > max_elements_32bit())
+        if (std::max(packed, 4.0 * (p.width().padding / p.width().stride)) > max_elements_32bit())
             return "one image of one group, packed, has more than 2^31 - 1 elements";
     }
     if (k.blocks_of_parts > 0) {
         // A launch has the weights of all groups, filled up to whole tiles.
         const double channels = 64.0 * ((std::max(p.in_channels, p.out_channels) / p.groups + 63) / 64);
-        if (channels * channels * p.kernel.height * p.kernel.width * 2 * p.groups > max_elements_32bit())
+        if (channels * channels * taps(p) * 2 * p.groups > max_elements_32bit())
             return "packed weights may have more than 2^31 - 1 elements";
     }
     return {};
@@ -145,6 +148,13 @@ std::string gradient_rejection(const KernelTraits &k, const Problem &p) {
                    : "the input gradient is no forward operation of stride 1";
 }
 
+std::string format_rejection(const KernelTraits &k, const PlanOptions &options) {
+    for (const TensorOfOperation &tensor : tensors_of(options.operation))
+        if (const TensorFormat wanted = options.*tensor.asked, is = tensor.format_of(k, options.operation); wanted != is)
+            return std::string(tensor.name) + " is " + str(wanted) + ", the kernel is for " + str(is);
+    return {};
+}
+
 template <class Predicate>
 const KernelTraits *first_kernel(Predicate wanted) {
     const Registry rows = registry();
@@ -155,9 +165,9 @@ const KernelTraits *first_kernel(Predicate wanted) {
 }  // namespace
 
 Size2 spanned_output(const KernelTraits &kernel, const Problem &p) {
-    const Size2 o = p.output();
+    const Size2 o = output_plane(p);
     if (!kernel.whole_cells) return o;
-    return {o.height + p.padding.height % p.stride.height, o.width + p.padding.width % p.stride.width};
+    return {o.height + p.height().padding % p.height().stride, o.width + p.width().padding % p.width().stride};
 }
 
 Registry registry() { return Registry(first_table.load(std::memory_order_acquire)); }
@@ -169,14 +179,15 @@ void add_to_registry(std::span<const KernelTraits> rows) {
     table.release();  // kept for good, as its rows are
 }
 
-std::string rejection(const KernelTraits &kernel, const Problem &problem, Operation operation, Device device,
-                      Precision precision, const Machine &machine) {
+std::string rejection(const KernelTraits &kernel, const Problem &problem, const PlanOptions &options, Device device,
+                      const Machine &machine) {
     if (kernel.role != KernelRole::compute) return "it computes no operation";
     if (kernel.device != device) return "it runs on another device";
-    if (!precision_allows(precision, kernel.precision)) return "its precision is not allowed";
+    if (!precision_allows(options.precision, kernel.precision)) return "its precision is not allowed";
     if (const std::string reason = machine_rejection(kernel, machine); !reason.empty()) return reason;
-    if (kernel.operation == operation) return problem_rejection(kernel, problem);
-    return operation == Operation::input_gradient ? gradient_rejection(kernel, problem)
+    if (const std::string reason = format_rejection(kernel, options); !reason.empty()) return reason;
+    if (kernel.operation == options.operation) return problem_rejection(kernel, problem);
+    return options.operation == Operation::input_gradient ? gradient_rejection(kernel, problem)
                                                   : "it computes another operation";
 }
 

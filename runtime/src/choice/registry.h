@@ -77,8 +77,8 @@ Registry registry();
 void add_to_registry(std::span<const KernelTraits> rows);
 
 /// Why a kernel cannot serve; empty if it can.
-std::string rejection(const KernelTraits &kernel, const Problem &problem, Operation operation, Device device,
-                      Precision precision, const Machine &machine);
+std::string rejection(const KernelTraits &kernel, const Problem &problem, const PlanOptions &options, Device device,
+                      const Machine &machine);
 
 /// The output as a launch of the kernel spans it.
 Size2 spanned_output(const KernelTraits &kernel, const Problem &problem);

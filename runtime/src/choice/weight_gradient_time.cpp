@@ -40,7 +40,7 @@ double packed_time(const KernelTraits &k, const Problem &p) {
 double unpacked_time(const KernelTraits &k, const Problem &p) {
     const WeightGradientParts parts(p, k, LaunchChunks(p).batch);
     const double positions =
-        double(parts.images_a_part) * parts.rows_a_band * round_up(p.input.width, k.chunk_columns);
+        double(parts.images_a_part) * parts.rows_a_band * round_up(p.width().input, k.chunk_columns);
     // CUDA cores store sums one by one.
     const double worth_a_store = k.precision == Precision::float32 ? 256 : 0;
     const double products =

@@ -4,11 +4,11 @@
 #include <array>
 #include <cstdio>
 
+#include "choice/tensor_formats.h"
+
 namespace conv_transpose {
 
 namespace {
-
-constexpr int64_t sizeof_float = sizeof(float);
 
 /// Addresses are compared as numbers, which those of a device are to us.
 struct Range {
@@ -53,8 +53,10 @@ class Ranges {
 
 Status require_apart(const Problem &p, const PlanOptions &options, const Arguments &a,
                      std::size_t packed_weight_bytes, Workspace workspace) noexcept {
-    const int64_t input = sizeof_float * p.input_elements(), output = sizeof_float * p.output_elements(),
-                  weight = sizeof_float * p.weight_elements(), bias = sizeof_float * p.out_channels;
+    const int64_t input = bytes_of(options.input.type) * p.input_elements();
+    const int64_t output = bytes_of(options.output.type) * p.output_elements();
+    const int64_t weight = bytes_of(options.weight.type) * p.weight_elements();
+    const int64_t bias = bytes_of(options.weight.type) * p.out_channels;
     Ranges ranges;
     ranges.written("workspace", workspace.data, static_cast<int64_t>(workspace.bytes));
     const auto read_weight = [&] {
@@ -88,10 +90,10 @@ Status require_apart(const Problem &p, const PlanOptions &options, const Argumen
     return ranges.apart();
 }
 
-Status require_packing_apart(const Problem &p, const float *weight, const void *packed,
+Status require_packing_apart(const Problem &p, const PlanOptions &options, const void *weight, const void *packed,
                              std::size_t packed_bytes) noexcept {
     Ranges ranges;
-    ranges.read("weight", weight, sizeof_float * p.weight_elements());
+    ranges.read("weight", weight, bytes_of(options.weight.type) * p.weight_elements());
     ranges.written("packed", packed, static_cast<int64_t>(packed_bytes));
     return ranges.apart();
 }

@@ -12,8 +12,8 @@ Status require_apart(const Problem &problem, const PlanOptions &options, const A
                      std::size_t packed_weight_bytes, Workspace workspace) noexcept;
 
 /// The same for packing weights.
-Status require_packing_apart(const Problem &problem, const float *weight, const void *packed,
-                             std::size_t packed_bytes) noexcept;
+Status require_packing_apart(const Problem &problem, const PlanOptions &options, const void *weight,
+                             const void *packed, std::size_t packed_bytes) noexcept;
 
 }  // namespace conv_transpose
 

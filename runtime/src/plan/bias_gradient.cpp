@@ -3,6 +3,7 @@
 #include "plan/planned_operation.h"
 #include "plan/sum_of_parts.h"
 #include "plan/tensor_view.h"
+#include "problem/counting.h"
 
 namespace conv_transpose {
 
@@ -11,7 +12,7 @@ namespace {
 class BiasGradientOperation : public PlannedOperation {
   public:
     BiasGradientOperation(const Problem &problem, const KernelTraits &kernel)
-        : p_(problem), kernel_(kernel), plane_(problem.output().height * problem.output().width),
+        : p_(problem), kernel_(kernel), plane_(output_positions(problem)),
           slice_positions_(std::max(positions_a_slice, plane_ / max_grid() + 1)),
           slices_((plane_ + slice_positions_ - 1) / slice_positions_),
           sum_(kernel.device, problem.out_channels, problem.batch * slices_) {}
@@ -24,10 +25,10 @@ class BiasGradientOperation : public PlannedOperation {
     }
 
     Status run(const Arguments &arguments, void *workspace, RunContext &context) const noexcept override {
-        float *partial = sum_.needed() ? static_cast<float *>(workspace) : arguments.bias_gradient;
-        const Status computed = compute(arguments.output_gradient, partial, context);
+        float *partial = sum_.needed() ? floats(workspace) : floats(arguments.bias_gradient);
+        const Status computed = compute(floats(arguments.output_gradient), partial, context);
         if (!computed.ok() || !sum_.needed()) return computed;
-        return sum_.run(partial, arguments.bias_gradient, context);
+        return sum_.run(partial, floats(arguments.bias_gradient), context);
     }
 
   private:

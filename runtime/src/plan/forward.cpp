@@ -30,14 +30,13 @@ int64_t modular_inverse(int64_t a, int64_t m) {
 struct AxisArguments {
     int32_t stride, dilation, padding_phase, gcd, inverse, kernel;
 
-    AxisArguments(int64_t kernel, int64_t stride, int64_t padding, int64_t dilation)
-        : stride(stride),
-          dilation(dilation),
-          padding_phase(padding % stride),
-          gcd(std::gcd(stride, dilation)),
-          inverse(
-              modular_inverse(dilation / std::gcd(stride, dilation), stride / std::gcd(stride, dilation))),
-          kernel(kernel) {}
+    explicit AxisArguments(const Axis &a)
+        : stride(a.stride),
+          dilation(a.dilation),
+          padding_phase(a.padding % a.stride),
+          gcd(std::gcd(a.stride, a.dilation)),
+          inverse(modular_inverse(a.dilation / gcd, a.stride / gcd)),
+          kernel(a.kernel) {}
 };
 
 class ForwardOperation : public PlannedOperation {
@@ -45,13 +44,13 @@ class ForwardOperation : public PlannedOperation {
     ForwardOperation(const Problem &problem, const PlanOptions &options, const KernelTraits &kernel)
         : parts_(kernel, problem), p_(parts_.with_groups(problem)), kernel_(kernel),
           is_gradient_(options.operation == Operation::input_gradient),
-          weights_(kernel, p_.kernel, p_.out_channels, p_.in_channels, p_.groups,
+          weights_(kernel, plane_of(p_, &Axis::kernel), p_.out_channels, p_.in_channels, p_.groups,
                    is_gradient_ ? WeightOrder::mirrored : WeightOrder::forward),
-          out_(p_.output()), in_channels_(p_.in_channels / p_.groups), out_channels_(p_.out_channels / p_.groups),
+          out_(output_plane(p_)), in_channels_(p_.in_channels / p_.groups), out_channels_(p_.out_channels / p_.groups),
           has_bias_(options.epilogue.bias),
-          x_(p_.kernel.width, p_.stride.width, p_.padding.width, p_.dilation.width),
-          y_(p_.kernel.height, p_.stride.height, p_.padding.height, p_.dilation.height),
-          picture_(kernel, p_.input, in_channels_),
+          x_(p_.width()),
+          y_(p_.height()),
+          picture_(kernel, plane_of(p_, &Axis::input), in_channels_),
           chunks_(LaunchChunks::on_one_grid_axis(p_, spanned_output(kernel, p_), picture_.elements())) {
         set_epilogue(options.epilogue);
     }
@@ -70,8 +69,8 @@ class ForwardOperation : public PlannedOperation {
         return nullptr;
     }
 
-    Status pack_weight(const float *weight, void *packed, RunContext &context) const noexcept override {
-        return weights_.pack(weight, packed, context);
+    Status pack_weight(const void *weight, void *packed, RunContext &context) const noexcept override {
+        return weights_.pack(floats(weight), packed, context);
     }
 
     Status run(const Arguments &arguments, void *workspace, RunContext &context) const noexcept override {
@@ -84,7 +83,7 @@ class ForwardOperation : public PlannedOperation {
             return launch(arguments, weight, picture, parts, slice, context);
         });
         if (!computed.ok() || !parts_.needed()) return computed;
-        return parts_.add(parts, has_bias_ ? arguments.bias : nullptr, activation_, slope_, output(arguments), context);
+        return parts_.add(parts, has_bias_ ? floats(arguments.bias) : nullptr, activation_, slope_, output(arguments), context);
     }
 
   private:
@@ -103,9 +102,9 @@ class ForwardOperation : public PlannedOperation {
     float slope_ = 1;
 
     const float *input(const Arguments &a) const noexcept {
-        return is_gradient_ ? a.output_gradient : a.input;
+        return floats(is_gradient_ ? a.output_gradient : a.input);
     }
-    float *output(const Arguments &a) const noexcept { return is_gradient_ ? a.input_gradient : a.output; }
+    float *output(const Arguments &a) const noexcept { return floats(is_gradient_ ? a.input_gradient : a.output); }
 
     void set_epilogue(const Epilogue &epilogue) {
         EpilogueKind kind = EpilogueKind::piecewise_linear;
@@ -126,25 +125,25 @@ class ForwardOperation : public PlannedOperation {
     Status launch(const Arguments &a, const float *weight, float *packed, float *parts, const LaunchSlice &slice,
                   RunContext &context) const noexcept {
         const int64_t n = slice.first_image, g = slice.first_group, groups = slice.groups;
-        const int64_t in_plane = p_.input.height * p_.input.width, out_plane = out_.height * out_.width;
+        const int64_t in_plane = input_positions(p_), out_plane = out_.height * out_.width;
         const float *from = input(a) + (n * p_.in_channels + g * in_channels_) * in_plane;
         const int64_t to_group = parts_.needed() ? parts_.elements() : out_channels_ * out_plane;
         const int64_t to_image = parts_.needed() ? out_channels_ * out_plane : p_.out_channels * out_plane;
         float *to = (parts_.needed() ? parts : output(a)) + n * to_image + g * to_group;
         if (picture_.needed())
             if (Status s = picture_.pack(from, packed, slice, context); !s.ok()) return s;
-        const std::array<int64_t, 5> given{p_.input.width, p_.input.height, in_channels_, groups, slice.images};
+        const std::array<int64_t, 5> given{p_.width().input, p_.height().input, in_channels_, groups, slice.images};
         TensorView<5> in(picture_.needed() ? packed : from, kernel_.device,
                          picture_.needed() ? picture_.extents(slice) : given);
-        in.set_min(0, -(p_.padding.width / p_.stride.width) * (picture_.needed() ? 4 : 1));
-        in.set_min(1, -(p_.padding.height / p_.stride.height));
+        in.set_min(0, -(p_.width().padding / p_.width().stride) * (picture_.needed() ? 4 : 1));
+        in.set_min(1, -(p_.height().padding / p_.height().stride));
         TensorView<5> out(to, kernel_.device, {out_.width, out_.height, out_channels_, groups, slice.images});
         if (parts_.needed()) out.set_stride(3, to_group), out.set_stride(4, to_image);
         TensorView<5> w(weight + g * weights_.group_elements(), kernel_.device, weights_.extents(groups));
         if (kernel_.whole_cells) out.begin_early(0, x_.padding_phase), out.begin_early(1, y_.padding_phase);
         // Without a bias the kernel discards what it reads there; weights are at least as many.
         const bool whole = !parts_.needed();  // what follows a sum follows that of the parts
-        TensorView<2> bias(has_bias_ && whole ? a.bias + g * out_channels_ : weight, kernel_.device,
+        TensorView<2> bias(has_bias_ && whole ? floats(a.bias) + g * out_channels_ : weight, kernel_.device,
                            {out_channels_, groups});
         const int32_t has_bias = has_bias_ && whole;
         const int32_t activation = whole ? activation_ : static_cast<int32_t>(EpilogueKind::piecewise_linear);

@@ -19,15 +19,15 @@ class GradientViews {
   public:
     GradientViews(const Problem &p, Device device, const LaunchSlice &s, const float *input,
                   const float *output)
-        : input_(at(input, p, s, p.in_channels, p.input), device, extents(p, s, p.in_channels, p.input)),
-          output_(at(output, p, s, p.out_channels, p.output()), device,
-                  extents(p, s, p.out_channels, p.output())) {
-        output_.set_min(0, p.padding.width);
-        output_.set_min(1, p.padding.height);
+        : input_(at(input, p, s, p.in_channels, plane_of(p, &Axis::input)), device, extents(p, s, p.in_channels, plane_of(p, &Axis::input))),
+          output_(at(output, p, s, p.out_channels, output_plane(p)), device,
+                  extents(p, s, p.out_channels, output_plane(p))) {
+        output_.set_min(0, p.width().padding);
+        output_.set_min(1, p.height().padding);
         // A launch of some of the groups leaves the others' planes between its images.
         if (s.images <= 1) return;
-        input_.set_stride(4, p.in_channels * p.input.height * p.input.width);
-        output_.set_stride(4, p.out_channels * p.output().height * p.output().width);
+        input_.set_stride(4, p.in_channels * input_positions(p));
+        output_.set_stride(4, p.out_channels * output_positions(p));
     }
 
     halide_buffer_t *input() { return input_.buffer(); }

@@ -15,11 +15,11 @@ class InputGradientOperation : public PlannedOperation {
         : parts_(kernel, problem),
           p_(parts_.with_groups(problem)),
           kernel_(kernel),
-          weights_(kernel, p_.kernel, p_.in_channels, p_.out_channels, p_.groups,
+          weights_(kernel, plane_of(p_, &Axis::kernel), p_.in_channels, p_.out_channels, p_.groups,
                    parts_.needed() ? WeightOrder::transposed_parts : WeightOrder::transposed),
           chunks_(LaunchChunks::on_one_grid_axis(p_)),
-          x_{int32_t(p_.kernel.width), int32_t(p_.stride.width), int32_t(p_.dilation.width)},
-          y_{int32_t(p_.kernel.height), int32_t(p_.stride.height), int32_t(p_.dilation.height)} {}
+          x_{int32_t(p_.width().kernel), int32_t(p_.width().stride), int32_t(p_.width().dilation)},
+          y_{int32_t(p_.height().kernel), int32_t(p_.height().stride), int32_t(p_.height().dilation)} {}
 
     size_t workspace_bytes(bool with_packed_weight) const noexcept override {
         return parts_.bytes() + (with_packed_weight ? 0 : packed_weight_bytes());
@@ -33,8 +33,8 @@ class InputGradientOperation : public PlannedOperation {
         return a.input_gradient ? nullptr : "input_gradient";
     }
 
-    Status pack_weight(const float *weight, void *packed, RunContext &context) const noexcept override {
-        return weights_.pack(weight, packed, context);
+    Status pack_weight(const void *weight, void *packed, RunContext &context) const noexcept override {
+        return weights_.pack(floats(weight), packed, context);
     }
 
     Status run(const Arguments &arguments, void *workspace, RunContext &context) const noexcept override {
@@ -46,7 +46,7 @@ class InputGradientOperation : public PlannedOperation {
             return launch(arguments, weight, parts, slice, context);
         });
         if (!computed.ok() || !parts_.needed()) return computed;
-        return parts_.add(parts, nullptr, 0, 1, arguments.input_gradient, context);
+        return parts_.add(parts, nullptr, 0, 1, floats(arguments.input_gradient), context);
     }
 
   private:
@@ -59,10 +59,10 @@ class InputGradientOperation : public PlannedOperation {
 
     Status launch(const Arguments &a, const float *weight, float *parts, const LaunchSlice &slice,
                   RunContext &context) const noexcept {
-        GradientViews views(p_, kernel_.device, slice, a.input_gradient, a.output_gradient);
-        const int64_t channels = p_.in_channels / p_.groups, image = channels * p_.input.height * p_.input.width;
+        GradientViews views(p_, kernel_.device, slice, floats(a.input_gradient), floats(a.output_gradient));
+        const int64_t channels = p_.in_channels / p_.groups, image = channels * input_positions(p_);
         TensorView<5> part(parts + slice.first_image * image + slice.first_group * parts_.elements(), kernel_.device,
-                           {p_.input.width, p_.input.height, channels, slice.groups, slice.images});
+                           {p_.width().input, p_.height().input, channels, slice.groups, slice.images});
         part.set_stride(3, parts_.elements()), part.set_stride(4, image);
         TensorView<5> w(weight + slice.first_group * weights_.group_elements(), kernel_.device,
                         weights_.extents(slice.groups));

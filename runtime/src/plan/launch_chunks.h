@@ -7,6 +7,8 @@
 #include "choice/launch_limits.h"
 #include "conv_transpose/conv_transpose.h"
 #include "plan/run_context.h"
+#include "problem/counting.h"
+#include "problem/size2.h"
 
 namespace conv_transpose {
 
@@ -26,18 +28,18 @@ struct LaunchChunks {
 
     /// If all groups of an image fit one launch, only the batch is cut; else every image is, along its
     /// groups.
-    explicit LaunchChunks(const Problem &p) : LaunchChunks(p, p.output()) {}
+    explicit LaunchChunks(const Problem &p) : LaunchChunks(p, output_plane(p)) {}
 
     /// With an output as large as the kernel sees it, and so many elements of another tensor for a group of an image.
     LaunchChunks(const Problem &p, Size2 o, int64_t packed_elements = 0) {
-        const int64_t elements = std::max(std::max(p.in_channels * p.input.height * p.input.width,
+        const int64_t elements = std::max(std::max(p.in_channels * input_positions(p),
                                                    p.out_channels * o.height * o.width) / p.groups, packed_elements);
         groups = std::min(slices_a_launch(p.groups, elements), max_grid());
         if (groups == p.groups && p.batch > 0) batch = slices_a_launch(p.batch, p.groups * elements);
     }
 
     /// For kernels that put (group, batch) on one axis of the grid.
-    static LaunchChunks on_one_grid_axis(const Problem &p) { return on_one_grid_axis(p, p.output()); }
+    static LaunchChunks on_one_grid_axis(const Problem &p) { return on_one_grid_axis(p, output_plane(p)); }
 
     static LaunchChunks on_one_grid_axis(const Problem &p, Size2 output, int64_t packed_elements = 0) {
         LaunchChunks chunks(p, output, packed_elements);

@@ -10,6 +10,7 @@
 #include "choice/kernel_pack.h"
 #include "problem/linear_layer.h"
 #include "plan/plan_requests.h"
+#include "problem/lower_rank.h"
 #include "plan/planned_operation.h"
 
 namespace conv_transpose {
@@ -57,7 +58,7 @@ std::unique_ptr<PlannedOperation> plan_operation(const Problem &problem, const P
 
 // Some ten microseconds of work for one thread, which is about what it takes to wake others.
 bool is_tiny(const Problem &p) {
-    const double products = double(p.input_elements()) * (p.out_channels / p.groups) * p.kernel.height * p.kernel.width;
+    const double products = double(p.input_elements()) * (p.out_channels / p.groups) * taps(p);
     return products + p.output_elements() < 1e5;
 }
 
@@ -107,7 +108,7 @@ Plan::Plan(const Problem &problem, const PlanOptions &options) {
     require_addressable(problem);
     load_kernels_from_environment();
     const Device device = resolve(options.device);
-    const Problem computed = with_positions_as_channels(problem, options);
+    const Problem computed = with_positions_as_channels(with_two_axes(problem), options);
     const KernelTraits &kernel = chosen_kernel(computed, options, device);
     auto impl = std::make_shared<Impl>(
         Impl{problem, options, device, &kernel, plan_operation(computed, options, kernel)});
@@ -128,11 +129,13 @@ std::size_t Plan::workspace_bytes(bool with_packed_weight) const noexcept {
 
 std::size_t Plan::packed_weight_bytes() const noexcept { return impl_->operation->packed_weight_bytes(); }
 
-Status Plan::pack_weight(const float *weight, void *packed, Stream stream) const noexcept {
+Status Plan::pack_weight(const void *weight, void *packed, Stream stream) const noexcept {
     if (packed_weight_bytes() == 0) return {};
     if (!weight) return null_argument("weight");
     if (!packed) return null_argument("packed");
-    if (Status s = require_packing_apart(impl_->problem, weight, packed, packed_weight_bytes()); !s.ok()) return s;
+    const Status apart =
+        require_packing_apart(impl_->problem, impl_->options, weight, packed, packed_weight_bytes());
+    if (!apart.ok()) return apart;
     return with_context(*impl_, stream, false,
                         [&](RunContext &context) { return impl_->operation->pack_weight(weight, packed, context); });
 }
@@ -169,7 +172,7 @@ std::vector<std::string_view> kernels_for(const Problem &problem, const PlanOpti
     require_valid(options);
     load_kernels_from_environment();
     const Device device = resolve(options.device);
-    const Problem computed = with_positions_as_channels(problem, options);
+    const Problem computed = with_positions_as_channels(with_two_axes(problem), options);
     std::vector<std::string_view> names;
     for (const KernelTraits *k : accepting_kernels(computed, options, device)) names.push_back(k->name);
     return names;

@@ -10,11 +10,16 @@ namespace {
 
 // An enumeration may hold any number, from a cast or from C.
 template <class Enum>
-void require_enumerator(const char *field, Enum value, Enum last, const char *valid) {
+void require_enumerator(const std::string &field, Enum value, Enum last, const char *valid) {
     const int number = static_cast<int>(value);
     if (number < 0 || number > static_cast<int>(last))
-        throw InvalidProblem(field, std::string(field) + " is " + std::to_string(number) + ", but it must be one of " +
+        throw InvalidProblem(field, field + " is " + std::to_string(number) + ", but it must be one of " +
                                         valid + ", which are 0 to " + std::to_string(static_cast<int>(last)));
+}
+
+void require_format(const std::string &tensor, const TensorFormat &format) {
+    require_enumerator(tensor + ".type", format.type, ElementType::bfloat16, "float32, float16 and bfloat16");
+    require_enumerator(tensor + ".layout", format.layout, Layout::channels_last, "channels_first and channels_last");
 }
 
 }  // namespace
@@ -27,6 +32,9 @@ void require_valid(const PlanOptions &options) {
     require_enumerator("precision", options.precision, Precision::tf32x3, "float32, tf32 and tf32x3");
     require_enumerator("epilogue.activation", e.activation, Activation::sigmoid,
                        "none, relu, leaky_relu, tanh and sigmoid");
+    require_format("input", options.input);
+    require_format("weight", options.weight);
+    require_format("output", options.output);
     const bool plain = !e.bias && e.activation == Activation::none;
     if (options.operation != Operation::forward && !plain)
         throw InvalidProblem("epilogue",

@@ -15,12 +15,15 @@ class PlannedOperation {
     virtual ~PlannedOperation() = default;
     virtual std::size_t workspace_bytes(bool with_packed_weight) const noexcept = 0;
     virtual std::size_t packed_weight_bytes() const noexcept { return 0; }
-    virtual Status pack_weight(const float *weight, void *packed, RunContext &context) const noexcept;
+    virtual Status pack_weight(const void *weight, void *packed, RunContext &context) const noexcept;
     /// `arguments` are checked by missing_argument() before; the workspace is large enough.
     virtual Status run(const Arguments &arguments, void *workspace, RunContext &context) const noexcept = 0;
     /// Name of a pointer that the operation needs and that is null; null if all are there.
     virtual const char *missing_argument(const Arguments &arguments) const noexcept = 0;
 };
+
+inline const float *floats(const void *data) noexcept { return static_cast<const float *>(data); }
+inline float *floats(void *data) noexcept { return static_cast<float *>(data); }
 
 /// Calls a compiled kernel; its error becomes the Status.
 Status call(const KernelTraits &kernel, void **args, RunContext &context) noexcept;

@@ -20,7 +20,7 @@ constexpr int64_t least_steps = 16;
 ReductionParts::ReductionParts(const KernelTraits &kernel, const Problem &p)
     : kernel_(kernel), count_(parts(kernel, p)), images_(p.batch) {
     const bool forward = kernel.operation == Operation::forward;
-    const Size2 size = forward ? p.output() : p.input;
+    const Size2 size = forward ? output_plane(p) : plane_of(p, &Axis::input);
     plane_ = size.height * size.width;
     channels_ = forward ? p.out_channels : p.in_channels;
     if (count_ == 1) return;
@@ -32,7 +32,7 @@ int64_t ReductionParts::parts(const KernelTraits &k, const Problem &p) {
     if (k.blocks_of_parts == 0 || p.groups != 1 || p.batch == 0) return 1;
     // Pixels so far apart fill L1 with the window of one block: HiFi-GAN's first layer (stride 8) took 0.250
     // ms in two parts, 0.153 in one (H200).
-    if (k.operation == Operation::input_gradient && p.stride.width >= 8) return 1;
+    if (k.operation == Operation::input_gradient && p.width().stride >= 8) return 1;
     const ProductBlocks work(k, p);
     const int64_t summed = k.operation == Operation::forward ? p.in_channels : p.out_channels;
     if (summed % k.weight_in_channel_multiple != 0 || work.blocks > double(k.blocks_of_parts)) return 1;

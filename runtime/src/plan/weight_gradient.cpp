@@ -15,8 +15,8 @@ class WeightGradientOperation : public PlannedOperation {
         : p_(problem), kernel_(kernel), chunks_(problem), parts_(problem, kernel, chunks_.batch),
           sum_(kernel.device, problem.weight_elements(),
                parts_.count(problem)),
-          x_{int32_t(p_.kernel.width), int32_t(p_.stride.width), int32_t(p_.dilation.width)},
-          y_{int32_t(p_.kernel.height), int32_t(p_.stride.height), int32_t(p_.dilation.height)} {
+          x_{int32_t(p_.width().kernel), int32_t(p_.width().stride), int32_t(p_.width().dilation)},
+          y_{int32_t(p_.height().kernel), int32_t(p_.height().stride), int32_t(p_.height().dilation)} {
         // A launch has whole parts. Kernels put (group, band) on one axis of the grid and the parts of the
         // batch on another.
         chunks_.batch = std::min(chunks_.batch / parts_.images_a_part, max_grid()) * parts_.images_a_part;
@@ -32,7 +32,7 @@ class WeightGradientOperation : public PlannedOperation {
     }
 
     Status run(const Arguments &arguments, void *workspace, RunContext &context) const noexcept override {
-        float *partial = sum_.needed() ? static_cast<float *>(workspace) : arguments.weight_gradient;
+        float *partial = sum_.needed() ? floats(workspace) : floats(arguments.weight_gradient);
         // Once for a batch of 0 as well, where the sum is 0.
         int64_t n = 0;
         do {
@@ -44,7 +44,7 @@ class WeightGradientOperation : public PlannedOperation {
             }
             n += chunks_.batch;
         } while (n < p_.batch && !context.rehearsal);
-        return sum_.needed() ? sum_.run(partial, arguments.weight_gradient, context) : Status();
+        return sum_.needed() ? sum_.run(partial, floats(arguments.weight_gradient), context) : Status();
     }
 
   private:
@@ -57,17 +57,17 @@ class WeightGradientOperation : public PlannedOperation {
 
     Status launch(const Arguments &a, float *partial, const LaunchSlice &slice, RunContext &context) const noexcept {
         // Nothing is read of an empty batch, but a view needs an address.
-        const float *nothing = a.weight_gradient;
-        GradientViews views(p_, kernel_.device, slice, p_.batch ? a.input : nothing,
-                            p_.batch ? a.output_gradient : nothing);
+        const float *nothing = floats(a.weight_gradient);
+        GradientViews views(p_, kernel_.device, slice, p_.batch ? floats(a.input) : nothing,
+                            p_.batch ? floats(a.output_gradient) : nothing);
 
         const int64_t in = p_.in_channels / p_.groups, out = p_.out_channels / p_.groups;
-        const int64_t group_weights = p_.kernel.width * p_.kernel.height * out * in;
+        const int64_t group_weights = taps(p_) * out * in;
         const int64_t first_part = slice.first_image / parts_.images_a_part * parts_.bands;
         const int64_t image_parts = parts_.of_images(slice.images);
         TensorView<7> to(
             partial + first_part * p_.weight_elements() + slice.first_group * group_weights, kernel_.device,
-            {p_.kernel.width, p_.kernel.height, out, in, slice.groups, parts_.bands, image_parts});
+            {p_.width().kernel, p_.height().kernel, out, in, slice.groups, parts_.bands, image_parts});
         if (parts_.bands > 1) to.set_stride(5, p_.weight_elements());
         if (image_parts > 1) to.set_stride(6, p_.weight_elements() * parts_.bands);
 

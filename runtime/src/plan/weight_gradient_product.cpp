@@ -46,16 +46,16 @@ class WeightGradientProductOperation : public PlannedOperation {
         float *output = input + output_at_, *parts = input + parts_at_;
         for (int64_t slice = 0; slice < cut_.slices; slice++) {
             const int64_t first = slice * cut_.fours, fours = std::min(cut_.fours, packed_.fours - first);
-            const Picture in{p_.in_channels, p_.input, {0, 0}, packed_.input, packed_.input.height};
-            const Picture out{p_.out_channels, p_.output(), p_.padding, packed_.output,
-                              packed_.input.height * p_.stride.height};
+            const Picture in{p_.in_channels, plane_of(p_, &Axis::input), {0, 0}, packed_.input, packed_.input.height};
+            const Picture out{p_.out_channels, output_plane(p_), plane_of(p_, &Axis::padding), packed_.output,
+                              packed_.input.height * p_.height().stride};
             float *to = parts + slice * cut_.bands * part_elements_;
-            if (Status s = pack(in, a.input, input, first, fours, context); !s.ok()) return s;
-            if (Status s = pack(out, a.output_gradient, output, first, fours, context); !s.ok()) return s;
+            if (Status s = pack(in, floats(a.input), input, first, fours, context); !s.ok()) return s;
+            if (Status s = pack(out, floats(a.output_gradient), output, first, fours, context); !s.ok()) return s;
             if (Status s = multiply(input, output, to, fours, context); !s.ok()) return s;
             if (context.rehearsal) break;
         }
-        return sum(parts, a.weight_gradient, context);
+        return sum(parts, floats(a.weight_gradient), context);
     }
 
   private:
@@ -76,7 +76,7 @@ class WeightGradientProductOperation : public PlannedOperation {
     int64_t parts() const noexcept { return kernel_.precision == Precision::tf32x3 ? 2 : 1; }
     int64_t in() const noexcept { return p_.in_channels / p_.groups; }
     int64_t out() const noexcept { return p_.out_channels / p_.groups; }
-    int64_t taps() const noexcept { return area(p_.kernel); }
+    int64_t taps() const noexcept { return conv_transpose::taps(p_); }
 
     Status pack(const Picture &t, const float *tensor, float *packed, int64_t first, int64_t fours,
                 RunContext &context) const noexcept {
@@ -107,9 +107,9 @@ class WeightGradientProductOperation : public PlannedOperation {
                          {in(), out(), kernel_.tile_taps, tap_tiles, p_.groups, cut_.bands});
         const int32_t columns = packed_.input.width, rows = packed_.input.height;
         const int32_t output_columns = packed_.output.width, band_positions = cut_.band_positions;
-        const int32_t kernel_w = p_.kernel.width, kernel_h = p_.kernel.height;
-        const int32_t stride_w = p_.stride.width, dilation_w = p_.dilation.width;
-        const int32_t stride_h = p_.stride.height, dilation_h = p_.dilation.height;
+        const int32_t kernel_w = p_.width().kernel, kernel_h = p_.height().kernel;
+        const int32_t stride_w = p_.width().stride, dilation_w = p_.width().dilation;
+        const int32_t stride_h = p_.height().stride, dilation_h = p_.height().dilation;
         void *user_context = &context;
         void *args[] = {&user_context, input_view.buffer(), output_view.buffer(), argument(columns),
                         argument(rows), argument(output_columns), argument(band_positions), argument(kernel_w),

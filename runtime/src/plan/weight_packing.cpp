@@ -66,10 +66,10 @@ Status WeightPacking::pack(const float *weight, void *packed, RunContext &contex
 
 Status WeightPacking::prepare(const Arguments &a, void *workspace, RunContext &context,
                               const float *&prepared) const noexcept {
-    prepared = packing_ ? static_cast<const float *>(a.packed_weight) : a.weight;
+    prepared = packing_ ? floats(a.packed_weight) : floats(a.weight);
     if (prepared) return {};
     prepared = static_cast<const float *>(workspace);
-    return pack(a.weight, workspace, context);
+    return pack(floats(a.weight), workspace, context);
 }
 
 WeightPacking::Extents WeightPacking::given_extents(int64_t groups) const noexcept {

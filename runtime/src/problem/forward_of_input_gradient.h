@@ -17,14 +17,15 @@ namespace conv_transpose {
 /// output at o that of x[o + padding' - k' * dilation] * w'[k'], so k' = kernel - 1 - k and padding' =
 /// (kernel - 1) * dilation - padding.
 inline std::optional<Problem> forward_of_input_gradient(const Problem &p) {
-    if (p.stride != Size2{1, 1} || p.output_padding != Size2{0, 0}) return {};
     Problem forward = p;
     forward.in_channels = p.out_channels;
     forward.out_channels = p.in_channels;
-    forward.input = p.output();
-    forward.padding = {(p.kernel.height - 1) * p.dilation.height - p.padding.height,
-                       (p.kernel.width - 1) * p.dilation.width - p.padding.width};
-    if (forward.padding.height < 0 || forward.padding.width < 0) return {};
+    for (Axis &axis : forward.axes) {
+        if (axis.stride != 1 || axis.output_padding != 0) return {};
+        axis.input = axis.output();
+        axis.padding = (axis.kernel - 1) * axis.dilation - axis.padding;
+        if (axis.padding < 0) return {};
+    }
     return forward;
 }
 

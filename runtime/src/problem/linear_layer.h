@@ -3,8 +3,10 @@
 #ifndef CONV_TRANSPOSE_RUNTIME_LINEAR_LAYER_H
 #define CONV_TRANSPOSE_RUNTIME_LINEAR_LAYER_H
 
-#include "conv_transpose/conv_transpose.h"
+#include <algorithm>
+
 #include "choice/launch_limits.h"
+#include "problem/counting.h"
 
 namespace conv_transpose {
 
@@ -12,15 +14,16 @@ namespace conv_transpose {
 /// is the same: without padding and dilation, output position k is that of kernel position k. Else the
 /// problem as it is. A bias is one for all positions of a channel.
 inline Problem with_positions_as_channels(const Problem &p, const PlanOptions &options) {
-    constexpr Size2 one{1, 1}, none{0, 0};
-    const bool linear = p.input == one && p.kernel != one && p.dilation == one && p.padding == none &&
-                        p.output_padding == none;
+    const auto is_linear = [](const Axis &a) {
+        return a.input == 1 && a.dilation == 1 && a.padding == 0 && a.output_padding == 0;
+    };
+    const bool linear = taps(p) > 1 && std::all_of(p.axes.begin(), p.axes.end(), is_linear);
     const bool same_tensors = options.operation != Operation::bias_gradient && !options.epilogue.bias;
-    const double channels = double(p.out_channels) * p.kernel.height * p.kernel.width;
+    const double channels = double(p.out_channels) * taps(p);
     if (!linear || !same_tensors || channels > max_elements_32bit()) return p;
     Problem layer = p;
-    layer.out_channels *= p.kernel.height * p.kernel.width;
-    layer.kernel = layer.stride = one;
+    layer.out_channels *= taps(p);
+    layer.axes = {};
     return layer;
 }
 
