@@ -2,7 +2,7 @@
 // tests/ptx_machine runs. The products by wgmma are for Hopper, the one by mma.sync for GPUs before it, with PTX
 // for later ones. A narrow product fits into the first of two tiles.
 //
-//   matrix_product_kernel (wgmma|mma_sync|narrow|pack)[_f16|_bf16] DIRECTORY PTXAS FATBINARY
+//   matrix_product_kernel (wgmma|mma_sync|narrow|gathers|pack)[_f16|_bf16] DIRECTORY PTXAS FATBINARY
 #include <iostream>
 
 #include "compiler/driver/device_code.h"
@@ -26,6 +26,7 @@ Halide::Module lower(std::string kind, const std::string &name, GpuAssembler &as
     if (kind == "pack") return PackedOperand(product.type).lower(name);
     if (kind == "mma_sync") product.columns = 128, product.stages = 3, product.blocks = 2;
     if (kind == "narrow") product.columns = 64, product.repeats = 2, product.width = 40;
+    if (kind == "gathers") product.columns = 64, product.stages = 3, product.gathers = true;
     assembler.architectures = {kind == "mma_sync" ? "sm_80" : "sm_90"};
     return product.lower(name);
 }

@@ -67,19 +67,25 @@ struct MatrixProduct {
     int chunk = 32;                     ///< of k, staged at once
     int stages = 4, blocks = 1;
     int width = 0;  ///< of the product; 0: any
+    /// b(n, k) as it is, n innermost, in place of a packed operand: its values go through the registers of a warpgroup
+    /// that stages for the others.
+    bool gathers = false;
 
     Halide::Module lower(const std::string &name) {
         using namespace Halide;
-        a = ImageParam(type, 3, "a"), b = ImageParam(type, 3, "b");
+        a = ImageParam(type, 3, "a"), b = ImageParam(type, gathers ? 2 : 3, "b");
         k = RDom(0, values(), 0, a.dim(2).extent() / rows_of_chunk() * rows_of_chunk(), "k");
         // Beyond the last row lies the last row again: what comes of it is not stored.
         a_rows(value, m, k_row) = a(value, min(m, a.dim(1).max()), k_row);
-        b_rows(value, n, k_row) = b(value, min(n, b.dim(1).max()), k_row);
+        b_rows(value, n, k_row) =
+            gathers ? BoundaryConditions::constant_exterior(b, cast(type, 0))(n, values() * k_row + value)
+                    : b(value, min(n, b.dim(1).max()), k_row);
         tile(n, m) = 0.f;
         tile(n, m) += cast<float>(a_rows(k.x, m, k.y)) * cast<float>(b_rows(k.x, n, k.y));
         c(n, m) = cast(type, tile(n, m));
 
         for (ImageParam *packed : {&a, &b}) {
+            if (packed->dimensions() == 2) continue;
             packed->dim(0).set_bounds(0, values()), packed->dim(1).set_min(0).set_stride(values());
             packed->dim(2).set_min(0).set_stride(values() * packed->dim(1).extent());
             packed->set_host_alignment(16);
@@ -93,7 +99,7 @@ struct MatrixProduct {
         Pipeline pipeline(c);
         pipeline.add_custom_lowering_pass(
             new TensorCorePass({.blocks_per_multiprocessor = blocks, .stages = stages}));
-        pipeline.add_custom_lowering_pass(new SoftwarePipelinePass({.stages = stages}));
+        pipeline.add_custom_lowering_pass(new SoftwarePipelinePass({.stages = stages, .producer = gathers}));
         return pipeline.compile_to_module({a, b}, name, matrix_product_target());
     }
 
@@ -145,7 +151,7 @@ struct MatrixProduct {
         rows.compute_at(tile, Var("pipeline")).store_in(MemoryType::GPUShared)
             .bound(value, 0, values()).bound_extent(row, extent).bound_extent(k_row, rows_of_chunk()).vectorize(value)
             .fuse(row, k_row, rest).split(rest, rest, lane, 32, guard).split(rest, rest, warp, 4, guard)
-            .split(rest, rest, warpgroup, warpgroups, guard).reorder(value, rest, lane, warp, warpgroup)
+            .split(rest, rest, warpgroup, gathers ? 1 : warpgroups, guard).reorder(value, rest, lane, warp, warpgroup)
             .unroll(rest).gpu_threads(lane, warp, warpgroup).never_partition_all();
     }
 };

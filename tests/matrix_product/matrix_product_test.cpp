@@ -8,12 +8,14 @@
 #include <iostream>
 #include <limits>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "HalideRuntime.h"
 #include "HalideRuntimeCuda.h"
 #include "conv_transpose/device_memory.h"
 #include "conv_transpose/device_timer.h"
+#include "matrix_product_gathers_f16.h"
 #include "matrix_product_mma_sync.h"
 #include "matrix_product_mma_sync_bf16.h"
 #include "matrix_product_mma_sync_f16.h"
@@ -113,6 +115,7 @@ struct Product {
     int (*multiply)(const void *, halide_buffer_t *, halide_buffer_t *, halide_buffer_t *);
     int (*pack)(const void *, halide_buffer_t *, halide_buffer_t *);
     bool is_wgmma;
+    bool gathers = false;  ///< b has columns innermost, and is not packed
 
     /// Values of a row of 16 bytes.
     int packed_values() const { return 16 / format.type.bytes(); }
@@ -122,6 +125,7 @@ struct Product {
 void PrintTo(const Product &product, std::ostream *out) { *out << product.name; }
 
 const Product narrow{"narrow", float32, matrix_product_narrow, matrix_product_pack, true};
+const Product gathers{"gathers", float16, matrix_product_gathers_f16, matrix_product_pack_f16, true, true};
 const Product products[] = {{"wgmma", float32, matrix_product_wgmma, matrix_product_pack, true},
                             {"mma_sync", float32, matrix_product_mma_sync, matrix_product_pack, false},
                             {"wgmma_f16", float16, matrix_product_wgmma_f16, matrix_product_pack_f16, true},
@@ -149,6 +153,13 @@ std::vector<float> reals(size_t count, unsigned seed) {
     return values;
 }
 
+std::vector<float> transposed(const std::vector<float> &values, int width) {
+    const size_t height = values.size() / width;
+    std::vector<float> result(values.size());
+    for (size_t i = 0; i < values.size(); i++) result[i % width * height + i / width] = values[i];
+    return result;
+}
+
 /// The sum is exact in float32, and rounded once.
 void expect_exact(const Product &product, int rows, int columns, int terms) {
     SCOPED_TRACE(::testing::Message() << product.name << ", " << rows << " x " << columns << " of " << terms << " terms");
@@ -156,12 +167,13 @@ void expect_exact(const Product &product, int rows, int columns, int terms) {
     const std::vector<float> b = integers(size_t(columns) * terms, 2);
     const Format &format = product.format;
     Tensor device_a(format, {terms, rows}, a), device_b(format, {terms, columns}, b);
+    Tensor gathered_b(format, {columns, terms}, product.gathers ? transposed(b, terms) : b);
     Tensor packed_a = product.packed(rows, terms), packed_b = product.packed(columns, terms);
     constexpr float nan = std::numeric_limits<float>::quiet_NaN();
     Tensor device_c(format, {columns, rows}, std::vector<float>(size_t(rows) * columns, nan));
     for (const Status &status :
          {run(product.pack, {}, device_a, packed_a), run(product.pack, {}, device_b, packed_b),
-          run(product.multiply, {}, packed_a, packed_b, device_c)})
+          run(product.multiply, {}, packed_a, product.gathers ? gathered_b : packed_b, device_c)})
         ASSERT_TRUE(status.ok()) << status.message();
     const std::vector<double> c = device_c.values();
     for (int m = 0; m < rows; m++)
@@ -194,6 +206,13 @@ TEST(NarrowMatrixProduct, StoresTheFirstTileAlone) {
     if (!cuda_driver()) GTEST_SKIP() << "no GPU";
     if (compute_capability() != 90) GTEST_SKIP() << "not for compute capability " << compute_capability();
     expect_exact(narrow, 200, 40, 96);
+}
+
+TEST(GatheringMatrixProduct, IsExactAtAnySize) {
+    if (!cuda_driver()) GTEST_SKIP() << "no GPU";
+    if (compute_capability() != 90) GTEST_SKIP() << "not for compute capability " << compute_capability();
+    for (const auto &[rows, columns, chunks] : {std::tuple(1, 1, 1), {64, 9, 2}, {129, 131, 5}})
+        expect_exact(gathers, rows, columns, 64 * chunks);
 }
 
 /// The median, in milliseconds.

@@ -51,20 +51,24 @@ void execute_ldmatrix(Warp &w, const Instruction &i, uint32_t mask) {
 void execute_mma_sync(Warp &w, const Instruction &i, uint32_t mask) {
     if (mask != ~0u) fail(i, "not all lanes take part");
     if (i.vector.size() != 14) fail(i, "other than 4 + 4 + 2 + 4 registers");
-    const int in_word = in_a_word(i.factors), half_of_k = 4 * in_word;
+    const int in_word = in_a_word(i.factors), half_of_k = 4 * in_word, all_k = k_of_product(i.factors);
     // Registers `step` apart hold the halves of k.
     const auto operand = [&](int index, int step, int row, int k) {
         const int in_half = k % half_of_k, lane = row * 4 + in_half / in_word;
         const uint32_t word = w.from<uint32_t>(i.vector[index + k / half_of_k * step])[lane];
         return factor(i.factors, word, in_half % in_word);
     };
+    float a[16][most_k], b[8][most_k];
+    for (int k = 0; k < all_k; k++) {
+        for (int row = 0; row < 16; row++) a[row][k] = operand(4 + row / 8, 2, row % 8, k);
+        for (int column = 0; column < 8; column++) b[column][k] = operand(8, 1, column, k);
+    }
     float sums[4][lanes];
     for (int l = 0; l < lanes; l++)
         for (int s = 0; s < 4; s++) {
             const int row = l / 4 + s / 2 * 8, column = l % 4 * 2 + s % 2;
             sums[s][l] = w.from<float>(i.vector[10 + s])[l];
-            for (int k = 0; k < k_of_product(i.factors); k++)
-                sums[s][l] += operand(4 + row / 8, 2, row % 8, k) * operand(8, 1, column, k);
+            for (int k = 0; k < all_k; k++) sums[s][l] += a[row][k] * b[column][k];
         }
     for (int s = 0; s < 4; s++) std::memcpy(w.to<float>(i.vector[s]), sums[s], sizeof sums[s]);
 }
