@@ -125,6 +125,7 @@ def test_activations(simple, activation, function):
     (dict(precision="int8"), ValueError, "precision is 'int8'"),
     (dict(stride=0), ValueError, "stride.height is 0"),
     (dict(weight=np.zeros((5, 3, 3, 2), "f")), ValueError, "has 4 channels"),
+    (dict(weight=np.zeros((3, 3, 3, 2), "f")), ValueError, "has 4 channels"),
     (dict(input=np.zeros((2, 4, 5, 6))), ValueError, "float64"),
     (dict(input=np.zeros((4, 5), "f")), ValueError, "2 dimensions"),
     (dict(input=[[1.0]]), TypeError, "must be an array"),
@@ -142,6 +143,20 @@ def test_errors_name_argument_and_value(simple, change, error, message):
     arguments |= change
     with pytest.raises(error, match=message):
         conv_transpose.conv_transpose2d(**arguments)
+
+
+def test_workspace_is_aligned(simple, monkeypatch):
+    """As the library wants it for CUDA, wherever an array library's memory begins."""
+    from conv_transpose import _arrays
+
+    addresses, needed = [], []
+    run = _arrays.Plan.run
+    monkeypatch.setattr(_arrays.Plan, "run", lambda plan, arguments, workspace, stream: (
+        addresses.append(workspace), needed.append(plan.workspace_bytes), run(plan, arguments, workspace, stream)))
+    for channels in range(8, 40):
+        conv_transpose.conv_transpose2d(np.zeros((1, channels, 4, 4), "f"), np.zeros((channels, channels, 3, 3), "f"))
+    assert any(needed)
+    assert all(address % 256 == 0 for address in addresses if address is not None)
 
 
 def test_attributes_may_be_numpys_and_lists(simple):
