@@ -156,7 +156,7 @@ KernelRun varied(KernelRun run, RandomProblems &random) {
     };
     const auto size = [&](int64_t &length) {
         if (random.one_in(2)) length = std::max<int64_t>(1, length + random.between(-3, 3));
-        else length = random.one_in(2) ? 16 * random.between(1, 9) : random.between(1, 140);
+        else length = random.one_in(2) ? 8 << random.between(0, 4) : random.between(1, 140);
     };
     for (int change = random.between(1, 3); change > 0; change--)
         switch (random.between(0, 10)) {
