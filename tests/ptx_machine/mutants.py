@@ -87,7 +87,7 @@ KINDS = [
 # ---- mutants that change nothing: a barrier, fence or wait that nothing depends on, by the paths through the program
 
 SHARED = r"(st|ld)\.shared|cp\.async\.c[ag]|wgmma\.mma_async|ldmatrix"
-EVERYTHING = r""
+WRITES = r"st\.shared|cp\.async\.c[ag]"
 
 
 class Paths:
@@ -122,23 +122,26 @@ class Paths:
     def at(self, position):
         return max(n for n, begin in enumerate(self.begin) if begin <= position)
 
-    def always(self, start, reach, without, backward=False):
-        """Whether every path from a statement, or to it, meets one like `reach`, or the end, and none like `without` before."""
+    def first(self, start, reach, without, backward=False):
+        """On the paths from a statement, or to it, the first ones like `reach`; None where one like `without` comes before."""
         edges = self.before if backward else self.next
-        todo, done = list(edges[start]), set()
+        todo, done, found = list(edges[start]), set(), []
         while todo:
             at = todo.pop()
             if at in done:
                 continue
             done.add(at)
             if re.search(reach, self.text[at]) and at != start:
-                continue
-            if at == start or re.search(without, self.text[at]):
-                if re.search(without, self.text[at]):
-                    return False
-                continue
-            todo += edges[at]
-        return True
+                found.append(at)
+            elif re.search(without, self.text[at]):
+                return None
+            elif at != start:
+                todo += edges[at]
+        return found
+
+    def always(self, *arguments, **options):
+        """Whether every path meets one like `reach`, or the end, before one like `without`."""
+        return self.first(*arguments, **options) is not None
 
 
 NEVER = r"(?!)"
@@ -164,8 +167,10 @@ def reason_to_survive(paths, kind, position):
     if kind.startswith("wgmma.wait_group"):
         groups = int(re.search(r"wait_group\S* (\d+)", text).group(1))
         as_few = r"wgmma\.wait_group\S* ([0-%d])\b" % groups
-        if paths.always(at, as_few, SHARED + r"|%tc_tile|bar\.|wgmma"):
-            return "another wait for as many follows"
+        # What follows until then, and until the barrier that lets other warps go on, only adds to the same registers.
+        waits = paths.first(at, as_few, WRITES + r"|^(?!wgmma).*%tc_tile|bar\.(sync|arrive) (?!0;)")
+        if waits is not None and all(paths.always(w, BARRIER, WRITES) for w in waits):
+            return "another wait for as many comes before shared memory is written or a register used"
         if paths.always(at, as_few, r"wgmma\.(mma|commit)", backward=True):
             return "no product begins since the wait before"
     if kind == "wgmma.fence deleted" and paths.always(at, r"wgmma\.(fence|mma)", r"%tc_tile", backward=True) and \
