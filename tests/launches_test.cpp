@@ -122,8 +122,8 @@ TEST_P(Launches, OfSumsInPartsAreCut) {
 // has several launches.
 TEST_P(Launches, OfSumsOfLargePlanesAreCut) {
     const Problem p = Problem::parse("n3ic1oc5ih1iw17000kh1kw2");
-    expect_exact(p, 2 * p.output().width + 1, whole_grid);
-    expect_exact(p, 20 * p.output().width, 2);
+    expect_exact(p, 2 * p.width().output() + 1, whole_grid);
+    expect_exact(p, 20 * p.width().output(), 2);
     expect_exact(Problem::parse("n70g2ic4oc6ih9iw11kh2kw2"), 600, whole_grid);
 }
 

@@ -59,14 +59,15 @@ class WildProblems {
         p.groups = between(0, 1) ? 1 : size(bits);
         p.in_channels = p.groups * size(bits);
         p.out_channels = p.groups * size(bits);
-        for (int64_t Size2::*axis : {&Size2::height, &Size2::width}) {
-            p.input.*axis = between(0, 3) == 0 ? 1 : size(bits);
-            p.kernel.*axis = size(between(0, 1) ? 4 : bits);
-            p.stride.*axis = between(0, 2) == 0 ? 1 : size(between(0, 1) ? 3 : bits);
-            p.dilation.*axis = between(0, 1) ? 1 : size(between(0, 1) ? 3 : bits);
-            p.padding.*axis = between(0, 1) ? 0 : size(between(0, 1) ? 4 : bits);
-            p.output_padding.*axis =
-                between(0, 1) ? 0 : between(0, std::max(p.stride.*axis, p.dilation.*axis) - 1);
+        p.rank = static_cast<int>(between(1, 3));
+        for (int i = 3 - p.rank; i < 3; i++) {
+            Axis &axis = p.axes[i];
+            axis.input = between(0, 3) == 0 ? 1 : size(bits);
+            axis.kernel = size(between(0, 1) ? 4 : bits);
+            axis.stride = between(0, 2) == 0 ? 1 : size(between(0, 1) ? 3 : bits);
+            axis.dilation = between(0, 1) ? 1 : size(between(0, 1) ? 3 : bits);
+            axis.padding = between(0, 1) ? 0 : size(between(0, 1) ? 4 : bits);
+            axis.output_padding = between(0, 1) ? 0 : between(0, std::max(axis.stride, axis.dilation) - 1);
         }
         return p;
     }

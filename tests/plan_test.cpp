@@ -139,25 +139,26 @@ TEST_P(PlanTest, OverlappingTensorsAreRefused) {
     Arguments apart;
     apart.input = memory.floats() + 2048, apart.weight = memory.floats() + 6144;
     apart.bias = memory.floats() + 10240, apart.output = memory.floats() + 12288;
+    const auto element = [](const void *tensor, int64_t i) { return static_cast<const float *>(tensor) + i; };
     for (const Plan &plan : plans(with_bias)) {
         const DeviceMemory workspace(GetParam(), plan.workspace_bytes());
         const auto run = [&](const Arguments &arguments) {
             return plan.run(arguments, {workspace.data(), workspace.bytes()});
         };
-        const auto expect_refused = [&](const float *output, const char *text) {
+        const auto expect_refused = [&](const void *output, const char *text) {
             Arguments overlapping = apart;
-            overlapping.output = const_cast<float *>(output);
+            overlapping.output = const_cast<void *>(output);
             const Status status = run(overlapping);
             EXPECT_EQ(status.code(), Status::Code::invalid_argument) << plan.kernel();
             EXPECT_EQ(std::string(status.message()), std::string(text) + ", but output is written and must lie apart");
         };
         expect_refused(apart.input, "output overlaps input");
-        expect_refused(apart.input + input_.size() - 1, "output overlaps input");
-        expect_refused(apart.weight - small_problem.output_elements() + 1, "output overlaps weight");
-        expect_refused(apart.bias + 1, "output overlaps bias");
+        expect_refused(element(apart.input, input_.size() - 1), "output overlaps input");
+        expect_refused(element(apart.weight, 1 - small_problem.output_elements()), "output overlaps weight");
+        expect_refused(element(apart.bias, 1), "output overlaps bias");
         if (workspace.bytes() > 0) expect_refused(workspace.floats(), "output overlaps workspace");
         Arguments neighbours = apart;
-        neighbours.output = const_cast<float *>(apart.weight) - small_problem.output_elements();
+        neighbours.output = const_cast<float *>(element(apart.weight, -small_problem.output_elements()));
         EXPECT_TRUE(run(neighbours).ok());
     }
     synchronize(GetParam());

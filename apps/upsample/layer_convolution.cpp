@@ -158,8 +158,9 @@ std::vector<float> convolution_weight(const Layer &layer, const LayerConvolution
     }
     if (convolution.phases > 1) {
         const int64_t in = problem.in_channels / (convolution.phases * convolution.phases);
-        return transposed_weight(phase_weight(layer, in, convolution.phases, problem.kernel), problem.in_channels,
-                                 layer.out_channels, problem.kernel, true);
+        const Size2 kernel{problem.height().kernel, problem.width().kernel};
+        return transposed_weight(phase_weight(layer, in, convolution.phases, kernel), problem.in_channels,
+                                 layer.out_channels, kernel, true);
     }
     return transposed_weight(layer.weight, problem.in_channels, layer.out_channels, layer.kernel,
                              layer.kind != LayerKind::deconvolution);

@@ -11,6 +11,18 @@ namespace ptx_machine {
 
 namespace {
 
+/// Calls function(Reached, name) for each goal of an instruction.
+template <class Function>
+void for_each_goal(const Instruction &i, Function function) {
+    function(executed, "executed");
+    if (i.kind == Kind::branch && i.guarded) {
+        function(taken, "taken");
+        function(passed, "passed");
+    }
+    if (i.loop >= 0) function(repeated, "repeated");
+    if (i.compares) function(equal, "equal");
+}
+
 class Coverage {
   public:
     ~Coverage() {
@@ -26,17 +38,18 @@ class Coverage {
   private:
     static void report(std::ofstream &file, const std::string &name, const Module &module) {
         size_t all = 0;
-        std::string unexecuted;
+        std::string missing;
         for (const auto &[entry, kernel] : module)
             for (const Instruction &i : kernel->code) {
-                if (!(i.reached & executed)) {
-                    std::string line = i.text.substr(0, 100);
-                    std::replace(line.begin(), line.end(), '\n', ' ');
-                    unexecuted += "\t" + std::to_string(all) + " " + line + "\n";
-                }
+                for_each_goal(i, [&](Reached what, const char *goal) {
+                    if (i.reached & what) return;
+                    std::string text = i.text.substr(0, 100);
+                    std::replace(text.begin(), text.end(), '\n', ' ');
+                    missing += "\t" + std::to_string(all) + " " + goal + " " + text + "\n";
+                });
                 all++;
             }
-        file << name << " " << all << "\n" << unexecuted << std::flush;
+        file << name << " " << all << "\n" << missing << std::flush;
     }
 };
 
@@ -58,18 +71,14 @@ size_t ptx_machine_take_goals(const char *name, unsigned char *reached, size_t c
     using namespace ptx_machine;
     const std::lock_guard lock(coverage().mutex);
     size_t all = 0;
-    const auto goal = [&](const Instruction &i, Reached what) {
-        if (all < capacity) reached[all] = (i.reached & what) != 0;
-        all++;
-    };
     for (const auto &[module_name, module] : coverage().modules) {
         if (module_name.substr(0, module_name.find('.')) != name) continue;
         for (const auto &[entry, kernel] : *module)
             for (const Instruction &i : kernel->code) {
-                goal(i, executed);
-                if (i.kind == Kind::branch && i.guarded) goal(i, taken), goal(i, passed);
-                if (i.loop >= 0) goal(i, repeated);
-                if (i.compares) goal(i, equal);
+                for_each_goal(i, [&](Reached what, const char *) {
+                    if (all < capacity) reached[all] = (i.reached & what) != 0;
+                    all++;
+                });
                 if (capacity) i.reached = 0;
             }
     }

@@ -2,8 +2,8 @@
 """Puts small faults into the PTX of some kernels, one by one, and tells how many of them the shapes of shapes.txt
 notice on ptx_machine: a wait deleted, a load 4 bytes off, a comparison off by one. Run by hand, from the root:
     tests/ptx_machine/mutants.py [--jobs 2] [--kernel NAME ...] [--verbose]
-Standard output ends with the score; what survives is listed with its place in the text. Mutants that EQUIVALENT
-explains do not count."""
+What survives is listed with its place in the text; the score comes last. Mutants that change nothing, as
+reason_to_survive() proves by the paths through the program, are not run and do not count."""
 
 import argparse
 import concurrent.futures
@@ -79,9 +79,106 @@ KINDS = [
     Kind("load from shared memory 4 bytes off", r"(ld\.shared\.[bf]32 \t?[^;\[]*)" + ADDRESS, four_bytes_on, 3),
     Kind("store 4 bytes off", r"(st\.(?:global|shared)\.[bf]32 \t?)" + ADDRESS, four_bytes_on, 3),
     Kind("comparison off by one", r"(setp\.)(lt|le|gt|ge|eq|ne|lo|ls|hi|hs)(\.[su]\d\d)", other_comparison, 8),
-    Kind("constant one too large", r"(add\.s(?:32|64) \t%\w+, %\w+, )(\d+)", next_number, 3),
+    Kind("constant one too large", r"(add\.s(?:32|64) \t%\w+, %\w+, )(\d{1,7})\b", next_number, 3),
     Kind("guard negated", r"@(%p\d+) ", r"@!\1 ", 3),
 ]
+
+
+# ---- mutants that change nothing: a barrier, fence or wait that nothing depends on, by the paths through the program
+
+SHARED = r"(st|ld)\.shared|cp\.async\.c[ag]|wgmma\.mma_async|ldmatrix"
+WRITES = r"st\.shared|cp\.async\.c[ag]"
+
+
+class Paths:
+    """The statements of a text, and which can follow which."""
+
+    def __init__(self, ptx):
+        body = ptx.find("{", ptx.find(".entry"))
+        plain = re.sub(r"//[^\n]*", lambda m: " " * len(m.group()), ptx)
+        self.text, self.begin, labels = [], [], {}
+        for match in re.compile(r"(\$?\w+):(?!:)|[^;]*;").finditer(plain, body + 1):
+            if match.group(1):
+                labels[match.group(1)] = len(self.text)
+                continue
+            text = match.group()
+            for label in re.findall(r"(?m)^\s*(\$\w+):", text):
+                labels[label] = len(self.text)
+            text = re.sub(r"(?m)^\s*\$\w+:", "", text)
+            self.begin.append(match.start())
+            self.text.append(re.sub(r"\s+", " ", text).strip(" {}\n\t"))
+        self.next = [[] for _ in self.text]
+        for at, text in enumerate(self.text):
+            jump = re.search(r"bra(?:\.uni)? (\$\w+)", text)
+            if jump:
+                self.next[at].append(labels[jump.group(1)])
+            if not (text.startswith(("ret", "exit")) or (jump and not text.startswith("@"))) and at + 1 < len(self.text):
+                self.next[at].append(at + 1)
+        self.before = [[] for _ in self.text]
+        for at, following in enumerate(self.next):
+            for to in following:
+                self.before[to].append(at)
+
+    def at(self, position):
+        return max(n for n, begin in enumerate(self.begin) if begin <= position)
+
+    def first(self, start, reach, without, backward=False):
+        """On the paths from a statement, or to it, the first ones like `reach`; None where one like `without` comes before."""
+        edges = self.before if backward else self.next
+        todo, done, found = list(edges[start]), set(), []
+        while todo:
+            at = todo.pop()
+            if at in done:
+                continue
+            done.add(at)
+            if re.search(reach, self.text[at]) and at != start:
+                found.append(at)
+            elif re.search(without, self.text[at]):
+                return None
+            elif at != start:
+                todo += edges[at]
+        return found
+
+    def always(self, *arguments, **options):
+        """Whether every path meets one like `reach`, or the end, before one like `without`."""
+        return self.first(*arguments, **options) is not None
+
+
+NEVER = r"(?!)"
+BARRIER = r"bar\.sync 0;"
+
+
+def reason_to_survive(paths, kind, position):
+    """Why a fault of this kind cannot show; "" where it should."""
+    at = paths.at(position)
+    text = paths.text[at]
+    if kind in ("bar.sync deleted", "bar.warp.sync deleted"):
+        like = BARRIER if kind == "bar.sync deleted" and text.startswith("bar.sync 0;") else r"bar\.warp\.sync|bar\.sync 0;"
+        for backward in (False, True):
+            if (like == BARRIER or "warp" in kind) and paths.always(at, like, SHARED, backward):
+                return "no shared memory is used " + ("before, or since the barrier before" if backward else "after, or until the barrier after")
+    if kind == "fence.proxy deleted":
+        if paths.always(at, NEVER, r"wgmma\.mma_async"):
+            return "no product follows"
+        if paths.always(at, r"fence\.proxy", r"st\.shared|cp\.async\.c[ag]|cp\.async\.wait", backward=True):
+            return "nothing was written since the fence before"
+        if paths.always(at, r"fence\.proxy", r"bar\.(sync|arrive)|wgmma\.mma_async"):
+            return "another fence comes before the barrier"
+    if kind.startswith("wgmma.wait_group"):
+        groups = int(re.search(r"wait_group\S* (\d+)", text).group(1))
+        as_few = r"wgmma\.wait_group\S* ([0-%d])\b" % groups
+        # What follows until then, and until the barrier that lets other warps go on, only adds to the same registers.
+        waits = paths.first(at, as_few, WRITES + r"|^(?!wgmma).*%tc_tile|bar\.(sync|arrive) (?!0;)")
+        if waits is not None and all(paths.always(w, BARRIER, WRITES) for w in waits):
+            return "another wait for as many comes before shared memory is written or a register used"
+        if paths.always(at, as_few, r"wgmma\.(mma|commit)", backward=True):
+            return "no product begins since the wait before"
+    if kind == "wgmma.fence deleted" and paths.always(at, r"wgmma\.(fence|mma)", r"%tc_tile", backward=True) and \
+            not paths.always(at, NEVER, r"wgmma\.fence", backward=True):
+        return "no register of a product was used since the fence before"
+    if kind == "comparison off by one" and re.search(r"setp\.(lt|gt)\.s32 %p\d+, %r\d+, (128|-127);", text):
+        return "at the limit of exp's range, where activations have reached theirs"
+    return ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,6 +188,7 @@ class Mutant:
     kind: str
     line: int
     text: str  # of the line
+    harmless: str  # why it changes nothing; "" where it should
     ptx: str = dataclasses.field(repr=False)
 
     def place(self):
@@ -114,6 +212,7 @@ def value_is_used(ptx, line):
 def mutants_of(folder, kernel, gpu):
     path = path_of(folder, kernel, gpu)
     ptx = path.read_text()
+    paths = Paths(ptx)
     chance = random.Random(f"{kernel} {gpu}")
     for kind in KINDS:
         places = []
@@ -126,6 +225,7 @@ def mutants_of(folder, kernel, gpu):
         for match, line in sorted(chance.sample(places, min(kind.most, len(places))), key=lambda p: p[0].start()):
             new = kind.replacement(match) if callable(kind.replacement) else match.expand(kind.replacement)
             yield Mutant(kernel, gpu, kind.name, ptx.count("\n", 0, match.start()) + 1, line.strip(),
+                         reason_to_survive(paths, kind.name, match.start()),
                          ptx[: match.start()] + new + ptx[match.end() :])
 
 
@@ -164,7 +264,7 @@ def main():
     options = parser.parse_args()
     build = options.build.resolve()
     kernels = build / "runtime/kernels"
-    killed, survivors, explained = 0, [], []
+    killed, survivors, harmless = 0, [], []
     for kernel, gpu in KERNELS:
         if options.kernel and kernel not in options.kernel:
             continue
@@ -172,7 +272,11 @@ def main():
         if problem := run(build, kernels, kernel, gpu, 600):
             raise SystemExit(f"mutants.py: {kernel} fails as it is: {problem}")
         timeout = 20 + 10 * (time.monotonic() - begin)
-        mutants = list(mutants_of(kernels, kernel, gpu))
+        mutants = []
+        for mutant in mutants_of(kernels, kernel, gpu):
+            (harmless if mutant.harmless else mutants).append(mutant)
+            if mutant.harmless and options.verbose:
+                print(f"changes nothing: {mutant.place()}\n    {mutant.harmless}")
         survived = 0
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             for mutant, noticed in zip(mutants, pool.map(lambda m: verdict(build, kernels, m, timeout), mutants)):
@@ -185,7 +289,7 @@ def main():
                     survivors.append(mutant)
         print(f"{kernel} sm_{gpu}: {len(mutants) - survived} of {len(mutants)} noticed, {time.monotonic() - begin:.0f} s", flush=True)
     total = killed + len(survivors)
-    print(f"score: {killed} of {total}, {100 * killed / max(total, 1):.1f} %")
+    print(f"score: {killed} of {total}, {100 * killed / max(total, 1):.1f} %; {len(harmless)} more change nothing")
     return 0
 
 
