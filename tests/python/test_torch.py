@@ -213,6 +213,30 @@ def test_many_threads(device):
     assert not failures, failures[0]
 
 
+def test_cpu_threads_follow_pytorchs(monkeypatch):
+    x, w, seen = integers((1, 4, 5, 5)), integers((4, 3, 3, 3)), []
+    set_threads = _calls._library.library.conv_transpose_set_cpu_threads
+    monkeypatch.setattr(_calls._library.library, "conv_transpose_set_cpu_threads",
+                        lambda threads: (seen.append(threads), set_threads(threads)))
+    conv_transpose.set_cpu_threads(0)
+    before = torch.get_num_threads()
+    try:
+        for threads in (3, 3, 2):
+            torch.set_num_threads(threads)
+            equal(ct.conv_transpose2d(x, w), expected(x, w))
+        assert seen == [0, 3, 2]
+        conv_transpose.set_cpu_threads(5)
+        torch.set_num_threads(4)
+        ct.conv_transpose2d(x, w)
+        assert seen == [0, 3, 2, 5]
+        conv_transpose.set_cpu_threads(0)
+        ct.conv_transpose2d(x, w)
+        assert seen == [0, 3, 2, 5, 0, 4]
+    finally:
+        conv_transpose.set_cpu_threads(0)
+        torch.set_num_threads(before)
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_autocast_gives_what_pytorch_gives(device, dtype):
     layer = nn.ConvTranspose2d(4, 3, 3, stride=2).to(device)
@@ -268,6 +292,7 @@ ERRORS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:conv_transpose computes")
 @pytest.mark.parametrize("name", ERRORS)
 @pytest.mark.parametrize("through_operator", [False, True])
 def test_errors_are_pytorchs(name, through_operator, monkeypatch):

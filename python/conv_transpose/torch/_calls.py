@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Optional, Union
 import torch
 from torch import Tensor
 
+from .. import _library
 from .._library import ARGUMENTS, Arguments, InvalidProblem, Plan
 from .._problem import make_problem, output_shape, pair
 
@@ -197,6 +198,8 @@ def _execute(call: _Call, result_slot: int, operands: tuple[tuple[int, Optional[
                 copies.append(tensor)
             arguments[slot] = tensor.data_ptr() or _refuse_without_memory(slot, tensor, like)
     if index < 0:
+        if torch.get_num_threads() != _library.threads and not _library.threads_are_chosen:
+            _library.use_threads(torch.get_num_threads())  # as many as PyTorch's own operators use
         call.plan.run(arguments, _scratch.address_of(call.workspace_bytes), 0)
     else:
         _run_on_cuda(call, arguments, _stream_handle(index))
