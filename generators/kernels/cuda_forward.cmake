@@ -64,20 +64,21 @@ conv_transpose_kernel(f32_cuda_few_channels_k9x9_s4x4_c1 ${few} kernel_h=9 kerne
 # faster where outputs lie far apart. Two warpgroups share the pixels of 128 positions, or the weights of 64
 # channels; chunks of 32 input channels. Where there is much to do, larger tiles of pictures that are packed
 # before.
+set(gemm forward_cuda_implicit_gemm_tensor_cores)
 set(whole_chunks in_channel_multiple=32 min_in_channels=32)
 set(channels128 columns=128 blocks=2 min_out_channels=65)
-set(positions256 columns=128 channel_sets=1 column_sets=2 blocks=2)
-set(any_channels columns=128 channel_sets=1 chunk_channels=16)
-conv_transpose_kernel(tf32_cuda_implicit_product_packed forward_cuda_implicit_product packed_channels=true stages=4
+set(positions256 columns=128 row_sets=1 column_sets=2 blocks=2)
+set(any_channels columns=128 row_sets=1 chunk_channels=16)
+conv_transpose_kernel(tf32_cuda_implicit_product_packed ${gemm} input_layout=channel_rows stages=4
     min_in_channels=32 min_out_channels=65 min_steps=32 ALLOW_SPILLS RATE 260)
-conv_transpose_kernel(tf32_cuda_implicit_product_c128 forward_cuda_implicit_product ${whole_chunks} ${channels128} ALLOW_SPILLS
+conv_transpose_kernel(tf32_cuda_implicit_product_c128 ${gemm} ${whole_chunks} ${channels128} ALLOW_SPILLS
     RATE 200)
-conv_transpose_kernel(tf32_cuda_implicit_product_c64 forward_cuda_implicit_product ${whole_chunks} ${positions256} ALLOW_SPILLS
+conv_transpose_kernel(tf32_cuda_implicit_product_c64 ${gemm} ${whole_chunks} ${positions256} ALLOW_SPILLS
     RATE 170)
-conv_transpose_kernel(tf32_cuda_implicit_product forward_cuda_implicit_product ${any_channels} blocks=4 ALLOW_SPILLS RATE 117)
-conv_transpose_kernel(tf32x3_cuda_implicit_product_c128 forward_cuda_implicit_product parts=2 ${whole_chunks} ${channels128}
+conv_transpose_kernel(tf32_cuda_implicit_product ${gemm} ${any_channels} blocks=4 ALLOW_SPILLS RATE 117)
+conv_transpose_kernel(tf32x3_cuda_implicit_product_c128 ${gemm} format=tf32x3 ${whole_chunks} ${channels128}
     blocks=1 ALLOW_SPILLS RATE 95)
-conv_transpose_kernel(tf32x3_cuda_implicit_product forward_cuda_implicit_product parts=2 ${any_channels} blocks=2 ALLOW_SPILLS RATE 63)
+conv_transpose_kernel(tf32x3_cuda_implicit_product ${gemm} format=tf32x3 ${any_channels} blocks=2 ALLOW_SPILLS RATE 63)
 conv_transpose_kernel(f32_cuda_sum_of_output_parts sum_of_output_parts)
 
 # ---- families: any number of channels. Few output channels take blocks of few channels.
@@ -101,7 +102,7 @@ conv_transpose_kernel(f32_cuda_dense_k4x4_s2x2_p1x1 forward_cuda_dense ${k4s2p1}
     load_offsets=true blocks=2 --registers=232 ALLOW_SPILLS RATE 43)
 # ---- any attributes, for numbers of channels that fill enough of a tile; by splits of the sum where there
 # are few tiles
-set(product forward_cuda_core_product)
+set(product forward_cuda_implicit_gemm_cuda_cores)
 conv_transpose_kernel(f32_cuda_core_product_c64 ${product} ${product_c64} MAX_REGISTERS 128 RATE 41)
 conv_transpose_kernel(f32_cuda_core_product_c32 ${product} ${product_c32} MAX_REGISTERS 96 RATE 31)
 conv_transpose_kernel(f32_cuda_core_product_c16 ${product} ${product_c16} MAX_REGISTERS 64 RATE 22)

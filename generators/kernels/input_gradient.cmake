@@ -45,19 +45,20 @@ conv_transpose_kernel(f32_cuda_input_gradient_depthwise_k4x4_s2x2 input_gradient
 conv_transpose_kernel(f32_cpu_input_gradient_depthwise_k4x4_s2x2 input_gradient_cpu_depthwise ${k4s2} ${depthwise})
 
 # ---- tensor cores, any attributes: as the forward kernels of that name
+set(gemm input_gradient_cuda_implicit_gemm_tensor_cores)
 set(whole_chunks out_channel_multiple=32 min_out_channels=32)
 set(channels128 columns=128 blocks=2 min_in_channels=65)
-set(positions256 columns=128 channel_sets=1 column_sets=2 blocks=2)
-set(any_channels columns=128 channel_sets=1 chunk_channels=16)
-conv_transpose_kernel(tf32_cuda_input_gradient_implicit_product_c128 input_gradient_cuda_implicit_product ${whole_chunks}
+set(positions256 columns=128 row_sets=1 column_sets=2 blocks=2)
+set(any_channels columns=128 row_sets=1 chunk_channels=16)
+conv_transpose_kernel(tf32_cuda_input_gradient_implicit_product_c128 ${gemm} ${whole_chunks}
     ${channels128} ALLOW_SPILLS RATE 185)
-conv_transpose_kernel(tf32_cuda_input_gradient_implicit_product_c64 input_gradient_cuda_implicit_product ${whole_chunks}
+conv_transpose_kernel(tf32_cuda_input_gradient_implicit_product_c64 ${gemm} ${whole_chunks}
     ${positions256} ALLOW_SPILLS RATE 130)
-conv_transpose_kernel(tf32_cuda_input_gradient_implicit_product input_gradient_cuda_implicit_product ${any_channels}
+conv_transpose_kernel(tf32_cuda_input_gradient_implicit_product ${gemm} ${any_channels}
     blocks=4 ALLOW_SPILLS RATE 115)
-conv_transpose_kernel(tf32x3_cuda_input_gradient_implicit_product_c128 input_gradient_cuda_implicit_product parts=2
+conv_transpose_kernel(tf32x3_cuda_input_gradient_implicit_product_c128 ${gemm} format=tf32x3
     ${whole_chunks} ${channels128} blocks=1 ALLOW_SPILLS RATE 88)
-conv_transpose_kernel(tf32x3_cuda_input_gradient_implicit_product input_gradient_cuda_implicit_product parts=2
+conv_transpose_kernel(tf32x3_cuda_input_gradient_implicit_product ${gemm} format=tf32x3
     ${any_channels} blocks=2 ALLOW_SPILLS RATE 62)
 
 # ---- families, for numbers of channels that fill enough of a tile
@@ -78,7 +79,7 @@ set(half_vectors lanes=8 vectors=1 rows=2 min_in_channels=8)
 conv_transpose_kernel(f32_cpu_input_gradient_eight_inputs input_gradient_cpu_channels ${half_vectors} AVX2 columns=4)
 
 # ---- any attributes, as in cuda_forward.cmake
-set(product input_gradient_cuda_core_product)
+set(product input_gradient_cuda_implicit_gemm_cuda_cores)
 conv_transpose_kernel(f32_cuda_input_gradient_core_product_c64 ${product} ${product_c64} blocks=3 MAX_REGISTERS 168 RATE 42)
 conv_transpose_kernel(f32_cuda_input_gradient_core_product_c32 ${product} ${product_c32} MAX_REGISTERS 96 RATE 31)
 conv_transpose_kernel(f32_cuda_input_gradient_core_product_c16 ${product} ${product_c16} MAX_REGISTERS 64 RATE 22)
