@@ -8,7 +8,6 @@
 
 #include "Halide.h"
 #include "algorithm/fast_division.h"
-#include "schedules/kernel_description.h"
 #include "algorithm/tensor_core_operands.h"
 #include "algorithm/tf32.h"
 #include "algorithm/weight_layouts.h"
@@ -145,15 +144,6 @@ void define_output(ImplicitProductFuncs &f, Output &output, int columns, const H
     output(clamp(x, 0, width - 1), clamp(y, 0, height - 1), f.v.channel, f.v.group, clamp(cell.image, 0, images - 1)) =
         finish(f.sum(position, f.v.channel, s[1], s[2], f.v.group));
     f.output = output;
-}
-
-/// What the registry is told of such a kernel, beside its problem.
-inline void describe_implicit_product(int parts, int chunk_channels, KernelDescription &description) {
-    description.set("precision", tensor_core_precision(parts));
-    description.set("weight_layout", enumerator(tensor_core_layout(parts, 1)));
-    description.set("weight_channel_multiple", 64);
-    description.set("weight_tile", 64 * parts);  // at every kernel position
-    description.set("weight_in_channel_multiple", chunk_channels);
 }
 
 }  // namespace conv_transpose

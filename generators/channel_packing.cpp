@@ -37,6 +37,7 @@ class PackChannels : public Halide::Generator<PackChannels>, public DescribedGen
     }
 
     void describe(KernelDescription &description) override {
+        description.set_family(Family::channel_packing);
         description.set("role", "KernelRole::channel_packing");
         describe_target(get_target(), description);
     }

@@ -57,8 +57,10 @@ class ForwardCoreProduct : public Halide::Generator<ForwardCoreProduct<Schedule>
         add_cuda_core_passes(this->get_pipeline(), schedule_params, {.single_floats = true, .load_offsets = true});
     }
 
+    std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::forward); }
+
     void describe(KernelDescription &description) override {
-        problem.describe("Operation::forward", this->target, description);
+        problem.describe(Family::forward, this->target, description);
         description.set("weight_layout", enumerator(WeightLayout::channels_innermost));
         schedule_params.describe(description);
     }

@@ -12,6 +12,7 @@
 #include "generators/forward_arguments.h"
 #include "algorithm/gather.h"
 #include "algorithm/implicit_product.h"
+#include "generators/implicit_product_description.h"
 #include "schedules/kernel_description.h"
 #include "generators/lowering_passes.h"
 
@@ -75,8 +76,10 @@ class ForwardImplicitProduct : public Halide::Generator<ForwardImplicitProduct<S
         add_tensor_core_passes(this->get_pipeline(), schedule_params);
     }
 
+    std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::forward); }
+
     void describe(KernelDescription &description) override {
-        problem.describe("Operation::forward", this->target, description);
+        problem.describe(Family::forward, this->target, description);
         describe_implicit_product(parts, schedule_params.chunk(), description);
         if (packed_channels) description.set("packed_channels", "true");
         description.set("min_in_channels", min_in_channels);

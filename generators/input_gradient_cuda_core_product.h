@@ -50,8 +50,10 @@ class InputGradientCoreProduct : public Halide::Generator<InputGradientCoreProdu
         add_cuda_core_passes(this->get_pipeline(), schedule_params, {.single_floats = true, .load_offsets = true});
     }
 
+    std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::input_gradient); }
+
     void describe(KernelDescription &description) override {
-        problem.describe("Operation::input_gradient", this->target, description);
+        problem.describe(Family::input_gradient, this->target, description);
         description.set("weight_layout", enumerator(WeightLayout::channels_innermost));
         schedule_params.describe(description);
     }

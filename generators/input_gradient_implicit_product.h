@@ -8,6 +8,7 @@
 #include "Halide.h"
 #include "algorithm/implicit_product.h"
 #include "generators/input_gradient_arguments.h"
+#include "generators/implicit_product_description.h"
 #include "schedules/kernel_description.h"
 #include "generators/lowering_passes.h"
 #include "algorithm/strided_axis.h"
@@ -62,8 +63,10 @@ class InputGradientImplicitProduct : public Halide::Generator<InputGradientImpli
         add_tensor_core_passes(this->get_pipeline(), schedule_params);
     }
 
+    std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::input_gradient); }
+
     void describe(KernelDescription &description) override {
-        problem.describe("Operation::input_gradient", this->target, description);
+        problem.describe(Family::input_gradient, this->target, description);
         describe_implicit_product(parts, schedule_params.chunk(), description);
         description.set("min_in_channels", min_in_channels);
         description.set("min_out_channels", min_out_channels);

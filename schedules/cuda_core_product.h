@@ -24,10 +24,12 @@
 #include "schedules/kernel_description.h"
 #include "schedules/block_threads.h"
 #include "algorithm/cuda_core_product_funcs.h"
+#include "schedules/schedule_defaults.h"
 
 namespace conv_transpose {
 
-struct CudaCoreProduct {
+struct CudaCoreProduct : CudaSchedule {
+    static constexpr const char *family = "implicit_gemm";
     template <typename T>
     using GeneratorParam = Halide::GeneratorParam<T>;
 

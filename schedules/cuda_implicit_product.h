@@ -28,10 +28,13 @@
 
 #include "schedules/kernel_description.h"
 #include "algorithm/implicit_product_funcs.h"
+#include "algorithm/machine_facts.h"
+#include "schedules/schedule_defaults.h"
 
 namespace conv_transpose {
 
-struct CudaImplicitProduct {
+struct CudaImplicitProduct : TensorCoreSchedule {
+    static constexpr const char *family = "implicit_gemm";
     Halide::GeneratorParam<int> columns{"columns", 256};        // of a warpgroup's tile: positions
     Halide::GeneratorParam<int> channel_sets{"channel_sets", 2};  // of 64 rows, one for each warpgroup
     Halide::GeneratorParam<int> column_sets{"column_sets", 1};    // of `columns`, likewise
@@ -66,7 +69,7 @@ struct CudaImplicitProduct {
         description.set("block_channels", rows());
         description.set("blocks_per_multiprocessor", blocks);
         if (min_steps > 0) description.set("min_steps", min_steps);
-        description.set("blocks_of_parts", 132 * blocks);  // an H200's
+        description.set("split_target_blocks", machines::H200::multiprocessors * blocks);
     }
 
     void apply(ImplicitProductFuncs &f, const Halide::Target &) const {
