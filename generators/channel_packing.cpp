@@ -57,6 +57,7 @@ class PackChannels : public Halide::Generator<PackChannels>, public DescribedGen
 
     void describe(KernelDescription &description) override {
         static const char *const types[] = {"float32", "float16", "bfloat16"};
+        description.set_family(Family::channel_packing);
         description.set("role", "KernelRole::channel_packing");
         const std::string type = types[static_cast<int>(format_.storage)];
         if (format_.storage != Storage::f32) description.set("input", "{ElementType::" + type + "}");

@@ -79,8 +79,10 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         this->schedule_product(this->get_pipeline(), input, weight, this->target);
     }
 
+    std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::forward); }
+
     void describe(KernelDescription &description) override {
-        this->problem.describe("Operation::forward", this->target, description);
+        this->problem.describe(Family::forward, this->target, description);
         description.set("min_in_channels", min_in_channels);
         description.set("min_out_channels", min_out_channels);
         this->describe_product("input", "output", description);

@@ -80,6 +80,7 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
 
     void describe(KernelDescription &description) override {
         static const char *const types[] = {"float32", "float16", "bfloat16"};
+        description.set_family(Family::tensor_core_weight_packing);
         description.set("role", "KernelRole::weight_packing");
         description.set("weight_layout", enumerator(gemm_weight_layout(format_)));
         description.set("weight", std::string("{ElementType::") + types[static_cast<int>(given.value())] + "}");

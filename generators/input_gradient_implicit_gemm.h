@@ -64,8 +64,10 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
         this->schedule_product(this->get_pipeline(), output_gradient, weight, this->target);
     }
 
+    std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::input_gradient); }
+
     void describe(KernelDescription &description) override {
-        this->problem.describe("Operation::input_gradient", this->target, description);
+        this->problem.describe(Family::input_gradient, this->target, description);
         description.set("min_in_channels", min_in_channels);
         description.set("min_out_channels", min_out_channels);
         this->describe_product("output", "input", description);

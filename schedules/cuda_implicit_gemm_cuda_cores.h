@@ -23,10 +23,12 @@
 #include "algorithm/implicit_gemm_funcs.h"
 #include "schedules/kernel_description.h"
 #include "schedules/block_threads.h"
+#include "schedules/schedule_defaults.h"
 
 namespace conv_transpose {
 
-struct CudaImplicitGemmCudaCores {
+struct CudaImplicitGemmCudaCores : CudaSchedule {
+    static constexpr const char *family = "implicit_gemm";
     template <typename T>
     using GeneratorParam = Halide::GeneratorParam<T>;
 
@@ -44,7 +46,6 @@ struct CudaImplicitGemmCudaCores {
     /// On a multiprocessor, as registers allow: for the estimate of times.
     GeneratorParam<int> blocks{"blocks", 4};
 
-    static constexpr bool on_tensor_cores = false;
     /// Channels of a group: with fewer most of a tile would be computed in vain.
     static constexpr int least_summed = 5, least_computed = 5;
     static constexpr bool guarded_pipeline = true;

@@ -31,11 +31,14 @@
 #include <stdexcept>
 
 #include "algorithm/implicit_gemm_funcs.h"
+#include "algorithm/machine_facts.h"
 #include "schedules/kernel_description.h"
+#include "schedules/schedule_defaults.h"
 
 namespace conv_transpose {
 
-struct CudaImplicitGemmTensorCores {
+struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
+    static constexpr const char *family = "implicit_gemm";
     Halide::GeneratorParam<int> columns{"columns", 256};        // of a warpgroup's tile
     Halide::GeneratorParam<int> row_sets{"row_sets", 2};        // of 64 rows, one for each warpgroup
     Halide::GeneratorParam<int> column_sets{"column_sets", 1};  // of `columns`, likewise
@@ -45,7 +48,6 @@ struct CudaImplicitGemmTensorCores {
     Halide::GeneratorParam<int> min_steps{"min_steps", 0};  // demanded of a problem
     Halide::GeneratorParam<bool> tensor_cores{"tensor_cores", true};  // off: the same program without the passes
 
-    static constexpr bool on_tensor_cores = true;
     /// Channels of a group: fewer would leave most of a tile unused.
     static constexpr int least_summed = 8, least_computed = 16;
     static constexpr bool far_apart = true;           // see TensorCoreOptions
@@ -77,7 +79,7 @@ struct CudaImplicitGemmTensorCores {
         description.set("block_channels", channels(f));
         description.set("blocks_per_multiprocessor", blocks);
         if (min_steps > 0) description.set("min_steps", min_steps);
-        description.set("blocks_of_parts", 132 * blocks);  // an H200's
+        description.set("split_target_blocks", machines::H200::multiprocessors * blocks);
     }
 
     void apply(GemmFuncs &f, const Halide::Target &) const {

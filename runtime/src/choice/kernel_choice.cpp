@@ -34,7 +34,7 @@ const KernelTraits *fastest(const Kernels &kernels, const Problem &problem, Oper
     const KernelTraits *best = nullptr;
     double least = 0;
     for (const KernelTraits *k : kernels) {
-        if (k->rate == 0 || k->precision != precision) continue;
+        if (k->h200_tflops == 0 || k->precision != precision) continue;
         const bool as_forward = k->operation != operation;  // see forward_of_input_gradient.h
         const double time = estimated_time(*k, as_forward ? *forward_of_input_gradient(problem) : problem, machine);
         if (!best || time < least) best = k, least = time;
@@ -51,7 +51,7 @@ const KernelTraits *preferred(const Kernels &kernels, const Problem &problem, Op
     });
     if (first == kernels.end() || (*first)->precision != precision)
         return preferred(kernels, problem, operation, Precision::float32, machine);
-    return (*first)->rate == 0 ? *first : fastest(kernels, problem, operation, precision, machine);
+    return (*first)->h200_tflops == 0 ? *first : fastest(kernels, problem, operation, precision, machine);
 }
 
 [[noreturn]] void refuse(const Problem &problem, const PlanOptions &options, Device device, const Machine &machine) {

@@ -9,15 +9,17 @@
 // several if the attributes are constants: it reads in_tile + out_tile * taps values for in_tile * out_tile *
 // taps products. The warps of a block take different output channels and find the input in L1. At the end the
 // sums of the lanes are added from shared memory, in the order of the lanes.
-#ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_LANES_H
-#define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_LANES_H
+#ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_GENERAL_H
+#define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_GENERAL_H
 
 #include "schedules/search_space.h"
 #include "algorithm/weight_gradient_funcs.h"
+#include "schedules/schedule_defaults.h"
 
 namespace conv_transpose {
 
-struct CudaWeightGradientLanes {
+struct CudaWeightGradientGeneral : CudaSchedule {
+    static constexpr const char *family = "general";
     Halide::GeneratorParam<int> in_tile{"in_tile", 4}, out_tile{"out_tile", 4}, warps{"warps", 4};
     Halide::GeneratorParam<int> wanted_blocks{"wanted_blocks", 2112};
     /// With constant attributes: the taps of a thread on each axis, 1 or all.

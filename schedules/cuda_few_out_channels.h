@@ -17,17 +17,19 @@
 // buffers for chunks of 4 are 6 to 9 % faster than two for chunks of 8.
 // On the first of the problems above, 0.179 ms: no splits 0.200, half the cells a thread 0.195, three blocks a
 // multiprocessor with 168 registers in place of two 0.269 (they spill), three buffers for chunks of 8 0.210.
-#ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_FEW_CHANNELS_H
-#define CONV_TRANSPOSE_SCHEDULES_CUDA_FEW_CHANNELS_H
+#ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_FEW_OUT_CHANNELS_H
+#define CONV_TRANSPOSE_SCHEDULES_CUDA_FEW_OUT_CHANNELS_H
 
 #include <numeric>
 
 #include "algorithm/forward_funcs.h"
 #include "schedules/search_space.h"
+#include "schedules/schedule_defaults.h"
 
 namespace conv_transpose {
 
-struct CudaFewChannels {
+struct CudaFewOutChannels : CudaSchedule {
+    static constexpr const char *family = "few_out_channels";
     template <typename T>
     using GeneratorParam = Halide::GeneratorParam<T>;
 
