@@ -75,9 +75,9 @@ struct KernelTraits {
     int64_t min_taps = 0;
 
     /// The picture is read with four channels side by side, as many as weight_in_channel_multiple demands
-    /// (channel_packing.h).
+    /// (forward.cpp in plan/).
     bool packed_channels = false;
-    /// The sum may be cut into parts of so many blocks together, where there are fewer (reduction_parts.h);
+    /// The sum may be cut into parts of so many blocks together, where there are fewer (partial_sums.h);
     /// 0: it may not.
     int64_t blocks_of_parts = 0;
     /// It is not worth its while for fewer steps of its loop.

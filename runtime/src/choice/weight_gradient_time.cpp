@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
-#include "plan/launch_chunks.h"
-#include "plan/weight_gradient_parts.h"
+#include "choice/launch_ranges.h"
+#include "choice/weight_gradient_parts.h"
 
 namespace conv_transpose {
 
@@ -37,7 +37,7 @@ double packed_time(const KernelTraits &k, const Problem &p) {
 }
 
 double unpacked_time(const KernelTraits &k, const Problem &p) {
-    const WeightGradientParts parts(p, k, LaunchChunks(p).batch);
+    const WeightGradientParts parts(p, k, LaunchRanges(p, output_positions(p)).images);
     const double positions =
         double(parts.images_a_part) * parts.rows_a_band * round_up(p.width().input, k.chunk_columns);
     // CUDA cores store sums one by one.

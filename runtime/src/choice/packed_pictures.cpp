@@ -1,10 +1,10 @@
 // Sizes of packed pictures: see packed_pictures.h.
-#include "plan/packed_pictures.h"
+#include "choice/packed_pictures.h"
 
 #include <algorithm>
 
-#include "plan/launch_chunks.h"
-#include "plan/weight_gradient_parts.h"
+#include "choice/launch_ranges.h"
+#include "choice/weight_gradient_parts.h"
 
 namespace conv_transpose {
 

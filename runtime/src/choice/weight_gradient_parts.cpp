@@ -1,9 +1,9 @@
 // Cutting the sum of a weight gradient: see weight_gradient_parts.h.
-#include "plan/weight_gradient_parts.h"
+#include "choice/weight_gradient_parts.h"
 
 #include <algorithm>
 
-#include "plan/launch_chunks.h"
+#include "choice/launch_ranges.h"
 
 namespace conv_transpose {
 
