@@ -11,10 +11,11 @@
 
 namespace conv_transpose::testing {
 
-/// c(n, m) = sum over k of a(k, m) * b(n, k), with the operands staged in rows of four k. Members are what a test may
+/// c(n, m) = sum over k of a(k, m) * b(n, k), with the operands staged in rows of 16 bytes. Members are what a test may
 /// change to break a rule.
 struct MatrixProduct {
     int rows = 64, columns = 32, k_at_once = 8, terms = 64;
+    Halide::Type type = Halide::Float(32), type_of_b = type;  ///< the product's is a's
     int warpgroups = 1;  ///< of a block, each with so many rows
     bool staged_in_shared_memory = true, one_lane = true, zero_outside = false;
     int run = 0;  ///< of neighbouring columns: the others are groups (mma_n_group); 0 for all
@@ -31,16 +32,17 @@ struct MatrixProduct {
         Var m{"m"}, n{"n"}, value{"value"}, k4{"k4"}, mo{"mo"}, no{"no"}, one{"one"}, lane{"lane"}, warp{"warp"};
         Var warpgroup{"warpgroup"}, mma_m{"mma_m"}, mma_n{"mma_n"}, mma_m_tile{"mma_m_tile"},
             mma_n_group{"mma_n_group"}, rest{"rest"};
-        ImageParam a(Float(32), 2, "a"), b(Float(32), 2, "b");
+        ImageParam a(type, 2, "a"), b(type_of_b, 2, "b");
+        const int values = 16 / type.bytes();
         Func a_rows{"a_rows"}, b_rows{"b_rows"}, tile{"tile"}, c{"c"};
-        RDom k(0, 4, 0, terms / 4, "k");
-        const Func b_padded = zero_outside ? BoundaryConditions::constant_exterior(b, 0.f) : Func(b);
-        a_rows(value, m, k4) = a(k4 * 4 + value, m);
-        b_rows(value, n, k4) = columns_of_b ? b_padded(k4 * 4 + value, n) : b_padded(n, k4 * 4 + value);
+        RDom k(0, values, 0, terms / values, "k");
+        const Func b_padded = zero_outside ? BoundaryConditions::constant_exterior(b, cast(type_of_b, 0)) : Func(b);
+        a_rows(value, m, k4) = a(k4 * values + value, m);
+        b_rows(value, n, k4) = columns_of_b ? b_padded(k4 * values + value, n) : b_padded(n, k4 * values + value);
         tile(n, m) = 0.f;
-        tile(n, m) += a_rows(k.x, m, k.y) * b_rows(k.x, n, k.y);
+        tile(n, m) += cast<float>(a_rows(k.x, m, k.y)) * cast<float>(b_rows(k.x, n, k.y));
         const int sets = alternating, rows_of_c = rows / sets;
-        c(n, m) = tile(n / sets, m % rows_of_c + m / rows_of_c * rows + rows_of_c * (n % sets)) * 2.f;
+        c(n, m) = cast(type, tile(n / sets, m % rows_of_c + m / rows_of_c * rows + rows_of_c * (n % sets)) * 2.f);
 
         a.dim(0).set_bounds(0, terms), a.dim(1).set_min(0).set_stride(terms), a.set_host_alignment(16);
         b.dim(0).set_min(0), b.dim(1).set_min(0);
@@ -72,14 +74,14 @@ struct MatrixProduct {
         Stage update = tile.update();
         tile_loops(update, rows_of_c);
         if (sets > 1) update.unroll(mo);
-        update.split(k.y, pipeline, mma_k_outer, k_at_once / 4).split(k.x, ko, mma_k, 4)
+        update.split(k.y, pipeline, mma_k_outer, k_at_once / values).split(k.x, ko, mma_k, values)
             .reorder(mma_k, mma_k_outer, mma_n, mma_n_group, mma_m, one, mo, ko, lane, warp, warpgroup, pipeline)
             .gpu_threads(lane, warp, warpgroup).never_partition_all();
 
         const auto stage = [&](Func f, const Var &row, int extent) {
             f.compute_at(tile, pipeline)
                 .store_in(staged_in_shared_memory ? MemoryType::GPUShared : MemoryType::Heap)
-                .bound(value, 0, 4).bound_extent(row, extent).bound_extent(k4, k_at_once / 4)
+                .bound(value, 0, values).bound_extent(row, extent).bound_extent(k4, k_at_once / values)
                 .vectorize(value);
             // Given by columns, an operand's neighbours in memory are those of k.
             columns_of_b ? f.fuse(k4, row, rest) : f.fuse(row, k4, rest);

@@ -61,7 +61,7 @@ TEST(Computation, OfFewBlocksIsASumOfParts) {
     kernel.block_positions = {8, 8};
     kernel.block_channels = 64;
     kernel.weight_in_channel_multiple = 32;
-    kernel.blocks_of_parts = 264;
+    kernel.split_target_blocks = 264;
     const Computation whole = computations("n1ic512oc64ih8iw8kh3kw3", Operation::forward)[0];
     const Computation split = with_split_sum(kernel, whole);
     EXPECT_GT(split.partial_sums, 1);
@@ -70,7 +70,7 @@ TEST(Computation, OfFewBlocksIsASumOfParts) {
     EXPECT_EQ(split.problem.out_channels, 64 * split.partial_sums);
     EXPECT_EQ(split.problem.in_channels, 512);
     EXPECT_EQ(split.result_channels(), 64);
-    kernel.blocks_of_parts = 0;
+    kernel.split_target_blocks = 0;
     EXPECT_EQ(with_split_sum(kernel, whole).partial_sums, 1);
 }
 

@@ -24,10 +24,11 @@ int count_calls(void **args) {
 
 int fail(void **) { return -1; }
 
-KernelTraits kernel(KernelFunction function) {
+KernelTraits kernel(KernelFunction function, Family family = Family::sum_of_parts) {
     KernelTraits traits;
     traits.name = "f32_abacus_sum";
     traits.function = function;
+    traits.family = family;
     traits.role = KernelRole::sum_of_parts;
     return traits;
 }
@@ -60,8 +61,14 @@ TEST(Step, AnArgumentOfAnotherKindOrDimensionIsNamed) {
     EXPECT_NE(error_of([&] { launch.set("partial", int64_t{3}); }).find("kind of argument 'partial'"), std::string::npos);
     EXPECT_NE(error_of([&] { launch.set("sum", View(Operand::weight, 0, {4, 2})); }).find("dimensions of 'sum'"),
               std::string::npos);
-    Launch<Family::sum_of_output_parts> other(k);
+    const KernelTraits other_kernel = kernel(count_calls, Family::sum_of_output_parts);
+    Launch<Family::sum_of_output_parts> other(other_kernel);
     EXPECT_NE(error_of([&] { other.set("slope", int64_t{1}); }).find("kind of argument 'slope'"), std::string::npos);
+}
+
+TEST(Step, AKernelOfAnotherFamilyIsRefused) {
+    const KernelTraits k = kernel(count_calls);
+    EXPECT_NE(error_of([&] { Launch<Family::forward> launch(k); }).find("no arguments of family forward"), std::string::npos);
 }
 
 // The scalars of an axis go to that axis, whatever their order in the source is.
@@ -71,7 +78,7 @@ TEST(Step, ScalarsOfAnAxisFindTheirPlaces) {
     KernelTraits k = kernel([](void **args) {
         for (int i = 3; i < 9; i++) scalars.push_back(*static_cast<int32_t *>(args[i]));
         return 0;
-    });
+    }, Family::input_gradient);
     const View tensor(Operand::weight, 0, {1, 1, 1, 1, 1});
     const Step step = Launch<Family::input_gradient>(k)
                           .set_axes("dilation", p, [](const Axis &a) { return a.dilation; })

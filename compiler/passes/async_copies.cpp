@@ -12,7 +12,7 @@ using namespace Halide::Internal;
 
 namespace {
 
-constexpr int sizeof_float = 4;
+constexpr int most_bytes = 16, least_bytes = 4;  // of a copy
 
 class CopyAsync : public IRMutator {
   public:
@@ -24,12 +24,12 @@ class CopyAsync : public IRMutator {
 
     /// What a store moves: all bytes of a load, or none where a boundary condition is false.
     struct Source {
-        const Load *load = nullptr;  // null where the store does more than move floats
+        const Load *load = nullptr;  // null where the store does more than move them
         Expr bytes_read;
     };
 
     static Source source_of(const Expr &value) {
-        const int lanes = value.type().lanes(), bytes = lanes * sizeof_float;
+        const int lanes = value.type().lanes(), bytes = lanes * value.type().bytes();
         const Select *select = value.as<Select>();
         if (!select) {
             return {value.as<Load>(), bytes};
@@ -59,22 +59,23 @@ class CopyAsync : public IRMutator {
         };
         // Halide may have known more before lets were taken out of the loop.
         return (aligned(load->alignment) || aligned(modulus_remainder(base))) &&
-               (!load->param.defined() || load->param.host_alignment() >= lanes * sizeof_float);
+               (!load->param.defined() || load->param.host_alignment() >= lanes * load->type.bytes());
     }
 
     Stmt visit(const Store *store) override {
-        const int lanes = store->value.type().lanes();
+        const Type type = store->value.type();
+        const int lanes = type.lanes(), bytes = lanes * type.bytes();
         const Source source = source_of(store->value);
         const Load *load = source.load;
         const Expr from = load ? dense_base(load->index) : Expr(), to = dense_base(store->index);
-        if (!(lanes == 4 || (lanes == 1 && single_floats_)) || !from.defined() || !to.defined() ||
-            load->type.element_of() != Float(32) || !is_const_one(load->predicate) ||
+        if (!(bytes == most_bytes || (bytes == least_bytes && single_floats_)) || !from.defined() ||
+            !to.defined() || load->type != type || !element_format(type) || !is_const_one(load->predicate) ||
             !is_const_one(store->predicate) || !is_aligned(load, from, lanes)) {
             all_copied = false;
             return store;
         }
-        return placeholder({"copy", {{"bytes", lanes * sizeof_float}}},
-                           {simplify(to * sizeof_float), address_of(load, from), source.bytes_read});
+        return placeholder({"copy", {{"bytes", bytes}}},
+                           {simplify(to * type.bytes()), address_of(load, from), source.bytes_read});
     }
 
     const bool single_floats_;

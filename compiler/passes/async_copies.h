@@ -1,7 +1,7 @@
-// Staging stores as asynchronous copies: cp.async moves floats from global to shared memory without a
+// Staging stores as asynchronous copies: cp.async moves numbers from global to shared memory without a
 // register that waits for them.
 //
-// A store becomes such a copy when it moves 16 aligned bytes, or one float, unchanged. Outside of a boundary,
+// A store becomes such a copy when it moves 16 aligned bytes, or 4 (one float, or a pair of 16 bits), unchanged. Outside of a boundary,
 // where the store would write zero, the copy reads nothing and fills with zeros.
 #ifndef CONV_TRANSPOSE_COMPILER_ASYNC_COPIES_H
 #define CONV_TRANSPOSE_COMPILER_ASYNC_COPIES_H
@@ -15,7 +15,7 @@
 namespace conv_transpose {
 
 /// A statement without lets, with asynchronous copies in the place of its stores; nothing if one of them can
-/// be no copy. Single floats are copied only if asked for: each is an instruction.
+/// be no copy. Copies of 4 bytes are made only if asked for: each is an instruction.
 std::optional<Halide::Internal::Stmt> async_copies(const Halide::Internal::Stmt &staging, bool single_floats);
 
 /// A lowering pass for staging without a pipeline (see software_pipeline.h): where all of a Func's stores to

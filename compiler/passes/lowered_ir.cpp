@@ -111,8 +111,17 @@ Stmt placeholder(const PlaceholderCall &call, std::vector<Expr> arguments) {
     return Evaluate::make(Call::make(Int(32), call.name(), arguments, Call::Extern));
 }
 
+std::optional<ElementFormat> element_format(const Type &type) {
+    const Type element = type.element_of();
+    return element == Float(32)    ? std::optional(ElementFormat::float32)
+           : element == Float(16)  ? std::optional(ElementFormat::float16)
+           : element == BFloat(16) ? std::optional(ElementFormat::bfloat16)
+                                   : std::nullopt;
+}
+
 Expr address_of(const Load *load, const Expr &index) {
-    return Load::make(load->type.element_of(), load->name, index, load->image, load->param, const_true(),
+    const Type element = load->type.element_of();
+    return Load::make(element == BFloat(16) ? Float(16) : element, load->name, index, load->image, load->param, const_true(),
                       ModulusRemainder());
 }
 

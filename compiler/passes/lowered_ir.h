@@ -2,10 +2,12 @@
 #ifndef CONV_TRANSPOSE_COMPILER_LOWERED_IR_H
 #define CONV_TRANSPOSE_COMPILER_LOWERED_IR_H
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "Halide.h"
+#include "compiler/passes/element_format.h"
 #include "compiler/passes/placeholder_calls.h"
 
 namespace conv_transpose {
@@ -40,8 +42,11 @@ Halide::Internal::Stmt without_lets(const Halide::Internal::Stmt &statement);
 /// The statement that calls a placeholder.
 Halide::Internal::Stmt placeholder(const PlaceholderCall &call, std::vector<Halide::Expr> arguments = {});
 
+/// The format of float32, float16 and bfloat16, or vectors of them.
+std::optional<ElementFormat> element_format(const Halide::Type &type);
+
 /// A load of one element that stands for the element's address: the PTX expansion takes the address out of
-/// it.
+/// it. bfloat16 is loaded as float16 then, because integers of 16 bits are widened before a call.
 Halide::Expr address_of(const Halide::Internal::Load *load, const Halide::Expr &index);
 
 /// `e` with every name of `lets` replaced by its value, the innermost (last) first.

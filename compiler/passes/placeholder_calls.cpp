@@ -54,4 +54,9 @@ int PlaceholderCall::field(const std::string &key) const {
     return found->second;
 }
 
+int PlaceholderCall::field_or(const std::string &key, int otherwise) const {
+    const auto found = fields.find(key);
+    return found == fields.end() ? otherwise : found->second;
+}
+
 }  // namespace conv_transpose

@@ -2,6 +2,7 @@
 #include "compiler/passes/register_staging.h"
 
 #include <algorithm>
+#include <map>
 
 namespace conv_transpose {
 
@@ -10,7 +11,10 @@ using namespace Halide::Internal;
 
 namespace {
 
-const std::string registers_name = "staged_values";
+/// Values of each width have an array of their own.
+std::string registers_of(const Type &type) {
+    return type.bits() == 32 ? "staged_values" : "staged_values_of_" + std::to_string(type.bits()) + "_bits";
+}
 
 /// The registers between the two halves, in the order in which SplitAtLoads meets the loads.
 struct Registers {
@@ -27,7 +31,7 @@ struct Registers {
     // The first slot of the statement before, and of those that it shares values with.
     std::size_t recent = 0;
     bool shared = false;     // whether the statement at hand uses one of them
-    int count = 0;
+    std::map<int, int> counts;  // bits of a value -> values
 };
 
 /// One half of staging stores. A value that several stores need (both parts of a split operand do) is loaded
@@ -56,7 +60,8 @@ class SplitAtLoads : public IRMutator {
             return slot.array == load->name && equal(slot.index, index) && equal(slot.condition, condition_);
         });
         const bool again = same != registers_.slots.end();
-        const int first = again ? same->first : registers_.count;
+        int &count = registers_.counts[load->type.bits()];
+        const int first = again ? same->first : count;
         registers_.shared = registers_.shared || (again && !fresh_);
         if (!again) {
             if (!fresh_ && !registers_.shared) {
@@ -64,7 +69,7 @@ class SplitAtLoads : public IRMutator {
             }
             fresh_ = true;
             registers_.slots.push_back({index, load->name, condition_, first});
-            registers_.count += lanes;
+            count += lanes;
         }
         const Ramp *ramp = load->index.as<Ramp>();
         const bool dense = lanes == 1 || (ramp && is_const_one(ramp->stride));
@@ -77,9 +82,9 @@ class SplitAtLoads : public IRMutator {
         const Expr slot = lanes == 1 ? Expr(first) : Ramp::make(first, 1, lanes), always = const_true(lanes);
         if (!again) {
             loads_.push_back(
-                Store::make(registers_name, load, slot, Parameter(), always, ModulusRemainder()));
+                Store::make(registers_of(load->type), load, slot, Parameter(), always, ModulusRemainder()));
         }
-        return Load::make(load->type, registers_name, slot, Buffer<>(), Parameter(), always,
+        return Load::make(load->type, registers_of(load->type), slot, Buffer<>(), Parameter(), always,
                           ModulusRemainder());
     }
 
@@ -92,10 +97,10 @@ class SplitAtLoads : public IRMutator {
             const Expr value = Load::make(type, load->name, simplify(index), load->image, load->param,
                                           const_true(), ModulusRemainder());
             if (!again) {
-                loads_.push_back(Store::make(registers_name, value, first + lane, Parameter(), const_true(),
+                loads_.push_back(Store::make(registers_of(type), value, first + lane, Parameter(), const_true(),
                                              ModulusRemainder()));
             }
-            values.push_back(Load::make(type, registers_name, first + lane, Buffer<>(), Parameter(),
+            values.push_back(Load::make(type, registers_of(type), first + lane, Buffer<>(), Parameter(),
                                         const_true(), ModulusRemainder()));
         }
         return Shuffle::make_concat(values);
@@ -134,17 +139,17 @@ RegisterStaging::Halves RegisterStaging::split(bool stores) const {
             halves.pieces.push_back(half);
         }
     }
-    halves.registers = registers.count;
+    halves.registers = registers.counts;
     return halves;
 }
 
 Stmt RegisterStaging::with_registers(const Stmt &body) const {
-    const int registers = split(true).registers;
-    if (registers == 0) {
-        return body;
+    Stmt result = body;
+    for (const auto &[bits, count] : split(true).registers) {
+        const Type type = bits == 32 ? Float(32) : UInt(bits);
+        result = Allocate::make(registers_of(type), type, MemoryType::Stack, {Expr(count)}, const_true(), result);
     }
-    return Allocate::make(registers_name, Float(32), MemoryType::Stack, {Expr(registers)}, const_true(),
-                          body);
+    return result;
 }
 
 }  // namespace conv_transpose

@@ -5,6 +5,7 @@
 #ifndef CONV_TRANSPOSE_COMPILER_REGISTER_STAGING_H
 #define CONV_TRANSPOSE_COMPILER_REGISTER_STAGING_H
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,7 +35,7 @@ class RegisterStaging {
   private:
     struct Halves {
         std::vector<Halide::Internal::Stmt> pieces;
-        int registers = 0;
+        std::map<int, int> registers;  // bits of a value -> values
     };
     Halves split(bool stores) const;
 

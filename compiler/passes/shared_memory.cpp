@@ -13,6 +13,8 @@ using namespace Halide::Internal;
 
 namespace {
 
+constexpr int sizeof_float = 4;
+
 class Shift : public IRMutator {
   public:
     Shift(std::string allocation, Expr floats, bool constants_last)
@@ -20,34 +22,41 @@ class Shift : public IRMutator {
 
   private:
     using IRMutator::visit;
-    Expr sum(const Expr &index) const {
+    /// The distance in elements of a type.
+    Expr distance(const Type &type) const {
+        const int bytes = type.bytes();
+        return bytes == sizeof_float  ? floats_
+               : bytes < sizeof_float ? floats_ * (sizeof_float / bytes)
+                                      : floats_ / (bytes / sizeof_float);
+    }
+    Expr sum(const Expr &index, const Expr &distance) const {
         if (!constants_last_) {
-            return index + floats_;
+            return index + distance;
         }
         const Expr simplified = simplify(index);
         const Add *add = simplified.as<Add>();
-        return add && is_const(add->b) ? (add->a + floats_) + add->b : simplified + floats_;
+        return add && is_const(add->b) ? (add->a + distance) + add->b : simplified + distance;
     }
-    Expr shifted(const Expr &index) const {
+    Expr shifted(const Expr &index, const Type &type) const {
+        const Expr by = distance(type);
         if (const Ramp *ramp = index.as<Ramp>()) {
-            return Ramp::make(sum(ramp->base), ramp->stride, ramp->lanes);
+            return Ramp::make(sum(ramp->base, by), ramp->stride, ramp->lanes);
         }
-        return index.type().is_scalar() ? sum(index)
-                                        : index + Broadcast::make(floats_, index.type().lanes());
+        return index.type().is_scalar() ? sum(index, by) : index + Broadcast::make(by, index.type().lanes());
     }
     Expr visit(const Load *load) override {
         if (load->name != allocation_) {
             return IRMutator::visit(load);
         }
-        return Load::make(load->type, load->name, shifted(mutate(load->index)), load->image, load->param,
+        return Load::make(load->type, load->name, shifted(mutate(load->index), load->type), load->image, load->param,
                           load->predicate, ModulusRemainder());
     }
     Stmt visit(const Store *store) override {
         if (store->name != allocation_) {
             return IRMutator::visit(store);
         }
-        return Store::make(store->name, mutate(store->value), shifted(mutate(store->index)), store->param,
-                           store->predicate, store->alignment);
+        return Store::make(store->name, mutate(store->value), shifted(mutate(store->index), store->value.type()),
+                           store->param, store->predicate, store->alignment);
     }
     Expr visit(const Call *call) override {
         if (!starts_with(call->name, std::string(placeholder_prefix))) {
@@ -73,10 +82,10 @@ class Shift : public IRMutator {
 std::optional<int> shared_floats(const Allocate *allocate) {
     const auto size =
         allocate->extents.size() == 1 ? as_const_int(simplify(allocate->extents[0])) : std::nullopt;
-    if (!size || allocate->type != Float(32)) {
+    if (!size) {
         return std::nullopt;
     }
-    return static_cast<int>(*size);
+    return static_cast<int>((*size * allocate->type.bytes() + sizeof_float - 1) / sizeof_float);
 }
 
 Stmt shifted_in_shared_memory(const Stmt &statement, const std::string &allocation, const Expr &floats,

@@ -10,7 +10,7 @@
 
 namespace conv_transpose {
 
-/// How many floats it holds; nothing if it is not one array of a constant number of float32.
+/// How many floats of 32 bits it has room for; nothing if it is not one array of constant size.
 std::optional<int> shared_floats(const Halide::Internal::Allocate *allocate);
 
 /// The statement with every access to the allocation, and every shared address in a placeholder, moved by a

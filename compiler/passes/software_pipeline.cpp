@@ -140,14 +140,14 @@ Stmt SoftwarePipelinePass::visit(const Allocate *allocate) {
     }
     const auto size = shared_floats(allocate);
     if (!size) {
-        refuse_pipeline("pipeline", "shared memory must be one float32 allocation of constant size");
+        refuse_pipeline("pipeline", "shared memory must be one allocation of constant size");
     }
     const int stage = (*size + allocation_granularity - 1) / allocation_granularity * allocation_granularity;
     const StagedMemory memory{allocate->name, options_.stages, stage};
     const Stmt body = options_.producer ? with_producer_warpgroup(allocate->body, memory, options_)
                                         : PipelineOfAllThreads(memory, options_).mutate(allocate->body);
-    return Allocate::make(allocate->name, allocate->type, allocate->memory_type,
-                          {Expr(stage * options_.stages)}, allocate->condition, body);
+    return Allocate::make(allocate->name, Float(32), allocate->memory_type, {Expr(stage * options_.stages)},
+                          allocate->condition, body);
 }
 
 }  // namespace conv_transpose

@@ -46,7 +46,7 @@ struct SoftwarePipelineOptions {
     /// that is, their loads would be waited for. It takes registers to spare; where there are none, spills
     /// cost more.
     bool separate_registers = false;
-    /// Single floats, too, are copied asynchronously: no register waits for them, but each copy is an
+    /// Single floats, and pairs of 16 bits, too, are copied asynchronously: no register waits for them, but each copy is an
     /// instruction.
     bool single_floats = false;
     /// The constants of indices are added behind the buffer's place, so that they become offsets of load

@@ -117,7 +117,7 @@ class KernelLowering : public IRMutator {
         }
         const auto size = shared_floats(allocate);
         if (!size) {
-            refuse_tile(allocate->name, "shared memory must be one float32 allocation of constant size");
+            refuse_tile(allocate->name, "shared memory must be one allocation of constant size");
         }
         shared_ = allocate->name;
         Stmt body = mutate(allocate->body);
@@ -126,8 +126,8 @@ class KernelLowering : public IRMutator {
         const int stages = has_loop(allocate->body, "pipeline") ? options_.stages : 1;
         const int a_buffer = (scratch_floats_ + stages - 1) / stages;
         const int needed = std::max(*size, a_buffer);
-        return Allocate::make(allocate->name, allocate->type, allocate->memory_type, {Expr(needed)},
-                              allocate->condition, body);
+        return Allocate::make(allocate->name, Float(32), allocate->memory_type, {Expr(needed)}, allocate->condition,
+                              body);
     }
 
     Stmt visit(const Free *op) override { return tiles_.count(op->name) ? Evaluate::make(0) : Stmt(op); }

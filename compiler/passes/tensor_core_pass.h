@@ -9,9 +9,11 @@
 // recognises four nests over such loops, in which `tile` is a Func stored in MemoryType::Register:
 //
 //     clear     tile(m, n) = 0
-//     multiply  tile(m, n) += a(m, k) * b(n, k)         operands in MemoryType::GPUShared
+//     multiply  tile(m, n) += a(m, k) * b(n, k)         operands in MemoryType::GPUShared, of float32; or of float16
+//                                                       or bfloat16, both converted to float32
 //     promote   tile(m, n) += partial(m, n)             a tile of its own for every few steps of the reduction
-//     store     out(...) = f(tile(m, n))                any expression of it, any place in global memory
+//     store     out(...) = f(tile(m, n))                any expression of it, any place in global memory; may be
+//                                                       converted to float16 or bfloat16
 //
 // and replaces each by placeholder calls that the whole warpgroup executes (see placeholder_calls.h). Loop
 // names:
@@ -24,8 +26,8 @@
 //     mma_n_group  groups of 8 columns, when these are rows of a picture and not one run: then mma_n is 8
 //     mma_n_outer  the same product for several sets of columns, each with its own part of b; in a store of a tile
 //                  without such sets: the slower part of n, when the columns of the tile are two dimensions of out
-//     mma_k        four consecutive values of the reduction, adjacent in shared memory
-//     mma_k_outer  groups of four; an even number of them
+//     mma_k        four consecutive values of the reduction (eight of 16 bits), adjacent in shared memory
+//     mma_k_outer  groups of so many; an even number of them
 //
 // Everything that the instructions need is checked, and what does not fit is refused with a TensorCoreRefusal
 // that names the loop and the reason. docs/tensor-cores.md explains how to write such a schedule.

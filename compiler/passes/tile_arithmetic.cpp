@@ -13,7 +13,6 @@ using namespace Halide::Internal;
 namespace {
 
 constexpr int most_columns = 256;
-constexpr int values_of_row = bytes_of_row / 4;  // mma_k
 constexpr int bytes_of_group = columns_of_group * bytes_of_row;
 constexpr int most_accumulators = 232;  // registers of a thread, with some left for addresses
 
@@ -48,34 +47,37 @@ PlaceholderCall tile_call(const std::string &kind, const WarpTile &tile) {
 }
 
 /// An operand's rows are 16 bytes each, one after the other, and do not depend on the other operand's loop.
-void check_rows(const Nest &nest, const Affine &operand, const std::string &row, const std::string &other) {
-    if (constant_stride(nest, operand, row, "an operand") != values_of_row ||
-        constant_stride(nest, operand, "mma_k", "an operand") != 1 ||
-        constant_stride(nest, operand, other, "an operand") != 0) {
-        refuse_tile(nest.name, "an operand has strides " + text(operand.stride(row)) + " along " + row +
-                                   ", " + text(operand.stride("mma_k")) + " along mma_k and " +
-                                   text(operand.stride(other)) + " along " + other +
-                                   "; the rule is 4, 1 and 0");
+void check_rows(const Nest &nest, const TileOperand &operand, const std::string &row, const std::string &other) {
+    const Affine &place = operand.place;
+    if (constant_stride(nest, place, row, "an operand") != operand.values_of_row() ||
+        constant_stride(nest, place, "mma_k", "an operand") != 1 ||
+        constant_stride(nest, place, other, "an operand") != 0) {
+        refuse_tile(nest.name, "an operand has strides " + text(place.stride(row)) + " along " + row + ", " +
+                                   text(place.stride("mma_k")) + " along mma_k and " +
+                                   text(place.stride(other)) + " along " + other + "; the rule is " +
+                                   std::to_string(operand.values_of_row()) + ", 1 and 0");
     }
 }
 
-int operand_stride(const Nest &nest, const Affine &operand, const std::string &role) {
-    const int stride = constant_stride(nest, operand, role, "an operand");
-    if (stride < 0 || stride % values_of_row != 0) {
+/// In bytes.
+int operand_stride(const Nest &nest, const TileOperand &operand, const std::string &role) {
+    const int stride = constant_stride(nest, operand.place, role, "an operand");
+    if (stride < 0 || stride % operand.values_of_row() != 0) {
         refuse_tile(nest.name, "an operand has stride " + std::to_string(stride) + " along " + role +
-                              "; the rule is a multiple of 4 floats, not negative");
+                                   "; the rule is a multiple of " + std::to_string(operand.values_of_row()) +
+                                   " values, not negative");
     }
-    return stride * 4;
+    return stride * bytes_of(operand.format);
 }
 
 /// In rows of 16 bytes: what a matrix descriptor counts in.
-Expr row_address(const Nest &nest, const Affine &operand) {
-    const ModulusRemainder known = modulus_remainder(operand.base);
-    if (known.modulus % values_of_row != 0 || known.remainder % values_of_row != 0) {
-        refuse_tile(nest.name,
-                    "the operand at " + text(operand.base) + " is not known to be aligned to 16 bytes");
+Expr row_address(const Nest &nest, const TileOperand &operand) {
+    const Expr &base = operand.place.base;
+    const ModulusRemainder known = modulus_remainder(base);
+    if (known.modulus % operand.values_of_row() != 0 || known.remainder % operand.values_of_row() != 0) {
+        refuse_tile(nest.name, "the operand at " + text(base) + " is not known to be aligned to 16 bytes");
     }
-    return simplify(operand.base / values_of_row);
+    return simplify(base / operand.values_of_row());
 }
 
 }  // namespace
@@ -141,21 +143,25 @@ Stmt TileArithmetic::clear(const Nest &nest, WarpTile &tile) {
 Stmt TileArithmetic::multiply(const Nest &nest, const WarpTile &tile, const Mul *product) const {
     const WarpTile read = WarpTile::read(nest, nest.store->index);
     const int first = first_row_tile(nest, tile, read);
-    Affine a = read_operand(nest, product->a), b = read_operand(nest, product->b);
-    if (is_const_zero(a.stride("mma_m"))) {
+    TileOperand a = read_operand(nest, product->a), b = read_operand(nest, product->b);
+    if (a.format != b.format) {
+        refuse_tile(nest.name, "the operands of " + text(product) + " are of two formats");
+    }
+    if (is_const_zero(a.place.stride("mma_m"))) {
         std::swap(a, b);
     }
     check_rows(nest, a, "mma_m", "mma_n");
     check_rows(nest, b, "mma_n", "mma_m");
     for (const char *role : {"mma_n_outer", "mma_n_group"}) {
-        if (!is_const_zero(a.stride(role))) {
+        if (!is_const_zero(a.place.stride(role))) {
             refuse_tile(nest.name, std::string("the operand with the rows of the tile depends on ") + role);
         }
     }
     const int inner = nest.constant_extent("mma_k"), groups = nest.constant_extent("mma_k_outer");
-    if (inner != values_of_row || groups % 2 != 0) {
+    if (inner != a.values_of_row() || groups % rows_of_instruction_k != 0) {
         refuse_tile(nest.name, "mma_k has extent " + std::to_string(inner) + " and mma_k_outer " +
-                                   std::to_string(groups) + "; the rule is 4, and an even number");
+                                   std::to_string(groups) + "; the rule is " +
+                                   std::to_string(a.values_of_row()) + ", and an even number");
     }
     PlaceholderCall call = tile_call("multiply", tile);
     call.fields["m"] = read.rows;
@@ -165,17 +171,27 @@ Stmt TileArithmetic::multiply(const Nest &nest, const WarpTile &tile, const Mul 
     call.fields["bk"] = operand_stride(nest, b, "mma_k_outer");
     call.fields["bs"] = tile.groups > 1 ? operand_stride(nest, b, "mma_n_group") : bytes_of_group;
     call.fields["br"] = operand_stride(nest, b, "mma_n_outer");
+    if (a.format != ElementFormat::float32) {
+        call.fields[format_field] = static_cast<int>(a.format);
+    }
     return Block::make({placeholder({"begin", {}}),
                         placeholder(call, {row_address(nest, a), row_address(nest, b)}),
                         placeholder({"commit", {}}), placeholder({"wait", {{"pending", 0}}})});
 }
 
-Affine TileArithmetic::read_operand(const Nest &nest, const Expr &factor) const {
-    const Load *load = factor.as<Load>();
+/// A float32 from shared memory, or one of 16 bits there that is converted to float32.
+TileOperand TileArithmetic::read_operand(const Nest &nest, const Expr &factor) const {
+    const Cast *conversion = factor.as<Cast>();
+    const Load *load = (conversion && conversion->type == Float(32) ? conversion->value : factor).as<Load>();
     if (!load || load->name != shared_) {
         refuse_tile(nest.name, "the factor " + text(factor) + " is not a load from shared memory");
     }
-    return affine_index(nest, load->index);
+    const auto format = element_format(load->type);
+    if (!format) {
+        refuse_tile(nest.name, "the factor " + text(factor) +
+                                   " is no number that tensor cores take: the rule is float32, float16 or bfloat16");
+    }
+    return {affine_index(nest, load->index), *format};
 }
 
 Stmt TileArithmetic::promote(const Nest &nest, const WarpTile &tile, const WarpTile &partial,

@@ -10,6 +10,15 @@
 
 namespace conv_transpose {
 
+/// Where an operand lies in shared memory, as its nest runs over it, and in which format.
+struct TileOperand {
+    Affine place;
+    ElementFormat format;
+
+    /// mma_k: what 16 bytes hold.
+    int values_of_row() const { return bytes_of_row / bytes_of(format); }
+};
+
 /// Of one kernel.
 class TileArithmetic {
   public:
@@ -26,7 +35,7 @@ class TileArithmetic {
                                     const Halide::Internal::Mul *product) const;
     Halide::Internal::Stmt promote(const Nest &nest, const WarpTile &tile, const WarpTile &partial,
                                    const Halide::Internal::Load *load) const;
-    Affine read_operand(const Nest &nest, const Halide::Expr &factor) const;
+    TileOperand read_operand(const Nest &nest, const Halide::Expr &factor) const;
 
     WarpTiles &tiles_;
     const std::string &shared_;

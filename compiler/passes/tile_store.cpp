@@ -53,6 +53,26 @@ class ReplaceLoad : public IRMutator {
     Expr replacement_;
 };
 
+/// What is converted to 16 bits at last, before that: the instruction that stores it converts it, too.
+Expr as_float(const Expr &value) {
+    if (value.type() == Float(32)) {
+        return value;
+    }
+    if (const Cast *conversion = value.as<Cast>(); conversion && conversion->value.type() == Float(32)) {
+        return conversion->value;
+    }
+    if (const Call *choice = value.as<Call>();
+        choice && choice->is_intrinsic(Call::if_then_else) && choice->args.size() == 3) {
+        return Call::make(Float(32), Call::if_then_else,
+                          {choice->args[0], as_float(choice->args[1]), as_float(choice->args[2])},
+                          Call::PureIntrinsic);
+    }
+    if (const Select *choice = value.as<Select>()) {
+        return Select::make(choice->condition, as_float(choice->true_value), as_float(choice->false_value));
+    }
+    return cast<float>(value);
+}
+
 /// cast<uint32_t>(e) < 2^31 is how a schedule says e >= 0 so that Halide trims no loop by it. The latter has bounds.
 Expr as_signed_comparison(const Expr &condition) {
     if (const And *both = condition.as<And>()) {
@@ -90,6 +110,12 @@ TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string share
     : nest_(nest), tiles_(tiles), shared_(std::move(shared)), warpgroups_(warpgroups),
       value_(at_lane_zero(substitute_in_all_lets(resolve(nest.store->value, nest.lets)))),
       index_(at_lane_zero(resolve(nest.store->index, nest.lets))), conditions_(nest.guards), far_apart_(far_apart) {
+    const auto format = element_format(nest.store->value.type());
+    if (!format) {
+        refuse_tile(nest.name, "a tile is stored as float32, float16 or bfloat16, not as " + text(nest.store->value));
+    }
+    format_ = *format;
+    value_ = as_float(value_);
     if (nest.store->name == shared_) {
         refuse_tile(nest.name, "the tile is stored to shared memory; store it to the output");
     }
@@ -385,17 +411,24 @@ TileStore::Element TileStore::element(const Version &version, const Expr &row, c
 
 Stmt TileStore::stores_of_pair(const Element &first, const Element &second) const {
     const Store *store = nest_.store;
+    const bool is_float = format_ == ElementFormat::float32;
+    const std::map<std::string, int> fields =
+        is_float ? std::map<std::string, int>() : std::map<std::string, int>{{format_field, static_cast<int>(format_)}};
+    // What the address is taken of is never loaded.
+    const auto target = [&](const Element &e) {
+        return Load::make(is_float ? Float(32) : Float(16), store->name, e.index, Buffer<>(), store->param,
+                          const_true(), ModulusRemainder());
+    };
     const auto single = [&](const Element &e) {
         const Stmt alone =
-            Store::make(store->name, e.value, e.index, store->param, const_true(), ModulusRemainder());
+            is_float ? Store::make(store->name, e.value, e.index, store->param, const_true(), ModulusRemainder())
+                     : placeholder({"store_single", fields}, {target(e), e.value});
         return is_const_one(e.guard) ? alone : IfThenElse::make(e.guard, alone);
     };
     if (!adjacent_) {
         return Block::make(single(first), single(second));
     }
-    const Expr target = Load::make(Float(32), store->name, first.index, Buffer<>(), store->param,
-                                   const_true(), ModulusRemainder());
-    const Stmt both = placeholder({"store_pair", {}}, {target, first.value, second.value});
+    const Stmt both = placeholder({"store_pair", fields}, {target(first), first.value, second.value});
     const Expr inside = simplify(first.guard && second.guard);
     return is_const_one(inside) ? both
                                 : IfThenElse::make(inside, both, Block::make(single(first), single(second)));

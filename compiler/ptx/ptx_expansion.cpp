@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "compiler/passes/element_format.h"
 #include "compiler/passes/placeholder_calls.h"
 #include "compiler/ptx/tensor_core_instructions.h"
 
@@ -85,7 +86,10 @@ class KernelExpansion {
         } else if (kind == "turn_end") {
             out.line("\tbar.warp.sync 0xffffffff;");
         } else if (kind == "store_pair") {
-            store_pair(site, out);
+            is_float(site) ? store_pair(site, out) : store_pair_of_16_bits(site, out);
+        } else if (kind == "store_single") {
+            out.line("{ .reg .b32 both; .reg .b16 first, zero; ", pair_of_16_bits(site, "0f00000000"),
+                     " mov.b32 {first, zero}, both; st.global.b16 [", addresses_.of(site), "], first; }");
         } else if (kind == "copy") {
             copy(site, out);
         } else if (kind == "copy_commit") {
@@ -123,6 +127,25 @@ class KernelExpansion {
         }
         out.line("\t", begin, "cp.async.", bytes == 16 ? "cg" : "ca", ".shared.global [", to, "], [",
                  addresses_.of(site), "], ", bytes, ", ", site.arguments.at(2), ";", end);
+    }
+
+    static bool is_float(const CallSite &site) { return site.call.field_or(format_field, 0) == 0; }
+
+    /// Rounds to nearest even; the first of two lies in the lower half.
+    static std::string pair_of_16_bits(const CallSite &site, const std::string &second) {
+        const bool is_half = site.call.field(format_field) == static_cast<int>(ElementFormat::float16);
+        return std::string("cvt.rn.") + (is_half ? "f16x2" : "bf16x2") + ".f32 both, " + second + ", " +
+               site.arguments.at(1) + ";";
+    }
+
+    /// One store where the two lie on 4 bytes.
+    void store_pair_of_16_bits(const CallSite &site, PtxWriter &out) const {
+        const std::string at = addresses_.of(site);
+        out.line("{ .reg .b32 low, both; .reg .b16 first, second; .reg .pred aligned; cvt.u32.u64 low, ", at,
+                 "; and.b32 low, low, 2; setp.eq.u32 aligned, low, 0;");
+        out.line(pair_of_16_bits(site, site.arguments.at(2)), " mov.b32 {first, second}, both;");
+        out.line("@aligned st.global.b32 [", at, "], both;");
+        out.line("@!aligned st.global.b16 [", at, "], first; @!aligned st.global.b16 [", at, "+2], second; }");
     }
 
     /// Two neighbouring elements: one store where they lie on 8 bytes.

@@ -2,6 +2,7 @@
 #include "compiler/ptx/ptx_text.h"
 
 #include <algorithm>
+#include <cctype>
 #include <regex>
 #include <utility>
 
@@ -10,22 +11,26 @@ namespace conv_transpose {
 namespace {
 
 /// Which argument of a call stands for a global address, or -1.
-int address_argument(const std::string &kind) { return kind == "copy" ? 1 : kind == "store_pair" ? 0 : -1; }
+int address_argument(const std::string &kind) {
+    return kind == "copy" ? 1 : kind == "store_pair" || kind == "store_single" ? 0 : -1;
+}
 
-/// The registers that a load from global memory fills, each with its element of a vector load.
+/// The registers that a load from global memory fills, each with its distance in bytes.
 std::vector<std::pair<std::string, int>> loaded_registers(const std::string &line) {
     const std::size_t load = line.find("ld.global");
     if (load == std::string::npos) {
         return {};
     }
     const std::size_t first = line.find('%', load), open = line.find('[', load);
+    const std::size_t type = line.find_first_of(" \t{", load) - 2;
+    const int bytes = std::isdigit(static_cast<unsigned char>(line[type])) ? std::stoi(line.substr(type)) / 8 : 1;
     std::vector<std::pair<std::string, int>> result;
     std::istringstream registers(line.substr(first, open - first));
     for (std::string name; std::getline(registers, name, ',');) {
         name.erase(std::remove_if(name.begin(), name.end(), [](char c) { return c == ' ' || c == '}'; }),
                    name.end());
         if (!name.empty()) {
-            result.emplace_back(name, static_cast<int>(result.size()));
+            result.emplace_back(name, bytes * static_cast<int>(result.size()));
         }
     }
     return result;
@@ -37,7 +42,7 @@ struct Copy {
 
 /// A copy from register to register. Where paths through the code join, LLVM may leave a loaded value by one of these.
 std::optional<Copy> copy_of_register(const std::string &line) {
-    static const std::regex copy(R"(^\s*mov\.[bf]32\s+(%\w+), (%\w+);)");
+    static const std::regex copy(R"(^\s*mov\.[bf](?:16|32)\s+(%\w+), (%\w+);)");
     std::smatch found;
     if (!contains(line, "mov.") || !std::regex_search(line, found, copy)) {
         return std::nullopt;
@@ -111,7 +116,7 @@ GlobalAddresses::GlobalAddresses(const std::vector<std::string> &lines) {
     }
     // In the text a load may come after the call, though it runs before: number them first.
     for (const std::string &line : lines) {
-        for (const auto &[name, element] : loaded_registers(line)) {
+        for (const auto &[name, distance] : loaded_registers(line)) {
             if (const auto wanted = kept_.find(name); wanted != kept_.end()) {
                 wanted->second = count_++;
             }
@@ -129,7 +134,7 @@ void GlobalAddresses::keep(const std::string &line, PtxWriter &out) const {
         out.line("\tmov.b64 \t", place(copy->to, "a copy"), ", ", place(copy->from, "a copy"), ";");
         return;
     }
-    for (const auto &[name, element] : loaded_registers(line)) {
+    for (const auto &[name, distance] : loaded_registers(line)) {
         const auto wanted = kept_.find(name);
         if (wanted == kept_.end()) {
             continue;
@@ -140,7 +145,7 @@ void GlobalAddresses::keep(const std::string &line, PtxWriter &out) const {
             offset = base.substr(plus + 1);
             base.resize(plus);
         }
-        out.line("\tadd.s64 \t%tc_address", wanted->second, ", ", base, ", ", std::stol(offset) + 4 * element,
+        out.line("\tadd.s64 \t%tc_address", wanted->second, ", ", base, ", ", std::stol(offset) + distance,
                  ";");
     }
 }

@@ -1,7 +1,7 @@
 // Tensor-core instructions as PTX text, and the layouts that they need.
 //
 // OPERANDS lie in shared memory as rows of 16 bytes: four consecutive k of one m (operand A) or one n
-// (operand B). Rows follow each other without gaps, so that row i is at base + 16 i, and the next four k are
+// (operand B); of 16-bit operands eight. Rows follow each other without gaps, so that row i is at base + 16 i, and the next four k are
 // at base + K4:
 //
 //     byte       0    4    8   12 | 16   20   24   28 | 32 ...
@@ -29,17 +29,34 @@
 //     A   a0: g, t    a1: g+8, t    a2: g, t+4    a3: g+8, t+4
 //     B   b0: g, t    b1: g, t+4                                    (row of B = column of the tile)
 //
+// Of m16n8k16, whose operands have 16 bits, each register holds k = 2t and 2t+1 in place of t, 2t+8 and 2t+9 in
+// place of t+4.
+//
 // STORES. A warp's fragments are 8 rows x 32 bytes an instruction; written so, global memory sees quarters of
 // lines. Each warp therefore turns 8 rows at a time through shared memory that the operands no longer need;
 // the lowering pass stores from there, pairs of neighbouring elements, 256 bytes an instruction where rows
 // begin on 8 bytes.
 #include "compiler/ptx/tensor_core_instructions.h"
 
+#include "compiler/passes/element_format.h"
 #include "compiler/passes/warpgroup.h"
 
 namespace conv_transpose {
 
 namespace {
+
+/// What follows the shape in the name of a product: k and the types.
+struct ProductType {
+    explicit ProductType(const PlaceholderCall &call)
+        : format(static_cast<ElementFormat>(call.field_or(format_field, 0))),
+          name(format == ElementFormat::float32   ? "tf32"
+               : format == ElementFormat::float16 ? "f16"
+                                                  : "bf16"),
+          k(rows_of_instruction_k * bytes_of_row / bytes_of(format)) {}
+    ElementFormat format;
+    std::string name;
+    int k;
+};
 
 /// Register names of a tile. Tiles of 64 rows and repeats each have columns / 2 registers, in this order.
 struct Tile {
@@ -87,6 +104,9 @@ void TensorCoreInstructions::multiply_wgmma(const CallSite &site, PtxWriter &out
     const Tile tile(call);
     const int a_k4 = call.field("ak"), b_k4 = call.field("bk"), b_repeat = call.field("br");
     const int first = call.field("row");
+    const ProductType type(call);
+    // Both operands are K-major, which those of 16 bits need not be.
+    const char *const transposed = type.format == ElementFormat::float32 ? "" : ", 0, 0";
     // Descriptor, in units of 16 bytes: start address at bit 0, leading offset at bit 16, stride offset at
     // bit 32.
     const auto descriptor = [&](const char *name, const std::string &start, int k4, int offset) {
@@ -96,14 +116,15 @@ void TensorCoreInstructions::multiply_wgmma(const CallSite &site, PtxWriter &out
     out.line("{ .reg .b32 low, high_a, high_b; .reg .b64 a, b; .reg .pred accumulate;");
     out.line("setp.eq.u32 accumulate, 0, 0; mov.b32 high_a, ", columns_of_group, "; mov.b32 high_b, ",
              call.field("bs") / bytes_of_row, ";");
-    for (int k = 0; k < call.field("k") / k_of_instruction; k++) {
+    for (int k = 0; k < call.field("k") / type.k; k++) {
         for (int r = 0; r < tile.repeats; r++) {
             descriptor("b", site.arguments.at(1), b_k4, 2 * k * b_k4 + r * b_repeat);
             for (int i = 0; i < tile.row_tiles; i++) {
                 descriptor("a", site.arguments.at(0), a_k4,
                            2 * k * a_k4 + i * rows_of_instruction * bytes_of_row);
-                out.line("wgmma.mma_async.sync.aligned.m64n", tile.columns, "k8.f32.tf32.tf32 ",
-                         tile.list(tile.first(first + i, r), tile.columns / 2), ", a, b, accumulate, 1, 1;");
+                out.line("wgmma.mma_async.sync.aligned.m64n", tile.columns, "k", type.k, ".f32.",
+                         type.name, ".", type.name, " ", tile.list(tile.first(first + i, r), tile.columns / 2),
+                         ", a, b, accumulate, 1, 1", transposed, ";");
             }
         }
     }
@@ -116,6 +137,7 @@ void TensorCoreInstructions::multiply_mma_sync(const CallSite &site, PtxWriter &
     const int a_k4 = call.field("ak"), b_k4 = call.field("bk"), b_repeat = call.field("br");
     const int fragments = tile.columns / columns_of_group;
     const int b_group = call.field("bs"), first = call.field("row");
+    const ProductType type(call);
     out.line("{ .reg .b32 lane, row, part, a_at, b_at, a<", 4 * tile.row_tiles, ">, b<4>;");
     // ldmatrix takes the address of one 16-byte row from every lane: lanes 0..7 for the first matrix, and so
     // on.
@@ -127,7 +149,7 @@ void TensorCoreInstructions::multiply_mma_sync(const CallSite &site, PtxWriter &
     out.line("and.b32 row, lane, 7; add.u32 b_at, row, ", site.arguments.at(1), "; shl.b32 b_at, b_at, 4;");
     out.line("mad.lo.u32 b_at, part, ", b_group, ", b_at; shr.u32 part, lane, 3; and.b32 part, part, 1;");
     out.line("mad.lo.u32 b_at, part, ", b_k4, ", b_at;");
-    for (int k = 0; k < call.field("k") / k_of_instruction; k++) {
+    for (int k = 0; k < call.field("k") / type.k; k++) {
         for (int i = 0; i < tile.row_tiles; i++) {
             out.line("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {a", 4 * i, ",a", 4 * i + 1, ",a", 4 * i + 2,
                      ",a", 4 * i + 3, "}, [a_at+", 2 * k * a_k4 + i * rows_of_instruction * bytes_of_row,
@@ -142,8 +164,8 @@ void TensorCoreInstructions::multiply_mma_sync(const CallSite &site, PtxWriter &
                 for (int half = 0; half < (pair ? 2 : 1); half++) {
                     for (int i = 0; i < tile.row_tiles; i++) {
                         const std::string sums = tile.list(tile.first(first + i, r) + 4 * (j + half), 4);
-                        out.line("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 ", sums, ", {a", 4 * i,
-                                 ",a", 4 * i + 1, ",a", 4 * i + 2, ",a", 4 * i + 3, "}, {b", 2 * half, ",b",
+                        out.line("mma.sync.aligned.m16n8k", type.k, ".row.col.f32.", type.name, ".", type.name,
+                                 ".f32 ", sums, ", {a", 4 * i, ",a", 4 * i + 1, ",a", 4 * i + 2, ",a", 4 * i + 3, "}, {b", 2 * half, ",b",
                                  2 * half + 1, "}, ", sums, ";");
                     }
                 }

@@ -2,7 +2,7 @@
 // tests/ptx_machine runs. The products by wgmma are for Hopper, the one by mma.sync for GPUs before it, with PTX
 // for later ones. A narrow product fits into the first of two tiles.
 //
-//   matrix_product_kernel wgmma|mma_sync|narrow|pack DIRECTORY PTXAS FATBINARY
+//   matrix_product_kernel (wgmma|mma_sync|narrow|gathers|pack)[_f16|_bf16] DIRECTORY PTXAS FATBINARY
 #include <iostream>
 
 #include "compiler/driver/device_code.h"
@@ -13,12 +13,20 @@ namespace {
 
 using namespace conv_transpose;
 
-Halide::Module lower(const std::string &kind, const std::string &name, GpuAssembler &assembler) {
+Halide::Type type_of(const std::string &kind) {
+    return kind.ends_with("_bf16") ? Halide::BFloat(16) : kind.ends_with("_f16") ? Halide::Float(16) : Halide::Float(32);
+}
+
+Halide::Module lower(std::string kind, const std::string &name, GpuAssembler &assembler) {
     assembler.architectures = {"sm_80", "sm_90"};
-    if (kind == "pack") return PackedOperand().lower(name);
     MatrixProduct product;
+    product.type = type_of(kind);
+    product.chunk = 128 / product.type.bytes();
+    if (product.type.bits() == 16) kind.resize(kind.rfind('_'));
+    if (kind == "pack") return PackedOperand(product.type).lower(name);
     if (kind == "mma_sync") product.columns = 128, product.stages = 3, product.blocks = 2;
     if (kind == "narrow") product.columns = 64, product.repeats = 2, product.width = 40;
+    if (kind == "gathers") product.columns = 64, product.stages = 3, product.gathers = true;
     assembler.architectures = {kind == "mma_sync" ? "sm_80" : "sm_90"};
     return product.lower(name);
 }

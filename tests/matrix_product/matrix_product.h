@@ -21,30 +21,36 @@ inline Halide::Target matrix_product_target() {
     return Halide::Target("x86-64-linux-cuda-cuda_capability_80-user_context-no_runtime");
 }
 
-/// packed(value, row, k4) = operand(4 * k4 + value, row), rounded to TF32: what tensor cores read, and what
-/// asynchronous copies move at full rate. (Of rows with k innermost, a copy takes 16 of the 32 bytes that the
+/// packed(value, row, k_row) = operand(values * k_row + value, row): rows of 16 bytes, four values rounded to TF32 or
+/// eight of 16 bits. It is what tensor cores read, and what asynchronous copies move at full rate. (Of rows with k innermost, a copy takes 16 of the 32 bytes that the
 /// cache hands out: the two halves go to different places in shared memory.)
 class PackedOperand {
   public:
+    explicit PackedOperand(const Halide::Type &type) : type(type) {}
+
     Halide::Module lower(const std::string &name) {
         using namespace Halide;
-        packed(value, row, k4) = round_to_tf32(operand(4 * k4 + value, row), matrix_product_target());
+        const int values = 16 / type.bytes();
+        const Expr unpacked = operand(values * k_row + value, row);
+        packed(value, row, k_row) =
+            type == Float(32) ? round_to_tf32(unpacked, matrix_product_target()) : unpacked;
         operand.dim(1).set_min(0);
-        packed.output_buffer().dim(0).set_bounds(0, 4), packed.output_buffer().dim(1).set_min(0);
+        packed.output_buffer().dim(0).set_bounds(0, values), packed.output_buffer().dim(1).set_min(0);
         packed.output_buffer().dim(2).set_min(0);
         // Lanes read along k, and write along rows.
-        Var row_block{"row_block"}, k4_block{"k4_block"}, k{"k"}, lane{"lane"}, warp{"warp"};
+        Var row_block{"row_block"}, k_block{"k_block"}, k{"k"}, lane{"lane"}, warp{"warp"};
         constexpr auto guard = TailStrategy::GuardWithIf;
-        packed.bound(value, 0, 4).split(row, row_block, lane, 32, guard).split(k4, k4_block, warp, 8, guard)
-            .reorder(value, lane, warp, row_block, k4_block).vectorize(value)
-            .gpu_blocks(row_block, k4_block).gpu_threads(lane, warp);
+        packed.bound(value, 0, values).split(row, row_block, lane, 32, guard).split(k_row, k_block, warp, 8, guard)
+            .reorder(value, lane, warp, row_block, k_block).vectorize(value)
+            .gpu_blocks(row_block, k_block).gpu_threads(lane, warp);
         return Pipeline(packed).compile_to_module({operand}, name, matrix_product_target());
     }
 
   private:
-    Halide::ImageParam operand{Halide::Float(32), 2, "operand"};
+    const Halide::Type type;
+    Halide::ImageParam operand{type, 2, "operand"};
     Halide::Func packed{"packed"};
-    Halide::Var value{"value"}, row{"row"}, k4{"k4"};
+    Halide::Var value{"value"}, row{"row"}, k_row{"k_row"};
 };
 
 /// Of packed operands. Rows and columns are any, k a multiple of `chunk`.
@@ -55,25 +61,33 @@ class PackedOperand {
 /// multiplied, one being finished, and two are on their way: that hides the latency of the fetches (with one:
 /// 0.458 ms).
 struct MatrixProduct {
+    Halide::Type type = Halide::Float(32);  ///< of the operands and of the product; sums are of float32
     int warpgroups = 2, columns = 256;  ///< of a block's tile; each warpgroup has 64 rows
     int repeats = 1;                    ///< of the tile, side by side
     int chunk = 32;                     ///< of k, staged at once
     int stages = 4, blocks = 1;
     int width = 0;  ///< of the product; 0: any
+    /// b(n, k) as it is, n innermost, in place of a packed operand: its values go through the registers of a warpgroup
+    /// that stages for the others.
+    bool gathers = false;
 
     Halide::Module lower(const std::string &name) {
         using namespace Halide;
-        k = RDom(0, 4, 0, a.dim(2).extent() / (chunk / 4) * (chunk / 4), "k");
+        a = ImageParam(type, 3, "a"), b = ImageParam(type, gathers ? 2 : 3, "b");
+        k = RDom(0, values(), 0, a.dim(2).extent() / rows_of_chunk() * rows_of_chunk(), "k");
         // Beyond the last row lies the last row again: what comes of it is not stored.
-        a_rows(value, m, k4) = a(value, min(m, a.dim(1).max()), k4);
-        b_rows(value, n, k4) = b(value, min(n, b.dim(1).max()), k4);
+        a_rows(value, m, k_row) = a(value, min(m, a.dim(1).max()), k_row);
+        b_rows(value, n, k_row) =
+            gathers ? BoundaryConditions::constant_exterior(b, cast(type, 0))(n, values() * k_row + value)
+                    : b(value, min(n, b.dim(1).max()), k_row);
         tile(n, m) = 0.f;
-        tile(n, m) += a_rows(k.x, m, k.y) * b_rows(k.x, n, k.y);
-        c(n, m) = tile(n, m);
+        tile(n, m) += cast<float>(a_rows(k.x, m, k.y)) * cast<float>(b_rows(k.x, n, k.y));
+        c(n, m) = cast(type, tile(n, m));
 
         for (ImageParam *packed : {&a, &b}) {
-            packed->dim(0).set_bounds(0, 4), packed->dim(1).set_min(0).set_stride(4);
-            packed->dim(2).set_min(0).set_stride(4 * packed->dim(1).extent());
+            if (packed->dimensions() == 2) continue;
+            packed->dim(0).set_bounds(0, values()), packed->dim(1).set_min(0).set_stride(values());
+            packed->dim(2).set_min(0).set_stride(values() * packed->dim(1).extent());
             packed->set_host_alignment(16);
         }
         c.output_buffer().dim(0).set_min(0), c.output_buffer().dim(1).set_min(0);
@@ -85,16 +99,19 @@ struct MatrixProduct {
         Pipeline pipeline(c);
         pipeline.add_custom_lowering_pass(
             new TensorCorePass({.blocks_per_multiprocessor = blocks, .stages = stages}));
-        pipeline.add_custom_lowering_pass(new SoftwarePipelinePass({.stages = stages}));
+        pipeline.add_custom_lowering_pass(new SoftwarePipelinePass({.stages = stages, .producer = gathers}));
         return pipeline.compile_to_module({a, b}, name, matrix_product_target());
     }
 
   private:
     static constexpr auto guard = Halide::TailStrategy::GuardWithIf;
 
-    Halide::ImageParam a{Halide::Float(32), 3, "a"}, b{Halide::Float(32), 3, "b"};
+    int values() const { return 16 / type.bytes(); }  ///< of a row
+    int rows_of_chunk() const { return chunk / values(); }
+
+    Halide::ImageParam a, b;
     Halide::Func a_rows{"a_rows"}, b_rows{"b_rows"}, tile{"tile"}, c{"c"};
-    Halide::Var m{"m"}, n{"n"}, value{"value"}, k4{"k4"};
+    Halide::Var m{"m"}, n{"n"}, value{"value"}, k_row{"k_row"};
     Halide::Var m_block{"m_block"}, n_block{"n_block"}, mma_m{"mma_m"}, mma_n{"mma_n"}, mma_n_outer{"mma_n_outer"};
     Halide::Var one{"one"}, lane{"lane"}, warp{"warp"}, warpgroup{"warpgroup"}, rest{"rest"};
     Halide::RDom k;
@@ -123,7 +140,7 @@ struct MatrixProduct {
         tile.reorder(mma_n, mma_m, mma_n_outer, one, lane, warp, warpgroup).gpu_threads(lane, warp, warpgroup);
         Stage update = tile.update();
         tile_loops(update);
-        update.split(k.y, pipeline, mma_k_outer, chunk / 4).split(k.x, k_outer, mma_k, 4)
+        update.split(k.y, pipeline, mma_k_outer, rows_of_chunk()).split(k.x, k_outer, mma_k, values())
             .reorder(mma_k, mma_k_outer, mma_n, mma_m, mma_n_outer, one, k_outer, lane, warp, warpgroup, pipeline)
             .gpu_threads(lane, warp, warpgroup).never_partition_all();
     }
@@ -132,9 +149,9 @@ struct MatrixProduct {
     void stage(Halide::Func rows, const Halide::Var &row, int extent) const {
         using namespace Halide;
         rows.compute_at(tile, Var("pipeline")).store_in(MemoryType::GPUShared)
-            .bound(value, 0, 4).bound_extent(row, extent).bound_extent(k4, chunk / 4).vectorize(value)
-            .fuse(row, k4, rest).split(rest, rest, lane, 32, guard).split(rest, rest, warp, 4, guard)
-            .split(rest, rest, warpgroup, warpgroups, guard).reorder(value, rest, lane, warp, warpgroup)
+            .bound(value, 0, values()).bound_extent(row, extent).bound_extent(k_row, rows_of_chunk()).vectorize(value)
+            .fuse(row, k_row, rest).split(rest, rest, lane, 32, guard).split(rest, rest, warp, 4, guard)
+            .split(rest, rest, warpgroup, gathers ? 1 : warpgroups, guard).reorder(value, rest, lane, warp, warpgroup)
             .unroll(rest).gpu_threads(lane, warp, warpgroup).never_partition_all();
     }
 };

@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "half.h"
 #include "warp.h"
 
 namespace ptx_machine {
@@ -151,6 +152,16 @@ const Table &bits() {
         {"not", lanes_of([](T a) { return static_cast<T>(~a); })},
         {"shl", lanes_of([](T a, uint32_t n) { return static_cast<T>(n < 8 * sizeof(T) ? a << n : 0); })},
         {"shr", lanes_of([](T a, uint32_t n) { return static_cast<T>(n < 8 * sizeof(T) ? a >> n : 0); })},
+        {"prmt", lanes_of([](T a, T b, uint32_t which) {
+             const uint64_t both = static_cast<uint32_t>(a) | static_cast<uint64_t>(b) << 32;
+             T bytes = 0;
+             for (int i = 0; i < 4; i++) {
+                 const uint32_t one = which >> 4 * i & 0xf, byte = both >> 8 * (one & 7) & 0xff;
+                 // The fourth bit asks for the sign alone.
+                 bytes |= static_cast<T>(one & 8 ? (byte >> 7) * 0xff : byte) << 8 * i;
+             }
+             return bytes;
+         })},
         {"selp", lanes_of([](T a, T b, uint32_t p) { return p ? a : b; })},
         {"mov", lanes_of([](T a) { return a; })}};
     return table;
@@ -204,6 +215,13 @@ uint32_t to_tf32(float a) {
 /// By rounding and types: result, operand.
 const Table &conversions() {
     static const Table table{{"rna.tf32.f32", lanes_of([](float a) { return to_tf32(a); })},
+                             {"rn.f16.f32", lanes_of([](float a) { return to_half(a); })},
+                             {"rn.bf16.f32", lanes_of([](float a) { return to_bfloat(a); })},
+                             {"f32.f16", lanes_of([](uint16_t a) { return from_half(a); })},
+                             {"f32.bf16", lanes_of([](uint16_t a) { return from_bfloat(a); })},
+                             // The first operand becomes the upper half.
+                             {"rn.f16x2.f32", lanes_of([](float a, float b) { return uint32_t{to_half(a)} << 16 | to_half(b); })},
+                             {"rn.bf16x2.f32", lanes_of([](float a, float b) { return uint32_t{to_bfloat(a)} << 16 | to_bfloat(b); })},
                              {"f32.f32", lanes_of([](float a) { return a; })},
                              {"rmi.f32.f32", lanes_of([](float a) { return std::floor(a); })},
                              {"rpi.f32.f32", lanes_of([](float a) { return std::ceil(a); })},
@@ -297,21 +315,29 @@ Arithmetic find_arithmetic(const std::vector<std::string> &parts) {
     return typed(name, type);
 }
 
+// `number` bits make up the whole.
 void execute_pack(Warp &w, const Instruction &i, uint32_t mask) {
-    uint64_t *const d = w.to<uint64_t>(i.d);
-    const uint32_t *const low = w.from<uint32_t>(i.vector[0]), *const high = w.from<uint32_t>(i.vector[1]);
-    for (int l = 0; l < lanes; l++)
-        if (mask >> l & 1) d[l] = low[l] | uint64_t{high[l]} << 32;
+    const int bits = i.number / static_cast<int>(i.vector.size());
+    for (int l = 0; l < lanes; l++) {
+        if (!(mask >> l & 1)) continue;
+        uint64_t whole = 0;
+        for (size_t v = 0; v < i.vector.size(); v++)
+            whole |= (w.from<uint32_t>(i.vector[v])[l] & ~0u >> (32 - bits)) * (uint64_t{1} << bits * v);
+        if (i.number == 64)
+            w.to<uint64_t>(i.d)[l] = whole;
+        else
+            w.to<uint32_t>(i.d)[l] = static_cast<uint32_t>(whole);
+    }
 }
 
 void execute_unpack(Warp &w, const Instruction &i, uint32_t mask) {
-    const uint64_t *const a = w.from<uint64_t>(i.a);
-    uint32_t *const low = w.to<uint32_t>(i.vector[0]), *const high = w.to<uint32_t>(i.vector[1]);
-    for (int l = 0; l < lanes; l++)
-        if (mask >> l & 1) {
-            low[l] = static_cast<uint32_t>(a[l]);
-            high[l] = static_cast<uint32_t>(a[l] >> 32);
-        }
+    const int bits = i.number / static_cast<int>(i.vector.size());
+    for (int l = 0; l < lanes; l++) {
+        if (!(mask >> l & 1)) continue;
+        const uint64_t whole = i.number == 64 ? w.from<uint64_t>(i.a)[l] : w.from<uint32_t>(i.a)[l];
+        for (size_t v = 0; v < i.vector.size(); v++)
+            w.to<uint32_t>(i.vector[v])[l] = static_cast<uint32_t>(whole >> bits * v) & ~0u >> (32 - bits);
+    }
 }
 
 }  // namespace ptx_machine

@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -190,6 +192,69 @@ TEST(PtxMachine, MultipliesOnTensorCores) {
                     timing);
         for (const float sum : floats) EXPECT_EQ(sum, 9.f);
     }
+}
+
+std::string replaced(std::string text, const std::string &part, const std::string &other) {
+    const size_t at = text.find(part);
+    return at == std::string::npos ? "no " + part : text.replace(at, part.size(), other);
+}
+
+// Of 16 bits, with 2 and 1 side by side in every word of both operands: 8 times 2 * 2 + 1 * 1.
+TEST(PtxMachine, MultipliesNumbersOf16Bits) {
+    for (const auto &[type, two_and_one] : {std::pair("f16", "mov.b32 %f1, 0x3C004000;\n"),
+                                            std::pair("bf16", "mov.b32 %f1, 0x3F804000;\n")}) {
+        std::vector<float> floats(128);
+        const std::string both = std::string(".") + type + "." + type;
+        const std::string by_wgmma =
+            replaced(replaced(product, "k8.f32.tf32.tf32", "k16.f32" + both), "1, 1;\nwgmma", "1, 1, 0, 0;\nwgmma");
+        run_program(replaced(fill, "mov.f32 %f1, 0f3F800000;\n", two_and_one) + fence + barrier + by_wgmma +
+                        wait_for_product + store_product,
+                    floats, 128, 2560);
+        for (const float sum : floats) EXPECT_EQ(sum, 41.f) << type;
+        run_program(two_and_one +
+                        ("mov.f32 %f2, 0f3F800000;\nmma.sync.aligned.m16n8k16.row.col.f32" + both +
+                         ".f32 {%f2, %f3, %f4, %f5}, {%f1, %f1, %f1, %f1}, {%f1, %f1}, {%f2, %f2, %f2, %f2};\n") +
+                        store,
+                    floats, 32);
+        EXPECT_EQ(floats[0], 41.f) << type;
+    }
+}
+
+// Lane 4 g + t has k = 2t and 2t+1 of row g of A, and of column g of B.
+TEST(PtxMachine, KnowsTheFragmentsOfProductsOf16Bits) {
+    std::vector<float> floats(32);
+    // A is 1 at row 0, k = 3 (register 0, lane 1, upper half), else 0. B has the column's number at k = 2 and 3, else 0.
+    run_program("setp.eq.s32 %p1, %r1, 1;\nselp.b32 %r4, 0x3C000000, 0, %p1;\nmov.b32 %r5, 0;\n"
+                "shr.u32 %r6, %r1, 2;\ncvt.rn.f32.u32 %f3, %r6;\ncvt.rn.f16x2.f32 %r7, %f3, %f3;\n"
+                "and.b32 %r8, %r1, 3;\nsetp.eq.s32 %p1, %r8, 1;\nselp.b32 %r7, %r7, 0, %p1;\n"
+                "mov.f32 %f4, 0f00000000;\n"
+                "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f2, %f5, %f6, %f7}, {%r4, %r5, %r5, %r5}, "
+                "{%r7, %r5}, {%f4, %f4, %f4, %f4};\n" + store,
+                floats, 32);
+    for (int l = 0; l < 32; l++) EXPECT_EQ(floats[l], l < 4 ? 2.f * l : 0.f) << l;
+}
+
+TEST(PtxMachine, RoundsTo16BitsToNearestEven) {
+    // 2049 and 2051 lie between numbers of float16, 257 and 259 between those of bfloat16.
+    const struct {
+        const char *type;
+        float value, rounded;
+    } cases[] = {{"f16", 2049, 2048}, {"f16", 2051, 2052}, {"bf16", 257, 256}, {"bf16", 259, 260}, {"f16", 65520, HUGE_VALF}};
+    for (const auto &c : cases) {
+        std::vector<float> floats(32, c.value);
+        const std::string type = c.type;
+        run_program(".reg .b16 %rs<9>;\n" + load + "mov.f32 %f3, 0f3F800000;\ncvt.rn." + type + "x2.f32 %r3, %f3, %f1;\n" +
+                        "mov.b32 {%rs1, %rs2}, %r3;\nmov.b32 %r4, {%rs2, %rs1};\nmov.b32 {%rs3, %rs4}, %r4;\n" +
+                        "cvt.f32." + type + " %f2, %rs4;\n" + store,
+                    floats, 32);
+        EXPECT_EQ(floats[5], c.rounded) << type;
+    }
+}
+
+TEST(PtxMachine, StoresHalvesOfWords) {
+    std::vector<float> floats(32, 0.f);
+    run_program(".reg .b16 %rs<9>;\nmov.b16 %rs1, 0x3F80;\nst.global.b16 [%rd3+2], %rs1;\n", floats, 32);
+    for (const float value : floats) EXPECT_EQ(value, 1.f);
 }
 
 TEST(PtxMachine, ShowsAProductThatIsNotWaitedFor) {

@@ -300,9 +300,9 @@ class KernelDecoder {
         else if (base == "ldmatrix")
             ldmatrix(i, o);
         else if (base == "mma")
-            mma_sync(i, o);
+            mma_sync(i, name, o);
         else if (base == "mov" && (is_braced(o.at(0)) || is_braced(o.at(1))))
-            halves(i, o);
+            halves(i, parts, o);
         else
             arithmetic(i, parts, o);
     }
@@ -340,8 +340,10 @@ class KernelDecoder {
             i.kind = Kind::wgmma_wait;
             i.number = std::stoi(o.at(0));
         } else {
-            if (name.find("k8.f32.tf32.tf32") == std::string::npos)
-                throw PtxError("a product of other types");
+            i.factors = factors(name);
+            // Those of 16 bits may be transposed.
+            for (size_t t = 6; t < o.size(); t++)
+                if (o[t] != "0") throw PtxError("a transposed operand is not supported");
             i.kind = Kind::wgmma;
             i.number = std::stoi(name.substr(name.find("m64n") + 4));
             i.vector = places_.operands(o.at(0), 1);
@@ -351,6 +353,14 @@ class KernelDecoder {
         }
     }
 
+    static Factors factors(const std::string &name) {
+        const auto has = [&](const char *types) { return name.find(types) != std::string::npos; };
+        if (has("k8.") && has(".tf32.tf32")) return Factors::tf32;
+        if (has("k16.") && has(".f16.f16")) return Factors::f16;
+        if (has("k16.") && has(".bf16.bf16")) return Factors::bf16;
+        throw PtxError("a product of other types");
+    }
+
     void ldmatrix(Instruction &i, const std::vector<std::string> &o) {
         i.kind = Kind::whole_warp;
         i.execute = execute_ldmatrix;
@@ -358,19 +368,23 @@ class KernelDecoder {
         address(i, o.at(1), true);
     }
 
-    void mma_sync(Instruction &i, const std::vector<std::string> &o) {
+    void mma_sync(Instruction &i, const std::string &name, const std::vector<std::string> &o) {
+        i.factors = factors(name);
+        if (!name.starts_with("mma.sync.aligned.m16n8k") || name.find(".row.col.f32.") == std::string::npos)
+            throw PtxError("a product of another shape");
         i.kind = Kind::whole_warp;
         i.execute = execute_mma_sync;
         for (int operand = 0; operand < 4; operand++)
             for (int place : places_.operands(o.at(operand), 1)) i.vector.push_back(place);
     }
 
-    /// mov.b64 of two halves in braces.
-    void halves(Instruction &i, const std::vector<std::string> &o) {
+    /// mov.b64, or mov.b32, of two halves (or four quarters) in braces.
+    void halves(Instruction &i, const std::vector<std::string> &parts, const std::vector<std::string> &o) {
         const bool unpack = is_braced(o[0]);
+        i.number = 8 * bytes_of(parts.back());
         i.vector = places_.operands(o[unpack ? 0 : 1], 1);
-        if (i.vector.size() != 2) throw PtxError("other than two halves");
-        (unpack ? i.a : i.d) = places_.operand(o[unpack ? 1 : 0], 2);
+        if (i.vector.size() != 2 && i.vector.size() != 4) throw PtxError("other than two halves or four quarters");
+        (unpack ? i.a : i.d) = places_.operand(o[unpack ? 1 : 0], i.number / 32);
         i.execute = unpack ? execute_unpack : execute_pack;
     }
 

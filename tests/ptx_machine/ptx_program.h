@@ -43,6 +43,9 @@ enum class Kind {
     wgmma_wait,
 };
 
+/// What a tensor core multiplies.
+enum class Factors { tf32, f16, bf16 };
+
 /// Places in a register file count 32-bit words; below 0, ~place counts in the file of constants.
 struct Instruction {
     Kind kind = Kind::simple;
@@ -55,7 +58,8 @@ struct Instruction {
     bool wide_address = false;  ///< in shared memory, too, it may be in a 64-bit register
     bool is_signed = false;     ///< what is loaded is extended by its sign
     bool has_count = false;     ///< a barrier is for some threads of the block
-    int number = 0;             ///< target of a branch, columns of a product, groups to wait for, bytes
+    int number = 0;             ///< target of a branch, columns of a product, groups to wait for, bytes, bits
+    Factors factors = Factors::tf32;  ///< of a product
     std::string text;
 };
 

@@ -1,4 +1,4 @@
-// Tensor cores: products of TF32 operands, of which the lower 13 bits do not count. The layouts of fragments
+// Tensor cores: products of TF32 operands, of which the lower 13 bits do not count, and of those of 16 bits. The layouts of fragments
 // and operands are drawn at the head of compiler/ptx/tensor_core_instructions.cpp; here they are written once
 // more, from the PTX manual.
 #include "tensor_cores.h"
@@ -7,14 +7,29 @@
 #include <cstring>
 #include <string>
 
+#include "half.h"
+
 namespace ptx_machine {
 
 namespace {
 
-constexpr int rows_of_product = 64, k_of_product = 8;
+constexpr int rows_of_product = 64, most_k = 16;
 
-float as_tf32(uint32_t bits) {
-    return std::bit_cast<float>(bits & ~0x1fffu);
+/// How many of them a word holds, and so a fourth of the row of a core matrix.
+int in_a_word(Factors factors) {
+    return factors == Factors::tf32 ? 1 : 2;
+}
+
+int k_of_product(Factors factors) {
+    return 8 * in_a_word(factors);
+}
+
+/// The n-th in a word.
+float factor(Factors factors, uint32_t word, int n) {
+    const uint16_t half = static_cast<uint16_t>(word >> 16 * n);
+    return factors == Factors::f16    ? from_half(half)
+           : factors == Factors::bf16 ? from_bfloat(half)
+                                      : std::bit_cast<float>(word & ~0x1fffu);
 }
 
 }  // namespace
@@ -32,21 +47,28 @@ void execute_ldmatrix(Warp &w, const Instruction &i, uint32_t mask) {
         }
 }
 
-// m16n8k8. The vector holds 4 registers of d, 4 of a, 2 of b, 4 of c.
+// m16n8k8, m16n8k16. The vector holds 4 registers of d, 4 of a, 2 of b, 4 of c.
 void execute_mma_sync(Warp &w, const Instruction &i, uint32_t mask) {
     if (mask != ~0u) fail(i, "not all lanes take part");
     if (i.vector.size() != 14) fail(i, "other than 4 + 4 + 2 + 4 registers");
-    const auto operand = [&](int index, int lane) {
-        return as_tf32(w.from<uint32_t>(i.vector[index])[lane]);
+    const int in_word = in_a_word(i.factors), half_of_k = 4 * in_word, all_k = k_of_product(i.factors);
+    // Registers `step` apart hold the halves of k.
+    const auto operand = [&](int index, int step, int row, int k) {
+        const int in_half = k % half_of_k, lane = row * 4 + in_half / in_word;
+        const uint32_t word = w.from<uint32_t>(i.vector[index + k / half_of_k * step])[lane];
+        return factor(i.factors, word, in_half % in_word);
     };
+    float a[16][most_k], b[8][most_k];
+    for (int k = 0; k < all_k; k++) {
+        for (int row = 0; row < 16; row++) a[row][k] = operand(4 + row / 8, 2, row % 8, k);
+        for (int column = 0; column < 8; column++) b[column][k] = operand(8, 1, column, k);
+    }
     float sums[4][lanes];
     for (int l = 0; l < lanes; l++)
         for (int s = 0; s < 4; s++) {
             const int row = l / 4 + s / 2 * 8, column = l % 4 * 2 + s % 2;
             sums[s][l] = w.from<float>(i.vector[10 + s])[l];
-            for (int k = 0; k < k_of_product; k++)
-                sums[s][l] += operand(4 + row / 8 + k / 4 * 2, row % 8 * 4 + k % 4) *
-                              operand(8 + k / 4, column * 4 + k % 4);
+            for (int k = 0; k < all_k; k++) sums[s][l] += a[row][k] * b[column][k];
         }
     for (int s = 0; s < 4; s++) std::memcpy(w.to<float>(i.vector[s]), sums[s], sizeof sums[s]);
 }
@@ -72,23 +94,24 @@ void Products::wait(size_t groups) {
         for (const Product &product : groups_.front()) multiply(product);
 }
 
-// K-major without swizzle: rows of 4 k, 16 bytes; 8 of them make a core matrix. The descriptor has, in units
-// of 16 bytes, the start, how far the next 4 k lie, and how far the next 8 rows.
+// K-major without swizzle: rows of 4 k (8 of 16 bits), 16 bytes; 8 of them make a core matrix. The descriptor has, in
+// units of 16 bytes, the start, how far the next such rows lie along k, and how far the next 8 rows.
 float Products::element(const Instruction &i, uint64_t descriptor, int row, int k) {
     const auto field = [&](int bit) { return static_cast<uint32_t>(descriptor >> bit & 0x3fff) << 4; };
     if (descriptor >> 46) fail(i, "a descriptor with swizzle or base offset is not supported");
-    const uint32_t at = field(0) + k / 4 * field(16) + row / 8 * field(32) + row % 8 * 16 + k % 4 * 4;
+    const int in_word = in_a_word(i.factors), in_row = 4 * in_word;
+    const uint32_t at = field(0) + k / in_row * field(16) + row / 8 * field(32) + row % 8 * 16 + k % in_row / in_word * 4;
     block_.note_tensor_core_read(i, warps_, at);
     uint32_t bits;
     std::memcpy(&bits, block_.shared.data() + at, 4);
-    return as_tf32(bits);
+    return factor(i.factors, bits, k % in_word);
 }
 
 void Products::multiply(const Product &product) {
     const Instruction &i = *product.instruction;
-    const int columns = i.number;
-    float a[rows_of_product][k_of_product], b[k_of_product][256];
-    for (int k = 0; k < k_of_product; k++) {
+    const int columns = i.number, all_k = k_of_product(i.factors);
+    float a[rows_of_product][most_k], b[most_k][256];
+    for (int k = 0; k < all_k; k++) {
         for (int m = 0; m < rows_of_product; m++) a[m][k] = element(i, product.a, m, k);
         for (int n = 0; n < columns; n++) b[k][n] = element(i, product.b, n, k);
     }
@@ -97,7 +120,7 @@ void Products::multiply(const Product &product) {
             float *const sum = warps_[w].to<float>(i.vector[at]);
             for (int l = 0; l < lanes; l++) {
                 const int m = 16 * w + l / 4 + at / 2 % 2 * 8, n = at / 4 * 8 + l % 4 * 2 + at % 2;
-                for (int k = 0; k < k_of_product; k++) sum[l] += a[m][k] * b[k][n];
+                for (int k = 0; k < all_k; k++) sum[l] += a[m][k] * b[k][n];
             }
         }
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "algorithm/machine_facts.h"
 #include "choice/product_blocks.h"
 #include "choice/weight_gradient_time.h"
 #include "problem/counting.h"
@@ -11,6 +12,8 @@
 namespace conv_transpose {
 
 namespace {
+
+using machines::H200;
 
 // The tensor that is computed, and its sum, of one group.
 struct Work {
@@ -57,17 +60,16 @@ double block_overhead(const KernelTraits &k) {
 // Outputs of one phase lie a stride apart. Beyond 16 bytes every one costs a transaction more of the
 // second-level cache than the overhead of blocks has in it (1-D, stride 8: 37 us for 8 million outputs).
 double scattered_stores_time(const KernelTraits &k, const Computation &c) {
-    constexpr double bytes_a_second = 4e12;
     if (!k.counts_through_images || k.operation != Operation::forward) return 0;
     const int64_t apart = std::min<int64_t>(4 * c.problem.width().stride, 32);
-    return static_cast<double>(c.problem.output_elements() / c.partial_sums) * std::max<int64_t>(apart - 16, 0) / bytes_a_second;
+    return static_cast<double>(c.problem.output_elements() / c.partial_sums) * std::max<int64_t>(apart - 16, 0) /
+           H200::second_level_bytes_per_second;
 }
 
 // Of a picture that is packed before: it is read and written once.
 double packing_time(const KernelTraits &k, const Problem &p) {
-    constexpr double bytes_a_second = 4e12;
     if (!k.packed_channels) return 0;
-    return 8.0 * p.input_elements() / bytes_a_second;
+    return 8.0 * p.input_elements() / H200::second_level_bytes_per_second;
 }
 
 // The kernel's own step. Its problem has a group for each part of a split sum.
@@ -76,7 +78,7 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
     const Work work(k, p);
     const int64_t blocks = blocks_of(k, p, work);
     const double flop = 2.0 * area(k.block_positions) * k.block_channels * work.products;
-    const int64_t multiprocessors = machine.multiprocessors > 0 ? machine.multiprocessors : 1;
+    const int64_t multiprocessors = std::max(machine.multiprocessors, 1);
     const int64_t slots = multiprocessors * k.blocks_per_multiprocessor;
     double rounds = static_cast<double>(blocks / slots);
     if (const int64_t rest = blocks % slots; rest > 0) {
@@ -84,7 +86,9 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
         constexpr double alone = 0.4;
         rounds += work.longest * (alone + (1 - alone) * ceil_divide(rest, multiprocessors) / k.blocks_per_multiprocessor);
     }
-    return rounds * (slots * flop / (k.rate * 1e12) + block_overhead(k)) + scattered_stores_time(k, c);
+    // Of a round: a multiprocessor is as fast as an H200's, whatever the number of them.
+    const double round_flop = H200::multiprocessors * k.blocks_per_multiprocessor * flop;
+    return rounds * (round_flop / (k.h200_tflops * 1e12) + block_overhead(k)) + scattered_stores_time(k, c);
 }
 
 }  // namespace
@@ -93,7 +97,7 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
 double estimated_time(const Candidate &candidate, const Machine &machine) {
     const KernelTraits &k = candidate.kernel;
     const Computation &c = candidate.computation;
-    if (k.operation == Operation::weight_gradient) return weight_gradient_time(k, c.problem);
+    if (k.operation == Operation::weight_gradient) return weight_gradient_time(k, c.problem, machine);
     return packing_time(k, c.problem) + kernel_time(k, c, machine);
 }
 

@@ -53,7 +53,7 @@ size_t fastest(const Candidates &candidates, Precision precision, const Machine 
     double least = 0;
     for (size_t i = 0; i < candidates.size(); i++) {
         const KernelTraits &k = candidates[i].kernel;
-        if (k.rate == 0 || k.precision != precision) continue;
+        if (k.h200_tflops == 0 || k.precision != precision) continue;
         const double time = estimated_time(candidates[i], machine);
         if (best == candidates.size() || time < least) best = i, least = time;
     }
@@ -68,7 +68,7 @@ size_t preferred(const Candidates &candidates, Precision precision, const Machin
     });
     if (first == candidates.end() || first->kernel.precision != precision)
         return preferred(candidates, Precision::float32, machine);
-    return first->kernel.rate == 0 ? first - candidates.begin() : fastest(candidates, precision, machine);
+    return first->kernel.h200_tflops == 0 ? first - candidates.begin() : fastest(candidates, precision, machine);
 }
 
 // What no kernel for the operation and device takes, whatever the sizes are, and what would do; empty if each of rank and

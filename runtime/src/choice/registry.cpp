@@ -108,7 +108,7 @@ std::string size_rejection(const KernelTraits &k, const Problem &p) {
         if (std::max(packed, 4.0 * (p.width().padding / p.width().stride)) > max_elements_32bit())
             return "one image of one group, packed, has more than 2^31 - 1 elements";
     }
-    if (k.blocks_of_parts > 0) {
+    if (k.split_target_blocks > 0) {
         // A launch has the weights of all groups, filled up to whole tiles.
         const double channels = 64.0 * ((std::max(p.in_channels, p.out_channels) / p.groups + 63) / 64);
         if (channels * channels * taps(p) * 2 * p.groups > max_elements_32bit())

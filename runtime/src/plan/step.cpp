@@ -67,7 +67,11 @@ Status call(const KernelTraits &kernel, void **args, const RunContext &context) 
 }  // namespace
 
 Step::Step(const KernelTraits &kernel, Family family)
-    : kernel_(&kernel), family_(family), values_(signature(family).count(kernel.rank)) {}
+    : kernel_(&kernel), family_(family), values_(signature(family).count(kernel.rank)) {
+    if (kernel.family != family)
+        throw std::logic_error(std::string(kernel.name) + " takes no arguments of family " +
+                               std::string(signature(family).family));
+}
 
 const Argument &Step::argument(int position) const {
     const Argument *found = nullptr;

@@ -18,6 +18,7 @@ using Addresses = std::array<void *, 16>;
 
 class Step {
   public:
+    /// Throws std::logic_error where the kernel is of another family.
     Step(const KernelTraits &kernel, Family family);
 
     /// `position` is one that the signature tells. Throws std::logic_error where the argument is of another kind.
