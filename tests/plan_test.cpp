@@ -314,7 +314,7 @@ TEST(Registry, KernelNamesAreUniqueAndTellTheDevice) {
     std::set<std::string_view> names;
     for (const KernelInfo &kernel : kernels()) {
         EXPECT_TRUE(names.insert(kernel.name).second) << kernel.name;
-        const char *device = kernel.device == Device::cuda ? "_cuda_" : "_cpu_";
+        const char *device = kernel.device == Device::cuda ? "_cuda" : "_cpu";
         EXPECT_NE(kernel.name.find(device), std::string_view::npos) << kernel.name;
     }
     EXPECT_FALSE(names.empty());

@@ -26,7 +26,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("file")
     parser.add_argument("--least", type=float, default=98, help="percent of each kernel's instructions")
-    parser.add_argument("--list", metavar="KERNEL", help="what was not reached of this one, such as f32_cuda_general.sm_90")
+    parser.add_argument("--list", metavar="KERNEL", help="what was not reached of this one, such as forward_f32_cuda_general_any_nchw.sm_90")
     options = parser.parse_args()
     instructions, missing = missing_goals(options.file)
     if options.list:

@@ -19,20 +19,20 @@ import time
 
 # Every family of schedules, and what each synchronizes with; on GPUs without wgmma: mma.sync.
 KERNELS = [
-    ("tf32_cuda_tensor_cores_k3x3_s1x1", 90),
-    ("tf32_cuda_tensor_cores_k4x4_s4x4", 90),
-    ("tf32x3_cuda_tensor_cores_k3x3_s1x1_c64x64", 90),
-    ("tf32_cuda_implicit_product", 90),
-    ("tf32_cuda_input_gradient_tensor_cores_k4x4_s2x2_c128", 90),
-    ("tf32_cuda_weight_gradient_tensor_cores_k3x3_s1x1_c64", 90),
-    ("tf32_cuda_weight_gradient_product_c64x256", 90),
-    ("tf32_cuda_tensor_cores_k3x3_s1x1", 80),
-    ("tf32_cuda_weight_gradient_product_c64x256", 80),
-    ("f32_cuda_dense_k3x3_s1x1", 90),
-    ("f32_cuda_core_product_c32", 90),
-    ("f32_cuda_weight_gradient_dense_k3x3_s1x1", 90),
-    ("f32_cuda_few_channels_k3x3_s2x2_p1x1_c3", 90),
-    ("f32_cuda_depthwise_k4x4_s2x2_p1x1", 90),
+    ("forward_tf32_cuda_tensor_core_k3x3_s1x1_nchw", 90),
+    ("forward_tf32_cuda_tensor_core_k4x4_s4x4_nchw", 90),
+    ("forward_tf32x3_cuda_tensor_core_k3x3_s1x1_nchw_c64x64", 90),
+    ("forward_tf32_cuda_implicit_gemm_any_nchw", 90),
+    ("input_gradient_tf32_cuda_tensor_core_k4x4_s2x2_nchw_c128", 90),
+    ("weight_gradient_tf32_cuda_tensor_core_k3x3_s1x1_nchw_c64", 90),
+    ("weight_gradient_tf32_cuda_product_any_nchw_c64x256", 90),
+    ("forward_tf32_cuda_tensor_core_k3x3_s1x1_nchw", 80),
+    ("weight_gradient_tf32_cuda_product_any_nchw_c64x256", 80),
+    ("forward_f32_cuda_dense_k3x3_s1x1_nchw", 90),
+    ("forward_f32_cuda_implicit_gemm_any_nchw_c32", 90),
+    ("weight_gradient_f32_cuda_dense_k3x3_s1x1_nchw", 90),
+    ("forward_f32_cuda_few_out_channels_k3x3_s2x2_p1x1_nchw_oc3", 90),
+    ("forward_f32_cuda_depthwise_k4x4_s2x2_p1x1_nchw_c1x1", 90),
 ]
 
 

@@ -1,4 +1,4 @@
-// What one launch of a kernel may span; larger problems are cut (launch_chunks.h), or other kernels serve them.
+// What one launch of a kernel may span; larger problems are cut (launch_ranges.h), or other kernels serve them.
 #ifndef CONV_TRANSPOSE_RUNTIME_LAUNCH_LIMITS_H
 #define CONV_TRANSPOSE_RUNTIME_LAUNCH_LIMITS_H
 

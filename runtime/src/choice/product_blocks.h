@@ -1,4 +1,4 @@
-// How much a kernel that computes an operation as implicit matrix products (algorithm/implicit_product.h)
+// How much a kernel that computes an operation as implicit matrix products (algorithm/implicit_gemm.h)
 // has to do: its blocks of threads, and the steps of their loop, each one tap of a chunk of channels.
 #ifndef CONV_TRANSPOSE_RUNTIME_PRODUCT_BLOCKS_H
 #define CONV_TRANSPOSE_RUNTIME_PRODUCT_BLOCKS_H

@@ -6,12 +6,11 @@
 #include <memory>
 
 #include "problem/counting.h"
-#include "problem/forward_of_input_gradient.h"
 #include "choice/kernel_rows.h"
 #include "choice/launch_limits.h"
 #include "choice/product_blocks.h"
 #include "choice/tensor_formats.h"
-#include "plan/packed_pictures.h"
+#include "choice/packed_pictures.h"
 
 #define CONV_TRANSPOSE_KERNEL CONV_TRANSPOSE_DECLARE_KERNEL
 #include "kernels.inc"
@@ -97,8 +96,7 @@ std::string shape_rejection(const KernelTraits &k, const Problem &p) {
 
 // Larger tensors are cut along batch and groups; one image of one group must fit a launch.
 std::string size_rejection(const KernelTraits &k, const Problem &p) {
-    const Size2 o = spanned_output(k, p);
-    const int64_t in_plane = input_positions(p), out_plane = o.height * o.width;
+    const int64_t in_plane = input_positions(p), out_plane = spanned_outputs(k, p);
     if (std::max(in_plane, out_plane) > max_elements_32bit()) return "a plane has more than 2^31 - 1 elements";
     // The bias gradient is cut along channels as well.
     if (k.large_buffers || k.operation == Operation::bias_gradient) return {};
@@ -106,11 +104,12 @@ std::string size_rejection(const KernelTraits &k, const Problem &p) {
     if (std::max({in, out, p.weight_elements() / p.groups}) > max_elements_32bit())
         return "one image of one group has more than 2^31 - 1 elements";
     if (k.packed_channels) {
-        const double packed = 4.0 * packed_planes(k, p.in_channels / p.groups) * in_plane;
-        if (std::max(packed, 4.0 * (p.width().padding / p.width().stride)) > max_elements_32bit())
+        const double values = k.input.type == ElementType::float32 ? 4 : 8;  // of 16 bytes
+        const double packed = values * packed_planes(k, p.in_channels / p.groups) * in_plane;
+        if (std::max(packed, values * (p.width().padding / p.width().stride)) > max_elements_32bit())
             return "one image of one group, packed, has more than 2^31 - 1 elements";
     }
-    if (k.blocks_of_parts > 0) {
+    if (k.split_target_blocks > 0) {
         // A launch has the weights of all groups, filled up to whole tiles.
         const double channels = 64.0 * ((std::max(p.in_channels, p.out_channels) / p.groups + 63) / 64);
         if (channels * channels * taps(p) * 2 * p.groups > max_elements_32bit())
@@ -138,36 +137,48 @@ std::string problem_rejection(const KernelTraits &k, const Problem &p) {
     return k.packed_pictures ? packed_pictures_rejection(k, p) : "";
 }
 
-// Of a forward kernel. The general ones are left to those that are made for gradients.
-std::string gradient_rejection(const KernelTraits &k, const Problem &p) {
-    if (k.operation != Operation::forward || k.weight_layout == WeightLayout::as_given ||
-        k.stride != Size2{1, 1})
-        return "it computes another operation";
-    const std::optional<Problem> forward = forward_of_input_gradient(p);
-    return forward ? problem_rejection(k, *forward)
-                   : "the input gradient is no forward operation of stride 1";
+// What a kernel does not read as it is given may come in every format that can be packed for it.
+bool packs(const KernelTraits &k, const TensorOfOperation &tensor, Operation operation, TensorFormat given) {
+    const auto type_fits = [&](const KernelTraits &helper) {
+        return helper.role == KernelRole::weight_packing && helper.device == k.device &&
+               helper.weight_layout == k.weight_layout && helper.rank == k.rank && helper.weight.type == given.type;
+    };
+    if (tensor.asked == &PlanOptions::weight && k.weight_layout != WeightLayout::as_given) {
+        const Registry all = registry();
+        return std::any_of(all.begin(), all.end(), type_fits);
+    }
+    const auto read = operation == Operation::forward ? &PlanOptions::input : &PlanOptions::output;
+    return k.packed_channels && tensor.asked == read && tensor.format_of(k, operation).type == given.type;
 }
 
 std::string format_rejection(const KernelTraits &k, const PlanOptions &options) {
+    if (options.epilogue.bias && options.weight.type != ElementType::float32)
+        return "the bias has 16 bits as the weight has, kernels are for a bias of float32";
     for (const TensorOfOperation &tensor : tensors_of(options.operation))
-        if (const TensorFormat wanted = options.*tensor.asked, is = tensor.format_of(k, options.operation); wanted != is)
+        if (const TensorFormat wanted = options.*tensor.asked, is = tensor.format_of(k, options.operation);
+            wanted != is && !packs(k, tensor, options.operation, wanted))
             return std::string(tensor.name) + " is " + str(wanted) + ", the kernel is for " + str(is);
     return {};
 }
 
-template <class Predicate>
-const KernelTraits *first_kernel(Predicate wanted) {
-    const Registry rows = registry();
-    const auto found = std::find_if(rows.begin(), rows.end(), wanted);
-    return found == rows.end() ? nullptr : &*found;
+// What a helper does, as in "this build has no kernel that ...".
+const char *purpose(KernelRole role) {
+    switch (role) {
+        case KernelRole::compute: return "computes";
+        case KernelRole::weight_packing: return "packs weights so";
+        case KernelRole::channel_packing: return "packs channels";
+        case KernelRole::picture_packing: return "packs pictures";
+        case KernelRole::sum_of_parts: return "adds the parts of a gradient";
+        case KernelRole::sum_of_output_parts: return "adds the parts of an output";
+        case KernelRole::weight_gradient_sum: return "adds the parts of a weight gradient";
+    }
+    return "does this";
 }
 
 }  // namespace
 
-Size2 spanned_output(const KernelTraits &kernel, const Problem &p) {
-    const Size2 o = output_plane(p);
-    if (!kernel.whole_cells) return o;
-    return {o.height + p.height().padding % p.height().stride, o.width + p.width().padding % p.width().stride};
+int64_t spanned_outputs(const KernelTraits &kernel, const Problem &p) {
+    return product_of_axes(p, [&](const Axis &a) { return spanned_output(kernel, a); });
 }
 
 Registry registry() { return Registry(first_table.load(std::memory_order_acquire)); }
@@ -179,37 +190,29 @@ void add_to_registry(std::span<const KernelTraits> rows) {
     table.release();  // kept for good, as its rows are
 }
 
-std::string rejection(const KernelTraits &kernel, const Problem &problem, const PlanOptions &options, Device device,
-                      const Machine &machine) {
+std::string rejection(const KernelTraits &kernel, const Computation &computation, const PlanOptions &options,
+                      Device device, const Machine &machine) {
     if (kernel.role != KernelRole::compute) return "it computes no operation";
     if (kernel.device != device) return "it runs on another device";
     if (!precision_allows(options.precision, kernel.precision)) return "its precision is not allowed";
     if (const std::string reason = machine_rejection(kernel, machine); !reason.empty()) return reason;
+    if (kernel.operation != computation.operation) return "it computes another operation";
     if (const std::string reason = format_rejection(kernel, options); !reason.empty()) return reason;
-    if (kernel.operation == options.operation) return problem_rejection(kernel, problem);
-    return options.operation == Operation::input_gradient ? gradient_rejection(kernel, problem)
-                                                  : "it computes another operation";
+    // The general ones are left to those that are made for gradients.
+    const bool reads_mirrored = kernel.weight_layout != WeightLayout::as_given && kernel.stride == Size2{1, 1};
+    if (computation.weight == WeightView::mirrored && !reads_mirrored) return "it computes another operation";
+    return problem_rejection(kernel, computation.problem);
 }
 
-const KernelTraits *kernel_of_role(KernelRole role, Device device) {
-    return first_kernel([&](const KernelTraits &k) { return k.role == role && k.device == device; });
-}
-
-const KernelTraits *weight_packing_kernel(WeightLayout layout, Device device, int64_t taps) {
-    return first_kernel([&](const KernelTraits &k) {
-        return k.role == KernelRole::weight_packing && k.weight_layout == layout && k.device == device &&
-               k.min_taps <= taps;
-    });
-}
-
-const KernelTraits *picture_packing_kernel(Precision precision, Device device) {
-    return first_kernel([&](const KernelTraits &k) {
-        return k.role == KernelRole::picture_packing && k.precision == precision && k.device == device;
-    });
+const KernelTraits &helper_kernel(KernelRole role, Device device,
+                                  const std::function<bool(const KernelTraits &)> &fits) {
+    for (const KernelTraits &k : registry())
+        if (k.role == role && k.device == device && (!fits || fits(k))) return k;
+    throw Unsupported(std::string("this build has no kernel that ") + purpose(role));
 }
 
 int64_t packed_planes(const KernelTraits &kernel, int64_t channels) {
-    return round_up(channels, kernel.weight_in_channel_multiple) / 4;
+    return round_up(channels, kernel.weight_in_channel_multiple) / (kernel.input.type == ElementType::float32 ? 4 : 8);
 }
 
 }  // namespace conv_transpose
