@@ -42,14 +42,13 @@ class PackedChannels {
     int64_t elements() const { return 4 * planes_ * input_positions(p_); }
 
     /// As (channel % 4 + 4 * x, y, plane, group, image).
-    View add_packing(Recipe &recipe, Operand read, Operand packed, const LaunchRange &range) const {
+    View add_packing(std::vector<Step> &steps, Operand read, Operand packed, const LaunchRange &range) const {
         const int64_t plane = input_positions(p_), channels = p_.in_channels / p_.groups;
         const int64_t begin = (range.first_image * p_.in_channels + range.first_group * channels) * plane;
-        recipe.add(Launch<Family::channel_packing>(*packing_)
+        steps.push_back(Launch<Family::channel_packing>(*packing_)
                        .set("picture", View(read, begin, {plane, channels, range.groups, range.images}))
                        .set("packed", View(packed, 0, {4 * plane, planes_, range.groups, range.images}))
-                       .step(),
-                   !range.is_first());
+                       .step());
         Extents extents = innermost_first(p_, rank_, [](const Axis &a) { return a.input; });
         extents[0] *= 4;
         extents.insert(extents.end(), {planes_, range.groups, range.images});
@@ -80,8 +79,9 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
     PartialOutputs parts(recipe, c, k.device);
     const EpilogueArguments whole(epilogue), after_kernel = parts.needed() ? EpilogueArguments() : whole;
 
-    ranges.for_each(p, [&](const LaunchRange &range) {
-        View in = packed.needed() ? packed.add_packing(recipe, c.read, packed_picture, range)
+    recipe.add_launches({p.batch, ranges.images}, {p.groups, ranges.groups}, [&](const LaunchRange &range) {
+        std::vector<Step> steps;
+        View in = packed.needed() ? packed.add_packing(steps, c.read, packed_picture, range)
                                   : input_pictures(c.read, p, k.rank, range);
         View out = parts.needed() ? parts.view(p, k.rank, [](const Axis &a) { return a.output(); }, range)
                                   : output_pictures(c.written, p, k.rank, range);
@@ -96,7 +96,7 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
         // Without a bias the kernel discards what it reads there; weights are at least as many.
         const View bias(after_kernel.has_bias ? Operand::bias : weight.operand(),
                         after_kernel.has_bias ? range.first_group * channels : weight.offset(), {channels, range.groups});
-        recipe.add(Launch<Family::forward>(k)
+        steps.push_back(Launch<Family::forward>(k)
                        .set("input", in)
                        .set("weight", weight)
                        .set("bias", bias)
@@ -110,8 +110,8 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
                        .set_axes("inverse", p, inverse)
                        .set_axes("kernel", p, [](const Axis &a) { return a.kernel; })
                        .set("output", out)
-                       .step(),
-                   !range.is_first());
+                       .step());
+        return steps;
     });
     parts.add_sum(recipe, whole);
     return recipe;
