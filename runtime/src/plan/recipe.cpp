@@ -50,14 +50,6 @@ Operand Recipe::add_region(const char *name, int64_t bytes) {
     return static_cast<Operand>(index);
 }
 
-void Recipe::add(Step step, bool repeats) {
-    constexpr std::size_t most_steps = 1 << 16;  // launches of up to 2^31 elements, or of 65535 images
-    if (steps_.size() == most_steps)
-        throw Unsupported("the problem would take more than " + std::to_string(most_steps) +
-                          " launches, which no machine has memory for");
-    steps_.push_back({std::move(step), repeats});
-}
-
 void Recipe::add_weight_packing(Step step, int64_t bytes) {
     packing_.push_back(std::move(step));
     packed_weight_bytes_ = bytes;
@@ -73,8 +65,9 @@ const char *Recipe::missing_argument(const Arguments &arguments) const noexcept 
     for (const NamedArgument &a : arguments_by_name) {
         if (a.address(arguments) || a.operand == Operand::packed_weight) continue;
         if (packs && uses(packing_[0], a.operand)) return a.name;
-        for (const Planned &planned : steps_)
-            if (uses(planned.step, a.operand)) return a.name;
+        for (const Pass &pass : passes_)
+            for (const MovingStep &moving : pass.steps)
+                if (uses(moving.step, a.operand)) return a.name;
     }
     return nullptr;
 }
@@ -87,20 +80,41 @@ Status Recipe::run(const Arguments &arguments, void *workspace, RunContext &cont
         addresses[static_cast<size_t>(Operand::first_region) + i] = begin + regions_[i].offset;
     if (!packing_.empty() && !arguments.packed_weight) {
         at(addresses, Operand::packed_weight) = begin + aligned(end_of_regions());
-        if (Status s = packing_[0].run(addresses, context); !s.ok()) return s;
+        if (Status s = packing_[0].run(addresses, {}, context); !s.ok()) return s;
     }
-    for (const Planned &planned : steps_) {
-        if (planned.repeats && context.rehearsal) continue;
-        if (Status s = planned.step.run(addresses, context); !s.ok()) return s;
-    }
+    for (const Pass &pass : passes_)
+        if (Status s = run(pass, addresses, context); !s.ok()) return s;
     return {};
+}
+
+// A rehearsal has the first launch of those that differ in addresses alone, or in being fewer.
+Status Recipe::run(const Pass &pass, const Addresses &addresses, RunContext &context) const noexcept {
+    if (pass.repeats && context.rehearsal) return {};
+    for (int64_t outer = 0; outer < pass.launches[0]; outer++)
+        for (int64_t inner = 0; inner < pass.launches[1]; inner++)
+            for (const MovingStep &moving : pass.steps) {
+                if (context.rehearsal && outer + inner > 0) return {};
+                Step::Moves moves;
+                for (size_t i = 0; i < moves.size(); i++) moves[i] = outer * moving.outer[i] + inner * moving.inner[i];
+                if (Status s = moving.step.run(addresses, moves, context); !s.ok()) return s;
+            }
+    return {};
+}
+
+void Recipe::add_pass(std::vector<Step> steps, const std::vector<Step> &next_outer, const std::vector<Step> &next_inner,
+                      std::array<int64_t, 2> launches, bool repeats) {
+    Pass pass{{}, launches, repeats};
+    for (size_t i = 0; i < steps.size(); i++)
+        pass.steps.push_back({steps[i], next_outer.empty() ? Step::Moves{} : steps[i].moves_to(next_outer[i]),
+                              next_inner.empty() ? Step::Moves{} : steps[i].moves_to(next_inner[i])});
+    passes_.push_back(std::move(pass));
 }
 
 Status Recipe::pack_weight(const void *weight, void *packed, RunContext &context) const noexcept {
     Addresses addresses{};
     at(addresses, Operand::weight) = const_cast<void *>(weight);
     at(addresses, Operand::packed_weight) = packed;
-    return packing_.empty() ? Status() : packing_[0].run(addresses, context);
+    return packing_.empty() ? Status() : packing_[0].run(addresses, {}, context);
 }
 
 }  // namespace conv_transpose
