@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <map>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,11 @@
 #include "run_plan.h"
 
 namespace conv_transpose::testing {
+
+void PrintTo(const KernelRun &run, std::ostream *out) {
+    *out << run.str();
+}
+
 namespace {
 
 using Runs = std::vector<KernelRun>;
@@ -31,7 +37,15 @@ class Shapes : public ::testing::TestWithParam<std::pair<const std::string, Runs
 
 TEST_P(Shapes, EqualTheOracle) {
     if (const char *reason = missing(Device::cuda)) GTEST_SKIP() << reason;
-    for (const KernelRun &run : GetParam().second) ASSERT_EQ(run.error(), "") << run.str();
+    for (const KernelRun &run : GetParam().second) {
+        try {
+            ASSERT_EQ(run.error(), "") << run.str();
+        } catch (const Unsupported &error) {
+            // Some tiles fit the shared memory of newer GPUs alone.
+            ASSERT_NE(std::string(error.what()).find("bytes of shared memory"), std::string::npos)
+                << error.what();
+        }
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernel, Shapes, ::testing::ValuesIn(runs_of_file()),
