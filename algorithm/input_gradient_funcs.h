@@ -4,7 +4,7 @@
 
 #include "Halide.h"
 #include "algorithm/kernel_interface.h"
-#include "schedules/gradient_facts.h"
+#include "algorithm/gradient_facts.h"
 
 namespace conv_transpose {
 

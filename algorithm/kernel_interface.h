@@ -26,6 +26,9 @@ enum class WeightLayout {
     tensor_core_split_row_pairs,
     tensor_core_sub_pixel,
     tensor_core_split_sub_pixel,
+    /// layouts::tensor_core_weights (tensor_layout.h) of 16-bit values.
+    tensor_core_f16,
+    tensor_core_bf16,
 };
 
 /// Values of the `activation` argument of every forward kernel.

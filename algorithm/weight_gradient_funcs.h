@@ -3,7 +3,7 @@
 #define CONV_TRANSPOSE_SCHEDULES_WEIGHT_GRADIENT_FUNCS_H
 
 #include "Halide.h"
-#include "schedules/gradient_facts.h"
+#include "algorithm/gradient_facts.h"
 
 namespace conv_transpose {
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "Halide.h"
+#include "algorithm/element_format.h"
 #include "algorithm/kernel_interface.h"
 
 namespace conv_transpose {
@@ -24,6 +25,8 @@ inline const char *enumerator(WeightLayout layout) {
         case WeightLayout::tensor_core_split_row_pairs: return "WeightLayout::tensor_core_split_row_pairs";
         case WeightLayout::tensor_core_sub_pixel: return "WeightLayout::tensor_core_sub_pixel";
         case WeightLayout::tensor_core_split_sub_pixel: return "WeightLayout::tensor_core_split_sub_pixel";
+        case WeightLayout::tensor_core_f16: return "WeightLayout::tensor_core_f16";
+        case WeightLayout::tensor_core_bf16: return "WeightLayout::tensor_core_bf16";
     }
     throw std::logic_error("an unknown weight layout");
 }
@@ -33,6 +36,13 @@ inline WeightLayout tensor_core_layout(int parts, int picture_rows, bool sub_pix
     if (sub_pixel) return parts == 1 ? WeightLayout::tensor_core_sub_pixel : WeightLayout::tensor_core_split_sub_pixel;
     if (picture_rows == 1) return parts == 1 ? WeightLayout::tensor_core : WeightLayout::tensor_core_split;
     return parts == 1 ? WeightLayout::tensor_core_row_pairs : WeightLayout::tensor_core_split_row_pairs;
+}
+
+/// Of implicit matrix products on tensor cores.
+inline WeightLayout gemm_weight_layout(const ElementFormat &format) {
+    if (format.operand() == Storage::f16) return WeightLayout::tensor_core_f16;
+    if (format.operand() == Storage::bf16) return WeightLayout::tensor_core_bf16;
+    return tensor_core_layout(format.pieces(), 1);
 }
 
 /// Which dimensions of the buffer run over kx, ky and the input channel.

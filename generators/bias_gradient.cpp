@@ -48,6 +48,7 @@ class BiasGradient : public Halide::Generator<BiasGradient>, public DescribedGen
     }
 
     void describe(KernelDescription &description) override {
+        description.set_family(Family::bias_gradient);
         description.set("operation", "Operation::bias_gradient");
         describe_target(get_target(), description);
     }

@@ -1,47 +1,72 @@
-// Packing of pictures for implicit matrix products: four channels side by side, which are a row of an operand of tensor
-// cores, rounded to TF32. Kernels then copy 16 bytes asynchronously, whatever the tap.
+// Packing of pictures for implicit matrix products: neighbouring channels side by side, 16 bytes of them, which are a row
+// of an operand of tensor cores, converted to what those multiply. Kernels then copy 16 bytes asynchronously, whatever
+// the tap. Pictures come in any layout: their strides are the caller's.
+#include <stdexcept>
+#include <string>
+
 #include "Halide.h"
+#include "algorithm/element_operations.h"
 #include "compiler/passes/device_assertions.h"
 #include "schedules/kernel_description.h"
-#include "algorithm/tf32.h"
 
 namespace conv_transpose {
 
-/// (position, channel, group, image) becomes (channel % 4 + 4 * position, channel / 4, group, image).
+/// (position, channel, group, image) becomes (channel % values + values * position, channel / values, group, image).
 /// Channels that fill up the last chunk of a kernel are zero.
 class PackChannels : public Halide::Generator<PackChannels>, public DescribedGenerator {
   public:
-    Input<Halide::Buffer<float>> picture{"picture", 4};
-    Output<Halide::Buffer<float>> packed{"packed", 4};
+    GeneratorParam<std::string> format{"format", "tf32"};
+
+    Input<Halide::Buffer<>> picture{"picture"};
+
+    void configure() {
+        const auto named = format_named(format.value());
+        if (!named || !named->on_tensor_cores() || named->terms > 1)
+            throw std::invalid_argument("format is '" + format.value() +
+                                        "'; the rule is one that tensor cores multiply, of one piece");
+        format_ = *named;
+        picture.set_type(halide_type(format_.storage)), picture.set_dimensions(4);
+        packed_ = add_output<Halide::Buffer<>>("packed", halide_type(format_.operand()), 4);
+    }
 
     void generate() {
         using namespace Halide;
-        const Expr channel = plane * 4 + element % 4, channels = picture.dim(1).extent();
-        const Expr value = picture(element / 4, min(channel, channels - 1), group, image);
-        packed(element, plane, group, image) =
-            round_to_tf32(select(channel < channels, value, 0.f), get_target());
+        const int values = format_.values_of_16_bytes();
+        const Expr channel = plane * values + element % values, channels = picture.dim(1).extent();
+        const Expr value = picture(element / values, min(channel, channels - 1), group, image);
+        (*packed_)(element, plane, group, image) = operand_piece(
+            format_, select(channel < channels, value, Internal::make_zero(value.type())), 0, get_target());
     }
 
     // Lanes count through positions, then through fours of channels: planes may be smaller than a warp.
     void schedule() {
         using namespace Halide;
         get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
-        for (int d = 0; d < 4; d++) picture.dim(d).set_min(0), packed.dim(d).set_min(0);
-        packed.dim(0).set_extent(packed.dim(0).extent() / 4 * 4);
-        for (int d = 1; d < 4; d++) packed.dim(d).set_stride(packed.dim(d).stride() / 4 * 4);
-        packed.set_host_alignment(16);
+        const int values = format_.values_of_16_bytes();
+        const auto multiple = [&](const Expr &e) { return e / values * values; };
+        picture.dim(0).set_stride(Expr());
+        for (int d = 0; d < 4; d++) picture.dim(d).set_min(0), packed_->dim(d).set_min(0);
+        packed_->dim(0).set_extent(multiple(packed_->dim(0).extent()));
+        for (int d = 1; d < 4; d++) packed_->dim(d).set_stride(multiple(packed_->dim(d).stride()));
+        packed_->set_host_alignment(16);
         Var value{"value"}, block{"block"}, thread{"thread"};
-        Func(packed).split(element, element, value, 4).reorder(value, element, plane, group, image).vectorize(value)
+        Func(*packed_).split(element, element, value, values).reorder(value, element, plane, group, image).vectorize(value)
             .fuse(element, plane, element).split(element, block, thread, 256, TailStrategy::GuardWithIf)
             .gpu_blocks(block, group, image).gpu_threads(thread).never_partition_all();
     }
 
     void describe(KernelDescription &description) override {
+        static const char *const types[] = {"float32", "float16", "bfloat16"};
+        description.set_family(Family::channel_packing);
         description.set("role", "KernelRole::channel_packing");
+        const std::string type = types[static_cast<int>(format_.storage)];
+        if (format_.storage != Storage::f32) description.set("input", "{ElementType::" + type + "}");
         describe_target(get_target(), description);
     }
 
   private:
+    ElementFormat format_;
+    Halide::GeneratorOutput<Halide::Buffer<>> *packed_ = nullptr;
     Halide::Var element{"element"}, plane{"plane"}, group{"group"}, image{"image"};
 };
 

@@ -1,12 +1,10 @@
-// The generator of the forward operation. Template argument: the schedule, a struct in schedules/ with
+// The generator of the forward operation. Template argument: the schedule, a struct in schedules/ with what
+// schedules/schedule_defaults.h says, and
 //   GeneratorParams for its tile sizes,
 //   SumIndex sum_index: see gather.h,
 //   WeightLayout weight_layout and int weight_channel_multiple() const: how the kernel reads its weights,
 //   void apply(ForwardFuncs &, const Target &): loop order, staging and mapping to hardware,
-//   bool specializes_no_activation, if it does so with `activated`,
-//   int stages, to have its staging pipelined (compiler/passes/software_pipeline.h), or
-//   bool async_copies, to have it made of asynchronous copies (compiler/passes/async_copies.h),
-//   bool weight_in_a_row, if it stages weights as given, all of an input channel in one dimension,
+//   int stages, to have its staging pipelined (compiler/passes/software_pipeline.h),
 //   int in_channel_chunk() const, if it stages input channels by chunks,
 //   void search_space(SearchSpace &, const SearchedProblem &) const, if it can be tuned (schedules/search_space.h),
 //   void describe(KernelDescription &) const: what it demands of a problem beyond the generator's own parameters.
@@ -38,7 +36,7 @@ class Forward : public Halide::Generator<Forward<Schedule>>,
         funcs_.x_axis = x_axis();
         funcs_.y_axis = y_axis();
         define_padded_input();
-        if constexpr (requires { Schedule::weight_in_a_row; }) define_weight_in_a_row();
+        if constexpr (Schedule::weight_in_a_row) define_weight_in_a_row();
         else define_weight();
         define_sum();
         define_output();
@@ -48,7 +46,7 @@ class Forward : public Halide::Generator<Forward<Schedule>>,
         declare_shapes();
         Halide::Pipeline pipeline = this->get_pipeline();
         const bool on_gpu = Halide::Target(this->target).has_gpu_feature();
-        if constexpr (autoscheduled) {
+        if constexpr (Schedule::autoscheduled) {
             if (on_gpu) pipeline.add_custom_lowering_pass(new RemoveDeviceAssertions);
             estimate_shapes();
         } else {
@@ -59,8 +57,10 @@ class Forward : public Halide::Generator<Forward<Schedule>>,
         }
     }
 
+    std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::forward); }
+
     void describe(KernelDescription &description) override {
-        problem.describe("Operation::forward", this->target, description);
+        problem.describe(Family::forward, this->target, description);
         description.set("weight_layout", enumerator(layout));
         description.set("weight_channel_multiple", schedule_params.weight_channel_multiple());
         schedule_params.describe(description);
@@ -77,7 +77,6 @@ class Forward : public Halide::Generator<Forward<Schedule>>,
     Halide::Var in_channel_{"in_channel"};
 
     static constexpr WeightLayout layout = Schedule::weight_layout;
-    static constexpr bool autoscheduled = requires(Schedule s) { s.batch; };
     static constexpr bool packed() { return layout != WeightLayout::as_given; }
 
     static std::vector<Halide::Var> as_vars(const std::vector<Halide::Expr> &names) {
@@ -168,10 +167,10 @@ class Forward : public Halide::Generator<Forward<Schedule>>,
         const Halide::Expr sx = funcs_.x_axis.stride(), sy = funcs_.y_axis.stride();
         // Halide takes the bounds of y % s to be all of [0, s - 1], of a single y, too. That suits schedules
         // that compute all phases together; one that computes single rows needs the row's phase.
-        constexpr bool single_rows = requires { Schedule::single_rows; };
+        constexpr bool single_rows = Schedule::single_rows;
         Halide::Expr phase_y = v.y % sy;
         if (single_rows) phase_y = v.y - v.y / sy * sy;
-        // Of many rows this has no useful bounds.
+        // For many rows Halide finds no useful bounds of this.
         if (single_rows && problem.stride_h > 0) phase_y = clamp(phase_y, 0, sy - 1);
         funcs_.pixels(v.x, v.y, v.channel, v.group, v.batch) =
             Schedule::sum_index == SumIndex::positions
@@ -185,7 +184,7 @@ class Forward : public Halide::Generator<Forward<Schedule>>,
         funcs_.no_activation = funcs_.no_smooth_activation && slope == 1.f;
         const Halide::Expr pixel = funcs_.pixels(v.x, v.y, v.channel, v.group, v.batch);
         Halide::Expr activated = activate(pixel, activation, slope);
-        if constexpr (requires { Schedule::specializes_no_activation; })
+        if constexpr (Schedule::specializes_no_activation)
             activated = branch(funcs_.no_activation, pixel, activated);
         funcs_.activated(v.x, v.y, v.channel, v.group, v.batch) = activated;
         output(v.x, v.y, v.channel, v.group, v.batch) = funcs_.activated(v.x, v.y, v.channel, v.group, v.batch);

@@ -102,8 +102,10 @@ class ForwardTensorCore : public Halide::Generator<ForwardTensorCore<Schedule>>,
         add_tensor_core_passes(this->get_pipeline(), schedule_params);
     }
 
+    std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::forward); }
+
     void describe(KernelDescription &description) override {
-        problem.describe("Operation::forward", this->target, description);
+        problem.describe(Family::forward, this->target, description);
         description.set("precision", tensor_core_precision(parts));
         description.set("weight_layout", enumerator(tensor_core_layout(parts, picture_rows, sub_pixel)));
         if (sub_pixel) description.set("whole_cells", "true");
@@ -174,7 +176,7 @@ class ForwardTensorCore : public Halide::Generator<ForwardTensorCore<Schedule>>,
         f.cells_y = (problem.output_h + early_y + rows - 1) / rows, f.channels = problem.out_channels;
     }
 
-    // Of cells that all phases share.
+    // An axis of cells that all phases share.
     static GatherAxis cells_axis(int kernel, int stride) {
         return GatherAxis::fixed((kernel + stride - 1) / stride, 1, 1, 0);
     }

@@ -86,8 +86,10 @@ class ForwardWinograd : public Halide::Generator<ForwardWinograd<Schedule>>,
         schedule_params.apply(f_, this->target);
     }
 
+    std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::forward); }
+
     void describe(KernelDescription &description) override {
-        problem.describe("Operation::forward", this->target, description);
+        problem.describe(Family::forward, this->target, description);
         description.set("weight_layout",
                         enumerator(transform_rows ? WeightLayout::winograd : WeightLayout::winograd_columns));
         description.set("weight_channel_multiple", schedule_params.weight_channel_multiple());

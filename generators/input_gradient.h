@@ -56,8 +56,10 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>,
                                  {.separate_registers = true, .load_offsets = true});
     }
 
+    std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::input_gradient); }
+
     void describe(KernelDescription &description) override {
-        problem.describe("Operation::input_gradient", this->target, description);
+        problem.describe(Family::input_gradient, this->target, description);
         description.set("weight_layout", enumerator(layout));
         description.set("weight_channel_multiple", schedule_params.weight_channel_multiple());
         schedule_params.describe(description);

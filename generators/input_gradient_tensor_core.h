@@ -91,8 +91,10 @@ class InputGradientTensorCore : public Halide::Generator<InputGradientTensorCore
         add_tensor_core_passes(this->get_pipeline(), schedule_params);
     }
 
+    std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::input_gradient); }
+
     void describe(KernelDescription &description) override {
-        problem.describe("Operation::input_gradient", this->target, description);
+        problem.describe(Family::input_gradient, this->target, description);
         description.set("precision", tensor_core_precision(parts));
         description.set("weight_layout", enumerator(tensor_core_layout(parts, 1)));
         description.set("weight_channel_multiple", 64);

@@ -2,13 +2,23 @@
 # for an operation and a device, a plan takes the first that accepts its problem. So exact kernels come first, then
 # families (fixed kernel and stride, any channels), then the general kernels.
 #
-#   conv_transpose_kernel(NAME GENERATOR [parameter=value ...] [FULL] [ALLOW_SPILLS] [MAX_REGISTERS n] [RATE n] [AVX2 parameter=value ...])
+#   conv_transpose_kernel(OPERATION FORMAT DEVICE FAMILY [AS what] [GENERATOR generator] [parameter=value ...] [option ...])
+#   conv_transpose_helper(GENERATOR FORMAT DEVICE [AS what] [parameter=value ...] [option ...])
 #
-# NAME is <precision>_<device>_<schedule>_<attributes>. Kernels marked FULL are left out unless
-# CONV_TRANSPOSE_KERNELS=full. Of kernels with a RATE (TFLOP/s of full blocks) that accept a problem, the one
-# that should take least time is chosen. cpu kernels are made for each instruction set in
-# CONV_TRANSPOSE_CPU_LEVELS; AVX2 has half as many registers as AVX-512 and takes the parameters behind its
-# name in place of those before it.
+# A kernel of the first kind computes an operation, by the generator OPERATION_DEVICE_FAMILY unless another is named; one
+# of the second prepares operands or adds parts of sums. Names follow from the row (cmake/ConvTransposeKernels.cmake):
+# forward_f32_cuda_dense_k3x3_s1x1_nchw_c64x64 is OPERATION_FORMAT_DEVICE_FAMILY, the window (`any` where no attribute is
+# compiled in), the layout of pictures, and sizes that are compiled in, then what AS says of rows that differ in nothing
+# else. FORMAT is the precision of products: f32, tf32 or tf32x3. Options:
+#   FULL                  left out unless CONV_TRANSPOSE_KERNELS=full
+#   H200_TFLOPS n                TFLOP/s of full blocks on an H200, measured. Of kernels with a rate that accept a problem, the one
+#                         that should take least time is chosen
+#   LARGE                 64-bit indices
+#   ALLOW_SPILLS          registers may spill
+#   MAX_REGISTERS n       a thread has at most so many, and may spill
+#   BASELINE              a cpu kernel is made for processors without AVX2, too; BASELINE_ONLY: and for no others
+#   AVX2 parameter=value  in place of those before: AVX2 has half as many registers as AVX-512
+# cpu kernels are made for each instruction set in CONV_TRANSPOSE_CPU_LEVELS.
 
 # A section's variables are its own; it sees those that are set here.
 block(PROPAGATE CONV_TRANSPOSE_KERNEL_OBJECTS CONV_TRANSPOSE_KERNEL_ROWS)

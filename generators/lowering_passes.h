@@ -12,24 +12,22 @@
 
 namespace conv_transpose {
 
-/// For CUDA cores. `pipelined` is for schedules whose `stages` are more than one; `guarded_pipeline`, a
-/// member, tells that blocks may have fewer steps than the loop.
+/// For CUDA cores. `pipelined` is for schedules whose `stages` are more than one.
 template <class Schedule>
 void add_cuda_core_passes(Halide::Pipeline pipeline, const Schedule &schedule, SoftwarePipelineOptions pipelined) {
     pipeline.add_custom_lowering_pass(new RemoveDeviceAssertions);
     pipeline.add_custom_lowering_pass(new PrivateAccumulators);
-    if constexpr (requires { Schedule::guarded_pipeline; }) pipeline.add_custom_lowering_pass(new GuardedPipelinePass);
+    if constexpr (Schedule::guarded_pipeline) pipeline.add_custom_lowering_pass(new GuardedPipelinePass);
     if constexpr (requires { schedule.stages; }) {
         pipelined.stages = schedule.stages;
         if constexpr (requires { schedule.single_floats; }) pipelined.single_floats = schedule.single_floats;
         if constexpr (requires { schedule.load_offsets; }) pipelined.load_offsets = schedule.load_offsets;
         if (pipelined.stages > 1) pipeline.add_custom_lowering_pass(new SoftwarePipelinePass(pipelined));
     }
-    if constexpr (requires { Schedule::async_copies; }) pipeline.add_custom_lowering_pass(new AsyncCopyPass);
+    if constexpr (Schedule::async_copies) pipeline.add_custom_lowering_pass(new AsyncCopyPass);
 }
 
-/// For tensor cores, `guarded_pipeline` likewise; only the first, if the schedule is told to leave its
-/// program as it is.
+/// For tensor cores; only the first, if the schedule is told to leave its program as it is.
 template <class Schedule>
 void add_tensor_core_passes(Halide::Pipeline pipeline, const Schedule &schedule) {
     pipeline.add_custom_lowering_pass(new RemoveDeviceAssertions);
@@ -37,7 +35,7 @@ void add_tensor_core_passes(Halide::Pipeline pipeline, const Schedule &schedule)
     TensorCoreOptions options{.blocks_per_multiprocessor = schedule.blocks, .stages = schedule.stages};
     if constexpr (requires { Schedule::far_apart; }) options.far_apart = Schedule::far_apart;
     pipeline.add_custom_lowering_pass(new TensorCorePass(options));
-    if constexpr (requires { Schedule::guarded_pipeline; }) pipeline.add_custom_lowering_pass(new GuardedPipelinePass);
+    if constexpr (Schedule::guarded_pipeline) pipeline.add_custom_lowering_pass(new GuardedPipelinePass);
     SoftwarePipelineOptions pipelined{.stages = schedule.stages, .separate_registers = schedule.separate_registers};
     if constexpr (requires { schedule.producer; }) {
         pipelined.producer = schedule.producer;

@@ -18,12 +18,9 @@ namespace conv_transpose {
 /// round in shared memory, some taps of a tile at a time: lanes read neighbours and write neighbours. NVIDIA
 /// H200, 2026-11-21: 33 MB of 4x4 kernels 29 us, by pack_tensor_core 44; but 8 MB of 2x2 kernels 15.7, by
 /// that 13.3.
-class PackManyTaps : public Halide::Generator<PackManyTaps>, public PackingArguments {
+class PackManyTaps : public Halide::Generator<PackManyTaps>, public TensorCorePackingArguments {
   public:
     GeneratorParam<int> parts{"parts", 1};  // see ForwardTensorCore
-    /// Of the kernel that reads them; where a stride is not 1, its dilation is.
-    Input<int> stride_w{"stride_width"}, padding_phase_w{"padding_phase_width"};
-    Input<int> stride_h{"stride_height"}, padding_phase_h{"padding_phase_height"};
 
     void generate() {
         using namespace Halide;

@@ -10,24 +10,37 @@
 namespace conv_transpose {
 
 /// Tensors have the dimensions of the layouts (kernel_interface.h).
-struct PackingArguments : DescribedGenerator {
+struct WeightToPack {
     Halide::GeneratorInput<Halide::Buffer<float>> weight{"weight", 5};
+};
+/// The attributes are those of the kernel that reads what is packed; where a stride is not 1, its dilation is.
+struct WeightToPackByPhases : WeightToPack {
+    Halide::GeneratorInput<int> stride_w{"stride_width"}, padding_phase_w{"padding_phase_width"};
+    Halide::GeneratorInput<int> stride_h{"stride_height"}, padding_phase_h{"padding_phase_height"};
+};
+
+template <class Inputs, Family family>
+struct PackingArgumentsOf : DescribedGenerator, Inputs {
     Halide::GeneratorOutput<Halide::Buffer<float>> packed{"packed", 5};
 
     /// Weights come in any order and direction: their strides are the caller's, so that gradients exchange
     /// the channels and turn the kernels round.
     void declare_packing() {
-        weight.dim(0).set_stride(Halide::Expr());
-        for (int d = 0; d < 5; d++) weight.dim(d).set_min(0), packed.dim(d).set_min(0);
+        this->weight.dim(0).set_stride(Halide::Expr());
+        for (int d = 0; d < 5; d++) this->weight.dim(d).set_min(0), packed.dim(d).set_min(0);
     }
 
     static void describe_packing(WeightLayout layout, const Halide::Target &target,
                                  KernelDescription &description) {
+        description.set_family(family);
         description.set("role", "KernelRole::weight_packing");
         description.set("weight_layout", enumerator(layout));
         describe_target(target, description);
     }
 };
+
+using PackingArguments = PackingArgumentsOf<WeightToPack, Family::weight_packing>;
+using TensorCorePackingArguments = PackingArgumentsOf<WeightToPackByPhases, Family::tensor_core_weight_packing>;
 
 }  // namespace conv_transpose
 

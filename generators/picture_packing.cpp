@@ -69,6 +69,7 @@ class PackPictures : public Halide::Generator<PackPictures>, public DescribedGen
     }
 
     void describe(KernelDescription &description) override {
+        description.set_family(Family::picture_packing);
         description.set("role", "KernelRole::picture_packing");
         description.set("precision", parts == 0 ? "Precision::float32" : tensor_core_precision(parts));
         describe_target(get_target(), description);

@@ -7,7 +7,7 @@
 #include "Halide.h"
 #include "algorithm/gather.h"
 #include "schedules/kernel_description.h"
-#include "schedules/gradient_facts.h"
+#include "algorithm/gradient_facts.h"
 
 namespace conv_transpose {
 
@@ -26,7 +26,7 @@ struct ProblemParams {
     /// What run-time channels must be a multiple of, for kernels that would waste too much on others.
     GeneratorParam<int> in_channel_multiple{"in_channel_multiple", 1}, out_channel_multiple{"out_channel_multiple", 1};
 
-    /// Of a kernel for one size of picture alone.
+    /// The one size of picture that a kernel may be for.
     GeneratorParam<int> input_h{"input_h", 0}, input_w{"input_w", 0}, output_h{"output_h", 0}, output_w{"output_w", 0};
 
     /// Nothing is compiled in, dilation included.
@@ -55,10 +55,16 @@ struct ProblemParams {
                 vector_registers(target), output_w, output_h};
     }
 
-    /// `operation` as an enumerator of the runtime.
-    void describe(const char *operation, const Halide::Target &target, KernelDescription &description) const {
-        description.set("operation", operation);
+    /// For kernels that compute an operation, which is named as their family is.
+    void describe(Family family, const Halide::Target &target, KernelDescription &description) const {
+        description.set_family(family);
+        description.set("operation", "Operation::" + std::string(signature(family).family));
         describe_target(target, description);
+        describe(description);
+    }
+
+    /// The attributes and sizes that the kernel accepts.
+    void describe(KernelDescription &description) const {
         description.set("in_channels", in_channels);
         description.set("out_channels", out_channels);
         if (in_channel_multiple > 1) description.set("in_channel_multiple", in_channel_multiple);

@@ -37,6 +37,7 @@ class SumOfOutputParts : public Halide::Generator<SumOfOutputParts>, public Desc
     }
 
     void describe(KernelDescription &description) override {
+        description.set_family(Family::sum_of_output_parts);
         description.set("role", "KernelRole::sum_of_output_parts");
         describe_target(get_target(), description);
     }

@@ -45,6 +45,7 @@ class SumOfParts : public Halide::Generator<SumOfParts>, public DescribedGenerat
     }
 
     void describe(KernelDescription &description) override {
+        description.set_family(Family::sum_of_parts);
         description.set("role", "KernelRole::sum_of_parts");
         describe_target(get_target(), description);
     }

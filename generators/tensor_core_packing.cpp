@@ -8,12 +8,9 @@
 namespace conv_transpose {
 
 /// What both forms share: coordinates are taken from a number, the innermost first.
-class TensorCorePacking : public PackingArguments {
+class TensorCorePacking : public TensorCorePackingArguments {
   public:
     Halide::GeneratorParam<int> parts{"parts", 1};  // see ForwardTensorCore
-    /// Of the kernel that reads them; where a stride is not 1, its dilation is.
-    Halide::GeneratorInput<int> stride_w{"stride_width"}, padding_phase_w{"padding_phase_width"};
-    Halide::GeneratorInput<int> stride_h{"stride_height"}, padding_phase_h{"padding_phase_height"};
 
   protected:
     Halide::Var i{"i"}, one{"one"}, two{"two"}, three{"three"}, four{"four"};  // one array: the others have extent 1

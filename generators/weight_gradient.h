@@ -52,8 +52,10 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>,
                                  {.separate_registers = true, .load_offsets = true});
     }
 
+    std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::weight_gradient); }
+
     void describe(KernelDescription &description) override {
-        problem.describe("Operation::weight_gradient", this->target, description);
+        problem.describe(Family::weight_gradient, this->target, description);
         description.set("chunk_rows", chunked() ? schedule_rows() : 1);
         if (chunked()) description.set("chunk_columns", schedule_columns());
         schedule_params.describe(description, funcs_);

@@ -2,15 +2,15 @@
 #include "generators/weight_gradient.h"
 #include "generators/weight_gradient_product.h"
 #include "schedules/cuda_weight_gradient_dense.h"
-#include "schedules/cuda_weight_gradient_lanes.h"
+#include "schedules/cuda_weight_gradient_general.h"
 #include "schedules/cuda_weight_gradient_product.h"
 
 namespace conv_transpose {
-using WeightGradientCudaLanes = WeightGradient<CudaWeightGradientLanes>;
+using WeightGradientCudaGeneral = WeightGradient<CudaWeightGradientGeneral>;
 using WeightGradientCudaDense = WeightGradient<CudaWeightGradientDense>;
 using WeightGradientCudaProduct = WeightGradientProduct<CudaWeightGradientProduct>;
 }  // namespace conv_transpose
 
-HALIDE_REGISTER_GENERATOR(conv_transpose::WeightGradientCudaLanes, weight_gradient_cuda_lanes)
+HALIDE_REGISTER_GENERATOR(conv_transpose::WeightGradientCudaGeneral, weight_gradient_cuda_general)
 HALIDE_REGISTER_GENERATOR(conv_transpose::WeightGradientCudaDense, weight_gradient_cuda_dense)
 HALIDE_REGISTER_GENERATOR(conv_transpose::WeightGradientCudaProduct, weight_gradient_cuda_product)

@@ -6,8 +6,9 @@
 // Bands of the sum are added by weight_gradient_sum.cpp.
 // Template argument: the schedule, a struct in schedules/ with
 //   WeightGradientProductTile tile() const,
+//   void search_space(SearchSpace &, const WeightGradientProductFuncs &) const, of which the tile and the parts are read,
 //   void apply(WeightGradientProductFuncs &): loop order, staging and mapping to hardware,
-//   void add_passes(Halide::Pipeline) const: what follows Halide's lowering,
+//   bool on_tensor_cores: which passes follow Halide's lowering,
 //   void describe(KernelDescription &, const WeightGradientProductFuncs &) const: what it demands of a problem.
 #ifndef CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_PRODUCT_H
 #define CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_PRODUCT_H
@@ -16,6 +17,7 @@
 #include "algorithm/fast_division.h"
 #include "schedules/kernel_description.h"
 #include "generators/lowering_passes.h"
+#include "generators/problem_params.h"
 #include "algorithm/tensor_core_operands.h"
 #include "algorithm/weight_gradient_product_funcs.h"
 
@@ -29,6 +31,8 @@ class WeightGradientProduct : public Halide::Generator<WeightGradientProduct<Sch
     using Input = Halide::GeneratorInput<T>;
     using Tensor = Halide::Buffer<float>;
 
+    /// They narrow what the kernel accepts, no more: every attribute stays a run-time value.
+    ProblemParams problem;
     /// 0: float32. 1: tf32. 2: tf32x3, operands split in two, all products but that of the two small parts.
     Halide::GeneratorParam<int> parts{"parts", 0};
     /// Fewer channels of a group leave too much of a tile unused.
@@ -75,15 +79,19 @@ class WeightGradientProduct : public Halide::Generator<WeightGradientProduct<Sch
 
     void schedule() {
         declare_shapes();
-        this->get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
         schedule_params.apply(f_);
-        schedule_params.add_passes(this->get_pipeline());
+        if constexpr (Schedule::on_tensor_cores) add_tensor_core_passes(this->get_pipeline(), schedule_params);
+        else add_cuda_core_passes(this->get_pipeline(), schedule_params, {.load_offsets = true});
     }
+
+    std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::weight_gradient); }
 
     void describe(KernelDescription &description) override {
         const WeightGradientProductTile &t = f_.tile;
+        description.set_family(Family::weight_gradient_product);
         description.set("operation", "Operation::weight_gradient");
         describe_target(this->target, description);
+        problem.describe(description);
         description.set("packed_pictures", "true");
         description.set("precision", parts == 0 ? "Precision::float32" : tensor_core_precision(parts));
         description.set("min_in_channels", min_in_channels);
@@ -93,6 +101,13 @@ class WeightGradientProduct : public Halide::Generator<WeightGradientProduct<Sch
         description.set("tile_out_channels", t.out_channels);
         description.set("chunk_positions", t.steps);
         schedule_params.describe(description, f_);
+    }
+
+    void search_space(SearchSpace &space) const override {
+        WeightGradientProductFuncs f;
+        f.tile = schedule_params.tile();
+        f.parts = parts;
+        schedule_params.search_space(space, f);
     }
 
   private:

@@ -60,6 +60,7 @@ class WeightGradientSum : public Halide::Generator<WeightGradientSum>, public De
     }
 
     void describe(KernelDescription &description) override {
+        description.set_family(Family::weight_gradient_sum);
         description.set("role", "KernelRole::weight_gradient_sum");
         describe_target(get_target(), description);
     }

@@ -2,7 +2,7 @@
 // product of operands that are rounded to TF32 and laid out so that every kernel position is another start address
 // (algorithm/weight_gradient_tensor_core_funcs.h). Arguments as in weight_gradient.h, but bands are of output rows.
 // Template argument: the schedule, with
-//   WeightGradientTile tile(const ProblemParams &) const,
+//   WeightGradientTile tile(int kernel_w, int kernel_h, int stride_w, int stride_h) const,
 //   void search_space(SearchSpace &, const WeightGradientTensorCoreFuncs &) const,
 //   void apply(WeightGradientTensorCoreFuncs &, const Target &) and
 //   void describe(KernelDescription &, const WeightGradientTensorCoreFuncs &) const.
@@ -36,7 +36,7 @@ class WeightGradientTensorCore : public Halide::Generator<WeightGradientTensorCo
     void generate() {
         using Halide::Expr;
         WeightGradientTensorCoreFuncs &f = f_;
-        f.tile = schedule_params.tile(problem);
+        f.tile = schedule_params.tile(problem.kernel_w, problem.kernel_h, problem.stride_w, problem.stride_h);
         f.parts = parts;
         const WeightGradientTile &t = f.tile;
         check_tile();
@@ -75,8 +75,10 @@ class WeightGradientTensorCore : public Halide::Generator<WeightGradientTensorCo
         add_tensor_core_passes(this->get_pipeline(), schedule_params);
     }
 
+    std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::weight_gradient); }
+
     void describe(KernelDescription &description) override {
-        problem.describe("Operation::weight_gradient", this->target, description);
+        problem.describe(Family::weight_gradient, this->target, description);
         description.set("precision", tensor_core_precision(parts));
         description.set("chunk_rows", f_.tile.chunk_rows);
         description.set("chunk_columns", f_.tile.chunk_columns);
@@ -89,7 +91,7 @@ class WeightGradientTensorCore : public Halide::Generator<WeightGradientTensorCo
 
     void search_space(SearchSpace &space) const override {
         WeightGradientTensorCoreFuncs f;
-        f.tile = schedule_params.tile(problem);
+        f.tile = schedule_params.tile(problem.kernel_w, problem.kernel_h, problem.stride_w, problem.stride_h);
         f.parts = parts;
         space.require("dilation is 1", problem.dilation_w == 1 && problem.dilation_h == 1);
         space.require("the horizontal stride is a power of two", is_power_of_two(f.tile.stride_w));
@@ -113,8 +115,7 @@ class WeightGradientTensorCore : public Halide::Generator<WeightGradientTensorCo
             if (dilation != 1) refuse("dilation", dilation, "for the weight gradient on tensor cores the rule is 1");
     }
 
-    // Of the staged rows, those that row m of the tile reads: of the input, and of the output gradient's rows
-    // of cell row y.
+    // The staged rows that row m of the tile reads: of the input, and of the output gradient's rows of cell row y.
     Halide::Expr input_row(const Halide::Expr &m) const {
         const WeightGradientTile &t = f_.tile;
         return t.stride_h == 1 ? m : m / t.in_channels / t.stride_h * t.in_channels + m % t.in_channels;

@@ -7,16 +7,19 @@
 #define CONV_TRANSPOSE_SCHEDULES_AUTOSCHEDULED_H
 
 #include "algorithm/forward_funcs.h"
+#include "schedules/schedule_defaults.h"
 
 namespace conv_transpose {
 
-struct Autoscheduled {
+struct Autoscheduled : ScheduleDefaults {
+    static constexpr const char *family = "autoscheduled";
     template <typename T>
     using GeneratorParam = Halide::GeneratorParam<T>;
 
     /// The size of the problem, beyond its attributes and pictures.
     GeneratorParam<int> batch{"batch", 1}, groups{"groups", 1};
 
+    static constexpr bool autoscheduled = true;
     static constexpr SumIndex sum_index = SumIndex::cells_and_phases;
     static constexpr WeightLayout weight_layout = WeightLayout::as_given;
     int weight_channel_multiple() const { return 1; }

@@ -21,10 +21,12 @@
 #define CONV_TRANSPOSE_SCHEDULES_CPU_CHANNELS_H
 
 #include "algorithm/forward_funcs.h"
+#include "schedules/schedule_defaults.h"
 
 namespace conv_transpose {
 
-struct CpuChannels {
+struct CpuChannels : CpuSchedule {
+    static constexpr const char *family = "channels";
     /// The register tile: output channels, cells along a row, rows of cells.
     Halide::GeneratorParam<int> channels{"channels", 64}, cells{"cells", 4}, tile_rows{"tile_rows", 1};
     Halide::GeneratorParam<bool> joint_phases{"joint_phases", false};

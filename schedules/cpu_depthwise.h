@@ -18,10 +18,12 @@
 
 #include "algorithm/forward_funcs.h"
 #include "schedules/search_space.h"
+#include "schedules/schedule_defaults.h"
 
 namespace conv_transpose {
 
-struct CpuDepthwise {
+struct CpuDepthwise : CpuSchedule {
+    static constexpr const char *family = "depthwise";
     /// Vectors of cells in a tile; every phase of a row has as many sums.
     Halide::GeneratorParam<int> vectors{"vectors", 4};
     /// Output rows of a block.

@@ -20,10 +20,13 @@
 
 #include "algorithm/forward_funcs.h"
 #include "schedules/search_space.h"
+#include "schedules/schedule_defaults.h"
 
 namespace conv_transpose {
 
-struct CpuGeneral {
+struct CpuGeneral : CpuSchedule {
+    static constexpr const char *family = "general";
+    static constexpr bool last_resort = true;
     /// Vectors of cells that take a weight together, and output channels of a tile.
     Halide::GeneratorParam<int> vectors{"vectors", 4}, channels{"channels", 8};
 

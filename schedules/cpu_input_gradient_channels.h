@@ -25,17 +25,19 @@
 
 #include "algorithm/input_gradient_funcs.h"
 #include "schedules/search_space.h"
+#include "schedules/schedule_defaults.h"
 
 namespace conv_transpose {
 
-struct CpuInputGradientChannels {
+struct CpuInputGradientChannels : CpuSchedule {
+    static constexpr const char *family = "channels";
     template <typename T>
     using GeneratorParam = Halide::GeneratorParam<T>;
 
     GeneratorParam<int> lanes{"lanes", 16};  // of the target's vectors
     /// The register tile: vectors of input channels, columns, rows.
     GeneratorParam<int> vectors{"vectors", 2}, columns{"columns", 8}, rows{"rows", 1};
-    /// Of a task: columns, rows, register tiles of channels.
+    /// A task has so many columns, rows, register tiles of channels.
     GeneratorParam<int> block_columns{"block_columns", 64}, block_rows{"block_rows", 4}, blocks{"blocks", 2};
     /// Output channels whose products are summed in registers.
     GeneratorParam<int> chunk{"chunk", 32};

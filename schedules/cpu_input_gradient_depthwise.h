@@ -14,10 +14,12 @@
 
 #include "algorithm/input_gradient_funcs.h"
 #include "schedules/search_space.h"
+#include "schedules/schedule_defaults.h"
 
 namespace conv_transpose {
 
-struct CpuInputGradientDepthwise {
+struct CpuInputGradientDepthwise : CpuSchedule {
+    static constexpr const char *family = "depthwise";
     /// A tile of a row; rows of a block.
     Halide::GeneratorParam<int> vectors{"vectors", 2}, rows{"rows", 8};
 

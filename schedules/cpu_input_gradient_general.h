@@ -12,10 +12,12 @@
 
 #include "algorithm/input_gradient_funcs.h"
 #include "schedules/search_space.h"
+#include "schedules/schedule_defaults.h"
 
 namespace conv_transpose {
 
-struct CpuInputGradientGeneral {
+struct CpuInputGradientGeneral : CpuSchedule {
+    static constexpr const char *family = "general";
     Halide::GeneratorParam<int> vectors{"vectors", 4};
 
     static constexpr WeightLayout weight_layout = WeightLayout::as_given;

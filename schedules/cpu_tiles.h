@@ -29,10 +29,12 @@
 
 #include "algorithm/forward_funcs.h"
 #include "schedules/search_space.h"
+#include "schedules/schedule_defaults.h"
 
 namespace conv_transpose {
 
-struct CpuTiles {
+struct CpuTiles : CpuSchedule {
+    static constexpr const char *family = "tiles";
     /// The register tile: vectors of cells along a row, rows of cells, output channels.
     Halide::GeneratorParam<int> vectors{"vectors", 1}, tile_rows{"tile_rows", 2}, channels{"channels", 8};
     /// A block of the output, which shares one copy of the input: rows of tiles, and tiles in a row.

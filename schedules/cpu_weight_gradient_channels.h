@@ -30,10 +30,12 @@
 
 #include "schedules/search_space.h"
 #include "algorithm/weight_gradient_funcs.h"
+#include "schedules/schedule_defaults.h"
 
 namespace conv_transpose {
 
-struct CpuWeightGradientChannels {
+struct CpuWeightGradientChannels : CpuSchedule {
+    static constexpr const char *family = "channels";
     template <typename T>
     using GeneratorParam = Halide::GeneratorParam<T>;
 
@@ -44,7 +46,7 @@ struct CpuWeightGradientChannels {
     GeneratorParam<int> in_blocks{"in_blocks", 2}, out_blocks{"out_blocks", 8};
     /// Positions of the output gradient that a chunk has.
     GeneratorParam<int> chunk_positions{"chunk_positions", 1024};
-    /// Of a group; 0 is no limit.
+    /// Channels that a group must and may have; 0 is no limit.
     GeneratorParam<int> min_in_channels{"min_in_channels", 16};
     GeneratorParam<int> max_out_channels{"max_out_channels", 0};
 

@@ -7,7 +7,7 @@
 //
 // Order: the sum runs over positions, of which there are many, for weights, of which there are few. So the
 // lanes of a vector are neighbouring positions of a row. A tile of in_tile x out_tile channels for all taps
-// is the unit of work. Of a chunk of columns it stages its input and what the taps of a kernel row see of the
+// is the unit of work. For a chunk of columns it stages its input and what the taps of a kernel row see of the
 // output gradient, dense and padded; a tap's vectors of sums stay in registers over the chunk, and their
 // lanes are added at the end.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CPU_WEIGHT_GRADIENT_GENERAL_H
@@ -17,10 +17,12 @@
 
 #include "schedules/search_space.h"
 #include "algorithm/weight_gradient_funcs.h"
+#include "schedules/schedule_defaults.h"
 
 namespace conv_transpose {
 
-struct CpuWeightGradientGeneral {
+struct CpuWeightGradientGeneral : CpuSchedule {
+    static constexpr const char *family = "general";
     template <typename T>
     using GeneratorParam = Halide::GeneratorParam<T>;
 

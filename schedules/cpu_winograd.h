@@ -26,10 +26,12 @@
 
 #include "schedules/kernel_description.h"
 #include "algorithm/winograd_funcs.h"
+#include "schedules/schedule_defaults.h"
 
 namespace conv_transpose {
 
-struct CpuWinograd {
+struct CpuWinograd : CpuSchedule {
+    static constexpr const char *family = "winograd";
     /// The register tile: vectors of tiles along a row, rows of tiles, output channels.
     Halide::GeneratorParam<int> vectors{"vectors", 1}, tile_rows{"tile_rows", 2}, channels{"channels", 8};
     /// Rows of register tiles in a block, which is as wide as one of them.

@@ -22,10 +22,12 @@
 #include "schedules/block_threads.h"
 #include "algorithm/forward_funcs.h"
 #include "schedules/search_space.h"
+#include "schedules/schedule_defaults.h"
 
 namespace conv_transpose {
 
-struct CudaDense {
+struct CudaDense : CudaSchedule {
+    static constexpr const char *family = "dense";
     template <typename T>
     using GeneratorParam = Halide::GeneratorParam<T>;
 
@@ -61,7 +63,7 @@ struct CudaDense {
     }
 
     void search_space(SearchSpace &space, const SearchedProblem &problem) const {
-        // Of widths of threads and vectors only those that some tile needs: 5 lanes, say, for 260 columns.
+        // Threads and vectors have only widths that some tile needs: 5 lanes, say, for 260 columns.
         std::vector<int> vectors, widths;
         for (const int width : {2, 3, 4, 5, 6, 8, 10, 12})
             if (width % problem.stride_x == 0) vectors.push_back(width);
@@ -118,7 +120,7 @@ struct CudaDense {
     Halide::RVar pipeline{"pipeline"};
 
     BlockThreads threads() const { return {lanes_x, lanes_channel, lanes_y}; }
-    // Of a block's tile.
+    // A block's tile has so many columns, rows and channels.
     int width() const { return lanes_x * vector.value() * thread_vectors.value(); }
     int rows() const { return lanes_y * thread_rows.value(); }
     int channels() const { return lanes_channel * thread_channels.value(); }

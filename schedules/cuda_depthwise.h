@@ -15,10 +15,12 @@
 
 #include "algorithm/forward_funcs.h"
 #include "schedules/search_space.h"
+#include "schedules/schedule_defaults.h"
 
 namespace conv_transpose {
 
-struct CudaDepthwise {
+struct CudaDepthwise : CudaSchedule {
+    static constexpr const char *family = "depthwise";
     /// Outputs of a lane along the row: a multiple of the stride, or 1 for lanes of one phase each.
     Halide::GeneratorParam<int> vector{"vector", 1};
     /// Lanes of a block along the row (of cells, where vector is 1), cells of a thread along the column, threads along

@@ -14,10 +14,13 @@
 
 #include "algorithm/forward_funcs.h"
 #include "schedules/search_space.h"
+#include "schedules/schedule_defaults.h"
 
 namespace conv_transpose {
 
-struct CudaGeneral {
+struct CudaGeneral : CudaSchedule {
+    static constexpr const char *family = "general";
+    static constexpr bool last_resort = true;
     /// Channels a thread.
     Halide::GeneratorParam<int> channels{"channels", 8};
     Halide::GeneratorParam<int> threads{"threads", 128};

@@ -17,10 +17,12 @@
 #include "schedules/block_threads.h"
 #include "algorithm/input_gradient_funcs.h"
 #include "schedules/search_space.h"
+#include "schedules/schedule_defaults.h"
 
 namespace conv_transpose {
 
-struct CudaInputGradientDense {
+struct CudaInputGradientDense : CudaSchedule {
+    static constexpr const char *family = "dense";
     template <typename T>
     using GeneratorParam = Halide::GeneratorParam<T>;
 
@@ -96,7 +98,7 @@ struct CudaInputGradientDense {
     Halide::Var column{"column"}, vec{"vec"}, run{"run"}, element{"element"};
 
     BlockThreads threads() const { return {lanes_x, lanes_channel, lanes_y}; }
-    // Of a block's tile.
+    // A block's tile has so many columns, rows and channels.
     int width() const { return lanes_x * run_columns.value() * runs.value(); }
     int rows() const { return lanes_y * thread_rows.value(); }
     int channels() const { return lanes_channel * thread_channels.value(); }

@@ -12,10 +12,12 @@
 
 #include "algorithm/input_gradient_funcs.h"
 #include "schedules/search_space.h"
+#include "schedules/schedule_defaults.h"
 
 namespace conv_transpose {
 
-struct CudaInputGradientGeneral {
+struct CudaInputGradientGeneral : CudaSchedule {
+    static constexpr const char *family = "general";
     Halide::GeneratorParam<int> channels{"channels", 8}, columns{"columns", 2}, rows{"rows", 4};
 
     static constexpr WeightLayout weight_layout = WeightLayout::channels_innermost;

@@ -3,10 +3,10 @@
 // H200, 2026-11-21: KernelBench 75 (stride 2x3, 8 to 16 channels a group) 0.304 ms, 66 % of the memory limit
 // (4.3 TB/s); 81 (stride 5x5, 32 to 64 channels) 0.290 ms, 68 %. Not bound by one thing alone: issue slots
 // are busy half of the time, shared memory and L2 two to three quarters, and too few warps fit to fill the
-// rest. Of the way there, on 75: no instruction for an activation that is not asked for and one test of the
-// output's address for all stores 7 %, four cells a thread in place of two 1 %; on 81: input rows that come
-// by asynchronous copies, the bias from shared memory and inputs loaded as vectors 12 %, the activation and
-// the stores 4 %. Rows whose address is a multiple of 128 bytes would be 2 % faster on 75 and 7 % on 81.
+// rest. What brought it there, on 75: no instruction for an activation that is not asked for and one test of
+// the output's address for all stores 7 %, four cells a thread in place of two 1 %; on 81: input rows that
+// come by asynchronous copies, the bias from shared memory and inputs loaded as vectors 12 %, the activation
+// and the stores 4 %. Rows whose address is a multiple of 128 bytes would be 2 % faster on 75 and 7 % on 81.
 // Slower: fewer registers (they spill), several stagings of fewer rows on 75.
 //
 // A thread computes consecutive outputs of a row, whole cells, in registers: their phases are constants, so
@@ -21,10 +21,12 @@
 
 #include "algorithm/forward_funcs.h"
 #include "schedules/search_space.h"
+#include "schedules/schedule_defaults.h"
 
 namespace conv_transpose {
 
-struct CudaPhases {
+struct CudaPhases : CudaSchedule {
+    static constexpr const char *family = "phases";
     template <typename T>
     using GeneratorParam = Halide::GeneratorParam<T>;
 
@@ -37,7 +39,7 @@ struct CudaPhases {
     /// Threads that lie side by side along the row in a warp; the others of the warp take other channels.
     GeneratorParam<int> lanes_x{"lanes_x", 16};
     GeneratorParam<int> store_vector{"store_vector", 2};
-    /// Of the output's width: a multiple of store_vector spares every store its tests.
+    /// The output's width is a multiple of this; a multiple of store_vector spares every store its tests.
     GeneratorParam<int> width_multiple{"width_multiple", 1};
     GeneratorParam<int> unroll_in_channels{"unroll_in_channels", 4};
     GeneratorParam<bool> rows_outermost{"rows_outermost", false};

@@ -5,8 +5,8 @@
 // 19.9 (20.0). Input gradients of the same 4.8 (5.8), 9.1 (9.5), 22.5 (80), 29.6 (20.2). All under 1 % of
 // what memory or multipliers allow.
 //
-// One thread computes one element, and reads weights as PyTorch has them. Of a few microseconds the launch
-// itself is the larger part, so there is nothing to tile; what counts is that one launch is all. Where a sum
+// One thread computes one element, and reads weights as PyTorch has them. The launch itself is the larger part
+// of a few microseconds, so there is nothing to tile; what counts is that one launch is all. Where a sum
 // is long its latency adds up, as it does in the others. Depthwise problems have kernels that need no packing
 // either, and take 3.1 us where this one takes 11.7 (64 channels k4 s2 p1, 32x32).
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_SMALL_H
@@ -21,6 +21,8 @@ namespace conv_transpose {
 constexpr int small_problem_products = 1 << 20;
 
 struct CudaSmall : CudaGeneral {
+    static constexpr const char *family = "small";
+    static constexpr bool last_resort = false;
     static constexpr WeightLayout weight_layout = WeightLayout::as_given;
     CudaSmall() { channels.set(1); }
     int weight_channel_multiple() const { return 1; }
@@ -32,6 +34,7 @@ struct CudaSmall : CudaGeneral {
 };
 
 struct CudaInputGradientSmall : CudaInputGradientGeneral {
+    static constexpr const char *family = "small";
     static constexpr WeightLayout weight_layout = WeightLayout::as_given;
     CudaInputGradientSmall() { channels.set(1), columns.set(1); }
     int weight_channel_multiple() const { return 1; }

@@ -4,13 +4,13 @@
 // 278 TFLOP/s. The pipe of shared memory and L1 is busy 78 % of the time, the tensor cores 62 %. Problem:
 // U-Net's k2 s2 (N8 128->64 256x256): 0.316 ms, 60 % of what memory allows. Problem: DCGAN's k4 s2 p1 (N64
 // 512->256 16x16): 0.244 ms, 282 TFLOP/s. Their input gradients: 0.302 ms (62 % of what memory allows) and 0.228 ms
-// (301 TFLOP/s). docs/tensor-cores.md has the other problems, and what was tried.
+// (301 TFLOP/s). docs/tensor-core-experiments.md has the other problems, and what was tried.
 //
 // Order of the loops, from the inside:
 // - A tile is 64 channels x cells of one phase. Channels are the rows of the tile, so that columns, of which there are
 //   more kinds of numbers, can be chosen to fill the picture. Columns are `columns` cells of one row; or, where
 //   pictures are small or rows of staged pixels would be read for too few rows of cells, 8 cells of each of `tile_rows`
-//   rows. Of sub-pixels the rows of a tile are all phases of fewer channels (generators/forward_tensor_core.h).
+//   rows. For sub-pixels the rows of a tile are all phases of fewer channels (generators/forward_tensor_core.h).
 // - All taps of the kernel are unrolled around the tile. They read the same staged pixels, each from another start
 //   address: pixels have four channels innermost, 16 bytes, which is the row of an operand. With a stride every phase
 //   has its own taps, so no product is wasted.
@@ -30,10 +30,12 @@
 #include "schedules/kernel_description.h"
 #include "schedules/search_space.h"
 #include "algorithm/tensor_core_funcs.h"
+#include "schedules/schedule_defaults.h"
 
 namespace conv_transpose {
 
-struct CudaTensorCore {
+struct CudaTensorCore : TensorCoreSchedule {
+    static constexpr const char *family = "tensor_core";
     Halide::GeneratorParam<int> columns{"columns", 152};      // of a tile: cells along x
     Halide::GeneratorParam<int> tile_rows{"tile_rows", 1};    // of cells in a tile; with more than one, columns is 8
     Halide::GeneratorParam<int> warpgroups{"warpgroups", 2};  // of a block: for each vertical phase, then side by side,
@@ -83,13 +85,14 @@ struct CudaTensorCore {
         const bool shared_out = warpgroups % (warpgroups_x * f.phases_y * sets) == 0;
         space.require("warpgroups share out phases, columns and channels", shared_out);
         if (!shared_out) return;  // what follows divides by it
-        const int registers = std::min(65536 / (128 * warpgroups * blocks), 255);
+        const int registers = GpuLimits::registers(128 * warpgroups * blocks);
         const int sums = columns * tile_rows * tiles * f.phases_x / 2 * f.parts;
-        constexpr int beside_sums = 48, hopper_shared_bytes = 227 * 1024, reserved_a_block = 1024;
+        constexpr int beside_sums = 48;
         space.require("little of the tiles lies outside of the picture", tiles_fit(f));
         space.require("a thread's sums fit its registers", sums + beside_sums <= registers);
         space.require("the stages of all blocks fit shared memory",
-                      blocks * (shared_bytes(f) + reserved_a_block) <= hopper_shared_bytes);
+                      blocks * (shared_bytes(f) + machines::Multiprocessor::reserved_shared_bytes) <=
+                          machines::H200::block_shared_bytes);
     }
 
     /// Rows of cells that a block computes; with picture rows in the rows of a tile, sets of those.
@@ -187,7 +190,7 @@ struct CudaTensorCore {
             .never_partition_all();
     }
 
-    // Of all rows of a tile, or of the 64 of one horizontal phase.
+    // Splits the loop over all rows of a tile, or over the 64 of one horizontal phase.
     void tile_loops(const TensorCoreFuncs &f, Halide::Stage s, int rows) const {
         s.split(f.t.row, outer, mma_m, rows).never_partition_all();
         split_tile(f, s);

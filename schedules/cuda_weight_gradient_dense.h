@@ -8,7 +8,7 @@
 // Order: an implicit matrix product of input channels with output channels and taps, summed over positions. A
 // block computes a tile of channels for the taps of one kernel row (or of all) and goes through the positions
 // in chunks, the rows of a band in one pipeline: a chunk is on its way, by asynchronous copies, while the one
-// before is multiplied. Of each it stages, in shared memory, the input and the live phases of the rows that
+// before is multiplied. For each it stages, in shared memory, the input and the live phases of the rows that
 // it sees of the output gradient, both turned so that channels are innermost: then a thread reads its
 // channels of a position by 128-bit loads, and what one tap sees at a position, the next tap sees at another,
 // from a register.
@@ -21,10 +21,12 @@
 
 #include "schedules/search_space.h"
 #include "algorithm/weight_gradient_funcs.h"
+#include "schedules/schedule_defaults.h"
 
 namespace conv_transpose {
 
-struct CudaWeightGradientDense {
+struct CudaWeightGradientDense : CudaSchedule {
+    static constexpr const char *family = "dense";
     template <typename T>
     using GeneratorParam = Halide::GeneratorParam<T>;
 

@@ -16,19 +16,20 @@
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_PRODUCT_H
 
 #include "schedules/kernel_description.h"
-#include "generators/lowering_passes.h"
 #include "algorithm/weight_gradient_product_funcs.h"
+#include "schedules/schedule_defaults.h"
 
 namespace conv_transpose {
 
-struct CudaWeightGradientProduct {
+struct CudaWeightGradientProduct : CudaSchedule {
+    static constexpr const char *family = "product";
     template <typename T>
     using GeneratorParam = Halide::GeneratorParam<T>;
 
     GeneratorParam<int> tile_taps{"tile_taps", 2}, tile_out{"tile_out", 64}, tile_in{"tile_in", 64};
     /// Threads along rows and columns of the tile; they share rows of 16 bytes out in turn.
     GeneratorParam<int> lanes_rows{"lanes_rows", 16}, lanes_columns{"lanes_columns", 8};
-    /// Of the threads along rows, those that are neighbours in a warp.
+    /// So many threads along rows are neighbours in a warp.
     GeneratorParam<int> neighbour_rows{"neighbour_rows", 2};
     GeneratorParam<int> steps{"steps", 8};  // see cuda_weight_gradient_product_tensor_core.h
     GeneratorParam<int> stages{"stages", 2};
@@ -41,15 +42,32 @@ struct CudaWeightGradientProduct {
         description.set("wanted_blocks", wanted_blocks);
     }
 
+    void search_space(SearchSpace &space, const WeightGradientProductFuncs &f) const {
+        constexpr int round = machines::H200::multiprocessors;
+        space.choose(this->tile_taps, {1, 2, 4, 8});
+        const int out = space.choose(this->tile_out, {16, 32, 64});
+        const int in = space.choose(this->tile_in, {32, 64, 128});
+        const int lanes_rows = space.choose(this->lanes_rows, {8, 16, 32});
+        const int lanes_columns = space.choose(this->lanes_columns, {4, 8, 16, 32});
+        space.choose(this->neighbour_rows, {1, 2, 4});
+        const int steps = space.choose(this->steps, {4, 8, 16});
+        const int stages = space.choose(this->stages, {2, 3});
+        space.choose(this->wanted_blocks, {2 * round, 4 * round, 8 * round});
+        const int sums = f.tile.rows() * f.tile.columns() / threads();
+        space.require("threads have whole rows and columns of a tile", out % lanes_rows == 0 && in % lanes_columns == 0);
+        space.require("a warp stages whole rows", f.tile.rows() % GpuLimits::warp == 0);
+        space.require("a block has two to sixteen warps",
+                      threads() >= 2 * GpuLimits::warp && threads() <= GpuLimits::threads / 2);
+        space.require("a thread has enough to do", sums >= 16);
+        space.require("a thread's sums fit its registers", sums <= GpuLimits::sums);
+        space.require("the stages fit shared memory",
+                      stages * steps * (f.tile.rows() + f.tile.columns()) * 16 <= GpuLimits::shared_bytes);
+    }
+
     void apply(WeightGradientProductFuncs &f) const {
         store_tile(f);
         multiply(f);
         for (const WeightGradientProductOperand &operand : f.operands()) stage(f, operand);
-    }
-
-    void add_passes(Halide::Pipeline pipeline) const {
-        pipeline.add_custom_lowering_pass(new PrivateAccumulators);
-        pipeline.add_custom_lowering_pass(new SoftwarePipelinePass({.stages = stages, .load_offsets = true}));
     }
 
   private:

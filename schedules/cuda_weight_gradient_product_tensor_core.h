@@ -17,12 +17,13 @@
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_PRODUCT_TENSOR_CORE_H
 
 #include "schedules/kernel_description.h"
-#include "generators/lowering_passes.h"
 #include "algorithm/weight_gradient_product_funcs.h"
+#include "schedules/schedule_defaults.h"
 
 namespace conv_transpose {
 
-struct CudaWeightGradientProductTensorCore {
+struct CudaWeightGradientProductTensorCore : TensorCoreSchedule {
+    static constexpr const char *family = "product";
     template <typename T>
     using GeneratorParam = Halide::GeneratorParam<T>;
 
@@ -46,13 +47,34 @@ struct CudaWeightGradientProductTensorCore {
         description.set("wanted_blocks", wanted_blocks);
     }
 
+    void search_space(SearchSpace &space, const WeightGradientProductFuncs &f) const {
+        using machines::Multiprocessor;
+        constexpr int round = machines::H200::multiprocessors;
+        space.choose(this->tile_taps, {1, 2, 4, 8});
+        const int out = space.choose(this->tile_out, {16, 32, 64});
+        const int in = space.choose(this->tile_in, {32, 64, 128, 256});
+        space.choose(this->steps, {8, 16});
+        space.choose(this->stages, {2, 3, 4, 5});
+        const int blocks = space.choose(this->blocks, {1, 2, 4});
+        space.choose(this->wanted_blocks, {round, 2 * round, 4 * round});
+        const bool whole = f.tile.rows() % warpgroup_rows == 0 && warpgroup_rows % out == 0;
+        space.require("warpgroups have whole kernel positions", whole);
+        if (!whole) return;  // what follows divides by it
+        constexpr int beside_sums = 60, most_warpgroups = 4;
+        const int sums = in / 2 * (f.parts == 2 ? 2 : 1);
+        space.require("a block has at most four warpgroups", warpgroups(f) <= most_warpgroups);
+        space.require("a thread's sums fit its registers",
+                      sums + beside_sums <= GpuLimits::registers(128 * warpgroups(f) * blocks));
+        space.require("the stages of all blocks fit shared memory",
+                      blocks * (shared_bytes(f) + Multiprocessor::reserved_shared_bytes) <=
+                          machines::H200::block_shared_bytes);
+    }
+
     void apply(WeightGradientProductFuncs &f) const {
         store_tile(f);
         multiply(f);
         for (const WeightGradientProductOperand &operand : f.operands()) stage(f, operand);
     }
-
-    void add_passes(Halide::Pipeline pipeline) const { add_tensor_core_passes(pipeline, *this); }
 
   private:
     static constexpr auto guard = Halide::TailStrategy::GuardWithIf;

@@ -20,13 +20,14 @@
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_TENSOR_CORE_H
 
 #include "schedules/kernel_description.h"
-#include "generators/problem_params.h"
 #include "schedules/search_space.h"
 #include "algorithm/weight_gradient_tensor_core_funcs.h"
+#include "schedules/schedule_defaults.h"
 
 namespace conv_transpose {
 
-struct CudaWeightGradientTensorCore {
+struct CudaWeightGradientTensorCore : TensorCoreSchedule {
+    static constexpr const char *family = "tensor_core";
     template <typename T>
     using GeneratorParam = Halide::GeneratorParam<T>;
 
@@ -40,9 +41,8 @@ struct CudaWeightGradientTensorCore {
     GeneratorParam<bool> tensor_cores{"tensor_cores", true};  // off: the same program without the passes
     static constexpr bool separate_registers = true;                 // see SoftwarePipelineOptions
 
-    WeightGradientTile tile(const ProblemParams &problem) const {
-        return {tile_in, tile_out, chunk_columns, chunk_rows,
-                problem.kernel_w, problem.kernel_h, problem.stride_w, problem.stride_h};
+    WeightGradientTile tile(int kernel_w, int kernel_h, int stride_w, int stride_h) const {
+        return {tile_in, tile_out, chunk_columns, chunk_rows, kernel_w, kernel_h, stride_w, stride_h};
     }
 
     int shared_bytes(const WeightGradientTensorCoreFuncs &f) const {
@@ -60,7 +60,7 @@ struct CudaWeightGradientTensorCore {
         description.set("wanted_blocks", wanted_blocks);
     }
 
-    /// Of `f` the tile and the parts are read.
+    /// It reads the tile and the parts of `f`.
     void search_space(SearchSpace &space, const WeightGradientTensorCoreFuncs &f) const {
         space.choose(this->tile_in, {32, 64});
         space.choose(this->tile_out, {16, 32, 64});
@@ -68,17 +68,18 @@ struct CudaWeightGradientTensorCore {
         space.choose(this->chunk_rows, {1, 2, 3, 4, 6});
         const int at_once = space.choose(this->steps_at_once, {2, 4, 8});
         space.choose(this->stages, {2, 3});
-        space.choose(this->wanted_blocks, {132, 264, 528});
+        constexpr int round = machines::H200::multiprocessors;
+        space.choose(this->wanted_blocks, {round, 2 * round, 4 * round});
         const int blocks = space.choose(this->blocks, {1, 2, 3});
-        const int registers = 65536 / (128 * f.tile.warpgroups() * blocks);
+        const int registers = GpuLimits::registers(128 * f.tile.warpgroups() * blocks);
         const int sums = f.tile.columns() / 2 * (f.parts == 1 ? 1 : 2);
-        constexpr int beside_sums = 60, hopper_shared_bytes = 227 * 1024;
+        constexpr int beside_sums = 60;
         space.require("with a vertical stride a warpgroup has one kernel row",
                       f.tile.stride_h == 1 || f.tile.kernel_rows() == 1);
         space.require("a chunk's steps are whole calls", f.tile.steps() % at_once == 0);
         space.require("an instruction has at most 256 columns", f.tile.columns() <= 256);
-        space.require("a thread's sums fit its registers", sums + beside_sums <= std::min(registers, 255));
-        space.require("the stages of all blocks fit shared memory", shared_bytes(f) * blocks <= hopper_shared_bytes);
+        space.require("a thread's sums fit its registers", sums + beside_sums <= registers);
+        space.require("the stages of all blocks fit shared memory", shared_bytes(f) * blocks <= machines::H200::block_shared_bytes);
     }
 
     void apply(WeightGradientTensorCoreFuncs &f, const Halide::Target &) const {
@@ -181,8 +182,8 @@ struct CudaWeightGradientTensorCore {
                             f.tile.output_rows());
     }
 
-    /// Lanes along `positions`, of which there are `extent` with neighbouring addresses. Of fewer than 32,
-    /// several channels fill a warp: so far apart that what the warp stores lies in all banks.
+    /// Lanes along `positions`, of which there are `extent` with neighbouring addresses. Where they
+    /// are fewer than 32, several channels fill a warp: so far apart that what the warp stores lies in all banks.
     template <class V>
     void stage(const WeightGradientTensorCoreFuncs &f, Halide::Stage s, const V &positions, int extent,
                const V &channel, int channels, const Halide::Var &row, int rows) const {

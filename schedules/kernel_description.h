@@ -3,11 +3,13 @@
 #ifndef CONV_TRANSPOSE_GENERATORS_KERNEL_DESCRIPTION_H
 #define CONV_TRANSPOSE_GENERATORS_KERNEL_DESCRIPTION_H
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "Halide.h"
+#include "algorithm/signature.h"
 #include "schedules/search_space.h"
 
 namespace conv_transpose {
@@ -21,6 +23,21 @@ class KernelDescription {
         set(field, "{" + std::to_string(height) + ", " + std::to_string(width) + "}");
     }
 
+    /// Which arguments the kernel takes; `generate` checks that it does.
+    void set_family(Family family) {
+        family_ = family;
+        set("family", "Family::" + std::string(signature(family).family));
+    }
+    std::optional<Family> family() const { return family_; }
+
+    /// What a field was set to last; empty if it was not.
+    std::string get(const std::string &field) const {
+        std::string value;
+        for (const auto &[name, text] : fields_)
+            if (name == field) value = text;
+        return value;
+    }
+
     /// The row of the registry.
     std::string row(const std::string &kernel_name) const {
         std::string text = "CONV_TRANSPOSE_KERNEL(" + kernel_name;
@@ -30,17 +47,33 @@ class KernelDescription {
 
   private:
     std::vector<std::pair<std::string, std::string>> fields_;
+    std::optional<Family> family_;
+};
+
+/// What is known of a generator that computes an operation before it makes anything.
+struct GeneratorFacts {
+    Family operation;
+    const char *family;
+    bool on_gpu, on_tensor_cores, last_resort;
 };
 
 /// A generator whose kernels appear in the registry.
 class DescribedGenerator {
   public:
     virtual ~DescribedGenerator() = default;
-    /// Called after build_module().
+    /// Called after build_module(). Every generator tells its family.
     virtual void describe(KernelDescription &description) = 0;
+    /// Nothing for a generator that computes no operation, or whose schedule another program makes.
+    virtual std::optional<GeneratorFacts> facts() const { return {}; }
     /// What the autotuner may vary; nothing, for schedules that do not say. Called before build_module().
     virtual void search_space(SearchSpace &) const {}
 };
+
+template <class Schedule>
+std::optional<GeneratorFacts> facts_of(Family operation) {
+    if (Schedule::autoscheduled) return {};
+    return GeneratorFacts{operation, Schedule::family, Schedule::on_gpu, Schedule::on_tensor_cores, Schedule::last_resort};
+}
 
 /// Facts that follow from the target alone.
 inline void describe_target(const Halide::Target &target, KernelDescription &description) {

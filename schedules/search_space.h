@@ -20,6 +20,7 @@
 
 #include "Halide.h"
 #include "algorithm/gather.h"
+#include "algorithm/machine_facts.h"
 
 namespace conv_transpose {
 
@@ -39,7 +40,7 @@ struct SearchedProblem {
     int in_channels, out_channels;  ///< of one group
     int kernel_x, kernel_y, stride_x, stride_y;
     GatherAxis x_axis, y_axis;
-    /// Of the CPU target: 32 for AVX-512.
+    /// The CPU target has so many: 32 for AVX-512.
     int vector_registers;
     int output_width, output_height;
 
@@ -88,13 +89,18 @@ class SearchSpace {
 
 /// Limits of the GPUs that the rules of CUDA schedules count with.
 struct GpuLimits {
-    static constexpr int threads = 1024, warp = 32;
-    /// Registers that a thread can spare for sums, of 255.
+    static constexpr int threads = machines::Multiprocessor::block_threads, warp = machines::Multiprocessor::warp;
+    /// Registers that a thread can spare for sums.
     static constexpr int sums = 144;
-    /// Bytes of shared memory a block that any GPU since sm_80 grants, two blocks a multiprocessor on the larger ones.
-    static constexpr int shared_bytes = 99 * 1024;
+    static constexpr int shared_bytes = machines::Multiprocessor::least_shared_bytes;
     /// Multiply-adds in a straight line; beyond that ptxas takes minutes and the instruction cache misses.
     static constexpr int unrolled = 12000;
+
+    /// Registers of each thread, where so many threads share a multiprocessor.
+    static int registers(int threads_on_multiprocessor) {
+        using machines::Multiprocessor;
+        return std::min(Multiprocessor::registers / threads_on_multiprocessor, Multiprocessor::thread_registers);
+    }
 };
 
 }  // namespace conv_transpose

@@ -61,7 +61,7 @@ class Search(Folder):
         result = json.loads((run / "result.json").read_text())
         self.assertEqual(len(self.rows()), 8)
         self.assertGreater(result["ms"], 0)
-        self.assertIn(f"f32_cpu_tuned_{result['generator'].replace('_cpu', '')}_k4x4_s2x2_c8x8_i40x40", result["kernel"])
+        self.assertIn(f"forward_f32_cpu_{result['family']}_k4x4_s2x2_p1x1_nchw_c8x8_i40x40_tuned_", result["kernel"])
         self.assertEqual(set(result["baselines"]), {"Mullapudi2016", "random"})
         for name, baseline in result["baselines"].items():
             self.assertNotIn("error", baseline, name)
@@ -227,12 +227,12 @@ class Spaces(unittest.TestCase):
         for problem, precision, parts in ((many, "float32", None), (many, "tf32", 1), (many, "tf32x3", 2),
                                           (few, "tf32", None)):
             for space in self.spaces(problem, precision):
-                self.assertEqual("tensor_core" in space.generator, parts is not None, (problem, precision))
+                self.assertEqual(space.facts.tensor_cores, parts is not None, (problem, precision))
                 self.assertEqual(space.fixed, {"parts": parts} if parts else {})
 
     def test_a_dilated_stride_is_not_for_tensor_cores(self):
         for space in self.spaces("n1g1ic32oc32ih16iw16kh3kw3sh2sw2dh2dw2", "tf32"):
-            self.assertNotIn("tensor_core", space.generator)
+            self.assertFalse(space.facts.tensor_cores)
 
     def test_strides_above_2_are_sub_pixels(self):
         for problem in ("n1g1ic64oc64ih8iw8kh4kw4sh4sw4", "n1g1ic64oc64ih1iw40kh1kw10sh1sw5pw2"):
@@ -307,7 +307,7 @@ class Errors(Folder):
         toolchain = candidates.Toolchain(TOOLCHAIN)
         toolchain.generate = str(generator)
         cache = candidates.Cache(str(self.cache), toolchain, candidates.this_device(toolchain, "cpu"), seconds=60)
-        candidate = candidates.Candidate(candidates.Task(PROBLEM), "forward_cpu_tiles", ())
+        candidate = candidates.Candidate(candidates.Task(PROBLEM), "forward_cpu_tiles", "tiles", ())
         self.assertEqual(cache.compile(candidate, gigabytes=1), "compiling took more than 1 GB of memory")
 
     def test_python_without_the_packages(self):
@@ -351,7 +351,7 @@ class Errors(Folder):
         pack.mkdir()
         self.assertIn("is no pack of candidates", self.fails("measure", pack, "--toolchain", TOOLCHAIN))
         (pack / "candidates.so").write_text("garbage")
-        row, = measuring.measure(candidates.Toolchain(TOOLCHAIN).benchmark, candidates.Task(PROBLEM), ["f32_cpu_general"],
+        row, = measuring.measure(candidates.Toolchain(TOOLCHAIN).benchmark, candidates.Task(PROBLEM), ["forward_f32_cpu_general_any_nchw"],
                                  pack_folder=str(pack))
         self.assertIn("candidates.so' cannot be used", row["error"])
 
@@ -377,8 +377,8 @@ class Errors(Folder):
         from searching import Measurements
         measurements = Measurements(self.folder / "measurements.jsonl")
         task = candidates.Task(PROBLEM)
-        right = candidates.Candidate(task, "forward_cpu_tiles", (("vectors", 1),))
-        wrong = candidates.Candidate(task, "forward_cpu_tiles", (("vectors", 2),))
+        right = candidates.Candidate(task, "forward_cpu_tiles", "tiles", (("vectors", 1),))
+        wrong = candidates.Candidate(task, "forward_cpu_tiles", "tiles", (("vectors", 2),))
         measurements.add(wrong, error="wrong result: element 5 is 3 instead of 4")
         self.assertIsNone(measurements.best())
         measurements.add(right, ms_median=9.0)
@@ -398,7 +398,7 @@ class Errors(Folder):
         measurements = Measurements(self.folder / "none")
         measurements._path = pathlib.Path("/dev/full")
         with self.assertRaisesRegex(candidates.TuningError, "No space left"):
-            measurements.add(candidates.Candidate(candidates.Task(PROBLEM), "forward_cpu_tiles", ()), ms_median=1.0)
+            measurements.add(candidates.Candidate(candidates.Task(PROBLEM), "forward_cpu_tiles", "tiles", ()), ms_median=1.0)
 
     def test_model_that_is_none(self):
         text = self.folder / "model.txt"

@@ -1,6 +1,7 @@
 // The gradients against the scatter oracle. Integer data makes every sum exact, so results must be equal.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "oracle.h"
@@ -89,9 +90,9 @@ TEST_P(Gradient, ProblemsThatKernelsWereMadeFor) {
           "n2g7ic7oc7ih20iw70kh4kw4sh2sw2", "n1g1ic56oc1ih9iw70kh9kw9sh3sw3"})
         for (int i = 0; i < 3; i++) {
             Problem problem = Problem::parse(family);
-            for (int64_t Size2::*axis : {&Size2::height, &Size2::width}) {
-                problem.padding.*axis = i == 0 ? 0 : random.between(0, 2);
-                problem.output_padding.*axis = i == 0 ? 0 : random.between(0, problem.stride.*axis - 1);
+            for (Axis *axis : {&problem.height(), &problem.width()}) {
+                axis->padding = i == 0 ? 0 : random.between(0, 2);
+                axis->output_padding = i == 0 ? 0 : random.between(0, axis->stride - 1);
             }
             expect_exact(problem, random);
         }
@@ -111,7 +112,7 @@ TEST_P(Gradient, AnyChannelsOfAFamily) {
             };
             problem.in_channels = problem.groups * channels();
             problem.out_channels = problem.groups * channels();
-            problem.input = {random.between(2, 6), random.one_in(2) ? random.between(2, 20) : random.between(30, 70)};
+            problem.height().input = random.between(2, 6), problem.width().input = random.one_in(2) ? random.between(2, 20) : random.between(30, 70);
             expect_exact(problem, random);
         }
 }
@@ -132,9 +133,9 @@ TEST_P(Gradient, FullTilesWithStrides) {
                                "n1g2ic128oc64ih6iw17kh3kw3sh2sw2", "n2g1ic128oc32ih18iw5kh3kw3sh2sw2",
                                "n2g1ic64oc32ih17iw9kh4kw4sh2sw2", "n1g1ic128oc96ih4iw18kh4kw4sh2sw2"}) {
         Problem problem = Problem::parse(family);
-        for (int64_t Size2::*axis : {&Size2::height, &Size2::width}) {
-            problem.padding.*axis = random.between(0, 2);
-            problem.output_padding.*axis = random.between(0, problem.stride.*axis - 1);
+        for (Axis *axis : {&problem.height(), &problem.width()}) {
+            axis->padding = random.between(0, 2);
+            axis->output_padding = random.between(0, axis->stride - 1);
         }
         for (Precision precision : {Precision::tf32, Precision::tf32x3}) expect_exact(problem, random, precision);
     }
@@ -194,6 +195,21 @@ TEST_P(Gradient, OfTheInputAtStride1RunsOnTheForwardKernels) {
     const Problem problem = Problem::parse("n1g1ic24oc8ih40iw40kh3kw3ph1pw0");
     const Problem forward = Problem::parse("n1g1ic8oc24ih40iw42kh3kw3ph1pw2");
     EXPECT_EQ(Plan(problem, options(Operation::input_gradient)).kernel(), Plan(forward, options(Operation::forward)).kernel());
+}
+
+// Not where the forward problem's padding would be negative, or where the output has rows that no input row is for.
+TEST_P(Gradient, OfTheInputIsNoForwardProblemBeyondItsKernel) {
+    const auto runs_on_forward_kernels = [&](const char *problem) {
+        const auto names = kernels_for(Problem::parse(problem), options(Operation::input_gradient));
+        const auto all = kernels();
+        return std::any_of(all.begin(), all.end(), [&](const KernelInfo &k) {
+            return k.operation == Operation::forward && std::find(names.begin(), names.end(), k.name) != names.end();
+        });
+    };
+    EXPECT_TRUE(runs_on_forward_kernels("n1g1ic64oc64ih40iw40kh3kw3ph2pw2"));
+    EXPECT_FALSE(runs_on_forward_kernels("n1g1ic64oc64ih40iw40kh3kw3ph3pw2"));
+    EXPECT_FALSE(runs_on_forward_kernels("n1g1ic64oc64ih40iw40kh3kw3ph2pw3"));
+    EXPECT_FALSE(runs_on_forward_kernels("n1g1ic64oc64ih40iw40kh3kw3dh2dw2ph2pw2opw1"));
 }
 
 TEST_P(Gradient, NamesTheMissingArgument) {

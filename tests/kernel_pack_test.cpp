@@ -30,6 +30,15 @@ TEST(KernelPack, FileThatIsNoSharedObjectIsNamed) {
     EXPECT_NE(refusal(folder.path()).find("broken.so' cannot be used"), std::string::npos) << refusal(folder.path());
 }
 
+// Two packs that differ in the hash of their signatures alone.
+TEST(KernelPack, PackOfAnotherSignatureIsRefusedByItsHash) {
+    const std::string folder = CONV_TRANSPOSE_TEST_PACKS;
+    EXPECT_EQ(refusal(folder + "/of_this_build"), "");
+    const std::string reason = refusal(folder + "/of_other_signatures");
+    EXPECT_NE(reason.find("pack.so' cannot be used: its kernels take other arguments than this build's"), std::string::npos)
+        << reason;
+}
+
 TEST(KernelPack, CInterfaceTellsTheSame) {
     char message[200] = "";
     EXPECT_EQ(conv_transpose_load_kernels("/no/such/directory", message, sizeof message), CONV_TRANSPOSE_UNSUPPORTED);

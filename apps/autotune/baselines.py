@@ -22,7 +22,7 @@ def autoscheduled(toolchain: Toolchain, task: Task, device: Device, autoschedule
     if autoscheduler not in toolchain.autoschedulers:
         raise TuningError(f"the toolchain names no plugin for the autoscheduler {autoscheduler}")
     size = task.fields
-    return Candidate(task, "forward_autoscheduled", (("batch", size["n"]), ("groups", size["g"])),
+    return Candidate(task, "forward_autoscheduled", "autoscheduled", (("batch", size["n"]), ("groups", size["g"])),
                      autoscheduler=f"{autoscheduler},parallelism={device.parallelism}")
 
 

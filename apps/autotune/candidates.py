@@ -35,7 +35,7 @@ class Toolchain:
         located = lambda value: str(folder / value) if "/" in value else value
         self.targets = values["targets"]
         self.version = values["version"]
-        # Of the library's own kernels: generator and parameters.
+        # The library's own kernels: generator and parameters of each.
         self.kernels = [(line.split()[0], _settings(line.split()[1:])) for line in values.get("kernels", [])]
         self.autoschedulers = {name: located(path) for name, path in values.get("autoschedulers", {}).items()}
         self.include = [located(p) for p in values["include"]]
@@ -165,13 +165,32 @@ def usable_cores() -> int:
 REGISTERS = (0, 96, 128, 168, 232)
 
 
+@dataclasses.dataclass(frozen=True)
+class Generator:
+    """What the generator driver lists of a generator that computes an operation."""
+    name: str
+    operation: str
+    device: str
+    family: str
+    tensor_cores: bool
+    last_resort: bool
+
+
+def generators(toolchain: Toolchain, task: Task) -> list[Generator]:
+    """Those of the task's operation and device."""
+    listed = json.loads(running.run([toolchain.generate, "list"]).stdout)
+    found = [Generator(**facts) for facts in listed if "operation" in facts]
+    return [g for g in found if (g.operation, g.device) == (task.operation, task.device)]
+
+
 class Space:
     """The feasible points of one generator for one task, a sequence."""
 
-    def __init__(self, toolchain: Toolchain, generator: str, task: Task, device: Device) -> None:
-        self.generator, self.task = generator, task
+    def __init__(self, toolchain: Toolchain, facts: Generator, task: Task, device: Device) -> None:
+        self.facts, self.generator, self.task = facts, facts.name, task
+        generator = facts.name
         # Tensor cores reach more precision by splitting operands.
-        self.fixed = {"parts": 2 if task.precision == "tf32x3" else 1} if generator.endswith("_tensor_core") else {}
+        self.fixed = {"parts": 2 if task.precision == "tf32x3" else 1} if facts.tensor_cores else {}
         parameters = [f"{k}={v}" for k, v in (task.attributes() | task.sizes() | self.fixed).items()]
         run = running.run([toolchain.generate, generator, "--search-space", f"--target={device.target}", *parameters])
         if run.returncode != 0:
@@ -232,33 +251,35 @@ def spaces(toolchain: Toolchain, task: Task, device: Device) -> list[Space]:
     """One for each generator of the operation, device and precision that can be tuned for the problem: those for tensor
     cores where they are allowed and the problem fills their tiles, otherwise those for float32."""
     toolchain.require_generator()
-    names = running.run([toolchain.generate, "list"]).stdout.split()
-    names = [name for name in names if name.startswith(f"{task.operation}_{task.device}_")]
-    tensor_cores = [name for name in names if name.endswith("_tensor_core")]
+    all_of_task = generators(toolchain, task)
+
+    def listed(wanted: list[Generator]) -> list[Space]:
+        with concurrent.futures.ThreadPoolExecutor(max(1, len(wanted))) as pool:
+            return [space for space in pool.map(lambda g: Space(toolchain, g, task, device), wanted) if len(space)]
+
+    found = listed([g for g in all_of_task if g.tensor_cores]) if task.precision != "float32" else []
+    others = [g for g in all_of_task if not g.tensor_cores]
     # The general schedule took at least 1.8 times as long as the best in all 26 searches that had others
     # (2026-11-21, H200, CPUs).
-    general = [name for name in names if name == f"forward_{task.device}_general"]
-
-    def listed(names: list[str]) -> list[Space]:
-        with concurrent.futures.ThreadPoolExecutor(max(1, len(names))) as pool:
-            return [space for space in pool.map(lambda name: Space(toolchain, name, task, device), names) if len(space)]
-
-    found = listed(tensor_cores) if task.precision != "float32" else []
-    return found or listed([name for name in names if name not in tensor_cores + general]) or listed(general)
+    return (found or listed([g for g in others if not g.last_resort])
+            or listed([g for g in others if g.last_resort]))
 
 
 @dataclasses.dataclass(frozen=True)
 class Candidate:
     task: Task
     generator: str
+    family: str
     parameters: tuple[tuple[str, int], ...]  # of the schedule
     booleans: frozenset[str] = frozenset()
+    tensor_cores: bool = False
     autoscheduler: str = ""  # its name and parameters, where one finds the schedule
 
     @staticmethod
     def at(space: Space, point: tuple[int, ...]) -> "Candidate":
         booleans = frozenset(name for name, values in space.choices.items() if values == [0, 1])
-        return Candidate(space.task, space.generator, tuple((space.fixed | space.values(point)).items()), booleans)
+        return Candidate(space.task, space.generator, space.facts.family,
+                         tuple((space.fixed | space.values(point)).items()), booleans, space.facts.tensor_cores)
 
     def arguments(self) -> list[str]:
         """Of the generator driver."""
@@ -268,17 +289,25 @@ class Candidate:
                 + [f"{k}={text(k, v)}" for k, v in self.parameters if k != "registers"]
                 + ([f"--autoscheduler={self.autoscheduler}"] if self.autoscheduler else [])
                 + ([f"--registers={registers}"] if registers else [])
-                + (["--allow-spills"] if registers or self.generator.endswith("_tensor_core") else []))
+                + (["--allow-spills"] if registers or self.tensor_cores else []))
+
+    @property
+    def format(self) -> str:
+        """Of its products, as names have it."""
+        return self.task.precision if self.tensor_cores else "f32"
 
     def name(self) -> str:
-        """Readable, and different for different candidates."""
+        """As cmake/ConvTransposeKernels.cmake names kernels, and different for different candidates."""
         p, task = self.task.fields, self.task
         facts = [task.problem, task.operation, task.precision, self.generator, self.parameters, self.autoscheduler]
         digest = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:10]
-        precision = task.precision if self.generator.endswith("_tensor_core") else "f32"
-        schedule = self.generator.replace(f"_{task.device}_", "_")
-        return (f"{precision}_{task.device}_tuned_{schedule}_k{p['kh']}x{p['kw']}_s{p['sh']}x{p['sw']}"
-                f"_c{p['ic'] // p['g']}x{p['oc'] // p['g']}_i{p['ih']}x{p['iw']}_{digest}")
+        pairs = (("k", p["kh"], p["kw"]), ("s", p["sh"], p["sw"]), ("d", p["dh"], p["dw"]),
+                 ("p", p["ph"] % p["sh"], p["pw"] % p["sw"]))
+        unsaid = ("d", 1, 1), ("p", 0, 0)
+        window = "_".join(f"{letter}{height}x{width}" for letter, height, width in pairs
+                          if (letter, height, width) not in unsaid)
+        return (f"{task.operation}_{self.format}_{task.device}_{self.family}_{window}_nchw"
+                f"_c{p['ic'] // p['g']}x{p['oc'] // p['g']}_i{p['ih']}x{p['iw']}_tuned_{digest}")
 
 
 class Cache:

@@ -43,7 +43,8 @@ def compare(search: Search, toolchain: Toolchain, cache: Cache, end: float, *, t
     row = search.measurements.of(best)
     return {**dataclasses.asdict(search.task), "device": search.device.name, "kind": search.device.kind,
             "compute_capability": search.device.compute_capability,
-            "kernel": best.name(), "generator": best.generator, "parameters": dict(best.parameters),
+            "kernel": best.name(), "generator": best.generator, "family": best.family, "format": best.format,
+            "parameters": dict(best.parameters),
             "arguments": best.arguments(), "ms": middle[best.name()],
             "default_kernel": default["kernel"], "default_ms": middle[default["kernel"]],
             "speedup": middle[default["kernel"]] / middle[best.name()],

@@ -7,23 +7,29 @@
 #include <vector>
 
 #include "conv_transpose/conv_transpose.h"
+#include "size2.h"
 
 namespace upsample {
 
-/// The kinds of layer that waifu2x's upconv_7 and cunet networks are made of.
+/// The kinds of layer that the networks of waifu2x (upconv_7, cunet) and Real-ESRGAN are made of. Eltwise and
+/// BinaryOp are one, and so is nearest interpolation apart from bicubic.
 enum class LayerKind {
     convolution,
     deconvolution,
     inner_product,
+    pixel_shuffle,
+    nearest,
+    bicubic,
     relu,
     prelu,
     crop,
+    concat,
     eltwise,
     pooling,
     scale
 };
 
-enum class EltwiseOperation { product = 0, sum = 1, maximum = 2 };
+enum class EltwiseOperation { product, sum, difference, maximum, minimum };
 
 /// One layer. Which fields count depends on the kind; the names are ncnn's.
 struct Layer {
@@ -33,7 +39,7 @@ struct Layer {
     int output = 0;
 
     int64_t out_channels = 0;
-    conv_transpose::Size2 kernel{1, 1}, stride{1, 1}, dilation{1, 1}, padding{0, 0}, output_padding{0, 0};
+    Size2 kernel{1, 1}, stride{1, 1}, dilation{1, 1}, padding{0, 0}, output_padding{0, 0};
     conv_transpose::Activation activation = conv_transpose::Activation::none;
     float negative_slope = 0;
     std::vector<float> weight;  ///< of a convolution (out, in, kh, kw); of a PReLU its slopes
@@ -41,6 +47,9 @@ struct Layer {
 
     int64_t crop_left = 0, crop_top = 0;
     EltwiseOperation operation = EltwiseOperation::sum;
+    std::vector<float> coefficients;  ///< of a sum's inputs; empty where all are 1
+    int64_t factor = 1;               ///< of a pixel shuffle or of nearest interpolation
+    double ratio = 1;                 ///< of bicubic interpolation
 };
 
 struct NcnnModel {

@@ -2,7 +2,7 @@
 //
 //   generate GENERATOR --name NAME --target TARGET --out DIRECTORY [--option=value ...] [parameter=value ...]
 //   generate runtime   --target TARGET --out DIRECTORY
-//   generate list                                                    names of all generators
+//   generate list                                                    all generators, as JSON
 //   generate GENERATOR --search-space --target TARGET [parameter=value ...]    what the autotuner may choose, as JSON
 //
 // Writes NAME.o and NAME.kernel.inc (the kernel's row in the registry). Options:
@@ -10,7 +10,9 @@
 //   --ptxas=PATH, --fatbinary=PATH
 //   --registers=N           at most N registers a thread
 //   --allow-spills          do not fail when ptxas reports register spills
-//   --rate=N                TFLOP/s that were measured with full blocks (KernelTraits::rate)
+//   --h200-tflops=N         TFLOP/s of full blocks, measured on an H200 (KernelTraits::h200_tflops)
+//   --check=forward,tf32,cuda,dense    refuse a kernel of another operation, format, device or family of schedules than
+//                           its row in generators/kernels.cmake, and so its name, says
 //   --exact-gpu=90          the kernel is for GPUs of this compute capability alone (one that was tuned for it)
 //   --autoscheduler=NAME[,key=value...]          one of Halide's autoschedulers finds the schedule
 //   --plugin=PATH           the shared object that has it
@@ -24,8 +26,10 @@
 
 #include "Halide.h"
 #include "compiler/driver/device_code.h"
+#include "compiler/driver/generator_listing.h"
 #include "compiler/driver/gpu_assembler.h"
 #include "compiler/driver/search_space_listing.h"
+#include "compiler/driver/signature_check.h"
 #include "schedules/kernel_description.h"
 
 namespace fs = std::filesystem;
@@ -38,7 +42,8 @@ struct CommandLine {
     fs::path out = ".";
     GpuAssembler assembler;
     bool stmt = false, keep_ptx = false, search_space = false;
-    std::string exact_gpu, rate;
+    std::string exact_gpu, h200_tflops;
+    std::vector<std::string> check;
     Halide::AutoschedulerParams autoscheduler;
     std::map<std::string, std::string> parameters;
 };
@@ -82,7 +87,8 @@ CommandLine parse(const std::vector<std::string> &words) {
         else if (key == "--registers") line.assembler.registers = std::stoi(value);
         else if (key == "--allow-spills") line.assembler.allow_spills = true;
         else if (key == "--exact-gpu") line.exact_gpu = value;
-        else if (key == "--rate") line.rate = value;
+        else if (key == "--h200-tflops") line.h200_tflops = value;
+        else if (key == "--check") line.check = split(value, ',');
         else if (key == "--autoscheduler")
             line.autoscheduler = parse_autoscheduler(words[i].substr(equals + 1));
         else if (key == "--plugin") Halide::load_plugin(value);
@@ -111,9 +117,46 @@ std::unique_ptr<Halide::Internal::AbstractGenerator> create_generator(const Comm
     return generator;
 }
 
+// The row of the registry, of a kernel that takes the arguments that its family's signature says.
+KernelDescription checked_description(Halide::Internal::AbstractGenerator &generator, const Halide::Module &module) {
+    auto *described = dynamic_cast<DescribedGenerator *>(&generator);
+    if (!described) throw std::runtime_error("the generator of " + module.name() + " describes no kernel");
+    KernelDescription description;
+    described->describe(description);
+    if (!description.family()) throw std::runtime_error("the generator of " + module.name() + " tells no family");
+    const std::string rank = description.get("rank");  // of the problems that the kernel is for
+    check_signature(module, signature(*description.family()), rank.empty() ? 2 : std::stoi(rank));
+    return description;
+}
+
+void check_word(const char *what, const std::string &row, const std::string &kernel) {
+    if (row != kernel)
+        throw std::runtime_error(std::string("the row in generators/kernels.cmake says ") + what + " " + row +
+                                 ", but the kernel's is " + kernel);
+}
+
+// The name follows from the row, and the registry from the generator: both must mean the same kernel.
+void check_row(const std::vector<std::string> &row, const Halide::Internal::AbstractGenerator &generator,
+               const KernelDescription &description) {
+    if (row.empty()) return;
+    if (row.size() != 4) throw std::runtime_error("--check is no operation,format,device,family");
+    const std::string precision = description.get("precision");
+    const auto facts = dynamic_cast<const DescribedGenerator &>(generator).facts();
+    check_word("operation", "Operation::" + row[0], description.get("operation"));
+    const std::string input = description.get("input");
+    if (row[1] == "f16" || row[1] == "bf16")
+        check_word("format", row[1], input.find("bfloat16") != std::string::npos  ? "bf16"
+                                     : input.find("float16") != std::string::npos ? "f16"
+                                                                                  : precision);
+    else check_word("format", row[1] == "f32" ? "Precision::float32" : "Precision::" + row[1],
+               precision.empty() ? "Precision::float32" : precision);
+    check_word("device", "Device::" + row[2], description.get("device"));
+    if (facts) check_word("family", row[3], facts->family);
+}
+
 // What is known of a kernel beyond its generator.
 void describe_measured(const CommandLine &line, KernelDescription &description) {
-    if (!line.rate.empty()) description.set("rate", line.rate);
+    if (!line.h200_tflops.empty()) description.set("h200_tflops", line.h200_tflops);
     if (!line.exact_gpu.empty()) {
         description.set("min_compute_capability", line.exact_gpu);
         description.set("max_compute_capability", line.exact_gpu);
@@ -124,6 +167,9 @@ void make_kernel(const CommandLine &line) {
     const auto generator = create_generator(line);
     Halide::Module module = generator->build_module(line.name);
     const fs::path stem = line.out / line.name;
+    KernelDescription description = checked_description(*generator, module);
+    check_row(line.check, *generator, description);
+    describe_measured(line, description);
     if (has_device_code(module)) {
         const std::string ptx = device_ptx(module);
         if (line.keep_ptx) write(stem.string() + ".ptx", ptx);
@@ -133,13 +179,7 @@ void make_kernel(const CommandLine &line) {
         {Halide::OutputFileType::object, stem.string() + ".o"}};
     if (line.stmt) files[Halide::OutputFileType::conceptual_stmt] = stem.string() + ".stmt";
     module.compile(files);
-
-    if (auto *described = dynamic_cast<DescribedGenerator *>(generator.get())) {
-        KernelDescription description;
-        described->describe(description);
-        describe_measured(line, description);
-        write(stem.string() + ".kernel.inc", description.row(line.name));
-    }
+    write(stem.string() + ".kernel.inc", description.row(line.name));
 }
 
 }  // namespace
@@ -151,8 +191,7 @@ int main(int argc, char **argv) {
             Halide::compile_standalone_runtime((line.out / "halide_runtime.o").string(),
                                                Halide::Target(line.target));
         else if (line.generator == "list")
-            for (const std::string &name : Halide::Internal::GeneratorRegistry::enumerate())
-                std::cout << name << "\n";
+            std::cout << generator_listing() << "\n";
         else if (line.search_space)
             std::cout << search_space_listing(*create_generator(line)) << "\n";
         else

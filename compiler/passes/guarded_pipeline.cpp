@@ -35,7 +35,7 @@ class TakeGuards : public IRMutator {
     }
 
     Stmt visit(const IfThenElse *guard) override {
-        const Expr condition = resolve(guard->condition, lets_);
+        const Expr condition = substitute_in_all_lets(resolve(guard->condition, lets_));
         const LT *less = condition.as<LT>();
         const Variable *variable = less ? less->a.as<Variable>() : nullptr;
         const bool found = variable && variable->name == loop_ && !expr_uses_vars(less->b, inside_) &&

@@ -3,60 +3,60 @@
 set(k4s2p1 kernel_h=4 kernel_w=4 stride_h=2 stride_w=2 padding_phase_h=1 padding_phase_w=1)
 
 # ---- depthwise: a common kernel, then any kernel, vertical stride and padding, without dilation
-conv_transpose_kernel(f32_cpu_depthwise_k4x4_s2x2_p1x1 forward_cpu_depthwise ${k4s2p1} in_channels=1 out_channels=1
+conv_transpose_kernel(forward f32 cpu depthwise ${k4s2p1} in_channels=1 out_channels=1
     unroll_taps=true rows=4)
 foreach(stride RANGE 1 8)
-    conv_transpose_kernel(f32_cpu_depthwise_sw${stride} forward_cpu_depthwise stride_w=${stride} in_channels=1 out_channels=1)
+    conv_transpose_kernel(forward f32 cpu depthwise stride_w=${stride} in_channels=1 out_channels=1)
 endforeach()
 
 # ---- images of a few pixels: a common kernel, then any kernel, without dilation
-conv_transpose_kernel(f32_cpu_channels_k4x4_s2x2_p1x1 forward_cpu_channels ${k4s2p1} joint_phases=true channels=16 max_size=16
+conv_transpose_kernel(forward f32 cpu channels ${k4s2p1} joint_phases=true channels=16 max_size=16
     AVX2 channels=8 cells=2)
 foreach(stride 1 2)
-    conv_transpose_kernel(f32_cpu_channels_s${stride}x${stride} forward_cpu_channels stride_h=${stride} stride_w=${stride}
+    conv_transpose_kernel(forward f32 cpu channels stride_h=${stride} stride_w=${stride}
         AVX2 channels=32 cells=3)
 endforeach()
 
 # ---- exact attributes, any channels
 set(attributes_75 kernel_h=3 kernel_w=5 stride_h=2 stride_w=3 dilation_h=2 dilation_w=1 padding_phase_h=1 padding_phase_w=2)
 set(attributes_81 kernel_h=3 kernel_w=3 stride_h=5 stride_w=5 dilation_h=2 dilation_w=2 padding_phase_h=1 padding_phase_w=1)
-conv_transpose_kernel(f32_cpu_tiles_k3x5_s2x3_d2x1_p1x2 forward_cpu_tiles ${attributes_75}
+conv_transpose_kernel(forward f32 cpu tiles ${attributes_75}
     joint_phases=true vectors=2 tile_rows=1 channels=4 AVX2 vectors=1)
-conv_transpose_kernel(f32_cpu_tiles_k3x3_s5x5_d2x2_p1x1 forward_cpu_tiles ${attributes_81}
+conv_transpose_kernel(forward f32 cpu tiles ${attributes_81}
     joint_phases=true tile_rows=1 channels=2 AVX2 channels=1)
 
 # ---- families: fixed kernel and stride, any channels
 set(s2p1 stride_h=2 stride_w=2 padding_phase_h=1 padding_phase_w=1)
-conv_transpose_kernel(f32_cpu_tiles_k3x3_s1x1_few forward_cpu_tiles kernel_h=3 kernel_w=3 stride_h=1 stride_w=1
+conv_transpose_kernel(forward f32 cpu tiles AS few kernel_h=3 kernel_w=3 stride_h=1 stride_w=1
     vectors=2 channels=4 max_channels=4 AVX2 vectors=1)
-conv_transpose_kernel(f32_cpu_winograd_k3x3_s1x1 forward_cpu_winograd kernel_h=3 kernel_w=3 stride_h=1 stride_w=1
+conv_transpose_kernel(forward f32 cpu winograd kernel_h=3 kernel_w=3 stride_h=1 stride_w=1
     AVX2 channels=6)
-conv_transpose_kernel(f32_cpu_winograd_columns_k3x7_s1x1 forward_cpu_winograd kernel_h=3 kernel_w=7 stride_h=1 stride_w=1
+conv_transpose_kernel(forward f32 cpu winograd AS columns kernel_h=3 kernel_w=7 stride_h=1 stride_w=1
     transform_rows=false vectors=2 tile_rows=1 rows=8 AVX2 channels=6)
 foreach(width 3 5 7)
-    conv_transpose_kernel(f32_cpu_tiles_k3x${width}_s1x1 forward_cpu_tiles kernel_h=3 kernel_w=${width} stride_h=1 stride_w=1
+    conv_transpose_kernel(forward f32 cpu tiles kernel_h=3 kernel_w=${width} stride_h=1 stride_w=1
         AVX2 channels=6)
 endforeach()
-conv_transpose_kernel(f32_cpu_tiles_k2x2_s2x2 forward_cpu_tiles kernel_h=2 kernel_w=2 stride_h=2 stride_w=2
+conv_transpose_kernel(forward f32 cpu tiles kernel_h=2 kernel_w=2 stride_h=2 stride_w=2
     joint_phases=true vectors=2 tile_rows=1 channels=3 AVX2 vectors=1)
-conv_transpose_kernel(f32_cpu_tiles_k3x3_s2x2_p1x1 forward_cpu_tiles kernel_h=3 kernel_w=3 ${s2p1}
+conv_transpose_kernel(forward f32 cpu tiles kernel_h=3 kernel_w=3 ${s2p1}
     joint_phases=true channels=3 AVX2 tile_rows=1)
-conv_transpose_kernel(f32_cpu_tiles_k4x4_s2x2_p1x1_few forward_cpu_tiles kernel_h=4 kernel_w=4 ${s2p1}
+conv_transpose_kernel(forward f32 cpu tiles AS few kernel_h=4 kernel_w=4 ${s2p1}
     joint_phases=true channels=3 max_channels=3 AVX2 tile_rows=1)
-conv_transpose_kernel(f32_cpu_tiles_k4x4_s2x2_p1x1 forward_cpu_tiles kernel_h=4 kernel_w=4 ${s2p1} AVX2 channels=6)
-conv_transpose_kernel(f32_cpu_tiles_k9x9_s2x2 forward_cpu_tiles kernel_h=9 kernel_w=9 stride_h=2 stride_w=2
+conv_transpose_kernel(forward f32 cpu tiles kernel_h=4 kernel_w=4 ${s2p1} AVX2 channels=6)
+conv_transpose_kernel(forward f32 cpu tiles kernel_h=9 kernel_w=9 stride_h=2 stride_w=2
     joint_phases=true vectors=3 channels=1 AVX2 tile_rows=1)
-conv_transpose_kernel(f32_cpu_tiles_k9x9_s3x3_p1x1 forward_cpu_tiles kernel_h=9 kernel_w=9 stride_h=3 stride_w=3
+conv_transpose_kernel(forward f32 cpu tiles kernel_h=9 kernel_w=9 stride_h=3 stride_w=3
     padding_phase_h=1 padding_phase_w=1 joint_phases=true vectors=2 tile_rows=1 channels=1 AVX2 vectors=1)
-conv_transpose_kernel(f32_cpu_tiles_k9x9_s4x4 forward_cpu_tiles kernel_h=9 kernel_w=9 stride_h=4 stride_w=4
+conv_transpose_kernel(forward f32 cpu tiles kernel_h=9 kernel_w=9 stride_h=4 stride_w=4
     joint_phases=true tile_rows=1 channels=1 AVX2 joint_phases=false vectors=4)
 
 # ---- strides: any kernel and padding, without dilation
 foreach(stride 1 2 3 4)
-    conv_transpose_kernel(f32_cpu_tiles_s${stride}x${stride} forward_cpu_tiles stride_h=${stride} stride_w=${stride}
+    conv_transpose_kernel(forward f32 cpu tiles stride_h=${stride} stride_w=${stride}
         unroll_taps=false AVX2 channels=6)
 endforeach()
 
 # ---- general: every attribute a run-time value
-conv_transpose_kernel(f32_cpu_general forward_cpu_general)
-conv_transpose_kernel(f32_cpu_general_large forward_cpu_general LARGE)
+conv_transpose_kernel(forward f32 cpu general BASELINE)
+conv_transpose_kernel(forward f32 cpu general BASELINE LARGE)

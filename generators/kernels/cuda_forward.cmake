@@ -1,4 +1,4 @@
-# Forward, on CUDA cores (float32 products).
+# Forward, on CUDA: CUDA cores (float32 products), and tensor cores where no attribute is compiled in.
 
 # Threads that keep 4 rows, 4 columns and 4 channels load least, for small kernels; where rows of taps are
 # long, 8 columns and 8 channels, one row of taps at a time: all of them would not fit the instruction cache.
@@ -12,29 +12,29 @@ set(block8x8_c64 ${tile8x8} lanes_x=2 lanes_y=8)
 set(block8x8_c32 ${tile8x8} lanes_x=4 lanes_channel=4 lanes_y=8)
 
 # ---- exact: KernelBench level 1, problems 57, 65, 69, 71, 75, 78, 81
-conv_transpose_kernel(f32_cuda_dense_k3x3_s1x1_c64x64 forward_cuda_dense ${k3} ${s1} ${c64x64} ${block4x4x4_c64})
-conv_transpose_kernel(f32_cuda_dense_k3x7_s1x1_c64x64 forward_cuda_dense ${k3x7} ${s1} ${c64x64} ${block8x8_c64})
-conv_transpose_kernel(f32_cuda_dense_k3x5_s1x1_c64x128 forward_cuda_dense ${k3x5} ${s1} in_channels=64 out_channels=128
+conv_transpose_kernel(forward f32 cuda dense ${k3} ${s1} ${c64x64} ${block4x4x4_c64})
+conv_transpose_kernel(forward f32 cuda dense ${k3x7} ${s1} ${c64x64} ${block8x8_c64})
+conv_transpose_kernel(forward f32 cuda dense ${k3x5} ${s1} in_channels=64 out_channels=128
     ${block8x8_c64} load_offsets=true)
-conv_transpose_kernel(f32_cuda_dense_k3x3_s1x1_c32x32 forward_cuda_dense ${k3} ${s1} ${c32x32} ${block4x4x4_c32})
-conv_transpose_kernel(f32_cuda_dense_k3x7_s1x1_c32x32 forward_cuda_dense ${k3x7} ${s1} ${c32x32} ${block8x8_c32}
+conv_transpose_kernel(forward f32 cuda dense ${k3} ${s1} ${c32x32} ${block4x4x4_c32})
+conv_transpose_kernel(forward f32 cuda dense ${k3x7} ${s1} ${c32x32} ${block8x8_c32}
     load_offsets=true)
 # An even output width spares every store its tests.
 set(tiles75 ${exact75} padding_phase_h=1 padding_phase_w=2 thread_cells=4 threads_x=32 lanes_x=32 cells_y=2)
 set(tiles81 ${exact81} padding_phase_h=1 padding_phase_w=1 thread_cells=4 threads_x=16 thread_channels=2 lanes_x=8
     rows_outermost=true unroll_in_channels=8)
-conv_transpose_kernel(f32_cuda_phases_k3x5_s2x3_p1x2_d2x1_c8x16_even forward_cuda_phases ${tiles75} width_multiple=2)
-conv_transpose_kernel(f32_cuda_phases_k3x5_s2x3_p1x2_d2x1_c8x16 forward_cuda_phases ${tiles75})
-conv_transpose_kernel(f32_cuda_phases_k3x3_s5x5_p1x1_d2x2_c32x64_even forward_cuda_phases ${tiles81} width_multiple=2)
-conv_transpose_kernel(f32_cuda_phases_k3x3_s5x5_p1x1_d2x2_c32x64 forward_cuda_phases ${tiles81})
+conv_transpose_kernel(forward f32 cuda phases AS even ${tiles75} width_multiple=2)
+conv_transpose_kernel(forward f32 cuda phases ${tiles75})
+conv_transpose_kernel(forward f32 cuda phases AS even ${tiles81} width_multiple=2)
+conv_transpose_kernel(forward f32 cuda phases ${tiles81})
 
 # ---- depthwise: first by vectors for even strides, then any kernel of a stride (separable resampling, either pass)
 set(k4s2p1 ${k4s2} padding_phase_h=1 padding_phase_w=1)
-conv_transpose_kernel(f32_cuda_depthwise_k4x4_s2x2_p1x1 forward_cuda_depthwise ${k4s2p1} ${depthwise} vector=4)
+conv_transpose_kernel(forward f32 cuda depthwise ${k4s2p1} ${depthwise} vector=4)
 foreach(stride RANGE 2 8)
-    conv_transpose_kernel(f32_cuda_depthwise_s1x${stride} forward_cuda_depthwise stride_h=1 stride_w=${stride}
+    conv_transpose_kernel(forward f32 cuda depthwise stride_h=1 stride_w=${stride}
         ${depthwise} cells_y=8)
-    conv_transpose_kernel(f32_cuda_depthwise_s${stride}x1 forward_cuda_depthwise stride_h=${stride} stride_w=1
+    conv_transpose_kernel(forward f32 cuda depthwise stride_h=${stride} stride_w=1
         ${depthwise} lanes_x=64 cells_y=1)
 endforeach()
 
@@ -42,75 +42,97 @@ endforeach()
 # (super-resolution). Constants are those that were fastest on an H200; those for one and three channels take
 # input channels in whole chunks.
 set(k3s2p1 ${k3s2} padding_phase_h=1 padding_phase_w=1)
-set(few forward_cuda_few_channels lanes_x=8 lanes_y=8 splits=2)
+set(few lanes_x=8 lanes_y=8 splits=2)
 set(few_whole ${few} in_channel_multiple=8 cells_y=2 unroll_in_channels=2)
-conv_transpose_kernel(f32_cuda_few_channels_k3x3_s1x1_c1 ${few_whole} ${k3} ${s1} out_channels=1 cells_y=4 chunk=4 stages=3)
-conv_transpose_kernel(f32_cuda_few_channels_k3x3_s1x1_c3 ${few_whole} ${k3} ${s1} out_channels=3 chunk=4 stages=3)
-conv_transpose_kernel(f32_cuda_few_channels_k2x2_s2x2_c3 ${few_whole} ${k2s2} out_channels=3 chunk=8)
-conv_transpose_kernel(f32_cuda_few_channels_k3x3_s2x2_p1x1_c3 ${few_whole} ${k3s2p1} out_channels=3 chunk=4 stages=3)
-conv_transpose_kernel(f32_cuda_few_channels_k4x4_s2x2_p1x1_c1 ${few_whole} ${k4s2p1} out_channels=1 chunk=4)
-conv_transpose_kernel(f32_cuda_few_channels_k4x4_s2x2_p1x1_c3 ${few_whole} ${k4s2p1} out_channels=3 chunk=4 stages=3)
-conv_transpose_kernel(f32_cuda_few_channels_k2x2_s2x2_c4 ${few} ${k2s2} cells_y=2 chunk=8 unroll_in_channels=2)
-conv_transpose_kernel(f32_cuda_few_channels_k3x3_s2x2_p1x1_c4 ${few} ${k3s2p1} cells_y=2 chunk=8 unroll_in_channels=2)
-conv_transpose_kernel(f32_cuda_few_channels_k4x4_s2x2_p1x1_c4 ${few} ${k4s2p1} chunk=4 unroll_in_channels=2)
-conv_transpose_kernel(f32_cuda_few_channels_k9x9_s2x2_c1 ${few} kernel_h=9 kernel_w=9 stride_h=2 stride_w=2
+conv_transpose_kernel(forward f32 cuda few_out_channels ${few_whole} ${k3} ${s1} out_channels=1 cells_y=4 chunk=4 stages=3)
+conv_transpose_kernel(forward f32 cuda few_out_channels ${few_whole} ${k3} ${s1} out_channels=3 chunk=4 stages=3)
+conv_transpose_kernel(forward f32 cuda few_out_channels ${few_whole} ${k2s2} out_channels=3 chunk=8)
+conv_transpose_kernel(forward f32 cuda few_out_channels ${few_whole} ${k3s2p1} out_channels=3 chunk=4 stages=3)
+conv_transpose_kernel(forward f32 cuda few_out_channels ${few_whole} ${k4s2p1} out_channels=1 chunk=4)
+conv_transpose_kernel(forward f32 cuda few_out_channels ${few_whole} ${k4s2p1} out_channels=3 chunk=4 stages=3)
+conv_transpose_kernel(forward f32 cuda few_out_channels AS c4 ${few} ${k2s2} cells_y=2 chunk=8 unroll_in_channels=2)
+conv_transpose_kernel(forward f32 cuda few_out_channels AS c4 ${few} ${k3s2p1} cells_y=2 chunk=8 unroll_in_channels=2)
+conv_transpose_kernel(forward f32 cuda few_out_channels AS c4 ${few} ${k4s2p1} chunk=4 unroll_in_channels=2)
+conv_transpose_kernel(forward f32 cuda few_out_channels ${few} kernel_h=9 kernel_w=9 stride_h=2 stride_w=2
     out_channels=1 splits=4 cells_y=2 chunk=4)
-conv_transpose_kernel(f32_cuda_few_channels_k9x9_s3x3_p1x1_c1 ${few} ${k9s3} padding_phase_h=1 padding_phase_w=1
+conv_transpose_kernel(forward f32 cuda few_out_channels ${few} ${k9s3} padding_phase_h=1 padding_phase_w=1
     out_channels=1 splits=4 chunk=4)
-conv_transpose_kernel(f32_cuda_few_channels_k9x9_s4x4_c1 ${few} kernel_h=9 kernel_w=9 stride_h=4 stride_w=4
+conv_transpose_kernel(forward f32 cuda few_out_channels ${few} kernel_h=9 kernel_w=9 stride_h=4 stride_w=4
     out_channels=1 chunk=14)
 
 # ---- on tensor cores, any attributes: implicit matrix products. Behind the exact kernels above, which are
 # faster where outputs lie far apart. Two warpgroups share the pixels of 128 positions, or the weights of 64
 # channels; chunks of 32 input channels. Where there is much to do, larger tiles of pictures that are packed
 # before.
+set(tensor_core_product GENERATOR forward_cuda_implicit_gemm_tensor_cores)
 set(whole_chunks in_channel_multiple=32 min_in_channels=32)
 set(channels128 columns=128 blocks=2 min_out_channels=65)
-set(positions256 columns=128 channel_sets=1 column_sets=2 blocks=2)
-set(any_channels columns=128 channel_sets=1 chunk_channels=16)
-conv_transpose_kernel(tf32_cuda_implicit_product_packed forward_cuda_implicit_product packed_channels=true stages=4
-    min_in_channels=32 min_out_channels=65 min_steps=32 ALLOW_SPILLS RATE 260)
-conv_transpose_kernel(tf32_cuda_implicit_product_c128 forward_cuda_implicit_product ${whole_chunks} ${channels128} ALLOW_SPILLS
-    RATE 200)
-conv_transpose_kernel(tf32_cuda_implicit_product_c64 forward_cuda_implicit_product ${whole_chunks} ${positions256} ALLOW_SPILLS
-    RATE 170)
-conv_transpose_kernel(tf32_cuda_implicit_product forward_cuda_implicit_product ${any_channels} blocks=4 ALLOW_SPILLS RATE 117)
-conv_transpose_kernel(tf32x3_cuda_implicit_product_c128 forward_cuda_implicit_product parts=2 ${whole_chunks} ${channels128}
-    blocks=1 ALLOW_SPILLS RATE 95)
-conv_transpose_kernel(tf32x3_cuda_implicit_product forward_cuda_implicit_product parts=2 ${any_channels} blocks=2 ALLOW_SPILLS RATE 63)
-conv_transpose_kernel(f32_cuda_sum_of_output_parts sum_of_output_parts)
+set(positions256 columns=128 row_sets=1 column_sets=2 blocks=2)
+set(any_channels columns=128 row_sets=1 chunk_channels=16)
+conv_transpose_kernel(forward tf32 cuda implicit_gemm AS packed ${tensor_core_product} input_layout=channel_rows stages=4
+    min_in_channels=32 min_out_channels=65 min_steps=32 ALLOW_SPILLS H200_TFLOPS 260)
+conv_transpose_kernel(forward tf32 cuda implicit_gemm AS c128 ${tensor_core_product} ${whole_chunks} ${channels128} ALLOW_SPILLS
+    H200_TFLOPS 200)
+conv_transpose_kernel(forward tf32 cuda implicit_gemm AS c64 ${tensor_core_product} ${whole_chunks} ${positions256} ALLOW_SPILLS
+    H200_TFLOPS 170)
+conv_transpose_kernel(forward tf32 cuda implicit_gemm ${tensor_core_product} ${any_channels} blocks=4 ALLOW_SPILLS H200_TFLOPS 117)
+conv_transpose_kernel(forward tf32x3 cuda implicit_gemm AS c128 ${tensor_core_product} format=tf32x3 ${whole_chunks} ${channels128}
+    blocks=1 ALLOW_SPILLS H200_TFLOPS 95)
+conv_transpose_kernel(forward tf32x3 cuda implicit_gemm ${tensor_core_product} format=tf32x3 ${any_channels} blocks=2 ALLOW_SPILLS H200_TFLOPS 63)
+# ---- 16 bits, any attributes. Pictures with channels innermost are read as they are; others are packed before. Names
+# tell the layout of input and output.
+foreach(format f16 bf16)
+    set(gemm16 ${tensor_core_product} format=${format} columns=128 chunk_channels=64 stages=3 blocks=2 ALLOW_SPILLS)
+    set(channels_last input_layout=channels_last channels_last_output=true in_channel_multiple=8)
+    set(from_channels_last input_layout=channels_last in_channel_multiple=8)
+    set(to_channels_last input_layout=channel_rows channels_last_output=true)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc ${gemm16} ${channels_last})
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw ${gemm16} input_layout=channel_rows)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc_to_nchw ${gemm16} ${from_channels_last} FULL)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw_to_nhwc ${gemm16} ${to_channels_last})
+endforeach()
+conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT nhwc ${tensor_core_product} columns=128 blocks=2
+    input_layout=channels_last channels_last_output=true in_channel_multiple=4 ALLOW_SPILLS)
+# ---- of three axes
+conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT ncdhw ${tensor_core_product} rank=3 columns=128 row_sets=1
+    chunk_channels=16 blocks=4 ALLOW_SPILLS)
+conv_transpose_kernel(forward f16 cuda implicit_gemm LAYOUT ncdhw ${tensor_core_product} rank=3 format=f16 input_layout=channel_rows
+    columns=128 chunk_channels=64 stages=3 blocks=2 ALLOW_SPILLS)
+conv_transpose_kernel(forward bf16 cuda implicit_gemm LAYOUT ncdhw ${tensor_core_product} rank=3 format=bf16
+    input_layout=channel_rows columns=128 chunk_channels=64 stages=3 blocks=2 ALLOW_SPILLS FULL)
+conv_transpose_helper(sum_of_output_parts f32 cuda)
 
 # ---- families: any number of channels. Few output channels take blocks of few channels.
-conv_transpose_kernel(f32_cuda_dense_k3x3_s1x1_c4 forward_cuda_dense ${k3} ${s1} lanes_channel=1 thread_channels=4
+conv_transpose_kernel(forward f32 cuda dense AS c4 ${k3} ${s1} lanes_channel=1 thread_channels=4
     lanes_x=32 thread_vectors=1 thread_rows=2 max_out_channels=4 --registers=128 ALLOW_SPILLS)
-conv_transpose_kernel(f32_cuda_dense_k3x3_s1x1_c32 forward_cuda_dense ${k3} ${s1} ${block4x4x4_c32} max_out_channels=32)
-conv_transpose_kernel(f32_cuda_dense_k3x5_s1x1_c32 forward_cuda_dense ${k3x5} ${s1} ${block8x8_c32} max_out_channels=32)
-conv_transpose_kernel(f32_cuda_dense_k3x7_s1x1_c32 forward_cuda_dense ${k3x7} ${s1} ${block8x8_c32} max_out_channels=32)
-conv_transpose_kernel(f32_cuda_dense_k2x2_s2x2_c32 forward_cuda_dense ${k2s2} ${block4x4x4_c32} max_out_channels=32)
-conv_transpose_kernel(f32_cuda_dense_k3x3_s2x2_p1x1_c32 forward_cuda_dense ${k3s2p1} ${block4x4x4_c32} max_out_channels=32)
-conv_transpose_kernel(f32_cuda_dense_k4x4_s2x2_p1x1_c32 forward_cuda_dense ${k4s2p1} ${block4x4x4_c32} max_out_channels=32)
-conv_transpose_kernel(f32_cuda_dense_k3x3_s1x1 forward_cuda_dense ${k3} ${s1} ${block4x4x4_c64} RATE 48)
-conv_transpose_kernel(f32_cuda_dense_k3x5_s1x1 forward_cuda_dense ${k3x5} ${s1} ${block8x8_c64} RATE 45)
-conv_transpose_kernel(f32_cuda_dense_k3x7_s1x1 forward_cuda_dense ${k3x7} ${s1} ${block8x8_c64} RATE 48)
-conv_transpose_kernel(f32_cuda_dense_k2x2_s2x2 forward_cuda_dense ${k2s2} ${block4x4x4_c64} load_offsets=true
-    RATE 38)
-conv_transpose_kernel(f32_cuda_dense_k3x3_s2x2_p1x1 forward_cuda_dense ${k3s2p1} ${block4x4x4_c64} load_offsets=true
-    RATE 39)
+conv_transpose_kernel(forward f32 cuda dense AS c32 ${k3} ${s1} ${block4x4x4_c32} max_out_channels=32)
+conv_transpose_kernel(forward f32 cuda dense AS c32 ${k3x5} ${s1} ${block8x8_c32} max_out_channels=32)
+conv_transpose_kernel(forward f32 cuda dense AS c32 ${k3x7} ${s1} ${block8x8_c32} max_out_channels=32)
+conv_transpose_kernel(forward f32 cuda dense AS c32 ${k2s2} ${block4x4x4_c32} max_out_channels=32)
+conv_transpose_kernel(forward f32 cuda dense AS c32 ${k3s2p1} ${block4x4x4_c32} max_out_channels=32)
+conv_transpose_kernel(forward f32 cuda dense AS c32 ${k4s2p1} ${block4x4x4_c32} max_out_channels=32)
+conv_transpose_kernel(forward f32 cuda dense ${k3} ${s1} ${block4x4x4_c64} H200_TFLOPS 48)
+conv_transpose_kernel(forward f32 cuda dense ${k3x5} ${s1} ${block8x8_c64} H200_TFLOPS 45)
+conv_transpose_kernel(forward f32 cuda dense ${k3x7} ${s1} ${block8x8_c64} H200_TFLOPS 48)
+conv_transpose_kernel(forward f32 cuda dense ${k2s2} ${block4x4x4_c64} load_offsets=true
+    H200_TFLOPS 38)
+conv_transpose_kernel(forward f32 cuda dense ${k3s2p1} ${block4x4x4_c64} load_offsets=true
+    H200_TFLOPS 39)
 # Two taps a phase: weights are used so seldom that 128 sums a thread pay, at fewer warps.
-conv_transpose_kernel(f32_cuda_dense_k4x4_s2x2_p1x1 forward_cuda_dense ${k4s2p1} lanes_x=4 thread_rows=2
-    load_offsets=true blocks=2 --registers=232 ALLOW_SPILLS RATE 43)
+conv_transpose_kernel(forward f32 cuda dense ${k4s2p1} lanes_x=4 thread_rows=2
+    load_offsets=true blocks=2 --registers=232 ALLOW_SPILLS H200_TFLOPS 43)
 # ---- any attributes, for numbers of channels that fill enough of a tile; by splits of the sum where there
 # are few tiles
-set(product forward_cuda_core_product)
-conv_transpose_kernel(f32_cuda_core_product_c64 ${product} ${product_c64} MAX_REGISTERS 128 RATE 41)
-conv_transpose_kernel(f32_cuda_core_product_c32 ${product} ${product_c32} MAX_REGISTERS 96 RATE 31)
-conv_transpose_kernel(f32_cuda_core_product_c16 ${product} ${product_c16} MAX_REGISTERS 64 RATE 22)
-conv_transpose_kernel(f32_cuda_core_product_c64_split ${product} ${product_c64_split} MAX_REGISTERS 128 RATE 35)
-conv_transpose_kernel(f32_cuda_core_product_c32_split ${product} ${product_c32_split} min_in_channels=128
-    MAX_REGISTERS 96 RATE 21)
+set(product GENERATOR forward_cuda_implicit_gemm_cuda_cores)
+conv_transpose_kernel(forward f32 cuda implicit_gemm AS c64 ${product} ${product_c64} MAX_REGISTERS 128 H200_TFLOPS 41)
+conv_transpose_kernel(forward f32 cuda implicit_gemm AS c32 ${product} ${product_c32} MAX_REGISTERS 96 H200_TFLOPS 31)
+conv_transpose_kernel(forward f32 cuda implicit_gemm AS c16 ${product} ${product_c16} MAX_REGISTERS 64 H200_TFLOPS 22)
+conv_transpose_kernel(forward f32 cuda implicit_gemm AS c64_split ${product} ${product_c64_split} MAX_REGISTERS 128 H200_TFLOPS 35)
+conv_transpose_kernel(forward f32 cuda implicit_gemm AS c32_split ${product} ${product_c32_split} min_in_channels=128
+    MAX_REGISTERS 96 H200_TFLOPS 21)
 
 # ---- general: every attribute a run-time value
-conv_transpose_kernel(f32_cuda_general_c1 forward_cuda_general channels=1 max_out_channels=1)
-conv_transpose_kernel(f32_cuda_general_c4 forward_cuda_general channels=4 max_out_channels=4)
-conv_transpose_kernel(f32_cuda_general forward_cuda_general)
-conv_transpose_kernel(f32_cuda_general_large forward_cuda_general LARGE)
+conv_transpose_kernel(forward f32 cuda general AS c1 channels=1 max_out_channels=1)
+conv_transpose_kernel(forward f32 cuda general AS c4 channels=4 max_out_channels=4)
+conv_transpose_kernel(forward f32 cuda general)
+conv_transpose_kernel(forward f32 cuda general LARGE)

@@ -7,87 +7,103 @@ set(spread separate_registers=true ALLOW_SPILLS)
 set(two_sets in_channel_multiple=128 channel_sets=2 ${spread})
 set(one_set in_channel_multiple=64 out_channel_multiple=16 ${spread})
 set(small_pictures columns=8 warpgroups_x=2)
-conv_transpose_kernel(tf32_cuda_input_gradient_tensor_cores_k2x2_s2x2_c128 input_gradient_cuda_tensor_core ${k2s2} ${two_sets}
-    out_channel_multiple=16 columns=64 chunk_channels=16 RATE 165)
-conv_transpose_kernel(tf32_cuda_input_gradient_tensor_cores_k3x3_s2x2_c128 input_gradient_cuda_tensor_core ${k3s2} ${two_sets}
-    ${small_pictures} tile_rows=8 warpgroups=4 blocks=1 RATE 150)
-conv_transpose_kernel(tf32_cuda_input_gradient_tensor_cores_k4x4_s2x2_c128 input_gradient_cuda_tensor_core ${k4s2} ${two_sets}
-    out_channel_multiple=16 ${small_pictures} tile_rows=16 warpgroups=4 blocks=1 RATE 295)
-conv_transpose_kernel(tf32_cuda_input_gradient_tensor_cores_k2x2_s2x2_c64 input_gradient_cuda_tensor_core ${k2s2} ${one_set}
-    columns=64 chunk_channels=16 FULL RATE 100)
-conv_transpose_kernel(tf32_cuda_input_gradient_tensor_cores_k3x3_s2x2_c64 input_gradient_cuda_tensor_core ${k3s2} ${one_set}
-    ${small_pictures} tile_rows=16 blocks=1 FULL RATE 110)
-conv_transpose_kernel(tf32_cuda_input_gradient_tensor_cores_k4x4_s2x2_c64 input_gradient_cuda_tensor_core ${k4s2} ${one_set}
-    ${small_pictures} tile_rows=8 FULL RATE 230)
+conv_transpose_kernel(input_gradient tf32 cuda tensor_core AS c128 ${k2s2} ${two_sets}
+    out_channel_multiple=16 columns=64 chunk_channels=16 H200_TFLOPS 165)
+conv_transpose_kernel(input_gradient tf32 cuda tensor_core AS c128 ${k3s2} ${two_sets}
+    ${small_pictures} tile_rows=8 warpgroups=4 blocks=1 H200_TFLOPS 150)
+conv_transpose_kernel(input_gradient tf32 cuda tensor_core AS c128 ${k4s2} ${two_sets}
+    out_channel_multiple=16 ${small_pictures} tile_rows=16 warpgroups=4 blocks=1 H200_TFLOPS 295)
+conv_transpose_kernel(input_gradient tf32 cuda tensor_core AS c64 ${k2s2} ${one_set}
+    columns=64 chunk_channels=16 FULL H200_TFLOPS 100)
+conv_transpose_kernel(input_gradient tf32 cuda tensor_core AS c64 ${k3s2} ${one_set}
+    ${small_pictures} tile_rows=16 blocks=1 FULL H200_TFLOPS 110)
+conv_transpose_kernel(input_gradient tf32 cuda tensor_core AS c64 ${k4s2} ${one_set}
+    ${small_pictures} tile_rows=8 FULL H200_TFLOPS 230)
 set(split parts=2 blocks=1 ${one_set})
-conv_transpose_kernel(tf32x3_cuda_input_gradient_tensor_cores_k2x2_s2x2_c128 input_gradient_cuda_tensor_core ${k2s2} ${two_sets}
-    out_channel_multiple=16 parts=2 blocks=1 ${small_pictures} tile_rows=8 warpgroups=4 FULL RATE 60)
-conv_transpose_kernel(tf32x3_cuda_input_gradient_tensor_cores_k2x2_s2x2_c64 input_gradient_cuda_tensor_core ${k2s2} ${split}
-    columns=64 FULL RATE 46)
-conv_transpose_kernel(tf32x3_cuda_input_gradient_tensor_cores_k3x3_s2x2_c64 input_gradient_cuda_tensor_core ${k3s2} ${split}
-    columns=64 FULL RATE 54)
-conv_transpose_kernel(tf32x3_cuda_input_gradient_tensor_cores_k4x4_s2x2_c64 input_gradient_cuda_tensor_core ${k4s2} ${split}
-    ${small_pictures} tile_rows=8 RATE 91)
+conv_transpose_kernel(input_gradient tf32x3 cuda tensor_core AS c128 ${k2s2} ${two_sets}
+    out_channel_multiple=16 parts=2 blocks=1 ${small_pictures} tile_rows=8 warpgroups=4 FULL H200_TFLOPS 60)
+conv_transpose_kernel(input_gradient tf32x3 cuda tensor_core AS c64 ${k2s2} ${split}
+    columns=64 FULL H200_TFLOPS 46)
+conv_transpose_kernel(input_gradient tf32x3 cuda tensor_core AS c64 ${k3s2} ${split}
+    columns=64 FULL H200_TFLOPS 54)
+conv_transpose_kernel(input_gradient tf32x3 cuda tensor_core AS c64 ${k4s2} ${split}
+    ${small_pictures} tile_rows=8 H200_TFLOPS 91)
 
 # ---- exact
-conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x5_s2x3_d2x1_c8x16 input_gradient_cuda_dense ${exact75}
+conv_transpose_kernel(input_gradient f32 cuda dense ${exact75}
     lanes_x=16 lanes_y=8 lanes_channel=1 chunk=2)
-conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x3_s5x5_d2x2_c32x64 input_gradient_cuda_dense ${exact81}
+conv_transpose_kernel(input_gradient f32 cuda dense ${exact81}
     lanes_channel=4 lanes_y=2 runs=1 thread_rows=2 chunk=2 ${asynchronous})
-conv_transpose_kernel(f32_cuda_input_gradient_dense_k4x4_s2x2_c64x3 input_gradient_cuda_dense ${k4s2}
+conv_transpose_kernel(input_gradient f32 cuda dense ${k4s2}
     in_channels=64 out_channels=3 lanes_x=16 lanes_y=1 runs=1 chunk=3)
-conv_transpose_kernel(f32_cuda_input_gradient_dense_k9x9_s3x3_c56x1 input_gradient_cuda_dense ${k9s3}
+conv_transpose_kernel(input_gradient f32 cuda dense ${k9s3}
     in_channels=56 out_channels=1 lanes_channel=7 chunk=1 unroll_taps_y=false)
 
 # ---- depthwise
-conv_transpose_kernel(f32_cuda_input_gradient_depthwise_k4x4_s2x2 input_gradient_cuda_general ${k4s2} ${depthwise} channels=1)
+conv_transpose_kernel(input_gradient f32 cuda general ${k4s2} ${depthwise} channels=1)
 
-conv_transpose_kernel(f32_cpu_input_gradient_depthwise_k4x4_s2x2 input_gradient_cpu_depthwise ${k4s2} ${depthwise})
+conv_transpose_kernel(input_gradient f32 cpu depthwise ${k4s2} ${depthwise})
 
 # ---- tensor cores, any attributes: as the forward kernels of that name
+set(tensor_core_product GENERATOR input_gradient_cuda_implicit_gemm_tensor_cores)
 set(whole_chunks out_channel_multiple=32 min_out_channels=32)
 set(channels128 columns=128 blocks=2 min_in_channels=65)
-set(positions256 columns=128 channel_sets=1 column_sets=2 blocks=2)
-set(any_channels columns=128 channel_sets=1 chunk_channels=16)
-conv_transpose_kernel(tf32_cuda_input_gradient_implicit_product_c128 input_gradient_cuda_implicit_product ${whole_chunks}
-    ${channels128} ALLOW_SPILLS RATE 185)
-conv_transpose_kernel(tf32_cuda_input_gradient_implicit_product_c64 input_gradient_cuda_implicit_product ${whole_chunks}
-    ${positions256} ALLOW_SPILLS RATE 130)
-conv_transpose_kernel(tf32_cuda_input_gradient_implicit_product input_gradient_cuda_implicit_product ${any_channels}
-    blocks=4 ALLOW_SPILLS RATE 115)
-conv_transpose_kernel(tf32x3_cuda_input_gradient_implicit_product_c128 input_gradient_cuda_implicit_product parts=2
-    ${whole_chunks} ${channels128} blocks=1 ALLOW_SPILLS RATE 88)
-conv_transpose_kernel(tf32x3_cuda_input_gradient_implicit_product input_gradient_cuda_implicit_product parts=2
-    ${any_channels} blocks=2 ALLOW_SPILLS RATE 62)
+set(positions256 columns=128 row_sets=1 column_sets=2 blocks=2)
+set(any_channels columns=128 row_sets=1 chunk_channels=16)
+conv_transpose_kernel(input_gradient tf32 cuda implicit_gemm AS c128 ${tensor_core_product} ${whole_chunks}
+    ${channels128} ALLOW_SPILLS H200_TFLOPS 185)
+conv_transpose_kernel(input_gradient tf32 cuda implicit_gemm AS c64 ${tensor_core_product} ${whole_chunks}
+    ${positions256} ALLOW_SPILLS H200_TFLOPS 130)
+conv_transpose_kernel(input_gradient tf32 cuda implicit_gemm ${tensor_core_product} ${any_channels}
+    blocks=4 ALLOW_SPILLS H200_TFLOPS 115)
+conv_transpose_kernel(input_gradient tf32x3 cuda implicit_gemm AS c128 ${tensor_core_product} format=tf32x3
+    ${whole_chunks} ${channels128} blocks=1 ALLOW_SPILLS H200_TFLOPS 88)
+conv_transpose_kernel(input_gradient tf32x3 cuda implicit_gemm ${tensor_core_product} format=tf32x3
+    ${any_channels} blocks=2 ALLOW_SPILLS H200_TFLOPS 62)
+
+# ---- 16 bits, any attributes. Pictures with channels innermost are read as they are; others are packed before. Names
+# tell the layout of input and output.
+foreach(format f16 bf16)
+    set(gemm16 ${tensor_core_product} format=${format} columns=128 chunk_channels=64 stages=3 blocks=2 ALLOW_SPILLS)
+    set(channels_last input_layout=channels_last channels_last_output=true out_channel_multiple=8)
+    set(from_channels_last input_layout=channels_last out_channel_multiple=8)
+    conv_transpose_kernel(input_gradient ${format} cuda implicit_gemm LAYOUT nhwc ${gemm16} ${channels_last})
+    conv_transpose_kernel(input_gradient ${format} cuda implicit_gemm LAYOUT nhwc_to_nchw ${gemm16} ${from_channels_last} FULL)
+endforeach()
+conv_transpose_kernel(input_gradient tf32 cuda implicit_gemm LAYOUT nhwc ${tensor_core_product} columns=128 blocks=2
+    input_layout=channels_last channels_last_output=true out_channel_multiple=4 ALLOW_SPILLS)
+# ---- of three axes
+conv_transpose_kernel(input_gradient tf32 cuda implicit_gemm LAYOUT ncdhw ${tensor_core_product} rank=3 columns=128 row_sets=1
+    chunk_channels=16 blocks=4 ALLOW_SPILLS)
 
 # ---- families, for numbers of channels that fill enough of a tile
 set(many_channels in_channel_multiple=32 out_channel_multiple=8)
 set(rows2 lanes_y=2 runs=1 thread_rows=2)
-conv_transpose_kernel(f32_cuda_input_gradient_dense_k2x2_s2x2 input_gradient_cuda_dense ${k2s2} ${many_channels}
-    ${rows2} unroll_chunk=2 ${asynchronous} RATE 43)
-conv_transpose_kernel(f32_cuda_input_gradient_dense_k3x3_s2x2 input_gradient_cuda_dense ${k3s2}
-    ${many_channels} ${rows2} chunk=4 ${asynchronous} RATE 42)
-conv_transpose_kernel(f32_cuda_input_gradient_dense_k4x4_s2x2 input_gradient_cuda_dense ${k4s2} ${many_channels}
-    lanes_x=4 runs=1 thread_rows=2 chunk=4 ${asynchronous} RATE 46)
+conv_transpose_kernel(input_gradient f32 cuda dense ${k2s2} ${many_channels}
+    ${rows2} unroll_chunk=2 ${asynchronous} H200_TFLOPS 43)
+conv_transpose_kernel(input_gradient f32 cuda dense ${k3s2}
+    ${many_channels} ${rows2} chunk=4 ${asynchronous} H200_TFLOPS 42)
+conv_transpose_kernel(input_gradient f32 cuda dense ${k4s2} ${many_channels}
+    lanes_x=4 runs=1 thread_rows=2 chunk=4 ${asynchronous} H200_TFLOPS 46)
 
 # ---- CPU: any attributes
 set(narrow columns=4 rows=2 block_columns=8 block_rows=8 chunk=64 max_output_width=16)
-conv_transpose_kernel(f32_cpu_input_gradient_channels_narrow input_gradient_cpu_channels ${narrow} AVX2 lanes=8 columns=2)
-conv_transpose_kernel(f32_cpu_input_gradient_channels input_gradient_cpu_channels AVX2 lanes=8 columns=4)
+conv_transpose_kernel(input_gradient f32 cpu channels AS narrow ${narrow} AVX2 lanes=8 columns=2)
+conv_transpose_kernel(input_gradient f32 cpu channels AVX2 lanes=8 columns=4)
 set(half_vectors lanes=8 vectors=1 rows=2 min_in_channels=8)
-conv_transpose_kernel(f32_cpu_input_gradient_eight_inputs input_gradient_cpu_channels ${half_vectors} AVX2 columns=4)
+conv_transpose_kernel(input_gradient f32 cpu channels AS eight_inputs ${half_vectors} AVX2 columns=4)
 
 # ---- any attributes, as in cuda_forward.cmake
-set(product input_gradient_cuda_core_product)
-conv_transpose_kernel(f32_cuda_input_gradient_core_product_c64 ${product} ${product_c64} blocks=3 MAX_REGISTERS 168 RATE 42)
-conv_transpose_kernel(f32_cuda_input_gradient_core_product_c32 ${product} ${product_c32} MAX_REGISTERS 96 RATE 31)
-conv_transpose_kernel(f32_cuda_input_gradient_core_product_c16 ${product} ${product_c16} MAX_REGISTERS 64 RATE 22)
-conv_transpose_kernel(f32_cuda_input_gradient_core_product_c64_split ${product} ${product_c64_split} MAX_REGISTERS 128 RATE 34)
-conv_transpose_kernel(f32_cuda_input_gradient_core_product_c32_split ${product} ${product_c32_split} min_out_channels=128
-    MAX_REGISTERS 96 RATE 22)
+set(product GENERATOR input_gradient_cuda_implicit_gemm_cuda_cores)
+conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c64 ${product} ${product_c64} blocks=3 MAX_REGISTERS 168 H200_TFLOPS 42)
+conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c32 ${product} ${product_c32} MAX_REGISTERS 96 H200_TFLOPS 31)
+conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c16 ${product} ${product_c16} MAX_REGISTERS 64 H200_TFLOPS 22)
+conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c64_split ${product} ${product_c64_split} MAX_REGISTERS 128 H200_TFLOPS 34)
+conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c32_split ${product} ${product_c32_split} min_out_channels=128
+    MAX_REGISTERS 96 H200_TFLOPS 22)
 
 # ---- general
-conv_transpose_kernel(f32_cpu_input_gradient_general input_gradient_cpu_general)
-conv_transpose_kernel(f32_cpu_input_gradient_general_large input_gradient_cpu_general LARGE)
-conv_transpose_kernel(f32_cuda_input_gradient_general input_gradient_cuda_general)
-conv_transpose_kernel(f32_cuda_input_gradient_general_large input_gradient_cuda_general LARGE)
+conv_transpose_kernel(input_gradient f32 cpu general BASELINE)
+conv_transpose_kernel(input_gradient f32 cpu general BASELINE LARGE)
+conv_transpose_kernel(input_gradient f32 cuda general)
+conv_transpose_kernel(input_gradient f32 cuda general LARGE)

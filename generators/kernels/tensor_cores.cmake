@@ -1,95 +1,95 @@
 # Forward, on tensor cores.
 
 # ---- stride 1: exact for KernelBench level 1, problems 57, 65, 69, 71, 78; then any channels
-# A few bytes spill where tiles were chosen for speed, more of them in the portable code (docs/tensor-cores.md).
+# A few bytes spill where tiles were chosen for speed, more of them in the portable code (docs/tensor-core-experiments.md).
 # One block a multiprocessor has registers to spare.
 set(split parts=2 blocks=1 separate_registers=true)
 # On Hopper a warpgroup of its own may stage; other GPUs take the next kernel that fits.
 set(split_staged parts=2 blocks=1 producer=true)
 # Exact sizes, too, where they were faster: constants spare the registers that indices and tests of the edges take.
-conv_transpose_kernel(tf32_cuda_tensor_cores_k3x7_s1x1_c64x64_i512x512 forward_cuda_tensor_core
+conv_transpose_kernel(forward tf32 cuda tensor_core
     ${k3x7} ${s1} ${c64x64} input_h=512 input_w=512 output_h=514 output_w=518 columns=104 FULL ALLOW_SPILLS)
-conv_transpose_kernel(tf32_cuda_tensor_cores_k3x5_s1x1_c64x128_i128x256 forward_cuda_tensor_core
+conv_transpose_kernel(forward tf32 cuda tensor_core
     ${k3x5} ${s1} in_channels=64 out_channels=128 input_h=128 input_w=256 output_h=130 output_w=260 columns=136
     FULL ALLOW_SPILLS)
-conv_transpose_kernel(tf32_cuda_tensor_cores_k3x3_s1x1_c32x32_i512x1024 forward_cuda_tensor_core
+conv_transpose_kernel(forward tf32 cuda tensor_core
     ${k3} ${s1} ${c32x32} input_h=512 input_w=1024 output_h=514 output_w=1026 picture_rows=2 columns=104
     FULL ALLOW_SPILLS)
-conv_transpose_kernel(tf32_cuda_tensor_cores_k3x7_s1x1_c32x32_p1x3_i512x1024 forward_cuda_tensor_core
+conv_transpose_kernel(forward tf32 cuda tensor_core
     ${k3x7} ${s1} ${c32x32} input_h=512 input_w=1024 output_h=512 output_w=1024 picture_rows=2 columns=128
     warpgroups=3 blocks=1 producer=true producer_registers=128 FULL ALLOW_SPILLS)
-conv_transpose_kernel(tf32_cuda_tensor_cores_k3x3_s1x1_c64x64_i1024x1024 forward_cuda_tensor_core
+conv_transpose_kernel(forward tf32 cuda tensor_core
     ${k3} ${s1} ${c64x64} input_h=1024 input_w=1024 output_h=1026 output_w=1026 columns=152 tiles=2
     warpgroups=1 producer=true producer_registers=72 FULL ALLOW_SPILLS)
-conv_transpose_kernel(tf32_cuda_tensor_cores_k3x3_s1x1_c64x64 forward_cuda_tensor_core
-    ${k3} ${s1} ${c64x64} columns=152 ALLOW_SPILLS RATE 263)
-conv_transpose_kernel(tf32_cuda_tensor_cores_k3x7_s1x1_c64x64 forward_cuda_tensor_core
-    ${k3x7} ${s1} ${c64x64} columns=104 ALLOW_SPILLS RATE 320)
-conv_transpose_kernel(tf32_cuda_tensor_cores_k3x5_s1x1_c64x128 forward_cuda_tensor_core
-    ${k3x5} ${s1} in_channels=64 out_channels=128 columns=136 ALLOW_SPILLS RATE 300)
-conv_transpose_kernel(tf32_cuda_tensor_cores_k3x3_s1x1_c32x32 forward_cuda_tensor_core
-    ${k3} ${s1} ${c32x32} picture_rows=2 columns=104 ALLOW_SPILLS RATE 138)
-conv_transpose_kernel(tf32_cuda_tensor_cores_k3x7_s1x1_c32x32 forward_cuda_tensor_core
-    ${k3x7} ${s1} ${c32x32} picture_rows=2 columns=152 warpgroups=3 blocks=1 ALLOW_SPILLS RATE 190)
+conv_transpose_kernel(forward tf32 cuda tensor_core
+    ${k3} ${s1} ${c64x64} columns=152 ALLOW_SPILLS H200_TFLOPS 263)
+conv_transpose_kernel(forward tf32 cuda tensor_core
+    ${k3x7} ${s1} ${c64x64} columns=104 ALLOW_SPILLS H200_TFLOPS 320)
+conv_transpose_kernel(forward tf32 cuda tensor_core
+    ${k3x5} ${s1} in_channels=64 out_channels=128 columns=136 ALLOW_SPILLS H200_TFLOPS 300)
+conv_transpose_kernel(forward tf32 cuda tensor_core
+    ${k3} ${s1} ${c32x32} picture_rows=2 columns=104 ALLOW_SPILLS H200_TFLOPS 138)
+conv_transpose_kernel(forward tf32 cuda tensor_core
+    ${k3x7} ${s1} ${c32x32} picture_rows=2 columns=152 warpgroups=3 blocks=1 ALLOW_SPILLS H200_TFLOPS 190)
 # Wide tiles for large pictures, others for small ones: on 14x14 pixels 0.08 ms in place of 0.4.
 set(tile8x8 columns=8 tile_rows=8 separate_registers=true ALLOW_SPILLS)
-conv_transpose_kernel(tf32_cuda_tensor_cores_k3x3_s1x1 forward_cuda_tensor_core
-    ${k3} ${s1} columns=128 ALLOW_SPILLS RATE 250)
-conv_transpose_kernel(tf32_cuda_tensor_cores_k3x3_s1x1_tile8x16 forward_cuda_tensor_core ${k3} ${s1} columns=8 tile_rows=16
-    channel_sets=2 blocks=1 chunk_channels=16 separate_registers=true ALLOW_SPILLS RATE 240)
-conv_transpose_kernel(tf32_cuda_tensor_cores_k3x3_s1x1_tile8x8 forward_cuda_tensor_core ${k3} ${s1} ${tile8x8} RATE 222)
-conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x5_s1x1_c64x128_i128x256 forward_cuda_tensor_core
+conv_transpose_kernel(forward tf32 cuda tensor_core
+    ${k3} ${s1} columns=128 ALLOW_SPILLS H200_TFLOPS 250)
+conv_transpose_kernel(forward tf32 cuda tensor_core AS tile8x16 ${k3} ${s1} columns=8 tile_rows=16
+    channel_sets=2 blocks=1 chunk_channels=16 separate_registers=true ALLOW_SPILLS H200_TFLOPS 240)
+conv_transpose_kernel(forward tf32 cuda tensor_core AS tile8x8 ${k3} ${s1} ${tile8x8} H200_TFLOPS 222)
+conv_transpose_kernel(forward tf32x3 cuda tensor_core
     ${k3x5} ${s1} in_channels=64 out_channels=128 input_h=128 input_w=256 output_h=130 output_w=260
     ${split_staged} columns=136 FULL ALLOW_SPILLS)
-conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x3_s1x1_c64x64 forward_cuda_tensor_core
-    ${k3} ${s1} ${c64x64} ${split_staged} columns=152 ALLOW_SPILLS RATE 110)
-conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x7_s1x1_c64x64 forward_cuda_tensor_core
-    ${k3x7} ${s1} ${c64x64} ${split_staged} columns=104 producer_registers=136 ALLOW_SPILLS RATE 118)
-conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x5_s1x1_c64x128 forward_cuda_tensor_core
-    ${k3x5} ${s1} in_channels=64 out_channels=128 ${split_staged} columns=136 ALLOW_SPILLS RATE 110)
-conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x3_s1x1_c32x32 forward_cuda_tensor_core
-    ${k3} ${s1} ${c32x32} ${split} picture_rows=2 columns=152 ALLOW_SPILLS RATE 58)
-conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x7_s1x1_c32x32 forward_cuda_tensor_core
-    ${k3x7} ${s1} ${c32x32} ${split_staged} columns=88 producer_registers=152 ALLOW_SPILLS RATE 54)
-conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x3_s1x1 forward_cuda_tensor_core
-    ${k3} ${s1} ${split} columns=72 ALLOW_SPILLS RATE 80)
+conv_transpose_kernel(forward tf32x3 cuda tensor_core
+    ${k3} ${s1} ${c64x64} ${split_staged} columns=152 ALLOW_SPILLS H200_TFLOPS 110)
+conv_transpose_kernel(forward tf32x3 cuda tensor_core
+    ${k3x7} ${s1} ${c64x64} ${split_staged} columns=104 producer_registers=136 ALLOW_SPILLS H200_TFLOPS 118)
+conv_transpose_kernel(forward tf32x3 cuda tensor_core
+    ${k3x5} ${s1} in_channels=64 out_channels=128 ${split_staged} columns=136 ALLOW_SPILLS H200_TFLOPS 110)
+conv_transpose_kernel(forward tf32x3 cuda tensor_core
+    ${k3} ${s1} ${c32x32} ${split} picture_rows=2 columns=152 ALLOW_SPILLS H200_TFLOPS 58)
+conv_transpose_kernel(forward tf32x3 cuda tensor_core
+    ${k3x7} ${s1} ${c32x32} ${split_staged} columns=88 producer_registers=152 ALLOW_SPILLS H200_TFLOPS 54)
+conv_transpose_kernel(forward tf32x3 cuda tensor_core
+    ${k3} ${s1} ${split} columns=72 ALLOW_SPILLS H200_TFLOPS 80)
 # For the input gradient of problem 69, among others.
-conv_transpose_kernel(tf32_cuda_tensor_cores_k3x5_s1x1 forward_cuda_tensor_core ${k3x5} ${s1} columns=136 ALLOW_SPILLS RATE 250)
-conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x5_s1x1 forward_cuda_tensor_core ${k3x5} ${s1} ${split} columns=136
-    FULL ALLOW_SPILLS RATE 90)
+conv_transpose_kernel(forward tf32 cuda tensor_core ${k3x5} ${s1} columns=136 ALLOW_SPILLS H200_TFLOPS 250)
+conv_transpose_kernel(forward tf32x3 cuda tensor_core ${k3x5} ${s1} ${split} columns=136
+    FULL ALLOW_SPILLS H200_TFLOPS 90)
 
 # ---- phases of strided problems: any channels
 set(k3s2p1 ${k3s2} padding_phase_h=1 padding_phase_w=1)
 set(k4s2p1 ${k4s2} padding_phase_h=1 padding_phase_w=1)
-conv_transpose_kernel(tf32_cuda_tensor_cores_k2x2_s2x2 forward_cuda_tensor_core ${k2s2} columns=64 chunk_channels=32
-    separate_registers=true ALLOW_SPILLS RATE 200)
-conv_transpose_kernel(tf32x3_cuda_tensor_cores_k2x2_s2x2 forward_cuda_tensor_core ${k2s2} ${split} columns=64
-    chunk_channels=16 ALLOW_SPILLS RATE 72)
-conv_transpose_kernel(tf32_cuda_tensor_cores_k3x3_s2x2_p1x1 forward_cuda_tensor_core ${k3s2p1}
-    columns=8 tile_rows=16 blocks=1 chunk_channels=16 separate_registers=true ALLOW_SPILLS RATE 155)
-conv_transpose_kernel(tf32_cuda_tensor_cores_k4x4_s2x2_p1x1 forward_cuda_tensor_core ${k4s2p1}
-    columns=8 tile_rows=16 blocks=1 stages=3 separate_registers=true ALLOW_SPILLS RATE 285)
-conv_transpose_kernel(tf32_cuda_tensor_cores_k2x2_s2x2_tile8x8 forward_cuda_tensor_core ${k2s2} ${tile8x8} chunk_channels=32
-    RATE 176)
-conv_transpose_kernel(tf32_cuda_tensor_cores_k3x3_s2x2_p1x1_tile8x8 forward_cuda_tensor_core ${k3s2p1} ${tile8x8}
-    chunk_channels=16 RATE 112)
-conv_transpose_kernel(tf32_cuda_tensor_cores_k4x4_s2x2_p1x1_tile8x8 forward_cuda_tensor_core ${k4s2p1} ${tile8x8} RATE 240)
-conv_transpose_kernel(tf32x3_cuda_tensor_cores_k3x3_s2x2_p1x1 forward_cuda_tensor_core ${k3s2p1} ${split}
-    columns=8 tile_rows=8 ALLOW_SPILLS RATE 55)
-conv_transpose_kernel(tf32x3_cuda_tensor_cores_k4x4_s2x2_p1x1 forward_cuda_tensor_core ${k4s2p1} ${split_staged}
-    columns=8 tile_rows=8 producer_registers=136 ALLOW_SPILLS RATE 98)
+conv_transpose_kernel(forward tf32 cuda tensor_core ${k2s2} columns=64 chunk_channels=32
+    separate_registers=true ALLOW_SPILLS H200_TFLOPS 200)
+conv_transpose_kernel(forward tf32x3 cuda tensor_core ${k2s2} ${split} columns=64
+    chunk_channels=16 ALLOW_SPILLS H200_TFLOPS 72)
+conv_transpose_kernel(forward tf32 cuda tensor_core ${k3s2p1}
+    columns=8 tile_rows=16 blocks=1 chunk_channels=16 separate_registers=true ALLOW_SPILLS H200_TFLOPS 155)
+conv_transpose_kernel(forward tf32 cuda tensor_core ${k4s2p1}
+    columns=8 tile_rows=16 blocks=1 stages=3 separate_registers=true ALLOW_SPILLS H200_TFLOPS 285)
+conv_transpose_kernel(forward tf32 cuda tensor_core AS tile8x8 ${k2s2} ${tile8x8} chunk_channels=32
+    H200_TFLOPS 176)
+conv_transpose_kernel(forward tf32 cuda tensor_core AS tile8x8 ${k3s2p1} ${tile8x8}
+    chunk_channels=16 H200_TFLOPS 112)
+conv_transpose_kernel(forward tf32 cuda tensor_core AS tile8x8 ${k4s2p1} ${tile8x8} H200_TFLOPS 240)
+conv_transpose_kernel(forward tf32x3 cuda tensor_core ${k3s2p1} ${split}
+    columns=8 tile_rows=8 ALLOW_SPILLS H200_TFLOPS 55)
+conv_transpose_kernel(forward tf32x3 cuda tensor_core ${k4s2p1} ${split_staged}
+    columns=8 tile_rows=8 producer_registers=136 ALLOW_SPILLS H200_TFLOPS 98)
 
 # ---- sub-pixels: any padding and channels. Tiles that an H200's tuner found for patches and for audio, whose pictures
 # have one row.
-set(sub_pixel forward_cuda_tensor_core sub_pixel=true channel_sets=2 separate_registers=true ALLOW_SPILLS)
+set(sub_pixel sub_pixel=true channel_sets=2 separate_registers=true ALLOW_SPILLS)
 set(sub_pixel_tile ${sub_pixel} columns=8 tile_rows=16)
 set(sub_pixel_row ${sub_pixel} columns=128 kernel_h=1 stride_h=1)
-conv_transpose_kernel(tf32_cuda_tensor_cores_k4x4_s4x4 ${sub_pixel_tile} kernel_h=4 kernel_w=4 stride_h=4 stride_w=4
-    chunk_channels=32 RATE 140)
-conv_transpose_kernel(tf32_cuda_tensor_cores_k5x5_s2x2 ${sub_pixel_tile} kernel_h=5 kernel_w=5 stride_h=2 stride_w=2 RATE 230)
-conv_transpose_kernel(tf32_cuda_tensor_cores_k16x16_s8x8 ${sub_pixel_tile} kernel_h=16 kernel_w=16 stride_h=8 stride_w=8
-    RATE 120)
-conv_transpose_kernel(tf32_cuda_tensor_cores_k1x4_s1x2 ${sub_pixel_row} kernel_w=4 stride_w=2 chunk_channels=16 RATE 135)
-conv_transpose_kernel(tf32_cuda_tensor_cores_k1x8_s1x4 ${sub_pixel_row} kernel_w=8 stride_w=4 chunk_channels=32 RATE 170)
-conv_transpose_kernel(tf32_cuda_tensor_cores_k1x10_s1x5 ${sub_pixel_row} kernel_w=10 stride_w=5 chunk_channels=32 RATE 170)
-conv_transpose_kernel(tf32_cuda_tensor_cores_k1x16_s1x8 ${sub_pixel_row} columns=144 kernel_w=16 stride_w=8 chunk_channels=32 RATE 210)
+conv_transpose_kernel(forward tf32 cuda tensor_core ${sub_pixel_tile} kernel_h=4 kernel_w=4 stride_h=4 stride_w=4
+    chunk_channels=32 H200_TFLOPS 140)
+conv_transpose_kernel(forward tf32 cuda tensor_core ${sub_pixel_tile} kernel_h=5 kernel_w=5 stride_h=2 stride_w=2 H200_TFLOPS 230)
+conv_transpose_kernel(forward tf32 cuda tensor_core ${sub_pixel_tile} kernel_h=16 kernel_w=16 stride_h=8 stride_w=8
+    H200_TFLOPS 120)
+conv_transpose_kernel(forward tf32 cuda tensor_core ${sub_pixel_row} kernel_w=4 stride_w=2 chunk_channels=16 H200_TFLOPS 135)
+conv_transpose_kernel(forward tf32 cuda tensor_core ${sub_pixel_row} kernel_w=8 stride_w=4 chunk_channels=32 H200_TFLOPS 170)
+conv_transpose_kernel(forward tf32 cuda tensor_core ${sub_pixel_row} kernel_w=10 stride_w=5 chunk_channels=32 H200_TFLOPS 170)
+conv_transpose_kernel(forward tf32 cuda tensor_core ${sub_pixel_row} columns=144 kernel_w=16 stride_w=8 chunk_channels=32 H200_TFLOPS 210)

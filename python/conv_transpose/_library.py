@@ -14,10 +14,15 @@ import os
 import threading
 from typing import Any
 
-OPERATIONS = ("forward", "input_gradient", "weight_gradient", "bias_gradient")
-DEVICES = ("automatic", "cpu", "cuda")
-PRECISIONS = ("float32", "tf32", "tf32x3")
-ACTIVATIONS = ("none", "relu", "leaky_relu", "tanh", "sigmoid")
+from ._c_interface import (
+    ACTIVATIONS,
+    ARGUMENTS,
+    DEVICES,
+    OPERATIONS,
+    PRECISIONS,
+    PlanOptions,
+    problem_structure,
+)
 
 _OK, _INVALID_ARGUMENT, _OUT_OF_MEMORY = 0, 1, 3
 
@@ -37,42 +42,8 @@ class Error(RuntimeError):
     """Running failed: a device error, for example."""
 
 
-class _Problem(ctypes.Structure):
-    _fields_ = (
-        [(name, ctypes.c_int64) for name in ("batch", "in_channels", "out_channels")]
-        + [
-            (name, ctypes.c_int64 * 2)
-            for name in ("input", "kernel", "stride", "padding", "output_padding", "dilation")
-        ]
-        + [("groups", ctypes.c_int64)]
-    )
-
-
-class _PlanOptions(ctypes.Structure):
-    _fields_ = [
-        ("operation", ctypes.c_int),
-        ("device", ctypes.c_int),
-        ("precision", ctypes.c_int),
-        ("bias", ctypes.c_int),
-        ("activation", ctypes.c_int),
-        ("negative_slope", ctypes.c_float),
-        ("kernel", ctypes.c_char_p),
-    ]
-
-
-# conv_transpose_arguments: nine pointers, in this order.
-Arguments = ctypes.c_void_p * 9
-ARGUMENTS = (
-    "input",
-    "weight",
-    "bias",
-    "output",
-    "output_gradient",
-    "input_gradient",
-    "weight_gradient",
-    "bias_gradient",
-    "packed_weight",
-)
+# conv_transpose_arguments: pointers alone, in the order of ARGUMENTS.
+Arguments = ctypes.c_void_p * len(ARGUMENTS)
 
 
 class _Message(threading.local):
@@ -152,11 +123,9 @@ class Plan:
         activation: str = "none",
         negative_slope: float = 0.01,
     ) -> None:
-        """`problem` holds the fields of Problem, pairs as (height, width)."""
-        fields = _Problem()
-        for name, value in problem.items():
-            setattr(fields, name, (ctypes.c_int64 * 2)(*value) if isinstance(value, tuple) else value)
-        options = _PlanOptions(
+        """`problem` holds the fields of Problem, attributes as tuples: (height, width), or as many as there are axes."""
+        fields = problem_structure(problem)
+        options = PlanOptions(
             OPERATIONS.index(operation),
             DEVICES.index(device),
             PRECISIONS.index(precision),
@@ -212,9 +181,22 @@ def kernels() -> list[str]:
     return names
 
 
+threads_are_chosen = False  # by set_cpu_threads(); otherwise they follow torch.set_num_threads()
+threads = 0  # what the library uses; 0: one a core
+
+
 def set_cpu_threads(threads: int) -> None:
-    """Threads that CPU kernels use together; 0 restores the default, one a core."""
+    """Threads that CPU kernels use together; 0 restores the default: one a core, for torch tensors as many as PyTorch's
+    own operators use."""
+    global threads_are_chosen
     threads = operator.index(threads)
     if not 0 <= threads < 2**31:
         raise ValueError(f"threads is {threads}, but it must be at least 0, and an int of C")
-    library.conv_transpose_set_cpu_threads(threads)
+    use_threads(threads)
+    threads_are_chosen = threads > 0
+
+
+def use_threads(number: int) -> None:
+    global threads
+    threads = number
+    library.conv_transpose_set_cpu_threads(number)

@@ -2,6 +2,7 @@
 // naming the file of rows.
 #include "choice/kernel_pack.h"
 #include "choice/kernel_rows.h"
+#include "plan/run_context.h"
 
 #define CONV_TRANSPOSE_KERNEL CONV_TRANSPOSE_DECLARE_KERNEL
 #include CONV_TRANSPOSE_PACK_ROWS
@@ -20,5 +21,5 @@ constexpr KernelTraits rows[] = {
 }  // namespace
 
 extern "C" const KernelPack conv_transpose_kernel_pack = {
-    kernel_pack_interface, sizeof(KernelTraits), CONV_TRANSPOSE_VERSION, rows, std::size(rows),
+    signatures_hash, sizeof(KernelTraits), sizeof(RunContext), CONV_TRANSPOSE_VERSION, rows, std::size(rows),
     run_parallel_loops_by};

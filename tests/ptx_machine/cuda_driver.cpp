@@ -2,8 +2,10 @@
 // driver. All streams are the same, and nothing is asynchronous between launches. Environment:
 //   PTX_MACHINE_CODE=FOLDER:...   where the fat binaries and their texts lie
 //   PTX_MACHINE_GPU=80            the compute capability; 90 is the default
+//   PTX_MACHINE_MULTIPROCESSORS=108   how many the GPU has, for the choice of kernels; an H200's 132 is the default
 //   PTX_MACHINE_TIMING=late       delays what is asynchronous within a kernel as long as the rules allow;
 //                                 late_copies and late_products delay one kind
+//   PTX_MACHINE_COVERAGE=FILE     gets, when the process ends, what has not been executed
 #include "runtime/src/device/cuda_driver.h"
 
 #include <cstdio>
@@ -13,11 +15,14 @@
 #include <new>
 #include <string>
 
+#include "algorithm/machine_facts.h"
+#include "coverage.h"
 #include "device_code.h"
 #include "ptx_machine.h"
 
 using namespace ptx_machine;
 using namespace conv_transpose;
+using conv_transpose::machines::H200;
 
 namespace {
 
@@ -41,6 +46,10 @@ std::string environment(const char *name, const char *otherwise) {
 
 int emulated_capability() {
     return std::stoi(environment("PTX_MACHINE_GPU", "90"));
+}
+
+int emulated_multiprocessors() {
+    return std::stoi(environment("PTX_MACHINE_MULTIPROCESSORS", std::to_string(H200::multiprocessors).c_str()));
 }
 
 Timing emulated_timing() {
@@ -99,7 +108,7 @@ CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice) {
             *value = 1'000'000;
             break;
         case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
-            *value = 132;
+            *value = emulated_multiprocessors();
             break;
         case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE:
             *value = 50 << 20;
@@ -111,7 +120,7 @@ CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice) {
             *value = emulated_capability() % 10;
             break;
         case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
-            *value = (emulated_capability() == 80 ? 163 : 227) * 1024;
+            *value = emulated_capability() == 80 ? 163 * 1024 : H200::block_shared_bytes;
             break;
         default:
             return not_supported;
@@ -145,8 +154,10 @@ CUresult cuCtxPopCurrent_v2(CUcontext *context) {
 CUresult cuLibraryLoadData(CUlibrary *library, const void *code, void *, void **, unsigned, void *, void **,
                            unsigned) {
     return without_exceptions([&] {
-        *library =
-            new Module(decode(find_text(code, environment("PTX_MACHINE_CODE", ""), emulated_capability())));
+        const DeviceCode found = find_code(code, environment("PTX_MACHINE_CODE", ""), emulated_capability());
+        auto *const module = new Module(decode(found.text));
+        watch(found.name, module);
+        *library = module;
     });
 }
 CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name) {

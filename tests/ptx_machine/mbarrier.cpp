@@ -31,7 +31,7 @@ void perform(Block &block, Mbarrier &m, const BulkCopy &copy) {
 Mbarrier &mbarrier_at(Warp &w, const Instruction &i, int lane, uint32_t address) {
     const auto found = w.block->mbarriers.find(address);
     if (found == w.block->mbarriers.end()) fail(i, "no mbarrier at shared address " + std::to_string(address));
-    w.block->note_read(i, w, w.thread(lane), address, 8);
+    w.block->history.read(i, w, w.thread(lane), address, 8);
     return found->second;
 }
 
@@ -58,7 +58,7 @@ void execute_mbarrier_init(Warp &w, const Instruction &i, uint32_t mask) {
     const SharedAddresses address(w, i);
     for_each_lane(mask, [&](int l) {
         w.block->check_shared(i, address.of[l], 8);
-        w.block->note_write(i, w, w.thread(l), address.of[l], 8);
+        w.block->history.write(i, w, w.thread(l), address.of[l], 8);
         Mbarrier &m = w.block->mbarriers[address.of[l]] = {};
         m.count = m.pending = w.from<uint32_t>(i.b)[l];
     });
@@ -86,7 +86,7 @@ void execute_bulk_copy(Warp &w, const Instruction &i, uint32_t mask) {
             !w.block->launch.memory.holds(copy.from, static_cast<int>(copy.bytes)))
             fail(i, "a bulk copy reaches beyond the device's memory or the block's");
         Mbarrier &m = mbarrier_at(w, i, l, w.from<uint32_t>(i.c)[l]);
-        w.block->note_bulk_write(i, w, w.thread(l), copy.to, static_cast<int>(copy.bytes));
+        w.block->history.bulk_write(i, w, w.thread(l), copy.to, static_cast<int>(copy.bytes));
         note_arrival(w, m);
         const Timing timing = w.block->launch.timing;
         if (timing == Timing::early || timing == Timing::late_products)

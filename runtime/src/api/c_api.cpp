@@ -1,6 +1,7 @@
 // The C interface: a thin layer over the C++ one, where exceptions become statuses.
 #include "conv_transpose/conv_transpose_c.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <new>
@@ -47,38 +48,45 @@ conv_transpose_status translated(const Status &status, char *message, size_t siz
 
 static_assert(static_cast<int>(Status::Code::kernel_error) == CONV_TRANSPOSE_KERNEL_ERROR);
 
-Size2 pair(const int64_t values[2]) { return {values[0], values[1]}; }
+Axis to_axis(const conv_transpose_axis &c) {
+    return {c.input, c.kernel, c.stride, c.padding, c.output_padding, c.dilation};
+}
 
-void store(const Size2 &size, int64_t values[2]) { values[0] = size.height, values[1] = size.width; }
+conv_transpose_axis to_c(const Axis &a) {
+    return {a.input, a.kernel, a.stride, a.padding, a.output_padding, a.dilation};
+}
 
 Problem to_problem(const conv_transpose_problem &c) {
     Problem p;
     p.batch = c.batch, p.in_channels = c.in_channels, p.out_channels = c.out_channels, p.groups = c.groups;
-    p.input = pair(c.input), p.kernel = pair(c.kernel), p.stride = pair(c.stride),
-    p.padding = pair(c.padding);
-    p.output_padding = pair(c.output_padding), p.dilation = pair(c.dilation);
+    p.rank = static_cast<int>(std::clamp<int64_t>(c.rank, 0, 4));  // validate() rejects both ends
+    if (p.rank >= 3) p.depth() = to_axis(c.depth);
+    if (p.rank >= 2) p.height() = to_axis(c.height);
+    p.width() = to_axis(c.width);
     return p;
 }
 
-// An enumeration from a C caller may hold any number, which C++ may not read as that enumeration.
+// Read as a number, whatever a C caller has put there; planning refuses what is no enumerator.
 template <class Enum, class CEnum>
-Enum checked(const char *field, const CEnum &from, int last) {
+Enum to_enum(const CEnum &from) {
     int value;
     static_assert(sizeof from == sizeof value);
     std::memcpy(&value, &from, sizeof value);
-    if (value < 0 || value > last)
-        throw InvalidProblem(field, std::string(field) + " is " + std::to_string(value) +
-                                        ", but it must lie in 0 to " + std::to_string(last));
     return static_cast<Enum>(value);
+}
+
+TensorFormat to_format(const conv_transpose_tensor_format &c) {
+    return {to_enum<ElementType>(c.type), to_enum<Layout>(c.layout)};
 }
 
 PlanOptions to_options(const conv_transpose_plan_options &c) {
     PlanOptions options;
-    options.operation = checked<Operation>("operation", c.operation, CONV_TRANSPOSE_BIAS_GRADIENT);
-    options.device = checked<Device>("device", c.device, CONV_TRANSPOSE_CUDA);
-    options.precision = checked<Precision>("precision", c.precision, CONV_TRANSPOSE_TF32X3);
+    options.operation = to_enum<Operation>(c.operation);
+    options.device = to_enum<Device>(c.device);
+    options.precision = to_enum<Precision>(c.precision);
+    options.input = to_format(c.input), options.weight = to_format(c.weight), options.output = to_format(c.output);
     options.epilogue.bias = c.bias != 0;
-    options.epilogue.activation = checked<Activation>("activation", c.activation, CONV_TRANSPOSE_SIGMOID);
+    options.epilogue.activation = to_enum<Activation>(c.activation);
     options.epilogue.negative_slope = c.negative_slope;
     if (c.kernel) options.kernel = c.kernel;
     return options;
@@ -104,13 +112,8 @@ conv_transpose_status conv_transpose_problem_parse(const char *text, conv_transp
         require(text, "text");
         require(problem, "problem");
         const Problem p = Problem::parse(text);
-        *problem = {};
-        problem->batch = p.batch, problem->in_channels = p.in_channels,
-        problem->out_channels = p.out_channels;
-        problem->groups = p.groups;
-        store(p.input, problem->input), store(p.kernel, problem->kernel), store(p.stride, problem->stride);
-        store(p.padding, problem->padding), store(p.output_padding, problem->output_padding);
-        store(p.dilation, problem->dilation);
+        *problem = {p.batch, p.in_channels, p.out_channels, p.groups, p.rank,
+                    to_c(p.depth()), to_c(p.height()), to_c(p.width())};
     });
 }
 
@@ -129,25 +132,28 @@ conv_transpose_status conv_transpose_plan_create(const conv_transpose_problem *p
 void conv_transpose_plan_destroy(conv_transpose_plan *plan) { delete plan; }
 
 conv_transpose_device conv_transpose_plan_device(const conv_transpose_plan *plan) {
-    return static_cast<conv_transpose_device>(plan->plan.device());
+    return plan ? static_cast<conv_transpose_device>(plan->plan.device()) : CONV_TRANSPOSE_AUTOMATIC;
 }
 
 // Names of kernels are string literals.
-const char *conv_transpose_plan_kernel(const conv_transpose_plan *plan) { return plan->plan.kernel().data(); }
+const char *conv_transpose_plan_kernel(const conv_transpose_plan *plan) {
+    return plan ? plan->plan.kernel().data() : nullptr;
+}
 
-void conv_transpose_plan_output_size(const conv_transpose_plan *plan, int64_t output[2]) {
-    store(plan->plan.problem().output(), output);
+void conv_transpose_plan_output_size(const conv_transpose_plan *plan, int64_t output[3]) {
+    if (!output) return;
+    for (size_t i = 0; i < 3; i++) output[i] = plan ? plan->plan.problem().axes[i].output() : 0;
 }
 
 size_t conv_transpose_plan_workspace_bytes(const conv_transpose_plan *plan, int with_packed_weight) {
-    return plan->plan.workspace_bytes(with_packed_weight != 0);
+    return plan ? plan->plan.workspace_bytes(with_packed_weight != 0) : 0;
 }
 
 size_t conv_transpose_plan_packed_weight_bytes(const conv_transpose_plan *plan) {
-    return plan->plan.packed_weight_bytes();
+    return plan ? plan->plan.packed_weight_bytes() : 0;
 }
 
-conv_transpose_status conv_transpose_plan_pack_weight(const conv_transpose_plan *plan, const float *weight,
+conv_transpose_status conv_transpose_plan_pack_weight(const conv_transpose_plan *plan, const void *weight,
                                                       void *packed, void *stream, char *message,
                                                       size_t size) {
     if (!plan) return null_argument("plan", message, size);
@@ -173,7 +179,7 @@ conv_transpose_status conv_transpose_synchronize(conv_transpose_device device, v
                                                  size_t size) {
     tell("", message, size);
     try {
-        synchronize(static_cast<Device>(device), {stream});
+        synchronize(to_enum<Device>(device), {stream});
         return CONV_TRANSPOSE_OK;
     } catch (const std::exception &error) {
         tell(error.what(), message, size);

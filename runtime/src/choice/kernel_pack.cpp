@@ -5,12 +5,15 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cinttypes>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
 
 #include "HalideRuntime.h"
 #include "choice/registry.h"
+#include "plan/run_context.h"
 
 namespace conv_transpose {
 
@@ -22,6 +25,12 @@ namespace {
     throw Unsupported("kernel pack '" + path.string() + "' cannot be used: " + reason);
 }
 
+std::string hexadecimal(std::uint64_t number) {
+    char text[2 * sizeof number + 1];
+    std::snprintf(text, sizeof text, "%016" PRIx64, number);
+    return text;
+}
+
 // Never unloaded: plans hold on to its rows.
 const KernelPack &open_pack(const fs::path &path) {
     void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -31,7 +40,11 @@ const KernelPack &open_pack(const fs::path &path) {
     }
     const auto *pack = static_cast<const KernelPack *>(dlsym(library, "conv_transpose_kernel_pack"));
     if (!pack) reject(path, "it has no symbol conv_transpose_kernel_pack");
-    if (pack->interface != kernel_pack_interface || pack->traits_bytes != sizeof(KernelTraits) ||
+    if (pack->signatures != signatures_hash)
+        reject(path, "its kernels take other arguments than this build's: their signatures' hash is " +
+                         hexadecimal(pack->signatures) + ", here it is " + hexadecimal(signatures_hash) +
+                         "; make it again");
+    if (pack->traits_bytes != sizeof(KernelTraits) || pack->context_bytes != sizeof(RunContext) ||
         pack->library_version != version())
         reject(path, std::string("it was made for version ") + pack->library_version + ", but this is version " +
                          std::string(version()) + " of another build; make it again");

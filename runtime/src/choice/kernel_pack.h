@@ -4,18 +4,19 @@
 #ifndef CONV_TRANSPOSE_RUNTIME_KERNEL_PACK_H
 #define CONV_TRANSPOSE_RUNTIME_KERNEL_PACK_H
 
+#include <cstdint>
+
 #include "device/cpu_threads.h"
 #include "choice/kernel_traits.h"
 
 namespace conv_transpose {
 
-/// To be raised whenever KernelTraits, RunContext or a kernel's arguments change.
-constexpr int kernel_pack_interface = 1;
-
-/// What a pack exports as `conv_transpose_kernel_pack`. The first three fields never change.
+/// What a pack exports as `conv_transpose_kernel_pack`. The first four fields never change: the library reads others
+/// only if they are its own.
 struct KernelPack {
-    int interface;
-    unsigned traits_bytes;
+    /// Differs where kernels take other arguments.
+    std::uint64_t signatures;
+    std::uint32_t traits_bytes, context_bytes;
     const char *library_version;
     const KernelTraits *rows;
     std::size_t count;

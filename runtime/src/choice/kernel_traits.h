@@ -4,8 +4,10 @@
 
 #include <string_view>
 
-#include "conv_transpose/conv_transpose.h"
 #include "algorithm/kernel_interface.h"
+#include "algorithm/signature.h"
+#include "conv_transpose/conv_transpose.h"
+#include "problem/size2.h"
 
 namespace conv_transpose {
 
@@ -30,10 +32,17 @@ using KernelFunction = int (*)(void **);
 struct KernelTraits {
     std::string_view name;
     KernelFunction function = nullptr;
+    /// Which arguments it takes.
+    Family family = Family::forward;
     KernelRole role = KernelRole::compute;
     Operation operation = Operation::forward;
     Device device = Device::cpu;
     Precision precision = Precision::float32;
+
+    /// Formats of the operation's tensors; a gradient has that of its tensor.
+    TensorFormat input{}, weight{}, output{};
+    /// The most axes that it computes.
+    int rank = 2;
 
     /// 0 where the attribute is a run-time value.
     Size2 kernel{}, stride{}, dilation{}, padding_phase{};
@@ -62,18 +71,19 @@ struct KernelTraits {
     Size2 block_positions{};
     int64_t block_channels = 0, blocks_per_multiprocessor = 1;
     bool counts_through_images = false;
-    /// TFLOP/s of full blocks on an H200, measured; 0 where it is not known, and the order in the registry decides.
-    int rate = 0;
+    /// TFLOP/s of full blocks on an H200 (machine_facts.h), measured; 0 where it is not known, and the order in the
+    /// registry decides.
+    int h200_tflops = 0;
 
     /// Of kernels that pack weights: the first for a layout is taken that kernels have taps enough for.
     int64_t min_taps = 0;
 
     /// The picture is read with four channels side by side, as many as weight_in_channel_multiple demands
-    /// (channel_packing.h).
+    /// (forward.cpp in plan/).
     bool packed_channels = false;
-    /// The sum may be cut into parts of so many blocks together, where there are fewer (reduction_parts.h);
-    /// 0: it may not.
-    int64_t blocks_of_parts = 0;
+    /// The sum may be cut into parts of so many blocks together, where there are fewer (partial_sums.h);
+    /// 0: it may not. They occupy an H200 and are as many on every GPU: how a sum is cut decides its last bits.
+    int64_t split_target_blocks = 0;
     /// It is not worth its while for fewer steps of its loop.
     int64_t min_steps = 0;
 

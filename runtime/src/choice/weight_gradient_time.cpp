@@ -6,44 +6,48 @@
 #include "choice/weight_gradient_time.h"
 
 #include <algorithm>
+#include <cmath>
 
-#include "plan/launch_chunks.h"
-#include "plan/weight_gradient_parts.h"
+#include "algorithm/machine_facts.h"
+#include "choice/launch_ranges.h"
+#include "choice/weight_gradient_parts.h"
 
 namespace conv_transpose {
 
 namespace {
 
-constexpr double bytes_per_second = 3.4e12, launch = 2e-6, float_bytes = sizeof(float);
+using machines::H200;
 
-// Of blocks that go through so many positions each. Multiprocessors finish together, or wait for the one with
-// the most blocks.
-double products_time(const KernelTraits &k, int64_t blocks, double positions) {
-    constexpr int64_t multiprocessors = 132;
+constexpr double bytes_per_second = H200::memory_bytes_per_second, launch = 2e-6, float_bytes = sizeof(float);
+
+// The time of blocks that go through so many positions each. Multiprocessors, each as fast as an H200's, finish together,
+// or wait for the one with the most blocks.
+double products_time(const KernelTraits &k, double blocks, double positions, const Machine &machine) {
+    const double most = std::ceil(blocks / std::max(machine.multiprocessors, 1));
     const double flop = 2.0 * k.tile_in_channels * k.tile_out_channels * k.tile_taps * positions;
-    return round_up(blocks, multiprocessors) * flop / (k.rate * 1e12);
+    return most * H200::multiprocessors * flop / (k.h200_tflops * 1e12);
 }
 
-double packed_time(const KernelTraits &k, const Problem &p) {
+double packed_time(const KernelTraits &k, const Problem &p, const Machine &machine) {
     const PackedPictures packed(p);
     const PackedPictureParts cut(p, k, packed);
     const double pictures = double(packed.input_elements(p, k)) + double(packed.output_elements(p, k));
     const double packing = 2 * float_bytes * pictures * packed.fours / bytes_per_second;
     constexpr double worth_a_store = 16;
     const double products =
-        products_time(k, cut.count() * blocks_of_part(p, k), 4 * (cut.band_positions + worth_a_store));
+        products_time(k, double(cut.count()) * double(blocks_of_part(p, k)), 4 * (cut.band_positions + worth_a_store), machine);
     const double sums = float_bytes * (2.0 * cut.count() + 1) * packed_part_elements(p, k) / bytes_per_second;
     return packing + products + sums + (3 * cut.slices + 1) * launch;
 }
 
-double unpacked_time(const KernelTraits &k, const Problem &p) {
-    const WeightGradientParts parts(p, k, LaunchChunks(p).batch);
+double unpacked_time(const KernelTraits &k, const Problem &p, const Machine &machine) {
+    const WeightGradientParts parts(p, k, LaunchRanges(p, output_positions(p)).images);
     const double positions =
-        double(parts.images_a_part) * parts.rows_a_band * round_up(p.input.width, k.chunk_columns);
+        double(parts.images_a_part) * parts.rows_a_band * round_up(p.width().input, k.chunk_columns);
     // CUDA cores store sums one by one.
     const double worth_a_store = k.precision == Precision::float32 ? 256 : 0;
     const double products =
-        products_time(k, parts.count(p) * blocks_of_part(p, k), positions + worth_a_store);
+        products_time(k, double(parts.count(p)) * double(blocks_of_part(p, k)), positions + worth_a_store, machine);
     const double tensors =
         float_bytes * (double(p.input_elements()) + double(p.output_elements())) / bytes_per_second;
     const double sums = float_bytes * 2 * parts.count(p) * p.weight_elements() / bytes_per_second;
@@ -52,8 +56,8 @@ double unpacked_time(const KernelTraits &k, const Problem &p) {
 
 }  // namespace
 
-double weight_gradient_time(const KernelTraits &k, const Problem &p) {
-    return k.packed_pictures ? packed_time(k, p) : unpacked_time(k, p);
+double weight_gradient_time(const KernelTraits &k, const Problem &p, const Machine &machine) {
+    return k.packed_pictures ? packed_time(k, p, machine) : unpacked_time(k, p, machine);
 }
 
 }  // namespace conv_transpose

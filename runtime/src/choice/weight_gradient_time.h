@@ -6,9 +6,8 @@
 
 namespace conv_transpose {
 
-/// In seconds, of a kernel with a rate. The machine's size is not asked for: it has no part in how sums are
-/// cut, either.
-double weight_gradient_time(const KernelTraits &kernel, const Problem &problem);
+/// In seconds, of a kernel with a rate.
+double weight_gradient_time(const KernelTraits &kernel, const Problem &problem, const Machine &machine);
 
 }  // namespace conv_transpose
 

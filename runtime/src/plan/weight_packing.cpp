@@ -6,6 +6,7 @@
 #include <numeric>
 #include <string>
 
+#include "algorithm/tensor_layout.h"
 #include "problem/counting.h"
 #include "choice/registry.h"
 
@@ -13,105 +14,117 @@ namespace conv_transpose {
 
 namespace {
 
-int64_t product(const WeightPacking::Extents &extents) {
+int64_t product(const Extents &extents) {
     return std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
+}
+
+Extents joined(Extents first, const Extents &rest) {
+    first.insert(first.end(), rest.begin(), rest.end());
+    return first;
 }
 
 }  // namespace
 
-WeightPacking::WeightPacking(const KernelTraits &kernel, Size2 size, int64_t channels, int64_t summed,
-                             int64_t groups, WeightOrder order)
+WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &c)
     : kernel_(kernel),
-      size_(size),
-      channels_(channels / groups),
-      summed_(summed / groups),
-      groups_(groups),
-      order_(order) {
+      given_(c.weight_format),
+      window_(innermost_first(c.problem, kernel.rank, [](const Axis &a) { return a.kernel; })),
+      taps_(taps(c.problem)),
+      transposed_(c.operation == Operation::input_gradient || c.weight == WeightView::mirrored),
+      mirrored_(c.weight == WeightView::mirrored),
+      partial_sums_(c.partial_sums),
+      groups_(c.problem.groups),
+      channels_((c.operation == Operation::forward ? c.problem.out_channels : c.problem.in_channels) / groups_),
+      summed_((c.operation == Operation::forward ? c.problem.in_channels : c.problem.out_channels) / groups_) {
     if (kernel.weight_layout == WeightLayout::as_given) return;
-    packing_ = weight_packing_kernel(kernel.weight_layout, kernel.device, size.height * size.width);
-    if (!packing_) throw Unsupported("this build has no kernel that packs weights for " + std::string(kernel.name));
+    packing_ = &helper_kernel(KernelRole::weight_packing, kernel.device, [&](const KernelTraits &k) {
+        return k.weight_layout == kernel.weight_layout && k.min_taps <= taps_ && k.rank == kernel.rank &&
+               k.weight.type == given_.type;
+    });
     packed_channels_ = round_up(channels_, kernel.weight_channel_multiple);
 }
 
-std::size_t WeightPacking::bytes() const noexcept {
-    return packing_ ? sizeof(float) * product(packed_extents(groups_)) : 0;
+// Of what is packed. A kernel multiplies elements as it stores its output.
+ElementType WeightPacking::packed_type() const noexcept { return packing_ ? kernel_.output.type : given_.type; }
+
+// The caller's weight as (kx, ky, kz, channel, summed channel, group). There the channel of the output lies inside that
+// of the input, and groups outside of both; but parts of a sum are groups inside of the channels that they share.
+// Kernel positions are innermost, or channels of the output.
+View WeightPacking::given() const {
+    const int64_t inside = transposed_ ? summed_ * partial_sums_ : channels_;
+    const bool channels_last = given_.layout == Layout::channels_last;
+    const int64_t tap = channels_last ? inside : 1, inner = channels_last ? 1 : taps_, outer = taps_ * inside;
+    View view(Operand::weight, mirrored_ ? (taps_ - 1) * tap : 0, joined(window_, {channels_, summed_, groups_}), given_.type);
+    const int rank = kernel_.rank;
+    int64_t stride = mirrored_ ? -tap : tap;
+    for (int i = 0; i < rank; stride *= window_[i++]) view.set_stride(i, stride);
+    view.set_stride(rank, transposed_ ? outer : inner).set_stride(rank + 1, transposed_ ? inner : outer);
+    const bool parts_inside = transposed_ && partial_sums_ > 1;
+    return view.set_stride(rank + 2, parts_inside ? inner * summed_ : outer * (transposed_ ? channels_ : summed_));
 }
 
-int64_t WeightPacking::group_elements() const noexcept { return product(extents(groups_)) / groups_; }
-
-// In PyTorch's weight the channel of the output lies inside that of the input, and groups outside of both.
-Status WeightPacking::pack(const float *weight, void *packed, RunContext &context) const noexcept {
-    const int64_t taps = size_.height * size_.width;
-    const bool mirrored = order_ == WeightOrder::mirrored;
-    TensorView<5> from(mirrored ? weight + taps - 1 : weight, kernel_.device,
-                       {size_.width, size_.height, channels_, summed_, groups_});
-    if (mirrored) from.set_stride(0, -1), from.set_stride(1, -size_.width);
-    if (order_ != WeightOrder::forward) from.set_stride(2, taps * summed_), from.set_stride(3, taps);
-    if (order_ == WeightOrder::transposed_parts)
-        from.set_stride(2, taps * summed_ * groups_), from.set_stride(4, taps * summed_);
-    TensorView<5> to(static_cast<float *>(packed), kernel_.device,
-                     packing_->min_taps > 0 ? tensor_core_tiles() : packed_extents(groups_));
-    void *user_context = &context;
-    if (kernel_.weight_tile == 0) {
-        void *args[] = {&user_context, from.buffer(), to.buffer()};
-        return call(*packing_, args, context);
-    }
+void WeightPacking::add_to(Recipe &recipe) const {
+    if (!packing_) return;
+    const Extents to = packing_->min_taps > 0 ? tensor_core_tiles() : packed_extents(groups_);
+    const View packed(Operand::packed_weight, 0, to, packed_type());
+    const int64_t bytes = bytes_of(packed_type()) * product(packed_extents(groups_));
+    if (kernel_.weight_tile == 0)
+        return recipe.add_weight_packing(
+            Launch<Family::weight_packing>(*packing_).set("weight", given()).set("packed", packed).step(), bytes);
     // Tensor cores: a phase's taps lie together, unless the kernel is for any stride.
-    const int32_t stride_x = std::max<int64_t>(kernel_.stride.width, 1), phase_x = kernel_.padding_phase.width;
-    const int32_t stride_y = std::max<int64_t>(kernel_.stride.height, 1), phase_y = kernel_.padding_phase.height;
-    void *args[] = {&user_context, from.buffer(), argument(stride_x), argument(phase_x), argument(stride_y),
-                    argument(phase_y), to.buffer()};
-    return call(*packing_, args, context);
+    Problem phases;
+    phases.height().stride = std::max<int64_t>(kernel_.stride.height, 1);
+    phases.width().stride = std::max<int64_t>(kernel_.stride.width, 1);
+    phases.height().padding = kernel_.padding_phase.height, phases.width().padding = kernel_.padding_phase.width;
+    recipe.add_weight_packing(Launch<Family::tensor_core_weight_packing>(*packing_)
+                                  .set("weight", given())
+                                  .set_axes("stride", phases, [](const Axis &a) { return a.stride; })
+                                  .set_axes("padding_phase", phases, [](const Axis &a) { return a.padding; })
+                                  .set("packed", packed)
+                                  .step(),
+                              bytes);
 }
 
-Status WeightPacking::prepare(const Arguments &a, void *workspace, RunContext &context,
-                              const float *&prepared) const noexcept {
-    prepared = packing_ ? static_cast<const float *>(a.packed_weight) : a.weight;
-    if (prepared) return {};
-    prepared = static_cast<const float *>(workspace);
-    return pack(a.weight, workspace, context);
+View WeightPacking::view(const LaunchRange &range) const {
+    Extents extents = packing_ ? packed_extents(range.groups) : given_extents(range.groups);
+    // One array has as many dimensions as any weight.
+    if (kernel_.weight_tile != 0) extents.resize(kernel_.rank + 3, 1);
+    return View(packing_ ? Operand::packed_weight : Operand::weight, range.first_group * product(extents) / range.groups,
+                extents, packed_type());
 }
 
-WeightPacking::Extents WeightPacking::given_extents(int64_t groups) const noexcept {
-    const bool forward = order_ == WeightOrder::forward;
-    return {size_.width, size_.height, forward ? channels_ : summed_, forward ? summed_ : channels_, groups};
+Extents WeightPacking::given_extents(int64_t groups) const {
+    return joined(window_, {transposed_ ? summed_ : channels_, transposed_ ? channels_ : summed_, groups});
 }
 
-WeightPacking::Extents WeightPacking::packed_extents(int64_t groups) const noexcept {
+Extents WeightPacking::packed_extents(int64_t groups) const {
+    const int64_t lanes = kernel_.weight_channel_multiple, tiles = packed_channels_ / lanes * groups;
     switch (kernel_.weight_layout) {
         case WeightLayout::as_given: return given_extents(groups);
-        case WeightLayout::channels_innermost:
-            return {packed_channels_, size_.width, size_.height, summed_, groups};
+        case WeightLayout::channels_innermost: return joined(joined({packed_channels_}, window_), {summed_, groups});
         // The last dimension counts tiles of channels.
-        case WeightLayout::channel_tiles: {
-            const int64_t lanes = kernel_.weight_channel_multiple;
-            return {lanes, size_.width, size_.height, summed_, packed_channels_ / lanes * groups};
-        }
-        case WeightLayout::winograd_columns: {
-            const int64_t lanes = kernel_.weight_channel_multiple;
-            return {lanes, size_.width, summed_, size_.height + 1, packed_channels_ / lanes * groups};
-        }
-        case WeightLayout::winograd: {
-            const int64_t lanes = kernel_.weight_channel_multiple;
-            const int64_t points = (size_.width + 1) * (size_.height + 1);
-            return {lanes, 1, summed_, points, packed_channels_ / lanes * groups};
-        }
+        case WeightLayout::channel_tiles: return joined(joined({lanes}, window_), {summed_, tiles});
+        case WeightLayout::winograd_columns: return {lanes, window_[0], summed_, window_[1] + 1, tiles};
+        case WeightLayout::winograd: return {lanes, 1, summed_, (window_[0] + 1) * (window_[1] + 1), tiles};
         default: return {tensor_core_elements() * groups, 1, 1, 1, 1};
     }
 }
 
 // The same, as generators/many_taps_packing.cpp sees it: of all groups.
-WeightPacking::Extents WeightPacking::tensor_core_tiles() const noexcept {
+Extents WeightPacking::tensor_core_tiles() const {
     const int64_t parts = kernel_.precision == Precision::tf32x3 ? 2 : 1, tiles = packed_channels_ / 64 * groups_;
     const int64_t fours = round_up(summed_, kernel_.weight_in_channel_multiple) / 4;
     return {256, tensor_core_elements() * groups_ / (256 * parts * fours * tiles), parts, fours, tiles};
 }
 
-// The packed weights of one group in tiles for tensor cores: see generators/tensor_core_packing.cpp.
+// The packed weights of one group in tiles for tensor cores: see generators/tensor_core_packing.cpp, and for kernels of
+// any kernel size layouts::tensor_core_weights.
 int64_t WeightPacking::tensor_core_elements() const noexcept {
-    const int64_t tiles = packed_channels_ / kernel_.weight_channel_multiple;
-    const int64_t positions = kernel_.kernel == Size2{} ? size_.height * size_.width : 1;
-    return tiles * kernel_.weight_tile * positions * round_up(summed_, kernel_.weight_in_channel_multiple);
+    const int64_t summed = round_up(summed_, kernel_.weight_in_channel_multiple);
+    if (kernel_.kernel != Size2{}) return packed_channels_ / kernel_.weight_channel_multiple * kernel_.weight_tile * summed;
+    const PerDimension<int64_t> extents(1, {{Dimension::channel, channels_}, {Dimension::summed, summed}, {Dimension::x, taps_},
+                                            {Dimension::piece, kernel_.precision == Precision::tf32x3 ? 2 : 1}});
+    return layouts::tensor_core_weights(static_cast<int>(16 / bytes_of(packed_type()))).elements(extents);
 }
 
 }  // namespace conv_transpose

@@ -1,0 +1,340 @@
+// The forward operation and the input gradient as a matrix product without the matrices, every attribute a run-time
+// value, of any rank, element format and layout, on CUDA cores and on tensor cores.
+//
+// Rows or columns of the product are the positions of a phase, counted through all images, so that small and narrow
+// pictures fill tiles; the others are channels. The sum runs in steps, each one live tap of a chunk of channels. What a
+// step multiplies are two matrices that a schedule stages, and only their elements know taps, strides and pictures.
+#ifndef CONV_TRANSPOSE_ALGORITHM_IMPLICIT_GEMM_H
+#define CONV_TRANSPOSE_ALGORITHM_IMPLICIT_GEMM_H
+
+#include <functional>
+#include <vector>
+
+#include "Halide.h"
+#include "algorithm/element_operations.h"
+#include "algorithm/fast_division.h"
+#include "algorithm/gather.h"
+#include "algorithm/implicit_gemm_funcs.h"
+#include "algorithm/strided_axis.h"
+#include "algorithm/tensor_layout.h"
+
+namespace conv_transpose::implicit_gemm {
+
+using Halide::Expr;
+/// One value for each axis, x first.
+using PerAxis = std::vector<Expr>;
+
+inline Expr product(const PerAxis &factors) {
+    Expr all = 1;
+    for (const Expr &factor : factors) all = all * factor;
+    return all;
+}
+inline Expr rounded_up(const Expr &a, const Expr &b) { return (a + b - 1) / b; }
+
+/// Takes a number apart that counts through `extents`, the first fastest; the last entry is what is left.
+inline PerAxis digits(const Expr &number, const PerAxis &extents) {
+    PerAxis all;
+    Expr rest = number;
+    for (const Expr &extent : extents) {
+        if (Halide::Internal::is_const_one(extent)) {
+            all.push_back(0);
+            continue;
+        }
+        const Division d = divide(rest, extent);
+        all.push_back(d.rest);
+        rest = d.quotient;
+    }
+    all.push_back(rest);
+    return all;
+}
+
+/// The same of a phase, which does not change in a block's loop: Halide takes plain divisions out of that.
+inline PerAxis phase_digits(const Expr &phase, const PerAxis &phases) {
+    using Halide::cast;
+    PerAxis all;
+    Expr rest = cast<uint32_t>(phase);
+    for (std::size_t d = 0; d < phases.size(); d++) {
+        const Expr extent = cast<uint32_t>(phases[d]);
+        all.push_back(cast<int>(d + 1 < phases.size() ? rest % extent : rest));
+        rest = rest / extent;
+    }
+    return all;
+}
+
+/// Steps of the sum. Taps are innermost: what they see of a chunk of channels overlaps, and is still in a cache.
+struct Steps {
+    PerAxis taps;   ///< of a phase; there may be none
+    Expr channels;  ///< that are summed over
+    int chunk;
+
+    Expr chunks() const { return rounded_up(channels, chunk); }
+    Expr count() const { return product(taps) * chunks(); }
+
+    struct Step {
+        PerAxis tap;
+        Expr chunk;
+    };
+    Step operator[](const Expr &step) const {
+        PerAxis divisors;  // without taps there are no steps either
+        for (const Expr &t : taps) divisors.push_back(max(t, 1));
+        PerAxis all = digits(step, divisors);
+        const Expr of_chunk = Halide::unsafe_promise_clamped(all.back(), 0, chunks() - 1);
+        all.pop_back();
+        return {all, of_chunk};
+    }
+};
+
+/// What an operation makes of positions, phases and steps: where a step of a position reads, and what it stores.
+struct Geometry {
+    PerAxis cells;    ///< of a phase
+    PerAxis phases;   ///< that there are, of cells of `strides` outputs
+    PerAxis strides;
+    Expr images;
+    Steps most, steps;  ///< of any phase, of v.phase
+    PerAxis at;         ///< in the picture that is summed over
+    Expr image;
+    PerAxis kernel;     ///< position
+    Expr chunk;
+};
+
+/// Of the forward operation, a gather: each phase of the output has its own live taps.
+template <class Output>
+Geometry gather_geometry(const GemmVars &v, const std::vector<GatherAxis> &axes, const Output &output,
+                         const Expr &summed, int chunk) {
+    const int rank = static_cast<int>(axes.size());
+    Geometry g;
+    g.images = output.dim(rank + 2).extent();
+    PerAxis most, live;
+    for (int d = 0; d < rank; d++) {
+        const Expr stride = axes[d].stride(), extent = output.dim(d).extent();
+        g.strides.push_back(stride);
+        g.cells.push_back(rounded_up(extent, stride));
+        g.phases.push_back(min(stride, extent));  // of a stride beyond the output's end only those that there are
+        most.push_back(axes[d].taps());
+    }
+    const PerAxis phase = phase_digits(v.phase, g.phases), cell = digits(v.position, g.cells);
+    std::vector<GatherAxis::Phase> of_phase;
+    for (int d = 0; d < rank; d++) {
+        of_phase.push_back(axes[d].run_time_phase(phase[d]));
+        live.push_back(of_phase[d].taps);
+    }
+    g.most = {most, summed, chunk}, g.steps = {live, summed, chunk};
+    const Steps::Step step = g.steps[v.step];
+    for (int d = 0; d < rank; d++) {
+        g.at.push_back(cell[d] + of_phase[d].shift - step.tap[d] * axes[d].input_step());
+        g.kernel.push_back(of_phase[d].first + step.tap[d] * axes[d].tap_step());
+    }
+    g.image = cell.back();
+    g.chunk = step.chunk;
+    return g;
+}
+
+/// Of the input gradient, a strided convolution: every tap is live everywhere, and there is one phase.
+template <class Output>
+Geometry strided_geometry(const GemmVars &v, const std::vector<StridedAxis> &axes, const Output &output,
+                          const Expr &summed, int chunk) {
+    const int rank = static_cast<int>(axes.size());
+    Geometry g;
+    g.images = output.dim(rank + 2).extent();
+    PerAxis taps;
+    for (int d = 0; d < rank; d++) {
+        g.strides.push_back(1);
+        g.phases.push_back(1);
+        g.cells.push_back(output.dim(d).extent());
+        taps.push_back(axes[d].kernel);
+    }
+    g.most = g.steps = {taps, summed, chunk};
+    const PerAxis cell = digits(v.position, g.cells);
+    const Steps::Step step = g.steps[v.step];
+    for (int d = 0; d < rank; d++) g.at.push_back(axes[d].output(cell[d], step.tap[d]));
+    g.kernel = step.tap;
+    g.image = cell.back();
+    g.chunk = step.chunk;
+    return g;
+}
+
+/// How a picture is read.
+struct PictureRead {
+    /// No chunk has channels beyond the last.
+    bool whole_chunks;
+    /// What is not inside is not loaded, as copies to shared memory are asynchronous (compiler/passes/async_copies.h);
+    /// otherwise it is, from the nearest place that there is.
+    bool asynchronous;
+};
+
+/// An element of a step at a position; zero outside of the picture, and in channels beyond the last.
+template <class Tensor>
+Expr picture_or_zero(const GemmFuncs &f, const Tensor &picture, const Geometry &g, const PictureRead &read) {
+    using namespace Halide;
+    const GemmVars &v = f.v;
+    const int rank = static_cast<int>(g.at.size()), values = f.values();
+    const bool in_rows = f.input_layout == PictureLayout::channel_rows;
+    const auto limited = [&](const Expr &at, const Expr &min, const Expr &max) {
+        return read.asynchronous ? unsafe_promise_clamped(at, min, max) : clamp(at, min, max);
+    };
+    // One comparison tells both ends: below the first, an unsigned distance is large.
+    const auto is_inside = [](const Expr &at, const Expr &min, const Expr &extent) {
+        return cast<uint32_t>(at - min) < cast<uint32_t>(extent);
+    };
+    Expr inside = Internal::const_true();
+    std::vector<Expr> index;
+    for (int d = 0; d < rank; d++) {
+        const int pitch = in_rows && d == 0 ? values : 1;
+        const Expr min = picture.dim(d).min() / pitch, extent = picture.dim(d).extent() / pitch;
+        inside = inside && is_inside(g.at[d], min, extent);
+        const Expr at = limited(g.at[d], min, min + extent - 1);
+        index.push_back(pitch == 1 ? at : at * pitch + v.value);
+    }
+    const Expr images = picture.dim(rank + 2).extent(), channels = picture.dim(rank).extent();
+    if (read.asynchronous) inside = inside && g.image < images;
+    const Expr first = g.chunk * g.steps.chunk, in_chunk = v.k_group * values + v.value;
+    if (in_rows) {
+        index.push_back(unsafe_promise_clamped(g.chunk * (g.steps.chunk / values) + v.k_group, 0, channels - 1));
+    } else {
+        const Expr channel = read.whole_chunks || read.asynchronous ? first + in_chunk : min(first + in_chunk, channels - 1);
+        index.push_back(unsafe_promise_clamped(channel, 0, channels - 1));
+    }
+    index.push_back(v.group);
+    index.push_back(limited(g.image, 0, images - 1));
+    const Expr element = picture(index), zero = Internal::make_zero(element.type());
+    if (read.whole_chunks || in_rows) return select(inside, element, zero);
+    // Then each of the channels at a place is tested once, whatever else is tested of the place. Whole rows of 16 bytes
+    // are inside or outside together.
+    const Expr left = select(inside, channels - first, 0);
+    const bool whole_rows = f.input_layout == PictureLayout::channels_last;
+    return select((whole_rows ? v.k_group * values : in_chunk) < left, element, zero);
+}
+
+/// A weight as pack_channels_innermost has put it; zero for summed channels beyond the last.
+template <class Tensor>
+Expr channels_innermost_weight(const GemmFuncs &f, const Tensor &weight, const Geometry &g) {
+    using namespace Halide;
+    const int rank = static_cast<int>(g.kernel.size());
+    // There is such a kernel position, and packed channels fill whole tiles.
+    const auto promised = [&](const Expr &at, int d) {
+        return unsafe_promise_clamped(at, 0, weight.dim(d).extent() - 1);
+    };
+    const Expr summed = g.chunk * g.steps.chunk + f.v.k_group;
+    std::vector<Expr> index{promised(f.v.channel, 0)};
+    for (int d = 0; d < rank; d++) index.push_back(promised(g.kernel[d], d + 1));
+    index.push_back(promised(summed, rank + 1));
+    index.push_back(f.v.group);
+    return select(summed < weight.dim(rank + 1).extent(), weight(index), 0.f);
+}
+
+/// Packed weights (layouts::tensor_core_weights) are one array.
+template <class Tensor>
+Expr tensor_core_weight(const GemmFuncs &f, const Tensor &weight, const Geometry &g, const PerAxis &kernel_size,
+                        const Expr &channels, bool block_goes_beyond) {
+    using namespace Halide;
+    const GemmVars &v = f.v;
+    const int values = f.values(), groups_of_chunk = g.steps.chunk / values;
+    // Tiles of 64 channels that a block has beyond the last are computed of the last, and not stored.
+    const Expr tile = v.channel / 64, last_tile = (channels + 63) / 64 - 1;
+    const Expr channel = (block_goes_beyond ? min(tile, last_tile) : tile) * 64 + v.channel % 64;
+    PerDimension<Expr> at(0, {{Dimension::summed, (g.chunk * groups_of_chunk + v.k_group) * values},
+                              {Dimension::channel, channel}, {Dimension::piece, v.piece}, {Dimension::group, v.group}});
+    PerDimension<Expr> extents(1, {{Dimension::summed, g.steps.chunks() * g.steps.chunk},
+                                   {Dimension::channel, channels}, {Dimension::piece, f.format.pieces()}});
+    constexpr Dimension axes[] = {Dimension::x, Dimension::y, Dimension::z};
+    for (std::size_t d = 0; d < kernel_size.size(); d++) at[axes[d]] = g.kernel[d], extents[axes[d]] = kernel_size[d];
+    const Expr row = layouts::tensor_core_weights(values).offset<Expr>(at, extents);
+    std::vector<Expr> index(weight.dimensions(), 0);
+    index[0] = unsafe_promise_clamped(row + v.value, 0, weight.dim(0).extent() - 1);
+    return weight(index);
+}
+
+/// The sum of operands over the steps of a phase, from `initial` on.
+inline void define_sum(GemmFuncs &f, const Geometry &g, const Expr &initial) {
+    using namespace Halide;
+    const GemmVars &v = f.v;
+    f.r.domain = RDom({{0, f.values()}, {0, g.steps.chunk / f.values()}, {0, f.format.terms}, {0, g.most.count()}}, "r");
+    const RDom &r = f.r.domain;
+    f.r.value = r[0], f.r.k_group = r[1], f.r.term = r[2], f.r.step = r[3];
+    f.r.domain.where(r[3] < g.steps.count());
+    const PiecesOfTerm piece = pieces_of_term(f.format, r[2]);
+    f.sum(v.position, v.channel, v.phase, v.group) = initial;
+    f.sum(v.position, v.channel, v.phase, v.group) +=
+        load(f.picture(r[0], v.position, r[1], piece.first, r[3], v.phase, v.group)) *
+        load(f.weights(r[0], v.channel, r[1], piece.second, r[3], v.phase, v.group));
+}
+
+/// The stores of output(x, y, z, channel, group, image), a tile after the other. `finish` makes an output of the sum of
+/// a channel and group.
+template <class Tensor>
+void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geometry &g,
+                   const std::function<Expr(const Expr &sum, const Expr &channel, const Expr &group)> &finish) {
+    using namespace Halide;
+    const int rank = static_cast<int>(g.cells.size());
+    const auto extent = [&](int d) { return Expr(output.dim(d).extent()); };
+    const Expr phase_count = product(g.phases), channel_blocks = rounded_up(extent(rank), tile.channels);
+    const Expr position_blocks = rounded_up(product(g.cells) * g.images, tile.positions);
+    std::vector<Range> ranges;
+    for (const GemmStoreLoop &loop : tile.loops) ranges.emplace_back(0, loop.extent);
+    const std::size_t block = ranges.size();
+    ranges.emplace_back(0, phase_count * channel_blocks * position_blocks);
+    ranges.emplace_back(0, extent(rank + 1));
+    f.stored.domain = RDom(ranges, "stored");
+    RDom &r = f.stored.domain;
+    f.stored.block = r[block], f.stored.group = r[block + 1];
+    // Phases meet in sectors of the output: their blocks are near each other, so that the second cache has both.
+    const Expr faster = tile.phases_innermost ? phase_count : channel_blocks;
+    const Expr slower = tile.phases_innermost ? channel_blocks : phase_count;
+    // Of a remainder Halide knows no closer bounds than those of all blocks.
+    const Expr rest = r[block] / faster, fast = r[block] - rest * faster;
+    const Expr position_block = rest / slower, slow = rest - position_block * slower;
+    const Expr phase = tile.phases_innermost ? fast : slow, channel_block = tile.phases_innermost ? slow : fast;
+    Expr position = position_block * tile.positions, channel = channel_block * tile.channels;
+    for (std::size_t i = 0; i < tile.loops.size(); i++) {
+        f.stored.loops.push_back(r[i]);
+        if (tile.loops[i].positions) position = position + r[i] * tile.loops[i].positions;
+        if (tile.loops[i].channels) channel = channel + r[i] * tile.loops[i].channels;
+    }
+    const PerAxis cell = digits(position, g.cells), of_phase = phase_digits(phase, g.phases);
+    const auto promised = [&](const Expr &at, int d) { return unsafe_promise_clamped(at, 0, extent(d) - 1); };
+    std::vector<Expr> index;
+    Expr inside = cell.back() < extent(rank + 2);
+    for (int d = 0; d < rank; d++) {
+        const Expr at = cell[d] * g.strides[d] + of_phase[d];
+        inside = at < extent(d) && inside;
+        index.push_back(promised(at, d));
+    }
+    r.where(inside);
+    r.where(channel < extent(rank));
+    index.insert(index.end(), {promised(channel, rank), r[block + 1], promised(cell.back(), rank + 2)});
+    const std::vector<Var> any(rank + 3);
+    output(any) = undef(halide_type(f.format.storage));
+    const Expr value = finish(f.sum(position, channel, phase, r[block + 1]), promised(channel, rank), r[block + 1]);
+    // The instruction that stores a tile converts it (compiler/passes/tile_store.h).
+    output(index) = f.format.on_tensor_cores() ? cast(halide_type(f.format.storage), value) : store(value, f.format.storage);
+    f.output = output;
+}
+
+/// What the runtime promises of a picture's place, so that rows of 16 bytes are loaded at once.
+template <class Tensor>
+void declare_rows(Tensor &picture, PictureLayout layout, int rank, int values) {
+    if (layout == PictureLayout::channels_first) return;
+    const bool in_rows = layout == PictureLayout::channel_rows;
+    const int contiguous = in_rows ? 0 : rank;
+    const auto multiple = [&](const Expr &e) { return e / values * values; };
+    if (in_rows) picture.dim(0).set_bounds(multiple(picture.dim(0).min()), multiple(picture.dim(0).extent()));
+    for (int d = 0; d < rank + 3; d++) {
+        if (d == contiguous) picture.dim(d).set_stride(1);
+        else picture.dim(d).set_stride(multiple(picture.dim(d).stride()));
+    }
+    picture.set_host_alignment(16);
+}
+
+/// Channels of packed weights begin at multiples of 16 bytes: vectors of them are copied asynchronously.
+template <class Tensor>
+void declare_packed_weight(Tensor &weight, int values) {
+    weight.set_host_alignment(16);
+    for (int d = 0; d < weight.dimensions(); d++) {
+        weight.dim(d).set_min(0);
+        if (d > 0) weight.dim(d).set_stride(weight.dim(d).stride() / values * values);
+    }
+}
+
+}  // namespace conv_transpose::implicit_gemm
+
+#endif

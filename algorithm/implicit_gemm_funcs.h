@@ -1,0 +1,73 @@
+// What a schedule of an implicit matrix product sees (algorithm/implicit_gemm.h): the named Funcs and their dimensions.
+#ifndef CONV_TRANSPOSE_ALGORITHM_IMPLICIT_GEMM_FUNCS_H
+#define CONV_TRANSPOSE_ALGORITHM_IMPLICIT_GEMM_FUNCS_H
+
+#include <vector>
+
+#include "Halide.h"
+#include "algorithm/element_format.h"
+
+namespace conv_transpose {
+
+/// How the picture that is summed over lies in memory.
+enum class PictureLayout {
+    channels_first,  ///< (x, y, z, channel, group, image)
+    channels_last,   ///< the same coordinates; neighbouring channels are neighbours
+    /// (channel % values + values * x, y, z, channel / values, group, image): rows of 16 bytes, as pack_channels packs
+    channel_rows,
+};
+
+/// `position` counts through the cells of one phase of all images, x fastest, and `phase` through the phases, likewise.
+/// A step is a tap of a chunk of channels; `k_group` counts the 16 bytes of an operand in it and `value` the channels in
+/// 16 bytes; `piece` is one of an operand's (ElementFormat::pieces()). On CUDA cores a value is a group of its own.
+struct GemmVars {
+    Halide::Var value{"value"}, position{"position"}, channel{"channel"}, k_group{"k_group"}, piece{"piece"};
+    Halide::Var step{"step"}, phase{"phase"}, group{"group"};
+};
+
+/// Of the sum's update: `value`, `k_group` and `step` as above, and the terms of a product (ElementFormat::terms).
+struct GemmReduction {
+    Halide::RDom domain;
+    Halide::RVar value, k_group, term, step;
+};
+
+/// A loop over elements of a tile as they are stored: neighbours lie so many positions or channels apart.
+struct GemmStoreLoop {
+    int extent, positions, channels;
+};
+
+/// What a block computes. Loops are given the innermost first, as Halide keeps the order of stores.
+struct GemmTile {
+    int positions, channels;
+    std::vector<GemmStoreLoop> loops;
+    /// Of the blocks: phases change faster than blocks of channels.
+    bool phases_innermost;
+};
+
+/// Of the output's update: the loops of a tile, blocks, groups.
+struct GemmStores {
+    Halide::RDom domain;
+    std::vector<Halide::RVar> loops;
+    Halide::RVar block, group;
+};
+
+struct GemmFuncs {
+    GemmVars v;
+    GemmReduction r;
+    GemmStores stored;
+    ElementFormat format;
+    PictureLayout input_layout = PictureLayout::channels_first;
+    bool channels_last_output = false;  ///< neighbouring channels are neighbours
+    int values() const { return format.on_tensor_cores() ? format.values_of_16_bytes() : 1; }
+
+    /// Operands; zero outside of the picture, and in channels beyond the last.
+    Halide::Func picture{"picture"};  ///< (value, position, k_group, piece, step, phase, group)
+    Halide::Func weights{"weights"};  ///< (value, channel, k_group, piece, step, phase, group)
+    Halide::Func sum{"sum"};          ///< (position, channel, phase, group), float32
+    /// Stores in its update, by blocks of whole tiles; what lies outside of the output is guarded.
+    Halide::Func output;
+};
+
+}  // namespace conv_transpose
+
+#endif

@@ -1,0 +1,300 @@
+// The signatures of kernels: the arguments that each family of kernels takes, in their order, declared once.
+// Generators declare the same inputs and outputs, which `generate` checks (compiler/driver/signature_check.h), the
+// runtime binds arguments by their names, and kernel packs carry the hash. No Halide, no runtime types.
+#ifndef CONV_TRANSPOSE_ALGORITHM_SIGNATURE_H
+#define CONV_TRANSPOSE_ALGORITHM_SIGNATURE_H
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace conv_transpose {
+
+/// Kernels of a family take the same arguments.
+enum class Family {
+    forward,
+    input_gradient,
+    weight_gradient,
+    weight_gradient_product,  ///< of packed pictures
+    bias_gradient,
+    weight_packing,
+    tensor_core_weight_packing,
+    channel_packing,
+    picture_packing,
+    sum_of_parts,
+    sum_of_output_parts,
+    weight_gradient_sum,
+};
+inline constexpr std::size_t family_count = static_cast<std::size_t>(Family::weight_gradient_sum) + 1;
+
+enum class ArgumentKind { tensor, int32, float32 };
+
+/// What a tensor holds, and so who says in which format: partial sums are float32 whatever the others are.
+enum class TensorRole {
+    none,           ///< a scalar
+    input, output,  ///< pictures or their gradients
+    picture,        ///< either of them
+    weight, bias,   ///< parameters or their gradients
+    parameter,      ///< either of them
+    partial,        ///< parts of a sum
+};
+
+/// The axes of a problem, innermost first, as argument names end: kernel_width, kernel_height, kernel_depth.
+inline constexpr std::array<std::string_view, 3> axis_names{"width", "height", "depth"};
+inline constexpr int max_rank = static_cast<int>(axis_names.size());
+
+struct Argument {
+    std::string_view name;
+    ArgumentKind kind;
+    /// A scalar that each axis has one of.
+    bool per_axis = false;
+    TensorRole role = TensorRole::none;
+    bool written = false;
+    /// A tensor's dimensions beside those that are axes of the problem.
+    int other_dimensions = 0;
+    bool has_axes = false;
+
+    constexpr int dimensions(int rank) const { return other_dimensions + (has_axes ? rank : 0); }
+    constexpr int count(int rank) const { return per_axis ? rank : 1; }
+};
+
+/// The arguments of one family. Tensors that are written come last, as Halide has it.
+struct Signature {
+    std::string_view family;
+    std::span<const Argument> arguments;
+
+    /// Calls f(argument, axis) for everything that a kernel takes, in order. Scalars per axis that stand side by side
+    /// come axis by axis: all of the width, then all of the height.
+    template <class F>
+    constexpr void for_each(int rank, F f) const {
+        for (std::size_t i = 0; i < arguments.size();) {
+            std::size_t end = i;
+            while (end < arguments.size() && arguments[end].per_axis) end++;
+            for (int axis = 0; axis < rank && end > i; axis++)
+                for (std::size_t j = i; j < end; j++) f(arguments[j], axis);
+            if (end == i) f(arguments[end++], 0);
+            i = end;
+        }
+    }
+
+    constexpr int count(int rank) const {
+        int n = 0;
+        for (const Argument &a : arguments) n += a.count(rank);
+        return n;
+    }
+
+    /// The place of an argument, counted from 0; -1 if there is none of that name and axis.
+    constexpr int position(std::string_view name, int axis, int rank) const {
+        int at = 0, found = -1;
+        for_each(rank, [&](const Argument &a, int axis_of_a) {
+            if (a.name == name && axis_of_a == axis) found = at;
+            at++;
+        });
+        return found;
+    }
+};
+
+namespace signatures {
+
+constexpr Argument tensor(std::string_view name, TensorRole role, int other_dimensions, bool has_axes) {
+    return {.name = name, .kind = ArgumentKind::tensor, .role = role, .other_dimensions = other_dimensions,
+            .has_axes = has_axes};
+}
+/// Tensors of any rank: the axes come first, `other_dimensions` behind them.
+constexpr Argument axes_and(int other_dimensions, std::string_view name, TensorRole role) {
+    return tensor(name, role, other_dimensions, true);
+}
+/// Tensors whose dimensions are the same for any rank.
+constexpr Argument dense(int dimensions, std::string_view name, TensorRole role) {
+    return tensor(name, role, dimensions, false);
+}
+constexpr Argument written(Argument argument) {
+    argument.written = true;
+    return argument;
+}
+constexpr Argument int32(std::string_view name) { return {.name = name, .kind = ArgumentKind::int32}; }
+constexpr Argument float32(std::string_view name) { return {.name = name, .kind = ArgumentKind::float32}; }
+constexpr Argument per_axis(std::string_view name) {
+    return {.name = name, .kind = ArgumentKind::int32, .per_axis = true};
+}
+
+/// Pictures are (x, y, channel in group, group, batch), and weights (kx, ky, channel, summed channel, group).
+inline constexpr Argument forward[] = {
+    axes_and(3, "input", TensorRole::input),
+    axes_and(3, "weight", TensorRole::weight),
+    dense(2, "bias", TensorRole::bias),  // channel in group, group
+    int32("has_bias"),
+    int32("activation"),
+    float32("slope"),
+    per_axis("stride"),
+    per_axis("dilation"),
+    per_axis("padding_phase"),
+    per_axis("gcd"),
+    per_axis("inverse"),
+    per_axis("kernel"),
+    written(axes_and(3, "output", TensorRole::output)),
+};
+
+inline constexpr Argument input_gradient[] = {
+    axes_and(3, "output_gradient", TensorRole::output),
+    axes_and(3, "weight", TensorRole::weight),
+    per_axis("kernel"),
+    per_axis("stride"),
+    per_axis("dilation"),
+    written(axes_and(3, "input_gradient", TensorRole::input)),
+};
+
+inline constexpr Argument weight_gradient[] = {
+    axes_and(3, "input", TensorRole::input),
+    axes_and(3, "output_gradient", TensorRole::output),
+    int32("batch"),
+    int32("band_rows"),
+    int32("part_images"),
+    per_axis("kernel"),
+    per_axis("stride"),
+    per_axis("dilation"),
+    written(axes_and(5, "partial", TensorRole::partial)),  // output channel, input channel, group, band, images
+};
+
+inline constexpr Argument weight_gradient_product[] = {
+    dense(5, "input", TensorRole::input),             // value, channel, group, step, part
+    dense(6, "output_gradient", TensorRole::output),  // value, channel, group, position, four, part
+    int32("input_columns"),
+    int32("input_rows"),
+    int32("output_columns"),
+    int32("band_steps"),
+    per_axis("kernel"),
+    per_axis("stride"),
+    per_axis("dilation"),
+    written(dense(6, "partial", TensorRole::partial)),  // input, output channel, tap of a tile, tile, group, band
+};
+
+inline constexpr Argument bias_gradient[] = {
+    dense(3, "output_gradient", TensorRole::output),  // position, channel, image
+    int32("slice_positions"),
+    written(dense(3, "partial", TensorRole::partial)),  // channel, slice, image
+};
+
+inline constexpr Argument weight_packing[] = {
+    axes_and(3, "weight", TensorRole::weight),
+    written(axes_and(3, "packed", TensorRole::weight)),
+};
+
+inline constexpr Argument tensor_core_weight_packing[] = {
+    axes_and(3, "weight", TensorRole::weight),
+    per_axis("stride"),
+    per_axis("padding_phase"),
+    written(dense(5, "packed", TensorRole::weight)),
+};
+
+inline constexpr Argument channel_packing[] = {
+    dense(4, "picture", TensorRole::picture),  // position, channel, group, image
+    written(dense(4, "packed", TensorRole::picture)),
+};
+
+inline constexpr Argument picture_packing[] = {
+    axes_and(2, "images", TensorRole::picture),  // channel, image
+    int32("positions"),
+    int32("columns"),
+    int32("first_picture"),
+    int32("strip_bits"),
+    int32("strip_rows"),
+    written(dense(4, "packed", TensorRole::picture)),  // value, channel, place, part
+};
+
+inline constexpr Argument sum_of_parts[] = {
+    dense(2, "partial", TensorRole::partial),  // element, part
+    written(dense(1, "sum", TensorRole::parameter)),
+};
+
+inline constexpr Argument sum_of_output_parts[] = {
+    dense(4, "partial", TensorRole::partial),  // position, channel, image, part
+    dense(1, "bias", TensorRole::bias),
+    int32("has_bias"),
+    int32("activation"),
+    float32("slope"),
+    written(dense(3, "output", TensorRole::picture)),
+};
+
+inline constexpr Argument weight_gradient_sum[] = {
+    dense(5, "partial", TensorRole::partial),  // input channel, output channel, tap, group, band
+    written(dense(3, "sum", TensorRole::weight)),
+};
+
+/// In the order of Family.
+inline constexpr std::array<Signature, family_count> all{{
+    {"forward", forward},
+    {"input_gradient", input_gradient},
+    {"weight_gradient", weight_gradient},
+    {"weight_gradient_product", weight_gradient_product},
+    {"bias_gradient", bias_gradient},
+    {"weight_packing", weight_packing},
+    {"tensor_core_weight_packing", tensor_core_weight_packing},
+    {"channel_packing", channel_packing},
+    {"picture_packing", picture_packing},
+    {"sum_of_parts", sum_of_parts},
+    {"sum_of_output_parts", sum_of_output_parts},
+    {"weight_gradient_sum", weight_gradient_sum},
+}};
+
+/// FNV-1a.
+struct Hash {
+    std::uint64_t value = 14695981039346656037u;
+
+    constexpr void add(std::uint64_t number) {
+        for (int byte = 0; byte < 8; byte++) value = (value ^ (number >> 8 * byte & 255)) * 1099511628211u;
+    }
+    constexpr void add(std::string_view text) {
+        add(text.size());
+        for (const char c : text) value = (value ^ static_cast<unsigned char>(c)) * 1099511628211u;
+    }
+    constexpr void add(const Argument &a) {
+        add(a.name);
+        for (const int field : {int(a.kind), int(a.per_axis), int(a.role), int(a.written), a.other_dimensions,
+                                int(a.has_axes)})
+            add(static_cast<std::uint64_t>(field));
+    }
+};
+
+constexpr std::uint64_t hash_of(std::span<const Signature> signatures) {
+    Hash hash;
+    for (const Signature &s : signatures) {
+        hash.add(s.family);
+        for (const Argument &a : s.arguments) hash.add(a);
+    }
+    return hash.value;
+}
+
+}  // namespace signatures
+
+constexpr const Signature &signature(Family family) { return signatures::all[static_cast<std::size_t>(family)]; }
+
+/// Differs whenever an argument of any family does.
+inline constexpr std::uint64_t signatures_hash = signatures::hash_of(signatures::all);
+
+/// The most arguments that a kernel takes.
+inline constexpr int max_arguments = [] {
+    int most = 0;
+    for (const Signature &s : signatures::all) most = s.count(max_rank) > most ? s.count(max_rank) : most;
+    return most;
+}();
+
+/// The name of an argument of a family. One that the family lacks does not compile.
+template <Family family>
+class ArgumentName {
+  public:
+    consteval ArgumentName(const char *name) : name_(name) {
+        if (signature(family).position(name, 0, max_rank) < 0) throw "the family has no argument of this name";
+    }
+    /// As Signature::position().
+    constexpr int position(int axis, int rank) const { return signature(family).position(name_, axis, rank); }
+
+  private:
+    std::string_view name_;
+};
+
+}  // namespace conv_transpose
+
+#endif

@@ -1,0 +1,109 @@
+// The generator of the forward operation as an implicit matrix product, every attribute a run-time value
+// (algorithm/implicit_gemm.h). Arguments as in forward.h, of any rank. Template argument: the schedule.
+#ifndef CONV_TRANSPOSE_GENERATORS_FORWARD_IMPLICIT_GEMM_H
+#define CONV_TRANSPOSE_GENERATORS_FORWARD_IMPLICIT_GEMM_H
+
+#include <array>
+
+#include "Halide.h"
+#include "algorithm/epilogue.h"
+#include "generators/implicit_gemm_generator.h"
+
+namespace conv_transpose {
+
+template <class Schedule>
+class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedule>>,
+      public ImplicitGemmGenerator<Schedule> {
+  public:
+    template <typename T>
+    using Input = Halide::GeneratorInput<T>;
+
+    /// Of a group, demanded of a problem: fewer would leave most of a tile unused.
+    Halide::GeneratorParam<int> min_in_channels{"min_in_channels", Schedule::least_summed};
+    Halide::GeneratorParam<int> min_out_channels{"min_out_channels", Schedule::least_computed};
+
+    /// The input's coordinates begin at -(padding / stride).
+    Input<Halide::Buffer<>> input{"input"}, weight{"weight"};
+    Input<Halide::Buffer<float>> bias{"bias", 2};  // channel in group, group
+    Input<int> has_bias{"has_bias"};
+    Input<int> activation{"activation"};
+    Input<float> slope{"slope"};
+
+    void configure() {
+        this->configure_format();
+        const int dimensions = this->rank + 3;
+        input.set_type(this->stored_type()), input.set_dimensions(dimensions);
+        weight.set_type(this->weight_type()), weight.set_dimensions(dimensions);
+        static const std::array<std::string, 3> names{"width", "height", "depth"};
+        for (int d = 0; d < this->rank; d++)
+            for (const char *attribute : {"stride_", "dilation_", "padding_phase_", "gcd_", "inverse_", "kernel_"})
+                attributes_.push_back(this->template add_input<int>(attribute + names[d]));
+        output_ = this->template add_output<Halide::Buffer<>>("output", this->stored_type(), dimensions);
+    }
+
+    void generate() {
+        using namespace implicit_gemm;
+        GemmFuncs &f = this->funcs_;
+        std::vector<GatherAxis> axes;
+        PerAxis kernel_size;
+        for (int d = 0; d < this->rank; d++) {
+            const auto a = [&](int i) -> Expr { return *attributes_[6 * d + i]; };
+            axes.push_back(GatherAxis::run_time(
+                {.kernel = a(5), .stride = a(0), .dilation = a(1), .padding_phase = a(2), .gcd = a(3), .inverse = a(4)}));
+            kernel_size.push_back(a(5));
+        }
+        const Expr summed = channels_of(input);
+        const Geometry g = gather_geometry(f.v, axes, *output_, summed, this->schedule_params.chunk(f));
+        this->define_operands(g, input, weight, kernel_size, output_->dim(this->rank).extent(),
+                              this->problem.in_channel_multiple, this->target);
+        constexpr bool begins_with_bias = !Schedule::on_tensor_cores;  // a tile of tensor cores begins with 0
+        const Expr last = bias.dim(0).extent() - 1;
+        const Expr of_channel = Halide::unsafe_promise_clamped(min(f.v.channel, last), 0, last);
+        define_sum(f, g, begins_with_bias ? bias_of(of_channel, f.v.group) : 0.f);
+        define_stores(f, *output_, this->schedule_params.tile(f), g,
+                      [&](const Expr &sum, const Expr &channel, const Expr &group) {
+                          return begins_with_bias ? activate(sum, activation, slope)
+                                                  : finished(sum + bias_of(channel, group));
+                      });
+    }
+
+    void schedule() {
+        const int rank = this->rank;
+        for (int d = rank; d < rank + 3; d++) input.dim(d).set_min(0);
+        for (int d = 0; d < rank + 3; d++) output_->dim(d).set_min(0);
+        for (int d = 0; d < 2; d++) bias.dim(d).set_min(0);
+        if (this->funcs_.channels_last_output) {
+            output_->dim(0).set_stride(Halide::Expr());
+            output_->dim(rank).set_stride(1);
+        }
+        this->schedule_product(this->get_pipeline(), input, weight, this->target);
+    }
+
+    std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::forward); }
+
+    void describe(KernelDescription &description) override {
+        this->problem.describe(Family::forward, this->target, description);
+        description.set("min_in_channels", min_in_channels);
+        description.set("min_out_channels", min_out_channels);
+        this->describe_product("input", "output", description);
+    }
+
+  private:
+    std::vector<Halide::GeneratorInput<int> *> attributes_;
+    Halide::GeneratorOutput<Halide::Buffer<>> *output_ = nullptr;
+
+    Halide::Expr channels_of(const Input<Halide::Buffer<>> &tensor) const { return tensor.dim(this->rank).extent(); }
+    Halide::Expr bias_of(const Halide::Expr &channel, const Halide::Expr &group) const {
+        return select(has_bias != 0, bias(channel, group), 0.f);
+    }
+    // Without an activation nothing is computed; the pass makes a version of the store for that.
+    Halide::Expr finished(const Halide::Expr &sum) const {
+        const Halide::Expr no_activation =
+            activation == static_cast<int>(EpilogueKind::piecewise_linear) && slope == 1.f;
+        return branch(no_activation, sum, activate(sum, activation, slope));
+    }
+};
+
+}  // namespace conv_transpose
+
+#endif

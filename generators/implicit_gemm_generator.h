@@ -1,0 +1,131 @@
+// What the two generators of implicit matrix products share (algorithm/implicit_gemm.h): format, layouts and rank as
+// parameters, how the funcs are filled in, and what the registry is told.
+#ifndef CONV_TRANSPOSE_GENERATORS_IMPLICIT_GEMM_GENERATOR_H
+#define CONV_TRANSPOSE_GENERATORS_IMPLICIT_GEMM_GENERATOR_H
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "Halide.h"
+#include "algorithm/implicit_gemm.h"
+#include "algorithm/tensor_core_operands.h"
+#include "algorithm/weight_layouts.h"
+#include "generators/lowering_passes.h"
+#include "generators/problem_params.h"
+#include "schedules/kernel_description.h"
+
+namespace conv_transpose {
+
+/// A base of generators. Tensors are (x, y, z, channel in group, group, image), of as many axes as `rank`.
+template <class Schedule>
+struct ImplicitGemmGenerator : DescribedGenerator {
+    template <typename T>
+    using GeneratorParam = Halide::GeneratorParam<T>;
+    using Tensor = Halide::GeneratorInput<Halide::Buffer<>>;
+
+    ProblemParams problem;
+    GeneratorParam<int> rank{"rank", 2};
+    /// One of named_formats (algorithm/element_format.h).
+    GeneratorParam<std::string> format{"format", Schedule::on_tensor_cores ? "tf32" : "f32"};
+    /// Of the picture that is summed over.
+    GeneratorParam<PictureLayout> input_layout{"input_layout", PictureLayout::channels_first,
+                                               {{"channels_first", PictureLayout::channels_first},
+                                                {"channels_last", PictureLayout::channels_last},
+                                                {"channel_rows", PictureLayout::channel_rows}}};
+    GeneratorParam<bool> channels_last_output{"channels_last_output", false};
+    Schedule schedule_params;
+
+  protected:
+    GemmFuncs funcs_;
+
+    /// Clear errors for parameters that do not go together.
+    void configure_format() {
+        const auto named = format_named(format.value());
+        if (!named) throw std::invalid_argument("format is '" + format.value() + "', which is no name of a format");
+        if (named->on_tensor_cores() != Schedule::on_tensor_cores)
+            throw std::invalid_argument("format " + format.value() + (Schedule::on_tensor_cores
+                                            ? " is multiplied on CUDA cores; the schedule is for tensor cores"
+                                            : " is multiplied on tensor cores; the schedule is for CUDA cores"));
+        if (rank < 2 || rank > 3)
+            throw std::invalid_argument("rank is " + std::to_string(rank) + "; the rule is 2 or 3");
+        if (!Schedule::on_tensor_cores && (input_layout != PictureLayout::channels_first || channels_last_output))
+            throw std::invalid_argument("channels_last on CUDA cores; the rule is channels_first");
+        if (input_layout == PictureLayout::channel_rows && named->terms > 1)
+            throw std::invalid_argument("channel_rows with format " + format.value() + "; the rule is one piece a value");
+        funcs_.format = *named;
+        funcs_.input_layout = input_layout;
+        funcs_.channels_last_output = channels_last_output;
+    }
+
+    Halide::Type stored_type() const { return halide_type(funcs_.format.storage); }
+    Halide::Type weight_type() const { return halide_type(funcs_.format.operand()); }
+
+    /// A thread must not convert what is copied asynchronously: it is as tensor cores read it, or CUDA cores multiply.
+    bool copies_pictures() const {
+        return !Schedule::on_tensor_cores || funcs_.input_layout == PictureLayout::channel_rows ||
+               (funcs_.input_layout == PictureLayout::channels_last && funcs_.format.multiply != Multiply::tf32);
+    }
+
+    /// `channel_multiple` is what the summed channels are known to be a multiple of.
+    template <class Input, class Weight>
+    void define_operands(const implicit_gemm::Geometry &g, const Input &picture, const Weight &weight,
+                         const implicit_gemm::PerAxis &kernel_size, const Halide::Expr &channels, int channel_multiple,
+                         const Halide::Target &target) {
+        GemmFuncs &f = funcs_;
+        const GemmVars &v = f.v;
+        const Halide::Expr element = implicit_gemm::picture_or_zero(
+            f, picture, g, {.whole_chunks = channel_multiple % g.steps.chunk == 0, .asynchronous = copies_pictures()});
+        // Rows that pack_channels has packed are rounded there.
+        const bool is_operand = !Schedule::on_tensor_cores || f.input_layout == PictureLayout::channel_rows;
+        f.picture(v.value, v.position, v.k_group, v.piece, v.step, v.phase, v.group) =
+            is_operand ? element : operand_piece(f.format, element, v.piece, target);
+        f.weights(v.value, v.channel, v.k_group, v.piece, v.step, v.phase, v.group) =
+            Schedule::on_tensor_cores
+                ? implicit_gemm::tensor_core_weight(f, weight, g, kernel_size, channels,
+                                                    schedule_params.tile(f).channels > 64)
+                : implicit_gemm::channels_innermost_weight(f, weight, g);
+    }
+
+    template <class Input, class Weight>
+    void schedule_product(Halide::Pipeline pipeline, Input &picture, Weight &weight, const Halide::Target &target) {
+        implicit_gemm::declare_rows(picture, funcs_.input_layout, rank, funcs_.values());
+        implicit_gemm::declare_packed_weight(weight, Schedule::on_tensor_cores ? funcs_.values() : 4);
+        schedule_params.apply(funcs_, target);
+        if constexpr (Schedule::on_tensor_cores) add_tensor_core_passes(pipeline, schedule_params);
+        else add_cuda_core_passes(pipeline, schedule_params, {.single_floats = true, .load_offsets = true});
+    }
+
+    /// What the registry is told beside the problem; `summed` and `computed` are the names of its tensors.
+    void describe_product(const std::string &summed, const std::string &computed, KernelDescription &description) {
+        static const std::map<Storage, std::string> types{{Storage::f32, "float32"}, {Storage::f16, "float16"},
+                                                          {Storage::bf16, "bfloat16"}};
+        const GemmFuncs &f = funcs_;
+        const auto tensor = [&](bool channels_last) {
+            return "{ElementType::" + types.at(f.format.storage) + ", Layout::" +
+                   (channels_last ? "channels_last}" : "channels_first}");
+        };
+        if (f.format.storage != Storage::f32 || f.input_layout == PictureLayout::channels_last || f.channels_last_output) {
+            description.set(summed, tensor(f.input_layout == PictureLayout::channels_last));
+            description.set(computed, tensor(f.channels_last_output));
+        }
+        if (rank != 2) description.set("rank", rank);
+        if (f.input_layout == PictureLayout::channel_rows) description.set("packed_channels", "true");
+        if constexpr (Schedule::on_tensor_cores) {
+            const int pieces = f.format.pieces();
+            // Operands of 16 bits need no permission to be rounded.
+            if (f.format.multiply == Multiply::tf32) description.set("precision", tensor_core_precision(pieces));
+            description.set("weight_layout", enumerator(gemm_weight_layout(f.format)));
+            description.set("weight_channel_multiple", 64);
+            description.set("weight_tile", 64 * pieces);  // at every kernel position
+            description.set("weight_in_channel_multiple", schedule_params.chunk(f));
+        } else {
+            description.set("weight_layout", enumerator(WeightLayout::channels_innermost));
+        }
+        schedule_params.describe(description, f);
+    }
+};
+
+}  // namespace conv_transpose
+
+#endif

@@ -1,0 +1,83 @@
+// The generator of the input gradient as an implicit matrix product, every attribute a run-time value
+// (algorithm/implicit_gemm.h): a strided convolution of the output gradient. Arguments as in input_gradient.h, of any
+// rank. Template argument: the schedule.
+#ifndef CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_IMPLICIT_GEMM_H
+#define CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_IMPLICIT_GEMM_H
+
+#include <array>
+
+#include "Halide.h"
+#include "generators/implicit_gemm_generator.h"
+
+namespace conv_transpose {
+
+template <class Schedule>
+class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicitGemm<Schedule>>,
+      public ImplicitGemmGenerator<Schedule> {
+  public:
+    /// Of a group, demanded of a problem: fewer would leave most of a tile unused.
+    Halide::GeneratorParam<int> min_in_channels{"min_in_channels", Schedule::least_computed};
+    Halide::GeneratorParam<int> min_out_channels{"min_out_channels", Schedule::least_summed};
+
+    /// The output gradient's coordinates begin at the padding.
+    Halide::GeneratorInput<Halide::Buffer<>> output_gradient{"output_gradient"}, weight{"weight"};
+
+    void configure() {
+        this->configure_format();
+        const int dimensions = this->rank + 3;
+        output_gradient.set_type(this->stored_type()), output_gradient.set_dimensions(dimensions);
+        weight.set_type(this->weight_type()), weight.set_dimensions(dimensions);
+        static const std::array<std::string, 3> names{"width", "height", "depth"};
+        for (int d = 0; d < this->rank; d++)
+            for (const char *attribute : {"kernel_", "stride_", "dilation_"})
+                attributes_.push_back(this->template add_input<int>(attribute + names[d]));
+        input_gradient_ = this->template add_output<Halide::Buffer<>>("input_gradient", this->stored_type(), dimensions);
+    }
+
+    void generate() {
+        using namespace implicit_gemm;
+        GemmFuncs &f = this->funcs_;
+        std::vector<StridedAxis> axes;
+        PerAxis kernel_size;
+        for (int d = 0; d < this->rank; d++) {
+            const auto a = [&](int i) -> Expr { return *attributes_[3 * d + i]; };
+            axes.push_back({.kernel = a(0), .stride = a(1), .dilation = a(2)});
+            kernel_size.push_back(a(0));
+        }
+        const Expr summed = output_gradient.dim(this->rank).extent();
+        const Geometry g = strided_geometry(f.v, axes, *input_gradient_, summed, this->schedule_params.chunk(f));
+        this->define_operands(g, output_gradient, weight, kernel_size, input_gradient_->dim(this->rank).extent(),
+                              this->problem.out_channel_multiple, this->target);
+        define_sum(f, g, 0.f);
+        define_stores(f, *input_gradient_, this->schedule_params.tile(f), g,
+                      [](const Expr &sum, const Expr &, const Expr &) { return sum; });
+    }
+
+    void schedule() {
+        const int rank = this->rank;
+        for (int d = rank; d < rank + 3; d++) output_gradient.dim(d).set_min(0);
+        for (int d = 0; d < rank + 3; d++) input_gradient_->dim(d).set_min(0);
+        if (this->funcs_.channels_last_output) {
+            input_gradient_->dim(0).set_stride(Halide::Expr());
+            input_gradient_->dim(rank).set_stride(1);
+        }
+        this->schedule_product(this->get_pipeline(), output_gradient, weight, this->target);
+    }
+
+    std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::input_gradient); }
+
+    void describe(KernelDescription &description) override {
+        this->problem.describe(Family::input_gradient, this->target, description);
+        description.set("min_in_channels", min_in_channels);
+        description.set("min_out_channels", min_out_channels);
+        this->describe_product("output", "input", description);
+    }
+
+  private:
+    std::vector<Halide::GeneratorInput<int> *> attributes_;
+    Halide::GeneratorOutput<Halide::Buffer<>> *input_gradient_ = nullptr;
+};
+
+}  // namespace conv_transpose
+
+#endif

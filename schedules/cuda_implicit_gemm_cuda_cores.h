@@ -1,0 +1,199 @@
+// Schedule: a matrix product on a GPU's CUDA cores, every attribute of the problem a run-time value: the
+// forward operation and the input gradient of any problem whose channels fill enough of a tile.
+//
+// H200, 2026-11-21, TFLOP/s of 67: k16 s8 512 to 256 channels 38, k10 s5 256 to 128 39, k5 s2 256 to 128 35,
+// k4 s4 32; their input gradients 33 to 41; k4 s2 on 4x4 pictures 38. The kernels of cuda_general.h reached
+// 1.5 to 7.5, of cuda_input_gradient_general.h 1 to 5. ncu on k5 s2: 70 % of all cycles issue, the ends of
+// phases of unequal length among them; of the loop's instructions 84 % multiply.
+//
+// Order: a block computes a tile of one phase, columns (cells of the phase, counted through all pictures, so
+// that small and narrow pictures fill tiles) x channels. The sum runs in steps, a tap of a chunk of channels
+// each. A step stages two matrices: the pixels that the tap sees, each thread those of few columns, whose
+// place in a picture it finds once, and the tap's weights; the next step's are on their way meanwhile
+// (compiler/passes/software_pipeline.h). Only a phase's live taps are steps (compiler/passes/guarded_pipeline.h). Taps are
+// innermost: they see much the same pixels, which are in the first cache. Threads keep 4x4 to 8x8 sums; warps
+// of 16 columns x 2 channels' vectors were 4 % faster than of 8 x 4. Phases are innermost among blocks: what
+// they store of one sector meets in the second cache. At the end sums pass through shared memory, so that
+// lanes store neighbouring columns, whose place is found once for all channels; stores straight from the
+// sums' threads would write four times as many sectors. Few tiles leave multiprocessors idle: there the
+// threads of a block share out the channels of a step, too, and their sums meet on the way to the stores.
+#ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_IMPLICIT_GEMM_CUDA_CORES_H
+#define CONV_TRANSPOSE_SCHEDULES_CUDA_IMPLICIT_GEMM_CUDA_CORES_H
+
+#include "algorithm/implicit_gemm_funcs.h"
+#include "schedules/kernel_description.h"
+#include "schedules/block_threads.h"
+#include "schedules/schedule_defaults.h"
+
+namespace conv_transpose {
+
+struct CudaImplicitGemmCudaCores : CudaSchedule {
+    static constexpr const char *family = "implicit_gemm";
+    template <typename T>
+    using GeneratorParam = Halide::GeneratorParam<T>;
+
+    /// Threads of a block along columns, channels and further columns.
+    GeneratorParam<int> lanes_x{"lanes_x", 8}, lanes_channel{"lanes_channel", 8}, lanes_y{"lanes_y", 2};
+    /// What a thread keeps, in vectors of four: columns, and channels.
+    GeneratorParam<int> column_vectors{"column_vectors", 2}, channel_vectors{"channel_vectors", 2};
+    /// Sets of threads that share out the channels of a step.
+    GeneratorParam<int> splits{"splits", 1};
+    /// Channels of a step, and how many of a thread's own are unrolled.
+    GeneratorParam<int> chunk_channels{"chunk", 8}, unroll_summed{"unroll_summed", 8};
+    /// Steps in shared memory: one is computed while the next are on their way.
+    GeneratorParam<int> stages{"stages", 2};
+
+    /// On a multiprocessor, as registers allow: for the estimate of times.
+    GeneratorParam<int> blocks{"blocks", 4};
+
+    /// Channels of a group: with fewer most of a tile would be computed in vain.
+    static constexpr int least_summed = 5, least_computed = 5;
+    static constexpr bool guarded_pipeline = true;
+
+    GemmTile tile(const GemmFuncs &) const {
+        return {.positions = positions(), .channels = channels(),
+                .loops = {{.extent = stored_channels(), .positions = 0, .channels = 1},
+                          {.extent = positions(), .positions = 1, .channels = 0},
+                          {.extent = channels() / stored_channels(), .positions = 0, .channels = stored_channels()}},
+                .phases_innermost = true};
+    }
+    int chunk(const GemmFuncs &) const { return chunk_channels; }
+
+    void describe(KernelDescription &description, const GemmFuncs &) const {
+        description.set("weight_channel_multiple", channels());
+        description.set("min_compute_capability", 80);
+        description.set("block_positions", 1, positions());
+        description.set("block_channels", channels());
+        description.set("weight_in_channel_multiple", chunk_channels);
+        description.set("blocks_per_multiprocessor", blocks);
+        description.set("counts_through_images", "true");
+    }
+
+    void apply(GemmFuncs &f, const Halide::Target &) const {
+        const Halide::Func own_sum = keep_own_sums(f);
+        store_tile(f, own_sum);
+        stage_pixels(f, own_sum);
+        stage_weights(f, own_sum);
+    }
+
+  private:
+    static constexpr int vector = 4;
+
+    int positions() const { return lanes_x * lanes_y.value() * column_vectors.value() * vector; }
+    int channels() const { return lanes_channel * channel_vectors.value() * vector; }
+    /// Threads exchange a vector of channels of each at a time, before they store.
+    int stored_channels() const { return lanes_channel * vector; }
+
+    Halide::Var vec{"vec"}, part{"part"}, element{"element"}, piece{"piece"}, split{"split"};
+    Halide::RVar block{"block"};
+    /// The loop over steps, by the name that compiler/passes/software_pipeline.h looks for.
+    Halide::RVar pipeline{"pipeline"};
+
+    BlockThreads threads() const { return {lanes_x, lanes_channel, lanes_y * splits.value()}; }
+
+    /// The sums of each split.
+    Halide::Func keep_own_sums(GemmFuncs &f) const {
+        using namespace Halide;
+        const BlockThreads threads = this->threads();
+        RVar summed = f.r.k_group, split_of_chunk{"split_of_chunk"}, unrolled{"unrolled"};
+        f.sum.update().rename(f.r.step, pipeline).split(summed, split_of_chunk, summed, chunk_channels / splits.value());
+        Func own_sum = f.sum.update().rfactor(split_of_chunk, split);
+        own_sum.compute_at(f.output, block).store_in(MemoryType::Register);
+        bound_tile(own_sum, f).bound_extent(f.v.channel, channels());
+        Stage init = own_sum, update = own_sum.update();
+        distribute(init, f);
+        init.reorder(thread_loops());
+        distribute(update, f);
+        update.split(summed, summed, unrolled, unroll_summed)
+            .unroll(unrolled)
+            .reorder({f.r.value, f.r.term, vec, part, element, piece, unrolled, summed, threads.x, threads.channel,
+                      threads.y, pipeline});
+        return own_sum;
+    }
+
+    Halide::Func bound_tile(Halide::Func sums, const GemmFuncs &f) const {
+        sums.bound_extent(f.v.position, positions()).bound(split, 0, splits).bound_extent(f.v.phase, 1)
+            .bound_extent(f.v.group, 1);
+        return sums;
+    }
+
+    /// Gives each thread its columns and channels.
+    void distribute(Halide::Stage s, const GemmFuncs &f) const {
+        const BlockThreads threads = this->threads();
+        s.split(f.v.position, f.v.position, vec, vector)
+            .split(f.v.position, f.v.position, threads.x, lanes_x)
+            .split(f.v.position, threads.y, part, column_vectors)
+            .fuse(threads.y, split, threads.y)
+            .split(f.v.channel, f.v.channel, element, vector)
+            .split(f.v.channel, piece, threads.channel, lanes_channel)
+            .unroll(vec).unroll(part).unroll(element).unroll(piece)
+            .gpu_threads(threads.x, threads.channel, threads.y)
+            .never_partition_all();
+    }
+
+    /// The first are a thread's own.
+    std::vector<Halide::VarOrRVar> thread_loops() const {
+        const BlockThreads threads = this->threads();
+        return {vec, part, element, piece, threads.x, threads.channel, threads.y};
+    }
+
+    /// Sums change threads in shared memory, a piece of the tile at a time: those who add up the splits and store have
+    /// neighbouring columns.
+    void store_tile(GemmFuncs &f, Halide::Func own_sum) const {
+        using namespace Halide;
+        const BlockThreads threads = this->threads();
+        RVar channel = f.stored.loops[0], column = f.stored.loops[1], piece = f.stored.loops[2], group = f.stored.group;
+        RVar unrolled{"unrolled"};
+        f.output.gpu_single_thread();  // defines nothing, but must not seem to be on the host
+        Stage s = f.output.update();
+        s.allow_race_conditions()
+            .split(channel, channel, unrolled, vector).unroll(unrolled).unroll(piece)
+            .rename(f.stored.block, block);
+        threads.share_out(s, column, {unrolled, channel}, {RVar(threads.round.name()), piece, block, group});
+        s.gpu_blocks(block, group);
+
+        Func met = own_sum.in(f.sum);
+        met.compute_at(f.output, piece).store_in(MemoryType::GPUShared);
+        bound_tile(met, f).bound_extent(f.v.channel, stored_channels());
+        distribute(met, f);
+        met.reorder(thread_loops());
+
+        f.sum.compute_at(f.output, unrolled).store_in(MemoryType::Register);
+        for (const Var &d : {f.v.position, f.v.channel, f.v.phase, f.v.group}) f.sum.bound_extent(d, 1);
+        f.sum.update().unroll(RVar("split_of_chunk"));
+    }
+
+    void stage_pixels(GemmFuncs &f, Halide::Func own_sum) const {
+        using namespace Halide;
+        const BlockThreads threads = this->threads();
+        f.picture.compute_at(own_sum, pipeline).store_in(MemoryType::GPUShared)
+            .bound_extent(f.v.position, positions()).bound_extent(f.v.k_group, chunk_channels)
+            .bound_extent(f.v.step, 1).bound_extent(f.v.phase, 1).bound_extent(f.v.group, 1)
+            .bound(f.v.value, 0, 1).bound(f.v.piece, 0, 1);
+        // A thread has as few columns as there can be: each has a place of its own in a picture.
+        Var channels{"channels"};
+        const int sharers = std::max(threads.count() / positions(), 1);
+        f.picture.split(f.v.k_group, channels, f.v.k_group, chunk_channels / sharers).fuse(f.v.position, channels, element);
+        threads.share_out(f.picture, element, {f.v.value, f.v.piece, f.v.k_group, threads.round},
+                          {f.v.step, f.v.phase, f.v.group});
+        f.picture.unroll(f.v.k_group).unroll(threads.round);
+    }
+
+    void stage_weights(GemmFuncs &f, Halide::Func own_sum) const {
+        using namespace Halide;
+        const BlockThreads threads = this->threads();
+        f.weights.compute_at(own_sum, pipeline).store_in(MemoryType::GPUShared)
+            .bound_extent(f.v.channel, channels()).bound_extent(f.v.k_group, chunk_channels)
+            .bound_extent(f.v.step, 1).bound_extent(f.v.phase, 1).bound_extent(f.v.group, 1)
+            .bound(f.v.value, 0, 1).bound(f.v.piece, 0, 1)
+            .split(f.v.channel, f.v.channel, vec, vector).vectorize(vec)
+            .fuse(f.v.channel, f.v.k_group, element);
+        threads.share_out(f.weights, element, {vec, f.v.value, f.v.piece, threads.round},
+                          {f.v.step, f.v.phase, f.v.group});
+        f.weights.unroll(threads.round);
+    }
+};
+
+}  // namespace conv_transpose
+
+#endif

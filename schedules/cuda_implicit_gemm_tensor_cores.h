@@ -1,0 +1,205 @@
+// Schedule: an implicit matrix product on tensor cores, with every attribute of the convolution a run-time value.
+//
+// Machine: NVIDIA H200, 2026-11-21, TF32. Problem: k5 at stride 1, N16 256->256 64x64: 0.807 ms, 266 TFLOP/s,
+// 73 % of what a plain matrix product reaches (docs/tensor-cores.md), with pictures packed before; 1.08 ms
+// without. Problem: DCGAN's k4 s2 p1 of 4x4 pictures (N128 1024->512): 0.166 and 0.205 ms. Problem: k3 with
+// dilation 2, N4 128->128 64x64: 0.040 ms (without).
+//
+// Order of the loops, from the inside:
+// - A tile is 64 channels x `columns` positions of one phase a warpgroup, or 64 positions x `columns` channels where
+//   neighbouring channels of the output are neighbours: lanes store along the columns. The phase is the block's, so
+//   where its taps begin is found once, and the loop has just the taps that are live in it.
+// - A step of the loop ("pipeline") is one tap of a chunk of channels. Its pixels are staged anew: what has
+//   been computed on is a window of the picture that only the run time knows. A thread stages one position,
+//   so that the place of the pixels is found once a step; neighbouring steps are taps of the same channels,
+//   which still lie in L1. With channels innermost, neighbouring lanes stage neighbouring channels instead: whole
+//   lines of 128 bytes, to rows of shared memory that lie in different banks.
+// - Products of a step hide the loads of the next if there are enough of them: two warpgroups share the
+//   positions, or the channels. Two blocks a multiprocessor fill each other's gaps, and 128 x 128 in two
+//   blocks was faster than 128 x 256 in one (DPT's k4 s4 0.122 against 0.152 ms). Pictures that are packed
+//   before, four channels side by side, are copied asynchronously, through no registers: then the large tile
+//   wins wherever there are many steps (0.152 against 0.180).
+// - Phases are inner blocks: their outputs alternate in memory, so that the second-level cache meets all of a
+//   sector soon.
+//
+// Not: a producer warpgroup (DCGAN's k5 s2 0.277 against 0.214 ms), three stages (equal), chunks of 16 where
+// 32 divide the channels (0.274 against 0.220), packed pictures in the input gradient, whose pixels lie a
+// stride apart (0.270 against 0.175).
+#ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_IMPLICIT_GEMM_TENSOR_CORES_H
+#define CONV_TRANSPOSE_SCHEDULES_CUDA_IMPLICIT_GEMM_TENSOR_CORES_H
+
+#include <stdexcept>
+
+#include "algorithm/implicit_gemm_funcs.h"
+#include "algorithm/machine_facts.h"
+#include "schedules/kernel_description.h"
+#include "schedules/schedule_defaults.h"
+
+namespace conv_transpose {
+
+struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
+    static constexpr const char *family = "implicit_gemm";
+    Halide::GeneratorParam<int> columns{"columns", 256};        // of a warpgroup's tile
+    Halide::GeneratorParam<int> row_sets{"row_sets", 2};        // of 64 rows, one for each warpgroup
+    Halide::GeneratorParam<int> column_sets{"column_sets", 1};  // of `columns`, likewise
+    Halide::GeneratorParam<int> chunk_channels{"chunk_channels", 32};  // of a step
+    Halide::GeneratorParam<int> stages{"stages", 2};
+    Halide::GeneratorParam<int> blocks{"blocks", 1};        // on a multiprocessor
+    Halide::GeneratorParam<int> min_steps{"min_steps", 0};  // demanded of a problem
+    Halide::GeneratorParam<bool> tensor_cores{"tensor_cores", true};  // off: the same program without the passes
+
+    /// Channels of a group: fewer would leave most of a tile unused.
+    static constexpr int least_summed = 8, least_computed = 16;
+    static constexpr bool far_apart = true;           // see TensorCoreOptions
+    static constexpr bool guarded_pipeline = true;    // a phase has its own number of taps
+    static constexpr bool separate_registers = true;  // see SoftwarePipelineOptions
+
+    int chunk(const GemmFuncs &) const { return chunk_channels; }
+    GemmTile tile(const GemmFuncs &f) const {
+        const bool rows_are_positions = f.channels_last_output;
+        const auto along_columns = [&](int extent, int step) {
+            return GemmStoreLoop{extent, rows_are_positions ? 0 : step, rows_are_positions ? step : 0};
+        };
+        const auto along_rows = [&](int extent, int step) {
+            return GemmStoreLoop{extent, rows_are_positions ? step : 0, rows_are_positions ? 0 : step};
+        };
+        return {.positions = positions(f), .channels = channels(f),
+                .loops = {along_columns(columns, 1), along_rows(64, 1), along_columns(column_sets, columns),
+                          along_rows(row_sets, 64)},
+                .phases_innermost = false};
+    }
+
+    void describe(KernelDescription &description, const GemmFuncs &f) const {
+        description.set("min_compute_capability", 80);
+        if (f.format.terms > 1 || columns > 128)
+            description.set("min_compute_capability", 90), description.set("max_compute_capability", 90);
+        description.set("shared_bytes", shared_bytes(f));
+        description.set("counts_through_images", "true");
+        description.set("block_positions", 1, positions(f));
+        description.set("block_channels", channels(f));
+        description.set("blocks_per_multiprocessor", blocks);
+        if (min_steps > 0) description.set("min_steps", min_steps);
+        // Parts of a sum are float32, and the pass that adds them knows channels_first.
+        if (f.format.storage == Storage::f32 && !f.channels_last_output)
+            description.set("split_target_blocks", machines::H200::multiprocessors * blocks);
+    }
+
+    void apply(GemmFuncs &f, const Halide::Target &) const {
+        if (chunk_channels % (2 * f.values()) != 0)
+            throw std::invalid_argument("chunk_channels is " + std::to_string(chunk_channels) +
+                                        "; the rule is a multiple of " + std::to_string(2 * f.values()));
+        store_tile(f);
+        multiply_in_tile(f);
+        stage(f, f.picture, f.v.position, positions(f), f.input_layout == PictureLayout::channels_last);
+        stage(f, f.weights, f.v.channel, channels(f), false);
+    }
+
+  private:
+    Halide::Var lane{"lane"}, warp{"warp"}, warpgroup{"warpgroup"}, rest{"rest"};
+    Halide::Var mma_m{"mma_m"}, mma_n{"mma_n"};
+    Halide::RVar pipeline{"pipeline"};
+
+    int warpgroups() const { return row_sets.value() * column_sets.value(); }
+    int rows() const { return 64 * row_sets.value(); }
+    int all_columns() const { return columns.value() * column_sets.value(); }
+    int positions(const GemmFuncs &f) const { return f.channels_last_output ? rows() : all_columns(); }
+    int channels(const GemmFuncs &f) const { return f.channels_last_output ? all_columns() : rows(); }
+
+    int shared_bytes(const GemmFuncs &f) const {
+        const int row_bytes = chunk_channels / f.values() * 16 * f.format.pieces();
+        const int stage = (rows() + all_columns()) * row_bytes + 128;
+        // At the end eight rows of every warp pass through shared memory.
+        const int turned = warpgroups() * 4 * 8 * (columns + 8) * 4;
+        return std::max(stages * (stage + padded_bytes(f)), turned);
+    }
+
+    // Of the rows that keep banks apart.
+    int padded_bytes(const GemmFuncs &f) const {
+        return f.input_layout == PictureLayout::channels_last ? chunk_channels / f.values() * 16 * f.format.pieces() : 0;
+    }
+
+    // A warpgroup's tile is computed in one lane, as far as Halide knows.
+    void tile_loops(const GemmFuncs &f, Halide::Stage s) const {
+        Halide::Var column_set{"column_set"};
+        const Halide::Var &m = f.channels_last_output ? f.v.position : f.v.channel;
+        const Halide::Var &n = f.channels_last_output ? f.v.channel : f.v.position;
+        s.split(m, warpgroup, mma_m, 64).split(n, column_set, mma_n, columns)
+            .split(column_set, column_set, lane, 1).split(column_set, column_set, warp, 1)
+            .fuse(column_set, warpgroup, warpgroup);
+    }
+
+    void store_tile(GemmFuncs &f) const {
+        using namespace Halide;
+        RVar lane{"lane"}, warp{"warp"}, column{"mma_n"}, row{"mma_m"}, group_of_warps{"warpgroup"};
+        RVar column_set = f.stored.loops[2], row_set = f.stored.loops[3];
+        // Nothing is computed there, but it has to be on the GPU.
+        f.output.gpu_single_thread();
+        f.output.update()
+            .allow_race_conditions()
+            .rename(f.stored.loops[0], column).rename(f.stored.loops[1], row)
+            .split(column_set, column_set, lane, 1).split(column_set, column_set, warp, 1)
+            .fuse(column_set, row_set, group_of_warps)
+            .gpu_blocks(f.stored.block, f.stored.group).gpu_threads(lane, warp, group_of_warps)
+            .never_partition_all();
+    }
+
+    void keep_in_registers(const GemmFuncs &f, Halide::Func tile) const {
+        tile.store_in(Halide::MemoryType::Register)
+            .bound_extent(f.v.position, positions(f)).bound_extent(f.v.channel, channels(f))
+            .bound_extent(f.v.phase, 1).bound_extent(f.v.group, 1);
+        tile_loops(f, tile);
+        tile.reorder(mma_n, mma_m, lane, warp, warpgroup).gpu_threads(lane, warp, warpgroup).never_partition_all();
+    }
+
+    void multiply_in_tile(GemmFuncs &f) const {
+        using namespace Halide;
+        RVar mma_k{"mma_k"}, value_outer{"value_outer"}, mma_k_outer{"mma_k_outer"};
+        f.sum.compute_at(f.output, f.stored.block);
+        keep_in_registers(f, f.sum);
+        f.sum.update().rename(f.r.step, pipeline);
+        Func multiplied = f.sum;
+        std::vector<VarOrRVar> order{mma_k, mma_k_outer, mma_n, mma_m, value_outer, f.r.term, lane, warp, warpgroup};
+        if (f.format.terms > 1) {
+            // A sum of its own for every step, added in float32: tensor cores cut bits off (cuda_tensor_core.h).
+            Var step_index{"step_index"};
+            multiplied = f.sum.update().rfactor(pipeline, step_index);
+            multiplied.compute_at(f.sum, pipeline).bound_extent(step_index, 1);
+            keep_in_registers(f, multiplied);
+            Stage add = f.sum.update();
+            tile_loops(f, add);
+            add.reorder(mma_n, mma_m, lane, warp, warpgroup, pipeline).gpu_threads(lane, warp, warpgroup)
+                .never_partition_all();
+        } else {
+            order.push_back(pipeline);
+        }
+        Stage update = multiplied.update();
+        tile_loops(f, update);
+        update.split(f.r.value, value_outer, mma_k, f.values()).rename(f.r.k_group, mma_k_outer).reorder(order)
+            .unroll(f.r.term).gpu_threads(lane, warp, warpgroup).never_partition_all();
+    }
+
+    // Rows of 16 bytes. Neighbouring lanes have neighbouring positions or channels of the tile, or, `along_k`, the rows
+    // of a chunk of one.
+    void stage(GemmFuncs &f, Halide::Func rows, const Halide::Var &row, int extent, bool along_k) const {
+        using namespace Halide;
+        constexpr auto guard = TailStrategy::GuardWithIf;
+        const GemmVars &v = f.v;
+        rows.compute_at(f.sum, pipeline).store_in(MemoryType::GPUShared)
+            .bound(v.value, 0, f.values()).bound(v.piece, 0, f.format.pieces())
+            .bound(v.k_group, 0, chunk_channels / f.values())
+            .bound_extent(row, extent).bound_extent(v.step, 1).bound_extent(v.phase, 1).bound_extent(v.group, 1)
+            .vectorize(v.value);
+        if (along_k) {
+            rows.align_storage(row, extent + 1).fuse(v.k_group, row, rest).split(rest, rest, lane, 32, guard);
+        } else {
+            rows.split(row, row, lane, 32).fuse(row, v.k_group, rest);
+        }
+        rows.split(rest, rest, warp, 4 * warpgroups(), guard).split(warp, warpgroup, warp, 4)
+            .reorder(v.value, v.piece, rest, lane, warp, warpgroup).unroll(rest).unroll(v.piece)
+            .gpu_threads(lane, warp, warpgroup).never_partition_all();
+    }
+};
+
+}  // namespace conv_transpose
+
+#endif
