@@ -1,6 +1,7 @@
 // The gradients against the scatter oracle. Integer data makes every sum exact, so results must be equal.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "oracle.h"
@@ -194,6 +195,21 @@ TEST_P(Gradient, OfTheInputAtStride1RunsOnTheForwardKernels) {
     const Problem problem = Problem::parse("n1g1ic24oc8ih40iw40kh3kw3ph1pw0");
     const Problem forward = Problem::parse("n1g1ic8oc24ih40iw42kh3kw3ph1pw2");
     EXPECT_EQ(Plan(problem, options(Operation::input_gradient)).kernel(), Plan(forward, options(Operation::forward)).kernel());
+}
+
+// Not where the forward problem's padding would be negative, or where the output has rows that no input row is for.
+TEST_P(Gradient, OfTheInputIsNoForwardProblemBeyondItsKernel) {
+    const auto runs_on_forward_kernels = [&](const char *problem) {
+        const auto names = kernels_for(Problem::parse(problem), options(Operation::input_gradient));
+        const auto all = kernels();
+        return std::any_of(all.begin(), all.end(), [&](const KernelInfo &k) {
+            return k.operation == Operation::forward && std::find(names.begin(), names.end(), k.name) != names.end();
+        });
+    };
+    EXPECT_TRUE(runs_on_forward_kernels("n1g1ic64oc64ih40iw40kh3kw3ph2pw2"));
+    EXPECT_FALSE(runs_on_forward_kernels("n1g1ic64oc64ih40iw40kh3kw3ph3pw2"));
+    EXPECT_FALSE(runs_on_forward_kernels("n1g1ic64oc64ih40iw40kh3kw3ph2pw3"));
+    EXPECT_FALSE(runs_on_forward_kernels("n1g1ic64oc64ih40iw40kh3kw3dh2dw2ph2pw2opw1"));
 }
 
 TEST_P(Gradient, NamesTheMissingArgument) {

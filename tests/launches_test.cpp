@@ -118,6 +118,15 @@ TEST_P(Launches, OfSumsInPartsAreCut) {
     expect_exact(p, p.weight_elements(), 3);
 }
 
+// Planes of several slices (bias_gradient.cpp), of which a launch takes some channels; and parts enough that their sum
+// has several launches.
+TEST_P(Launches, OfSumsOfLargePlanesAreCut) {
+    const Problem p = Problem::parse("n3ic1oc5ih1iw17000kh1kw2");
+    expect_exact(p, 2 * p.width().output() + 1, whole_grid);
+    expect_exact(p, 20 * p.width().output(), 2);
+    expect_exact(Problem::parse("n70g2ic4oc6ih9iw11kh2kw2"), 600, whole_grid);
+}
+
 // Nothing can be cut in one image of one group: what is left is made for 64-bit indices, and bias gradients.
 TEST_P(Launches, BeyondOneGroupAreOf64BitKernels) {
     for (const char *text : {"n2g2ic6oc8ih7iw9kh3kw3", "n2g2ic12oc2ih9iw7kh4kw4sh2sw2ph1pw1", "n1ic3oc5ih6iw8kh2kw3dh2"}) {

@@ -101,6 +101,92 @@ TEST_P(PlanTest, ForcedKernelThatDoesNotExist) {
     EXPECT_TRUE(throws<Unsupported>("no kernel of that name", [&] { Plan(small_problem, forced); }));
 }
 
+// By a cast, or by a program that was compiled with a newer header.
+TEST_P(PlanTest, EnumeratorsThatDoNotExistAreRefused) {
+    const auto refused = [&](const char *text, auto change) {
+        PlanOptions wrong = options();
+        change(wrong);
+        EXPECT_TRUE(throws<InvalidProblem>(text, [&] { Plan(small_problem, wrong); }));
+        EXPECT_TRUE(throws<InvalidProblem>(text, [&] { kernels_for(small_problem, wrong); }));
+    };
+    refused("operation is 4, but", [](PlanOptions &o) { o.operation = static_cast<Operation>(4); });
+    refused("device is -1, but", [](PlanOptions &o) { o.device = static_cast<Device>(-1); });
+    refused("precision is 9, but", [](PlanOptions &o) { o.precision = static_cast<Precision>(9); });
+    refused("epilogue.activation is 9, but", [](PlanOptions &o) { o.epilogue.activation = static_cast<Activation>(9); });
+}
+
+TEST_P(PlanTest, TensorsThatNoMachineHoldsAreRefused) {
+    for (const char *text : {"n1ic1oc1ih1073741824iw1048576kh1kw1", "n1048576ic1048576oc1ih64iw1kh1kw1",
+                             "n1ic16777216oc33554432ih1iw1kh1kw1"})
+        EXPECT_TRUE(throws<Unsupported>("bytes", [&] { Plan(Problem::parse(text), options()); })) << text;
+}
+
+// Moving from a plan leaves it as it was.
+TEST_P(PlanTest, APlanThatWasMovedFromStillRuns) {
+    Plan first(small_problem, options());
+    const Plan second(std::move(first));
+    const auto expected = forward(small_problem, input_, weight_, {});
+    for (const Plan &plan : {first, second}) expect_equal(run_forward(plan, input_, weight_, {}), expected);
+    EXPECT_EQ(first.kernel(), second.kernel());
+    EXPECT_EQ(first.workspace_bytes(), second.workspace_bytes());
+}
+
+// A kernel would read what it has written.
+TEST_P(PlanTest, OverlappingTensorsAreRefused) {
+    PlanOptions with_bias = options();
+    with_bias.epilogue.bias = true;
+    const DeviceMemory memory(GetParam(), 16384 * sizeof(float));
+    Arguments apart;
+    apart.input = memory.floats() + 2048, apart.weight = memory.floats() + 6144;
+    apart.bias = memory.floats() + 10240, apart.output = memory.floats() + 12288;
+    const auto element = [](const void *tensor, int64_t i) { return static_cast<const float *>(tensor) + i; };
+    for (const Plan &plan : plans(with_bias)) {
+        const DeviceMemory workspace(GetParam(), plan.workspace_bytes());
+        const auto run = [&](const Arguments &arguments) {
+            return plan.run(arguments, {workspace.data(), workspace.bytes()});
+        };
+        const auto expect_refused = [&](const void *output, const char *text) {
+            Arguments overlapping = apart;
+            overlapping.output = const_cast<void *>(output);
+            const Status status = run(overlapping);
+            EXPECT_EQ(status.code(), Status::Code::invalid_argument) << plan.kernel();
+            EXPECT_EQ(std::string(status.message()), std::string(text) + ", but output is written and must lie apart");
+        };
+        expect_refused(apart.input, "output overlaps input");
+        expect_refused(element(apart.input, input_.size() - 1), "output overlaps input");
+        expect_refused(element(apart.weight, 1 - small_problem.output_elements()), "output overlaps weight");
+        expect_refused(element(apart.bias, 1), "output overlaps bias");
+        if (workspace.bytes() > 0) expect_refused(workspace.floats(), "output overlaps workspace");
+        Arguments neighbours = apart;
+        neighbours.output = const_cast<float *>(element(apart.weight, -small_problem.output_elements()));
+        EXPECT_TRUE(run(neighbours).ok());
+    }
+    synchronize(GetParam());
+}
+
+TEST_P(PlanTest, GradientsThatOverlapAreRefused) {
+    const Problem p = Problem::parse("n1ic3oc3ih4iw4kh3kw3ph1pw1");
+    DeviceMemory memory(GetParam(), 4096);
+    Arguments arguments;
+    arguments.input = arguments.weight = arguments.output_gradient = memory.floats();
+    for (auto [operation, result] : {std::pair{Operation::input_gradient, &Arguments::input_gradient},
+                                     {Operation::weight_gradient, &Arguments::weight_gradient},
+                                     {Operation::bias_gradient, &Arguments::bias_gradient}}) {
+        PlanOptions wanted = options();
+        wanted.operation = operation;
+        const Plan plan(p, wanted);
+        const DeviceMemory workspace(GetParam(), plan.workspace_bytes());
+        Arguments inside = arguments;
+        inside.*result = memory.floats() + 20;
+        const Status status = plan.run(inside, {workspace.data(), workspace.bytes()});
+        EXPECT_EQ(status.code(), Status::Code::invalid_argument);
+        EXPECT_NE(std::string(status.message()).find("_gradient overlaps "), std::string::npos) << status.message();
+        inside.*result = memory.floats() + 512;
+        EXPECT_TRUE(plan.run(inside, {workspace.data(), workspace.bytes()}).ok());
+    }
+    synchronize(GetParam());
+}
+
 TEST_P(PlanTest, NullArgumentsAreNamed) {
     PlanOptions with_bias = options();
     with_bias.epilogue.bias = true;

@@ -96,6 +96,9 @@ TEST(CpuThreads, WorkInAForkedChildWhileTheParentComputes) {
 #ifdef __SANITIZE_ADDRESS__
     GTEST_SKIP() << "the sanitizer's own allocator is locked in a forked child";
 #endif
+#ifdef __SANITIZE_THREAD__
+    GTEST_SKIP() << "the sanitizer allows no new threads in a forked child";
+#endif
     const Problem problem = Problem::parse("n2ic16oc16ih24iw24kh3kw3");
     PlanOptions options;
     options.device = Device::cpu;

@@ -14,6 +14,7 @@ import pty
 import re
 import resource
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -146,11 +147,14 @@ class Pictures(Command):
         self.assertGreater(abs(plain - srgb).max(), 1)
 
     def test_memory_does_not_grow_with_the_height(self):
+        # The address sanitizer would keep back what is freed.
+        environment = {**os.environ, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=0"}
         peaks = []
         for height in (1000, 16000):
             source = self.path("in.png")
             Image.new("L", (1500, height), 128).save(source, compress_level=1)
-            process = subprocess.Popen([PROGRAM, "-i", source, "-o", self.path("out.png"), "--overwrite", "--compression", "1"])
+            process = subprocess.Popen([PROGRAM, "-i", source, "-o", self.path("out.png"), "--overwrite", "--compression", "1"],
+                                       env=environment)
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
             self.assertEqual(process.returncode, SUCCESS)
@@ -214,9 +218,13 @@ class Behaviour(Command):
     def test_exit_codes(self):
         source = self.save("in.png", photo(8, 8, 3))
         target = self.path("out.png")
-        wrong = [(), ("-i", source), ("-i", source, "-o", target, "-s", 1), ("-i", source, "-o", target, "-s", 2.5),
+        wrong = [(), ("-i", source), ("-i", source, "-o", target, "-s", 0.5), ("-i", source, "-o", target, "-s", 17),
+                 ("-i", source, "-o", target, "-s", "much"), ("-i", source, "-o", target, "--size", "3"),
+                 ("-i", source, "-o", target, "-s", 2, "--size", "9x9"), ("-i", source, "-o", target, "-n", 1),
+                 ("-i", source, "-o", target, "-g", "x"), ("-i", source, "-o", self.path("out.bmp")),
+                 ("-i", source, "-o", target, "--raw", "8x"), ("-i", self.folder, "-o", "-"),
                  ("-i", source, "-o", target, "-f", "box"), ("-i", source, "-o", target, "--unknown"),
-                 ("-i", source, "-o", target, "-m", "x", "-f", "bicubic"), ("-i", source, "-o", target, "-m", "x", "-s", 3),
+                 ("-i", source, "-o", target, "-m", "x", "--linear"),
                  ("-i", source, "-o", "-", "--json"), ("-i", source, "-o", target, "--overwrite", "--skip-existing")]
         for arguments in wrong:
             with self.subTest(arguments=arguments):
@@ -256,21 +264,46 @@ class Behaviour(Command):
             Image.fromarray(photo(8, 8, 3)).save(pictures / name)
         (pictures / "b.png").write_bytes(b"no picture")
         (pictures / "notes.txt").write_text("no picture either")
+        (pictures / "d.png").mkdir()
+        (pictures / "e.png").symlink_to("e.png")  # leads to itself
         result = run("-i", pictures, "-o", self.path("large"), "--json")
         self.assertEqual(result.returncode, PICTURE_FAILED)
         self.assertEqual(sorted(p.name for p in self.path("large").iterdir()), ["a.png", "c.PNG"])
         lines = [json.loads(line) for line in result.stdout.splitlines()]
-        self.assertEqual([line["status"] for line in lines], ["enlarged", "failed", "enlarged"])
+        self.assertEqual([line["status"] for line in lines], ["enlarged", "failed", "enlarged", "failed"])
+        self.assertIn("passed over 1 folders and 1 files", result.stderr.decode())
         self.assertEqual((lines[0]["width"], lines[0]["channels"], lines[0]["bits"]), (16, 3, 8))
-        self.assertIn("b.png", result.stderr.decode().splitlines()[-1])
+        self.assertIn("b.png", result.stderr.decode().splitlines()[-2])
+        self.assertIn("e.png", result.stderr.decode().splitlines()[-1])
         again = run("-i", pictures, "-o", self.path("large"), "--json", "--skip-existing")
-        self.assertEqual([json.loads(line)["status"] for line in again.stdout.splitlines()], ["skipped", "failed", "skipped"])
+        self.assertEqual([json.loads(line)["status"] for line in again.stdout.splitlines()], ["skipped", "failed", "skipped", "failed"])
+        for name in ("a.png", "b.png", "c.PNG", "e.png"):
+            (pictures / name).unlink()
+        nothing = run("-i", pictures, "-o", self.path("large"))
+        self.assertEqual(nothing.returncode, PICTURE_FAILED)
+        self.assertIn("has no pictures", nothing.stderr.decode())
+
+    def test_a_folder_in_parallel_is_told_in_order(self):
+        pictures = self.path("pictures")
+        pictures.mkdir()
+        sizes = (300, 5, 200, 7, 9, 100)
+        for i, size in enumerate(sizes):
+            Image.fromarray(photo(size, size, 3)).save(pictures / f"{i}.png")
+        for threads in (1, 4):
+            result = self.succeed("-i", pictures, "-o", self.path("large"), "--json", "-j", threads, "--overwrite")
+            lines = [json.loads(line) for line in result.stdout.splitlines()]
+            self.assertEqual([line["width"] for line in lines], [2 * size for size in sizes])
+            files = [path.read_bytes() for path in sorted(self.path("large").iterdir())]
+            if threads == 1:
+                alone = files
+        self.assertEqual(files, alone)  # the same bytes, however many threads worked
 
     def test_a_signal_leaves_nothing(self):
         whole = self.save("in.png", photo(400, 400, 3)).read_bytes()
         whole_name = self.path("in.png")
         whole_name.unlink()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2,
+                       signal.SIGALRM, signal.SIGXCPU, signal.SIGABRT, signal.SIGRTMIN + 2):
             process = subprocess.Popen([PROGRAM, "-i", "-", "-o", self.path("out.png")], stdin=subprocess.PIPE,
                                        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))  # nohup may ignore it
             process.stdin.write(whole[: len(whole) // 2])
@@ -291,6 +324,13 @@ class Behaviour(Command):
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
 
+        def limit_file_size_with_signal():
+            signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+
+        self.assertEqual(run("-i", source, "-o", self.path("out.png"), preexec_fn=limit_file_size_with_signal).returncode,
+                         PICTURE_FAILED)
+        self.assertEqual(self.names(), ["in.png"])
         result = run("-i", source, "-o", self.path("out.png"), preexec_fn=limit_file_size)
         self.assertEqual(result.returncode, PICTURE_FAILED)
         self.assertIn("File too large", result.stderr.decode())
@@ -299,6 +339,95 @@ class Behaviour(Command):
             piped = subprocess.run([PROGRAM, "-i", source, "-o", "-"], stdout=full, stderr=subprocess.PIPE)
         self.assertEqual(piped.returncode, PICTURE_FAILED)
         self.assertIn("No space left", piped.stderr.decode())
+        with open("/dev/full", "wb") as full:
+            json_lines = subprocess.run([PROGRAM, "-i", source, "-o", self.path("out.png"), "--json"], stdout=full, stderr=subprocess.PIPE)
+        self.assertEqual(json_lines.returncode, PICTURE_FAILED)
+
+    def test_what_is_no_file_is_written_to(self):
+        source = self.save("in.png", photo(30, 20, 3))
+        fifo = self.path("fifo.png")
+        os.mkfifo(fifo)
+        with subprocess.Popen(["cat", fifo], stdout=subprocess.PIPE) as reader:
+            self.succeed("-i", source, "-o", fifo, "--overwrite")
+            self.assertEqual(Image.open(io.BytesIO(reader.stdout.read())).size, (60, 40))
+        self.assertTrue(fifo.is_fifo())
+        self.succeed("-i", source, "-o", "/dev/null", "--overwrite")
+        self.assertTrue(pathlib.Path("/dev/null").is_char_device())
+        self.assertEqual(Image.open(io.BytesIO(self.succeed("-i", source, "-o", "/dev/stdout").stdout)).size, (60, 40))
+        with self.path("redirected").open("wb") as target:
+            subprocess.run([PROGRAM, "-i", source, "-o", "/dev/stdout"], stdout=target, check=True)
+        self.assertEqual(read(self.path("redirected")).size, (60, 40))
+        substituted = subprocess.run(["bash", "-c", '"$0" -i "$1" -o >(cat); wait', PROGRAM, source], stdout=subprocess.PIPE, check=True)
+        self.assertEqual(Image.open(io.BytesIO(substituted.stdout)).size, (60, 40))
+
+    def test_links_are_followed_and_modes_kept(self):
+        source, target, link = self.save("in.png", photo(8, 8, 3)), self.path("real.png"), self.path("link.png")
+        link.symlink_to("real.png")
+        self.succeed("-i", source, "-o", link)  # which leads to nothing yet
+        self.assertTrue(link.is_symlink() and target.is_file())
+        self.assertEqual(target.stat().st_mode & 0o777, 0o666 & ~self.umask())
+        target.chmod(0o600)
+        self.assertEqual(run("-i", source, "-o", link).returncode, PICTURE_FAILED)
+        self.succeed("-i", source, "-o", link, "--overwrite")
+        self.assertTrue(link.is_symlink())
+        self.assertEqual(target.stat().st_mode & 0o777, 0o600)
+        self.assertEqual(self.names(), ["in.png", "link.png", "real.png"])
+
+    @staticmethod
+    def umask():
+        mask = os.umask(0)
+        os.umask(mask)
+        return mask
+
+    def test_names_as_long_as_they_can_be(self):
+        source, name = self.save("in.png", photo(8, 8, 3)), "n" * 251 + ".png"
+        self.succeed("-i", source, "-o", self.path(name))
+        self.assertEqual(self.names(), sorted(["in.png", name]))
+
+    def test_a_file_system_without_renaming_to_new_names(self):
+        compiler = shutil.which("cc")
+        if not compiler:
+            self.skipTest("no C compiler")
+        source, shim = self.save("in.png", photo(8, 8, 3)), self.path("shim.so")
+        subprocess.run([compiler, "-shared", "-fPIC", "-x", "c", "-o", shim, "-"], check=True, input=b"""
+            #include <errno.h>
+            int renameat2(int a, const char *b, int c, const char *d, unsigned e) { errno = EINVAL; return -1; }""")
+        environment = dict(os.environ, LD_PRELOAD=str(shim))
+        self.succeed("-i", source, "-o", self.path("out.png"), env=environment)
+        self.assertEqual(read(self.path("out.png")).size, (16, 16))
+        self.assertEqual(run("-i", source, "-o", self.path("out.png"), env=environment).returncode, PICTURE_FAILED)
+        self.assertEqual(self.names(), ["in.png", "out.png", "shim.so"])
+
+    def test_spooled_output_goes_where_tmpdir_says(self):
+        source = self.save("in.png", photo(8, 8, 3))
+        result = run("-i", source, "-o", "-", env=dict(os.environ, TMPDIR=str(self.path("none"))))
+        self.assertEqual(result.returncode, PICTURE_FAILED)
+        self.assertIn("temporary", result.stderr.decode())
+
+    def test_names_cannot_command_the_terminal(self):
+        name = self.path("a\x1b]0;title\x07\n.png")
+        name.write_bytes(b"no picture")
+        result = run("-i", name, "-o", self.path("out.png"))
+        self.assertEqual(result.returncode, PICTURE_FAILED)
+        self.assertIn("a\\x1b]0;title\\x07\\x0a.png", result.stderr.decode())
+        self.assertNotIn("\x1b", result.stderr.decode())
+
+    def test_a_folder_that_is_to_be_made(self):
+        self.succeed("-i", self.save("in.png", photo(8, 8, 3)), "-o", f"{self.path('new/folder')}/")
+        self.assertEqual(read(self.path("new/folder/in.png")).size, (16, 16))
+
+    def test_completion_of_names_with_spaces(self):
+        self.path("a name with spaces.png").touch()
+        script = pathlib.Path(__file__).parents[1] / "apps/upsample/upsample.bash"
+        done = subprocess.run(["bash", "-c", 'source "$0"; COMP_WORDS=(upsample -i a); COMP_CWORD=2; _upsample; printf "%s\n" "${COMPREPLY[@]}"',
+                               script], stdout=subprocess.PIPE, check=True, cwd=self.folder)
+        self.assertEqual(done.stdout.decode(), "a name with spaces.png\n")
+
+    def test_memory_is_bound(self):
+        Image.new("RGBA", (200000, 8)).save(self.path("long.png"))
+        result = run("-i", self.path("long.png"), "-o", self.path("out.png"), "-s", 8, "--memory", "64M")
+        self.assertEqual(result.returncode, PICTURE_FAILED)
+        self.assertIn("--memory", result.stderr.decode())
 
     def test_a_folder_that_cannot_be_written(self):
         source = self.save("in.png", photo(8, 8, 3))

@@ -15,11 +15,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, std::size_t size) {
         method.filter = static_cast<Filter>(data[size - 1] % 4);
         method.scale = 2 + data[size - 1] / 4 % 2;
         method.linear_light = data[size - 1] & 128;
-        PngLimits limits;
+        if (data[size - 1] & 64) method.scale = 1.25;
+        constexpr Format formats[] = {Format::png, Format::jpeg, Format::webp, Format::png};
+        WritingOptions writing;
+        writing.format = formats[data[size - 1] / 16 % 4];
+        writing.compression = 1;
+        Limits limits;
         limits.pixels = 1 << 14;
         limits.chunk_bytes = 1 << 16;
+        limits.memory = 256 << 20;
         try {
-            enlarge(input, output, method, limits, {1, true}, {[](int64_t) {}, [](int64_t) {}});
+            enlarge(input, output, method, limits, writing, {[](int64_t) {}, [](int64_t) {}});
         } catch (const PictureError &) {  // what a file that is not a picture should give, and nothing else
         }
     }

@@ -260,13 +260,13 @@ void expect_equals_reference(const std::string &param_file, int64_t height, int6
     std::copy(values.begin(), values.end(), input.values.begin());
     const Tensor expected = reference(network.model(), input);
     std::vector<float> output(expected.values.size());
-    NetworkRun run(network, height, width, device, Precision::float32);
+    NetworkRun run(network, height, width, {device, Precision::float32, 2});
     for (int repeated = 0; repeated < 2; ++repeated) {
         std::fill(output.begin(), output.end(), -1.0f);
         run.run(values.data());
         const int64_t plane = expected.height * expected.width;
         for (int c = 0; c < 3; ++c)
-            run.copy_output(c, expected.height, expected.width, output.data() + c * plane, expected.width);
+            run.copy_output(c, 0, 0, expected.height, expected.width, output.data() + c * plane, expected.width);
         for (std::size_t i = 0; i < output.size(); ++i) {
             ASSERT_NEAR(output[i], expected.values[i], tolerance) << param_file << ", output " << i;
         }
@@ -334,7 +334,8 @@ TEST(Network, RealModelsEqualTheirLayersInDoublePrecision) {
 std::vector<float> enlarge(const Network &network, const Shape &shape, const std::vector<float> &planes,
                            TileSize tile, Device device = Device::cpu) {
     MemoryPicture picture(shape, planes, 6);
-    NetworkPicture result(picture, network, tile, device, Precision::float32);
+    NetworkRuns runs;
+    NetworkPicture result(picture, network, runs, tile, {device, Precision::float32, 2});
     return read_all(result);
 }
 

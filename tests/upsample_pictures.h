@@ -145,6 +145,11 @@ inline std::vector<float> read_all(RowSource &source) {
     return planes;
 }
 
+inline std::vector<float> read_all(PieceSource &source) {
+    WholeRows rows(source);
+    return read_all(rows);
+}
+
 }  // namespace upsample::testing
 
 #endif

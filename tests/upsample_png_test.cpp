@@ -1,6 +1,9 @@
 // PNG in and out: every kind of picture, metadata, limits and damaged files.
+#include <zlib.h>
+
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <optional>
 
 #include "enlarge.h"
@@ -11,15 +14,15 @@ namespace upsample::testing {
 namespace {
 
 struct Decoded {
-    PngHeader header;
+    Header header;
     std::vector<int> samples;  // interleaved
 };
 
-Decoded decode(const std::vector<uint8_t> &png, const PngLimits &limits = {}) {
+Decoded decode(const std::vector<uint8_t> &png, const Limits &limits = {}) {
     const File file = file_of(png);
     PngReader reader(file.get(), limits);
     Decoded result{reader.header(), {}};
-    std::vector<uint8_t> bytes(reader.row_bytes() * result.header.shape.height);
+    std::vector<uint8_t> bytes(reader.header().row_bytes() * result.header.shape.height);
     reader.read(bytes.data(), result.header.shape.height);
     reader.finish();
     for (std::size_t i = 0; i < bytes.size(); i += result.header.bits / 8) {
@@ -31,10 +34,16 @@ Decoded decode(const std::vector<uint8_t> &png, const PngLimits &limits = {}) {
 }
 
 std::vector<uint8_t> enlarge_bytes(const std::vector<uint8_t> &png, const Method &method,
-                                   const PngWriterOptions &options = {}, const PngLimits &limits = {}) {
+                                   const WritingOptions &options = {}, const Limits &limits = {}) {
     const File input = file_of(png), output = temporary_file();
     enlarge(input.get(), output.get(), method, limits, options, {[](int64_t) {}, [](int64_t) {}});
     return bytes_of(output.get());
+}
+
+WritingOptions stripped() {
+    WritingOptions options;
+    options.keep_metadata = false;
+    return options;
 }
 
 Method filtering(Filter filter, int scale) {
@@ -137,7 +146,7 @@ TEST_P(EveryKind, IsDecodedAsThePngSpecificationSays) {
     EXPECT_EQ(decoded.header.bits, kind.depth == 16 ? 16 : 8);
     EXPECT_EQ(decoded.samples, expected);
 
-    // Through the whole program, nothing is lost: each sample becomes four, those of invisible pixels black.
+    // Through the whole program, nothing is lost: each sample becomes four, those of invisible pixels too.
     const Decoded enlarged = decode(enlarge_bytes(png, filtering(Filter::nearest, 2)));
     const int out = decoded.header.shape.channels;
     ASSERT_EQ(enlarged.header.shape.channels, out);
@@ -146,9 +155,8 @@ TEST_P(EveryKind, IsDecodedAsThePngSpecificationSays) {
         for (int x = 0; x < width * 2; ++x) {
             const int *from = &expected[(y / 2 * width + x / 2) * out],
                       *to = &enlarged.samples[(y * width * 2 + x) * out];
-            const bool invisible = decoded.header.shape.has_alpha() && from[out - 1] == 0;
             for (int c = 0; c < out; ++c)
-                ASSERT_EQ(to[c], invisible ? 0 : from[c]) << x << ", " << y << ", " << c;
+                ASSERT_EQ(to[c], from[c]) << x << ", " << y << ", " << c;
         }
     }
 }
@@ -258,7 +266,7 @@ TEST(LinearLight, RefusesAProfileWithoutCurves) {
     method.linear_light = true;
     const std::vector<uint8_t> png = make_png8(4, 4, 1, std::vector<uint8_t>(16), damaged);
     const File file = file_of(png);
-    ASSERT_EQ(PngReader(file.get(), {}).icc_profile().size(), 352u);
+    ASSERT_EQ(PngReader(file.get(), {}).metadata().icc.size(), 352u);
     EXPECT_THROW(enlarge_bytes(png, method), PictureError);
 }
 
@@ -359,7 +367,7 @@ TEST(Metadata, TravelsWithThePicture) {
 
 TEST(Metadata, CanBeStripped) {
     const std::vector<uint8_t> png = make_png8(5, 4, 3, random_bytes(60, 1), add_everything, add_late_text);
-    const std::vector<uint8_t> result = enlarge_bytes(png, filtering(Filter::bicubic, 2), {6, false});
+    const std::vector<uint8_t> result = enlarge_bytes(png, filtering(Filter::bicubic, 2), stripped());
     inspect(result, [](png_structp png, png_infop info, png_infop end) {
         constexpr png_uint_32 all =
             PNG_INFO_gAMA | PNG_INFO_cHRM | PNG_INFO_sRGB | PNG_INFO_pHYs | PNG_INFO_tIME | PNG_INFO_eXIf;
@@ -385,27 +393,168 @@ TEST(Limits, RefuseAChunkThatClaimsAGigabyte) {
 
 TEST(Limits, RefuseTooManyPixels) {
     const std::vector<uint8_t> png = make_png8(100, 10, 1, std::vector<uint8_t>(1000));
-    PngLimits limits;
+    Limits limits;
     limits.pixels = 999;
     EXPECT_THROW(decode(png, limits), PictureError);
     limits.pixels = 1000;
     EXPECT_EQ(decode(png, limits).samples.size(), 1000u);
 }
 
-TEST(Limits, LeaveOutTextThatIsTooLong) {
-    const auto long_text = [](png_structp png, png_infop info) {
-        std::string content(100'000, 'x');
-        png_text text{};
-        text.key = const_cast<char *>("Comment");
-        text.text = content.data();
-        text.compression = PNG_TEXT_COMPRESSION_zTXt;
-        png_set_text(png, info, &text, 1);
+/// A chunk with its length and checksum.
+std::vector<uint8_t> chunk_bytes(const std::string &name, const std::string &content) {
+    std::vector<uint8_t> bytes;
+    const auto number = [&](uint32_t value) {
+        for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<uint8_t>(value >> shift));
     };
-    const std::vector<uint8_t> png = make_png8(4, 4, 1, std::vector<uint8_t>(16), long_text);
-    PngLimits limits;
-    limits.chunk_bytes = 10'000;
-    inspect(enlarge_bytes(png, filtering(Filter::nearest, 2), {}, limits),
-            [](png_structp png, png_infop info, png_infop) { EXPECT_TRUE(texts_of(png, info).empty()); });
+    number(static_cast<uint32_t>(content.size()));
+    const std::string text = name + content;
+    bytes.insert(bytes.end(), text.begin(), text.end());
+    number(static_cast<uint32_t>(crc32(0, reinterpret_cast<const Bytef *>(text.data()), static_cast<uInt>(text.size()))));
+    return bytes;
+}
+
+/// A small picture with chunks behind its header.
+std::vector<uint8_t> with_chunks(const std::vector<std::pair<std::string, std::string>> &chunks) {
+    std::vector<uint8_t> png = make_png8(4, 4, 1, std::vector<uint8_t>(16));
+    std::vector<uint8_t> added;
+    for (const auto &[name, content] : chunks) {
+        const std::vector<uint8_t> bytes = chunk_bytes(name, content);
+        added.insert(added.end(), bytes.begin(), bytes.end());
+    }
+    png.insert(png.begin() + 33, added.begin(), added.end());
+    return png;
+}
+
+std::string as_text(const std::vector<uint8_t> &bytes) {
+    return {bytes.begin(), bytes.end()};
+}
+
+Report report_of(const std::vector<uint8_t> &png, std::vector<uint8_t> &result, const Limits &limits = {}) {
+    const File input = file_of(png), output = temporary_file();
+    const Report report = enlarge(input.get(), output.get(), filtering(Filter::bicubic, 2), limits, {},
+                                  {[](int64_t) {}, [](int64_t) {}});
+    result = bytes_of(output.get());
+    return report;
+}
+
+TEST(Limits, CarryCompressedTextWithoutUnpackingIt) {
+    // Two megabytes of compressed zeros would be two gigabytes of text.
+    std::string bomb("Comment\0\0", 9);
+    bomb += std::string(2'000'000, 'z');
+    std::vector<uint8_t> result;
+    EXPECT_TRUE(report_of(with_chunks({{"zTXt", bomb}}), result).losses.empty());
+    EXPECT_NE(as_text(result).find(bomb), std::string::npos);
+}
+
+TEST(Limits, BoundTextAndChunksAltogether) {
+    std::vector<std::pair<std::string, std::string>> chunks;
+    for (int i = 0; i < 10; ++i) chunks.emplace_back("tEXt", std::string("Comment\0", 8) + std::string(1000, 'a' + i));
+    Limits limits;
+    limits.text_bytes = 4 * 1008;
+    std::vector<uint8_t> result;
+    Report report = report_of(with_chunks(chunks), result, limits);
+    EXPECT_EQ(report.losses.size(), 6u);
+    EXPECT_NE(as_text(result).find("dddd"), std::string::npos);
+    EXPECT_EQ(as_text(result).find("eeee"), std::string::npos);
+    limits = {};
+    for (const uint32_t most : {0u, 1u, 3u}) {
+        limits.chunks = most;
+        report = report_of(with_chunks(chunks), result, limits);
+        EXPECT_EQ(report.losses.size(), 10 - most);
+        EXPECT_EQ(as_text(result).find(std::string(4, static_cast<char>('a' + most))), std::string::npos);
+        EXPECT_EQ(as_text(result).find("aaaa") != std::string::npos, most > 0);
+    }
+}
+
+TEST(Metadata, KeywordsThatAreNoneAreLeftOutAndTold) {
+    for (const std::string &keyword : {std::string(), std::string("a\x1b[31m"), std::string(80, 'k')}) {
+        for (const char *name : {"tEXt", "zTXt", "iTXt"}) {
+            std::vector<uint8_t> result;
+            const Report report = report_of(with_chunks({{name, keyword + std::string("\0\0\0\0\0text", 9)}}), result);
+            ASSERT_EQ(report.losses.size(), 1u) << name << keyword;
+            EXPECT_NE(report.losses[0].find("keyword"), std::string::npos) << report.losses[0];
+            EXPECT_EQ(as_text(result).find(name), std::string::npos);
+        }
+    }
+}
+
+TEST(Metadata, ColoursOfTheThirdEditionAreKept) {
+    const std::string cicp("\x09\x10\x00\x01", 4), mdcv(24, 'm'), clli(8, 'c');
+    std::vector<uint8_t> result;
+    EXPECT_TRUE(report_of(with_chunks({{"cICP", cicp}, {"mDCV", mdcv}, {"cLLI", clli}}), result).losses.empty());
+    const std::string text = as_text(result);
+    for (const std::string &chunk : {"cICP" + cicp, "mDCV" + mdcv, "cLLI" + clli}) {
+        EXPECT_NE(text.find(chunk), std::string::npos);
+        EXPECT_LT(text.find(chunk), text.find("IDAT"));
+    }
+}
+
+TEST(Metadata, FramesOfAnAnimationAreToldToBeLost) {
+    std::vector<uint8_t> result;
+    const Report report = report_of(with_chunks({{"acTL", std::string("\0\0\0\2\0\0\0\0", 8)}}), result);
+    ASSERT_EQ(report.losses.size(), 1u);
+    EXPECT_NE(report.losses[0].find("animated"), std::string::npos);
+}
+
+TEST(Metadata, SizesInExifGrow) {
+    // A directory with ImageWidth as a short, one with PixelYDimension as a long that Exif's own pointer leads to.
+    const std::string exif("MM\0*\0\0\0\x08"
+                           "\0\x02" "\x01\0\0\x03\0\0\0\x01\0\x04\0\0" "\x87\x69\0\x04\0\0\0\x01\0\0\0\x26" "\0\0\0\0"
+                           "\0\x01" "\xA0\x03\0\x04\0\0\0\x01\0\0\0\x04" "\0\0\0\0", 56);
+    std::vector<uint8_t> result;
+    report_of(with_chunks({{"eXIf", exif}}), result);
+    std::string expected = exif;
+    expected.replace(12, 10, std::string("\0\x04\0\0\0\x01\0\0\0\x08", 10));
+    expected[51] = 8;
+    EXPECT_NE(as_text(result).find("eXIf" + expected), std::string::npos);
+}
+
+/// Bytes of this process that are not shared with files, at their highest.
+long peak_kilobytes() {
+    std::ifstream status("/proc/self/status");
+    for (std::string word; status >> word;)
+        if (word == "VmHWM:") return status >> word, std::stol(word);
+    return 0;
+}
+
+TEST(Memory, IsToldAndBoundBeforeItIsTaken) {
+    Limits limits;
+    limits.memory = 8 << 20;
+    const std::vector<uint8_t> interlaced = make_png({2048, 2048, PNG_COLOR_TYPE_RGB, 8, true},
+                                                     std::vector<std::vector<uint8_t>>(2048, std::vector<uint8_t>(6144)));
+    try {
+        enlarge_bytes(interlaced, filtering(Filter::bilinear, 2), {}, limits);
+        ADD_FAILURE() << "was accepted";
+    } catch (const PictureError &error) {
+        EXPECT_NE(std::string(error.what()).find("--memory"), std::string::npos) << error.what();
+    }
+    limits.memory = 128 << 20;
+    EXPECT_EQ(decode(enlarge_bytes(interlaced, filtering(Filter::bilinear, 2), {}, limits)).header.shape.width, 4096);
+}
+
+TEST(Memory, IsNotTakenForPixelsThatDoNotCome) {
+    for (const bool interlaced : {false, true}) {
+        std::vector<uint8_t> png = make_png({16, 16, PNG_COLOR_TYPE_RGB_ALPHA, 16, interlaced},
+                                            std::vector<std::vector<uint8_t>>(16, std::vector<uint8_t>(128)));
+        png.resize(33);
+        png[18] = png[22] = 48;  // 12304 x 12304
+        png[17] = png[21] = 0;
+        const std::vector<uint8_t> header = chunk_bytes("IHDR", std::string(png.begin() + 16, png.begin() + 29));
+        std::copy(header.begin(), header.end(), png.begin() + 8);
+        const long before = peak_kilobytes();
+        EXPECT_THROW(enlarge_bytes(png, filtering(Filter::lanczos, 2)), PictureError);
+        EXPECT_LT(peak_kilobytes() - before, 100'000) << "KiB more";
+    }
+}
+
+TEST(Memory, IsBoundForLongRows) {
+    // A row of the result is 13 MB in floats, eight rows and what a filter sees above and below much more.
+    const int width = 100'000;
+    const std::vector<uint8_t> png = make_png8(width, 5, 4, std::vector<uint8_t>(width * 5 * 4, 77));
+    const long before = peak_kilobytes();
+    const std::vector<uint8_t> result = enlarge_bytes(png, filtering(Filter::lanczos, 8));
+    EXPECT_LT(peak_kilobytes() - before, 400'000) << "KiB more";  // where 1.4 GB were taken once
+    EXPECT_GT(result.size(), 1000u);
 }
 
 TEST(Damage, EveryTruncationIsAnError) {

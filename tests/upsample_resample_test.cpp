@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "fitted_picture.h"
 #include "resample.h"
 #include "upsample_pictures.h"
 
@@ -71,9 +72,9 @@ std::vector<double> resample_plane(const float *plane, int width, int height, Fi
 constexpr Filter all_filters[] = {Filter::nearest, Filter::bilinear, Filter::bicubic, Filter::lanczos};
 
 std::vector<float> enlarged(const Shape &shape, const std::vector<float> &planes, Filter filter, int scale,
-                            int64_t band_rows, int64_t rows_at_a_time, Device device = Device::cpu) {
+                            BandSize band, int64_t rows_at_a_time, Device device = Device::cpu) {
     MemoryPicture picture(shape, planes, rows_at_a_time);
-    ResampledPicture result(picture, filter, scale, device, band_rows);
+    ResampledPicture result(picture, filter, scale, device, band);
     return read_all(result);
 }
 
@@ -100,7 +101,7 @@ TEST(Resample, EqualsPillowsAlgorithmAlsoAtTheEdges) {
                                                   << " of " << shape.width << " x " << shape.height);
                 const int64_t plane = shape.width * shape.height;
                 for (const Device device : usable_devices()) {
-                    const std::vector<float> result = enlarged(shape, planes, filter, scale, 4, 3, device);
+                    const std::vector<float> result = enlarged(shape, planes, filter, scale, {4, 1000}, 3, device);
                     for (int c = 0; c < shape.channels; ++c) {
                         const std::vector<double> expected = resample_plane(
                             planes.data() + c * plane, shape.width, shape.height, filter, scale);
@@ -120,15 +121,51 @@ TEST(Resample, BandsJoinWithoutSeams) {
     for (const Filter filter : all_filters) {
         for (const int scale : {2, 3, 4, 8}) {
             for (const Device device : usable_devices()) {
-                const auto in_bands = [&](int64_t rows) {
-                    return enlarged(shape, planes, filter, scale, rows, 5, device);
+                const auto in_bands = [&](int64_t rows, int64_t columns) {
+                    return enlarged(shape, planes, filter, scale, {rows, columns}, 5, device);
                 };
-                const std::vector<float> whole = in_bands(shape.height);
-                for (const int64_t band : {1, 2, 7, 52}) {
-                    EXPECT_EQ(in_bands(band), whole)
-                        << filter_names[static_cast<int>(filter)] << " x" << scale << " in bands of " << band;
+                const std::vector<float> whole = in_bands(shape.height, shape.width);
+                const BandSize bands[] = {{1, 37}, {2, 37}, {7, 37}, {52, 37}, {53, 16}, {7, 4}, {1, 36}};
+                for (const BandSize &band : bands) {
+                    EXPECT_EQ(in_bands(band.rows, band.columns), whole)
+                        << filter_names[static_cast<int>(filter)] << " x" << scale << " in bands of " << band.rows
+                        << " rows, " << band.columns << " columns";
                 }
             }
+        }
+    }
+}
+
+TEST(Fitted, EqualsPillowsAlgorithm) {
+    const Shape shape{23, 17, 3};
+    const std::vector<float> planes = random_planes(shape.width * shape.height * shape.channels, 9);
+    const int64_t plane = shape.width * shape.height;
+    for (const Filter filter : {Filter::bilinear, Filter::bicubic, Filter::lanczos}) {
+        for (const int64_t band : {1, 5, 100}) {
+            MemoryPicture picture(shape, planes, 4);
+            FittedPicture whole_scale(picture, filter, 46, 34, band, 2);
+            const std::vector<float> result = read_all(whole_scale);
+            for (int c = 0; c < shape.channels; ++c) {
+                const std::vector<double> expected = resample_plane(planes.data() + c * plane, 23, 17, filter, 2);
+                for (std::size_t i = 0; i < expected.size(); ++i)
+                    ASSERT_NEAR(result[c * expected.size() + i], expected[i], 3e-6) << "at " << i;
+            }
+        }
+    }
+}
+
+TEST(Fitted, IsTheSameInAnyBands) {
+    const Shape shape{23, 31, 2};
+    const std::vector<float> planes = random_planes(shape.width * shape.height * shape.channels, 9);
+    for (const Filter filter : all_filters) {
+        for (const auto &[width, height] : {std::pair(30, 40), std::pair(5, 3), std::pair(23, 31), std::pair(1, 100)}) {
+            const auto in_bands = [&, w = width, h = height](int64_t band) {
+                MemoryPicture picture(shape, planes, 3);
+                FittedPicture fitted(picture, filter, w, h, band, 3);
+                return read_all(fitted);
+            };
+            const std::vector<float> whole = in_bands(1000);
+            for (const int64_t band : {1, 2, 7}) EXPECT_EQ(in_bands(band), whole) << width << " x " << height;
         }
     }
 }
@@ -136,7 +173,7 @@ TEST(Resample, BandsJoinWithoutSeams) {
 TEST(Resample, RefusesAPictureThatEndsTooEarly) {
     MemoryPicture picture({4, 4, 1}, std::vector<float>(16), 4);
     picture.next();
-    ResampledPicture result(picture, Filter::bicubic, 2, Device::cpu, 8);
+    ResampledPicture result(picture, Filter::bicubic, 2, Device::cpu, {8, 4});
     EXPECT_THROW(result.next(), PictureError);
 }
 

@@ -7,10 +7,9 @@
 namespace upsample {
 namespace {
 
-struct Kernel {
-    double support;
-    double (*value)(double);
-};
+double box(double x) {
+    return x >= -0.5 && x < 0.5 ? 1 : 0;
+}
 
 double triangle(double x) {
     return std::max(0.0, 1 - std::abs(x));
@@ -34,7 +33,7 @@ double lanczos3(double x) {
 
 /// Samples of the kernel centred on the input. With an even scale outputs lie between the input's grid lines,
 /// with an odd one the middle output lies on the input, and the zero at the end of the support is left out.
-FilterTaps sampled(const Kernel &kernel, int scale) {
+FilterTaps sampled(const FilterKernel &kernel, int scale) {
     const int half = static_cast<int>(kernel.support) * scale;
     const bool even = scale % 2 == 0;
     const int count = even ? 2 * half : 2 * half - 1;
@@ -60,21 +59,23 @@ void normalise_phases(std::vector<float> &taps, int scale) {
 
 }  // namespace
 
-FilterTaps filter_taps(Filter filter, int scale) {
-    FilterTaps result;
+FilterKernel filter_kernel(Filter filter) {
     switch (filter) {
         case Filter::nearest:
-            return {std::vector<float>(scale, 1.0f), 0, 0};
+            return {0.5, box};
         case Filter::bilinear:
-            result = sampled({1, triangle}, scale);
-            break;
+            return {1, triangle};
         case Filter::bicubic:
-            result = sampled({2, catmull_rom}, scale);
-            break;
+            return {2, catmull_rom};
         case Filter::lanczos:
-            result = sampled({3, lanczos3}, scale);
             break;
     }
+    return {3, lanczos3};
+}
+
+FilterTaps filter_taps(Filter filter, int scale) {
+    if (filter == Filter::nearest) return {std::vector<float>(scale, 1.0f), 0, 0};
+    FilterTaps result = sampled(filter_kernel(filter), scale);
     normalise_phases(result.taps, scale);
     return result;
 }

@@ -13,6 +13,13 @@ enum class Filter { nearest, bilinear, bicubic, lanczos };
 
 inline constexpr std::string_view filter_names[] = {"nearest", "bilinear", "bicubic", "lanczos"};
 
+/// The filter as a function, of a distance in inputs.
+struct FilterKernel {
+    double support;
+    double (*value)(double);
+};
+FilterKernel filter_kernel(Filter filter);
+
 struct FilterTaps {
     std::vector<float> taps;
     int padding = 0;

@@ -66,23 +66,20 @@ LayerConvolution strided_convolution(const Layer &layer, const TensorShape &inpu
     result.problem.in_channels = input.channels * s * s;
     result.problem.height() = {(input.height + s - 1) / s, kernel.height, 1, kernel.height - 1};
     result.problem.width() = {(input.width + s - 1) / s, kernel.width, 1, kernel.width - 1};
-    result.weight = transposed_weight(phase_weight(layer, input.channels, s, kernel),
-                                      result.problem.in_channels, layer.out_channels, kernel, true);
     return result;
 }
 
 /// With the layer's own kernel over the whole input; padding and strides are still to be filled in.
-LayerConvolution same_kernel(const Layer &layer, const TensorShape &input, bool turn) {
+LayerConvolution same_kernel(const Layer &layer, const TensorShape &input) {
     LayerConvolution result;
     result.problem.in_channels = input.channels;
     result.problem.height() = {input.height, layer.kernel.height, 1, 0, 0, layer.dilation.height};
     result.problem.width() = {input.width, layer.kernel.width, 1, 0, 0, layer.dilation.width};
-    result.weight = transposed_weight(layer.weight, input.channels, layer.out_channels, layer.kernel, turn);
     return result;
 }
 
 LayerConvolution stride1_convolution(const Layer &layer, const TensorShape &input) {
-    LayerConvolution result = same_kernel(layer, input, true);
+    LayerConvolution result = same_kernel(layer, input);
     Problem &p = result.problem;
     p.height().padding = layer.dilation.height * (layer.kernel.height - 1) - layer.padding.height;
     p.width().padding = layer.dilation.width * (layer.kernel.width - 1) - layer.padding.width;
@@ -90,7 +87,7 @@ LayerConvolution stride1_convolution(const Layer &layer, const TensorShape &inpu
 }
 
 LayerConvolution deconvolution(const Layer &layer, const TensorShape &input) {
-    LayerConvolution result = same_kernel(layer, input, false);
+    LayerConvolution result = same_kernel(layer, input);
     Axis &y = result.problem.height(), &x = result.problem.width();
     y.stride = layer.stride.height, x.stride = layer.stride.width;
     y.padding = layer.padding.height, x.padding = layer.padding.width;
@@ -98,26 +95,47 @@ LayerConvolution deconvolution(const Layer &layer, const TensorShape &input) {
     return result;
 }
 
+/// Each output channel is a group of its own: of factor * factor input channels, or of one.
+LayerConvolution enlarging(const Layer &layer, const TensorShape &input, int64_t group_channels) {
+    if (input.channels % group_channels != 0)
+        refuse_layer(layer, "its input's channels are no multiple of " + std::to_string(group_channels));
+    LayerConvolution result;
+    result.problem.in_channels = input.channels;
+    result.problem.groups = result.problem.out_channels = input.channels / group_channels;
+    result.problem.height() = {input.height, layer.factor, layer.factor};
+    result.problem.width() = {input.width, layer.factor, layer.factor};
+    return result;
+}
+
 }  // namespace
 
+bool is_convolution(LayerKind kind) {
+    return kind == LayerKind::convolution || kind == LayerKind::deconvolution || kind == LayerKind::inner_product ||
+           kind == LayerKind::pixel_shuffle || kind == LayerKind::nearest;
+}
+
 LayerConvolution layer_convolution(const Layer &layer, const TensorShape &input) {
-    const int64_t expected = weight_channels(layer);
-    const int64_t given = layer.kind == LayerKind::inner_product ? input.elements() : input.channels;
-    if (given != expected) {
-        refuse_layer(layer, "has weights for " + std::to_string(expected) + " channels but its input has " +
-                          std::to_string(given));
-    }
     LayerConvolution result;
-    if (layer.kind == LayerKind::inner_product) {
-        result = stride1_convolution(layer, {given, 1, 1});
-    } else if (layer.kind == LayerKind::deconvolution) {
-        result = deconvolution(layer, input);
-    } else if (layer.stride == Size2{1, 1}) {
-        result = stride1_convolution(layer, input);
+    if (layer.kind == LayerKind::pixel_shuffle || layer.kind == LayerKind::nearest) {
+        result = enlarging(layer, input, layer.kind == LayerKind::nearest ? 1 : layer.factor * layer.factor);
     } else {
-        result = strided_convolution(layer, input);
+        const int64_t expected = weight_channels(layer);
+        const int64_t given = layer.kind == LayerKind::inner_product ? input.elements() : input.channels;
+        if (given != expected) {
+            refuse_layer(layer, "has weights for " + std::to_string(expected) + " channels but its input has " +
+                                    std::to_string(given));
+        }
+        if (layer.kind == LayerKind::inner_product) {
+            result = stride1_convolution(layer, {given, 1, 1});
+        } else if (layer.kind == LayerKind::deconvolution) {
+            result = deconvolution(layer, input);
+        } else if (layer.stride == Size2{1, 1}) {
+            result = stride1_convolution(layer, input);
+        } else {
+            result = strided_convolution(layer, input);
+        }
+        result.problem.out_channels = layer.out_channels;
     }
-    result.problem.out_channels = layer.out_channels;
     result.options.epilogue = {!layer.bias.empty(), layer.activation, layer.negative_slope};
     try {
         result.problem.validate();
@@ -125,6 +143,27 @@ LayerConvolution layer_convolution(const Layer &layer, const TensorShape &input)
         refuse_layer(layer, error.what());
     }
     return result;
+}
+
+std::vector<float> convolution_weight(const Layer &layer, const LayerConvolution &convolution) {
+    const conv_transpose::Problem &problem = convolution.problem;
+    if (layer.kind == LayerKind::nearest) return std::vector<float>(problem.weight_elements(), 1.0f);
+    if (layer.kind == LayerKind::pixel_shuffle) {
+        // Input channel i of a group is the sample at tap i of every square.
+        const int64_t taps = layer.factor * layer.factor;
+        std::vector<float> result(problem.weight_elements());
+        for (int64_t channel = 0; channel < problem.in_channels; ++channel)
+            result[channel * taps + channel % taps] = 1;
+        return result;
+    }
+    if (convolution.phases > 1) {
+        const int64_t in = problem.in_channels / (convolution.phases * convolution.phases);
+        const Size2 kernel{problem.height().kernel, problem.width().kernel};
+        return transposed_weight(phase_weight(layer, in, convolution.phases, kernel), problem.in_channels,
+                                 layer.out_channels, kernel, true);
+    }
+    return transposed_weight(layer.weight, problem.in_channels, layer.out_channels, layer.kernel,
+                             layer.kind != LayerKind::deconvolution);
 }
 
 }  // namespace upsample

@@ -12,9 +12,17 @@ namespace upsample {
 void split_phases(const float *input, const TensorShape &shape, int64_t s, Size2 size,
                   float *output);
 
-/// Runs the layer. `shape` is that of the first input; `second` is read by layers of two inputs.
-void light_layer(const Layer &layer, const float *first, const TensorShape &shape, const float *second,
-                 const TensorShape &output_shape, float *output);
+struct Tensor {
+    const float *data = nullptr;
+    TensorShape shape;
+};
+
+/// Whether the layer's output may lie where its first input lies.
+bool works_in_place(LayerKind kind);
+
+/// Runs the layer, with some threads.
+void light_layer(const Layer &layer, const std::vector<Tensor> &inputs, const TensorShape &output_shape,
+                 float *output, int threads);
 
 }  // namespace upsample
 

@@ -32,12 +32,12 @@ Curve srgb_curve() {
 }
 
 /// gAMA holds the exponent of encoding, a profile's curve that of decoding.
-Curve curve_of(const PngReader &reader) {
-    return reader.gamma() > 0 ? Curve(cmsBuildGamma(nullptr, 1 / reader.gamma())) : srgb_curve();
+Curve curve_of(const Metadata &metadata) {
+    return metadata.gamma > 0 ? Curve(cmsBuildGamma(nullptr, 100000.0 / metadata.gamma)) : srgb_curve();
 }
 
-Profile profile_of(const PngReader &reader, bool gray) {
-    const std::vector<uint8_t> embedded = reader.icc_profile();
+Profile profile_of(const Metadata &metadata, bool gray) {
+    const Bytes &embedded = metadata.icc;
     if (!embedded.empty()) {
         Profile profile(
             cmsOpenProfileFromMem(embedded.data(), static_cast<cmsUInt32Number>(embedded.size())));
@@ -48,12 +48,13 @@ Profile profile_of(const PngReader &reader, bool gray) {
         }
         return profile;
     }
-    const Curve curve = curve_of(reader);
+    const Curve curve = curve_of(metadata);
     if (!curve) throw std::bad_alloc();
-    double v[8];
     if (gray) return Profile(cmsCreateGrayProfile(cmsD50_xyY(), curve.get()));
     cmsToneCurve *curves[] = {curve.get(), curve.get(), curve.get()};
-    if (!reader.chromaticities(v)) return Profile(cmsCreateRGBProfile(&d65, &rec709, curves));
+    if (metadata.primaries.empty()) return Profile(cmsCreateRGBProfile(&d65, &rec709, curves));
+    double v[8];
+    std::transform(metadata.primaries.begin(), metadata.primaries.end(), v, [](int32_t value) { return value / 1e5; });
     const cmsCIExyY white = {v[0], v[1], 1};
     const cmsCIExyYTRIPLE primaries = {{v[2], v[3], 1}, {v[4], v[5], 1}, {v[6], v[7], 1}};
     return Profile(cmsCreateRGBProfile(&white, &primaries, curves));
@@ -88,10 +89,10 @@ struct LinearLight::State {
     Transform to_linear, from_linear;
 };
 
-LinearLight::LinearLight(const PngReader &reader) : state_(std::make_unique<State>()) {
-    state_->colors = reader.header().shape.colors();
+LinearLight::LinearLight(const Header &header, const Metadata &metadata) : state_(std::make_unique<State>()) {
+    state_->colors = header.shape.colors();
     const bool gray = state_->colors == 1;
-    const Profile encoded = profile_of(reader, gray);
+    const Profile encoded = profile_of(metadata, gray);
     const Profile linear = linear_profile(gray);
     if (!encoded || !linear)
         throw PictureError("the colours of the picture make no usable profile for --linear");

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "png_io.h"
+#include "picture_file.h"
 
 namespace upsample {
 
@@ -15,7 +15,7 @@ namespace upsample {
 class LinearLight {
   public:
     /// Throws PictureError when the profile is damaged or not for this kind of picture.
-    explicit LinearLight(const PngReader &reader);
+    LinearLight(const Header &header, const Metadata &metadata);
     ~LinearLight();
 
     /// In place; the first `colors` of planes, each of `count` samples, `plane_stride` apart.

@@ -1,57 +1,33 @@
-// upsample: enlarges PNG pictures. Which files, in what order, and what is told about each; see --help.
+// upsample: enlarges pictures. Which files, in what order, and what is told about each; see --help.
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <future>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <optional>
+#include <thread>
 
 #include "device.h"
 #include "enlarge.h"
+#include "formats.h"
+#include "jobs.h"
 #include "models.h"
 #include "options.h"
 #include "output_file.h"
+#include "printable.h"
 #include "progress.h"
+#include "raw_io.h"
+#include "reporter.h"
 
 namespace {
 
 namespace fs = std::filesystem;
 using namespace upsample;
-
-struct Job {
-    std::string input, output;
-};
-
-bool is_png_name(const fs::path &path) {
-    std::string extension = path.extension().string();
-    std::transform(extension.begin(), extension.end(), extension.begin(),
-                   [](unsigned char c) { return std::tolower(c); });
-    return extension == ".png";
-}
-
-/// One job, or one for every PNG of a folder, in the order of their names.
-std::vector<Job> list_jobs(const Options &options) {
-    if (options.input == "-" || !fs::is_directory(options.input)) {
-        const bool into_folder =
-            options.input != "-" && options.output != "-" && fs::is_directory(options.output);
-        if (!into_folder) return {{options.input, options.output}};
-        return {{options.input, (fs::path(options.output) / fs::path(options.input).filename()).string()}};
-    }
-    if (options.output == "-") throw PictureError("a folder cannot be written to standard output");
-    fs::create_directories(options.output);
-    std::vector<Job> jobs;
-    for (const fs::directory_entry &entry : fs::directory_iterator(options.input)) {
-        if (!entry.is_regular_file() || !is_png_name(entry.path())) continue;
-        jobs.push_back(
-            {entry.path().string(), (fs::path(options.output) / entry.path().filename()).string()});
-    }
-    std::sort(jobs.begin(), jobs.end(), [](const Job &a, const Job &b) { return a.input < b.input; });
-    return jobs;
-}
 
 struct FileCloser {
     void operator()(std::FILE *file) const {
@@ -67,137 +43,176 @@ InputFile open_input(const std::string &path) {
     return file;
 }
 
-enum class Outcome { enlarged, skipped, failed };
-
-/// Tells people or programs what became of a picture.
-class Reporter {
-  public:
-    Reporter(const Options &options, const Method &method) : options_(options), method_(method) {}
-
-    void enlarged(const Job &job, const Report &report) const {
-        if (options_.json) {
-            print({{"input", job.input},
-                   {"output", job.output},
-                   {"status", "enlarged"},
-                   {"method", options_.model.empty()
-                                  ? std::string(filter_names[static_cast<int>(options_.filter)])
-                                  : options_.model},
-                   {"scale", options_.scale},
-                   {"device", device_name()},
-                   {"input_width", report.input.shape.width},
-                   {"input_height", report.input.shape.height},
-                   {"width", report.output.width},
-                   {"height", report.output.height},
-                   {"channels", report.output.channels},
-                   {"bits", report.input.bits},
-                   {"seconds", report.seconds},
-                   {"decoding_seconds", report.decoding_seconds},
-                   {"enlarging_seconds", report.enlarging_seconds},
-                   {"warnings", report.warnings}});
-        }
-        if (!options_.verbose) return;
-        for (const std::string &warning : report.warnings) std::cerr << job.input << ": " << warning << '\n';
-        std::cerr << job.input << ": " << report.input.shape.width << " x " << report.input.shape.height
-                  << ", " << report.output.channels << " channels of " << report.input.bits << " bits, to "
-                  << report.output.width << " x " << report.output.height << " on " << device_name() << " in "
-                  << report.seconds << " s (decoding " << report.decoding_seconds << " s, enlarging "
-                  << report.enlarging_seconds << " s)\n";
-    }
-
-    void skipped(const Job &job) const {
-        if (options_.json) print({{"input", job.input}, {"output", job.output}, {"status", "skipped"}});
-        if (options_.verbose) std::cerr << job.input << ": skipped, " << job.output << " exists\n";
-    }
-
-    void failed(const Job &job, const std::string &why) const {
-        if (options_.json)
-            print({{"input", job.input}, {"output", job.output}, {"status", "failed"}, {"error", why}});
-        std::cerr << "upsample: " << job.input << ": " << why << '\n';
-    }
-
-  private:
-    const char *device_name() const {
-        return method_.device == conv_transpose::Device::cuda ? "cuda" : "cpu";
-    }
-
-    /// File names need not be UTF-8; JSON must be.
-    static void print(const nlohmann::json &line) {
-        std::cout << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
-    }
-
-    const Options &options_;
-    const Method &method_;
+/// What every picture of this call is enlarged with.
+struct Session {
+    const Options &options;
+    Method method;
+    MemoryBudget budget;
+    Progress progress;
+    int threads;  // of one picture
 };
 
-Report enlarge_file(const Job &job, const Options &options, const Method &method, Progress &progress) {
+Report enlarge_file(const Job &job, Session &session) {
     const InputFile input = open_input(job.input);
+    const std::unique_ptr<PictureReader> reader = open_picture(input.get(), session.options.limits);
     OutputFile output(job.output);
+    int64_t height = 1;
     const ProgressCalls calls = {
-        [&](int64_t rows) { progress.start(fs::path(job.input).filename().string(), rows); },
-        [&](int64_t rows) { progress.advance(rows); },
+        [&](int64_t rows) {
+            height = rows;
+            session.progress.start(fs::path(job.input).filename().string());
+        },
+        [&](int64_t rows) { session.progress.advance(rows, height); },
     };
-    const Report report = enlarge(input.get(), output.stream(), method, options.limits,
-                                  {options.compression, !options.strip}, calls);
-    output.commit(options.overwrite);
+    const Options &o = session.options;
+    const WritingOptions writing = {job.format, o.compression, o.quality, o.lossless, !o.strip, session.threads};
+    const Report report = enlarge(*reader, output.stream(), session.method, session.budget, writing, calls);
+    output.commit(o.overwrite);
     return report;
 }
 
-Outcome run_job(const Job &job, const Options &options, const Method &method) {
-    const Reporter reporter(options, method);
-    Progress progress(!options.quiet && !options.json);
+enum class Outcome { enlarged, skipped, failed };
+
+struct Result {
+    Outcome outcome = Outcome::failed;
+    Told told;
+};
+
+Result run_job(const Job &job, Session &session) {
+    const Reporter reporter(session.options, session.method);
+    std::string why = job.fault;
     try {
-        if (job.output != "-" && fs::exists(job.output) && !options.overwrite) {
-            if (options.skip_existing) return reporter.skipped(job), Outcome::skipped;
-            throw PictureError(job.output +
-                               " exists; --overwrite replaces it, --skip-existing passes over it");
+        if (!why.empty()) throw PictureError(why);
+        if (is_existing_file(job.output) && !session.options.overwrite) {
+            if (session.options.skip_existing) return {Outcome::skipped, reporter.skipped(job)};
+            throw PictureError(job.output + " exists; --overwrite replaces it, --skip-existing passes over it");
         }
-        const Report report = enlarge_file(job, options, method, progress);
-        progress.clear();
-        reporter.enlarged(job, report);
-        return Outcome::enlarged;
+        return {Outcome::enlarged, reporter.enlarged(job, enlarge_file(job, session))};
     } catch (const std::bad_alloc &) {
-        progress.clear();
-        reporter.failed(job, "there is not enough memory; a smaller --tile needs less");
+        why = "there is not enough memory; a smaller --tile needs less";
     } catch (const std::exception &error) {
-        progress.clear();
-        reporter.failed(job, error.what());
+        why = error.what();
     }
-    return Outcome::failed;
+    return {Outcome::failed, reporter.failed(job, why)};
+}
+
+/// Tells results in the order of the jobs, whichever is ready first.
+int run_jobs(const std::vector<Job> &jobs, Session &session, int at_once) {
+    std::vector<std::promise<Result>> results(jobs.size());
+    std::atomic<std::size_t> next = 0;
+    std::vector<std::future<void>> workers;
+    for (int i = 0; i < at_once; ++i) {
+        workers.push_back(std::async(std::launch::async, [&] {
+            for (std::size_t job = next++; job < jobs.size(); job = next++)
+                results[job].set_value(run_job(jobs[job], session));
+        }));
+    }
+    std::vector<std::string> failures;
+    for (std::size_t job = 0; job < jobs.size(); ++job) {
+        const Result result = results[job].get_future().get();
+        if (result.outcome == Outcome::failed) failures.push_back(jobs[job].input);
+        if (!result.told.errors.empty()) session.progress.clear();
+        std::cerr << result.told.errors;
+        if (!result.told.line.empty()) std::cout << result.told.line << std::flush;
+    }
+    session.progress.clear();
+    if (!failures.empty() && jobs.size() > 1) {
+        std::cerr << "upsample: " << failures.size() << " of " << jobs.size() << " pictures failed:\n";
+        for (const std::string &name : failures) std::cerr << "  " << printable(name) << '\n';
+    }
+    if (!std::cout.flush()) {
+        std::cerr << "upsample: standard output cannot be written: " << std::strerror(errno) << '\n';
+        return picture_failed;
+    }
+    return failures.empty() ? success : picture_failed;
+}
+
+/// Frame after frame, until the input ends between two.
+int run_frames(Session &session) {
+    const Options &o = session.options;
+    const Header header = parse_raw_format(o.raw);
+    const InputFile input = open_input(o.input);
+    std::FILE *output = o.output == "-" ? stdout : std::fopen(o.output.c_str(), "wb");
+    if (!output) throw PictureError(o.output + ": cannot be written: " + std::strerror(errno));
+    int64_t frames = 0;
+    for (; RawReader::has_more(input.get()); ++frames) {
+        RawReader reader(input.get(), header);
+        enlarge(reader, output, session.method, session.budget, {Format::raw, 0, 0, false, false, session.threads},
+                {[&](int64_t) { session.progress.start("frame " + std::to_string(frames)); }, [](int64_t) {}});
+    }
+    session.progress.clear();
+    if (std::fflush(output) != 0 || (output != stdout && std::fclose(output) != 0))
+        throw PictureError(o.output + ": cannot be written: " + std::strerror(errno));
+    if (o.verbose) std::cerr << frames << " frames\n";
+    if (frames == 0) throw PictureError("the input has no frames");
+    return success;
+}
+
+/// The GPUs that CUDA shows are narrowed to one, before it is first asked.
+void choose_gpu(int gpu) {
+    std::vector<std::string> visible;
+    if (const char *variable = std::getenv("CUDA_VISIBLE_DEVICES")) {
+        std::string list = variable;
+        for (std::size_t at = 0; at <= list.size();) {
+            const std::size_t comma = std::min(list.find(',', at), list.size());
+            visible.push_back(list.substr(at, comma - at));
+            at = comma + 1;
+        }
+        if (gpu >= static_cast<int>(visible.size()))
+            throw PictureError("CUDA_VISIBLE_DEVICES shows no GPU number " + std::to_string(gpu));
+    }
+    setenv("CUDA_VISIBLE_DEVICES", visible.empty() ? std::to_string(gpu).c_str() : visible[gpu].c_str(), 1);
+}
+
+void tell_passed_over(const Options &options, const Jobs &found) {
+    if (options.quiet || found.folders + found.others == 0) return;
+    std::cerr << "upsample: " << printable(options.input) << ": passed over " << found.folders << " folders and "
+              << found.others << " files that are not named as pictures\n";
 }
 
 int run(const Options &options) {
-    if (options.list_models) {
-        for (const std::string &name : list_models(options.model_folders)) std::cout << name << '\n';
-        return success;
-    }
     std::optional<Network> network;
+    NetworkRuns runs;
     Method method;
     try {
+        if (options.list_models) {
+            std::cout << describe_models(list_models(options.model_folders)) << std::flush;
+            if (!options.quiet) std::cerr << where_to_get_models();
+            return std::cout ? success : picture_failed;
+        }
+        if (options.gpu >= 0) choose_gpu(options.gpu);
         conv_transpose::set_cpu_threads(options.threads);
         method.device = resolve(options.device);
-        if (!options.model.empty()) network.emplace(find_model(options.model, options.model_folders));
+        if (!options.model.empty())
+            network.emplace(find_model(options.model, options.model_folders, options.noise, options.scale));
     } catch (const std::exception &error) {
-        std::cerr << "upsample: " << error.what() << '\n';
+        std::cerr << "upsample: " << printable(error.what()) << '\n';
         return not_available;
     }
-    method.scale = options.scale;
+    method.scale = options.scale.value_or(network ? network->scale() : 2);
+    method.width = options.width;
+    method.height = options.height;
     method.filter = options.filter;
     method.network = network ? &*network : nullptr;
+    method.runs = &runs;
+    method.tta = options.tta;
     method.linear_light = options.linear_light;
     method.tile = options.tile;
     method.precision = options.precision;
+    const int threads = options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+    method.threads = threads;
 
-    const std::vector<Job> jobs = list_jobs(options);
-    std::vector<std::string> failures;
-    for (const Job &job : jobs) {
-        if (run_job(job, options, method) == Outcome::failed) failures.push_back(job.input);
-    }
-    if (failures.empty()) return success;
-    if (jobs.size() > 1) {
-        std::cerr << "upsample: " << failures.size() << " of " << jobs.size() << " pictures failed:\n";
-        for (const std::string &name : failures) std::cerr << "  " << name << '\n';
-    }
-    return picture_failed;
+    Jobs found;
+    if (options.raw.empty()) found = list_jobs(options);
+    const bool progress = !options.quiet && !options.json;
+    Session session{options, method, MemoryBudget(options.limits.memory), Progress(progress, std::max<std::size_t>(1, found.jobs.size())), threads};
+    if (!options.raw.empty()) return run_frames(session);
+
+    tell_passed_over(options, found);
+    if (found.jobs.empty()) throw PictureError(options.input + ": has no pictures");
+    const int at_once = static_cast<int>(std::min<std::size_t>(found.jobs.size(), threads));
+    session.threads = session.method.threads = std::max(1, threads / at_once);
+    return run_jobs(found.jobs, session, at_once);
 }
 
 }  // namespace
@@ -210,7 +225,7 @@ int main(int argc, char **argv) {
     try {
         return run(options);
     } catch (const std::exception &error) {
-        std::cerr << "upsample: " << error.what() << '\n';
+        std::cerr << "upsample: " << printable(error.what()) << '\n';
         return picture_failed;
     }
 }

@@ -1,8 +1,10 @@
 // Parsing of .param and .bin files: see ncnn_model.h.
 #include "ncnn_model.h"
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -28,7 +30,7 @@ class Parameters {
             const std::size_t equals = word.find('=');
             if (equals == std::string::npos)
                 throw PictureError(where + ": \"" + word + "\" is not KEY=VALUE");
-            int key = static_cast<int>(number(word.substr(0, equals)));
+            int key = key_of(word.substr(0, equals));
             std::vector<double> values;
             std::istringstream list(word.substr(equals + 1));
             for (std::string item; std::getline(list, item, ',');) values.push_back(number(item));
@@ -43,13 +45,15 @@ class Parameters {
         }
     }
 
+    std::vector<double> array(int key) const { return has(key) ? values_.at(key) : std::vector<double>(); }
+
     bool has(int key) const { return values_.count(key) && !values_.at(key).empty(); }
 
     double real(int key, double otherwise) const { return has(key) ? values_.at(key).front() : otherwise; }
 
     int64_t integer(int key, int64_t otherwise, int64_t least, int64_t most = largest_number) const {
         const double value = real(key, static_cast<double>(otherwise));
-        if (!(value >= least && value <= most) || value != static_cast<double>(static_cast<int64_t>(value))) {
+        if (!(value >= static_cast<double>(least) && value <= static_cast<double>(most)) || value != static_cast<double>(static_cast<int64_t>(value))) {
             throw PictureError(where_ + ": parameter " + std::to_string(key) + " is " +
                                std::to_string(value) + "; it must be a whole number from " +
                                std::to_string(least) + " to " + std::to_string(most));
@@ -69,6 +73,14 @@ class Parameters {
 
   private:
     static constexpr int array_offset = -23300;
+
+    int key_of(const std::string &text) const {
+        int key = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), key);
+        if (error != std::errc() || end != text.data() + text.size() || key > 1000 || key < array_offset - 1000)
+            throw PictureError(where_ + ": \"" + text + "\" is no key of a parameter");
+        return key;
+    }
 
     double number(const std::string &text) const {
         double value = 0;
@@ -202,6 +214,22 @@ void read_convolution(const Parameters &p, WeightFile &weights, Layer &layer) {
     read_weights(p, 5, 6, weights, layer);
 }
 
+void read_interpolation(const Parameters &p, Layer &layer) {
+    const double height = p.real(1, 1), width = p.real(2, 1);
+    p.expect(3, 0, "a fixed output height");
+    p.expect(4, 0, "a fixed output width");
+    const bool nearest = p.integer(0, 0, 0) == 1, bicubic = p.integer(0, 0, 0) == 3;
+    if (nearest && height == width && height == std::floor(height) && height >= 1 && height <= 16) {
+        layer.kind = LayerKind::nearest;
+        layer.factor = static_cast<int64_t>(height);
+    } else if (bicubic && height == width && height > 0.1 && height <= 16 && p.real(6, 0) == 0) {
+        layer.kind = LayerKind::bicubic;
+        layer.ratio = height;
+    } else {
+        throw PictureError(p.where() + ": only nearest interpolation by whole factors and bicubic are supported");
+    }
+}
+
 void expect_inputs(const Layer &layer, std::size_t count, const std::string &where) {
     if (layer.inputs.size() != count) {
         throw PictureError(where + ": must have " + std::to_string(count) + " inputs but has " +
@@ -229,6 +257,16 @@ void read_layer(const std::string &type, const Parameters &p, WeightFile &weight
     } else if (type == "PReLU") {
         layer.kind = LayerKind::prelu;
         layer.weight = weights.plain(p.integer(0, 0, 1));
+    } else if (type == "PixelShuffle") {
+        layer.kind = LayerKind::pixel_shuffle;
+        layer.factor = p.integer(0, 1, 1, 16);
+        p.expect(1, 0, "this order of channels");
+    } else if (type == "Interp") {
+        read_interpolation(p, layer);
+    } else if (type == "Concat") {
+        layer.kind = LayerKind::concat;
+        inputs = std::max<std::size_t>(1, layer.inputs.size());
+        p.expect(0, 0, "joining along another axis than channels");
     } else if (type == "Crop") {
         layer.kind = LayerKind::crop;
         inputs = 2;
@@ -238,8 +276,22 @@ void read_layer(const std::string &type, const Parameters &p, WeightFile &weight
     } else if (type == "Eltwise") {
         layer.kind = LayerKind::eltwise;
         inputs = 2;
-        layer.operation = static_cast<EltwiseOperation>(p.integer(0, 0, 0, 2));
-        if (p.has(1)) throw PictureError(p.where() + ": coefficients (parameter 1) are not supported");
+        constexpr EltwiseOperation operations[] = {EltwiseOperation::product, EltwiseOperation::sum,
+                                                   EltwiseOperation::maximum};
+        layer.operation = operations[p.integer(0, 0, 0, 2)];
+        for (const double value : p.array(1)) layer.coefficients.push_back(static_cast<float>(value));
+        if (!layer.coefficients.empty() && (layer.coefficients.size() != inputs || layer.operation != EltwiseOperation::sum))
+            throw PictureError(p.where() + ": coefficients (parameter 1) are for the two inputs of a sum");
+    } else if (type == "BinaryOp") {
+        layer.kind = LayerKind::eltwise;
+        inputs = 2;
+        constexpr EltwiseOperation operations[] = {EltwiseOperation::sum, EltwiseOperation::difference,
+                                                   EltwiseOperation::product, EltwiseOperation::product,
+                                                   EltwiseOperation::maximum, EltwiseOperation::minimum};
+        const int64_t operation = p.integer(0, 0, 0, 5);
+        if (operation == 3) throw PictureError(p.where() + ": a division is not supported");
+        layer.operation = operations[operation];
+        p.expect(1, 0, "an operation with a number");
     } else if (type == "Pooling") {
         layer.kind = LayerKind::pooling;
         if (p.integer(0, 0, 0) != 1 || p.integer(4, 0, 0) != 1) {

@@ -7,30 +7,29 @@
 #include <vector>
 
 #include "conv_transpose/conv_transpose.h"
+#include "size2.h"
 
 namespace upsample {
 
-/// The kinds of layer that waifu2x's upconv_7 and cunet networks are made of.
+/// The kinds of layer that the networks of waifu2x (upconv_7, cunet) and Real-ESRGAN are made of. Eltwise and
+/// BinaryOp are one, and so is nearest interpolation apart from bicubic.
 enum class LayerKind {
     convolution,
     deconvolution,
     inner_product,
+    pixel_shuffle,
+    nearest,
+    bicubic,
     relu,
     prelu,
     crop,
+    concat,
     eltwise,
     pooling,
     scale
 };
 
-enum class EltwiseOperation { product = 0, sum = 1, maximum = 2 };
-
-/// A pair of sizes.
-struct Size2 {
-    int64_t height = 0, width = 0;
-    friend bool operator==(const Size2 &a, const Size2 &b) { return a.height == b.height && a.width == b.width; }
-    friend bool operator!=(const Size2 &a, const Size2 &b) { return !(a == b); }
-};
+enum class EltwiseOperation { product, sum, difference, maximum, minimum };
 
 /// One layer. Which fields count depends on the kind; the names are ncnn's.
 struct Layer {
@@ -48,6 +47,9 @@ struct Layer {
 
     int64_t crop_left = 0, crop_top = 0;
     EltwiseOperation operation = EltwiseOperation::sum;
+    std::vector<float> coefficients;  ///< of a sum's inputs; empty where all are 1
+    int64_t factor = 1;               ///< of a pixel shuffle or of nearest interpolation
+    double ratio = 1;                 ///< of bicubic interpolation
 };
 
 struct NcnnModel {

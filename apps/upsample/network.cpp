@@ -2,6 +2,7 @@
 #include "network.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "picture.h"
 
@@ -15,9 +16,29 @@ TensorShape output_shape(const Layer &layer, const std::vector<TensorShape> &sha
     switch (layer.kind) {
         case LayerKind::convolution:
         case LayerKind::deconvolution:
-        case LayerKind::inner_product: {
+        case LayerKind::inner_product:
+        case LayerKind::pixel_shuffle:
+        case LayerKind::nearest: {
             const conv_transpose::Problem problem = layer_convolution(layer, first).problem;
-            return {layer.out_channels, problem.height().output(), problem.width().output()};
+            return {problem.out_channels, problem.height().output(), problem.width().output()};
+        }
+        case LayerKind::bicubic: {
+            const int64_t height = static_cast<int64_t>(static_cast<double>(first.height) * layer.ratio);
+            const int64_t width = static_cast<int64_t>(static_cast<double>(first.width) * layer.ratio);
+            if (static_cast<double>(height) != static_cast<double>(first.height) * layer.ratio ||
+                static_cast<double>(width) != static_cast<double>(first.width) * layer.ratio)
+                refuse_layer(layer, "its output would not have whole sides");
+            return {first.channels, height, width};
+        }
+        case LayerKind::concat: {
+            TensorShape joined = first;
+            for (std::size_t i = 1; i < layer.inputs.size(); ++i) {
+                const TensorShape &other = shapes[layer.inputs[i]];
+                if (other.height != first.height || other.width != first.width)
+                    refuse_layer(layer, "its inputs differ in size");
+                joined.channels += other.channels;
+            }
+            return joined;
         }
         case LayerKind::relu:
             return first;
@@ -85,6 +106,39 @@ void Network::find_geometry() {
         side % alignment_ != 0) {
         throw PictureError("the network does not enlarge pictures by a whole number");
     }
+    const int reach = static_cast<int>(std::ceil(padded_reach() / scale_));
+    constexpr int deep = 24;
+    border_ += reach <= deep ? reach : deep_border;
+    border_ = (border_ + alignment_ - 1) / alignment_ * alignment_;
+}
+
+/// How far from its ends, in pixels, the output depends on padding.
+double Network::padded_reach() const {
+    std::vector<double> reach(model_.blobs);
+    for (const Layer &layer : model_.layers) {
+        double far = 0;
+        for (const int input : layer.inputs) far = std::max(far, reach[input]);
+        switch (layer.kind) {
+            case LayerKind::convolution:
+                far = std::ceil((far + static_cast<double>(layer.padding.height)) / static_cast<double>(layer.stride.height));
+                break;
+            case LayerKind::deconvolution:
+                far = std::max(0.0, (far - 1) * static_cast<double>(layer.stride.height) +
+                                        static_cast<double>(layer.kernel.height - layer.padding.height));
+                break;
+            case LayerKind::pixel_shuffle:
+            case LayerKind::nearest:
+                far *= static_cast<double>(layer.factor);
+                break;
+            case LayerKind::bicubic:
+                far = std::ceil((far + 2) * layer.ratio);
+                break;
+            default:
+                break;
+        }
+        reach[layer.output] = far;
+    }
+    return reach[model_.output];
 }
 
 bool Network::sees_whole_picture() const {

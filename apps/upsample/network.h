@@ -19,8 +19,11 @@ class Network {
     /// How many times wider the output is, once the border is taken off.
     int scale() const { return scale_; }
 
-    /// Pixels that the input needs on every side beyond what is enlarged.
+    /// Pixels that the input needs on every side beyond what is enlarged: those that convolutions without
+    /// padding take off, and those near enough to the end for padding to change them. Of a very deep network the
+    /// latter are cut to deep_border, as ncnn's programs have it.
     int border() const { return border_; }
+    static constexpr int deep_border = 10;
 
     /// Inputs, border included, must have sides that are a multiple of this.
     int alignment() const { return alignment_; }
@@ -40,6 +43,7 @@ class Network {
 
   private:
     void find_geometry();
+    double padded_reach() const;
 
     NcnnModel model_;
     int scale_ = 0, border_ = 0, alignment_ = 1;

@@ -1,6 +1,7 @@
 #include "network_picture.h"
 
 #include <algorithm>
+#include <new>
 
 namespace upsample {
 
@@ -73,57 +74,101 @@ TileSize choose_tiles(const Shape &shape, int64_t side, const Network &network) 
     return {tile_side(shape.height, side), tile_side(shape.width, side)};
 }
 
-NetworkPicture::NetworkPicture(RowSource &source, const Network &network, TileSize tile,
-                               conv_transpose::Device device, conv_transpose::Precision precision)
+NetworkPicture::NetworkPicture(RowSource &source, const Network &network, NetworkRuns &runs, TileSize tile,
+                               const RunOptions &options, bool tta)
     : source_(source),
       network_(network),
+      runs_(runs),
+      options_(options),
+      tta_(tta),
       shape_{source.shape().width * network.scale(), source.shape().height * network.scale(),
              source.shape().channels},
       tile_(tile),
-      window_(source),
-      run_(network, network.input_side(tile.height), network.input_side(tile.width), device, precision),
-      input_height_(network.input_side(tile.height)),
-      input_width_(network.input_side(tile.width)) {
+      window_(source) {
     if (shape_.has_alpha()) {
         Shape alpha_shape = source.shape();
         alpha_shape.channels = 1;
-        alpha_.emplace(Filter::bicubic, network.scale(), alpha_shape, device);
-    }
-    tile_input_ = conv_transpose::HostMemory(device, 3 * input_height_ * input_width_ * sizeof(float));
-    band_ = conv_transpose::HostMemory(device, shape_.channels * band_plane() * sizeof(float));
-    if (shape_.colors() == 1) {
-        const int64_t s = network.scale();
-        colors_ = conv_transpose::HostMemory(device, 3 * s * tile.height * s * tile.width * sizeof(float));
+        alpha_.emplace(Filter::bicubic, network.scale(), alpha_shape, options.device);
     }
 }
 
-Rows NetworkPicture::next() {
-    const auto [width, height, channels] = source_.shape();
-    const int64_t first = row_, last = std::min(height, row_ + tile_.height);
-    if (first == last) return {};
-    const int64_t reach = std::max<int64_t>(network_.border(), alpha_ ? alpha_->reach() : 0);
-    const int64_t begin = std::max<int64_t>(0, first - reach), end = std::min(height, last + reach);
-    const float *window = window_.move_to(begin, end);
-    for (int64_t left = 0; left < width; left += tile_.width) {
-        gather_tile(window, begin, end, first, left);
-        run_.run(tile_input_.floats());
-        copy_tile(last - first, left);
+NetworkPicture::~NetworkPicture() {
+    if (run_) runs_.give_back(std::move(run_));
+}
+
+/// Takes memory once the first row is there, or all that a network needs that sees them all: what a damaged
+/// file only claims to hold costs nothing.
+void NetworkPicture::prepare() {
+    const Shape &shape = source_.shape();
+    const bool whole = tile_.height >= shape.height && tile_.width >= shape.width && network_.sees_whole_picture();
+    window_.move_to(0, whole ? shape.height : 1);
+    while (true) {
+        try {
+            return allocate();
+        } catch (const std::bad_alloc &) {
+            run_.reset();
+            turned_run_.reset();
+            const int64_t side = std::max(tile_.height, tile_.width);
+            const TileSize smaller = choose_tiles(shape, side / 2, network_);
+            if (whole || std::max(smaller.height, smaller.width) >= side) throw;
+            tile_ = smaller;
+        }
     }
-    if (alpha_) enlarge_alpha(window, begin, end, first, last);
-    row_ = last;
-    return {band_.floats(), band_plane(), (last - first) * network_.scale()};
+}
+
+void NetworkPicture::allocate() {
+    input_height_ = network_.input_side(tile_.height);
+    input_width_ = network_.input_side(tile_.width);
+    run_ = runs_.take(network_, input_height_, input_width_, options_);
+    const auto memory = [&](int64_t elements) {
+        return conv_transpose::HostMemory(options_.device, elements * sizeof(float));
+    };
+    tile_input_ = memory(3 * input_height_ * input_width_);
+    piece_ = memory(shape_.channels * piece_plane());
+    if (shape_.colors() == 1) colors_ = memory(3 * piece_plane());
+    if (!tta_) return;
+    if (input_height_ != input_width_)
+        turned_run_ = std::make_unique<NetworkRun>(network_, input_width_, input_height_, options_);
+    turned_.reserve(3 * input_height_ * input_width_);
+    turned_output_.reserve(piece_plane());
+}
+
+Piece NetworkPicture::next() {
+    const auto [width, height, channels] = source_.shape();
+    if (row_ == height) return {};
+    if (!run_) prepare();
+    const int64_t reach = std::max<int64_t>(network_.border(), alpha_ ? alpha_->reach() : 0);
+    const Span rows = span_around(row_, std::min(height, row_ + tile_.height), reach, height);
+    const int64_t right = std::min(width, left_ + tile_.width), s = network_.scale();
+    const float *window = window_.move_to(rows.begin, rows.end);
+    gather_tile(window, rows, left_);
+    const int64_t made_rows = (rows.last - rows.first) * s, made_columns = (right - left_) * s;
+    if (tta_) {
+        run_turned(made_rows, made_columns);
+    } else {
+        run_tile(made_rows, made_columns);
+    }
+    if (shape_.colors() == 1) mean_color(made_rows, made_columns);
+    if (alpha_) enlarge_alpha(window, rows, left_, right);
+    const Piece piece = {piece_.floats(), piece_plane(), piece_width(), made_rows, left_ * s, made_columns};
+    left_ = right;
+    if (left_ == width) {
+        left_ = 0;
+        row_ = rows.last;
+    }
+    return piece;
 }
 
 /// Copies a tile and its border; beyond the picture its nearest pixel is repeated, and gray is made RGB.
-void NetworkPicture::gather_tile(const float *window, int64_t begin, int64_t end, int64_t top, int64_t left) {
-    const int64_t width = source_.shape().width, border = network_.border();
+void NetworkPicture::gather_tile(const float *window, const Span &rows, int64_t left) {
+    const int64_t width = source_.shape().width, border = network_.border(), given = rows.end - rows.begin;
     const int64_t x0 = left - border, before = std::max<int64_t>(0, -x0);
     const int64_t inside = std::min(input_width_, width - x0) - before;
     for (int c = 0; c < 3; ++c) {
         const int from = source_.shape().colors() == 1 ? 0 : c;
         for (int64_t y = 0; y < input_height_; ++y) {
-            const int64_t row = std::clamp(top - border + y, begin, end - 1) - begin;
-            const float *samples = window + (from * (end - begin) + row) * width;
+            const int64_t row = std::clamp(rows.first - border + y, rows.begin, rows.end - 1) - rows.begin;
+            const float *samples = window + (from * given + row) * width;
             float *to = tile_input_.floats() + (c * input_height_ + y) * input_width_;
             std::fill_n(to, before, samples[0]);
             std::copy_n(samples + x0 + before, inside, to + before);
@@ -132,34 +177,90 @@ void NetworkPicture::gather_tile(const float *window, int64_t begin, int64_t end
     }
 }
 
-/// Copies what belongs to the picture out of the network's output.
-void NetworkPicture::copy_tile(int64_t rows, int64_t left) {
-    const int64_t s = network_.scale(), columns = std::min(s * tile_.width, shape_.width - s * left);
-    float *to = band_.floats() + s * left;
-    if (shape_.colors() == 1) return copy_mean_color(s * rows, columns, to);
-    for (int c = 0; c < 3; ++c) run_.copy_output(c, s * rows, columns, to + c * band_plane(), shape_.width);
+/// Runs the network on the tile and copies what belongs to the picture out of its output.
+void NetworkPicture::run_tile(int64_t rows, int64_t columns) {
+    float *to = shape_.colors() == 1 ? colors_.floats() : piece_.floats();
+    run_->run(tile_input_.floats());
+    const int64_t border = run_->output_border();
+    for (int c = 0; c < 3; ++c)
+        run_->copy_output(c, border, border, rows, columns, to + c * piece_plane(), piece_width());
 }
 
-/// Gray is the mean of the network's three colours.
-void NetworkPicture::copy_mean_color(int64_t rows, int64_t columns, float *to) {
-    const int64_t plane = rows * columns;
-    const float *color = colors_.floats();
-    for (int c = 0; c < 3; ++c) run_.copy_output(c, rows, columns, colors_.floats() + c * plane, columns);
-    for (int64_t y = 0; y < rows; ++y, to += shape_.width) {
-        for (int64_t x = 0; x < columns; ++x, ++color)
-            to[x] = (color[0] + color[plane] + color[2 * plane]) / 3;
+namespace {
+
+/// One of the eight ways to turn and mirror a rectangle.
+struct Turn {
+    bool transpose, mirror_rows, mirror_columns;
+
+    /// Where sample (y, x) of a plane of this size goes in the turned plane.
+    int64_t place(int64_t y, int64_t x, int64_t height, int64_t width) const {
+        const int64_t v = mirror_rows ? height - 1 - y : y, u = mirror_columns ? width - 1 - x : x;
+        return transpose ? u * height + v : v * width + u;
+    }
+};
+
+}  // namespace
+
+void NetworkPicture::run_turned(int64_t rows, int64_t columns) {
+    float *to = shape_.colors() == 1 ? colors_.floats() : piece_.floats();
+    const int64_t plane = input_height_ * input_width_, s = network_.scale();
+    const int64_t height = tile_.height * s, width = tile_.width * s;
+    // A tile's output may be larger than the tile where its input was aligned.
+    const int64_t out_height = s * (input_height_ - 2 * network_.border());
+    const int64_t out_width = s * (input_width_ - 2 * network_.border());
+    turned_output_.reserve(out_height * out_width);
+    for (int way = 0; way < 8; ++way) {
+        const Turn turn = {(way & 1) != 0, (way & 2) != 0, (way & 4) != 0};
+        for (int c = 0; c < 3; ++c) {
+            const float *from = tile_input_.floats() + c * plane;
+            for (int64_t y = 0; y < input_height_; ++y)
+                for (int64_t x = 0; x < input_width_; ++x)
+                    turned_.data()[c * plane + turn.place(y, x, input_height_, input_width_)] =
+                        from[y * input_width_ + x];
+        }
+        NetworkRun &run = turn.transpose && turned_run_ ? *turned_run_ : *run_;
+        run.run(turned_.data());
+        const int64_t border = run.output_border();
+        for (int c = 0; c < 3; ++c) {
+            run.copy_output(c, border, border, turn.transpose ? out_width : out_height,
+                            turn.transpose ? out_height : out_width, turned_output_.data(),
+                            turn.transpose ? out_height : out_width);
+            for (int64_t y = 0; y < std::min(rows, height); ++y) {
+                float *row = to + c * piece_plane() + y * piece_width();
+                for (int64_t x = 0; x < std::min(columns, width); ++x) {
+                    const float part = turned_output_.data()[turn.place(y, x, out_height, out_width)] / 8;
+                    row[x] = way == 0 ? part : row[x] + part;
+                }
+            }
+        }
     }
 }
 
-void NetworkPicture::enlarge_alpha(const float *window, int64_t begin, int64_t end, int64_t first,
-                                   int64_t last) {
-    const int alpha = shape_.channels - 1;
-    const float *plane = window + alpha * (end - begin) * source_.shape().width;
-    const int64_t reach = alpha_->reach();
-    const int64_t above = std::max(begin, first - reach), below = std::min(end, last + reach);
-    const Rows rows = alpha_->run(plane + (above - begin) * source_.shape().width, above, below, first, last);
-    std::copy_n(rows.data, rows.count * shape_.width,
-                band_.floats() + alpha * band_plane());
+/// Gray is the mean of the network's three colours.
+void NetworkPicture::mean_color(int64_t rows, int64_t columns) {
+    const int64_t plane = piece_plane();
+    for (int64_t y = 0; y < rows; ++y) {
+        const float *color = colors_.floats() + y * piece_width();
+        float *to = piece_.floats() + y * piece_width();
+        for (int64_t x = 0; x < columns; ++x) to[x] = (color[x] + color[plane + x] + color[2 * plane + x]) / 3;
+    }
+}
+
+void NetworkPicture::enlarge_alpha(const float *window, const Span &given, int64_t left, int64_t right) {
+    const auto [width, height, channels] = source_.shape();
+    const float *plane = window + (channels - 1) * (given.end - given.begin) * width;
+    const Span rows = span_around(given.first, given.last, alpha_->reach(), height);
+    const Span columns = span_around(left, right, alpha_->reach(), width);
+    const int64_t count = columns.end - columns.begin;
+    alpha_rectangle_.reserve((rows.end - rows.begin) * count);
+    for (int64_t y = rows.begin; y < rows.end; ++y) {
+        std::copy_n(plane + (y - given.begin) * width + columns.begin, count,
+                    alpha_rectangle_.data() + (y - rows.begin) * count);
+    }
+    const Piece alpha = alpha_->run(alpha_rectangle_.data(), rows, columns);
+    float *to = piece_.floats() + (channels - 1) * piece_plane();
+    for (int64_t y = 0; y < alpha.count; ++y)
+        std::copy_n(alpha.data + y * alpha.row_stride, alpha.columns, to + y * piece_width());
 }
 
 }  // namespace upsample

@@ -3,6 +3,7 @@
 #ifndef UPSAMPLE_NETWORK_PICTURE_H
 #define UPSAMPLE_NETWORK_PICTURE_H
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -37,32 +38,42 @@ struct TileSize {
 /// column of tiles than the picture. A network that sees the whole picture gets it in one tile.
 TileSize choose_tiles(const Shape &shape, int64_t side, const Network &network);
 
-class NetworkPicture : public RowSource {
+class NetworkPicture : public PieceSource {
   public:
-    /// The network must outlive this.
-    NetworkPicture(RowSource &source, const Network &network, TileSize tile, conv_transpose::Device device,
-                   conv_transpose::Precision precision);
+    /// The network and the runs must outlive this. With `tta` the network runs on each tile turned and
+    /// mirrored in all eight ways, and the mean is taken. Where memory runs out, smaller tiles are tried.
+    NetworkPicture(RowSource &source, const Network &network, NetworkRuns &runs, TileSize tile,
+                   const RunOptions &options, bool tta = false);
+    ~NetworkPicture() override;
     const Shape &shape() const override { return shape_; }
-    Rows next() override;
+    Piece next() override;
 
   private:
-    void gather_tile(const float *window, int64_t begin, int64_t end, int64_t top, int64_t left);
-    void copy_tile(int64_t rows, int64_t left);
-    void copy_mean_color(int64_t rows, int64_t columns, float *to);
-    void enlarge_alpha(const float *window, int64_t begin, int64_t end, int64_t first, int64_t last);
+    void prepare();
+    void allocate();
+    void gather_tile(const float *window, const Span &rows, int64_t left);
+    void run_tile(int64_t rows, int64_t columns);
+    void run_turned(int64_t rows, int64_t columns);
+    void mean_color(int64_t rows, int64_t columns);
+    void enlarge_alpha(const float *window, const Span &given, int64_t left, int64_t right);
 
     RowSource &source_;
     const Network &network_;
+    NetworkRuns &runs_;
+    RunOptions options_;
+    bool tta_;
     Shape shape_;
     TileSize tile_;
     RowWindow window_;
-    NetworkRun run_;
+    std::unique_ptr<NetworkRun> run_, turned_run_;
     std::optional<Resampler> alpha_;
-    int64_t row_ = 0;
-    int64_t input_height_, input_width_;  // of a tile with its border
-    conv_transpose::HostMemory tile_input_, band_, colors_;
+    int64_t row_ = 0, left_ = 0;
+    int64_t input_height_ = 0, input_width_ = 0;  // of a tile with its border
+    conv_transpose::HostMemory tile_input_, colors_, piece_;
+    Buffer<float> alpha_rectangle_, turned_, turned_output_;
 
-    int64_t band_plane() const { return tile_.height * network_.scale() * shape_.width; }
+    int64_t piece_width() const { return tile_.width * network_.scale(); }
+    int64_t piece_plane() const { return tile_.height * network_.scale() * piece_width(); }
 };
 
 }  // namespace upsample

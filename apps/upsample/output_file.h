@@ -1,4 +1,5 @@
-// Files that appear complete or not at all: written beside their target under another name, then renamed.
+// Files that appear complete or not at all: written beside their target under another name, then renamed. What
+// is no file, a device or a pipe, is written to.
 #ifndef UPSAMPLE_OUTPUT_FILE_H
 #define UPSAMPLE_OUTPUT_FILE_H
 
@@ -7,10 +8,14 @@
 
 namespace upsample {
 
-/// "-" is standard output, which also gets a finished picture or nothing.
+/// Whether the path names a regular file, so that writing would replace it; through symbolic links.
+bool is_existing_file(const std::string &path);
+
+/// "-", /dev/stdout and the like, devices and pipes get a finished picture or nothing. Several may be open at
+/// a time, and in several threads.
 class OutputFile {
   public:
-    /// Throws PictureError when the folder cannot be written.
+    /// Throws PictureError when the folder, or the device, cannot be written.
     explicit OutputFile(const std::string &path);
 
     /// Removes what was written unless it was committed.
@@ -25,13 +30,22 @@ class OutputFile {
     void commit(bool overwrite);
 
   private:
-    void copy_to_standard_output();
+    void open_spool();
+    void open_beside(const std::string &target);
+    void copy_out();
+    void rename_new();
 
-    std::string path_, temporary_;
+    std::string path_;       // as it was given
+    std::string target_;     // what a symbolic link leads to
+    std::string temporary_;  // empty where there is none, or none any more
+    int slot_ = -1;          // in the table of names that signals remove
+    int descriptor_ = -1;    // where a finished picture is copied, instead of being renamed
+    bool own_descriptor_ = false;
     std::FILE *stream_ = nullptr;
 };
 
-/// Lets SIGINT, SIGTERM and SIGHUP remove the unfinished file before they end the program.
+/// Lets every signal that would end the program, and can be caught, remove unfinished files first. A limit on
+/// the size of files and a reader that goes away become errors.
 void remove_unfinished_output_on_signals();
 
 }  // namespace upsample

@@ -1,11 +1,19 @@
 #include "png_io.h"
 
 #include <png.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <csetjmp>
+#include <cstdlib>
 #include <cstring>
+#include <deque>
+#include <future>
+
+#include "deflate.h"
+#include "exif.h"
 
 namespace upsample {
 namespace {
@@ -15,7 +23,7 @@ namespace {
 struct PngCalls {
     std::FILE *stream = nullptr;
     std::string error;
-    std::vector<std::string> warnings;
+    std::vector<std::string> *warnings = nullptr;
 };
 
 [[noreturn]] void on_error(png_structp png, png_const_charp message) {
@@ -28,7 +36,9 @@ void on_warning(png_structp png, png_const_charp message) {
     if (std::strstr(message, "chunk data is too large")) {
         on_error(png, "a chunk is over the limit of bytes (--max-chunk-bytes raises it)");
     }
-    static_cast<PngCalls *>(png_get_error_ptr(png))->warnings.emplace_back(message);
+    constexpr std::size_t most = 1000;  // a file may give cause for any number
+    auto *warnings = static_cast<PngCalls *>(png_get_error_ptr(png))->warnings;
+    if (warnings && warnings->size() < most) warnings->emplace_back(message);
 }
 
 void on_read(png_structp png, png_bytep data, std::size_t bytes) {
@@ -53,23 +63,117 @@ void guarded(png_structp png, const PngCalls &calls, const Body &body) {
     body();
 }
 
+/// What is passed on as it stands: text compressed as it is, because a small file may hold gigabytes of it.
+/// cICP, mDCV and cLLI tell what colours mean, and must stand before the pixels.
+constexpr const char *kept_chunks[] = {"tEXt", "zTXt", "iTXt", "tIME", "eXIf", "cICP", "mDCV", "cLLI"};
+
+bool is_kept(const char *name) {
+    return std::any_of(std::begin(kept_chunks), std::end(kept_chunks),
+                       [&](const char *kept) { return std::strcmp(kept, name) == 0; });
+}
+
+/// Why a chunk cannot be passed on; null where it can.
+const char *fault_of(const Chunk &chunk) {
+    const std::string name = chunk.name.data();
+    if (name == "tIME") return chunk.data.size() == 7 ? nullptr : "its length is wrong";
+    if (name == "eXIf") return is_exif(chunk.data) ? nullptr : "it is not Exif";
+    if (name.compare(1, 3, "EXt") != 0 && name.compare(1, 3, "TXt") != 0) return nullptr;
+    const auto end = std::find(chunk.data.begin(), chunk.data.end(), 0);
+    const auto length = end - chunk.data.begin();
+    if (end == chunk.data.end() || length == 0 || length > 79) return "its keyword has not 1 to 79 characters";
+    const auto is_control = [](uint8_t c) { return c < 32 || (c > 126 && c < 160); };
+    if (std::any_of(chunk.data.begin(), end, is_control)) return "its keyword has control characters";
+    return nullptr;
+}
+
 }  // namespace
 
 struct PngReader::State : PngCalls {
     png_structp png = nullptr;
     png_infop info = nullptr;
-    png_infop end_info = nullptr;
-    PngHeader header;
-    std::vector<uint8_t> whole;  // of an interlaced picture
+    png_infop end_info = nullptr;  // without one, libpng passes over what follows the pixels
+    Header header;
+    Limits limits;
+    Metadata *metadata = nullptr;
+    std::vector<std::string> *losses = nullptr;
+    uint64_t kept_bytes = 0;
+    uint32_t kept = 0;
+    bool out_of_memory = false;
+    // Of an interlaced picture. Pages that are not written to cost nothing: a file may end after its header.
+    std::unique_ptr<uint8_t, decltype(&std::free)> whole{nullptr, std::free};
     int64_t rows_read = 0;
-    bool interlaced = false;
+    bool interlaced = false, late = false;
 
     ~State() { png_destroy_read_struct(&png, &info, &end_info); }
+
+    void keep(const png_unknown_chunk &from) {
+        const char *name = reinterpret_cast<const char *>(from.name);
+        if (std::strcmp(name, "acTL") == 0)
+            losses->emplace_back("the picture is animated: only its first frame is enlarged");
+        if (!is_kept(name)) return;
+        Chunk chunk;
+        std::copy_n(name, 4, chunk.name.begin());
+        chunk.data.assign(from.data, from.data + from.size);
+        const char *fault = fault_of(chunk);
+        if (++kept > limits.chunks) fault = "there are more chunks than --max-chunks allows";
+        if (kept_bytes + from.size > limits.text_bytes) fault = "text is longer than --max-text-bytes allows";
+        if (fault) {
+            if (losses->size() < 20) losses->push_back(std::string("a ") + name + " chunk is left out: " + fault);
+            return;
+        }
+        kept_bytes += from.size;
+        if (std::strcmp(name, "eXIf") == 0 && !late && metadata->exif.empty()) {
+            metadata->exif = std::move(chunk.data);
+        } else {
+            (late ? metadata->late_chunks : metadata->chunks).push_back(std::move(chunk));
+        }
+    }
 };
 
-PngReader::PngReader(std::FILE *stream, const PngLimits &limits) : state_(std::make_unique<State>()) {
+namespace {
+
+/// Called by libpng for chunks that it does not read itself. It may not throw, and libpng's error may not
+/// leave a catch block.
+int on_chunk(png_structp png, png_unknown_chunkp chunk) {
+    auto *state = static_cast<PngReader::State *>(png_get_user_chunk_ptr(png));
+    try {
+        state->keep(*chunk);
+    } catch (const std::bad_alloc &) {
+        state->out_of_memory = true;
+    }
+    if (state->out_of_memory) png_error(png, "there is not enough memory for its text");
+    return 1;
+}
+
+void read_colours(png_structp png, png_infop info, Metadata &metadata) {
+    png_charp name = nullptr;
+    int compression = 0;
+    png_bytep profile = nullptr;
+    png_uint_32 bytes = 0;
+    if (png_get_iCCP(png, info, &name, &compression, &profile, &bytes)) {
+        metadata.icc.assign(profile, profile + bytes);
+        metadata.icc_name = name;
+    }
+    png_get_sRGB(png, info, &metadata.srgb_intent);
+    png_get_gAMA_fixed(png, info, &metadata.gamma);
+    png_fixed_point v[8];
+    if (png_get_cHRM_fixed(png, info, &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7])) {
+        metadata.primaries.assign(v, v + 8);
+    }
+    int unit = 0;
+    if (png_get_pHYs(png, info, &metadata.x_density, &metadata.y_density, &unit))
+        metadata.density_is_per_metre = unit == PNG_RESOLUTION_METER;
+}
+
+}  // namespace
+
+PngReader::PngReader(std::FILE *stream, const Limits &limits) : state_(std::make_unique<State>()) {
     State &s = *state_;
     s.stream = stream;
+    s.limits = limits;
+    s.metadata = &metadata_;
+    s.losses = &losses_;
+    s.warnings = &warnings_;
     s.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, static_cast<PngCalls *>(&s), on_error, on_warning);
     if (!s.png) throw std::bad_alloc();
     s.info = png_create_info_struct(s.png);
@@ -78,11 +182,14 @@ PngReader::PngReader(std::FILE *stream, const PngLimits &limits) : state_(std::m
     guarded(s.png, s, [&] {
         png_set_read_fn(s.png, static_cast<PngCalls *>(&s), on_read);
         png_set_user_limits(s.png, limits.side, limits.side);
-        png_set_option(s.png, PNG_SKIP_sRGB_CHECK_PROFILE,
-                       PNG_OPTION_ON);  // profiles are carried, not judged
-        png_set_chunk_cache_max(s.png, limits.chunks);
+        png_set_option(s.png, PNG_SKIP_sRGB_CHECK_PROFILE, PNG_OPTION_ON);  // profiles are carried, not judged
+        png_set_chunk_cache_max(s.png, 1);  // what is kept is kept here
         png_set_chunk_malloc_max(s.png, limits.chunk_bytes);
         png_set_crc_action(s.png, PNG_CRC_ERROR_QUIT, PNG_CRC_WARN_DISCARD);
+        png_set_read_user_chunk_fn(s.png, &s, on_chunk);
+        for (const char *name : kept_chunks) {
+            png_set_keep_unknown_chunks(s.png, PNG_HANDLE_CHUNK_ALWAYS, reinterpret_cast<png_const_bytep>(name), 1);
+        }
         png_read_info(s.png, s.info);
     });
 
@@ -90,10 +197,10 @@ PngReader::PngReader(std::FILE *stream, const PngLimits &limits) : state_(std::m
     shape.width = png_get_image_width(s.png, s.info);
     shape.height = png_get_image_height(s.png, s.info);
     if (shape.width * shape.height > limits.pixels) {
-        throw PictureError("the picture has " + std::to_string(shape.width) + " x " +
-                           std::to_string(shape.height) + " pixels, over the limit of " +
-                           std::to_string(limits.pixels) + " (--max-pixels raises it)");
+        throw PictureError("the picture has " + std::to_string(shape.width) + " x " + std::to_string(shape.height) +
+                           " pixels, over the limit of " + std::to_string(limits.pixels) + " (--max-pixels raises it)");
     }
+    read_colours(s.png, s.info, metadata_);
     guarded(s.png, s, [&] {
         png_set_expand(s.png);
         if constexpr (std::endian::native == std::endian::little) png_set_swap(s.png);
@@ -103,34 +210,36 @@ PngReader::PngReader(std::FILE *stream, const PngLimits &limits) : state_(std::m
     });
     shape.channels = png_get_channels(s.png, s.info);
     s.header.bits = png_get_bit_depth(s.png, s.info);
+    s.late = true;
 }
 
 PngReader::~PngReader() = default;
 
-const PngHeader &PngReader::header() const {
+const Header &PngReader::header() const {
     return state_->header;
 }
 
-std::size_t PngReader::row_bytes() const {
-    return png_get_rowbytes(state_->png, state_->info);
+std::size_t PngReader::bytes_needed() const {
+    return state_->interlaced ? state_->header.row_bytes() * state_->header.shape.height : 0;
 }
 
 void PngReader::read(uint8_t *data, int64_t rows) {
     State &s = *state_;
-    const std::size_t bytes = row_bytes();
-    if (s.interlaced && s.whole.empty()) {
+    const std::size_t bytes = s.header.row_bytes();
+    if (s.interlaced && !s.whole) {
         // Every pass touches rows all over the picture, so the passes need it whole.
-        s.whole.resize(bytes * s.header.shape.height);
+        s.whole.reset(static_cast<uint8_t *>(std::calloc(s.header.shape.height, bytes)));
+        if (!s.whole) throw std::bad_alloc();
         guarded(s.png, s, [&] {
             for (int pass = 0; pass < PNG_INTERLACE_ADAM7_PASSES; ++pass) {
                 for (int64_t y = 0; y < s.header.shape.height; ++y) {
-                    png_read_row(s.png, s.whole.data() + y * bytes, nullptr);
+                    png_read_row(s.png, s.whole.get() + y * bytes, nullptr);
                 }
             }
         });
     }
     if (s.interlaced) {
-        std::memcpy(data, s.whole.data() + s.rows_read * bytes, rows * bytes);
+        std::memcpy(data, s.whole.get() + s.rows_read * bytes, rows * bytes);
     } else {
         guarded(s.png, s, [&] {
             for (int64_t y = 0; y < rows; ++y) png_read_row(s.png, data + y * bytes, nullptr);
@@ -144,84 +253,70 @@ void PngReader::finish() {
     guarded(s.png, s, [&] { png_read_end(s.png, s.end_info); });
 }
 
-std::vector<uint8_t> PngReader::icc_profile() const {
-    png_charp name = nullptr;
-    int compression = 0;
-    png_bytep data = nullptr;
-    png_uint_32 bytes = 0;
-    if (!png_get_iCCP(state_->png, state_->info, &name, &compression, &data, &bytes)) return {};
-    return {data, data + bytes};
-}
+namespace {
 
-double PngReader::gamma() const {
-    double gamma = 0;
-    return png_get_gAMA(state_->png, state_->info, &gamma) ? gamma : 0;
-}
+/// Rows are compressed in blocks of about this size, each by itself.
+constexpr std::size_t block_bytes = std::size_t{1} << 20;
 
-bool PngReader::chromaticities(double v[8]) const {
-    return png_get_cHRM(state_->png, state_->info, &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7]) !=
-           0;
-}
-
-const std::vector<std::string> &PngReader::warnings() const {
-    return state_->warnings;
-}
+}  // namespace
 
 struct PngWriter::State : PngCalls {
     png_structp png = nullptr;
     png_infop info = nullptr;
-    png_infop end_info = nullptr;
-    PngReader::State *source = nullptr;
-    PngWriterOptions options;
-    std::size_t row_bytes = 0;
+    const Metadata *metadata = nullptr;
+    WritingOptions options;
+    PngRows pending;
+    std::deque<std::future<DeflatedBlock>> blocks;  // in order, not yet written
+    uint32_t adler = 1;
 
-    ~State() {
-        if (end_info) png_destroy_info_struct(png, &end_info);
-        png_destroy_write_struct(&png, &info);
+    ~State() { png_destroy_write_struct(&png, &info); }
+
+    void write_chunk(const char *name, const Bytes &data) {
+        guarded(png, *this, [&] {
+            png_write_chunk(png, reinterpret_cast<png_const_bytep>(name), data.data(), data.size());
+        });
+    }
+
+    void write_chunks(const std::vector<Chunk> &chunks) {
+        if (!options.keep_metadata) return;
+        for (const Chunk &chunk : chunks) write_chunk(chunk.name.data(), chunk.data);
+    }
+
+    void start_block() {
+        PngRows block = pending;
+        pending.rows.clear();
+        pending.before.assign(block.rows.end() - static_cast<std::ptrdiff_t>(block.row_bytes), block.rows.end());
+        blocks.push_back(std::async(options.threads > 1 ? std::launch::async : std::launch::deferred,
+                                    [block = std::move(block), level = options.compression] {
+                                        return deflate_rows(block, level);
+                                    }));
+        while (blocks.size() >= static_cast<std::size_t>(std::max(1, options.threads))) write_block();
+    }
+
+    void write_block() {
+        const DeflatedBlock block = blocks.front().get();
+        blocks.pop_front();
+        adler = adler32_combine(adler, block.adler, static_cast<z_off_t>(block.plain_bytes));
+        write_chunk("IDAT", block.data);
     }
 };
 
 namespace {
 
-void copy_colour_chunks(png_structp from, png_infop from_info, png_structp to, png_infop to_info) {
-    png_charp name = nullptr;
-    int compression = 0;
-    png_bytep profile = nullptr;
-    png_uint_32 profile_bytes = 0;
-    if (png_get_iCCP(from, from_info, &name, &compression, &profile, &profile_bytes)) {
-        png_set_iCCP(to, to_info, name, compression, profile, profile_bytes);
+void write_colours(const Metadata &metadata, png_structp png, png_infop info) {
+    if (!metadata.icc.empty()) {
+        png_set_iCCP(png, info, metadata.icc_name.c_str(), PNG_COMPRESSION_TYPE_BASE, metadata.icc.data(),
+                     static_cast<png_uint_32>(metadata.icc.size()));
     }
-    int intent = 0;
-    if (png_get_sRGB(from, from_info, &intent)) png_set_sRGB(to, to_info, intent);
-    png_fixed_point gamma = 0;
-    if (png_get_gAMA_fixed(from, from_info, &gamma)) png_set_gAMA_fixed(to, to_info, gamma);
-    png_fixed_point v[8];
-    if (png_get_cHRM_fixed(from, from_info, &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7])) {
-        png_set_cHRM_fixed(to, to_info, v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]);
+    if (metadata.srgb_intent >= 0) png_set_sRGB(png, info, metadata.srgb_intent);
+    if (metadata.gamma != 0) png_set_gAMA_fixed(png, info, metadata.gamma);
+    if (!metadata.primaries.empty()) {
+        const int32_t *v = metadata.primaries.data();
+        png_set_cHRM_fixed(png, info, v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]);
     }
-}
-
-/// The chunks that may stand before or after the picture.
-void copy_notes(png_structp from, png_infop from_info, png_structp to, png_infop to_info) {
-    png_textp text = nullptr;
-    int texts = 0;
-    png_get_text(from, from_info, &text, &texts);
-    if (texts > 0) png_set_text(to, to_info, text, texts);
-    png_timep time = nullptr;
-    if (png_get_tIME(from, from_info, &time)) png_set_tIME(to, to_info, time);
-    png_uint_32 exif_bytes = 0;
-    png_bytep exif = nullptr;
-    if (png_get_eXIf_1(from, from_info, &exif_bytes, &exif)) png_set_eXIf_1(to, to_info, exif_bytes, exif);
-}
-
-/// Pixels a metre grow with the scale, so that the printed size stays.
-void copy_resolution(png_structp from, png_infop from_info, png_structp to, png_infop to_info, int scale) {
-    png_uint_32 x = 0, y = 0;
-    int unit = 0;
-    if (!png_get_pHYs(from, from_info, &x, &y, &unit)) return;
-    const png_uint_32 factor = unit == PNG_RESOLUTION_METER ? scale : 1;  // else it is only an aspect ratio
-    if (x <= PNG_UINT_31_MAX / factor && y <= PNG_UINT_31_MAX / factor) {
-        png_set_pHYs(to, to_info, x * factor, y * factor, unit);
+    if (metadata.x_density > 0 && metadata.y_density > 0) {
+        png_set_pHYs(png, info, metadata.x_density, metadata.y_density,
+                     metadata.density_is_per_metre ? PNG_RESOLUTION_METER : PNG_RESOLUTION_UNKNOWN);
     }
 }
 
@@ -233,19 +328,19 @@ int colour_type(int channels) {
 
 }  // namespace
 
-PngWriter::PngWriter(std::FILE *stream, const PngHeader &header, PngReader &source, int scale,
-                     const PngWriterOptions &options)
+PngWriter::PngWriter(std::FILE *stream, const Header &header, const Metadata &metadata, const WritingOptions &options)
     : state_(std::make_unique<State>()) {
     State &s = *state_;
     s.stream = stream;
-    s.source = source.state_.get();
+    s.metadata = &metadata;
     s.options = options;
-    s.row_bytes = header.shape.width * header.shape.channels * (header.bits / 8);
+    s.pending.row_bytes = header.row_bytes();
+    s.pending.channels = header.shape.channels;
+    s.pending.bits = header.bits;
     s.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, static_cast<PngCalls *>(&s), on_error, on_warning);
     if (!s.png) throw std::bad_alloc();
     s.info = png_create_info_struct(s.png);
-    s.end_info = png_create_info_struct(s.png);
-    if (!s.info || !s.end_info) throw std::bad_alloc();
+    if (!s.info) throw std::bad_alloc();
     if (header.shape.width > PNG_UINT_31_MAX || header.shape.height > PNG_UINT_31_MAX) {
         throw PictureError("the enlarged picture has a side over PNG's limit of 2147483647 pixels");
     }
@@ -256,35 +351,37 @@ PngWriter::PngWriter(std::FILE *stream, const PngHeader &header, PngReader &sour
         png_set_option(s.png, PNG_SKIP_sRGB_CHECK_PROFILE, PNG_OPTION_ON);
         // The limits were for strangers' files; what passed them may be enlarged.
         png_set_user_limits(s.png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
-        png_set_compression_level(s.png, options.compression);
-        png_set_IHDR(s.png, s.info, header.shape.width, header.shape.height, header.bits,
-                     colour_type(header.shape.channels), PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
-                     PNG_FILTER_TYPE_DEFAULT);
-        if (options.keep_metadata) {
-            copy_colour_chunks(s.source->png, s.source->info, s.png, s.info);
-            copy_resolution(s.source->png, s.source->info, s.png, s.info, scale);
-            copy_notes(s.source->png, s.source->info, s.png, s.info);
-        }
+        png_set_IHDR(s.png, s.info, static_cast<png_uint_32>(header.shape.width),
+                     static_cast<png_uint_32>(header.shape.height), header.bits, colour_type(header.shape.channels),
+                     PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+        if (options.keep_metadata) write_colours(metadata, s.png, s.info);
         png_write_info(s.png, s.info);
-        if constexpr (std::endian::native == std::endian::little) png_set_swap(s.png);
     });
+    s.write_chunks(metadata.chunks);
+    if (options.keep_metadata && is_exif(metadata.exif)) s.write_chunk("eXIf", metadata.exif);
+    s.write_chunk("IDAT", deflate_begin());
 }
 
 PngWriter::~PngWriter() = default;
 
-void PngWriter::write(const uint8_t *data, int64_t rows) {
+void PngWriter::write(Bytes rows, int64_t) {
     State &s = *state_;
-    guarded(s.png, s, [&] {
-        for (int64_t y = 0; y < rows; ++y) png_write_row(s.png, data + y * s.row_bytes);
-    });
+    const std::size_t row = s.pending.row_bytes, most = std::max<std::size_t>(1, block_bytes / row) * row;
+    for (std::size_t at = 0; at < rows.size();) {
+        const std::size_t taken = std::min(rows.size() - at, most - s.pending.rows.size());
+        s.pending.rows.insert(s.pending.rows.end(), rows.begin() + at, rows.begin() + at + taken);
+        at += taken;
+        if (s.pending.rows.size() == most) s.start_block();
+    }
 }
 
 void PngWriter::finish() {
     State &s = *state_;
-    guarded(s.png, s, [&] {
-        if (s.options.keep_metadata) copy_notes(s.source->png, s.source->end_info, s.png, s.end_info);
-        png_write_end(s.png, s.end_info);
-    });
+    if (!s.pending.rows.empty()) s.start_block();
+    while (!s.blocks.empty()) s.write_block();
+    s.write_chunk("IDAT", deflate_end(s.adler));
+    s.write_chunks(s.metadata->late_chunks);
+    s.write_chunk("IEND", {});
 }
 
 }  // namespace upsample

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "printable.h"
+
 namespace upsample {
 namespace {
 
@@ -30,32 +32,32 @@ std::string clock_time(double seconds) {
 
 }  // namespace
 
-Progress::Progress(bool wanted) : on_(wanted && isatty(STDERR_FILENO)) {}
+Progress::Progress(bool wanted, std::size_t pictures)
+    : on_(wanted && isatty(STDERR_FILENO)), pictures_(static_cast<double>(pictures)) {}
 
-void Progress::start(const std::string &name, int64_t rows) {
-    name_ = name;
-    rows_ = rows;
-    done_ = 0;
-    since_start_ = since_drawn_ = Stopwatch();
+void Progress::start(const std::string &name) {
+    const std::lock_guard lock(mutex_);
+    name_ = printable(name);
     if (on_) draw();
 }
 
-void Progress::advance(int64_t rows) {
-    done_ += rows;
-    if (on_ && (since_drawn_.seconds() >= redraw_seconds || done_ == rows_)) draw();
+void Progress::advance(int64_t rows, int64_t of_rows) {
+    const std::lock_guard lock(mutex_);
+    rows_ += static_cast<double>(rows);
+    done_ += static_cast<double>(rows) / static_cast<double>(of_rows);
+    if (on_ && (since_drawn_.seconds() >= redraw_seconds || done_ > pictures_ - 1e-9)) draw();
 }
 
 void Progress::draw() {
     since_drawn_ = Stopwatch();
     drawn_ = true;
-    const double share = rows_ > 0 ? static_cast<double>(done_) / static_cast<double>(rows_) : 0;
-    const double elapsed = since_start_.seconds();
+    const double share = std::min(1.0, done_ / pictures_ + 1e-9), elapsed = since_start_.seconds();
     std::string bar(bar_width, '.');
     std::fill_n(bar.begin(), static_cast<int>(share * bar_width), '#');
     char numbers[96];
     if (done_ > 0 && elapsed > 0) {
         std::snprintf(numbers, sizeof numbers, "%3d%% %.0f rows/s %s left", static_cast<int>(share * 100),
-                      done_ / elapsed, clock_time(elapsed * (1 / share - 1)).c_str());
+                      rows_ / elapsed, clock_time(elapsed * (1 / share - 1)).c_str());
     } else {
         std::snprintf(numbers, sizeof numbers, "%3d%%", static_cast<int>(share * 100));
     }
@@ -67,6 +69,7 @@ void Progress::draw() {
 }
 
 void Progress::clear() {
+    const std::lock_guard lock(mutex_);
     if (!drawn_) return;
     std::fputs("\r\033[K", stderr);
     std::fflush(stderr);

@@ -3,29 +3,31 @@
 #ifndef UPSAMPLE_RESAMPLE_H
 #define UPSAMPLE_RESAMPLE_H
 
+#include <compare>
 #include <map>
-#include <utility>
 #include <vector>
 
+#include "buffer.h"
 #include "conv_transpose/conv_transpose.h"
 #include "device.h"
 #include "filters.h"
+#include "size2.h"
 #include "picture.h"
 #include "row_window.h"
 
 namespace upsample {
 
-/// Enlarges rows of a picture, given as dense planes (channels, rows, width).
+/// Enlarges rectangles of a picture.
 class Resampler {
   public:
     Resampler(Filter filter, int scale, const Shape &picture, conv_transpose::Device device);
 
-    /// Rows of the picture above and below that an output row may depend on.
+    /// Rows and columns of the picture around an output that it may depend on.
     int64_t reach() const { return taps_.reach; }
 
-    /// `planes` holds rows [begin, end) of the picture, out of which rows [first, last) are enlarged; all
-    /// that are within reach of those must be given. The result is valid until the next call.
-    Rows run(const float *planes, int64_t begin, int64_t end, int64_t first, int64_t last);
+    /// `planes` hold the given rows and columns, densely: (channels, rows, columns). All that are within reach
+    /// of those to be made must be given. The result is valid until the next call.
+    Piece run(const float *planes, const Span &rows, const Span &columns);
 
   private:
     /// Columns first: what the second pass reads is then still in the cache, and rows that neighbouring bands
@@ -33,35 +35,46 @@ class Resampler {
     struct Passes {
         conv_transpose::Plan columns, rows;
     };
-    const Passes &passes(int64_t rows, int64_t cropped);
-    void renormalise_edges(float *planes, int64_t rows, int64_t first_row) const;
+    /// Of a rectangle of the given size, of which that much is cropped on both ends.
+    struct Rectangle {
+        int64_t rows = 0, columns = 0, cropped_rows = 0, cropped_columns = 0;
+        auto operator<=>(const Rectangle &) const = default;
+    };
+    const Passes &passes(const Rectangle &rectangle);
+    void renormalise_edges(float *planes, const Size2 &size, int64_t first_row,
+                           int64_t first_column) const;
 
     FilterTaps taps_;
     int scale_;
     int channels_;
-    int64_t width_;
+    int64_t width_, height_;
     conv_transpose::Device device_;
     std::vector<float> row_correction_, column_correction_;  // 1 / coverage, along a row and a column
     conv_transpose::DeviceMemory weights_, input_, columns_, output_, workspace_;
-    std::vector<float> result_;
-    std::map<std::pair<int64_t, int64_t>, Passes> passes_;
+    Buffer<float> result_;
+    std::map<Rectangle, Passes> passes_;
+};
+
+/// How a filter goes through a picture: this many of its rows and columns at a time.
+struct BandSize {
+    int64_t rows = 0, columns = 0;
 };
 
 /// The step of the program that resamples a picture.
-class ResampledPicture : public RowSource {
+class ResampledPicture : public PieceSource {
   public:
-    ResampledPicture(RowSource &source, Filter filter, int scale, conv_transpose::Device device,
-                     int64_t band_rows);
+    ResampledPicture(RowSource &source, Filter filter, int scale, conv_transpose::Device device, BandSize band);
     const Shape &shape() const override { return shape_; }
-    Rows next() override;
+    Piece next() override;
 
   private:
     RowSource &source_;
     Shape shape_;
     RowWindow window_;
     Resampler resampler_;
-    int64_t band_rows_;
-    int64_t row_ = 0;
+    BandSize band_;
+    int64_t row_ = 0, column_ = 0;
+    Buffer<float> rectangle_;
 };
 
 }  // namespace upsample

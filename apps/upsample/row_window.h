@@ -2,8 +2,7 @@
 #ifndef UPSAMPLE_ROW_WINDOW_H
 #define UPSAMPLE_ROW_WINDOW_H
 
-#include <vector>
-
+#include "buffer.h"
 #include "picture.h"
 
 namespace upsample {
@@ -12,13 +11,13 @@ class RowWindow {
   public:
     explicit RowWindow(RowSource &source) : source_(source) {}
 
-    /// Moves on to rows [begin, end): neither may decrease, and no row may be left out. The result is dense:
+    /// Moves on to rows [begin, end): neither may decrease. The result is dense:
     /// (channels, end - begin, width).
     const float *move_to(int64_t begin, int64_t end);
 
   private:
     RowSource &source_;
-    std::vector<float> rows_, previous_;
+    Buffer<float> rows_, previous_;
     int64_t begin_ = 0, end_ = 0;
     Rows pending_;  // what the source gave and the window has not reached
 };

@@ -1,7 +1,6 @@
 #include "samples.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "stopwatch.h"
 
@@ -16,16 +15,13 @@ void deinterleave(const Sample *samples, int channels, int64_t count, float *pla
     }
 }
 
-/// Also clips; what is not a number becomes 0.
+/// A row of one channel, `stride` samples from pixel to pixel. Also clips; what is not a number becomes 0.
 template <typename Sample>
-void interleave(const float *planes, int64_t plane_stride, int channels, int64_t count, Sample *samples) {
+void interleave(const float *plane, int64_t count, int stride, Sample *samples) {
     constexpr float scale = static_cast<Sample>(-1);
-    for (int c = 0; c < channels; ++c) {
-        const float *plane = planes + c * plane_stride;
-        for (int64_t i = 0; i < count; ++i) {
-            const float clipped = plane[i] > 0 ? (plane[i] < 1 ? plane[i] : 1.0f) : 0.0f;
-            samples[i * channels + c] = static_cast<Sample>(static_cast<int>(clipped * scale + 0.5f));
-        }
+    for (int64_t i = 0; i < count; ++i) {
+        const float clipped = plane[i] > 0 ? (plane[i] < 1 ? plane[i] : 1.0f) : 0.0f;
+        samples[i * stride] = static_cast<Sample>(static_cast<int>(clipped * scale + 0.5f));
     }
 }
 
@@ -47,7 +43,7 @@ void divide_by_alpha(float *planes, int colors, int64_t count) {
 
 }  // namespace
 
-DecodedPicture::DecodedPicture(PngReader &reader, Colors colors, const LinearLight *light, int64_t band_rows)
+DecodedPicture::DecodedPicture(PictureReader &reader, Colors colors, const LinearLight *light, int64_t band_rows)
     : reader_(reader), shape_(reader.header().shape), colors_(colors), light_(light), band_rows_(band_rows) {}
 
 Rows DecodedPicture::next() {
@@ -55,7 +51,7 @@ Rows DecodedPicture::next() {
     if (rows == 0) return {};
     const Stopwatch stopwatch;
     const int64_t count = rows * shape_.width;
-    bytes_.resize(reader_.row_bytes() * rows);
+    bytes_.resize(reader_.header().row_bytes() * rows);
     planes_.resize(count * shape_.channels);
     reader_.read(bytes_.data(), rows);
     row_ += rows;
@@ -73,32 +69,60 @@ Rows DecodedPicture::next() {
     return {planes_.data(), count, rows};
 }
 
-Encoder::Encoder(const PngHeader &header, Colors colors, const LinearLight *light)
-    : header_(header), colors_(colors), light_(light) {}
+ReadAhead::~ReadAhead() {
+    if (fetching_.valid()) fetching_.wait();
+}
 
-std::vector<uint8_t> Encoder::encode(const Rows &rows) {
-    const Shape &shape = header_.shape;
+int64_t ReadAhead::fetch() {
+    const Rows rows = source_.next();
+    const Shape &shape = source_.shape();
     const int64_t count = rows.count * shape.width;
-    const bool divide = shape.has_alpha() && colors_ == Colors::premultiplied;
-    const float *planes = rows.data;
-    int64_t plane_stride = rows.plane_stride;
-    if (divide || light_) {
-        planes_.resize(count * shape.channels);
-        for (int c = 0; c < shape.channels; ++c) {
-            std::copy_n(rows.data + c * rows.plane_stride, count, planes_.data() + c * count);
+    coming_.resize(count * shape.channels);
+    for (int c = 0; c < shape.channels; ++c)
+        std::copy_n(rows.data + c * rows.plane_stride, count, coming_.data() + c * count);
+    return rows.count;
+}
+
+Rows ReadAhead::next() {
+    const int64_t count = fetching_.valid() ? fetching_.get() : fetch();
+    if (count == 0) return {};
+    std::swap(coming_, current_);
+    fetching_ = std::async(std::launch::async, [this] { return fetch(); });
+    return {current_.data(), count * source_.shape().width, count};
+}
+
+Encoder::Encoder(const Shape &picture, const Header &written, Colors colors, const LinearLight *light)
+    : picture_(picture), written_(written), colors_(colors), light_(light) {}
+
+bool Encoder::add(const Piece &piece) {
+    const bool divide = picture_.has_alpha() && colors_ == Colors::premultiplied;
+    const int channels = written_.shape.channels;
+    bytes_.resize(written_.row_bytes() * piece.count);
+    planes_.resize(divide || light_ ? piece.columns * picture_.channels : 0);
+    for (int64_t y = 0; y < piece.count; ++y) {
+        const float *row = piece.data + y * piece.row_stride;
+        int64_t stride = piece.plane_stride;
+        if (divide || light_) {
+            for (int c = 0; c < picture_.channels; ++c)
+                std::copy_n(row + c * stride, piece.columns, planes_.data() + c * piece.columns);
+            row = planes_.data();
+            stride = piece.columns;
+            if (divide) divide_by_alpha(planes_.data(), picture_.colors(), piece.columns);
+            if (light_) light_->encode(planes_.data(), stride, piece.columns);
         }
-        if (divide) divide_by_alpha(planes_.data(), shape.colors(), count);
-        if (light_) light_->encode(planes_.data(), count, count);
-        planes = planes_.data();
-        plane_stride = count;
+        const int64_t at = (y * written_.shape.width + piece.column) * channels;
+        for (int c = 0; c < channels; ++c) {
+            const bool is_alpha = written_.shape.has_alpha() && c == channels - 1;
+            const int from = is_alpha ? picture_.channels - 1 : std::min(c, picture_.colors() - 1);
+            if (written_.bits == 8) {
+                interleave(row + from * stride, piece.columns, channels, bytes_.data() + at + c);
+            } else {
+                interleave(row + from * stride, piece.columns, channels,
+                           reinterpret_cast<uint16_t *>(bytes_.data()) + at + c);
+            }
+        }
     }
-    std::vector<uint8_t> bytes(count * shape.channels * (header_.bits / 8));
-    if (header_.bits == 8) {
-        interleave(planes, plane_stride, shape.channels, count, bytes.data());
-    } else {
-        interleave(planes, plane_stride, shape.channels, count, reinterpret_cast<uint16_t *>(bytes.data()));
-    }
-    return bytes;
+    return piece.column + piece.columns == written_.shape.width;
 }
 
 }  // namespace upsample

@@ -1,13 +1,15 @@
-// Between the bytes of a PNG and planes of floats, and what the floats mean: light as encoded or linear,
+// Between the bytes of a file and planes of floats, and what the floats mean: light as encoded or linear,
 // colours straight or multiplied by alpha.
 #ifndef UPSAMPLE_SAMPLES_H
 #define UPSAMPLE_SAMPLES_H
 
+#include <future>
 #include <vector>
 
+#include "buffer.h"
 #include "linear_light.h"
 #include "picture.h"
-#include "png_io.h"
+#include "picture_file.h"
 
 namespace upsample {
 
@@ -15,11 +17,11 @@ namespace upsample {
 /// alpha; a network was trained on straight colours.
 enum class Colors { straight, premultiplied };
 
-/// The picture in a PNG, as floats.
+/// The picture in a file, as floats.
 class DecodedPicture : public RowSource {
   public:
     /// `light` may be null: then samples stay as they are encoded.
-    DecodedPicture(PngReader &reader, Colors colors, const LinearLight *light, int64_t band_rows);
+    DecodedPicture(PictureReader &reader, Colors colors, const LinearLight *light, int64_t band_rows);
     const Shape &shape() const override { return shape_; }
     Rows next() override;
 
@@ -27,7 +29,7 @@ class DecodedPicture : public RowSource {
     double seconds() const { return seconds_; }
 
   private:
-    PngReader &reader_;
+    PictureReader &reader_;
     Shape shape_;
     Colors colors_;
     const LinearLight *light_;
@@ -38,19 +40,44 @@ class DecodedPicture : public RowSource {
     std::vector<float> planes_;
 };
 
-/// Turns floats back into a PNG's bytes: out of linear light, divided by alpha, clipped to [0, 1] and
-/// rounded.
-class Encoder {
+/// Reads the next rows of a source on another thread while those before are used. The source is used by this
+/// alone.
+class ReadAhead : public RowSource {
   public:
-    Encoder(const PngHeader &header, Colors colors, const LinearLight *light);
-
-    std::vector<uint8_t> encode(const Rows &rows);
+    explicit ReadAhead(RowSource &source) : source_(source) {}
+    ~ReadAhead() override;
+    const Shape &shape() const override { return source_.shape(); }
+    Rows next() override;
 
   private:
-    PngHeader header_;
+    /// Copies the source's next rows, which are valid until it is asked again.
+    int64_t fetch();
+
+    RowSource &source_;
+    std::vector<float> coming_, current_;
+    std::future<int64_t> fetching_;
+};
+
+/// Turns pieces of floats back into a file's rows of samples: out of linear light, divided by alpha, clipped
+/// to [0, 1] and rounded.
+class Encoder {
+  public:
+    /// `written` may have fewer bits than the picture, and colours where that is gray.
+    Encoder(const Shape &picture, const Header &written, Colors colors, const LinearLight *light);
+
+    /// Takes the next piece; whether it completes its rows.
+    bool add(const Piece &piece);
+
+    /// The rows that are complete.
+    Bytes take() { return std::move(bytes_); }
+
+  private:
+    Shape picture_;
+    Header written_;
     Colors colors_;
     const LinearLight *light_;
     std::vector<float> planes_;
+    Bytes bytes_;
 };
 
 }  // namespace upsample

@@ -100,7 +100,7 @@ class _NumPyView:
 
 
 class _NumPy:
-    """Also for arrays of unknown libraries on the CPU: the result is a NumPy array."""
+    """Also for arrays of unknown libraries on the CPU, which become NumPy's."""
 
     def __init__(self, array: Any) -> None:
         import numpy
@@ -157,7 +157,7 @@ class _CuPy(_NumPy):
 
 
 class _Jax(_NumPy):
-    """Eagerly, not under jit. On CUDA the call waits for the result: JAX does not say which stream is the caller's."""
+    """Eagerly; for what JAX traces see _jax.py. On CUDA the call waits for the result: JAX does not say which stream is the caller's."""
 
     def __init__(self, array: Any) -> None:
         import jax.numpy
@@ -185,8 +185,13 @@ class _Jax(_NumPy):
         return result.astype(dtype)
 
 
+def _root(array: Any) -> str:
+    """The package that an array comes from."""
+    return type(array).__module__.partition(".")[0]
+
+
 def _library_of(array: Any) -> Any:
-    root = type(array).__module__.partition(".")[0]
+    root = _root(array)
     if root in ("cupy", "jax", "jaxlib"):
         return _CuPy(array) if root == "cupy" else _Jax(array)
     if array.__dlpack_device__()[0] != _CPU:
@@ -206,13 +211,20 @@ def _plan(device: str, device_id: int, input_shape: Any, weight_shape: Any, bias
     return plan, output_shape(problem)
 
 
-def _check(arrays: dict[str, Any]) -> None:
+def _is_of_unknown_library(array: Any) -> bool:
+    """On the CPU, and with nothing known but that it exports its memory."""
+    return (_root(array) not in ("numpy", "cupy", "jax", "jaxlib", "torch") and hasattr(array, "__dlpack__")
+            and array.__dlpack_device__()[0] == _CPU)
+
+
+def _check(arrays: dict[str, Any], traced: bool = False) -> None:
+    """Of arrays that JAX traces there is no memory and no device yet."""
     first_name, first = next(iter(arrays.items()))
     for name, array in arrays.items():
         if is_torch_tensor(array):
             raise TypeError(f"conv_transpose2d(): {name} is a torch.Tensor, but {first_name} is a {type(first).__name__}; "
                             "all must be of one library")
-        if not hasattr(array, "__dlpack__") or not hasattr(array, "dtype"):
+        if not (traced or hasattr(array, "__dlpack__")) or not hasattr(array, "dtype"):
             raise TypeError(f"conv_transpose2d(): {name} must be an array (NumPy, CuPy, JAX, torch or with __dlpack__), "
                             f"not {type(array).__name__}")
         if str(array.dtype) not in ("float32", "float16", "bfloat16"):
@@ -220,12 +232,26 @@ def _check(arrays: dict[str, Any]) -> None:
                                  f"in {name}.astype('float32')")
         if array.dtype != first.dtype:
             raise InvalidProblem(f"{name} is {array.dtype}, but it must be {first.dtype}, as {first_name} is")
-        if tuple(array.__dlpack_device__()) != tuple(first.__dlpack_device__()):
+        if not traced and tuple(array.__dlpack_device__()) != tuple(first.__dlpack_device__()):
             raise InvalidProblem(f"{name} is not on the device on which {first_name} is")
 
 
 def conv_transpose2d(input: Any, weight: Any, bias: Any, *attributes: Any) -> Any:
-    _check({"input": input, "weight": weight} if bias is None else {"input": input, "weight": weight, "bias": bias})
+    arrays = {"input": input, "weight": weight} if bias is None else {"input": input, "weight": weight, "bias": bias}
+    if "jax" in sys.modules and any(_root(array) == "jax" for array in arrays.values()):
+        from . import _jax
+
+        if _jax.is_traced(*arrays.values()):
+            _check(arrays, traced=True)
+            *others, _, activation, negative_slope = attributes
+            return _jax.conv_transpose2d(input, weight, bias, *others, activation, negative_slope)
+    if all(_is_of_unknown_library(array) for array in arrays.values()):
+        import numpy
+
+        result = conv_transpose2d(*map(numpy.from_dlpack, (input, weight)),
+                                  None if bias is None else numpy.from_dlpack(bias), *attributes)
+        return input.__array_namespace__().from_dlpack(result) if hasattr(input, "__array_namespace__") else result
+    _check(arrays)
     require_input_dimensions(input.ndim)
     library = _library_of(input)
     with library.current_device():
@@ -257,5 +283,6 @@ def _convolve(library: Any, input: Any, weight: Any, bias: Any, stride: Any, pad
 
 
 def is_torch_tensor(array: Any) -> bool:
+    """Or something that stands for one, as torch.fx's proxies do."""
     torch = sys.modules.get("torch")
-    return torch is not None and isinstance(array, torch.Tensor)
+    return torch is not None and (isinstance(array, torch.Tensor) or hasattr(type(array), "__torch_function__"))

@@ -181,9 +181,22 @@ def kernels() -> list[str]:
     return names
 
 
+threads_are_chosen = False  # by set_cpu_threads(); otherwise they follow torch.set_num_threads()
+threads = 0  # what the library uses; 0: one a core
+
+
 def set_cpu_threads(threads: int) -> None:
-    """Threads that CPU kernels use together; 0 restores the default, one a core."""
+    """Threads that CPU kernels use together; 0 restores the default: one a core, for torch tensors as many as PyTorch's
+    own operators use."""
+    global threads_are_chosen
     threads = operator.index(threads)
     if not 0 <= threads < 2**31:
         raise ValueError(f"threads is {threads}, but it must be at least 0, and an int of C")
-    library.conv_transpose_set_cpu_threads(threads)
+    use_threads(threads)
+    threads_are_chosen = threads > 0
+
+
+def use_threads(number: int) -> None:
+    global threads
+    threads = number
+    library.conv_transpose_set_cpu_threads(number)

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <map>
 #include <string_view>
@@ -42,8 +43,14 @@ void lane_by_lane(Warp &w, const Instruction &i, uint32_t mask) {
     Stored<D> *const d = w.to<Stored<D>>(i.d);
     [&]<size_t... n>(std::index_sequence<n...>) {
         const std::tuple sources{w.from<Stored<A>>(places[n])...};
+        Stored<D> results[lanes];  // apart from the operands, which lets the compiler use vectors
         for (int l = 0; l < lanes; l++)
-            d[l] = mask >> l & 1 ? stored<D>(Function{}(static_cast<A>(std::get<n>(sources)[l])...)) : d[l];
+            results[l] = stored<D>(Function{}(static_cast<A>(std::get<n>(sources)[l])...));
+        if (mask == ~0u) {
+            std::memcpy(d, results, sizeof results);
+            return;
+        }
+        for (int l = 0; l < lanes; l++) d[l] = mask >> l & 1 ? results[l] : d[l];
     }
     (std::index_sequence_for<A...>());
 }

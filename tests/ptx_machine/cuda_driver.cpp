@@ -5,6 +5,7 @@
 //   PTX_MACHINE_MULTIPROCESSORS=108   how many the GPU has, for the choice of kernels; an H200's 132 is the default
 //   PTX_MACHINE_TIMING=late       delays what is asynchronous within a kernel as long as the rules allow;
 //                                 late_copies and late_products delay one kind
+//   PTX_MACHINE_COVERAGE=FILE     gets, when the process ends, what has not been executed
 #include "runtime/src/device/cuda_driver.h"
 
 #include <cstdio>
@@ -15,6 +16,7 @@
 #include <string>
 
 #include "algorithm/machine_facts.h"
+#include "coverage.h"
 #include "device_code.h"
 #include "ptx_machine.h"
 
@@ -152,8 +154,10 @@ CUresult cuCtxPopCurrent_v2(CUcontext *context) {
 CUresult cuLibraryLoadData(CUlibrary *library, const void *code, void *, void **, unsigned, void *, void **,
                            unsigned) {
     return without_exceptions([&] {
-        *library =
-            new Module(decode(find_text(code, environment("PTX_MACHINE_CODE", ""), emulated_capability())));
+        const DeviceCode found = find_code(code, environment("PTX_MACHINE_CODE", ""), emulated_capability());
+        auto *const module = new Module(decode(found.text));
+        watch(found.name, module);
+        *library = module;
     });
 }
 CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name) {

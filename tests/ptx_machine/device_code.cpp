@@ -37,7 +37,7 @@ std::string_view bytes_of(const void *fat_binary) {
 
 }  // namespace
 
-std::string find_text(const void *fat_binary, const std::string &folders, int compute_capability) {
+DeviceCode find_code(const void *fat_binary, const std::string &folders, int compute_capability) {
     const std::string_view wanted = bytes_of(fat_binary);
     std::istringstream list(folders);
     for (std::string folder; std::getline(list, folder, ':');)
@@ -48,7 +48,7 @@ std::string find_text(const void *fat_binary, const std::string &folders, int co
             const std::string stem = (entry.path().parent_path() / entry.path().stem()).string();
             for (const char *features : {"a", ""}) {
                 const fs::path text = stem + ".sm_" + std::to_string(compute_capability) + features + ".ptx";
-                if (fs::exists(text)) return read(text);
+                if (fs::exists(text)) return {text.stem().string(), read(text)};
             }
         }
     throw PtxError("no text for sm_" + std::to_string(compute_capability) +

@@ -9,7 +9,11 @@ namespace ptx_machine {
 
 /// `folders` are separated by colons. Of several texts for GPUs of this compute capability, such as 90, the
 /// one with most features. Throws PtxError where there is none.
-std::string find_text(const void *fat_binary, const std::string &folders, int compute_capability);
+struct DeviceCode {
+    std::string name;  ///< of the kernel and the GPU, such as forward_f32_cuda_general_any_nchw.sm_90
+    std::string text;
+};
+DeviceCode find_code(const void *fat_binary, const std::string &folders, int compute_capability);
 
 }  // namespace ptx_machine
 

@@ -1,7 +1,10 @@
-// Loads, stores and asynchronous copies, and the history of shared memory that shows races.
+// Loads, stores and asynchronous copies.
 #include "memory.h"
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <string>
 
 #include "tensor_cores.h"
 #include "warp.h"
@@ -10,70 +13,13 @@ namespace ptx_machine {
 
 // ---- shared memory
 
-void Block::check_shared(const Instruction &i, uint32_t address, int bytes) const {
-    if (address + uint64_t(bytes) > shared.size() || address % bytes != 0)
-        fail(i, "shared address " + std::to_string(address) + ", " + std::to_string(bytes) +
-                    " bytes, is not aligned or not in the block's " + std::to_string(shared.size()) +
-                    " bytes");
-}
-
-namespace {
-
-std::string race(int thread, const char *does, uint32_t word, const std::string &other) {
-    return "race: thread " + std::to_string(thread) + does + "shared word " + std::to_string(word) +
-           ", which " + other + " without a barrier since";
-}
-
-/// Whether the last write of a word is ordered before what this warp does now.
-bool wrote_before(const WordHistory &h, const Warp &warp) {
-    return h.writer == WordHistory::nobody || h.write_clock < warp.seen[h.writer / lanes];
-}
-
-}  // namespace
-
-void Block::note_read(const Instruction &i, const Warp &warp, int thread, uint32_t address, int bytes) {
-    for (uint32_t word = address / 4; word <= (address + bytes - 1) / 4; word++) {
-        const WordHistory &h = history[word];
-        if (!wrote_before(h, warp) && h.writer != thread)
-            fail(i, race(thread, " reads ", word, "thread " + std::to_string(h.writer) + " wrote"));
-        LastRead &last = reads[word * warps + warp.index];
-        const bool again = last.clock == warp.clock() && last.lane != thread % lanes;
-        last = {warp.clock(), again ? LastRead::several_lanes : thread % lanes};
-    }
-}
-
-void Block::note_write(const Instruction &i, Warp &warp, int thread, uint32_t address, int bytes) {
-    for (uint32_t word = address / 4; word <= (address + bytes - 1) / 4; word++) {
-        WordHistory &h = history[word];
-        if (!wrote_before(h, warp) && h.writer != thread)
-            fail(i, race(thread, " writes ", word, "thread " + std::to_string(h.writer) + " wrote"));
-        for (int reader = 0; reader < warps; reader++) {
-            const LastRead &last = reads[word * warps + reader];
-            if (last.clock < warp.seen[reader]) continue;
-            if (reader != warp.index) fail(i, race(thread, " writes ", word, "another warp read"));
-            if (last.lane != thread % lanes) fail(i, race(thread, " writes ", word, "another lane read"));
-        }
-        h = {warp.clock(), static_cast<int16_t>(thread), true};
-        warp.unfenced.push_back(word);
-    }
-}
-
-void Block::note_tensor_core_read(const Instruction &i, const Warp *group, uint32_t address) {
-    check_shared(i, address, 4);
-    const uint32_t word = address / 4;
-    const WordHistory &h = history[word];
-    const std::string what = "tensor cores read shared word " + std::to_string(word) + ", which ";
-    for (const Warp *warp = group; warp < group + warps_of_group; warp++) {
-        if (!wrote_before(h, *warp))
-            fail(i, "race: " + what + "thread " + std::to_string(h.writer) + " wrote without a barrier since");
-        reads[word * warps + warp->index] = {warp->clock(), LastRead::several_lanes};
-    }
-    if (h.unfenced) fail(i, what + "was written without a proxy fence since");
+void Block::fail_outside(const Instruction &i, uint32_t address, int bytes) const {
+    fail(i, "shared address " + std::to_string(address) + ", " + std::to_string(bytes) +
+                " bytes, is not aligned or not in the block's " + std::to_string(shared.size()) + " bytes");
 }
 
 void execute_proxy_fence(Warp &w, const Instruction &, uint32_t) {
-    for (uint32_t word : w.unfenced) w.block->history[word].unfenced = false;
-    w.unfenced.clear();
+    w.block->history.proxy_fence(w);
 }
 
 SharedAddresses::SharedAddresses(const Warp &w, const Instruction &i) {
@@ -86,6 +32,11 @@ SharedAddresses::SharedAddresses(const Warp &w, const Instruction &i) {
 // ---- loads and stores: `number` bytes an element; bit v of d tells whether register v has 64 bits
 
 namespace {
+
+/// Elements that are whole registers, as nearly all are.
+bool is_of_words(const Instruction &i) {
+    return i.number == 4 && i.d == 0;
+}
 
 void load_element(Warp &w, const Instruction &i, size_t v, int lane, const uint8_t *from) {
     uint64_t value = 0;
@@ -103,6 +54,33 @@ void store_element(const Warp &w, const Instruction &i, size_t v, int lane, uint
         std::memcpy(to, w.from<uint64_t>(i.vector[v]) + lane, i.number);
     else
         std::memcpy(to, w.from<uint32_t>(i.vector[v]) + lane, i.number);
+}
+
+template <class Function>
+void for_each_lane(uint32_t mask, Function function) {
+    for (int l = 0; l < lanes; l++)
+        if (mask >> l & 1) function(l);
+}
+
+/// `from` and `to` have the address of each lane.
+void load_elements(Warp &w, const Instruction &i, uint32_t mask, const uint8_t *const *from) {
+    for (size_t v = 0; v < i.vector.size(); v++) {
+        uint32_t *const registers = w.to<uint32_t>(i.vector[v]);
+        if (is_of_words(i))
+            for_each_lane(mask, [&](int l) { std::memcpy(registers + l, from[l] + 4 * v, 4); });
+        else
+            for_each_lane(mask, [&](int l) { load_element(w, i, v, l, from[l] + v * i.number); });
+    }
+}
+
+void store_elements(const Warp &w, const Instruction &i, uint32_t mask, uint8_t *const *to) {
+    for (size_t v = 0; v < i.vector.size(); v++) {
+        const uint32_t *const registers = w.from<uint32_t>(i.vector[v]);
+        if (is_of_words(i))
+            for_each_lane(mask, [&](int l) { std::memcpy(to[l] + 4 * v, registers + l, 4); });
+        else
+            for_each_lane(mask, [&](int l) { store_element(w, i, v, l, to[l] + v * i.number); });
+    }
 }
 
 std::string thread_and_block(const Warp &w, int lane) {
@@ -131,55 +109,48 @@ int bytes_of_lane(const Instruction &i) {
     return i.number * static_cast<int>(i.vector.size());
 }
 
-template <class Function>
-void for_each_lane(uint32_t mask, Function function) {
-    for (int l = 0; l < lanes; l++)
-        if (mask >> l & 1) function(l);
-}
-
 }  // namespace
 
 void execute_load_parameter(Warp &w, const Instruction &i, uint32_t mask) {
-    const uint8_t *const from = w.block->launch.parameters.data() + i.offset;
-    for_each_lane(mask, [&](int l) {
-        for (size_t v = 0; v < i.vector.size(); v++) load_element(w, i, v, l, from + v * i.number);
-    });
+    const uint8_t *from[lanes];
+    std::fill(std::begin(from), std::end(from), w.block->launch.parameters.data() + i.offset);
+    load_elements(w, i, mask, from);
 }
 
 void execute_load(Warp &w, const Instruction &i, uint32_t mask) {
     const uint64_t *const address = w.from<uint64_t>(i.a);
-    for_each_lane(mask, [&](int l) {
-        const uint8_t *const from = global_or_local(w, i, l, address[l] + i.offset, bytes_of_lane(i));
-        for (size_t v = 0; v < i.vector.size(); v++) load_element(w, i, v, l, from + v * i.number);
-    });
+    const uint8_t *from[lanes];
+    for_each_lane(mask, [&](int l) { from[l] = global_or_local(w, i, l, address[l] + i.offset, bytes_of_lane(i)); });
+    load_elements(w, i, mask, from);
 }
 
 void execute_store(Warp &w, const Instruction &i, uint32_t mask) {
     const uint64_t *const address = w.from<uint64_t>(i.a);
-    for_each_lane(mask, [&](int l) {
-        uint8_t *const to = global_or_local(w, i, l, address[l] + i.offset, bytes_of_lane(i));
-        for (size_t v = 0; v < i.vector.size(); v++) store_element(w, i, v, l, to + v * i.number);
-    });
+    uint8_t *to[lanes];
+    for_each_lane(mask, [&](int l) { to[l] = global_or_local(w, i, l, address[l] + i.offset, bytes_of_lane(i)); });
+    store_elements(w, i, mask, to);
 }
 
 void execute_load_shared(Warp &w, const Instruction &i, uint32_t mask) {
     const SharedAddresses address(w, i);
+    const uint8_t *from[lanes];
     for_each_lane(mask, [&](int l) {
         w.block->check_shared(i, address.of[l], bytes_of_lane(i));
-        w.block->note_read(i, w, w.thread(l), address.of[l], bytes_of_lane(i));
-        const uint8_t *const from = w.block->shared.data() + address.of[l];
-        for (size_t v = 0; v < i.vector.size(); v++) load_element(w, i, v, l, from + v * i.number);
+        w.block->history.read(i, w, w.thread(l), address.of[l], bytes_of_lane(i));
+        from[l] = w.block->shared.data() + address.of[l];
     });
+    load_elements(w, i, mask, from);
 }
 
 void execute_store_shared(Warp &w, const Instruction &i, uint32_t mask) {
     const SharedAddresses address(w, i);
+    uint8_t *to[lanes];
     for_each_lane(mask, [&](int l) {
         w.block->check_shared(i, address.of[l], bytes_of_lane(i));
-        w.block->note_write(i, w, w.thread(l), address.of[l], bytes_of_lane(i));
-        uint8_t *const to = w.block->shared.data() + address.of[l];
-        for (size_t v = 0; v < i.vector.size(); v++) store_element(w, i, v, l, to + v * i.number);
+        w.block->history.write(i, w, w.thread(l), address.of[l], bytes_of_lane(i));
+        to[l] = w.block->shared.data() + address.of[l];
     });
+    store_elements(w, i, mask, to);
 }
 
 // ---- asynchronous copies
@@ -187,8 +158,6 @@ void execute_store_shared(Warp &w, const Instruction &i, uint32_t mask) {
 void Warp::copy(const PendingCopy &p) {
     const Instruction &i = *p.instruction;
     for_each_lane(p.mask, [&](int l) {
-        block->check_shared(i, p.to[l], i.number);
-        block->note_write(i, *this, thread(l), p.to[l], i.number);
         uint8_t *const to = block->shared.data() + p.to[l];
         std::memset(to, 0, i.number);
         if (p.bytes[l] == 0) return;
@@ -201,22 +170,26 @@ void Warp::copy(const PendingCopy &p) {
 
 void Warp::finish_copies(size_t groups_left) {
     for (; copy_groups.size() > groups_left + 1; copy_groups.pop_front())
-        for (const PendingCopy &p : copy_groups.front()) copy(p);
+        for (const PendingCopy &p : copy_groups.front()) {
+            if (!p.done) copy(p);
+            for_each_lane(p.mask, [&](int l) { block->history.end_copy(*this, p.to[l], p.instruction->number); });
+        }
 }
 
 void execute_copy(Warp &w, const Instruction &i, uint32_t mask) {
-    PendingCopy p{&i, mask, {}, {}, {}};
+    PendingCopy p{&i, mask, false, {}, {}, {}};
     for_each_lane(mask, [&](int l) {
         p.to[l] = w.from<uint32_t>(i.d)[l];
         p.from[l] = w.from<uint64_t>(i.a)[l] + i.offset;
         p.bytes[l] = w.from<uint32_t>(i.b)[l];
         if (p.bytes[l] > static_cast<uint32_t>(i.number)) fail(i, "more bytes than the copy has");
+        w.block->check_shared(i, p.to[l], i.number);
+        w.block->history.begin_copy(i, w, w.thread(l), p.to[l], i.number);
     });
     const Timing timing = w.block->launch.timing;
-    if (timing == Timing::early || timing == Timing::late_products)
-        w.copy(p);
-    else
-        w.copy_groups.back().push_back(p);
+    p.done = timing == Timing::early || timing == Timing::late_products;
+    if (p.done) w.copy(p);
+    w.copy_groups.back().push_back(p);
 }
 
 void execute_copy_commit(Warp &w, const Instruction &, uint32_t) {

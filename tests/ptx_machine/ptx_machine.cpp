@@ -24,8 +24,7 @@ void DeviceMemoryMap::remove(uint64_t address) {
     last_begin_ = 1, last_end_ = 0;
 }
 
-bool DeviceMemoryMap::holds(uint64_t address, int bytes) const {
-    if (address >= last_begin_ && address + bytes <= last_end_) return true;
+bool DeviceMemoryMap::find(uint64_t address, int bytes) const {
     auto block = blocks_.upper_bound(address);
     if (block == blocks_.begin()) return false;
     --block;
@@ -131,6 +130,20 @@ void arrive(Warp &w, const Instruction &i) {
     if (threads && barrier.arrived.size() == threads / lanes) complete(barrier);
 }
 
+/// For coverage.
+void note_reached(Warp &w, const Instruction &i, uint32_t came, uint32_t mask) {
+    if (i.kind == Kind::branch) {
+        i.reached |= executed | (mask == came ? taken : passed);
+        if (i.loop >= 0 && mask && w.turns[i.loop]++) i.reached |= repeated, w.turns[i.loop] = 1;
+    } else if (mask) {
+        i.reached |= executed;
+        if (!i.compares || i.reached & equal) return;
+        const uint32_t *const a = w.from<uint32_t>(i.a), *const b = w.from<uint32_t>(i.b);
+        for (int l = 0; l < lanes; l++)
+            if (mask >> l & 1 && a[l] == b[l]) i.reached |= equal;
+    }
+}
+
 /// Runs until the warp has to wait for others, or ends.
 void advance(Warp &w) {
     const std::vector<Instruction> &code = w.kernel().code;
@@ -139,9 +152,11 @@ void advance(Warp &w) {
         const auto fragment = next_fragment(w);
         const Instruction &i = code[fragment->at];
         const uint32_t mask = lanes_that_execute(w, i, fragment->mask);
+        note_reached(w, i, fragment->mask, mask);
         switch (i.kind) {
             case Kind::simple:
             case Kind::whole_warp:
+                if (mask && !i.product_registers.empty()) w.product_registers.use(i);
                 if (mask) i.execute(w, i, mask);
                 fragment->at++;
                 break;
@@ -180,7 +195,10 @@ class BlockRun {
   public:
     explicit BlockRun(Block &block, std::vector<Warp> &warps) : block_(block), warps_(warps) {
         const size_t groups = warps.size() / warps_of_group;
-        for (size_t g = 0; g < groups; g++) products_.emplace_back(block, &warps[g * warps_of_group]);
+        for (size_t g = 0; g < groups; g++) {
+            rules_.emplace_back(block, &warps[g * warps_of_group]);
+            products_.emplace_back(block, &warps[g * warps_of_group]);
+        }
     }
 
     void run() {
@@ -192,6 +210,7 @@ class BlockRun {
             moved |= pass_barriers();
             if (!moved) throw PtxError("warps wait for each other at different places");
         }
+        for (const ProductRules &rules : rules_) rules.end();
     }
 
   private:
@@ -219,26 +238,44 @@ class BlockRun {
             !std::all_of(first, end, [&](const Warp &w) { return &place(w) == &i; }))
             return false;
         if (i.guarded) fail(i, "a condition on an instruction of the warpgroup");
-        if (i.kind == Kind::wgmma) products_[group].start(i);
-        if (i.kind == Kind::wgmma_commit) products_[group].commit();
-        if (i.kind == Kind::wgmma_wait) products_[group].wait(i.number);
+        switch (i.kind) {
+            case Kind::wgmma:
+                rules_[group].start(i);
+                products_[group].start(i);
+                break;
+            case Kind::wgmma_fence:
+                rules_[group].fence();
+                break;
+            case Kind::wgmma_commit:
+                rules_[group].commit();
+                products_[group].commit();
+                break;
+            case Kind::wgmma_wait:
+                rules_[group].wait(i.number);
+                products_[group].wait(i.number);
+                break;
+            default:
+                fail(i, "no instruction of the warpgroup");
+        }
         std::for_each(first, end, go_on);
         return true;
     }
 
     Block &block_;
     std::vector<Warp> &warps_;
+    std::vector<ProductRules> rules_;
     std::vector<Products> products_;
 };
 
-/// As at the start of a block: registers keep what the last one left, which no kernel may use.
-void start(Warp &w, Block &block, int index, const Dimensions &at) {
+/// As at the start of a block, at a time later than all that was before: registers keep what the last one left, which no kernel may use.
+void start(Warp &w, Block &block, int index, const Dimensions &at, int32_t now) {
     w.block = &block;
     w.index = index;
-    w.seen.assign(block.warps, 1);
+    w.seen.assign(block.warps, now);
     w.waiting = false;
     w.copy_groups.assign(1, {});
-    w.unfenced.clear();
+    w.product_registers.restart(w.kernel().product_registers);
+    w.turns.assign(w.kernel().loops, 0);
     const Dimensions &t = block.launch.block;
     uint32_t mask = 0;
     for (int l = 0; l < lanes; l++) {
@@ -262,12 +299,15 @@ void run(const Launch &launch) {
         w.registers.assign(launch.kernel.register_words, nan);
         w.local.resize(static_cast<size_t>(launch.kernel.local_bytes) * lanes);
     }
+    Block block(launch, static_cast<int>(warps.size()));
+    int32_t now = 1;
     for (Dimensions at{0, 0, 0}; at.z < g.z; at.z++)
         for (at.y = 0; at.y < g.y; at.y++)
             for (at.x = 0; at.x < g.x; at.x++) {
-                Block block(launch, static_cast<int>(warps.size()));
-                for (size_t i = 0; i < warps.size(); i++) start(warps[i], block, static_cast<int>(i), at);
+                block.restart();
+                for (size_t i = 0; i < warps.size(); i++) start(warps[i], block, static_cast<int>(i), at, now);
                 BlockRun(block, warps).run();
+                for (const Warp &w : warps) now = std::max(now, w.clock() + 1);
             }
 }
 

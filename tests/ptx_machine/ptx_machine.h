@@ -30,9 +30,13 @@ class DeviceMemoryMap {
   public:
     void add(uint64_t address, uint64_t bytes);
     void remove(uint64_t address);
-    bool holds(uint64_t address, int bytes) const;
+    bool holds(uint64_t address, int bytes) const {
+        return (address >= last_begin_ && address + bytes <= last_end_) || find(address, bytes);
+    }
 
   private:
+    bool find(uint64_t address, int bytes) const;
+
     std::map<uint64_t, uint64_t> blocks_;             ///< by address, the bytes
     mutable uint64_t last_begin_ = 1, last_end_ = 0;  ///< most accesses are to the block of the one before
 };

@@ -35,10 +35,10 @@ void run_program(const std::string &body, std::vector<float> &floats, unsigned t
     run({*module.at("program"), {1, 1, 1}, {threads, 1, 1}, shared_bytes, parameters, memory, timing});
 }
 
-std::string error_of(const std::string &body, unsigned threads, int shared_bytes = 0) {
+std::string error_of(const std::string &body, unsigned threads, int shared_bytes = 0, Timing timing = Timing::early) {
     std::vector<float> floats(threads, 1.f);
     try {
-        run_program(body, floats, threads, shared_bytes);
+        run_program(body, floats, threads, shared_bytes, timing);
     } catch (const PtxError &error) {
         return error.what();
     }
@@ -163,10 +163,25 @@ TEST(PtxMachine, CopiesEarlyAndLate) {
     }
 }
 
-TEST(PtxMachine, ShowsACopyThatIsNotWaitedFor) {
-    std::vector<float> floats = counting(64);
-    run_program(copy + barrier + from_shared + store, floats, 64, 256, Timing::late);
-    EXPECT_NE(floats[0], 32.f);
+const Timing timings[] = {Timing::early, Timing::late, Timing::late_copies, Timing::late_products};
+
+TEST(PtxMachine, FindsACopyThatIsNotWaitedFor) {
+    for (const Timing timing : timings) {
+        const std::string error = error_of(copy + barrier + from_shared + store + wait, 64, 256, timing);
+        EXPECT_NE(error.find("a copy that nobody waited for writes"), std::string::npos) << error;
+    }
+    // Nor may its own thread read, or write.
+    EXPECT_NE(error_of(copy + "ld.shared.f32 %f2, [%r2];\n" + wait, 64, 256).find("race"), std::string::npos);
+    EXPECT_NE(error_of(load + copy + to_shared + wait, 64, 256).find("race"), std::string::npos);
+    EXPECT_EQ(error_of(copy + wait + "ld.shared.f32 %f2, [%r2];\n", 64, 256), "none");
+}
+
+TEST(PtxMachine, FindsAWaitForOneCopyTooFew) {
+    const std::string second = "add.s32 %r2, %r2, 256;\n" + copy;
+    EXPECT_EQ(error_of(copy + second + "cp.async.wait_group 1;\nadd.s32 %r2, %r2, -256;\n" + barrier + from_shared + wait, 64, 512),
+              "none");
+    EXPECT_NE(error_of(copy + second + "cp.async.wait_group 1;\n" + barrier + from_shared + wait, 64, 512).find("race"),
+              std::string::npos);
 }
 
 // 64 x 8 by 8 x 8, both of the value 1, at 0 and at 2048.
@@ -192,6 +207,57 @@ TEST(PtxMachine, MultipliesOnTensorCores) {
                     timing);
         for (const float sum : floats) EXPECT_EQ(sum, 9.f);
     }
+}
+
+TEST(PtxMachine, FindsRegistersOfAProductThatIsNotWaitedFor) {
+    for (const Timing timing : timings) {
+        const std::string error = error_of(fill + fence + barrier + product + store_product + wait_for_product, 128, 2560, timing);
+        EXPECT_NE(error.find("a register of a product that nobody has waited for"), std::string::npos) << error;
+    }
+    // Written, too.
+    EXPECT_NE(error_of(fill + fence + barrier + product + "mov.f32 %f11, %f1;\n" + wait_for_product, 128, 2560)
+                  .find("a register of a product that nobody has waited for"), std::string::npos);
+    const std::string one_too_few = "wgmma.wait_group.sync.aligned 1;\n";
+    EXPECT_NE(error_of(fill + fence + barrier + product + one_too_few + store_product + wait_for_product, 128, 2560)
+                  .find("a register of a product that nobody has waited for"), std::string::npos);
+}
+
+TEST(PtxMachine, FindsAProductThatIsNotCommittedOrNeverWaitedFor) {
+    std::string uncommitted = product;
+    uncommitted.erase(uncommitted.find("wgmma.commit"));
+    EXPECT_NE(error_of(fill + fence + barrier + uncommitted + wait_for_product + store_product, 128, 2560).find("waited for"),
+              std::string::npos);
+    EXPECT_NE(error_of(fill + fence + barrier + product, 128, 2560).find("the block ends"), std::string::npos);
+}
+
+TEST(PtxMachine, FindsAMissingFenceOfRegisters) {
+    const std::string of_registers = "wgmma.fence.sync.aligned;\n";
+    std::string unfenced = product;
+    unfenced.erase(unfenced.find(of_registers), of_registers.size());
+    EXPECT_NE(error_of(fill + fence + barrier + unfenced + wait_for_product, 128, 2560).find("no wgmma.fence"), std::string::npos);
+    EXPECT_NE(error_of(fill + fence + barrier + of_registers + unfenced + wait_for_product, 128, 2560)
+                  .find("without a wgmma.fence since"), std::string::npos);
+    // Products that follow each other on the same registers need none in between.
+    const std::string again = unfenced.substr(unfenced.find("wgmma.mma_async"));
+    EXPECT_EQ(error_of(fill + fence + barrier + product + again + wait_for_product, 128, 2560), "none");
+    EXPECT_NE(error_of(fill + fence + barrier + product + wait_for_product + store_product + again + wait_for_product, 128, 2560)
+                  .find("without a wgmma.fence since"), std::string::npos);
+}
+
+TEST(PtxMachine, FindsSharedMemoryThatIsWrittenBeforeAProductHasReadIt) {
+    const std::string own = "st.shared.f32 [%r4], %f1;\n";
+    for (const Timing timing : timings) {
+        const std::string error = error_of(fill + fence + barrier + product + barrier + own + wait_for_product, 128, 2560, timing);
+        EXPECT_NE(error.find("a product reads that nobody has waited for"), std::string::npos) << error;
+    }
+    // Waited for, but by other warps than this one.
+    EXPECT_NE(error_of(fill + fence + barrier + product + wait_for_product + own, 128, 2560).find("a product of another warp"),
+              std::string::npos);
+    EXPECT_EQ(error_of(fill + fence + barrier + product + wait_for_product + barrier + own, 128, 2560), "none");
+}
+
+TEST(PtxMachine, FindsAProxyFenceThatComesAfterTheBarrier) {
+    EXPECT_NE(error_of(fill + barrier + fence + product + wait_for_product, 128, 2560).find("proxy fence"), std::string::npos);
 }
 
 std::string replaced(std::string text, const std::string &part, const std::string &other) {
@@ -255,12 +321,6 @@ TEST(PtxMachine, StoresHalvesOfWords) {
     std::vector<float> floats(32, 0.f);
     run_program(".reg .b16 %rs<9>;\nmov.b16 %rs1, 0x3F80;\nst.global.b16 [%rd3+2], %rs1;\n", floats, 32);
     for (const float value : floats) EXPECT_EQ(value, 1.f);
-}
-
-TEST(PtxMachine, ShowsAProductThatIsNotWaitedFor) {
-    std::vector<float> floats(128);
-    run_program(fill + fence + barrier + product + store_product, floats, 128, 2560, Timing::late);
-    EXPECT_EQ(floats[0], 1.f);
 }
 
 TEST(PtxMachine, FindsAMissingProxyFence) {

@@ -8,6 +8,7 @@
 
 #include "arithmetic.h"
 #include "memory.h"
+#include "product_rules.h"
 #include "tensor_cores.h"
 
 namespace ptx_machine {
@@ -237,6 +238,7 @@ class KernelDecoder {
         resolve_jumps();
         require_an_end();
         drop_unused_loads();
+        list_product_registers(kernel_);
     }
 
   private:
@@ -250,6 +252,7 @@ class KernelDecoder {
             const auto found = labels_.find(label);
             if (found == labels_.end()) throw PtxError("no label " + label);
             kernel_.code[at].number = found->second;
+            if (found->second <= static_cast<int>(at)) kernel_.code[at].loop = kernel_.loops++;
         }
     }
 
@@ -448,6 +451,7 @@ class KernelDecoder {
         const size_t count = std::count_if(std::begin(words), std::end(words), [](int n) { return n > 0; });
         if (o.size() != count) throw PtxError("other than " + std::to_string(count) + " operands");
         i.execute = found.execute;
+        i.compares = parts[0] == "setp" && found.a_words == 1;
         for (size_t k = 0; k < count; k++) *places[k] = places_.operand(o[k], words[k]);
     }
 

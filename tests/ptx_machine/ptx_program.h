@@ -43,6 +43,15 @@ enum class Kind {
     wgmma_wait,
 };
 
+/// What has happened at an instruction, ever.
+enum Reached : uint8_t {
+    executed = 1,  ///< by any lane
+    taken = 2,     ///< a branch, by all lanes that came
+    passed = 4,    ///< a branch, by one of them
+    repeated = 8,  ///< a branch back, more than once by a warp of a block
+    equal = 16,    ///< a comparison, of equal values
+};
+
 /// What a tensor core multiplies.
 enum class Factors { tf32, f16, bf16 };
 
@@ -54,6 +63,7 @@ struct Instruction {
     int guard = 0;  ///< place of the predicate
     int d = 0, a = 0, b = 0, c = 0;
     std::vector<int> vector;    ///< registers in braces
+    std::vector<int> product_registers;  ///< among them and a to d, those of wgmma, by their numbers
     int64_t offset = 0;         ///< of an address
     bool wide_address = false;  ///< in shared memory, too, it may be in a 64-bit register
     bool is_signed = false;     ///< what is loaded is extended by its sign
@@ -61,6 +71,9 @@ struct Instruction {
     int number = 0;             ///< target of a branch, columns of a product, groups to wait for, bytes, bits
     Factors factors = Factors::tf32;  ///< of a product
     std::string text;
+    int loop = -1;                  ///< the number of a branch back
+    bool compares = false;          ///< registers or constants of 32 bits
+    mutable uint8_t reached = 0;    ///< bits of Reached
 };
 
 struct Parameter {
@@ -77,6 +90,8 @@ struct Kernel {
     std::vector<uint32_t> constants;
     int local_bytes = 0;
     int special[special_registers] = {};  ///< their places
+    int product_registers = 0;            ///< how many
+    int loops = 0;
 };
 
 using Module = std::map<std::string, std::unique_ptr<Kernel>>;

@@ -1,6 +1,6 @@
-// Tensor cores: products of TF32 operands, of which the lower 13 bits do not count, and of those of 16 bits. The layouts of fragments
-// and operands are drawn at the head of compiler/ptx/tensor_core_instructions.cpp; here they are written once
-// more, from the PTX manual.
+// Tensor cores: products of TF32 operands, of which the lower 13 bits do not count, and of those of 16 bits. The
+// layouts of fragments and operands are drawn at the head of compiler/ptx/tensor_core_instructions.cpp; here they are
+// written once more, from the PTX manual.
 #include "tensor_cores.h"
 
 #include <bit>
@@ -42,7 +42,7 @@ void execute_ldmatrix(Warp &w, const Instruction &i, uint32_t mask) {
         for (int l = 0; l < lanes; l++) {
             const uint32_t row = address.of[8 * m + l / 4], at = row + l % 4 * 4;
             w.block->check_shared(i, row, 16);
-            w.block->note_read(i, w, w.thread(l), at, 4);
+            w.block->history.read(i, w, w.thread(l), at, 4);
             std::memcpy(w.to<uint32_t>(i.vector[m]) + l, w.block->shared.data() + at, 4);
         }
 }
@@ -101,7 +101,6 @@ float Products::element(const Instruction &i, uint64_t descriptor, int row, int 
     if (descriptor >> 46) fail(i, "a descriptor with swizzle or base offset is not supported");
     const int in_word = in_a_word(i.factors), in_row = 4 * in_word;
     const uint32_t at = field(0) + k / in_row * field(16) + row / 8 * field(32) + row % 8 * 16 + k % in_row / in_word * 4;
-    block_.note_tensor_core_read(i, warps_, at);
     uint32_t bits;
     std::memcpy(&bits, block_.shared.data() + at, 4);
     return factor(i.factors, bits, k % in_word);
@@ -115,14 +114,15 @@ void Products::multiply(const Product &product) {
         for (int m = 0; m < rows_of_product; m++) a[m][k] = element(i, product.a, m, k);
         for (int n = 0; n < columns; n++) b[k][n] = element(i, product.b, n, k);
     }
-    for (int w = 0; w < warps_of_group; w++)
-        for (int at = 0; at < columns / 2; at++) {
-            float *const sum = warps_[w].to<float>(i.vector[at]);
-            for (int l = 0; l < lanes; l++) {
-                const int m = 16 * w + l / 4 + at / 2 % 2 * 8, n = at / 4 * 8 + l % 4 * 2 + at % 2;
-                for (int k = 0; k < all_k; k++) sum[l] += a[m][k] * b[k][n];
-            }
+    for (int m = 0; m < rows_of_product; m++) {
+        float sums[256] = {};
+        for (int k = 0; k < all_k; k++)
+            for (int n = 0; n < columns; n++) sums[n] += a[m][k] * b[k][n];
+        for (int n = 0; n < columns; n++) {
+            const int at = n / 8 * 4 + m / 8 % 2 * 2 + n % 2, lane = m % 8 * 4 + n % 8 / 2;
+            warps_[m / 16].to<float>(i.vector[at])[lane] += sums[n];
         }
+    }
 }
 
 }  // namespace ptx_machine

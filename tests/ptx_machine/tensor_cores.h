@@ -13,8 +13,6 @@ namespace ptx_machine {
 void execute_ldmatrix(Warp &, const Instruction &, uint32_t mask);
 void execute_mma_sync(Warp &, const Instruction &, uint32_t mask);
 
-constexpr int warps_of_group = 4;
-
 /// The wgmma products that a warpgroup has under way.
 class Products {
   public:

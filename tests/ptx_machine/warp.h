@@ -2,37 +2,23 @@
 #ifndef CONV_TRANSPOSE_PTX_MACHINE_WARP_H
 #define CONV_TRANSPOSE_PTX_MACHINE_WARP_H
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <iterator>
 #include <string>
 #include <vector>
 
+#include "product_rules.h"
 #include "ptx_machine.h"
 #include "ptx_program.h"
+#include "shared_history.h"
 
 namespace ptx_machine {
 
 /// Throws PtxError with the instruction's text.
 [[noreturn]] void fail(const Instruction &instruction, const std::string &what);
-
-/// Who wrote a word of shared memory last, and when. Time is counted for each warp by itself: how often it
-/// has arrived at a barrier, of the block or of its own lanes.
-struct WordHistory {
-    static constexpr int nobody = -1;
-
-    int32_t write_clock = 0;
-    int16_t writer = nobody;  ///< a thread
-    bool unfenced = false;    ///< written, and not yet for wgmma to see
-};
-
-/// When a warp read a word last, and which lane.
-struct LastRead {
-    static constexpr int never = -1, several_lanes = lanes;
-
-    int32_t clock = never;
-    int32_t lane = 0;
-};
 
 /// One of the barriers 0 to 15 of a block.
 struct Barrier {
@@ -44,32 +30,35 @@ struct Barrier {
 struct Block {
     static constexpr int barriers_of_block = 16;
 
-    Block(const Launch &l, int warps)
-        : launch(l),
-          warps(warps),
-          shared(l.shared_bytes, 0xff),
-          history(l.shared_bytes / 4 + 1),
-          reads(history.size() * warps) {}
+    Block(const Launch &l, int w) : launch(l), warps(w), shared(l.shared_bytes), history(l.shared_bytes, w) {}
 
     const Launch &launch;
     const int warps;
     std::vector<uint8_t> shared;
-    std::vector<WordHistory> history;
-    std::vector<LastRead> reads;  ///< of each word by each warp
+    SharedHistory history;
     Barrier barriers[barriers_of_block];
 
-    /// These fail on what a GPU would not forgive: accesses outside or not aligned, and races.
-    void check_shared(const Instruction &, uint32_t address, int bytes) const;
-    void note_read(const Instruction &, const Warp &, int thread, uint32_t address, int bytes);
-    void note_write(const Instruction &, Warp &, int thread, uint32_t address, int bytes);
-    /// By the four warps from `group` on.
-    void note_tensor_core_read(const Instruction &, const Warp *group, uint32_t address);
+    /// Where the next block of the grid begins.
+    void restart() {
+        std::fill(shared.begin(), shared.end(), 0xff);
+        history.restart();
+        std::fill(std::begin(barriers), std::end(barriers), Barrier());
+    }
+
+    /// Fails on accesses outside or not aligned.
+    void check_shared(const Instruction &i, uint32_t address, int bytes) const {
+        if (address + uint64_t(bytes) > shared.size() || address % bytes != 0) fail_outside(i, address, bytes);
+    }
+
+  private:
+    [[noreturn]] void fail_outside(const Instruction &, uint32_t address, int bytes) const;
 };
 
 /// A cp.async of the lanes in `mask`.
 struct PendingCopy {
     const Instruction *instruction;
     uint32_t mask;
+    bool done;  ///< early; nobody may know that before it has been waited for
     uint32_t to[lanes];
     uint64_t from[lanes];
     uint32_t bytes[lanes];  ///< that are read; the rest is filled with zeros
@@ -90,7 +79,8 @@ class Warp {
     std::vector<uint8_t> local;
     std::vector<Fragment> fragments;                      ///< by their places; none: the warp has ended
     std::deque<std::vector<PendingCopy>> copy_groups{1};  ///< the last one is open
-    std::vector<uint32_t> unfenced;                       ///< words of shared memory
+    ProductRegisters product_registers;
+    std::vector<uint8_t> turns;  ///< of each loop in this block, up to 2
     bool waiting = false;  ///< at a barrier of the block, or at an instruction of the warpgroup
 
     int32_t clock() const { return seen[index]; }

@@ -125,6 +125,7 @@ def test_activations(simple, activation, function):
     (dict(precision="int8"), ValueError, "precision is 'int8'"),
     (dict(stride=0), ValueError, "stride.height is 0"),
     (dict(weight=np.zeros((5, 3, 3, 2), "f")), ValueError, "has 4 channels"),
+    (dict(weight=np.zeros((3, 3, 3, 2), "f")), ValueError, "has 4 channels"),
     (dict(input=np.zeros((2, 4, 5, 6))), ValueError, "float64"),
     (dict(input=np.zeros((4, 5), "f")), ValueError, "2 dimensions"),
     (dict(input=[[1.0]]), TypeError, "must be an array"),
@@ -142,6 +143,20 @@ def test_errors_name_argument_and_value(simple, change, error, message):
     arguments |= change
     with pytest.raises(error, match=message):
         conv_transpose.conv_transpose2d(**arguments)
+
+
+def test_workspace_is_aligned(simple, monkeypatch):
+    """As the library wants it for CUDA, wherever an array library's memory begins."""
+    from conv_transpose import _arrays
+
+    addresses, needed = [], []
+    run = _arrays.Plan.run
+    monkeypatch.setattr(_arrays.Plan, "run", lambda plan, arguments, workspace, stream: (
+        addresses.append(workspace), needed.append(plan.workspace_bytes), run(plan, arguments, workspace, stream)))
+    for channels in range(8, 40):
+        conv_transpose.conv_transpose2d(np.zeros((1, channels, 4, 4), "f"), np.zeros((channels, channels, 3, 3), "f"))
+    assert any(needed)
+    assert all(address % 256 == 0 for address in addresses if address is not None)
 
 
 def test_attributes_may_be_numpys_and_lists(simple):
@@ -173,19 +188,35 @@ def test_any_number_of_threads_gives_the_same(simple):
         conv_transpose.set_cpu_threads(0)
 
 
-def test_other_libraries_arrays_give_numpy(simple):
-    class Foreign:
-        """An array of a library that the package knows nothing about."""
+class Exporting:
+    """An array of a library that the package knows nothing about, but that it exports its memory."""
 
-        def __init__(self, array):
-            self.array, self.dtype, self.shape, self.ndim = array, array.dtype, array.shape, array.ndim
-            self.__dlpack_device__ = array.__dlpack_device__
+    def __init__(self, array):
+        self.array = array
+        self.__dlpack_device__ = array.__dlpack_device__
 
-        def __dlpack__(self, **keywords):
-            return self.array.__dlpack__(**keywords)
+    def __dlpack__(self, **keywords):
+        return self.array.__dlpack__(**keywords)
 
-    result = conv_transpose.conv_transpose2d(*(Foreign(array) for array in simple))
+
+class Standard(Exporting):
+    """One that has the array API's names."""
+
+    def __array_namespace__(self):
+        class Namespace:
+            @staticmethod
+            def from_dlpack(array):
+                return Standard(np.from_dlpack(array))
+
+        return Namespace
+
+
+def test_other_libraries_arrays(simple):
+    result = conv_transpose.conv_transpose2d(*map(Exporting, simple))
     np.testing.assert_array_equal(result, scatter(*simple))
+    result = conv_transpose.conv_transpose2d(*map(Standard, simple))
+    assert type(result) is Standard
+    np.testing.assert_array_equal(result.array, scatter(*simple))
 
 
 @pytest.mark.parametrize("platform", ["cpu", "cuda"])
@@ -202,6 +233,80 @@ def test_jax(simple, platform):
         np.testing.assert_array_equal(result, scatter(simple[0] * factor, *simple[1:]))
     half = conv_transpose.conv_transpose2d(*(array.astype("bfloat16") for array in arrays))
     assert half.dtype == jax.numpy.bfloat16
+
+
+ATTRIBUTES = dict(stride=(2, 1), padding=(1, 0), output_padding=(1, 0), groups=2, dilation=(1, 2))
+
+
+@pytest.fixture
+def traced(rng):
+    """JAX; our function, and JAX's own transposed convolution with the same meaning; operands."""
+    jax = pytest.importorskip("jax")
+    stride, padding, extra, groups, dilation = (ATTRIBUTES[name] for name in
+                                                ("stride", "padding", "output_padding", "groups", "dilation"))
+
+    def theirs(x, w, b):
+        in_channels, channels_a_group, *kernel = w.shape
+        flipped = w[:, :, ::-1, ::-1].reshape(groups, in_channels // groups, channels_a_group, *kernel)
+        flipped = flipped.swapaxes(1, 2).reshape(-1, in_channels // groups, *kernel)
+        ends = [d * (k - 1) - p for d, k, p in zip(dilation, kernel, padding)]
+        y = jax.lax.conv_general_dilated(x, flipped, (1, 1), [(end, end + e) for end, e in zip(ends, extra)], stride,
+                                         dilation, feature_group_count=groups, precision="highest")
+        return y + b.reshape(-1, 1, 1)
+
+    def ours(x, w, b):
+        return conv_transpose.conv_transpose2d(x, w, b, **ATTRIBUTES)
+
+    return jax, ours, theirs, [integers(rng, shape) for shape in ((2, 4, 5, 6), (4, 3, 3, 2), (6,))]
+
+
+def test_jax_jit_and_gradients(traced):
+    jax, ours, theirs, operands = traced
+    results = []
+    for function in (ours, theirs):
+        def loss(*operands):
+            return (function(*operands) ** 2).sum()
+
+        gradient = jax.grad(loss, (0, 1, 2))
+        results.append((
+            jax.jit(function)(*operands), jax.jit(gradient)(*operands), gradient(*map(jax.numpy.asarray, operands)),
+            jax.grad(lambda *a: sum((g ** 2).sum() for g in gradient(*a)) / 2**20, (0, 1, 2))(*operands)))
+    for a, b in zip(*map(jax.tree.leaves, results)):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+@pytest.mark.parametrize("which", [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0), (0, 1, 1), (1, 1, 1)])
+def test_jax_vmap(traced, which):
+    jax, ours, theirs, operands = traced
+    batched = [np.stack([operand, 2 * operand, operand[::-1]]) if w else operand for w, operand in zip(which, operands)]
+    dims = tuple(0 if w else None for w in which)
+    results = []
+    for function in (ours, theirs):
+        def loss(*operands):
+            return (function(*operands) ** 2).sum()
+
+        results.append((jax.vmap(function, dims)(*batched), jax.vmap(jax.grad(loss, (0, 1, 2)), dims)(*batched),
+                        jax.grad(lambda *a: (jax.vmap(function, dims)(*a) ** 2).sum(), (0, 1, 2))(*batched),
+                        jax.vmap(jax.vmap(function, dims), (None,) * 2 + (0,))(
+                            *batched[:2], np.stack([batched[2]] * 2))))
+    for a, b in zip(*map(jax.tree.leaves, results)):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_jax_traced_formats_activations_and_errors(traced):
+    jax, ours, _, (x, w, b) = traced
+    call = conv_transpose.conv_transpose2d
+    y = jax.jit(lambda *a: call(*a, **ATTRIBUTES, activation="leaky_relu", negative_slope=0.5))(x, w, b)
+    np.testing.assert_allclose(y, call(x, w, b, **ATTRIBUTES, activation="leaky_relu", negative_slope=0.5))
+    half = [jax.numpy.asarray(array, "bfloat16") for array in (x, w, b)]
+    assert jax.jit(ours)(*half).dtype == jax.numpy.bfloat16
+    np.testing.assert_array_equal(jax.jit(ours)(x[0], w, b), jax.jit(ours)(x[:1], w, b)[0])
+    for arguments, keywords, message in (((x, w[:3]), {}, "has 4 channels"), ((x, w), dict(stride=0), "stride.height is 0"),
+                                         ((x.astype("int32"), w), {}, "input is int32")):
+        with pytest.raises(conv_transpose.InvalidProblem, match=message):
+            jax.jit(lambda *a: call(*a, **keywords))(*arguments)
+    with pytest.raises(TypeError):  # no derivative in forward mode, and no zeros
+        jax.jvp(ours, (x, w, b), (x, w, b))
 
 
 def test_cupy_on_its_current_stream(simple):

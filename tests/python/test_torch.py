@@ -3,6 +3,7 @@
 import copy
 import itertools
 import threading
+import warnings
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ from torch.nn import functional as F
 
 import conv_transpose
 import conv_transpose.torch as ct
-from conv_transpose.torch import _calls, _operators
+from conv_transpose.torch import _calls, _function, _operators
 from conftest import random_problems
 from problems import random_case
 
@@ -29,7 +30,7 @@ def seed_and_switches():
     before = torch.backends.cudnn.allow_tf32
     torch.backends.cudnn.allow_tf32 = False
     yield
-    torch.backends.cudnn.allow_tf32 = before
+    torch.backends.cudnn.allow_tf32 = before  # sets the newer switches, too
 
 
 def integers(shape, device="cpu", requires_grad=False):
@@ -91,7 +92,7 @@ ATTRIBUTES = [
 def test_first_and_second_derivatives(device, attributes, through_operator, monkeypatch):
     """Every derivative is linear in each operand, so with integers and a step of 1 differences are exact in float32."""
     if through_operator:
-        monkeypatch.setattr(_operators, "_looked_into", lambda: True)
+        monkeypatch.setattr(_operators, "looked_into", lambda: True)
     groups = attributes.get("groups", 1)
     tensors = (integers((2, 4, 3, 4), device, True), integers((4, 2, 3, 2), device, True),
                integers((2 * groups,), device, True))
@@ -101,11 +102,12 @@ def test_first_and_second_derivatives(device, attributes, through_operator, monk
 
     tolerance = dict(eps=1.0, atol=1e-3, rtol=1e-4)
     with pytest.warns(UserWarning, match="double precision"):
-        # PyTorch gives custom operators no derivatives in forward mode.
-        assert torch.autograd.gradcheck(function, tensors, check_forward_ad=not through_operator, **tolerance)
+        assert torch.autograd.gradcheck(function, tensors, check_forward_ad=True, check_batched_grad=True,
+                                        check_batched_forward_grad=True, **tolerance)
     shape = function(*tensors).shape
     with pytest.warns(UserWarning, match="double precision"):
-        assert torch.autograd.gradgradcheck(function, tensors, integers(shape, device, True), **tolerance)
+        assert torch.autograd.gradgradcheck(function, tensors, integers(shape, device, True), check_fwd_over_rev=True,
+                                            check_rev_over_rev=True, **tolerance)
 
 
 def test_gradients_are_bitwise_repeatable(device):
@@ -211,6 +213,30 @@ def test_many_threads(device):
     assert not failures, failures[0]
 
 
+def test_cpu_threads_follow_pytorchs(monkeypatch):
+    x, w, seen = integers((1, 4, 5, 5)), integers((4, 3, 3, 3)), []
+    set_threads = _calls._library.library.conv_transpose_set_cpu_threads
+    monkeypatch.setattr(_calls._library.library, "conv_transpose_set_cpu_threads",
+                        lambda threads: (seen.append(threads), set_threads(threads)))
+    conv_transpose.set_cpu_threads(0)
+    before = torch.get_num_threads()
+    try:
+        for threads in (3, 3, 2):
+            torch.set_num_threads(threads)
+            equal(ct.conv_transpose2d(x, w), expected(x, w))
+        assert seen == [0, 3, 2]
+        conv_transpose.set_cpu_threads(5)
+        torch.set_num_threads(4)
+        ct.conv_transpose2d(x, w)
+        assert seen == [0, 3, 2, 5]
+        conv_transpose.set_cpu_threads(0)
+        ct.conv_transpose2d(x, w)
+        assert seen == [0, 3, 2, 5, 0, 4]
+    finally:
+        conv_transpose.set_cpu_threads(0)
+        torch.set_num_threads(before)
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_autocast_gives_what_pytorch_gives(device, dtype):
     layer = nn.ConvTranspose2d(4, 3, 3, stride=2).to(device)
@@ -223,47 +249,6 @@ def test_autocast_gives_what_pytorch_gives(device, dtype):
     torch.testing.assert_close(y, z, rtol=2 * torch.finfo(dtype).eps, atol=1e-2)
     y.float().sum().backward()
     assert ours.weight.grad.dtype == torch.float32
-
-
-def test_functional_transforms():
-    x, w = integers((2, 4, 3, 4)), integers((4, 2, 3, 2))
-
-    def loss(function):
-        return lambda weight: (function(x, weight, stride=2) ** 2).sum()
-
-    equal(torch.func.grad(loss(ct.conv_transpose2d))(w), torch.func.grad(loss(F.conv_transpose2d))(w))
-    direction = integers(w.shape)
-
-    def along(function):
-        return lambda weight: (torch.func.grad(loss(function))(weight) * direction).sum()
-
-    equal(torch.func.grad(along(ct.conv_transpose2d))(w), torch.func.grad(along(F.conv_transpose2d))(w))
-
-
-def test_forward_mode():
-    shapes = (2, 4, 3, 4), (4, 2, 3, 2), (2,)
-    operands, tangents = (tuple(integers(shape) for shape in shapes) for _ in range(2))
-    for which in itertools.product([False, True], repeat=3):
-        if not any(which):
-            continue
-
-        def along(function):
-            """The value and its derivative along the chosen tangents."""
-            def of_chosen(*chosen):
-                chosen = iter(chosen)
-                return function(*(next(chosen) if w else x for w, x in zip(which, operands)), stride=2)
-
-            return torch.func.jvp(of_chosen, *(tuple(itertools.compress(ts, which)) for ts in (operands, tangents)))
-
-        for ours, theirs in zip(along(ct.conv_transpose2d), along(F.conv_transpose2d)):
-            equal(ours, theirs, str(which))
-
-    def slope(function):
-        return torch.func.grad(lambda weight: (function(operands[0], weight) ** 2).sum())
-
-    for ours, theirs in zip(*(torch.func.jvp(slope(function), operands[1:2], tangents[1:2])
-                              for function in (ct.conv_transpose2d, F.conv_transpose2d))):
-        equal(ours, theirs, "forward over reverse")
 
 
 # ---------------------------------------------------------------- errors
@@ -294,8 +279,7 @@ ERRORS = {
     "no output channels": (dict(weight=torch.zeros(4, 0, 3, 3), bias=None), "out_channels is 0"),
     "output too small": (dict(padding=4), "padding.height is 4"),
     "mixed formats": (dict(weight=torch.zeros(4, 3, 3, 3, dtype=torch.half)), "weight is torch.float16"),
-    "integers": (dict(input=torch.zeros(2, 4, 5, 5, dtype=torch.int32), weight=torch.zeros(4, 3, 3, 3, dtype=torch.int32),
-                      bias=None), "torch.int32"),
+    "integers and floats": (dict(input=torch.zeros(2, 4, 5, 5, dtype=torch.int64)), None),
     "three strides": (dict(stride=(1, 1, 1)), r"stride is \(1, 1, 1\)"),
     "no stride": (dict(stride=()), r"stride is \(\)"),
     "float stride": (dict(stride=2.0), "stride"),
@@ -308,6 +292,7 @@ ERRORS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:conv_transpose computes")
 @pytest.mark.parametrize("name", ERRORS)
 @pytest.mark.parametrize("through_operator", [False, True])
 def test_errors_are_pytorchs(name, through_operator, monkeypatch):
@@ -316,17 +301,25 @@ def test_errors_are_pytorchs(name, through_operator, monkeypatch):
     with pytest.raises(Exception) as theirs:
         F.conv_transpose2d(**arguments)
     if through_operator:
-        monkeypatch.setattr(_operators, "_looked_into", lambda: True)
+        monkeypatch.setattr(_operators, "looked_into", lambda: True)
         message = None  # PyTorch's dispatcher words some itself
     wanted = TypeError if isinstance(theirs.value, TypeError) else RuntimeError  # PyTorch has subclasses of it
     with pytest.raises(wanted, match=message):
         ct.conv_transpose2d(**arguments)
 
 
-def test_float64_is_refused_not_rounded():
-    x, w = torch.zeros(2, 4, 5, 5).double(), torch.zeros(4, 3, 3, 3).double()
-    with pytest.raises(RuntimeError, match="input is torch.float64"):
-        ct.conv_transpose2d(x, w)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex64, torch.complex128, torch.int64])
+def test_other_formats_are_left_to_pytorch_and_told_once(dtype, monkeypatch):
+    monkeypatch.setattr(_function, "_told", set())
+    x, w = integers((2, 4, 5, 5)).to(dtype), integers((4, 3, 3, 3)).to(dtype)
+    with pytest.warns(UserWarning, match=f"{dtype} is left to PyTorch"):
+        y = ct.conv_transpose2d(x, w, stride=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert torch.equal(y, ct.conv_transpose2d(x, w, stride=2))
+    assert torch.equal(y, F.conv_transpose2d(x, w, stride=2))
+    if dtype == torch.float64:
+        assert torch.autograd.gradcheck(ct.conv_transpose2d, (x.requires_grad_(), w.requires_grad_()))
 
 
 def test_random_attributes_are_accepted_as_pytorch_accepts_them(rng):
@@ -356,15 +349,40 @@ def test_precision_is_checked():
         ct.conv_transpose2d(torch.zeros(1, 1, 2, 2), torch.zeros(1, 1, 2, 2), precision="half")
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+class OnCuda:
+    """As much of a tensor as the choice of a precision looks at."""
+
+    is_cuda = True
+
+    def __init__(self, dtype):
+        self.dtype = dtype
+
+
 def test_precision_follows_pytorchs_switch():
-    x = torch.zeros(1, 1, 2, 2, device="cuda")
     for allowed, name in ((True, "tf32"), (False, "float32")):
         torch.backends.cudnn.allow_tf32 = allowed
-        assert _calls._precision("auto", x) == name
-        assert _calls._precision("auto", x.half()) == "tf32"
-        assert _calls._precision("tf32x3", x) == "tf32x3"
-    assert _calls._precision("auto", x.cpu()) == "float32"
+        assert _calls._precision("auto", OnCuda(torch.float32)) == name
+        assert _calls._precision("auto", OnCuda(torch.float16)) == "tf32"
+        assert _calls._precision("tf32x3", OnCuda(torch.float32)) == "tf32x3"
+    assert _calls._precision("auto", torch.zeros(1)) == "float32"
+
+
+@pytest.mark.skipif(not hasattr(torch.backends.cudnn, "conv"), reason="this PyTorch has the older switch only")
+@pytest.mark.parametrize("general, cudnn, conv, name", [
+    ("none", "none", "ieee", "float32"), ("none", "none", "tf32", "tf32"), ("tf32", "none", "none", "tf32"),
+    ("ieee", "none", "none", "float32"), ("ieee", "tf32", "none", "tf32"), ("tf32", "ieee", "none", "float32"),
+    ("ieee", "ieee", "tf32", "tf32"), ("tf32", "tf32", "ieee", "float32"),
+])
+def test_precision_follows_pytorchs_newer_switches(general, cudnn, conv, name):
+    backends = torch.backends, torch.backends.cudnn, torch.backends.cudnn.conv
+    before = [backend.fp32_precision for backend in backends]
+    try:
+        for backend, precision in zip(backends, (general, cudnn, conv)):
+            backend.fp32_precision = precision
+        assert _calls._precision("auto", OnCuda(torch.float32)) == name
+    finally:
+        for backend, precision in zip(backends, before):
+            backend.fp32_precision = precision
 
 
 # ---------------------------------------------------------------- module
@@ -426,9 +444,9 @@ def test_convert():
     model[0].register_forward_hook(lambda *_: calls.append(1))
     result = ct.convert(model, precision="tf32")
     assert result.model is model
-    assert result.converted == ["0", "2.0"]
-    assert set(result.left) == {"3", "4", "5", "6"}
-    assert "Special" in result.left["4"] and "float64" in result.left["5"]
+    assert result.converted == ["0", "2.0", "5"]
+    assert set(result.left) == {"3", "4", "6"}
+    assert "Special" in result.left["4"]
     assert {name: id(p) for name, p in model.named_parameters()} == parameters
     assert type(model[0]) is ct.ConvTranspose2d and model[0].precision == "tf32"
     model[:3](torch.randn(1, 2, 4, 4))

@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import conv_transpose.torch as ct
-from test_torch import DEVICES, device, integers, seed_and_switches  # noqa: F401  (fixtures)
+from test_torch import DEVICES, ERRORS, device, integers, seed_and_switches  # noqa: F401  (fixtures)
 
 ATTRIBUTES = ([2, 1], [1, 0], [1, 0], 2, [1, 2], "float32")
 operators = torch.ops.conv_transpose
@@ -20,8 +20,8 @@ def operator_arguments(device):
     g = torch.ones_like(operators.conv_transpose2d(x, w, b, *ATTRIBUTES)).detach().requires_grad_()
     return {
         "conv_transpose2d": (x, w, b, *ATTRIBUTES),
-        "input_gradient": (g, w, list(x.shape), *ATTRIBUTES),
-        "weight_gradient": (g, x, list(w.shape), *ATTRIBUTES),
+        "input_gradient": (g, w, *ATTRIBUTES),
+        "weight_gradient": (g, x, *ATTRIBUTES),
         "bias_gradient": (g,),
     }
 
@@ -84,6 +84,26 @@ def test_export(device):
     program = torch.export.export(model, (x,))
     assert "conv_transpose.conv_transpose2d" in str(program.graph)
     torch.testing.assert_close(program.module()(x), model(x))
+
+
+@pytest.mark.parametrize("name", [name for name, (change, _) in ERRORS.items()
+                                  if name != "integers and floats" and all(isinstance(value, torch.Tensor) for key, value in change.items()
+                                         if key in ("input", "weight"))])
+def test_meta_tensors_refuse_what_pytorch_refuses(name):
+    change, message = ERRORS[name]
+    arguments = {**dict(input=torch.zeros(2, 4, 5, 5), weight=torch.zeros(4, 3, 3, 3), bias=torch.zeros(3)), **change}
+    arguments = {key: value.to("meta") if isinstance(value, torch.Tensor) else value for key, value in arguments.items()}
+    with pytest.raises((RuntimeError, TypeError), match=message):
+        ct.conv_transpose2d(**arguments)
+
+
+@pytest.mark.parametrize("name", ["input", "weight", "bias"])
+def test_an_operand_on_the_meta_device_is_named(name):
+    arguments = dict(input=torch.zeros(2, 4, 5, 5), weight=torch.zeros(4, 3, 3, 3), bias=torch.zeros(3))
+    arguments[name] = arguments[name].to("meta")
+    with pytest.raises(RuntimeError, match="weight is on cpu, but it must be on meta" if name == "input" else
+                       f"{name} is on meta, but it must be on cpu"):
+        ct.conv_transpose2d(**arguments)
 
 
 def test_shapes_on_the_meta_device():

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import functools
 import threading
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional, Union
 
 import torch
 from torch import Tensor
 
+from .. import _library
 from .._library import ARGUMENTS, Arguments, InvalidProblem, Plan
-from .._problem import make_problem, output_shape
+from .._problem import make_problem, output_shape, pair
 
 _SLOT = {name: slot for slot, name in enumerate(ARGUMENTS)}
 HALF = (torch.float16, torch.bfloat16)
+FORMATS = (torch.float32, *HALF)
 FOLLOW_PYTORCH = "auto"
+
 
 class _Call(NamedTuple):
     """All that depends on shapes, formats and devices alone, found once for each combination. In what it is found by, a
@@ -38,19 +41,34 @@ def _precision(precision: str, tensor: Tensor) -> str:
         return precision
     if not tensor.is_cuda:
         return "float32"
-    return "tf32" if tensor.dtype in HALF or torch._C._get_cudnn_allow_tf32() else "float32"
+    return "tf32" if tensor.dtype in HALF or _allows_tf32() else "float32"
 
 
-def _check_formats(tensors: dict[str, tuple[torch.dtype, int]]) -> None:
+def _allows_tf32() -> bool:
+    """PyTorch's switch for convolutions: fp32_precision where there is one, since then the older one may raise."""
+    if _get_fp32_precision is None:
+        return torch._C._get_cudnn_allow_tf32()
+    return _get_fp32_precision("cuda", "conv") == "tf32"
+
+
+_get_fp32_precision = getattr(torch._C, "_get_fp32_precision_getter", None)
+
+
+def _place(device: Union[int, torch.device]) -> str:
+    return str(device) if isinstance(device, torch.device) else "cpu" if device < 0 else f"cuda:{device}"
+
+
+def check_formats(tensors: dict[str, tuple[torch.dtype, Any]]) -> None:
+    """Of tensors by name; a device is a torch.device, or what get_device() gives."""
     (first, (dtype, device)), *others = tensors.items()
-    if dtype != torch.float32 and dtype not in HALF:
+    if dtype not in FORMATS:
         raise InvalidProblem(f"{first} is {dtype}, but it must be torch.float32, torch.float16 or torch.bfloat16")
     for name, (other_dtype, other_device) in others:
         if other_dtype != dtype:
             raise InvalidProblem(f"{name} is {other_dtype}, but it must be {dtype}, as {first} is")
         if other_device != device:
-            where, other = ("cpu" if index < 0 else f"cuda:{index}" for index in (device, other_device))
-            raise InvalidProblem(f"{name} is on {other}, but it must be on {where}, as {first} is")
+            raise InvalidProblem(f"{name} is on {_place(other_device)}, but it must be on {_place(device)}, as {first} "
+                                 "is")
 
 
 def _make_call(problem: dict[str, Any], index: int, dtype: torch.dtype, result_shape: tuple[int, ...],
@@ -68,29 +86,58 @@ def _forward_call(input_shape, input_dtype, input_device, weight_shape, weight_d
     formats = {"input": (input_dtype, input_device), "weight": (weight_dtype, weight_device)}
     if bias_shape is not None:
         formats["bias"] = (bias_dtype, bias_device)
-    _check_formats(formats)
+    check_formats(formats)
     return _make_call(problem, input_device, input_dtype, output_shape(problem), precision=precision,
                       bias=bias_shape is not None)
 
 
+def _attribute_pairs(stride, padding, output_padding, dilation) -> Any:
+    """(stride, padding, output padding, dilation) of each axis."""
+    return zip(pair("stride", stride), pair("padding", padding), pair("output_padding", output_padding),
+               pair("dilation", dilation))
+
+
+def gradient_input_shape(gradient_shape, weight_shape, stride, padding, output_padding, groups,
+                         dilation) -> tuple[int, ...]:
+    """The input that has an output of this shape."""
+    axes = zip(gradient_shape[2:], weight_shape[2:], _attribute_pairs(stride, padding, output_padding, dilation))
+    return (gradient_shape[0], weight_shape[0],
+            *((size - 1 - extra + 2 * p - d * (kernel - 1)) // s + 1 for size, kernel, (s, p, extra, d) in axes))
+
+
+def gradient_weight_shape(gradient_shape, input_shape, stride, padding, output_padding, groups,
+                          dilation) -> tuple[int, ...]:
+    """The weight with which this input has an output of this shape."""
+    axes = zip(gradient_shape[2:], input_shape[2:], _attribute_pairs(stride, padding, output_padding, dilation))
+    return (input_shape[1], gradient_shape[1] // groups,
+            *((size - 1 - extra + 2 * p - (from_size - 1) * s) // d + 1
+              for size, from_size, (s, p, extra, d) in axes))
+
+
 @functools.lru_cache(maxsize=4096)
-def _gradient_call(operation, input_shape, weight_shape, first_dtype, first_device, second_dtype, second_device,
-                   gradient_shape, stride, padding, output_padding, groups, dilation, precision) -> _Call:
+def _gradient_call(operation, gradient_shape, gradient_dtype, gradient_device, other_shape, other_dtype, other_device,
+                   precision, *attributes) -> _Call:
     """For the input gradient (of output gradient and weight) and the weight gradient (of output gradient and input)."""
-    problem = make_problem(input_shape, weight_shape, None, stride, padding, output_padding, groups, dilation)
-    _check_formats({"output gradient": (first_dtype, first_device), "other operand": (second_dtype, second_device)})
-    if gradient_shape != output_shape(problem):
+    check_formats({"output gradient": (gradient_dtype, gradient_device),
+                   "weight" if operation == "input_gradient" else "input": (other_dtype, other_device)})
+    if operation == "input_gradient":
+        result_shape = input_shape = gradient_input_shape(gradient_shape, other_shape, *attributes)
+        weight_shape = other_shape
+    else:
+        result_shape = weight_shape = gradient_weight_shape(gradient_shape, other_shape, *attributes)
+        input_shape = other_shape
+    problem = make_problem(input_shape, weight_shape, None, *attributes)
+    if tuple(gradient_shape) != output_shape(problem):
         raise InvalidProblem(
             f"output gradient has shape {tuple(gradient_shape)}, but it must be {output_shape(problem)}")
-    result_shape = input_shape if operation == "input_gradient" else weight_shape
-    return _make_call(problem, first_device, first_dtype, result_shape, operation=operation, precision=precision)
+    return _make_call(problem, gradient_device, gradient_dtype, result_shape, operation=operation, precision=precision)
 
 
 @functools.lru_cache(maxsize=4096)
 def _bias_gradient_call(gradient_shape, dtype, device) -> _Call:
     batch, channels, *size = gradient_shape
     problem = make_problem((batch, 1, *size), (1, channels, 1, 1), None, 1, 0, 0, 1, 1)
-    _check_formats({"output gradient": (dtype, device)})
+    check_formats({"output gradient": (dtype, device)})
     return _make_call(problem, device, dtype, (channels,), operation="bias_gradient")
 
 
@@ -111,6 +158,12 @@ _scratch = _Scratch()
 
 # Private, but five times faster than torch.cuda.current_stream(index).cuda_stream, and what torch.compile's code calls.
 _stream_handle = torch._C._cuda_getCurrentRawStream if torch.backends.cuda.is_built() else None
+
+
+def _refuse_without_memory(slot: int, tensor: Tensor, like: Tensor) -> int:
+    if tensor.device != like.device:
+        raise InvalidProblem(f"{ARGUMENTS[slot]} is on {tensor.device}, but it must be on {like.device}")
+    return 0
 
 
 def _run_on_cuda(call: _Call, arguments: Any, stream: int) -> None:
@@ -143,8 +196,10 @@ def _execute(call: _Call, result_slot: int, operands: tuple[tuple[int, Optional[
             if call.convert or not tensor.is_contiguous() or tensor.is_neg():
                 tensor = tensor.resolve_neg().contiguous().float()
                 copies.append(tensor)
-            arguments[slot] = tensor.data_ptr()
+            arguments[slot] = tensor.data_ptr() or _refuse_without_memory(slot, tensor, like)
     if index < 0:
+        if torch.get_num_threads() != _library.threads and not _library.threads_are_chosen:
+            _library.use_threads(torch.get_num_threads())  # as many as PyTorch's own operators use
         call.plan.run(arguments, _scratch.address_of(call.workspace_bytes), 0)
     else:
         _run_on_cuda(call, arguments, _stream_handle(index))
@@ -164,22 +219,21 @@ def run_forward(input, weight, bias, stride, padding, output_padding, groups, di
     return _execute(call, _SLOT["output"], ((0, input), (1, weight), (2, bias)), input)
 
 
-def run_input_gradient(output_gradient, weight, input_size, stride, padding, output_padding, groups, dilation,
-                        precision) -> Tensor:
-    call = _gradient_call("input_gradient", tuple(input_size), weight.shape, output_gradient.dtype,
-                          output_gradient.get_device(), weight.dtype, weight.get_device(), output_gradient.shape, stride, padding,
-                          output_padding, groups, dilation, _precision(precision, output_gradient))
-    return _execute(call, _SLOT["input_gradient"], ((_SLOT["output_gradient"], output_gradient), (1, weight)),
+def _run_gradient(operation: str, other_name: str, output_gradient: Tensor, other: Tensor, attributes: Any) -> Tensor:
+    *attributes, precision = attributes
+    call = _gradient_call(operation, output_gradient.shape, output_gradient.dtype, output_gradient.get_device(),
+                          other.shape, other.dtype, other.get_device(), _precision(precision, output_gradient),
+                          *attributes)
+    return _execute(call, _SLOT[operation], ((_SLOT["output_gradient"], output_gradient), (_SLOT[other_name], other)),
                     output_gradient)
 
 
-def run_weight_gradient(output_gradient, input, weight_size, stride, padding, output_padding, groups, dilation,
-                         precision) -> Tensor:
-    call = _gradient_call("weight_gradient", input.shape, tuple(weight_size), output_gradient.dtype,
-                          output_gradient.get_device(), input.dtype, input.get_device(), output_gradient.shape, stride, padding,
-                          output_padding, groups, dilation, _precision(precision, output_gradient))
-    return _execute(call, _SLOT["weight_gradient"], ((_SLOT["output_gradient"], output_gradient), (0, input)),
-                    output_gradient)
+def run_input_gradient(output_gradient: Tensor, weight: Tensor, *attributes: Any) -> Tensor:
+    return _run_gradient("input_gradient", "weight", output_gradient, weight, attributes)
+
+
+def run_weight_gradient(output_gradient: Tensor, input: Tensor, *attributes: Any) -> Tensor:
+    return _run_gradient("weight_gradient", "input", output_gradient, input, attributes)
 
 
 def run_bias_gradient(output_gradient) -> Tensor:

@@ -1,55 +1,127 @@
-"""Turning the transposed convolutions of a model into this library's."""
+"""Turning the transposed convolutions of a model into this library's, and back."""
 
 from __future__ import annotations
 
-from typing import NamedTuple, Optional
+import types
+from typing import Any, Iterator, NamedTuple, Optional
 
 import torch
 from torch import nn
+from torch.nn.utils import parametrize
 
 from .._library import PRECISIONS
-from ._calls import HALF
 from ._module import ConvTranspose2d
+
+_PYTORCHS = (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
+_FUNCTIONS = {"conv_transpose1d", "conv_transpose2d", "conv_transpose3d"}
 
 
 class Conversion(NamedTuple):
-    """What convert() did."""
+    """What convert() or revert() did."""
 
     model: nn.Module
     converted: list[str]  # names of modules
     left: dict[str, str]  # name of a module -> why it was left as it was
 
 
+def _own_type(module: nn.Module) -> type:
+    """What it was before its weight was parametrized (weight_norm, spectral_norm, orthogonal)."""
+    return parametrize.type_before_parametrizations(module)
+
+
+def _set_type(module: nn.Module, to: type) -> None:
+    """A parametrized module has a class of its own, with its weight as a property, under its type."""
+    if parametrize.is_parametrized(module):
+        own = {name: value for name, value in vars(type(module)).items() if name not in ("__dict__", "__weakref__")}
+        to = type(type(module).__name__, (to,), own)
+    module.__class__ = to
+
+
 def _why_left(module: nn.Module) -> Optional[str]:
     """Why a transposed convolution cannot be converted, or None."""
     if isinstance(module, nn.modules.lazy.LazyModuleMixin):
         return "its sizes are not known before its first run"
-    if type(module) is not nn.ConvTranspose2d:
-        return f"it is a {type(module).__name__}, a subclass with a behaviour of its own"
-    if module.weight.dtype != torch.float32 and module.weight.dtype not in HALF:
-        return f"its weight is {module.weight.dtype}"
+    if isinstance(module, (nn.ConvTranspose1d, nn.ConvTranspose3d)):
+        return f"it is a {_own_type(module).__name__}; this library has two-dimensional ones only"
+    if _own_type(module) is not nn.ConvTranspose2d:
+        return f"it is a {_own_type(module).__name__}, a subclass with a behaviour of its own"
     return None
+
+
+def _names_in(code: types.CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names_in(constant)
+
+
+def _hidden_calls(module: nn.Module) -> Optional[str]:
+    """What convert() cannot see into, or None."""
+    if isinstance(module, torch.jit.ScriptModule):
+        if module.original_name in {pytorchs.__name__ for pytorchs in _PYTORCHS}:
+            return "it is compiled by TorchScript; convert the model before it is scripted or traced"
+        return None
+    code = getattr(type(module).forward, "__code__", None)
+    called = sorted(_FUNCTIONS.intersection(_names_in(code))) if code else []
+    if called:
+        return f"its forward() calls {called[0]} as a function; call conv_transpose.torch's there"
+    return None
+
+
+def _is_pytorchs(module: nn.Module) -> bool:
+    """Or a subclass that keeps its way to compute."""
+    return isinstance(module, _PYTORCHS)
 
 
 def convert(model: nn.Module, *, precision: Optional[str] = None) -> Conversion:
     """Turns every nn.ConvTranspose2d of a model, itself included, into this library's, in place.
 
-    Parameters, buffers, hooks and the state_dict stay as they are, as do references that others hold to the modules.
+    Parameters, parametrizations, buffers, hooks and the state_dict stay as they are, as do references that others hold to
+    the modules. The result names what was left, also functional calls in a forward() and scripted modules.
     """
     if precision is not None and precision not in PRECISIONS:
         raise ValueError(f"precision is {precision!r}, but it must be one of {', '.join(PRECISIONS)}, or None")
-    converted, left = [], {}
+    converted: list[str] = []
+    left: dict[str, str] = {}
     for name, module in model.named_modules():
-        if not isinstance(module, (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)):
+        if isinstance(module, ConvTranspose2d):
             continue
-        if isinstance(module, (nn.ConvTranspose1d, nn.ConvTranspose3d)):
-            left[name] = f"it is a {type(module).__name__}; this library has two-dimensional ones only"
-        elif isinstance(module, ConvTranspose2d):
-            continue
-        elif reason := _why_left(module):
+        reason = _why_left(module) if _is_pytorchs(module) else _hidden_calls(module)
+        if reason:
             left[name] = reason
-        else:
-            module.__class__ = ConvTranspose2d
+        elif _is_pytorchs(module):
+            _set_type(module, ConvTranspose2d)
             module.precision = precision
             converted.append(name)
     return Conversion(model, converted, left)
+
+
+def revert(model: nn.Module) -> Conversion:
+    """The inverse of convert(): every ConvTranspose2d of this library becomes PyTorch's, in place."""
+    converted: list[str] = []
+    left: dict[str, str] = {}
+    for name, module in model.named_modules():
+        if not isinstance(module, ConvTranspose2d):
+            continue
+        if _own_type(module) is ConvTranspose2d:
+            _set_type(module, nn.ConvTranspose2d)
+            module.__dict__.pop("precision", None)
+            converted.append(name)
+        else:
+            left[name] = f"it is a {_own_type(module).__name__}, a subclass with a behaviour of its own"
+    return Conversion(model, converted, left)
+
+
+def _teach_fuse_modules() -> Any:
+    """torch.ao.quantization.fuse_modules goes by exact types. import torch imports its table."""
+    import sys
+
+    table = sys.modules.get("torch.ao.quantization.fuser_method_mappings")
+    if table is not None:
+        methods = table._DEFAULT_OP_LIST_TO_FUSER_METHOD
+        pytorchs = methods.get((nn.ConvTranspose2d, nn.BatchNorm2d))
+        if pytorchs is not None:
+            methods.setdefault((ConvTranspose2d, nn.BatchNorm2d), pytorchs)
+
+
+_teach_fuse_modules()

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Optional
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import handle_torch_function, has_torch_function_variadic
 
 from .._library import PRECISIONS
 from .._problem import IntOrPair, attribute, integer, require_input_dimensions
-from ._calls import FOLLOW_PYTORCH
-from ._operators import PLAIN_TYPES, forward
+from ._calls import FORMATS, FOLLOW_PYTORCH
+from ._operators import are_plain, autocast, forward, looked_into
 
-
-def _autocast(tensor: Optional[Tensor], dtype: torch.dtype) -> Optional[Tensor]:
-    if tensor is None or not tensor.is_floating_point() or tensor.dtype == torch.float64:
-        return tensor
-    return tensor.to(dtype)
+_told: set[torch.dtype] = set()  # formats of which it was told that PyTorch computes them
 
 
 def _require_tensors(**arguments: Any) -> None:
     for name, value in arguments.items():
         if not isinstance(value, Tensor) and not (name == "bias" and value is None):
             raise TypeError(f"conv_transpose2d(): {name} must be a Tensor, not {type(value).__name__}")
+
+
+def _by_pytorch(input: Tensor, *arguments: Any) -> Tensor:
+    """Formats that this library does not compute. It says so once for each."""
+    if input.dtype not in _told and not torch.compiler.is_compiling():
+        _told.add(input.dtype)
+        warnings.warn(f"conv_transpose computes float32, float16 and bfloat16; {input.dtype} is left to PyTorch's own "
+                      "conv_transpose2d", stacklevel=3)
+    return nn.functional.conv_transpose2d(input, *arguments)
 
 
 def conv_transpose2d(
@@ -40,13 +47,15 @@ def conv_transpose2d(
     """torch.nn.functional.conv_transpose2d, computed by this library.
 
     Args:
-        input: (batch, in_channels, height, width), or without batch; float32, float16 or bfloat16, on CPU or CUDA.
+        input: (batch, in_channels, height, width), or without batch; float32, float16 or bfloat16, on CPU or CUDA. Other
+            formats are left to PyTorch's own operator; a warning says so once.
         weight: (in_channels, out_channels / groups, kernel height, kernel width), like input in format and device.
         bias: (out_channels,), or None.
         stride, padding, output_padding, dilation: elements, an int or (height, width). The output has
             (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1 elements on each axis.
         groups: into which the channels are divided.
-        precision: "float32", "tf32" or "tf32x3"; None follows torch.backends.cudnn.allow_tf32.
+        precision: "float32", "tf32" or "tf32x3"; None follows torch.backends.cudnn.conv.fp32_precision, in older
+            PyTorch torch.backends.cudnn.allow_tf32.
 
     Returns:
         (batch, out_channels, output height, output width), contiguous; under autocast in autocast's format.
@@ -55,17 +64,20 @@ def conv_transpose2d(
         InvalidProblem (a RuntimeError and a ValueError) under the conditions under which PyTorch raises; TypeError
         for an argument of a wrong type.
     """
-    plain = (
-        type(input) in PLAIN_TYPES
-        and type(weight) in PLAIN_TYPES
-        and (bias is None or type(bias) in PLAIN_TYPES)
-    )
+    if has_torch_function_variadic(input, weight, bias):
+        return handle_torch_function(conv_transpose2d, (input, weight, bias), input, weight, bias, stride, padding,
+                                     output_padding, groups, dilation, precision=precision)
+    plain = are_plain(input, weight, bias)
     if not plain:
         _require_tensors(input=input, weight=weight, bias=bias)
     if precision is None:
         precision = FOLLOW_PYTORCH
     elif precision not in PRECISIONS:
         raise ValueError(f"precision is {precision!r}, but it must be one of {', '.join(PRECISIONS)}, or None")
+    if input.dtype not in FORMATS:
+        return _by_pytorch(input, weight, bias, stride, padding, output_padding, groups, dilation)
+    if looked_into() and torch.onnx.is_in_onnx_export():  # as a ConvTranspose node
+        return nn.functional.conv_transpose2d(input, weight, bias, stride, padding, output_padding, groups, dilation)
     if input.dim() != 4:
         require_input_dimensions(input.dim())
         return conv_transpose2d(input.unsqueeze(0), weight, bias, stride, padding, output_padding, groups, dilation,
@@ -73,7 +85,7 @@ def conv_transpose2d(
     device_type = "cuda" if input.is_cuda else "cpu"
     if torch.is_autocast_enabled(device_type):
         dtype = torch.get_autocast_dtype(device_type)
-        input, weight, bias = _autocast(input, dtype), _autocast(weight, dtype), _autocast(bias, dtype)
+        input, weight, bias = autocast(input, dtype), autocast(weight, dtype), autocast(bias, dtype)
     differentiated = input.requires_grad or weight.requires_grad or (bias is not None and bias.requires_grad)
     return forward.dispatch(plain, differentiated, (
         input, weight, bias, attribute("stride", stride), attribute("padding", padding),

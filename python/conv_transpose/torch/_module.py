@@ -1,11 +1,12 @@
-"""The layer."""
+"""The layer. Its annotations are read by TorchScript, so they are no strings."""
 
-from __future__ import annotations
+from typing import Any, List, Optional
 
-from typing import Any, Optional
-
+import torch
 from torch import Tensor, nn
+from torch.nn.common_types import _size_2_t
 
+from ._calls import FOLLOW_PYTORCH
 from ._function import conv_transpose2d
 
 
@@ -14,25 +15,54 @@ class ConvTranspose2d(nn.ConvTranspose2d):
 
     Shapes: input (N, in_channels, H, W) or (in_channels, H, W); weight (in_channels, out_channels / groups, *kernel_size);
     output as conv_transpose2d says. `precision` ("float32", "tf32", "tf32x3", or None to follow
-    torch.backends.cudnn.allow_tf32) may be given to the constructor, or set later.
+    torch.backends.cudnn.conv.fp32_precision) may be given to the constructor, or set later.
     """
 
-    precision: Optional[str] = None
+    precision: Optional[str]
 
-    def __init__(self, *args: Any, precision: Optional[str] = None, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: _size_2_t,
+        stride: _size_2_t = 1,
+        padding: _size_2_t = 0,
+        output_padding: _size_2_t = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: _size_2_t = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        precision: Optional[str] = None,
+    ) -> None:
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation,
+                         padding_mode, device, dtype)
         self.precision = precision
 
-    def forward(self, input: Tensor, output_size: Optional[list[int]] = None) -> Tensor:
+    def forward(self, input: Tensor, output_size: Optional[List[int]] = None) -> Tensor:
         if self.padding_mode != "zeros":
-            raise ValueError(f"padding_mode is {self.padding_mode!r}, but only 'zeros' is supported for ConvTranspose2d")
-        output_padding = self.output_padding
-        if output_size is not None:
-            output_padding = tuple(self._output_padding(input, output_size, self.stride, self.padding,
-                                                        self.kernel_size, 2, self.dilation))
-        return conv_transpose2d(input, self.weight, self.bias, self.stride, self.padding, output_padding, self.groups,
-                                self.dilation, precision=self.precision)
+            raise ValueError(f"padding_mode is '{self.padding_mode}', but only 'zeros' is supported for ConvTranspose2d")
+        if torch.jit.is_scripting():
+            precision = self.precision
+            batched = input if input.dim() == 4 else input.unsqueeze(0)
+            output = torch.ops.conv_transpose.conv_transpose2d(
+                batched, self.weight, self.bias, self.stride, self.padding,
+                self._output_padding(input, output_size, self.stride, self.padding, self.kernel_size, 2, self.dilation),
+                self.groups, self.dilation, "auto" if precision is None else precision)
+            return output if input.dim() == 4 else output.squeeze(0)
+        else:
+            output_padding = self.output_padding
+            if output_size is not None:
+                output_padding = tuple(self._output_padding(input, output_size, self.stride, self.padding,
+                                                            self.kernel_size, 2, self.dilation))
+            return conv_transpose2d(input, self.weight, self.bias, self.stride, self.padding, output_padding, self.groups,
+                                    self.dilation, precision=self.precision)
 
     def extra_repr(self) -> str:
         text = super().extra_repr()
         return text if self.precision is None else f"{text}, precision={self.precision}"
+
+
+assert FOLLOW_PYTORCH == "auto"  # as forward() has it for scripts, which see no other module's constants

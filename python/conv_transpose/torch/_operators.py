@@ -1,141 +1,66 @@
-"""The four operations in the forms in which PyTorch wants them: autograd functions and custom operators.
+"""The four operations as PyTorch's operators torch.ops.conv_transpose.*, and the short way around them.
 
-How a call runs: work of torch.library's custom operators costs 10 us a call, 25 us with autograd; PyTorch's own
+How a call runs: a call of an operator of torch.library costs 10 us, 25 us with autograd; PyTorch's own
 conv_transpose2d takes 7 us on a tiny problem. So plain eager calls go from here to the compiled library, with autograd
-through a torch.autograd.Function; under anything that looks inside (torch.compile, export, modes, tensor subclasses)
-the operators torch.ops.conv_transpose.* are called.
+through an autograd function. Under anything that looks inside (torch.compile, export, modes, functorch's transforms,
+forward mode, tensor subclasses, a profiler) the operators are called, and PyTorch's dispatcher finds what it needs:
+derivatives (_derivatives.py), a rule for vmap (_batching.py), shapes without data, autocast.
 """
 
 from __future__ import annotations
 
-from typing import Any, Optional
+import contextlib
+import functools
+from typing import Any, Iterator, Optional
 
 import torch
 from torch import Tensor, nn
+from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 
+from .._library import InvalidProblem, Plan, Unsupported
 from .._problem import make_problem, output_shape, pair
-from ._calls import run_bias_gradient, run_forward, run_input_gradient, run_weight_gradient
-
-# ---------------------------------------------------------------- derivatives
-# All derivatives come from one trilinear form of input x, weight w and output gradient g: forward(x, w) is its
-# derivative by g, input_gradient(g, w) that by x, weight_gradient(g, x) that by w. So the operations are closed under
-# differentiation, to any order.
-
-
-def _save(ctx: Any, inputs: Any, output: Any) -> None:
-    """The two operands of which an operation is a product."""
-    ctx.save_for_backward(inputs[0], inputs[1])
-    if forward_ad._current_level >= 0:
-        ctx.save_for_forward(inputs[0], inputs[1])
-    ctx.attributes = inputs[3:]
-
-
-def _sum(terms: list[Optional[Tensor]]) -> Optional[Tensor]:
-    there = [term for term in terms if term is not None]
-    return sum(there[1:], there[0]) if there else None
-
-
-def _product_jvp(operation: Any, ctx: Any, first: Any, second: Any, *others: Any) -> Optional[Tensor]:
-    """The tangent of operation(a, b, *others), from those of a and b, None where one has none."""
-    a, b = ctx.saved_tensors
-    return _sum([None if first is None else operation(first, b, *others),
-                 None if second is None else operation(a, second, *others)])
-
-
-def _forward_jvp(ctx: Any, input: Any, weight: Any, bias: Any, *_: Any) -> Optional[Tensor]:
-    product = _product_jvp(forward, ctx, input, weight, None, *ctx.attributes)
-    if bias is None:
-        return product
-    a, b = ctx.saved_tensors
-    like = forward(a, b, None, *ctx.attributes) if product is None else product
-    return _sum([product, bias.reshape(1, -1, 1, 1).expand_as(like)])
-
-
-def _input_gradient_jvp(ctx: Any, output_gradient: Any, weight: Any, *_: Any) -> Optional[Tensor]:
-    return _product_jvp(input_gradient, ctx, output_gradient, weight, ctx.size, *ctx.attributes)
-
-
-def _weight_gradient_jvp(ctx: Any, output_gradient: Any, input: Any, *_: Any) -> Optional[Tensor]:
-    return _product_jvp(weight_gradient, ctx, output_gradient, input, ctx.size, *ctx.attributes)
-
-
-def _forward_backward(ctx: Any, output_gradient: Tensor) -> tuple[Optional[Tensor], ...]:
-    input, weight = ctx.saved_tensors
-    needs_input, needs_weight, needs_bias = ctx.needs_input_grad[:3]
-    output_gradient = output_gradient.contiguous()  # once for all three; that of a sum, say, is one element expanded
-    of_input, of_weight, of_bias = input_gradient, weight_gradient, bias_gradient
-    if _runs_at_once(output_gradient, input, weight):  # asked once: asking takes as long as a call
-        of_input, of_weight, of_bias = of_input.run, of_weight.run, of_bias.run
-    return (
-        of_input(output_gradient, weight, tuple(input.shape), *ctx.attributes) if needs_input else None,
-        of_weight(output_gradient, input, tuple(weight.shape), *ctx.attributes) if needs_weight else None,
-        of_bias(output_gradient) if needs_bias else None,
-    )
-
-
-def _gradient_setup(ctx: Any, inputs: Any, output: Any) -> None:
-    _save(ctx, inputs, output)
-    ctx.size = inputs[2]
-
-
-def _input_gradient_backward(ctx: Any, v: Tensor) -> tuple[Optional[Tensor], ...]:
-    output_gradient, weight = ctx.saved_tensors
-    needs_gradient, needs_weight = ctx.needs_input_grad[:2]
-    return (
-        forward(v, weight, None, *ctx.attributes) if needs_gradient else None,
-        weight_gradient(output_gradient, v, tuple(weight.shape), *ctx.attributes) if needs_weight else None,
-    )
-
-
-def _weight_gradient_backward(ctx: Any, v: Tensor) -> tuple[Optional[Tensor], ...]:
-    output_gradient, input = ctx.saved_tensors
-    needs_gradient, needs_input = ctx.needs_input_grad[:2]
-    return (
-        forward(input, v, None, *ctx.attributes) if needs_gradient else None,
-        input_gradient(output_gradient, v, tuple(input.shape), *ctx.attributes) if needs_input else None,
-    )
-
-
-def _bias_gradient_setup(ctx: Any, inputs: Any, output: Any) -> None:
-    ctx.shape = inputs[0].shape
-
-
-def _bias_gradient_backward(ctx: Any, v: Tensor) -> tuple[Tensor]:
-    return (v.reshape(1, -1, 1, 1).expand(ctx.shape),)
-
-
-def _bias_gradient_jvp(ctx: Any, output_gradient: Tensor, *_: Any) -> Tensor:
-    return bias_gradient(output_gradient)
-
-
-# ---------------------------------------------------------------- the forms in which PyTorch wants them
-
+from ._calls import (check_formats, gradient_input_shape, gradient_weight_shape, run_bias_gradient, run_forward,
+                     run_input_gradient, run_weight_gradient)
 
 PLAIN_TYPES = (Tensor, nn.Parameter)
+_has_memory = torch._C._has_storage
 
 
-def _looked_into() -> bool:
-    """Whether something wants to see operators: a compiler, a tracer, or a mode."""
+def looked_into() -> bool:
+    """Whether something wants to see operators: a compiler, a tracer, a mode, a transform, or a profiler."""
     return (
         torch.compiler.is_compiling()
         or torch._C._len_torch_dispatch_stack() > 0
+        or torch._C._functorch.peek_interpreter_stack() is not None
+        or forward_ad._current_level >= 0
         or torch._C._get_tracing_state() is not None
+        or torch._C._autograd._profiler_enabled()
     )
 
 
-def _runs_at_once(output_gradient: Tensor, input: Tensor, weight: Tensor) -> bool:
-    """Whether gradients may come straight from the compiled library: nothing wants to see or to differentiate them."""
+def are_plain(first: Any, second: Any = None, third: Any = None) -> bool:
+    """Whether these are just tensors, on the CPU or CUDA."""
     return (
-        not torch.is_grad_enabled()
-        and type(output_gradient) in PLAIN_TYPES
-        and type(input) in PLAIN_TYPES
-        and type(weight) in PLAIN_TYPES
-        and (output_gradient.is_cuda or output_gradient.is_cpu)
-        and forward_ad._current_level < 0
-        and torch._C._functorch.peek_interpreter_stack() is None
-        and not _looked_into()
+        type(first) in PLAIN_TYPES
+        and (second is None or type(second) in PLAIN_TYPES)
+        and (third is None or type(third) in PLAIN_TYPES)
+        and (first.is_cpu or first.is_cuda)
     )
+
+
+def _have_memory(first: Tensor, second: Optional[Tensor] = None, third: Optional[Tensor] = None) -> bool:
+    """Wrappers of vmap, and those that outlive a transform of functorch, look like tensors, but have none."""
+    return (
+        _has_memory(first)
+        and (second is None or _has_memory(second))
+        and (third is None or _has_memory(third))
+    )
+
+
+def run_at_once(*tensors: Tensor) -> bool:
+    """Whether gradients may come straight from the compiled library: nothing wants to see or to differentiate them."""
+    return not torch.is_grad_enabled() and are_plain(*tensors) and not looked_into() and _have_memory(*tensors)
 
 
 def _in_full(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -151,82 +76,166 @@ def _hashable(value: Any) -> Any:
     return tuple(value) if type(value) is list else value
 
 
-class _Operation:
-    """One operation as a plain function, as an autograd function of it, and as an operator. Its arguments are `operands`
-    tensors and `others`; `backward` returns the gradients of the tensors."""
+@contextlib.contextmanager
+def _differentiating_at_outer_levels() -> Iterator[None]:
+    """An autograd function switches both modes off while it runs; the outer levels of functorch need them."""
+    if torch._C._functorch.peek_interpreter_stack() is None:
+        yield
+    else:
+        with torch.enable_grad(), forward_ad._set_fwd_grad_enabled(True):
+            yield
 
-    def __init__(self, name: str, operands: int, others: int, schema: str, run: Any, fake: Any, setup: Any,
-                 backward: Any, jvp: Any) -> None:
+
+class Operation:
+    """One operation as a plain function, as an autograd function of it, and as an operator. Its arguments are `operands`
+    tensors and attributes."""
+
+    def __init__(self, name: str, operands: int, schema: str, run: Any, fake: Any) -> None:
+        self.name, self.operands, self.run = name, operands, run
+        _library.define(name + schema, tags=(torch.Tag.pt2_compliant_tag,))
+        self.operator = getattr(torch.ops.conv_transpose, name).default
+
         def run_operator(*arguments: Any) -> Tensor:
             return run(*map(_hashable, arguments))
 
-        def setup_operator(ctx: Any, inputs: Any, output: Any) -> None:
-            setup(ctx, tuple(map(_hashable, inputs)), output)
+        for device in ("CPU", "CUDA"):
+            _library.impl(name, run_operator, device)
+            _library.impl(name, functools.partial(self._under_autocast, device.lower()), "Autocast" + device,
+                          with_keyset=True)
+        torch.library.register_fake("conv_transpose::" + name, fake, lib=_library)
 
-        self.name, self.operands, self.run = name, operands, run
-        self.operator = torch.library.custom_op("conv_transpose::" + name, run_operator, mutates_args=(), schema=schema)
-        self.operator.register_fake(fake)
+    def _under_autocast(self, device: str, keyset: Any, *arguments: Any) -> Tensor:
+        dtype = torch.get_autocast_dtype(device)
+        operands = (autocast(tensor, dtype) for tensor in arguments[: self.operands])
+        with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(getattr(torch._C.DispatchKey,
+                                                                              "Autocast" + device.upper()))):
+            return self.operator(*operands, *arguments[self.operands :])
 
-        def backward_in_full(ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...]:
-            return backward(ctx, gradient) + (None,) * others
+    def differentiate(self, save: Any, backward: Any, jvp: Any) -> None:
+        """`save(ctx, operands, attributes, output)` keeps what `backward(ctx, gradient)`, which returns the gradients of
+        the operands, and `jvp(ctx, *tangents)` need.
+
+        The autograd functions are of PyTorch's class for one level: under functorch's transforms the dispatcher calls the
+        operator once for each level. They look at each argument, so all that are no tensors are one tuple.
+        """
+        def backward_and_nothing(ctx: Any, gradient: Tensor) -> tuple[Optional[Tensor], ...]:
+            return (*backward(ctx, gradient), None)
+
+        def jvp_of_one_level(ctx: Any, *tangents: Any) -> Optional[Tensor]:
+            with forward_ad._set_fwd_grad_enabled(True):  # for the outer levels of functorch
+                return jvp(ctx, *tangents[:-1])
+
+        def of_one_level(forward: Any) -> Any:
+            methods = {"forward": forward, "backward": backward_and_nothing, "jvp": jvp_of_one_level}
+            bases = (torch.autograd.function._SingleLevelFunction,)
+            return type(self.name, bases, {name: staticmethod(method) for name, method in methods.items()}).apply
 
         def run_and_save(ctx: Any, *arguments: Any) -> Tensor:
-            arguments = arguments[:-1] + arguments[-1]
-            output = run(*arguments)
-            setup(ctx, arguments, output)
+            *operands, attributes = arguments
+            output = self.run(*operands, *attributes)
+            save(ctx, operands, attributes, output)
             return output
 
-        def function(**methods: Any) -> Any:
-            methods["jvp"] = jvp
-            return type(name, (torch.autograd.Function,), {name: staticmethod(m) for name, m in methods.items()})
+        def redispatch_and_save(ctx: Any, *arguments: Any) -> Tensor:
+            *operands, (keyset, *attributes) = arguments
+            with torch._C._AutoDispatchBelowAutograd(), _differentiating_at_outer_levels():
+                output = self.operator.redispatch(keyset & torch._C._after_autograd_keyset, *operands, *attributes)
+            save(ctx, operands, tuple(map(_hashable, attributes)), output)
+            ctx.save_for_forward(*ctx.to_save)
+            return output
 
-        self.operator.register_autograd(backward_in_full, setup_context=setup_operator)
-        # The inherited, compiled apply(); the one of Function itself does first what only functorch needs. It looks at
-        # each argument and each result of backward(), so all that are no tensors are one tuple.
-        self.apply = super(torch.autograd.Function, function(
-            forward=run_and_save, backward=lambda ctx, gradient: backward(ctx, gradient) + (None,))).apply
-        self.apply_in_functorch = function(forward=run, setup_context=setup, backward=backward_in_full).apply
+        self.apply = of_one_level(run_and_save)
+        apply = of_one_level(redispatch_and_save)
+
+        # Always with the autograd function, which sees what an operand is differentiated by, in either mode.
+        def autograd(keyset: Any, *arguments: Any) -> Tensor:
+            with enable_single_level_autograd_function():
+                return apply(*arguments[: self.operands], (keyset, *arguments[self.operands :]))
+
+        _library.impl(self.name, autograd, "Autograd", with_keyset=True)
+
+    def batch(self, rule: Any) -> None:
+        """`rule(info, in_dims, *arguments)` as torch.library.register_vmap wants it."""
+        torch.library.register_vmap("conv_transpose::" + self.name, rule, lib=_library)
 
     def __call__(self, *arguments: Any) -> Tensor:
         operands = [tensor for tensor in arguments[: self.operands] if tensor is not None]
-        plain = all(type(tensor) in PLAIN_TYPES for tensor in operands)
-        return self.dispatch(plain, any(tensor.requires_grad for tensor in operands), arguments)
+        return self.dispatch(are_plain(*operands), any(tensor.requires_grad for tensor in operands), arguments)
 
     def dispatch(self, plain: bool, differentiated: bool, arguments: tuple[Any, ...]) -> Tensor:
-        """`plain`: all operands are just tensors; `differentiated`: one of them requires a gradient."""
-        device_is_known = arguments[0].is_cuda or arguments[0].is_cpu
-        if not plain or not device_is_known or _looked_into():
+        """`plain`: all operands are, as are_plain() says; `differentiated`: one of them requires a gradient."""
+        if not plain or looked_into() or not _have_memory(*arguments[: self.operands]):
+            if any(type(operand).__name__ == "DTensor" for operand in arguments[: self.operands]):
+                from . import _sharding  # noqa: F401  (registers its rules)
             return self.operator(*_in_full(arguments))
-        if torch._C._functorch.peek_interpreter_stack() is not None:
-            return self.apply_in_functorch(*arguments)
-        if (differentiated and torch.is_grad_enabled()) or forward_ad._current_level >= 0:
+        if differentiated and torch.is_grad_enabled():
             return self.apply(*arguments[: self.operands], arguments[self.operands :])
         return self.run(*arguments)
 
 
-_ATTRIBUTES = "SymInt[] stride, SymInt[] padding, SymInt[] output_padding, SymInt groups, SymInt[] dilation, " \
-    "str precision"
+def autocast(tensor: Optional[Tensor], dtype: torch.dtype) -> Optional[Tensor]:
+    if tensor is None or not tensor.is_floating_point() or tensor.dtype == torch.float64:
+        return tensor
+    return tensor.to(dtype)
+
+
+# ---------------------------------------------------------------- results without data
+
+
+@functools.lru_cache(maxsize=1024)
+def _require_valid(problem: tuple[Any, ...]) -> None:
+    """The library itself tells which problems are valid."""
+    try:
+        Plan(dict(problem), device="cpu")
+    except Unsupported:
+        pass
+
+
+def _checked(problem: dict[str, Any], **operands: Optional[Tensor]) -> dict[str, Any]:
+    """The problem, if its operands belong together. Symbolic sizes are left to the run."""
+    there = {name: tensor for name, tensor in operands.items() if tensor is not None}
+    check_formats({name: (tensor.dtype, tensor.device) for name, tensor in there.items()})
+    values = [item for value in problem.values() for item in (value if type(value) is tuple else (value,))]
+    if all(type(value) is int for value in values):
+        _require_valid(tuple(problem.items()))
+    return problem
 
 
 def _fake_forward(input, weight, bias, *attributes):
     problem = make_problem(input.shape, weight.shape, None if bias is None else bias.shape, *attributes[:5])
-    return input.new_empty(output_shape(problem))
+    return input.new_empty(output_shape(_checked(problem, input=input, weight=weight, bias=bias)))
 
 
-def _fake_gradient(output_gradient, other, size, *attributes):
-    return output_gradient.new_empty(size)
+def _fake_input_gradient(output_gradient, weight, *attributes):
+    shape = gradient_input_shape(output_gradient.shape, weight.shape, *attributes[:5])
+    _checked(make_problem(shape, weight.shape, None, *attributes[:5]), **{"output gradient": output_gradient},
+             weight=weight)
+    return output_gradient.new_empty(shape)
 
 
-forward = _Operation(
-    "conv_transpose2d", 3, 6, f"(Tensor input, Tensor weight, Tensor? bias, {_ATTRIBUTES}) -> Tensor",
-    run_forward, _fake_forward, _save, _forward_backward, _forward_jvp)
-input_gradient = _Operation(
-    "input_gradient", 2, 7, f"(Tensor output_gradient, Tensor weight, SymInt[] input_size, {_ATTRIBUTES}) -> Tensor",
-    run_input_gradient, _fake_gradient, _gradient_setup, _input_gradient_backward, _input_gradient_jvp)
-weight_gradient = _Operation(
-    "weight_gradient", 2, 7, f"(Tensor output_gradient, Tensor input, SymInt[] weight_size, {_ATTRIBUTES}) -> Tensor",
-    run_weight_gradient, _fake_gradient, _gradient_setup, _weight_gradient_backward, _weight_gradient_jvp)
-bias_gradient = _Operation(
-    "bias_gradient", 1, 0, "(Tensor output_gradient) -> Tensor",
-    run_bias_gradient, lambda output_gradient: output_gradient.new_empty((output_gradient.shape[1],)),
-    _bias_gradient_setup, _bias_gradient_backward, _bias_gradient_jvp)
+def _fake_weight_gradient(output_gradient, input, *attributes):
+    shape = gradient_weight_shape(output_gradient.shape, input.shape, *attributes[:5])
+    _checked(make_problem(input.shape, shape, None, *attributes[:5]), **{"output gradient": output_gradient},
+             input=input)
+    return output_gradient.new_empty(shape)
+
+
+def _fake_bias_gradient(output_gradient):
+    return output_gradient.new_empty((output_gradient.shape[1],))
+
+
+# ---------------------------------------------------------------- the operators
+
+_library = torch.library.Library("conv_transpose", "DEF")
+_ATTRIBUTES = "SymInt[] stride, SymInt[] padding, SymInt[] output_padding, SymInt groups, SymInt[] dilation, " \
+    "str precision"
+
+forward = Operation("conv_transpose2d", 3, f"(Tensor input, Tensor weight, Tensor? bias, {_ATTRIBUTES}) -> Tensor",
+                    run_forward, _fake_forward)
+# What the gradients do not name follows from the sizes that they see, so that a part of a tensor is as good as a whole.
+input_gradient = Operation("input_gradient", 2, f"(Tensor output_gradient, Tensor weight, {_ATTRIBUTES}) -> Tensor",
+                           run_input_gradient, _fake_input_gradient)
+weight_gradient = Operation("weight_gradient", 2, f"(Tensor output_gradient, Tensor input, {_ATTRIBUTES}) -> Tensor",
+                            run_weight_gradient, _fake_weight_gradient)
+bias_gradient = Operation("bias_gradient", 1, "(Tensor output_gradient) -> Tensor", run_bias_gradient,
+                          _fake_bias_gradient)

@@ -191,11 +191,13 @@ struct Stream {
     void *handle = nullptr;
 };
 
-/// A problem bound to the kernel chosen for it. Immutable and cheap to copy.
+/// A problem bound to the kernel chosen for it. Immutable and cheap to copy; moving copies, so that a Plan is always one.
 class Plan {
   public:
-    /// Throws InvalidProblem naming the field, or Unsupported.
+    /// Throws InvalidProblem naming the field, or Unsupported, of tensors as well that no machine can hold.
     explicit Plan(const Problem &problem, const PlanOptions &options = {});
+    Plan(const Plan &) = default;
+    Plan &operator=(const Plan &) = default;
 
     const Problem &problem() const noexcept;
     const PlanOptions &options() const noexcept;
@@ -216,7 +218,8 @@ class Plan {
     Status pack_weight(const void *weight, void *packed, Stream stream = {}) const noexcept;
 
     /// Computes. On CUDA it only enqueues on the stream: it never synchronises, allocates device memory or copies to
-    /// the host. On CPU the result is there on return.
+    /// the host. On CPU the result is there on return. What is written, workspace included, must overlap neither
+    /// what is read nor each other; that is refused.
     Status run(const Arguments &arguments, Workspace workspace = {}, Stream stream = {}) const noexcept;
 
     struct Impl;

@@ -93,6 +93,7 @@ conv_transpose_status conv_transpose_plan_create(const conv_transpose_problem *p
                                                  char *message, size_t message_size);
 void conv_transpose_plan_destroy(conv_transpose_plan *plan);
 
+/* Of a NULL plan: automatic, NULL, 0 x 0, 0 and 0. */
 conv_transpose_device conv_transpose_plan_device(const conv_transpose_plan *plan);
 const char *conv_transpose_plan_kernel(const conv_transpose_plan *plan);
 /* Depth, height and width; 1 on axes that the rank leaves out. */

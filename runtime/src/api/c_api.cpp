@@ -66,32 +66,27 @@ Problem to_problem(const conv_transpose_problem &c) {
     return p;
 }
 
-// An enumeration from a C caller may hold any number, which C++ may not read as that enumeration.
+// Read as a number, whatever a C caller has put there; planning refuses what is no enumerator.
 template <class Enum, class CEnum>
-Enum checked(const char *field, const CEnum &from, int last) {
+Enum to_enum(const CEnum &from) {
     int value;
     static_assert(sizeof from == sizeof value);
     std::memcpy(&value, &from, sizeof value);
-    if (value < 0 || value > last)
-        throw InvalidProblem(field, std::string(field) + " is " + std::to_string(value) +
-                                        ", but it must lie in 0 to " + std::to_string(last));
     return static_cast<Enum>(value);
 }
 
-TensorFormat to_format(const conv_transpose_tensor_format &c, const std::string &tensor) {
-    return {checked<ElementType>((tensor + ".type").c_str(), c.type, CONV_TRANSPOSE_ELEMENT_BFLOAT16),
-            checked<Layout>((tensor + ".layout").c_str(), c.layout, CONV_TRANSPOSE_CHANNELS_LAST)};
+TensorFormat to_format(const conv_transpose_tensor_format &c) {
+    return {to_enum<ElementType>(c.type), to_enum<Layout>(c.layout)};
 }
 
 PlanOptions to_options(const conv_transpose_plan_options &c) {
     PlanOptions options;
-    options.operation = checked<Operation>("operation", c.operation, CONV_TRANSPOSE_BIAS_GRADIENT);
-    options.device = checked<Device>("device", c.device, CONV_TRANSPOSE_CUDA);
-    options.precision = checked<Precision>("precision", c.precision, CONV_TRANSPOSE_TF32X3);
-    options.input = to_format(c.input, "input"), options.weight = to_format(c.weight, "weight");
-    options.output = to_format(c.output, "output");
+    options.operation = to_enum<Operation>(c.operation);
+    options.device = to_enum<Device>(c.device);
+    options.precision = to_enum<Precision>(c.precision);
+    options.input = to_format(c.input), options.weight = to_format(c.weight), options.output = to_format(c.output);
     options.epilogue.bias = c.bias != 0;
-    options.epilogue.activation = checked<Activation>("activation", c.activation, CONV_TRANSPOSE_SIGMOID);
+    options.epilogue.activation = to_enum<Activation>(c.activation);
     options.epilogue.negative_slope = c.negative_slope;
     if (c.kernel) options.kernel = c.kernel;
     return options;
@@ -137,23 +132,25 @@ conv_transpose_status conv_transpose_plan_create(const conv_transpose_problem *p
 void conv_transpose_plan_destroy(conv_transpose_plan *plan) { delete plan; }
 
 conv_transpose_device conv_transpose_plan_device(const conv_transpose_plan *plan) {
-    return static_cast<conv_transpose_device>(plan->plan.device());
+    return plan ? static_cast<conv_transpose_device>(plan->plan.device()) : CONV_TRANSPOSE_AUTOMATIC;
 }
 
 // Names of kernels are string literals.
-const char *conv_transpose_plan_kernel(const conv_transpose_plan *plan) { return plan->plan.kernel().data(); }
+const char *conv_transpose_plan_kernel(const conv_transpose_plan *plan) {
+    return plan ? plan->plan.kernel().data() : nullptr;
+}
 
 void conv_transpose_plan_output_size(const conv_transpose_plan *plan, int64_t output[3]) {
-    const auto &axes = plan->plan.problem().axes;
-    for (size_t i = 0; i < axes.size(); i++) output[i] = axes[i].output();
+    if (!output) return;
+    for (size_t i = 0; i < 3; i++) output[i] = plan ? plan->plan.problem().axes[i].output() : 0;
 }
 
 size_t conv_transpose_plan_workspace_bytes(const conv_transpose_plan *plan, int with_packed_weight) {
-    return plan->plan.workspace_bytes(with_packed_weight != 0);
+    return plan ? plan->plan.workspace_bytes(with_packed_weight != 0) : 0;
 }
 
 size_t conv_transpose_plan_packed_weight_bytes(const conv_transpose_plan *plan) {
-    return plan->plan.packed_weight_bytes();
+    return plan ? plan->plan.packed_weight_bytes() : 0;
 }
 
 conv_transpose_status conv_transpose_plan_pack_weight(const conv_transpose_plan *plan, const void *weight,
@@ -182,7 +179,7 @@ conv_transpose_status conv_transpose_synchronize(conv_transpose_device device, v
                                                  size_t size) {
     tell("", message, size);
     try {
-        synchronize(static_cast<Device>(device), {stream});
+        synchronize(to_enum<Device>(device), {stream});
         return CONV_TRANSPOSE_OK;
     } catch (const std::exception &error) {
         tell(error.what(), message, size);

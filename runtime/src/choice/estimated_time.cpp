@@ -2,6 +2,7 @@
 #include "choice/estimated_time.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "algorithm/machine_facts.h"
@@ -43,11 +44,12 @@ struct Work {
     }
 };
 
-int64_t blocks_of(const KernelTraits &k, const Problem &p, const Work &work) {
+double blocks_of(const KernelTraits &k, const Problem &p, const Work &work) {
     if (k.counts_through_images) return ProductBlocks(k, p).blocks;
     const Size2 tile = k.block_positions;
-    const int64_t tiles = ceil_divide(work.picture.height, tile.height) * ceil_divide(work.picture.width, tile.width);
-    return p.batch * tiles * ceil_divide(work.channels, k.block_channels) * p.groups;
+    const double tiles = double(ceil_divide(work.picture.height, tile.height)) *
+                         double(ceil_divide(work.picture.width, tile.width));
+    return double(p.batch) * tiles * double(ceil_divide(work.channels, k.block_channels)) * double(p.groups);
 }
 
 // What a block does before and behind its loop, which may be short where any attributes are allowed: 13 us of
@@ -76,15 +78,15 @@ double packing_time(const KernelTraits &k, const Problem &p) {
 double kernel_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
     const Problem &p = c.problem;
     const Work work(k, p);
-    const int64_t blocks = blocks_of(k, p, work);
-    const double flop = 2.0 * area(k.block_positions) * k.block_channels * work.products;
+    const double blocks = blocks_of(k, p, work);
+    const double flop = 2.0 * double(area(k.block_positions)) * k.block_channels * work.products;
     const int64_t multiprocessors = std::max(machine.multiprocessors, 1);
-    const int64_t slots = multiprocessors * k.blocks_per_multiprocessor;
-    double rounds = static_cast<double>(blocks / slots);
-    if (const int64_t rest = blocks % slots; rest > 0) {
+    const double slots = double(multiprocessors * k.blocks_per_multiprocessor);
+    double rounds = std::floor(blocks / slots);
+    if (const double rest = blocks - rounds * slots; rest > 0) {
         // Blocks with fewer neighbours on their multiprocessor are faster, but each alone does not fill it.
         constexpr double alone = 0.4;
-        rounds += work.longest * (alone + (1 - alone) * ceil_divide(rest, multiprocessors) / k.blocks_per_multiprocessor);
+        rounds += work.longest * (alone + (1 - alone) * std::ceil(rest / multiprocessors) / k.blocks_per_multiprocessor);
     }
     // Of a round: a multiprocessor is as fast as an H200's, whatever the number of them.
     const double round_flop = H200::multiprocessors * k.blocks_per_multiprocessor * flop;

@@ -58,6 +58,10 @@ int64_t PackedPictures::images(int64_t fours) const {
     return whole_images ? fours * (4 / strips()) : ceil_divide(4 * fours, strips()) + 1;
 }
 
+int64_t PackedPictures::fours_of(int64_t images) const {
+    return strips() <= 4 ? images / (4 / strips()) : (images - 1) * strips() / 4;
+}
+
 std::string packed_pictures_rejection(const KernelTraits &k, const Problem &p) {
     if (p.batch == 0) return "batch is 0";
     constexpr int64_t max_channels = 1 << 20;

@@ -26,6 +26,8 @@ struct PackedPictures {
     int64_t output_elements(const Problem &, const KernelTraits &) const;
     /// The most images that so many fours are of.
     int64_t images(int64_t fours) const;
+    /// The most fours that are of no more images than these.
+    int64_t fours_of(int64_t images) const;
 };
 
 /// Why pictures of the problem cannot be packed for a kernel; empty if they can.

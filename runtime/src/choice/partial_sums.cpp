@@ -22,9 +22,9 @@ int64_t partial_sums(const KernelTraits &k, const Problem &p) {
     if (k.operation == Operation::input_gradient && p.width().stride >= 8) return 1;
     const ProductBlocks work(k, p);
     const int64_t summed = k.operation == Operation::forward ? p.in_channels : p.out_channels;
-    if (summed % k.weight_in_channel_multiple != 0 || work.blocks > k.split_target_blocks) return 1;
+    if (summed % k.weight_in_channel_multiple != 0 || work.blocks > double(k.split_target_blocks)) return 1;
     int64_t parts = std::min(
-        {k.split_target_blocks / std::max<int64_t>(work.blocks, 1), work.steps / least_steps, work.chunks});
+        {k.split_target_blocks / std::max<int64_t>(static_cast<int64_t>(work.blocks), 1), work.steps / least_steps, work.chunks});
     while (parts > 1 && work.chunks % parts != 0) parts--;
     const double elements = double(k.operation == Operation::forward ? p.output_elements() : p.input_elements());
     return elements * parts > max_elements_32bit() || p.batch > max_grid() ? 1 : std::max<int64_t>(parts, 1);

@@ -9,7 +9,7 @@
 namespace conv_transpose {
 
 struct ProductBlocks {
-    int64_t blocks = 0;
+    double blocks = 0;   ///< more than an int64_t counts, where phases are many
     int64_t chunks = 0;  ///< of the channels that are summed over
     int64_t steps = 0;   ///< of a phase, on average, rounded up
 
@@ -22,8 +22,8 @@ struct ProductBlocks {
                               });
         const int64_t channels = (forward ? p.out_channels : p.in_channels) / p.groups;
         chunks = ceil_divide((forward ? p.in_channels : p.out_channels) / p.groups, k.weight_in_channel_multiple);
-        blocks = ceil_divide(cells, k.block_positions.height * k.block_positions.width) *
-                 ceil_divide(channels, k.block_channels) * phases * p.groups;
+        blocks = double(ceil_divide(cells, k.block_positions.height * k.block_positions.width)) *
+                 double(ceil_divide(channels, k.block_channels)) * double(phases) * double(p.groups);
         steps = ceil_divide(taps(p), phases) * chunks;
     }
 };

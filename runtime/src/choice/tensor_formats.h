@@ -30,6 +30,9 @@ inline std::span<const TensorOfOperation> tensors_of(Operation operation) {
     return std::span(all).first(operation == Operation::bias_gradient ? 2 : 3);
 }
 
+/// Of one element.
+constexpr int64_t bytes_of(ElementType type) { return type == ElementType::float32 ? 4 : 2; }
+
 /// As in "float16 with channels_last".
 inline std::string str(TensorFormat format) {
     static constexpr const char *types[] = {"float32", "float16", "bfloat16"};

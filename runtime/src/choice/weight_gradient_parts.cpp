@@ -50,7 +50,7 @@ PackedPictureParts::PackedPictureParts(const Problem &p, const KernelTraits &k,
         std::max(p.in_channels * input_positions(p), p.out_channels * output_positions(p));
     const int64_t most = std::clamp<int64_t>(max_packed / of_four, 1, packed.fours);
     fours = ceil_divide(packed.fours, ceil_divide(packed.fours, most));
-    while (fours > 1 && packed.images(fours) * image > max_elements_32bit()) fours--;
+    fours = std::clamp<int64_t>(packed.fours_of(max_elements_32bit() / image), 1, fours);
     slices = ceil_divide(packed.fours, fours);
     cut_into_bands(p, k, fours * area(packed.input));
 }

@@ -6,6 +6,7 @@
 #include "choice/weight_gradient_time.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "algorithm/machine_facts.h"
 #include "choice/launch_ranges.h"
@@ -21,8 +22,8 @@ constexpr double bytes_per_second = H200::memory_bytes_per_second, launch = 2e-6
 
 // The time of blocks that go through so many positions each. Multiprocessors, each as fast as an H200's, finish together,
 // or wait for the one with the most blocks.
-double products_time(const Tile &k, int64_t blocks, double positions, const Machine &machine) {
-    const int64_t most = ceil_divide(blocks, std::max(machine.multiprocessors, 1));
+double products_time(const Tile &k, double blocks, double positions, const Machine &machine) {
+    const double most = std::ceil(blocks / std::max(machine.multiprocessors, 1));
     const double flop = 2.0 * k.tile_in_channels * k.tile_out_channels * k.tile_taps * positions;
     return most * H200::multiprocessors * flop / (k.h200_tflops * 1e12);
 }
@@ -34,7 +35,7 @@ double packed_time(const KernelTraits &k, const Problem &p, const Machine &machi
     const double packing = 2 * float_bytes * pictures * packed.fours / bytes_per_second;
     constexpr double worth_a_store = 16;
     const double products =
-        products_time(k, cut.count() * blocks_of_part(p, k), 4 * (cut.band_positions + worth_a_store), machine);
+        products_time(k, double(cut.count()) * double(blocks_of_part(p, k)), 4 * (cut.band_positions + worth_a_store), machine);
     const double sums = float_bytes * (2.0 * cut.count() + 1) * packed_part_elements(p, k) / bytes_per_second;
     return packing + products + sums + (3 * cut.slices + 1) * launch;
 }
@@ -46,7 +47,7 @@ double unpacked_time(const KernelTraits &k, const Problem &p, const Machine &mac
     // CUDA cores store sums one by one.
     const double worth_a_store = k.precision == Precision::float32 ? 256 : 0;
     const double products =
-        products_time(k, parts.count(p) * blocks_of_part(p, k), positions + worth_a_store, machine);
+        products_time(k, double(parts.count(p)) * double(blocks_of_part(p, k)), positions + worth_a_store, machine);
     const double tensors =
         float_bytes * (double(p.input_elements()) + double(p.output_elements())) / bytes_per_second;
     const double sums = float_bytes * 2 * parts.count(p) * p.weight_elements() / bytes_per_second;

@@ -3,10 +3,12 @@
 
 #include <cstdio>
 
+#include "plan/argument_ranges.h"
 #include "device/cuda_driver.h"
 #include "choice/kernel_choice.h"
 #include "choice/kernel_pack.h"
 #include "plan/builders.h"
+#include "plan/plan_requests.h"
 
 namespace conv_transpose {
 
@@ -73,16 +75,6 @@ void rehearse(const Plan::Impl &plan) {
     if (!status.ok()) throw Unsupported(status.message());
 }
 
-void require_finite_options(const PlanOptions &options) {
-    const Epilogue &e = options.epilogue;
-    const bool plain = !e.bias && e.activation == Activation::none;
-    if (options.operation != Operation::forward && !plain)
-        throw InvalidProblem("epilogue",
-                             "epilogue has a bias or an activation, but only the forward operation has one");
-    if (e.activation == Activation::leaky_relu && !(e.negative_slope == e.negative_slope))
-        throw InvalidProblem("epilogue.negative_slope", "epilogue.negative_slope is NaN, but it must be a number");
-}
-
 Status null_argument(const char *name) {
     char message[100];
     std::snprintf(message, sizeof message, "%s is null, but the operation needs it", name);
@@ -93,12 +85,15 @@ Status null_argument(const char *name) {
 
 Plan::Plan(const Problem &problem, const PlanOptions &options) {
     problem.validate();
-    require_finite_options(options);
+    require_valid(options);
+    require_addressable(problem);
     load_kernels_from_environment();
     const Device device = resolve(options.device);
     const Candidate candidate = chosen_candidate(problem, options, device);
     auto impl = std::make_shared<Impl>(
         Impl{problem, options, device, &candidate.kernel, recipe(candidate, options.epilogue)});
+    require_addressable("the workspace of " + std::string(candidate.kernel.name) + " for " + problem.str(),
+                        static_cast<double>(impl->recipe.workspace_bytes(false)));
     rehearse(*impl);
     impl_ = std::move(impl);
 }
@@ -118,6 +113,9 @@ Status Plan::pack_weight(const void *weight, void *packed, Stream stream) const 
     if (packed_weight_bytes() == 0) return {};
     if (!weight) return null_argument("weight");
     if (!packed) return null_argument("packed");
+    const Status apart =
+        require_packing_apart(impl_->problem, impl_->options, weight, packed, packed_weight_bytes());
+    if (!apart.ok()) return apart;
     return with_context(*impl_, stream, false,
                         [&](RunContext &context) { return impl_->recipe.pack_weight(weight, packed, context); });
 }
@@ -134,6 +132,9 @@ Status Plan::run(const Arguments &arguments, Workspace workspace, Stream stream)
                       workspace.data ? workspace.bytes : std::size_t{0}, needed);
         return {Status::Code::workspace_too_small, message};
     }
+    const Status apart = require_apart(impl_->problem, impl_->options, arguments, packed_weight_bytes(),
+                                       {workspace.data, needed});
+    if (!apart.ok()) return apart;
     return with_context(*impl_, stream, false,
                         [&](RunContext &context) { return impl_->recipe.run(arguments, workspace.data, context); });
 }
@@ -148,6 +149,7 @@ std::vector<KernelInfo> kernels() {
 
 std::vector<std::string_view> kernels_for(const Problem &problem, const PlanOptions &options) {
     problem.validate();
+    require_valid(options);
     load_kernels_from_environment();
     const Device device = resolve(options.device);
     std::vector<std::string_view> names;

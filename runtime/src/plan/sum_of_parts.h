@@ -3,6 +3,7 @@
 #define CONV_TRANSPOSE_RUNTIME_SUM_OF_PARTS_H
 
 #include "choice/registry.h"
+#include "plan/plan_requests.h"
 #include "plan/recipe.h"
 
 namespace conv_transpose {
@@ -14,7 +15,7 @@ class SumOfParts {
     /// Throws Unsupported where this build has no kernel for the device.
     SumOfParts(Recipe &recipe, Device device, int64_t elements, int64_t parts, Operand result)
         : kernel_(helper_kernel(KernelRole::sum_of_parts, device)), elements_(elements), parts_(parts), result_(result),
-          first_pass_(parts == 1 ? result : recipe.add_region("partial sums", sizeof(float) * elements * parts)) {}
+          first_pass_(parts == 1 ? result : add_region(recipe, elements, parts)) {}
 
     /// What the first pass writes. A single part needs no second one: it is the result.
     Operand first_pass() const { return first_pass_; }
@@ -36,6 +37,11 @@ class SumOfParts {
     const KernelTraits &kernel_;
     int64_t elements_, parts_;
     Operand result_, first_pass_;
+
+    static Operand add_region(Recipe &recipe, int64_t elements, int64_t parts) {
+        require_addressable("the parts of a gradient", double(sizeof(float)) * double(elements) * double(parts));
+        return recipe.add_region("partial sums", sizeof(float) * elements * parts);
+    }
 };
 
 }  // namespace conv_transpose

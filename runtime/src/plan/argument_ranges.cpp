@@ -1,0 +1,101 @@
+// Where the tensors of a run lie: see argument_ranges.h.
+#include "plan/argument_ranges.h"
+
+#include <array>
+#include <cstdio>
+
+#include "choice/tensor_formats.h"
+
+namespace conv_transpose {
+
+namespace {
+
+/// Addresses are compared as numbers, which those of a device are to us.
+struct Range {
+    const char *name;
+    uintptr_t begin, end;
+    bool written;
+
+    bool overlaps(const Range &other) const { return begin < other.end && other.begin < end; }
+};
+
+class Ranges {
+  public:
+    void read(const char *name, const void *at, int64_t bytes) { add(name, at, bytes, false); }
+    void written(const char *name, const void *at, int64_t bytes) { add(name, at, bytes, true); }
+
+    Status apart() const {
+        for (int i = 0; i < count_; i++)
+            for (int j = 0; j < i; j++)
+                if ((ranges_[i].written || ranges_[j].written) && ranges_[i].overlaps(ranges_[j]))
+                    return overlap(ranges_[i], ranges_[j]);
+        return {};
+    }
+
+  private:
+    std::array<Range, 5> ranges_;
+    int count_ = 0;
+
+    void add(const char *name, const void *at, int64_t bytes, bool written) {
+        const auto begin = reinterpret_cast<uintptr_t>(at);
+        if (bytes > 0) ranges_[count_++] = {name, begin, begin + static_cast<uintptr_t>(bytes), written};
+    }
+
+    static Status overlap(const Range &a, const Range &b) {
+        char message[160];
+        std::snprintf(message, sizeof message, "%s overlaps %s, but %s is written and must lie apart", a.name, b.name,
+                      a.written ? a.name : b.name);
+        return {Status::Code::invalid_argument, message};
+    }
+};
+
+}  // namespace
+
+Status require_apart(const Problem &p, const PlanOptions &options, const Arguments &a,
+                     std::size_t packed_weight_bytes, Workspace workspace) noexcept {
+    const int64_t input = bytes_of(options.input.type) * p.input_elements();
+    const int64_t output = bytes_of(options.output.type) * p.output_elements();
+    const int64_t weight = bytes_of(options.weight.type) * p.weight_elements();
+    const int64_t bias = bytes_of(options.weight.type) * p.out_channels;
+    Ranges ranges;
+    ranges.written("workspace", workspace.data, static_cast<int64_t>(workspace.bytes));
+    const auto read_weight = [&] {
+        if (packed_weight_bytes > 0 && a.packed_weight)
+            ranges.read("packed_weight", a.packed_weight, static_cast<int64_t>(packed_weight_bytes));
+        else
+            ranges.read("weight", a.weight, weight);
+    };
+    switch (options.operation) {
+        case Operation::forward:
+            ranges.read("input", a.input, input);
+            read_weight();
+            if (options.epilogue.bias) ranges.read("bias", a.bias, bias);
+            ranges.written("output", a.output, output);
+            break;
+        case Operation::input_gradient:
+            ranges.read("output_gradient", a.output_gradient, output);
+            read_weight();
+            ranges.written("input_gradient", a.input_gradient, input);
+            break;
+        case Operation::weight_gradient:
+            ranges.read("input", a.input, input);
+            ranges.read("output_gradient", a.output_gradient, output);
+            ranges.written("weight_gradient", a.weight_gradient, weight);
+            break;
+        case Operation::bias_gradient:
+            ranges.read("output_gradient", a.output_gradient, output);
+            ranges.written("bias_gradient", a.bias_gradient, bias);
+            break;
+    }
+    return ranges.apart();
+}
+
+Status require_packing_apart(const Problem &p, const PlanOptions &options, const void *weight, const void *packed,
+                             std::size_t packed_bytes) noexcept {
+    Ranges ranges;
+    ranges.read("weight", weight, bytes_of(options.weight.type) * p.weight_elements());
+    ranges.written("packed", packed, static_cast<int64_t>(packed_bytes));
+    return ranges.apart();
+}
+
+}  // namespace conv_transpose

@@ -1,0 +1,63 @@
+// What may be asked of a plan: see plan_requests.h.
+#include "plan/plan_requests.h"
+
+#include <cmath>
+#include <cstdio>
+
+namespace conv_transpose {
+
+namespace {
+
+// An enumeration may hold any number, from a cast or from C.
+template <class Enum>
+void require_enumerator(const std::string &field, Enum value, Enum last, const char *valid) {
+    const int number = static_cast<int>(value);
+    if (number < 0 || number > static_cast<int>(last))
+        throw InvalidProblem(field, field + " is " + std::to_string(number) + ", but it must be one of " +
+                                        valid + ", which are 0 to " + std::to_string(static_cast<int>(last)));
+}
+
+void require_format(const std::string &tensor, const TensorFormat &format) {
+    require_enumerator(tensor + ".type", format.type, ElementType::bfloat16, "float32, float16 and bfloat16");
+    require_enumerator(tensor + ".layout", format.layout, Layout::channels_last, "channels_first and channels_last");
+}
+
+}  // namespace
+
+void require_valid(const PlanOptions &options) {
+    const Epilogue &e = options.epilogue;
+    require_enumerator("operation", options.operation, Operation::bias_gradient,
+                       "forward, input_gradient, weight_gradient and bias_gradient");
+    require_enumerator("device", options.device, Device::cuda, "automatic, cpu and cuda");
+    require_enumerator("precision", options.precision, Precision::tf32x3, "float32, tf32 and tf32x3");
+    require_enumerator("epilogue.activation", e.activation, Activation::sigmoid,
+                       "none, relu, leaky_relu, tanh and sigmoid");
+    require_format("input", options.input);
+    require_format("weight", options.weight);
+    require_format("output", options.output);
+    const bool plain = !e.bias && e.activation == Activation::none;
+    if (options.operation != Operation::forward && !plain)
+        throw InvalidProblem("epilogue",
+                             "epilogue has a bias or an activation, but only the forward operation has one");
+    if (e.activation == Activation::leaky_relu && std::isnan(e.negative_slope))
+        throw InvalidProblem("epilogue.negative_slope", "epilogue.negative_slope is NaN, but it must be a number");
+}
+
+void require_addressable(const std::string &what, double bytes) {
+    constexpr double addresses = double(int64_t{1} << 47);  // of a program on x86-64
+    if (bytes <= addresses) return;
+    char number[32];
+    std::snprintf(number, sizeof number, "%.3g", bytes);
+    throw Unsupported(what + " would have " + number + " bytes, but a program has addresses for 2^47");
+}
+
+void require_addressable(const Problem &p) {
+    const auto require = [&](const char *tensor, int64_t elements) {
+        require_addressable(std::string(tensor) + " of " + p.str(), double(sizeof(float)) * double(elements));
+    };
+    require("the input", p.input_elements());
+    require("the weight", p.weight_elements());
+    require("the output", p.output_elements());
+}
+
+}  // namespace conv_transpose

@@ -1,0 +1,137 @@
+// Plans of problems that nobody has: sizes up to what validate() lets through. Planning is quick, tells of nothing
+// that no machine has, and estimates are times.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <random>
+
+#include "run_plan.h"
+#include "runtime/src/choice/estimated_time.h"
+#include "runtime/src/problem/forward_of_input_gradient.h"
+#include "runtime/src/choice/registry.h"
+
+namespace conv_transpose::testing {
+namespace {
+
+/// Of this thread, so that a busy machine does not count.
+double processor_seconds() {
+    timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+constexpr double most_seconds = 0.01, most_bytes = double(int64_t{1} << 47);
+
+class WildProblems {
+  public:
+    explicit WildProblems(unsigned seed) : random_(seed) {}
+
+    Problem next() {
+        for (;;) {
+            const Problem p = draw();
+            try {
+                p.validate();
+                return p;
+            } catch (const InvalidProblem &) {
+            }
+        }
+    }
+
+    int64_t between(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random_); }
+
+  private:
+    std::mt19937_64 random_;
+
+    /// Of any magnitude up to 2^bits, often a power of two or a neighbour of one.
+    int64_t size(int bits, int64_t least = 1) {
+        const int magnitude = static_cast<int>(between(0, between(0, bits)));
+        const int64_t power = int64_t{1} << magnitude;
+        const int64_t value = between(0, 2) == 0 ? power + between(-1, 1) : between(1, power);
+        return std::clamp<int64_t>(value, least, int64_t{1} << bits);
+    }
+
+    Problem draw() {
+        Problem p;
+        const int bits = between(0, 3) == 0 ? 30 : static_cast<int>(between(3, 16));
+        p.batch = between(0, 20) == 0 ? 0 : size(between(0, 5) == 0 ? 60 : bits);
+        p.groups = between(0, 1) ? 1 : size(bits);
+        p.in_channels = p.groups * size(bits);
+        p.out_channels = p.groups * size(bits);
+        p.rank = static_cast<int>(between(1, 3));
+        for (int i = 3 - p.rank; i < 3; i++) {
+            Axis &axis = p.axes[i];
+            axis.input = between(0, 3) == 0 ? 1 : size(bits);
+            axis.kernel = size(between(0, 1) ? 4 : bits);
+            axis.stride = between(0, 2) == 0 ? 1 : size(between(0, 1) ? 3 : bits);
+            axis.dilation = between(0, 1) ? 1 : size(between(0, 1) ? 3 : bits);
+            axis.padding = between(0, 1) ? 0 : size(between(0, 1) ? 4 : bits);
+            axis.output_padding = between(0, 1) ? 0 : between(0, std::max(axis.stride, axis.dilation) - 1);
+        }
+        return p;
+    }
+};
+
+constexpr Operation operations[] = {Operation::forward, Operation::input_gradient, Operation::weight_gradient,
+                                    Operation::bias_gradient};
+constexpr Precision precisions[] = {Precision::float32, Precision::tf32, Precision::tf32x3};
+
+class PlanFuzz : public DeviceTest {};
+
+TEST_P(PlanFuzz, IsQuickAndAsksForNothingThatNoMachineHas) {
+    WildProblems random(1);
+    int planned = 0;
+    const int count = std::max(4000, 10 * random_problem_count(GetParam()));
+    for (int i = 0; i < count && !HasFailure(); i++) {
+        const Problem p = random.next();
+        PlanOptions wanted = options();
+        wanted.operation = operations[random.between(0, 3)];
+        wanted.precision = precisions[random.between(0, 2)];
+        wanted.epilogue.bias = wanted.operation == Operation::forward && random.between(0, 1);
+        SCOPED_TRACE(p.str() + ", operation " + std::to_string(static_cast<int>(wanted.operation)));
+        const auto make = [&] {
+            try {
+                const Plan plan(p, wanted);
+                EXPECT_LE(static_cast<double>(plan.workspace_bytes()), most_bytes) << plan.kernel();
+                EXPECT_LE(static_cast<double>(plan.packed_weight_bytes()), most_bytes) << plan.kernel();
+                EXPECT_LE(plan.workspace_bytes(true), plan.workspace_bytes()) << plan.kernel();
+                planned++;
+            } catch (const Unsupported &error) {
+                EXPECT_STRNE(error.what(), "");
+            }
+        };
+        if (GetParam() == Device::cuda) make();  // loads the code
+        const double before = processor_seconds();
+        make();
+        EXPECT_LT(processor_seconds() - before, most_seconds);
+    }
+    EXPECT_GT(planned, count / 4);
+}
+
+INSTANTIATE_ON_DEVICES(PlanFuzz);
+
+// The choice among CUDA's kernels, as an H200's plan makes it, where there is no GPU, too.
+TEST(EstimateFuzz, IsATimeAndQuick) {
+    Machine machine;
+    machine.compute_capability = 90;
+    machine.shared_bytes = 227 << 10;
+    machine.multiprocessors = 132;
+    WildProblems random(2);
+    for (int i = 0; i < 2 * random_problem_count(Device::cpu) && !HasFailure(); i++) {
+        const Problem p = random.next();
+        const Operation operation = operations[random.between(0, 2)];
+        SCOPED_TRACE(p.str() + ", operation " + std::to_string(static_cast<int>(operation)));
+        const double before = processor_seconds();
+        for (const KernelTraits &k : registry()) {
+            if (k.rate == 0 || !rejection(k, p, operation, Device::cuda, k.precision, machine).empty()) continue;
+            const double time =
+                estimated_time(k, k.operation == operation ? p : *forward_of_input_gradient(p), machine);
+            EXPECT_TRUE(std::isfinite(time) && (p.batch == 0 ? time >= 0 : time > 0)) << k.name << " takes " << time << " s";
+        }
+        EXPECT_LT(processor_seconds() - before, most_seconds);
+    }
+}
+
+}  // namespace
+}  // namespace conv_transpose::testing

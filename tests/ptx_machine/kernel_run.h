@@ -1,0 +1,30 @@
+// One problem by one kernel, against the oracle: a line of shapes.txt.
+#ifndef CONV_TRANSPOSE_PTX_MACHINE_KERNEL_RUN_H
+#define CONV_TRANSPOSE_PTX_MACHINE_KERNEL_RUN_H
+
+#include <string>
+
+#include "conv_transpose/conv_transpose.h"
+
+namespace conv_transpose::testing {
+
+struct KernelRun {
+    std::string kernel;
+    Problem problem;
+    Epilogue epilogue;
+    int offset = 0;  ///< floats, from an aligned address to that of each tensor
+
+    /// KERNEL PROBLEM [bias] [ACTIVATION] [+OFFSET]. Throws std::invalid_argument.
+    static KernelRun parse(const std::string &line);
+    std::string str() const;
+
+    /// What went wrong; "" for nothing. Throws Unsupported where the kernel does not accept the problem.
+    std::string error() const;
+};
+
+/// The row of the registry. Throws std::invalid_argument where there is none.
+KernelInfo kernel_named(const std::string &name);
+
+}  // namespace conv_transpose::testing
+
+#endif

@@ -1,0 +1,297 @@
+#!/usr/bin/env python3
+"""Puts small faults into the PTX of some kernels, one by one, and tells how many of them the shapes of shapes.txt
+notice on ptx_machine: a wait deleted, a load 4 bytes off, a comparison off by one. Run by hand, from the root:
+    tests/ptx_machine/mutants.py [--jobs 2] [--kernel NAME ...] [--verbose]
+What survives is listed with its place in the text; the score comes last. Mutants that change nothing, as
+reason_to_survive() proves by the paths through the program, are not run and do not count."""
+
+import argparse
+import concurrent.futures
+import dataclasses
+import os
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+# Every family of schedules, and what each synchronizes with; on GPUs without wgmma: mma.sync.
+KERNELS = [
+    ("forward_tf32_cuda_tensor_core_k3x3_s1x1_nchw", 90),
+    ("forward_tf32_cuda_tensor_core_k4x4_s4x4_nchw", 90),
+    ("forward_tf32x3_cuda_tensor_core_k3x3_s1x1_nchw_c64x64", 90),
+    ("forward_tf32_cuda_implicit_gemm_any_nchw", 90),
+    ("input_gradient_tf32_cuda_tensor_core_k4x4_s2x2_nchw_c128", 90),
+    ("weight_gradient_tf32_cuda_tensor_core_k3x3_s1x1_nchw_c64", 90),
+    ("weight_gradient_tf32_cuda_product_any_nchw_c64x256", 90),
+    ("forward_tf32_cuda_tensor_core_k3x3_s1x1_nchw", 80),
+    ("weight_gradient_tf32_cuda_product_any_nchw_c64x256", 80),
+    ("forward_f32_cuda_dense_k3x3_s1x1_nchw", 90),
+    ("forward_f32_cuda_implicit_gemm_any_nchw_c32", 90),
+    ("weight_gradient_f32_cuda_dense_k3x3_s1x1_nchw", 90),
+    ("forward_f32_cuda_few_out_channels_k3x3_s2x2_p1x1_nchw_oc3", 90),
+    ("forward_f32_cuda_depthwise_k4x4_s2x2_p1x1_nchw_c1x1", 90),
+]
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    name: str
+    pattern: str  # of one instruction
+    replacement: str  # "" deletes it
+    most: int  # mutants of one kernel, drawn where there are more places
+
+
+def next_number(match):
+    return match.group(1) + str(int(match.group(2)) + 1)
+
+
+def other_comparison(match):
+    other = {"lt": "le", "le": "lt", "gt": "ge", "ge": "gt", "eq": "ne", "ne": "eq", "lo": "ls", "ls": "lo", "hi": "hs", "hs": "hi"}
+    return match.group(1) + other[match.group(2)] + match.group(3)
+
+
+def four_bytes_on(match):
+    offset = int(match.group(3) or 0) + 4
+    return f"{match.group(1)}[{match.group(2)}+{offset}]"
+
+
+ADDRESS = r"\[(%?\w+)(?:\+(\d+))?\]"
+KINDS = [
+    Kind("wgmma.fence deleted", r"wgmma\.fence[^;]*;", "", 20),
+    Kind("wgmma.wait_group deleted", r"wgmma\.wait_group[^;]*;", "", 20),
+    Kind("wgmma.wait_group for one group too few", r"(wgmma\.wait_group\.sync\.aligned )(\d+)", next_number, 20),
+    Kind("wgmma.commit_group deleted", r"wgmma\.commit_group[^;]*;", "", 20),
+    Kind("wgmma deleted", r"wgmma\.mma_async[^;]*;", "", 3),
+    Kind("fence.proxy deleted", r"fence\.proxy[^;]*;", "", 20),
+    Kind("bar.sync deleted", r"bar\.sync[^;]*;", "", 20),
+    Kind("bar.arrive deleted", r"bar\.arrive[^;]*;", "", 20),
+    Kind("bar.warp.sync deleted", r"bar\.warp\.sync[^;]*;", "", 20),
+    Kind("mma.sync deleted", r"mma\.sync[^;]*;", "", 3),
+    Kind("ldmatrix 16 bytes off", r"(ldmatrix[^;]*)\[(%?\w+)(?:\+(\d+))?\]", lambda m: f"{m.group(1)}[{m.group(2)}+{int(m.group(3) or 0) + 16}]", 3),
+    Kind("cp.async.wait_group deleted", r"cp\.async\.wait_group[^;]*;", "", 20),
+    Kind("cp.async.wait_group for one group too few", r"(cp\.async\.wait_group )(\d+)", next_number, 20),
+    Kind("cp.async.commit_group deleted", r"cp\.async\.commit_group;", "", 20),
+    Kind("cp.async deleted", r"cp\.async\.c[ag]\.[^;]*;", "", 2),
+    Kind("load 4 bytes off", r"(ld\.global[\w.]* \t?[^;\[]*)" + ADDRESS, four_bytes_on, 4),
+    Kind("load from shared memory 4 bytes off", r"(ld\.shared\.[bf]32 \t?[^;\[]*)" + ADDRESS, four_bytes_on, 3),
+    Kind("store 4 bytes off", r"(st\.(?:global|shared)\.[bf]32 \t?)" + ADDRESS, four_bytes_on, 3),
+    Kind("comparison off by one", r"(setp\.)(lt|le|gt|ge|eq|ne|lo|ls|hi|hs)(\.[su]\d\d)", other_comparison, 8),
+    Kind("constant one too large", r"(add\.s(?:32|64) \t%\w+, %\w+, )(\d{1,7})\b", next_number, 3),
+    Kind("guard negated", r"@(%p\d+) ", r"@!\1 ", 3),
+]
+
+
+# ---- mutants that change nothing: a barrier, fence or wait that nothing depends on, by the paths through the program
+
+SHARED = r"(st|ld)\.shared|cp\.async\.c[ag]|wgmma\.mma_async|ldmatrix"
+WRITES = r"st\.shared|cp\.async\.c[ag]"
+
+
+class Paths:
+    """The statements of a text, and which can follow which."""
+
+    def __init__(self, ptx):
+        body = ptx.find("{", ptx.find(".entry"))
+        plain = re.sub(r"//[^\n]*", lambda m: " " * len(m.group()), ptx)
+        self.text, self.begin, labels = [], [], {}
+        for match in re.compile(r"(\$?\w+):(?!:)|[^;]*;").finditer(plain, body + 1):
+            if match.group(1):
+                labels[match.group(1)] = len(self.text)
+                continue
+            text = match.group()
+            for label in re.findall(r"(?m)^\s*(\$\w+):", text):
+                labels[label] = len(self.text)
+            text = re.sub(r"(?m)^\s*\$\w+:", "", text)
+            self.begin.append(match.start())
+            self.text.append(re.sub(r"\s+", " ", text).strip(" {}\n\t"))
+        self.next = [[] for _ in self.text]
+        for at, text in enumerate(self.text):
+            jump = re.search(r"bra(?:\.uni)? (\$\w+)", text)
+            if jump:
+                self.next[at].append(labels[jump.group(1)])
+            if not (text.startswith(("ret", "exit")) or (jump and not text.startswith("@"))) and at + 1 < len(self.text):
+                self.next[at].append(at + 1)
+        self.before = [[] for _ in self.text]
+        for at, following in enumerate(self.next):
+            for to in following:
+                self.before[to].append(at)
+
+    def at(self, position):
+        return max(n for n, begin in enumerate(self.begin) if begin <= position)
+
+    def first(self, start, reach, without, backward=False):
+        """On the paths from a statement, or to it, the first ones like `reach`; None where one like `without` comes before."""
+        edges = self.before if backward else self.next
+        todo, done, found = list(edges[start]), set(), []
+        while todo:
+            at = todo.pop()
+            if at in done:
+                continue
+            done.add(at)
+            if re.search(reach, self.text[at]) and at != start:
+                found.append(at)
+            elif re.search(without, self.text[at]):
+                return None
+            elif at != start:
+                todo += edges[at]
+        return found
+
+    def always(self, *arguments, **options):
+        """Whether every path meets one like `reach`, or the end, before one like `without`."""
+        return self.first(*arguments, **options) is not None
+
+
+NEVER = r"(?!)"
+BARRIER = r"bar\.sync 0;"
+
+
+def reason_to_survive(paths, kind, position):
+    """Why a fault of this kind cannot show; "" where it should."""
+    at = paths.at(position)
+    text = paths.text[at]
+    if kind in ("bar.sync deleted", "bar.warp.sync deleted"):
+        like = BARRIER if kind == "bar.sync deleted" and text.startswith("bar.sync 0;") else r"bar\.warp\.sync|bar\.sync 0;"
+        for backward in (False, True):
+            if (like == BARRIER or "warp" in kind) and paths.always(at, like, SHARED, backward):
+                return "no shared memory is used " + ("before, or since the barrier before" if backward else "after, or until the barrier after")
+    if kind == "fence.proxy deleted":
+        if paths.always(at, NEVER, r"wgmma\.mma_async"):
+            return "no product follows"
+        if paths.always(at, r"fence\.proxy", r"st\.shared|cp\.async\.c[ag]|cp\.async\.wait", backward=True):
+            return "nothing was written since the fence before"
+        if paths.always(at, r"fence\.proxy", r"bar\.(sync|arrive)|wgmma\.mma_async"):
+            return "another fence comes before the barrier"
+    if kind.startswith("wgmma.wait_group"):
+        groups = int(re.search(r"wait_group\S* (\d+)", text).group(1))
+        as_few = r"wgmma\.wait_group\S* ([0-%d])\b" % groups
+        # What follows until then, and until the barrier that lets other warps go on, only adds to the same registers.
+        waits = paths.first(at, as_few, WRITES + r"|^(?!wgmma).*%tc_tile|bar\.(sync|arrive) (?!0;)")
+        if waits is not None and all(paths.always(w, BARRIER, WRITES) for w in waits):
+            return "another wait for as many comes before shared memory is written or a register used"
+        if paths.always(at, as_few, r"wgmma\.(mma|commit)", backward=True):
+            return "no product begins since the wait before"
+    if kind == "wgmma.fence deleted" and paths.always(at, r"wgmma\.(fence|mma)", r"%tc_tile", backward=True) and \
+            not paths.always(at, NEVER, r"wgmma\.fence", backward=True):
+        return "no register of a product was used since the fence before"
+    if kind == "comparison off by one" and re.search(r"setp\.(lt|gt)\.s32 %p\d+, %r\d+, (128|-127);", text):
+        return "at the limit of exp's range, where activations have reached theirs"
+    return ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Mutant:
+    kernel: str
+    gpu: int
+    kind: str
+    line: int
+    text: str  # of the line
+    harmless: str  # why it changes nothing; "" where it should
+    ptx: str = dataclasses.field(repr=False)
+
+    def place(self):
+        return f"{self.kernel} sm_{self.gpu}, {self.kind}, line {self.line}: {self.text}"
+
+
+def path_of(folder, kernel, gpu):
+    for features in ("a", ""):
+        path = folder / f"{kernel}.sm_{gpu}{features}.ptx"
+        if path.exists():
+            return path
+    raise SystemExit(f"mutants.py: no text of {kernel} for sm_{gpu} in {folder}")
+
+
+def value_is_used(ptx, line):
+    """Of a load: ptxas drops those whose value nobody uses; they stand for their address."""
+    registers = re.findall(r"%\w+", line.split("[")[0])
+    return any(len(re.findall(re.escape(r) + r"\b", ptx)) > 2 for r in registers if not r.startswith("%p"))
+
+
+def mutants_of(folder, kernel, gpu):
+    path = path_of(folder, kernel, gpu)
+    ptx = path.read_text()
+    paths = Paths(ptx)
+    chance = random.Random(f"{kernel} {gpu}")
+    for kind in KINDS:
+        places = []
+        for match in re.finditer(kind.pattern, ptx):
+            begin = ptx.rfind("\n", 0, match.start()) + 1
+            line = ptx[begin : ptx.find("\n", match.start())]
+            if "//" in line[: match.start() - begin] or ("load 4" in kind.name and not value_is_used(ptx, line)):
+                continue
+            places.append((match, line))
+        for match, line in sorted(chance.sample(places, min(kind.most, len(places))), key=lambda p: p[0].start()):
+            new = kind.replacement(match) if callable(kind.replacement) else match.expand(kind.replacement)
+            yield Mutant(kernel, gpu, kind.name, ptx.count("\n", 0, match.start()) + 1, line.strip(),
+                         reason_to_survive(paths, kind.name, match.start()),
+                         ptx[: match.start()] + new + ptx[match.end() :])
+
+
+def run(build, folder, kernel, gpu, timeout):
+    """What the tests say: "" where they notice nothing."""
+    environment = dict(os.environ, LD_LIBRARY_PATH=str(build / "tests/ptx_machine"), PTX_MACHINE_GPU=str(gpu),
+                       PTX_MACHINE_TIMING="late", PTX_MACHINE_CODE=f"{folder}:{build / 'runtime/kernels'}")
+    command = [build / "tests/ptx_machine/shapes_test", "--gtest_brief=1", f"--gtest_filter=*/{kernel}"]
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout)
+    except subprocess.TimeoutExpired:
+        return "does not end"
+    if "SKIPPED" in done.stdout or "0 tests from" in done.stdout:
+        raise SystemExit(f"mutants.py: no test of {kernel}: {done.stdout}")
+    if done.returncode == 0:
+        return ""
+    notes = re.findall(r"ptx_machine: (.*)", done.stderr) + re.findall(r"(element .*)", done.stdout)
+    return notes[0] if notes else f"exit status {done.returncode}"
+
+
+def verdict(build, kernels, mutant, timeout):
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        source = path_of(kernels, mutant.kernel, mutant.gpu)
+        (folder / f"{mutant.kernel}.fatbin").symlink_to((kernels / f"{mutant.kernel}.fatbin").resolve())
+        (folder / source.name).write_text(mutant.ptx)
+        return run(build, folder, mutant.kernel, mutant.gpu, timeout)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--build", type=pathlib.Path, default="build")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--kernel", action="append", default=[], help="only this one")
+    parser.add_argument("--verbose", action="store_true", help="says how each mutant was noticed")
+    options = parser.parse_args()
+    build = options.build.resolve()
+    kernels = build / "runtime/kernels"
+    killed, survivors, harmless = 0, [], []
+    for kernel, gpu in KERNELS:
+        if options.kernel and kernel not in options.kernel:
+            continue
+        begin = time.monotonic()
+        if problem := run(build, kernels, kernel, gpu, 600):
+            raise SystemExit(f"mutants.py: {kernel} fails as it is: {problem}")
+        timeout = 20 + 10 * (time.monotonic() - begin)
+        mutants = []
+        for mutant in mutants_of(kernels, kernel, gpu):
+            (harmless if mutant.harmless else mutants).append(mutant)
+            if mutant.harmless and options.verbose:
+                print(f"changes nothing: {mutant.place()}\n    {mutant.harmless}")
+        survived = 0
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            for mutant, noticed in zip(mutants, pool.map(lambda m: verdict(build, kernels, m, timeout), mutants)):
+                if options.verbose or not noticed:
+                    print(f"{'killed' if noticed else 'SURVIVES'}: {mutant.place()}" + (f"\n    {noticed[:200]}" if noticed else ""), flush=True)
+                if noticed:
+                    killed += 1
+                else:
+                    survived += 1
+                    survivors.append(mutant)
+        print(f"{kernel} sm_{gpu}: {len(mutants) - survived} of {len(mutants)} noticed, {time.monotonic() - begin:.0f} s", flush=True)
+    total = killed + len(survivors)
+    print(f"score: {killed} of {total}, {100 * killed / max(total, 1):.1f} %; {len(harmless)} more change nothing")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

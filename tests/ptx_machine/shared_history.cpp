@@ -1,0 +1,157 @@
+// See shared_history.h.
+#include "shared_history.h"
+
+#include <algorithm>
+#include <string>
+
+#include "warp.h"
+
+namespace ptx_machine {
+
+namespace {
+
+constexpr uint32_t clock_of_read = 64, several_lanes = lanes;
+
+[[noreturn]] void fail_by_race(const Instruction &i, int thread, const char *does, uint32_t word,
+                               const std::string &other) {
+    fail(i, "race: thread " + std::to_string(thread) + does + "shared word " + std::to_string(word) + ", which " +
+                other);
+}
+
+std::string numbered(const char *what, int number) {
+    return what + std::to_string(number);
+}
+
+}  // namespace
+
+SharedHistory::SharedHistory(size_t bytes, int warps)
+    : warps_(warps),
+      groups_(warps / warps_of_group),
+      writes_(bytes / 4 + 1),
+      reads_(writes_.size() * warps),
+      products_(writes_.size() * groups_),
+      written_(warps),
+      fences_(warps),
+      group_(groups_) {}
+
+void SharedHistory::restart() {
+    std::fill(writes_.begin(), writes_.end(), Write());
+    std::fill(products_.begin(), products_.end(), 0);
+    std::fill(written_.begin(), written_.end(), 0);
+    for (std::vector<Fence> &fences : fences_) fences.clear();
+    std::fill(group_.begin(), group_.end(), Group());
+}
+
+/// Whether a write is ordered before what this warp does now.
+bool SharedHistory::seen(const Write &last, const Warp &warp) {
+    return last.thread == nobody || last.clock < warp.seen[last.thread / lanes];
+}
+
+void SharedHistory::read(const Instruction &i, const Warp &warp, int thread, uint32_t address, int bytes) {
+    const uint32_t now = clock_of_read * warp.clock(), mine = now + thread % lanes;
+    for (uint32_t word = address / 4; word <= (address + bytes - 1) / 4; word++) {
+        const Write &last = writes_[word];
+        if (!seen(last, warp) && (last.thread != thread || last.clock == under_way))
+            fail_by_race(i, thread, " reads ", word,
+                         last.clock == under_way ? numbered("a copy that nobody waited for writes, of thread ", last.thread)
+                                                 : numbered("is written without a barrier since, by thread ", last.thread));
+        uint32_t &before = reads_[static_cast<size_t>(word) * warps_ + warp.index];
+        before = before < now || before == mine ? mine : now + several_lanes;
+    }
+}
+
+void SharedHistory::require_no_race(const Instruction &i, const Warp &warp, int thread, uint32_t word) const {
+    const Write &last = writes_[word];
+    if (!seen(last, warp) && (last.thread != thread || last.clock == under_way))
+        fail_by_race(i, thread, " writes ", word, numbered("is written without a barrier since, by thread ", last.thread));
+    const uint32_t *const reads = reads_.data() + static_cast<size_t>(word) * warps_;
+    for (int reader = 0; reader < warps_; reader++) {
+        if (reads[reader] < clock_of_read * warp.seen[reader]) continue;
+        if (reader != warp.index) fail_by_race(i, thread, " writes ", word, "another warp reads without a barrier since");
+        if (reads[reader] % clock_of_read != static_cast<uint32_t>(thread % lanes))
+            fail_by_race(i, thread, " writes ", word, "another lane reads without a barrier since");
+    }
+    for (int g = 0; g < groups_; g++) {
+        const int product = products_[static_cast<size_t>(word) * groups_ + g];
+        if (product == 0) continue;
+        const Group &group = group_[g];
+        if (product > static_cast<int>(group.ended.size()))
+            fail_by_race(i, thread, " writes ", word, "a product reads that nobody has waited for");
+        for (int w = 0; w < warps_of_group; w++)
+            if (g * warps_of_group + w != warp.index &&
+                group.ended[product - 1][w] >= warp.seen[g * warps_of_group + w])
+                fail_by_race(i, thread, " writes ", word, "a product of another warp reads without a barrier since");
+    }
+}
+
+void SharedHistory::note_write(const Instruction &i, const Warp &warp, int thread, uint32_t address, int bytes,
+                               int32_t clock) {
+    const uint32_t number = ++written_[warp.index];
+    for (uint32_t word = address / 4; word <= (address + bytes - 1) / 4; word++) {
+        require_no_race(i, warp, thread, word);
+        writes_[word] = {clock, number, static_cast<int16_t>(thread)};
+    }
+}
+
+void SharedHistory::write(const Instruction &i, const Warp &warp, int thread, uint32_t address, int bytes) {
+    note_write(i, warp, thread, address, bytes, warp.clock());
+}
+
+void SharedHistory::begin_copy(const Instruction &i, const Warp &warp, int thread, uint32_t address, int bytes) {
+    note_write(i, warp, thread, address, bytes, under_way);
+}
+
+void SharedHistory::end_copy(const Warp &warp, uint32_t address, int bytes) {
+    const uint32_t number = ++written_[warp.index];
+    for (uint32_t word = address / 4; word <= (address + bytes - 1) / 4; word++) {
+        writes_[word].clock = warp.clock();
+        writes_[word].number = number;
+    }
+}
+
+void SharedHistory::proxy_fence(const Warp &warp) {
+    fences_[warp.index].push_back({warp.clock(), written_[warp.index]});
+}
+
+SharedHistory::Known SharedHistory::known(const Warp *group, int writer) const {
+    const std::vector<Fence> &fences = fences_[writer];
+    Known least{under_way, ~0u};
+    for (const Warp *warp = group; warp < group + warps_of_group; warp++) {
+        const int32_t clock = warp->seen[writer];
+        least.clock = std::min(least.clock, clock);
+        // A warp's own fences need no barrier.
+        const auto last = std::find_if(fences.rbegin(), fences.rend(), [&](const Fence &fence) {
+            return fence.clock < clock || warp->index == writer;
+        });
+        least.fenced_writes = std::min(least.fenced_writes, last == fences.rend() ? 0 : last->writes);
+    }
+    return least;
+}
+
+int SharedHistory::begin_product(const Instruction &i, const Warp *group, const std::vector<uint32_t> &rows) {
+    std::vector<Known> of_warp;
+    for (int writer = 0; writer < warps_; writer++) of_warp.push_back(known(group, writer));
+    const int g = group->index / warps_of_group, product = ++group_[g].begun;
+    for (const uint32_t row : rows)
+        for (uint32_t word = row / 4; word < row / 4 + 4; word++) {
+            const Write &last = writes_[word];
+            products_[static_cast<size_t>(word) * groups_ + g] = product;
+            if (last.thread == nobody) continue;
+            const Known &writer = of_warp[last.thread / lanes];
+            const auto what = [&] { return "tensor cores read shared word " + std::to_string(word) + ", which "; };
+            if (last.clock == under_way)
+                fail(i, "race: " + what() + numbered("a copy that nobody waited for writes, of thread ", last.thread));
+            if (last.clock >= writer.clock)
+                fail(i, "race: " + what() + numbered("is written without a barrier since, by thread ", last.thread));
+            if (last.number > writer.fenced_writes) fail(i, what() + "was written without a proxy fence since");
+        }
+    return product;
+}
+
+void SharedHistory::end_products(const Warp *group, int last) {
+    std::array<int32_t, warps_of_group> now;
+    for (int w = 0; w < warps_of_group; w++) now[w] = group[w].clock();
+    group_[group->index / warps_of_group].ended.resize(last, now);
+}
+
+}  // namespace ptx_machine

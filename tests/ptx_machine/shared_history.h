@@ -1,0 +1,85 @@
+// Who touched each word of a block's shared memory last, and what that forbids: two threads, one of them
+// writing, without a barrier in between; reading what a copy has not brought yet; writing what a product of
+// tensor cores still reads; and tensor cores reading what was written without a proxy fence. Nothing here
+// depends on when the interpreter does what is asynchronous, nor on the order of warps.
+#ifndef CONV_TRANSPOSE_PTX_MACHINE_SHARED_HISTORY_H
+#define CONV_TRANSPOSE_PTX_MACHINE_SHARED_HISTORY_H
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "ptx_program.h"
+
+namespace ptx_machine {
+
+constexpr int warps_of_group = 4;
+
+/// Time is counted for each warp by itself: how often it has arrived at a barrier, of the block or of its own
+/// lanes. A warp has seen what another one did before a time when a barrier lies in between.
+class SharedHistory {
+  public:
+    SharedHistory(size_t bytes, int warps);
+
+    /// Forgets all. Later times follow on from those of before, so that reads need no clearing.
+    void restart();
+
+    /// By a thread of this warp.
+    void read(const Instruction &, const Warp &, int thread, uint32_t address, int bytes);
+    void write(const Instruction &, const Warp &, int thread, uint32_t address, int bytes);
+
+    /// A copy writes from when it is issued until its thread has waited for it.
+    void begin_copy(const Instruction &, const Warp &, int thread, uint32_t address, int bytes);
+    void end_copy(const Warp &, uint32_t address, int bytes);
+
+    /// What this warp has written may be read by tensor cores, where a barrier follows.
+    void proxy_fence(const Warp &);
+
+    /// A product of the four warps from `group` on reads rows of 16 bytes, from now on until it has been waited
+    /// for. Returns its number; end_products() ends all up to such.
+    int begin_product(const Instruction &, const Warp *group, const std::vector<uint32_t> &rows);
+    void end_products(const Warp *group, int last);
+
+  private:
+    static constexpr int nobody = -1;
+    static constexpr int32_t under_way = std::numeric_limits<int32_t>::max();
+
+    /// The last write of a word.
+    struct Write {
+        int32_t clock = 0;
+        uint32_t number = 0;  ///< among those of the warp
+        int16_t thread = nobody;
+    };
+    struct Fence {
+        int32_t clock;
+        uint32_t writes;  ///< of the warp until then
+    };
+    /// What a warpgroup knows of another warp: how far its clock was seen, and which of its writes are fenced.
+    struct Known {
+        int32_t clock;
+        uint32_t fenced_writes;
+    };
+    struct Group {
+        std::vector<std::array<int32_t, warps_of_group>> ended;  ///< by product, the clocks of its warps
+        int begun = 0;
+    };
+
+    static bool seen(const Write &, const Warp &);
+    void require_no_race(const Instruction &, const Warp &, int thread, uint32_t word) const;
+    void note_write(const Instruction &, const Warp &, int thread, uint32_t address, int bytes, int32_t clock);
+    Known known(const Warp *group, int writer) const;
+
+    int warps_, groups_;
+    std::vector<Write> writes_;
+    std::vector<uint32_t> reads_;  ///< of each word by each warp: 64 * clock + lane, or several lanes
+    std::vector<int> products_;    ///< of each word by each warpgroup, the last that read it
+    std::vector<uint32_t> written_;           ///< by each warp, how often
+    std::vector<std::vector<Fence>> fences_;  ///< of each warp
+    std::vector<Group> group_;
+};
+
+}  // namespace ptx_machine
+
+#endif
