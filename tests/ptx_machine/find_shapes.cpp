@@ -1,6 +1,7 @@
 // Chooses the problems of shapes.txt: for each kernel, of many that it accepts, the few that reach most goals
 // (coverage.h) in the least time of ptx_machine. Prints lines for shapes.txt.
-//     find_shapes SECONDS SHAPES [KERNEL...]      SECONDS: for each kernel; SHAPES: lines to begin with, or /dev/null
+//     find_shapes SECONDS SHAPES [KERNEL...]      SECONDS: for each kernel; SHAPES: lines to begin with, or
+//     /dev/null
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -25,7 +26,8 @@ using Flags = std::vector<unsigned char>;
 /// Which goals in the kernel's text (coverage.h) have been reached since the last call.
 Flags take_reached(const std::string &kernel) {
     using Take = size_t (*)(const char *, unsigned char *, size_t);
-    static const auto take = reinterpret_cast<Take>(dlsym(dlopen("libcuda.so.1", RTLD_NOW), "ptx_machine_take_goals"));
+    static const auto take =
+        reinterpret_cast<Take>(dlsym(dlopen("libcuda.so.1", RTLD_NOW), "ptx_machine_take_goals"));
     if (!take) throw std::runtime_error("libcuda.so.1 is not ptx_machine's");
     Flags flags(take(kernel.c_str(), nullptr, 0));
     take(kernel.c_str(), flags.data(), flags.size());
@@ -50,25 +52,55 @@ struct Candidate {
     double seconds;
 };
 
-const char *const attributes[] = {
-    "kh3kw3", "kh3kw5", "kh3kw7", "kh2kw2sh2sw2", "kh3kw3sh2sw2ph1pw1", "kh4kw4sh2sw2ph1pw1", "kh9kw9sh2sw2ph4pw4",
-    "kh9kw9sh3sw3ph4pw4", "kh9kw9sh4sw4ph4pw4", "kh3kw5sh2sw3ph1pw2dh2", "kh3kw3sh5sw5ph1pw1dh2dw2",
-    "kh4kw4sh4sw4ph1pw2", "kh1kw4sh1sw2pw1", "kh5kw5sh2sw2ph2pw2", "kh1kw8sh1sw4pw2", "kh1kw10sh1sw5pw3",
-    "kh1kw16sh1sw8pw4", "kh16kw16sh8sw8ph4pw7", "kh1kw8sh1sw2pw3", "kh18kw1sh3sw1ph7", "kh1kw24sh1sw4pw10",
-    "kh30kw1sh5sw1ph12", "kh1kw36sh1sw6pw15", "kh42kw1sh7sw1ph17", "kh1kw48sh1sw8pw20", "kh1kw1", "kh2kw3sh3sw2dh2dw3",
-    "kh16kw1sh2sw1ph3", "kh1kw12sh1sw3pw3", "kh16kw1sh4sw1", "kh1kw20sh1sw5", "kh24kw1sh6sw1", "kh1kw14sh1sw7", "kh16kw1sh8sw1"};
-const char *const channels[] = {"ic64oc64", "ic64oc128", "ic32oc32", "ic16oc32g2", "ic32oc64", "ic64oc3", "ic56oc1",
-                                "ic512oc256", "ic128oc64", "ic64oc32", "ic128oc96", "ic64oc96"};
+const char *const attributes[] = {"kh3kw3",
+                                  "kh3kw5",
+                                  "kh3kw7",
+                                  "kh2kw2sh2sw2",
+                                  "kh3kw3sh2sw2ph1pw1",
+                                  "kh4kw4sh2sw2ph1pw1",
+                                  "kh9kw9sh2sw2ph4pw4",
+                                  "kh9kw9sh3sw3ph4pw4",
+                                  "kh9kw9sh4sw4ph4pw4",
+                                  "kh3kw5sh2sw3ph1pw2dh2",
+                                  "kh3kw3sh5sw5ph1pw1dh2dw2",
+                                  "kh4kw4sh4sw4ph1pw2",
+                                  "kh1kw4sh1sw2pw1",
+                                  "kh5kw5sh2sw2ph2pw2",
+                                  "kh1kw8sh1sw4pw2",
+                                  "kh1kw10sh1sw5pw3",
+                                  "kh1kw16sh1sw8pw4",
+                                  "kh16kw16sh8sw8ph4pw7",
+                                  "kh1kw8sh1sw2pw3",
+                                  "kh18kw1sh3sw1ph7",
+                                  "kh1kw24sh1sw4pw10",
+                                  "kh30kw1sh5sw1ph12",
+                                  "kh1kw36sh1sw6pw15",
+                                  "kh42kw1sh7sw1ph17",
+                                  "kh1kw48sh1sw8pw20",
+                                  "kh1kw1",
+                                  "kh2kw3sh3sw2dh2dw3",
+                                  "kh16kw1sh2sw1ph3",
+                                  "kh1kw12sh1sw3pw3",
+                                  "kh16kw1sh4sw1",
+                                  "kh1kw20sh1sw5",
+                                  "kh24kw1sh6sw1",
+                                  "kh1kw14sh1sw7",
+                                  "kh16kw1sh8sw1"};
+const char *const channels[] = {"ic64oc64", "ic64oc128",  "ic32oc32",  "ic16oc32g2", "ic32oc64",  "ic64oc3",
+                                "ic56oc1",  "ic512oc256", "ic128oc64", "ic64oc32",   "ic128oc96", "ic64oc96"};
 
 /// Attributes that kernels were made for, channels on either side of tiles, sizes from one pixel to a few
 /// tiles.
 Problem draw(RandomProblems &random) {
     for (;;) {
-        Problem p = random.one_in(6) ? random.next() : Problem::parse(attributes[random.between(0, std::size(attributes) - 1)]);
+        Problem p = random.one_in(6)
+                        ? random.next()
+                        : Problem::parse(attributes[random.between(0, std::size(attributes) - 1)]);
         p.batch = random.one_in(3) ? random.between(2, 5) : 1;
         if (random.one_in(3)) {
             const Problem exact = Problem::parse(channels[random.between(0, std::size(channels) - 1)]);
-            p.groups = exact.groups, p.in_channels = exact.in_channels * exact.groups, p.out_channels = exact.out_channels * exact.groups;
+            p.groups = exact.groups, p.in_channels = exact.in_channels * exact.groups,
+            p.out_channels = exact.out_channels * exact.groups;
         } else {
             const auto some = [&]() -> int64_t {
                 if (random.one_in(3)) return random.between(1, 9);
@@ -91,8 +123,9 @@ Problem draw(RandomProblems &random) {
             p.padding.*axis += p.stride.*axis * random.between(0, 1);
             p.output_padding.*axis = random.one_in(2) ? 0 : random.between(0, p.stride.*axis - 1);
         }
-        const double products = double(p.batch) * p.in_channels * (p.out_channels / std::max<int64_t>(p.groups, 1)) *
-                                p.input.height * p.input.width * p.kernel.height * p.kernel.width;
+        const double products = double(p.batch) * p.in_channels *
+                                (p.out_channels / std::max<int64_t>(p.groups, 1)) * p.input.height *
+                                p.input.width * p.kernel.height * p.kernel.width;
         if (products > 3e7) continue;
         try {
             p.validate();
@@ -107,7 +140,8 @@ std::map<std::string, std::vector<KernelRun>> draw_for_every_kernel(int problems
     RandomProblems random(5);
     for (int n = 0; n < problems; n++) {
         const Problem problem = draw(random);
-        for (Operation operation : {Operation::forward, Operation::input_gradient, Operation::weight_gradient, Operation::bias_gradient})
+        for (Operation operation : {Operation::forward, Operation::input_gradient, Operation::weight_gradient,
+                                    Operation::bias_gradient})
             for (Precision precision : {Precision::float32, Precision::tf32, Precision::tf32x3}) {
                 PlanOptions options;
                 options.device = Device::cuda;
@@ -121,7 +155,8 @@ std::map<std::string, std::vector<KernelRun>> draw_for_every_kernel(int problems
                     run.problem = problem;
                     if (operation == Operation::forward) {
                         run.epilogue.bias = random.one_in(2);
-                        if (random.one_in(3)) run.epilogue.activation = static_cast<Activation>(random.between(1, 4));
+                        if (random.one_in(3))
+                            run.epilogue.activation = static_cast<Activation>(random.between(1, 4));
                     }
                     run.offset = random.one_in(4) ? static_cast<int>(random.between(1, 2)) : 0;
                     all[run.kernel].push_back(run);
@@ -130,12 +165,13 @@ std::map<std::string, std::vector<KernelRun>> draw_for_every_kernel(int problems
     }
     const auto cost = [](const KernelRun &r) {
         const Problem &p = r.problem;
-        return double(p.batch) * p.in_channels * (p.out_channels / p.groups) * p.input.height * p.input.width *
-                   p.kernel.height * p.kernel.width +
+        return double(p.batch) * p.in_channels * (p.out_channels / p.groups) * p.input.height *
+                   p.input.width * p.kernel.height * p.kernel.width +
                100. * (p.output_elements() + p.input_elements());
     };
     for (auto &[kernel, runs] : all)
-        std::stable_sort(runs.begin(), runs.end(), [&](const KernelRun &a, const KernelRun &b) { return cost(a) < cost(b); });
+        std::stable_sort(runs.begin(), runs.end(),
+                         [&](const KernelRun &a, const KernelRun &b) { return cost(a) < cost(b); });
     return all;
 }
 
@@ -151,24 +187,48 @@ Candidate run(const KernelRun &run) {
 KernelRun varied(KernelRun run, RandomProblems &random) {
     Problem &p = run.problem;
     const auto channels = [&](int64_t &count) {
-        if (random.one_in(2)) count = p.groups * 32 * random.between(1, 4);
-        else count = std::max<int64_t>(p.groups, count + p.groups * random.between(-8, 8));
+        if (random.one_in(2))
+            count = p.groups * 32 * random.between(1, 4);
+        else
+            count = std::max<int64_t>(p.groups, count + p.groups * random.between(-8, 8));
     };
     const auto size = [&](int64_t &length) {
-        if (random.one_in(2)) length = std::max<int64_t>(1, length + random.between(-3, 3));
-        else length = random.one_in(2) ? 8 << random.between(0, 4) : random.between(1, 140);
+        if (random.one_in(2))
+            length = std::max<int64_t>(1, length + random.between(-3, 3));
+        else
+            length = random.one_in(2) ? 8 << random.between(0, 4) : random.between(1, 140);
     };
-    for (int change = random.between(1, 3); change > 0; change--)
-        switch (random.between(0, 10)) {
-            case 0: case 1: run.offset = static_cast<int>(random.between(0, 3)); break;
-            case 2: run.epilogue.bias = !run.epilogue.bias; break;
-            case 3: case 10: run.epilogue.activation = static_cast<Activation>(random.one_in(2) ? 0 : random.between(1, 4)); break;
-            case 4: channels(p.in_channels); break;
-            case 5: channels(p.out_channels); break;
-            case 6: size(p.input.height); break;
-            case 7: size(p.input.width); break;
-            case 8: p.padding.width += p.stride.width * random.between(-1, 1); break;
-            default: p.output_padding.width = random.between(0, p.stride.width - 1); break;
+    for (int change = random.between(1, 3); change > 0; change--) switch (random.between(0, 10)) {
+            case 0:
+            case 1:
+                run.offset = static_cast<int>(random.between(0, 3));
+                break;
+            case 2:
+                run.epilogue.bias = !run.epilogue.bias;
+                break;
+            case 3:
+            case 10:
+                run.epilogue.activation =
+                    static_cast<Activation>(random.one_in(2) ? 0 : random.between(1, 4));
+                break;
+            case 4:
+                channels(p.in_channels);
+                break;
+            case 5:
+                channels(p.out_channels);
+                break;
+            case 6:
+                size(p.input.height);
+                break;
+            case 7:
+                size(p.input.width);
+                break;
+            case 8:
+                p.padding.width += p.stride.width * random.between(-1, 1);
+                break;
+            default:
+                p.output_padding.width = random.between(0, p.stride.width - 1);
+                break;
         }
     if (kernel_named(run.kernel).operation != Operation::forward) run.epilogue = {};
     return run;
@@ -180,12 +240,15 @@ bool is_small_and_valid(const Problem &p) {
     } catch (const InvalidProblem &) {
         return false;
     }
-    return p.output_elements() < 400000 && double(p.in_channels) * p.output_elements() / p.groups * p.kernel.height *
-                                                   p.kernel.width / (p.stride.height * p.stride.width) < 2e7;
+    return p.output_elements() < 400000 && double(p.in_channels) * p.output_elements() / p.groups *
+                                                   p.kernel.height * p.kernel.width /
+                                                   (p.stride.height * p.stride.width) <
+                                               2e7;
 }
 
 /// The cheapest first, then ever dearer ones, then variations of those that reached something, for some time.
-std::vector<Candidate> try_out(const std::vector<KernelRun> &given, const std::vector<KernelRun> &drawn, double seconds) {
+std::vector<Candidate> try_out(const std::vector<KernelRun> &given, const std::vector<KernelRun> &drawn,
+                               double seconds) {
     std::vector<Candidate> tried;
     Flags all;
     double spent = 0;
@@ -206,10 +269,13 @@ std::vector<Candidate> try_out(const std::vector<KernelRun> &given, const std::v
     const auto complete = [&] { return !all.empty() && count(all) == all.size(); };
     for (const KernelRun &one : given) attempt(one);
     const size_t steps = std::min<size_t>(drawn.size(), 40);
-    for (size_t n = 0; n < steps && spent < seconds && !complete(); n++) attempt(drawn[n * drawn.size() / steps]);
+    for (size_t n = 0; n < steps && spent < seconds && !complete(); n++)
+        attempt(drawn[n * drawn.size() / steps]);
     // What follows the sums has versions for each activation, for whole and partial tiles, and for addresses.
     std::vector<Candidate> bases = tried;
-    std::stable_sort(bases.begin(), bases.end(), [](const Candidate &a, const Candidate &b) { return count(a.reached) > count(b.reached); });
+    std::stable_sort(bases.begin(), bases.end(), [](const Candidate &a, const Candidate &b) {
+        return count(a.reached) > count(b.reached);
+    });
     bases.resize(std::min<size_t>(bases.size(), 4));
     if (!bases.empty() && kernel_named(bases.front().run.kernel).operation == Operation::forward)
         for (int version = 0; version < 10; version++)
@@ -221,7 +287,8 @@ std::vector<Candidate> try_out(const std::vector<KernelRun> &given, const std::v
             }
     RandomProblems random(6);
     for (int n = 0; n < 2000 && !tried.empty() && spent < seconds && !complete(); n++) {
-        const Candidate &a = tried[random.between(0, tried.size() - 1)], &b = tried[random.between(0, tried.size() - 1)];
+        const Candidate &a = tried[random.between(0, tried.size() - 1)],
+                        &b = tried[random.between(0, tried.size() - 1)];
         const KernelRun one = varied((a.seconds < b.seconds ? a : b).run, random);
         if (is_small_and_valid(one.problem)) attempt(one);
     }
@@ -245,7 +312,8 @@ std::vector<Candidate> choose(std::vector<Candidate> tried) {
     }
 }
 
-void search(const std::string &kernel, const std::vector<KernelRun> &given, const std::vector<KernelRun> &drawn, double seconds) {
+void search(const std::string &kernel, const std::vector<KernelRun> &given,
+            const std::vector<KernelRun> &drawn, double seconds) {
     const std::vector<Candidate> chosen = choose(try_out(given, drawn, seconds));
     Flags all;
     double spent = 0;
@@ -255,8 +323,9 @@ void search(const std::string &kernel, const std::vector<KernelRun> &given, cons
         spent += c.seconds;
     }
     std::fflush(stdout);
-    std::fprintf(stderr, "%6.2f %% of %6zu, %2zu problems, %5.2f s, %4zu drawn: %s\n", all.empty() ? 0. : 100. * count(all) / all.size(),
-                 all.size(), chosen.size(), spent, drawn.size(), kernel.c_str());
+    std::fprintf(stderr, "%6.2f %% of %6zu, %2zu problems, %5.2f s, %4zu drawn: %s\n",
+                 all.empty() ? 0. : 100. * count(all) / all.size(), all.size(), chosen.size(), spent,
+                 drawn.size(), kernel.c_str());
 }
 
 }  // namespace
@@ -279,6 +348,7 @@ int main(int argc, char **argv) {
             if (kernel.device == conv_transpose::Device::cuda) wanted.emplace_back(kernel.name);
     for (const std::string &kernel : wanted) {
         const auto found = drawn.find(kernel);
-        search(kernel, given[kernel], found == drawn.end() ? std::vector<KernelRun>() : found->second, std::atof(argv[1]));
+        search(kernel, given[kernel], found == drawn.end() ? std::vector<KernelRun>() : found->second,
+               std::atof(argv[1]));
     }
 }

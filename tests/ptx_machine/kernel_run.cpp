@@ -20,11 +20,16 @@ const char *const activation_names[] = {"none", "relu", "leaky_relu", "tanh", "s
 
 double activated(double sum, const Epilogue &epilogue) {
     switch (epilogue.activation) {
-        case Activation::relu: return std::max(sum, 0.);
-        case Activation::leaky_relu: return sum < 0 ? sum * double(epilogue.negative_slope) : sum;
-        case Activation::tanh: return std::tanh(sum);
-        case Activation::sigmoid: return 1 / (1 + std::exp(-sum));
-        default: return sum;
+        case Activation::relu:
+            return std::max(sum, 0.);
+        case Activation::leaky_relu:
+            return sum < 0 ? sum * double(epilogue.negative_slope) : sum;
+        case Activation::tanh:
+            return std::tanh(sum);
+        case Activation::sigmoid:
+            return 1 / (1 + std::exp(-sum));
+        default:
+            return sum;
     }
 }
 
@@ -51,7 +56,8 @@ struct Data {
 std::vector<double> expected_result(const KernelRun &run, Operation operation, const Data &data) {
     const Problem &p = run.problem;
     if (operation == Operation::forward) {
-        std::vector<double> sums = forward(p, data.input, data.weight, run.epilogue.bias ? data.bias : std::vector<float>());
+        std::vector<double> sums =
+            forward(p, data.input, data.weight, run.epilogue.bias ? data.bias : std::vector<float>());
         for (double &sum : sums) sum = activated(sum, run.epilogue);
         return sums;
     }
@@ -84,7 +90,8 @@ class Placed {
 
 KernelInfo kernel_named(const std::string &name) {
     const std::vector<KernelInfo> all = kernels();
-    const auto found = std::find_if(all.begin(), all.end(), [&](const KernelInfo &k) { return k.name == name; });
+    const auto found =
+        std::find_if(all.begin(), all.end(), [&](const KernelInfo &k) { return k.name == name; });
     if (found == all.end()) throw std::invalid_argument("no kernel " + name);
     return *found;
 }
@@ -129,9 +136,10 @@ std::string KernelRun::error() const {
     const Data data(problem, is_smooth(epilogue.activation), RandomProblems(1));
     const std::vector<double> expected = expected_result(*this, info.operation, data);
     const Placed input(data.input, offset), weight(data.weight, offset), bias(data.bias, offset),
-        output_gradient(data.output_gradient, offset), result(std::vector<float>(expected.size(), std::nanf("")), offset);
-    const DeviceMemory workspace =
-        on_device(Device::cuda, std::vector<float>((plan.workspace_bytes() + 3) / sizeof(float), std::nanf("")));
+        output_gradient(data.output_gradient, offset),
+        result(std::vector<float>(expected.size(), std::nanf("")), offset);
+    const DeviceMemory workspace = on_device(
+        Device::cuda, std::vector<float>((plan.workspace_bytes() + 3) / sizeof(float), std::nanf("")));
     Arguments arguments;
     arguments.input = input.floats();
     arguments.weight = weight.floats();
@@ -145,7 +153,8 @@ std::string KernelRun::error() const {
     if (!status.ok()) return status.message();
     const std::vector<float> actual = result.read();
     for (size_t e = 0; e < expected.size(); e++) {
-        const double tolerance = epilogue.activation > Activation::relu ? 2e-6 * (1 + std::abs(expected[e])) : 0;
+        const double tolerance =
+            epilogue.activation > Activation::relu ? 2e-6 * (1 + std::abs(expected[e])) : 0;
         if (!(std::abs(actual[e] - expected[e]) <= tolerance))
             return "element " + std::to_string(e) + " of " + std::to_string(expected.size()) + " is " +
                    std::to_string(actual[e]) + ", not " + std::to_string(expected[e]);

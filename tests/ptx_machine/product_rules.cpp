@@ -17,7 +17,8 @@ void list_product_registers(Kernel &kernel) {
     if (numbers.empty()) return;
     kernel.product_registers = static_cast<int>(numbers.size());
     const auto list = [&](Instruction &i, int place) {
-        if (const auto found = numbers.find(place); found != numbers.end()) i.product_registers.push_back(found->second);
+        if (const auto found = numbers.find(place); found != numbers.end())
+            i.product_registers.push_back(found->second);
     };
     for (Instruction &i : kernel.code) {
         for (const int place : i.vector) list(i, place);
@@ -47,9 +48,9 @@ void ProductRules::fence() {
     }
 }
 
-// K-major without swizzle, whatever the type: rows of 16 bytes, 8 of them make a core matrix; a product reads two
-// such side by side. The descriptor has, in units of 16 bytes, the start, how far the second lies, and how
-// far the next 8 rows.
+// K-major without swizzle, whatever the type: rows of 16 bytes, 8 of them make a core matrix; a product reads
+// two such side by side. The descriptor has, in units of 16 bytes, the start, how far the second lies, and
+// how far the next 8 rows.
 std::vector<uint32_t> ProductRules::rows(const Instruction &i, int place, int count) const {
     const uint64_t descriptor = *warps_->from<uint64_t>(place);
     const auto field = [&](int bit) { return static_cast<uint32_t>(descriptor >> bit & 0x3fff) << 4; };
@@ -87,7 +88,8 @@ void ProductRules::wait(size_t groups) {
     for (; groups_.size() > groups; groups_.pop_front())
         for (const Product &product : groups_.front()) {
             for (Warp *w = warps_; w < warps_ + warps_of_group; w++)
-                for (const int r : product.instruction->product_registers) w->product_registers.under_way[r]--;
+                for (const int r : product.instruction->product_registers)
+                    w->product_registers.under_way[r]--;
             block_.history.end_products(warps_, product.number);
         }
 }

@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <map>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -11,11 +12,16 @@
 #include "run_plan.h"
 
 namespace conv_transpose::testing {
+
+void PrintTo(const KernelRun &run, std::ostream *out) {
+    *out << run.str();
+}
+
 namespace {
 
 using Runs = std::vector<KernelRun>;
 
-/// By kernel. Kernels that this build does not have are left out: some are in full builds alone.
+/// By kernel.
 std::map<std::string, Runs> runs_of_file() {
     std::map<std::string, Runs> all;
     std::ifstream file(SHAPES);
@@ -24,14 +30,6 @@ std::map<std::string, Runs> runs_of_file() {
             const KernelRun run = KernelRun::parse(line);
             all[run.kernel].push_back(run);
         }
-    for (auto kernel = all.begin(); kernel != all.end();) {
-        try {
-            kernel_named(kernel->first);
-            ++kernel;
-        } catch (const std::invalid_argument &) {
-            kernel = all.erase(kernel);
-        }
-    }
     return all;
 }
 
@@ -39,7 +37,15 @@ class Shapes : public ::testing::TestWithParam<std::pair<const std::string, Runs
 
 TEST_P(Shapes, EqualTheOracle) {
     if (const char *reason = missing(Device::cuda)) GTEST_SKIP() << reason;
-    for (const KernelRun &run : GetParam().second) ASSERT_EQ(run.error(), "") << run.str();
+    for (const KernelRun &run : GetParam().second) {
+        try {
+            ASSERT_EQ(run.error(), "") << run.str();
+        } catch (const Unsupported &error) {
+            // Some tiles fit the shared memory of newer GPUs alone.
+            ASSERT_NE(std::string(error.what()).find("bytes of shared memory"), std::string::npos)
+                << error.what();
+        }
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernel, Shapes, ::testing::ValuesIn(runs_of_file()),

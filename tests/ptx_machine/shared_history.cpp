@@ -14,8 +14,8 @@ constexpr uint32_t clock_of_read = 64, several_lanes = lanes;
 
 [[noreturn]] void fail_by_race(const Instruction &i, int thread, const char *does, uint32_t word,
                                const std::string &other) {
-    fail(i, "race: thread " + std::to_string(thread) + does + "shared word " + std::to_string(word) + ", which " +
-                other);
+    fail(i, "race: thread " + std::to_string(thread) + does + "shared word " + std::to_string(word) +
+                ", which " + other);
 }
 
 std::string numbered(const char *what, int number) {
@@ -53,8 +53,9 @@ void SharedHistory::read(const Instruction &i, const Warp &warp, int thread, uin
         const Write &last = writes_[word];
         if (!seen(last, warp) && (last.thread != thread || last.clock == under_way))
             fail_by_race(i, thread, " reads ", word,
-                         last.clock == under_way ? numbered("a copy that nobody waited for writes, of thread ", last.thread)
-                                                 : numbered("is written without a barrier since, by thread ", last.thread));
+                         last.clock == under_way
+                             ? numbered("a copy that nobody waited for writes, of thread ", last.thread)
+                             : numbered("is written without a barrier since, by thread ", last.thread));
         uint32_t &before = reads_[static_cast<size_t>(word) * warps_ + warp.index];
         before = before < now || before == mine ? mine : now + several_lanes;
     }
@@ -63,11 +64,13 @@ void SharedHistory::read(const Instruction &i, const Warp &warp, int thread, uin
 void SharedHistory::require_no_race(const Instruction &i, const Warp &warp, int thread, uint32_t word) const {
     const Write &last = writes_[word];
     if (!seen(last, warp) && (last.thread != thread || last.clock == under_way))
-        fail_by_race(i, thread, " writes ", word, numbered("is written without a barrier since, by thread ", last.thread));
+        fail_by_race(i, thread, " writes ", word,
+                     numbered("is written without a barrier since, by thread ", last.thread));
     const uint32_t *const reads = reads_.data() + static_cast<size_t>(word) * warps_;
     for (int reader = 0; reader < warps_; reader++) {
         if (reads[reader] < clock_of_read * warp.seen[reader]) continue;
-        if (reader != warp.index) fail_by_race(i, thread, " writes ", word, "another warp reads without a barrier since");
+        if (reader != warp.index)
+            fail_by_race(i, thread, " writes ", word, "another warp reads without a barrier since");
         if (reads[reader] % clock_of_read != static_cast<uint32_t>(thread % lanes))
             fail_by_race(i, thread, " writes ", word, "another lane reads without a barrier since");
     }
@@ -80,12 +83,13 @@ void SharedHistory::require_no_race(const Instruction &i, const Warp &warp, int 
         for (int w = 0; w < warps_of_group; w++)
             if (g * warps_of_group + w != warp.index &&
                 group.ended[product - 1][w] >= warp.seen[g * warps_of_group + w])
-                fail_by_race(i, thread, " writes ", word, "a product of another warp reads without a barrier since");
+                fail_by_race(i, thread, " writes ", word,
+                             "a product of another warp reads without a barrier since");
     }
 }
 
-void SharedHistory::note_write(const Instruction &i, const Warp &warp, int thread, uint32_t address, int bytes,
-                               int32_t clock) {
+void SharedHistory::note_write(const Instruction &i, const Warp &warp, int thread, uint32_t address,
+                               int bytes, int32_t clock) {
     const uint32_t number = ++written_[warp.index];
     for (uint32_t word = address / 4; word <= (address + bytes - 1) / 4; word++) {
         require_no_race(i, warp, thread, word);
@@ -97,7 +101,8 @@ void SharedHistory::write(const Instruction &i, const Warp &warp, int thread, ui
     note_write(i, warp, thread, address, bytes, warp.clock());
 }
 
-void SharedHistory::begin_copy(const Instruction &i, const Warp &warp, int thread, uint32_t address, int bytes) {
+void SharedHistory::begin_copy(const Instruction &i, const Warp &warp, int thread, uint32_t address,
+                               int bytes) {
     note_write(i, warp, thread, address, bytes, under_way);
 }
 
@@ -138,12 +143,17 @@ int SharedHistory::begin_product(const Instruction &i, const Warp *group, const 
             products_[static_cast<size_t>(word) * groups_ + g] = product;
             if (last.thread == nobody) continue;
             const Known &writer = of_warp[last.thread / lanes];
-            const auto what = [&] { return "tensor cores read shared word " + std::to_string(word) + ", which "; };
+            const auto what = [&] {
+                return "tensor cores read shared word " + std::to_string(word) + ", which ";
+            };
             if (last.clock == under_way)
-                fail(i, "race: " + what() + numbered("a copy that nobody waited for writes, of thread ", last.thread));
+                fail(i, "race: " + what() +
+                            numbered("a copy that nobody waited for writes, of thread ", last.thread));
             if (last.clock >= writer.clock)
-                fail(i, "race: " + what() + numbered("is written without a barrier since, by thread ", last.thread));
-            if (last.number > writer.fenced_writes) fail(i, what() + "was written without a proxy fence since");
+                fail(i, "race: " + what() +
+                            numbered("is written without a barrier since, by thread ", last.thread));
+            if (last.number > writer.fenced_writes)
+                fail(i, what() + "was written without a proxy fence since");
         }
     return product;
 }

@@ -37,8 +37,8 @@ class SharedHistory {
     /// What this warp has written may be read by tensor cores, where a barrier follows.
     void proxy_fence(const Warp &);
 
-    /// A product of the four warps from `group` on reads rows of 16 bytes, from now on until it has been waited
-    /// for. Returns its number; end_products() ends all up to such.
+    /// A product of the four warps from `group` on reads rows of 16 bytes, from now on until it has been
+    /// waited for. Returns its number; end_products() ends all up to such.
     int begin_product(const Instruction &, const Warp *group, const std::vector<uint32_t> &rows);
     void end_products(const Warp *group, int last);
 
@@ -56,7 +56,8 @@ class SharedHistory {
         int32_t clock;
         uint32_t writes;  ///< of the warp until then
     };
-    /// What a warpgroup knows of another warp: how far its clock was seen, and which of its writes are fenced.
+    /// What a warpgroup knows of another warp: how far its clock was seen, and which of its writes are
+    /// fenced.
     struct Known {
         int32_t clock;
         uint32_t fenced_writes;
@@ -68,14 +69,15 @@ class SharedHistory {
 
     static bool seen(const Write &, const Warp &);
     void require_no_race(const Instruction &, const Warp &, int thread, uint32_t word) const;
-    void note_write(const Instruction &, const Warp &, int thread, uint32_t address, int bytes, int32_t clock);
+    void note_write(const Instruction &, const Warp &, int thread, uint32_t address, int bytes,
+                    int32_t clock);
     Known known(const Warp *group, int writer) const;
 
     int warps_, groups_;
     std::vector<Write> writes_;
-    std::vector<uint32_t> reads_;  ///< of each word by each warp: 64 * clock + lane, or several lanes
-    std::vector<int> products_;    ///< of each word by each warpgroup, the last that read it
-    std::vector<uint32_t> written_;           ///< by each warp, how often
+    std::vector<uint32_t> reads_;    ///< of each word by each warp: 64 * clock + lane, or several lanes
+    std::vector<int> products_;      ///< of each word by each warpgroup, the last that read it
+    std::vector<uint32_t> written_;  ///< by each warp, how often
     std::vector<std::vector<Fence>> fences_;  ///< of each warp
     std::vector<Group> group_;
 };

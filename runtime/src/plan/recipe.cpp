@@ -50,14 +50,6 @@ Operand Recipe::add_region(const char *name, int64_t bytes) {
     return static_cast<Operand>(index);
 }
 
-void Recipe::add(Step step, bool repeats) {
-    constexpr std::size_t most_steps = 1 << 16;  // launches that are no repetition of one (add_launches)
-    if (passes_.size() == most_steps)
-        throw Unsupported("the problem would take more than " + std::to_string(most_steps) +
-                          " launches, which no machine has memory for");
-    passes_.push_back({{{std::move(step), {}, {}}}, {1, 1}, repeats});
-}
-
 void Recipe::add_weight_packing(Step step, int64_t bytes) {
     packing_.push_back(std::move(step));
     packed_weight_bytes_ = bytes;

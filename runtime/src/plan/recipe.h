@@ -15,9 +15,8 @@ class Recipe {
     /// Room in the workspace, aligned, for the steps; it holds nothing before the run and after it.
     Operand add_region(const char *name, int64_t bytes);
 
-    /// A step that `repeats` what an earlier one does, on other data, is left out of a rehearsal. Throws Unsupported
-    /// where there would be more steps than any machine has memory for what they compute.
-    void add(Step step, bool repeats = false);
+    /// A step that `repeats` what an earlier one does, on other data, is left out of a rehearsal.
+    void add(Step step, bool repeats = false) { passes_.push_back({{{std::move(step), {}, {}}}, {1, 1}, repeats}); }
 
     /// Launches for all images and groups, or whatever `outer` and `inner` count. make(range) returns the steps of one
     /// launch, as a vector; from one range to the next of the same size only the places of tensors may differ, by as
