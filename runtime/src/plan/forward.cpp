@@ -109,20 +109,20 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
                         after_kernel.has_bias ? range.first_group * channels
                         : weight.type() == ElementType::float32 ? weight.offset() : 0, {channels, range.groups});
         steps.push_back(Launch<Family::forward>(k)
-                       .set("input", in)
-                       .set("weight", weight)
-                       .set("bias", bias)
-                       .set("has_bias", int64_t{after_kernel.has_bias})
-                       .set("activation", after_kernel.activation)
-                       .set("slope", after_kernel.slope)
-                       .set_axes("stride", p, [](const Axis &a) { return a.stride; })
-                       .set_axes("dilation", p, [](const Axis &a) { return a.dilation; })
-                       .set_axes("padding_phase", p, [](const Axis &a) { return a.padding % a.stride; })
-                       .set_axes("gcd", p, [](const Axis &a) { return std::gcd(a.stride, a.dilation); })
-                       .set_axes("inverse", p, inverse)
-                       .set_axes("kernel", p, [](const Axis &a) { return a.kernel; })
-                       .set("output", out)
-                       .step());
+                            .set("input", in)
+                            .set("weight", weight)
+                            .set("bias", bias)
+                            .set("has_bias", int64_t{after_kernel.has_bias})
+                            .set("activation", after_kernel.activation)
+                            .set("slope", after_kernel.slope)
+                            .set_axes("stride", p, [](const Axis &a) { return a.stride; })
+                            .set_axes("dilation", p, [](const Axis &a) { return a.dilation; })
+                            .set_axes("padding_phase", p, [](const Axis &a) { return a.padding % a.stride; })
+                            .set_axes("gcd", p, [](const Axis &a) { return std::gcd(a.stride, a.dilation); })
+                            .set_axes("inverse", p, inverse)
+                            .set_axes("kernel", p, [](const Axis &a) { return a.kernel; })
+                            .set("output", out)
+                            .step());
         return steps;
     });
     parts.add_sum(recipe, whole);
