@@ -304,8 +304,9 @@ void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geo
     index.insert(index.end(), {promised(channel, rank), r[block + 1], promised(cell.back(), rank + 2)});
     const std::vector<Var> any(rank + 3);
     output(any) = undef(halide_type(f.format.storage));
-    output(index) = store(finish(f.sum(position, channel, phase, r[block + 1]), promised(channel, rank), r[block + 1]),
-                          f.format.storage);
+    const Expr value = finish(f.sum(position, channel, phase, r[block + 1]), promised(channel, rank), r[block + 1]);
+    // The instruction that stores a tile converts it (compiler/passes/tile_store.h).
+    output(index) = f.format.on_tensor_cores() ? cast(halide_type(f.format.storage), value) : store(value, f.format.storage);
     f.output = output;
 }
 

@@ -3,6 +3,7 @@
 
 set(CONV_TRANSPOSE_KERNELS small CACHE STRING "Which kernels are built: small (what CI tests) or full")
 set_property(CACHE CONV_TRANSPOSE_KERNELS PROPERTY STRINGS small full)
+set(CONV_TRANSPOSE_KERNEL_FILTER "" CACHE STRING "Only kernels whose names match this regular expression are built; all if empty")
 set(CONV_TRANSPOSE_GPU_ARCHITECTURES sm_80 sm_90 sm_100 CACHE STRING "GPUs that get machine code; later ones use PTX")
 set(CONV_TRANSPOSE_CPU_LEVELS avx512 avx2 CACHE STRING "CPU instruction sets, best first; the baseline is always built")
 
@@ -100,6 +101,9 @@ function(conv_transpose_add_kernels beginning generator device)
     if(row_LARGE)
         string(APPEND name _large)
         set(large -large_buffers)
+    endif()
+    if(CONV_TRANSPOSE_KERNEL_FILTER AND NOT name MATCHES "${CONV_TRANSPOSE_KERNEL_FILTER}")
+        return()
     endif()
     set(options "")
     if(row_CHECK)

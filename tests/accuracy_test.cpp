@@ -41,7 +41,7 @@ class Accuracy : public DeviceTest {
         const auto bias = random.reals(problem.out_channels);
         const auto exact = forward(problem, input, weight, bias);
         const auto size = forward(problem, magnitudes(input), magnitudes(weight), magnitudes(bias));
-        const int64_t terms = problem.in_channels / problem.groups * problem.kernel.height * problem.kernel.width;
+        const int64_t terms = problem.in_channels / problem.groups * problem.height().kernel * problem.width().kernel;
         with.epilogue.bias = true;
         for (std::string_view kernel : kernels_for(problem, with)) {
             with.kernel = kernel;
@@ -90,7 +90,7 @@ TEST_P(Accuracy, WeightGradients) {
         const auto output_gradient = random.reals(problem.output_elements());
         const auto exact = gradients(problem, input, weight, output_gradient).weight;
         const auto size = gradients(problem, magnitudes(input), weight, magnitudes(output_gradient)).weight;
-        const int64_t terms = problem.batch * problem.input.height * problem.input.width;
+        const int64_t terms = problem.batch * problem.height().input * problem.width().input;
         for (Precision precision : {Precision::tf32, Precision::tf32x3}) {
             with.precision = precision;
             with.kernel = {};

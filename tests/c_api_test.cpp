@@ -1,11 +1,16 @@
 // The C interface: used from C (c_api_program.c), and its translation of errors.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include "conv_transpose/conv_transpose_c.h"
+#include "oracle.h"
+#include "random_problems.h"
+#include "run_plan.h"
 
 extern "C" {
 /// From c_api_program.c: runs k2 s2 on a 2 x 2 picture; 0 when all went well. The kernel's name goes into `kernel`.
@@ -52,9 +57,9 @@ TEST_F(CApi, ParsesProblemStrings) {
     EXPECT_STREQ(message_, "");
     EXPECT_EQ(problem_.batch, 2);
     EXPECT_EQ(problem_.groups, 3);
-    EXPECT_EQ(problem_.kernel[0], 2);
-    EXPECT_EQ(problem_.kernel[1], 4);
-    EXPECT_EQ(problem_.output_padding[1], 1);
+    EXPECT_EQ(problem_.height.kernel, 2);
+    EXPECT_EQ(problem_.width.kernel, 4);
+    EXPECT_EQ(problem_.width.output_padding, 1);
     EXPECT_EQ(parse("nonsense"), CONV_TRANSPOSE_INVALID_ARGUMENT);
     EXPECT_TRUE(message_has("malformed at 'nonsense'")) << message_;
     EXPECT_EQ(parse(nullptr), CONV_TRANSPOSE_INVALID_ARGUMENT);
@@ -63,19 +68,173 @@ TEST_F(CApi, ParsesProblemStrings) {
 
 TEST_F(CApi, TellsOutputAndSizes) {
     ASSERT_EQ(create(), CONV_TRANSPOSE_OK) << message_;
-    int64_t output[2] = {};
+    int64_t output[3] = {};
     conv_transpose_plan_output_size(plan_, output);
-    EXPECT_EQ(output[0], 7);
-    EXPECT_EQ(output[1], 8);
+    EXPECT_EQ(output[0], 1);
+    EXPECT_EQ(output[1], 7);
+    EXPECT_EQ(output[2], 8);
     EXPECT_EQ(conv_transpose_plan_device(plan_), CONV_TRANSPOSE_CPU);
     EXPECT_LE(conv_transpose_plan_workspace_bytes(plan_, 1), conv_transpose_plan_workspace_bytes(plan_, 0));
 }
 
+// No two fields of the problem are equal, so that each must arrive at its place.
+class CApiProblem : public CApi {
+  protected:
+    static constexpr const char *text = "n2g3ic6oc9ih4iw5kh2kw3sh3sw4ph1pw2dh5dw6oph4opw3";
+    const Problem p_ = Problem::parse(text);
+    RandomProblems random{1};
+    const std::vector<float> input_ = random.integers(p_.input_elements()),
+                             weight_ = random.integers(p_.weight_elements()),
+                             bias_ = random.integers(p_.out_channels),
+                             output_gradient_ = random.integers(p_.output_elements());
+
+    void SetUp() override {
+        CApi::SetUp();
+        ASSERT_EQ(parse(text), CONV_TRANSPOSE_OK) << message_;
+    }
+
+    /// Makes a plan of the options and runs it; what it leaves unwritten of `result` is NaN.
+    void run(const conv_transpose_arguments &arguments, std::vector<float> &result) {
+        std::fill(result.begin(), result.end(), std::nanf(""));
+        if (!plan_) {
+            ASSERT_EQ(create(), CONV_TRANSPOSE_OK) << message_;
+        }
+        const DeviceMemory workspace(Device::cpu, conv_transpose_plan_workspace_bytes(plan_, arguments.packed_weight != nullptr));
+        ASSERT_EQ(conv_transpose_plan_run(plan_, &arguments, workspace.data(), workspace.bytes(), nullptr, message_,
+                                          sizeof message_),
+                  CONV_TRANSPOSE_OK)
+            << message_;
+    }
+
+    std::vector<float> run_forward() {
+        std::vector<float> output(p_.output_elements());
+        conv_transpose_arguments arguments{};
+        arguments.input = input_.data(), arguments.weight = weight_.data(), arguments.bias = bias_.data();
+        arguments.output = output.data();
+        run(arguments, output);
+        return output;
+    }
+
+    void start_again() {
+        conv_transpose_plan_destroy(plan_);
+        plan_ = nullptr;
+    }
+};
+
+TEST_F(CApiProblem, EveryFieldArrives) {
+    options_.bias = 1;
+    expect_equal(run_forward(), forward(p_, input_, weight_, bias_));
+    int64_t output[3] = {};
+    conv_transpose_plan_output_size(plan_, output);
+    for (size_t i = 0; i < 3; i++) EXPECT_EQ(output[i], p_.axes[i].output());
+    start_again();
+    options_.bias = 0;
+    expect_equal(run_forward(), forward(p_, input_, weight_, {}));
+}
+
+TEST_F(CApiProblem, EveryActivationArrives) {
+    options_.negative_slope = 0.25f;
+    const std::vector<double> sums = forward(p_, input_, weight_, {});
+    for (auto activation : {CONV_TRANSPOSE_NONE, CONV_TRANSPOSE_RELU, CONV_TRANSPOSE_LEAKY_RELU, CONV_TRANSPOSE_TANH,
+                            CONV_TRANSPOSE_SIGMOID}) {
+        options_.activation = activation;
+        const std::vector<float> output = run_forward();
+        for (size_t i = 0; i < output.size() && !HasFailure(); i++) {
+            const double x = sums[i], y = activation == CONV_TRANSPOSE_NONE         ? x
+                                          : activation == CONV_TRANSPOSE_RELU       ? std::max(x, 0.)
+                                          : activation == CONV_TRANSPOSE_LEAKY_RELU ? (x < 0 ? x / 4 : x)
+                                          : activation == CONV_TRANSPOSE_TANH       ? std::tanh(x)
+                                                                                    : 1 / (1 + std::exp(-x));
+            EXPECT_NEAR(output[i], y, 1e-6) << "activation " << activation << ", element " << i;
+        }
+        start_again();
+    }
+}
+
+TEST_F(CApiProblem, EveryGradientArrives) {
+    const Gradients expected = gradients(p_, input_, weight_, output_gradient_);
+    conv_transpose_arguments arguments{};
+    arguments.input = input_.data(), arguments.weight = weight_.data();
+    arguments.output_gradient = output_gradient_.data();
+    std::vector<float> of_input(p_.input_elements()), of_weight(p_.weight_elements()), of_bias(p_.out_channels);
+    arguments.input_gradient = of_input.data(), arguments.weight_gradient = of_weight.data();
+    arguments.bias_gradient = of_bias.data();
+    const auto by = [&](conv_transpose_operation operation, std::vector<float> &result) -> const auto & {
+        start_again();
+        options_.operation = operation;
+        run(arguments, result);
+        return result;
+    };
+    expect_equal(by(CONV_TRANSPOSE_INPUT_GRADIENT, of_input), expected.input);
+    expect_equal(by(CONV_TRANSPOSE_WEIGHT_GRADIENT, of_weight), expected.weight);
+    expect_equal(by(CONV_TRANSPOSE_BIAS_GRADIENT, of_bias), expected.bias);
+}
+
+TEST_F(CApi, PackedWeightArrives) {
+    const char *text = "n2ic6oc9ih4iw5kh3kw3";
+    const Problem p = Problem::parse(text);
+    ASSERT_EQ(parse(text), CONV_TRANSPOSE_OK) << message_;
+    ASSERT_EQ(create(), CONV_TRANSPOSE_OK) << message_;
+    const DeviceMemory packed(Device::cpu, conv_transpose_plan_packed_weight_bytes(plan_)),
+        workspace(Device::cpu, conv_transpose_plan_workspace_bytes(plan_, 1));
+    if (packed.bytes() == 0) GTEST_SKIP() << "the kernel for this processor does not pack weights";
+    EXPECT_LT(workspace.bytes(), conv_transpose_plan_workspace_bytes(plan_, 0));
+    RandomProblems random(1);
+    const auto input = random.integers(p.input_elements()), weight = random.integers(p.weight_elements());
+    ASSERT_EQ(conv_transpose_plan_pack_weight(plan_, weight.data(), packed.data(), nullptr, message_, sizeof message_),
+              CONV_TRANSPOSE_OK)
+        << message_;
+    std::vector<float> output(p.output_elements(), std::nanf(""));
+    conv_transpose_arguments arguments{};
+    arguments.input = input.data(), arguments.packed_weight = packed.data(), arguments.output = output.data();
+    ASSERT_EQ(conv_transpose_plan_run(plan_, &arguments, workspace.data(), workspace.bytes(), nullptr, message_,
+                                      sizeof message_),
+              CONV_TRANSPOSE_OK)
+        << message_;
+    expect_equal(output, forward(p, input, weight, {}));
+}
+
 TEST_F(CApi, InvalidProblems) {
-    problem_.stride[1] = 0;
+    problem_.width.stride = 0;
     EXPECT_EQ(create(), CONV_TRANSPOSE_INVALID_ARGUMENT);
     EXPECT_TRUE(message_has("stride.width is 0, but it must be at least 1")) << message_;
     EXPECT_EQ(plan_, nullptr);
+}
+
+TEST_F(CApi, EveryAxisArrives) {
+    ASSERT_EQ(parse("ic3oc4id2ih3iw4kd5kh6kw7sd2sh3sw4pd1ph2pw3dd1dh2dw3opd1oph0opw2"), CONV_TRANSPOSE_OK);
+    EXPECT_EQ(problem_.rank, 3);
+    const Problem p = Problem::parse("ic3oc4id2ih3iw4kd5kh6kw7sd2sh3sw4pd1ph2pw3dd1dh2dw3opd1oph0opw2");
+    int i = 0;
+    for (const conv_transpose_axis &c : {problem_.depth, problem_.height, problem_.width})
+        EXPECT_EQ((Axis{c.input, c.kernel, c.stride, c.padding, c.output_padding, c.dilation}), p.axes[i++]);
+    problem_.depth.padding = 7;
+    EXPECT_EQ(create(), CONV_TRANSPOSE_INVALID_ARGUMENT);
+    EXPECT_TRUE(message_has("padding.depth is 7")) << message_;
+}
+
+// What the rank leaves out is not read, so a caller may leave it zero.
+TEST_F(CApi, AxesBeyondTheRankAreNotRead) {
+    problem_ = {};
+    problem_.batch = problem_.in_channels = problem_.out_channels = problem_.groups = problem_.rank = 1;
+    problem_.width = {5, 3, 2, 1, 0, 1};
+    ASSERT_EQ(create(), CONV_TRANSPOSE_OK) << message_;
+    int64_t output[3] = {};
+    conv_transpose_plan_output_size(plan_, output);
+    EXPECT_EQ((std::vector<int64_t>(output, output + 3)), (std::vector<int64_t>{1, 1, 9}));
+    conv_transpose_plan_destroy(plan_);
+    problem_.rank = int64_t{1} << 33;
+    EXPECT_EQ(create(), CONV_TRANSPOSE_INVALID_ARGUMENT);
+    EXPECT_TRUE(message_has("rank is")) << message_;
+}
+
+TEST_F(CApi, FormatsArrive) {
+    options_.weight = {CONV_TRANSPOSE_ELEMENT_BFLOAT16, CONV_TRANSPOSE_CHANNELS_LAST};
+    EXPECT_EQ(create(), CONV_TRANSPOSE_UNSUPPORTED);
+    EXPECT_TRUE(message_has("weight is bfloat16 with channels_last")) << message_;
+    options_.weight.type = static_cast<conv_transpose_element_type>(3);
+    EXPECT_EQ(create(), CONV_TRANSPOSE_INVALID_ARGUMENT);
+    EXPECT_TRUE(message_has("weight.type is 3")) << message_;
 }
 
 TEST_F(CApi, EnumerationsOutOfRange) {

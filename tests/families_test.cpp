@@ -69,19 +69,19 @@ Problem draw(const Family &family, RandomProblems &random) {
             p.in_channels = p.groups * random.between(8, 20);
             p.out_channels = p.groups * random.between(16, 70);
         }
-        p.input = {random.between(1, 12), random.one_in(2) ? random.between(1, 20) : random.between(20, 140)};
+        p.height().input = random.between(1, 12), p.width().input = random.one_in(2) ? random.between(1, 20) : random.between(20, 140);
         // What a large stride makes of many channels takes ptx_machine minutes.
-        if (family.tensor_cores && p.kernel.height == 1) p.input.height = random.between(1, 2);
-        if (p.stride.height * p.stride.width > 8) p.input = {random.between(1, 4), random.between(1, 20)};
+        if (family.tensor_cores && p.height().kernel == 1) p.height().input = random.between(1, 2);
+        if (p.height().stride * p.width().stride > 8) p.height().input = random.between(1, 4), p.width().input = random.between(1, 20);
         if (family.few_pixels) {
             p.out_channels = p.groups * 64 * random.between(1, 2);
-            p.input = {random.between(1, 4), random.between(1, 4)};
+            p.height().input = random.between(1, 4), p.width().input = random.between(1, 4);
         }
-        for (int64_t Size2::*axis : {&Size2::height, &Size2::width}) {
+        for (Axis *axis : {&p.height(), &p.width()}) {
             // Whole strides of padding more or less are the same kernel.
-            const int64_t phase = p.padding.*axis % p.stride.*axis;
-            p.padding.*axis = phase + random.between(0, 2) * p.stride.*axis;
-            p.output_padding.*axis = random.between(0, p.stride.*axis - 1);
+            const int64_t phase = axis->padding % axis->stride;
+            axis->padding = phase + random.between(0, 2) * axis->stride;
+            axis->output_padding = random.between(0, axis->stride - 1);
         }
         try {
             p.validate();
@@ -114,6 +114,19 @@ TEST_P(Families, EqualTheOracleOnEveryKernelThatAcceptsThem) {
     const int problems = !family.tensor_cores ? 40 : device == Device::cuda ? 20 : 2;
     for (int i = 0; i < problems && !HasFatalFailure(); i++)
         expect_exact_on_every_kernel(draw(family, random), device, random);
+}
+
+// A kernel of one padding phase is not for another.
+TEST_P(Families, WithAnyPadding) {
+    const auto &[device, family] = GetParam();
+    if (const char *reason = missing(device)) GTEST_SKIP() << reason;
+    RandomProblems random(5);
+    for (int i = 0; i < (device == Device::cuda || family.tensor_cores ? 2 : 8) && !HasFatalFailure(); i++) {
+        Problem p = draw(family, random);
+        for (Axis *axis : {&p.height(), &p.width()})
+            axis->padding = random.between(0, std::min<int64_t>(axis->padding + 1, axis->stride));
+        if (p.height().output() > 0 && p.width().output() > 0) expect_exact_on_every_kernel(p, device, random);
+    }
 }
 
 class ManyChannels : public ::testing::TestWithParam<Device> {};

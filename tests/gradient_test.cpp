@@ -89,9 +89,9 @@ TEST_P(Gradient, ProblemsThatKernelsWereMadeFor) {
           "n2g7ic7oc7ih20iw70kh4kw4sh2sw2", "n1g1ic56oc1ih9iw70kh9kw9sh3sw3"})
         for (int i = 0; i < 3; i++) {
             Problem problem = Problem::parse(family);
-            for (int64_t Size2::*axis : {&Size2::height, &Size2::width}) {
-                problem.padding.*axis = i == 0 ? 0 : random.between(0, 2);
-                problem.output_padding.*axis = i == 0 ? 0 : random.between(0, problem.stride.*axis - 1);
+            for (Axis *axis : {&problem.height(), &problem.width()}) {
+                axis->padding = i == 0 ? 0 : random.between(0, 2);
+                axis->output_padding = i == 0 ? 0 : random.between(0, axis->stride - 1);
             }
             expect_exact(problem, random);
         }
@@ -111,7 +111,7 @@ TEST_P(Gradient, AnyChannelsOfAFamily) {
             };
             problem.in_channels = problem.groups * channels();
             problem.out_channels = problem.groups * channels();
-            problem.input = {random.between(2, 6), random.one_in(2) ? random.between(2, 20) : random.between(30, 70)};
+            problem.height().input = random.between(2, 6), problem.width().input = random.one_in(2) ? random.between(2, 20) : random.between(30, 70);
             expect_exact(problem, random);
         }
 }
@@ -132,9 +132,9 @@ TEST_P(Gradient, FullTilesWithStrides) {
                                "n1g2ic128oc64ih6iw17kh3kw3sh2sw2", "n2g1ic128oc32ih18iw5kh3kw3sh2sw2",
                                "n2g1ic64oc32ih17iw9kh4kw4sh2sw2", "n1g1ic128oc96ih4iw18kh4kw4sh2sw2"}) {
         Problem problem = Problem::parse(family);
-        for (int64_t Size2::*axis : {&Size2::height, &Size2::width}) {
-            problem.padding.*axis = random.between(0, 2);
-            problem.output_padding.*axis = random.between(0, problem.stride.*axis - 1);
+        for (Axis *axis : {&problem.height(), &problem.width()}) {
+            axis->padding = random.between(0, 2);
+            axis->output_padding = random.between(0, axis->stride - 1);
         }
         for (Precision precision : {Precision::tf32, Precision::tf32x3}) expect_exact(problem, random, precision);
     }

@@ -17,19 +17,19 @@ void PrintTo(const HugeGradientProblem &problem, std::ostream *out) { *out << pr
 /// over all of them.
 bool is_live(int64_t input_row) { return pattern(7, input_row / 8) == 4.f && input_row % 8 == 3; }
 
-float input_value(const Problem &p, int64_t i) { return is_live(i / p.input.width) ? pattern(input_seed, i) : 0.f; }
+float input_value(const Problem &p, int64_t i) { return is_live(i / p.width().input) ? pattern(input_seed, i) : 0.f; }
 
 /// Calls visit(index of the output gradient, kernel row, kernel column) for what position (y, x) of an image
 /// of the input meets in an output channel.
 template <class Visit>
 void for_each_seen(const Problem &p, int64_t image, int64_t output_channel, int64_t y, int64_t x, Visit visit) {
-    const Size2 o = p.output();
-    for (int64_t ky = 0; ky < p.kernel.height; ky++)
-        for (int64_t kx = 0; kx < p.kernel.width; kx++) {
-            const int64_t oy = y * p.stride.height + ky * p.dilation.height - p.padding.height;
-            const int64_t ox = x * p.stride.width + kx * p.dilation.width - p.padding.width;
-            if (oy < 0 || oy >= o.height || ox < 0 || ox >= o.width) continue;
-            visit(((image * p.out_channels + output_channel) * o.height + oy) * o.width + ox, ky, kx);
+    const int64_t height = p.height().output(), width = p.width().output();
+    for (int64_t ky = 0; ky < p.height().kernel; ky++)
+        for (int64_t kx = 0; kx < p.width().kernel; kx++) {
+            const int64_t oy = y * p.height().stride + ky * p.height().dilation - p.height().padding;
+            const int64_t ox = x * p.width().stride + kx * p.width().dilation - p.width().padding;
+            if (oy < 0 || oy >= height || ox < 0 || ox >= width) continue;
+            visit(((image * p.out_channels + output_channel) * height + oy) * width + ox, ky, kx);
         }
 }
 
@@ -54,7 +54,7 @@ class HugeGradient : public ::testing::TestWithParam<HugeGradientProblem> {
     }
 
     /// Runs what a plan takes for the operation, into a tensor of `elements`.
-    DeviceMemory run(Operation operation, Precision precision, Arguments arguments, float *Arguments::*result,
+    DeviceMemory run(Operation operation, Precision precision, Arguments arguments, void *Arguments::*result,
                      int64_t elements) {
         PlanOptions options;
         options.device = Device::cuda;
@@ -91,14 +91,14 @@ TEST_P(HugeGradient, OfTheInput) {
             run(Operation::input_gradient, precision, arguments, &Arguments::input_gradient, p.input_elements());
         for (int s = 0; s < 200 && !HasFailure(); s++) {
             const int64_t n = draw(p.batch, s), ci = draw(p.in_channels, s / 2);
-            const int64_t y = draw(p.input.height, s / 4), x = draw(p.input.width, s / 8);
+            const int64_t y = draw(p.height().input, s / 4), x = draw(p.width().input, s / 8);
             double sum = 0;
             for (int64_t co = 0; co < p.out_channels; co++)
                 for_each_seen(p, n, co, y, x, [&](int64_t o, int64_t ky, int64_t kx) {
-                    const int64_t w = ((ci * p.out_channels + co) * p.kernel.height + ky) * p.kernel.width + kx;
+                    const int64_t w = ((ci * p.out_channels + co) * p.height().kernel + ky) * p.width().kernel + kx;
                     sum += double(pattern(output_gradient_seed, o)) * pattern(weight_seed, w);
                 });
-            EXPECT_EQ(element(result, ((n * p.in_channels + ci) * p.input.height + y) * p.input.width + x), float(sum))
+            EXPECT_EQ(element(result, ((n * p.in_channels + ci) * p.height().input + y) * p.width().input + x), float(sum))
                 << "image " << n << ", channel " << ci << ", row " << y << ", column " << x;
         }
     }
@@ -116,14 +116,14 @@ TEST_P(HugeGradient, OfTheWeight) {
             run(Operation::weight_gradient, precision, arguments, &Arguments::weight_gradient, p.weight_elements());
         for (int s = 0; s < 6 && !HasFailure(); s++) {
             const int64_t ci = draw(p.in_channels, 3 * s), co = draw(p.out_channels, 3 * s + s / 2);
-            std::vector<double> sums(p.kernel.height * p.kernel.width);
+            std::vector<double> sums(p.height().kernel * p.width().kernel);
             for (int64_t n = 0; n < p.batch; n++)
-                for (int64_t y = 0; y < p.input.height; y++) {
-                    const int64_t row = (n * p.in_channels + ci) * p.input.height + y;
+                for (int64_t y = 0; y < p.height().input; y++) {
+                    const int64_t row = (n * p.in_channels + ci) * p.height().input + y;
                     if (!is_live(row)) continue;
-                    for (int64_t x = 0; x < p.input.width; x++)
+                    for (int64_t x = 0; x < p.width().input; x++)
                         for_each_seen(p, n, co, y, x, [&](int64_t o, int64_t ky, int64_t kx) {
-                            sums[ky * p.kernel.width + kx] += double(pattern(input_seed, row * p.input.width + x)) *
+                            sums[ky * p.width().kernel + kx] += double(pattern(input_seed, row * p.width().input + x)) *
                                                               pattern(output_gradient_seed, o);
                         });
                 }

@@ -46,8 +46,8 @@ TEST_P(KernelBench, AtFullSizeOnTheGpu) {
 TEST_P(KernelBench, CutDownOnTheCpu) {
     Problem problem = Problem::parse(GetParam().text);
     problem.batch = 2;
-    problem.input.height = std::min<int64_t>(problem.input.height / 4, 24) + 3;
-    problem.input.width = std::min<int64_t>(problem.input.width / 4, 64) + 5;
+    problem.height().input = std::min<int64_t>(problem.height().input / 4, 24) + 3;
+    problem.width().input = std::min<int64_t>(problem.width().input / 4, 64) + 5;
     expect_exact_samples(problem, every_kernel(problem, Device::cpu), 1000);
 }
 

@@ -22,6 +22,17 @@ class RandomProblems {
         }
     }
 
+    /// Likewise, of rank 1 to 3.
+    Problem next_of_rank(int rank) {
+        for (;;) {
+            Problem p = draw();
+            p.rank = rank;
+            if (rank == 1) p.height() = {};
+            if (rank == 3) p.depth().input = between(1, 6), draw_attributes(p.depth());
+            if (is_valid(p) && products(p) < 4e5 && p.output_elements() < 200000) return p;
+        }
+    }
+
     /// A valid problem of so many channels that they fill tiles of matrix products, or go a little beyond
     /// them, of small pictures and any attributes.
     Problem next_with_many_channels() {
@@ -31,7 +42,7 @@ class RandomProblems {
             p.groups = one_in(3) ? 2 : 1;
             p.in_channels = p.groups * (one_in(3) ? 32 * between(1, 4) : between(16, 150));
             p.out_channels = p.groups * (one_in(3) ? 32 * between(1, 4) : between(12, 150));
-            p.input = {between(1, 5), between(1, 7)};
+            p.height().input = between(1, 5), p.width().input = between(1, 7);
             if (is_valid(p) && products(p) < 5e6 && p.output_elements() < 200000) return p;
         }
     }
@@ -42,10 +53,10 @@ class RandomProblems {
         for (;;) {
             Problem p = like;
             p.batch = between(1, 2);
-            p.input = {one_in(3) ? between(1, 90) : between(1, 20), one_in(3) ? between(1, 90) : between(1, 20)};
-            for (int64_t Size2::*axis : {&Size2::height, &Size2::width}) {
-                p.padding.*axis += p.stride.*axis * (one_in(2) ? 0 : between(1, 3));
-                p.output_padding.*axis = one_in(2) ? 0 : between(0, std::max(p.stride.*axis, p.dilation.*axis) - 1);
+            p.height().input = one_in(3) ? between(1, 90) : between(1, 20), p.width().input = one_in(3) ? between(1, 90) : between(1, 20);
+            for (Axis *axis : {&p.height(), &p.width()}) {
+                axis->padding += axis->stride * (one_in(2) ? 0 : between(1, 3));
+                axis->output_padding = one_in(2) ? 0 : between(0, std::max(axis->stride, axis->dilation) - 1);
             }
             if (is_valid(p) && products(p) < 4e7) return p;
         }
@@ -84,8 +95,17 @@ class RandomProblems {
     }
 
     static double products(const Problem &p) {
-        return double(p.batch) * p.in_channels * (p.out_channels / p.groups) * p.input.height * p.input.width *
-               p.kernel.height * p.kernel.width;
+        double all = double(p.batch) * p.in_channels * (p.out_channels / p.groups);
+        for (const Axis &axis : p.axes) all *= double(axis.input) * axis.kernel;
+        return all;
+    }
+
+    void draw_attributes(Axis &axis) {
+        axis.kernel = one_in(8) ? between(8, 12) : between(1, 5);
+        axis.stride = one_in(2) ? 1 : between(1, 6);
+        axis.dilation = one_in(2) ? 1 : between(1, 4);
+        axis.padding = one_in(2) ? 0 : between(0, 8);
+        axis.output_padding = one_in(2) ? 0 : between(0, std::max(axis.stride, axis.dilation) - 1);
     }
 
     Problem draw() {
@@ -94,14 +114,9 @@ class RandomProblems {
         p.groups = one_in(2) ? 1 : between(1, 6);
         p.in_channels = p.groups * (one_in(3) ? 1 : between(1, 9));
         p.out_channels = p.groups * (one_in(3) ? 1 : between(1, 20));
-        p.input = {size(), size()};
-        for (int64_t Size2::*axis : {&Size2::height, &Size2::width}) {
-            p.kernel.*axis = one_in(8) ? between(8, 12) : between(1, 5);
-            p.stride.*axis = one_in(2) ? 1 : between(1, 6);
-            p.dilation.*axis = one_in(2) ? 1 : between(1, 4);
-            p.padding.*axis = one_in(2) ? 0 : between(0, 8);
-            p.output_padding.*axis = one_in(2) ? 0 : between(0, std::max(p.stride.*axis, p.dilation.*axis) - 1);
-        }
+        p.height().input = size(), p.width().input = size();
+        draw_attributes(p.height());
+        draw_attributes(p.width());
         return p;
     }
 };

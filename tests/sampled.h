@@ -28,16 +28,16 @@ constexpr uint64_t input_seed = 1, weight_seed = 2, bias_seed = 3, output_gradie
 inline double expected_output(const Problem &p, int64_t n, int64_t channel, int64_t oy, int64_t ox) {
     const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups, group = channel / out;
     double sum = pattern(bias_seed, channel);
-    for (int64_t ky = 0; ky < p.kernel.height; ky++) {
-        const int64_t y = oy + p.padding.height - ky * p.dilation.height;
-        if (y < 0 || y % p.stride.height || y / p.stride.height >= p.input.height) continue;
-        for (int64_t kx = 0; kx < p.kernel.width; kx++) {
-            const int64_t x = ox + p.padding.width - kx * p.dilation.width;
-            if (x < 0 || x % p.stride.width || x / p.stride.width >= p.input.width) continue;
+    for (int64_t ky = 0; ky < p.height().kernel; ky++) {
+        const int64_t y = oy + p.height().padding - ky * p.height().dilation;
+        if (y < 0 || y % p.height().stride || y / p.height().stride >= p.height().input) continue;
+        for (int64_t kx = 0; kx < p.width().kernel; kx++) {
+            const int64_t x = ox + p.width().padding - kx * p.width().dilation;
+            if (x < 0 || x % p.width().stride || x / p.width().stride >= p.width().input) continue;
             for (int64_t ci = group * in; ci < (group + 1) * in; ci++) {
-                const int64_t i = ((n * p.in_channels + ci) * p.input.height + y / p.stride.height) * p.input.width +
-                                  x / p.stride.width;
-                const int64_t w = ((ci * out + channel % out) * p.kernel.height + ky) * p.kernel.width + kx;
+                const int64_t i = ((n * p.in_channels + ci) * p.height().input + y / p.height().stride) * p.width().input +
+                                  x / p.width().stride;
+                const int64_t w = ((ci * out + channel % out) * p.height().kernel + ky) * p.width().kernel + kx;
                 sum += double(pattern(input_seed, i)) * pattern(weight_seed, w);
             }
         }
@@ -92,16 +92,16 @@ inline void expect_all_written(const DeviceMemory &output, int64_t elements) {
 
 /// Corners of every first and last image and channel, and random positions.
 inline void expect_samples_equal(const Problem &p, const DeviceMemory &output, int samples) {
-    const Size2 o = p.output();
+    const int64_t height = p.height().output(), width = p.width().output();
     std::mt19937_64 random(1);
     const auto draw = [&](int64_t size, int sample) {
         if (sample < 16) return sample % 2 ? size - 1 : int64_t{0};
         return std::uniform_int_distribution<int64_t>(0, size - 1)(random);
     };
     for (int s = 0; s < samples; s++) {
-        const int64_t n = draw(p.batch, s), channel = draw(p.out_channels, s / 2), y = draw(o.height, s / 4),
-                      x = draw(o.width, s / 8);
-        const int64_t index = ((n * p.out_channels + channel) * o.height + y) * o.width + x;
+        const int64_t n = draw(p.batch, s), channel = draw(p.out_channels, s / 2), y = draw(height, s / 4),
+                      x = draw(width, s / 8);
+        const int64_t index = ((n * p.out_channels + channel) * height + y) * width + x;
         float actual;
         output.copy_to_host(&actual, sizeof actual, index * sizeof(float));
         ASSERT_EQ(actual, static_cast<float>(expected_output(p, n, channel, y, x)))

@@ -1,29 +1,25 @@
 """The library through its C interface (conv_transpose_c.h), for the Python scripts here."""
 import ctypes
+import importlib.util
+import pathlib
 
-OPERATIONS = ("forward", "input_gradient", "weight_gradient", "bias_gradient")
-DEVICES = ("automatic", "cpu", "cuda")
-PRECISIONS = ("float32", "tf32", "tf32x3")
+
+def _c_interface():
+    """The package's description of the C interface, without the package, which would load its own library."""
+    path = pathlib.Path(__file__).parents[2] / "python/conv_transpose/_c_interface.py"
+    spec = importlib.util.spec_from_file_location("c_interface", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+_c = _c_interface()
+OPERATIONS, DEVICES, PRECISIONS = _c.OPERATIONS, _c.DEVICES, _c.PRECISIONS
 _MESSAGE_BYTES = 512
 
 
-class Problem(ctypes.Structure):
-    _pair = ctypes.c_int64 * 2
-    _fields_ = [("batch", ctypes.c_int64), ("in_channels", ctypes.c_int64), ("out_channels", ctypes.c_int64),
-                ("input", _pair), ("kernel", _pair), ("stride", _pair), ("padding", _pair),
-                ("output_padding", _pair), ("dilation", _pair), ("groups", ctypes.c_int64)]
-
-
-class _Options(ctypes.Structure):
-    _fields_ = [("operation", ctypes.c_int), ("device", ctypes.c_int), ("precision", ctypes.c_int),
-                ("bias", ctypes.c_int), ("activation", ctypes.c_int), ("negative_slope", ctypes.c_float),
-                ("kernel", ctypes.c_char_p)]
-
-
 class _Arguments(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_void_p) for name in (
-        "input", "weight", "bias", "output", "output_gradient", "input_gradient", "weight_gradient",
-        "bias_gradient", "packed_weight")]
+    _fields_ = [(name, ctypes.c_void_p) for name in _c.ARGUMENTS]
 
 
 class Error(RuntimeError):
@@ -45,7 +41,7 @@ class Library:
             raise Error(message.value.decode())
 
     def problem(self, text):
-        problem = Problem()
+        problem = _c.Problem()
         self.call("problem_parse", text.encode(), ctypes.byref(problem))
         return problem
 
@@ -63,8 +59,8 @@ class Plan:
     def __init__(self, library, problem, operation="forward", device="automatic", precision="float32", kernel=""):
         self._library, self._c = library, library._c
         self._plan = ctypes.c_void_p()
-        options = _Options(OPERATIONS.index(operation), DEVICES.index(device), PRECISIONS.index(precision), 0, 0, 0.0,
-                           kernel.encode())
+        options = _c.PlanOptions(OPERATIONS.index(operation), DEVICES.index(device), PRECISIONS.index(precision), 0, 0, 0.0,
+                                kernel.encode())
         library.call("plan_create", ctypes.byref(problem), ctypes.byref(options), ctypes.byref(self._plan))
         self.kernel = self._c.conv_transpose_plan_kernel(self._plan).decode()
         self.workspace_bytes = self._c.conv_transpose_plan_workspace_bytes(self._plan, 0)

@@ -66,11 +66,12 @@ class Task:
     def __init__(self, problem, operation, device):
         self.problem, self.operation, self.device = problem, operation, device
         p = problem
-        axis = lambda i: ((p.input[i] - 1) * p.stride[i] - 2 * p.padding[i] + p.dilation[i] * (p.kernel[i] - 1)
-                          + p.output_padding[i] + 1)
-        self.input_shape = (p.batch, p.in_channels, *p.input)
-        self.weight_shape = (p.in_channels, p.out_channels // p.groups, *p.kernel)
-        self.output_shape = (p.batch, p.out_channels, axis(0), axis(1))
+        self.attributes = [p.values(name) for name in ("stride", "padding", "output_padding", "dilation")]
+        output = [(i - 1) * s - 2 * pad + d * (k - 1) + extra + 1
+                  for i, k, s, pad, extra, d in zip(p.values("input"), p.values("kernel"), *self.attributes)]
+        self.input_shape = (p.batch, p.in_channels, *p.values("input"))
+        self.weight_shape = (p.in_channels, p.out_channels // p.groups, *p.values("kernel"))
+        self.output_shape = (p.batch, p.out_channels, *output)
         self.result_shape = {"forward": self.output_shape, "input_gradient": self.input_shape,
                              "weight_gradient": self.weight_shape, "bias_gradient": (p.out_channels,)}[operation]
         self.bytes = 4 * sum(map(math.prod, (self.input_shape, self.weight_shape, self.output_shape)))
@@ -95,14 +96,15 @@ class Task:
         """The operation by PyTorch."""
         p = self.problem
         x, w, g = tensors["input"], tensors["weight"], tensors["output_gradient"]
+        stride, padding, output_padding, dilation = self.attributes
         if self.operation == "forward":
-            return torch.nn.functional.conv_transpose2d(x, w, None, tuple(p.stride), tuple(p.padding),
-                                                        tuple(p.output_padding), p.groups, tuple(p.dilation))
+            conv_transpose = getattr(torch.nn.functional, f"conv_transpose{p.rank}d")
+            return conv_transpose(x, w, None, stride, padding, output_padding, p.groups, dilation)
         if self.operation == "bias_gradient":
-            return g.sum((0, 2, 3))
+            return g.sum((0, *range(2, g.dim())))
         wanted = [self.operation == "input_gradient", self.operation == "weight_gradient", False]
-        gradients = torch.ops.aten.convolution_backward(g, x, w, None, list(p.stride), list(p.padding),
-                                                        list(p.dilation), True, list(p.output_padding), p.groups, wanted)
+        gradients = torch.ops.aten.convolution_backward(g, x, w, None, stride, padding, dilation, True,
+                                                        output_padding, p.groups, wanted)
         return gradients[0 if wanted[0] else 1]
 
     def expected(self):
@@ -214,7 +216,8 @@ def ours(library, task, precision, packed_weights):
 def pytorch(task, tf32=False, channels_last=False):
     sets = task.sets
     if channels_last:
-        sets = [{k: t.contiguous(memory_format=torch.channels_last) for k, t in s.items()} for s in task.sets]
+        last = torch.channels_last if task.problem.rank == 2 else torch.channels_last_3d
+        sets = [{k: t.contiguous(memory_format=last) for k, t in s.items()} for s in task.sets]
 
     def run(i):
         torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = tf32
@@ -260,11 +263,11 @@ def onnx_runtime(task):
     if task.operation != "forward":
         return None
     p = task.problem
+    stride, padding, output_padding, dilation = task.attributes
     value = lambda name, shape: onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
     node = onnx.helper.make_node(
-        "ConvTranspose", ["x", "w"], ["y"], strides=list(p.stride), dilations=list(p.dilation), group=p.groups,
-        pads=[p.padding[0], p.padding[1], p.padding[0], p.padding[1]], output_padding=list(p.output_padding),
-        kernel_shape=list(p.kernel))
+        "ConvTranspose", ["x", "w"], ["y"], strides=stride, dilations=dilation, group=p.groups, pads=padding + padding,
+        output_padding=output_padding, kernel_shape=p.values("kernel"))
     weight = onnx.numpy_helper.from_array(task.sets[0]["weight"].numpy(), "w")
     graph = onnx.helper.make_graph([node], "g", [value("x", task.input_shape)], [value("y", task.output_shape)],
                                    [weight])
@@ -291,7 +294,7 @@ def contenders(library, task, precisions, arguments):
             all_of_them.append(ours(library, task, precision, arguments.packed_weights))
         except c_library.Error as refusal:
             print(f"ours {precision}: {refusal}", file=sys.stderr)
-    layouts = (False,) if arguments.no_channels_last else (False, True)
+    layouts = (False,) if arguments.no_channels_last or task.problem.rank == 1 else (False, True)
     for tf32 in (False, True) if task.device == "cuda" else (False,):
         all_of_them += [pytorch(task, tf32, channels_last) for channels_last in layouts]
     if task.device == "cpu":

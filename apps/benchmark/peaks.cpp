@@ -121,7 +121,8 @@ Peaks Peaks::of(Device device, Precision precision) {
 
 Work::Work(const Problem &p, const PlanOptions &options) {
     bytes = static_cast<double>(Extents(p, options).bytes());
-    flops = 2.0 * p.input_elements() * (p.out_channels / p.groups) * p.kernel.height * p.kernel.width;
+    flops = 2.0 * p.input_elements() * (p.out_channels / p.groups);
+    for (const Axis &axis : p.axes) flops *= double(axis.kernel);
     if (options.operation == Operation::bias_gradient) flops = static_cast<double>(p.output_elements());
 }
 

@@ -49,7 +49,7 @@ std::vector<NamedProblem> size_series(const NamedProblem &base) {
     std::vector<NamedProblem> series;
     for (int64_t side : {128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096}) {
         series.push_back(base);
-        series.back().problem.input = {side, side};
+        series.back().problem.height().input = series.back().problem.width().input = side;
         series.back().name = std::to_string(side) + "x" + std::to_string(side);
     }
     return series;

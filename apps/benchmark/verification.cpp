@@ -2,6 +2,7 @@
 #include "verification.h"
 
 #include <algorithm>
+#include <array>
 #include <random>
 #include <stdexcept>
 #include <vector>
@@ -10,32 +11,70 @@ namespace conv_transpose::benchmark {
 
 namespace {
 
-// A position in a tensor (outer, channel, y, x) of dense layout.
-struct Position {
-    int64_t outer, channel, y, x;
-    Position(int64_t i, int64_t channels, Size2 size)
-        : outer(i / (channels * size.height * size.width)),
-          channel(i / (size.height * size.width) % channels),
-          y(i / size.width % size.height),
-          x(i % size.width) {}
+using Sizes = std::array<int64_t, 3>;
+
+template <class Extent>
+Sizes sizes_of(const Problem &p, Extent extent) {
+    return {extent(p.depth()), extent(p.height()), extent(p.width())};
+}
+Sizes input_sizes(const Problem &p) { return sizes_of(p, [](const Axis &a) { return a.input; }); }
+Sizes kernel_sizes(const Problem &p) { return sizes_of(p, [](const Axis &a) { return a.kernel; }); }
+Sizes output_sizes(const Problem &p) { return sizes_of(p, [](const Axis &a) { return a.output(); }); }
+
+int64_t positions(const Sizes &sizes) { return sizes[0] * sizes[1] * sizes[2]; }
+
+// Which element of a dense tensor (outer, channel, depth, height, width) the i-th is.
+struct Element {
+    int64_t outer, channel;
+    Sizes at;
+    Element(int64_t i, int64_t channels, const Sizes &sizes)
+        : outer(i / (channels * positions(sizes))), channel(i / positions(sizes) % channels),
+          at{i / (sizes[1] * sizes[2]) % sizes[0], i / sizes[2] % sizes[1], i % sizes[2]} {}
 };
 
-int64_t index(int64_t outer, int64_t channel, int64_t y, int64_t x, int64_t channels, Size2 size) {
-    return ((outer * channels + channel) * size.height + y) * size.width + x;
+// Two positions of other tensors that an element meets on one axis.
+struct Meeting {
+    int64_t first, second;
+};
+using Meetings = std::vector<Meeting>;
+
+// Positions of input and kernel that make position `o` of the output.
+Meetings of_output(const Axis &a, int64_t o) {
+    Meetings meetings;
+    for (int64_t k = 0; k < a.kernel; k++)
+        if (const int64_t t = o + a.padding - k * a.dilation; t >= 0 && t % a.stride == 0 && t / a.stride < a.input)
+            meetings.push_back({t / a.stride, k});
+    return meetings;
 }
 
-// Where input position `in` meets kernel position `k` in the output; -1 where that is cropped.
-int64_t output_position(int64_t in, int64_t k, int64_t stride, int64_t dilation, int64_t padding,
-                        int64_t extent) {
-    const int64_t o = in * stride + k * dilation - padding;
-    return o >= 0 && o < extent ? o : -1;
+bool inside(const Axis &a, int64_t o) { return o >= 0 && o < a.output(); }
+
+// Positions of output and kernel that position `i` of the input reaches.
+Meetings of_input(const Axis &a, int64_t i) {
+    Meetings meetings;
+    for (int64_t k = 0; k < a.kernel; k++)
+        if (const int64_t o = i * a.stride + k * a.dilation - a.padding; inside(a, o)) meetings.push_back({o, k});
+    return meetings;
 }
 
-// Where output position `o` reads the input through kernel position `k`; -1 where it does not.
-int64_t input_position(int64_t o, int64_t k, int64_t stride, int64_t dilation, int64_t padding,
-                       int64_t extent) {
-    const int64_t t = o + padding - k * dilation;
-    return t >= 0 && t % stride == 0 && t / stride < extent ? t / stride : -1;
+// Positions of input and output that meet through position `k` of the kernel.
+Meetings of_kernel(const Axis &a, int64_t k) {
+    Meetings meetings;
+    for (int64_t i = 0; i < a.input; i++)
+        if (const int64_t o = i * a.stride + k * a.dilation - a.padding; inside(a, o)) meetings.push_back({i, o});
+    return meetings;
+}
+
+// Calls visit(position, position) for all positions of two tensors of these sizes that an element meets.
+template <class Visit>
+void for_each_meeting(const Problem &p, const Sizes &at, Meetings (*of)(const Axis &, int64_t), const Sizes &first,
+                      const Sizes &second, Visit visit) {
+    const Meetings depth = of(p.depth(), at[0]), height = of(p.height(), at[1]), width = of(p.width(), at[2]);
+    for (const Meeting &z : depth)
+        for (const Meeting &y : height)
+            for (const Meeting &x : width)
+                visit((z.first * first[1] + y.first) * first[2] + x.first,
+                      (z.second * second[1] + y.second) * second[2] + x.second);
 }
 
 double activated(double sum, const Epilogue &epilogue) {
@@ -54,88 +93,68 @@ double activated(double sum, const Epilogue &epilogue) {
 }
 
 double forward_element(const Problem &p, const Epilogue &epilogue, const Data &data, int64_t i) {
-    const Position o(i, p.out_channels, p.output());
+    const Sizes in = input_sizes(p), kernel = kernel_sizes(p);
+    const Element o(i, p.out_channels, output_sizes(p));
     const int64_t in_group = p.in_channels / p.groups, out_group = p.out_channels / p.groups;
     const int64_t group = o.channel / out_group;
     double sum = epilogue.bias ? data.bias[o.channel] : 0;
-    for (int64_t ky = 0; ky < p.kernel.height; ky++) {
-        const int64_t y =
-            input_position(o.y, ky, p.stride.height, p.dilation.height, p.padding.height, p.input.height);
-        for (int64_t kx = 0; y >= 0 && kx < p.kernel.width; kx++) {
-            const int64_t x =
-                input_position(o.x, kx, p.stride.width, p.dilation.width, p.padding.width, p.input.width);
-            for (int64_t c = group * in_group; x >= 0 && c < (group + 1) * in_group; c++)
-                sum += double(data.input[index(o.outer, c, y, x, p.in_channels, p.input)]) *
-                       data.weight[index(c, o.channel % out_group, ky, kx, out_group, p.kernel)];
-        }
-    }
+    for_each_meeting(p, o.at, of_output, in, kernel, [&](int64_t position, int64_t tap) {
+        for (int64_t c = group * in_group; c < (group + 1) * in_group; c++)
+            sum += double(data.input[(o.outer * p.in_channels + c) * positions(in) + position]) *
+                   data.weight[(c * out_group + o.channel % out_group) * positions(kernel) + tap];
+    });
     return activated(sum, epilogue);
 }
 
 double input_gradient_element(const Problem &p, const Data &data, int64_t i) {
-    const Size2 out = p.output();
-    const Position in(i, p.in_channels, p.input);
+    const Sizes out = output_sizes(p), kernel = kernel_sizes(p);
+    const Element in(i, p.in_channels, input_sizes(p));
     const int64_t out_group = p.out_channels / p.groups, group = in.channel / (p.in_channels / p.groups);
     double sum = 0;
-    for (int64_t ky = 0; ky < p.kernel.height; ky++) {
-        const int64_t y =
-            output_position(in.y, ky, p.stride.height, p.dilation.height, p.padding.height, out.height);
-        for (int64_t kx = 0; y >= 0 && kx < p.kernel.width; kx++) {
-            const int64_t x =
-                output_position(in.x, kx, p.stride.width, p.dilation.width, p.padding.width, out.width);
-            for (int64_t c = 0; x >= 0 && c < out_group; c++)
-                sum +=
-                    double(data.output[index(in.outer, group * out_group + c, y, x, p.out_channels, out)]) *
-                    data.weight[index(in.channel, c, ky, kx, out_group, p.kernel)];
-        }
-    }
+    for_each_meeting(p, in.at, of_input, out, kernel, [&](int64_t position, int64_t tap) {
+        for (int64_t c = 0; c < out_group; c++)
+            sum += double(data.output[(in.outer * p.out_channels + group * out_group + c) * positions(out) + position]) *
+                   data.weight[(in.channel * out_group + c) * positions(kernel) + tap];
+    });
     return sum;
 }
 
 double weight_gradient_element(const Problem &p, const Data &data, int64_t i) {
-    const Size2 out = p.output();
+    const Sizes in = input_sizes(p), out = output_sizes(p);
     const int64_t out_group = p.out_channels / p.groups;
-    const Position w(i, out_group, p.kernel);
+    const Element w(i, out_group, kernel_sizes(p));
     const int64_t out_channel = w.outer / (p.in_channels / p.groups) * out_group + w.channel;
     double sum = 0;
     for (int64_t n = 0; n < p.batch; n++)
-        for (int64_t iy = 0; iy < p.input.height; iy++) {
-            const int64_t y =
-                output_position(iy, w.y, p.stride.height, p.dilation.height, p.padding.height, out.height);
-            for (int64_t ix = 0; y >= 0 && ix < p.input.width; ix++) {
-                const int64_t x =
-                    output_position(ix, w.x, p.stride.width, p.dilation.width, p.padding.width, out.width);
-                if (x >= 0)
-                    sum += double(data.input[index(n, w.outer, iy, ix, p.in_channels, p.input)]) *
-                           data.output[index(n, out_channel, y, x, p.out_channels, out)];
-            }
-        }
+        for_each_meeting(p, w.at, of_kernel, in, out, [&](int64_t from, int64_t to) {
+            sum += double(data.input[(n * p.in_channels + w.outer) * positions(in) + from]) *
+                   data.output[(n * p.out_channels + out_channel) * positions(out) + to];
+        });
     return sum;
 }
 
 double bias_gradient_element(const Problem &p, const Data &data, int64_t channel) {
-    const Size2 out = p.output();
+    const int64_t plane = positions(output_sizes(p));
     double sum = 0;
     for (int64_t n = 0; n < p.batch; n++)
-        for (int64_t j = 0; j < out.height * out.width; j++)
-            sum += data.output[(n * p.out_channels + channel) * out.height * out.width + j];
+        for (int64_t j = 0; j < plane; j++) sum += data.output[(n * p.out_channels + channel) * plane + j];
     return sum;
 }
 
 // Products that make one element.
 double products(const Problem &p, Operation operation) {
-    const double taps = double(p.kernel.height) * p.kernel.width;
+    const auto taps = double(positions(kernel_sizes(p)));
     switch (operation) {
         case Operation::forward:
             return taps * p.in_channels / p.groups;
         case Operation::input_gradient:
             return taps * p.out_channels / p.groups;
         case Operation::weight_gradient:
-            return double(p.batch) * p.input.height * p.input.width;
+            return double(p.batch) * positions(input_sizes(p));
         case Operation::bias_gradient:
             break;
     }
-    return double(p.batch) * p.output().height * p.output().width;
+    return double(p.batch) * positions(output_sizes(p));
 }
 
 // Elements to compare: first and last, the edges of some planes, and random ones; fewer where each is much
@@ -149,13 +168,12 @@ std::vector<int64_t> sampled_elements(const Plan &plan, int64_t elements) {
     const auto below = [&](int64_t n) { return static_cast<int64_t>(random() % static_cast<uint64_t>(n)); };
     std::vector<int64_t> samples = {0, elements - 1};
     if (operation == Operation::forward || operation == Operation::input_gradient) {
-        const Size2 size = operation == Operation::forward ? plan.problem().output() : plan.problem().input;
-        const int64_t plane = size.height * size.width;
+        const Problem &p = plan.problem();
+        const Sizes size = operation == Operation::forward ? output_sizes(p) : input_sizes(p);
+        const int64_t height = size[1], width = size[2], plane = height * width;
         while (static_cast<int64_t>(samples.size()) < count / 2) {
-            const int64_t first = below(elements / plane) * plane, y = below(size.height),
-                          x = below(size.width);
-            for (int64_t edge :
-                 {x, (size.height - 1) * size.width + x, y * size.width, y * size.width + size.width - 1})
+            const int64_t first = below(elements / plane) * plane, y = below(height), x = below(width);
+            for (int64_t edge : {x, (height - 1) * width + x, y * width, y * width + width - 1})
                 samples.push_back(first + edge);
         }
     }

@@ -5,7 +5,8 @@
 
 namespace upsample {
 
-using conv_transpose::Size2;
+using conv_transpose::Axis;
+using conv_transpose::Problem;
 
 namespace {
 
@@ -63,9 +64,8 @@ LayerConvolution strided_convolution(const Layer &layer, const TensorShape &inpu
     LayerConvolution result;
     result.phases = s;
     result.problem.in_channels = input.channels * s * s;
-    result.problem.input = {(input.height + s - 1) / s, (input.width + s - 1) / s};
-    result.problem.kernel = kernel;
-    result.problem.padding = {kernel.height - 1, kernel.width - 1};
+    result.problem.height() = {(input.height + s - 1) / s, kernel.height, 1, kernel.height - 1};
+    result.problem.width() = {(input.width + s - 1) / s, kernel.width, 1, kernel.width - 1};
     result.weight = transposed_weight(phase_weight(layer, input.channels, s, kernel),
                                       result.problem.in_channels, layer.out_channels, kernel, true);
     return result;
@@ -75,25 +75,26 @@ LayerConvolution strided_convolution(const Layer &layer, const TensorShape &inpu
 LayerConvolution same_kernel(const Layer &layer, const TensorShape &input, bool turn) {
     LayerConvolution result;
     result.problem.in_channels = input.channels;
-    result.problem.input = {input.height, input.width};
-    result.problem.kernel = layer.kernel;
-    result.problem.dilation = layer.dilation;
+    result.problem.height() = {input.height, layer.kernel.height, 1, 0, 0, layer.dilation.height};
+    result.problem.width() = {input.width, layer.kernel.width, 1, 0, 0, layer.dilation.width};
     result.weight = transposed_weight(layer.weight, input.channels, layer.out_channels, layer.kernel, turn);
     return result;
 }
 
 LayerConvolution stride1_convolution(const Layer &layer, const TensorShape &input) {
     LayerConvolution result = same_kernel(layer, input, true);
-    result.problem.padding = {layer.dilation.height * (layer.kernel.height - 1) - layer.padding.height,
-                              layer.dilation.width * (layer.kernel.width - 1) - layer.padding.width};
+    Problem &p = result.problem;
+    p.height().padding = layer.dilation.height * (layer.kernel.height - 1) - layer.padding.height;
+    p.width().padding = layer.dilation.width * (layer.kernel.width - 1) - layer.padding.width;
     return result;
 }
 
 LayerConvolution deconvolution(const Layer &layer, const TensorShape &input) {
     LayerConvolution result = same_kernel(layer, input, false);
-    result.problem.stride = layer.stride;
-    result.problem.padding = layer.padding;
-    result.problem.output_padding = layer.output_padding;
+    Axis &y = result.problem.height(), &x = result.problem.width();
+    y.stride = layer.stride.height, x.stride = layer.stride.width;
+    y.padding = layer.padding.height, x.padding = layer.padding.width;
+    y.output_padding = layer.output_padding.height, x.output_padding = layer.output_padding.width;
     return result;
 }
 

@@ -5,8 +5,6 @@
 
 namespace upsample {
 
-using conv_transpose::Size2;
-
 void split_phases(const float *input, const TensorShape &shape, int64_t s, Size2 size, float *output) {
     for (int64_t channel = 0; channel < shape.channels * s * s; ++channel) {
         const int64_t c = channel / (s * s), dy = channel / s % s, dx = channel % s;

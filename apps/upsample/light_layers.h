@@ -9,7 +9,7 @@ namespace upsample {
 
 /// Sample (c, y, x) goes to channel (c, y mod s, x mod s); what lies beyond the input is zero. `size` is that
 /// of a phase.
-void split_phases(const float *input, const TensorShape &shape, int64_t s, conv_transpose::Size2 size,
+void split_phases(const float *input, const TensorShape &shape, int64_t s, Size2 size,
                   float *output);
 
 /// Runs the layer. `shape` is that of the first input; `second` is read by layers of two inputs.

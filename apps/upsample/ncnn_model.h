@@ -25,6 +25,13 @@ enum class LayerKind {
 
 enum class EltwiseOperation { product = 0, sum = 1, maximum = 2 };
 
+/// A pair of sizes.
+struct Size2 {
+    int64_t height = 0, width = 0;
+    friend bool operator==(const Size2 &a, const Size2 &b) { return a.height == b.height && a.width == b.width; }
+    friend bool operator!=(const Size2 &a, const Size2 &b) { return !(a == b); }
+};
+
 /// One layer. Which fields count depends on the kind; the names are ncnn's.
 struct Layer {
     LayerKind kind = LayerKind::relu;
@@ -33,7 +40,7 @@ struct Layer {
     int output = 0;
 
     int64_t out_channels = 0;
-    conv_transpose::Size2 kernel{1, 1}, stride{1, 1}, dilation{1, 1}, padding{0, 0}, output_padding{0, 0};
+    Size2 kernel{1, 1}, stride{1, 1}, dilation{1, 1}, padding{0, 0}, output_padding{0, 0};
     conv_transpose::Activation activation = conv_transpose::Activation::none;
     float negative_slope = 0;
     std::vector<float> weight;  ///< of a convolution (out, in, kh, kw); of a PReLU its slopes

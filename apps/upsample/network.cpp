@@ -7,7 +7,6 @@
 
 namespace upsample {
 
-using conv_transpose::Size2;
 
 namespace {
 
@@ -17,8 +16,8 @@ TensorShape output_shape(const Layer &layer, const std::vector<TensorShape> &sha
         case LayerKind::convolution:
         case LayerKind::deconvolution:
         case LayerKind::inner_product: {
-            const Size2 size = layer_convolution(layer, first).problem.output();
-            return {layer.out_channels, size.height, size.width};
+            const conv_transpose::Problem problem = layer_convolution(layer, first).problem;
+            return {layer.out_channels, problem.height().output(), problem.width().output()};
         }
         case LayerKind::relu:
             return first;

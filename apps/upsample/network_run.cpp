@@ -153,7 +153,7 @@ void NetworkRun::run_step(Step &step) {
         host_inputs_[0].resize(shapes_[input_blob].elements());
         host_output_.resize(problem.input_elements());
         input.copy_to_host(host_inputs_[0].data(), host_inputs_[0].size() * sizeof(float));
-        split_phases(host_inputs_[0].data(), shapes_[input_blob], step.phases, problem.input,
+        split_phases(host_inputs_[0].data(), shapes_[input_blob], step.phases, {problem.height().input, problem.width().input},
                      host_output_.data());
         phases_.copy_from_host(host_output_.data(), host_output_.size() * sizeof(float));
         arguments.input = phases_.floats();

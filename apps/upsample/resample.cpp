@@ -24,10 +24,8 @@ PlanOptions on(Device device) {
 std::vector<float> coverage(const FilterTaps &taps, int scale, int64_t inputs) {
     Problem problem;
     problem.in_channels = problem.out_channels = 1;
-    problem.input = {1, inputs};
-    problem.kernel = {1, static_cast<int64_t>(taps.taps.size())};
-    problem.stride = {1, scale};
-    problem.padding = {0, taps.padding};
+    problem.rank = 1;
+    problem.width() = {inputs, static_cast<int64_t>(taps.taps.size()), scale, taps.padding};
     const Plan plan(problem, on(Device::cpu));
     const std::vector<float> ones(inputs, 1.0f);
     std::vector<float> result(problem.output_elements());
@@ -76,16 +74,12 @@ const Resampler::Passes &Resampler::passes(int64_t rows, int64_t cropped) {
     const int64_t taps = static_cast<int64_t>(taps_.taps.size());
     Problem columns;
     columns.in_channels = columns.out_channels = columns.groups = channels_;
-    columns.input = {rows, width_};
-    columns.kernel = {taps, 1};
-    columns.stride = {scale_, 1};
-    columns.padding = {taps_.padding + cropped * scale_, 0};
+    columns.height() = {rows, taps, scale_, taps_.padding + cropped * scale_};
+    columns.width().input = width_;
     Problem along_rows;
     along_rows.in_channels = along_rows.out_channels = along_rows.groups = channels_;
-    along_rows.input = columns.output();
-    along_rows.kernel = {1, taps};
-    along_rows.stride = {1, scale_};
-    along_rows.padding = {0, taps_.padding};
+    along_rows.height().input = columns.height().output();
+    along_rows.width() = {width_, taps, scale_, taps_.padding};
     Passes passes{Plan(columns, on(device_)), Plan(along_rows, on(device_))};
     return passes_.emplace(std::pair(rows, cropped), std::move(passes)).first->second;
 }
@@ -117,7 +111,7 @@ Rows Resampler::run(const float *planes, int64_t begin, int64_t end, int64_t fir
     check(pass.rows.run(arguments, {workspace_.data(), workspace_.bytes()}));
     if (device_ == Device::cuda) output_.copy_to_host(result_.data(), output_bytes);
 
-    const int64_t enlarged_rows = pass.rows.problem().output().height;
+    const int64_t enlarged_rows = pass.rows.problem().height().output();
     renormalise_edges(result_.data(), enlarged_rows, (begin + cropped) * scale_);
     const int64_t skipped = (first - begin - cropped) * scale_;
     return {result_.data() + skipped * width_ * scale_, enlarged_rows * width_ * scale_,

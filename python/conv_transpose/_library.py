@@ -14,10 +14,15 @@ import os
 import threading
 from typing import Any
 
-OPERATIONS = ("forward", "input_gradient", "weight_gradient", "bias_gradient")
-DEVICES = ("automatic", "cpu", "cuda")
-PRECISIONS = ("float32", "tf32", "tf32x3")
-ACTIVATIONS = ("none", "relu", "leaky_relu", "tanh", "sigmoid")
+from ._c_interface import (
+    ACTIVATIONS,
+    ARGUMENTS,
+    DEVICES,
+    OPERATIONS,
+    PRECISIONS,
+    PlanOptions,
+    problem_structure,
+)
 
 _OK, _INVALID_ARGUMENT, _OUT_OF_MEMORY = 0, 1, 3
 
@@ -37,42 +42,8 @@ class Error(RuntimeError):
     """Running failed: a device error, for example."""
 
 
-class _Problem(ctypes.Structure):
-    _fields_ = (
-        [(name, ctypes.c_int64) for name in ("batch", "in_channels", "out_channels")]
-        + [
-            (name, ctypes.c_int64 * 2)
-            for name in ("input", "kernel", "stride", "padding", "output_padding", "dilation")
-        ]
-        + [("groups", ctypes.c_int64)]
-    )
-
-
-class _PlanOptions(ctypes.Structure):
-    _fields_ = [
-        ("operation", ctypes.c_int),
-        ("device", ctypes.c_int),
-        ("precision", ctypes.c_int),
-        ("bias", ctypes.c_int),
-        ("activation", ctypes.c_int),
-        ("negative_slope", ctypes.c_float),
-        ("kernel", ctypes.c_char_p),
-    ]
-
-
-# conv_transpose_arguments: nine pointers, in this order.
-Arguments = ctypes.c_void_p * 9
-ARGUMENTS = (
-    "input",
-    "weight",
-    "bias",
-    "output",
-    "output_gradient",
-    "input_gradient",
-    "weight_gradient",
-    "bias_gradient",
-    "packed_weight",
-)
+# conv_transpose_arguments: pointers alone, in the order of ARGUMENTS.
+Arguments = ctypes.c_void_p * len(ARGUMENTS)
 
 
 class _Message(threading.local):
@@ -152,11 +123,9 @@ class Plan:
         activation: str = "none",
         negative_slope: float = 0.01,
     ) -> None:
-        """`problem` holds the fields of Problem, pairs as (height, width)."""
-        fields = _Problem()
-        for name, value in problem.items():
-            setattr(fields, name, (ctypes.c_int64 * 2)(*value) if isinstance(value, tuple) else value)
-        options = _PlanOptions(
+        """`problem` holds the fields of Problem, attributes as tuples: (height, width), or as many as there are axes."""
+        fields = problem_structure(problem)
+        options = PlanOptions(
             OPERATIONS.index(operation),
             DEVICES.index(device),
             PRECISIONS.index(precision),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Sequence, Union
 
+from ._c_interface import ATTRIBUTES
 from ._library import InvalidProblem
 
 IntOrPair = Union[int, Sequence[int]]
@@ -86,13 +87,9 @@ def make_problem(
     return problem
 
 
-def output_shape(problem: dict[str, Any]) -> tuple[int, int, int, int]:
-    extents = [
-        output_extent(*(problem[name][axis] for name in ("input", "kernel", "stride", "padding", "output_padding",
-                                                         "dilation")))
-        for axis in (0, 1)
-    ]
-    return problem["batch"], problem["out_channels"], extents[0], extents[1]
+def output_shape(problem: dict[str, Any]) -> tuple[int, ...]:
+    axes = zip(*(problem[name] for name in ATTRIBUTES))
+    return (problem["batch"], problem["out_channels"], *(output_extent(*axis) for axis in axes))
 
 
 def require_input_dimensions(dimensions: int) -> None:

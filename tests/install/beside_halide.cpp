@@ -17,8 +17,7 @@ int errors_of_application = 0;
 bool convolves() {
     conv_transpose::Problem problem;
     problem.in_channels = problem.out_channels = 1;
-    problem.input = {1, 1};
-    problem.kernel = {3, 3};
+    problem.height() = problem.width() = {1, 3};
     conv_transpose::PlanOptions options;
     options.device = conv_transpose::Device::cpu;
     const conv_transpose::Plan plan(problem, options);

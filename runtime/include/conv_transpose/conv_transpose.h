@@ -2,7 +2,7 @@
 //
 //   conv_transpose::Problem problem;
 //   problem.in_channels = 3;  problem.out_channels = 8;
-//   problem.input = {128, 128};  problem.kernel = {4, 4};  problem.stride = {2, 2};  problem.padding = {1, 1};
+//   problem.height() = problem.width() = {128, 4, 2, 1};  // input, kernel, stride, padding
 //   conv_transpose::Plan plan(problem);               // throws InvalidProblem; may be kept and shared
 //   std::vector<std::byte> workspace(plan.workspace_bytes());
 //   conv_transpose::Arguments arguments;
@@ -10,8 +10,9 @@
 //   conv_transpose::Status status = plan.run(arguments, {workspace.data(), workspace.size()});
 //   if (!status.ok()) std::puts(status.message());
 //
-// Tensors are dense float32: input (N, Cin, H, W), weight (Cin, Cout/groups, kh, kw), bias (Cout),
-// output (N, Cout, Ho, Wo), as in PyTorch's ConvTranspose2d.
+// Tensors are dense: input (N, Cin, H, W), weight (Cin, Cout/groups, kh, kw), bias (Cout), output (N, Cout, Ho, Wo),
+// as in PyTorch's ConvTranspose2d, with one axis less in ConvTranspose1d and one more in ConvTranspose3d. They hold
+// float32 with channels first, unless PlanOptions tells another format.
 //
 // Errors: planning throws, running returns a Status. Nothing here prints, exits or aborts.
 // Threads: every function may be called from any thread; one Plan may be run from many at once, each with
@@ -19,6 +20,7 @@
 #ifndef CONV_TRANSPOSE_CONV_TRANSPOSE_H
 #define CONV_TRANSPOSE_CONV_TRANSPOSE_H
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -28,15 +30,6 @@
 #include <vector>
 
 namespace conv_transpose {
-
-/// A pair of sizes in elements, height first as in PyTorch.
-struct Size2 {
-    int64_t height = 0, width = 0;
-    friend bool operator==(const Size2 &a, const Size2 &b) {
-        return a.height == b.height && a.width == b.width;
-    }
-    friend bool operator!=(const Size2 &a, const Size2 &b) { return !(a == b); }
-};
 
 /// A rejected argument. what() names the field, its value, the rule and what would be valid.
 class InvalidProblem : public std::invalid_argument {
@@ -54,24 +47,49 @@ class Unsupported : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// Sizes and attributes of one transposed convolution, with the meaning of PyTorch's ConvTranspose2d:
-/// output[o] = bias + sum over k of input[(o + padding - k * dilation) / stride] * weight[k], where that divides.
+/// One axis of a problem: its sizes in elements, and its attributes.
+struct Axis {
+    int64_t input = 1, kernel = 1, stride = 1, padding = 0, output_padding = 0, dilation = 1;
+
+    int64_t output() const {
+        return (input - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1;
+    }
+
+    friend bool operator==(const Axis &a, const Axis &b) {
+        return a.input == b.input && a.kernel == b.kernel && a.stride == b.stride && a.padding == b.padding &&
+               a.output_padding == b.output_padding && a.dilation == b.dilation;
+    }
+    friend bool operator!=(const Axis &a, const Axis &b) { return !(a == b); }
+};
+
+/// Sizes and attributes of one transposed convolution, with the meaning of PyTorch's ConvTranspose1d, 2d and 3d: on
+/// each axis output[o] = bias + sum over k of input[(o + padding - k * dilation) / stride] * weight[k], where that
+/// divides.
 struct Problem {
-    int64_t batch = 1, in_channels = 0, out_channels = 0;
-    Size2 input{}, kernel{}, stride{1, 1}, padding{0, 0}, output_padding{0, 0}, dilation{1, 1};
-    int64_t groups = 1;
+    int64_t batch = 1, in_channels = 0, out_channels = 0, groups = 1;
 
-    /// (input - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1, on each axis.
-    Size2 output() const;
+    /// How many axes the pictures have, 1 to 3: width; height and width; depth, height and width.
+    int rank = 2;
 
-    /// Throws InvalidProblem, for the conditions under which PyTorch's conv_transpose2d raises.
+    /// Depth, height and width. Those that the rank leaves out must be left as they are: of one position.
+    std::array<Axis, 3> axes{};
+    Axis &depth() { return axes[0]; }
+    Axis &height() { return axes[1]; }
+    Axis &width() { return axes[2]; }
+    const Axis &depth() const { return axes[0]; }
+    const Axis &height() const { return axes[1]; }
+    const Axis &width() const { return axes[2]; }
+
+    /// Throws InvalidProblem, for the conditions under which PyTorch's conv_transpose1d, 2d or 3d raises. The field
+    /// is named with its axis: "stride.width".
     void validate() const;
 
     /// Reads a problem string such as "n8g1ic64oc64ih32iw32kh3kw3sh2sw2ph1pw1dh1dw1oph1opw1". Fields that are left
-    /// out keep their defaults. Throws InvalidProblem when the text is malformed; does not validate().
+    /// out keep their defaults. The rank is 3 if there is a field of the depth (id, kd, ...), 1 if there are only
+    /// those of the width, else 2. Throws InvalidProblem when the text is malformed; does not validate().
     static Problem parse(std::string_view text);
 
-    /// The problem string, with every field.
+    /// The problem string, with every field of the axes that the rank has.
     std::string str() const;
 
     /// Elements of each tensor.
@@ -88,6 +106,23 @@ enum class Device { automatic, cpu, cuda };
 /// where no tensor-core kernel fits, a float32 kernel runs.
 enum class Precision { float32, tf32, tf32x3 };
 
+/// What a tensor's elements are. Sums are float32 whatever they are.
+enum class ElementType { float32, float16, bfloat16 };
+
+/// Where a tensor's channels lie. channels_first is PyTorch's contiguous order: (N, C, H, W), weight (Cin, Cout/groups,
+/// kh, kw). channels_last has them innermost: (N, H, W, C), weight (Cin, kh, kw, Cout/groups).
+enum class Layout { channels_first, channels_last };
+
+/// How a tensor lies in memory.
+struct TensorFormat {
+    ElementType type = ElementType::float32;
+    Layout layout = Layout::channels_first;
+    friend bool operator==(const TensorFormat &a, const TensorFormat &b) {
+        return a.type == b.type && a.layout == b.layout;
+    }
+    friend bool operator!=(const TensorFormat &a, const TensorFormat &b) { return !(a == b); }
+};
+
 enum class Activation { none, relu, leaky_relu, tanh, sigmoid };
 
 /// What is applied to the sums before they are stored, in the same pass.
@@ -103,6 +138,9 @@ struct PlanOptions {
     Device device = Device::automatic;
     Precision precision = Precision::float32;
     Epilogue epilogue{};
+    /// Each tensor may have a format of its own; a gradient has that of its tensor. The bias and its gradient have the
+    /// weight's element type. Throws Unsupported where this build has no kernel for them.
+    TensorFormat input{}, weight{}, output{};
     /// Name of the one kernel to use, for tests and measurements; empty lets the registry choose.
     std::string kernel{};
 };
@@ -122,21 +160,21 @@ class Status {
     char message_[256] = "";
 };
 
-/// The tensors of one run: host pointers for a CPU plan, device pointers for a CUDA plan. Which ones are needed
-/// depends on the operation:
+/// The tensors of one run: host pointers for a CPU plan, device pointers for a CUDA plan, to elements of the types
+/// that PlanOptions tells. Which ones are needed depends on the operation:
 ///   forward          input, weight (or packed_weight), bias if the epilogue has one -> output
 ///   input_gradient   output_gradient, weight -> input_gradient
 ///   weight_gradient  input, output_gradient -> weight_gradient
 ///   bias_gradient    output_gradient -> bias_gradient
 struct Arguments {
-    const float *input = nullptr;
-    const float *weight = nullptr;
-    const float *bias = nullptr;
-    float *output = nullptr;
-    const float *output_gradient = nullptr;
-    float *input_gradient = nullptr;
-    float *weight_gradient = nullptr;
-    float *bias_gradient = nullptr;
+    const void *input = nullptr;
+    const void *weight = nullptr;
+    const void *bias = nullptr;
+    void *output = nullptr;
+    const void *output_gradient = nullptr;
+    void *input_gradient = nullptr;
+    void *weight_gradient = nullptr;
+    void *bias_gradient = nullptr;
     /// What Plan::pack_weight() wrote, for a caller who runs the same weights often; replaces `weight`.
     const void *packed_weight = nullptr;
 };
@@ -175,7 +213,7 @@ class Plan {
     std::size_t packed_weight_bytes() const noexcept;
 
     /// Brings weights into the kernel's own order once, for many runs.
-    Status pack_weight(const float *weight, void *packed, Stream stream = {}) const noexcept;
+    Status pack_weight(const void *weight, void *packed, Stream stream = {}) const noexcept;
 
     /// Computes. On CUDA it only enqueues on the stream: it never synchronises, allocates device memory or copies to
     /// the host. On CPU the result is there on return.

@@ -39,12 +39,28 @@ typedef enum {
     CONV_TRANSPOSE_SIGMOID
 } conv_transpose_activation;
 
-/* Pairs are {height, width}. */
+typedef enum {
+    CONV_TRANSPOSE_ELEMENT_FLOAT32,
+    CONV_TRANSPOSE_ELEMENT_FLOAT16,
+    CONV_TRANSPOSE_ELEMENT_BFLOAT16
+} conv_transpose_element_type;
+typedef enum { CONV_TRANSPOSE_CHANNELS_FIRST, CONV_TRANSPOSE_CHANNELS_LAST } conv_transpose_layout;
+
 typedef struct {
-    int64_t batch, in_channels, out_channels;
-    int64_t input[2], kernel[2], stride[2], padding[2], output_padding[2], dilation[2];
-    int64_t groups;
+    int64_t input, kernel, stride, padding, output_padding, dilation;
+} conv_transpose_axis;
+
+/* `rank` is 1 to 3: width; height and width; depth, height and width. Other axes are not read. */
+typedef struct {
+    int64_t batch, in_channels, out_channels, groups, rank;
+    conv_transpose_axis depth, height, width;
 } conv_transpose_problem;
+
+/* Zeros are float32 with channels first. */
+typedef struct {
+    conv_transpose_element_type type;
+    conv_transpose_layout layout;
+} conv_transpose_tensor_format;
 
 typedef struct {
     conv_transpose_operation operation;
@@ -54,13 +70,14 @@ typedef struct {
     conv_transpose_activation activation;
     float negative_slope;
     const char *kernel; /* NULL or "" lets the registry choose */
+    conv_transpose_tensor_format input, weight, output;
 } conv_transpose_plan_options;
 
 typedef struct {
-    const float *input, *weight, *bias;
-    float *output;
-    const float *output_gradient;
-    float *input_gradient, *weight_gradient, *bias_gradient;
+    const void *input, *weight, *bias;
+    void *output;
+    const void *output_gradient;
+    void *input_gradient, *weight_gradient, *bias_gradient;
     const void *packed_weight;
 } conv_transpose_arguments;
 
@@ -78,11 +95,12 @@ void conv_transpose_plan_destroy(conv_transpose_plan *plan);
 
 conv_transpose_device conv_transpose_plan_device(const conv_transpose_plan *plan);
 const char *conv_transpose_plan_kernel(const conv_transpose_plan *plan);
-void conv_transpose_plan_output_size(const conv_transpose_plan *plan, int64_t output[2]);
+/* Depth, height and width; 1 on axes that the rank leaves out. */
+void conv_transpose_plan_output_size(const conv_transpose_plan *plan, int64_t output[3]);
 size_t conv_transpose_plan_workspace_bytes(const conv_transpose_plan *plan, int with_packed_weight);
 size_t conv_transpose_plan_packed_weight_bytes(const conv_transpose_plan *plan);
 
-conv_transpose_status conv_transpose_plan_pack_weight(const conv_transpose_plan *plan, const float *weight,
+conv_transpose_status conv_transpose_plan_pack_weight(const conv_transpose_plan *plan, const void *weight,
                                                       void *packed, void *stream, char *message,
                                                       size_t message_size);
 conv_transpose_status conv_transpose_plan_run(const conv_transpose_plan *plan,

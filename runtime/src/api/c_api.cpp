@@ -1,6 +1,7 @@
 // The C interface: a thin layer over the C++ one, where exceptions become statuses.
 #include "conv_transpose/conv_transpose_c.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <new>
@@ -47,16 +48,21 @@ conv_transpose_status translated(const Status &status, char *message, size_t siz
 
 static_assert(static_cast<int>(Status::Code::kernel_error) == CONV_TRANSPOSE_KERNEL_ERROR);
 
-Size2 pair(const int64_t values[2]) { return {values[0], values[1]}; }
+Axis to_axis(const conv_transpose_axis &c) {
+    return {c.input, c.kernel, c.stride, c.padding, c.output_padding, c.dilation};
+}
 
-void store(const Size2 &size, int64_t values[2]) { values[0] = size.height, values[1] = size.width; }
+conv_transpose_axis to_c(const Axis &a) {
+    return {a.input, a.kernel, a.stride, a.padding, a.output_padding, a.dilation};
+}
 
 Problem to_problem(const conv_transpose_problem &c) {
     Problem p;
     p.batch = c.batch, p.in_channels = c.in_channels, p.out_channels = c.out_channels, p.groups = c.groups;
-    p.input = pair(c.input), p.kernel = pair(c.kernel), p.stride = pair(c.stride),
-    p.padding = pair(c.padding);
-    p.output_padding = pair(c.output_padding), p.dilation = pair(c.dilation);
+    p.rank = static_cast<int>(std::clamp<int64_t>(c.rank, 0, 4));  // validate() rejects both ends
+    if (p.rank >= 3) p.depth() = to_axis(c.depth);
+    if (p.rank >= 2) p.height() = to_axis(c.height);
+    p.width() = to_axis(c.width);
     return p;
 }
 
@@ -72,11 +78,18 @@ Enum checked(const char *field, const CEnum &from, int last) {
     return static_cast<Enum>(value);
 }
 
+TensorFormat to_format(const conv_transpose_tensor_format &c, const std::string &tensor) {
+    return {checked<ElementType>((tensor + ".type").c_str(), c.type, CONV_TRANSPOSE_ELEMENT_BFLOAT16),
+            checked<Layout>((tensor + ".layout").c_str(), c.layout, CONV_TRANSPOSE_CHANNELS_LAST)};
+}
+
 PlanOptions to_options(const conv_transpose_plan_options &c) {
     PlanOptions options;
     options.operation = checked<Operation>("operation", c.operation, CONV_TRANSPOSE_BIAS_GRADIENT);
     options.device = checked<Device>("device", c.device, CONV_TRANSPOSE_CUDA);
     options.precision = checked<Precision>("precision", c.precision, CONV_TRANSPOSE_TF32X3);
+    options.input = to_format(c.input, "input"), options.weight = to_format(c.weight, "weight");
+    options.output = to_format(c.output, "output");
     options.epilogue.bias = c.bias != 0;
     options.epilogue.activation = checked<Activation>("activation", c.activation, CONV_TRANSPOSE_SIGMOID);
     options.epilogue.negative_slope = c.negative_slope;
@@ -104,13 +117,8 @@ conv_transpose_status conv_transpose_problem_parse(const char *text, conv_transp
         require(text, "text");
         require(problem, "problem");
         const Problem p = Problem::parse(text);
-        *problem = {};
-        problem->batch = p.batch, problem->in_channels = p.in_channels,
-        problem->out_channels = p.out_channels;
-        problem->groups = p.groups;
-        store(p.input, problem->input), store(p.kernel, problem->kernel), store(p.stride, problem->stride);
-        store(p.padding, problem->padding), store(p.output_padding, problem->output_padding);
-        store(p.dilation, problem->dilation);
+        *problem = {p.batch, p.in_channels, p.out_channels, p.groups, p.rank,
+                    to_c(p.depth()), to_c(p.height()), to_c(p.width())};
     });
 }
 
@@ -135,8 +143,9 @@ conv_transpose_device conv_transpose_plan_device(const conv_transpose_plan *plan
 // Names of kernels are string literals.
 const char *conv_transpose_plan_kernel(const conv_transpose_plan *plan) { return plan->plan.kernel().data(); }
 
-void conv_transpose_plan_output_size(const conv_transpose_plan *plan, int64_t output[2]) {
-    store(plan->plan.problem().output(), output);
+void conv_transpose_plan_output_size(const conv_transpose_plan *plan, int64_t output[3]) {
+    const auto &axes = plan->plan.problem().axes;
+    for (size_t i = 0; i < axes.size(); i++) output[i] = axes[i].output();
 }
 
 size_t conv_transpose_plan_workspace_bytes(const conv_transpose_plan *plan, int with_packed_weight) {
@@ -147,7 +156,7 @@ size_t conv_transpose_plan_packed_weight_bytes(const conv_transpose_plan *plan) 
     return plan->plan.packed_weight_bytes();
 }
 
-conv_transpose_status conv_transpose_plan_pack_weight(const conv_transpose_plan *plan, const float *weight,
+conv_transpose_status conv_transpose_plan_pack_weight(const conv_transpose_plan *plan, const void *weight,
                                                       void *packed, void *stream, char *message,
                                                       size_t size) {
     if (!plan) return null_argument("plan", message, size);

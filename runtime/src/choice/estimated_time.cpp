@@ -5,10 +5,9 @@
 #include <numeric>
 
 #include "algorithm/machine_facts.h"
-#include "problem/counting.h"
 #include "choice/product_blocks.h"
-#include "plan/reduction_parts.h"
 #include "choice/weight_gradient_time.h"
+#include "problem/counting.h"
 
 namespace conv_transpose {
 
@@ -28,22 +27,19 @@ struct Work {
         const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups,
                       chunk = k.weight_in_channel_multiple;
         const int64_t summed = forward ? in : out;
-        picture = forward ? spanned_output(k, p) : p.input;
+        picture = forward ? Size2{spanned_output(k, p.height()), spanned_output(k, p.width())}
+                          : plane_of(p, &Axis::input);
         channels = forward ? out : in;
-        const int64_t phases = forward ? p.stride.height * p.stride.width : 1;
-        products = double(p.kernel.height) * p.kernel.width / phases * round_up(summed, chunk);
-        if (forward && k.counts_through_images)
-            longest = most_taps(p) * phases / (double(p.kernel.height) * p.kernel.width);
+        const int64_t phases = forward ? product_of_axes(p, [](const Axis &a) { return a.stride; }) : 1;
+        products = double(taps(p)) / phases * round_up(summed, chunk);
+        if (forward && k.counts_through_images) longest = double(most_taps(p)) * phases / double(taps(p));
     }
 
   private:
     // Of a phase.
-    static double most_taps(const Problem &p) {
-        const auto of_axis = [](int64_t kernel, int64_t stride, int64_t dilation) {
-            return double(ceil_divide(kernel, stride / std::gcd(stride, dilation)));
-        };
-        return of_axis(p.kernel.height, p.stride.height, p.dilation.height) *
-               of_axis(p.kernel.width, p.stride.width, p.dilation.width);
+    static int64_t most_taps(const Problem &p) {
+        return product_of_axes(
+            p, [](const Axis &a) { return ceil_divide(a.kernel, a.stride / std::gcd(a.stride, a.dilation)); });
     }
 };
 
@@ -63,10 +59,11 @@ double block_overhead(const KernelTraits &k) {
 
 // Outputs of one phase lie a stride apart. Beyond 16 bytes every one costs a transaction more of the
 // second-level cache than the overhead of blocks has in it (1-D, stride 8: 37 us for 8 million outputs).
-double scattered_stores_time(const KernelTraits &k, const Problem &p) {
+double scattered_stores_time(const KernelTraits &k, const Computation &c) {
     if (!k.counts_through_images || k.operation != Operation::forward) return 0;
-    const int64_t apart = std::min<int64_t>(4 * p.stride.width, 32);
-    return static_cast<double>(p.output_elements()) * std::max<int64_t>(apart - 16, 0) / H200::second_level_bytes_per_second;
+    const int64_t apart = std::min<int64_t>(4 * c.problem.width().stride, 32);
+    return static_cast<double>(c.problem.output_elements() / c.partial_sums) * std::max<int64_t>(apart - 16, 0) /
+           H200::second_level_bytes_per_second;
 }
 
 // Of a picture that is packed before: it is read and written once.
@@ -75,15 +72,12 @@ double packing_time(const KernelTraits &k, const Problem &p) {
     return 8.0 * p.input_elements() / H200::second_level_bytes_per_second;
 }
 
-}  // namespace
-
-double estimated_time(const KernelTraits &k, const Problem &p, const Machine &machine) {
-    if (k.operation == Operation::weight_gradient) return weight_gradient_time(k, p, machine);
+// The kernel's own step. Its problem has a group for each part of a split sum.
+double kernel_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
+    const Problem &p = c.problem;
     const Work work(k, p);
-    const int64_t parts = ReductionParts::parts(k, p);
-    const int64_t blocks = blocks_of(k, p, work) * parts;
-    const double flop =
-        2.0 * k.block_positions.height * k.block_positions.width * k.block_channels * work.products / parts;
+    const int64_t blocks = blocks_of(k, p, work);
+    const double flop = 2.0 * area(k.block_positions) * k.block_channels * work.products;
     const int64_t multiprocessors = std::max(machine.multiprocessors, 1);
     const int64_t slots = multiprocessors * k.blocks_per_multiprocessor;
     double rounds = static_cast<double>(blocks / slots);
@@ -94,8 +88,17 @@ double estimated_time(const KernelTraits &k, const Problem &p, const Machine &ma
     }
     // Of a round: a multiprocessor is as fast as an H200's, whatever the number of them.
     const double round_flop = H200::multiprocessors * k.blocks_per_multiprocessor * flop;
-    return rounds * (round_flop / (k.h200_tflops * 1e12) + block_overhead(k)) + packing_time(k, p) +
-           scattered_stores_time(k, p);
+    return rounds * (round_flop / (k.h200_tflops * 1e12) + block_overhead(k)) + scattered_stores_time(k, c);
+}
+
+}  // namespace
+
+// Packing of weights and the sum of parts take little beside these.
+double estimated_time(const Candidate &candidate, const Machine &machine) {
+    const KernelTraits &k = candidate.kernel;
+    const Computation &c = candidate.computation;
+    if (k.operation == Operation::weight_gradient) return weight_gradient_time(k, c.problem, machine);
+    return packing_time(k, c.problem) + kernel_time(k, c, machine);
 }
 
 }  // namespace conv_transpose

@@ -4,12 +4,12 @@
 #ifndef CONV_TRANSPOSE_RUNTIME_ESTIMATED_TIME_H
 #define CONV_TRANSPOSE_RUNTIME_ESTIMATED_TIME_H
 
-#include "choice/registry.h"
+#include "choice/kernel_choice.h"
 
 namespace conv_transpose {
 
-/// In seconds, of a kernel with a rate. `operation` is the kernel's own.
-double estimated_time(const KernelTraits &kernel, const Problem &problem, const Machine &machine);
+/// In seconds, of a kernel with a rate: the sum over the steps that its recipe takes.
+double estimated_time(const Candidate &candidate, const Machine &machine);
 
 }  // namespace conv_transpose
 

@@ -5,14 +5,14 @@
 #include <string>
 
 #include "choice/estimated_time.h"
-#include "problem/forward_of_input_gradient.h"
+#include "choice/tensor_formats.h"
 #include "device/machine.h"
 
 namespace conv_transpose {
 
 namespace {
 
-using Kernels = std::vector<const KernelTraits *>;
+using Candidates = std::vector<Candidate>;
 
 const KernelTraits &named_kernel(const std::string &name) {
     for (const KernelTraits &k : registry())
@@ -20,76 +20,115 @@ const KernelTraits &named_kernel(const std::string &name) {
     throw Unsupported("kernel is '" + name + "', but this build has no kernel of that name");
 }
 
-// In the registry's order.
-Kernels accepting(const Problem &problem, const PlanOptions &options, Device device, const Machine &machine) {
-    Kernels kernels;
-    for (const KernelTraits &k : registry())
-        if (rejection(k, problem, options.operation, device, options.precision, machine).empty()) kernels.push_back(&k);
-    return kernels;
-}
+/// A request, with what is asked for again and again.
+struct Request {
+    const Problem &problem;
+    const PlanOptions &options;
+    Device device;
+    Machine machine = this_machine();
+    std::vector<Computation> computations = alternatives(problem, options);
+
+    /// Appends the kernel with the first computation that it accepts; else tells why it accepts none.
+    std::string try_kernel(const KernelTraits &k, Candidates &accepting) const {
+        std::string reason;
+        for (const Computation &c : computations) {
+            const std::string rejected = rejection(k, c, options, device, machine);
+            if (rejected.empty()) return accepting.push_back({k, with_split_sum(k, c)}), "";
+            if (reason.empty() || k.operation == c.operation) reason = rejected;
+        }
+        return reason;
+    }
+
+    /// In the registry's order.
+    Candidates accepting() const {
+        Candidates all;
+        for (const KernelTraits &k : registry()) try_kernel(k, all);
+        return all;
+    }
+};
 
 // Of those with a known rate, the one that is fastest by estimate.
-const KernelTraits *fastest(const Kernels &kernels, const Problem &problem, Operation operation, Precision precision,
-                            const Machine &machine) {
-    const KernelTraits *best = nullptr;
+size_t fastest(const Candidates &candidates, Precision precision, const Machine &machine) {
+    size_t best = candidates.size();
     double least = 0;
-    for (const KernelTraits *k : kernels) {
-        if (k->h200_tflops == 0 || k->precision != precision) continue;
-        const bool as_forward = k->operation != operation;  // see forward_of_input_gradient.h
-        const double time = estimated_time(*k, as_forward ? *forward_of_input_gradient(problem) : problem, machine);
-        if (!best || time < least) best = k, least = time;
+    for (size_t i = 0; i < candidates.size(); i++) {
+        const KernelTraits &k = candidates[i].kernel;
+        if (k.h200_tflops == 0 || k.precision != precision) continue;
+        const double time = estimated_time(candidates[i], machine);
+        if (best == candidates.size() || time < least) best = i, least = time;
     }
     return best;
 }
 
 // The first; but a tuned kernel of float32 was not compared with those of tensor cores, which go before it.
 // Where there are none of the precision, float32's.
-const KernelTraits *preferred(const Kernels &kernels, const Problem &problem, Operation operation, Precision precision,
-                              const Machine &machine) {
-    const auto first = std::find_if(kernels.begin(), kernels.end(), [&](const KernelTraits *k) {
-        return k->precision == precision || k->exact_input == Size2{};
+size_t preferred(const Candidates &candidates, Precision precision, const Machine &machine) {
+    const auto first = std::find_if(candidates.begin(), candidates.end(), [&](const Candidate &c) {
+        return c.kernel.precision == precision || c.kernel.exact_input == Size2{};
     });
-    if (first == kernels.end() || (*first)->precision != precision)
-        return preferred(kernels, problem, operation, Precision::float32, machine);
-    return (*first)->h200_tflops == 0 ? *first : fastest(kernels, problem, operation, precision, machine);
+    if (first == candidates.end() || first->kernel.precision != precision)
+        return preferred(candidates, Precision::float32, machine);
+    return first->kernel.h200_tflops == 0 ? first - candidates.begin() : fastest(candidates, precision, machine);
 }
 
-[[noreturn]] void refuse(const Problem &problem, const PlanOptions &options, Device device, const Machine &machine) {
-    std::string reason = "this build has none for the operation and device";
-    for (const KernelTraits &k : registry()) {
-        const bool related = k.role == KernelRole::compute && k.operation == options.operation && k.device == device;
-        if (related)
-            reason = std::string(k.name) + ": " +
-                     rejection(k, problem, options.operation, device, options.precision, machine);
+// What no kernel for the operation and device takes, whatever the sizes are, and what would do; empty if each of rank and
+// formats is taken by one.
+std::string refused_by_all(const std::vector<const KernelTraits *> &related, const Problem &problem, const PlanOptions &options) {
+    const auto none = [&](auto &&accepts) { return std::none_of(related.begin(), related.end(), accepts); };
+    int most = 0;
+    for (const KernelTraits *k : related) most = std::max(most, k->rank);
+    if (problem.rank > most)
+        return "rank is " + std::to_string(problem.rank) +
+               ", but this build's kernels for the operation and device take at most " + std::to_string(most);
+    for (const TensorOfOperation &tensor : tensors_of(options.operation)) {
+        const auto format = [&](const KernelTraits *k) { return tensor.format_of(*k, options.operation); };
+        if (!none([&](const KernelTraits *k) { return format(k) == options.*tensor.asked; })) continue;
+        std::string known;
+        for (const KernelTraits *k : related)
+            if (known.find(str(format(k))) == std::string::npos) known += (known.empty() ? "" : " or ") + str(format(k));
+        return std::string(tensor.name) + " is " + str(options.*tensor.asked) +
+               ", but this build's kernels for the operation and device take " + known + "; convert it";
     }
-    throw Unsupported("no kernel can serve " + problem.str() + " (" + reason + ")");
+    return {};
+}
+
+[[noreturn]] void refuse(const Request &r) {
+    std::vector<const KernelTraits *> related;
+    for (const KernelTraits &k : registry())
+        if (k.role == KernelRole::compute && k.operation == r.options.operation && k.device == r.device)
+            related.push_back(&k);
+    std::string reason = "this build has none for the operation and device";
+    if (!related.empty()) reason = refused_by_all(related, r.computations[0].problem, r.options);
+    Candidates none;
+    if (reason.empty()) reason = std::string(related.back()->name) + ": " + r.try_kernel(*related.back(), none);
+    throw Unsupported("no kernel can serve " + r.problem.str() + " (" + reason + ")");
 }
 
 }  // namespace
 
-const KernelTraits &chosen_kernel(const Problem &problem, const PlanOptions &options, Device device) {
-    const Machine machine = this_machine();
+Candidate chosen_candidate(const Problem &problem, const PlanOptions &options, Device device) {
+    const Request request{problem, options, device};
     if (options.kernel.empty()) {
-        const Kernels kernels = accepting(problem, options, device, machine);
-        if (kernels.empty()) refuse(problem, options, device, machine);
-        return *preferred(kernels, problem, options.operation, options.precision, machine);
+        const Candidates candidates = request.accepting();
+        if (candidates.empty()) refuse(request);
+        return candidates[preferred(candidates, options.precision, request.machine)];
     }
-    const KernelTraits &kernel = named_kernel(options.kernel);
-    const std::string reason = rejection(kernel, problem, options.operation, device, options.precision, machine);
-    if (!reason.empty())
+    Candidates candidates;
+    const std::string reason = request.try_kernel(named_kernel(options.kernel), candidates);
+    if (candidates.empty())
         throw Unsupported("kernel is '" + options.kernel + "', but it cannot serve " + problem.str() + ": " + reason);
-    return kernel;
+    return candidates[0];
 }
 
-std::vector<const KernelTraits *> accepting_kernels(const Problem &problem, const PlanOptions &options, Device device) {
-    const Machine machine = this_machine();
-    Kernels kernels = accepting(problem, options, device, machine);
-    if (!kernels.empty()) {
-        const KernelTraits *best = preferred(kernels, problem, options.operation, options.precision, machine);
-        const auto first = std::find(kernels.begin(), kernels.end(), best);
-        std::rotate(kernels.begin(), first, first + 1);
-    }
-    return kernels;
+std::vector<Candidate> accepting_candidates(const Problem &problem, const PlanOptions &options, Device device) {
+    const Request request{problem, options, device};
+    Candidates all = request.accepting();
+    if (all.empty()) return all;
+    const size_t best = preferred(all, options.precision, request.machine);
+    Candidates ordered{all[best]};
+    for (size_t i = 0; i < all.size(); i++)
+        if (i != best) ordered.push_back(all[i]);
+    return ordered;
 }
 
 }  // namespace conv_transpose

@@ -8,12 +8,18 @@
 
 namespace conv_transpose {
 
-/// The one that options.kernel names, or else the preferred one. Throws Unsupported if there is none, or it
+/// A kernel and what it is to compute.
+struct Candidate {
+    const KernelTraits &kernel;
+    Computation computation;
+};
+
+/// By the kernel that options.kernel names, or else the preferred one. Throws Unsupported if there is none, or it
 /// cannot serve.
-const KernelTraits &chosen_kernel(const Problem &problem, const PlanOptions &options, Device device);
+Candidate chosen_candidate(const Problem &problem, const PlanOptions &options, Device device);
 
 /// All that would do, the preferred one first.
-std::vector<const KernelTraits *> accepting_kernels(const Problem &problem, const PlanOptions &options, Device device);
+std::vector<Candidate> accepting_candidates(const Problem &problem, const PlanOptions &options, Device device);
 
 }  // namespace conv_transpose
 

@@ -4,9 +4,10 @@
 
 #include <string_view>
 
-#include "conv_transpose/conv_transpose.h"
 #include "algorithm/kernel_interface.h"
 #include "algorithm/signature.h"
+#include "conv_transpose/conv_transpose.h"
+#include "problem/size2.h"
 
 namespace conv_transpose {
 
@@ -37,6 +38,11 @@ struct KernelTraits {
     Operation operation = Operation::forward;
     Device device = Device::cpu;
     Precision precision = Precision::float32;
+
+    /// Formats of the operation's tensors; a gradient has that of its tensor.
+    TensorFormat input{}, weight{}, output{};
+    /// The most axes that it computes.
+    int rank = 2;
 
     /// 0 where the attribute is a run-time value.
     Size2 kernel{}, stride{}, dilation{}, padding_phase{};
@@ -73,9 +79,9 @@ struct KernelTraits {
     int64_t min_taps = 0;
 
     /// The picture is read with four channels side by side, as many as weight_in_channel_multiple demands
-    /// (channel_packing.h).
+    /// (forward.cpp in plan/).
     bool packed_channels = false;
-    /// The sum may be cut into parts of so many blocks together, where there are fewer (reduction_parts.h);
+    /// The sum may be cut into parts of so many blocks together, where there are fewer (partial_sums.h);
     /// 0: it may not. They occupy an H200 and are as many on every GPU: how a sum is cut decides its last bits.
     int64_t split_target_blocks = 0;
     /// It is not worth its while for fewer steps of its loop.

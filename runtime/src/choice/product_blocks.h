@@ -16,14 +16,15 @@ struct ProductBlocks {
     /// Of a forward or input gradient kernel that counts through images.
     ProductBlocks(const KernelTraits &k, const Problem &p) {
         const bool forward = k.operation == Operation::forward;
-        const Size2 size = forward ? p.output() : p.input, stride = forward ? p.stride : Size2{1, 1};
-        const int64_t phases = stride.height * stride.width;
-        const int64_t cells = p.batch * ceil_divide(size.height, stride.height) * ceil_divide(size.width, stride.width);
+        const int64_t phases = forward ? product_of_axes(p, [](const Axis &a) { return a.stride; }) : 1;
+        const int64_t cells = p.batch * product_of_axes(p, [&](const Axis &a) {
+                                  return forward ? ceil_divide(a.output(), a.stride) : a.input;
+                              });
         const int64_t channels = (forward ? p.out_channels : p.in_channels) / p.groups;
         chunks = ceil_divide((forward ? p.in_channels : p.out_channels) / p.groups, k.weight_in_channel_multiple);
         blocks = ceil_divide(cells, k.block_positions.height * k.block_positions.width) *
                  ceil_divide(channels, k.block_channels) * phases * p.groups;
-        steps = ceil_divide(p.kernel.height * p.kernel.width, phases) * chunks;
+        steps = ceil_divide(taps(p), phases) * chunks;
     }
 };
 

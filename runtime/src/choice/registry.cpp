@@ -6,10 +6,11 @@
 #include <memory>
 
 #include "problem/counting.h"
-#include "problem/forward_of_input_gradient.h"
 #include "choice/kernel_rows.h"
-#include "plan/packed_pictures.h"
+#include "choice/launch_limits.h"
 #include "choice/product_blocks.h"
+#include "choice/tensor_formats.h"
+#include "choice/packed_pictures.h"
 
 #define CONV_TRANSPOSE_KERNEL CONV_TRANSPOSE_DECLARE_KERNEL
 #include "kernels.inc"
@@ -46,18 +47,20 @@ bool precision_allows(Precision allowed, Precision kernel) {
 
 // Of input and weight elements; more than an int64_t holds are many in any case.
 double products(const Problem &p) {
-    return static_cast<double>(p.input_elements()) * (p.out_channels / p.groups) * p.kernel.height *
-           p.kernel.width;
+    return static_cast<double>(p.input_elements()) * (p.out_channels / p.groups) * taps(p);
 }
 
 // Attributes and channels.
 std::string shape_rejection(const KernelTraits &k, const Problem &p) {
-    if (!fits(p.kernel, k.kernel)) return differs("kernel", p.kernel, k.kernel);
-    if (!fits(p.stride, k.stride)) return differs("stride", p.stride, k.stride);
-    if (!fits(p.dilation, k.dilation)) return differs("dilation", p.dilation, k.dilation);
+    if (p.rank > k.rank)
+        return "rank is " + std::to_string(p.rank) + ", the kernel is for " + std::to_string(k.rank);
+    const auto plane = [&](int64_t Axis::*attribute) { return plane_of(p, attribute); };
+    if (!fits(plane(&Axis::kernel), k.kernel)) return differs("kernel", plane(&Axis::kernel), k.kernel);
+    if (!fits(plane(&Axis::stride), k.stride)) return differs("stride", plane(&Axis::stride), k.stride);
+    if (!fits(plane(&Axis::dilation), k.dilation)) return differs("dilation", plane(&Axis::dilation), k.dilation);
     // A kernel size that is a run-time value comes with a padding phase that is one.
-    const Size2 phase{k.kernel.height ? p.padding.height % p.stride.height : k.padding_phase.height,
-                      k.kernel.width ? p.padding.width % p.stride.width : k.padding_phase.width};
+    const Size2 phase{k.kernel.height ? p.height().padding % p.height().stride : k.padding_phase.height,
+                      k.kernel.width ? p.width().padding % p.width().stride : k.padding_phase.width};
     // Only the forward operation's gather depends on the padding, and not where it begins with a whole cell;
     // there it is a matter of sizes.
     const bool any_phase = k.operation != Operation::forward || (k.whole_cells && k.exact_output == Size2{});
@@ -74,12 +77,12 @@ std::string shape_rejection(const KernelTraits &k, const Problem &p) {
         return "in_channels / groups is no multiple of " + std::to_string(k.in_channel_multiple);
     if (out % k.out_channel_multiple)
         return "out_channels / groups is no multiple of " + std::to_string(k.out_channel_multiple);
-    if (!fits(p.input, k.exact_input)) return differs("input", p.input, k.exact_input);
+    if (!fits(plane(&Axis::input), k.exact_input)) return differs("input", plane(&Axis::input), k.exact_input);
     if (k.max_out_channels && out > k.max_out_channels)
         return "out_channels / groups is more than " + std::to_string(k.max_out_channels);
     if (k.max_products && products(p) > k.max_products)
         return "it takes more than " + std::to_string(k.max_products) + " products";
-    const Size2 o = p.output();
+    const Size2 o = output_plane(p);
     if (!fits(o, k.exact_output)) return differs("output", o, k.exact_output);
     if (o.width % k.output_width_multiple)
         return "output width is no multiple of " + std::to_string(k.output_width_multiple);
@@ -93,23 +96,22 @@ std::string shape_rejection(const KernelTraits &k, const Problem &p) {
 
 // Larger tensors are cut along batch and groups; one image of one group must fit a launch.
 std::string size_rejection(const KernelTraits &k, const Problem &p) {
-    const Size2 o = spanned_output(k, p);
-    const int64_t in_plane = p.input.height * p.input.width, out_plane = o.height * o.width;
-    if (std::max(in_plane, out_plane) > max_elements_32bit) return "a plane has more than 2^31 - 1 elements";
+    const int64_t in_plane = input_positions(p), out_plane = spanned_outputs(k, p);
+    if (std::max(in_plane, out_plane) > max_elements_32bit()) return "a plane has more than 2^31 - 1 elements";
     // The bias gradient is cut along channels as well.
     if (k.large_buffers || k.operation == Operation::bias_gradient) return {};
     const int64_t in = p.in_channels / p.groups * in_plane, out = p.out_channels / p.groups * out_plane;
-    if (std::max({in, out, p.weight_elements() / p.groups}) > max_elements_32bit)
+    if (std::max({in, out, p.weight_elements() / p.groups}) > max_elements_32bit())
         return "one image of one group has more than 2^31 - 1 elements";
     if (k.packed_channels) {
         const double packed = 4.0 * packed_planes(k, p.in_channels / p.groups) * in_plane;
-        if (std::max(packed, 4.0 * (p.padding.width / p.stride.width)) > max_elements_32bit)
+        if (std::max(packed, 4.0 * (p.width().padding / p.width().stride)) > max_elements_32bit())
             return "one image of one group, packed, has more than 2^31 - 1 elements";
     }
     if (k.split_target_blocks > 0) {
         // A launch has the weights of all groups, filled up to whole tiles.
         const double channels = 64.0 * ((std::max(p.in_channels, p.out_channels) / p.groups + 63) / 64);
-        if (channels * channels * p.kernel.height * p.kernel.width * 2 * p.groups > max_elements_32bit)
+        if (channels * channels * taps(p) * 2 * p.groups > max_elements_32bit())
             return "packed weights may have more than 2^31 - 1 elements";
     }
     return {};
@@ -134,29 +136,31 @@ std::string problem_rejection(const KernelTraits &k, const Problem &p) {
     return k.packed_pictures ? packed_pictures_rejection(k, p) : "";
 }
 
-// Of a forward kernel. The general ones are left to those that are made for gradients.
-std::string gradient_rejection(const KernelTraits &k, const Problem &p) {
-    if (k.operation != Operation::forward || k.weight_layout == WeightLayout::as_given ||
-        k.stride != Size2{1, 1})
-        return "it computes another operation";
-    const std::optional<Problem> forward = forward_of_input_gradient(p);
-    return forward ? problem_rejection(k, *forward)
-                   : "the input gradient is no forward operation of stride 1";
+std::string format_rejection(const KernelTraits &k, const PlanOptions &options) {
+    for (const TensorOfOperation &tensor : tensors_of(options.operation))
+        if (const TensorFormat wanted = options.*tensor.asked, is = tensor.format_of(k, options.operation); wanted != is)
+            return std::string(tensor.name) + " is " + str(wanted) + ", the kernel is for " + str(is);
+    return {};
 }
 
-template <class Predicate>
-const KernelTraits *first_kernel(Predicate wanted) {
-    const Registry rows = registry();
-    const auto found = std::find_if(rows.begin(), rows.end(), wanted);
-    return found == rows.end() ? nullptr : &*found;
+// What a helper does, as in "this build has no kernel that ...".
+const char *purpose(KernelRole role) {
+    switch (role) {
+        case KernelRole::compute: return "computes";
+        case KernelRole::weight_packing: return "packs weights so";
+        case KernelRole::channel_packing: return "packs channels";
+        case KernelRole::picture_packing: return "packs pictures";
+        case KernelRole::sum_of_parts: return "adds the parts of a gradient";
+        case KernelRole::sum_of_output_parts: return "adds the parts of an output";
+        case KernelRole::weight_gradient_sum: return "adds the parts of a weight gradient";
+    }
+    return "does this";
 }
 
 }  // namespace
 
-Size2 spanned_output(const KernelTraits &kernel, const Problem &p) {
-    const Size2 o = p.output();
-    if (!kernel.whole_cells) return o;
-    return {o.height + p.padding.height % p.stride.height, o.width + p.padding.width % p.stride.width};
+int64_t spanned_outputs(const KernelTraits &kernel, const Problem &p) {
+    return product_of_axes(p, [&](const Axis &a) { return spanned_output(kernel, a); });
 }
 
 Registry registry() { return Registry(first_table.load(std::memory_order_acquire)); }
@@ -168,32 +172,25 @@ void add_to_registry(std::span<const KernelTraits> rows) {
     table.release();  // kept for good, as its rows are
 }
 
-std::string rejection(const KernelTraits &kernel, const Problem &problem, Operation operation, Device device,
-                      Precision precision, const Machine &machine) {
+std::string rejection(const KernelTraits &kernel, const Computation &computation, const PlanOptions &options,
+                      Device device, const Machine &machine) {
     if (kernel.role != KernelRole::compute) return "it computes no operation";
     if (kernel.device != device) return "it runs on another device";
-    if (!precision_allows(precision, kernel.precision)) return "its precision is not allowed";
+    if (!precision_allows(options.precision, kernel.precision)) return "its precision is not allowed";
     if (const std::string reason = machine_rejection(kernel, machine); !reason.empty()) return reason;
-    if (kernel.operation == operation) return problem_rejection(kernel, problem);
-    return operation == Operation::input_gradient ? gradient_rejection(kernel, problem)
-                                                  : "it computes another operation";
+    if (kernel.operation != computation.operation) return "it computes another operation";
+    if (const std::string reason = format_rejection(kernel, options); !reason.empty()) return reason;
+    // The general ones are left to those that are made for gradients.
+    const bool reads_mirrored = kernel.weight_layout != WeightLayout::as_given && kernel.stride == Size2{1, 1};
+    if (computation.weight == WeightView::mirrored && !reads_mirrored) return "it computes another operation";
+    return problem_rejection(kernel, computation.problem);
 }
 
-const KernelTraits *kernel_of_role(KernelRole role, Device device) {
-    return first_kernel([&](const KernelTraits &k) { return k.role == role && k.device == device; });
-}
-
-const KernelTraits *weight_packing_kernel(WeightLayout layout, Device device, int64_t taps) {
-    return first_kernel([&](const KernelTraits &k) {
-        return k.role == KernelRole::weight_packing && k.weight_layout == layout && k.device == device &&
-               k.min_taps <= taps;
-    });
-}
-
-const KernelTraits *picture_packing_kernel(Precision precision, Device device) {
-    return first_kernel([&](const KernelTraits &k) {
-        return k.role == KernelRole::picture_packing && k.precision == precision && k.device == device;
-    });
+const KernelTraits &helper_kernel(KernelRole role, Device device,
+                                  const std::function<bool(const KernelTraits &)> &fits) {
+    for (const KernelTraits &k : registry())
+        if (k.role == role && k.device == device && (!fits || fits(k))) return k;
+    throw Unsupported(std::string("this build has no kernel that ") + purpose(role));
 }
 
 int64_t packed_planes(const KernelTraits &kernel, int64_t channels) {

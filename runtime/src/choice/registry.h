@@ -3,10 +3,12 @@
 #define CONV_TRANSPOSE_RUNTIME_REGISTRY_H
 
 #include <cstddef>
+#include <functional>
 #include <iterator>
 #include <span>
 #include <string>
 
+#include "choice/computation.h"
 #include "choice/kernel_traits.h"
 
 namespace conv_transpose {
@@ -76,23 +78,22 @@ Registry registry();
 /// Puts rows in front. They must stay where they are for good.
 void add_to_registry(std::span<const KernelTraits> rows);
 
-/// Why a kernel cannot serve; empty if it can.
-std::string rejection(const KernelTraits &kernel, const Problem &problem, Operation operation, Device device,
-                      Precision precision, const Machine &machine);
+/// Why a kernel cannot serve, before its sum is split; empty if it can.
+std::string rejection(const KernelTraits &kernel, const Computation &computation, const PlanOptions &options,
+                      Device device, const Machine &machine);
 
-/// The output as a launch of the kernel spans it.
-Size2 spanned_output(const KernelTraits &kernel, const Problem &problem);
+/// The extent of the output on an axis, and its positions on all of them, as a launch of the kernel spans it.
+inline int64_t spanned_output(const KernelTraits &kernel, const Axis &axis) {
+    return axis.output() + (kernel.whole_cells ? axis.padding % axis.stride : 0);
+}
+int64_t spanned_outputs(const KernelTraits &kernel, const Problem &problem);
 
-/// The kernels of roles other than `compute`; null if this build has none. Of most there is one a device.
-const KernelTraits *kernel_of_role(KernelRole role, Device device);
-const KernelTraits *weight_packing_kernel(WeightLayout layout, Device device, int64_t taps);
-const KernelTraits *picture_packing_kernel(Precision precision, Device device);
+/// The first kernel of a role other than `compute` that fits. Throws Unsupported where this build has none.
+const KernelTraits &helper_kernel(KernelRole role, Device device,
+                                  const std::function<bool(const KernelTraits &)> &fits = {});
 
 /// Of a kernel that reads packed channels: planes of four channels of one group.
 int64_t packed_planes(const KernelTraits &kernel, int64_t channels);
-
-/// Elements that one launch may span in a tensor, for kernels without 64-bit indices.
-constexpr int64_t max_elements_32bit = (int64_t{1} << 31) - 1;
 
 }  // namespace conv_transpose
 

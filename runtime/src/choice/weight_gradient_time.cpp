@@ -8,8 +8,8 @@
 #include <algorithm>
 
 #include "algorithm/machine_facts.h"
-#include "plan/launch_chunks.h"
-#include "plan/weight_gradient_parts.h"
+#include "choice/launch_ranges.h"
+#include "choice/weight_gradient_parts.h"
 
 namespace conv_transpose {
 
@@ -40,9 +40,9 @@ double packed_time(const KernelTraits &k, const Problem &p, const Machine &machi
 }
 
 double unpacked_time(const KernelTraits &k, const Problem &p, const Machine &machine) {
-    const WeightGradientParts parts(p, k, LaunchChunks(p).batch);
+    const WeightGradientParts parts(p, k, LaunchRanges(p, output_positions(p)).images);
     const double positions =
-        double(parts.images_a_part) * parts.rows_a_band * round_up(p.input.width, k.chunk_columns);
+        double(parts.images_a_part) * parts.rows_a_band * round_up(p.width().input, k.chunk_columns);
     // CUDA cores store sums one by one.
     const double worth_a_store = k.precision == Precision::float32 ? 256 : 0;
     const double products =

@@ -1,14 +1,11 @@
-// The forward operation: how its kernels are called, and how large problems are cut into launches. The input
-// gradient of a stride-1 problem is one as well: see forward_of_input_gradient.h.
+// The forward operation as a recipe. The input gradient of a stride-1 problem is one as well (computation.h).
 #include <numeric>
 #include <tuple>
 
-#include "plan/channel_packing.h"
-#include "plan/launch_chunks.h"
-#include "plan/planned_operation.h"
-#include "plan/reduction_parts.h"
 #include "choice/registry.h"
-#include "plan/tensor_view.h"
+#include "plan/builders.h"
+#include "plan/epilogue_arguments.h"
+#include "plan/partial_outputs.h"
 #include "plan/weight_packing.h"
 
 namespace conv_transpose {
@@ -26,159 +23,98 @@ int64_t modular_inverse(int64_t a, int64_t m) {
     return m == 1 ? 0 : (t0 % m + m) % m;
 }
 
-// The run-time attributes of one axis, as GatherAxis::run_time() wants them.
-struct AxisArguments {
-    int32_t stride, dilation, padding_phase, gcd, inverse, kernel;
+int64_t inverse(const Axis &a) {
+    const int64_t gcd = std::gcd(a.stride, a.dilation);
+    return modular_inverse(a.dilation / gcd, a.stride / gcd);
+}
 
-    AxisArguments(int64_t kernel, int64_t stride, int64_t padding, int64_t dilation)
-        : stride(stride),
-          dilation(dilation),
-          padding_phase(padding % stride),
-          gcd(std::gcd(stride, dilation)),
-          inverse(
-              modular_inverse(dilation / std::gcd(stride, dilation), stride / std::gcd(stride, dilation))),
-          kernel(kernel) {}
-};
-
-class ForwardOperation : public PlannedOperation {
+// The picture with four channels side by side, for kernels that read it so: packed at every launch.
+class PackedChannels {
   public:
-    ForwardOperation(const Problem &problem, const PlanOptions &options, const KernelTraits &kernel)
-        : parts_(kernel, problem), p_(parts_.with_groups(problem)), kernel_(kernel),
-          is_gradient_(options.operation == Operation::input_gradient),
-          weights_(kernel, p_.kernel, p_.out_channels, p_.in_channels, p_.groups,
-                   is_gradient_ ? WeightOrder::mirrored : WeightOrder::forward),
-          out_(p_.output()), in_channels_(p_.in_channels / p_.groups), out_channels_(p_.out_channels / p_.groups),
-          has_bias_(options.epilogue.bias),
-          x_(p_.kernel.width, p_.stride.width, p_.padding.width, p_.dilation.width),
-          y_(p_.kernel.height, p_.stride.height, p_.padding.height, p_.dilation.height),
-          picture_(kernel, p_.input, in_channels_),
-          chunks_(LaunchChunks::on_one_grid_axis(p_, spanned_output(kernel, p_), picture_.elements())) {
-        set_epilogue(options.epilogue);
+    PackedChannels(const KernelTraits &kernel, const Problem &p) : p_(p), rank_(kernel.rank) {
+        if (!kernel.packed_channels) return;
+        packing_ = &helper_kernel(KernelRole::channel_packing, kernel.device);
+        planes_ = packed_planes(kernel, p.in_channels / p.groups);
     }
 
-    size_t workspace_bytes(bool with_packed_weight) const noexcept override {
-        return sizeof(float) * picture_elements() + parts_.bytes() + (with_packed_weight ? 0 : packed_weight_bytes());
-    }
+    bool needed() const { return packing_ != nullptr; }
+    /// Of one group of an image.
+    int64_t elements() const { return 4 * planes_ * input_positions(p_); }
 
-    size_t packed_weight_bytes() const noexcept override { return weights_.bytes(); }
-
-    const char *missing_argument(const Arguments &a) const noexcept override {
-        if (!input(a)) return is_gradient_ ? "output_gradient" : "input";
-        if (!weights_.has_weight(a)) return "weight";
-        if (has_bias_ && !a.bias) return "bias";
-        if (!output(a)) return is_gradient_ ? "input_gradient" : "output";
-        return nullptr;
-    }
-
-    Status pack_weight(const float *weight, void *packed, RunContext &context) const noexcept override {
-        return weights_.pack(weight, packed, context);
-    }
-
-    Status run(const Arguments &arguments, void *workspace, RunContext &context) const noexcept override {
-        const float *weight = nullptr;
-        if (Status s = weights_.prepare(arguments, workspace, context, weight); !s.ok()) return s;
-        float *picture = static_cast<float *>(workspace);
-        if (weight == picture) picture += weights_.bytes() / sizeof(float);
-        float *const parts = picture + picture_elements();
-        const Status computed = chunks_.for_each_slice(p_, context, [&](const LaunchSlice &slice) {
-            return launch(arguments, weight, picture, parts, slice, context);
-        });
-        if (!computed.ok() || !parts_.needed()) return computed;
-        return parts_.add(parts, has_bias_ ? arguments.bias : nullptr, activation_, slope_, output(arguments), context);
+    /// As (channel % 4 + 4 * x, y, plane, group, image).
+    View add_packing(Recipe &recipe, Operand read, Operand packed, const LaunchRange &range) const {
+        const int64_t plane = input_positions(p_), channels = p_.in_channels / p_.groups;
+        const int64_t begin = (range.first_image * p_.in_channels + range.first_group * channels) * plane;
+        recipe.add(Launch<Family::channel_packing>(*packing_)
+                       .set("picture", View(read, begin, {plane, channels, range.groups, range.images}))
+                       .set("packed", View(packed, 0, {4 * plane, planes_, range.groups, range.images}))
+                       .step(),
+                   !range.is_first());
+        Extents extents = innermost_first(p_, rank_, [](const Axis &a) { return a.input; });
+        extents[0] *= 4;
+        extents.insert(extents.end(), {planes_, range.groups, range.images});
+        return View(packed, 0, extents);
     }
 
   private:
-    const ReductionParts parts_;
-    const Problem p_;  // as the kernel sees it: with a group for each part
-    const KernelTraits &kernel_;
-    const bool is_gradient_;
-    const WeightPacking weights_;
-    const Size2 out_;
-    const int64_t in_channels_, out_channels_;
-    const bool has_bias_;
-    const AxisArguments x_, y_;
-    const ChannelPacking picture_;
-    const LaunchChunks chunks_;
-    int32_t activation_ = 0;
-    float slope_ = 1;
-
-    const float *input(const Arguments &a) const noexcept {
-        return is_gradient_ ? a.output_gradient : a.input;
-    }
-    float *output(const Arguments &a) const noexcept { return is_gradient_ ? a.input_gradient : a.output; }
-
-    void set_epilogue(const Epilogue &epilogue) {
-        EpilogueKind kind = EpilogueKind::piecewise_linear;
-        switch (epilogue.activation) {
-            case Activation::none: slope_ = 1; break;
-            case Activation::relu: slope_ = 0; break;
-            case Activation::leaky_relu: slope_ = epilogue.negative_slope; break;
-            case Activation::tanh: kind = EpilogueKind::tanh; break;
-            case Activation::sigmoid: kind = EpilogueKind::sigmoid; break;
-        }
-        activation_ = static_cast<int32_t>(kind);
-    }
-
-    // Of the largest slice.
-    int64_t picture_elements() const noexcept { return chunks_.batch * chunks_.groups * picture_.elements(); }
-
-    /// There is room for the packed picture of a slice, and for parts of the sum.
-    Status launch(const Arguments &a, const float *weight, float *packed, float *parts, const LaunchSlice &slice,
-                  RunContext &context) const noexcept {
-        const int64_t n = slice.first_image, g = slice.first_group, groups = slice.groups;
-        const int64_t in_plane = p_.input.height * p_.input.width, out_plane = out_.height * out_.width;
-        const float *from = input(a) + (n * p_.in_channels + g * in_channels_) * in_plane;
-        const int64_t to_group = parts_.needed() ? parts_.elements() : out_channels_ * out_plane;
-        const int64_t to_image = parts_.needed() ? out_channels_ * out_plane : p_.out_channels * out_plane;
-        float *to = (parts_.needed() ? parts : output(a)) + n * to_image + g * to_group;
-        if (picture_.needed())
-            if (Status s = picture_.pack(from, packed, slice, context); !s.ok()) return s;
-        const std::array<int64_t, 5> given{p_.input.width, p_.input.height, in_channels_, groups, slice.images};
-        TensorView<5> in(picture_.needed() ? packed : from, kernel_.device,
-                         picture_.needed() ? picture_.extents(slice) : given);
-        in.set_min(0, -(p_.padding.width / p_.stride.width) * (picture_.needed() ? 4 : 1));
-        in.set_min(1, -(p_.padding.height / p_.stride.height));
-        TensorView<5> out(to, kernel_.device, {out_.width, out_.height, out_channels_, groups, slice.images});
-        if (parts_.needed()) out.set_stride(3, to_group), out.set_stride(4, to_image);
-        TensorView<5> w(weight + g * weights_.group_elements(), kernel_.device, weights_.extents(groups));
-        if (kernel_.whole_cells) out.begin_early(0, x_.padding_phase), out.begin_early(1, y_.padding_phase);
-        // Without a bias the kernel discards what it reads there; weights are at least as many.
-        const bool whole = !parts_.needed();  // what follows a sum follows that of the parts
-        TensorView<2> bias(has_bias_ && whole ? a.bias + g * out_channels_ : weight, kernel_.device,
-                           {out_channels_, groups});
-        const int32_t has_bias = has_bias_ && whole;
-        const int32_t activation = whole ? activation_ : static_cast<int32_t>(EpilogueKind::piecewise_linear);
-        const float slope = whole ? slope_ : 1;
-        void *user_context = &context;
-        void *args[] = {&user_context,
-                        in.buffer(),
-                        w.buffer(),
-                        bias.buffer(),
-                        argument(has_bias),
-                        argument(activation),
-                        argument(slope),
-                        argument(x_.stride),
-                        argument(x_.dilation),
-                        argument(x_.padding_phase),
-                        argument(x_.gcd),
-                        argument(x_.inverse),
-                        argument(x_.kernel),
-                        argument(y_.stride),
-                        argument(y_.dilation),
-                        argument(y_.padding_phase),
-                        argument(y_.gcd),
-                        argument(y_.inverse),
-                        argument(y_.kernel),
-                        out.buffer()};
-        return call(kernel_, args, context);
-    }
+    const Problem &p_;
+    const int rank_;
+    const KernelTraits *packing_ = nullptr;
+    int64_t planes_ = 0;  // of a group: fours of channels
 };
 
 }  // namespace
 
-std::unique_ptr<PlannedOperation> plan_forward(const Problem &problem, const PlanOptions &options,
-                                               const KernelTraits &kernel) {
-    return std::make_unique<ForwardOperation>(problem, options, kernel);
+Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
+    const KernelTraits &k = candidate.kernel;
+    const Computation &c = candidate.computation;
+    const Problem &p = c.problem;
+    Recipe recipe(k.device);
+    const WeightPacking weights(k, c);
+    weights.add_to(recipe);
+    const PackedChannels packed(k, p);
+    const LaunchRanges ranges = LaunchRanges(p, spanned_outputs(k, p), packed.elements()).on_one_grid_axis();
+    const Operand packed_picture =
+        packed.needed() ? recipe.add_region("packed picture", sizeof(float) * ranges.images * ranges.groups * packed.elements())
+                        : c.read;
+    PartialOutputs parts(recipe, c, k.device);
+    const EpilogueArguments whole(epilogue), after_kernel = parts.needed() ? EpilogueArguments() : whole;
+
+    ranges.for_each(p, [&](const LaunchRange &range) {
+        View in = packed.needed() ? packed.add_packing(recipe, c.read, packed_picture, range)
+                                  : input_pictures(c.read, p, k.rank, range);
+        View out = parts.needed() ? parts.view(p, k.rank, [](const Axis &a) { return a.output(); }, range)
+                                  : output_pictures(c.written, p, k.rank, range);
+        for (int i = 0; i < k.rank; i++) {
+            const Axis &a = p.axes[2 - i];
+            // Whole strides of padding are moved into the input's first coordinate.
+            in.set_min(i, -(a.padding / a.stride) * (packed.needed() && i == 0 ? 4 : 1));
+            if (k.whole_cells) out.begin_early(i, a.padding % a.stride);
+        }
+        const View weight = weights.view(range);
+        const int64_t channels = p.out_channels / p.groups;
+        // Without a bias the kernel discards what it reads there; weights are at least as many.
+        const View bias(after_kernel.has_bias ? Operand::bias : weight.operand(),
+                        after_kernel.has_bias ? range.first_group * channels : weight.offset(), {channels, range.groups});
+        recipe.add(Launch<Family::forward>(k)
+                       .set("input", in)
+                       .set("weight", weight)
+                       .set("bias", bias)
+                       .set("has_bias", int64_t{after_kernel.has_bias})
+                       .set("activation", after_kernel.activation)
+                       .set("slope", after_kernel.slope)
+                       .set_axes("stride", p, [](const Axis &a) { return a.stride; })
+                       .set_axes("dilation", p, [](const Axis &a) { return a.dilation; })
+                       .set_axes("padding_phase", p, [](const Axis &a) { return a.padding % a.stride; })
+                       .set_axes("gcd", p, [](const Axis &a) { return std::gcd(a.stride, a.dilation); })
+                       .set_axes("inverse", p, inverse)
+                       .set_axes("kernel", p, [](const Axis &a) { return a.kernel; })
+                       .set("output", out)
+                       .step(),
+                   !range.is_first());
+    });
+    parts.add_sum(recipe, whole);
+    return recipe;
 }
 
 }  // namespace conv_transpose

@@ -4,11 +4,9 @@
 #include <cstdio>
 
 #include "device/cuda_driver.h"
-#include "problem/forward_of_input_gradient.h"
 #include "choice/kernel_choice.h"
 #include "choice/kernel_pack.h"
-#include "problem/linear_layer.h"
-#include "plan/planned_operation.h"
+#include "plan/builders.h"
 
 namespace conv_transpose {
 
@@ -17,7 +15,7 @@ struct Plan::Impl {
     PlanOptions options;
     Device device;
     const KernelTraits *kernel;
-    std::unique_ptr<PlannedOperation> operation;
+    Recipe recipe;
 };
 
 namespace {
@@ -37,25 +35,9 @@ Device resolve(Device wanted) {
     return wanted;
 }
 
-std::unique_ptr<PlannedOperation> plan_operation(const Problem &problem, const PlanOptions &options,
-                                                 const KernelTraits &kernel) {
-    switch (options.operation) {
-        case Operation::forward: return plan_forward(problem, options, kernel);
-        case Operation::input_gradient:
-            if (kernel.operation == Operation::forward)
-                return plan_forward(*forward_of_input_gradient(problem), options, kernel);
-            return plan_input_gradient(problem, kernel);
-        case Operation::weight_gradient:
-            return kernel.packed_pictures ? plan_weight_gradient_product(problem, kernel)
-                                          : plan_weight_gradient(problem, kernel);
-        case Operation::bias_gradient: return plan_bias_gradient(problem, kernel);
-    }
-    throw Unsupported("this build does not know the operation");
-}
-
 // Some ten microseconds of work for one thread, which is about what it takes to wake others.
 bool is_tiny(const Problem &p) {
-    const double products = double(p.input_elements()) * (p.out_channels / p.groups) * p.kernel.height * p.kernel.width;
+    const double products = double(p.input_elements()) * (p.out_channels / p.groups) * taps(p);
     return products + p.output_elements() < 1e5;
 }
 
@@ -81,12 +63,12 @@ Status with_context(const Plan::Impl &plan, Stream stream, bool rehearsal, Funct
 // kernels have nothing to load and would compute.
 void rehearse(const Plan::Impl &plan) {
     if (plan.device == Device::cpu || plan.problem.batch == 0) return;
-    float *const nowhere = reinterpret_cast<float *>(uintptr_t{256});
+    void *const nowhere = reinterpret_cast<void *>(uintptr_t{256});
     Arguments arguments;
     arguments.input = arguments.weight = arguments.bias = arguments.output_gradient = nowhere;
     arguments.output = arguments.input_gradient = arguments.weight_gradient = arguments.bias_gradient = nowhere;
     const Status status = with_context(plan, {}, true, [&](RunContext &context) {
-        return plan.operation->run(arguments, nowhere, context);
+        return plan.recipe.run(arguments, nowhere, context);
     });
     if (!status.ok()) throw Unsupported(status.message());
 }
@@ -114,10 +96,9 @@ Plan::Plan(const Problem &problem, const PlanOptions &options) {
     require_finite_options(options);
     load_kernels_from_environment();
     const Device device = resolve(options.device);
-    const Problem computed = with_positions_as_channels(problem, options);
-    const KernelTraits &kernel = chosen_kernel(computed, options, device);
+    const Candidate candidate = chosen_candidate(problem, options, device);
     auto impl = std::make_shared<Impl>(
-        Impl{problem, options, device, &kernel, plan_operation(computed, options, kernel)});
+        Impl{problem, options, device, &candidate.kernel, recipe(candidate, options.epilogue)});
     rehearse(*impl);
     impl_ = std::move(impl);
 }
@@ -128,24 +109,24 @@ Device Plan::device() const noexcept { return impl_->device; }
 std::string_view Plan::kernel() const noexcept { return impl_->kernel->name; }
 
 std::size_t Plan::workspace_bytes(bool with_packed_weight) const noexcept {
-    return impl_->operation->workspace_bytes(with_packed_weight);
+    return impl_->recipe.workspace_bytes(with_packed_weight);
 }
 
-std::size_t Plan::packed_weight_bytes() const noexcept { return impl_->operation->packed_weight_bytes(); }
+std::size_t Plan::packed_weight_bytes() const noexcept { return impl_->recipe.packed_weight_bytes(); }
 
-Status Plan::pack_weight(const float *weight, void *packed, Stream stream) const noexcept {
+Status Plan::pack_weight(const void *weight, void *packed, Stream stream) const noexcept {
     if (packed_weight_bytes() == 0) return {};
     if (!weight) return null_argument("weight");
     if (!packed) return null_argument("packed");
     return with_context(*impl_, stream, false,
-                        [&](RunContext &context) { return impl_->operation->pack_weight(weight, packed, context); });
+                        [&](RunContext &context) { return impl_->recipe.pack_weight(weight, packed, context); });
 }
 
 Status Plan::run(const Arguments &arguments, Workspace workspace, Stream stream) const noexcept {
     if (impl_->problem.output_elements() == 0 && impl_->options.operation != Operation::weight_gradient &&
         impl_->options.operation != Operation::bias_gradient)
         return {};
-    if (const char *name = impl_->operation->missing_argument(arguments)) return null_argument(name);
+    if (const char *name = impl_->recipe.missing_argument(arguments)) return null_argument(name);
     const std::size_t needed = workspace_bytes(arguments.packed_weight != nullptr);
     if (needed > 0 && (workspace.bytes < needed || !workspace.data)) {
         char message[120];
@@ -154,7 +135,7 @@ Status Plan::run(const Arguments &arguments, Workspace workspace, Stream stream)
         return {Status::Code::workspace_too_small, message};
     }
     return with_context(*impl_, stream, false,
-                        [&](RunContext &context) { return impl_->operation->run(arguments, workspace.data, context); });
+                        [&](RunContext &context) { return impl_->recipe.run(arguments, workspace.data, context); });
 }
 
 std::vector<KernelInfo> kernels() {
@@ -169,9 +150,8 @@ std::vector<std::string_view> kernels_for(const Problem &problem, const PlanOpti
     problem.validate();
     load_kernels_from_environment();
     const Device device = resolve(options.device);
-    const Problem computed = with_positions_as_channels(problem, options);
     std::vector<std::string_view> names;
-    for (const KernelTraits *k : accepting_kernels(computed, options, device)) names.push_back(k->name);
+    for (const Candidate &c : accepting_candidates(problem, options, device)) names.push_back(c.kernel.name);
     return names;
 }
 

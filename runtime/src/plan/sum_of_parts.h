@@ -1,8 +1,9 @@
-// Two-pass reductions: the second pass, and where the first leaves its parts.
+// Two-pass reductions of gradients: where the first pass leaves its parts, and the second pass.
 #ifndef CONV_TRANSPOSE_RUNTIME_SUM_OF_PARTS_H
 #define CONV_TRANSPOSE_RUNTIME_SUM_OF_PARTS_H
 
-#include "plan/planned_operation.h"
+#include "choice/registry.h"
+#include "plan/recipe.h"
 
 namespace conv_transpose {
 
@@ -11,17 +12,33 @@ namespace conv_transpose {
 class SumOfParts {
   public:
     /// Throws Unsupported where this build has no kernel for the device.
-    SumOfParts(Device device, int64_t elements, int64_t parts);
+    SumOfParts(Recipe &recipe, Device device, int64_t elements, int64_t parts, Operand result)
+        : kernel_(helper_kernel(KernelRole::sum_of_parts, device)), elements_(elements), parts_(parts), result_(result),
+          first_pass_(parts == 1 ? result : recipe.add_region("partial sums", sizeof(float) * elements * parts)) {}
 
-    /// A single part needs no second pass: the first one writes the result.
-    bool needed() const noexcept { return parts_ != 1; }
-    std::size_t workspace_bytes() const noexcept { return needed() ? sizeof(float) * elements_ * parts_ : 0; }
+    /// What the first pass writes. A single part needs no second one: it is the result.
+    Operand first_pass() const { return first_pass_; }
 
-    Status run(const float *parts, float *sum, RunContext &context) const noexcept;
+    void add_to(Recipe &recipe) const {
+        if (parts_ == 1) return;
+        // Nothing is read of an empty batch, but a view needs an address.
+        const Operand from = parts_ > 0 ? first_pass_ : result_;
+        const int64_t most = most_a_launch(elements_, parts_);
+        for (int64_t e = 0; e < elements_; e += most) {
+            const int64_t elements = std::min(most, elements_ - e);
+            View partial(from, e, {elements, parts_});
+            recipe.add(Launch<Family::sum_of_parts>(kernel_)
+                           .set("partial", partial.set_stride(1, elements_))
+                           .set("sum", View(result_, e, {elements}))
+                           .step(),
+                       e > 0);
+        }
+    }
 
   private:
-    const KernelTraits *kernel_;
+    const KernelTraits &kernel_;
     int64_t elements_, parts_;
+    Operand result_, first_pass_;
 };
 
 }  // namespace conv_transpose

@@ -1,89 +1,50 @@
-// The weight gradient: how its kernels are called.
-#include "plan/gradient_views.h"
-#include "plan/planned_operation.h"
-#include "choice/registry.h"
+// The weight gradient as a recipe, for kernels that read the tensors themselves.
+#include "plan/builders.h"
+#include "plan/strided_axes.h"
 #include "plan/sum_of_parts.h"
-#include "plan/weight_gradient_parts.h"
+#include "choice/weight_gradient_parts.h"
 
 namespace conv_transpose {
 
-namespace {
+Recipe weight_gradient_recipe(const Candidate &candidate) {
+    const KernelTraits &k = candidate.kernel;
+    const Computation &c = candidate.computation;
+    const Problem &p = c.problem;
+    LaunchRanges ranges(p, output_positions(p));
+    const WeightGradientParts parts(p, k, ranges.images);
+    // A launch has whole parts. Kernels put (group, band) on one axis of the grid and the parts of the
+    // batch on another.
+    ranges.images = std::min(ranges.images / parts.images_a_part, max_grid()) * parts.images_a_part;
+    ranges.groups = std::clamp<int64_t>(max_grid() / parts.bands, 1, ranges.groups);
 
-class WeightGradientOperation : public PlannedOperation {
-  public:
-    WeightGradientOperation(const Problem &problem, const KernelTraits &kernel)
-        : p_(problem), kernel_(kernel), chunks_(problem), parts_(problem, kernel, chunks_.batch),
-          sum_(kernel.device, problem.weight_elements(),
-               parts_.count(problem)),
-          x_{int32_t(p_.kernel.width), int32_t(p_.stride.width), int32_t(p_.dilation.width)},
-          y_{int32_t(p_.kernel.height), int32_t(p_.stride.height), int32_t(p_.dilation.height)} {
-        // A launch has whole parts. Kernels put (group, band) on one axis of the grid and the parts of the
-        // batch on another.
-        chunks_.batch = std::min(chunks_.batch / parts_.images_a_part, max_grid) * parts_.images_a_part;
-        chunks_.groups = std::clamp<int64_t>(max_grid / parts_.bands, 1, chunks_.groups);
-    }
-
-    size_t workspace_bytes(bool) const noexcept override { return sum_.workspace_bytes(); }
-
-    const char *missing_argument(const Arguments &a) const noexcept override {
-        if (!a.input && p_.batch > 0) return "input";
-        if (!a.output_gradient && p_.batch > 0) return "output_gradient";
-        return a.weight_gradient ? nullptr : "weight_gradient";
-    }
-
-    Status run(const Arguments &arguments, void *workspace, RunContext &context) const noexcept override {
-        float *partial = sum_.needed() ? static_cast<float *>(workspace) : arguments.weight_gradient;
-        // Once for a batch of 0 as well, where the sum is 0.
-        int64_t n = 0;
-        do {
-            for (int64_t g = 0; g < p_.groups; g += chunks_.groups) {
-                const LaunchSlice slice{n, std::min(chunks_.batch, p_.batch - n), g,
-                                        std::min(chunks_.groups, p_.groups - g)};
-                if (Status s = launch(arguments, partial, slice, context); !s.ok()) return s;
-                if (context.rehearsal) break;
-            }
-            n += chunks_.batch;
-        } while (n < p_.batch && !context.rehearsal);
-        return sum_.needed() ? sum_.run(partial, arguments.weight_gradient, context) : Status();
-    }
-
-  private:
-    const Problem p_;
-    const KernelTraits &kernel_;
-    LaunchChunks chunks_;
-    const WeightGradientParts parts_;
-    const SumOfParts sum_;
-    const StridedAxisArguments x_, y_;
-
-    Status launch(const Arguments &a, float *partial, const LaunchSlice &slice, RunContext &context) const noexcept {
-        // Nothing is read of an empty batch, but a view needs an address.
-        const float *nothing = a.weight_gradient;
-        GradientViews views(p_, kernel_.device, slice, p_.batch ? a.input : nothing,
-                            p_.batch ? a.output_gradient : nothing);
-
-        const int64_t in = p_.in_channels / p_.groups, out = p_.out_channels / p_.groups;
-        const int64_t group_weights = p_.kernel.width * p_.kernel.height * out * in;
-        const int64_t first_part = slice.first_image / parts_.images_a_part * parts_.bands;
-        const int64_t image_parts = parts_.of_images(slice.images);
-        TensorView<7> to(
-            partial + first_part * p_.weight_elements() + slice.first_group * group_weights, kernel_.device,
-            {p_.kernel.width, p_.kernel.height, out, in, slice.groups, parts_.bands, image_parts});
-        if (parts_.bands > 1) to.set_stride(5, p_.weight_elements());
-        if (image_parts > 1) to.set_stride(6, p_.weight_elements() * parts_.bands);
-
-        const int32_t batch = slice.images, rows_a_band = parts_.rows_a_band, images_a_part = parts_.images_a_part;
-        void *user_context = &context;
-        void *args[] = {&user_context, views.input(), views.output(), argument(batch), argument(rows_a_band),
-                        argument(images_a_part), argument(x_.kernel), argument(x_.stride), argument(x_.dilation),
-                        argument(y_.kernel), argument(y_.stride), argument(y_.dilation), to.buffer()};
-        return call(kernel_, args, context);
-    }
-};
-
-}  // namespace
-
-std::unique_ptr<PlannedOperation> plan_weight_gradient(const Problem &problem, const KernelTraits &kernel) {
-    return std::make_unique<WeightGradientOperation>(problem, kernel);
+    Recipe recipe(k.device);
+    const SumOfParts sum(recipe, k.device, p.weight_elements(), parts.count(p), c.written);
+    // Nothing is read of an empty batch, but a view needs an address.
+    const Operand read = p.batch > 0 ? c.read : c.written;
+    const Operand gradient = p.batch > 0 ? Operand::output_gradient : c.written;
+    const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups;
+    const auto launch = [&](const LaunchRange &range) {
+        const int64_t first_part = range.first_image / parts.images_a_part * parts.bands;
+        Extents extents = innermost_first(p, k.rank, [](const Axis &a) { return a.kernel; });
+        extents.insert(extents.end(), {out, in, range.groups, parts.bands, parts.of_images(range.images)});
+        View to(sum.first_pass(), first_part * p.weight_elements() + range.first_group * in * out * taps(p), extents);
+        to.set_stride(k.rank + 3, p.weight_elements()).set_stride(k.rank + 4, p.weight_elements() * parts.bands);
+        recipe.add(launch_with_axes<Family::weight_gradient>(k, p)
+                       .set("input", input_pictures(read, p, k.rank, range))
+                       .set("output_gradient", padded_output_pictures(gradient, p, k.rank, range))
+                       .set("batch", range.images)
+                       .set("band_rows", parts.rows_a_band)
+                       .set("part_images", parts.images_a_part)
+                       .set("partial", to)
+                       .step(),
+                   !range.is_first());
+    };
+    // Once for a batch of 0 as well, where the sum is 0.
+    if (p.batch == 0)
+        for (int64_t g = 0; g < p.groups; g += ranges.groups) launch({0, 0, g, std::min(ranges.groups, p.groups - g)});
+    ranges.for_each(p, launch);
+    sum.add_to(recipe);
+    return recipe;
 }
 
 }  // namespace conv_transpose

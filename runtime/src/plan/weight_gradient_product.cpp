@@ -1,139 +1,113 @@
-// The weight gradient as a matrix product: how its operands are packed, and how its kernels are called.
-#include "plan/launch_chunks.h"
-#include "plan/planned_operation.h"
+// The weight gradient as a recipe that multiplies packed pictures.
 #include "choice/registry.h"
-#include "plan/tensor_view.h"
-#include "plan/weight_gradient_parts.h"
+#include "plan/builders.h"
+#include "plan/strided_axes.h"
+#include "choice/weight_gradient_parts.h"
 
 namespace conv_transpose {
 
 namespace {
 
-// Where operands and parts of the sum lie in the workspace, in floats.
-constexpr int64_t alignment = 64;
-int64_t aligned(int64_t elements) { return round_up(elements, alignment); }
+// A tensor, how it is packed, and where to.
+struct Picture {
+    Operand tensor, region;
+    int64_t channels;
+    Size2 size, padding, packed;
+    int64_t strip_rows;
+};
 
-const KernelTraits &needed(const KernelTraits *kernel, const char *what) {
-    if (!kernel) throw Unsupported(std::string("this build has no kernel that ") + what);
-    return *kernel;
-}
-
-class WeightGradientProductOperation : public PlannedOperation {
+class ProductRecipe {
   public:
-    WeightGradientProductOperation(const Problem &problem, const KernelTraits &kernel)
-        : p_(problem),
-          kernel_(kernel),
-          packing_(needed(picture_packing_kernel(kernel.precision, kernel.device), "packs pictures")),
-          summing_(needed(kernel_of_role(KernelRole::weight_gradient_sum, kernel.device), "adds the parts of a weight gradient")),
-          packed_(problem),
-          cut_(problem, kernel, packed_),
-          part_elements_(packed_part_elements(problem, kernel)),
-          output_at_(aligned(cut_.fours * packed_.input_elements(problem, kernel))),
-          parts_at_(output_at_ + aligned(cut_.fours * packed_.output_elements(problem, kernel))) {}
+    explicit ProductRecipe(const Candidate &candidate)
+        : k_(candidate.kernel),
+          c_(candidate.computation),
+          packing_(helper_kernel(KernelRole::picture_packing, k_.device,
+                                 [&](const KernelTraits &k) { return k.precision == k_.precision; })),
+          summing_(helper_kernel(KernelRole::weight_gradient_sum, k_.device)),
+          packed_(p_),
+          cut_(p_, k_, packed_),
+          recipe_(k_.device),
+          input_{Operand::input, recipe_.add_region("packed input", bytes(cut_.fours * packed_.input_elements(p_, k_))),
+                 p_.in_channels, plane_of(p_, &Axis::input), {0, 0}, packed_.input, packed_.input.height},
+          output_{Operand::output_gradient,
+                  recipe_.add_region("packed output gradient", bytes(cut_.fours * packed_.output_elements(p_, k_))),
+                  p_.out_channels, output_plane(p_), plane_of(p_, &Axis::padding), packed_.output,
+                  packed_.input.height * p_.height().stride},
+          parts_(recipe_.add_region("partial sums", bytes(cut_.count() * part_elements_))) {}
 
-    size_t workspace_bytes(bool) const noexcept override {
-        return sizeof(float) * (parts_at_ + cut_.count() * part_elements_);
-    }
-
-    const char *missing_argument(const Arguments &a) const noexcept override {
-        if (!a.input) return "input";
-        if (!a.output_gradient) return "output_gradient";
-        return a.weight_gradient ? nullptr : "weight_gradient";
-    }
-
-    Status run(const Arguments &a, void *workspace, RunContext &context) const noexcept override {
-        float *input = static_cast<float *>(workspace);
-        float *output = input + output_at_, *parts = input + parts_at_;
+    // Pictures are packed and multiplied a slice at a time, so that the workspace stays small.
+    Recipe make() && {
         for (int64_t slice = 0; slice < cut_.slices; slice++) {
             const int64_t first = slice * cut_.fours, fours = std::min(cut_.fours, packed_.fours - first);
-            const Picture in{p_.in_channels, p_.input, {0, 0}, packed_.input, packed_.input.height};
-            const Picture out{p_.out_channels, p_.output(), p_.padding, packed_.output,
-                              packed_.input.height * p_.stride.height};
-            float *to = parts + slice * cut_.bands * part_elements_;
-            if (Status s = pack(in, a.input, input, first, fours, context); !s.ok()) return s;
-            if (Status s = pack(out, a.output_gradient, output, first, fours, context); !s.ok()) return s;
-            if (Status s = multiply(input, output, to, fours, context); !s.ok()) return s;
-            if (context.rehearsal) break;
+            add_packing(input_, first, fours);
+            add_packing(output_, first, fours);
+            add_product(slice, fours);
         }
-        return sum(parts, a.weight_gradient, context);
+        add_sum();
+        return std::move(recipe_);
     }
 
   private:
-    const Problem p_;
-    const KernelTraits &kernel_, &packing_, &summing_;
+    const KernelTraits &k_;
+    const Computation &c_;
+    const Problem &p_ = c_.problem;
+    const KernelTraits &packing_, &summing_;
     const PackedPictures packed_;
     const PackedPictureParts cut_;
-    const int64_t part_elements_;
-    const int64_t output_at_, parts_at_;
+    const int64_t part_elements_ = packed_part_elements(p_, k_);
+    Recipe recipe_;
+    const Picture input_, output_;
+    const Operand parts_;
 
-    /// A tensor and how it is packed.
-    struct Picture {
-        int64_t channels;
-        Size2 size, padding, packed;
-        int64_t strip_rows;
-    };
+    static int64_t bytes(int64_t floats) { return sizeof(float) * floats; }
 
-    int64_t parts() const noexcept { return kernel_.precision == Precision::tf32x3 ? 2 : 1; }
-    int64_t in() const noexcept { return p_.in_channels / p_.groups; }
-    int64_t out() const noexcept { return p_.out_channels / p_.groups; }
-    int64_t taps() const noexcept { return area(p_.kernel); }
+    int64_t terms() const { return k_.precision == Precision::tf32x3 ? 2 : 1; }
+    int64_t in() const { return p_.in_channels / p_.groups; }
+    int64_t out() const { return p_.out_channels / p_.groups; }
 
-    Status pack(const Picture &t, const float *tensor, float *packed, int64_t first, int64_t fours,
-                RunContext &context) const noexcept {
+    void add_packing(const Picture &t, int64_t first, int64_t fours) {
         const int64_t first_image = 4 * first / packed_.strips();
         const int64_t images = std::min(packed_.images(fours), p_.batch - first_image);
-        TensorView<4> from(tensor + first_image * t.channels * area(t.size), kernel_.device,
-                           {t.size.width, t.size.height, t.channels, images});
-        from.set_min(0, t.padding.width);
-        from.set_min(1, t.padding.height);
-        TensorView<4> to(packed, kernel_.device, {4, t.channels, area(t.packed) * fours, parts()});
-        const int32_t positions = area(t.packed), columns = t.packed.width, strip_rows = t.strip_rows;
-        const int32_t strip_bits = packed_.strip_bits;
-        const int32_t first_picture = 4 * first % packed_.strips();
-        void *user_context = &context;
-        void *args[] = {&user_context,           from.buffer(),        argument(positions),  argument(columns),
-                        argument(first_picture), argument(strip_bits), argument(strip_rows), to.buffer()};
-        return call(packing_, args, context);
+        View from(t.tensor, first_image * t.channels * area(t.size), {t.size.width, t.size.height, t.channels, images});
+        recipe_.add(Launch<Family::picture_packing>(packing_)
+                        .set("images", from.set_min(0, t.padding.width).set_min(1, t.padding.height))
+                        .set("positions", area(t.packed))
+                        .set("columns", t.packed.width)
+                        .set("first_picture", 4 * first % packed_.strips())
+                        .set("strip_bits", int64_t{packed_.strip_bits})
+                        .set("strip_rows", t.strip_rows)
+                        .set("packed", View(t.region, 0, {4, t.channels, area(t.packed) * fours, terms()}))
+                        .step(),
+                    first > 0);
     }
 
-    Status multiply(const float *input, const float *output, float *partial, int64_t fours,
-                    RunContext &context) const noexcept {
-        TensorView<5> input_view(input, kernel_.device,
-                                 {4, in(), p_.groups, area(packed_.input) * fours, parts()});
-        TensorView<6> output_view(output, kernel_.device,
-                                  {4, out(), p_.groups, area(packed_.output), fours, parts()});
-        const int64_t tap_tiles = ceil_divide(taps(), kernel_.tile_taps);
-        TensorView<6> to(partial, kernel_.device,
-                         {in(), out(), kernel_.tile_taps, tap_tiles, p_.groups, cut_.bands});
-        const int32_t columns = packed_.input.width, rows = packed_.input.height;
-        const int32_t output_columns = packed_.output.width, band_positions = cut_.band_positions;
-        const int32_t kernel_w = p_.kernel.width, kernel_h = p_.kernel.height;
-        const int32_t stride_w = p_.stride.width, dilation_w = p_.dilation.width;
-        const int32_t stride_h = p_.stride.height, dilation_h = p_.dilation.height;
-        void *user_context = &context;
-        void *args[] = {&user_context, input_view.buffer(), output_view.buffer(), argument(columns),
-                        argument(rows), argument(output_columns), argument(band_positions), argument(kernel_w),
-                        argument(stride_w), argument(dilation_w), argument(kernel_h), argument(stride_h),
-                        argument(dilation_h), to.buffer()};
-        return call(kernel_, args, context);
+    void add_product(int64_t slice, int64_t fours) {
+        const int64_t tap_tiles = ceil_divide(taps(p_), k_.tile_taps);
+        recipe_.add(launch_with_axes<Family::weight_gradient_product>(k_, p_)
+                        .set("input", View(input_.region, 0, {4, in(), p_.groups, area(packed_.input) * fours, terms()}))
+                        .set("output_gradient",
+                             View(output_.region, 0, {4, out(), p_.groups, area(packed_.output), fours, terms()}))
+                        .set("input_columns", packed_.input.width)
+                        .set("input_rows", packed_.input.height)
+                        .set("output_columns", packed_.output.width)
+                        .set("band_steps", cut_.band_positions)
+                        .set("partial", View(parts_, slice * cut_.bands * part_elements_,
+                                             {in(), out(), k_.tile_taps, tap_tiles, p_.groups, cut_.bands}))
+                        .step(),
+                    slice > 0);
     }
 
-    Status sum(const float *parts, float *weights, RunContext &context) const noexcept {
-        TensorView<5> from(parts, kernel_.device, {in(), out(), taps(), p_.groups, cut_.count()});
-        from.set_stride(3, part_elements_ / p_.groups);
-        from.set_stride(4, part_elements_);
-        TensorView<3> to(weights, kernel_.device, {out() * taps(), in(), p_.groups});
-        void *user_context = &context;
-        void *args[] = {&user_context, from.buffer(), to.buffer()};
-        return call(summing_, args, context);
+    void add_sum() {
+        View partial(parts_, 0, {in(), out(), taps(p_), p_.groups, cut_.count()});
+        recipe_.add(Launch<Family::weight_gradient_sum>(summing_)
+                        .set("partial", partial.set_stride(3, part_elements_ / p_.groups).set_stride(4, part_elements_))
+                        .set("sum", View(c_.written, 0, {out() * taps(p_), in(), p_.groups}))
+                        .step());
     }
 };
 
 }  // namespace
 
-std::unique_ptr<PlannedOperation> plan_weight_gradient_product(const Problem &problem,
-                                                               const KernelTraits &kernel) {
-    return std::make_unique<WeightGradientProductOperation>(problem, kernel);
-}
+Recipe weight_gradient_product_recipe(const Candidate &candidate) { return ProductRecipe(candidate).make(); }
 
 }  // namespace conv_transpose

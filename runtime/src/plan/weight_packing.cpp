@@ -19,62 +19,63 @@ int64_t product(const WeightPacking::Extents &extents) {
 
 }  // namespace
 
-WeightPacking::WeightPacking(const KernelTraits &kernel, Size2 size, int64_t channels, int64_t summed,
-                             int64_t groups, WeightOrder order)
+WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &c)
     : kernel_(kernel),
-      size_(size),
-      channels_(channels / groups),
-      summed_(summed / groups),
-      groups_(groups),
-      order_(order) {
+      size_(plane_of(c.problem, &Axis::kernel)),
+      transposed_(c.operation == Operation::input_gradient || c.weight == WeightView::mirrored),
+      mirrored_(c.weight == WeightView::mirrored),
+      partial_sums_(c.partial_sums),
+      groups_(c.problem.groups),
+      channels_((c.operation == Operation::forward ? c.problem.out_channels : c.problem.in_channels) / groups_),
+      summed_((c.operation == Operation::forward ? c.problem.in_channels : c.problem.out_channels) / groups_) {
     if (kernel.weight_layout == WeightLayout::as_given) return;
-    packing_ = weight_packing_kernel(kernel.weight_layout, kernel.device, size.height * size.width);
-    if (!packing_) throw Unsupported("this build has no kernel that packs weights for " + std::string(kernel.name));
+    packing_ = &helper_kernel(KernelRole::weight_packing, kernel.device, [&](const KernelTraits &k) {
+        return k.weight_layout == kernel.weight_layout && k.min_taps <= area(size_);
+    });
     packed_channels_ = round_up(channels_, kernel.weight_channel_multiple);
 }
 
-std::size_t WeightPacking::bytes() const noexcept {
-    return packing_ ? sizeof(float) * product(packed_extents(groups_)) : 0;
+// The caller's weight as (kx, ky, channel, summed channel, group). There the channel of the output lies inside that of
+// the input, and groups outside of both; but parts of a sum are groups inside of the channels that they share.
+View WeightPacking::given() const {
+    const int64_t taps = area(size_);
+    View view(Operand::weight, mirrored_ ? taps - 1 : 0, {size_.width, size_.height, channels_, summed_, groups_});
+    if (mirrored_) view.set_stride(0, -1).set_stride(1, -size_.width);
+    if (transposed_) view.set_stride(2, taps * summed_ * partial_sums_).set_stride(3, taps);
+    if (transposed_ && partial_sums_ > 1) view.set_stride(4, taps * summed_);
+    return view;
 }
 
-int64_t WeightPacking::group_elements() const noexcept { return product(extents(groups_)) / groups_; }
-
-// In PyTorch's weight the channel of the output lies inside that of the input, and groups outside of both.
-Status WeightPacking::pack(const float *weight, void *packed, RunContext &context) const noexcept {
-    const int64_t taps = size_.height * size_.width;
-    const bool mirrored = order_ == WeightOrder::mirrored;
-    TensorView<5> from(mirrored ? weight + taps - 1 : weight, kernel_.device,
-                       {size_.width, size_.height, channels_, summed_, groups_});
-    if (mirrored) from.set_stride(0, -1), from.set_stride(1, -size_.width);
-    if (order_ != WeightOrder::forward) from.set_stride(2, taps * summed_), from.set_stride(3, taps);
-    if (order_ == WeightOrder::transposed_parts)
-        from.set_stride(2, taps * summed_ * groups_), from.set_stride(4, taps * summed_);
-    TensorView<5> to(static_cast<float *>(packed), kernel_.device,
-                     packing_->min_taps > 0 ? tensor_core_tiles() : packed_extents(groups_));
-    void *user_context = &context;
-    if (kernel_.weight_tile == 0) {
-        void *args[] = {&user_context, from.buffer(), to.buffer()};
-        return call(*packing_, args, context);
-    }
+void WeightPacking::add_to(Recipe &recipe) const {
+    if (!packing_) return;
+    const Extents to = packing_->min_taps > 0 ? tensor_core_tiles() : packed_extents(groups_);
+    const View packed(Operand::packed_weight, 0, {to.begin(), to.end()});
+    const int64_t bytes = sizeof(float) * product(packed_extents(groups_));
+    if (kernel_.weight_tile == 0)
+        return recipe.add_weight_packing(
+            Launch<Family::weight_packing>(*packing_).set("weight", given()).set("packed", packed).step(), bytes);
     // Tensor cores: a phase's taps lie together, unless the kernel is for any stride.
-    const int32_t stride_x = std::max<int64_t>(kernel_.stride.width, 1), phase_x = kernel_.padding_phase.width;
-    const int32_t stride_y = std::max<int64_t>(kernel_.stride.height, 1), phase_y = kernel_.padding_phase.height;
-    void *args[] = {&user_context, from.buffer(), argument(stride_x), argument(phase_x), argument(stride_y),
-                    argument(phase_y), to.buffer()};
-    return call(*packing_, args, context);
+    Problem phases;
+    phases.height().stride = std::max<int64_t>(kernel_.stride.height, 1);
+    phases.width().stride = std::max<int64_t>(kernel_.stride.width, 1);
+    phases.height().padding = kernel_.padding_phase.height, phases.width().padding = kernel_.padding_phase.width;
+    recipe.add_weight_packing(Launch<Family::tensor_core_weight_packing>(*packing_)
+                                  .set("weight", given())
+                                  .set_axes("stride", phases, [](const Axis &a) { return a.stride; })
+                                  .set_axes("padding_phase", phases, [](const Axis &a) { return a.padding; })
+                                  .set("packed", packed)
+                                  .step(),
+                              bytes);
 }
 
-Status WeightPacking::prepare(const Arguments &a, void *workspace, RunContext &context,
-                              const float *&prepared) const noexcept {
-    prepared = packing_ ? static_cast<const float *>(a.packed_weight) : a.weight;
-    if (prepared) return {};
-    prepared = static_cast<const float *>(workspace);
-    return pack(a.weight, workspace, context);
+View WeightPacking::view(const LaunchRange &range) const {
+    const Extents extents = packing_ ? packed_extents(range.groups) : given_extents(range.groups);
+    return View(packing_ ? Operand::packed_weight : Operand::weight, range.first_group * product(extents) / range.groups,
+                {extents.begin(), extents.end()});
 }
 
 WeightPacking::Extents WeightPacking::given_extents(int64_t groups) const noexcept {
-    const bool forward = order_ == WeightOrder::forward;
-    return {size_.width, size_.height, forward ? channels_ : summed_, forward ? summed_ : channels_, groups};
+    return {size_.width, size_.height, transposed_ ? summed_ : channels_, transposed_ ? channels_ : summed_, groups};
 }
 
 WeightPacking::Extents WeightPacking::packed_extents(int64_t groups) const noexcept {

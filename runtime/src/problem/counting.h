@@ -10,8 +10,24 @@ inline int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 inline int64_t round_up(int64_t value, int64_t multiple) { return ceil_divide(value, multiple) * multiple; }
 
-/// Elements of a plane, or of a kernel.
-inline int64_t area(Size2 size) { return size.height * size.width; }
+/// The product of extent(axis) over all axes.
+template <class Extent>
+int64_t product_of_axes(const Problem &p, Extent extent) {
+    int64_t product = 1;
+    for (const Axis &axis : p.axes) product *= extent(axis);
+    return product;
+}
+
+/// Elements of a channel of one image, and positions of a kernel.
+inline int64_t input_positions(const Problem &p) {
+    return product_of_axes(p, [](const Axis &a) { return a.input; });
+}
+inline int64_t output_positions(const Problem &p) {
+    return product_of_axes(p, [](const Axis &a) { return a.output(); });
+}
+inline int64_t taps(const Problem &p) {
+    return product_of_axes(p, [](const Axis &a) { return a.kernel; });
+}
 
 }  // namespace conv_transpose
 

@@ -1,48 +1,46 @@
-// Problem: the output size, which problems are valid, and problem strings.
+// Problem: which problems are valid, and problem strings.
 #include <algorithm>
-#include <array>
-#include <bitset>
 #include <charconv>
-#include <utility>
+#include <set>
 
-#include "conv_transpose/conv_transpose.h"
+#include "problem/counting.h"
 
 namespace conv_transpose {
 
 namespace {
 
-// The keys of a problem string, in order, and the field that each stands for.
-struct Field {
+constexpr const char *axis_names[] = {"depth", "height", "width"};
+
+// An attribute of an axis; its key in a problem string is followed by the axis's letter.
+struct Attribute {
     const char *key;
     const char *name;
-    int64_t Problem::*scalar;
-    Size2 Problem::*pair = nullptr;
-    int64_t Size2::*axis = nullptr;
+    int64_t Axis::*value;
+    int64_t minimum;
 
-    int64_t &in(Problem &p) const { return pair ? p.*pair.*axis : p.*scalar; }
+    std::string field(size_t axis) const { return std::string(name) + "." + axis_names[axis]; }
 };
 
-constexpr int64_t Size2::*height = &Size2::height;
-constexpr int64_t Size2::*width = &Size2::width;
+constexpr Attribute attributes[] = {{"i", "input", &Axis::input, 1},
+                                    {"k", "kernel", &Axis::kernel, 1},
+                                    {"s", "stride", &Axis::stride, 1},
+                                    {"p", "padding", &Axis::padding, 0},
+                                    {"d", "dilation", &Axis::dilation, 1},
+                                    {"op", "output_padding", &Axis::output_padding, 0}};
 
-constexpr std::array<Field, 16> fields = {{
-    {"n", "batch", &Problem::batch},
-    {"g", "groups", &Problem::groups},
-    {"ic", "in_channels", &Problem::in_channels},
-    {"oc", "out_channels", &Problem::out_channels},
-    {"ih", "input.height", nullptr, &Problem::input, height},
-    {"iw", "input.width", nullptr, &Problem::input, width},
-    {"kh", "kernel.height", nullptr, &Problem::kernel, height},
-    {"kw", "kernel.width", nullptr, &Problem::kernel, width},
-    {"sh", "stride.height", nullptr, &Problem::stride, height},
-    {"sw", "stride.width", nullptr, &Problem::stride, width},
-    {"ph", "padding.height", nullptr, &Problem::padding, height},
-    {"pw", "padding.width", nullptr, &Problem::padding, width},
-    {"dh", "dilation.height", nullptr, &Problem::dilation, height},
-    {"dw", "dilation.width", nullptr, &Problem::dilation, width},
-    {"oph", "output_padding.height", nullptr, &Problem::output_padding, height},
-    {"opw", "output_padding.width", nullptr, &Problem::output_padding, width},
-}};
+// Calls visit(key, value, axis) for every field of a problem string, in order; `axis` is none of the three for counts
+// that have none.
+template <class AnyProblem, class Visit>
+void for_each_field(AnyProblem &p, Visit visit) {
+    constexpr size_t none = 3;
+    visit(std::string("n"), p.batch, none);
+    visit(std::string("g"), p.groups, none);
+    visit(std::string("ic"), p.in_channels, none);
+    visit(std::string("oc"), p.out_channels, none);
+    for (const Attribute &attribute : attributes)
+        for (size_t axis = 0; axis < none; axis++)
+            visit(std::string(attribute.key) + axis_names[axis][0], p.axes[axis].*attribute.value, axis);
+}
 
 [[noreturn]] void reject(const std::string &field, int64_t value, const std::string &rule) {
     throw InvalidProblem(field, field + " is " + std::to_string(value) + ", but " + rule);
@@ -51,11 +49,6 @@ constexpr std::array<Field, 16> fields = {{
 void require_at_least(int64_t minimum, const std::string &field, int64_t value) {
     if (value < minimum)
         reject(field, value, "it must be at least " + std::to_string(minimum));
-}
-
-void require_at_least(int64_t minimum, const std::string &field, const Size2 &value) {
-    require_at_least(minimum, field + ".height", value.height);
-    require_at_least(minimum, field + ".width", value.width);
 }
 
 // Positions are computed in 32 bits; counts of elements and of bytes in 64.
@@ -74,41 +67,39 @@ void require_count(const std::string &field, int64_t value, int64_t rest) {
                                  ", so that a tensor has at most 2^60 elements");
 }
 
-void require_axis(const char *axis, int64_t input, int64_t kernel, int64_t stride, int64_t padding,
-                  int64_t output_padding, int64_t dilation) {
-    const auto field = [&](const char *name) { return std::string(name) + "." + axis; };
-    for (const auto &[name, value] : {std::pair{"input", input},
-                                      {"kernel", kernel},
-                                      {"stride", stride},
-                                      {"padding", padding},
-                                      {"output_padding", output_padding},
-                                      {"dilation", dilation}})
-        require_extent(field(name), value);
-    if (output_padding >= stride && output_padding >= dilation)
-        reject(field("output_padding"), output_padding,
-               "it must be smaller than either stride or dilation, which are " + std::to_string(stride) + " and " +
-                   std::to_string(dilation));
-    const int64_t span = (input - 1) * stride + dilation * (kernel - 1) + output_padding;
-    if (span + 1 - 2 * padding < 1)
-        reject(field("padding"), padding, "it must be at most " + std::to_string(span / 2) +
-                                              ", so that the output's size is at least 1");
+void require_axis(const Axis &axis, const char *name) {
+    const auto field = [&](const char *attribute) { return std::string(attribute) + "." + name; };
+    if (axis.output_padding >= axis.stride && axis.output_padding >= axis.dilation)
+        reject(field("output_padding"), axis.output_padding,
+               "it must be smaller than either stride or dilation, which are " + std::to_string(axis.stride) +
+                   " and " + std::to_string(axis.dilation));
+    const int64_t span = axis.output() - 1 + 2 * axis.padding;
+    if (axis.output() < 1)
+        reject(field("padding"), axis.padding, "it must be at most " + std::to_string(span / 2) +
+                                                   ", so that the output's size is at least 1");
     if (span + 1 > max_extent)
-        reject(field("input"), input,
+        reject(field("input"), axis.input,
                "with this kernel, stride and dilation it reaches over " + std::to_string(span + 1) +
                    " positions; that must be at most " + std::to_string(max_extent));
 }
 
-}  // namespace
-
-Size2 Problem::output() const {
-    const auto axis = [](int64_t i, int64_t k, int64_t s, int64_t p, int64_t op, int64_t d) {
-        return (i - 1) * s - 2 * p + d * (k - 1) + op + 1;
-    };
-    return {axis(input.height, kernel.height, stride.height, padding.height, output_padding.height, dilation.height),
-            axis(input.width, kernel.width, stride.width, padding.width, output_padding.width, dilation.width)};
+// Positions of a picture or a kernel; `field` is the attribute to blame where there are too many.
+template <class Extent>
+int64_t counted_positions(const Problem &p, const char *field, int64_t Axis::*value, Extent extent) {
+    int64_t positions = 1;
+    for (size_t i = 0; i < 3; i++) {
+        if (extent(p.axes[i]) > max_elements / positions)
+            reject(std::string(field) + "." + axis_names[i], p.axes[i].*value,
+                   "with the other axes that makes more than 2^60 positions");
+        positions *= extent(p.axes[i]);
+    }
+    return positions;
 }
 
+}  // namespace
+
 void Problem::validate() const {
+    if (rank < 1 || rank > 3) reject("rank", rank, "it must be 1, 2 or 3");
     require_at_least(0, "batch", batch);
     require_at_least(1, "groups", groups);
     require_at_least(1, "in_channels", in_channels);
@@ -121,23 +112,25 @@ void Problem::validate() const {
     divisible("out_channels", out_channels);
     require_extent("in_channels", in_channels);
     require_extent("out_channels", out_channels);
-    require_at_least(1, "input", input);
-    require_at_least(1, "kernel", kernel);
-    require_at_least(1, "stride", stride);
-    require_at_least(1, "dilation", dilation);
-    require_at_least(0, "padding", padding);
-    require_at_least(0, "output_padding", output_padding);
-    require_axis("height", input.height, kernel.height, stride.height, padding.height, output_padding.height,
-                 dilation.height);
-    require_axis("width", input.width, kernel.width, stride.width, padding.width, output_padding.width,
-                 dilation.width);
-    // Products of two extents are at most 2^60, so each product below is checked before it is made.
-    require_count("in_channels", in_channels, input.height * input.width);
-    require_count("batch", batch, in_channels * input.height * input.width);
-    const Size2 o = output();
-    require_count("out_channels", out_channels, o.height * o.width);
-    require_count("batch", batch, out_channels * o.height * o.width);
-    const int64_t taps = kernel.height * kernel.width;
+    const size_t first = 3 - rank;
+    for (const Attribute &a : attributes)
+        for (size_t i = 0; i < 3; i++) {
+            const int64_t value = axes[i].*a.value;
+            if (i < first && value != Axis().*a.value)
+                reject(a.field(i), value, "a problem of rank " + std::to_string(rank) + " has no " + axis_names[i] +
+                                              ", so it must be left " + std::to_string(Axis().*a.value));
+            require_at_least(a.minimum, a.field(i), value);
+            require_extent(a.field(i), value);
+        }
+    for (size_t i = first; i < 3; i++) require_axis(axes[i], axis_names[i]);
+    // Each product below is checked before it is made.
+    const int64_t inputs = counted_positions(*this, "input", &Axis::input, [](const Axis &a) { return a.input; });
+    require_count("in_channels", in_channels, inputs);
+    require_count("batch", batch, in_channels * inputs);
+    const int64_t outputs = counted_positions(*this, "input", &Axis::input, [](const Axis &a) { return a.output(); });
+    require_count("out_channels", out_channels, outputs);
+    require_count("batch", batch, out_channels * outputs);
+    const int64_t taps = counted_positions(*this, "kernel", &Axis::kernel, [](const Axis &a) { return a.kernel; });
     require_count("in_channels", in_channels, taps);
     require_count("out_channels", out_channels, in_channels / groups * taps);
 }
@@ -149,38 +142,37 @@ Problem Problem::parse(std::string_view text) {
                                                    "'; write it as in n1g1ic3oc8ih32iw32kh4kw4sh2sw2ph1pw1dh1dw1oph0opw0");
     };
     Problem problem;
-    std::bitset<fields.size()> seen;
+    size_t outermost = 3;  // axis that the text names
+    std::set<std::string_view> seen;
     for (size_t i = 0; i < text.size();) {
         const size_t start = i;
         while (i < text.size() && text[i] >= 'a' && text[i] <= 'z') i++;
         const std::string_view key = text.substr(start, i - start);
-        const Field *field = nullptr;
-        for (const Field &f : fields)
-            if (key == f.key) field = &f;
-        if (!field || seen[field - fields.data()]) malformed(start);
-        seen.set(field - fields.data());
-        const auto [end, error] = std::from_chars(text.data() + i, text.data() + text.size(), field->in(problem));
+        int64_t *value = nullptr;
+        for_each_field(problem, [&](const std::string &name, int64_t &field, size_t axis) {
+            if (key == name) value = &field, outermost = std::min(outermost, axis);
+        });
+        if (!value || !seen.insert(key).second) malformed(start);
+        const auto [end, error] = std::from_chars(text.data() + i, text.data() + text.size(), *value);
         if (error != std::errc()) malformed(start);
         i = end - text.data();
     }
+    if (outermost < 3) problem.rank = 3 - static_cast<int>(outermost);
     return problem;
 }
 
 std::string Problem::str() const {
     std::string text;
-    for (const Field &f : fields) text += f.key + std::to_string(f.in(const_cast<Problem &>(*this)));
+    for_each_field(*this, [&](const std::string &key, int64_t value, size_t axis) {
+        if (static_cast<int>(axis) >= 3 - rank) text += key + std::to_string(value);
+    });
     return text;
 }
 
-int64_t Problem::input_elements() const { return batch * in_channels * input.height * input.width; }
+int64_t Problem::input_elements() const { return batch * in_channels * input_positions(*this); }
 
-int64_t Problem::weight_elements() const {
-    return in_channels * (out_channels / groups) * kernel.height * kernel.width;
-}
+int64_t Problem::weight_elements() const { return in_channels * (out_channels / groups) * taps(*this); }
 
-int64_t Problem::output_elements() const {
-    const Size2 o = output();
-    return batch * out_channels * o.height * o.width;
-}
+int64_t Problem::output_elements() const { return batch * out_channels * output_positions(*this); }
 
 }  // namespace conv_transpose

@@ -1,9 +1,9 @@
 // Cutting the sum of a weight gradient: see weight_gradient_parts.h.
-#include "plan/weight_gradient_parts.h"
+#include "choice/weight_gradient_parts.h"
 
 #include <algorithm>
 
-#include "plan/launch_chunks.h"
+#include "choice/launch_ranges.h"
 
 namespace conv_transpose {
 
@@ -14,7 +14,7 @@ constexpr int64_t max_floats_of_parts = int64_t{64} << 20;
 // Enough to occupy the machine; no more than what is worth a second pass.
 int64_t wanted_parts(const Problem &p, const KernelTraits &k) {
     const int64_t wanted = ceil_divide(k.wanted_blocks, blocks_of_part(p, k));
-    return std::max<int64_t>(std::min({wanted, p.batch * area(p.input) / k.positions_worth_a_part,
+    return std::max<int64_t>(std::min({wanted, p.batch * input_positions(p) / k.positions_worth_a_part,
                                        max_floats_of_parts / p.weight_elements()}),
                              1);
 }
@@ -24,7 +24,7 @@ int64_t wanted_parts(const Problem &p, const KernelTraits &k) {
 int64_t blocks_of_part(const Problem &p, const KernelTraits &k) {
     return p.groups * ceil_divide(p.in_channels / p.groups, k.tile_in_channels) *
            ceil_divide(p.out_channels / p.groups, k.tile_out_channels) *
-           ceil_divide(area(p.kernel), k.tile_taps);
+           ceil_divide(taps(p), k.tile_taps);
 }
 
 WeightGradientParts::WeightGradientParts(const Problem &p, const KernelTraits &kernel,
@@ -32,15 +32,15 @@ WeightGradientParts::WeightGradientParts(const Problem &p, const KernelTraits &k
     const int64_t wanted = wanted_parts(p, kernel);
     images_a_part = std::clamp<int64_t>(p.batch / wanted, 1, images_a_launch);
     const int64_t beyond_input =
-        kernel.bands_of_output_rows ? (p.kernel.height - 1) * p.dilation.height / p.stride.height : 0;
-    const int64_t rows = p.input.height + beyond_input, chunks = ceil_divide(rows, kernel.chunk_rows);
+        kernel.bands_of_output_rows ? (p.height().kernel - 1) * p.height().dilation / p.height().stride : 0;
+    const int64_t rows = p.height().input + beyond_input, chunks = ceil_divide(rows, kernel.chunk_rows);
     rows_a_band =
         ceil_divide(chunks, std::clamp<int64_t>(wanted / of_images(p.batch), 1, chunks)) * kernel.chunk_rows;
     bands = ceil_divide(rows, rows_a_band);
 }
 
 int64_t packed_part_elements(const Problem &p, const KernelTraits &k) {
-    return p.weight_elements() / area(p.kernel) * round_up(area(p.kernel), k.tile_taps);
+    return p.weight_elements() / taps(p) * round_up(taps(p), k.tile_taps);
 }
 
 PackedPictureParts::PackedPictureParts(const Problem &p, const KernelTraits &k,
@@ -48,10 +48,10 @@ PackedPictureParts::PackedPictureParts(const Problem &p, const KernelTraits &k,
     constexpr int64_t max_packed = int64_t{128} << 20;
     const int64_t of_four = packed.input_elements(p, k) + packed.output_elements(p, k);
     const int64_t image =
-        std::max(p.in_channels * area(p.input), p.out_channels * area(p.output()));
+        std::max(p.in_channels * input_positions(p), p.out_channels * output_positions(p));
     const int64_t most = std::clamp<int64_t>(max_packed / of_four, 1, packed.fours);
     fours = ceil_divide(packed.fours, ceil_divide(packed.fours, most));
-    while (fours > 1 && packed.images(fours) * image > max_elements_32bit) fours--;
+    while (fours > 1 && packed.images(fours) * image > max_elements_32bit()) fours--;
     slices = ceil_divide(packed.fours, fours);
     cut_into_bands(p, k, fours * area(packed.input));
 }
@@ -60,7 +60,7 @@ PackedPictureParts::PackedPictureParts(const Problem &p, const KernelTraits &k,
 void PackedPictureParts::cut_into_bands(const Problem &p, const KernelTraits &k, int64_t of_slice) {
     constexpr int64_t chunks_worth_a_store = 8;
     const int64_t blocks = blocks_of_part(p, k), chunks = ceil_divide(of_slice, k.chunk_positions);
-    const int64_t most = std::min({chunks, max_grid, 2 * k.wanted_blocks / blocks + 1,
+    const int64_t most = std::min({chunks, max_grid(), 2 * k.wanted_blocks / blocks + 1,
                                    max_floats_of_parts / packed_part_elements(p, k) / slices});
     int64_t chunks_of_band = chunks, least_time = 0;
     for (int64_t b = 1; b <= most; b++) {

@@ -8,7 +8,7 @@
 
 #include "problem/counting.h"
 #include "choice/kernel_traits.h"
-#include "plan/packed_pictures.h"
+#include "choice/packed_pictures.h"
 
 namespace conv_transpose {
 

@@ -1,0 +1,90 @@
+// The list of computations: see computation.h.
+#include "choice/computation.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "choice/launch_limits.h"
+#include "choice/partial_sums.h"
+#include "problem/counting.h"
+
+namespace conv_transpose {
+
+namespace {
+
+// An axis of one position is no axis: 1-D is 2-D with pictures of one row.
+Problem with_two_axes(const Problem &p) {
+    const Axis &d = p.depth();
+    if (d.input != 1 || d.kernel != 1 || d.padding != 0 || d.output_padding != 0) return p;
+    Problem plane = p;
+    plane.rank = 2;
+    plane.depth() = {};
+    return plane;
+}
+
+// A picture of one pixel is a linear layer, whose outputs are the positions of the channels: output position k is that
+// of kernel position k. As a gather each of them would meet all taps, of which one is inside. A bias is one for all
+// positions of a channel.
+Problem with_positions_as_channels(const Problem &p, const PlanOptions &options) {
+    const auto is_linear = [](const Axis &a) {
+        return a.input == 1 && a.dilation == 1 && a.padding == 0 && a.output_padding == 0;
+    };
+    const bool linear = taps(p) > 1 && std::all_of(p.axes.begin(), p.axes.end(), is_linear);
+    const bool same_tensors = options.operation != Operation::bias_gradient && !options.epilogue.bias;
+    const double channels = double(p.out_channels) * taps(p);
+    if (!linear || !same_tensors || channels > max_elements_32bit()) return p;
+    Problem layer = p;
+    layer.out_channels *= taps(p);
+    layer.axes = {};
+    return layer;
+}
+
+// At stride 1 the input gradient is a transposed convolution itself, of the output gradient with mirrored weights, so
+// the fast forward kernels serve it. None if the stride is not 1, or a padding would be below 0.
+//
+// The gradient at i is the sum over k of g[i - padding + k * dilation] * w[k], and the forward operation's
+// output at o that of x[o + padding' - k' * dilation] * w'[k'], so k' = kernel - 1 - k and padding' =
+// (kernel - 1) * dilation - padding.
+std::optional<Problem> forward_of_input_gradient(const Problem &p) {
+    Problem forward = p;
+    std::swap(forward.in_channels, forward.out_channels);
+    for (Axis &axis : forward.axes) {
+        if (axis.stride != 1 || axis.output_padding != 0) return {};
+        axis.input = axis.output();
+        axis.padding = (axis.kernel - 1) * axis.dilation - axis.padding;
+        if (axis.padding < 0) return {};
+    }
+    return forward;
+}
+
+Computation itself(const Problem &p, Operation operation) {
+    switch (operation) {
+        case Operation::forward: return {operation, p, Operand::input, Operand::output};
+        case Operation::input_gradient: return {operation, p, Operand::output_gradient, Operand::input_gradient};
+        case Operation::weight_gradient: return {operation, p, Operand::input, Operand::weight_gradient};
+        case Operation::bias_gradient: return {operation, p, Operand::output_gradient, Operand::bias_gradient};
+    }
+    throw Unsupported("this build does not know the operation");
+}
+
+}  // namespace
+
+std::vector<Computation> alternatives(const Problem &problem, const PlanOptions &options) {
+    const Problem simplest = with_positions_as_channels(with_two_axes(problem), options);
+    std::vector<Computation> all{itself(simplest, options.operation)};
+    if (options.operation == Operation::input_gradient)
+        if (const std::optional<Problem> forward = forward_of_input_gradient(simplest))
+            all.push_back({Operation::forward, *forward, all[0].read, all[0].written, WeightView::mirrored});
+    return all;
+}
+
+Computation with_split_sum(const KernelTraits &kernel, const Computation &computation) {
+    Computation split = computation;
+    split.partial_sums = partial_sums(kernel, computation.problem);
+    Problem &p = split.problem;
+    p.groups *= split.partial_sums;
+    (kernel.operation == Operation::forward ? p.out_channels : p.in_channels) *= split.partial_sums;
+    return split;
+}
+
+}  // namespace conv_transpose

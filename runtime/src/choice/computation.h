@@ -1,0 +1,43 @@
+// Computations: ways to the same result. A problem may be computed as another one, whose tensors lie in the same memory;
+// kernels see only that one, and know nothing of it.
+#ifndef CONV_TRANSPOSE_RUNTIME_COMPUTATION_H
+#define CONV_TRANSPOSE_RUNTIME_COMPUTATION_H
+
+#include <vector>
+
+#include "choice/kernel_traits.h"
+#include "problem/operand.h"
+
+namespace conv_transpose {
+
+/// How the weight of the problem that is computed lies in the caller's.
+enum class WeightView {
+    as_given,
+    mirrored,  ///< its channels are exchanged, and every kernel is turned round
+};
+
+/// What a kernel is to compute, and which tensors play its roles.
+struct Computation {
+    Operation operation;
+    Problem problem;
+    Operand read, written;  ///< a weight gradient reads the output gradient as well
+    WeightView weight = WeightView::as_given;
+    /// A split sum: so many groups of the problem are parts of one, each with its share of the summed channels, and a
+    /// second pass adds what they give.
+    int64_t partial_sums = 1;
+
+    /// Channels of the result, of all groups that are left when the parts are added.
+    int64_t result_channels() const {
+        return (operation == Operation::forward ? problem.out_channels : problem.in_channels) / partial_sums;
+    }
+};
+
+/// In order of preference: the problem itself, at its simplest, and what it is as another operation.
+std::vector<Computation> alternatives(const Problem &problem, const PlanOptions &options);
+
+/// With the sum cut into parts where the kernel alone would leave much of a large machine idle (partial_sums.h).
+Computation with_split_sum(const KernelTraits &kernel, const Computation &computation);
+
+}  // namespace conv_transpose
+
+#endif

@@ -1,0 +1,33 @@
+// How sums are cut into parts: see partial_sums.h.
+#include "choice/partial_sums.h"
+
+#include <algorithm>
+
+#include "choice/launch_limits.h"
+#include "choice/product_blocks.h"
+
+namespace conv_transpose {
+
+namespace {
+
+// A part of fewer steps of its kernel's loop costs more than it gains: its sums are stored and read once more.
+constexpr int64_t least_steps = 16;
+
+}  // namespace
+
+int64_t partial_sums(const KernelTraits &k, const Problem &p) {
+    if (k.split_target_blocks == 0 || p.groups != 1 || p.batch == 0) return 1;
+    // Pixels so far apart fill L1 with the window of one block: HiFi-GAN's first layer (stride 8) took 0.250
+    // ms in two parts, 0.153 in one (H200).
+    if (k.operation == Operation::input_gradient && p.width().stride >= 8) return 1;
+    const ProductBlocks work(k, p);
+    const int64_t summed = k.operation == Operation::forward ? p.in_channels : p.out_channels;
+    if (summed % k.weight_in_channel_multiple != 0 || work.blocks > k.split_target_blocks) return 1;
+    int64_t parts = std::min(
+        {k.split_target_blocks / std::max<int64_t>(work.blocks, 1), work.steps / least_steps, work.chunks});
+    while (parts > 1 && work.chunks % parts != 0) parts--;
+    const double elements = double(k.operation == Operation::forward ? p.output_elements() : p.input_elements());
+    return elements * parts > max_elements_32bit() || p.batch > max_grid() ? 1 : std::max<int64_t>(parts, 1);
+}
+
+}  // namespace conv_transpose

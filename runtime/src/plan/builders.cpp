@@ -1,0 +1,18 @@
+// The recipe of an operation: see builders.h.
+#include "plan/builders.h"
+
+namespace conv_transpose {
+
+Recipe recipe(const Candidate &candidate, const Epilogue &epilogue) {
+    switch (candidate.kernel.operation) {
+        case Operation::forward: return forward_recipe(candidate, epilogue);
+        case Operation::input_gradient: return input_gradient_recipe(candidate);
+        case Operation::weight_gradient:
+            return candidate.kernel.packed_pictures ? weight_gradient_product_recipe(candidate)
+                                                    : weight_gradient_recipe(candidate);
+        case Operation::bias_gradient: return bias_gradient_recipe(candidate);
+    }
+    throw Unsupported("this build does not know the operation");
+}
+
+}  // namespace conv_transpose

@@ -1,0 +1,62 @@
+// Where the parts of a split sum lie (partial_sums.h), and the step that adds them.
+#ifndef CONV_TRANSPOSE_RUNTIME_PARTIAL_OUTPUTS_H
+#define CONV_TRANSPOSE_RUNTIME_PARTIAL_OUTPUTS_H
+
+#include "choice/computation.h"
+#include "choice/registry.h"
+#include "plan/epilogue_arguments.h"
+#include "plan/recipe.h"
+
+namespace conv_transpose {
+
+class PartialOutputs {
+  public:
+    /// Adds the region of the parts, if the sum is split.
+    PartialOutputs(Recipe &recipe, const Computation &c, Device device) : c_(c) {
+        if (!needed()) return;
+        sum_ = &helper_kernel(KernelRole::sum_of_output_parts, device);
+        region_ = recipe.add_region("partial sums", sizeof(float) * c.partial_sums * elements());
+    }
+
+    bool needed() const { return c_.partial_sums > 1; }
+
+    /// The kernel's result: a part for each group, images inside.
+    template <class OfAxis>
+    View view(const Problem &p, int rank, OfAxis extent, const LaunchRange &range) const {
+        const int64_t image = c_.result_channels() * plane();
+        Extents extents = innermost_first(p, rank, extent);
+        extents.insert(extents.end(), {c_.result_channels(), range.groups, range.images});
+        View part(region_, range.first_image * image + range.first_group * elements(), extents);
+        return part.set_stride(rank + 1, elements()).set_stride(rank + 2, image);
+    }
+
+    void add_sum(Recipe &recipe, const EpilogueArguments &epilogue) const {
+        if (!needed()) return;
+        const int64_t channels = c_.result_channels(), images = c_.problem.batch;
+        // Without a bias the kernel discards what it reads there; a part has at least as many elements.
+        const View bias(epilogue.has_bias ? Operand::bias : region_, 0, {channels});
+        recipe.add(Launch<Family::sum_of_output_parts>(*sum_)
+                       .set("partial", View(region_, 0, {plane(), channels, images, c_.partial_sums}))
+                       .set("bias", bias)
+                       .set("has_bias", int64_t{epilogue.has_bias})
+                       .set("activation", epilogue.activation)
+                       .set("slope", epilogue.slope)
+                       .set("output", View(c_.written, 0, {plane(), channels, images}))
+                       .step());
+    }
+
+  private:
+    const Computation &c_;
+    const KernelTraits *sum_ = nullptr;
+    Operand region_{};
+
+    int64_t plane() const {
+        return c_.operation == Operation::forward ? output_positions(c_.problem) : input_positions(c_.problem);
+    }
+    /// Of the result, which are those of one part.
+    int64_t elements() const { return plane() * c_.result_channels() * c_.problem.batch; }
+};
+
+}  // namespace conv_transpose
+
+#endif

@@ -1,0 +1,135 @@
+// Steps: see step.h.
+#include "plan/step.h"
+
+#include <cstdio>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+#include "HalideRuntime.h"
+#include "HalideRuntimeCuda.h"
+
+namespace conv_transpose {
+
+namespace {
+
+constexpr size_t max_dimensions = 8, max_tensors = 4;
+
+halide_type_t halide_type(ElementType type) {
+    if (type == ElementType::float32) return {halide_type_float, 32, 1};
+    return {type == ElementType::float16 ? halide_type_float : halide_type_bfloat, 16, 1};
+}
+
+// A view at its address. Not copyable: the buffer points into the object.
+struct PlacedView {
+    halide_dimension_t dimensions[max_dimensions];
+    halide_buffer_t buffer;
+
+    PlacedView() = default;
+    PlacedView(const PlacedView &) = delete;
+    PlacedView &operator=(const PlacedView &) = delete;
+
+    void place(const View &view, void *operand, Device device) noexcept {
+        const auto &dims = view.dimensions();
+        for (size_t d = 0; d < dims.size(); d++) {
+            // The stride of a dimension of one element is never used, but Halide checks that it is in range.
+            constexpr int64_t most = std::numeric_limits<int32_t>::max();
+            const bool in_range = dims[d].stride >= -most && dims[d].stride <= most;
+            dimensions[d] = {static_cast<int32_t>(dims[d].min), static_cast<int32_t>(dims[d].extent),
+                             in_range ? static_cast<int32_t>(dims[d].stride) : 0, 0};
+        }
+        buffer = {};
+        buffer.dimensions = static_cast<int32_t>(dims.size());
+        buffer.dim = dimensions;
+        buffer.type = halide_type(view.type());
+        uint8_t *const address = static_cast<uint8_t *>(operand) + view.offset() * bytes_of(view.type());
+        if (device == Device::cuda) {
+            buffer.device = reinterpret_cast<uint64_t>(address);
+            buffer.device_interface = halide_cuda_device_interface();
+        } else {
+            buffer.host = address;
+        }
+    }
+};
+
+Status call(const KernelTraits &kernel, void **args, const RunContext &context) noexcept {
+    const int error = kernel.function(args);
+    if (error == 0) return {};
+    Status::Code code = Status::Code::kernel_error;
+    if (error == halide_error_code_out_of_memory) code = Status::Code::out_of_memory;
+    if (error == halide_error_code_gpu_device_error) code = Status::Code::device_error;
+    char message[400];
+    std::snprintf(message, sizeof message, "%.*s: %s", static_cast<int>(kernel.name.size()), kernel.name.data(),
+                  context.message[0] ? context.message : "the kernel failed");
+    return {code, message};
+}
+
+}  // namespace
+
+Step::Step(const KernelTraits &kernel, Family family)
+    : kernel_(&kernel), family_(family), values_(signature(family).count(kernel.rank)) {
+    if (kernel.family != family)
+        throw std::logic_error(std::string(kernel.name) + " takes no arguments of family " +
+                               std::string(signature(family).family));
+}
+
+const Argument &Step::argument(int position) const {
+    const Argument *found = nullptr;
+    int at = 0;
+    signature(family_).for_each(kernel_->rank, [&](const Argument &a, int) {
+        if (at++ == position) found = &a;
+    });
+    if (!found) throw std::logic_error(std::string(kernel_->name) + " takes no such argument");
+    return *found;
+}
+
+Step::Value &Step::value(int position, ArgumentKind kind) {
+    const Argument &a = argument(position);
+    if (a.kind != kind)
+        throw std::logic_error(std::string(kernel_->name) + " takes another kind of argument '" + std::string(a.name) + "'");
+    values_[position].set = true;
+    return values_[position];
+}
+
+void Step::set(int position, const View &view) {
+    value(position, ArgumentKind::tensor).view = static_cast<int>(views_.size());
+    const size_t dimensions = view.dimensions().size();
+    if (static_cast<int>(dimensions) != argument(position).dimensions(kernel_->rank) || dimensions > max_dimensions ||
+        views_.size() == max_tensors)
+        throw std::logic_error(std::string(kernel_->name) + " takes other dimensions of '" +
+                               std::string(argument(position).name) + "', or fewer tensors");
+    views_.push_back(view);
+}
+
+void Step::set(int position, int64_t scalar) {
+    value(position, ArgumentKind::int32).integer = static_cast<int32_t>(scalar);
+}
+
+void Step::set(int position, float scalar) { value(position, ArgumentKind::float32).real = scalar; }
+
+void Step::require_complete() const {
+    for (size_t i = 0; i < values_.size(); i++)
+        if (!values_[i].set)
+            throw std::logic_error(std::string(kernel_->name) + " takes an argument '" +
+                                   std::string(argument(static_cast<int>(i)).name) + "', which was not set");
+}
+
+Status Step::run(const Addresses &addresses, RunContext &context) const noexcept {
+    PlacedView placed[max_tensors];
+    void *args[max_arguments + 1];
+    void *user_context = &context;
+    args[0] = &user_context;
+    for (size_t i = 0; i < values_.size(); i++) {
+        const Value &value = values_[i];
+        if (value.view < 0) {
+            args[i + 1] = const_cast<int32_t *>(&value.integer);
+            continue;
+        }
+        const View &view = views_[value.view];
+        placed[value.view].place(view, addresses[static_cast<size_t>(view.operand())], kernel_->device);
+        args[i + 1] = &placed[value.view].buffer;
+    }
+    return call(*kernel_, args, context);
+}
+
+}  // namespace conv_transpose

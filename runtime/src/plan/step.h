@@ -1,0 +1,88 @@
+// One step of a recipe: a launch of a kernel, with everything but addresses. Arguments are bound by the names that the
+// kernel's signature declares (algorithm/signature.h).
+#ifndef CONV_TRANSPOSE_RUNTIME_STEP_H
+#define CONV_TRANSPOSE_RUNTIME_STEP_H
+
+#include <array>
+#include <vector>
+
+#include "algorithm/signature.h"
+#include "choice/kernel_traits.h"
+#include "plan/run_context.h"
+#include "plan/view.h"
+
+namespace conv_transpose {
+
+/// Where the tensors of a run lie, by Operand: those of the caller, and the regions of the workspace.
+using Addresses = std::array<void *, 16>;
+
+class Step {
+  public:
+    /// Throws std::logic_error where the kernel is of another family.
+    Step(const KernelTraits &kernel, Family family);
+
+    /// `position` is one that the signature tells. Throws std::logic_error where the argument is of another kind.
+    void set(int position, const View &view);
+    void set(int position, int64_t scalar);
+    void set(int position, float scalar);
+    /// Throws std::logic_error that names an argument that was not set.
+    void require_complete() const;
+
+    const KernelTraits &kernel() const { return *kernel_; }
+    /// Of its tensors, in the kernel's order.
+    const std::vector<View> &views() const { return views_; }
+
+    /// Calls the kernel; its error becomes the Status.
+    Status run(const Addresses &addresses, RunContext &context) const noexcept;
+
+  private:
+    struct Value {
+        bool set = false;
+        int view = -1;  ///< else the scalar
+        union {
+            int32_t integer = 0;
+            float real;
+        };
+    };
+    const KernelTraits *kernel_;
+    Family family_;
+    std::vector<Value> values_;
+    std::vector<View> views_;
+
+    const Argument &argument(int position) const;
+    Value &value(int position, ArgumentKind kind);
+};
+
+/// Makes a step, by names. A name that the family lacks does not compile.
+template <Family family>
+class Launch {
+  public:
+    explicit Launch(const KernelTraits &kernel) : step_(kernel, family) {}
+
+    /// A tensor or a scalar.
+    template <class Value>
+    Launch &set(ArgumentName<family> name, const Value &value) {
+        step_.set(name.position(0, step_.kernel().rank), value);
+        return *this;
+    }
+
+    /// A scalar of each axis.
+    template <class OfAxis>
+    Launch &set_axes(ArgumentName<family> name, const Problem &p, OfAxis of_axis) {
+        for (int i = 0; i < step_.kernel().rank; i++)
+            step_.set(name.position(i, step_.kernel().rank), int64_t{of_axis(p.axes[2 - i])});
+        return *this;
+    }
+
+    Step step() const {
+        step_.require_complete();
+        return step_;
+    }
+
+  private:
+    Step step_;
+};
+
+}  // namespace conv_transpose
+
+#endif

@@ -1,0 +1,87 @@
+// A tensor as a kernel sees it, before its address is known: dimensions over one of the tensors of a run.
+#ifndef CONV_TRANSPOSE_RUNTIME_VIEW_H
+#define CONV_TRANSPOSE_RUNTIME_VIEW_H
+
+#include <vector>
+
+#include "conv_transpose/conv_transpose.h"
+#include "choice/launch_ranges.h"
+#include "problem/operand.h"
+
+namespace conv_transpose {
+
+inline int64_t bytes_of(ElementType type) { return type == ElementType::float32 ? 4 : 2; }
+
+using Extents = std::vector<int64_t>;
+
+/// One value an axis of the problem, innermost first.
+template <class OfAxis>
+Extents innermost_first(const Problem &p, int rank, OfAxis of_axis) {
+    Extents values;
+    for (int i = 0; i < rank; i++) values.push_back(of_axis(p.axes[2 - i]));
+    return values;
+}
+
+/// Dimensions innermost first.
+class View {
+  public:
+    struct Dimension {
+        int64_t min, extent, stride;
+    };
+
+    /// Dense, from element `offset` of the operand on.
+    View(Operand operand, int64_t offset, const Extents &extents, ElementType type = ElementType::float32)
+        : operand_(operand), type_(type), offset_(offset) {
+        int64_t stride = 1;
+        for (int64_t extent : extents) {
+            dimensions_.push_back({0, extent, stride});
+            stride *= extent;
+        }
+    }
+
+    /// The first coordinate of dimension d, 0 unless set.
+    View &set_min(int d, int64_t min) { return dimensions_[d].min = min, *this; }
+    View &set_stride(int d, int64_t stride) { return dimensions_[d].stride = stride, *this; }
+
+    /// Puts n positions before the first of dimension d. Other dimensions keep their strides.
+    View &begin_early(int d, int64_t n) {
+        dimensions_[d].extent += n;
+        offset_ -= n * dimensions_[d].stride;
+        return *this;
+    }
+
+    Operand operand() const { return operand_; }
+    ElementType type() const { return type_; }
+    int64_t offset() const { return offset_; }
+    const std::vector<Dimension> &dimensions() const { return dimensions_; }
+
+  private:
+    Operand operand_;
+    ElementType type_;
+    int64_t offset_;
+    std::vector<Dimension> dimensions_;
+};
+
+/// The images and groups of a launch in a dense tensor of pictures: (axes..., channel in group, group, image). A batch
+/// of 0 is viewed as one image, which nobody reads.
+template <class OfAxis>
+View pictures(Operand operand, const Problem &p, int rank, int64_t channels, OfAxis extent, const LaunchRange &range) {
+    const int64_t plane = product_of_axes(p, extent), of_group = channels / p.groups;
+    Extents extents = innermost_first(p, rank, extent);
+    extents.insert(extents.end(), {of_group, range.groups, std::max<int64_t>(range.images, 1)});
+    View view(operand, (range.first_image * channels + range.first_group * of_group) * plane, extents);
+    // A launch of some of the groups leaves the others' planes between its images.
+    return view.set_stride(rank + 2, channels * plane);
+}
+
+inline View input_pictures(Operand operand, const Problem &p, int rank, const LaunchRange &range) {
+    return pictures(operand, p, rank, p.in_channels, [](const Axis &a) { return a.input; }, range);
+}
+
+inline View output_pictures(Operand operand, const Problem &p, int rank, const LaunchRange &range) {
+    return pictures(operand, p, rank, p.out_channels, [](const Axis &a) { return a.output(); }, range);
+}
+
+}  // namespace conv_transpose
+
+#endif

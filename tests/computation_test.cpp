@@ -1,0 +1,78 @@
+// Computations: what a problem may be computed as. That the results are the same, tests of the operations tell.
+#include "choice/computation.h"
+
+#include <gtest/gtest.h>
+
+namespace conv_transpose::testing {
+namespace {
+
+std::vector<Computation> computations(const char *problem, Operation operation, bool bias = false) {
+    PlanOptions options;
+    options.operation = operation;
+    options.epilogue.bias = bias;
+    return alternatives(Problem::parse(problem), options);
+}
+
+TEST(Computation, OfOneAxisIsOfTwo) {
+    for (Operation operation : {Operation::forward, Operation::weight_gradient, Operation::bias_gradient}) {
+        const auto all = computations("n2ic3oc4iw20kw4sw2pw1", operation);
+        ASSERT_EQ(all.size(), 1u);
+        EXPECT_EQ(all[0].operation, operation);
+        EXPECT_EQ(all[0].problem.str(), "n2g1ic3oc4ih1iw20kh1kw4sh1sw2ph0pw1dh1dw1oph0opw0");
+    }
+}
+
+TEST(Computation, OfThreeAxesStaysUnlessItHasNoDepth) {
+    EXPECT_EQ(computations("ic3oc4id2ih5iw6kd1kh3kw3", Operation::forward)[0].problem.rank, 3);
+    EXPECT_EQ(computations("ic3oc4id1ih5iw6kd2kh3kw3", Operation::forward)[0].problem.rank, 3);
+    EXPECT_EQ(computations("ic3oc4id1ih5iw6kd1kh3kw3sd2", Operation::forward)[0].problem.str(),
+              Problem::parse("ic3oc4ih5iw6kh3kw3").str());
+}
+
+TEST(Computation, OfAPixelIsALinearLayer) {
+    EXPECT_EQ(computations("n8ic3oc4ih1iw1kh4kw5", Operation::forward)[0].problem.str(),
+              Problem::parse("n8ic3oc80ih1iw1kh1kw1").str());
+    EXPECT_EQ(computations("n8ic3oc4id1ih1iw1kd2kh4kw5", Operation::forward)[0].problem.out_channels, 160);
+    // A bias is one for all positions of a channel, and padding leaves some positions out.
+    EXPECT_EQ(computations("n8ic3oc4ih1iw1kh4kw5", Operation::forward, true)[0].problem.out_channels, 4);
+    EXPECT_EQ(computations("n8ic3oc4ih1iw1kh4kw5ph1", Operation::forward)[0].problem.out_channels, 4);
+    EXPECT_EQ(computations("n8ic3oc4ih1iw1kh4kw5", Operation::bias_gradient)[0].problem.out_channels, 4);
+}
+
+TEST(Computation, OfAnInputGradientMayBeForward) {
+    const auto all = computations("n2g2ic4oc6ih8iw9kh3kw4ph1dw2", Operation::input_gradient);
+    ASSERT_EQ(all.size(), 2u);
+    EXPECT_EQ(all[0].operation, Operation::input_gradient);
+    EXPECT_EQ(all[1].operation, Operation::forward);
+    EXPECT_EQ(all[1].weight, WeightView::mirrored);
+    EXPECT_EQ(all[1].read, Operand::output_gradient);
+    EXPECT_EQ(all[1].written, Operand::input_gradient);
+    EXPECT_EQ(all[1].problem.str(), Problem::parse("n2g2ic6oc4ih8iw15kh3kw4ph1pw6dw2").str());
+    EXPECT_EQ(all[1].problem.width().output(), 9);
+    // Neither with a stride, nor where padding reaches beyond the kernel.
+    EXPECT_EQ(computations("ic4oc6ih8iw9kh3kw4sw2", Operation::input_gradient).size(), 1u);
+    EXPECT_EQ(computations("ic4oc6ih8iw9kh3kw4ph3", Operation::input_gradient).size(), 1u);
+}
+
+// A kernel that occupies a machine with 264 blocks; each of its own takes 64 channels of 64 positions, 32 at a step.
+TEST(Computation, OfFewBlocksIsASumOfParts) {
+    KernelTraits kernel;
+    kernel.counts_through_images = true;
+    kernel.block_positions = {8, 8};
+    kernel.block_channels = 64;
+    kernel.weight_in_channel_multiple = 32;
+    kernel.split_target_blocks = 264;
+    const Computation whole = computations("n1ic512oc64ih8iw8kh3kw3", Operation::forward)[0];
+    const Computation split = with_split_sum(kernel, whole);
+    EXPECT_GT(split.partial_sums, 1);
+    EXPECT_EQ(512 % split.partial_sums, 0);
+    EXPECT_EQ(split.problem.groups, split.partial_sums);
+    EXPECT_EQ(split.problem.out_channels, 64 * split.partial_sums);
+    EXPECT_EQ(split.problem.in_channels, 512);
+    EXPECT_EQ(split.result_channels(), 64);
+    kernel.split_target_blocks = 0;
+    EXPECT_EQ(with_split_sum(kernel, whole).partial_sums, 1);
+}
+
+}  // namespace
+}  // namespace conv_transpose::testing

@@ -1,0 +1,150 @@
+// Problems that take more than one launch: with limits of a launch so small that little problems are cut along batch
+// and groups as those of 2^31 elements are, and left to kernels with 64-bit indices where they cannot be cut.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "oracle.h"
+#include "random_problems.h"
+#include "run_plan.h"
+#include "runtime/src/choice/launch_limits.h"
+
+namespace conv_transpose::testing {
+namespace {
+
+/// Holds for plans that are made and run while it lives.
+class SmallLaunches {
+  public:
+    SmallLaunches(int64_t elements, int64_t grid) { limit_launches(elements, grid); }
+    ~SmallLaunches() { restore_launch_limits(); }
+    SmallLaunches(const SmallLaunches &) = delete;
+    SmallLaunches &operator=(const SmallLaunches &) = delete;
+};
+
+constexpr int64_t whole_grid = 65535;
+
+/// The larger tensor's.
+int64_t elements_of_a_group(const Problem &p) {
+    return std::max(p.input_elements(), p.output_elements()) / (p.batch * p.groups);
+}
+
+class Launches : public DeviceTest {
+  protected:
+    RandomProblems random{11};
+
+    int count(int on_the_cpu) const { return std::min(random_problem_count(GetParam()), on_the_cpu); }
+
+    // Every operation, by every kernel that accepts the problem under the limits.
+    void expect_exact(const Problem &p, int64_t elements, int64_t grid) {
+        SCOPED_TRACE(p.str() + ", launches of " + std::to_string(elements) + " elements and grids of " +
+                     std::to_string(grid));
+        const SmallLaunches small(elements, grid);
+        const auto input = random.integers(p.input_elements()), weight = random.integers(p.weight_elements());
+        const auto bias = random.integers(p.out_channels), output_gradient = random.integers(p.output_elements());
+        const auto output = forward(p, input, weight, bias);
+        const Gradients expected = gradients(p, input, weight, output_gradient);
+        for (Operation operation : {Operation::forward, Operation::input_gradient, Operation::weight_gradient,
+                                    Operation::bias_gradient}) {
+            PlanOptions wanted = options();
+            wanted.operation = operation;
+            wanted.epilogue.bias = operation == Operation::forward;
+            for (const PlanOptions &forced : for_every_kernel(p, wanted)) {
+                SCOPED_TRACE(forced.kernel);
+                const Plan plan(p, forced);
+                if (operation == Operation::forward)
+                    expect_equal(run_forward(plan, input, weight, bias), output);
+                else
+                    expect_equal(run_gradient(plan, input, weight, output_gradient),
+                                 operation == Operation::input_gradient    ? expected.input
+                                 : operation == Operation::weight_gradient ? expected.weight
+                                                                           : expected.bias);
+                if (HasFatalFailure()) return;
+            }
+        }
+    }
+
+    /// Attributes of a family of kernels, or any.
+    Problem with_attributes() {
+        const char *families[] = {"kh3kw3", "kh2kw2sh2sw2", "kh3kw3sh2sw2ph1pw1", "kh4kw4sh2sw2ph1pw1", "kh3kw5"};
+        return random.one_in(3) ? random.next() : Problem::parse(families[random.between(0, 4)]);
+    }
+
+    /// Valid, of several images and groups.
+    Problem several(int64_t least_channels, int64_t most_channels, int64_t most_rows, int64_t most_columns) {
+        for (;;) {
+            Problem p = with_attributes();
+            p.batch = random.between(2, 7);
+            p.groups = random.between(2, 5);
+            p.in_channels = p.groups * random.between(least_channels, most_channels);
+            p.out_channels = p.groups * random.between(least_channels, most_channels);
+            p.height().input = random.between(2, most_rows), p.width().input = random.between(2, most_columns);
+            const bool overlap = p.height().kernel * p.width().kernel <= 25 && p.height().dilation * p.width().dilation <= 4;
+            try {
+                p.validate();
+                if (overlap && p.output_elements() < 60000) return p;
+            } catch (const InvalidProblem &) {
+            }
+        }
+    }
+};
+
+// Some of the images, the last launch with fewer; or some of the groups of each; or all but one.
+TEST_P(Launches, AreCutAlongBatchAndGroups) {
+    for (int i = 0; i < count(120) && !HasFatalFailure(); i++) {
+        const Problem p = several(1, 5, 9, 12);
+        const int64_t groups = random.one_in(2) ? random.between(1, p.groups) : p.groups * random.between(1, p.batch);
+        const int64_t elements = groups * elements_of_a_group(p) + random.between(0, 3);
+        expect_exact(p, elements, random.one_in(2) ? whole_grid : random.between(1, 2 * p.groups));
+    }
+}
+
+// Channels enough for tensor cores and for products; their packed tensors are cut as well.
+TEST_P(Launches, OfManyChannelsAreCut) {
+    for (int i = 0; i < std::max(count(120) / 4, 2) && !HasFatalFailure(); i++) {
+        Problem p = several(16, 36, 4, 5);
+        p.batch = random.between(2, 11);
+        p.groups = random.between(1, 2) * (i % 2 + 1);
+        p.in_channels = p.groups * 32;
+        p.out_channels = p.groups * random.between(16, 36);
+        const int64_t images = random.between(1, 9);
+        expect_exact(p, std::max(images * p.groups * elements_of_a_group(p), 4 * p.weight_elements()), whole_grid);
+    }
+}
+
+// The sums of channels that are cut into parts have launches, too.
+TEST_P(Launches, OfSumsInPartsAreCut) {
+    const Problem p = Problem::parse("n5ic256oc24ih2iw3kh3kw3");
+    expect_exact(p, p.weight_elements(), whole_grid);
+    expect_exact(p, p.weight_elements(), 3);
+}
+
+// Nothing can be cut in one image of one group: what is left is made for 64-bit indices, and bias gradients.
+TEST_P(Launches, BeyondOneGroupAreOf64BitKernels) {
+    for (const char *text : {"n2g2ic6oc8ih7iw9kh3kw3", "n2g2ic12oc2ih9iw7kh4kw4sh2sw2ph1pw1", "n1ic3oc5ih6iw8kh2kw3dh2"}) {
+        const Problem p = Problem::parse(text);
+        const int64_t plane = std::max(p.height().input * p.width().input, p.height().output() * p.width().output()) * 5 / 4;
+        ASSERT_LT(plane, elements_of_a_group(p)) << text;
+        expect_exact(p, plane, whole_grid);
+        const SmallLaunches small(plane, whole_grid);
+        for (std::string_view kernel : kernels_for(p, options()))
+            EXPECT_NE(kernel.find("large"), std::string_view::npos) << kernel << " for " << text;
+    }
+}
+
+// A plane must fit a launch of any kernel.
+TEST_P(Launches, MustSpanAPlane) {
+    const Problem p = Problem::parse("n2g2ic6oc8ih7iw9kh3kw3");
+    const SmallLaunches small(p.height().output() * p.width().output() - 1, whole_grid);
+    EXPECT_TRUE(kernels_for(p, options()).empty());
+    try {
+        Plan(p, options());
+        FAIL() << "a plan was made";
+    } catch (const Unsupported &error) {
+        EXPECT_NE(std::string(error.what()).find("a plane has more than"), std::string::npos) << error.what();
+    }
+}
+
+INSTANTIATE_ON_DEVICES(Launches);
+
+}  // namespace
+}  // namespace conv_transpose::testing
