@@ -79,7 +79,9 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
         description.set("block_channels", channels(f));
         description.set("blocks_per_multiprocessor", blocks);
         if (min_steps > 0) description.set("min_steps", min_steps);
-        description.set("split_target_blocks", machines::H200::multiprocessors * blocks);
+        // Parts of a sum are float32, and the pass that adds them knows channels_first.
+        if (f.format.storage == Storage::f32 && !f.channels_last_output)
+            description.set("split_target_blocks", machines::H200::multiprocessors * blocks);
     }
 
     void apply(GemmFuncs &f, const Halide::Target &) const {

@@ -79,6 +79,27 @@ conv_transpose_kernel(forward tf32 cuda implicit_gemm ${tensor_core_product} ${a
 conv_transpose_kernel(forward tf32x3 cuda implicit_gemm AS c128 ${tensor_core_product} format=tf32x3 ${whole_chunks} ${channels128}
     blocks=1 ALLOW_SPILLS H200_TFLOPS 95)
 conv_transpose_kernel(forward tf32x3 cuda implicit_gemm ${tensor_core_product} format=tf32x3 ${any_channels} blocks=2 ALLOW_SPILLS H200_TFLOPS 63)
+# ---- 16 bits, any attributes. Pictures with channels innermost are read as they are; others are packed before. Names
+# tell the layout of input and output.
+foreach(format f16 bf16)
+    set(gemm16 ${tensor_core_product} format=${format} columns=128 chunk_channels=64 stages=3 blocks=2 ALLOW_SPILLS)
+    set(channels_last input_layout=channels_last channels_last_output=true in_channel_multiple=8)
+    set(from_channels_last input_layout=channels_last in_channel_multiple=8)
+    set(to_channels_last input_layout=channel_rows channels_last_output=true)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc ${gemm16} ${channels_last})
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw ${gemm16} input_layout=channel_rows)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc_to_nchw ${gemm16} ${from_channels_last} FULL)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw_to_nhwc ${gemm16} ${to_channels_last})
+endforeach()
+conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT nhwc ${tensor_core_product} columns=128 blocks=2
+    input_layout=channels_last channels_last_output=true in_channel_multiple=4 ALLOW_SPILLS)
+# ---- of three axes
+conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT ncdhw ${tensor_core_product} rank=3 columns=128 row_sets=1
+    chunk_channels=16 blocks=4 ALLOW_SPILLS)
+conv_transpose_kernel(forward f16 cuda implicit_gemm LAYOUT ncdhw ${tensor_core_product} rank=3 format=f16 input_layout=channel_rows
+    columns=128 chunk_channels=64 stages=3 blocks=2 ALLOW_SPILLS)
+conv_transpose_kernel(forward bf16 cuda implicit_gemm LAYOUT ncdhw ${tensor_core_product} rank=3 format=bf16
+    input_layout=channel_rows columns=128 chunk_channels=64 stages=3 blocks=2 ALLOW_SPILLS FULL)
 conv_transpose_helper(sum_of_output_parts f32 cuda)
 
 # ---- families: any number of channels. Few output channels take blocks of few channels.

@@ -61,6 +61,21 @@ conv_transpose_kernel(input_gradient tf32x3 cuda implicit_gemm AS c128 ${tensor_
 conv_transpose_kernel(input_gradient tf32x3 cuda implicit_gemm ${tensor_core_product} format=tf32x3
     ${any_channels} blocks=2 ALLOW_SPILLS H200_TFLOPS 62)
 
+# ---- 16 bits, any attributes. Pictures with channels innermost are read as they are; others are packed before. Names
+# tell the layout of input and output.
+foreach(format f16 bf16)
+    set(gemm16 ${tensor_core_product} format=${format} columns=128 chunk_channels=64 stages=3 blocks=2 ALLOW_SPILLS)
+    set(channels_last input_layout=channels_last channels_last_output=true out_channel_multiple=8)
+    set(from_channels_last input_layout=channels_last out_channel_multiple=8)
+    conv_transpose_kernel(input_gradient ${format} cuda implicit_gemm LAYOUT nhwc ${gemm16} ${channels_last})
+    conv_transpose_kernel(input_gradient ${format} cuda implicit_gemm LAYOUT nhwc_to_nchw ${gemm16} ${from_channels_last} FULL)
+endforeach()
+conv_transpose_kernel(input_gradient tf32 cuda implicit_gemm LAYOUT nhwc ${tensor_core_product} columns=128 blocks=2
+    input_layout=channels_last channels_last_output=true out_channel_multiple=4 ALLOW_SPILLS)
+# ---- of three axes
+conv_transpose_kernel(input_gradient tf32 cuda implicit_gemm LAYOUT ncdhw ${tensor_core_product} rank=3 columns=128 row_sets=1
+    chunk_channels=16 blocks=4 ALLOW_SPILLS)
+
 # ---- families, for numbers of channels that fill enough of a tile
 set(many_channels in_channel_multiple=32 out_channel_multiple=8)
 set(rows2 lanes_y=2 runs=1 thread_rows=2)

@@ -14,3 +14,17 @@ conv_transpose_helper(pack_tensor_core tf32x3 cuda AS row_pairs parts=2 picture_
 conv_transpose_helper(pack_tensor_core_sub_pixel tf32 cuda)
 conv_transpose_helper(pack_tensor_core_sub_pixel tf32x3 cuda parts=2)
 conv_transpose_helper(pack_channels tf32 cuda)
+# Operands of 16 bits, of weights as they are given, or in float32 (mixed precision).
+foreach(format f16 bf16)
+    conv_transpose_helper(pack_gemm_weights ${format} cuda format=${format} given=${format})
+    conv_transpose_helper(pack_gemm_weights ${format} cuda AS of_f32 format=${format} given=f32)
+    conv_transpose_helper(pack_channels ${format} cuda format=${format})
+endforeach()
+# Of three axes.
+foreach(format tf32 f16 bf16)
+    set(given f32)
+    if(NOT format STREQUAL tf32)
+        set(given ${format})
+    endif()
+    conv_transpose_helper(pack_gemm_weights ${format} cuda AS volumes rank=3 format=${format} given=${given})
+endforeach()

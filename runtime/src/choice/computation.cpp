@@ -31,8 +31,11 @@ Problem with_positions_as_channels(const Problem &p, const PlanOptions &options)
     };
     const bool linear = taps(p) > 1 && std::all_of(p.axes.begin(), p.axes.end(), is_linear);
     const bool same_tensors = options.operation != Operation::bias_gradient && !options.epilogue.bias;
+    // With channels innermost, positions lie outside of all channels, in both tensors.
+    const bool same_order = options.output.layout == options.weight.layout &&
+                            (options.output.layout == Layout::channels_first || p.groups == 1);
     const double channels = double(p.out_channels) * taps(p);
-    if (!linear || !same_tensors || channels > max_elements_32bit()) return p;
+    if (!same_order || !linear || !same_tensors || channels > max_elements_32bit()) return p;
     Problem layer = p;
     layer.out_channels *= taps(p);
     layer.axes = {};
@@ -72,9 +75,16 @@ Computation itself(const Problem &p, Operation operation) {
 std::vector<Computation> alternatives(const Problem &problem, const PlanOptions &options) {
     const Problem simplest = with_positions_as_channels(with_two_axes(problem), options);
     std::vector<Computation> all{itself(simplest, options.operation)};
+    const bool reads_input = all[0].read == Operand::input;
+    all[0].read_format = reads_input ? options.input : options.output;
+    all[0].written_format = reads_input ? options.output : options.input;
+    all[0].weight_format = options.weight;
     if (options.operation == Operation::input_gradient)
-        if (const std::optional<Problem> forward = forward_of_input_gradient(simplest))
-            all.push_back({Operation::forward, *forward, all[0].read, all[0].written, WeightView::mirrored});
+        if (const std::optional<Problem> forward = forward_of_input_gradient(simplest)) {
+            Computation mirrored = all[0];
+            mirrored.operation = Operation::forward, mirrored.problem = *forward, mirrored.weight = WeightView::mirrored;
+            all.push_back(mirrored);
+        }
     return all;
 }
 

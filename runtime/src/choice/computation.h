@@ -26,6 +26,9 @@ struct Computation {
     /// second pass adds what they give.
     int64_t partial_sums = 1;
 
+    /// How the tensors lie in memory.
+    TensorFormat read_format{}, written_format{}, weight_format{};
+
     /// Channels of the result, of all groups that are left when the parts are added.
     int64_t result_channels() const {
         return (operation == Operation::forward ? problem.out_channels : problem.in_channels) / partial_sums;

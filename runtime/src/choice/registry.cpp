@@ -104,8 +104,9 @@ std::string size_rejection(const KernelTraits &k, const Problem &p) {
     if (std::max({in, out, p.weight_elements() / p.groups}) > max_elements_32bit())
         return "one image of one group has more than 2^31 - 1 elements";
     if (k.packed_channels) {
-        const double packed = 4.0 * packed_planes(k, p.in_channels / p.groups) * in_plane;
-        if (std::max(packed, 4.0 * (p.width().padding / p.width().stride)) > max_elements_32bit())
+        const double values = k.input.type == ElementType::float32 ? 4 : 8;  // of 16 bytes
+        const double packed = values * packed_planes(k, p.in_channels / p.groups) * in_plane;
+        if (std::max(packed, values * (p.width().padding / p.width().stride)) > max_elements_32bit())
             return "one image of one group, packed, has more than 2^31 - 1 elements";
     }
     if (k.split_target_blocks > 0) {
@@ -136,9 +137,26 @@ std::string problem_rejection(const KernelTraits &k, const Problem &p) {
     return k.packed_pictures ? packed_pictures_rejection(k, p) : "";
 }
 
+// What a kernel does not read as it is given may come in every format that can be packed for it.
+bool packs(const KernelTraits &k, const TensorOfOperation &tensor, Operation operation, TensorFormat given) {
+    const auto type_fits = [&](const KernelTraits &helper) {
+        return helper.role == KernelRole::weight_packing && helper.device == k.device &&
+               helper.weight_layout == k.weight_layout && helper.rank == k.rank && helper.weight.type == given.type;
+    };
+    if (tensor.asked == &PlanOptions::weight && k.weight_layout != WeightLayout::as_given) {
+        const Registry all = registry();
+        return std::any_of(all.begin(), all.end(), type_fits);
+    }
+    const auto read = operation == Operation::forward ? &PlanOptions::input : &PlanOptions::output;
+    return k.packed_channels && tensor.asked == read && tensor.format_of(k, operation).type == given.type;
+}
+
 std::string format_rejection(const KernelTraits &k, const PlanOptions &options) {
+    if (options.epilogue.bias && options.weight.type != ElementType::float32)
+        return "the bias has 16 bits as the weight has, kernels are for a bias of float32";
     for (const TensorOfOperation &tensor : tensors_of(options.operation))
-        if (const TensorFormat wanted = options.*tensor.asked, is = tensor.format_of(k, options.operation); wanted != is)
+        if (const TensorFormat wanted = options.*tensor.asked, is = tensor.format_of(k, options.operation);
+            wanted != is && !packs(k, tensor, options.operation, wanted))
             return std::string(tensor.name) + " is " + str(wanted) + ", the kernel is for " + str(is);
     return {};
 }
@@ -194,7 +212,7 @@ const KernelTraits &helper_kernel(KernelRole role, Device device,
 }
 
 int64_t packed_planes(const KernelTraits &kernel, int64_t channels) {
-    return round_up(channels, kernel.weight_in_channel_multiple) / 4;
+    return round_up(channels, kernel.weight_in_channel_multiple) / (kernel.input.type == ElementType::float32 ? 4 : 8);
 }
 
 }  // namespace conv_transpose

@@ -28,39 +28,50 @@ int64_t inverse(const Axis &a) {
     return modular_inverse(a.dilation / gcd, a.stride / gcd);
 }
 
-// The picture with four channels side by side, for kernels that read it so: packed at every launch.
+// The picture with channels side by side, 16 bytes of them, for kernels that read it so: packed at every launch.
 class PackedChannels {
   public:
-    PackedChannels(const KernelTraits &kernel, const Problem &p) : p_(p), rank_(kernel.rank) {
+    PackedChannels(const KernelTraits &kernel, const Computation &c)
+        : p_(c.problem), rank_(kernel.rank), format_(c.read_format), values_(16 / bytes_of(format_.type)) {
         if (!kernel.packed_channels) return;
-        packing_ = &helper_kernel(KernelRole::channel_packing, kernel.device);
-        planes_ = packed_planes(kernel, p.in_channels / p.groups);
+        packing_ = &helper_kernel(KernelRole::channel_packing, kernel.device,
+                                  [&](const KernelTraits &k) { return k.input.type == format_.type; });
+        planes_ = packed_planes(kernel, p_.in_channels / p_.groups);
     }
 
     bool needed() const { return packing_ != nullptr; }
     /// Of one group of an image.
-    int64_t elements() const { return 4 * planes_ * input_positions(p_); }
+    int64_t elements() const { return values_ * planes_ * input_positions(p_); }
 
-    /// As (channel % 4 + 4 * x, y, plane, group, image).
+    int64_t values() const { return needed() ? values_ : 1; }
+
+    /// As (channel % values + values * x, y, z, plane, group, image).
     View add_packing(Recipe &recipe, Operand read, Operand packed, const LaunchRange &range) const {
         const int64_t plane = input_positions(p_), channels = p_.in_channels / p_.groups;
-        const int64_t begin = (range.first_image * p_.in_channels + range.first_group * channels) * plane;
+        const bool channels_last = format_.layout == Layout::channels_last;
+        const int64_t group = channels * (channels_last ? 1 : plane);
+        View picture(read, range.first_image * p_.in_channels * plane + range.first_group * group,
+                     {plane, channels, range.groups, range.images}, format_.type);
+        if (channels_last) picture.set_stride(0, p_.in_channels).set_stride(1, 1);
+        picture.set_stride(2, group).set_stride(3, p_.in_channels * plane);
         recipe.add(Launch<Family::channel_packing>(*packing_)
-                       .set("picture", View(read, begin, {plane, channels, range.groups, range.images}))
-                       .set("packed", View(packed, 0, {4 * plane, planes_, range.groups, range.images}))
+                       .set("picture", picture)
+                       .set("packed", View(packed, 0, {values_ * plane, planes_, range.groups, range.images}, format_.type))
                        .step(),
                    !range.is_first());
         Extents extents = innermost_first(p_, rank_, [](const Axis &a) { return a.input; });
-        extents[0] *= 4;
+        extents[0] *= values_;
         extents.insert(extents.end(), {planes_, range.groups, range.images});
-        return View(packed, 0, extents);
+        return View(packed, 0, extents, format_.type);
     }
 
   private:
     const Problem &p_;
     const int rank_;
+    const TensorFormat format_;
+    const int64_t values_;  // of 16 bytes
     const KernelTraits *packing_ = nullptr;
-    int64_t planes_ = 0;  // of a group: fours of channels
+    int64_t planes_ = 0;  // of a group
 };
 
 }  // namespace
@@ -72,30 +83,31 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
     Recipe recipe(k.device);
     const WeightPacking weights(k, c);
     weights.add_to(recipe);
-    const PackedChannels packed(k, p);
+    const PackedChannels packed(k, c);
     const LaunchRanges ranges = LaunchRanges(p, spanned_outputs(k, p), packed.elements()).on_one_grid_axis();
     const Operand packed_picture =
-        packed.needed() ? recipe.add_region("packed picture", sizeof(float) * ranges.images * ranges.groups * packed.elements())
+        packed.needed() ? recipe.add_region("packed picture", bytes_of(c.read_format.type) * ranges.images * ranges.groups * packed.elements())
                         : c.read;
     PartialOutputs parts(recipe, c, k.device);
     const EpilogueArguments whole(epilogue), after_kernel = parts.needed() ? EpilogueArguments() : whole;
 
     ranges.for_each(p, [&](const LaunchRange &range) {
         View in = packed.needed() ? packed.add_packing(recipe, c.read, packed_picture, range)
-                                  : input_pictures(c.read, p, k.rank, range);
+                                  : input_pictures(c.read, p, k.rank, range, c.read_format);
         View out = parts.needed() ? parts.view(p, k.rank, [](const Axis &a) { return a.output(); }, range)
-                                  : output_pictures(c.written, p, k.rank, range);
+                                  : output_pictures(c.written, p, k.rank, range, c.written_format);
         for (int i = 0; i < k.rank; i++) {
             const Axis &a = p.axes[2 - i];
             // Whole strides of padding are moved into the input's first coordinate.
-            in.set_min(i, -(a.padding / a.stride) * (packed.needed() && i == 0 ? 4 : 1));
+            in.set_min(i, -(a.padding / a.stride) * (i == 0 ? packed.values() : 1));
             if (k.whole_cells) out.begin_early(i, a.padding % a.stride);
         }
         const View weight = weights.view(range);
         const int64_t channels = p.out_channels / p.groups;
         // Without a bias the kernel discards what it reads there; weights are at least as many.
         const View bias(after_kernel.has_bias ? Operand::bias : weight.operand(),
-                        after_kernel.has_bias ? range.first_group * channels : weight.offset(), {channels, range.groups});
+                        after_kernel.has_bias ? range.first_group * channels
+                        : weight.type() == ElementType::float32 ? weight.offset() : 0, {channels, range.groups});
         recipe.add(Launch<Family::forward>(k)
                        .set("input", in)
                        .set("weight", weight)

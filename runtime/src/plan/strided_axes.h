@@ -16,8 +16,9 @@ Launch<family> launch_with_axes(const KernelTraits &kernel, const Problem &p) {
 }
 
 /// The output gradient, whose coordinates begin at the padding.
-inline View padded_output_pictures(Operand operand, const Problem &p, int rank, const LaunchRange &range) {
-    View view = output_pictures(operand, p, rank, range);
+inline View padded_output_pictures(Operand operand, const Problem &p, int rank, const LaunchRange &range,
+                                   TensorFormat format = {}) {
+    View view = output_pictures(operand, p, rank, range, format);
     for (int i = 0; i < rank; i++) view.set_min(i, p.axes[2 - i].padding);
     return view;
 }

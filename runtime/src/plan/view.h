@@ -65,21 +65,30 @@ class View {
 /// The images and groups of a launch in a dense tensor of pictures: (axes..., channel in group, group, image). A batch
 /// of 0 is viewed as one image, which nobody reads.
 template <class OfAxis>
-View pictures(Operand operand, const Problem &p, int rank, int64_t channels, OfAxis extent, const LaunchRange &range) {
+View pictures(Operand operand, const Problem &p, int rank, int64_t channels, OfAxis extent, const LaunchRange &range,
+              TensorFormat format = {}) {
     const int64_t plane = product_of_axes(p, extent), of_group = channels / p.groups;
     Extents extents = innermost_first(p, rank, extent);
     extents.insert(extents.end(), {of_group, range.groups, std::max<int64_t>(range.images, 1)});
-    View view(operand, (range.first_image * channels + range.first_group * of_group) * plane, extents);
+    const bool channels_last = format.layout == Layout::channels_last;
+    View view(operand, range.first_image * channels * plane + range.first_group * of_group * (channels_last ? 1 : plane),
+              extents, format.type);
+    if (channels_last) {
+        for (int64_t i = 0, stride = channels; i < rank; stride *= extents[i++]) view.set_stride(i, stride);
+        view.set_stride(rank, 1).set_stride(rank + 1, of_group);
+    }
     // A launch of some of the groups leaves the others' planes between its images.
     return view.set_stride(rank + 2, channels * plane);
 }
 
-inline View input_pictures(Operand operand, const Problem &p, int rank, const LaunchRange &range) {
-    return pictures(operand, p, rank, p.in_channels, [](const Axis &a) { return a.input; }, range);
+inline View input_pictures(Operand operand, const Problem &p, int rank, const LaunchRange &range,
+                           TensorFormat format = {}) {
+    return pictures(operand, p, rank, p.in_channels, [](const Axis &a) { return a.input; }, range, format);
 }
 
-inline View output_pictures(Operand operand, const Problem &p, int rank, const LaunchRange &range) {
-    return pictures(operand, p, rank, p.out_channels, [](const Axis &a) { return a.output(); }, range);
+inline View output_pictures(Operand operand, const Problem &p, int rank, const LaunchRange &range,
+                            TensorFormat format = {}) {
+    return pictures(operand, p, rank, p.out_channels, [](const Axis &a) { return a.output(); }, range, format);
 }
 
 }  // namespace conv_transpose

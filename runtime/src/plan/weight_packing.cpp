@@ -6,6 +6,7 @@
 #include <numeric>
 #include <string>
 
+#include "algorithm/tensor_layout.h"
 #include "problem/counting.h"
 #include "choice/registry.h"
 
@@ -13,15 +14,22 @@ namespace conv_transpose {
 
 namespace {
 
-int64_t product(const WeightPacking::Extents &extents) {
+int64_t product(const Extents &extents) {
     return std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
+}
+
+Extents joined(Extents first, const Extents &rest) {
+    first.insert(first.end(), rest.begin(), rest.end());
+    return first;
 }
 
 }  // namespace
 
 WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &c)
     : kernel_(kernel),
-      size_(plane_of(c.problem, &Axis::kernel)),
+      given_(c.weight_format),
+      window_(innermost_first(c.problem, kernel.rank, [](const Axis &a) { return a.kernel; })),
+      taps_(taps(c.problem)),
       transposed_(c.operation == Operation::input_gradient || c.weight == WeightView::mirrored),
       mirrored_(c.weight == WeightView::mirrored),
       partial_sums_(c.partial_sums),
@@ -30,27 +38,36 @@ WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &c)
       summed_((c.operation == Operation::forward ? c.problem.in_channels : c.problem.out_channels) / groups_) {
     if (kernel.weight_layout == WeightLayout::as_given) return;
     packing_ = &helper_kernel(KernelRole::weight_packing, kernel.device, [&](const KernelTraits &k) {
-        return k.weight_layout == kernel.weight_layout && k.min_taps <= area(size_);
+        return k.weight_layout == kernel.weight_layout && k.min_taps <= taps_ && k.rank == kernel.rank &&
+               k.weight.type == given_.type;
     });
     packed_channels_ = round_up(channels_, kernel.weight_channel_multiple);
 }
 
-// The caller's weight as (kx, ky, channel, summed channel, group). There the channel of the output lies inside that of
-// the input, and groups outside of both; but parts of a sum are groups inside of the channels that they share.
+// Of what is packed. A kernel multiplies elements as it stores its output.
+ElementType WeightPacking::packed_type() const noexcept { return packing_ ? kernel_.output.type : given_.type; }
+
+// The caller's weight as (kx, ky, kz, channel, summed channel, group). There the channel of the output lies inside that
+// of the input, and groups outside of both; but parts of a sum are groups inside of the channels that they share.
+// Kernel positions are innermost, or channels of the output.
 View WeightPacking::given() const {
-    const int64_t taps = area(size_);
-    View view(Operand::weight, mirrored_ ? taps - 1 : 0, {size_.width, size_.height, channels_, summed_, groups_});
-    if (mirrored_) view.set_stride(0, -1).set_stride(1, -size_.width);
-    if (transposed_) view.set_stride(2, taps * summed_ * partial_sums_).set_stride(3, taps);
-    if (transposed_ && partial_sums_ > 1) view.set_stride(4, taps * summed_);
-    return view;
+    const int64_t inside = transposed_ ? summed_ * partial_sums_ : channels_;
+    const bool channels_last = given_.layout == Layout::channels_last;
+    const int64_t tap = channels_last ? inside : 1, inner = channels_last ? 1 : taps_, outer = taps_ * inside;
+    View view(Operand::weight, mirrored_ ? (taps_ - 1) * tap : 0, joined(window_, {channels_, summed_, groups_}), given_.type);
+    const int rank = kernel_.rank;
+    int64_t stride = mirrored_ ? -tap : tap;
+    for (int i = 0; i < rank; stride *= window_[i++]) view.set_stride(i, stride);
+    view.set_stride(rank, transposed_ ? outer : inner).set_stride(rank + 1, transposed_ ? inner : outer);
+    const bool parts_inside = transposed_ && partial_sums_ > 1;
+    return view.set_stride(rank + 2, parts_inside ? inner * summed_ : outer * (transposed_ ? channels_ : summed_));
 }
 
 void WeightPacking::add_to(Recipe &recipe) const {
     if (!packing_) return;
     const Extents to = packing_->min_taps > 0 ? tensor_core_tiles() : packed_extents(groups_);
-    const View packed(Operand::packed_weight, 0, {to.begin(), to.end()});
-    const int64_t bytes = sizeof(float) * product(packed_extents(groups_));
+    const View packed(Operand::packed_weight, 0, to, packed_type());
+    const int64_t bytes = bytes_of(packed_type()) * product(packed_extents(groups_));
     if (kernel_.weight_tile == 0)
         return recipe.add_weight_packing(
             Launch<Family::weight_packing>(*packing_).set("weight", given()).set("packed", packed).step(), bytes);
@@ -69,50 +86,45 @@ void WeightPacking::add_to(Recipe &recipe) const {
 }
 
 View WeightPacking::view(const LaunchRange &range) const {
-    const Extents extents = packing_ ? packed_extents(range.groups) : given_extents(range.groups);
+    Extents extents = packing_ ? packed_extents(range.groups) : given_extents(range.groups);
+    // One array has as many dimensions as any weight.
+    if (kernel_.weight_tile != 0) extents.resize(kernel_.rank + 3, 1);
     return View(packing_ ? Operand::packed_weight : Operand::weight, range.first_group * product(extents) / range.groups,
-                {extents.begin(), extents.end()});
+                extents, packed_type());
 }
 
-WeightPacking::Extents WeightPacking::given_extents(int64_t groups) const noexcept {
-    return {size_.width, size_.height, transposed_ ? summed_ : channels_, transposed_ ? channels_ : summed_, groups};
+Extents WeightPacking::given_extents(int64_t groups) const {
+    return joined(window_, {transposed_ ? summed_ : channels_, transposed_ ? channels_ : summed_, groups});
 }
 
-WeightPacking::Extents WeightPacking::packed_extents(int64_t groups) const noexcept {
+Extents WeightPacking::packed_extents(int64_t groups) const {
+    const int64_t lanes = kernel_.weight_channel_multiple, tiles = packed_channels_ / lanes * groups;
     switch (kernel_.weight_layout) {
         case WeightLayout::as_given: return given_extents(groups);
-        case WeightLayout::channels_innermost:
-            return {packed_channels_, size_.width, size_.height, summed_, groups};
+        case WeightLayout::channels_innermost: return joined(joined({packed_channels_}, window_), {summed_, groups});
         // The last dimension counts tiles of channels.
-        case WeightLayout::channel_tiles: {
-            const int64_t lanes = kernel_.weight_channel_multiple;
-            return {lanes, size_.width, size_.height, summed_, packed_channels_ / lanes * groups};
-        }
-        case WeightLayout::winograd_columns: {
-            const int64_t lanes = kernel_.weight_channel_multiple;
-            return {lanes, size_.width, summed_, size_.height + 1, packed_channels_ / lanes * groups};
-        }
-        case WeightLayout::winograd: {
-            const int64_t lanes = kernel_.weight_channel_multiple;
-            const int64_t points = (size_.width + 1) * (size_.height + 1);
-            return {lanes, 1, summed_, points, packed_channels_ / lanes * groups};
-        }
+        case WeightLayout::channel_tiles: return joined(joined({lanes}, window_), {summed_, tiles});
+        case WeightLayout::winograd_columns: return {lanes, window_[0], summed_, window_[1] + 1, tiles};
+        case WeightLayout::winograd: return {lanes, 1, summed_, (window_[0] + 1) * (window_[1] + 1), tiles};
         default: return {tensor_core_elements() * groups, 1, 1, 1, 1};
     }
 }
 
 // The same, as generators/many_taps_packing.cpp sees it: of all groups.
-WeightPacking::Extents WeightPacking::tensor_core_tiles() const noexcept {
+Extents WeightPacking::tensor_core_tiles() const {
     const int64_t parts = kernel_.precision == Precision::tf32x3 ? 2 : 1, tiles = packed_channels_ / 64 * groups_;
     const int64_t fours = round_up(summed_, kernel_.weight_in_channel_multiple) / 4;
     return {256, tensor_core_elements() * groups_ / (256 * parts * fours * tiles), parts, fours, tiles};
 }
 
-// The packed weights of one group in tiles for tensor cores: see generators/tensor_core_packing.cpp.
+// The packed weights of one group in tiles for tensor cores: see generators/tensor_core_packing.cpp, and for kernels of
+// any kernel size layouts::tensor_core_weights.
 int64_t WeightPacking::tensor_core_elements() const noexcept {
-    const int64_t tiles = packed_channels_ / kernel_.weight_channel_multiple;
-    const int64_t positions = kernel_.kernel == Size2{} ? size_.height * size_.width : 1;
-    return tiles * kernel_.weight_tile * positions * round_up(summed_, kernel_.weight_in_channel_multiple);
+    const int64_t summed = round_up(summed_, kernel_.weight_in_channel_multiple);
+    if (kernel_.kernel != Size2{}) return packed_channels_ / kernel_.weight_channel_multiple * kernel_.weight_tile * summed;
+    const PerDimension<int64_t> extents(1, {{Dimension::channel, channels_}, {Dimension::summed, summed}, {Dimension::x, taps_},
+                                            {Dimension::piece, kernel_.precision == Precision::tf32x3 ? 2 : 1}});
+    return layouts::tensor_core_weights(static_cast<int>(16 / bytes_of(packed_type()))).elements(extents);
 }
 
 }  // namespace conv_transpose

@@ -3,18 +3,13 @@
 #ifndef CONV_TRANSPOSE_RUNTIME_WEIGHT_PACKING_H
 #define CONV_TRANSPOSE_RUNTIME_WEIGHT_PACKING_H
 
-#include <array>
-
 #include "choice/computation.h"
 #include "plan/recipe.h"
-#include "problem/size2.h"
 
 namespace conv_transpose {
 
 class WeightPacking {
   public:
-    using Extents = std::array<int64_t, 5>;
-
     /// Throws Unsupported if this build cannot pack for the kernel.
     WeightPacking(const KernelTraits &kernel, const Computation &computation);
 
@@ -27,17 +22,20 @@ class WeightPacking {
   private:
     const KernelTraits &kernel_;
     const KernelTraits *packing_ = nullptr;
-    const Size2 size_;
+    const TensorFormat given_;
+    const Extents window_;  // innermost first
+    const int64_t taps_;
     const bool transposed_, mirrored_;
     const int64_t partial_sums_, groups_;
     const int64_t channels_, summed_;  // that one group computes, and that it sums over
     int64_t packed_channels_ = 0;
 
-    Extents given_extents(int64_t groups) const noexcept;
+    ElementType packed_type() const noexcept;
     View given() const;
-    Extents packed_extents(int64_t groups) const noexcept;
+    Extents given_extents(int64_t groups) const;
+    Extents packed_extents(int64_t groups) const;
     int64_t tensor_core_elements() const noexcept;
-    Extents tensor_core_tiles() const noexcept;
+    Extents tensor_core_tiles() const;
 };
 
 }  // namespace conv_transpose
