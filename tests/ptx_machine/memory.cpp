@@ -58,6 +58,16 @@ void Block::note_write(const Instruction &i, Warp &warp, int thread, uint32_t ad
     }
 }
 
+void Block::note_bulk_write(const Instruction &i, Warp &warp, int thread, uint32_t address, int bytes) {
+    for (uint32_t word = address / 4; word < (address + bytes) / 4; word++)
+        if (history[word].unfenced)
+            fail(i, "the copy engine writes shared word " + std::to_string(word) +
+                        ", which was written without a proxy fence since");
+    note_write(i, warp, thread, address, bytes);
+    for (uint32_t word = address / 4; word < (address + bytes) / 4; word++) history[word].unfenced = false;
+    warp.unfenced.resize(warp.unfenced.size() - bytes / 4);
+}
+
 void Block::note_tensor_core_read(const Instruction &i, const Warp *group, uint32_t address) {
     check_shared(i, address, 4);
     const uint32_t word = address / 4;

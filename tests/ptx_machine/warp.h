@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,22 @@ struct Barrier {
     std::vector<int32_t> seen;  ///< what the warps that arrived had seen
 };
 
+/// A copy by the copy engine.
+struct BulkCopy {
+    uint32_t to;
+    uint64_t from;
+    uint32_t bytes;
+};
+
+struct Mbarrier {
+    uint32_t count = 0;    ///< of arrivals that a phase has
+    uint32_t pending = 0;  ///< of them
+    uint32_t phases = 0;   ///< that have ended
+    int64_t bytes = 0;     ///< that are expected and have not come
+    std::vector<int32_t> seen, seen_in_phase;  ///< by the warps that arrived, until the last phase ended and until now
+    std::deque<BulkCopy> under_way;
+};
+
 struct Block {
     static constexpr int barriers_of_block = 16;
 
@@ -57,11 +74,14 @@ struct Block {
     std::vector<WordHistory> history;
     std::vector<LastRead> reads;  ///< of each word by each warp
     Barrier barriers[barriers_of_block];
+    std::map<uint32_t, Mbarrier> mbarriers;  ///< by their addresses in shared memory
 
     /// These fail on what a GPU would not forgive: accesses outside or not aligned, and races.
     void check_shared(const Instruction &, uint32_t address, int bytes) const;
     void note_read(const Instruction &, const Warp &, int thread, uint32_t address, int bytes);
     void note_write(const Instruction &, Warp &, int thread, uint32_t address, int bytes);
+    /// By the copy engine, for this thread.
+    void note_bulk_write(const Instruction &, Warp &, int thread, uint32_t address, int bytes);
     /// By the four warps from `group` on.
     void note_tensor_core_read(const Instruction &, const Warp *group, uint32_t address);
 };
