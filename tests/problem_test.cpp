@@ -143,7 +143,7 @@ TEST(ProblemString, HasTheAxesOfItsRank) {
     EXPECT_EQ(Problem::parse("ic3oc4iw100kh2").rank, 2);
     const Problem volume = Problem::parse("ic3oc4ih5iw6kd3kh3kw3");
     EXPECT_EQ(volume.rank, 3);
-    EXPECT_EQ(volume.str(), "n1g1ic3oc4id1ih5iw6kd3kh3kw3sd1sh1sw1pd0ph0pw0dd1dh1dw1opd0oph0opw0");
+    EXPECT_EQ(volume.str(), "n1g1ic3oc4id0ih5iw6kd3kh3kw3sd1sh1sw1pd0ph0pw0dd1dh1dw1opd0oph0opw0");
     EXPECT_EQ(Problem::parse(volume.str()).str(), volume.str());
 }
 
@@ -157,7 +157,8 @@ TEST(ProblemString, RoundTrip) {
 
 TEST(ProblemString, FieldsMayComeInAnyOrderAndBeLeftOut) {
     EXPECT_EQ(Problem::parse("kw4iw6ih5kh3oc4ic8").str(), "n1g1ic8oc4ih5iw6kh3kw4sh1sw1ph0pw0dh1dw1oph0opw0");
-    EXPECT_EQ(Problem::parse("").str(), Problem().str());
+    EXPECT_EQ(Problem::parse("ic3iw2").str(), "n1g1ic3oc0iw2kw0sw1pw0dw1opw0");
+    EXPECT_THROW(Problem::parse("ic3oc3ih4kh3kw3").validate(), InvalidProblem);  // no width
 }
 
 TEST(ProblemString, NumbersMayBeNegativeAndAreRejectedLater) {

@@ -3,9 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <stdexcept>
 
-#include "algorithm/kernel_interface.h"
+#include "HalideRuntime.h"
 
 namespace conv_transpose::testing {
 namespace {
@@ -90,7 +91,7 @@ TEST(Step, ScalarsOfAnAxisFindTheirPlaces) {
                           .step();
     RunContext context;
     scalars.clear();
-    EXPECT_TRUE(step.run({}, context).ok());
+    EXPECT_TRUE(step.run({}, {}, context).ok());
     EXPECT_EQ(scalars, (std::vector<int32_t>{3, 5, 7, 2, 4, 6}));
 }
 
@@ -157,6 +158,53 @@ TEST(Recipe, RunsEveryStepAndRehearsesThoseThatDiffer) {
     EXPECT_EQ(calls(true), 2);
     arguments.packed_weight = data;
     EXPECT_EQ(calls(false), 2);
+}
+
+// Four kinds of launch, for full and last ranges of either kind; addresses tell which range it was.
+TEST(Recipe, LaunchesEveryRangeOnce) {
+    static std::vector<std::pair<int64_t, int64_t>> launches;  // begin and elements
+    static float data[10 * 7];
+    const KernelTraits k = kernel([](void **args) {
+        const auto *buffer = static_cast<const halide_buffer_t *>(args[2]);
+        launches.emplace_back(reinterpret_cast<const float *>(buffer->host) - data, buffer->dim[0].extent);
+        return 0;
+    });
+    for (const auto &[outer, inner] : {std::pair{Cut{10, 4}, Cut{7, 3}}, {{8, 4}, {6, 3}}, {{3, 4}, {7, 7}}, {{5, 1}, {2, 3}}}) {
+        Recipe recipe(Device::cpu);
+        recipe.add_launches(outer, inner, [&](const LaunchRange &range) {
+            return std::vector{Launch<Family::sum_of_parts>(k)
+                                   .set("partial", View(Operand::weight, 0, {4, 2}))
+                                   .set("sum", View(Operand::output, range.first_image * 7 + range.first_group,
+                                                    {range.images * range.groups}))
+                                   .step()};
+        });
+        Arguments arguments;
+        arguments.weight = arguments.output = data;
+        RunContext context;
+        launches.clear();
+        EXPECT_TRUE(recipe.run(arguments, nullptr, context).ok());
+        std::vector<std::pair<int64_t, int64_t>> expected;
+        for (int64_t n = 0; n < outer.total; n += outer.most)
+            for (int64_t g = 0; g < inner.total; g += inner.most)
+                expected.emplace_back(n * 7 + g,
+                                      std::min(outer.most, outer.total - n) * std::min(inner.most, inner.total - g));
+        std::sort(launches.begin(), launches.end());
+        EXPECT_EQ(launches, expected);
+        launches.clear();
+        context.rehearsal = true;
+        EXPECT_TRUE(recipe.run(arguments, nullptr, context).ok());
+        EXPECT_EQ(launches.size(), 1u);
+    }
+}
+
+// However many launches there are, a plan is made at once, and small.
+TEST(Recipe, OfManyLaunchesIsMadeAtOnce) {
+    PlanOptions options;
+    options.device = Device::cpu;
+    for (Operation operation : {Operation::forward, Operation::input_gradient, Operation::bias_gradient}) {
+        options.operation = operation;
+        EXPECT_NO_THROW(Plan(Problem::parse("n17592186044416ic1oc1ih1iw1kh1kw1"), options));
+    }
 }
 
 TEST(Recipe, EndsWithTheFirstError) {

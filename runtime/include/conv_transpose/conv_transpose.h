@@ -84,8 +84,8 @@ struct Problem {
     /// is named with its axis: "stride.width".
     void validate() const;
 
-    /// Reads a problem string such as "n8g1ic64oc64ih32iw32kh3kw3sh2sw2ph1pw1dh1dw1oph1opw1". Fields that are left
-    /// out keep their defaults. The rank is 3 if there is a field of the depth (id, kd, ...), 1 if there are only
+    /// Reads a problem string such as "n8g1ic64oc64ih32iw32kh3kw3sh2sw2ph1pw1dh1dw1oph1opw1". Input and
+    /// kernel sizes that are left out are 0, which validate() rejects; other fields keep their defaults. The rank is 3 if there is a field of the depth (id, kd, ...), 1 if there are only
     /// those of the width, else 2. Throws InvalidProblem when the text is malformed; does not validate().
     static Problem parse(std::string_view text);
 

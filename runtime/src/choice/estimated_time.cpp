@@ -53,7 +53,7 @@ int64_t blocks_of(const KernelTraits &k, const Problem &p, const Work &work) {
 // What a block does before and behind its loop, which may be short where any attributes are allowed: 13 us of
 // c128's blocks, two of which share a multiprocessor, and 17 of large ones (H200, strides 2 to 5). Rates of
 // the others have it in them.
-double block_overhead(const KernelTraits &k) {
+double block_overhead(const Tile &k) {
     return k.counts_through_images ? 8e-6 * (1 + 1.0 / k.blocks_per_multiprocessor) : 0;
 }
 

@@ -27,20 +27,10 @@ enum class KernelRole {
 /// Halide's uniform entry point: pointers to the arguments in order.
 using KernelFunction = int (*)(void **);
 
-/// The fields are filled in by the rows that generators write (schedules/kernel_description.h).
-/// A size of 0 stands for "any".
-struct KernelTraits {
-    std::string_view name;
-    KernelFunction function = nullptr;
-    /// Which arguments it takes.
-    Family family = Family::forward;
-    KernelRole role = KernelRole::compute;
+/// Which problems a kernel accepts. A size of 0 stands for "any".
+struct Accepts {
     Operation operation = Operation::forward;
-    Device device = Device::cpu;
     Precision precision = Precision::float32;
-
-    /// Formats of the operation's tensors; a gradient has that of its tensor.
-    TensorFormat input{}, weight{}, output{};
     /// The most axes that it computes.
     int rank = 2;
 
@@ -50,22 +40,45 @@ struct KernelTraits {
     int64_t in_channels = 0, out_channels = 0;
     int64_t max_out_channels = 0;
     int64_t in_channel_multiple = 1, out_channel_multiple = 1;
+    /// Fewer channels of a group would leave most of a tile unused.
+    int64_t min_in_channels = 1, min_out_channels = 1;
     int64_t output_width_multiple = 1;
     Size2 min_output{}, max_output{};
     /// Products of input and weight elements.
     int64_t max_products = 0;
-    /// Of kernels that were tuned for one size.
+    /// It is not worth its while for fewer steps of its loop.
+    int64_t min_steps = 0;
+    /// Sizes of the one problem that it was tuned for.
     Size2 exact_input{}, exact_output{};
+    /// Indices are 64-bit: one launch may span more than 2^31 elements.
+    bool large_buffers = false;
+    /// A kernel that packs weights: the first for a layout is taken that there are taps enough for.
+    int64_t min_taps = 0;
+};
+
+/// What a kernel is called with: the family names its arguments (algorithm/signature.h), the rest is how tensors lie.
+struct CalledWith {
+    Family family = Family::forward;
+    /// Formats of the operation's tensors; a gradient has that of its tensor.
+    TensorFormat input{}, weight{}, output{};
 
     WeightLayout weight_layout = WeightLayout::as_given;
     int64_t weight_channel_multiple = 1, weight_in_channel_multiple = 1;
-    /// Of layouts for tensor cores: packed values of a tile of channels for every summed channel; of kernels
-    /// for any kernel size, at every kernel position.
+    /// In layouts for tensor cores: packed values of a tile of channels for every summed channel; for any kernel
+    /// size, at every kernel position.
     int64_t weight_tile = 0;
     /// The output begins with a whole cell of `stride` positions: padding % stride elements early, which are
     /// not stored.
     bool whole_cells = false;
+    /// The picture is read with four channels side by side, as many as weight_in_channel_multiple demands
+    /// (forward.cpp in plan/).
+    bool packed_channels = false;
+    /// It multiplies packed pictures (packed_pictures.h).
+    bool packed_pictures = false;
+};
 
+/// How a kernel cuts its work, and how fast it is.
+struct Tile {
     /// What a block computes of the output, or of the input gradient: positions and channels. Where they
     /// count through images, any positions of one phase, otherwise rows and columns of one picture.
     Size2 block_positions{};
@@ -74,18 +87,9 @@ struct KernelTraits {
     /// TFLOP/s of full blocks on an H200 (machine_facts.h), measured; 0 where it is not known, and the order in the
     /// registry decides.
     int h200_tflops = 0;
-
-    /// Of kernels that pack weights: the first for a layout is taken that kernels have taps enough for.
-    int64_t min_taps = 0;
-
-    /// The picture is read with four channels side by side, as many as weight_in_channel_multiple demands
-    /// (forward.cpp in plan/).
-    bool packed_channels = false;
     /// The sum may be cut into parts of so many blocks together, where there are fewer (partial_sums.h);
     /// 0: it may not. They occupy an H200 and are as many on every GPU: how a sum is cut decides its last bits.
     int64_t split_target_blocks = 0;
-    /// It is not worth its while for fewer steps of its loop.
-    int64_t min_steps = 0;
 
     /// Weights that one block or task of a weight gradient computes.
     int64_t tile_in_channels = 1, tile_out_channels = 1, tile_taps = 1;
@@ -97,19 +101,25 @@ struct KernelTraits {
     int64_t chunk_rows = 1, chunk_columns = 1;
     /// Its bands are of the output's rows that taps reach, not of the input's.
     bool bands_of_output_rows = false;
-    /// It multiplies packed pictures (packed_pictures.h), so many positions of them at once.
-    bool packed_pictures = false;
+    /// Positions of packed pictures that it multiplies at once.
     int64_t chunk_positions = 1;
+};
 
+/// What a kernel needs of the machine.
+struct MachineNeeds {
+    Device device = Device::cpu;
     CpuLevel cpu_level = CpuLevel::baseline;
     /// 80 is sm_80.
     int min_compute_capability = 0, max_compute_capability = 1 << 30;
     /// Shared memory of a block, where it may be more than a GPU has.
     int64_t shared_bytes = 0;
-    /// Fewer channels of a group would leave most of a tile unused.
-    int64_t min_in_channels = 1, min_out_channels = 1;
-    /// Indices are 64-bit: one launch may span more than 2^31 elements.
-    bool large_buffers = false;
+};
+
+/// The fields are filled in by the rows that generators write (schedules/kernel_description.h).
+struct KernelTraits : Accepts, CalledWith, Tile, MachineNeeds {
+    std::string_view name;
+    KernelFunction function = nullptr;
+    KernelRole role = KernelRole::compute;
 };
 
 }  // namespace conv_transpose

@@ -1,4 +1,4 @@
-// How large problems are cut into launches: kernels index a launch in 32 bits. Nothing else cuts along images and groups.
+// How large problems are cut into launches: kernels index a launch in 32 bits. Recipe::add_launches() makes the launches.
 #ifndef CONV_TRANSPOSE_RUNTIME_LAUNCH_RANGES_H
 #define CONV_TRANSPOSE_RUNTIME_LAUNCH_RANGES_H
 
@@ -9,6 +9,15 @@
 
 namespace conv_transpose {
 
+/// So many things in all, and how many of them a launch has at most.
+struct Cut {
+    int64_t total, most;
+
+    /// Launches of `most`, and what is left for one more.
+    int64_t full() const { return total / most; }
+    int64_t rest() const { return total % most; }
+};
+
 /// How many of `count` things of so many elements each one launch may span.
 inline int64_t most_a_launch(int64_t count, int64_t elements) {
     return std::clamp<int64_t>(max_elements_32bit() / std::max<int64_t>(elements, 1), 1, count);
@@ -17,9 +26,6 @@ inline int64_t most_a_launch(int64_t count, int64_t elements) {
 /// The images and groups of one launch.
 struct LaunchRange {
     int64_t first_image, images, first_group, groups;
-
-    /// What comes after the first launch differs from it in addresses alone, or in being smaller.
-    bool is_first() const { return first_image == 0 && first_group == 0; }
 };
 
 /// How many images and groups a launch has at most.
@@ -41,14 +47,6 @@ struct LaunchRanges {
         LaunchRanges ranges = *this;
         ranges.images = std::min(images, std::max<int64_t>(max_grid() / groups, 1));
         return ranges;
-    }
-
-    /// Calls launch(range) for one range of the problem after the other; for none if the batch is 0.
-    template <class Launch>
-    void for_each(const Problem &p, Launch launch) const {
-        for (int64_t n = 0; n < p.batch; n += images)
-            for (int64_t g = 0; g < p.groups; g += groups)
-                launch(LaunchRange{n, std::min(images, p.batch - n), g, std::min(groups, p.groups - g)});
     }
 };
 

@@ -118,7 +118,7 @@ std::string size_rejection(const KernelTraits &k, const Problem &p) {
     return {};
 }
 
-std::string machine_rejection(const KernelTraits &k, const Machine &machine) {
+std::string machine_rejection(const MachineNeeds &k, const Machine &machine) {
     if (k.device == Device::cpu)
         return k.cpu_level > machine.cpu_level ? "the processor lacks its instructions" : "";
     const bool fits = machine.compute_capability >= k.min_compute_capability &&

@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t max_floats_of_parts = int64_t{64} << 20;
 
 // Enough to occupy the machine; no more than what is worth a second pass.
-int64_t wanted_parts(const Problem &p, const KernelTraits &k) {
+int64_t wanted_parts(const Problem &p, const Tile &k) {
     const int64_t wanted = ceil_divide(k.wanted_blocks, blocks_of_part(p, k));
     return std::max<int64_t>(std::min({wanted, p.batch * input_positions(p) / k.positions_worth_a_part,
                                        max_floats_of_parts / p.weight_elements()}),
@@ -21,14 +21,13 @@ int64_t wanted_parts(const Problem &p, const KernelTraits &k) {
 
 }  // namespace
 
-int64_t blocks_of_part(const Problem &p, const KernelTraits &k) {
+int64_t blocks_of_part(const Problem &p, const Tile &k) {
     return p.groups * ceil_divide(p.in_channels / p.groups, k.tile_in_channels) *
            ceil_divide(p.out_channels / p.groups, k.tile_out_channels) *
            ceil_divide(taps(p), k.tile_taps);
 }
 
-WeightGradientParts::WeightGradientParts(const Problem &p, const KernelTraits &kernel,
-                                         int64_t images_a_launch) {
+WeightGradientParts::WeightGradientParts(const Problem &p, const Tile &kernel, int64_t images_a_launch) {
     const int64_t wanted = wanted_parts(p, kernel);
     images_a_part = std::clamp<int64_t>(p.batch / wanted, 1, images_a_launch);
     const int64_t beyond_input =
@@ -39,7 +38,7 @@ WeightGradientParts::WeightGradientParts(const Problem &p, const KernelTraits &k
     bands = ceil_divide(rows, rows_a_band);
 }
 
-int64_t packed_part_elements(const Problem &p, const KernelTraits &k) {
+int64_t packed_part_elements(const Problem &p, const Tile &k) {
     return p.weight_elements() / taps(p) * round_up(taps(p), k.tile_taps);
 }
 
@@ -57,7 +56,7 @@ PackedPictureParts::PackedPictureParts(const Problem &p, const KernelTraits &k,
 }
 
 // So that rounds of blocks are full, but each block has enough to do before it stores its sums.
-void PackedPictureParts::cut_into_bands(const Problem &p, const KernelTraits &k, int64_t of_slice) {
+void PackedPictureParts::cut_into_bands(const Problem &p, const Tile &k, int64_t of_slice) {
     constexpr int64_t chunks_worth_a_store = 8;
     const int64_t blocks = blocks_of_part(p, k), chunks = ceil_divide(of_slice, k.chunk_positions);
     const int64_t most = std::min({chunks, max_grid(), 2 * k.wanted_blocks / blocks + 1,

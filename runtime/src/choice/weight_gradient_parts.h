@@ -13,13 +13,13 @@
 namespace conv_transpose {
 
 /// Blocks, or tasks, that compute one part.
-int64_t blocks_of_part(const Problem &, const KernelTraits &);
+int64_t blocks_of_part(const Problem &, const Tile &);
 
 /// Of kernels that read the tensors themselves: bands of rows, of some of the images each.
 struct WeightGradientParts {
     int64_t images_a_part, rows_a_band, bands;
 
-    WeightGradientParts(const Problem &, const KernelTraits &, int64_t images_a_launch);
+    WeightGradientParts(const Problem &, const Tile &, int64_t images_a_launch);
 
     int64_t of_images(int64_t images) const {
         return std::max<int64_t>(ceil_divide(images, images_a_part), 1);
@@ -38,11 +38,11 @@ struct PackedPictureParts {
     int64_t count() const { return slices * bands; }
 
   private:
-    void cut_into_bands(const Problem &, const KernelTraits &, int64_t positions);
+    void cut_into_bands(const Problem &, const Tile &, int64_t positions);
 };
 
 /// The sums of a part in memory, in floats: whole tiles of kernel positions.
-int64_t packed_part_elements(const Problem &, const KernelTraits &);
+int64_t packed_part_elements(const Problem &, const Tile &);
 
 }  // namespace conv_transpose
 

@@ -21,7 +21,7 @@ constexpr double bytes_per_second = H200::memory_bytes_per_second, launch = 2e-6
 
 // The time of blocks that go through so many positions each. Multiprocessors, each as fast as an H200's, finish together,
 // or wait for the one with the most blocks.
-double products_time(const KernelTraits &k, int64_t blocks, double positions, const Machine &machine) {
+double products_time(const Tile &k, int64_t blocks, double positions, const Machine &machine) {
     const int64_t most = ceil_divide(blocks, std::max(machine.multiprocessors, 1));
     const double flop = 2.0 * k.tile_in_channels * k.tile_out_channels * k.tile_taps * positions;
     return most * H200::multiprocessors * flop / (k.h200_tflops * 1e12);

@@ -20,20 +20,17 @@ Recipe bias_gradient_recipe(const Candidate &candidate) {
         most_channels < p.out_channels
             ? 1
             : std::min(most_a_launch(std::max<int64_t>(p.batch, 1), p.out_channels * plane), max_grid());
-    for (int64_t n = 0; n < p.batch; n += most_images)
-        for (int64_t c = 0; c < p.out_channels; c += most_channels) {
-            const int64_t channels = std::min(most_channels, p.out_channels - c);
-            const int64_t images = std::min(most_images, p.batch - n);
-            View to(sum.first_pass(), n * slices * p.out_channels + c, {channels, slices, images});
-            to.set_stride(1, p.out_channels);
-            recipe.add(Launch<Family::bias_gradient>(k)
-                           .set("output_gradient", View(candidate.computation.read, (n * p.out_channels + c) * plane,
-                                                        {plane, channels, images}))
-                           .set("slice_positions", slice_positions)
-                           .set("partial", to)
-                           .step(),
-                       n + c > 0);
-        }
+    recipe.add_launches({p.batch, most_images}, {p.out_channels, most_channels}, [&](const LaunchRange &range) {
+        const int64_t n = range.first_image, images = range.images;
+        const int64_t c = range.first_group, channels = range.groups;  // no groups here: channels are cut
+        View to(sum.first_pass(), n * slices * p.out_channels + c, {channels, slices, images});
+        return std::vector{Launch<Family::bias_gradient>(k)
+                               .set("output_gradient", View(candidate.computation.read, (n * p.out_channels + c) * plane,
+                                                            {plane, channels, images}))
+                               .set("slice_positions", slice_positions)
+                               .set("partial", to.set_stride(1, p.out_channels))
+                               .step()};
+    });
     sum.add_to(recipe);
     return recipe;
 }

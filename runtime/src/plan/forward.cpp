@@ -46,7 +46,7 @@ class PackedChannels {
     int64_t values() const { return needed() ? values_ : 1; }
 
     /// As (channel % values + values * x, y, z, plane, group, image).
-    View add_packing(Recipe &recipe, Operand read, Operand packed, const LaunchRange &range) const {
+    View add_packing(std::vector<Step> &steps, Operand read, Operand packed, const LaunchRange &range) const {
         const int64_t plane = input_positions(p_), channels = p_.in_channels / p_.groups;
         const bool channels_last = format_.layout == Layout::channels_last;
         const int64_t group = channels * (channels_last ? 1 : plane);
@@ -54,11 +54,10 @@ class PackedChannels {
                      {plane, channels, range.groups, range.images}, format_.type);
         if (channels_last) picture.set_stride(0, p_.in_channels).set_stride(1, 1);
         picture.set_stride(2, group).set_stride(3, p_.in_channels * plane);
-        recipe.add(Launch<Family::channel_packing>(*packing_)
+        steps.push_back(Launch<Family::channel_packing>(*packing_)
                        .set("picture", picture)
                        .set("packed", View(packed, 0, {values_ * plane, planes_, range.groups, range.images}, format_.type))
-                       .step(),
-                   !range.is_first());
+                       .step());
         Extents extents = innermost_first(p_, rank_, [](const Axis &a) { return a.input; });
         extents[0] *= values_;
         extents.insert(extents.end(), {planes_, range.groups, range.images});
@@ -91,8 +90,9 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
     PartialOutputs parts(recipe, c, k.device);
     const EpilogueArguments whole(epilogue), after_kernel = parts.needed() ? EpilogueArguments() : whole;
 
-    ranges.for_each(p, [&](const LaunchRange &range) {
-        View in = packed.needed() ? packed.add_packing(recipe, c.read, packed_picture, range)
+    recipe.add_launches({p.batch, ranges.images}, {p.groups, ranges.groups}, [&](const LaunchRange &range) {
+        std::vector<Step> steps;
+        View in = packed.needed() ? packed.add_packing(steps, c.read, packed_picture, range)
                                   : input_pictures(c.read, p, k.rank, range, c.read_format);
         View out = parts.needed() ? parts.view(p, k.rank, [](const Axis &a) { return a.output(); }, range)
                                   : output_pictures(c.written, p, k.rank, range, c.written_format);
@@ -108,7 +108,7 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
         const View bias(after_kernel.has_bias ? Operand::bias : weight.operand(),
                         after_kernel.has_bias ? range.first_group * channels
                         : weight.type() == ElementType::float32 ? weight.offset() : 0, {channels, range.groups});
-        recipe.add(Launch<Family::forward>(k)
+        steps.push_back(Launch<Family::forward>(k)
                        .set("input", in)
                        .set("weight", weight)
                        .set("bias", bias)
@@ -122,8 +122,8 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
                        .set_axes("inverse", p, inverse)
                        .set_axes("kernel", p, [](const Axis &a) { return a.kernel; })
                        .set("output", out)
-                       .step(),
-                   !range.is_first());
+                       .step());
+        return steps;
     });
     parts.add_sum(recipe, whole);
     return recipe;

@@ -15,15 +15,15 @@ Recipe input_gradient_recipe(const Candidate &candidate) {
     const WeightPacking weights(k, c);
     weights.add_to(recipe);
     const PartialOutputs parts(recipe, c, k.device);
-    LaunchRanges(p, output_positions(p)).on_one_grid_axis().for_each(p, [&](const LaunchRange &range) {
+    const LaunchRanges ranges = LaunchRanges(p, output_positions(p)).on_one_grid_axis();
+    recipe.add_launches({p.batch, ranges.images}, {p.groups, ranges.groups}, [&](const LaunchRange &range) {
         const View to = parts.needed() ? parts.view(p, k.rank, [](const Axis &a) { return a.input; }, range)
                                        : input_pictures(c.written, p, k.rank, range, c.written_format);
-        recipe.add(launch_with_axes<Family::input_gradient>(k, p)
-                       .set("output_gradient", padded_output_pictures(c.read, p, k.rank, range, c.read_format))
-                       .set("weight", weights.view(range))
-                       .set("input_gradient", to)
-                       .step(),
-                   !range.is_first());
+        return std::vector{launch_with_axes<Family::input_gradient>(k, p)
+                               .set("output_gradient", padded_output_pictures(c.read, p, k.rank, range, c.read_format))
+                               .set("weight", weights.view(range))
+                               .set("input_gradient", to)
+                               .step()};
     });
     parts.add_sum(recipe, {});
     return recipe;

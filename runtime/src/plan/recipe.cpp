@@ -64,8 +64,9 @@ const char *Recipe::missing_argument(const Arguments &arguments) const noexcept 
     for (const NamedArgument &a : arguments_by_name) {
         if (a.address(arguments) || a.operand == Operand::packed_weight) continue;
         if (packs && uses(packing_[0], a.operand)) return a.name;
-        for (const Planned &planned : steps_)
-            if (uses(planned.step, a.operand)) return a.name;
+        for (const Pass &pass : passes_)
+            for (const MovingStep &moving : pass.steps)
+                if (uses(moving.step, a.operand)) return a.name;
     }
     return nullptr;
 }
@@ -78,20 +79,41 @@ Status Recipe::run(const Arguments &arguments, void *workspace, RunContext &cont
         addresses[static_cast<size_t>(Operand::first_region) + i] = begin + regions_[i].offset;
     if (!packing_.empty() && !arguments.packed_weight) {
         at(addresses, Operand::packed_weight) = begin + aligned(end_of_regions());
-        if (Status s = packing_[0].run(addresses, context); !s.ok()) return s;
+        if (Status s = packing_[0].run(addresses, {}, context); !s.ok()) return s;
     }
-    for (const Planned &planned : steps_) {
-        if (planned.repeats && context.rehearsal) continue;
-        if (Status s = planned.step.run(addresses, context); !s.ok()) return s;
-    }
+    for (const Pass &pass : passes_)
+        if (Status s = run(pass, addresses, context); !s.ok()) return s;
     return {};
+}
+
+// A rehearsal has the first launch of those that differ in addresses alone, or in being fewer.
+Status Recipe::run(const Pass &pass, const Addresses &addresses, RunContext &context) const noexcept {
+    if (pass.repeats && context.rehearsal) return {};
+    for (int64_t outer = 0; outer < pass.launches[0]; outer++)
+        for (int64_t inner = 0; inner < pass.launches[1]; inner++)
+            for (const MovingStep &moving : pass.steps) {
+                if (context.rehearsal && outer + inner > 0) return {};
+                Step::Moves moves;
+                for (size_t i = 0; i < moves.size(); i++) moves[i] = outer * moving.outer[i] + inner * moving.inner[i];
+                if (Status s = moving.step.run(addresses, moves, context); !s.ok()) return s;
+            }
+    return {};
+}
+
+void Recipe::add_pass(std::vector<Step> steps, const std::vector<Step> &next_outer, const std::vector<Step> &next_inner,
+                      std::array<int64_t, 2> launches, bool repeats) {
+    Pass pass{{}, launches, repeats};
+    for (size_t i = 0; i < steps.size(); i++)
+        pass.steps.push_back({steps[i], next_outer.empty() ? Step::Moves{} : steps[i].moves_to(next_outer[i]),
+                              next_inner.empty() ? Step::Moves{} : steps[i].moves_to(next_inner[i])});
+    passes_.push_back(std::move(pass));
 }
 
 Status Recipe::pack_weight(const void *weight, void *packed, RunContext &context) const noexcept {
     Addresses addresses{};
     at(addresses, Operand::weight) = const_cast<void *>(weight);
     at(addresses, Operand::packed_weight) = packed;
-    return packing_.empty() ? Status() : packing_[0].run(addresses, context);
+    return packing_.empty() ? Status() : packing_[0].run(addresses, {}, context);
 }
 
 }  // namespace conv_transpose

@@ -16,7 +16,28 @@ class Recipe {
     Operand add_region(const char *name, int64_t bytes);
 
     /// A step that `repeats` what an earlier one does, on other data, is left out of a rehearsal.
-    void add(Step step, bool repeats = false) { steps_.push_back({std::move(step), repeats}); }
+    void add(Step step, bool repeats = false) { passes_.push_back({{{std::move(step), {}, {}}}, {1, 1}, repeats}); }
+
+    /// Launches for all images and groups, or whatever `outer` and `inner` count. make(range) returns the steps of one
+    /// launch, as a vector; from one range to the next of the same size only the places of tensors may differ, by as
+    /// much every time. So a recipe stays small, however many launches there are.
+    template <class Make>
+    void add_launches(Cut outer, Cut inner, Make make) {
+        bool repeats = false;
+        const auto add_block = [&](LaunchRange first, int64_t outers, int64_t inners) {
+            if (outers == 0 || inners == 0 || first.images == 0 || first.groups == 0) return;
+            LaunchRange next_outer = first, next_inner = first;
+            next_outer.first_image += first.images, next_inner.first_group += first.groups;
+            add_pass(make(first), outers > 1 ? make(next_outer) : std::vector<Step>(),
+                     inners > 1 ? make(next_inner) : std::vector<Step>(), {outers, inners}, repeats);
+            repeats = true;
+        };
+        const int64_t image = outer.full() * outer.most, group = inner.full() * inner.most;
+        add_block({0, outer.most, 0, inner.most}, outer.full(), inner.full());
+        add_block({0, outer.most, group, inner.rest()}, outer.full(), 1);
+        add_block({image, outer.rest(), 0, inner.most}, 1, inner.full());
+        add_block({image, outer.rest(), group, inner.rest()}, 1, 1);
+    }
 
     /// The step that packs the weight into Operand::packed_weight, which has so many bytes. It is left out where the
     /// caller has packed before; else the packed weight is a region of the workspace, too.
@@ -37,19 +58,26 @@ class Recipe {
         int64_t offset, bytes;
     };
     const std::vector<Region> &regions() const noexcept { return regions_; }
-    std::size_t steps() const noexcept { return steps_.size() + packing_.size(); }
 
   private:
-    struct Planned {
+    struct MovingStep {
         Step step;
+        Step::Moves outer, inner;  ///< from one launch to the next
+    };
+    struct Pass {
+        std::vector<MovingStep> steps;
+        std::array<int64_t, 2> launches;
         bool repeats;
     };
     Device device_;
     std::vector<Region> regions_;
-    std::vector<Planned> steps_;
+    std::vector<Pass> passes_;
     std::vector<Step> packing_;  // none or one
     int64_t packed_weight_bytes_ = 0;
 
+    void add_pass(std::vector<Step> steps, const std::vector<Step> &next_outer, const std::vector<Step> &next_inner,
+                  std::array<int64_t, 2> launches, bool repeats);
+    Status run(const Pass &pass, const Addresses &addresses, RunContext &context) const noexcept;
     int64_t end_of_regions() const noexcept;
     int64_t aligned(int64_t bytes) const noexcept;
 };

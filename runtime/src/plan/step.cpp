@@ -5,6 +5,7 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 
 #include "HalideRuntime.h"
 #include "HalideRuntimeCuda.h"
@@ -13,7 +14,7 @@ namespace conv_transpose {
 
 namespace {
 
-constexpr size_t max_dimensions = 8, max_tensors = 4;
+constexpr size_t max_dimensions = 8, max_tensors = std::tuple_size_v<Step::Moves>;
 
 halide_type_t halide_type(ElementType type) {
     if (type == ElementType::float32) return {halide_type_float, 32, 1};
@@ -29,7 +30,7 @@ struct PlacedView {
     PlacedView(const PlacedView &) = delete;
     PlacedView &operator=(const PlacedView &) = delete;
 
-    void place(const View &view, void *operand, Device device) noexcept {
+    void place(const View &view, int64_t move, void *operand, Device device) noexcept {
         const auto &dims = view.dimensions();
         for (size_t d = 0; d < dims.size(); d++) {
             // The stride of a dimension of one element is never used, but Halide checks that it is in range.
@@ -42,7 +43,7 @@ struct PlacedView {
         buffer.dimensions = static_cast<int32_t>(dims.size());
         buffer.dim = dimensions;
         buffer.type = halide_type(view.type());
-        uint8_t *const address = static_cast<uint8_t *>(operand) + view.offset() * bytes_of(view.type());
+        uint8_t *const address = static_cast<uint8_t *>(operand) + (view.offset() + move) * bytes_of(view.type());
         if (device == Device::cuda) {
             buffer.device = reinterpret_cast<uint64_t>(address);
             buffer.device_interface = halide_cuda_device_interface();
@@ -114,7 +115,13 @@ void Step::require_complete() const {
                                    std::string(argument(static_cast<int>(i)).name) + "', which was not set");
 }
 
-Status Step::run(const Addresses &addresses, RunContext &context) const noexcept {
+Step::Moves Step::moves_to(const Step &later) const {
+    Moves moves{};
+    for (size_t i = 0; i < views_.size(); i++) moves[i] = later.views_[i].offset() - views_[i].offset();
+    return moves;
+}
+
+Status Step::run(const Addresses &addresses, const Moves &moves, RunContext &context) const noexcept {
     PlacedView placed[max_tensors];
     void *args[max_arguments + 1];
     void *user_context = &context;
@@ -126,7 +133,7 @@ Status Step::run(const Addresses &addresses, RunContext &context) const noexcept
             continue;
         }
         const View &view = views_[value.view];
-        placed[value.view].place(view, addresses[static_cast<size_t>(view.operand())], kernel_->device);
+        placed[value.view].place(view, moves[value.view], addresses[static_cast<size_t>(view.operand())], kernel_->device);
         args[i + 1] = &placed[value.view].buffer;
     }
     return call(*kernel_, args, context);

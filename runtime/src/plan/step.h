@@ -32,8 +32,12 @@ class Step {
     /// Of its tensors, in the kernel's order.
     const std::vector<View> &views() const { return views_; }
 
-    /// Calls the kernel; its error becomes the Status.
-    Status run(const Addresses &addresses, RunContext &context) const noexcept;
+    /// How many elements further each tensor of a later step lies that differs in nothing else.
+    using Moves = std::array<int64_t, 4>;
+    Moves moves_to(const Step &later) const;
+
+    /// Calls the kernel with its tensors moved; its error becomes the Status.
+    Status run(const Addresses &addresses, const Moves &moves, RunContext &context) const noexcept;
 
   private:
     struct Value {

@@ -23,16 +23,13 @@ class SumOfParts {
         if (parts_ == 1) return;
         // Nothing is read of an empty batch, but a view needs an address.
         const Operand from = parts_ > 0 ? first_pass_ : result_;
-        const int64_t most = most_a_launch(elements_, parts_);
-        for (int64_t e = 0; e < elements_; e += most) {
-            const int64_t elements = std::min(most, elements_ - e);
-            View partial(from, e, {elements, parts_});
-            recipe.add(Launch<Family::sum_of_parts>(kernel_)
-                           .set("partial", partial.set_stride(1, elements_))
-                           .set("sum", View(result_, e, {elements}))
-                           .step(),
-                       e > 0);
-        }
+        recipe.add_launches({elements_, most_a_launch(elements_, parts_)}, {1, 1}, [&](const LaunchRange &range) {
+            View partial(from, range.first_image, {range.images, parts_});
+            return std::vector{Launch<Family::sum_of_parts>(kernel_)
+                                   .set("partial", partial.set_stride(1, elements_))
+                                   .set("sum", View(result_, range.first_image, {range.images}))
+                                   .step()};
+        });
     }
 
   private:

@@ -23,26 +23,24 @@ Recipe weight_gradient_recipe(const Candidate &candidate) {
     const Operand read = p.batch > 0 ? c.read : c.written;
     const Operand gradient = p.batch > 0 ? Operand::output_gradient : c.written;
     const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups;
-    const auto launch = [&](const LaunchRange &range) {
+    const auto launch = [&](LaunchRange range) {
+        range.images = std::min(range.images, p.batch);  // 0 of an empty batch
         const int64_t first_part = range.first_image / parts.images_a_part * parts.bands;
         Extents extents = innermost_first(p, k.rank, [](const Axis &a) { return a.kernel; });
         extents.insert(extents.end(), {out, in, range.groups, parts.bands, parts.of_images(range.images)});
         View to(sum.first_pass(), first_part * p.weight_elements() + range.first_group * in * out * taps(p), extents);
         to.set_stride(k.rank + 3, p.weight_elements()).set_stride(k.rank + 4, p.weight_elements() * parts.bands);
-        recipe.add(launch_with_axes<Family::weight_gradient>(k, p)
-                       .set("input", input_pictures(read, p, k.rank, range))
-                       .set("output_gradient", padded_output_pictures(gradient, p, k.rank, range))
-                       .set("batch", range.images)
-                       .set("band_rows", parts.rows_a_band)
-                       .set("part_images", parts.images_a_part)
-                       .set("partial", to)
-                       .step(),
-                   !range.is_first());
+        return std::vector{launch_with_axes<Family::weight_gradient>(k, p)
+                               .set("input", input_pictures(read, p, k.rank, range))
+                               .set("output_gradient", padded_output_pictures(gradient, p, k.rank, range))
+                               .set("batch", range.images)
+                               .set("band_rows", parts.rows_a_band)
+                               .set("part_images", parts.images_a_part)
+                               .set("partial", to)
+                               .step()};
     };
     // Once for a batch of 0 as well, where the sum is 0.
-    if (p.batch == 0)
-        for (int64_t g = 0; g < p.groups; g += ranges.groups) launch({0, 0, g, std::min(ranges.groups, p.groups - g)});
-    ranges.for_each(p, launch);
+    recipe.add_launches({std::max<int64_t>(p.batch, 1), ranges.images}, {p.groups, ranges.groups}, launch);
     sum.add_to(recipe);
     return recipe;
 }

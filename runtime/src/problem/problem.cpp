@@ -142,6 +142,7 @@ Problem Problem::parse(std::string_view text) {
                                                    "'; write it as in n1g1ic3oc8ih32iw32kh4kw4sh2sw2ph1pw1dh1dw1oph0opw0");
     };
     Problem problem;
+    for (Axis &axis : problem.axes) axis.input = axis.kernel = 0;  // to be told
     size_t outermost = 3;  // axis that the text names
     std::set<std::string_view> seen;
     for (size_t i = 0; i < text.size();) {
@@ -158,6 +159,7 @@ Problem Problem::parse(std::string_view text) {
         i = end - text.data();
     }
     if (outermost < 3) problem.rank = 3 - static_cast<int>(outermost);
+    for (int i = 0; i < 3 - problem.rank; i++) problem.axes[i] = {};
     return problem;
 }
 
