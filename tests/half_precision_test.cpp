@@ -100,7 +100,8 @@ class HalfPrecision : public DeviceTest {
         const auto x = random.integers(p.input_elements()), w = random.integers(p.weight_elements());
         const auto dy = random.integers(p.output_elements());
         const bool is_forward = operation == Operation::forward;
-        std::vector<double> expected = is_forward ? forward(p, x, w, {}) : gradients(p, x, w, dy).input;
+        const std::vector<float> b = wanted.epilogue.bias ? random.integers(p.out_channels) : std::vector<float>();
+        std::vector<double> expected = is_forward ? forward(p, x, w, b) : gradients(p, x, w, dy).input;
         const TensorFormat result_format = is_forward ? wanted.output : wanted.input;
         for (double &value : expected) value = rounded(value, result_format.type);
         int kernels = 0;
@@ -117,9 +118,10 @@ class HalfPrecision : public DeviceTest {
             const Tensor weight(GetParam(), wanted.weight, w, p.out_channels / p.groups,
                                 p.weight_elements() / (p.in_channels * (p.out_channels / p.groups)));
             const Tensor output(GetParam(), wanted.output, is_forward ? none : dy, p.out_channels, out_positions);
+            const Tensor bias(GetParam(), {wanted.weight.type, Layout::channels_first}, b, 1, 1);
             const DeviceMemory workspace(GetParam(), plan.workspace_bytes());
             Arguments arguments;
-            arguments.weight = weight.data();
+            arguments.weight = weight.data(), arguments.bias = bias.data();
             if (is_forward) arguments.input = input.data(), arguments.output = output.data();
             else arguments.output_gradient = output.data(), arguments.input_gradient = input.data();
             const Status status = plan.run(arguments, {workspace.data(), workspace.bytes()});
@@ -159,6 +161,17 @@ TEST_P(HalfPrecision, TakesWeightsOfFloat32) {
     PlanOptions options;
     options.input = options.output = {ElementType::float16, Layout::channels_last};
     EXPECT_GE(expect_exact(Problem::parse(problems[0]), Operation::forward, options), 1);
+}
+
+// It has the weight's type.
+TEST_P(HalfPrecision, AddsABias) {
+    if (GetParam() == Device::cpu) GTEST_SKIP() << "kernels of 16 bits are for GPUs";
+    for (const ElementType weight : {ElementType::float16, ElementType::float32}) {
+        PlanOptions options;
+        options.input = options.output = {ElementType::float16, Layout::channels_last}, options.weight.type = weight;
+        options.epilogue.bias = true;
+        EXPECT_GE(expect_exact(Problem::parse(problems[1]), Operation::forward, options), 1);
+    }
 }
 
 TEST_P(HalfPrecision, Float32IsReadInChannelsLast) {
