@@ -52,8 +52,7 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
                 {.kernel = a(5), .stride = a(0), .dilation = a(1), .padding_phase = a(2), .gcd = a(3), .inverse = a(4)}));
             kernel_size.push_back(a(5));
         }
-        const Expr summed = channels_of(input);
-        const Geometry g = gather_geometry(f.v, axes, *output_, summed, this->schedule_params.chunk(f));
+        const Geometry g = gather_geometry(f.v, axes, *output_, this->summed_channels(input), this->schedule_params.chunk(f));
         this->define_operands(g, input, weight, kernel_size, output_->dim(this->rank).extent(),
                               this->problem.in_channel_multiple, this->target);
         constexpr bool begins_with_bias = !Schedule::on_tensor_cores;  // a tile of tensor cores begins with 0
@@ -92,7 +91,6 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
     std::vector<Halide::GeneratorInput<int> *> attributes_;
     Halide::GeneratorOutput<Halide::Buffer<>> *output_ = nullptr;
 
-    Halide::Expr channels_of(const Input<Halide::Buffer<>> &tensor) const { return tensor.dim(this->rank).extent(); }
     Halide::Expr bias_of(const Halide::Expr &channel, const Halide::Expr &group) const {
         return select(has_bias != 0, bias(channel, group), 0.f);
     }

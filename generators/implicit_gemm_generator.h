@@ -68,6 +68,13 @@ struct ImplicitGemmGenerator : DescribedGenerator {
     Halide::Type stored_type() const { return halide_type(funcs_.format.storage); }
     Halide::Type weight_type() const { return halide_type(funcs_.format.operand()); }
 
+    /// Channels of the picture that is summed over, with those that fill up the last row of channel_rows.
+    template <class Picture>
+    Halide::Expr summed_channels(const Picture &picture) const {
+        const Halide::Expr extent = picture.dim(rank).extent();
+        return funcs_.input_layout == PictureLayout::channel_rows ? extent * funcs_.values() : extent;
+    }
+
     /// A thread must not convert what is copied asynchronously: it is as tensor cores read it, or CUDA cores multiply.
     bool copies_pictures() const {
         return !Schedule::on_tensor_cores || funcs_.input_layout == PictureLayout::channel_rows ||

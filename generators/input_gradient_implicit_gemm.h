@@ -44,8 +44,8 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
             axes.push_back({.kernel = a(0), .stride = a(1), .dilation = a(2)});
             kernel_size.push_back(a(0));
         }
-        const Expr summed = output_gradient.dim(this->rank).extent();
-        const Geometry g = strided_geometry(f.v, axes, *input_gradient_, summed, this->schedule_params.chunk(f));
+        const Geometry g = strided_geometry(f.v, axes, *input_gradient_, this->summed_channels(output_gradient),
+                                            this->schedule_params.chunk(f));
         this->define_operands(g, output_gradient, weight, kernel_size, input_gradient_->dim(this->rank).extent(),
                               this->problem.out_channel_multiple, this->target);
         define_sum(f, g, 0.f);
