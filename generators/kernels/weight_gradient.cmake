@@ -131,6 +131,9 @@ conv_transpose_kernel(f32_cpu_weight_gradient_general weight_gradient_cpu_genera
 conv_transpose_kernel(f32_cpu_weight_gradient_general_large weight_gradient_cpu_general ${tile4} LARGE ${tile3})
 conv_transpose_kernel(f32_cuda_weight_gradient_general weight_gradient_cuda_lanes RATE 6)
 conv_transpose_kernel(f32_cuda_weight_gradient_general_large weight_gradient_cuda_lanes LARGE RATE 3)
+# For those who ask for strict propagation.
+conv_transpose_kernel(f32_cpu_weight_gradient_general_strict weight_gradient_cpu_general ${tile4} strict=true LARGE ${tile3})
+conv_transpose_kernel(f32_cuda_weight_gradient_general_strict weight_gradient_cuda_lanes strict=true LARGE)
 conv_transpose_kernel(f32_cpu_bias_gradient_general bias_gradient)
 conv_transpose_kernel(f32_cuda_bias_gradient_general bias_gradient)
 conv_transpose_kernel(f32_cpu_sum_of_parts sum_of_parts BASELINE_ONLY)

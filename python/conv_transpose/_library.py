@@ -57,6 +57,7 @@ class _PlanOptions(ctypes.Structure):
         ("activation", ctypes.c_int),
         ("negative_slope", ctypes.c_float),
         ("kernel", ctypes.c_char_p),
+        ("strict_propagation", ctypes.c_int),
     ]
 
 

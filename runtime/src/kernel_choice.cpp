@@ -20,11 +20,20 @@ const KernelTraits &named_kernel(const std::string &name) {
     throw Unsupported("kernel is '" + name + "', but this build has no kernel of that name");
 }
 
+// Why a kernel is not for this plan; empty if it is.
+std::string refusal(const KernelTraits &k, const Problem &problem, const PlanOptions &options, Device device,
+                    const Machine &machine) {
+    const std::string reason = rejection(k, problem, options.operation, device, options.precision, machine);
+    if (reason.empty() && options.strict_propagation && !k.strict_propagation)
+        return "it lets an Inf or NaN reach further than strict_propagation allows";
+    return reason;
+}
+
 // In the registry's order.
 Kernels accepting(const Problem &problem, const PlanOptions &options, Device device, const Machine &machine) {
     Kernels kernels;
     for (const KernelTraits &k : registry())
-        if (rejection(k, problem, options.operation, device, options.precision, machine).empty()) kernels.push_back(&k);
+        if (refusal(k, problem, options, device, machine).empty()) kernels.push_back(&k);
     return kernels;
 }
 
@@ -59,8 +68,7 @@ const KernelTraits *preferred(const Kernels &kernels, const Problem &problem, Op
     for (const KernelTraits &k : registry()) {
         const bool related = k.role == KernelRole::compute && k.operation == options.operation && k.device == device;
         if (related)
-            reason = std::string(k.name) + ": " +
-                     rejection(k, problem, options.operation, device, options.precision, machine);
+            reason = std::string(k.name) + ": " + refusal(k, problem, options, device, machine);
     }
     throw Unsupported("no kernel can serve " + problem.str() + " (" + reason + ")");
 }
@@ -75,7 +83,7 @@ const KernelTraits &chosen_kernel(const Problem &problem, const PlanOptions &opt
         return *preferred(kernels, problem, options.operation, options.precision, machine);
     }
     const KernelTraits &kernel = named_kernel(options.kernel);
-    const std::string reason = rejection(kernel, problem, options.operation, device, options.precision, machine);
+    const std::string reason = refusal(kernel, problem, options, device, machine);
     if (!reason.empty())
         throw Unsupported("kernel is '" + options.kernel + "', but it cannot serve " + problem.str() + ": " + reason);
     return kernel;

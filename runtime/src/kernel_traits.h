@@ -98,6 +98,9 @@ struct KernelTraits {
     int64_t shared_bytes = 0;
     /// Fewer channels of a group would leave most of a tile unused.
     int64_t min_in_channels = 1, min_out_channels = 1;
+    /// An Inf or NaN in a picture reaches the results that it is a factor of, and no others. Not where a kernel
+    /// multiplies the zeros around pictures, or adds up neighbours.
+    bool strict_propagation = true;
     /// Indices are 64-bit: one launch may span more than 2^31 elements.
     bool large_buffers = false;
 };

@@ -111,8 +111,7 @@ Plan::Plan(const Problem &problem, const PlanOptions &options) {
     const KernelTraits &kernel = chosen_kernel(computed, options, device);
     auto impl = std::make_shared<Impl>(
         Impl{problem, options, device, &kernel, plan_operation(computed, options, kernel)});
-    require_addressable("the workspace of " + std::string(kernel.name) + " for " + problem.str(),
-                        static_cast<double>(impl->operation->workspace_bytes(false)));
+    require_addressable("the workspace", static_cast<double>(impl->operation->workspace_bytes(false)));
     rehearse(*impl);
     impl_ = std::move(impl);
 }

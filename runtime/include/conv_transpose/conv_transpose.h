@@ -103,6 +103,9 @@ struct PlanOptions {
     Device device = Device::automatic;
     Precision precision = Precision::float32;
     Epilogue epilogue{};
+    /// An Inf or NaN in the input or the output gradient reaches the results that it is a factor of, and no others: only
+    /// kernels of which that is true are taken. They may be slow for weight gradients (docs/reliability.md).
+    bool strict_propagation = false;
     /// Name of the one kernel to use, for tests and measurements; empty lets the registry choose.
     std::string kernel{};
 };

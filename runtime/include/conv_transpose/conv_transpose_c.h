@@ -54,6 +54,7 @@ typedef struct {
     conv_transpose_activation activation;
     float negative_slope;
     const char *kernel; /* NULL or "" lets the registry choose */
+    int strict_propagation; /* 0 or 1 */
 } conv_transpose_plan_options;
 
 typedef struct {
