@@ -43,6 +43,7 @@ std::vector<std::vector<float> Tensors::*> operands(Operation operation) {
 class Propagation : public DeviceTest {
   protected:
     RandomProblems random{12};
+    const int attempts = GetParam() == Device::cpu ? 4 : 2;
 
     /// Never 0, by which an Inf would become NaN.
     std::vector<float> values(int64_t count) {
@@ -74,7 +75,7 @@ class Propagation : public DeviceTest {
             for (const PlanOptions &forced : kernels) {
                 const Plan plan(p, forced);
                 for (std::vector<float> Tensors::*operand : operands(operation))
-                    for (int attempt = 0; attempt < 4; attempt++) expect_strict(plan, operand, attempt, finite);
+                    for (int attempt = 0; attempt < attempts; attempt++) expect_strict(plan, operand, attempt, finite);
             }
         }
     }
@@ -100,10 +101,10 @@ TEST_P(Propagation, IsStrictWhereItIsAskedFor) {
 }
 
 TEST_P(Propagation, IsStrictInFamilies) {
-    for (const char *text : {"n1ic32oc32ih7iw9kh3kw3ph1pw1", "n2ic40oc33ih5iw6kh3kw7ph1pw3", "n2ic3oc5ih6iw7kh3kw3ph2pw2",
-                             "n1ic20oc40ih4iw5kh4kw4sh2sw2ph1pw1", "n2g5ic5oc5ih6iw6kh4kw4sh2sw2ph1pw1",
-                             "n1ic33oc17ih3iw4kh3kw3sh2sw2ph1pw1", "n1ic5oc1ih3iw5kh9kw9sh3sw3ph4pw4",
-                             "n1ic64oc64ih4iw6kh2kw2sh2sw2ph1pw1"})
+    for (const char *text : {"n1ic32oc32ih3iw5kh3kw3ph1pw1", "n1ic32oc32ih3iw4kh3kw7ph1pw3", "n2ic3oc5ih6iw7kh3kw3ph2pw2",
+                             "n1ic20oc33ih2iw3kh4kw4sh2sw2ph1pw1", "n2g5ic5oc5ih6iw6kh4kw4sh2sw2ph1pw1",
+                             "n1ic33oc17ih2iw3kh3kw3sh2sw2ph1pw1", "n1ic5oc1ih3iw5kh9kw9sh3sw3ph4pw4",
+                             "n1ic20oc17ih2iw3kh2kw2sh2sw2ph1pw1"})
         expect_strict(Problem::parse(text));
 }
 
