@@ -60,7 +60,10 @@ class PackChannels : public Halide::Generator<PackChannels>, public DescribedGen
         description.set_family(Family::channel_packing);
         description.set("role", "KernelRole::channel_packing");
         const std::string type = types[static_cast<int>(format_.storage)];
-        if (format_.storage != Storage::f32) description.set("input", "{ElementType::" + type + "}");
+        if (format_.storage != Storage::f32) {
+            description.set("input", "{ElementType::" + type + "}");
+            description.set("output", "{ElementType::" + type + "}");
+        }
         describe_target(get_target(), description);
     }
 

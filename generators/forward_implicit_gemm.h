@@ -79,7 +79,7 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         this->schedule_product(this->get_pipeline(), input, weight, this->target);
     }
 
-    std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::forward); }
+    std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::forward, "format"); }
 
     void describe(KernelDescription &description) override {
         this->problem.describe(Family::forward, this->target, description);

@@ -36,6 +36,13 @@ struct ImplicitGemmGenerator : DescribedGenerator {
     GeneratorParam<bool> channels_last_output{"channels_last_output", false};
     Schedule schedule_params;
 
+    /// A problem's attributes narrow what a kernel accepts; to it they are run-time values. (Packed weights for tensor
+    /// cores lie otherwise where a kernel is told its attributes: those schedules are not tuned.)
+    void search_space(SearchSpace &space) const override {
+        const int fewest = std::min<int>(problem.in_channels, problem.out_channels);
+        if constexpr (requires { schedule_params.search_space(space, fewest); }) schedule_params.search_space(space, fewest);
+    }
+
   protected:
     GemmFuncs funcs_;
 

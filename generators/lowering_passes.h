@@ -33,7 +33,7 @@ void add_tensor_core_passes(Halide::Pipeline pipeline, const Schedule &schedule)
     pipeline.add_custom_lowering_pass(new RemoveDeviceAssertions);
     if (!schedule.tensor_cores) return;
     TensorCoreOptions options{.blocks_per_multiprocessor = schedule.blocks, .stages = schedule.stages};
-    if constexpr (requires { Schedule::far_apart; }) options.far_apart = Schedule::far_apart;
+    options.far_apart = Schedule::far_apart;
     pipeline.add_custom_lowering_pass(new TensorCorePass(options));
     if constexpr (Schedule::guarded_pipeline) pipeline.add_custom_lowering_pass(new GuardedPipelinePass);
     SoftwarePipelineOptions pipelined{.stages = schedule.stages, .separate_registers = schedule.separate_registers};

@@ -69,6 +69,27 @@ struct CudaImplicitGemmCudaCores : CudaSchedule {
         description.set("counts_through_images", "true");
     }
 
+    /// `fewest_channels`: of a group's input and output.
+    void search_space(SearchSpace &space, int fewest_channels) const {
+        space.choose(lanes_x, {4, 8, 16});
+        space.choose(lanes_channel, {4, 8, 16});
+        space.choose(lanes_y, {1, 2, 4});
+        space.choose(column_vectors, {1, 2});
+        space.choose(channel_vectors, {1, 2});
+        const int shared_out = space.choose(splits, {1, 2, 4, 8, 16});
+        const int chunk = space.choose(chunk_channels, {8, 16, 32, 64, 128});
+        const int unrolled = space.choose(unroll_summed, {4, 8, 16});
+        const int buffers = space.choose(stages, {2, 3});
+        const int count = threads().count();
+        space.require("channels fill enough of a tile", fewest_channels >= std::max(least_summed, least_computed));
+        space.require("a block has two to sixteen warps",
+                      count >= 2 * GpuLimits::warp && count <= GpuLimits::threads / 2 && count % GpuLimits::warp == 0);
+        space.require("threads of a split have whole channels of a chunk", chunk % (shared_out * unrolled) == 0);
+        space.require("a thread stages whole columns of a chunk", chunk % std::max(count / positions(), 1) == 0);
+        space.require("the stages fit shared memory",
+                      buffers * chunk * (positions() + channels()) * 4 <= GpuLimits::shared_bytes);
+    }
+
     void apply(GemmFuncs &f, const Halide::Target &) const {
         const Halide::Func own_sum = keep_own_sums(f);
         store_tile(f, own_sum);

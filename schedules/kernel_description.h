@@ -55,6 +55,9 @@ struct GeneratorFacts {
     Family operation;
     const char *family;
     bool on_gpu, on_tensor_cores, last_resort;
+    /// The parameter of a generator for tensor cores that says in which format they multiply: `format` takes its name,
+    /// `parts` is 1 for tf32 and 2 for tf32x3.
+    const char *format_parameter;
 };
 
 /// A generator whose kernels appear in the registry.
@@ -70,9 +73,10 @@ class DescribedGenerator {
 };
 
 template <class Schedule>
-std::optional<GeneratorFacts> facts_of(Family operation) {
+std::optional<GeneratorFacts> facts_of(Family operation, const char *format_parameter = "parts") {
     if (Schedule::autoscheduled) return {};
-    return GeneratorFacts{operation, Schedule::family, Schedule::on_gpu, Schedule::on_tensor_cores, Schedule::last_resort};
+    return GeneratorFacts{operation, Schedule::family, Schedule::on_gpu, Schedule::on_tensor_cores, Schedule::last_resort,
+                          format_parameter};
 }
 
 /// Facts that follow from the target alone.

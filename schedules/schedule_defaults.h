@@ -31,6 +31,8 @@ struct CudaSchedule : ScheduleDefaults {
 
 struct TensorCoreSchedule : CudaSchedule {
     static constexpr bool on_tensor_cores = true;
+    /// Neighbouring outputs lie apart in memory (TensorCoreOptions::far_apart).
+    static constexpr bool far_apart = false;
 };
 
 }  // namespace conv_transpose

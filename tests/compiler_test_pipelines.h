@@ -22,9 +22,12 @@ struct MatrixProduct {
     /// Sets of rows whose elements alternate in the output (mma_m_tile), which is so many times as wide as the tile.
     int alternating = 1;
     bool pass = true, pipelined = true;
+    bool packed = false;  ///< a is a(value, padded_rows * k4 + m)
+    int padded_rows = 256;
     bool columns_of_b = false;  ///< b(k, n) in place of b(n, k): then both operands are copied asynchronously
     int stages = 2;
     int staging_warpgroups = 0;  ///< that stage; 0 for all
+    int staging_threads = 0;     ///< that stage by bulk copies, side by side in x; 0: no bulk copies
     SoftwarePipelineOptions options{};  ///< but for stages
 
     Halide::Module lower(const std::string &name = "matrix_product") const {
@@ -37,14 +40,15 @@ struct MatrixProduct {
         Func a_rows{"a_rows"}, b_rows{"b_rows"}, tile{"tile"}, c{"c"};
         RDom k(0, values, 0, terms / values, "k");
         const Func b_padded = zero_outside ? BoundaryConditions::constant_exterior(b, cast(type_of_b, 0)) : Func(b);
-        a_rows(value, m, k4) = a(k4 * values + value, m);
+        a_rows(value, m, k4) = packed ? a(value, m + k4 * padded_rows) : a(k4 * values + value, m);
         b_rows(value, n, k4) = columns_of_b ? b_padded(k4 * values + value, n) : b_padded(n, k4 * values + value);
         tile(n, m) = 0.f;
         tile(n, m) += cast<float>(a_rows(k.x, m, k.y)) * cast<float>(b_rows(k.x, n, k.y));
         const int sets = alternating, rows_of_c = rows / sets;
         c(n, m) = cast(type, tile(n / sets, m % rows_of_c + m / rows_of_c * rows + rows_of_c * (n % sets)) * 2.f);
 
-        a.dim(0).set_bounds(0, terms), a.dim(1).set_min(0).set_stride(terms), a.set_host_alignment(16);
+        const int width_of_a = packed ? values : terms;
+        a.dim(0).set_bounds(0, width_of_a), a.dim(1).set_min(0).set_stride(width_of_a), a.set_host_alignment(16);
         b.dim(0).set_min(0), b.dim(1).set_min(0);
         if (columns_of_b) b.dim(0).set_extent(terms), b.dim(1).set_stride(terms), b.set_host_alignment(16);
         c.output_buffer().dim(0).set_min(0), c.output_buffer().dim(1).set_min(0);
@@ -78,7 +82,21 @@ struct MatrixProduct {
             .reorder(mma_k, mma_k_outer, mma_n, mma_n_group, mma_m, one, mo, ko, lane, warp, warpgroup, pipeline)
             .gpu_threads(lane, warp, warpgroup).never_partition_all();
 
+        const auto stage_in_bulk = [&](Func f, const Var &row, int extent) {
+            Var bulk_row{"bulk_row"}, bulk_k{"bulk_k"};
+            f.compute_at(tile, pipeline).store_in(MemoryType::GPUShared)
+                .bound(value, 0, values).bound_extent(row, extent).bound_extent(k4, k_at_once / values)
+                .vectorize(value).split(row, one, bulk_row, extent / staging_threads).rename(k4, bulk_k)
+                .split(one, one, lane, 32, TailStrategy::GuardWithIf)
+                .split(one, one, warp, 4, TailStrategy::GuardWithIf)
+                .split(one, one, warpgroup, staging_warpgroups ? staging_warpgroups : warpgroups,
+                       TailStrategy::GuardWithIf)
+                .reorder(value, bulk_row, bulk_k, one, lane, warp, warpgroup)
+                .gpu_threads(lane, warp, warpgroup)
+                .never_partition_all();
+        };
         const auto stage = [&](Func f, const Var &row, int extent) {
+            if (staging_threads) return stage_in_bulk(f, row, extent);
             f.compute_at(tile, pipeline)
                 .store_in(staged_in_shared_memory ? MemoryType::GPUShared : MemoryType::Heap)
                 .bound(value, 0, values).bound_extent(row, extent).bound_extent(k4, k_at_once / values)

@@ -173,7 +173,14 @@ class Generator:
     device: str
     family: str
     tensor_cores: bool
+    format_parameter: str
     last_resort: bool
+
+    def format_of(self, precision: str) -> dict[str, int | str]:
+        """The generator parameter by which tensor cores reach the precision: tf32x3 splits operands in two."""
+        if not self.tensor_cores:
+            return {}
+        return {self.format_parameter: precision if self.format_parameter == "format" else 2 if precision == "tf32x3" else 1}
 
 
 def generators(toolchain: Toolchain, task: Task) -> list[Generator]:
@@ -189,8 +196,7 @@ class Space:
     def __init__(self, toolchain: Toolchain, facts: Generator, task: Task, device: Device) -> None:
         self.facts, self.generator, self.task = facts, facts.name, task
         generator = facts.name
-        # Tensor cores reach more precision by splitting operands.
-        self.fixed = {"parts": 2 if task.precision == "tf32x3" else 1} if facts.tensor_cores else {}
+        self.fixed = facts.format_of(task.precision)
         parameters = [f"{k}={v}" for k, v in (task.attributes() | task.sizes() | self.fixed).items()]
         run = running.run([toolchain.generate, generator, "--search-space", f"--target={device.target}", *parameters])
         if run.returncode != 0:

@@ -14,7 +14,7 @@ def _c_interface():
 
 
 _c = _c_interface()
-OPERATIONS, DEVICES, PRECISIONS = _c.OPERATIONS, _c.DEVICES, _c.PRECISIONS
+OPERATIONS, DEVICES, PRECISIONS, ELEMENT_TYPES = _c.OPERATIONS, _c.DEVICES, _c.PRECISIONS, _c.ELEMENT_TYPES
 _MESSAGE_BYTES = 512
 
 
@@ -56,11 +56,13 @@ class Library:
 
 
 class Plan:
-    def __init__(self, library, problem, operation="forward", device="automatic", precision="float32", kernel=""):
+    def __init__(self, library, problem, operation="forward", device="automatic", precision="float32", kernel="",
+                 element_type="float32", layout="channels_first"):
+        """All tensors have the element type and the layout."""
         self._library, self._c = library, library._c
         self._plan = ctypes.c_void_p()
         options = _c.PlanOptions(OPERATIONS.index(operation), DEVICES.index(device), PRECISIONS.index(precision), 0, 0, 0.0,
-                                kernel.encode())
+                                kernel.encode(), *[(ELEMENT_TYPES.index(element_type), _c.LAYOUTS.index(layout))] * 3)
         library.call("plan_create", ctypes.byref(problem), ctypes.byref(options), ctypes.byref(self._plan))
         self.kernel = self._c.conv_transpose_plan_kernel(self._plan).decode()
         self.workspace_bytes = self._c.conv_transpose_plan_workspace_bytes(self._plan, 0)

@@ -23,7 +23,7 @@ import c_library
 
 # Relative l2 error against float64 beyond which a contender is not timed but reported as wrong, for short sums. The
 # rounding of a sum of n terms one by one adds up like a random walk: its error grows with the square root of n.
-TOLERANCE = {"float32": 2e-5, "tf32x3": 5e-5, "tf32": 2e-3}
+TOLERANCE = {"float32": 2e-5, "tf32x3": 5e-5, "tf32": 2e-3, "float16": 2e-3, "bfloat16": 1e-2}
 TOLERANCE_A_ROOT_OF_TERMS = 2.0**-23
 REPEAT_SECONDS = 0.005
 
@@ -37,8 +37,11 @@ def parse_arguments():
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", choices=("cpu", "cuda"))
     parser.add_argument("--precision", action="append", choices=c_library.PRECISIONS,
                         help="ours; may be given several times (default: all on cuda, float32 on cpu)")
+    parser.add_argument("--format", default="float32", choices=c_library.ELEMENT_TYPES,
+                        help="elements of all tensors; of 16 bits, ours is timed in both layouts, in place of precisions")
+    parser.add_argument("--ours-channels-last", action="store_true", help="float32: ours in channels_last, too")
     parser.add_argument("--no-channels-last", action="store_true",
-                        help="leave out PyTorch on channels_last tensors, whose search for an algorithm takes long")
+                        help="leave out channels_last tensors, for which PyTorch's search for an algorithm takes long")
     parser.add_argument("--rounds", type=int, default=15, help="timed repeats of each contender")
     parser.add_argument("--threads", type=int, default=0, help="CPU threads; 0 is one a core")
     parser.add_argument("--packed-weights", action="store_true",
@@ -63,8 +66,9 @@ def read_problems(arguments):
 class Task:
     """A problem's operation and its tensors, in as many sets as exceed the cache."""
 
-    def __init__(self, problem, operation, device):
-        self.problem, self.operation, self.device = problem, operation, device
+    def __init__(self, problem, operation, device, element_type="float32"):
+        self.problem, self.operation, self.device, self.element_type = problem, operation, device, element_type
+        self.dtype = getattr(torch, element_type)
         p = problem
         self.attributes = [p.values(name) for name in ("stride", "padding", "output_padding", "dilation")]
         output = [(i - 1) * s - 2 * pad + d * (k - 1) + extra + 1
@@ -74,7 +78,7 @@ class Task:
         self.output_shape = (p.batch, p.out_channels, *output)
         self.result_shape = {"forward": self.output_shape, "input_gradient": self.input_shape,
                              "weight_gradient": self.weight_shape, "bias_gradient": (p.out_channels,)}[operation]
-        self.bytes = 4 * sum(map(math.prod, (self.input_shape, self.weight_shape, self.output_shape)))
+        self.bytes = self.dtype.itemsize * sum(map(math.prod, (self.input_shape, self.weight_shape, self.output_shape)))
         self.flops = 2 * math.prod(self.input_shape) * math.prod(self.weight_shape[1:])
         products = math.prod(self.output_shape) if operation == "bias_gradient" else self.flops / 2
         self.terms = products / max(1, math.prod(self.result_shape))  # of the sum behind each element
@@ -88,7 +92,7 @@ class Task:
         return min(64, 3 * cache // self.bytes + 1)
 
     def _tensors(self):
-        uniform = lambda shape: torch.empty(shape, device=self.device).uniform_(-1, 1)
+        uniform = lambda shape: torch.empty(shape, device=self.device, dtype=self.dtype).uniform_(-1, 1)
         return {"input": uniform(self.input_shape), "weight": uniform(self.weight_shape),
                 "output_gradient": uniform(self.output_shape)}
 
@@ -191,18 +195,35 @@ def _cpu_seconds(function):
     return clock() - start
 
 
-def ours(library, task, precision, packed_weights):
-    plan = library.plan(task.problem, operation=task.operation, device=task.device, precision=precision)
+def memory_format(rank, channels_last):
+    if not channels_last:
+        return torch.contiguous_format
+    return torch.channels_last_3d if rank == 3 else torch.channels_last
+
+
+def in_layout(task, channels_last):
+    """The task's tensors. Of rank 1 PyTorch has no channels_last."""
+    if not channels_last:
+        return task.sets
+    to = lambda t: t.contiguous(memory_format=memory_format(task.problem.rank, True))
+    return [{name: to(t) for name, t in tensors.items()} for tensors in task.sets]
+
+
+def ours(library, task, precision, packed_weights, channels_last=False):
+    sets, element_type = in_layout(task, channels_last), task.element_type
+    plan = library.plan(task.problem, operation=task.operation, device=task.device, precision=precision,
+                        element_type=element_type, layout="channels_last" if channels_last else "channels_first")
     workspace = torch.empty(plan.workspace_bytes, dtype=torch.uint8, device=task.device)
-    results = [torch.full(task.result_shape, math.nan, device=task.device) for _ in task.sets]
+    results = [torch.full(task.result_shape, math.nan, device=task.device, dtype=task.dtype)
+               .contiguous(memory_format=memory_format(task.problem.rank, channels_last)) for _ in task.sets]
     packed = [torch.empty(plan.packed_weight_bytes, dtype=torch.uint8, device=task.device) for _ in task.sets]
     if packed_weights and plan.packed_weight_bytes:
-        for tensors, weight in zip(task.sets, packed):
+        for tensors, weight in zip(sets, packed):
             plan.pack_weight(tensors["weight"].data_ptr(), weight.data_ptr())
     result_name = {"forward": "output"}.get(task.operation, task.operation)
 
     def run(i):
-        addresses = {name: tensor.data_ptr() for name, tensor in task.sets[i].items()}
+        addresses = {name: tensor.data_ptr() for name, tensor in sets[i].items()}
         addresses[result_name] = results[i].data_ptr()
         if packed_weights and plan.packed_weight_bytes:
             addresses["packed_weight"] = packed[i].data_ptr()
@@ -210,7 +231,8 @@ def ours(library, task, precision, packed_weights):
         plan.run(workspace.data_ptr(), stream, **addresses)
         return results[i]
 
-    return Contender(f"ours {precision}", precision, task, run, plan.kernel)
+    name = precision if element_type == "float32" else element_type
+    return Contender(f"ours {name}{' channels_last' * channels_last}", name, task, run, plan.kernel)
 
 
 def pytorch(task, tf32=False, channels_last=False):
@@ -223,8 +245,12 @@ def pytorch(task, tf32=False, channels_last=False):
         torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = tf32
         return task.pytorch(sets[i])
 
-    name = "PyTorch" + (" TF32" if tf32 else " FP32" if task.device == "cuda" else "")
-    return Contender(name + (" channels_last" if channels_last else ""), "tf32" if tf32 else "float32", task, run)
+    if task.element_type != "float32":
+        name, accuracy = "PyTorch", task.element_type
+    else:
+        name = "PyTorch" + (" TF32" if tf32 else " FP32" if task.device == "cuda" else "")
+        accuracy = "tf32" if tf32 else "float32"
+    return Contender(name + " channels_last" * channels_last, accuracy, task, run)
 
 
 def onednn(task):
@@ -289,15 +315,18 @@ def onnx_runtime(task):
 
 def contenders(library, task, precisions, arguments):
     all_of_them = []
-    for precision in precisions:
-        try:
-            all_of_them.append(ours(library, task, precision, arguments.packed_weights))
-        except c_library.Error as refusal:
-            print(f"ours {precision}: {refusal}", file=sys.stderr)
+    is_float32 = task.element_type == "float32"
     layouts = (False,) if arguments.no_channels_last or task.problem.rank == 1 else (False, True)
-    for tf32 in (False, True) if task.device == "cuda" else (False,):
+    our_layouts = layouts if not is_float32 or arguments.ours_channels_last else (False,)
+    for precision in precisions if is_float32 else precisions[:1]:
+        for channels_last in our_layouts:
+            try:
+                all_of_them.append(ours(library, task, precision, arguments.packed_weights, channels_last))
+            except c_library.Error as refusal:
+                print(f"ours {precision}{' channels_last' * channels_last}: {refusal}", file=sys.stderr)
+    for tf32 in (False, True) if task.device == "cuda" and is_float32 else (False,):
         all_of_them += [pytorch(task, tf32, channels_last) for channels_last in layouts]
-    if task.device == "cpu":
+    if task.device == "cpu" and is_float32:
         all_of_them += [contender for contender in (onednn(task), onnx_runtime(task)) if contender]
     return all_of_them
 
@@ -322,7 +351,7 @@ def table(rows):
     for row in rows:
         by_name = {c.name: c for c in row["field"]}
         for mine in (c for c in row["field"] if c.name.startswith("ours")):
-            cells = [row["name"] or row["problem"], mine.accuracy, f"`{mine.kernel}`"]
+            cells = [row["name"] or row["problem"], mine.name.removeprefix("ours "), f"`{mine.kernel}`"]
             if mine.failure:
                 cells += [mine.failure, "", ""]
             else:
@@ -366,7 +395,7 @@ def main():
     precisions = arguments.precision or (c_library.PRECISIONS if arguments.device == "cuda" else ("float32",))
     rows = []
     for name, text in read_problems(arguments):
-        task = Task(library.problem(text), arguments.operation, arguments.device)
+        task = Task(library.problem(text), arguments.operation, arguments.device, arguments.format)
         field = compare(task, library, precisions, arguments)
         rows.append({"name": name, "problem": text, "operation": arguments.operation, "flops": task.flops,
                      "bytes": task.bytes, "field": field})

@@ -135,21 +135,23 @@ void check_word(const char *what, const std::string &row, const std::string &ker
                                  ", but the kernel's is " + kernel);
 }
 
+// The format of a kernel's products as rows name it: that of its tensors, where they have 16 bits.
+std::string format_of(const KernelDescription &description) {
+    const std::string input = description.get("input"), precision = description.get("precision");
+    for (const auto &[type, format] : {std::pair{"::bfloat16", "bf16"}, std::pair{"::float16", "f16"}})
+        if (input.find(type) != std::string::npos) return format;
+    const std::string prefix = "Precision::";
+    return precision.empty() || precision == prefix + "float32" ? "f32" : precision.substr(prefix.size());
+}
+
 // The name follows from the row, and the registry from the generator: both must mean the same kernel.
 void check_row(const std::vector<std::string> &row, const Halide::Internal::AbstractGenerator &generator,
                const KernelDescription &description) {
     if (row.empty()) return;
     if (row.size() != 4) throw std::runtime_error("--check is no operation,format,device,family");
-    const std::string precision = description.get("precision");
     const auto facts = dynamic_cast<const DescribedGenerator &>(generator).facts();
     check_word("operation", "Operation::" + row[0], description.get("operation"));
-    const std::string input = description.get("input");
-    if (row[1] == "f16" || row[1] == "bf16")
-        check_word("format", row[1], input.find("bfloat16") != std::string::npos  ? "bf16"
-                                     : input.find("float16") != std::string::npos ? "f16"
-                                                                                  : precision);
-    else check_word("format", row[1] == "f32" ? "Precision::float32" : "Precision::" + row[1],
-               precision.empty() ? "Precision::float32" : precision);
+    check_word("format", row[1], format_of(description));
     check_word("device", "Device::" + row[2], description.get("device"));
     if (facts) check_word("family", row[3], facts->family);
 }

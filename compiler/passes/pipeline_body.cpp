@@ -21,14 +21,16 @@ void refuse_pipeline(const std::string &loop, const std::string &reason) {
 }
 
 PipelineBody::PipelineBody(const For *loop, StagedMemory memory, const SoftwarePipelineOptions &options,
-                           const NamedExprs &outer_lets)
+                           const NamedExprs &outer_lets, bool several_warpgroups)
     : loop_(loop->name),
       memory_(std::move(memory)),
       single_floats_(options.single_floats),
       load_offsets_(options.load_offsets),
+      several_warpgroups_(several_warpgroups),
+      outer_lets_(outer_lets),
       staging_(outer_lets, options.separate_registers) {
     take_apart(loop->body);
-    if (compute_.empty() || (copies_.empty() && staging_.empty())) {
+    if (compute_.empty() || (copies_.empty() && staging_.empty() && bulk_copies_.empty())) {
         refuse_pipeline(loop_, "it must stage an operand in shared memory and then read it there");
     }
     keep_promotion_apart();
@@ -66,6 +68,8 @@ void PipelineBody::add_leaf(const Stmt &leaf) {
     }
     if (!access.writes) {
         add_compute(leaf);
+    } else if (has_loop(leaf, bulk_loops)) {
+        bulk_copies_.emplace_back(leaf, loop_, outer_lets_, several_warpgroups_, memory_.barriers());
     } else if (const auto copy = async_copies(leaf, single_floats_)) {
         copies_.push_back(*copy);
     } else {
@@ -114,10 +118,19 @@ PipelineBody::Stmts PipelineBody::instances(Stmts statements, const Expr &chunk)
 }
 
 Stmt PipelineBody::start_copies(const Expr &chunk) const {
-    if (copies_.empty()) {
-        return Evaluate::make(0);
+    Stmts all;
+    if (has_copies()) {
+        all = {instance(block_of(copies_), chunk), placeholder({"copy_commit", {}})};
     }
-    return Block::make(instance(block_of(copies_), chunk), placeholder({"copy_commit", {}}));
+    if (has_bulk_copies()) {
+        all.push_back(instance(start_bulk_copies(bulk_copies_, loop_, memory_.barriers()), chunk));
+    }
+    return block_of(all);
+}
+
+Stmt PipelineBody::initialise_barriers() const {
+    return has_bulk_copies() ? IfThenElse::make(bulk_copies_.front().one_thread(), memory_.barriers().initialised())
+                             : Evaluate::make(0);
 }
 
 std::size_t PipelineBody::begin_products(const Stmts &steps, Stmts &all) const {
@@ -134,18 +147,34 @@ std::size_t PipelineBody::begin_products(const Stmts &steps, Stmts &all) const {
 Stmt PipelineBody::staging() const {
     Stmts all = staging_.stores();
     all.insert(all.end(), copies_.begin(), copies_.end());
+    for (const BulkCopies &copies : bulk_copies_) {
+        all.push_back(IfThenElse::make(copies.one_thread(), copies.copies()));
+    }
     return block_of(all);
 }
 
 Stmt PipelineLoops::visit(const For *loop) {
     if (last_name(loop->name) != "pipeline") {
+        note_threads(loop);
+        ScopedValue<int> around(loops_around_, loops_around_ + (loop->for_type == ForType::Serial));
         return IRMutator::visit(loop);
     }
     if (loop->for_type != ForType::Serial || !is_const_zero(loop->min)) {
         refuse_pipeline(loop->name, "it must be a serial loop that begins at 0");
     }
+    const PipelineBody body(loop, memory_, options_, lets_, several_warpgroups_);
+    if (body.has_bulk_copies() && (loops_around_ > 0 || after_loop_)) {
+        refuse_pipeline(loop->name, "with bulk copies it must be the only one, and stand in no loop: the phases of their "
+                                    "barriers are counted from its beginning");
+    }
     after_loop_ = true;
-    return rewritten(loop, PipelineBody(loop, memory_, options_, lets_));
+    return rewritten(loop, body);
+}
+
+void PipelineLoops::note_threads(const For *loop) {
+    if (loop->for_type == ForType::GPUThread && loop->name.back() == 'z') {
+        several_warpgroups_ = !is_const_one(simplify(loop->extent));
+    }
 }
 
 Stmt PipelineLoops::visit(const LetStmt *let) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "Halide.h"
+#include "compiler/passes/bulk_copies.h"
 #include "compiler/passes/lowered_ir.h"
 #include "compiler/passes/register_staging.h"
 #include "compiler/passes/software_pipeline.h"
@@ -21,21 +22,34 @@ namespace conv_transpose {
 struct StagedMemory {
     std::string name;
     int stages, stage_floats;
+
+    /// Behind all stages, where copies are bulk copies.
+    StageBarriers barriers() const { return {stages * stage_floats * 4, stages}; }
 };
 
 class PipelineBody {
   public:
     /// `outer_lets` are those around the loop.
-    PipelineBody(const Halide::Internal::For *loop, StagedMemory memory,
-                 const SoftwarePipelineOptions &options, const NamedExprs &outer_lets);
+    PipelineBody(const Halide::Internal::For *loop, StagedMemory memory, const SoftwarePipelineOptions &options,
+                 const NamedExprs &outer_lets, bool several_warpgroups);
 
     bool uses_tensor_cores() const { return uses_tensor_cores_; }
     bool has_copies() const { return !copies_.empty(); }
+    bool has_bulk_copies() const { return !bulk_copies_.empty(); }
+    /// What the threads of the block have to wait for, and to make visible, themselves.
+    bool has_staging_by_threads() const { return has_copies() || has_register_staging(); }
     bool has_register_staging() const { return !staging_.empty(); }
     /// Whether something needs the finished products of a chunk.
     bool has_after_wait() const { return !after_wait_.empty(); }
 
     using Stmts = std::vector<Halide::Internal::Stmt>;
+    /// Before anything else of the loop, by all threads, with a barrier of the block behind it: nothing, if there are no
+    /// bulk copies.
+    Halide::Internal::Stmt initialise_barriers() const;
+    /// Until the bulk copies of a chunk have come.
+    Halide::Internal::Stmt wait_for_bulk_copies(const Halide::Expr &chunk) const {
+        return memory_.barriers().wait(chunk);
+    }
     /// Of operands that can be copied asynchronously.
     Halide::Internal::Stmt start_copies(const Halide::Expr &chunk) const;
     /// Of the others, piece by piece; see RegisterStaging.
@@ -67,9 +81,11 @@ class PipelineBody {
 
     const std::string loop_;
     const StagedMemory memory_;
-    const bool single_floats_, load_offsets_;
+    const bool single_floats_, load_offsets_, several_warpgroups_;
+    const NamedExprs outer_lets_;
     NamedExprs lets_;
     Stmts copies_, compute_, after_wait_;
+    std::vector<BulkCopies> bulk_copies_;
     RegisterStaging staging_;
     bool uses_tensor_cores_ = false;
 };
@@ -90,8 +106,13 @@ class PipelineLoops : public Halide::Internal::IRMutator {
     const StagedMemory memory_;
     const SoftwarePipelineOptions &options_;
     NamedExprs lets_;  // around what is visited
+    bool several_warpgroups_ = false;
+
+    /// Notes loops over threads.
+    void note_threads(const Halide::Internal::For *loop);
 
   private:
+    int loops_around_ = 0;  // serial ones
     bool after_loop_ = false;
 };
 

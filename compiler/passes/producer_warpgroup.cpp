@@ -22,18 +22,20 @@ const std::string thread_z = ".thread_id_z";
 
 /// The barriers of a block with `consumers` warpgroups that compute. 0 is Halide's, and the consumers' own.
 /// Then come, for every stage, one for each consumer, that it is full (so they need not keep step), and at
-/// last one for every stage, that it is empty.
+/// last one for every stage, that it is empty. Bulk copies have other barriers to say that a stage is full.
 class NamedBarriers {
   public:
-    NamedBarriers(int stages, int consumers) : stages_(stages), consumers_(consumers) {
+    NamedBarriers(int stages, int consumers, bool full) : stages_(stages), consumers_(consumers), full_(full) {
         constexpr int of_block = 16;
         if (first_empty() + stages_ > of_block) {
             refuse_pipeline("pipeline", "stages is " + std::to_string(stages) + "; with a producer and " +
                                             std::to_string(consumers) + " consumers the rule is at most " +
-                                            std::to_string((of_block - 1) / (consumers + 1)));
+                                            std::to_string((of_block - 1) / (full ? consumers + 1 : 1)));
         }
     }
 
+    /// Of all threads, before anything else.
+    Stmt sync_all() const { return barrier("barrier_sync", 1, consumers_ + 1); }
     Stmt wait_full(const Expr &chunk, const Expr &consumer) const {
         return barrier("barrier_sync", full(chunk, consumer), 2);
     }
@@ -50,7 +52,7 @@ class NamedBarriers {
     }
 
   private:
-    int first_empty() const { return 1 + stages_ * consumers_; }
+    int first_empty() const { return full_ ? 1 + stages_ * consumers_ : 1; }
     Expr full(const Expr &chunk, const Expr &consumer) const {
         return 1 + chunk % stages_ * consumers_ + consumer;
     }
@@ -59,6 +61,7 @@ class NamedBarriers {
         return placeholder({kind, {{"threads", warpgroups * threads_of_warpgroup}}}, {simplify(id)});
     }
     const int stages_, consumers_;
+    const bool full_;
 };
 
 /// The two halves of the loop.
@@ -83,7 +86,13 @@ class RolesOfLoop {
     }
 
     Stmt consume(const Expr &chunk) const {
-        std::vector<Stmt> all = {barriers_.wait_full(chunk, Variable::make(Int(32), thread_z))};
+        std::vector<Stmt> all;
+        if (body_.has_bulk_copies()) {
+            all.push_back(body_.wait_for_bulk_copies(chunk));
+        }
+        if (body_.has_staging_by_threads()) {
+            all.push_back(barriers_.wait_full(chunk, Variable::make(Int(32), thread_z)));
+        }
         const std::vector<Stmt> steps = body_.compute(chunk);
         const std::size_t first = body_.begin_products(steps, all);
         all.insert(all.end(), steps.begin() + static_cast<std::ptrdiff_t>(first), steps.end());
@@ -112,8 +121,10 @@ class RolesOfLoop {
         if (body_.has_copies()) {
             all.push_back(placeholder({"copy_wait", {{"pending", 0}}}));
         }
-        all.push_back(placeholder({"publish", {}}));
-        all.push_back(barriers_.arrive_full(chunk));
+        if (body_.has_staging_by_threads()) {
+            all.push_back(placeholder({"publish", {}}));
+            all.push_back(barriers_.arrive_full(chunk));
+        }
         return Block::make(all);
     }
 
@@ -150,9 +161,12 @@ class ThreadRoles : public PipelineLoops {
             refuse_pipeline(loop->name, "with a producer it must compute on tensor cores");
         }
         check_staged_by_one_warpgroup(loop->name, body);
-        const NamedBarriers barriers = named_barriers();
+        const NamedBarriers barriers(memory_.stages, consumers_, body.has_staging_by_threads());
         const RolesOfLoop roles(loop, body, memory_.stages, barriers);
         producer_ = substitute(thread_z, 0, with_lets(roles.producer()));
+        if (body.has_bulk_copies()) {
+            before_roles_ = {body.initialise_barriers(), barriers.sync_all()};
+        }
         return roles.consumers();
     }
 
@@ -178,8 +192,6 @@ class ThreadRoles : public PipelineLoops {
         return statement;
     }
 
-    NamedBarriers named_barriers() const { return {memory_.stages, consumers_}; }
-
     Stmt visit(const For *loop) override {
         if (loop->for_type == ForType::GPUThread) {
             return visit_threads(loop);
@@ -204,6 +216,7 @@ class ThreadRoles : public PipelineLoops {
             refuse_pipeline("pipeline", "with a producer, blocks must have 32 x 4 threads in x and y");
         }
         Expr threads = loop->extent;
+        note_threads(loop);
         if (dimension == 'z') {
             consumers_ = static_cast<int>(*extent);
             threads = consumers_ + 1;
@@ -220,7 +233,10 @@ class ThreadRoles : public PipelineLoops {
         }
         consumers = Block::make(registers("more_registers", consumer_registers()), consumers);
         producer = Block::make(registers("fewer_registers", options_.producer_registers), producer);
-        return Block::make(placeholder(launch_), IfThenElse::make(is_consumer(), consumers, producer));
+        std::vector<Stmt> all = {placeholder(launch_)};
+        all.insert(all.end(), before_roles_.begin(), before_roles_.end());
+        all.push_back(IfThenElse::make(is_consumer(), consumers, producer));
+        return Block::make(all);
     }
     Expr is_consumer() const { return Variable::make(Int(32), thread_z) < consumers_; }
     static Stmt registers(const char *kind, int count) { return placeholder({kind, {{"count", count}}}); }
@@ -261,6 +277,7 @@ class ThreadRoles : public PipelineLoops {
     int consumers_ = 0;       // warpgroups
     int inner_ = 0;           // serial loops and conditions around what is visited
     Stmt producer_;           // the producer's role, when the loop has been met
+    std::vector<Stmt> before_roles_;
     PlaceholderCall launch_;  // of kernels on tensor cores
 };
 

@@ -34,8 +34,13 @@ class PipelinedLoop {
     Stmt rewritten() const {
         const Expr chunk = Variable::make(Int(32), loop_->name), extent = loop_->extent;
         const int peeled = std::max(copies_ahead_, loads_ahead);
-        std::vector<Stmt> all = {body_.start_copies(0), block_of(body_.loads(0)), block_of(body_.stores(0)),
-                                 IfThenElse::make(extent > 1, block_of(body_.loads(1)))};
+        std::vector<Stmt> all;
+        if (body_.has_bulk_copies()) {
+            all = {body_.initialise_barriers(), shared_memory_barrier()};
+        }
+        const std::vector<Stmt> first = {body_.start_copies(0), block_of(body_.loads(0)), block_of(body_.stores(0)),
+                                         IfThenElse::make(extent > 1, block_of(body_.loads(1)))};
+        all.insert(all.end(), first.begin(), first.end());
         for (int ahead = 1; ahead < copies_ahead_; ahead++) {
             all.push_back(IfThenElse::make(extent > ahead, body_.start_copies(ahead)));
         }
@@ -66,7 +71,7 @@ class PipelinedLoop {
     /// One chunk, when so many (or more) are left behind it.
     Stmt iteration(const Expr &chunk, int left) const {
         std::vector<Stmt> all;
-        wait_for_chunk(left, all);
+        wait_for_chunk(chunk, left, all);
         if (left >= copies_ahead_) {
             all.push_back(body_.start_copies(chunk + copies_ahead_));
         }
@@ -81,11 +86,14 @@ class PipelinedLoop {
         return Block::make(all);
     }
 
-    void wait_for_chunk(int left, std::vector<Stmt> &all) const {
+    void wait_for_chunk(const Expr &chunk, int left, std::vector<Stmt> &all) const {
+        if (body_.has_bulk_copies()) {
+            all.push_back(body_.wait_for_bulk_copies(chunk));
+        }
         if (body_.has_copies()) {
             all.push_back(placeholder({"copy_wait", {{"pending", std::min(copies_ahead_ - 1, left)}}}));
         }
-        if (body_.uses_tensor_cores()) {
+        if (body_.uses_tensor_cores() && body_.has_staging_by_threads()) {
             all.push_back(placeholder({"publish", {}}));
         }
         all.push_back(shared_memory_barrier());
@@ -143,10 +151,12 @@ Stmt SoftwarePipelinePass::visit(const Allocate *allocate) {
         refuse_pipeline("pipeline", "shared memory must be one allocation of constant size");
     }
     const int stage = (*size + allocation_granularity - 1) / allocation_granularity * allocation_granularity;
+    const int size_of_barriers = has_loop(allocate->body, bulk_loops) ? StageBarriers::size(options_.stages) : 0;
+    const int size_of_all = stage * options_.stages + size_of_barriers;
     const StagedMemory memory{allocate->name, options_.stages, stage};
     const Stmt body = options_.producer ? with_producer_warpgroup(allocate->body, memory, options_)
                                         : PipelineOfAllThreads(memory, options_).mutate(allocate->body);
-    return Allocate::make(allocate->name, Float(32), allocate->memory_type, {Expr(stage * options_.stages)},
+    return Allocate::make(allocate->name, Float(32), allocate->memory_type, {Expr(size_of_all)},
                           allocate->condition, body);
 }
 

@@ -20,6 +20,8 @@
 // Where nothing goes through registers, copies are further ahead: one buffer is computed on, with tensor cores
 // the products of another may still run, and all others are being filled.
 //
+// Loops named "bulk_" stage by the copy engine: bulk_copies.h.
+//
 // With a producer, some threads do all the staging and the others compute: producer_warpgroup.h.
 //
 // The last chunks are peeled off, so that the loop has no conditions. Add it after the tensor-core pass;

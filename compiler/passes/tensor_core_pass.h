@@ -50,7 +50,7 @@ struct TensorCoreOptions {
     int blocks_per_multiprocessor = 1;
     /// Of the SoftwarePipelinePass that follows: so many buffers make up what a store needs of shared memory.
     int stages = 1;
-    /// Neighbours in a row of a tile are no neighbours in the output, so elements are stored one by one:
+    /// Where neighbours in a row of a tile are no neighbours in the output, elements are stored one by one:
     /// neighbouring lanes store neighbours, in place of pairs.
     bool far_apart = false;
 };

@@ -353,7 +353,7 @@ std::pair<Expr, Expr> TileStore::position(const Expr &lane, const Expr &line, in
     const Expr pair = lane + step * lanes_of_warp;
     const int units = units_side_by_side();
     if (!along_rows_) {
-        return {line, far_apart_ ? pair + i * pairs_a_line() : pair * 2 + i};
+        return {line, far_apart_ && !adjacent_ ? pair + i * pairs_a_line() : pair * 2 + i};
     }
     if (adjacent_) {
         return {(line * units + pair % units) * 2 + i, pair / units};

@@ -96,6 +96,24 @@ class KernelExpansion {
             out.line("\tcp.async.commit_group;");
         } else if (kind == "copy_wait") {
             out.line("\tcp.async.wait_group ", site.call.field("pending"), ";");
+        } else if (kind == "mbarrier_init") {
+            const auto [begin, at, end] = shared_address(site);
+            out.line("\t", begin, "mbarrier.init.shared.b64 [", at, "], ", site.call.field("count"), ";", end);
+        } else if (kind == "mbarrier_fence") {
+            if (wgmma_) out.line("\tfence.mbarrier_init.release.cluster; fence.proxy.async.shared::cta;");
+        } else if (kind == "mbarrier_wait") {
+            mbarrier_wait(site, out);
+        } else if (kind == "bulk_expect") {
+            const auto [begin, at, end] = shared_address(site);
+            if (wgmma_)
+                out.line("\t", begin, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [", at, "], ",
+                         site.call.field("bytes"), ";", end);
+        } else if (kind == "bulk_end") {
+            const auto [begin, at, end] = shared_address(site);
+            if (!wgmma_)
+                out.line("\t", begin, "{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [", at, "]; }", end);
+        } else if (kind == "bulk_copy") {
+            wgmma_ ? bulk_copy(site, out) : copy_by_one_thread(site, out);
         } else if (kind == "barrier_sync") {
             out.line("\tbar.sync ", site.arguments.at(0), ", ", site.call.field("threads"), ";");
         } else if (kind == "barrier_arrive") {
@@ -117,14 +135,52 @@ class KernelExpansion {
         }
     }
 
+    struct SharedAddress {
+        std::string begin, at, end;
+    };
+
+    /// A call's first argument as an address, with what must stand before and after its use.
+    static SharedAddress shared_address(const CallSite &site) {
+        const std::string &at = site.arguments.at(0);
+        if (at.starts_with('%')) {
+            return {"", at, ""};
+        }
+        // A constant is no address.
+        return {"{ .reg .b32 constant; mov.b32 constant, " + at + "; ", "constant", " }"};
+    }
+
+    void bulk_copy(const CallSite &site, PtxWriter &out) const {
+        out.line("{ .reg .b32 to, barrier; mov.b32 to, ", site.arguments.at(0), "; mov.b32 barrier, ",
+                 site.arguments.at(2), ";");
+        out.line("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [to], [", addresses_.of(site),
+                 "], ", site.call.field("bytes"), ", [barrier]; }");
+    }
+
+    /// Where there is no copy engine: right, and slow.
+    void copy_by_one_thread(const CallSite &site, PtxWriter &out) {
+        const std::string loop = new_label();
+        out.line("{ .reg .b32 to, end, v<4>; .reg .b64 from; .reg .pred more; mov.b32 to, ", site.arguments.at(0),
+                 "; add.s32 end, to, ", site.call.field("bytes"), "; mov.b64 from, ", addresses_.of(site), ";");
+        out.line(loop, ":");
+        out.line("ld.global.v4.b32 {v0, v1, v2, v3}, [from]; st.shared.v4.b32 [to], {v0, v1, v2, v3};");
+        out.line("add.s32 to, to, 16; add.s64 from, from, 16; setp.lt.u32 more, to, end; @more bra ", loop, "; }");
+    }
+
+    void mbarrier_wait(const CallSite &site, PtxWriter &out) {
+        const std::string loop = new_label();
+        out.line("{ .reg .b32 barrier, parity; .reg .pred done; mov.b32 barrier, ", site.arguments.at(0),
+                 "; mov.b32 parity, ", site.arguments.at(1), ";");
+        out.line(loop, ":");
+        out.line(wgmma_ ? "mbarrier.try_wait" : "mbarrier.test_wait",
+                 ".parity.shared.b64 done, [barrier], parity; @!done bra ", loop, "; }");
+    }
+
+    std::string new_label() { return "$tc_label" + std::to_string(labels_++); }
+
     void copy(const CallSite &site, PtxWriter &out) const {
         // Only copies of 16 bytes may pass by the first-level cache.
         const int bytes = site.call.field("bytes");
-        std::string to = site.arguments.at(0), begin, end;
-        if (!to.starts_with('%')) {  // a constant is no address
-            begin = "{ .reg .b32 constant; mov.b32 constant, " + to + "; ", end = " }";
-            to = "constant";
-        }
+        const auto [begin, to, end] = shared_address(site);
         out.line("\t", begin, "cp.async.", bytes == 16 ? "cg" : "ca", ".shared.global [", to, "], [",
                  addresses_.of(site), "], ", bytes, ", ", site.arguments.at(2), ";", end);
     }
@@ -164,6 +220,7 @@ class KernelExpansion {
     const GlobalAddresses addresses_;
     TensorCoreInstructions tiles_;
     PlaceholderCall launch_;
+    int labels_ = 0;
 };
 
 }  // namespace
@@ -197,6 +254,8 @@ std::string expand_tensor_core_calls(const std::string &ptx, const Architecture 
         const std::string &line = lines[i];
         if (line.starts_with(".version") && architecture.has_wgmma()) {
             out.line(".version 8.0");
+        } else if (line.starts_with(".version") && contains(ptx, std::string(placeholder_prefix) + "mbarrier")) {
+            out.line(".version 7.1");
         } else if (line.starts_with(".target")) {
             out.line(".target ", architecture.has_wgmma() ? "sm_90a" : "sm_80");
         } else if (line.starts_with(".extern .func") && contains(line, placeholder_prefix)) {

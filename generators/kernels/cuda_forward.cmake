@@ -91,6 +91,18 @@ foreach(format f16 bf16)
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc_to_nchw ${gemm16} ${from_channels_last} FULL)
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw_to_nhwc ${gemm16} ${to_channels_last})
 endforeach()
+# Tiles to be timed, positions x channels: which are worth their build is not measured yet.
+set(gemm16 ${tensor_core_product} format=f16 chunk_channels=64 ALLOW_SPILLS FULL)
+set(channels_last input_layout=channels_last channels_last_output=true in_channel_multiple=8)
+conv_transpose_kernel(forward f16 cuda implicit_gemm LAYOUT nhwc AS 128x256 ${gemm16} ${channels_last} columns=256 stages=3)
+conv_transpose_kernel(forward f16 cuda implicit_gemm LAYOUT nhwc AS 128x64 ${gemm16} ${channels_last} columns=64 stages=3 blocks=3)
+conv_transpose_kernel(forward f16 cuda implicit_gemm LAYOUT nhwc AS 256x64 ${gemm16} ${channels_last} columns=64 row_sets=4 stages=3)
+conv_transpose_kernel(forward f16 cuda implicit_gemm LAYOUT nhwc AS 128x128_s4 ${gemm16} ${channels_last} columns=128 stages=4)
+conv_transpose_kernel(forward f16 cuda implicit_gemm LAYOUT nhwc AS 64x256 ${gemm16} ${channels_last} columns=128 row_sets=1
+    column_sets=2 stages=3 blocks=2)
+conv_transpose_kernel(forward f16 cuda implicit_gemm LAYOUT nchw AS 256x128 ${gemm16} input_layout=channel_rows columns=256 stages=4)
+conv_transpose_kernel(forward f16 cuda implicit_gemm LAYOUT nchw AS 256x64 ${gemm16} input_layout=channel_rows columns=128
+    row_sets=1 column_sets=2 stages=3 blocks=2)
 conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT nhwc ${tensor_core_product} columns=128 blocks=2
     input_layout=channels_last channels_last_output=true in_channel_multiple=4 ALLOW_SPILLS)
 # ---- of three axes

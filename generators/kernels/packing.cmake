@@ -19,6 +19,7 @@ foreach(format f16 bf16)
     conv_transpose_helper(pack_gemm_weights ${format} cuda format=${format} given=${format})
     conv_transpose_helper(pack_gemm_weights ${format} cuda AS of_f32 format=${format} given=f32)
     conv_transpose_helper(pack_channels ${format} cuda format=${format})
+    conv_transpose_helper(to_float32 ${format} cuda given=${format})
 endforeach()
 # Of three axes.
 foreach(format tf32 f16 bf16)

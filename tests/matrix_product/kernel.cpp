@@ -2,7 +2,7 @@
 // tests/ptx_machine runs. The products by wgmma are for Hopper, the one by mma.sync for GPUs before it, with PTX
 // for later ones. A narrow product fits into the first of two tiles.
 //
-//   matrix_product_kernel (wgmma|mma_sync|narrow|gathers|pack)[_f16|_bf16] DIRECTORY PTXAS FATBINARY
+//   matrix_product_kernel (wgmma|mma_sync|narrow|gathers|bulk|bulk_producer|bulk_mma_sync|pack)[_f16|_bf16] DIRECTORY PTXAS FATBINARY
 #include <iostream>
 
 #include "compiler/driver/device_code.h"
@@ -24,10 +24,12 @@ Halide::Module lower(std::string kind, const std::string &name, GpuAssembler &as
     product.chunk = 128 / product.type.bytes();
     if (product.type.bits() == 16) kind.resize(kind.rfind('_'));
     if (kind == "pack") return PackedOperand(product.type).lower(name);
-    if (kind == "mma_sync") product.columns = 128, product.stages = 3, product.blocks = 2;
+    if (kind.ends_with("mma_sync")) product.columns = 128, product.stages = 3, product.blocks = 2;
     if (kind == "narrow") product.columns = 64, product.repeats = 2, product.width = 40;
-    if (kind == "gathers") product.columns = 64, product.stages = 3, product.gathers = true;
-    assembler.architectures = {kind == "mma_sync" ? "sm_80" : "sm_90"};
+    if (kind == "gathers") product.columns = 64, product.stages = 3, product.gathers = product.producer = true;
+    if (kind.starts_with("bulk")) product.bulk_copies = true;
+    if (kind == "bulk_producer") product.producer = true, product.producer_registers = 40;
+    assembler.architectures = {kind.ends_with("mma_sync") ? "sm_80" : "sm_90"};
     return product.lower(name);
 }
 

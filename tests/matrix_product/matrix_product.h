@@ -31,7 +31,8 @@ class PackedOperand {
     Halide::Module lower(const std::string &name) {
         using namespace Halide;
         const int values = 16 / type.bytes();
-        const Expr unpacked = operand(values * k_row + value, row);
+        // Beyond the last row, where packed rows fill whole tiles, lies the last row again.
+        const Expr unpacked = operand(values * k_row + value, min(row, operand.dim(1).max()));
         packed(value, row, k_row) =
             type == Float(32) ? round_to_tf32(unpacked, matrix_product_target()) : unpacked;
         operand.dim(1).set_min(0);
@@ -70,16 +71,23 @@ struct MatrixProduct {
     /// b(n, k) as it is, n innermost, in place of a packed operand: its values go through the registers of a warpgroup
     /// that stages for the others.
     bool gathers = false;
+    /// Packed operands are staged by bulk copies that one thread starts; their rows must fill whole tiles.
+    bool bulk_copies = false;
+    bool producer = false;  ///< a warpgroup of its own stages
+    int producer_registers = 104;
 
     Halide::Module lower(const std::string &name) {
         using namespace Halide;
         a = ImageParam(type, 3, "a"), b = ImageParam(type, gathers ? 2 : 3, "b");
         k = RDom(0, values(), 0, a.dim(2).extent() / rows_of_chunk() * rows_of_chunk(), "k");
         // Beyond the last row lies the last row again: what comes of it is not stored.
-        a_rows(value, m, k_row) = a(value, min(m, a.dim(1).max()), k_row);
+        const auto row_of = [&](const ImageParam &packed, const Var &row) {
+            return bulk_copies ? Expr(row) : min(row, packed.dim(1).max());
+        };
+        a_rows(value, m, k_row) = a(value, row_of(a, m), k_row);
         b_rows(value, n, k_row) =
             gathers ? BoundaryConditions::constant_exterior(b, cast(type, 0))(n, values() * k_row + value)
-                    : b(value, min(n, b.dim(1).max()), k_row);
+                    : b(value, row_of(b, n), k_row);
         tile(n, m) = 0.f;
         tile(n, m) += cast<float>(a_rows(k.x, m, k.y)) * cast<float>(b_rows(k.x, n, k.y));
         c(n, m) = cast(type, tile(n, m));
@@ -94,12 +102,13 @@ struct MatrixProduct {
         if (width) c.output_buffer().dim(0).set_extent(width);
         store_tile();
         multiply();
-        stage(a_rows, m, 64 * warpgroups);
-        stage(b_rows, n, block_columns());
+        bulk_copies ? stage_in_bulk(a_rows, m, 64 * warpgroups) : stage(a_rows, m, 64 * warpgroups);
+        bulk_copies ? stage_in_bulk(b_rows, n, block_columns()) : stage(b_rows, n, block_columns());
         Pipeline pipeline(c);
         pipeline.add_custom_lowering_pass(
             new TensorCorePass({.blocks_per_multiprocessor = blocks, .stages = stages}));
-        pipeline.add_custom_lowering_pass(new SoftwarePipelinePass({.stages = stages, .producer = gathers}));
+        pipeline.add_custom_lowering_pass(new SoftwarePipelinePass(
+            {.stages = stages, .producer = producer, .producer_registers = producer_registers}));
         return pipeline.compile_to_module({a, b}, name, matrix_product_target());
     }
 
@@ -151,8 +160,19 @@ struct MatrixProduct {
         rows.compute_at(tile, Var("pipeline")).store_in(MemoryType::GPUShared)
             .bound(value, 0, values()).bound_extent(row, extent).bound_extent(k_row, rows_of_chunk()).vectorize(value)
             .fuse(row, k_row, rest).split(rest, rest, lane, 32, guard).split(rest, rest, warp, 4, guard)
-            .split(rest, rest, warpgroup, gathers ? 1 : warpgroups, guard).reorder(value, rest, lane, warp, warpgroup)
+            .split(rest, rest, warpgroup, producer ? 1 : warpgroups, guard).reorder(value, rest, lane, warp, warpgroup)
             .unroll(rest).gpu_threads(lane, warp, warpgroup).never_partition_all();
+    }
+
+    /// The same by one thread of the block's, as far as Halide knows: rows of one k lie side by side.
+    void stage_in_bulk(Halide::Func rows, const Halide::Var &row, int extent) const {
+        using namespace Halide;
+        Var bulk_row{"bulk_row"}, bulk_k{"bulk_k"};
+        rows.compute_at(tile, Var("pipeline")).store_in(MemoryType::GPUShared)
+            .bound(value, 0, values()).bound_extent(row, extent).bound_extent(k_row, rows_of_chunk()).vectorize(value)
+            .split(row, one, bulk_row, extent).rename(k_row, bulk_k).split(one, one, lane, 32, guard)
+            .split(one, one, warp, 4, guard).split(one, one, warpgroup, producer ? 1 : warpgroups, guard).reorder(value, bulk_row, bulk_k, one, lane, warp, warpgroup)
+            .gpu_threads(lane, warp, warpgroup).never_partition_all();
     }
 };
 

@@ -15,6 +15,11 @@
 #include "HalideRuntimeCuda.h"
 #include "conv_transpose/device_memory.h"
 #include "conv_transpose/device_timer.h"
+#include "matrix_product_bulk.h"
+#include "matrix_product_bulk_f16.h"
+#include "matrix_product_bulk_mma_sync_f16.h"
+#include "matrix_product_bulk_producer.h"
+#include "matrix_product_bulk_producer_f16.h"
 #include "matrix_product_gathers_f16.h"
 #include "matrix_product_mma_sync.h"
 #include "matrix_product_mma_sync_bf16.h"
@@ -119,7 +124,12 @@ struct Product {
 
     /// Values of a row of 16 bytes.
     int packed_values() const { return 16 / format.type.bytes(); }
-    Tensor packed(int rows, int terms) const { return {format, {packed_values(), rows, terms / packed_values()}}; }
+    /// Rows fill whole tiles, which bulk copies need.
+    Tensor packed(int rows, int terms) const {
+        constexpr int rows_of_tiles = 256;
+        const int all_rows = (rows + rows_of_tiles - 1) / rows_of_tiles * rows_of_tiles;
+        return {format, {packed_values(), all_rows, terms / packed_values()}};
+    }
 };
 
 void PrintTo(const Product &product, std::ostream *out) { *out << product.name; }
@@ -131,7 +141,12 @@ const Product products[] = {{"wgmma", float32, matrix_product_wgmma, matrix_prod
                             {"wgmma_f16", float16, matrix_product_wgmma_f16, matrix_product_pack_f16, true},
                             {"mma_sync_f16", float16, matrix_product_mma_sync_f16, matrix_product_pack_f16, false},
                             {"wgmma_bf16", bfloat16, matrix_product_wgmma_bf16, matrix_product_pack_bf16, true},
-                            {"mma_sync_bf16", bfloat16, matrix_product_mma_sync_bf16, matrix_product_pack_bf16, false}};
+                            {"mma_sync_bf16", bfloat16, matrix_product_mma_sync_bf16, matrix_product_pack_bf16, false},
+                            {"wgmma_bulk", float32, matrix_product_bulk, matrix_product_pack, true},
+                            {"wgmma_bulk_producer", float32, matrix_product_bulk_producer, matrix_product_pack, true},
+                            {"wgmma_bulk_f16", float16, matrix_product_bulk_f16, matrix_product_pack_f16, true},
+                            {"wgmma_bulk_producer_f16", float16, matrix_product_bulk_producer_f16, matrix_product_pack_f16, true},
+                            {"mma_sync_bulk_f16", float16, matrix_product_bulk_mma_sync_f16, matrix_product_pack_f16, false}};
 
 /// Small integers, of which sums are exact.
 std::vector<float> integers(size_t count, unsigned seed) {

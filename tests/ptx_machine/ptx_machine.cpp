@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "mbarrier.h"
 #include "tensor_cores.h"
 #include "warp.h"
 
@@ -208,9 +209,12 @@ class BlockRun {
                 if (!w.waiting && !w.ended()) advance(w), moved = true;
             for (size_t g = 0; g < products_.size(); g++) moved |= pass_group_instruction(g);
             moved |= pass_barriers();
-            if (!moved) throw PtxError("warps wait for each other at different places");
+            for (Warp &w : warps_) moved |= pass_mbarrier_of(w);
+            if (!moved)
+                throw PtxError("warps wait for each other at different places" + state_of_mbarriers(block_));
         }
         for (const ProductRules &rules : rules_) rules.end();
+        check_mbarriers(block_);
     }
 
   private:
@@ -229,12 +233,20 @@ class BlockRun {
         return passed;
     }
 
+    static bool pass_mbarrier_of(Warp &w) {
+        if (!w.waiting || w.ended()) return false;
+        const Instruction &i = w.kernel().code[w.fragments.front().at];
+        if (i.kind != Kind::mbarrier_wait || !pass_mbarrier(w, i)) return false;
+        go_on(w);
+        return true;
+    }
+
     /// Where the four warps of a group have met at an instruction of theirs.
     bool pass_group_instruction(size_t group) {
         Warp *const first = &warps_[group * warps_of_group], *const end = first + warps_of_group;
         if (!std::all_of(first, end, [](const Warp &w) { return w.waiting && !w.ended(); })) return false;
         const Instruction &i = place(*first);
-        if (i.kind == Kind::barrier ||
+        if (i.kind < Kind::wgmma ||
             !std::all_of(first, end, [&](const Warp &w) { return &place(w) == &i; }))
             return false;
         if (i.guarded) fail(i, "a condition on an instruction of the warpgroup");

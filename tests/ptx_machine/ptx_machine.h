@@ -2,8 +2,8 @@
 //   - accesses outside of device memory, of the parameters or of the block's shared memory, or not aligned;
 //   - races in shared memory: two threads, one of them writing, without a barrier in between;
 //   - tensor cores reading what was written without a proxy fence;
-//   - barriers that not all threads reach.
-// What is asynchronous (cp.async, wgmma) happens as early or as late as the rules allow: Timing says which.
+//   - barriers that not all threads reach, mbarriers that expect other bytes than come.
+// What is asynchronous (cp.async, bulk copies, wgmma) happens as early or as late as the rules allow: Timing says which.
 // Of blocks, whose order must not matter, one runs after the other; nothing is said about speed.
 #ifndef CONV_TRANSPOSE_PTX_MACHINE_H
 #define CONV_TRANSPOSE_PTX_MACHINE_H

@@ -329,6 +329,78 @@ TEST(PtxMachine, FindsAMissingProxyFence) {
     EXPECT_NE(error_of(fill + fence + product + wait_for_product, 128, 2560).find("race"), std::string::npos);
 }
 
+// Thread 0 has the floats of 64 threads copied, to the beginning of shared memory; an mbarrier lies behind them.
+const std::string by_one = "setp.ne.s32 %p3, %r1, 0;\nmov.u32 %r20, 256;\nmov.u32 %r21, 0;\n";
+const std::string init = "@%p3 bra READY;\nmbarrier.init.shared.b64 [%r20], 1;\nfence.mbarrier_init.release.cluster;\nREADY:\n";
+const std::string expect = "@%p3 bra STARTED;\nmbarrier.arrive.expect_tx.shared::cta.b64 _, [%r20], 256;\n";
+const std::string bulk_copy = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r21], [%rd1], 256, [%r20];\n";
+const std::string started = "STARTED:\n";
+const std::string wait_for_bytes = "WAIT:\nmbarrier.try_wait.parity.shared.b64 %p4, [%r20], 0;\n@!%p4 bra WAIT;\n";
+const std::string start_bulk = by_one + init + barrier + expect + bulk_copy + started;
+
+std::string error_of_bulk(const std::string &body, Timing timing) {
+    std::vector<float> floats = counting(64);
+    try {
+        run_program(body, floats, 64, 264, timing);
+    } catch (const PtxError &error) {
+        return error.what();
+    }
+    for (int i = 0; i < 64; i++)
+        if (floats[i] != (i + 32) % 64) return "wrong";
+    return "none";
+}
+
+void expect_error(const std::string &body, const char *words, std::vector<Timing> timings = {Timing::early, Timing::late}) {
+    for (const Timing timing : timings) {
+        const std::string error = error_of_bulk(body, timing);
+        EXPECT_NE(error.find(words), std::string::npos) << "'" << words << "' in: " << error;
+    }
+}
+
+TEST(PtxMachine, CopiesInBulkEarlyAndLate) {
+    expect_error(start_bulk + wait_for_bytes + from_shared + store, "none");
+}
+
+TEST(PtxMachine, FindsABulkCopyThatIsNotWaitedFor) { expect_error(start_bulk + from_shared + store, "race"); }
+
+TEST(PtxMachine, FindsAWrongNumberOfBytes) {
+    const std::string rest = wait_for_bytes + from_shared + store;
+    const auto expecting = [&](const char *bytes) { return replaced(start_bulk, "[%r20], 256;", std::string("[%r20], ") + bytes + ";"); };
+    expect_error(expecting("272") + rest, "misses 16 bytes");
+    expect_error(expecting("240") + rest, "misses -16 bytes");
+    expect_error(expecting("256") + rest, "none");
+    expect_error(by_one + init + barrier + "@%p3 bra STARTED;\n" + bulk_copy + started + rest, "misses -256 bytes and 1 arrivals");
+}
+
+TEST(PtxMachine, FindsAPlaceThatIsCopiedToWhileItIsRead) {
+    // Another copy to the same place, in the barrier's next phase.
+    const std::string again = replaced(expect, "STARTED", "AGAIN") + bulk_copy + "AGAIN:\n" +
+                              replaced(replaced(replaced(wait_for_bytes, "WAIT", "WAIT_AGAIN"), "bra WAIT", "bra WAIT_AGAIN"), "[%r20], 0", "[%r20], 1");
+    const std::string read = start_bulk + wait_for_bytes + from_shared;
+    expect_error(read + barrier + again + store, "none");
+    expect_error(read + again + store, "race");
+}
+
+TEST(PtxMachine, FindsAnMbarrierThatIsUsedTooSoon) {
+    const std::string rest = expect + bulk_copy + started + wait_for_bytes + from_shared + store;
+    expect_error(by_one + init + rest, "race");
+    expect_error(by_one + rest, "no mbarrier at shared address 256");
+    expect_error(start_bulk + "@%p3 bra TWICE;\nmbarrier.arrive.shared.b64 _, [%r20];\nTWICE:\n" + wait_for_bytes + from_shared + store,
+                 "more arrivals than 1", {Timing::late});
+}
+
+TEST(PtxMachine, FindsBulkCopiesThatAreNotAligned) {
+    expect_error(replaced(start_bulk, "mov.u32 %r21, 0", "mov.u32 %r21, 8") + wait_for_bytes, "16 aligned bytes");
+    expect_error(replaced(start_bulk, "[%rd1], 256", "[%rd1+16], 256") + wait_for_bytes, "beyond");
+}
+
+// What was stored is in another order with the copy engine unless a fence stands between them.
+TEST(PtxMachine, FindsStoresThatACopyMayOvertake) {
+    const std::string rest = start_bulk + wait_for_bytes + from_shared + store;
+    expect_error(load + to_shared + rest, "written without a proxy fence");
+    expect_error(load + to_shared + fence + rest, "none");
+}
+
 TEST(PtxMachine, RefusesWhatItDoesNotKnow) {
     EXPECT_NE(error_of("dp4a.s32.s32 %r3, %r1, %r1, %r1;\n", 32).find("dp4a"), std::string::npos);
     EXPECT_NE(error_of("mov.u32 %q3, %r1;\n", 32).find("no register %q3"), std::string::npos);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "arithmetic.h"
+#include "mbarrier.h"
 #include "memory.h"
 #include "product_rules.h"
 #include "tensor_cores.h"
@@ -294,6 +295,10 @@ class KernelDecoder {
         if (control(i, name, o)) return;
         if (base == "wgmma")
             wgmma(i, name, o);
+        else if (base == "mbarrier")
+            mbarrier(i, name, o);
+        else if (name.starts_with("cp.async.bulk"))
+            bulk_copy(i, name, o);
         else if (base == "cp")
             copy(i, name, o);
         else if (base == "ld" || base == "st")
@@ -323,8 +328,8 @@ class KernelDecoder {
             i.a = places_.operand(o.at(0), 1);
             i.has_count = o.size() > 1;
             if (i.has_count) i.b = places_.operand(o[1], 1);
-        } else if (name.starts_with("setmaxnreg.")) {
-            i.kind = Kind::whole_warp;
+        } else if (name.starts_with("setmaxnreg.") || name.starts_with("fence.mbarrier_init.")) {
+            if (name.starts_with("setmaxnreg.")) i.kind = Kind::whole_warp;
             i.execute = [](Warp &, const Instruction &, uint32_t) {};
         } else if (name == "bar.warp.sync") {
             i.kind = Kind::warp_barrier;
@@ -406,6 +411,40 @@ class KernelDecoder {
             i.number = std::stoi(o.at(2));
             i.b = o.size() > 3 ? places_.operand(o[3], 1) : places_.constant(i.number, 1);
         }
+    }
+
+    void mbarrier(Instruction &i, const std::string &name, const std::vector<std::string> &o) {
+        if (name.find(".shared") == std::string::npos) throw PtxError("an mbarrier out of shared memory");
+        if (name.starts_with("mbarrier.init.")) {
+            i.execute = execute_mbarrier_init;
+            address(i, o.at(0), true);
+            i.b = places_.operand(o.at(1), 1);
+        } else if (name.starts_with("mbarrier.arrive.")) {
+            // Of waiting, only that for a parity is known: nothing reads the state.
+            i.execute = execute_mbarrier_arrive;
+            address(i, o.at(1), true);
+            i.has_count = name.starts_with("mbarrier.arrive.expect_tx.");
+            if (i.has_count) i.b = places_.operand(o.at(2), 1);
+        } else if (name.starts_with("mbarrier.try_wait.parity.") || name.starts_with("mbarrier.test_wait.parity.")) {
+            i.kind = Kind::mbarrier_wait;
+            i.d = places_.operand(o.at(0), 1);
+            address(i, o.at(1), true);
+            i.b = places_.operand(o.at(2), 1);
+        } else {
+            throw PtxError("unknown instruction " + name);
+        }
+    }
+
+    /// [to], [from], bytes, [mbarrier]
+    void bulk_copy(Instruction &i, const std::string &name, const std::vector<std::string> &o) {
+        if (name != "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes")
+            throw PtxError("unknown instruction " + name);
+        const auto in_brackets = [](const std::string &text) { return text.substr(1, text.size() - 2); };
+        i.execute = execute_bulk_copy;
+        i.d = places_.operand(in_brackets(o.at(0)), 1);
+        address(i, o.at(1), false);
+        i.b = places_.operand(o.at(2), 1);
+        i.c = places_.operand(in_brackets(o.at(3)), 1);
     }
 
     void memory(Instruction &i, const std::vector<std::string> &parts, const std::vector<std::string> &o) {

@@ -37,6 +37,7 @@ enum class Kind {
     barrier_arrive,  ///< of the block, without waiting
     warp_barrier,
     whole_warp,
+    mbarrier_wait,
     wgmma,  ///< this and what follows: a warpgroup together
     wgmma_fence,
     wgmma_commit,
@@ -67,7 +68,7 @@ struct Instruction {
     int64_t offset = 0;         ///< of an address
     bool wide_address = false;  ///< in shared memory, too, it may be in a 64-bit register
     bool is_signed = false;     ///< what is loaded is extended by its sign
-    bool has_count = false;     ///< a barrier is for some threads of the block
+    bool has_count = false;     ///< a barrier is for some threads of the block, or expects bytes
     int number = 0;             ///< target of a branch, columns of a product, groups to wait for, bytes, bits
     Factors factors = Factors::tf32;  ///< of a product
     std::string text;

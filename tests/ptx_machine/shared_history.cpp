@@ -114,6 +114,21 @@ void SharedHistory::end_copy(const Warp &warp, uint32_t address, int bytes) {
     }
 }
 
+void SharedHistory::bulk_write(const Instruction &i, const Warp &warp, int thread, uint32_t address, int bytes) {
+    constexpr uint32_t needs_no_fence = 0;
+    for (uint32_t word = address / 4; word < (address + bytes) / 4; word++) {
+        require_no_race(i, warp, thread, word);
+        const Write &last = writes_[word];
+        if (last.thread != nobody && last.number != needs_no_fence) {
+            const std::vector<Fence> &fences = fences_[last.thread / lanes];
+            if (fences.empty() || fences.back().writes < last.number)
+                fail(i, numbered("the copy engine writes shared word ", static_cast<int>(word)) +
+                            ", which was written without a proxy fence since");
+        }
+        writes_[word] = {warp.clock(), needs_no_fence, static_cast<int16_t>(thread)};
+    }
+}
+
 void SharedHistory::proxy_fence(const Warp &warp) {
     fences_[warp.index].push_back({warp.clock(), written_[warp.index]});
 }

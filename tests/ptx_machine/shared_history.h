@@ -34,6 +34,9 @@ class SharedHistory {
     void begin_copy(const Instruction &, const Warp &, int thread, uint32_t address, int bytes);
     void end_copy(const Warp &, uint32_t address, int bytes);
 
+    /// By the copy engine, for a thread: before an mbarrier says so nobody may know it, and tensor cores need no fence.
+    void bulk_write(const Instruction &, const Warp &, int thread, uint32_t address, int bytes);
+
     /// What this warp has written may be read by tensor cores, where a barrier follows.
     void proxy_fence(const Warp &);
 

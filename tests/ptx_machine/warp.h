@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <iterator>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,22 @@ struct Barrier {
     std::vector<int32_t> seen;  ///< what the warps that arrived had seen
 };
 
+/// A copy by the copy engine.
+struct BulkCopy {
+    uint32_t to;
+    uint64_t from;
+    uint32_t bytes;
+};
+
+struct Mbarrier {
+    uint32_t count = 0;    ///< of arrivals that a phase has
+    uint32_t pending = 0;  ///< of them
+    uint32_t phases = 0;   ///< that have ended
+    int64_t bytes = 0;     ///< that are expected and have not come
+    std::vector<int32_t> seen, seen_in_phase;  ///< by the warps that arrived, until the last phase ended and until now
+    std::deque<BulkCopy> under_way;
+};
+
 struct Block {
     static constexpr int barriers_of_block = 16;
 
@@ -37,12 +54,14 @@ struct Block {
     std::vector<uint8_t> shared;
     SharedHistory history;
     Barrier barriers[barriers_of_block];
+    std::map<uint32_t, Mbarrier> mbarriers;  ///< by their addresses in shared memory
 
     /// Where the next block of the grid begins.
     void restart() {
         std::fill(shared.begin(), shared.end(), 0xff);
         history.restart();
         std::fill(std::begin(barriers), std::end(barriers), Barrier());
+        mbarriers.clear();
     }
 
     /// Fails on accesses outside or not aligned.

@@ -152,8 +152,6 @@ bool packs(const KernelTraits &k, const TensorOfOperation &tensor, Operation ope
 }
 
 std::string format_rejection(const KernelTraits &k, const PlanOptions &options) {
-    if (options.epilogue.bias && options.weight.type != ElementType::float32)
-        return "the bias has 16 bits as the weight has, kernels are for a bias of float32";
     for (const TensorOfOperation &tensor : tensors_of(options.operation))
         if (const TensorFormat wanted = options.*tensor.asked, is = tensor.format_of(k, options.operation);
             wanted != is && !packs(k, tensor, options.operation, wanted))

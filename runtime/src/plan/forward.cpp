@@ -35,7 +35,9 @@ class PackedChannels {
         : p_(c.problem), rank_(kernel.rank), format_(c.read_format), values_(16 / bytes_of(format_.type)) {
         if (!kernel.packed_channels) return;
         packing_ = &helper_kernel(KernelRole::channel_packing, kernel.device,
-                                  [&](const KernelTraits &k) { return k.input.type == format_.type; });
+                                  [&](const KernelTraits &k) {
+                                      return k.input.type == format_.type && k.output.type == format_.type;
+                                  });
         planes_ = packed_planes(kernel, p_.in_channels / p_.groups);
     }
 
@@ -73,6 +75,22 @@ class PackedChannels {
     int64_t planes_ = 0;  // of a group
 };
 
+// The bias in float32, in which kernels add it: as given, or converted by a step of its own.
+Operand float32_bias(Recipe &recipe, const KernelTraits &kernel, const Computation &c, bool has_bias) {
+    const ElementType given = c.weight_format.type;
+    if (!has_bias || given == ElementType::float32) return Operand::bias;
+    const KernelTraits &conversion = helper_kernel(KernelRole::channel_packing, kernel.device, [&](const KernelTraits &k) {
+        return k.input.type == given && k.output.type == ElementType::float32;
+    });
+    const Extents extents{c.problem.out_channels, 1, 1, 1};
+    const Operand converted = recipe.add_region("bias in float32", sizeof(float) * c.problem.out_channels);
+    recipe.add(Launch<Family::channel_packing>(conversion)
+                   .set("picture", View(Operand::bias, 0, extents, given))
+                   .set("packed", View(converted, 0, extents))
+                   .step());
+    return converted;
+}
+
 }  // namespace
 
 Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
@@ -90,6 +108,7 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
     PartialOutputs parts(recipe, c, k.device);
     const EpilogueArguments whole(epilogue), after_kernel = parts.needed() ? EpilogueArguments() : whole;
 
+    const Operand given_bias = float32_bias(recipe, k, c, after_kernel.has_bias);
     recipe.add_launches({p.batch, ranges.images}, {p.groups, ranges.groups}, [&](const LaunchRange &range) {
         std::vector<Step> steps;
         View in = packed.needed() ? packed.add_packing(steps, c.read, packed_picture, range)
@@ -105,24 +124,24 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
         const View weight = weights.view(range);
         const int64_t channels = p.out_channels / p.groups;
         // Without a bias the kernel discards what it reads there; weights are at least as many.
-        const View bias(after_kernel.has_bias ? Operand::bias : weight.operand(),
+        const View bias(after_kernel.has_bias ? given_bias : weight.operand(),
                         after_kernel.has_bias ? range.first_group * channels
                         : weight.type() == ElementType::float32 ? weight.offset() : 0, {channels, range.groups});
         steps.push_back(Launch<Family::forward>(k)
-                       .set("input", in)
-                       .set("weight", weight)
-                       .set("bias", bias)
-                       .set("has_bias", int64_t{after_kernel.has_bias})
-                       .set("activation", after_kernel.activation)
-                       .set("slope", after_kernel.slope)
-                       .set_axes("stride", p, [](const Axis &a) { return a.stride; })
-                       .set_axes("dilation", p, [](const Axis &a) { return a.dilation; })
-                       .set_axes("padding_phase", p, [](const Axis &a) { return a.padding % a.stride; })
-                       .set_axes("gcd", p, [](const Axis &a) { return std::gcd(a.stride, a.dilation); })
-                       .set_axes("inverse", p, inverse)
-                       .set_axes("kernel", p, [](const Axis &a) { return a.kernel; })
-                       .set("output", out)
-                       .step());
+                            .set("input", in)
+                            .set("weight", weight)
+                            .set("bias", bias)
+                            .set("has_bias", int64_t{after_kernel.has_bias})
+                            .set("activation", after_kernel.activation)
+                            .set("slope", after_kernel.slope)
+                            .set_axes("stride", p, [](const Axis &a) { return a.stride; })
+                            .set_axes("dilation", p, [](const Axis &a) { return a.dilation; })
+                            .set_axes("padding_phase", p, [](const Axis &a) { return a.padding % a.stride; })
+                            .set_axes("gcd", p, [](const Axis &a) { return std::gcd(a.stride, a.dilation); })
+                            .set_axes("inverse", p, inverse)
+                            .set_axes("kernel", p, [](const Axis &a) { return a.kernel; })
+                            .set("output", out)
+                            .step());
         return steps;
     });
     parts.add_sum(recipe, whole);

@@ -1,0 +1,49 @@
+// Conversion of elements to float32, of what kernels of 16 bits add in float32: the bias.
+#include "Halide.h"
+#include "algorithm/element_operations.h"
+#include "compiler/passes/device_assertions.h"
+#include "schedules/kernel_description.h"
+
+namespace conv_transpose {
+
+/// The same (position, channel, group, image) in float32. Arguments are those of the family that packs channels.
+class ToFloat32 : public Halide::Generator<ToFloat32>, public DescribedGenerator {
+  public:
+    GeneratorParam<Storage> given{"given", Storage::f16, {{"f16", Storage::f16}, {"bf16", Storage::bf16}}};
+
+    Input<Halide::Buffer<>> picture{"picture"};
+    Output<Halide::Buffer<float>> packed{"packed", 4};
+
+    void configure() { picture.set_type(halide_type(given)), picture.set_dimensions(4); }
+
+    void generate() {
+        using namespace Halide;
+        const Expr element = picture(position, channel, group, image);
+        // Halide 21 cannot convert a single bfloat16 in CUDA code; its bits are the upper half of those of a float32.
+        const auto of_bits = [&] { return reinterpret<float>(cast<uint32_t>(reinterpret<uint16_t>(element)) << 16); };
+        packed(position, channel, group, image) = given == Storage::bf16 ? of_bits() : load(element);
+    }
+
+    void schedule() {
+        get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
+        for (int d = 0; d < 4; d++) picture.dim(d).set_min(0), packed.dim(d).set_min(0);
+        Halide::Var block{"block"}, thread{"thread"};
+        Halide::Func(packed).fuse(position, channel, position)
+            .split(position, block, thread, 64, Halide::TailStrategy::GuardWithIf)
+            .gpu_blocks(block, group, image).gpu_threads(thread).never_partition_all();
+    }
+
+    void describe(KernelDescription &description) override {
+        description.set_family(Family::channel_packing);
+        description.set("role", "KernelRole::channel_packing");
+        description.set("input", given == Storage::f16 ? "{ElementType::float16}" : "{ElementType::bfloat16}");
+        describe_target(get_target(), description);
+    }
+
+  private:
+    Halide::Var position{"position"}, channel{"channel"}, group{"group"}, image{"image"};
+};
+
+}  // namespace conv_transpose
+
+HALIDE_REGISTER_GENERATOR(conv_transpose::ToFloat32, to_float32)

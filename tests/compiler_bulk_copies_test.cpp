@@ -1,0 +1,79 @@
+// Bulk copies: how staging by one thread becomes them, and what is refused.
+#include <gtest/gtest.h>
+
+#include "compiler/ptx/ptx_expansion.h"
+#include "compiler_test_pipelines.h"
+
+namespace conv_transpose::testing {
+namespace {
+
+MatrixProduct product_by_bulk_copies() {
+    MatrixProduct product;
+    product.packed = product.columns_of_b = true;
+    product.staging_threads = 1;
+    return product;
+}
+
+int calls(const std::string &ptx, const std::string &name) { return count(ptx, "call.uni (retval0), conv_tc_" + name); }
+
+TEST(BulkCopies, RowsSideBySideAreOneCopy) {
+    const std::string ptx = product_by_bulk_copies().ptx();
+    // One before the loop, in the loop, and in its last turns. 64 rows of a are one copy for each of two k4, rows of b
+    // lie apart.
+    EXPECT_EQ(calls(ptx, "bulk_copy__bytes1024, "), 3);
+    EXPECT_EQ(calls(ptx, "bulk_copy__bytes16, "), 3);
+    // All bytes of a chunk: 2 * (64 + 32) rows of 16.
+    EXPECT_EQ(calls(ptx, "bulk_expect__bytes3072, "), 3);
+    EXPECT_EQ(calls(ptx, "mbarrier_init__count1, "), 2);
+    EXPECT_EQ(calls(ptx, "mbarrier_wait_, "), 3);
+    EXPECT_EQ(calls(ptx, "copy_wait_"), 0);
+    EXPECT_EQ(count(ptx, "st.shared"), 0);
+}
+
+TEST(BulkCopies, AProducerStartsThem) {
+    MatrixProduct product = product_by_bulk_copies();
+    product.warpgroups = 2, product.staging_warpgroups = 1, product.stages = 4;
+    product.options.producer = true, product.options.producer_registers = 40;
+    const std::string ptx = product.ptx();
+    EXPECT_EQ(calls(ptx, "bulk_expect__bytes5120, "), 1);
+    // All threads wait until the barriers are there; each consumer waits for the first chunk and for those of the loop.
+    EXPECT_EQ(calls(ptx, "barrier_sync__threads384, "), 1 + 1);
+    EXPECT_EQ(calls(ptx, "mbarrier_wait_, "), 2);
+    EXPECT_EQ(calls(ptx, "barrier_arrive__threads256, "), 0);
+    EXPECT_EQ(calls(ptx, "barrier_arrive__threads384, "), 1);
+}
+
+TEST(BulkCopies, HaveInstructionsOnHopperAndLoopsElsewhere) {
+    const std::string ptx = product_by_bulk_copies().ptx();
+    const std::string hopper = expand_tensor_core_calls(ptx, Architecture("sm_90a"));
+    EXPECT_EQ(count(hopper, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes ["), 6);
+    EXPECT_EQ(count(hopper, "mbarrier.arrive.expect_tx.shared::cta.b64 _, ["), 3);
+    const std::string other = expand_tensor_core_calls(ptx, Architecture("sm_80"));
+    EXPECT_EQ(count(other, "cp.async"), 0);
+    EXPECT_EQ(count(other, "mbarrier.arrive.shared.b64 state, ["), 3);
+    EXPECT_EQ(count(other, ".version 7.1"), 1);
+}
+
+TEST(BulkCopies, RefusesWhatIsNoCopyOfWholeRows) {
+    const auto expect = [](const MatrixProduct &product, const char *words) {
+        std::string reason = "not refused";
+        try {
+            product.lower();
+        } catch (const SoftwarePipelineRefusal &error) {
+            reason = error.what();
+        }
+        EXPECT_NE(reason.find(words), std::string::npos) << "'" << words << "' in: " << reason;
+    };
+    MatrixProduct product = product_by_bulk_copies();
+    product.staging_threads = 2;
+    expect(product, "must be started by one thread");
+    product = product_by_bulk_copies();
+    product.columns_of_b = false;  // transposed on the way
+    expect(product, "neighbours to neighbours");
+    product = product_by_bulk_copies();
+    product.zero_outside = true;
+    expect(product, "without conditions");
+}
+
+}  // namespace
+}  // namespace conv_transpose::testing

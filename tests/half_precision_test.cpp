@@ -1,0 +1,202 @@
+// Half precision, both layouts and any mix of them, on every kernel that accepts the problem: integers, equal to the
+// oracle's, rounded once to nearest even.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+
+#include "oracle.h"
+#include "random_problems.h"
+#include "run_plan.h"
+
+namespace conv_transpose::testing {
+namespace {
+
+const char *name(ElementType type) {
+    return type == ElementType::float16 ? "float16" : type == ElementType::bfloat16 ? "bfloat16" : "float32";
+}
+const char *name(Layout layout) { return layout == Layout::channels_last ? "channels_last" : "channels_first"; }
+
+/// To nearest, ties to even, to so many bits of mantissa: of numbers that are normal in the type.
+double rounded(double value, ElementType type) {
+    const int bits = type == ElementType::float16 ? 11 : type == ElementType::bfloat16 ? 8 : 24;
+    if (value == 0) return 0;
+    int exponent;
+    const double fraction = std::frexp(value, &exponent);
+    return std::ldexp(std::nearbyint(std::ldexp(fraction, bits)), exponent - bits);
+}
+
+uint16_t bits_of(float value, ElementType type) {
+    if (type == ElementType::bfloat16) return static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);
+    const _Float16 half = static_cast<_Float16>(value);
+    return std::bit_cast<uint16_t>(half);
+}
+float value_of(uint16_t bits, ElementType type) {
+    if (type == ElementType::bfloat16) return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+    return static_cast<float>(std::bit_cast<_Float16>(bits));
+}
+
+/// (outer, channels, positions) with channels innermost, and back.
+std::vector<float> turned(const std::vector<float> &values, int64_t channels, int64_t positions, bool back) {
+    std::vector<float> to(values.size());
+    const int64_t plane = channels * positions;
+    for (int64_t i = 0; i < static_cast<int64_t>(values.size()); i++) {
+        const int64_t outer = i / plane, c = i % plane / positions, p = i % positions;
+        const int64_t last = outer * plane + p * channels + c;
+        (back ? to[i] : to[last]) = back ? values[last] : values[i];
+    }
+    return to;
+}
+
+/// A tensor of a plan: a list of float32 in channels_first on the host, in a format on the device.
+class Tensor {
+  public:
+    Tensor(Device device, TensorFormat format, const std::vector<float> &values, int64_t channels, int64_t positions)
+        : format_(format), channels_(channels), positions_(positions),
+          memory_(device, values.size() * (format.type == ElementType::float32 ? 4 : 2)), count_(values.size()) {
+        const std::vector<float> order =
+            format.layout == Layout::channels_last ? turned(values, channels, positions, false) : values;
+        if (format.type == ElementType::float32) {
+            memory_.copy_from_host(order.data(), memory_.bytes());
+            return;
+        }
+        std::vector<uint16_t> bits;
+        for (const float v : order) bits.push_back(bits_of(v, format.type));
+        memory_.copy_from_host(bits.data(), memory_.bytes());
+    }
+
+    void *data() const { return memory_.data(); }
+
+    std::vector<float> values() const {
+        std::vector<float> order(count_);
+        if (format_.type == ElementType::float32) {
+            memory_.copy_to_host(order.data(), memory_.bytes());
+        } else {
+            std::vector<uint16_t> bits(count_);
+            memory_.copy_to_host(bits.data(), memory_.bytes());
+            for (size_t i = 0; i < count_; i++) order[i] = value_of(bits[i], format_.type);
+        }
+        return format_.layout == Layout::channels_last ? turned(order, channels_, positions_, true) : order;
+    }
+
+  private:
+    TensorFormat format_;
+    int64_t channels_, positions_;
+    DeviceMemory memory_;
+    size_t count_;
+};
+
+class HalfPrecision : public DeviceTest {
+  protected:
+    RandomProblems random{31};
+
+    int64_t positions(const Problem &p, int64_t elements, int64_t channels) {
+        return p.batch * channels == 0 ? 1 : elements / (p.batch * channels);
+    }
+
+    /// By every kernel that takes the formats; how many there were.
+    int expect_exact(const Problem &p, Operation operation, PlanOptions wanted) {
+        wanted.device = GetParam(), wanted.operation = operation;
+        const auto x = random.integers(p.input_elements()), w = random.integers(p.weight_elements());
+        const auto dy = random.integers(p.output_elements());
+        const bool is_forward = operation == Operation::forward;
+        const std::vector<float> b = wanted.epilogue.bias ? random.integers(p.out_channels) : std::vector<float>();
+        std::vector<double> expected = is_forward ? forward(p, x, w, b) : gradients(p, x, w, dy).input;
+        const TensorFormat result_format = is_forward ? wanted.output : wanted.input;
+        for (double &value : expected) value = rounded(value, result_format.type);
+        int kernels = 0;
+        for (const PlanOptions &forced : for_every_kernel(p, wanted)) {
+            SCOPED_TRACE(p.str() + " " + forced.kernel + ", input " + name(wanted.input.type) + " " +
+                         name(wanted.input.layout) + ", weight " + name(wanted.weight.type) + " " +
+                         name(wanted.weight.layout) + ", output " + name(wanted.output.type) + " " +
+                         name(wanted.output.layout));
+            const Plan plan(p, forced);
+            const int64_t in_positions = positions(p, p.input_elements(), p.in_channels);
+            const int64_t out_positions = positions(p, p.output_elements(), p.out_channels);
+            const std::vector<float> none(expected.size(), std::nanf(""));
+            const Tensor input(GetParam(), wanted.input, is_forward ? x : none, p.in_channels, in_positions);
+            const Tensor weight(GetParam(), wanted.weight, w, p.out_channels / p.groups,
+                                p.weight_elements() / (p.in_channels * (p.out_channels / p.groups)));
+            const Tensor output(GetParam(), wanted.output, is_forward ? none : dy, p.out_channels, out_positions);
+            const Tensor bias(GetParam(), {wanted.weight.type, Layout::channels_first}, b, 1, 1);
+            const DeviceMemory workspace(GetParam(), plan.workspace_bytes());
+            Arguments arguments;
+            arguments.weight = weight.data(), arguments.bias = bias.data();
+            if (is_forward) arguments.input = input.data(), arguments.output = output.data();
+            else arguments.output_gradient = output.data(), arguments.input_gradient = input.data();
+            const Status status = plan.run(arguments, {workspace.data(), workspace.bytes()});
+            EXPECT_TRUE(status.ok()) << status.message();
+            synchronize(GetParam());
+            expect_equal((is_forward ? output : input).values(), expected);
+            kernels++;
+        }
+        return kernels;
+    }
+};
+
+// Tiles that are full and that are not, taps that are dead, groups, small pictures.
+const char *const problems[] = {"n2ic64oc72ih5iw6kh3kw3ph1pw1", "n3g2ic32oc80ih4iw3kh4kw4sh2sw2ph1pw1",
+                                "n1ic40oc24ih3iw9kh2kw3sh3sw1dh2opw0"};
+
+TEST_P(HalfPrecision, IsExactInEveryLayout) {
+    if (GetParam() == Device::cpu) GTEST_SKIP() << "kernels of 16 bits are for GPUs";
+    for (const ElementType type : {ElementType::float16, ElementType::bfloat16})
+        for (const Layout in : {Layout::channels_first, Layout::channels_last})
+            for (const Layout out : {Layout::channels_first, Layout::channels_last})
+                for (const char *text : problems) {
+                    PlanOptions options;
+                    options.input = {type, in}, options.output = {type, out}, options.weight = {type, in};
+                    const Problem p = Problem::parse(text);
+                    const int kernels = expect_exact(p, Operation::forward, options);
+                    // The conversion from channels_last is in full builds.
+                    if (in == out || out == Layout::channels_last) EXPECT_GE(kernels, 1) << text;
+                    if (in == out && in == Layout::channels_last)
+                        EXPECT_GE(expect_exact(p, Operation::input_gradient, options), 1) << text;
+                    if (HasFailure()) return;
+                }
+}
+
+TEST_P(HalfPrecision, TakesWeightsOfFloat32) {
+    if (GetParam() == Device::cpu) GTEST_SKIP() << "kernels of 16 bits are for GPUs";
+    PlanOptions options;
+    options.input = options.output = {ElementType::float16, Layout::channels_last};
+    EXPECT_GE(expect_exact(Problem::parse(problems[0]), Operation::forward, options), 1);
+}
+
+// It has the weight's type.
+TEST_P(HalfPrecision, AddsABias) {
+    if (GetParam() == Device::cpu) GTEST_SKIP() << "kernels of 16 bits are for GPUs";
+    for (const ElementType weight : {ElementType::float16, ElementType::float32}) {
+        PlanOptions options;
+        options.input = options.output = {ElementType::float16, Layout::channels_last}, options.weight.type = weight;
+        options.epilogue.bias = true;
+        EXPECT_GE(expect_exact(Problem::parse(problems[1]), Operation::forward, options), 1);
+    }
+}
+
+TEST_P(HalfPrecision, Float32IsReadInChannelsLast) {
+    if (GetParam() == Device::cpu) GTEST_SKIP() << "kernels of channels_last are for GPUs";
+    PlanOptions options;
+    options.precision = Precision::tf32;
+    options.input = options.output = options.weight = {ElementType::float32, Layout::channels_last};
+    for (const char *text : problems) {
+        EXPECT_GE(expect_exact(Problem::parse(text), Operation::forward, options), 1);
+        EXPECT_GE(expect_exact(Problem::parse(text), Operation::input_gradient, options), 1);
+    }
+}
+
+TEST_P(HalfPrecision, HasThreeAxes) {
+    if (GetParam() == Device::cpu) GTEST_SKIP() << "kernels of three axes are for GPUs";
+    const Problem p = Problem::parse("n2ic32oc24id3ih4iw5kd2kh3kw2sd2sh1sw2pd1ph1pw0");
+    PlanOptions options;
+    options.precision = Precision::tf32;
+    EXPECT_GE(expect_exact(p, Operation::forward, options), 1);
+    EXPECT_GE(expect_exact(p, Operation::input_gradient, options), 1);
+    options.input = options.weight = options.output = {ElementType::float16, Layout::channels_first};
+    EXPECT_GE(expect_exact(p, Operation::forward, options), 1);
+}
+
+INSTANTIATE_ON_DEVICES(HalfPrecision);
+
+}  // namespace
+}  // namespace conv_transpose::testing
