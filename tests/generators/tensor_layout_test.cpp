@@ -147,9 +147,9 @@ TEST(TensorLayout, IsThatOfWeightsPackedForTensorCores) {
 }
 
 TEST(TensorLayout, IsThatOfPackedChannels) {
-    const Extents extents(1, {{x, 3}, {y, 2}, {channel, 21}, {summed, 5}, {group, 2}});
+    const Extents extents(1, {{x, 4}, {y, 2}, {channel, 21}, {summed, 5}, {group, 2}});
     const Weights weights(2, Halide::Float(32), extents);
-    Halide::Buffer<float> from = weights.buffer, innermost(32, 3, 2, 5, 2);
+    Halide::Buffer<float> from = weights.buffer, innermost(32, 4, 2, 5, 2);
     Extents filled = extents;
     filled[channel] = 32;
     try {
