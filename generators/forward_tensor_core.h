@@ -109,6 +109,9 @@ class ForwardTensorCore : public Halide::Generator<ForwardTensorCore<Schedule>>,
         description.set("precision", tensor_core_precision(parts));
         description.set("weight_layout", enumerator(tensor_core_layout(parts, picture_rows, sub_pixel)));
         if (sub_pixel) description.set("whole_cells", "true");
+        // Rows of a tile and vertical phases that lack a tap multiply by a weight of zero.
+        const bool zero_weights = sub_pixel || picture_rows > 1 || !f_.y_axis.always_live();
+        if (zero_weights) description.set("strict_propagation", "false");
         description.set("weight_channel_multiple", f_.tile_channels());
         description.set("weight_tile", 64 * f_.phases_x * f_.taps_x * f_.phases_y * f_.taps_y * parts);
         description.set("weight_in_channel_multiple", schedule_params.chunk());

@@ -90,6 +90,7 @@ class ForwardWinograd : public Halide::Generator<ForwardWinograd<Schedule>>,
 
     void describe(KernelDescription &description) override {
         problem.describe(Family::forward, this->target, description);
+        description.set("strict_propagation", "false");
         description.set("weight_layout",
                         enumerator(transform_rows ? WeightLayout::winograd : WeightLayout::winograd_columns));
         description.set("weight_channel_multiple", schedule_params.weight_channel_multiple());

@@ -124,6 +124,9 @@ struct ImplicitGemmGenerator : DescribedGenerator {
             description.set(computed, tensor(f.channels_last_output));
         }
         if (rank != 2) description.set("rank", rank);
+        // A block has one phase, and its steps are that phase's live taps; where weights fill up chunks of channels with
+        // zeros, the picture is zero as well.
+        description.set("strict_propagation", "true");
         if (f.input_layout == PictureLayout::channel_rows) description.set("packed_channels", "true");
         if constexpr (Schedule::on_tensor_cores) {
             const int pieces = f.format.pieces();

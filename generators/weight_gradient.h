@@ -24,6 +24,9 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>,
       public DescribedGenerator {
   public:
     Schedule schedule_params;
+    /// Zeros around the output gradient are selected, not multiplied: an Inf or NaN of the input stays with the taps
+    /// that it is a factor of. For kernels of run-time attributes.
+    Halide::GeneratorParam<bool> strict{"strict", false};
 
     void generate() {
         WeightGradientFuncs &f = funcs_;
@@ -56,6 +59,7 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>,
 
     void describe(KernelDescription &description) override {
         problem.describe(Family::weight_gradient, this->target, description);
+        description.set("strict_propagation", strict ? "true" : "false");
         description.set("chunk_rows", chunked() ? schedule_rows() : 1);
         if (chunked()) description.set("chunk_columns", schedule_columns());
         schedule_params.describe(description, funcs_);
@@ -88,13 +92,18 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>,
             chunked() ? select(f.x < width && f.y < height, likely(value), 0.f) : value;
     }
 
+    // Whether a position lies in the output gradient.
+    Halide::Expr in_picture(const Halide::Expr &column, const Halide::Expr &row) const {
+        const auto x = output_gradient.dim(0), y = output_gradient.dim(1);
+        return column >= x.min() && column <= x.max() && row >= y.min() && row <= y.max();
+    }
+
     // The output gradient, zero outside of the picture and where `seen` is false.
     Halide::Expr output_gradient_at(const Halide::Expr &column, const Halide::Expr &row,
                                     const Halide::Expr &seen = {}) const {
         const WeightGradientFuncs &f = funcs_;
         const auto x = output_gradient.dim(0), y = output_gradient.dim(1);
-        const Halide::Expr in_picture = column >= x.min() && column <= x.max() && row >= y.min() && row <= y.max();
-        return select(seen.defined() ? in_picture && seen : in_picture,
+        return select(seen.defined() ? in_picture(column, row) && seen : in_picture(column, row),
                       likely(output_gradient(clamp(column, x.min(), x.max()), clamp(row, y.min(), y.max()),
                                              inside(f.out_channel, output_gradient.dim(2)), f.group,
                                              inside(f.batch, output_gradient.dim(4)))),
@@ -148,7 +157,10 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>,
             by_rows() ? f.tap_row(column, f.kx, f.y_axis.output(row, f.ky), f.out_channel, f.group, image(r))
                       : f.phases(f.x_axis.cell(column, f.kx), f.x_axis.live_phase(f.kx), row, f.ky, f.out_channel,
                                  f.group, image(r));
-        return f.padded_input(column, row, f.in_channel, f.group, image(r)) * seen;
+        const Halide::Expr product = f.padded_input(column, row, f.in_channel, f.group, image(r)) * seen;
+        if (!strict) return product;
+        if (!by_rows()) throw std::invalid_argument("strict is true; for a GPU's constant attributes the rule is false");
+        return select(in_picture(f.x_axis.output(column, f.kx), f.y_axis.output(row, f.ky)), product, 0.f);
     }
 
     // A schedule that stages its operands says of how many columns and rows.

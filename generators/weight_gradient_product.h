@@ -93,6 +93,7 @@ class WeightGradientProduct : public Halide::Generator<WeightGradientProduct<Sch
         describe_target(this->target, description);
         problem.describe(description);
         description.set("packed_pictures", "true");
+        description.set("strict_propagation", "false");
         description.set("precision", parts == 0 ? "Precision::float32" : tensor_core_precision(parts));
         description.set("min_in_channels", min_in_channels);
         description.set("min_out_channels", min_out_channels);

@@ -79,6 +79,7 @@ class WeightGradientTensorCore : public Halide::Generator<WeightGradientTensorCo
 
     void describe(KernelDescription &description) override {
         problem.describe(Family::weight_gradient, this->target, description);
+        description.set("strict_propagation", "false");
         description.set("precision", tensor_core_precision(parts));
         description.set("chunk_rows", f_.tile.chunk_rows);
         description.set("chunk_columns", f_.tile.chunk_columns);

@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "oracle.h"
 #include "random_problems.h"
@@ -94,12 +95,15 @@ class HalfPrecision : public DeviceTest {
         return p.batch * channels == 0 ? 1 : elements / (p.batch * channels);
     }
 
-    /// By every kernel that takes the formats; how many there were.
-    int expect_exact(const Problem &p, Operation operation, PlanOptions wanted) {
+    /// By every kernel that takes the formats; how many there were. With an Inf or NaN at both ends of the picture that is
+    /// summed over, results are finite where the oracle's are.
+    int expect_exact(const Problem &p, Operation operation, PlanOptions wanted, float at_ends = 0) {
         wanted.device = GetParam(), wanted.operation = operation;
-        const auto x = random.integers(p.input_elements()), w = random.integers(p.weight_elements());
-        const auto dy = random.integers(p.output_elements());
+        auto x = random.integers(p.input_elements()), dy = random.integers(p.output_elements());
+        const auto w = random.integers(p.weight_elements());
         const bool is_forward = operation == Operation::forward;
+        std::vector<float> &picture = is_forward ? x : dy;
+        if (at_ends != 0) picture.front() = picture.back() = at_ends;
         const std::vector<float> b = wanted.epilogue.bias ? random.integers(p.out_channels) : std::vector<float>();
         std::vector<double> expected = is_forward ? forward(p, x, w, b) : gradients(p, x, w, dy).input;
         const TensorFormat result_format = is_forward ? wanted.output : wanted.input;
@@ -127,7 +131,11 @@ class HalfPrecision : public DeviceTest {
             const Status status = plan.run(arguments, {workspace.data(), workspace.bytes()});
             EXPECT_TRUE(status.ok()) << status.message();
             synchronize(GetParam());
-            expect_equal((is_forward ? output : input).values(), expected);
+            const std::vector<float> actual = (is_forward ? output : input).values();
+            if (at_ends == 0) expect_equal(actual, expected);
+            else
+                for (size_t i = 0; i < expected.size() && !HasFailure(); i++)
+                    EXPECT_EQ(std::isfinite(actual[i]), std::isfinite(expected[i])) << "element " << i;
             kernels++;
         }
         return kernels;
@@ -183,6 +191,21 @@ TEST_P(HalfPrecision, Float32IsReadInChannelsLast) {
         EXPECT_GE(expect_exact(Problem::parse(text), Operation::forward, options), 1);
         EXPECT_GE(expect_exact(Problem::parse(text), Operation::input_gradient, options), 1);
     }
+}
+
+// The zeros that fill up rows and chunks of channels meet none but zeros.
+TEST_P(HalfPrecision, PropagatesStrictly) {
+    if (GetParam() == Device::cpu) GTEST_SKIP() << "kernels of 16 bits are for GPUs";
+    PlanOptions options;
+    options.strict_propagation = true;
+    for (const Layout layout : {Layout::channels_first, Layout::channels_last})
+        for (const float at_ends : {std::numeric_limits<float>::infinity(), std::nanf("")})
+            for (const char *text : problems) {
+                options.input = options.weight = options.output = {ElementType::float16, layout};
+                EXPECT_GE(expect_exact(Problem::parse(text), Operation::forward, options, at_ends), 1);
+                if (layout == Layout::channels_last)
+                    EXPECT_GE(expect_exact(Problem::parse(text), Operation::input_gradient, options, at_ends), 1);
+            }
 }
 
 TEST_P(HalfPrecision, HasThreeAxes) {

@@ -127,6 +127,12 @@ TEST_P(Launches, OfSumsOfLargePlanesAreCut) {
     expect_exact(Problem::parse("n70g2ic4oc6ih9iw11kh2kw2"), 600, whole_grid);
 }
 
+// Weight gradients put groups and bands of rows on one axis: a launch then has some groups of several images.
+TEST_P(Launches, OfSeveralBandsHaveFewerGroups) {
+    expect_exact(Problem::parse("n4g3ic3oc3ih60iw70kh3kw3"), int64_t{1} << 30, 4);
+    expect_exact(Problem::parse("n4g3ic24oc27ih40iw70kh3kw3"), int64_t{1} << 30, 4);
+}
+
 // Nothing can be cut in one image of one group: what is left is made for 64-bit indices, and bias gradients.
 TEST_P(Launches, BeyondOneGroupAreOf64BitKernels) {
     for (const char *text : {"n2g2ic6oc8ih7iw9kh3kw3", "n2g2ic12oc2ih9iw7kh4kw4sh2sw2ph1pw1", "n1ic3oc5ih6iw8kh2kw3dh2"}) {

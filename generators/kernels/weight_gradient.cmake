@@ -130,6 +130,9 @@ conv_transpose_kernel(weight_gradient f32 cpu general BASELINE ${tile4} ${tile3}
 conv_transpose_kernel(weight_gradient f32 cpu general BASELINE ${tile4} LARGE ${tile3})
 conv_transpose_kernel(weight_gradient f32 cuda general H200_TFLOPS 6)
 conv_transpose_kernel(weight_gradient f32 cuda general LARGE H200_TFLOPS 3)
+# For those who ask for strict propagation.
+conv_transpose_kernel(weight_gradient f32 cpu general AS strict BASELINE ${tile4} strict=true LARGE ${tile3})
+conv_transpose_kernel(weight_gradient f32 cuda general AS strict strict=true LARGE)
 conv_transpose_kernel(bias_gradient f32 cpu general GENERATOR bias_gradient BASELINE)
 conv_transpose_kernel(bias_gradient f32 cuda general GENERATOR bias_gradient)
 conv_transpose_helper(sum_of_parts f32 cpu BASELINE_ONLY)

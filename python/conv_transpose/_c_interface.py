@@ -59,6 +59,7 @@ class PlanOptions(ctypes.Structure):
         ("input", TensorFormat),
         ("weight", TensorFormat),
         ("output", TensorFormat),
+        ("strict_propagation", ctypes.c_int),
     ]
 
 

@@ -141,6 +141,9 @@ struct PlanOptions {
     /// Each tensor may have a format of its own; a gradient has that of its tensor. The bias and its gradient have the
     /// weight's element type. Throws Unsupported where this build has no kernel for them.
     TensorFormat input{}, weight{}, output{};
+    /// An Inf or NaN in the input or the output gradient reaches the results that it is a factor of, and no others: only
+    /// kernels of which that is true are taken. They may be slow for weight gradients (docs/reliability.md).
+    bool strict_propagation = false;
     /// Name of the one kernel to use, for tests and measurements; empty lets the registry choose.
     std::string kernel{};
 };

@@ -71,6 +71,7 @@ typedef struct {
     float negative_slope;
     const char *kernel; /* NULL or "" lets the registry choose */
     conv_transpose_tensor_format input, weight, output;
+    int strict_propagation; /* 0 or 1 */
 } conv_transpose_plan_options;
 
 typedef struct {

@@ -89,6 +89,7 @@ PlanOptions to_options(const conv_transpose_plan_options &c) {
     options.epilogue.activation = to_enum<Activation>(c.activation);
     options.epilogue.negative_slope = c.negative_slope;
     if (c.kernel) options.kernel = c.kernel;
+    options.strict_propagation = c.strict_propagation != 0;
     return options;
 }
 

@@ -52,6 +52,9 @@ struct Accepts {
     Size2 exact_input{}, exact_output{};
     /// Indices are 64-bit: one launch may span more than 2^31 elements.
     bool large_buffers = false;
+    /// An Inf or NaN in a picture reaches the results that it is a factor of, and no others. Not where a kernel
+    /// multiplies the zeros around pictures, or adds up neighbours.
+    bool strict_propagation = true;
     /// A kernel that packs weights: the first for a layout is taken that there are taps enough for.
     int64_t min_taps = 0;
 };

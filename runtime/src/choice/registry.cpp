@@ -199,7 +199,10 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
     // The general ones are left to those that are made for gradients.
     const bool reads_mirrored = kernel.weight_layout != WeightLayout::as_given && kernel.stride == Size2{1, 1};
     if (computation.weight == WeightView::mirrored && !reads_mirrored) return "it computes another operation";
-    return problem_rejection(kernel, computation.problem);
+    if (const std::string reason = problem_rejection(kernel, computation.problem); !reason.empty()) return reason;
+    if (options.strict_propagation && !kernel.strict_propagation)
+        return "it lets an Inf or NaN reach further than strict_propagation allows";
+    return {};
 }
 
 const KernelTraits &helper_kernel(KernelRole role, Device device,

@@ -92,8 +92,7 @@ Plan::Plan(const Problem &problem, const PlanOptions &options) {
     const Candidate candidate = chosen_candidate(problem, options, device);
     auto impl = std::make_shared<Impl>(
         Impl{problem, options, device, &candidate.kernel, recipe(candidate, options.epilogue)});
-    require_addressable("the workspace of " + std::string(candidate.kernel.name) + " for " + problem.str(),
-                        static_cast<double>(impl->recipe.workspace_bytes(false)));
+    require_addressable("the workspace", static_cast<double>(impl->recipe.workspace_bytes(false)));
     rehearse(*impl);
     impl_ = std::move(impl);
 }

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <string>
 
 namespace conv_transpose {
 
@@ -43,21 +44,19 @@ void require_valid(const PlanOptions &options) {
         throw InvalidProblem("epilogue.negative_slope", "epilogue.negative_slope is NaN, but it must be a number");
 }
 
-void require_addressable(const std::string &what, double bytes) {
+void require_addressable(const char *what, double bytes) {
     constexpr double addresses = double(int64_t{1} << 47);  // of a program on x86-64
     if (bytes <= addresses) return;
     char number[32];
     std::snprintf(number, sizeof number, "%.3g", bytes);
-    throw Unsupported(what + " would have " + number + " bytes, but a program has addresses for 2^47");
+    throw Unsupported(std::string(what) + " would have " + number + " bytes, but a program has addresses for 2^47");
 }
 
 void require_addressable(const Problem &p) {
-    const auto require = [&](const char *tensor, int64_t elements) {
-        require_addressable(std::string(tensor) + " of " + p.str(), double(sizeof(float)) * double(elements));
-    };
-    require("the input", p.input_elements());
-    require("the weight", p.weight_elements());
-    require("the output", p.output_elements());
+    constexpr double float_bytes = sizeof(float);
+    require_addressable("the input", float_bytes * double(p.input_elements()));
+    require_addressable("the weight", float_bytes * double(p.weight_elements()));
+    require_addressable("the output", float_bytes * double(p.output_elements()));
 }
 
 }  // namespace conv_transpose

@@ -2,8 +2,6 @@
 #ifndef CONV_TRANSPOSE_RUNTIME_PLAN_REQUESTS_H
 #define CONV_TRANSPOSE_RUNTIME_PLAN_REQUESTS_H
 
-#include <string>
-
 #include "conv_transpose/conv_transpose.h"
 
 namespace conv_transpose {
@@ -16,7 +14,7 @@ void require_valid(const PlanOptions &options);
 void require_addressable(const Problem &problem);
 
 /// The same for the bytes of `what`.
-void require_addressable(const std::string &what, double bytes);
+void require_addressable(const char *what, double bytes);
 
 }  // namespace conv_transpose
 
