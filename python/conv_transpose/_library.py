@@ -18,9 +18,12 @@ from ._c_interface import (
     ACTIVATIONS,
     ARGUMENTS,
     DEVICES,
+    ELEMENT_TYPES,
+    LAYOUTS,
     OPERATIONS,
     PRECISIONS,
     PlanOptions,
+    TensorFormat,
     problem_structure,
 )
 
@@ -41,6 +44,9 @@ class Unsupported(RuntimeError):
 class Error(RuntimeError):
     """Running failed: a device error, for example."""
 
+
+Format = tuple[str, str]  # of a tensor: element type and layout
+FLOAT32: Format = ("float32", "channels_first")
 
 # conv_transpose_arguments: pointers alone, in the order of ARGUMENTS.
 Arguments = ctypes.c_void_p * len(ARGUMENTS)
@@ -122,8 +128,12 @@ class Plan:
         bias: bool = False,
         activation: str = "none",
         negative_slope: float = 0.01,
+        input: Format = FLOAT32,
+        weight: Format = FLOAT32,
+        output: Format = FLOAT32,
     ) -> None:
-        """`problem` holds the fields of Problem, attributes as tuples: (height, width), or as many as there are axes."""
+        """`problem` holds the fields of Problem, attributes as tuples: (height, width), or as many as there are axes.
+        A gradient has its tensor's format, a bias and its gradient the weight's element type."""
         fields = problem_structure(problem)
         options = PlanOptions(
             OPERATIONS.index(operation),
@@ -133,6 +143,7 @@ class Plan:
             ACTIVATIONS.index(activation),
             negative_slope,
             None,
+            *(TensorFormat(ELEMENT_TYPES.index(type), LAYOUTS.index(layout)) for type, layout in (input, weight, output)),
         )
         handle, buffer = ctypes.c_void_p(), _message.buffer
         self._handle = None

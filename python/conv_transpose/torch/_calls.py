@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import functools
 import threading
-from typing import Any, NamedTuple, Optional, Union
+from typing import Any, Iterator, NamedTuple, Optional, Union
 
 import torch
 from torch import Tensor
 
 from .. import _library
-from .._library import ARGUMENTS, Arguments, InvalidProblem, Plan
+from .._library import ARGUMENTS, Arguments, InvalidProblem, Plan, Unsupported
 from .._problem import make_problem, output_shape, pair
+from ._layouts import common_format, dense_formats, strides_of
 
 _SLOT = {name: slot for slot, name in enumerate(ARGUMENTS)}
 HALF = (torch.float16, torch.bfloat16)
@@ -23,20 +24,43 @@ FORMATS = (torch.float32, *HALF)
 FOLLOW_PYTORCH = "auto"
 
 
+class _Signature(NamedTuple):
+    """All of a tensor that a call is found by. A device is its index, -1 for the CPU, which PyTorch tells faster than a
+    torch.device."""
+
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    dtype: torch.dtype
+    device: int
+
+
+def _signature(tensor: Tensor) -> _Signature:
+    return _Signature(tensor.shape, tensor.stride(), tensor.dtype, tensor.get_device())
+
+
+# What a tensor is before or after a call: its type, and its memory format.
+_TensorFormat = tuple[torch.dtype, torch.memory_format]
+
+
 class _Call(NamedTuple):
-    """All that depends on shapes, formats and devices alone, found once for each combination. In what it is found by, a
-    device is its index, -1 for the CPU, which PyTorch tells faster than a torch.device."""
+    """All that depends on shapes, strides, formats and devices alone, found once for each combination."""
 
     plan: Optional[Plan]  # None where there is nothing to compute
-    result_shape: tuple[int, ...]
-    convert: bool  # through float32
     device_index: int  # -1: CPU
     workspace_bytes: int
+    copies: tuple[Optional[_TensorFormat], ...]  # what each operand becomes first; None: it is read as it lies
+    result_shape: tuple[int, ...]
+    result_stride: tuple[int, ...]
+    result_type: torch.dtype
+    result_copy: Optional[_TensorFormat]  # what the result becomes at last
+    result_format: torch.memory_format
 
 
 def _precision(precision: str, tensor: Tensor) -> str:
     """What runs, where the caller left it to PyTorch's switch. Products of float16 or bfloat16 numbers are the same
-    in tf32, which has no fewer bits than they."""
+    in tf32, which has no fewer bits than they, as in tf32x3."""
+    if precision == "tf32x3" and tensor.dtype in HALF:
+        return "tf32"
     if precision != FOLLOW_PYTORCH:
         return precision
     if not tensor.is_cuda:
@@ -71,24 +95,73 @@ def check_formats(tensors: dict[str, tuple[torch.dtype, Any]]) -> None:
                                  "is")
 
 
-def _make_call(problem: dict[str, Any], index: int, dtype: torch.dtype, result_shape: tuple[int, ...],
-               **options: Any) -> _Call:
+_FIRST = torch.contiguous_format
+_Formats = tuple[_TensorFormat, ...]  # of operands and result
+
+
+def _ways(operands: list[_Signature], dtype: torch.dtype, wanted: torch.memory_format) -> Iterator[_Formats]:
+    """How an operation may be computed, best first: as the operands lie; with none but layouts converted; through
+    float32. One layout for all but the weight, which is small, is tried before one for all."""
+    last = torch.channels_last if len(operands[0].shape) == 4 else torch.channels_last_3d
+    dense = [dense_formats(operand.shape, operand.stride) for operand in operands]
+    as_they_lie = tuple(formats[0] if formats and wanted not in formats else wanted for formats in dense)
+    yield (*((dtype, lies) for lies in as_they_lie), (dtype, wanted))
+    for layout in dict.fromkeys((wanted, last, _FIRST)):
+        if layout == _FIRST or len(operands[0].shape) > 3:
+            yield ((dtype, layout), *((dtype, lies) for lies in as_they_lie[1:]), (dtype, layout))
+            yield tuple((dtype, layout) for _ in range(len(operands) + 1))
+    yield tuple((torch.float32, _FIRST) for _ in range(len(operands) + 1))
+
+
+def _library_format(format: _TensorFormat) -> _library.Format:
+    dtype, layout = format
+    return str(dtype).removeprefix("torch."), "channels_first" if layout == _FIRST else "channels_last"
+
+
+def _plan(problem: dict[str, Any], roles: tuple[str, ...], ways: Iterator[_Formats], options: Any) -> tuple[Plan, _Formats]:
+    """The first way that the library has kernels for, and its formats; `roles` says whose they are."""
+    refusal: Optional[Unsupported] = None
+    for way in dict.fromkeys(ways):
+        try:
+            return Plan(problem, **options, **dict(zip(roles, map(_library_format, way)))), way
+        except Unsupported as error:
+            refusal = error
+    assert refusal
+    raise refusal
+
+
+def _make_call(problem: dict[str, Any], operands: dict[str, _Signature], result: str, result_shape: tuple[int, ...],
+               bias: Optional[_Signature] = None, **options: Any) -> _Call:
+    """`operands` by what they are in a problem (input, weight or output, or a gradient of it), as is `result`."""
+    signatures = list(operands.values())
+    dtype, index = signatures[0].dtype, signatures[0].device
+    wanted = common_format(*((operand.shape, operand.stride) for operand in signatures)) if len(result_shape) > 3 else _FIRST
     with torch.cuda.device(index):  # -1 does nothing
-        plan = Plan(problem, device="cpu" if index < 0 else "cuda", **options)
-    empty = problem["batch"] == 0
-    return _Call(None if empty else plan, result_shape, dtype in HALF, index, plan.workspace_bytes)
+        plan, way = _plan(problem, (*operands, result), _ways(signatures, dtype, wanted),
+                          dict(options, device="cpu" if index < 0 else "cuda", bias=bias is not None))
+    *formats, (result_type, result_layout) = way
+    copies = [None if own == dtype and layout in dense_formats(operand.shape, operand.stride) else (own, layout)
+              for operand, (own, layout) in zip(signatures, formats)]
+    if bias is not None:
+        own = formats[1][0]  # the weight's
+        copies.append(None if own == dtype and _FIRST in dense_formats(bias.shape, bias.stride) else (own, _FIRST))
+    is_wanted = (result_type, result_layout) == (dtype, wanted)
+    return _Call(None if problem["batch"] == 0 else plan, index, plan.workspace_bytes, tuple(copies), result_shape,
+                 strides_of(result_shape, result_layout), result_type, None if is_wanted else (dtype, wanted), wanted)
 
 
 @functools.lru_cache(maxsize=4096)
-def _forward_call(input_shape, input_dtype, input_device, weight_shape, weight_dtype, weight_device, bias_shape,
-                  bias_dtype, bias_device, stride, padding, output_padding, groups, dilation, precision) -> _Call:
-    problem = make_problem(input_shape, weight_shape, bias_shape, stride, padding, output_padding, groups, dilation)
-    formats = {"input": (input_dtype, input_device), "weight": (weight_dtype, weight_device)}
-    if bias_shape is not None:
-        formats["bias"] = (bias_dtype, bias_device)
-    check_formats(formats)
-    return _make_call(problem, input_device, input_dtype, output_shape(problem), precision=precision,
-                      bias=bias_shape is not None)
+def _forward_call(input: _Signature, weight: _Signature, bias: Optional[_Signature], stride: Any, padding: Any,
+                  output_padding: Any, groups: Any, dilation: Any, precision: str) -> _Call:
+    problem = make_problem(input.shape, weight.shape, None if bias is None else bias.shape, stride, padding,
+                           output_padding, groups, dilation)
+    operands = {"input": input, "weight": weight}
+    _check_signatures(operands if bias is None else {**operands, "bias": bias})
+    return _make_call(problem, operands, "output", output_shape(problem), bias, precision=precision)
+
+
+def _check_signatures(operands: dict[str, _Signature]) -> None:
+    check_formats({name: (operand.dtype, operand.device) for name, operand in operands.items()})
 
 
 def _attribute_pairs(stride, padding, output_padding, dilation) -> Any:
@@ -115,30 +188,31 @@ def gradient_weight_shape(gradient_shape, input_shape, stride, padding, output_p
 
 
 @functools.lru_cache(maxsize=4096)
-def _gradient_call(operation, gradient_shape, gradient_dtype, gradient_device, other_shape, other_dtype, other_device,
-                   precision, *attributes) -> _Call:
+def _gradient_call(operation: str, gradient: _Signature, other: _Signature, precision: str, *attributes: Any) -> _Call:
     """For the input gradient (of output gradient and weight) and the weight gradient (of output gradient and input)."""
-    check_formats({"output gradient": (gradient_dtype, gradient_device),
-                   "weight" if operation == "input_gradient" else "input": (other_dtype, other_device)})
-    if operation == "input_gradient":
-        result_shape = input_shape = gradient_input_shape(gradient_shape, other_shape, *attributes)
-        weight_shape = other_shape
+    of_input = operation == "input_gradient"
+    other_name, result_name = ("weight", "input") if of_input else ("input", "weight")
+    _check_signatures({"output gradient": gradient, other_name: other})
+    if of_input:
+        result_shape = input_shape = gradient_input_shape(gradient.shape, other.shape, *attributes)
+        weight_shape = other.shape
     else:
-        result_shape = weight_shape = gradient_weight_shape(gradient_shape, other_shape, *attributes)
-        input_shape = other_shape
+        result_shape = weight_shape = gradient_weight_shape(gradient.shape, other.shape, *attributes)
+        input_shape = other.shape
     problem = make_problem(input_shape, weight_shape, None, *attributes)
-    if tuple(gradient_shape) != output_shape(problem):
+    if tuple(gradient.shape) != output_shape(problem):
         raise InvalidProblem(
-            f"output gradient has shape {tuple(gradient_shape)}, but it must be {output_shape(problem)}")
-    return _make_call(problem, gradient_device, gradient_dtype, result_shape, operation=operation, precision=precision)
+            f"output gradient has shape {tuple(gradient.shape)}, but it must be {output_shape(problem)}")
+    return _make_call(problem, {"output": gradient, other_name: other}, result_name, result_shape, operation=operation,
+                      precision=precision)
 
 
 @functools.lru_cache(maxsize=4096)
-def _bias_gradient_call(gradient_shape, dtype, device) -> _Call:
-    batch, channels, *size = gradient_shape
-    problem = make_problem((batch, 1, *size), (1, channels, 1, 1), None, 1, 0, 0, 1, 1)
-    check_formats({"output gradient": (dtype, device)})
-    return _make_call(problem, device, dtype, (channels,), operation="bias_gradient")
+def _bias_gradient_call(gradient: _Signature) -> _Call:
+    batch, channels, *size = gradient.shape
+    problem = make_problem((batch, 1, *size), (1, channels, *(1 for _ in size)), None, 1, 0, 0, 1, 1)
+    _check_signatures({"output gradient": gradient})
+    return _make_call(problem, {"output": gradient}, "weight", (channels,), operation="bias_gradient")
 
 
 class _Scratch(threading.local):
@@ -179,51 +253,48 @@ def _run_on_cuda(call: _Call, arguments: Any, stream: int) -> None:
         torch._C._cuda_cudaCachingAllocator_raw_delete(workspace)
 
 
-def _execute(call: _Call, result_slot: int, operands: tuple[tuple[int, Optional[Tensor]], ...], like: Tensor) -> Tensor:
+def _execute(call: _Call, result_slot: int, operands: tuple[tuple[int, Tensor], ...], like: Tensor) -> Tensor:
     """Runs on the current stream; operands and result lie in `Arguments` at the slots that are given with them."""
     if call.plan is None:
-        return like.new_zeros(call.result_shape)
+        return like.new_zeros(call.result_shape).contiguous(memory_format=call.result_format)
     index = call.device_index
     if index >= 0 and index != torch._C._cuda_getDevice():
         with torch.cuda.device(index):
             return _execute(call, result_slot, operands, like)
-    result = like.new_empty(call.result_shape, dtype=torch.float32) if call.convert else like.new_empty(call.result_shape)
+    result = like.new_empty_strided(call.result_shape, call.result_stride, dtype=call.result_type)
     arguments = Arguments()
     arguments[result_slot] = result.data_ptr()
     copies = []  # kept until the launch; afterwards PyTorch's allocator reuses their memory in the order of the stream
-    for slot, tensor in operands:
-        if tensor is not None:
-            if call.convert or not tensor.is_contiguous() or tensor.is_neg():
-                tensor = tensor.resolve_neg().contiguous().float()
-                copies.append(tensor)
-            arguments[slot] = tensor.data_ptr() or _refuse_without_memory(slot, tensor, like)
+    for (slot, tensor), copy in zip(operands, call.copies):
+        if copy is not None or tensor.is_neg():
+            tensor = tensor.resolve_neg()  # keeps a dense tensor's order
+            if copy is not None:
+                tensor = tensor.to(copy[0], copy=True, memory_format=copy[1])
+            copies.append(tensor)
+        arguments[slot] = tensor.data_ptr() or _refuse_without_memory(slot, tensor, like)
     if index < 0:
         if torch.get_num_threads() != _library.threads and not _library.threads_are_chosen:
             _library.use_threads(torch.get_num_threads())  # as many as PyTorch's own operators use
         call.plan.run(arguments, _scratch.address_of(call.workspace_bytes), 0)
     else:
         _run_on_cuda(call, arguments, _stream_handle(index))
-    return result.to(like.dtype) if call.convert else result
+    if call.result_copy is None:
+        return result
+    dtype, layout = call.result_copy
+    return result.to(dtype, copy=True, memory_format=layout)
 
 
 def run_forward(input, weight, bias, stride, padding, output_padding, groups, dilation, precision) -> Tensor:
-    precision = _precision(precision, input)
-    if bias is None:
-        call = _forward_call(input.shape, input.dtype, input.get_device(), weight.shape, weight.dtype,
-                             weight.get_device(), None, None, None, stride, padding, output_padding, groups, dilation,
-                             precision)
-    else:
-        call = _forward_call(input.shape, input.dtype, input.get_device(), weight.shape, weight.dtype,
-                             weight.get_device(), bias.shape, bias.dtype, bias.get_device(), stride, padding,
-                             output_padding, groups, dilation, precision)
-    return _execute(call, _SLOT["output"], ((0, input), (1, weight), (2, bias)), input)
+    call = _forward_call(_signature(input), _signature(weight), None if bias is None else _signature(bias), stride,
+                         padding, output_padding, groups, dilation, _precision(precision, input))
+    operands = ((0, input), (1, weight)) if bias is None else ((0, input), (1, weight), (2, bias))
+    return _execute(call, _SLOT["output"], operands, input)
 
 
 def _run_gradient(operation: str, other_name: str, output_gradient: Tensor, other: Tensor, attributes: Any) -> Tensor:
     *attributes, precision = attributes
-    call = _gradient_call(operation, output_gradient.shape, output_gradient.dtype, output_gradient.get_device(),
-                          other.shape, other.dtype, other.get_device(), _precision(precision, output_gradient),
-                          *attributes)
+    call = _gradient_call(operation, _signature(output_gradient), _signature(other),
+                          _precision(precision, output_gradient), *attributes)
     return _execute(call, _SLOT[operation], ((_SLOT["output_gradient"], output_gradient), (_SLOT[other_name], other)),
                     output_gradient)
 
@@ -236,6 +307,6 @@ def run_weight_gradient(output_gradient: Tensor, input: Tensor, *attributes: Any
     return _run_gradient("weight_gradient", "input", output_gradient, input, attributes)
 
 
-def run_bias_gradient(output_gradient) -> Tensor:
-    call = _bias_gradient_call(output_gradient.shape, output_gradient.dtype, output_gradient.get_device())
+def run_bias_gradient(output_gradient: Tensor) -> Tensor:
+    call = _bias_gradient_call(_signature(output_gradient))
     return _execute(call, _SLOT["bias_gradient"], ((_SLOT["output_gradient"], output_gradient),), output_gradient)

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
+from ._layouts import result_format
 from ._operators import bias_gradient, forward, input_gradient, run_at_once, weight_gradient
 
 
@@ -69,7 +70,10 @@ def _weight_gradient_jvp(ctx: Any, output_gradient: Any, input: Any) -> Optional
 def _forward_backward(ctx: Any, output_gradient: Tensor) -> tuple[Optional[Tensor], ...]:
     input, weight = ctx.saved_tensors
     needs_input, needs_weight, needs_bias = ctx.needs_input_grad[:3]
-    output_gradient = output_gradient.contiguous()  # once for all three; that of a sum, say, is one element expanded
+    # Once for all three; that of a sum, say, is one element expanded. Mapped by vmap, a tensor has one order only.
+    transformed = torch._C._functorch.peek_interpreter_stack() is not None
+    layout = torch.contiguous_format if transformed else result_format(input, weight)
+    output_gradient = output_gradient.contiguous(memory_format=layout)
     of_input, of_weight, of_bias = input_gradient, weight_gradient, bias_gradient
     if run_at_once(output_gradient, input, weight):  # asked once: asking takes as long as a call
         of_input, of_weight, of_bias = of_input.run, of_weight.run, of_bias.run

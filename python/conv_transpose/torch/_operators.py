@@ -22,7 +22,10 @@ from .._library import InvalidProblem, Plan, Unsupported
 from .._problem import make_problem, output_shape, pair
 from ._calls import (check_formats, gradient_input_shape, gradient_weight_shape, run_bias_gradient, run_forward,
                      run_input_gradient, run_weight_gradient)
+from ._layouts import result_format
 
+# Results lie as operands do, so compiled code must hand them over as they lay when it was traced.
+_FIXED_STRIDES = getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order)
 PLAIN_TYPES = (Tensor, nn.Parameter)
 _has_memory = torch._C._has_storage
 
@@ -92,7 +95,7 @@ class Operation:
 
     def __init__(self, name: str, operands: int, schema: str, run: Any, fake: Any) -> None:
         self.name, self.operands, self.run = name, operands, run
-        _library.define(name + schema, tags=(torch.Tag.pt2_compliant_tag,))
+        _library.define(name + schema, tags=(torch.Tag.pt2_compliant_tag, _FIXED_STRIDES))
         self.operator = getattr(torch.ops.conv_transpose, name).default
 
         def run_operator(*arguments: Any) -> Tensor:
@@ -201,23 +204,28 @@ def _checked(problem: dict[str, Any], **operands: Optional[Tensor]) -> dict[str,
     return problem
 
 
+def _empty(shape: tuple[Any, ...], like: Tensor, other: Tensor) -> Tensor:
+    """A result of two operands; with the strides that a run gives."""
+    return torch.empty(shape, dtype=like.dtype, device=like.device, memory_format=result_format(like, other))
+
+
 def _fake_forward(input, weight, bias, *attributes):
     problem = make_problem(input.shape, weight.shape, None if bias is None else bias.shape, *attributes[:5])
-    return input.new_empty(output_shape(_checked(problem, input=input, weight=weight, bias=bias)))
+    return _empty(output_shape(_checked(problem, input=input, weight=weight, bias=bias)), input, weight)
 
 
 def _fake_input_gradient(output_gradient, weight, *attributes):
     shape = gradient_input_shape(output_gradient.shape, weight.shape, *attributes[:5])
     _checked(make_problem(shape, weight.shape, None, *attributes[:5]), **{"output gradient": output_gradient},
              weight=weight)
-    return output_gradient.new_empty(shape)
+    return _empty(shape, output_gradient, weight)
 
 
 def _fake_weight_gradient(output_gradient, input, *attributes):
     shape = gradient_weight_shape(output_gradient.shape, input.shape, *attributes[:5])
     _checked(make_problem(input.shape, shape, None, *attributes[:5]), **{"output gradient": output_gradient},
              input=input)
-    return output_gradient.new_empty(shape)
+    return _empty(shape, output_gradient, input)
 
 
 def _fake_bias_gradient(output_gradient):
