@@ -1,4 +1,6 @@
 // The weight gradient as a recipe that multiplies packed pictures.
+#include <numeric>
+
 #include "choice/registry.h"
 #include "plan/builders.h"
 #include "plan/strided_axes.h"
@@ -35,14 +37,20 @@ class ProductRecipe {
                   packed_.input.height * p_.height().stride},
           parts_(recipe_.add_region("partial sums", bytes(cut_.count() * part_elements_))) {}
 
-    // Pictures are packed and multiplied a slice at a time, so that the workspace stays small.
+    // Pictures are packed and multiplied a slice at a time, so that the workspace stays small. Rounds of slices begin with
+    // an image; up to the last ones they differ in places alone.
     Recipe make() && {
-        for (int64_t slice = 0; slice < cut_.slices; slice++) {
-            const int64_t first = slice * cut_.fours, fours = std::min(cut_.fours, packed_.fours - first);
-            add_packing(input_, first, fours);
-            add_packing(output_, first, fours);
-            add_product(slice, fours);
-        }
+        const int64_t round = packed_.strips() / std::gcd(packed_.strips(), 4 * cut_.fours);
+        int64_t rounds = (cut_.slices - 1) / round;
+        while (rounds > 0 && !is_whole(rounds * round - 1)) rounds--;
+        recipe_.add_launches({rounds, 1}, {1, 1}, [&](const LaunchRange &range) {
+            std::vector<Step> steps;
+            for (int64_t i = 0; i < round; i++)
+                for (Step &step : slice(range.first_image * round + i)) steps.push_back(std::move(step));
+            return steps;
+        });
+        for (int64_t i = rounds * round; i < cut_.slices; i++)
+            for (Step &step : slice(i)) recipe_.add(std::move(step), i > 0);
         add_sum();
         return std::move(recipe_);
     }
@@ -65,36 +73,42 @@ class ProductRecipe {
     int64_t in() const { return p_.in_channels / p_.groups; }
     int64_t out() const { return p_.out_channels / p_.groups; }
 
-    void add_packing(const Picture &t, int64_t first, int64_t fours) {
-        const int64_t first_image = 4 * first / packed_.strips();
-        const int64_t images = std::min(packed_.images(fours), p_.batch - first_image);
-        View from(t.tensor, first_image * t.channels * area(t.size), {t.size.width, t.size.height, t.channels, images});
-        recipe_.add(Launch<Family::picture_packing>(packing_)
-                        .set("images", from.set_min(0, t.padding.width).set_min(1, t.padding.height))
-                        .set("positions", area(t.packed))
-                        .set("columns", t.packed.width)
-                        .set("first_picture", 4 * first % packed_.strips())
-                        .set("strip_bits", int64_t{packed_.strip_bits})
-                        .set("strip_rows", t.strip_rows)
-                        .set("packed", View(t.region, 0, {4, t.channels, area(t.packed) * fours, terms()}))
-                        .step(),
-                    first > 0);
+    int64_t first_image(int64_t slice) const { return 4 * slice * cut_.fours / packed_.strips(); }
+    // Whether it has as many images as a slice may have.
+    bool is_whole(int64_t slice) const { return first_image(slice) + packed_.images(cut_.fours) <= p_.batch; }
+
+    std::vector<Step> slice(int64_t i) const {
+        const int64_t fours = std::min(cut_.fours, packed_.fours - i * cut_.fours);
+        return {packing(input_, i, fours), packing(output_, i, fours), product(i, fours)};
     }
 
-    void add_product(int64_t slice, int64_t fours) {
+    Step packing(const Picture &t, int64_t slice, int64_t fours) const {
+        const int64_t image = first_image(slice), images = std::min(packed_.images(fours), p_.batch - image);
+        View from(t.tensor, image * t.channels * area(t.size), {t.size.width, t.size.height, t.channels, images});
+        return Launch<Family::picture_packing>(packing_)
+            .set("images", from.set_min(0, t.padding.width).set_min(1, t.padding.height))
+            .set("positions", area(t.packed))
+            .set("columns", t.packed.width)
+            .set("first_picture", 4 * slice * cut_.fours % packed_.strips())
+            .set("strip_bits", int64_t{packed_.strip_bits})
+            .set("strip_rows", t.strip_rows)
+            .set("packed", View(t.region, 0, {4, t.channels, area(t.packed) * fours, terms()}))
+            .step();
+    }
+
+    Step product(int64_t slice, int64_t fours) const {
         const int64_t tap_tiles = ceil_divide(taps(p_), k_.tile_taps);
-        recipe_.add(launch_with_axes<Family::weight_gradient_product>(k_, p_)
-                        .set("input", View(input_.region, 0, {4, in(), p_.groups, area(packed_.input) * fours, terms()}))
-                        .set("output_gradient",
-                             View(output_.region, 0, {4, out(), p_.groups, area(packed_.output), fours, terms()}))
-                        .set("input_columns", packed_.input.width)
-                        .set("input_rows", packed_.input.height)
-                        .set("output_columns", packed_.output.width)
-                        .set("band_steps", cut_.band_positions)
-                        .set("partial", View(parts_, slice * cut_.bands * part_elements_,
-                                             {in(), out(), k_.tile_taps, tap_tiles, p_.groups, cut_.bands}))
-                        .step(),
-                    slice > 0);
+        return launch_with_axes<Family::weight_gradient_product>(k_, p_)
+            .set("input", View(input_.region, 0, {4, in(), p_.groups, area(packed_.input) * fours, terms()}))
+            .set("output_gradient",
+                 View(output_.region, 0, {4, out(), p_.groups, area(packed_.output), fours, terms()}))
+            .set("input_columns", packed_.input.width)
+            .set("input_rows", packed_.input.height)
+            .set("output_columns", packed_.output.width)
+            .set("band_steps", cut_.band_positions)
+            .set("partial", View(parts_, slice * cut_.bands * part_elements_,
+                                 {in(), out(), k_.tile_taps, tap_tiles, p_.groups, cut_.bands}))
+            .step();
     }
 
     void add_sum() {
