@@ -111,6 +111,12 @@ TEST_P(Launches, OfManyChannelsAreCut) {
     }
 }
 
+// Products of packed pictures take a slice of the images at a time.
+TEST_P(Launches, OfManyImagesAreSlices) {
+    const Problem p = Problem::parse("n17ic16oc16ih12iw12kh1kw1");
+    expect_exact(p, 4 * elements_of_a_group(p), whole_grid);
+}
+
 // The sums of channels that are cut into parts have launches, too.
 TEST_P(Launches, OfSumsInPartsAreCut) {
     const Problem p = Problem::parse("n5ic256oc24ih2iw3kh3kw3");
