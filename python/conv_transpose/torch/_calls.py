@@ -34,8 +34,11 @@ class _Signature(NamedTuple):
     device: int
 
 
-def _signature(tensor: Tensor) -> _Signature:
-    return _Signature(tensor.shape, tensor.stride(), tensor.dtype, tensor.get_device())
+_Key = tuple[tuple[int, ...], tuple[int, ...], torch.dtype, int]  # a _Signature's fields, which are faster to make
+
+
+def _signature(tensor: Tensor) -> _Key:
+    return tensor.shape, tensor.stride(), tensor.dtype, tensor.get_device()
 
 
 # What a tensor is before or after a call: its type, and its memory format.
@@ -135,7 +138,9 @@ def _make_call(problem: dict[str, Any], operands: dict[str, _Signature], result:
     """`operands` by what they are in a problem (input, weight or output, or a gradient of it), as is `result`."""
     signatures = list(operands.values())
     dtype, index = signatures[0].dtype, signatures[0].device
-    wanted = common_format(*((operand.shape, operand.stride) for operand in signatures)) if len(result_shape) > 3 else _FIRST
+    wanted = common_format(*((operand.shape, operand.stride) for operand in signatures))
+    if len(result_shape) == 1:
+        wanted = _FIRST
     with torch.cuda.device(index):  # -1 does nothing
         plan, way = _plan(problem, (*operands, result), _ways(signatures, dtype, wanted),
                           dict(options, device="cpu" if index < 0 else "cuda", bias=bias is not None))
@@ -151,8 +156,10 @@ def _make_call(problem: dict[str, Any], operands: dict[str, _Signature], result:
 
 
 @functools.lru_cache(maxsize=4096)
-def _forward_call(input: _Signature, weight: _Signature, bias: Optional[_Signature], stride: Any, padding: Any,
+def _forward_call(input_key: _Key, weight_key: _Key, bias_key: Optional[_Key], stride: Any, padding: Any,
                   output_padding: Any, groups: Any, dilation: Any, precision: str) -> _Call:
+    input, weight = _Signature(*input_key), _Signature(*weight_key)
+    bias = None if bias_key is None else _Signature(*bias_key)
     problem = make_problem(input.shape, weight.shape, None if bias is None else bias.shape, stride, padding,
                            output_padding, groups, dilation)
     operands = {"input": input, "weight": weight}
@@ -188,8 +195,9 @@ def gradient_weight_shape(gradient_shape, input_shape, stride, padding, output_p
 
 
 @functools.lru_cache(maxsize=4096)
-def _gradient_call(operation: str, gradient: _Signature, other: _Signature, precision: str, *attributes: Any) -> _Call:
+def _gradient_call(operation: str, gradient_key: _Key, other_key: _Key, precision: str, *attributes: Any) -> _Call:
     """For the input gradient (of output gradient and weight) and the weight gradient (of output gradient and input)."""
+    gradient, other = _Signature(*gradient_key), _Signature(*other_key)
     of_input = operation == "input_gradient"
     other_name, result_name = ("weight", "input") if of_input else ("input", "weight")
     _check_signatures({"output gradient": gradient, other_name: other})
@@ -208,7 +216,8 @@ def _gradient_call(operation: str, gradient: _Signature, other: _Signature, prec
 
 
 @functools.lru_cache(maxsize=4096)
-def _bias_gradient_call(gradient: _Signature) -> _Call:
+def _bias_gradient_call(gradient_key: _Key) -> _Call:
+    gradient = _Signature(*gradient_key)
     batch, channels, *size = gradient.shape
     problem = make_problem((batch, 1, *size), (1, channels, *(1 for _ in size)), None, 1, 0, 0, 1, 1)
     _check_signatures({"output gradient": gradient})
