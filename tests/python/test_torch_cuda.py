@@ -245,3 +245,14 @@ def test_compiled_half_precision_in_channels_last(dtype):
     x = torch.randn(2, 32, 9, 8, device="cuda", dtype=dtype).to(memory_format=LAST)
     eager, compiled = layer(x), torch.compile(layer, backend="aot_eager")(x)
     assert torch.equal(eager, compiled) and compiled.is_contiguous(memory_format=LAST)
+
+
+@pytest.mark.parametrize("order", [FIRST, torch.channels_last_3d], ids=["first", "last"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_three_axes_forward(dtype, order):
+    torch.backends.cudnn.allow_tf32 = True
+    x, w = (torch.randint(-2, 3, s, device="cuda").to(dtype).to(memory_format=order)
+            for s in ((2, 64, 5, 6, 7), (64, 64, 4, 4, 4)))
+    y = ct.conv_transpose3d(x, w, stride=2, padding=1)
+    equal(y, F.conv_transpose3d(x.cpu().double(), w.cpu().double(), stride=2, padding=1))
+    assert y.is_contiguous(memory_format=order)

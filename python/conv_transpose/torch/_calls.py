@@ -171,16 +171,17 @@ def _check_signatures(operands: dict[str, _Signature]) -> None:
     check_formats({name: (operand.dtype, operand.device) for name, operand in operands.items()})
 
 
-def _attribute_pairs(stride, padding, output_padding, dilation) -> Any:
+def _attributes_by_axis(rank, stride, padding, output_padding, dilation) -> Any:
     """(stride, padding, output padding, dilation) of each axis."""
-    return zip(pair("stride", stride), pair("padding", padding), pair("output_padding", output_padding),
-               pair("dilation", dilation))
+    return zip(pair("stride", stride, rank), pair("padding", padding, rank),
+               pair("output_padding", output_padding, rank), pair("dilation", dilation, rank))
 
 
 def gradient_input_shape(gradient_shape, weight_shape, stride, padding, output_padding, groups,
                          dilation) -> tuple[int, ...]:
     """The input that has an output of this shape."""
-    axes = zip(gradient_shape[2:], weight_shape[2:], _attribute_pairs(stride, padding, output_padding, dilation))
+    axes = zip(gradient_shape[2:], weight_shape[2:],
+               _attributes_by_axis(len(gradient_shape) - 2, stride, padding, output_padding, dilation))
     return (gradient_shape[0], weight_shape[0],
             *((size - 1 - extra + 2 * p - d * (kernel - 1)) // s + 1 for size, kernel, (s, p, extra, d) in axes))
 
@@ -188,7 +189,8 @@ def gradient_input_shape(gradient_shape, weight_shape, stride, padding, output_p
 def gradient_weight_shape(gradient_shape, input_shape, stride, padding, output_padding, groups,
                           dilation) -> tuple[int, ...]:
     """The weight with which this input has an output of this shape."""
-    axes = zip(gradient_shape[2:], input_shape[2:], _attribute_pairs(stride, padding, output_padding, dilation))
+    axes = zip(gradient_shape[2:], input_shape[2:],
+               _attributes_by_axis(len(gradient_shape) - 2, stride, padding, output_padding, dilation))
     return (input_shape[1], gradient_shape[1] // groups,
             *((size - 1 - extra + 2 * p - (from_size - 1) * s) // d + 1
               for size, from_size, (s, p, extra, d) in axes))
