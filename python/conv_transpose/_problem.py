@@ -15,7 +15,7 @@ def pair(name: str, value: Any, rank: int = 2) -> tuple[int, ...]:
     """(height, width), or as many as there are axes, from an int, or from a sequence of one or of all."""
     items = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     if len(items) not in (1, rank):
-        raise InvalidProblem(f"{name} is {value!r}, but it must be an int, or one int for each of {_AXES[rank]}")
+        raise InvalidProblem(f"{name} is {value!r}, but it must be an int, or as many ints as there are axes: {_AXES[rank]}")
     return tuple(integer(name, item) for item in (items if len(items) == rank else items * rank))
 
 

@@ -3,7 +3,7 @@
     import conv_transpose.torch as ct
     output = ct.conv_transpose2d(input, weight, bias, stride=2, padding=1)   # as torch.nn.functional's
     layer = ct.ConvTranspose2d(64, 3, 4, stride=2, padding=1)                # as torch.nn's
-    ct.convert(model)                                                       # every nn.ConvTranspose2d of a model
+    ct.convert(model)                                                       # every nn.ConvTranspose1d and 2d of a model
 
 They work on CPU and CUDA, on the current stream, without waiting for the GPU; under autograd in both modes and to any
 order, torch.func (vmap, too), autocast, torch.compile, torch.export, ONNX export, torch.fx, torch.jit, CUDA graphs,

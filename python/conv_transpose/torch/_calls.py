@@ -139,7 +139,7 @@ def _make_call(problem: dict[str, Any], operands: dict[str, _Signature], result:
     signatures = list(operands.values())
     dtype, index = signatures[0].dtype, signatures[0].device
     wanted = common_format(*((operand.shape, operand.stride) for operand in signatures))
-    if len(result_shape) == 1:
+    if len(result_shape) == 1:  # a bias
         wanted = _FIRST
     with torch.cuda.device(index):  # -1 does nothing
         plan, way = _plan(problem, (*operands, result), _ways(signatures, dtype, wanted),

@@ -62,7 +62,8 @@ def conv_transpose2d(
             PyTorch torch.backends.cudnn.allow_tf32.
 
     Returns:
-        (batch, out_channels, output height, output width), contiguous; under autocast in autocast's format.
+        (batch, out_channels, output height, output width), in the memory format that PyTorch's own gives: channels_last where
+        input or weight is; under autocast in autocast's format.
 
     Raises:
         InvalidProblem (a RuntimeError and a ValueError) under the conditions under which PyTorch raises; TypeError
