@@ -139,8 +139,6 @@ def _make_call(problem: dict[str, Any], operands: dict[str, _Signature], result:
     signatures = list(operands.values())
     dtype, index = signatures[0].dtype, signatures[0].device
     wanted = common_format(*((operand.shape, operand.stride) for operand in signatures))
-    if len(result_shape) == 1:  # a bias
-        wanted = _FIRST
     with torch.cuda.device(index):  # -1 does nothing
         plan, way = _plan(problem, (*operands, result), _ways(signatures, dtype, wanted),
                           dict(options, device="cpu" if index < 0 else "cuda", bias=bias is not None))
@@ -150,6 +148,8 @@ def _make_call(problem: dict[str, Any], operands: dict[str, _Signature], result:
     if bias is not None:
         own = formats[1][0]  # the weight's
         copies.append(None if own == dtype and _FIRST in dense_formats(bias.shape, bias.stride) else (own, _FIRST))
+    if len(result_shape) == 1:  # a bias
+        wanted = result_layout = _FIRST
     is_wanted = (result_type, result_layout) == (dtype, wanted)
     return _Call(None if problem["batch"] == 0 else plan, index, plan.workspace_bytes, tuple(copies), result_shape,
                  strides_of(result_shape, result_layout), result_type, None if is_wanted else (dtype, wanted), wanted)
