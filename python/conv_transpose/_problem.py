@@ -8,32 +8,33 @@ from ._c_interface import ATTRIBUTES
 from ._library import InvalidProblem
 
 IntOrPair = Union[int, Sequence[int]]
+_AXES = {1: "width", 2: "height and width", 3: "depth, height and width"}
 
 
-def pair(name: str, value: Any) -> tuple[int, int]:
-    """(height, width) from an int, or from a sequence of one or two."""
+def pair(name: str, value: Any, rank: int = 2) -> tuple[int, ...]:
+    """(height, width), or as many as there are axes, from an int, or from a sequence of one or of all."""
     items = tuple(value) if isinstance(value, (tuple, list)) else (value,)
-    if len(items) not in (1, 2):
-        raise InvalidProblem(f"{name} is {value!r}, but it must be an int, or one int for each of height and width")
-    return integer(name, items[0]), integer(name, items[-1])
+    if len(items) not in (1, rank):
+        raise InvalidProblem(f"{name} is {value!r}, but it must be an int, or as many ints as there are axes: {_AXES[rank]}")
+    return tuple(integer(name, item) for item in (items if len(items) == rank else items * rank))
 
 
 def integer(name: str, value: Any) -> int:
     if type(value) is not int:
         if isinstance(value, bool) or not hasattr(value, "__index__"):
-            wanted = "an int" if name == "groups" else "an int or a pair of ints"
-            raise TypeError(f"conv_transpose2d(): {name} must be {wanted}, not {type(value).__name__}")
+            wanted = "an int" if name == "groups" else "an int or a tuple of ints"
+            raise TypeError(f"{name} must be {wanted}, not {type(value).__name__}")
         value = value.__index__()
     if not -(2**63) <= value < 2**63:  # ctypes would cut it off
         raise InvalidProblem(f"{name} is {value}, but it must be an integer of 64 bits")
     return value
 
 
-def attribute(name: str, value: Any) -> Any:
+def attribute(name: str, value: Any, rank: int = 2) -> Any:
     """Hashable, and of a type that is not merely equal to a right one, as 2.0 and True are."""
     if type(value) is int or (type(value) is tuple and all(type(item) is int for item in value)):
         return value
-    return pair(name, value)
+    return pair(name, value, rank)
 
 
 def output_extent(size: int, kernel: int, stride: int, padding: int, output_padding: int, dilation: int) -> int:
@@ -50,12 +51,15 @@ def make_problem(
     groups: Any,
     dilation: Any,
 ) -> dict[str, Any]:
-    """The fields of a Problem for a 4-D input and weight. The library checks what concerns the problem; here is what
-    it cannot see: that shapes belong together."""
-    if len(weight_shape) != 4:
+    """The fields of a Problem for an input with batch, of one to three axes. The library checks what concerns the
+    problem; here is what it cannot see: that shapes belong together."""
+    rank = len(input_shape) - 2
+    if rank not in _AXES:
+        raise InvalidProblem(f"input has shape {tuple(input_shape)}, but it must have 3 to 5 dimensions")
+    if len(weight_shape) != rank + 2:
         raise InvalidProblem(
-            f"weight has shape {tuple(weight_shape)}, but it must be 4-D: (in_channels, out_channels / groups, kernel "
-            "height, kernel width)"
+            f"weight has shape {tuple(weight_shape)}, but it must be {rank + 2}-D: (in_channels, out_channels / groups, "
+            f"kernel's {_AXES[rank]})"
         )
     in_channels, channels_a_group, *kernel = weight_shape
     groups = integer("groups", groups)
@@ -65,10 +69,10 @@ def make_problem(
         "out_channels": channels_a_group * groups,
         "input": tuple(input_shape[2:]),
         "kernel": tuple(kernel),
-        "stride": pair("stride", stride),
-        "padding": pair("padding", padding),
-        "output_padding": pair("output_padding", output_padding),
-        "dilation": pair("dilation", dilation),
+        "stride": pair("stride", stride, rank),
+        "padding": pair("padding", padding, rank),
+        "output_padding": pair("output_padding", output_padding, rank),
+        "dilation": pair("dilation", dilation, rank),
         "groups": groups,
     }
     if groups < 1:
@@ -92,9 +96,10 @@ def output_shape(problem: dict[str, Any]) -> tuple[int, ...]:
     return (problem["batch"], problem["out_channels"], *(output_extent(*axis) for axis in axes))
 
 
-def require_input_dimensions(dimensions: int) -> None:
-    if dimensions not in (3, 4):
+def require_input_dimensions(dimensions: int, rank: int = 2) -> None:
+    if dimensions not in (rank + 1, rank + 2):
+        axes = _AXES[rank].replace(" and", ",")
         raise InvalidProblem(
-            f"input has {dimensions} dimensions, but it must be 4-D, (batch, channels, height, width), or 3-D without "
-            "the batch"
+            f"input has {dimensions} dimensions, but it must be {rank + 2}-D, (batch, channels, {axes}), or {rank + 1}-D "
+            "without the batch"
         )

@@ -444,8 +444,9 @@ def test_convert():
     model[0].register_forward_hook(lambda *_: calls.append(1))
     result = ct.convert(model, precision="tf32")
     assert result.model is model
-    assert result.converted == ["0", "2.0", "5"]
-    assert set(result.left) == {"3", "4", "6"}
+    assert result.converted == ["0", "2.0", "3", "5"]
+    assert set(result.left) == {"4", "6"}
+    assert "weight gradient" in ct.convert(nn.ConvTranspose3d(1, 1, 1)).left[""]
     assert "Special" in result.left["4"]
     assert {name: id(p) for name, p in model.named_parameters()} == parameters
     assert type(model[0]) is ct.ConvTranspose2d and model[0].precision == "tf32"
@@ -460,3 +461,111 @@ def test_convert_of_the_module_itself_and_copies():
     reference = layer(x)
     assert ct.convert(layer).converted == [""]
     torch.testing.assert_close(copy.deepcopy(layer)(x), reference)
+
+
+# ---------------------------------------------------------------- one and three axes
+
+
+def test_one_axis_equals_pytorchs_forward_and_backward(rng, device):
+    for _ in range(random_problems() // 5):
+        groups, stride = rng.randint(1, 3), rng.randint(1, 4)
+        attributes = dict(stride=stride, padding=rng.randint(0, 2), output_padding=rng.randint(0, stride - 1),
+                          groups=groups, dilation=rng.randint(1, 2))
+        shapes = (rng.randint(1, 3), 2 * groups, rng.randint(4, 30)), (2 * groups, 3, rng.randint(1, 5)), (3 * groups,)
+        tensors = [integers(shape, device, True) for shape in shapes]
+        reference = [t.detach().cpu().double().requires_grad_() for t in tensors]
+        y, z = ct.conv_transpose1d(*tensors, **attributes), F.conv_transpose1d(*reference, **attributes)
+        equal(y, z, f"{shapes} {attributes}")
+        g = integers(y.shape)
+        for ours, theirs in zip(torch.autograd.grad(y, tensors, g.to(device)),
+                                torch.autograd.grad(z, reference, g.double())):
+            equal(ours, theirs, f"gradient of {shapes} {attributes}")
+
+
+@pytest.mark.parametrize("through_operator", [False, True])
+def test_derivatives_of_one_axis(device, through_operator, monkeypatch):
+    if through_operator:
+        monkeypatch.setattr(_operators, "looked_into", lambda: True)
+    tensors = (integers((2, 4, 5), device, True), integers((4, 2, 3), device, True), integers((2,), device, True))
+    with pytest.warns(UserWarning, match="double precision"):
+        assert torch.autograd.gradcheck(lambda *t: ct.conv_transpose1d(*t, stride=2, padding=1), tensors, eps=1.0, atol=1e-3,
+                                        rtol=1e-4, check_forward_ad=True, check_batched_grad=True)
+
+
+def test_module_of_one_axis_is_pytorchs(device):
+    theirs = nn.ConvTranspose1d(4, 6, 4, 2, 1, groups=2).to(device)
+    ours = copy.deepcopy(theirs)
+    assert ct.convert(ours).converted == [""] and type(ours) is ct.ConvTranspose1d
+    assert repr(ct.ConvTranspose1d(4, 6, 4, 2, 1, groups=2)) == repr(theirs)
+    x = torch.randn(2, 4, 9, device=device)
+    torch.testing.assert_close(ours(x), theirs(x), rtol=1.3e-6, atol=1e-5)
+    torch.testing.assert_close(ours(x[0], [19]), theirs(x[0], [19]), rtol=1.3e-6, atol=1e-5)
+    torch.testing.assert_close(torch.jit.script(ours)(x), theirs(x), rtol=1.3e-6, atol=1e-5)
+    ct.revert(ours)
+    assert type(ours) is nn.ConvTranspose1d
+
+
+def test_three_axes_are_refused_where_there_are_no_kernels():
+    x, layer = torch.zeros(1, 4, 3, 3, 3), ct.ConvTranspose3d(4, 4, 3)
+    with pytest.raises(conv_transpose.Unsupported, match="rank is 3"):
+        layer(x)
+    with pytest.raises(RuntimeError, match="stride is"):
+        ct.conv_transpose3d(x, layer.weight, stride=(1, 2))
+    with pytest.raises(RuntimeError, match="input has 3 dimensions"):
+        ct.conv_transpose3d(x[0, 0], layer.weight)
+
+
+# ---------------------------------------------------------------- memory formats
+
+
+LAST = torch.channels_last
+ORDERS = list(itertools.product([torch.contiguous_format, LAST], repeat=3))
+
+
+def strides(convolve, shape, weight_shape, orders, device="cpu", dtype=torch.float32):
+    """Of output, input gradient and weight gradient, from tensors in these orders, the last the output gradient's."""
+    x, w = (integers(s, device).to(dtype).to(memory_format=order).requires_grad_()
+            for s, order in zip((shape, weight_shape), orders))
+    y = convolve(x, w)
+    gradients = torch.autograd.grad(y, (x, w), torch.ones_like(y).to(memory_format=orders[2]))
+    # The stride of an axis of one element says nothing, and in gradients of 1x1 kernels PyTorch's depends on the format.
+    return [[stride for stride, size in zip(tensor.stride(), tensor.shape) if size > 1] for tensor in (y, *gradients)]
+
+
+@pytest.mark.parametrize("orders", ORDERS, ids=lambda orders: " ".join(str(o)[6:] for o in orders))
+@pytest.mark.parametrize("shapes", [((2, 4, 5, 6), (4, 6, 3, 3)), ((2, 1, 5, 6), (1, 6, 3, 3)), ((2, 4, 5, 6), (4, 6, 1, 1)),
+                                    ((1, 16, 1, 1), (16, 32, 4, 4)), ((2, 16, 4, 4), (16, 32, 3, 3))], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_memory_formats_are_pytorchs(shapes, orders, dtype, device):
+    ours = strides(ct.conv_transpose2d, *shapes, orders, device, dtype)
+    assert ours == strides(F.conv_transpose2d, *shapes, orders, device, dtype)
+
+
+@pytest.mark.parametrize("orders", ORDERS, ids=lambda orders: " ".join(str(o)[6:] for o in orders))
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_results_without_data_have_the_strides_of_a_run(orders, dtype):
+    shapes = (2, 4, 5, 6), (4, 6, 3, 3)
+    real = strides(ct.conv_transpose2d, *shapes, orders, dtype=dtype)
+    with torch._subclasses.FakeTensorMode():
+        x, w = (torch.empty(s, dtype=dtype).to(memory_format=order) for s, order in zip(shapes, orders))
+        y = ct.conv_transpose2d(x, w)
+        g = torch.empty_like(y)
+        attributes = ([1, 1], [0, 0], [0, 0], 1, [1, 1], "auto")
+        fake = [y, torch.ops.conv_transpose.input_gradient(g, w, *attributes),
+                torch.ops.conv_transpose.weight_gradient(g, x, *attributes)]
+    assert [list(t.stride()) for t in fake] == real
+
+
+def test_an_order_is_found_once(monkeypatch):
+    """Ways that the library refuses are not tried again."""
+    x, w = integers((2, 4, 5, 7)).half().to(memory_format=LAST), integers((4, 3, 3, 3)).half()
+    plans = []
+    monkeypatch.setattr(_calls, "Plan", lambda *a, **k: plans.append(k) or _calls._library.Plan(*a, **k))
+    _calls._forward_call.cache_clear()
+    first = ct.conv_transpose2d(x, w)
+    tried = len(plans)
+    assert plans[0]["input"] == ("float16", "channels_last") and plans[0]["weight"] == ("float16", "channels_first")
+    assert plans[-1]["input"] == ("float32", "channels_first")  # what the CPU has
+    equal(first, expected(x, w))
+    equal(ct.conv_transpose2d(x, w), first)
+    assert len(plans) == tried and first.is_contiguous(memory_format=LAST)

@@ -1,4 +1,5 @@
-"""What only a GPU has: streams, graphs, several devices, its memory; and a training step against PyTorch's own."""
+"""What only a GPU has: streams, graphs, several devices, its memory, kernels of half precision and channels_last; and a
+training step against PyTorch's own."""
 
 import copy
 
@@ -8,6 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import conv_transpose.torch as ct
+from conv_transpose.torch import _calls
 from test_torch import equal, expected, integers, seed_and_switches  # noqa: F401  (fixture)
 from test_torch_systems import Network
 
@@ -166,3 +168,91 @@ def test_memory_does_not_grow_over_1000_steps():
         assert after[0] == before[0]  # tensors
         growth.append(after[1] - before[1])
     assert abs(growth[-1]) <= 4 * 2**20, growth
+
+
+# ---------------------------------------------------------------- half precision and channels_last
+
+FIRST, LAST = torch.contiguous_format, torch.channels_last
+PROBLEMS = {
+    "k4 s2 p1": ((2, 64, 16, 18), (64, 64, 4, 4), dict(stride=2, padding=1)),
+    "k3 s1": ((2, 32, 17, 15), (32, 64, 3, 3), dict(padding=1)),
+    "groups, dilation": ((2, 64, 9, 8), (64, 32, 3, 3), dict(stride=3, groups=2, dilation=2, output_padding=1)),
+    "few channels": ((2, 5, 9, 8), (5, 3, 3, 3), dict(stride=2)),
+}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("order", [FIRST, LAST], ids=["first", "last"])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_every_format_and_order_forward_and_backward(name, order, dtype):
+    torch.backends.cudnn.allow_tf32 = True
+    shape, weight_shape, attributes = PROBLEMS[name]
+    bias = weight_shape[1] * attributes.get("groups", 1)
+    x, w, b = (torch.randint(-2, 3, s, device="cuda").to(dtype) for s in (shape, weight_shape, (bias,)))
+    x, w = (t.to(memory_format=order) for t in (x, w))
+    results = []
+    for function, operands in ((ct.conv_transpose2d, (x, w, b)),
+                               (F.conv_transpose2d, tuple(t.cpu().double() for t in (x, w, b)))):
+        operands = [t.detach().requires_grad_() for t in operands]
+        y = function(*operands, **attributes)
+        g = torch.arange(y.numel(), device=y.device).reshape(y.shape).remainder(5).sub(2).to(y.dtype)
+        results.append((y, *torch.autograd.grad(y, operands, g.to(memory_format=order) if y.is_cuda else g)))
+    for which, ours, theirs in zip(("output", "input gradient", "weight gradient", "bias gradient"), *results):
+        # Sums of integers are exact in float32, so all that may differ is the one rounding at last.
+        equal(ours, theirs, f"{which} of {name}, {dtype}, {order}")
+        assert ours.dtype == dtype
+        if ours.dim() == 4:
+            assert ours.is_contiguous(memory_format=order), which
+
+
+@pytest.mark.parametrize("order", [FIRST, LAST], ids=["first", "last"])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_needs_no_copies(dtype, order):
+    """What the library has kernels for takes memory for result and workspace alone."""
+    x = torch.ones(4, 64, 32, 32, dtype=dtype, device="cuda").to(memory_format=order)
+    w = torch.ones(64, 64, 4, 4, dtype=dtype, device="cuda").to(memory_format=order)
+    arguments = dict(stride=2, padding=1)
+    y = ct.conv_transpose2d(x, w, **arguments)
+    call = _calls._forward_call(_calls._signature(x), _calls._signature(w), None, 2, 1, 0, 1, 1, "tf32")
+    assert call.copies == (None, None) and call.result_copy is None, call
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    z = ct.conv_transpose2d(x, w, **arguments)
+    peak = torch.cuda.max_memory_allocated() - before
+    round_up = 2**21  # the allocator's blocks
+    assert peak <= z.nbytes + call.workspace_bytes + round_up, (peak, z.nbytes, call.workspace_bytes)
+    assert torch.equal(y, z)
+
+
+@pytest.mark.parametrize("dtype, order, type", [
+    (torch.float16, LAST, torch.float16), (torch.float16, FIRST, torch.float16), (torch.bfloat16, LAST, torch.bfloat16),
+    (torch.bfloat16, FIRST, torch.bfloat16), (torch.float32, LAST, torch.float32),
+], ids=str)
+def test_the_input_gradient_stays_in_its_format(dtype, order, type):
+    """In channels_first only the layout is converted, never through float32."""
+    g = torch.ones(2, 64, 32, 32, dtype=dtype, device="cuda").to(memory_format=order)
+    w = torch.ones(64, 64, 4, 4, dtype=dtype, device="cuda").to(memory_format=order)
+    call = _calls._gradient_call("input_gradient", _calls._signature(g), _calls._signature(w), "tf32", 2, 1, 0, 1, 1)
+    assert call.result_type == type, call
+    assert all(copy is None or copy[0] == type for copy in call.copies), call
+    assert order is FIRST or call.copies == (None, None) and call.result_copy is None, call
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_compiled_half_precision_in_channels_last(dtype):
+    layer = ct.ConvTranspose2d(32, 64, 4, 2, 1).to("cuda", dtype).to(memory_format=LAST)
+    x = torch.randn(2, 32, 9, 8, device="cuda", dtype=dtype).to(memory_format=LAST)
+    eager, compiled = layer(x), torch.compile(layer, backend="aot_eager")(x)
+    assert torch.equal(eager, compiled) and compiled.is_contiguous(memory_format=LAST)
+
+
+@pytest.mark.parametrize("order", [FIRST, torch.channels_last_3d], ids=["first", "last"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_three_axes_forward(dtype, order):
+    torch.backends.cudnn.allow_tf32 = True
+    x, w = (torch.randint(-2, 3, s, device="cuda").to(dtype).to(memory_format=order)
+            for s in ((2, 64, 5, 6, 7), (64, 64, 4, 4, 4)))
+    y = ct.conv_transpose3d(x, w, stride=2, padding=1)
+    equal(y, F.conv_transpose3d(x.cpu().double(), w.cpu().double(), stride=2, padding=1))
+    assert y.is_contiguous(memory_format=order)

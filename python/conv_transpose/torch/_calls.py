@@ -34,8 +34,11 @@ class _Signature(NamedTuple):
     device: int
 
 
-def _signature(tensor: Tensor) -> _Signature:
-    return _Signature(tensor.shape, tensor.stride(), tensor.dtype, tensor.get_device())
+_Key = tuple[tuple[int, ...], tuple[int, ...], torch.dtype, int]  # a _Signature's fields, which are faster to make
+
+
+def _signature(tensor: Tensor) -> _Key:
+    return tensor.shape, tensor.stride(), tensor.dtype, tensor.get_device()
 
 
 # What a tensor is before or after a call: its type, and its memory format.
@@ -135,7 +138,7 @@ def _make_call(problem: dict[str, Any], operands: dict[str, _Signature], result:
     """`operands` by what they are in a problem (input, weight or output, or a gradient of it), as is `result`."""
     signatures = list(operands.values())
     dtype, index = signatures[0].dtype, signatures[0].device
-    wanted = common_format(*((operand.shape, operand.stride) for operand in signatures)) if len(result_shape) > 3 else _FIRST
+    wanted = common_format(*((operand.shape, operand.stride) for operand in signatures))
     with torch.cuda.device(index):  # -1 does nothing
         plan, way = _plan(problem, (*operands, result), _ways(signatures, dtype, wanted),
                           dict(options, device="cpu" if index < 0 else "cuda", bias=bias is not None))
@@ -145,14 +148,18 @@ def _make_call(problem: dict[str, Any], operands: dict[str, _Signature], result:
     if bias is not None:
         own = formats[1][0]  # the weight's
         copies.append(None if own == dtype and _FIRST in dense_formats(bias.shape, bias.stride) else (own, _FIRST))
+    if len(result_shape) == 1:  # a bias
+        wanted = result_layout = _FIRST
     is_wanted = (result_type, result_layout) == (dtype, wanted)
     return _Call(None if problem["batch"] == 0 else plan, index, plan.workspace_bytes, tuple(copies), result_shape,
                  strides_of(result_shape, result_layout), result_type, None if is_wanted else (dtype, wanted), wanted)
 
 
 @functools.lru_cache(maxsize=4096)
-def _forward_call(input: _Signature, weight: _Signature, bias: Optional[_Signature], stride: Any, padding: Any,
+def _forward_call(input_key: _Key, weight_key: _Key, bias_key: Optional[_Key], stride: Any, padding: Any,
                   output_padding: Any, groups: Any, dilation: Any, precision: str) -> _Call:
+    input, weight = _Signature(*input_key), _Signature(*weight_key)
+    bias = None if bias_key is None else _Signature(*bias_key)
     problem = make_problem(input.shape, weight.shape, None if bias is None else bias.shape, stride, padding,
                            output_padding, groups, dilation)
     operands = {"input": input, "weight": weight}
@@ -164,16 +171,17 @@ def _check_signatures(operands: dict[str, _Signature]) -> None:
     check_formats({name: (operand.dtype, operand.device) for name, operand in operands.items()})
 
 
-def _attribute_pairs(stride, padding, output_padding, dilation) -> Any:
+def _attributes_by_axis(rank, stride, padding, output_padding, dilation) -> Any:
     """(stride, padding, output padding, dilation) of each axis."""
-    return zip(pair("stride", stride), pair("padding", padding), pair("output_padding", output_padding),
-               pair("dilation", dilation))
+    return zip(pair("stride", stride, rank), pair("padding", padding, rank),
+               pair("output_padding", output_padding, rank), pair("dilation", dilation, rank))
 
 
 def gradient_input_shape(gradient_shape, weight_shape, stride, padding, output_padding, groups,
                          dilation) -> tuple[int, ...]:
     """The input that has an output of this shape."""
-    axes = zip(gradient_shape[2:], weight_shape[2:], _attribute_pairs(stride, padding, output_padding, dilation))
+    axes = zip(gradient_shape[2:], weight_shape[2:],
+               _attributes_by_axis(len(gradient_shape) - 2, stride, padding, output_padding, dilation))
     return (gradient_shape[0], weight_shape[0],
             *((size - 1 - extra + 2 * p - d * (kernel - 1)) // s + 1 for size, kernel, (s, p, extra, d) in axes))
 
@@ -181,15 +189,17 @@ def gradient_input_shape(gradient_shape, weight_shape, stride, padding, output_p
 def gradient_weight_shape(gradient_shape, input_shape, stride, padding, output_padding, groups,
                           dilation) -> tuple[int, ...]:
     """The weight with which this input has an output of this shape."""
-    axes = zip(gradient_shape[2:], input_shape[2:], _attribute_pairs(stride, padding, output_padding, dilation))
+    axes = zip(gradient_shape[2:], input_shape[2:],
+               _attributes_by_axis(len(gradient_shape) - 2, stride, padding, output_padding, dilation))
     return (input_shape[1], gradient_shape[1] // groups,
             *((size - 1 - extra + 2 * p - (from_size - 1) * s) // d + 1
               for size, from_size, (s, p, extra, d) in axes))
 
 
 @functools.lru_cache(maxsize=4096)
-def _gradient_call(operation: str, gradient: _Signature, other: _Signature, precision: str, *attributes: Any) -> _Call:
+def _gradient_call(operation: str, gradient_key: _Key, other_key: _Key, precision: str, *attributes: Any) -> _Call:
     """For the input gradient (of output gradient and weight) and the weight gradient (of output gradient and input)."""
+    gradient, other = _Signature(*gradient_key), _Signature(*other_key)
     of_input = operation == "input_gradient"
     other_name, result_name = ("weight", "input") if of_input else ("input", "weight")
     _check_signatures({"output gradient": gradient, other_name: other})
@@ -208,7 +218,8 @@ def _gradient_call(operation: str, gradient: _Signature, other: _Signature, prec
 
 
 @functools.lru_cache(maxsize=4096)
-def _bias_gradient_call(gradient: _Signature) -> _Call:
+def _bias_gradient_call(gradient_key: _Key) -> _Call:
+    gradient = _Signature(*gradient_key)
     batch, channels, *size = gradient.shape
     problem = make_problem((batch, 1, *size), (1, channels, *(1 for _ in size)), None, 1, 0, 0, 1, 1)
     _check_signatures({"output gradient": gradient})

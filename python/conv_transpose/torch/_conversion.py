@@ -10,9 +10,10 @@ from torch import nn
 from torch.nn.utils import parametrize
 
 from .._library import PRECISIONS
-from ._module import ConvTranspose2d
+from ._module import ConvTranspose1d, ConvTranspose2d
 
 _PYTORCHS = (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
+_OURS = {nn.ConvTranspose1d: ConvTranspose1d, nn.ConvTranspose2d: ConvTranspose2d}  # those that train
 _FUNCTIONS = {"conv_transpose1d", "conv_transpose2d", "conv_transpose3d"}
 
 
@@ -41,9 +42,9 @@ def _why_left(module: nn.Module) -> Optional[str]:
     """Why a transposed convolution cannot be converted, or None."""
     if isinstance(module, nn.modules.lazy.LazyModuleMixin):
         return "its sizes are not known before its first run"
-    if isinstance(module, (nn.ConvTranspose1d, nn.ConvTranspose3d)):
-        return f"it is a {_own_type(module).__name__}; this library has two-dimensional ones only"
-    if _own_type(module) is not nn.ConvTranspose2d:
+    if _own_type(module) is nn.ConvTranspose3d:
+        return "it is a ConvTranspose3d, of which this library has no weight gradient yet"
+    if _own_type(module) not in _OURS:
         return f"it is a {_own_type(module).__name__}, a subclass with a behaviour of its own"
     return None
 
@@ -74,7 +75,7 @@ def _is_pytorchs(module: nn.Module) -> bool:
 
 
 def convert(model: nn.Module, *, precision: Optional[str] = None) -> Conversion:
-    """Turns every nn.ConvTranspose2d of a model, itself included, into this library's, in place.
+    """Turns every nn.ConvTranspose1d and nn.ConvTranspose2d of a model, itself included, into this library's, in place.
 
     Parameters, parametrizations, buffers, hooks and the state_dict stay as they are, as do references that others hold to
     the modules. The result names what was left, also functional calls in a forward() and scripted modules.
@@ -84,27 +85,28 @@ def convert(model: nn.Module, *, precision: Optional[str] = None) -> Conversion:
     converted: list[str] = []
     left: dict[str, str] = {}
     for name, module in model.named_modules():
-        if isinstance(module, ConvTranspose2d):
+        if isinstance(module, tuple(_OURS.values())):
             continue
         reason = _why_left(module) if _is_pytorchs(module) else _hidden_calls(module)
         if reason:
             left[name] = reason
         elif _is_pytorchs(module):
-            _set_type(module, ConvTranspose2d)
+            _set_type(module, _OURS[_own_type(module)])
             module.precision = precision
             converted.append(name)
     return Conversion(model, converted, left)
 
 
 def revert(model: nn.Module) -> Conversion:
-    """The inverse of convert(): every ConvTranspose2d of this library becomes PyTorch's, in place."""
+    """The inverse of convert(): every layer of this library becomes PyTorch's, in place."""
     converted: list[str] = []
     left: dict[str, str] = {}
     for name, module in model.named_modules():
-        if not isinstance(module, ConvTranspose2d):
+        if not isinstance(module, tuple(_OURS.values())):
             continue
-        if _own_type(module) is ConvTranspose2d:
-            _set_type(module, nn.ConvTranspose2d)
+        pytorchs = {ours: theirs for theirs, ours in _OURS.items()}.get(_own_type(module))
+        if pytorchs:
+            _set_type(module, pytorchs)
             module.__dict__.pop("precision", None)
             converted.append(name)
         else:

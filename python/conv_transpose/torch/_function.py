@@ -17,19 +17,23 @@ from ._operators import are_plain, autocast, forward, looked_into
 _told: set[torch.dtype] = set()  # formats of which it was told that PyTorch computes them
 
 
-def _require_tensors(**arguments: Any) -> None:
+def _require_tensors(rank: int, **arguments: Any) -> None:
     for name, value in arguments.items():
         if not isinstance(value, Tensor) and not (name == "bias" and value is None):
-            raise TypeError(f"conv_transpose2d(): {name} must be a Tensor, not {type(value).__name__}")
+            raise TypeError(f"conv_transpose{rank}d(): {name} must be a Tensor, not {type(value).__name__}")
 
 
-def _by_pytorch(input: Tensor, *arguments: Any) -> Tensor:
+def _pytorchs(rank: int) -> Any:
+    return getattr(nn.functional, f"conv_transpose{rank}d")
+
+
+def _by_pytorch(rank: int, input: Tensor, *arguments: Any) -> Tensor:
     """Formats that this library does not compute. It says so once for each."""
     if input.dtype not in _told and not torch.compiler.is_compiling():
         _told.add(input.dtype)
         warnings.warn(f"conv_transpose computes float32, float16 and bfloat16; {input.dtype} is left to PyTorch's own "
-                      "conv_transpose2d", stacklevel=3)
-    return nn.functional.conv_transpose2d(input, *arguments)
+                      f"conv_transpose{rank}d", stacklevel=4)
+    return _pytorchs(rank)(input, *arguments)
 
 
 def conv_transpose2d(
@@ -58,39 +62,62 @@ def conv_transpose2d(
             PyTorch torch.backends.cudnn.allow_tf32.
 
     Returns:
-        (batch, out_channels, output height, output width), contiguous; under autocast in autocast's format.
+        (batch, out_channels, output height, output width), in the memory format that PyTorch's own gives: channels_last where
+        input or weight is; under autocast in autocast's format.
 
     Raises:
         InvalidProblem (a RuntimeError and a ValueError) under the conditions under which PyTorch raises; TypeError
         for an argument of a wrong type.
     """
+    return _convolve(2, conv_transpose2d, input, weight, bias, stride, padding, output_padding, groups, dilation, precision)
+
+
+def conv_transpose1d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: IntOrPair = 1,
+                     padding: IntOrPair = 0, output_padding: IntOrPair = 0, groups: int = 1, dilation: IntOrPair = 1, *,
+                     precision: Optional[str] = None) -> Tensor:
+    """torch.nn.functional.conv_transpose1d, computed by this library: as conv_transpose2d(), with a width alone."""
+    return _convolve(1, conv_transpose1d, input, weight, bias, stride, padding, output_padding, groups, dilation, precision)
+
+
+def conv_transpose3d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: IntOrPair = 1,
+                     padding: IntOrPair = 0, output_padding: IntOrPair = 0, groups: int = 1, dilation: IntOrPair = 1, *,
+                     precision: Optional[str] = None) -> Tensor:
+    """torch.nn.functional.conv_transpose3d, computed by this library: as conv_transpose2d(), with a depth before height
+    and width. On CUDA only, for channels enough to fill a tile: tf32, forward and input gradient; float16 and bfloat16,
+    forward. What there is no kernel for raises Unsupported, in the backward pass, too."""
+    return _convolve(3, conv_transpose3d, input, weight, bias, stride, padding, output_padding, groups, dilation, precision)
+
+
+def _convolve(rank: int, function: Any, input: Tensor, weight: Tensor, bias: Optional[Tensor], stride: Any, padding: Any,
+              output_padding: Any, groups: Any, dilation: Any, precision: Optional[str]) -> Tensor:
+    """`function`: the public one, which tensors with a __torch_function__ are given."""
     if has_torch_function_variadic(input, weight, bias):
-        return handle_torch_function(conv_transpose2d, (input, weight, bias), input, weight, bias, stride, padding,
+        return handle_torch_function(function, (input, weight, bias), input, weight, bias, stride, padding,
                                      output_padding, groups, dilation, precision=precision)
     plain = are_plain(input, weight, bias)
     if not plain:
-        _require_tensors(input=input, weight=weight, bias=bias)
+        _require_tensors(rank, input=input, weight=weight, bias=bias)
     if precision is None:
         precision = FOLLOW_PYTORCH
     elif precision not in PRECISIONS:
         raise ValueError(f"precision is {precision!r}, but it must be one of {', '.join(PRECISIONS)}, or None")
     if input.dtype not in FORMATS:
-        return _by_pytorch(input, weight, bias, stride, padding, output_padding, groups, dilation)
+        return _by_pytorch(rank, input, weight, bias, stride, padding, output_padding, groups, dilation)
     if looked_into() and torch.onnx.is_in_onnx_export():  # as a ConvTranspose node
-        return nn.functional.conv_transpose2d(input, weight, bias, stride, padding, output_padding, groups, dilation)
-    if input.dim() != 4:
-        require_input_dimensions(input.dim())
-        return conv_transpose2d(input.unsqueeze(0), weight, bias, stride, padding, output_padding, groups, dilation,
-                                precision=None if precision == FOLLOW_PYTORCH else precision).squeeze(0)
+        return _pytorchs(rank)(input, weight, bias, stride, padding, output_padding, groups, dilation)
+    if input.dim() != rank + 2:
+        require_input_dimensions(input.dim(), rank)
+        return _convolve(rank, function, input.unsqueeze(0), weight, bias, stride, padding, output_padding, groups,
+                         dilation, None if precision == FOLLOW_PYTORCH else precision).squeeze(0)
     device_type = "cuda" if input.is_cuda else "cpu"
     if torch.is_autocast_enabled(device_type):
         dtype = torch.get_autocast_dtype(device_type)
         input, weight, bias = autocast(input, dtype), autocast(weight, dtype), autocast(bias, dtype)
     differentiated = input.requires_grad or weight.requires_grad or (bias is not None and bias.requires_grad)
     return forward.dispatch(plain, differentiated, (
-        input, weight, bias, attribute("stride", stride), attribute("padding", padding),
-        attribute("output_padding", output_padding), groups if type(groups) is int else integer("groups", groups),
-        attribute("dilation", dilation), precision,
+        input, weight, bias, attribute("stride", stride, rank), attribute("padding", padding, rank),
+        attribute("output_padding", output_padding, rank), groups if type(groups) is int else integer("groups", groups),
+        attribute("dilation", dilation, rank), precision,
     ))
 
 

@@ -1,22 +1,18 @@
-"""The layer. Its annotations are read by TorchScript, so they are no strings."""
+"""The layers. Their annotations are read by TorchScript, so they are no strings."""
 
 from typing import Any, List, Optional
 
 import torch
 from torch import Tensor, nn
-from torch.nn.common_types import _size_2_t
 
 from ._calls import FOLLOW_PYTORCH
-from ._function import conv_transpose2d
+from ._function import conv_transpose1d, conv_transpose2d, conv_transpose3d
+
+_FUNCTIONS = {1: conv_transpose1d, 2: conv_transpose2d, 3: conv_transpose3d}
 
 
-class ConvTranspose2d(nn.ConvTranspose2d):
-    """torch.nn.ConvTranspose2d, computed by this library: the same arguments, parameters and state_dict.
-
-    Shapes: input (N, in_channels, H, W) or (in_channels, H, W); weight (in_channels, out_channels / groups, *kernel_size);
-    output as conv_transpose2d says. `precision` ("float32", "tf32", "tf32x3", or None to follow
-    torch.backends.cudnn.conv.fp32_precision) may be given to the constructor, or set later.
-    """
+class _ConvTranspose:
+    """What the layers of all ranks share; PyTorch's own are the other base."""
 
     precision: Optional[str]
 
@@ -24,13 +20,13 @@ class ConvTranspose2d(nn.ConvTranspose2d):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: _size_2_t,
-        stride: _size_2_t = 1,
-        padding: _size_2_t = 0,
-        output_padding: _size_2_t = 0,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
         groups: int = 1,
         bias: bool = True,
-        dilation: _size_2_t = 1,
+        dilation: Any = 1,
         padding_mode: str = "zeros",
         device: Any = None,
         dtype: Any = None,
@@ -43,26 +39,44 @@ class ConvTranspose2d(nn.ConvTranspose2d):
 
     def forward(self, input: Tensor, output_size: Optional[List[int]] = None) -> Tensor:
         if self.padding_mode != "zeros":
-            raise ValueError(f"padding_mode is '{self.padding_mode}', but only 'zeros' is supported for ConvTranspose2d")
+            raise ValueError(f"padding_mode is '{self.padding_mode}', but only 'zeros' is supported for transposed convolutions")
+        rank = len(self.kernel_size)
         if torch.jit.is_scripting():
             precision = self.precision
-            batched = input if input.dim() == 4 else input.unsqueeze(0)
+            batched = input if input.dim() == rank + 2 else input.unsqueeze(0)
             output = torch.ops.conv_transpose.conv_transpose2d(
                 batched, self.weight, self.bias, self.stride, self.padding,
-                self._output_padding(input, output_size, self.stride, self.padding, self.kernel_size, 2, self.dilation),
+                self._output_padding(input, output_size, self.stride, self.padding, self.kernel_size, rank, self.dilation),
                 self.groups, self.dilation, "auto" if precision is None else precision)
-            return output if input.dim() == 4 else output.squeeze(0)
+            return output if input.dim() == rank + 2 else output.squeeze(0)
         else:
             output_padding = self.output_padding
             if output_size is not None:
                 output_padding = tuple(self._output_padding(input, output_size, self.stride, self.padding,
-                                                            self.kernel_size, 2, self.dilation))
-            return conv_transpose2d(input, self.weight, self.bias, self.stride, self.padding, output_padding, self.groups,
+                                                            self.kernel_size, rank, self.dilation))
+            return _FUNCTIONS[rank](input, self.weight, self.bias, self.stride, self.padding, output_padding, self.groups,
                                     self.dilation, precision=self.precision)
 
     def extra_repr(self) -> str:
         text = super().extra_repr()
         return text if self.precision is None else f"{text}, precision={self.precision}"
+
+
+class ConvTranspose1d(_ConvTranspose, nn.ConvTranspose1d):
+    """torch.nn.ConvTranspose1d, computed by this library; as ConvTranspose2d, with a width alone."""
+
+
+class ConvTranspose2d(_ConvTranspose, nn.ConvTranspose2d):
+    """torch.nn.ConvTranspose2d, computed by this library: the same arguments, parameters and state_dict.
+
+    Shapes: input (N, in_channels, H, W) or (in_channels, H, W); weight (in_channels, out_channels / groups, *kernel_size);
+    output as conv_transpose2d says. `precision` ("float32", "tf32", "tf32x3", or None to follow
+    torch.backends.cudnn.conv.fp32_precision) may be given to the constructor, or set later.
+    """
+
+
+class ConvTranspose3d(_ConvTranspose, nn.ConvTranspose3d):
+    """torch.nn.ConvTranspose3d, computed by this library where it has kernels: see conv_transpose3d()."""
 
 
 assert FOLLOW_PYTORCH == "auto"  # as forward() has it for scripts, which see no other module's constants

@@ -67,12 +67,13 @@ def run_at_once(*tensors: Tensor) -> bool:
 
 
 def _in_full(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """An operator's arguments; it wants pairs as pairs. Attributes, where there are any, are the last six."""
+    """An operator's arguments; it wants one attribute an axis. Attributes, where there are any, are the last six."""
     if len(arguments) < 6:
         return arguments
     *operands, stride, padding, output_padding, groups, dilation, precision = arguments
-    return (*operands, pair("stride", stride), pair("padding", padding), pair("output_padding", output_padding), groups,
-            pair("dilation", dilation), precision)
+    rank = operands[0].dim() - 2
+    return (*operands, pair("stride", stride, rank), pair("padding", padding, rank),
+            pair("output_padding", output_padding, rank), groups, pair("dilation", dilation, rank), precision)
 
 
 def _hashable(value: Any) -> Any:
@@ -238,6 +239,7 @@ _library = torch.library.Library("conv_transpose", "DEF")
 _ATTRIBUTES = "SymInt[] stride, SymInt[] padding, SymInt[] output_padding, SymInt groups, SymInt[] dilation, " \
     "str precision"
 
+# For every rank; exported programs know it by this name.
 forward = Operation("conv_transpose2d", 3, f"(Tensor input, Tensor weight, Tensor? bias, {_ATTRIBUTES}) -> Tensor",
                     run_forward, _fake_forward)
 # What the gradients do not name follows from the sizes that they see, so that a part of a tensor is as good as a whole.
