@@ -29,7 +29,7 @@ void add_cuda_core_passes(Halide::Pipeline pipeline, const Schedule &schedule, S
 
 /// For tensor cores; only the first, if the schedule is told to leave its program as it is.
 template <class Schedule>
-void add_tensor_core_passes(Halide::Pipeline pipeline, const Schedule &schedule) {
+void add_tensor_core_passes(Halide::Pipeline pipeline, const Schedule &schedule, bool through_first_cache = false) {
     pipeline.add_custom_lowering_pass(new RemoveDeviceAssertions);
     if (!schedule.tensor_cores) return;
     TensorCoreOptions options{.blocks_per_multiprocessor = schedule.blocks, .stages = schedule.stages};
@@ -37,6 +37,7 @@ void add_tensor_core_passes(Halide::Pipeline pipeline, const Schedule &schedule)
     pipeline.add_custom_lowering_pass(new TensorCorePass(options));
     if constexpr (Schedule::guarded_pipeline) pipeline.add_custom_lowering_pass(new GuardedPipelinePass);
     SoftwarePipelineOptions pipelined{.stages = schedule.stages, .separate_registers = schedule.separate_registers};
+    pipelined.through_first_cache = through_first_cache;
     if constexpr (requires { schedule.producer; }) {
         pipelined.producer = schedule.producer;
         pipelined.producer_registers = schedule.producer_registers;

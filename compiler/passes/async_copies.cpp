@@ -16,7 +16,7 @@ constexpr int most_bytes = 16, least_bytes = 4;  // of a copy
 
 class CopyAsync : public IRMutator {
   public:
-    explicit CopyAsync(bool single_floats) : single_floats_(single_floats) {}
+    explicit CopyAsync(const CopyOptions &options) : options_(options) {}
     bool all_copied = true;
 
   private:
@@ -68,23 +68,24 @@ class CopyAsync : public IRMutator {
         const Source source = source_of(store->value);
         const Load *load = source.load;
         const Expr from = load ? dense_base(load->index) : Expr(), to = dense_base(store->index);
-        if (!(bytes == most_bytes || (bytes == least_bytes && single_floats_)) || !from.defined() ||
+        if (!(bytes == most_bytes || (bytes == least_bytes && options_.single_floats)) || !from.defined() ||
             !to.defined() || load->type != type || !element_format(type) || !is_const_one(load->predicate) ||
             !is_const_one(store->predicate) || !is_aligned(load, from, lanes)) {
             all_copied = false;
             return store;
         }
-        return placeholder({"copy", {{"bytes", bytes}}},
-                           {simplify(to * type.bytes()), address_of(load, from), source.bytes_read});
+        PlaceholderCall call{"copy", {{"bytes", bytes}}};
+        if (options_.through_first_cache) call.fields["cached"] = 1;
+        return placeholder(call, {simplify(to * type.bytes()), address_of(load, from), source.bytes_read});
     }
 
-    const bool single_floats_;
+    const CopyOptions options_;
 };
 
 }  // namespace
 
-std::optional<Stmt> async_copies(const Stmt &staging, bool single_floats) {
-    CopyAsync copies(single_floats);
+std::optional<Stmt> async_copies(const Stmt &staging, const CopyOptions &options) {
+    CopyAsync copies(options);
     const Stmt copied = copies.mutate(staging);
     return copies.all_copied ? std::optional(copied) : std::nullopt;
 }
@@ -107,7 +108,7 @@ Stmt AsyncCopyPass::visit(const ProducerConsumer *part) {
     const bool from_own = std::any_of(own_.begin(), own_.end(), [&](const std::string &name) {
         return access_of(part->body, name).reads;
     });
-    const auto copies = from_own ? std::nullopt : async_copies(without_lets(part->body), true);
+    const auto copies = from_own ? std::nullopt : async_copies(without_lets(part->body), {.single_floats = true});
     if (!copies) {
         return part;
     }

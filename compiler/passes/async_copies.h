@@ -14,9 +14,16 @@
 
 namespace conv_transpose {
 
+struct CopyOptions {
+    /// Copies of 4 bytes are made only if asked for: each is an instruction.
+    bool single_floats = false;
+    /// Copies of 16 bytes leave what they bring in the first-level cache, for those that want it again.
+    bool through_first_cache = false;
+};
+
 /// A statement without lets, with asynchronous copies in the place of its stores; nothing if one of them can
-/// be no copy. Copies of 4 bytes are made only if asked for: each is an instruction.
-std::optional<Halide::Internal::Stmt> async_copies(const Halide::Internal::Stmt &staging, bool single_floats);
+/// be no copy.
+std::optional<Halide::Internal::Stmt> async_copies(const Halide::Internal::Stmt &staging, const CopyOptions &options);
 
 /// A lowering pass for staging without a pipeline (see software_pipeline.h): where all of a Func's stores to
 /// shared memory can be copies they become such, and the Func's stage ends with waiting for them. All loads

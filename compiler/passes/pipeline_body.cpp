@@ -24,7 +24,7 @@ PipelineBody::PipelineBody(const For *loop, StagedMemory memory, const SoftwareP
                            const NamedExprs &outer_lets, bool several_warpgroups)
     : loop_(loop->name),
       memory_(std::move(memory)),
-      single_floats_(options.single_floats),
+      copy_options_{options.single_floats, options.through_first_cache},
       load_offsets_(options.load_offsets),
       several_warpgroups_(several_warpgroups),
       outer_lets_(outer_lets),
@@ -70,7 +70,7 @@ void PipelineBody::add_leaf(const Stmt &leaf) {
         add_compute(leaf);
     } else if (has_loop(leaf, bulk_loops)) {
         bulk_copies_.emplace_back(leaf, loop_, outer_lets_, several_warpgroups_, memory_.barriers());
-    } else if (const auto copy = async_copies(leaf, single_floats_)) {
+    } else if (const auto copy = async_copies(leaf, copy_options_)) {
         copies_.push_back(*copy);
     } else {
         staging_.add(leaf);

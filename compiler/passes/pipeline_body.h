@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "Halide.h"
+#include "compiler/passes/async_copies.h"
 #include "compiler/passes/bulk_copies.h"
 #include "compiler/passes/lowered_ir.h"
 #include "compiler/passes/register_staging.h"
@@ -81,7 +82,8 @@ class PipelineBody {
 
     const std::string loop_;
     const StagedMemory memory_;
-    const bool single_floats_, load_offsets_, several_warpgroups_;
+    const CopyOptions copy_options_;
+    const bool load_offsets_, several_warpgroups_;
     const NamedExprs outer_lets_;
     NamedExprs lets_;
     Stmts copies_, compute_, after_wait_;

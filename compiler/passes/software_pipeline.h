@@ -51,6 +51,8 @@ struct SoftwarePipelineOptions {
     /// Single floats, and pairs of 16 bits, too, are copied asynchronously: no register waits for them, but each copy is an
     /// instruction.
     bool single_floats = false;
+    /// Copies of 16 bytes go through the first-level cache, where neighbouring chunks want much the same again.
+    bool through_first_cache = false;
     /// The constants of indices are added behind the buffer's place, so that they become offsets of load
     /// instructions. LLVM otherwise takes each constant with what else does not change in the loop, as an
     /// address of its own: in the input gradient of 2x2 stride 2 twelve addresses in place of one, 163 registers

@@ -180,8 +180,9 @@ class KernelExpansion {
     void copy(const CallSite &site, PtxWriter &out) const {
         // Only copies of 16 bytes may pass by the first-level cache.
         const int bytes = site.call.field("bytes");
+        const bool passes_by = bytes == 16 && site.call.field_or("cached", 0) == 0;
         const auto [begin, to, end] = shared_address(site);
-        out.line("\t", begin, "cp.async.", bytes == 16 ? "cg" : "ca", ".shared.global [", to, "], [",
+        out.line("\t", begin, "cp.async.", passes_by ? "cg" : "ca", ".shared.global [", to, "], [",
                  addresses_.of(site), "], ", bytes, ", ", site.arguments.at(2), ";", end);
     }
 

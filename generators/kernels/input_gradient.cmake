@@ -61,24 +61,19 @@ conv_transpose_kernel(input_gradient tf32x3 cuda implicit_gemm AS c128 ${tensor_
 conv_transpose_kernel(input_gradient tf32x3 cuda implicit_gemm ${tensor_core_product} format=tf32x3
     ${any_channels} blocks=2 ALLOW_SPILLS H200_TFLOPS 62)
 
-# ---- 16 bits, any attributes. Pictures with channels innermost are read as they are; others are packed before. Names
-# tell the layout of input and output.
+# ---- 16 bits, any attributes. Pictures with channels innermost are read as they are. Names tell the layout of input and
+# output, and tiles that are not 128 positions x 128 channels.
 foreach(format f16 bf16)
-    set(gemm16 ${tensor_core_product} format=${format} columns=128 chunk_channels=64 stages=3 blocks=2 ALLOW_SPILLS)
+    set(gemm16 ${tensor_core_product} format=${format} chunk_channels=64 stages=3 ALLOW_SPILLS)
     set(channels_last input_layout=channels_last channels_last_output=true out_channel_multiple=8)
     set(from_channels_last input_layout=channels_last out_channel_multiple=8)
-    conv_transpose_kernel(input_gradient ${format} cuda implicit_gemm LAYOUT nhwc ${gemm16} ${channels_last})
-    conv_transpose_kernel(input_gradient ${format} cuda implicit_gemm LAYOUT nhwc_to_nchw ${gemm16} ${from_channels_last} FULL)
+    conv_transpose_kernel(input_gradient ${format} cuda implicit_gemm LAYOUT nhwc ${gemm16} ${channels_last} columns=128 blocks=2
+        min_in_channels=65)
+    conv_transpose_kernel(input_gradient ${format} cuda implicit_gemm LAYOUT nhwc AS 128x64 ${gemm16} ${channels_last} columns=64
+        blocks=3)
+    conv_transpose_kernel(input_gradient ${format} cuda implicit_gemm LAYOUT nhwc_to_nchw ${gemm16} ${from_channels_last} columns=128
+        blocks=2 FULL)
 endforeach()
-# Tiles to be timed, positions x channels: which are worth their build is not measured yet.
-set(gemm16 ${tensor_core_product} format=f16 chunk_channels=64 ALLOW_SPILLS FULL)
-set(channels_last input_layout=channels_last channels_last_output=true out_channel_multiple=8)
-conv_transpose_kernel(input_gradient f16 cuda implicit_gemm LAYOUT nhwc AS 128x256 ${gemm16} ${channels_last} columns=256 stages=3)
-conv_transpose_kernel(input_gradient f16 cuda implicit_gemm LAYOUT nhwc AS 128x64 ${gemm16} ${channels_last} columns=64 stages=3 blocks=3)
-conv_transpose_kernel(input_gradient f16 cuda implicit_gemm LAYOUT nhwc AS 256x64 ${gemm16} ${channels_last} columns=64 row_sets=4 stages=3)
-conv_transpose_kernel(input_gradient f16 cuda implicit_gemm LAYOUT nhwc AS 128x128_s4 ${gemm16} ${channels_last} columns=128 stages=4)
-conv_transpose_kernel(input_gradient f16 cuda implicit_gemm LAYOUT nhwc AS 64x256 ${gemm16} ${channels_last} columns=128 row_sets=1
-    column_sets=2 stages=3 blocks=2)
 conv_transpose_kernel(input_gradient tf32 cuda implicit_gemm LAYOUT nhwc ${tensor_core_product} columns=128 blocks=2
     input_layout=channels_last channels_last_output=true out_channel_multiple=4 ALLOW_SPILLS)
 # ---- of three axes
