@@ -41,9 +41,11 @@ TEST_P(Shapes, EqualTheOracle) {
         try {
             ASSERT_EQ(run.error(), "") << run.str();
         } catch (const Unsupported &error) {
-            // Some tiles fit the shared memory of newer GPUs alone.
-            ASSERT_NE(std::string(error.what()).find("bytes of shared memory"), std::string::npos)
-                << error.what();
+            // Some kernels are for newer GPUs alone, or their tiles fit no other's shared memory.
+            const std::string reason = error.what();
+            ASSERT_TRUE(reason.find("bytes of shared memory") != std::string::npos ||
+                        reason.find("compute capability is") != std::string::npos)
+                << reason;
         }
     }
 }
