@@ -69,7 +69,7 @@ class CopyAsync : public IRMutator {
         const Load *load = source.load;
         const Expr from = load ? dense_base(load->index) : Expr(), to = dense_base(store->index);
         if (!(bytes == most_bytes || (bytes == least_bytes && options_.single_floats)) || !from.defined() ||
-            !to.defined() || load->type != type || !element_format(type) || !is_const_one(load->predicate) ||
+            !to.defined() || load->type != type || !operand_format(type) || !is_const_one(load->predicate) ||
             !is_const_one(store->predicate) || !is_aligned(load, from, lanes)) {
             all_copied = false;
             return store;

@@ -107,7 +107,7 @@ Stmt BulkCopies::copy(const Stmt &nest, const StageBarriers &barriers) {
     };
     const Expr to = store ? base_of(store->index) : Expr(), from = load ? base_of(load->index) : Expr();
     if (!to.defined() || !from.defined() || !is_const_one(store->predicate) || !is_const_one(load->predicate) ||
-        !element_format(load->type)) {
+        !operand_format(load->type)) {
         refuse_pipeline(loop_, "a bulk copy moves numbers unchanged, without conditions, and neighbours to neighbours, "
                                "not " + text(at));
     }

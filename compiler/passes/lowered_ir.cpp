@@ -111,11 +111,11 @@ Stmt placeholder(const PlaceholderCall &call, std::vector<Expr> arguments) {
     return Evaluate::make(Call::make(Int(32), call.name(), arguments, Call::Extern));
 }
 
-std::optional<ElementFormat> element_format(const Type &type) {
+std::optional<OperandFormat> operand_format(const Type &type) {
     const Type element = type.element_of();
-    return element == Float(32)    ? std::optional(ElementFormat::float32)
-           : element == Float(16)  ? std::optional(ElementFormat::float16)
-           : element == BFloat(16) ? std::optional(ElementFormat::bfloat16)
+    return element == Float(32)    ? std::optional(OperandFormat::float32)
+           : element == Float(16)  ? std::optional(OperandFormat::float16)
+           : element == BFloat(16) ? std::optional(OperandFormat::bfloat16)
                                    : std::nullopt;
 }
 

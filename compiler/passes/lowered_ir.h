@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "Halide.h"
-#include "compiler/passes/element_format.h"
+#include "compiler/passes/operand_format.h"
 #include "compiler/passes/placeholder_calls.h"
 
 namespace conv_transpose {
@@ -43,7 +43,7 @@ Halide::Internal::Stmt without_lets(const Halide::Internal::Stmt &statement);
 Halide::Internal::Stmt placeholder(const PlaceholderCall &call, std::vector<Halide::Expr> arguments = {});
 
 /// The format of float32, float16 and bfloat16, or vectors of them.
-std::optional<ElementFormat> element_format(const Halide::Type &type);
+std::optional<OperandFormat> operand_format(const Halide::Type &type);
 
 /// A load of one element that stands for the element's address: the PTX expansion takes the address out of
 /// it. bfloat16 is loaded as float16 then, because integers of 16 bits are widened before a call.

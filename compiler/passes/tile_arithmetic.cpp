@@ -171,7 +171,7 @@ Stmt TileArithmetic::multiply(const Nest &nest, const WarpTile &tile, const Mul 
     call.fields["bk"] = operand_stride(nest, b, "mma_k_outer");
     call.fields["bs"] = tile.groups > 1 ? operand_stride(nest, b, "mma_n_group") : bytes_of_group;
     call.fields["br"] = operand_stride(nest, b, "mma_n_outer");
-    if (a.format != ElementFormat::float32) {
+    if (a.format != OperandFormat::float32) {
         call.fields[format_field] = static_cast<int>(a.format);
     }
     return Block::make({placeholder({"begin", {}}),
@@ -186,7 +186,7 @@ TileOperand TileArithmetic::read_operand(const Nest &nest, const Expr &factor) c
     if (!load || load->name != shared_) {
         refuse_tile(nest.name, "the factor " + text(factor) + " is not a load from shared memory");
     }
-    const auto format = element_format(load->type);
+    const auto format = operand_format(load->type);
     if (!format) {
         refuse_tile(nest.name, "the factor " + text(factor) +
                                    " is no number that tensor cores take: the rule is float32, float16 or bfloat16");

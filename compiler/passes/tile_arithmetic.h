@@ -13,7 +13,7 @@ namespace conv_transpose {
 /// Where an operand lies in shared memory, as its nest runs over it, and in which format.
 struct TileOperand {
     Affine place;
-    ElementFormat format;
+    OperandFormat format;
 
     /// mma_k: what 16 bytes hold.
     int values_of_row() const { return bytes_of_row / bytes_of(format); }

@@ -110,7 +110,7 @@ TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string share
     : nest_(nest), tiles_(tiles), shared_(std::move(shared)), warpgroups_(warpgroups),
       value_(at_lane_zero(substitute_in_all_lets(resolve(nest.store->value, nest.lets)))),
       index_(at_lane_zero(resolve(nest.store->index, nest.lets))), conditions_(nest.guards), far_apart_(far_apart) {
-    const auto format = element_format(nest.store->value.type());
+    const auto format = operand_format(nest.store->value.type());
     if (!format) {
         refuse_tile(nest.name, "a tile is stored as float32, float16 or bfloat16, not as " + text(nest.store->value));
     }
@@ -411,7 +411,7 @@ TileStore::Element TileStore::element(const Version &version, const Expr &row, c
 
 Stmt TileStore::stores_of_pair(const Element &first, const Element &second) const {
     const Store *store = nest_.store;
-    const bool is_float = format_ == ElementFormat::float32;
+    const bool is_float = format_ == OperandFormat::float32;
     const std::map<std::string, int> fields =
         is_float ? std::map<std::string, int>() : std::map<std::string, int>{{format_field, static_cast<int>(format_)}};
     // What the address is taken of is never loaded.

@@ -57,7 +57,7 @@ class TileStore {
     int warpgroups_;
     Halide::Expr value_, index_;
     std::vector<Halide::Expr> conditions_;  // of every element; the trimmed ends of loops among them
-    ElementFormat format_ = ElementFormat::float32;  // of the output
+    OperandFormat format_ = OperandFormat::float32;  // of the output
     std::string accumulator_;
     const WarpTile *tile_ = nullptr;
     int interleaved_ = 1;  // tiles of 64 rows whose elements alternate in the output

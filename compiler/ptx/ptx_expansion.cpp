@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "compiler/passes/element_format.h"
+#include "compiler/passes/operand_format.h"
 #include "compiler/passes/placeholder_calls.h"
 #include "compiler/ptx/tensor_core_instructions.h"
 
@@ -190,7 +190,7 @@ class KernelExpansion {
 
     /// Rounds to nearest even; the first of two lies in the lower half.
     static std::string pair_of_16_bits(const CallSite &site, const std::string &second) {
-        const bool is_half = site.call.field(format_field) == static_cast<int>(ElementFormat::float16);
+        const bool is_half = site.call.field(format_field) == static_cast<int>(OperandFormat::float16);
         return std::string("cvt.rn.") + (is_half ? "f16x2" : "bf16x2") + ".f32 both, " + second + ", " +
                site.arguments.at(1) + ";";
     }

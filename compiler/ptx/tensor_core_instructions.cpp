@@ -38,7 +38,7 @@
 // begin on 8 bytes.
 #include "compiler/ptx/tensor_core_instructions.h"
 
-#include "compiler/passes/element_format.h"
+#include "compiler/passes/operand_format.h"
 #include "compiler/passes/warpgroup.h"
 
 namespace conv_transpose {
@@ -48,12 +48,12 @@ namespace {
 /// What follows the shape in the name of a product: k and the types.
 struct ProductType {
     explicit ProductType(const PlaceholderCall &call)
-        : format(static_cast<ElementFormat>(call.field_or(format_field, 0))),
-          name(format == ElementFormat::float32   ? "tf32"
-               : format == ElementFormat::float16 ? "f16"
+        : format(static_cast<OperandFormat>(call.field_or(format_field, 0))),
+          name(format == OperandFormat::float32   ? "tf32"
+               : format == OperandFormat::float16 ? "f16"
                                                   : "bf16"),
           k(rows_of_instruction_k * bytes_of_row / bytes_of(format)) {}
-    ElementFormat format;
+    OperandFormat format;
     std::string name;
     int k;
 };
@@ -106,7 +106,7 @@ void TensorCoreInstructions::multiply_wgmma(const CallSite &site, PtxWriter &out
     const int first = call.field("row");
     const ProductType type(call);
     // Both operands are K-major, which those of 16 bits need not be.
-    const char *const transposed = type.format == ElementFormat::float32 ? "" : ", 0, 0";
+    const char *const transposed = type.format == OperandFormat::float32 ? "" : ", 0, 0";
     // Descriptor, in units of 16 bytes: start address at bit 0, leading offset at bit 16, stride offset at
     // bit 32.
     const auto descriptor = [&](const char *name, const std::string &start, int k4, int offset) {
