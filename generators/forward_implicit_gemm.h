@@ -52,7 +52,8 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
                 {.kernel = a(5), .stride = a(0), .dilation = a(1), .padding_phase = a(2), .gcd = a(3), .inverse = a(4)}));
             kernel_size.push_back(a(5));
         }
-        const Geometry g = gather_geometry(f.v, axes, *output_, this->summed_channels(input), this->schedule_params.chunk(f));
+        const Geometry g = gather_geometry(f.v, axes, *output_, this->summed_channels(input), this->schedule_params.chunk(f),
+                                           f.window);
         this->define_operands(g, input, weight, kernel_size, output_->dim(this->rank).extent(),
                               this->problem.in_channel_multiple, this->target);
         constexpr bool begins_with_bias = !Schedule::on_tensor_cores;  // a tile of tensor cores begins with 0
@@ -75,6 +76,7 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
             output_->dim(0).set_stride(Halide::Expr());
             output_->dim(rank).set_stride(1);
         }
+        this->declare_output(*output_);
         this->schedule_product(this->get_pipeline(), input, weight, this->target);
     }
 

@@ -11,6 +11,7 @@
 #include "choice/product_blocks.h"
 #include "choice/tensor_formats.h"
 #include "choice/packed_pictures.h"
+#include "choice/picture_frame.h"
 
 #define CONV_TRANSPOSE_KERNEL CONV_TRANSPOSE_DECLARE_KERNEL
 #include "kernels.inc"
@@ -134,6 +135,7 @@ std::string problem_rejection(const KernelTraits &k, const Problem &p) {
     if (std::string reason = size_rejection(k, p); !reason.empty()) return reason;
     if (k.min_steps > 0 && ProductBlocks(k, p).steps < k.min_steps)
         return "its loop takes fewer than " + std::to_string(k.min_steps) + " steps";
+    if (k.box_positions > 0) return picture_frame_rejection(k, p);
     return k.packed_pictures ? packed_pictures_rejection(k, p) : "";
 }
 

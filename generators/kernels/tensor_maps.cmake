@@ -1,0 +1,22 @@
+# Pictures in channels_last by tensor maps, on Hopper: products of any attributes. Names tell tiles, positions x channels,
+# and the taps of a window.
+foreach(format f16)
+    set(maps ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} input_layout=channels_last
+        channels_last_output=true in_channel_multiple=8 out_channel_multiple=8 ALLOW_SPILLS)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps128x128 ${maps} columns=128 chunk_channels=64 stages=3 blocks=2)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps128x256 ${maps} columns=256 chunk_channels=64 stages=4 blocks=1 producer=true)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps256x128 ${maps} columns=128 tile_rows=128 chunk_channels=64 stages=4 blocks=1 producer=true)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps256x64 ${maps} columns=64 tile_rows=128 chunk_channels=64 stages=2 blocks=2)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps128x64_s3b3 ${maps} columns=64 chunk_channels=64 stages=3 blocks=3)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps256x64_w3 ${maps} columns=64 tile_rows=128 chunk_channels=32 stages=3 blocks=2 window=3 boxes=2)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps128x64_w3 ${maps} columns=64 chunk_channels=64 stages=2 blocks=2 window=3)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps128x64_w3c32 ${maps} columns=64 chunk_channels=32 stages=3 blocks=3 window=3)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps256x128_w3 ${maps} columns=128 tile_rows=128 chunk_channels=32 stages=4 blocks=1 producer=true window=3 boxes=2)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps256x64_w7 ${maps} columns=64 tile_rows=128 chunk_channels=32 stages=2 blocks=2 window=7 boxes=2)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps256x128_w5 ${maps} columns=128 tile_rows=128 chunk_channels=32 stages=3 blocks=1 producer=true window=5 boxes=2)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps128x128_w5 ${maps} columns=128 chunk_channels=32 stages=2 blocks=2 window=5)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps256x32_w3 ${maps} columns=32 tile_rows=128 chunk_channels=32 stages=3 blocks=2 window=3 boxes=2)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps128x32_w3 ${maps} columns=32 chunk_channels=32 stages=3 blocks=4 window=3)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps256x32_w7 ${maps} columns=32 tile_rows=128 chunk_channels=32 stages=2 blocks=2 window=7 boxes=2)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps128x32_w7 ${maps} columns=32 chunk_channels=32 stages=2 blocks=3 window=7)
+endforeach()
