@@ -96,6 +96,8 @@ void PipelineBody::add_leaf(const Stmt &leaf) {
         add_compute(leaf);
     } else if (has_loop(leaf, bulk_loops)) {
         bulk_copies_.emplace_back(leaf, loop_, outer_lets_, several_warpgroups_, memory_.barriers());
+    } else if (has_element_of_box(leaf)) {
+        refuse_pipeline(loop_, "boxes of a tensor are staged in bulk, by loops named bulk_");
     } else if (const auto copy = async_copies(leaf, copy_options_)) {
         copies_.push_back(*copy);
     } else {

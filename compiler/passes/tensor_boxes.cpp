@@ -40,6 +40,23 @@ std::optional<TensorBox> box_of_element(const Expr &value) {
     return box;
 }
 
+bool has_element_of_box(const Stmt &statement) {
+    class Finder : public IRVisitor {
+      public:
+        bool found = false;
+
+      private:
+        using IRVisitor::visit;
+        void visit(const Call *call) override {
+            found = found || call->name == name_of_call;
+            IRVisitor::visit(call);
+        }
+    };
+    Finder finder;
+    statement.accept(&finder);
+    return finder.found;
+}
+
 Expr ElementsOfBoxes::visit(const Call *call) {
     return call->name == name_of_call ? mutate(call->args[0]) : IRMutator::visit(call);
 }

@@ -31,6 +31,9 @@ Halide::Expr element_of_box(const TensorBox &box);
 /// Nothing where a value is no element of a box. Of a vector of elements, coordinates are those of all.
 std::optional<TensorBox> box_of_element(const Halide::Expr &value);
 
+/// Whether a statement holds an element of a box.
+bool has_element_of_box(const Halide::Internal::Stmt &statement);
+
 /// A lowering pass that leaves the elements: for a program that no other pass rewrites.
 class ElementsOfBoxes : public Halide::Internal::IRMutator {
     using IRMutator::visit;

@@ -56,13 +56,15 @@ double blocks_of(const KernelTraits &k, const Problem &p, const Work &work) {
 // c128's blocks, two of which share a multiprocessor, and 17 of large ones (H200, strides 2 to 5). Rates of
 // the others have it in them.
 double block_overhead(const Tile &k) {
+    // Where the copy engine stages and stores, less: 8 us of one block a multiprocessor, whose neighbours hide it else.
+    if (k.box_positions > 0) return 8e-6 / static_cast<double>(k.blocks_per_multiprocessor);
     return k.counts_through_images ? 8e-6 * (1 + 1.0 / k.blocks_per_multiprocessor) : 0;
 }
 
 // Outputs of one phase lie a stride apart. Beyond 16 bytes every one costs a transaction more of the
 // second-level cache than the overhead of blocks has in it (1-D, stride 8: 37 us for 8 million outputs).
 double scattered_stores_time(const KernelTraits &k, const Computation &c) {
-    if (!k.counts_through_images || k.operation != Operation::forward) return 0;
+    if (!k.counts_through_images || k.operation != Operation::forward || k.output.layout == Layout::channels_last) return 0;
     const int64_t apart = std::min<int64_t>(4 * c.problem.width().stride, 32);
     return static_cast<double>(c.problem.output_elements() / c.partial_sums) * std::max<int64_t>(apart - 16, 0) /
            H200::second_level_bytes_per_second;

@@ -199,7 +199,8 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
     if (kernel.operation != computation.operation) return "it computes another operation";
     if (const std::string reason = format_rejection(kernel, options); !reason.empty()) return reason;
     // The general ones are left to those that are made for gradients.
-    const bool reads_mirrored = kernel.weight_layout != WeightLayout::as_given && kernel.stride == Size2{1, 1};
+    const bool reads_mirrored =
+        kernel.weight_layout != WeightLayout::as_given && (kernel.stride == Size2{1, 1} || kernel.window > 1);
     if (computation.weight == WeightView::mirrored && !reads_mirrored) return "it computes another operation";
     if (const std::string reason = problem_rejection(kernel, computation.problem); !reason.empty()) return reason;
     if (options.strict_propagation && !kernel.strict_propagation)
