@@ -105,7 +105,10 @@ _destroy = library.conv_transpose_plan_destroy
 
 
 def _raise(status: int) -> None:
-    text = _message.buffer.value.decode(errors="replace")
+    raise_for(status, _message.buffer.value.decode(errors="replace"))
+
+
+def raise_for(status: int, text: str) -> None:
     if status == _INVALID_ARGUMENT:
         raise InvalidProblem(text)
     if status == _OUT_OF_MEMORY:

@@ -241,6 +241,17 @@ class _Scratch(threading.local):
 
 _scratch = _Scratch()
 
+
+def scratch_address(bytes: int) -> int:
+    return _scratch.address_of(bytes)
+
+
+def follow_threads() -> None:
+    """The library uses as many threads as PyTorch's own operators, unless the caller chose."""
+    if torch.get_num_threads() != _library.threads and not _library.threads_are_chosen:
+        _library.use_threads(torch.get_num_threads())
+
+
 # Private, but five times faster than torch.cuda.current_stream(index).cuda_stream, and what torch.compile's code calls.
 _stream_handle = torch._C._cuda_getCurrentRawStream if torch.backends.cuda.is_built() else None
 
@@ -284,8 +295,7 @@ def _execute(call: _Call, result_slot: int, operands: tuple[tuple[int, Tensor], 
             copies.append(tensor)
         arguments[slot] = tensor.data_ptr() or _refuse_without_memory(slot, tensor, like)
     if index < 0:
-        if torch.get_num_threads() != _library.threads and not _library.threads_are_chosen:
-            _library.use_threads(torch.get_num_threads())  # as many as PyTorch's own operators use
+        follow_threads()
         call.plan.run(arguments, _scratch.address_of(call.workspace_bytes), 0)
     else:
         _run_on_cuda(call, arguments, _stream_handle(index))
@@ -295,17 +305,29 @@ def _execute(call: _Call, result_slot: int, operands: tuple[tuple[int, Tensor], 
     return result.to(dtype, copy=True, memory_format=layout)
 
 
-def run_forward(input, weight, bias, stride, padding, output_padding, groups, dilation, precision) -> Tensor:
-    call = _forward_call(_signature(input), _signature(weight), None if bias is None else _signature(bias), stride,
+def forward_call(input, weight, bias, stride, padding, output_padding, groups, dilation, precision) -> _Call:
+    return _forward_call(_signature(input), _signature(weight), None if bias is None else _signature(bias), stride,
                          padding, output_padding, groups, dilation, _precision(precision, input))
+
+
+def gradient_call(operation: str, output_gradient: Tensor, other: Tensor, attributes: Any) -> _Call:
+    *attributes, precision = attributes
+    return _gradient_call(operation, _signature(output_gradient), _signature(other),
+                          _precision(precision, output_gradient), *attributes)
+
+
+def bias_gradient_call(output_gradient: Tensor) -> _Call:
+    return _bias_gradient_call(_signature(output_gradient))
+
+
+def run_forward(input, weight, bias, *attributes) -> Tensor:
+    call = forward_call(input, weight, bias, *attributes)
     operands = ((0, input), (1, weight)) if bias is None else ((0, input), (1, weight), (2, bias))
     return _execute(call, _SLOT["output"], operands, input)
 
 
 def _run_gradient(operation: str, other_name: str, output_gradient: Tensor, other: Tensor, attributes: Any) -> Tensor:
-    *attributes, precision = attributes
-    call = _gradient_call(operation, _signature(output_gradient), _signature(other),
-                          _precision(precision, output_gradient), *attributes)
+    call = gradient_call(operation, output_gradient, other, attributes)
     return _execute(call, _SLOT[operation], ((_SLOT["output_gradient"], output_gradient), (_SLOT[other_name], other)),
                     output_gradient)
 
@@ -319,5 +341,5 @@ def run_weight_gradient(output_gradient: Tensor, input: Tensor, *attributes: Any
 
 
 def run_bias_gradient(output_gradient: Tensor) -> Tensor:
-    call = _bias_gradient_call(_signature(output_gradient))
+    call = bias_gradient_call(output_gradient)
     return _execute(call, _SLOT["bias_gradient"], ((_SLOT["output_gradient"], output_gradient),), output_gradient)

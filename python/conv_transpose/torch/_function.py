@@ -11,9 +11,11 @@ from torch.overrides import handle_torch_function, has_torch_function_variadic
 
 from .._library import PRECISIONS
 from .._problem import IntOrPair, attribute, integer, require_input_dimensions
+from . import _short_calls
 from ._calls import FORMATS, FOLLOW_PYTORCH
 from ._operators import are_plain, autocast, forward, looked_into
 
+_short_forward: Any = _short_calls.extension and _short_calls.extension.forward
 _told: set[torch.dtype] = set()  # formats of which it was told that PyTorch computes them
 
 
@@ -91,10 +93,14 @@ def conv_transpose3d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = Non
 def _convolve(rank: int, function: Any, input: Tensor, weight: Tensor, bias: Optional[Tensor], stride: Any, padding: Any,
               output_padding: Any, groups: Any, dilation: Any, precision: Optional[str]) -> Tensor:
     """`function`: the public one, which tensors with a __torch_function__ are given."""
+    if _short_forward is not None and not torch.compiler.is_compiling():
+        output = _short_forward(rank, input, weight, bias, stride, padding, output_padding, groups, dilation, precision)
+        if output is not NotImplemented:
+            return output
     if has_torch_function_variadic(input, weight, bias):
         return handle_torch_function(function, (input, weight, bias), input, weight, bias, stride, padding,
                                      output_padding, groups, dilation, precision=precision)
-    plain = are_plain(input, weight, bias)
+    plain = weight is not None and are_plain(input, weight, bias)
     if not plain:
         _require_tensors(rank, input=input, weight=weight, bias=bias)
     if precision is None:
