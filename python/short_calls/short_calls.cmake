@@ -1,6 +1,6 @@
 # The extension that takes plain calls of PyTorch to the library without Python between: for Python's stable ABI, so that
 # one file serves Python 3.10 and later. Where its headers are missing, calls go through Python alone.
-find_package(Python3 COMPONENTS Interpreter Development.SABIModule QUIET)
+find_package(Python3 3.10 COMPONENTS Interpreter Development.SABIModule QUIET)
 if(Python3_Development.SABIModule_FOUND AND NOT CONV_TRANSPOSE_SANITIZE)
     Python3_add_library(conv_transpose_short_calls MODULE USE_SABI 3.10 ${CMAKE_CURRENT_LIST_DIR}/module.cpp)
     target_compile_features(conv_transpose_short_calls PRIVATE cxx_std_20)

@@ -572,3 +572,22 @@ def test_an_order_is_found_once(monkeypatch):
     equal(first, expected(x, w))
     equal(ct.conv_transpose2d(x, w), first)
     assert len(plans) == tried and first.is_contiguous(memory_format=LAST)
+
+
+def test_strict_propagation(device):
+    """It reaches the library by every way, and gradients."""
+    x, w = integers((1, 8, 6, 6), device, True), integers((8, 8, 3, 3), device, True)
+    layer = ct.ConvTranspose2d(8, 8, 3, padding=1, device=device, strict_propagation=True)
+    assert "strict_propagation=True" in repr(layer)
+    assert ct.convert(nn.ConvTranspose2d(8, 8, 3), strict_propagation=True).model.strict_propagation
+    with torch.no_grad():
+        x[0, 0, 0, 0] = float("nan")
+    y = ct.conv_transpose2d(x, w, padding=1, strict_propagation=True)
+    assert torch.isnan(y)[0].any(0).nonzero().tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]
+    y.backward(torch.ones_like(y))
+    # The NaN at the corner meets the taps that lie inside: none of the kernel's first row and column.
+    expectation = torch.zeros(3, 3, dtype=torch.bool)
+    expectation[1:, 1:] = True
+    assert torch.equal(torch.isnan(w.grad[0]).any(0).cpu(), expectation)
+    for call in (layer, torch.compile(layer, backend="eager"), torch.jit.script(layer)):
+        assert torch.isnan(call(x))[0].any(0).sum() == 4

@@ -22,6 +22,7 @@ _SLOT = {name: slot for slot, name in enumerate(ARGUMENTS)}
 HALF = (torch.float16, torch.bfloat16)
 FORMATS = (torch.float32, *HALF)
 FOLLOW_PYTORCH = "auto"
+STRICT = "+strict"  # after a precision: with PlanOptions::strict_propagation
 
 
 class _Signature(NamedTuple):
@@ -62,6 +63,8 @@ class _Call(NamedTuple):
 def _precision(precision: str, tensor: Tensor) -> str:
     """What runs, where the caller left it to PyTorch's switch. Products of float16 or bfloat16 numbers are the same
     in tf32, which has no fewer bits than they, as in tf32x3."""
+    if precision.endswith(STRICT):
+        return _precision(precision[: -len(STRICT)], tensor) + STRICT
     if precision == "tf32x3" and tensor.dtype in HALF:
         return "tf32"
     if precision != FOLLOW_PYTORCH:
@@ -134,8 +137,9 @@ def _plan(problem: dict[str, Any], roles: tuple[str, ...], ways: Iterator[_Forma
 
 
 def _make_call(problem: dict[str, Any], operands: dict[str, _Signature], result: str, result_shape: tuple[int, ...],
-               bias: Optional[_Signature] = None, **options: Any) -> _Call:
+               bias: Optional[_Signature] = None, precision: str = "float32", **options: Any) -> _Call:
     """`operands` by what they are in a problem (input, weight or output, or a gradient of it), as is `result`."""
+    options = dict(options, precision=precision.removesuffix(STRICT), strict_propagation=precision.endswith(STRICT))
     signatures = list(operands.values())
     dtype, index = signatures[0].dtype, signatures[0].device
     wanted = common_format(*((operand.shape, operand.stride) for operand in signatures))

@@ -74,7 +74,7 @@ def _is_pytorchs(module: nn.Module) -> bool:
     return isinstance(module, _PYTORCHS)
 
 
-def convert(model: nn.Module, *, precision: Optional[str] = None) -> Conversion:
+def convert(model: nn.Module, *, precision: Optional[str] = None, strict_propagation: bool = False) -> Conversion:
     """Turns every nn.ConvTranspose1d and nn.ConvTranspose2d of a model, itself included, into this library's, in place.
 
     Parameters, parametrizations, buffers, hooks and the state_dict stay as they are, as do references that others hold to
@@ -92,7 +92,7 @@ def convert(model: nn.Module, *, precision: Optional[str] = None) -> Conversion:
             left[name] = reason
         elif _is_pytorchs(module):
             _set_type(module, _OURS[_own_type(module)])
-            module.precision = precision
+            module.precision, module.strict_propagation = precision, strict_propagation
             converted.append(name)
     return Conversion(model, converted, left)
 
@@ -107,7 +107,8 @@ def revert(model: nn.Module) -> Conversion:
         pytorchs = {ours: theirs for theirs, ours in _OURS.items()}.get(_own_type(module))
         if pytorchs:
             _set_type(module, pytorchs)
-            module.__dict__.pop("precision", None)
+            for name_of_ours in ("precision", "strict_propagation"):
+                module.__dict__.pop(name_of_ours, None)
             converted.append(name)
         else:
             left[name] = f"it is a {_own_type(module).__name__}, a subclass with a behaviour of its own"
