@@ -166,16 +166,17 @@ def test_nothing_is_kept_but_plans(device):
         return weakref.ref(y)
 
     step()
-    counts = [sys.getrefcount(t) for t in (x, w, None, x.grad)]
+    counts = [sys.getrefcount(t) for t in (x, w)]
     gone = [step() for _ in range(50)]
     gc.collect()
     assert all(reference() is None for reference in gone)
-    assert [sys.getrefcount(t) for t in (x, w)] == counts[:2]
-    allocated = sys.getallocatedblocks()
-    for _ in range(500):
-        step()
-    gc.collect()
-    assert sys.getallocatedblocks() - allocated < 100
+    assert [sys.getrefcount(t) for t in (x, w)] == counts
+    if device == "cpu":  # on CUDA, the engine's thread allocates, too
+        allocated = sys.getallocatedblocks()
+        for _ in range(500):
+            step()
+        gc.collect()
+        assert sys.getallocatedblocks() - allocated < 100
 
 
 def test_more_keys_than_are_kept():

@@ -72,7 +72,8 @@ def conv_transpose2d(
 
     Raises:
         InvalidProblem (a RuntimeError and a ValueError) under the conditions under which PyTorch raises; TypeError
-        for an argument of a wrong type.
+        for an argument of a wrong type. What there is no kernel for is left to PyTorch's own operator, which a warning says
+        once, or raises Unsupported where that would not keep `precision` or `strict_propagation`.
     """
     return _convolve(2, conv_transpose2d, input, weight, bias, stride, padding, output_padding, groups, dilation, precision,
                      strict_propagation)
@@ -90,8 +91,7 @@ def conv_transpose3d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = Non
                      padding: IntOrPair = 0, output_padding: IntOrPair = 0, groups: int = 1, dilation: IntOrPair = 1, *,
                      precision: Optional[str] = None, strict_propagation: bool = False) -> Tensor:
     """torch.nn.functional.conv_transpose3d, computed by this library: as conv_transpose2d(), with a depth before height
-    and width. On CUDA only, for channels enough to fill a tile: tf32, forward and input gradient; float16 and bfloat16,
-    forward. What there is no kernel for raises Unsupported, in the backward pass, too."""
+    and width."""
     return _convolve(3, conv_transpose3d, input, weight, bias, stride, padding, output_padding, groups, dilation, precision,
                      strict_propagation)
 

@@ -83,7 +83,7 @@ class ConvTranspose2d(_ConvTranspose, nn.ConvTranspose2d):
 
 
 class ConvTranspose3d(_ConvTranspose, nn.ConvTranspose3d):
-    """torch.nn.ConvTranspose3d, computed by this library where it has kernels: see conv_transpose3d()."""
+    """torch.nn.ConvTranspose3d, computed by this library; as ConvTranspose2d, with a depth before height and width."""
 
 
 assert (FOLLOW_PYTORCH, STRICT) == ("auto", "+strict")  # as forward() has it for scripts, which see no other module's constants

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 
 from .. import _library
-from . import _calls
+from . import _calls, _fallback
 from ._layouts import dense_formats, result_format
 
 _SLOTS = {name: slot for slot, name in enumerate(_library.ARGUMENTS)}
@@ -58,7 +58,7 @@ def _empty(device_index: int) -> Any:
 
 def _step(call: Any, result: str, place: int) -> Optional[tuple[Any, ...]]:
     """A call that converts nothing, as the extension takes it."""
-    if call.plan is None or call.result_copy is not None or any(copy is not None for copy in call.copies):
+    if isinstance(call, _fallback.Missing) or call.plan is None or call.result_copy is not None or any(copy is not None for copy in call.copies):
         return None
     return (call, call.plan._handle, call.workspace_bytes, _empty(call.device_index), tuple(call.result_shape),
             call.result_stride, call.result_type, _SLOTS[result], place)
@@ -74,7 +74,7 @@ def _resolve_forward(input: Tensor, weight: Tensor, bias: Optional[Tensor], attr
         call = _calls.forward_call(input, weight, bias, *attributes)
     except Exception:
         return None
-    return _steps(call.device_index, [_step(call, "output", 0)])
+    return _steps(input.get_device(), [_step(call, "output", 0)])
 
 
 def _resolve_backward(gradient: Tensor, input: Tensor, weight: Tensor, needed: tuple[bool, ...],
