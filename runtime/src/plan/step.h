@@ -89,6 +89,11 @@ class Launch {
         return *this;
     }
 
+    Launch &set_axes(ArgumentName<family> name, const Extents &innermost_first) {
+        for (int i = 0; i < step_.kernel().rank; i++) step_.set(name.position(i, step_.kernel().rank), innermost_first[i]);
+        return *this;
+    }
+
     Step step() const {
         step_.require_complete();
         return step_;
