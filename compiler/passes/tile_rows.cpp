@@ -28,6 +28,21 @@ Expr with_known_strides(Expr index, const Store *store, int values) {
     return index;
 }
 
+/// Conditions that all hold where the given ones do, none of them a conjunction.
+std::vector<Expr> parts_of(const std::vector<Expr> &conditions) {
+    std::vector<Expr> parts, left = conditions;
+    while (!left.empty()) {
+        const Expr condition = left.back();
+        left.pop_back();
+        if (const And *both = condition.as<And>()) {
+            left.push_back(both->a), left.push_back(both->b);
+        } else {
+            parts.push_back(condition);
+        }
+    }
+    return parts;
+}
+
 }  // namespace
 
 void TileStore::check_rows() const {
@@ -81,7 +96,7 @@ Stmt TileStore::rows(const Version &version) const {
 Stmt TileStore::bulk_store(const Expr &row, const Expr &first_column, int columns, const Expr &from) const {
     const auto first = coordinates(row, first_column, 0), second = coordinates(row, first_column + 1, 0);
     Expr inside = const_true(), count = columns;
-    for (const Expr &condition : conditions_) {
+    for (const Expr &condition : parts_of(conditions_)) {
         if (equal(simplify(substitute(first, condition)), simplify(substitute(second, condition)))) {
             inside = inside && substitute(first, condition);
             continue;
@@ -89,7 +104,7 @@ Stmt TileStore::bulk_store(const Expr &row, const Expr &first_column, int column
         const LT *less = condition.as<LT>();
         if (!less || !is_const_one(simplify(substitute(second, less->a) - substitute(first, less->a))) ||
             !is_const_zero(simplify(substitute(second, less->b) - substitute(first, less->b)))) {
-            refuse_tile(nest_.name, "a bulk store cannot leave out columns by the condition " + text(condition));
+            refuse_tile(nest_.name, "a bulk store cannot leave out columns by the condition " + text(condition).substr(0, 300));
         }
         count = min(count, substitute(first, less->b - less->a));
     }
@@ -99,7 +114,8 @@ Stmt TileStore::bulk_store(const Expr &row, const Expr &first_column, int column
     const int values = bytes_of_row / bytes_of(format_);
     const ModulusRemainder known = modulus_remainder(with_known_strides(index, store, values));
     if (known.modulus % values != 0 || known.remainder % values != 0 || store->param.host_alignment() < bytes_of_row) {
-        refuse_tile(nest_.name, "a bulk store to " + text(index) + " of " + store->name + "; the rule is 16 aligned bytes");
+        refuse_tile(nest_.name, "a bulk store to " + text(index).substr(0, 300) + " of " + store->name +
+                                    "; the rule is 16 aligned bytes");
     }
     const Expr target = Load::make(is_float ? Float(32) : Float(16), store->name, index, Buffer<>(), store->param,
                                    const_true(), ModulusRemainder());

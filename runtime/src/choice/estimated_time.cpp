@@ -55,7 +55,7 @@ double blocks_of(const KernelTraits &k, const Problem &p, const Work &work) {
 // What a block does before and behind its loop, which may be short where any attributes are allowed: 13 us of
 // c128's blocks, two of which share a multiprocessor, and 17 of large ones (H200, strides 2 to 5). Rates of
 // the others have it in them.
-double block_overhead(const Tile &k) {
+double block_overhead(const KernelTraits &k) {
     // Where the copy engine stages and stores, less: 8 us of one block a multiprocessor, whose neighbours hide it else.
     if (k.box_positions > 0) return 8e-6 / static_cast<double>(k.blocks_per_multiprocessor);
     return k.counts_through_images ? 8e-6 * (1 + 1.0 / k.blocks_per_multiprocessor) : 0;
