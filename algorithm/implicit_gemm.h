@@ -274,20 +274,14 @@ Expr channels_innermost_weight(const GemmFuncs &f, const Tensor &weight, const G
 /// Packed weights (layouts::tensor_core_weights) are one array.
 template <class Tensor>
 Expr tensor_core_weight(const GemmFuncs &f, const Tensor &weight, const Geometry &g, const PerAxis &kernel_size,
-                        const Expr &channels, int block_channels) {
+                        const Expr &channels, bool block_goes_beyond) {
     using namespace Halide;
     const GemmVars &v = f.v;
     const int values = f.values(), groups_of_chunk = g.steps.chunk / values;
     const Expr k_group = f.window > 1 ? v.k_group / f.window : v.k_group;
     // Tiles of 64 channels that a block has beyond the last are computed of the last, and not stored.
     const Expr tile = v.channel / 64, last_tile = (channels + 63) / 64 - 1;
-    Expr channel = (block_channels > 64 ? min(tile, last_tile) : tile) * 64 + v.channel % 64;
-    if (block_channels < 64) {
-        // A block's channels are seen to be neighbours.
-        const int blocks = 64 / block_channels;
-        const Expr block = v.channel / block_channels;
-        channel = block / blocks * 64 + (block % blocks * block_channels + v.channel % block_channels);
-    }
+    const Expr channel = (block_goes_beyond ? min(tile, last_tile) : tile) * 64 + v.channel % 64;
     PerDimension<Expr> at(0, {{Dimension::summed, (g.chunk * groups_of_chunk + k_group) * values},
                               {Dimension::channel, channel}, {Dimension::piece, v.piece}, {Dimension::group, v.group}});
     PerDimension<Expr> extents(1, {{Dimension::summed, g.steps.chunks() * g.steps.chunk},

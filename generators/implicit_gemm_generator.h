@@ -104,7 +104,8 @@ struct ImplicitGemmGenerator : DescribedGenerator {
             Schedule::tensor_maps ? element_of_box(box_of_picture(g, picture, operand)) : operand;
         f.weights(v.value, v.channel, v.k_group, v.piece, v.step, v.phase, v.group) =
             Schedule::on_tensor_cores
-                ? implicit_gemm::tensor_core_weight(f, weight, g, kernel_size, channels, schedule_params.tile(f).channels)
+                ? implicit_gemm::tensor_core_weight(f, weight, g, kernel_size, channels,
+                                                    schedule_params.tile(f).channels > 64)
                 : implicit_gemm::channels_innermost_weight(f, weight, g);
     }
 
