@@ -60,6 +60,7 @@ struct GemmFuncs {
     ElementFormat format;
     PictureLayout input_layout = PictureLayout::channels_first;
     bool channels_last_output = false;  ///< neighbouring channels are neighbours
+    Storage computed = Storage::f32;    ///< of the output: the format's, or float32 for parts of a sum
     int values() const { return format.on_tensor_cores() ? format.values_of_16_bytes() : 1; }
 
     /// Operands; zero outside of the picture, and in channels beyond the last.

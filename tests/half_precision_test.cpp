@@ -145,6 +145,9 @@ class HalfPrecision : public DeviceTest {
 // Tiles that are full and that are not, taps that are dead, groups, small pictures.
 const char *const problems[] = {"n2ic64oc72ih5iw6kh3kw3ph1pw1", "n3g2ic32oc80ih4iw3kh4kw4sh2sw2ph1pw1",
                                 "n1ic40oc24ih3iw9kh2kw3sh3sw1dh2opw0"};
+// Few channels, phases of which taps are lacking, and padding that is no whole stride.
+const char *const strided_problems[] = {"n2ic48oc3ih5iw6kh8kw8sh8sw8", "n3g2ic32oc16ih4iw7kh5kw6sh3sw4ph2pw3oph1opw2",
+                                        "n1ic40oc24ih3iw9kh3kw4sh2sw2ph1pw1", "n1ic512oc16ih1iw2kh4kw4sh2sw2ph1pw1"};
 
 TEST_P(HalfPrecision, IsExactInEveryLayout) {
     if (GetParam() == Device::cpu) GTEST_SKIP() << "kernels of 16 bits are for GPUs";
@@ -162,6 +165,20 @@ TEST_P(HalfPrecision, IsExactInEveryLayout) {
                         EXPECT_GE(expect_exact(p, Operation::input_gradient, options), 1) << text;
                     if (HasFailure()) return;
                 }
+}
+
+TEST_P(HalfPrecision, IsExactWithPhasesAsChannels) {
+    if (GetParam() == Device::cpu) GTEST_SKIP() << "kernels of 16 bits are for GPUs";
+    for (const ElementType type : {ElementType::float16, ElementType::bfloat16})
+        for (const Layout layout : {Layout::channels_first, Layout::channels_last})
+            for (const char *text : strided_problems) {
+                PlanOptions options;
+                options.input = options.output = options.weight = {type, layout}, options.epilogue.bias = true;
+                EXPECT_GE(expect_exact(Problem::parse(text), Operation::forward, options), 1) << text;
+                options.epilogue = {};
+                EXPECT_GE(expect_exact(Problem::parse(text), Operation::input_gradient, options), 1) << text;
+                if (HasFailure()) return;
+            }
 }
 
 TEST_P(HalfPrecision, TakesWeightsOfFloat32) {

@@ -17,6 +17,7 @@ conv_transpose_helper(pack_channels tf32 cuda)
 # Phases as channels of implicit matrix products.
 conv_transpose_helper(pack_gemm_weights f32 cuda format=f32)
 conv_transpose_helper(pack_gemm_weights tf32 cuda format=tf32)
+conv_transpose_helper(pack_gemm_weights tf32 cuda AS phases_outermost format=tf32 phases_outermost=true)
 conv_transpose_helper(pack_phases tf32 cuda)
 # Operands of 16 bits, of weights as they are given, or in float32 (mixed precision).
 foreach(format f16 bf16)
@@ -24,6 +25,9 @@ foreach(format f16 bf16)
     conv_transpose_helper(pack_gemm_weights ${format} cuda AS of_f32 format=${format} given=f32)
     conv_transpose_helper(pack_channels ${format} cuda format=${format})
     conv_transpose_helper(pack_phases ${format} cuda format=${format})
+    conv_transpose_helper(pack_gemm_weights ${format} cuda AS phases_outermost format=${format} given=${format} phases_outermost=true)
+    conv_transpose_helper(pack_gemm_weights ${format} cuda AS phases_outermost_of_f32 format=${format} given=f32 phases_outermost=true)
+    conv_transpose_helper(sum_of_output_parts ${format} cuda stored=${format})
     conv_transpose_helper(to_float32 ${format} cuda given=${format})
 endforeach()
 # Of three axes.

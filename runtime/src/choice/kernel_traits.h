@@ -76,6 +76,10 @@ struct CalledWith {
     bool whole_cells = false;
     /// Phases are channels of its product (algorithm/implicit_gemm.h).
     bool phases_as_channels = false;
+    /// Channels run faster than the phases that are channels; also of kernels that pack weights.
+    bool phases_outermost = false;
+    /// It is for split sums alone: it stores float32, in the layout of what it computes, whose elements have another type.
+    bool makes_parts = false;
     /// The picture is read with four channels side by side, as many as weight_in_channel_multiple demands
     /// (forward.cpp in plan/).
     bool packed_channels = false;

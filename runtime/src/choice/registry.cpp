@@ -101,6 +101,7 @@ std::string shape_rejection(const KernelTraits &k, const Problem &p) {
 
 // Larger tensors are cut along batch and groups; one image of one group must fit a launch.
 std::string size_rejection(const KernelTraits &k, const Problem &p) {
+    const bool forward = k.operation == Operation::forward;
     const int64_t in_plane = input_positions(p), out_plane = spanned_outputs(k, p);
     if (std::max(in_plane, out_plane) > max_elements_32bit()) return "a plane has more than 2^31 - 1 elements";
     // The bias gradient is cut along channels as well.
@@ -114,15 +115,12 @@ std::string size_rejection(const KernelTraits &k, const Problem &p) {
         if (std::max(packed, values * (p.width().padding / p.width().stride)) > max_elements_32bit())
             return "one image of one group, packed, has more than 2^31 - 1 elements";
     }
-    if (k.phases_as_channels) {
-        const double channels = 64.0 + double(p.out_channels / p.groups) * double(channel_phases(k, p));
-        if (channels * double(p.in_channels / p.groups + 64) * double(taps_of_phases(k, p)) * 2 * double(p.groups) > max_elements_32bit())
-            return "packed weights may have more than 2^31 - 1 elements";
-    }
-    if (k.split_target_blocks > 0) {
+    if (k.phases_as_channels || k.split_target_blocks > 0) {
         // A launch has the weights of all groups, filled up to whole tiles.
-        const double channels = 64.0 * ((std::max(p.in_channels, p.out_channels) / p.groups + 63) / 64);
-        if (channels * channels * taps(p) * 2 * p.groups > max_elements_32bit())
+        const auto filled_up = [](int64_t channels) { return double(round_up(channels, 64)); };
+        const double channels = filled_up(p.out_channels / p.groups * (forward ? channel_phases(k, p) : 1)),
+                     others = filled_up(p.in_channels / p.groups);
+        if (channels * others * double(taps_of_phases(k, p)) * 2 * double(p.groups) > max_elements_32bit())
             return "packed weights may have more than 2^31 - 1 elements";
     }
     return {};
@@ -151,7 +149,8 @@ std::string problem_rejection(const KernelTraits &k, const Problem &p) {
 bool packs(const KernelTraits &k, const TensorOfOperation &tensor, Operation operation, TensorFormat given) {
     const auto type_fits = [&](const KernelTraits &helper) {
         return helper.role == KernelRole::weight_packing && helper.device == k.device &&
-               helper.weight_layout == k.weight_layout && helper.rank == k.rank && helper.weight.type == given.type;
+               helper.weight_layout == k.weight_layout && helper.rank == k.rank && helper.weight.type == given.type &&
+               helper.phases_outermost == k.phases_outermost;
     };
     if (tensor.asked == &PlanOptions::weight && k.weight_layout != WeightLayout::as_given) {
         const Registry all = registry();

@@ -109,8 +109,8 @@ Operand float32_bias(Recipe &recipe, const KernelTraits &kernel, const Computati
     const KernelTraits &conversion = helper_kernel(KernelRole::channel_packing, kernel.device, [&](const KernelTraits &k) {
         return k.input.type == given && k.output.type == ElementType::float32;
     });
-    const Extents extents{c.problem.out_channels, 1, 1, 1};
-    const Operand converted = recipe.add_region("bias in float32", sizeof(float) * c.problem.out_channels);
+    const Extents extents{c.result_channels(), 1, 1, 1};
+    const Operand converted = recipe.add_region("bias in float32", sizeof(float) * c.result_channels());
     recipe.add(Launch<Family::channel_packing>(conversion)
                    .set("picture", View(Operand::bias, 0, extents, given))
                    .set("packed", View(converted, 0, extents))
@@ -135,7 +135,7 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
     PartialOutputs parts(recipe, c, k.device);
     const EpilogueArguments whole(epilogue), after_kernel = parts.needed() ? EpilogueArguments() : whole;
 
-    const Operand given_bias = float32_bias(recipe, k, c, after_kernel.has_bias);
+    const Operand given_bias = float32_bias(recipe, k, c, whole.has_bias);
     recipe.add_launches({p.batch, ranges.images}, {p.groups, ranges.groups}, [&](const LaunchRange &range) {
         std::vector<Step> steps;
         View in = packed.needed() ? packed.add_packing(steps, c.read, packed_picture, range)
@@ -171,7 +171,7 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
                             .step());
         return steps;
     });
-    parts.add_sum(recipe, whole);
+    parts.add_sum(recipe, whole, given_bias);
     return recipe;
 }
 

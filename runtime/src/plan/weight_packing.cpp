@@ -51,7 +51,8 @@ WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &c)
     if (kernel.weight_layout == WeightLayout::as_given) return;
     packing_ = &helper_kernel(KernelRole::weight_packing, kernel.device, [&](const KernelTraits &k) {
         return k.weight_layout == kernel.weight_layout && k.min_taps <= taps_ && k.rank == kernel.rank &&
-               k.weight.type == given_.type && (!phases || k.family == Family::gemm_weight_packing);
+               k.weight.type == given_.type && (!phases || k.family == Family::gemm_weight_packing) &&
+               k.phases_outermost == kernel.phases_outermost;
     });
     packed_channels_ = round_up(channels_ * product(channel_phases_), kernel.weight_channel_multiple);
 }
