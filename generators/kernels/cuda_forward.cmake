@@ -122,6 +122,8 @@ foreach(format f16 bf16)
         blocks=2 FULL)
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw_to_nhwc ${gemm16} ${to_channels_last} columns=128 blocks=2
         H200_TFLOPS 420)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw_to_nhwc AS sub_pixel ${gemm16} ${to_channels_last} columns=32
+        blocks=4 phases_as_channels=true min_out_channels=1 H200_TFLOPS 160)
 endforeach()
 conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT nhwc ${tensor_core_product} columns=128 blocks=2
     input_layout=channels_last channels_last_output=true in_channel_multiple=4 ALLOW_SPILLS H200_TFLOPS 200)

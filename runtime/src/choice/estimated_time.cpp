@@ -57,9 +57,9 @@ double blocks_of(const KernelTraits &k, const Problem &p, const Work &work) {
 // c128's blocks, two of which share a multiprocessor, and 17 of large ones (H200, strides 2 to 5), 10 where phases are
 // channels and their outputs meet. Rates of the others have it in them, on tensor cores those of sums of 1024 products:
 // of 256 products k4 s2 took 11 us more (2026-11-22).
-double block_overhead(const KernelTraits &k, const Work &work) {
+double block_overhead(const KernelTraits &k, const Problem &p, const Work &work) {
     const double blocks = double(k.blocks_per_multiprocessor);
-    if (k.counts_through_images) return 8e-6 * (1 + 1 / blocks) * (k.phases_as_channels ? 0.8 : 1);
+    if (k.counts_through_images) return 8e-6 * (1 + 1 / blocks) * (channel_phases(k, p) > 1 ? 0.8 : 1);
     return k.precision == Precision::float32 ? 0 : 11e-6 / blocks * std::max(0.0, 1 - work.products / 1024);
 }
 
@@ -79,8 +79,11 @@ constexpr double launch = 2.5e-6;
 // channels_last each takes a sector of its own (302 MB in 7 ms).
 double packing_time(const KernelTraits &k, const Computation &c) {
     if (!k.packed_channels) return 0;
+    // Weights are packed by phases more slowly than others, by about as much as they take to read.
+    const double weights = c.by_phases ? double(bytes_of(c.weight_format.type)) * double(c.by_phases->weight_elements()) : 0;
     const double passes = c.by_phases && c.read_format.layout == Layout::channels_last ? 32.0 : 2.0;
-    return launch + passes * double(bytes_of(c.read_format.type)) * double(c.problem.input_elements()) / H200::memory_bytes_per_second;
+    const double picture = passes * double(bytes_of(c.read_format.type)) * double(c.problem.input_elements());
+    return launch + (picture + weights) / H200::memory_bytes_per_second;
 }
 
 // Of the parts of a split sum, which are written and read once.
@@ -118,7 +121,7 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
     }
     // Of a round: a multiprocessor is as fast as an H200's, whatever the number of them.
     const double round_flop = H200::multiprocessors * k.blocks_per_multiprocessor * flop;
-    return rounds * (round_flop / (k.h200_tflops * 1e12) + block_overhead(k, work)) + scattered_stores_time(k, c);
+    return rounds * (round_flop / (k.h200_tflops * 1e12) + block_overhead(k, p, work)) + scattered_stores_time(k, c);
 }
 
 }  // namespace
