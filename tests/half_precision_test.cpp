@@ -236,6 +236,29 @@ TEST_P(HalfPrecision, HasThreeAxes) {
     EXPECT_GE(expect_exact(p, Operation::forward, options), 1);
 }
 
+// Boxes that go beyond pictures, across rows and images; channels that do not fill a chunk; windows of three, five and seven
+// taps; strides, phases without taps, groups; one axis, and three.
+const char *const tensor_map_problems[] = {
+    "n3ic72oc40ih5iw7kh3kw3ph1pw1", "n2ic32oc32ih9iw11kh3kw7ph1pw3", "n2ic64oc136ih4iw5kh3kw5", "n2ic64oc64ih6iw5kh4kw4sh2sw2ph1pw1",
+    "n5ic64oc64ih3iw2kh3kw3sh3sw3dh3dw3opw2", "n2g2ic128oc96ih4iw5kh3kw3", "n1ic200oc64ih7iw5kh5kw6dh2ph3", "n2ic32oc48iw300kw9pw4",
+    "n2ic40oc24iw50kw16sw8pw4", "n2ic64oc32id3ih4iw5kd3kh3kw3", "n1ic32oc64id4ih3iw5kd2kh4kw3sd2sh2sw1pd1ph1"};
+
+TEST_P(HalfPrecision, ReadsPicturesByTensorMaps) {
+    if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";
+    for (const ElementType type : {ElementType::float16, ElementType::bfloat16, ElementType::float32})
+        for (const Layout out : {Layout::channels_last, Layout::channels_first})
+            for (const char *text : tensor_map_problems) {
+                PlanOptions options;
+                options.precision = Precision::tf32;
+                options.input = options.weight = {type, Layout::channels_last}, options.output = {type, out};
+                const Problem p = Problem::parse(text);
+                expect_exact(p, Operation::forward, options);
+                std::swap(options.input.layout, options.output.layout);
+                expect_exact(p, Operation::input_gradient, options);
+                if (HasFailure()) return;
+            }
+}
+
 INSTANTIATE_ON_DEVICES(HalfPrecision);
 
 }  // namespace

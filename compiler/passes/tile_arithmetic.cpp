@@ -46,10 +46,17 @@ PlaceholderCall tile_call(const std::string &kind, const WarpTile &tile) {
     return {kind, {{"tile", tile.id}, {"m", tile.rows}, {"n", tile.columns}, {"r", tile.repeats}}};
 }
 
-/// An operand's rows are 16 bytes each, one after the other, and do not depend on the other operand's loop.
-void check_rows(const Nest &nest, const TileOperand &operand, const std::string &row, const std::string &other) {
+/// An operand's rows are 16 bytes each, one after the other, or each has all k of the nest, as boxes of tensors have
+/// (tensor_boxes.h). They do not depend on the other operand's loop.
+void check_rows(const Nest &nest, TileOperand &operand, const std::string &row, const std::string &other) {
     const Affine &place = operand.place;
-    if (constant_stride(nest, place, row, "an operand") != operand.values_of_row() ||
+    const int values = operand.values_of_row(), step = constant_stride(nest, place, row, "an operand");
+    const int all_k = values * nest.constant_extent("mma_k_outer"), bytes_of_k = all_k * bytes_of(operand.format);
+    if (step != values && step == all_k && (bytes_of_k == 32 || bytes_of_k == 64 || bytes_of_k == 128) &&
+        constant_stride(nest, place, "mma_k_outer", "an operand") == values) {
+        operand.swizzled_row = bytes_of_k;
+    }
+    if ((step != values && operand.swizzled_row == 0) ||
         constant_stride(nest, place, "mma_k", "an operand") != 1 ||
         constant_stride(nest, place, other, "an operand") != 0) {
         refuse_tile(nest.name, "an operand has strides " + text(place.stride(row)) + " along " + row + ", " +
@@ -169,8 +176,11 @@ Stmt TileArithmetic::multiply(const Nest &nest, const WarpTile &tile, const Mul 
     call.fields["k"] = inner * groups;
     call.fields["ak"] = operand_stride(nest, a, "mma_k_outer");
     call.fields["bk"] = operand_stride(nest, b, "mma_k_outer");
-    call.fields["bs"] = tile.groups > 1 ? operand_stride(nest, b, "mma_n_group") : bytes_of_group;
+    call.fields["bs"] = tile.groups > 1 ? operand_stride(nest, b, "mma_n_group")
+                        : b.swizzled_row ? columns_of_group * b.swizzled_row : bytes_of_group;
     call.fields["br"] = operand_stride(nest, b, "mma_n_outer");
+    if (a.swizzled_row) call.fields["asw"] = a.swizzled_row;
+    if (b.swizzled_row) call.fields["bsw"] = b.swizzled_row;
     if (a.format != OperandFormat::float32) {
         call.fields[format_field] = static_cast<int>(a.format);
     }
@@ -191,7 +201,7 @@ TileOperand TileArithmetic::read_operand(const Nest &nest, const Expr &factor) c
         refuse_tile(nest.name, "the factor " + text(factor) +
                                    " is no number that tensor cores take: the rule is float32, float16 or bfloat16");
     }
-    return {affine_index(nest, load->index), *format};
+    return {affine_index(nest, load->index), *format, 0};
 }
 
 Stmt TileArithmetic::promote(const Nest &nest, const WarpTile &tile, const WarpTile &partial,

@@ -15,7 +15,8 @@
 namespace ptx_machine {
 
 constexpr int lanes = 32;
-constexpr uint64_t local_space = uint64_t{0x7fff} << 48;  ///< addresses of local memory begin here
+constexpr uint64_t local_space = uint64_t{0x7fff} << 48;      ///< addresses of local memory begin here
+constexpr uint64_t parameter_space = uint64_t{0x7ffe} << 48;  ///< and here those of parameters
 
 /// tid, ntid and ctaid, x y z of each, and laneid.
 constexpr int special_registers = 10, block_x = 6;

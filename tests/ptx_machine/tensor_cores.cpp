@@ -8,6 +8,7 @@
 #include <string>
 
 #include "half.h"
+#include "product_rules.h"
 
 namespace ptx_machine {
 
@@ -94,13 +95,10 @@ void Products::wait(size_t groups) {
         for (const Product &product : groups_.front()) multiply(product);
 }
 
-// K-major without swizzle: rows of 4 k (8 of 16 bits), 16 bytes; 8 of them make a core matrix. The descriptor has, in
-// units of 16 bytes, the start, how far the next such rows lie along k, and how far the next 8 rows.
+// Rows of 16 bytes are 4 k, or 8 of 16 bits.
 float Products::element(const Instruction &i, uint64_t descriptor, int row, int k) {
-    const auto field = [&](int bit) { return static_cast<uint32_t>(descriptor >> bit & 0x3fff) << 4; };
-    if (descriptor >> 46) fail(i, "a descriptor with swizzle or base offset is not supported");
     const int in_word = in_a_word(i.factors), in_row = 4 * in_word;
-    const uint32_t at = field(0) + k / in_row * field(16) + row / 8 * field(32) + row % 8 * 16 + k % in_row / in_word * 4;
+    const uint32_t at = bytes_of_operand(i, descriptor, row, k / in_row) + k % in_row / in_word * 4;
     uint32_t bits;
     std::memcpy(&bits, block_.shared.data() + at, 4);
     return factor(i.factors, bits, k % in_word);

@@ -11,6 +11,7 @@
 #include "choice/product_blocks.h"
 #include "choice/tensor_formats.h"
 #include "choice/packed_pictures.h"
+#include "choice/picture_frame.h"
 
 #define CONV_TRANSPOSE_KERNEL CONV_TRANSPOSE_DECLARE_KERNEL
 #include "kernels.inc"
@@ -142,6 +143,7 @@ std::string problem_rejection(const KernelTraits &k, const Problem &p) {
     if (std::string reason = size_rejection(k, p); !reason.empty()) return reason;
     if (k.min_steps > 0 && ProductBlocks(k, p).steps < k.min_steps)
         return "its loop takes fewer than " + std::to_string(k.min_steps) + " steps";
+    if (k.box_positions > 0) return picture_frame_rejection(k, p);
     return k.packed_pictures ? packed_pictures_rejection(k, p) : "";
 }
 
@@ -207,9 +209,9 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
     if (kernel.operation != computation.operation) return "it computes another operation";
     if (const std::string reason = format_rejection(kernel, options); !reason.empty()) return reason;
     // The general ones are left to those that are made for gradients.
-    const bool reads_mirrored = computation.by_phases
-                                    ? kernel.packed_channels && kernel.counts_through_images
-                                    : kernel.weight_layout != WeightLayout::as_given && kernel.stride == Size2{1, 1};
+    const bool reads_mirrored =
+        computation.by_phases ? kernel.packed_channels && kernel.counts_through_images
+                              : kernel.weight_layout != WeightLayout::as_given && (kernel.stride == Size2{1, 1} || kernel.window > 1);
     if (computation.weight == WeightView::mirrored && !reads_mirrored) return "it computes another operation";
     if (const std::string reason = problem_rejection(kernel, computation.problem); !reason.empty()) return reason;
     const auto has_zero_weights = [](const Problem &p) {

@@ -154,8 +154,10 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
         const View bias(after_kernel.has_bias ? given_bias : weight.operand(),
                         after_kernel.has_bias ? range.first_group * channels
                         : weight.type() == ElementType::float32 ? weight.offset() : 0, {channels, range.groups});
-        steps.push_back(Launch<Family::forward>(k)
-                            .set("input", in)
+        Launch<Family::forward> launch(k);
+        launch.set("input", in);
+        if (k.box_positions > 0) launch.set_map("input", picture_map(k, p, in));
+        steps.push_back(launch
                             .set("weight", weight)
                             .set("bias", bias)
                             .set("has_bias", int64_t{after_kernel.has_bias})

@@ -8,6 +8,7 @@
 
 #include "algorithm/signature.h"
 #include "choice/kernel_traits.h"
+#include "device/tensor_map.h"
 #include "plan/run_context.h"
 #include "plan/view.h"
 
@@ -25,6 +26,8 @@ class Step {
     void set(int position, const View &view);
     void set(int position, int64_t scalar);
     void set(int position, float scalar);
+    /// The kernel reads the tensor at `position`, which is set, by a map of it.
+    void set_map(int position, const PictureMap &map);
     /// Throws std::logic_error that names an argument that was not set.
     void require_complete() const;
 
@@ -52,6 +55,8 @@ class Step {
     Family family_;
     std::vector<Value> values_;
     std::vector<View> views_;
+    int mapped_view_ = -1;
+    PictureMap map_;
 
     const Argument &argument(int position) const;
     Value &value(int position, ArgumentKind kind);
@@ -67,6 +72,12 @@ class Launch {
     template <class Value>
     Launch &set(ArgumentName<family> name, const Value &value) {
         step_.set(name.position(0, step_.kernel().rank), value);
+        return *this;
+    }
+
+    /// Of a tensor that was set.
+    Launch &set_map(ArgumentName<family> name, const PictureMap &map) {
+        step_.set_map(name.position(0, step_.kernel().rank), map);
         return *this;
     }
 
