@@ -2,17 +2,22 @@
 // every weight, first to last, and turns them from the order in which products are stored into that of the
 // weights.
 #include "Halide.h"
+#include "algorithm/element_operations.h"
 #include "compiler/passes/device_assertions.h"
 #include "schedules/kernel_description.h"
 
 namespace conv_transpose {
 
 /// sum(weight, input channel, group) = sum over bands of partial(input channel, output channel, tap, group,
-/// band); a weight's number within an input channel is output channel * taps + tap.
+/// band); a weight's number within an input channel is output channel * taps + tap, or, where output channels are innermost
+/// in memory, tap * output channels + output channel: then the runtime lets those two dimensions change places.
 class WeightGradientSum : public Halide::Generator<WeightGradientSum>, public DescribedGenerator {
   public:
+    GeneratorParam<Storage> written{"written", Storage::f32, {{"f32", Storage::f32}, {"f16", Storage::f16}, {"bf16", Storage::bf16}}};
     Input<Halide::Buffer<float>> partial{"partial", 5};
-    Output<Halide::Buffer<float>> sum{"sum", 3};
+    Output<Halide::Buffer<>> sum{"sum", 3};
+
+    void configure() { sum.set_type(halide_type(written)); }
 
     void generate() {
         using namespace Halide;
@@ -25,7 +30,7 @@ class WeightGradientSum : public Halide::Generator<WeightGradientSum>, public De
         total(weight, in_channel, group) +=
             select(part < bands, partial(inside(in_channel, 0), inside(out_channel, 1), inside(tap, 2), group,
                                          inside(part, 4)), 0.f);
-        sum(weight, in_channel, group) = total(weight, in_channel, group);
+        sum(weight, in_channel, group) = store(total(weight, in_channel, group), written);
     }
 
     // Lanes read neighbouring input channels, and write neighbouring weights. Where weights are few there are
@@ -62,6 +67,7 @@ class WeightGradientSum : public Halide::Generator<WeightGradientSum>, public De
     void describe(KernelDescription &description) override {
         description.set_family(Family::weight_gradient_sum);
         description.set("role", "KernelRole::weight_gradient_sum");
+        if (written != Storage::f32) description.set("weight", written == Storage::f16 ? "{ElementType::float16}" : "{ElementType::bfloat16}");
         describe_target(get_target(), description);
     }
 

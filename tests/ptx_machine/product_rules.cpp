@@ -49,7 +49,7 @@ void ProductRules::fence() {
 }
 
 // K-major without swizzle, whatever the type: rows of 16 bytes, 8 of them make a core matrix; a product reads
-// two such side by side. The descriptor has, in units of 16 bytes, the start, how far the second lies, and
+// two such side by side. Transposed, rows are k and eights of m follow each other, in the same places. The descriptor has, in units of 16 bytes, the start, how far the second lies, and
 // how far the next 8 rows.
 std::vector<uint32_t> ProductRules::rows(const Instruction &i, int place, int count) const {
     const uint64_t descriptor = *warps_->from<uint64_t>(place);

@@ -19,6 +19,7 @@ enum class KernelRole {
     weight_packing,
     channel_packing,
     picture_packing,
+    channels_last_packing,
     sum_of_parts,
     sum_of_output_parts,
     weight_gradient_sum,
@@ -78,6 +79,8 @@ struct CalledWith {
     bool packed_channels = false;
     /// It multiplies packed pictures (packed_pictures.h).
     bool packed_pictures = false;
+    /// Of a kernel that packs pictures: neighbouring lanes read neighbouring channels.
+    bool packs_along_channels = false;
 };
 
 /// How a kernel cuts its work, and how fast it is.
