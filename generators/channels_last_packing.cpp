@@ -15,6 +15,8 @@ class PackChannelsLast : public Halide::Generator<PackChannelsLast>, public Desc
   public:
     GeneratorParam<Storage> given{"given", Storage::f16, {{"f16", Storage::f16}, {"bf16", Storage::bf16}}};
 
+    GeneratorParam<bool> few_channels{"few_channels", false};
+
     Input<Halide::Buffer<>> picture{"picture"};
     Output<Halide::Buffer<>> packed{"packed", 4};
 
@@ -25,11 +27,15 @@ class PackChannelsLast : public Halide::Generator<PackChannelsLast>, public Desc
 
     void generate() {
         using namespace Halide;
-        const Expr channels = picture.dim(1).extent(), value = picture(position, min(channel, channels - 1), group, image);
-        packed(position, channel, group, image) = select(channel < channels, value, Internal::make_zero(value.type()));
+        const Expr channels = picture.dim(1).extent();
+        const Expr value = picture(min(position, picture.dim(0).extent() - 1), min(channel, channels - 1), group, image);
+        const Expr element = select(channel < channels, value, Internal::make_zero(value.type()));
+        // In words of shared memory, each of which one thread writes.
+        staged(position, channel, group, image) = cast<uint32_t>(reinterpret<uint16_t>(element));
+        packed(position, channel, group, image) =
+            reinterpret(value.type(), cast<uint16_t>(staged(position, channel, group, image)));
     }
 
-    // Lanes read neighbouring positions of eight channels each, and a block writes 64 neighbouring channels.
     void schedule() {
         using namespace Halide;
         get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
@@ -39,12 +45,8 @@ class PackChannelsLast : public Halide::Generator<PackChannelsLast>, public Desc
         packed.dim(1).set_stride(1).set_extent(multiple(packed.dim(1).extent()));
         for (const int d : {0, 2, 3}) packed.dim(d).set_stride(multiple(packed.dim(d).stride()));
         packed.set_host_alignment(16);
-        Var value{"value"}, block{"block"}, eight{"eight"}, lane{"lane"}, warp{"warp"};
-        constexpr auto guard = TailStrategy::GuardWithIf;
-        Func(packed).reorder_storage(channel, position, group, image)
-            .split(channel, eight, value, values).split(eight, eight, warp, 8, guard).split(position, block, lane, 32, guard)
-            .reorder(value, lane, warp, eight, block, group, image).vectorize(value).fuse(eight, block, block)
-            .gpu_blocks(block, group, image).gpu_threads(lane, warp).never_partition_all();
+        Func(packed).reorder_storage(channel, position, group, image).split(channel, eight, value, values).vectorize(value);
+        few_channels ? schedule_few() : schedule_turned();
     }
 
     void describe(KernelDescription &description) override {
@@ -53,12 +55,40 @@ class PackChannelsLast : public Halide::Generator<PackChannelsLast>, public Desc
         const std::string type = given == Storage::f16 ? "{ElementType::float16}" : "{ElementType::bfloat16}";
         description.set("input", type);
         description.set("output", type);
+        if (few_channels) description.set("max_out_channels", 16);
         describe_target(get_target(), description);
     }
 
   private:
     static constexpr int values = 8;  // of 16 bytes
+    static constexpr auto guard = Halide::TailStrategy::GuardWithIf;
+    Halide::Func staged{"staged"};
+    Halide::Var value{"value"}, block{"block"}, eight{"eight"}, lane{"lane"}, warp{"warp"};
     Halide::Var position{"position"}, channel{"channel"}, group{"group"}, image{"image"};
+
+    // Neighbouring lanes read neighbouring positions, and write neighbouring channels: four lanes 64 bytes of one of eight
+    // positions. A pitch of an odd number of positions keeps what they read in different banks.
+    void schedule_turned() {
+        using namespace Halide;
+        constexpr int tile = 64, warps = 8;
+        Var round{"round"}, eight_block{"eight_block"}, neighbour{"neighbour"};
+        Func(packed).split(position, block, position, tile, guard).split(position, warp, neighbour, tile / warps)
+            .split(eight, eight_block, eight, tile / values, guard).split(eight, round, eight, 32 / (tile / warps))
+            .fuse(eight, neighbour, lane).fuse(eight_block, block, block)
+            .reorder(value, round, lane, warp, block, group, image).unroll(round)
+            .gpu_blocks(block, group, image).gpu_threads(lane, warp).never_partition_all();
+        staged.compute_at(packed, block).store_in(MemoryType::GPUShared)
+            .bound_extent(position, tile).bound_extent(channel, tile).align_storage(position, tile + 1)
+            .split(position, position, lane, 32).split(channel, round, warp, warps)
+            .reorder(position, round, lane, warp).unroll(position).unroll(round)
+            .gpu_threads(lane, warp).never_partition_all();
+    }
+
+    // A thread has eight channels of a position.
+    void schedule_few() {
+        Func(packed).split(position, block, lane, 256, guard).reorder(value, lane, block, eight, group, image)
+            .fuse(block, eight, block).gpu_blocks(block, group, image).gpu_threads(lane).never_partition_all();
+    }
 };
 
 }  // namespace conv_transpose

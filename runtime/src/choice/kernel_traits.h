@@ -81,6 +81,8 @@ struct CalledWith {
     bool packed_pictures = false;
     /// Of a kernel that packs pictures: neighbouring lanes read neighbouring channels.
     bool packs_along_channels = false;
+    /// Of a kernel that adds the parts of a weight gradient: each thread adds all of some weights.
+    bool sums_in_order = false;
 };
 
 /// How a kernel cuts its work, and how fast it is.

@@ -13,8 +13,10 @@ namespace conv_transpose {
 /// `parts` are (input channel, output channel, kernel position, group, part), of whole tiles of kernel positions.
 inline void add_sum_of_products(Recipe &recipe, const KernelTraits &k, const Computation &c, Operand parts, int64_t count) {
     const Problem &p = c.problem;
+    // Few weights of many parts are shared out among more threads.
+    const bool in_order = count <= 8 || p.weight_elements() >= int64_t{1} << 20;
     const KernelTraits &summing = helper_kernel(KernelRole::weight_gradient_sum, k.device, [&](const KernelTraits &helper) {
-        return helper.weight.type == c.weight_format.type;
+        return helper.weight.type == c.weight_format.type && helper.sums_in_order == in_order;
     });
     const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups, part = packed_part_elements(p, k);
     const bool channels_last = c.weight_format.layout == Layout::channels_last;

@@ -73,7 +73,7 @@ class ImplicitGemmRecipe {
             if (channels_last) from.set_stride(0, given_pixel).set_stride(1, 1).set_stride(2, t.channels);
             View to(t.read, 0, {positions, channels, p_.groups, range.images}, t.format.type);
             to.set_stride(0, pixel).set_stride(1, 1).set_stride(2, channels).set_stride(3, pixel * positions);
-            steps.push_back(Launch<Family::channel_packing>(packing(t.format.type))
+            steps.push_back(Launch<Family::channel_packing>(packing(t))
                                 .set("picture", from.set_stride(3, given_pixel * positions))
                                 .set("packed", to)
                                 .step());
@@ -84,9 +84,10 @@ class ImplicitGemmRecipe {
         return read.set_stride(4, channels).set_stride(5, pixel * positions);
     }
 
-    const KernelTraits &packing(ElementType type) const {
-        return helper_kernel(KernelRole::channels_last_packing, k_.device,
-                             [&](const KernelTraits &k) { return k.input.type == type; });
+    const KernelTraits &packing(const Tensor &t) const {
+        return helper_kernel(KernelRole::channels_last_packing, k_.device, [&](const KernelTraits &k) {
+            return k.input.type == t.format.type && (k.max_out_channels == 0 || t.channels <= k.max_out_channels);
+        });
     }
 
     Step product(const LaunchRange &range, const View &input, const View &output) const {
