@@ -238,6 +238,15 @@ TEST_P(HalfPrecision, WeightGradientsAreExactInEveryLayout) {
                 }
 }
 
+// More than one launch packs: too many blocks for ptx_machine.
+TEST_P(HalfPrecision, WeightGradientsOfManyImages) {
+    if (GetParam() == Device::cpu) GTEST_SKIP() << "kernels of 16 bits are for GPUs";
+    PlanOptions options;
+    options.input = options.output = options.weight = {ElementType::float16, Layout::channels_first};
+    options.weight.type = ElementType::float32;
+    EXPECT_GE(expect_exact(Problem::parse("n70001ic9oc7ih1iw2kh1kw3sh1sw2"), Operation::weight_gradient, options), 1);
+}
+
 // Whatever attributes, of one to three axes, whatever layouts; in float32 as well.
 TEST_P(HalfPrecision, WeightGradientsOfRandomProblems) {
     if (GetParam() == Device::cpu) GTEST_SKIP() << "kernels of these formats are for GPUs";
