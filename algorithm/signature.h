@@ -182,7 +182,8 @@ inline constexpr Argument weight_gradient_implicit_gemm[] = {
     per_axis("kernel"),
     per_axis("stride"),
     per_axis("dilation"),
-    written(dense(6, "partial", TensorRole::partial)),  // input, output channel, tap of a tile, tile, group, band
+    // Input, output channel, tap of a tile, tile, group, band; or the weights themselves.
+    written(dense(6, "partial", TensorRole::parameter)),
 };
 
 inline constexpr Argument bias_gradient[] = {

@@ -4,7 +4,8 @@
 // Positions count through images. Eight channels of a position are the 16 bytes that a tensor core reads: such operands
 // may lie with the index that is summed over outside, so both tensors are read where they are, with zeros beside them.
 // Channels come in whole eights; others are packed before (channels_last_packing.cpp). Bands of the sum are added by
-// weight_gradient_sum.cpp. Template argument: the schedule, as for weight_gradient_product.h.
+// weight_gradient_sum.cpp; where there is but one, a kernel may write weights with output channels innermost themselves.
+// Template argument: the schedule, as for weight_gradient_product.h.
 #ifndef CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_IMPLICIT_GEMM_H
 #define CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_IMPLICIT_GEMM_H
 
@@ -45,7 +46,7 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
     Input<int> kernel_h{"kernel_height"}, stride_h{"stride_height"}, dilation_h{"dilation_height"};
     Input<int> kernel_d{"kernel_depth"}, stride_d{"stride_depth"}, dilation_d{"dilation_depth"};
     /// As in weight_gradient_product.h.
-    Halide::GeneratorOutput<Halide::Buffer<float>> partial{"partial", 6};
+    Halide::GeneratorOutput<Halide::Buffer<>> partial{"partial", 6};
 
     void configure() {
         const auto named = format_named(format.value());
@@ -54,6 +55,7 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
         format_ = *named;
         for (Picture *picture : {&input, &output_gradient})
             picture->set_type(halide_type(format_.storage)), picture->set_dimensions(6);
+        partial.set_type(result_type());
     }
 
     void generate() {
@@ -66,14 +68,21 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
         f.r = Halide::RDom({{0, values}, {0, t.steps / values}, {0, 1}, {0, band_positions / t.steps}}, "r");
         const Halide::RDom &r = f.r;
         const Halide::Expr step = r[1] * values + r[0];
+        const Halide::Var &in = f.input_row(), &out = f.output_row();
         f.sum = Halide::Func("sum");
         f.sum(f.n, f.m, f.in_tile, f.out_tile, f.tap_tile, f.group, f.band) = 0.f;
         f.sum(f.n, f.m, f.in_tile, f.out_tile, f.tap_tile, f.group, f.band) +=
-            load(f.output_gradient(f.m % values, step, f.m / values, r[3], f.out_tile, f.tap_tile, f.group, f.band)) *
-            load(f.input(f.n % values, step, f.n / values, r[3], f.in_tile, f.group, f.band));
+            load(f.output_gradient(out % values, step, out / values, r[3], f.out_tile, f.tap_tile, f.group, f.band)) *
+            load(f.input(in % values, step, in / values, r[3], f.in_tile, f.group, f.band));
+        const Halide::Expr out_of_tile = f.tap * t.out_channels + f.out_channel % t.out_channels;
+        const Halide::Expr out_tile = f.out_channel / t.out_channels;
+        // Rows that warpgroups share out count through all tiles: a remainder of them would be no affine index. The
+        // instruction that stores a tile converts it (compiler/passes/tile_store.h).
         partial(f.in_channel, f.out_channel, f.tap, f.tap_tile, f.group, f.band) =
-            f.sum(f.in_channel % t.in_channels, f.tap * t.out_channels + f.out_channel % t.out_channels,
-                  f.in_channel / t.in_channels, f.out_channel / t.out_channels, f.tap_tile, f.group, f.band);
+            t.in_channels_are_rows
+                ? cast(result_type(), f.sum(out_of_tile, f.in_channel, 0, out_tile, f.tap_tile, f.group, f.band))
+                : Halide::Expr(f.sum(f.in_channel % t.in_channels, out_of_tile, f.in_channel / t.in_channels, out_tile,
+                                     f.tap_tile, f.group, f.band));
         f.partial = partial;
     }
 
@@ -95,7 +104,8 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
         problem.describe(description);
         description.set("rank", max_rank);
         for (const char *tensor : {"input", "output"}) description.set(tensor, type + ", Layout::channels_last}");
-        description.set("weight", type + "}");
+        description.set("weight", type + (schedule_params.writes_result ? ", Layout::channels_last}" : "}"));
+        if (schedule_params.writes_result) description.set("writes_result", "true");
         description.set("strict_propagation", "false");
         description.set("min_in_channels", min_in_channels);
         description.set("min_out_channels", min_out_channels);
@@ -110,6 +120,10 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
     static constexpr int values = 8;  // of 16 bytes
     ElementFormat format_;
     WeightGradientProductFuncs f_;
+
+    Halide::Type result_type() const {
+        return schedule_params.writes_result ? halide_type(format_.storage) : Halide::Float(32);
+    }
 
     /// picture[coordinates] of eight channels, or zero.
     Halide::Expr element(const Picture &picture, const Halide::Expr &eight, const std::array<Halide::Expr, 3> &at,
@@ -141,16 +155,17 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
         const PerAxis at = implicit_gemm::digits(f.band * band_positions + f.chunk * t.steps + f.step,
                                                  {input.dim(1).extent(), input.dim(2).extent(), input.dim(3).extent()});
         f.input = Func("staged_input");
-        f.input(f.value, f.step, f.n, f.chunk, f.in_tile, f.group, f.band) =
-            element(input, f.in_tile * (t.in_channels / values) + f.n, {at[0], at[1], at[2]}, at[3], Internal::const_true());
+        const Var &in = f.input_row(), &out = f.output_row();
+        f.input(f.value, f.step, in, f.chunk, f.in_tile, f.group, f.band) =
+            element(input, f.in_tile * (t.in_channels / values) + in, {at[0], at[1], at[2]}, at[3], Internal::const_true());
 
         const int eights = t.out_channels / values;
-        const Expr tap = f.tap_tile * t.taps + f.m / eights, taps = kernel_w * kernel_h * kernel_d;
+        const Expr tap = f.tap_tile * t.taps + out / eights, taps = kernel_w * kernel_h * kernel_d;
         const auto quotient = [](const Expr &a, const Expr &b) { return cast<int>(cast<uint32_t>(a) / cast<uint32_t>(b)); };
         const Expr line = quotient(tap, kernel_w), plane = quotient(line, kernel_h);
         f.output_gradient = Func("staged_output_gradient");
-        f.output_gradient(f.value, f.step, f.m, f.chunk, f.out_tile, f.tap_tile, f.group, f.band) =
-            element(output_gradient, f.out_tile * eights + f.m % eights,
+        f.output_gradient(f.value, f.step, out, f.chunk, f.out_tile, f.tap_tile, f.group, f.band) =
+            element(output_gradient, f.out_tile * eights + out % eights,
                     {at[0] * stride_w + (tap - line * kernel_w) * dilation_w,
                      at[1] * stride_h + (line - plane * kernel_h) * dilation_h, at[2] * stride_d + plane * dilation_d},
                     at[3], tap < taps);
@@ -168,6 +183,7 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
         for (int d = 1; d < 4; d++) input.dim(d).set_min(0);
         for (int d = 0; d < 6; d++) partial.dim(d).set_min(0);
         partial.dim(2).set_extent(f_.tile.taps);
+        if (schedule_params.writes_result) partial.dim(0).set_stride(Halide::Expr()), partial.dim(1).set_stride(1);
     }
 };
 

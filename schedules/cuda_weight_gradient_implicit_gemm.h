@@ -17,6 +17,12 @@ namespace conv_transpose {
 struct CudaWeightGradientImplicitGemm : CudaWeightGradientProductTensorCore {
     static constexpr const char *family = "implicit_gemm";
 
+    /// The sum has one part, and the kernel stores the weights themselves, output channels innermost: these are columns of
+    /// the tile then, and neighbours in memory.
+    GeneratorParam<bool> writes_result{"writes_result", false};
+
+    WeightGradientProductTile tile() const { return {tile_taps, tile_out, tile_in, steps, writes_result}; }
+
     void describe(KernelDescription &description, const WeightGradientProductFuncs &f) const {
         description.set("min_compute_capability", 80);
         // More columns, or threads, leave mma.sync too few registers.
@@ -31,13 +37,27 @@ struct CudaWeightGradientImplicitGemm : CudaWeightGradientProductTensorCore {
     void search_space(SearchSpace &, const WeightGradientProductFuncs &) const {}
 
     void apply(WeightGradientProductFuncs &f) const {
-        store_tile(f);
+        writes_result ? store_result(f) : store_tile(f);
         multiply_transposed(f);
         for (const WeightGradientProductOperand &operand : f.operands()) stage_channels(f, operand);
     }
 
   private:
     static constexpr int values = 8;  // of 16 bytes
+
+    void store_result(WeightGradientProductFuncs &f) const {
+        const WeightGradientProductTile &t = f.tile;
+        Halide::Var mma_n_outer{"mma_n_outer"};
+        f.partial.split(f.in_channel, f.in_tile, mma_m, t.in_channels, guard).split(mma_m, warpgroup, mma_m, warpgroup_rows)
+            .split(f.out_channel, f.out_tile, mma_n, t.out_channels, guard)
+            .bound(f.tap, 0, t.taps).rename(f.tap, mma_n_outer)
+            .split(f.in_tile, f.in_tile, one, 1).split(one, one, lane, 1).split(one, one, warp, 1)
+            .reorder({mma_n, mma_n_outer, mma_m, one, lane, warp, warpgroup, f.tap_tile, f.in_tile, f.out_tile, f.group,
+                      f.band})
+            .fuse(f.tap_tile, f.in_tile, block).fuse(block, f.out_tile, block).fuse(block, f.group, block)
+            .gpu_blocks(block, f.band).gpu_threads(lane, warp, warpgroup)
+            .never_partition_all();
+    }
 
     void multiply_transposed(WeightGradientProductFuncs &f) const {
         using namespace Halide;

@@ -229,7 +229,7 @@ TEST_P(HalfPrecision, WeightGradientsAreExactInEveryLayout) {
         for (const ElementType of_weight : {type, ElementType::float32})
             for (const int layouts : {0, 3, 5, 6})
                 for (const char *text : {"n2ic64oc72ih5iw6kh3kw3ph1pw1", "n3g2ic40oc20ih4iw3kh4kw4sh2sw2ph1pw1",
-                                         "n1ic36oc3ih3iw9kh2kw3sh3sw1dh2opw0"}) {
+                                         "n1ic36oc3ih3iw9kh2kw3sh3sw1dh2opw0", "n2g2ic276oc92ih3iw5kh2kw2sh2sw2"}) {
                     const auto layout = [&](int i) { return layouts >> i & 1 ? Layout::channels_last : Layout::channels_first; };
                     PlanOptions options;
                     options.input = {type, layout(0)}, options.output = {type, layout(1)}, options.weight = {of_weight, layout(2)};

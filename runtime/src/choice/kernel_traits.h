@@ -109,6 +109,8 @@ struct Tile {
     int64_t chunk_rows = 1, chunk_columns = 1;
     /// Its bands are of the output's rows that taps reach, not of the input's.
     bool bands_of_output_rows = false;
+    /// Its sum has one part, and it writes the weights themselves.
+    bool writes_result = false;
     /// Positions of packed pictures that it multiplies at once.
     int64_t chunk_positions = 1;
 };

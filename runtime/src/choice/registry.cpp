@@ -153,7 +153,8 @@ bool packs(const KernelTraits &k, const TensorOfOperation &tensor, Operation ope
     if (k.packed_pictures || k.family == Family::weight_gradient_implicit_gemm) {
         const Registry all = registry();
         const bool is_result = tensor.asked == &PlanOptions::weight;
-        return is_result ? std::any_of(all.begin(), all.end(),
+        return is_result && k.writes_result ? false
+               : is_result ? std::any_of(all.begin(), all.end(),
                                        [&](const KernelTraits &helper) {
                                            return helper.role == KernelRole::weight_gradient_sum && helper.device == k.device &&
                                                   helper.weight.type == given.type;

@@ -59,7 +59,7 @@ PackedPictureParts::PackedPictureParts(const Problem &p, const KernelTraits &k,
 void SlicedParts::cut_into_bands(const Problem &p, const Tile &k, int64_t of_slice) {
     constexpr int64_t chunks_worth_a_store = 8;
     const int64_t blocks = blocks_of_part(p, k), chunks = ceil_divide(of_slice, k.chunk_positions);
-    const int64_t most = std::min({chunks, max_grid(), 2 * k.wanted_blocks / blocks + 1,
+    const int64_t most = k.writes_result ? 1 : std::min({chunks, max_grid(), 2 * k.wanted_blocks / blocks + 1,
                                    max_floats_of_parts / packed_part_elements(p, k) / slices});
     int64_t chunks_of_band = chunks, least_time = 0;
     for (int64_t b = 1; b <= most; b++) {
@@ -99,6 +99,9 @@ std::string channels_last_rejection(const KernelTraits &k, const Problem &p) {
     const double out = double(whole_eights(p.out_channels / p.groups)) * p.groups * output_positions(p);
     if (std::max({in, out, 2.0 * packed_part_elements(p, k)}) > max_elements_32bit())
         return "an image or the weights have more elements than 32 bits count";
+    if (k.writes_result && taps(p) % k.tile_taps != 0)
+        return "the number of kernel positions is no multiple of " + std::to_string(k.tile_taps);
+    if (k.writes_result && ChannelsLastParts(p, k, {}, {}).slices > 1) return "the sum has more than one part";
     const ChannelsLastParts parts(p, k, k.input, k.output);
     if (packed_part_elements(p, k) > max_elements_32bit() / parts.bands) return "the parts of the sum have more elements than 32 bits count";
     return {};

@@ -48,8 +48,8 @@ double channels_last_time(const KernelTraits &k, const Computation &c, const Mac
         products_time(k, double(cut.count()) * double(blocks_of_part(p, k)), cut.band_positions + worth_a_store, machine);
     const double input = half_bytes * p.batch * cut.input_elements, output = half_bytes * p.batch * cut.output_elements;
     const double packing = 2 * ((cut.packs_input ? input : 0) + (cut.packs_output ? output : 0)) / bytes_per_second;
-    const double sums = float_bytes * (2.0 * cut.count() + 1) * packed_part_elements(p, k) / bytes_per_second;
-    const int launches = cut.slices * (1 + cut.packs_input + cut.packs_output) + 1;
+    const double sums = k.writes_result ? 0 : float_bytes * (2.0 * cut.count() + 1) * packed_part_elements(p, k) / bytes_per_second;
+    const double launches = double(cut.slices) * (1 + cut.packs_input + cut.packs_output) + !k.writes_result;
     return packing + std::max(products, (input + output) / bytes_per_second) + sums + launches * launch;
 }
 

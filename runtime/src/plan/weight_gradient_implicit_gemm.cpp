@@ -20,7 +20,8 @@ class ImplicitGemmRecipe {
                         [](const Axis &a) { return a.input; })),
           output_(tensor(Operand::output_gradient, c_.written_format, p_.out_channels, cut_.packs_output,
                          cut_.output_elements, [](const Axis &a) { return a.output(); })),
-          parts_(recipe_.add_region("partial sums", sizeof(float) * cut_.count() * part_elements_)) {}
+          parts_(k_.writes_result ? c_.written
+                                  : recipe_.add_region("partial sums", sizeof(float) * cut_.count() * part_elements_)) {}
 
     Recipe make() && {
         recipe_.add_launches({p_.batch, cut_.images}, {1, 1}, [&](const LaunchRange &range) {
@@ -31,7 +32,7 @@ class ImplicitGemmRecipe {
             steps.push_back(product(range, input, output));
             return steps;
         });
-        add_sum_of_products(recipe_, k_, c_, parts_, cut_.count());
+        if (!k_.writes_result) add_sum_of_products(recipe_, k_, c_, parts_, cut_.count());
         return std::move(recipe_);
     }
 
@@ -93,12 +94,16 @@ class ImplicitGemmRecipe {
     Step product(const LaunchRange &range, const View &input, const View &output) const {
         const int64_t in = p_.in_channels / p_.groups, out = p_.out_channels / p_.groups;
         const int64_t slice = range.first_image / cut_.images;
+        const ElementType type = k_.writes_result ? c_.weight_format.type : ElementType::float32;
+        View to(parts_, slice * cut_.bands * part_elements_,
+                {in, out, k_.tile_taps, ceil_divide(taps(p_), k_.tile_taps), p_.groups, cut_.bands}, type);
+        // Output channels are innermost in a result, kernel positions next.
+        if (k_.writes_result) to.set_stride(0, out * taps(p_)).set_stride(1, 1).set_stride(2, out).set_stride(3, out * k_.tile_taps);
         return launch_with_axes<Family::weight_gradient_implicit_gemm>(k_, p_)
             .set("input", input)
             .set("output_gradient", output)
             .set("band_positions", cut_.band_positions)
-            .set("partial", View(parts_, slice * cut_.bands * part_elements_,
-                                 {in, out, k_.tile_taps, ceil_divide(taps(p_), k_.tile_taps), p_.groups, cut_.bands}))
+            .set("partial", to)
             .step();
     }
 };
