@@ -18,6 +18,7 @@ enum class Family {
     input_gradient,
     weight_gradient,
     weight_gradient_product,  ///< of packed pictures
+    weight_gradient_implicit_gemm,  ///< of pictures with channels innermost
     bias_gradient,
     weight_packing,
     tensor_core_weight_packing,
@@ -165,12 +166,26 @@ inline constexpr Argument weight_gradient_product[] = {
     dense(6, "output_gradient", TensorRole::output),  // value, channel, group, position, four, part
     int32("input_columns"),
     int32("input_rows"),
-    int32("output_columns"),
+    int32("input_planes"),
+    int32("column_step"),
+    int32("row_step"),
+    int32("plane_step"),
     int32("band_steps"),
+    per_axis("kernel"),
+    per_axis("tap_step"),
+    written(dense(6, "partial", TensorRole::partial)),  // input, output channel, tap of a tile, tile, group, band
+};
+
+/// Pictures are (channel in group, x, y, z, group, batch).
+inline constexpr Argument weight_gradient_implicit_gemm[] = {
+    dense(6, "input", TensorRole::input),
+    dense(6, "output_gradient", TensorRole::output),
+    int32("band_positions"),
     per_axis("kernel"),
     per_axis("stride"),
     per_axis("dilation"),
-    written(dense(6, "partial", TensorRole::partial)),  // input, output channel, tap of a tile, tile, group, band
+    // Input, output channel, tap of a tile, tile, group, band; or the weights themselves.
+    written(dense(6, "partial", TensorRole::parameter)),
 };
 
 inline constexpr Argument bias_gradient[] = {
@@ -210,12 +225,13 @@ inline constexpr Argument phase_packing[] = {
 };
 
 inline constexpr Argument picture_packing[] = {
-    axes_and(2, "images", TensorRole::picture),  // channel, image
+    dense(5, "images", TensorRole::picture),  // x, y, z, channel, image
     int32("positions"),
     int32("columns"),
+    int32("rows"),
     int32("first_picture"),
     int32("strip_bits"),
-    int32("strip_rows"),
+    int32("strip_planes"),
     written(dense(4, "packed", TensorRole::picture)),  // value, channel, place, part
 };
 
@@ -234,7 +250,8 @@ inline constexpr Argument sum_of_output_parts[] = {
 };
 
 inline constexpr Argument weight_gradient_sum[] = {
-    dense(5, "partial", TensorRole::partial),  // input channel, output channel, tap, group, band
+    // Input channel, output channel, tap, group, band; output channel and tap change places where channels are innermost.
+    dense(5, "partial", TensorRole::partial),
     written(dense(3, "sum", TensorRole::weight)),
 };
 
@@ -244,6 +261,7 @@ inline constexpr std::array<Signature, family_count> all{{
     {"input_gradient", input_gradient},
     {"weight_gradient", weight_gradient},
     {"weight_gradient_product", weight_gradient_product},
+    {"weight_gradient_implicit_gemm", weight_gradient_implicit_gemm},
     {"bias_gradient", bias_gradient},
     {"weight_packing", weight_packing},
     {"tensor_core_weight_packing", tensor_core_weight_packing},

@@ -132,7 +132,7 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
 double estimated_time(const Candidate &candidate, const Machine &machine) {
     const KernelTraits &k = candidate.kernel;
     const Computation &c = candidate.computation;
-    if (k.operation == Operation::weight_gradient) return weight_gradient_time(k, c.problem, machine);
+    if (k.operation == Operation::weight_gradient) return weight_gradient_time(k, c, machine);
     return packing_time(k, c) + kernel_time(k, c, machine) + strided_loads_time(k, c, machine) + adding_time(c);
 }
 

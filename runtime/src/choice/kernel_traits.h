@@ -20,6 +20,7 @@ enum class KernelRole {
     channel_packing,
     phase_packing,
     picture_packing,
+    channels_last_packing,
     sum_of_parts,
     sum_of_output_parts,
     weight_gradient_sum,
@@ -89,6 +90,10 @@ struct CalledWith {
     int64_t window = 1;
     /// It multiplies packed pictures (packed_pictures.h).
     bool packed_pictures = false;
+    /// Of a kernel that packs pictures: neighbouring lanes read neighbouring channels.
+    bool packs_along_channels = false;
+    /// Of a kernel that adds the parts of a weight gradient: each thread adds all of some weights.
+    bool sums_in_order = false;
 };
 
 /// How a kernel cuts its work, and how fast it is.
@@ -115,6 +120,8 @@ struct Tile {
     int64_t chunk_rows = 1, chunk_columns = 1;
     /// Its bands are of the output's rows that taps reach, not of the input's.
     bool bands_of_output_rows = false;
+    /// Its sum has one part, and it writes the weights themselves.
+    bool writes_result = false;
     /// Positions of packed pictures that it multiplies at once.
     int64_t chunk_positions = 1;
 };

@@ -12,6 +12,7 @@
 #include "choice/tensor_formats.h"
 #include "choice/packed_pictures.h"
 #include "choice/picture_frame.h"
+#include "choice/weight_gradient_parts.h"
 
 #define CONV_TRANSPOSE_KERNEL CONV_TRANSPOSE_DECLARE_KERNEL
 #include "kernels.inc"
@@ -144,6 +145,7 @@ std::string problem_rejection(const KernelTraits &k, const Problem &p) {
     if (k.min_steps > 0 && ProductBlocks(k, p).steps < k.min_steps)
         return "its loop takes fewer than " + std::to_string(k.min_steps) + " steps";
     if (k.box_positions > 0) return picture_frame_rejection(k, p);
+    if (k.family == Family::weight_gradient_implicit_gemm) return channels_last_rejection(k, p);
     return k.packed_pictures ? packed_pictures_rejection(k, p) : "";
 }
 
@@ -157,6 +159,18 @@ bool packs(const KernelTraits &k, const TensorOfOperation &tensor, Operation ope
     if (tensor.asked == &PlanOptions::weight && k.weight_layout != WeightLayout::as_given) {
         const Registry all = registry();
         return std::any_of(all.begin(), all.end(), type_fits);
+    }
+    // Products of weight gradients read and write every layout, and their sums are rounded by the last pass.
+    if (k.packed_pictures || k.family == Family::weight_gradient_implicit_gemm) {
+        const Registry all = registry();
+        const bool is_result = tensor.asked == &PlanOptions::weight;
+        return is_result && k.writes_result ? false
+               : is_result ? std::any_of(all.begin(), all.end(),
+                                       [&](const KernelTraits &helper) {
+                                           return helper.role == KernelRole::weight_gradient_sum && helper.device == k.device &&
+                                                  helper.weight.type == given.type;
+                                       })
+                         : tensor.format_of(k, operation).type == given.type;
     }
     const auto read = operation == Operation::forward ? &PlanOptions::input : &PlanOptions::output;
     return k.packed_channels && tensor.asked == read && tensor.format_of(k, operation).type == given.type;
@@ -178,6 +192,7 @@ const char *purpose(KernelRole role) {
         case KernelRole::channel_packing: return "packs channels";
         case KernelRole::phase_packing: return "packs phases";
         case KernelRole::picture_packing: return "packs pictures";
+        case KernelRole::channels_last_packing: return "puts channels innermost";
         case KernelRole::sum_of_parts: return "adds the parts of a gradient";
         case KernelRole::sum_of_output_parts: return "adds the parts of an output";
         case KernelRole::weight_gradient_sum: return "adds the parts of a weight gradient";
