@@ -57,6 +57,10 @@ foreach(stride 1 2 3 4)
         unroll_taps=false AVX2 channels=6)
 endforeach()
 
+# ---- any attributes, of any rank
+conv_transpose_kernel(forward f32 cpu implicit_gemm LAYOUT ncdhw rank=3 AVX2 channels=4)
+conv_transpose_kernel(forward f32 cpu implicit_gemm LAYOUT ncdhw rank=3 vectors=2 channels=4 BASELINE_ONLY)
+
 # ---- general: every attribute a run-time value
 conv_transpose_kernel(forward f32 cpu general BASELINE)
 conv_transpose_kernel(forward f32 cpu general BASELINE LARGE)

@@ -1,0 +1,63 @@
+// What a schedule of a flat matrix product sees (algorithm/flat_gemm.h): the named Funcs and their dimensions.
+#ifndef CONV_TRANSPOSE_ALGORITHM_FLAT_GEMM_FUNCS_H
+#define CONV_TRANSPOSE_ALGORITHM_FLAT_GEMM_FUNCS_H
+
+#include <vector>
+
+#include "Halide.h"
+#include "algorithm/element_format.h"
+
+namespace conv_transpose {
+
+/// `place` counts the cells of a tile, with the gaps between rows; of what is staged, those that taps see. A panel is a
+/// number of channels that lie together; `lane` is one of them. A tile is of so many rows of cells; `segment` is its part of
+/// them. `element` counts the results of a row.
+struct FlatGemmVars {
+    Halide::Var place{"place"}, summed{"summed"}, plane{"plane"}, lane{"lane"}, panel{"panel"}, phase{"phase"};
+    Halide::Var tap{"tap"}, segment{"segment"}, tile{"tile"}, group{"group"};
+    Halide::Var element{"element"}, row{"row"}, phase_y{"phase_y"}, phase_z{"phase_z"};
+};
+
+/// Sizes that the algorithm is told. A tile has whole register tiles of `positions`.
+struct FlatGemmSizes {
+    int vector, positions, channels;
+    /// Panels that share what is staged.
+    int panels;
+};
+
+struct FlatGemmFuncs {
+    FlatGemmVars v;
+    FlatGemmSizes size;
+    ElementFormat format;
+    bool channels_last_output = false;
+
+    /// (tap, phase) -> where it reads, from a cell on; plane; kernel position: tables.
+    Halide::Func taps{"taps"}, live_taps{"live_taps"};
+    /// (place, summed, plane, segment, tile, group), float32: zeros, and in the updates the rows that there are, in vectors of
+    /// several widths: (lane, vector, row).
+    Halide::Func staged{"staged"};
+    struct Copy {
+        int width;
+        Halide::RDom domain;
+    };
+    std::vector<Copy> copies;
+    /// (place, lane, panel, phase, segment, tile, group), float32
+    Halide::Func sum{"sum"}, result{"result"};
+    struct {
+        Halide::RDom domain;
+        Halide::RVar summed, tap;
+    } reduced;
+    /// (element, row, phase_y, phase_z, lane, panel, segment, tile, group): the phases of a row side by side.
+    Halide::Func interleaved{"interleaved"};
+    Halide::Expr stride_x, row_elements;
+    /// Stores in its update.
+    Halide::Func output;
+    struct {
+        Halide::RDom domain;
+        Halide::RVar x, row, phase_y, phase_z, lane, panel, block, segment, tile, group;
+    } stored;
+};
+
+}  // namespace conv_transpose
+
+#endif

@@ -1,0 +1,78 @@
+// Schedule: a matrix product on the CPU, every attribute of the problem a run-time value, of any rank.
+//
+// Order: a tile of places of a group, for a block of channels, is the unit of work. What its taps see of the picture is
+// copied once, for all summed channels, as rows with their gaps, so that no test is left in the sums. Then panel by panel
+// of channels, phase by phase, register tiles of vectors of places x channels: for each live tap, all summed channels, a
+// vector serves all channels and a weight all places, and sums stay in registers until they are complete. A panel's results
+// of all phases are interleaved, a vector of cells at a time, and stored as rows.
+#ifndef CONV_TRANSPOSE_SCHEDULES_CPU_IMPLICIT_GEMM_H
+#define CONV_TRANSPOSE_SCHEDULES_CPU_IMPLICIT_GEMM_H
+
+#include "algorithm/flat_gemm_funcs.h"
+#include "schedules/kernel_description.h"
+#include "schedules/schedule_defaults.h"
+
+namespace conv_transpose {
+
+struct CpuImplicitGemm : CpuSchedule {
+    static constexpr const char *family = "implicit_gemm";
+    template <typename T>
+    using GeneratorParam = Halide::GeneratorParam<T>;
+
+    /// The register tile: vectors of places, and channels.
+    GeneratorParam<int> vectors{"vectors", 3}, channels{"channels", 8};
+    /// Channels that share what is copied.
+    GeneratorParam<int> block_channels{"block_channels", 64};
+
+    FlatGemmSizes sizes(const Halide::Target &target) const {
+        const int vector = target.natural_vector_size<float>();
+        return {.vector = vector, .positions = vectors * vector, .channels = channels,
+                .panels = std::max(1, block_channels / int(channels))};
+    }
+
+    void apply(FlatGemmFuncs &f, const Halide::Target &) const {
+        using namespace Halide;
+        const FlatGemmVars &v = f.v;
+        const int width = f.size.vector;
+        RVar work{"work"};
+        Var register_tile{"register_tile"}, phase_x{"phase_x"};
+        auto &s = f.stored;
+
+        Func(f.taps).compute_root();
+        Func(f.live_taps).compute_root();
+
+        RVar vector{"vector"};
+        f.output.update().allow_race_conditions().split(s.x, vector, s.x, width, TailStrategy::Predicate)
+            .reorder({s.x, vector, s.row, s.phase_y, s.phase_z, s.lane, s.panel, s.block, s.segment, s.tile, s.group})
+            .fuse(s.block, s.segment, work).fuse(work, s.tile, work).fuse(work, s.group, work).parallel(work).vectorize(s.x);
+
+        f.staged.compute_at(f.output, work).vectorize(v.place, width, TailStrategy::RoundUp);
+        for (std::size_t i = 0; i < f.copies.size(); i++) {
+            const RDom &r = f.copies[i].domain;
+            f.staged.update(i).allow_race_conditions().reorder({r[0], r[1], v.summed, r[2], v.plane}).vectorize(r[0]);
+        }
+
+        f.result.compute_at(f.output, s.panel).bound_extent(v.lane, f.size.channels)
+            .split(v.place, register_tile, v.place, f.size.positions, TailStrategy::RoundUp)
+            .reorder(v.place, v.lane, register_tile, v.phase).vectorize(v.place, width).unroll(v.place).unroll(v.lane);
+        f.sum.compute_at(f.result, register_tile).bound_extent(v.place, f.size.positions).bound_extent(v.lane, f.size.channels)
+            .vectorize(v.place, width).unroll(v.place).unroll(v.lane);
+        f.sum.update().reorder(v.place, v.lane, f.reduced.summed, f.reduced.tap)
+            .vectorize(v.place, width).unroll(v.place).unroll(v.lane);
+
+        f.interleaved.compute_at(f.output, s.row);
+        const auto interleave = [&](Stage stage) {
+            stage.split(v.element, v.element, phase_x, f.stride_x).reorder(phase_x, v.element).vectorize(v.element, width, TailStrategy::RoundUp);
+        };
+        for (int stride : {1, 2, 3, 4}) {
+            Stage fixed = f.interleaved.specialize(f.stride_x == stride);
+            interleave(fixed);
+            fixed.unroll(phase_x);
+        }
+        interleave(f.interleaved);
+    }
+};
+
+}  // namespace conv_transpose
+
+#endif
