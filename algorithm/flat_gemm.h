@@ -123,12 +123,13 @@ class Places {
             reach_ = reach_ + (a.high - a.low) * pitch;
             pitch = pitch * a.pitch();
         }
-        tiles_ = rounded_up(last + (images - 1) * pitch + 1, rows_);
+        all_rows_ = last + (images - 1) * pitch + 1;
+        tiles_ = rounded_up(all_rows_, rows_);
         for (const FlatAxis &a : axes) planes_ = planes_ * a.planes;
-        places_ = rounded_up((rows_ - 1) * pitch_ + rounded_up(cells_, size.vector) * size.vector, size.positions) * size.positions;
+        row_places_ = rounded_up(cells_, size.vector) * size.vector, positions_ = size.positions;
         // Not a power of two: the channels of a place would meet in one set of the cache.
         const int line = 16;
-        window_ = (rounded_up(places_ + reach_ * pitch_ + x.high - x.low, line) / 2 * 2 + 1) * line;
+        window_ = (rounded_up(places_of(rows_) + reach_ * pitch_ + x.high - x.low, line) / 2 * 2 + 1) * line;
     }
 
     const std::vector<FlatAxis> &axes() const { return axes_; }
@@ -162,7 +163,7 @@ class Places {
 
     /// Of a row's results, from a row to the next; the places of a tile, and those that its taps see.
     Expr pitch() const { return pitch_; }
-    Expr places() const { return places_; }
+    Expr places(const Expr &tile) const { return places_of(min(rows_, all_rows_ - tile * rows_)); }
     Expr window() const { return window_; }
     Expr shift(const Tap &tap) const {
         Expr rows = 0;
@@ -172,9 +173,15 @@ class Places {
 
   private:
     std::vector<FlatAxis> axes_;
-    Expr images_, rows_, length_, segments_, last_begin_, cells_, pitch_, tiles_, places_, window_;
+    Expr images_, rows_, length_, segments_, last_begin_, cells_, pitch_, tiles_, all_rows_, row_places_, window_;
     PerAxis row_pitches_;
     Expr low_row_ = 0, reach_ = 0, planes_ = 1;
+    int positions_ = 1;
+
+    // Of so many rows, in whole register tiles.
+    Expr places_of(const Expr &rows) const {
+        return rounded_up((rows - 1) * pitch_ + row_places_, positions_) * positions_;
+    }
 };
 
 inline Expr promised(const Expr &at, const Expr &extent) { return Halide::unsafe_promise_clamped(at, 0, extent - 1); }
@@ -190,6 +197,9 @@ inline void define_taps(FlatGemmFuncs &f, const Places &places, const Tap &tap, 
     f.live_taps(v.phase) = live;
 }
 
+/// Of the vectors that copy rows: down to single elements.
+inline int next_width(int width) { return width > 4 ? width / 2 : width > 1 ? 1 : 0; }
+
 /// Rows of the picture (x, y, z, channel, group, image) with their gaps. Vectors at the end of a row begin early; rows of
 /// less than a vector are copied by smaller ones, each by an update of its own.
 template <class Tensor>
@@ -202,30 +212,39 @@ void define_staged(FlatGemmFuncs &f, const Places &places, const Tensor &picture
     PerAxis plane_counts;
     for (const FlatAxis &a : axes) plane_counts.push_back(a.planes);
     const PerAxis planes = digits(v.plane, plane_counts);
+
     const Expr low = places.first_cell(v.segment) + x.low;
-    const Expr begin = max(x.first(planes[0]), low), end = min(x.last(planes[0]), low + places.cells() - 1 + x.high - x.low) + 1;
+    f.span(v.plane, v.segment) =
+        Tuple(max(x.first(planes[0]), low), min(x.last(planes[0]), low + places.cells() - 1 + x.high - x.low) + 1, low);
+    const auto span = [&](int i) -> Expr { return f.span(v.plane, v.segment)[i]; };
+
+    const PerAxis cells = places.row(places.first_seen_row(v.tile) + v.row - places.first_row());
+    PerAxis seen;
+    Expr there_is = cells.back() >= 0 && cells.back() < places.images();
+    for (int d = 1; d < rank; d++) {
+        const Expr cell = cells[d - 1] + axes[d].first_seen(), at = axes[d].coordinate(cell, planes[d]);
+        there_is = there_is && cell <= axes[d].last_seen() && at >= axes[d].min && at < axes[d].min + axes[d].extent;
+        seen.push_back(at);
+    }
+    seen.push_back(cells.back());
+    const Expr count = select(there_is, span(1) - span(0), 0);
+    for (int width = f.size.vector, above = 0; width > 0; above = width, width = next_width(width))
+        seen.push_back(select(count >= width && (above == 0 || count < above), rounded_up(count, width), 0));
+    f.seen_rows(v.row, v.plane, v.segment, v.tile) = Tuple(seen);
+
     f.staged(v.place, v.summed, v.plane, v.segment, v.tile, v.group) = 0.f;
-    for (int width = f.size.vector; width > 0; width = width > 4 ? width / 2 : width > 1 ? 1 : 0) {
+    for (int width = f.size.vector; width > 0; width = next_width(width)) {
         const Expr most = min(x.last() - x.first() + 1, places.cells() + x.high - x.low);
         FlatGemmFuncs::Copy copy{width, RDom({{0, width}, {0, rounded_up(most, width)}, {0, places.seen_rows()}}, "copied")};
         RDom &r = copy.domain;
-        const Expr row = places.first_seen_row(v.tile) + r[2];
-        const PerAxis coordinates = places.row(row - places.first_row());
-        std::vector<Expr> index;
-        Expr row_inside = coordinates.back() >= 0 && coordinates.back() < places.images();
-        for (int d = 1; d < rank; d++) {
-            const Expr cell = coordinates[d - 1] + axes[d].first_seen(), at = axes[d].coordinate(cell, planes[d]);
-            row_inside = row_inside && cell <= axes[d].last_seen() && at >= axes[d].min && at < axes[d].min + axes[d].extent;
-            index.push_back(unsafe_promise_clamped(at, axes[d].min, axes[d].min + axes[d].extent - 1));
-        }
-        r.where(row_inside);
-        r.where(end - begin >= width);
-        if (width < f.size.vector) r.where(end - begin < (width == 1 ? 4 : 2 * width));
-        r.where(r[1] * width < end - begin);
-        const Expr cell = min(begin + r[1] * width, end - width) + r[0];
-        index.insert(index.begin(), unsafe_promise_clamped(x.coordinate(cell, planes[0]), x.min, x.min + x.extent - 1));
-        index.insert(index.end(), {v.summed, v.group, promised(coordinates.back(), places.images())});
-        f.staged(promised(r[2] * places.pitch() + cell - low, places.window()), v.summed, v.plane, v.segment, v.tile, v.group) =
+        const auto row = [&](int i) -> Expr { return f.seen_rows(r[2], v.plane, v.segment, v.tile)[i]; };
+        r.where(r[1] < row(rank + static_cast<int>(f.copies.size())));
+        const Expr cell = min(span(0) + r[1] * width, span(1) - width) + r[0];
+        std::vector<Expr> index{unsafe_promise_clamped(x.coordinate(cell, planes[0]), x.min, x.min + x.extent - 1)};
+        for (int d = 1; d < rank; d++)
+            index.push_back(unsafe_promise_clamped(row(d - 1), axes[d].min, axes[d].min + axes[d].extent - 1));
+        index.insert(index.end(), {v.summed, v.group, promised(row(rank - 1), places.images())});
+        f.staged(promised(r[2] * places.pitch() + cell - span(2), places.window()), v.summed, v.plane, v.segment, v.tile, v.group) =
             load(picture(index));
         f.copies.push_back(copy);
     }
@@ -268,7 +287,6 @@ void define_stores(FlatGemmFuncs &f, Tensor &output, const Places &places, const
     const auto phases_of = [&](int d) { return d < rank ? axes[d].phases : Expr(1); };
     const Expr channels = extent(rank), blocks = rounded_up(channels, f.size.channels * f.size.panels);
     f.stride_x = x.stride;
-    f.row_elements = rounded_up(places.cells(), f.size.vector) * f.size.vector * x.stride;
     f.stored.domain = RDom({{0, places.length()}, {0, places.rows()}, {0, phases_of(1)}, {0, phases_of(2)}, {0, f.size.channels},
                             {0, f.size.panels}, {0, blocks}, {0, places.segments()}, {0, places.tiles()}, {0, extent(rank + 1)}},
                            "stored");
@@ -278,32 +296,41 @@ void define_stores(FlatGemmFuncs &f, Tensor &output, const Places &places, const
     s.segment = r[7], s.tile = r[8], s.group = r[9];
 
     const Expr panel = r[6] * f.size.panels + r[5], channel = panel * f.size.channels + r[4];
-    const PerAxis coordinates = places.row(r[8] * places.rows() + r[1]);
+    const PerAxis cells = places.row(v.tile * places.rows() + v.row);
+    PerAxis stored;
+    Expr there_is = cells.back() < places.images();
+    for (int d = 1; d < rank; d++) {
+        stored.push_back(cells[d - 1] * axes[d].stride + (d == 1 ? v.phase_y : v.phase_z));
+        there_is = there_is && stored.back() < extent(d);
+    }
+    stored.insert(stored.end(), {cells.back(), cast<int>(there_is)});
+    f.stored_rows(v.row, v.phase_y, v.phase_z, v.tile) = Tuple(stored);
+    const auto row = [&](int i) -> Expr { return f.stored_rows(r[1], r[2], r[3], r[8])[i]; };
     r.where(panel * f.size.channels < channels);
     r.where(channel < channels);
-    r.where(coordinates.back() < places.images());
+    r.where(row(rank) != 0);
     std::vector<Expr> index{promised(places.begin(r[7]) + r[0], extent(0))};
-    for (int d = 1; d < rank; d++) {
-        const Expr of_axis = coordinates[d - 1] * axes[d].stride + r[1 + d];
-        r.where(of_axis < extent(d));
-        index.push_back(promised(of_axis, extent(d)));
-    }
-    index.insert(index.end(), {promised(channel, channels), r[9], promised(coordinates.back(), places.images())});
+    for (int d = 1; d < rank; d++) index.push_back(promised(row(d - 1), extent(d)));
+    index.insert(index.end(), {promised(channel, channels), r[9], promised(row(rank - 1), places.images())});
 
-    const Expr phase_x = min(v.element % x.stride, x.phases - 1);
-    Expr phase = phase_x, all_phases = 1;
+    const Expr vectors = rounded_up(places.cells(), f.size.vector);
+    f.interleaving = RDom({{0, f.size.vector}, {0, x.stride}, {0, vectors}}, "interleaving");
+    const Expr cell = f.interleaving[2] * f.size.vector + f.interleaving[0];
+    Expr phase = min(f.interleaving[1], x.phases - 1), all_phases = 1;
     if (rank > 1) phase = phase + phases_of(0) * v.phase_y;
     if (rank > 2) phase = phase + phases_of(0) * phases_of(1) * v.phase_z;
     for (const FlatAxis &a : axes) all_phases = all_phases * a.phases;
     // So that nothing is computed for panels beyond the last.
     all_phases = select(v.panel * f.size.channels < channels, all_phases, 0);
-    f.interleaved(v.element, v.row, v.phase_y, v.phase_z, v.lane, v.panel, v.segment, v.tile, v.group) =
-        f.result(promised(v.row * places.pitch() + v.element / x.stride, places.places()), v.lane, v.panel,
+    f.interleaved(v.element, v.row, v.phase_y, v.phase_z, v.lane, v.panel, v.segment, v.tile, v.group) = undef<float>();
+    f.interleaved(cell * x.stride + f.interleaving[1], v.row, v.phase_y, v.phase_z, v.lane, v.panel, v.segment, v.tile,
+                  v.group) =
+        f.result(promised(v.row * places.pitch() + cell, places.places(v.tile)), v.lane, v.panel,
                  promised(phase, all_phases), v.segment, v.tile, v.group);
 
     const std::vector<Var> any(rank + 3);
     output(any) = undef(halide_type(f.format.storage));
-    const Expr element = promised(r[0] + places.begin(r[7]) % x.stride, f.row_elements);
+    const Expr element = promised(r[0] + places.begin(r[7]) % x.stride, vectors * f.size.vector * x.stride);
     const Expr result = f.interleaved(element, r[1], r[2], r[3], r[4], panel, r[7], r[8], r[9]);
     output(index) = store(finish(result), f.format.storage);
     f.output = output;

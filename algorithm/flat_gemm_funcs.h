@@ -33,6 +33,11 @@ struct FlatGemmFuncs {
 
     /// (tap, phase) -> where it reads, from a cell on; plane; kernel position: tables.
     Halide::Func taps{"taps"}, live_taps{"live_taps"};
+    /// Tables of a tile. (row, plane, segment, tile) -> of a row that taps see, coordinates in the picture behind x, the last of
+    /// them the image, and how many vectors of each width are copied. (plane, segment) -> the cells that are copied: the first,
+    /// and behind the last; the cell at place 0. (row, phase_y, phase_z, tile) -> coordinates in the result behind x, and
+    /// whether there is such a row.
+    Halide::Func seen_rows{"seen_rows"}, span{"span"}, stored_rows{"stored_rows"};
     /// (place, summed, plane, segment, tile, group), float32: zeros, and in the updates the rows that there are, in vectors of
     /// several widths: (lane, vector, row).
     Halide::Func staged{"staged"};
@@ -49,7 +54,8 @@ struct FlatGemmFuncs {
     } reduced;
     /// (element, row, phase_y, phase_z, lane, panel, segment, tile, group): the phases of a row side by side.
     Halide::Func interleaved{"interleaved"};
-    Halide::Expr stride_x, row_elements;
+    Halide::RDom interleaving;  ///< cell of a vector, phase, vector
+    Halide::Expr stride_x;
     /// Stores in its update.
     Halide::Func output;
     struct {

@@ -55,7 +55,8 @@ struct FlatGemmGenerator : DescribedGenerator {
         description.set("rank", rank);
         description.set("strict_propagation", "true");
         description.set("weight_layout", "WeightLayout::channel_panels");
-        description.set("weight_channel_multiple", schedule_params.channels);
+        description.set("weight_channel_multiple", funcs_.size.channels);
+        description.set("tile_places", funcs_.size.positions);
         if (max_out_channels > 0) description.set("max_out_channels", max_out_channels);
     }
 };

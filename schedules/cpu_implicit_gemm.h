@@ -35,7 +35,7 @@ struct CpuImplicitGemm : CpuSchedule {
         const FlatGemmVars &v = f.v;
         const int width = f.size.vector;
         RVar work{"work"};
-        Var register_tile{"register_tile"}, phase_x{"phase_x"};
+        Var register_tile{"register_tile"};
         auto &s = f.stored;
 
         Func(f.taps).compute_root();
@@ -46,13 +46,15 @@ struct CpuImplicitGemm : CpuSchedule {
             .reorder({s.x, vector, s.row, s.phase_y, s.phase_z, s.lane, s.panel, s.block, s.segment, s.tile, s.group})
             .fuse(s.block, s.segment, work).fuse(work, s.tile, work).fuse(work, s.group, work).parallel(work).vectorize(s.x);
 
+        for (Func table : {f.span, f.seen_rows, f.stored_rows}) table.compute_at(f.output, work);
         f.staged.compute_at(f.output, work).vectorize(v.place, width, TailStrategy::RoundUp);
         for (std::size_t i = 0; i < f.copies.size(); i++) {
             const RDom &r = f.copies[i].domain;
             f.staged.update(i).allow_race_conditions().reorder({r[0], r[1], v.summed, r[2], v.plane}).vectorize(r[0]);
         }
 
-        f.result.compute_at(f.output, s.panel).bound_extent(v.lane, f.size.channels)
+        // Memory on the stack whose size is not known is allocated once a task.
+        f.result.compute_at(f.output, s.panel).store_in(MemoryType::Stack).bound_extent(v.lane, f.size.channels)
             .split(v.place, register_tile, v.place, f.size.positions, TailStrategy::RoundUp)
             .reorder(v.place, v.lane, register_tile, v.phase).vectorize(v.place, width).unroll(v.place).unroll(v.lane);
         f.sum.compute_at(f.result, register_tile).bound_extent(v.place, f.size.positions).bound_extent(v.lane, f.size.channels)
@@ -60,16 +62,10 @@ struct CpuImplicitGemm : CpuSchedule {
         f.sum.update().reorder(v.place, v.lane, f.reduced.summed, f.reduced.tap)
             .vectorize(v.place, width).unroll(v.place).unroll(v.lane);
 
-        f.interleaved.compute_at(f.output, s.row);
-        const auto interleave = [&](Stage stage) {
-            stage.split(v.element, v.element, phase_x, f.stride_x).reorder(phase_x, v.element).vectorize(v.element, width, TailStrategy::RoundUp);
-        };
-        for (int stride : {1, 2, 3, 4}) {
-            Stage fixed = f.interleaved.specialize(f.stride_x == stride);
-            interleave(fixed);
-            fixed.unroll(phase_x);
-        }
-        interleave(f.interleaved);
+        f.interleaved.compute_at(f.output, s.row).store_in(MemoryType::Stack);
+        Stage interleave = f.interleaved.update();
+        interleave.allow_race_conditions().vectorize(f.interleaving[0]);
+        for (int stride : {1, 2, 3, 4, 5, 8}) interleave.specialize(f.stride_x == stride).unroll(f.interleaving[1]);
     }
 };
 

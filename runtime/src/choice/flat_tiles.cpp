@@ -59,7 +59,20 @@ FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p) {
     rows = double(p.batch) * y.pitch * z.pitch;
     const int64_t all_rows = static_cast<int64_t>(std::min(rows, 2147483647.0));
     const int64_t a_share = std::max(ceil_divide(all_rows * segments, several), ceil_divide(least, pitch));
-    tile_rows = std::clamp<int64_t>(std::min(wanted / pitch, a_share), 1, std::max<int64_t>(all_rows, 1));
+    const int64_t most_rows = std::clamp<int64_t>(std::min(wanted / pitch, a_share), 1, std::max<int64_t>(all_rows, 1));
+    // Register tiles are whole; and rows that taps see beyond a tile's own are copied again.
+    const int64_t seen_rows = y.reach() + z.reach() * y.pitch;
+    const auto cost_of_rows = [&](int64_t n) {
+        if (n == 0) return 0.0;
+        const int64_t computed = round_up((n - 1) * pitch + segment_cells, k.tile_places);
+        return double(computed) + 0.1 * double(seen_rows * pitch);
+    };
+    double least_cost = 0;
+    tile_rows = 0;
+    for (int64_t n = most_rows; n > std::max<int64_t>(most_rows / 2, most_rows - 64); n--) {
+        const double cost = double(all_rows / n) * cost_of_rows(n) + cost_of_rows(all_rows % n);
+        if (tile_rows == 0 || cost < least_cost) tile_rows = n, least_cost = cost;
+    }
     tiles = ceil_divide(all_rows, tile_rows) * segments;
     places = (tile_rows - 1) * pitch + segment_cells;
 }

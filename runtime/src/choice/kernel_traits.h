@@ -104,6 +104,8 @@ struct Tile {
     int64_t chunk_rows = 1, chunk_columns = 1;
     /// Its bands are of the output's rows that taps reach, not of the input's.
     bool bands_of_output_rows = false;
+    /// Of a flat matrix product: neighbouring places of a register tile (flat_tiles.h).
+    int64_t tile_places = 1;
     /// Positions of packed pictures that it multiplies at once.
     int64_t chunk_positions = 1;
 };
