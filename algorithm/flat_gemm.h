@@ -93,9 +93,10 @@ struct Tap {
     PerAxis plane, kernel;
 };
 
-/// A tile: some rows of cells of a segment along x, as the runtime cuts them (choice/flat_tiles.h).
+/// A tile: some rows of cells of a segment along x, as the runtime cuts them (choice/flat_tiles.h). So many panels share what
+/// is copied.
 struct TileShape {
-    Expr segment, rows;
+    Expr segment, rows, panels;
 };
 
 /// Places of a tile, and where they are in the result and in the picture.
@@ -103,7 +104,7 @@ class Places {
   public:
     Places(const std::vector<FlatAxis> &axes, const Expr &images, const Expr &outputs, const TileShape &shape,
            const FlatGemmSizes &size)
-        : axes_(axes), images_(images), rows_(shape.rows) {
+        : axes_(axes), images_(images), rows_(shape.rows), panels_(shape.panels) {
         using Halide::Internal::is_const_one;
         const FlatAxis &x = axes[0];
         const Expr whole = shape.segment >= x.cells;
@@ -135,6 +136,7 @@ class Places {
     const std::vector<FlatAxis> &axes() const { return axes_; }
     Expr images() const { return images_; }
     Expr planes() const { return planes_; }
+    Expr block_panels() const { return panels_; }
 
     // Along x: so many results of a segment, from this one on.
     Expr length() const { return length_; }
@@ -173,7 +175,7 @@ class Places {
 
   private:
     std::vector<FlatAxis> axes_;
-    Expr images_, rows_, length_, segments_, last_begin_, cells_, pitch_, tiles_, all_rows_, row_places_, window_;
+    Expr images_, rows_, panels_, length_, segments_, last_begin_, cells_, pitch_, tiles_, all_rows_, row_places_, window_;
     PerAxis row_pitches_;
     Expr low_row_ = 0, reach_ = 0, planes_ = 1;
     int positions_ = 1;
@@ -285,17 +287,20 @@ void define_stores(FlatGemmFuncs &f, Tensor &output, const Places &places, const
     const FlatAxis &x = axes[0];
     const auto extent = [&](int d) { return Expr(output.dim(d).extent()); };
     const auto phases_of = [&](int d) { return d < rank ? axes[d].phases : Expr(1); };
-    const Expr channels = extent(rank), blocks = rounded_up(channels, f.size.channels * f.size.panels);
+    const Expr channels = extent(rank), blocks = rounded_up(rounded_up(channels, f.size.channels), places.block_panels());
     f.stride_x = x.stride;
-    f.stored.domain = RDom({{0, places.length()}, {0, places.rows()}, {0, phases_of(1)}, {0, phases_of(2)}, {0, f.size.channels},
-                            {0, f.size.panels}, {0, blocks}, {0, places.segments()}, {0, places.tiles()}, {0, extent(rank + 1)}},
+    f.stored.domain = RDom({{0, f.size.vector}, {0, rounded_up(places.length(), f.size.vector)}, {0, places.rows()}, {0, phases_of(1)}, {0, phases_of(2)}, {0, f.size.channels},
+                            {0, places.block_panels()}, {0, blocks}, {0, places.segments()}, {0, places.tiles()}, {0, extent(rank + 1)}},
                            "stored");
     RDom &r = f.stored.domain;
     auto &s = f.stored;
-    s.x = r[0], s.row = r[1], s.phase_y = r[2], s.phase_z = r[3], s.lane = r[4], s.panel = r[5], s.block = r[6];
-    s.segment = r[7], s.tile = r[8], s.group = r[9];
+    s.element = r[0], s.vector = r[1], s.row = r[2], s.phase_y = r[3], s.phase_z = r[4], s.lane = r[5], s.panel = r[6];
+    s.block = r[7], s.segment = r[8], s.tile = r[9], s.group = r[10];
+    // The last vector of a row begins early. Rows of less than a vector are stored one by one.
+    f.whole_vectors = places.length() >= f.size.vector;
+    const Expr x_at = min(r[1] * f.size.vector, max(places.length() - f.size.vector, 0)) + r[0];
 
-    const Expr panel = r[6] * f.size.panels + r[5], channel = panel * f.size.channels + r[4];
+    const Expr panel = r[7] * places.block_panels() + r[6], channel = panel * f.size.channels + r[5];
     const PerAxis cells = places.row(v.tile * places.rows() + v.row);
     PerAxis stored;
     Expr there_is = cells.back() < places.images();
@@ -305,13 +310,14 @@ void define_stores(FlatGemmFuncs &f, Tensor &output, const Places &places, const
     }
     stored.insert(stored.end(), {cells.back(), cast<int>(there_is)});
     f.stored_rows(v.row, v.phase_y, v.phase_z, v.tile) = Tuple(stored);
-    const auto row = [&](int i) -> Expr { return f.stored_rows(r[1], r[2], r[3], r[8])[i]; };
+    const auto row = [&](int i) -> Expr { return f.stored_rows(r[2], r[3], r[4], r[9])[i]; };
     r.where(panel * f.size.channels < channels);
     r.where(channel < channels);
     r.where(row(rank) != 0);
-    std::vector<Expr> index{promised(places.begin(r[7]) + r[0], extent(0))};
+    r.where(f.whole_vectors || r[0] < places.length());
+    std::vector<Expr> index{promised(places.begin(r[8]) + x_at, extent(0))};
     for (int d = 1; d < rank; d++) index.push_back(promised(row(d - 1), extent(d)));
-    index.insert(index.end(), {promised(channel, channels), r[9], promised(row(rank - 1), places.images())});
+    index.insert(index.end(), {promised(channel, channels), r[10], promised(row(rank - 1), places.images())});
 
     const Expr vectors = rounded_up(places.cells(), f.size.vector);
     f.interleaving = RDom({{0, f.size.vector}, {0, x.stride}, {0, vectors}}, "interleaving");
@@ -330,8 +336,8 @@ void define_stores(FlatGemmFuncs &f, Tensor &output, const Places &places, const
 
     const std::vector<Var> any(rank + 3);
     output(any) = undef(halide_type(f.format.storage));
-    const Expr element = promised(r[0] + places.begin(r[7]) % x.stride, vectors * f.size.vector * x.stride);
-    const Expr result = f.interleaved(element, r[1], r[2], r[3], r[4], panel, r[7], r[8], r[9]);
+    const Expr element = promised(x_at + places.begin(r[8]) % x.stride, vectors * f.size.vector * x.stride);
+    const Expr result = f.interleaved(element, r[2], r[3], r[4], r[5], panel, r[8], r[9], r[10]);
     output(index) = store(finish(result), f.format.storage);
     f.output = output;
 }

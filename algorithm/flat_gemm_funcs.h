@@ -21,8 +21,6 @@ struct FlatGemmVars {
 /// Sizes that the algorithm is told. A tile has whole register tiles of `positions`.
 struct FlatGemmSizes {
     int vector, positions, channels;
-    /// Panels that share what is staged.
-    int panels;
 };
 
 struct FlatGemmFuncs {
@@ -56,11 +54,12 @@ struct FlatGemmFuncs {
     Halide::Func interleaved{"interleaved"};
     Halide::RDom interleaving;  ///< cell of a vector, phase, vector
     Halide::Expr stride_x;
-    /// Stores in its update.
+    /// Stores in its update; its rows may have whole vectors.
+    Halide::Expr whole_vectors;
     Halide::Func output;
     struct {
         Halide::RDom domain;
-        Halide::RVar x, row, phase_y, phase_z, lane, panel, block, segment, tile, group;
+        Halide::RVar element, vector, row, phase_y, phase_z, lane, panel, block, segment, tile, group;
     } stored;
 };
 

@@ -154,6 +154,7 @@ inline constexpr Argument flat_forward[] = {
     per_axis("kernel"),
     int32("segment_cells"),
     int32("tile_rows"),
+    int32("block_panels"),
     written(axes_and(3, "output", TensorRole::output)),
 };
 
@@ -174,6 +175,7 @@ inline constexpr Argument flat_input_gradient[] = {
     per_axis("dilation"),
     int32("segment_cells"),
     int32("tile_rows"),
+    int32("block_panels"),
     written(axes_and(3, "input_gradient", TensorRole::input)),
 };
 

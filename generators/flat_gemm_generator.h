@@ -27,6 +27,9 @@ struct FlatGemmGenerator : DescribedGenerator {
     GeneratorParam<int> max_out_channels{"max_out_channels", 0};
     Schedule schedule_params;
 
+  private:
+    std::vector<Halide::GeneratorInput<int> *> tile_shape_;
+
   protected:
     FlatGemmFuncs funcs_;
     std::vector<Halide::GeneratorInput<int> *> attributes_;
@@ -38,6 +41,13 @@ struct FlatGemmGenerator : DescribedGenerator {
     Halide::Expr attribute(int d, int i) const {
         return *attributes_[d * (attributes_.size() / rank) + i];
     }
+
+    template <class Generator>
+    void add_tile_shape(Generator &generator) {
+        for (const char *name : {"segment_cells", "tile_rows", "block_panels"})
+            tile_shape_.push_back(generator.template add_input<int>(name));
+    }
+    flat_gemm::TileShape tile_shape() const { return {*tile_shape_[0], *tile_shape_[1], *tile_shape_[2]}; }
 
     void declare_shapes(Tensor &picture, Tensor &weight) {
         for (int d = rank; d < rank + 3; d++) picture.dim(d).set_min(0);

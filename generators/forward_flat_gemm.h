@@ -30,8 +30,7 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>, pub
         for (int d = 0; d < this->rank; d++)
             for (const char *attribute : {"stride_", "dilation_", "padding_phase_", "gcd_", "inverse_", "kernel_"})
                 this->attributes_.push_back(this->template add_input<int>(attribute + std::string(axis_names[d])));
-        segment_cells_ = this->template add_input<int>("segment_cells");
-        tile_rows_ = this->template add_input<int>("tile_rows");
+        this->add_tile_shape(*this);
         this->result_ = this->template add_output<Halide::Buffer<>>("output", this->stored_type(), dimensions);
     }
 
@@ -54,7 +53,7 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>, pub
             phase_counts.push_back(axes[d].phases);
         }
         const Expr summed = input.dim(rank).extent(), channels = output.dim(rank).extent();
-        const Places places(axes, output.dim(rank + 2).extent(), output.dim(0).extent(), {*segment_cells_, *tile_rows_}, f.size);
+        const Places places(axes, output.dim(rank + 2).extent(), output.dim(0).extent(), this->tile_shape(), f.size);
         define_taps(f, places, gather, phase_counts);
         define_staged(f, places, input);
         define_sum(f, places, weight, product(most), summed, channels, [&](const Expr &channel, const Expr &group) {
@@ -78,8 +77,6 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>, pub
     }
 
   private:
-    Halide::GeneratorInput<int> *segment_cells_ = nullptr, *tile_rows_ = nullptr;
-
     static void define_taps(FlatGemmFuncs &f, const flat_gemm::Places &places, const std::vector<GatherAxis> &gather,
                             const flat_gemm::PerAxis &phase_counts) {
         using namespace flat_gemm;

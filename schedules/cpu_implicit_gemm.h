@@ -21,13 +21,10 @@ struct CpuImplicitGemm : CpuSchedule {
 
     /// The register tile: vectors of places, and channels.
     GeneratorParam<int> vectors{"vectors", 3}, channels{"channels", 8};
-    /// Channels that share what is copied.
-    GeneratorParam<int> block_channels{"block_channels", 64};
 
     FlatGemmSizes sizes(const Halide::Target &target) const {
         const int vector = target.natural_vector_size<float>();
-        return {.vector = vector, .positions = vectors * vector, .channels = channels,
-                .panels = std::max(1, block_channels / int(channels))};
+        return {.vector = vector, .positions = vectors * vector, .channels = channels};
     }
 
     void apply(FlatGemmFuncs &f, const Halide::Target &) const {
@@ -41,10 +38,11 @@ struct CpuImplicitGemm : CpuSchedule {
         Func(f.taps).compute_root();
         Func(f.live_taps).compute_root();
 
-        RVar vector{"vector"};
-        f.output.update().allow_race_conditions().split(s.x, vector, s.x, width, TailStrategy::Predicate)
-            .reorder({s.x, vector, s.row, s.phase_y, s.phase_z, s.lane, s.panel, s.block, s.segment, s.tile, s.group})
-            .fuse(s.block, s.segment, work).fuse(work, s.tile, work).fuse(work, s.group, work).parallel(work).vectorize(s.x);
+        Stage stores = f.output.update();
+        stores.allow_race_conditions()
+            .reorder({s.element, s.vector, s.row, s.phase_y, s.phase_z, s.lane, s.panel, s.block, s.segment, s.tile, s.group})
+            .fuse(s.block, s.segment, work).fuse(work, s.tile, work).fuse(work, s.group, work).parallel(work);
+        stores.specialize(f.whole_vectors).vectorize(s.element);
 
         for (Func table : {f.span, f.seen_rows, f.stored_rows}) table.compute_at(f.output, work);
         f.staged.compute_at(f.output, work).vectorize(v.place, width, TailStrategy::RoundUp);

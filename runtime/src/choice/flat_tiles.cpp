@@ -62,19 +62,24 @@ FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p) {
     const int64_t most_rows = std::clamp<int64_t>(std::min(wanted / pitch, a_share), 1, std::max<int64_t>(all_rows, 1));
     // Register tiles are whole; and rows that taps see beyond a tile's own are copied again.
     const int64_t seen_rows = y.reach() + z.reach() * y.pitch;
-    const auto cost_of_rows = [&](int64_t n) {
-        if (n == 0) return 0.0;
-        const int64_t computed = round_up((n - 1) * pitch + segment_cells, k.tile_places);
-        return double(computed) + 0.1 * double(seen_rows * pitch);
+    const auto computed = [&](int64_t n) {
+        return n == 0 ? 0.0 : double(round_up((n - 1) * pitch + segment_cells, k.tile_places));
     };
+    const auto copied_for = [&](int64_t n) { return n == 0 ? 0.0 : double((n + seen_rows) * pitch); };
+    const auto of_all = [&](int64_t n, auto of_tile) { return double(all_rows / n) * of_tile(n) + of_tile(all_rows % n); };
     double least_cost = 0;
     tile_rows = 0;
     for (int64_t n = most_rows; n > std::max<int64_t>(most_rows / 2, most_rows - 64); n--) {
-        const double cost = double(all_rows / n) * cost_of_rows(n) + cost_of_rows(all_rows % n);
+        const double cost = of_all(n, computed) + 0.1 * of_all(n, copied_for);
         if (tile_rows == 0 || cost < least_cost) tile_rows = n, least_cost = cost;
     }
-    tiles = ceil_divide(all_rows, tile_rows) * segments;
-    places = (tile_rows - 1) * pitch + segment_cells;
+    places = of_all(tile_rows, computed) * double(segments);
+    copied = of_all(tile_rows, copied_for) * double(segments);
+    // Each block of panels copies for itself: as many as make enough tasks.
+    const int64_t panels = ceil_divide((forward ? p.out_channels : p.in_channels) / p.groups, k.weight_channel_multiple);
+    const double tasks = double(ceil_divide(all_rows, tile_rows)) * double(segments) * double(p.groups);
+    const int64_t blocks = std::clamp<int64_t>(static_cast<int64_t>(2 * several / tasks), 1, panels);
+    block_panels = ceil_divide(panels, blocks);
 }
 
 }  // namespace conv_transpose

@@ -10,11 +10,11 @@
 namespace conv_transpose {
 
 struct FlatTiles {
-    /// A tile has so many rows of cells, of so many cells each along x.
-    int64_t segment_cells, tile_rows;
-    int64_t tiles;   ///< of all segments, of a group
-    int64_t places;  ///< of a tile, with gaps
-    double rows;     ///< of all images, with gaps; more than an int64_t counts, where images are many
+    /// A tile has so many rows of cells, of so many cells each along x; so many panels of channels share it.
+    int64_t segment_cells, tile_rows, block_panels;
+    double rows;  ///< of all images, with gaps; more than an int64_t counts, where images are many
+    /// Places that are computed, of all tiles of a group and a phase, and elements that are copied for a channel.
+    double places, copied;
 
     FlatTiles(const KernelTraits &, const Problem &);
 };

@@ -148,6 +148,7 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
             steps.push_back(set_all(Launch<Family::flat_forward>(k))
                                 .set("segment_cells", tiles.segment_cells)
                                 .set("tile_rows", tiles.tile_rows)
+                                .set("block_panels", tiles.block_panels)
                                 .step());
         } else {
             steps.push_back(set_all(Launch<Family::forward>(k)).step());
