@@ -15,7 +15,9 @@ namespace conv_transpose {
 /// Kernels of a family take the same arguments.
 enum class Family {
     forward,
+    flat_forward,  ///< in tiles of the caller's shape
     input_gradient,
+    flat_input_gradient,
     weight_gradient,
     weight_gradient_product,  ///< of packed pictures
     weight_gradient_implicit_gemm,  ///< of pictures with channels innermost
@@ -140,12 +142,43 @@ inline constexpr Argument forward[] = {
     written(axes_and(3, "output", TensorRole::output)),
 };
 
+inline constexpr Argument flat_forward[] = {
+    axes_and(3, "input", TensorRole::input),
+    axes_and(3, "weight", TensorRole::weight),
+    dense(2, "bias", TensorRole::bias),  // channel in group, group
+    int32("has_bias"),
+    int32("activation"),
+    float32("slope"),
+    per_axis("stride"),
+    per_axis("dilation"),
+    per_axis("padding_phase"),
+    per_axis("gcd"),
+    per_axis("inverse"),
+    per_axis("kernel"),
+    int32("segment_cells"),
+    int32("tile_rows"),
+    int32("block_panels"),
+    written(axes_and(3, "output", TensorRole::output)),
+};
+
 inline constexpr Argument input_gradient[] = {
     axes_and(3, "output_gradient", TensorRole::output),
     axes_and(3, "weight", TensorRole::weight),
     per_axis("kernel"),
     per_axis("stride"),
     per_axis("dilation"),
+    written(axes_and(3, "input_gradient", TensorRole::input)),
+};
+
+inline constexpr Argument flat_input_gradient[] = {
+    axes_and(3, "output_gradient", TensorRole::output),
+    axes_and(3, "weight", TensorRole::weight),
+    per_axis("kernel"),
+    per_axis("stride"),
+    per_axis("dilation"),
+    int32("segment_cells"),
+    int32("tile_rows"),
+    int32("block_panels"),
     written(axes_and(3, "input_gradient", TensorRole::input)),
 };
 
@@ -258,7 +291,9 @@ inline constexpr Argument weight_gradient_sum[] = {
 /// In the order of Family.
 inline constexpr std::array<Signature, family_count> all{{
     {"forward", forward},
+    {"flat_forward", flat_forward},
     {"input_gradient", input_gradient},
+    {"flat_input_gradient", flat_input_gradient},
     {"weight_gradient", weight_gradient},
     {"weight_gradient_product", weight_gradient_product},
     {"weight_gradient_implicit_gemm", weight_gradient_implicit_gemm},

@@ -2,6 +2,7 @@
 
 conv_transpose_helper(pack_channels_innermost f32 cpu BASELINE_ONLY)
 conv_transpose_helper(pack_channel_tiles f32 cpu BASELINE_ONLY)
+conv_transpose_helper(pack_channel_panels f32 cpu rank=3 BASELINE_ONLY)
 conv_transpose_helper(pack_winograd f32 cpu BASELINE_ONLY)
 conv_transpose_helper(pack_winograd f32 cpu AS columns transform_rows=false BASELINE_ONLY)
 conv_transpose_helper(pack_channels_innermost f32 cuda)

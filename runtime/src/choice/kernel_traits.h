@@ -122,6 +122,8 @@ struct Tile {
     bool bands_of_output_rows = false;
     /// Its sum has one part, and it writes the weights themselves.
     bool writes_result = false;
+    /// Of a flat matrix product: neighbouring places of a register tile (flat_tiles.h).
+    int64_t tile_places = 1;
     /// Positions of packed pictures that it multiplies at once.
     int64_t chunk_positions = 1;
 };

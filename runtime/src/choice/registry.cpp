@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "problem/counting.h"
+#include "choice/flat_tiles.h"
 #include "choice/kernel_rows.h"
 #include "choice/launch_limits.h"
 #include "choice/product_blocks.h"
@@ -111,6 +112,8 @@ std::string size_rejection(const KernelTraits &k, const Problem &p) {
     const int64_t in = p.in_channels / p.groups * in_plane, out = p.out_channels / p.groups * out_plane;
     if (std::max({in, out, p.weight_elements() / p.groups}) > max_elements_32bit())
         return "one image of one group has more than 2^31 - 1 elements";
+    const bool flat = k.family == Family::flat_forward || k.family == Family::flat_input_gradient;
+    if (flat && FlatTiles(k, p).rows > max_elements_32bit()) return "its rows, with gaps, are more than 2^31 - 1";
     if (k.packed_channels) {
         const double values = k.input.type == ElementType::float32 ? 4 : 8;  // of 16 bytes
         const double packed = values * packed_planes(k, p.in_channels / p.groups) * in_plane;

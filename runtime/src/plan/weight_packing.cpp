@@ -127,6 +127,7 @@ Extents WeightPacking::packed_extents(int64_t groups) const {
         case WeightLayout::channels_innermost: return joined(joined({packed_channels_}, packed_window_), {summed_, groups});
         // The last dimension counts tiles of channels.
         case WeightLayout::channel_tiles: return joined(joined({lanes}, window_), {summed_, tiles});
+        case WeightLayout::channel_panels: return joined(joined({lanes, summed_}, window_), {tiles});
         case WeightLayout::winograd_columns: return {lanes, window_[0], summed_, window_[1] + 1, tiles};
         case WeightLayout::winograd: return {lanes, 1, summed_, (window_[0] + 1) * (window_[1] + 1), tiles};
         default: return {tensor_core_elements() * groups, 1, 1, 1, 1};
