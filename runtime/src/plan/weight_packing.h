@@ -32,7 +32,7 @@ class WeightPacking {
 
     ElementType packed_type() const noexcept;
     View given() const;
-    Extents given_extents(int64_t groups) const;
+    View as_given(const LaunchRange &range) const;
     Extents packed_extents(int64_t groups) const;
     int64_t tensor_core_elements() const noexcept;
     Extents tensor_core_tiles() const;
