@@ -171,7 +171,13 @@ conv_transpose_kernel(weight_gradient f32 cuda general LARGE H200_TFLOPS 3)
 # For those who ask for strict propagation.
 conv_transpose_kernel(weight_gradient f32 cpu general AS strict BASELINE ${tile4} strict=true LARGE ${tile3})
 conv_transpose_kernel(weight_gradient f32 cuda general AS strict strict=true LARGE)
-conv_transpose_kernel(bias_gradient f32 cpu general GENERATOR bias_gradient BASELINE)
-conv_transpose_kernel(bias_gradient f32 cuda general GENERATOR bias_gradient)
-conv_transpose_helper(sum_of_parts f32 cpu BASELINE_ONLY)
-conv_transpose_helper(sum_of_parts f32 cuda)
+foreach(format f32 f16 bf16)
+    conv_transpose_kernel(bias_gradient ${format} cpu general GENERATOR bias_gradient storage=${format} BASELINE)
+    conv_transpose_kernel(bias_gradient ${format} cpu general LAYOUT nhwc GENERATOR bias_gradient storage=${format}
+        channels_last=true BASELINE LARGE)
+    conv_transpose_kernel(bias_gradient ${format} cuda general GENERATOR bias_gradient storage=${format})
+    conv_transpose_kernel(bias_gradient ${format} cuda general LAYOUT nhwc GENERATOR bias_gradient storage=${format}
+        channels_last=true LARGE)
+    conv_transpose_helper(sum_of_parts ${format} cpu result=${format} BASELINE_ONLY)
+    conv_transpose_helper(sum_of_parts ${format} cuda result=${format})
+endforeach()

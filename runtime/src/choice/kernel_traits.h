@@ -67,6 +67,11 @@ struct CalledWith {
     /// Formats of the operation's tensors; a gradient has that of its tensor.
     TensorFormat input{}, weight{}, output{};
 
+    /// Pictures, and weights that are read as they are given, may have any layout: strides are run-time values.
+    bool any_layout = false;
+    /// A gradient of parameters, whose parts are float32, may have any format: the sum of parts converts it.
+    bool any_result = false;
+
     WeightLayout weight_layout = WeightLayout::as_given;
     int64_t weight_channel_multiple = 1, weight_in_channel_multiple = 1;
     /// In layouts for tensor cores: packed values of a tile of channels for every summed channel; for any kernel
@@ -118,6 +123,8 @@ struct Tile {
     int64_t positions_worth_a_part = 512;
     /// A weight gradient's bands are a multiple of this high, and rows are filled up to a multiple of this.
     int64_t chunk_rows = 1, chunk_columns = 1;
+    /// The axes through which its bands count, the outermost first: 1, rows of a plane; 2, rows of a volume; 3, positions.
+    int band_axes = 1;
     /// Its bands are of the output's rows that taps reach, not of the input's.
     bool bands_of_output_rows = false;
     /// Its sum has one part, and it writes the weights themselves.

@@ -156,7 +156,7 @@ std::string problem_rejection(const KernelTraits &k, const Problem &p) {
 bool packs(const KernelTraits &k, const TensorOfOperation &tensor, Operation operation, TensorFormat given) {
     const auto type_fits = [&](const KernelTraits &helper) {
         return helper.role == KernelRole::weight_packing && helper.device == k.device &&
-               helper.weight_layout == k.weight_layout && helper.rank == k.rank && helper.weight.type == given.type &&
+               helper.weight_layout == k.weight_layout && packs_rank(helper, k.rank) && helper.weight.type == given.type &&
                helper.phases_outermost == k.phases_outermost;
     };
     if (tensor.asked == &PlanOptions::weight && k.weight_layout != WeightLayout::as_given) {
@@ -179,10 +179,18 @@ bool packs(const KernelTraits &k, const TensorOfOperation &tensor, Operation ope
     return k.packed_channels && tensor.asked == read && tensor.format_of(k, operation).type == given.type;
 }
 
+// Where the kernel, or a step beside it, makes up for the difference.
+bool takes(const KernelTraits &k, const TensorOfOperation &tensor, Operation operation, TensorFormat wanted) {
+    const TensorFormat is = tensor.format_of(k, operation);
+    const bool reads_weights = operation == Operation::forward || operation == Operation::input_gradient;
+    if (!reads_weights && tensor.asked == &PlanOptions::weight && k.any_result) return true;
+    return is == wanted || (k.any_layout && is.type == wanted.type) || packs(k, tensor, operation, wanted);
+}
+
 std::string format_rejection(const KernelTraits &k, const PlanOptions &options) {
     for (const TensorOfOperation &tensor : tensors_of(options.operation))
         if (const TensorFormat wanted = options.*tensor.asked, is = tensor.format_of(k, options.operation);
-            wanted != is && !packs(k, tensor, options.operation, wanted))
+            !takes(k, tensor, options.operation, wanted))
             return std::string(tensor.name) + " is " + str(wanted) + ", the kernel is for " + str(is);
     return {};
 }
@@ -247,6 +255,11 @@ const KernelTraits &helper_kernel(KernelRole role, Device device,
     for (const KernelTraits &k : registry())
         if (k.role == role && k.device == device && (!fits || fits(k))) return k;
     throw Unsupported(std::string("this build has no kernel that ") + purpose(role));
+}
+
+bool packs_rank(const KernelTraits &helper, int rank) {
+    return helper.rank == rank ||
+           (helper.weight_layout == WeightLayout::channels_innermost && helper.family == Family::weight_packing);
 }
 
 int64_t packed_planes(const KernelTraits &kernel, int64_t channels) {

@@ -19,6 +19,12 @@ int64_t wanted_parts(const Problem &p, const Tile &k) {
                              1);
 }
 
+// What bands count.
+int64_t positions_of(const Problem &p, int axes) {
+    if (axes == 1) return p.height().input;
+    return axes == 2 ? p.depth().input * p.height().input : input_positions(p);
+}
+
 }  // namespace
 
 int64_t blocks_of_part(const Problem &p, const Tile &k) {
@@ -32,7 +38,7 @@ WeightGradientParts::WeightGradientParts(const Problem &p, const Tile &kernel, i
     images_a_part = std::clamp<int64_t>(p.batch / wanted, 1, images_a_launch);
     const int64_t beyond_input =
         kernel.bands_of_output_rows ? (p.height().kernel - 1) * p.height().dilation / p.height().stride : 0;
-    const int64_t rows = p.height().input + beyond_input, chunks = ceil_divide(rows, kernel.chunk_rows);
+    const int64_t rows = positions_of(p, kernel.band_axes) + beyond_input, chunks = ceil_divide(rows, kernel.chunk_rows);
     rows_a_band =
         ceil_divide(chunks, std::clamp<int64_t>(wanted / of_images(p.batch), 1, chunks)) * kernel.chunk_rows;
     bands = ceil_divide(rows, rows_a_band);
