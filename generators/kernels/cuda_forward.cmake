@@ -88,7 +88,7 @@ conv_transpose_kernel(forward tf32 cuda implicit_gemm AS sub_pixel ${sub_pixel} 
 conv_transpose_kernel(forward tf32 cuda implicit_gemm AS sub_pixel_packed_c128 ${sub_pixel} ${packed_picture} columns=128 blocks=2
     min_in_channels=8 ALLOW_SPILLS H200_TFLOPS 200)
 conv_transpose_kernel(forward tf32 cuda implicit_gemm AS pairs_c128 ${sub_pixel} ${whole_chunks} columns=128 blocks=2 neighbours=2
-    ALLOW_SPILLS H200_TFLOPS 225)
+    ALLOW_SPILLS H200_TFLOPS 210)
 # ---- 16 bits, any attributes. Pictures with channels innermost are read as they are; others are packed before. Names
 # tell the layout of input and output, and tiles that are not 128 positions x 128 channels.
 foreach(format f16 bf16)

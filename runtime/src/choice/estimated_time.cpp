@@ -81,8 +81,8 @@ constexpr double launch = 2.5e-6;
 // channels_last each takes a sector of its own (302 MB in 7 ms).
 double packing_time(const KernelTraits &k, const Computation &c) {
     if (!k.packed_channels) return 0;
-    // Weights are packed by phases more slowly than others, by about as much as they take to read.
-    const double weights = c.by_phases ? double(bytes_of(c.weight_format.type)) * double(c.by_phases->weight_elements()) : 0;
+    // Weights are packed by phases more slowly than others, by about as much as they take to read and write.
+    const double weights = c.by_phases ? 2.0 * double(bytes_of(c.weight_format.type)) * double(c.by_phases->weight_elements()) : 0;
     const double passes = c.by_phases && c.read_format.layout == Layout::channels_last ? 32.0 : 2.0;
     const double picture = passes * double(bytes_of(c.read_format.type)) * double(c.problem.input_elements());
     return launch + (picture + weights) / H200::memory_bytes_per_second;
