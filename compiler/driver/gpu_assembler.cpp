@@ -91,7 +91,8 @@ std::string GpuAssembler::assemble(const std::string &ptx, const fs::path &stem)
     const IntermediateFile text(stem.string() + ".portable.ptx", false), fat(stem.string() + ".fatbin", keep_files);
     std::ofstream(text.path) << portable;
     images += " --image3=kind=ptx,sm=" + target[1].str() + ",file=" + quoted(text.path);
-    run(quoted(fatbinary) + " --64 --create=" + quoted(fat.path) + images);
+    const std::string compress = compression.empty() ? "" : " --compress-all --compress-mode=" + compression;
+    run(quoted(fatbinary) + " --64" + compress + " --create=" + quoted(fat.path) + images);
     return read(fat.path);
 }
 
