@@ -22,6 +22,26 @@ inline Division divide(const Halide::Expr &number, const Halide::Expr &divisor) 
     return {estimate + select(one_more, 1, 0), rest - select(one_more, divisor, 0)};
 }
 
+/// A number from 0 on that is divided so, for templates of arithmetic (tensor_layout.h).
+struct FastNumber {
+    Halide::Expr value;
+    FastNumber(int value = 0) : value(value) {}
+    FastNumber(const Halide::Expr &value) : value(value) {}
+
+    friend FastNumber operator+(const FastNumber &a, const FastNumber &b) { return a.value + b.value; }
+    friend FastNumber operator-(const FastNumber &a, const FastNumber &b) { return a.value - b.value; }
+    friend FastNumber operator*(const FastNumber &a, const FastNumber &b) { return a.value * b.value; }
+    friend FastNumber operator/(const FastNumber &a, const FastNumber &b) { return a.divided_by(b).quotient; }
+    friend FastNumber operator%(const FastNumber &a, const FastNumber &b) { return a.divided_by(b).rest; }
+
+  private:
+    // The compiler knows better for constants.
+    Division divided_by(const FastNumber &divisor) const {
+        if (!Halide::Internal::as_const_int(divisor.value)) return divide(value, divisor.value);
+        return {value / divisor.value, value % divisor.value};
+    }
+};
+
 }  // namespace conv_transpose
 
 #endif

@@ -97,8 +97,9 @@ struct Geometry {
     Expr image;
     PerAxis kernel;     ///< position
     Expr chunk;
-    /// Phases that are channels of the product, x fastest, the output's channels last; none, where each phase has blocks
-    /// of its own. The first cell begins so many positions before the output.
+    /// Phases that are channels of the product; none, where each phase has blocks of its own. They run faster than the
+    /// output's channels, x first, unless neighbouring channels are neighbours in the output. The first cell begins so
+    /// many positions before the output.
     PerAxis channel_phases, early;
 
     /// Of the product.
@@ -352,13 +353,16 @@ void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geo
     const Expr channel = set * tile.neighbours + neighbour;
     const PerAxis cell = digits(position, g.cells);
     PerAxis of_phase = phase_digits(phase, g.phases);
-    Expr output_channel = channel;
+    Expr output_channel = channel, is_channel = channel < extent(rank);
     if (!g.channel_phases.empty()) {
-        PerAxis sets = g.channel_phases;
-        sets[0] = sets[0] / tile.neighbours;
-        of_phase = digits(set, sets);
-        of_phase[0] = of_phase[0] * tile.neighbours + neighbour;
-        output_channel = of_phase.back();
+        PerAxis counted = g.channel_phases;
+        if (f.channels_last_output) counted.insert(counted.begin(), extent(rank)), counted.pop_back();
+        counted[0] = counted[0] / tile.neighbours;
+        PerAxis at = digits(set, counted);
+        at[0] = at[0] * tile.neighbours + neighbour;
+        is_channel = at.back() < (f.channels_last_output ? g.channel_phases.back() : extent(rank));
+        output_channel = f.channels_last_output ? at.front() : at.back();
+        of_phase = f.channels_last_output ? PerAxis(at.begin() + 1, at.end()) : at;
     }
     const auto promised = [&](const Expr &at, int d) { return unsafe_promise_clamped(at, 0, extent(d) - 1); };
     std::vector<Expr> index;
@@ -370,14 +374,14 @@ void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geo
         index.push_back(promised(at, d));
     }
     r.where(inside);
-    r.where(output_channel < extent(rank));
+    r.where(is_channel);
     index.insert(index.end(), {promised(output_channel, rank), r[block + 1], promised(cell.back(), rank + 2)});
     const std::vector<Var> any(rank + 3);
-    output(any) = undef(halide_type(f.format.storage));
+    output(any) = undef(halide_type(f.computed));
     const Expr there = promised(f.computes_whole_rows ? min(output_channel, extent(rank) - 1) : output_channel, rank);
     const Expr value = finish(f.sum(position, channel, phase, r[block + 1]), there, r[block + 1]);
     // The instruction that stores a tile converts it (compiler/passes/tile_store.h).
-    output(index) = f.format.on_tensor_cores() ? cast(halide_type(f.format.storage), value) : store(value, f.format.storage);
+    output(index) = f.format.on_tensor_cores() ? cast(halide_type(f.computed), value) : store(value, f.computed);
     f.output = output;
 }
 

@@ -60,6 +60,7 @@ struct GemmFuncs {
     ElementFormat format;
     PictureLayout input_layout = PictureLayout::channels_first;
     bool channels_last_output = false;  ///< neighbouring channels are neighbours
+    Storage computed = Storage::f32;    ///< of the output: the format's, or float32 for parts of a sum
     /// Rows of a tile are computed whole, and stored as far as there are channels.
     bool computes_whole_rows = false;
     /// Neighbouring taps along x that one step has, of one row of positions. More than one only where those of every phase

@@ -24,6 +24,8 @@ struct H200 {
     static constexpr int block_shared_bytes = 227 * 1024;
     /// Measured: what passes over a tensor reach, and stores that scatter into the second-level cache.
     static constexpr double memory_bytes_per_second = 3.4e12, second_level_bytes_per_second = 4e12;
+    /// Of a warp, from a line of the first-level cache, on a multiprocessor: one a cycle.
+    static constexpr double loads_per_second = 1.7e9;
 };
 
 }  // namespace conv_transpose::machines

@@ -5,6 +5,9 @@ set(CONV_TRANSPOSE_KERNELS small CACHE STRING "Which kernels are built: small (w
 set_property(CACHE CONV_TRANSPOSE_KERNELS PROPERTY STRINGS small full)
 set(CONV_TRANSPOSE_KERNEL_FILTER "" CACHE STRING "Only kernels whose names match this regular expression are built; all if empty")
 set(CONV_TRANSPOSE_GPU_ARCHITECTURES sm_80 sm_90 sm_100 CACHE STRING "GPUs that get machine code; later ones use PTX")
+set(CONV_TRANSPOSE_GPU_COMPRESSION "" CACHE STRING
+    "fatbinary's --compress-mode for machine code: size or balance (drivers of CUDA 12.4 and later), speed (all)")
+set_property(CACHE CONV_TRANSPOSE_GPU_COMPRESSION PROPERTY STRINGS "" size balance speed)
 set(CONV_TRANSPOSE_CPU_LEVELS avx512 avx2 CACHE STRING "CPU instruction sets, best first; the baseline is always built")
 
 set(target_common user_context-no_runtime)
@@ -122,6 +125,9 @@ function(conv_transpose_add_kernels beginning generator device)
         endif()
         list(JOIN gpus "," gpus)
         list(APPEND options --gpu=${gpus} --ptxas=${CONV_TRANSPOSE_PTXAS} --fatbinary=${CONV_TRANSPOSE_FATBINARY})
+        if(CONV_TRANSPOSE_GPU_COMPRESSION)
+            list(APPEND options --compression=${CONV_TRANSPOSE_GPU_COMPRESSION})
+        endif()
         if(CONV_TRANSPOSE_TESTS)
             list(APPEND options --keep-device-code)  # for tests/ptx_machine
         endif()

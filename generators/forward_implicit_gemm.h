@@ -42,7 +42,7 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         for (int d = 0; d < this->rank; d++)
             for (const char *attribute : {"stride_", "dilation_", "padding_phase_", "gcd_", "inverse_", "kernel_"})
                 attributes_.push_back(this->template add_input<int>(attribute + names[d]));
-        output_ = this->template add_output<Halide::Buffer<>>("output", this->stored_type(), dimensions);
+        output_ = this->template add_output<Halide::Buffer<>>("output", this->computed_type(), dimensions);
     }
 
     void generate() {
@@ -100,8 +100,10 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         if (!phases_as_channels) return;
         description.set("phases_as_channels", "true");
         description.set("whole_cells", "true");
-        if (this->schedule_params.tile(this->funcs_).neighbours > 1)
-            description.set("stride_width_multiple", this->schedule_params.tile(this->funcs_).neighbours);
+        const bool channels_last = this->channels_last_output;
+        if (channels_last) description.set("phases_outermost", "true");
+        if (const int n = this->schedule_params.tile(this->funcs_).neighbours; n > 1)
+            description.set(channels_last ? "out_channel_multiple" : "stride_width_multiple", n);
     }
 
   private:

@@ -6,6 +6,7 @@
 
 #include "Halide.h"
 #include "algorithm/element_operations.h"
+#include "algorithm/fast_division.h"
 #include "algorithm/tensor_layout.h"
 #include "algorithm/weight_layouts.h"
 #include "compiler/passes/device_assertions.h"
@@ -16,8 +17,8 @@ namespace conv_transpose {
 /// (kx, ky, kz, channel, summed channel, group) becomes one array. What lies outside of the weights is zero.
 ///
 /// Phases may be channels of the product, of those that are computed (channel_phases a dimension) or of those that are
-/// summed over (summed_phases): tap t of phase r is kernel position t * phases + r, and phases run faster than the
-/// channels, x first.
+/// summed over (summed_phases): tap t of phase r is kernel position t * phases + r. Phases run faster than the channels,
+/// x first; those that are computed slower, where phases_outermost says so.
 class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public DescribedGenerator {
   public:
     GeneratorParam<int> rank{"rank", 2};
@@ -25,6 +26,8 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
     /// What the weights are given in: mixed precision has float32 weights for operands of 16 bits.
     GeneratorParam<Storage> given{"given", Storage::f32, {{"f32", Storage::f32}, {"f16", Storage::f16},
                                                            {"bf16", Storage::bf16}}};
+
+    GeneratorParam<bool> phases_outermost{"phases_outermost", false};
 
     Input<Halide::Buffer<>> weight{"weight"};
 
@@ -49,10 +52,9 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         const TensorLayout layout = for_tensor_cores ? layouts::tensor_core_weights(values) : layouts::channels_innermost;
         constexpr Dimension axes[] = {x, y, z};
         const Expr groups = weight.dim(rank + 2).extent();
-        Expr channels = weight.dim(rank).extent(), summed_channels = weight.dim(rank + 1).extent();
-        std::vector<Expr> channel_phases, summed_phases;
-        for (const GeneratorInput<int> *n : channel_phases_) channel_phases.push_back(*n);
-        for (const GeneratorInput<int> *n : summed_phases_) summed_phases.push_back(*n);
+        const Expr given_channels = weight.dim(rank).extent();
+        Expr channels = given_channels, summed_channels = weight.dim(rank + 1).extent();
+        const std::vector<Expr> channel_phases = values_of(channel_phases_), summed_phases = values_of(summed_phases_);
         PerDimension<Expr> extents(1, {{piece, format_.pieces()}, {group, groups}});
         for (int d = 0; d < rank; d++) {
             const Expr phases = channel_phases[d] * summed_phases[d];
@@ -67,28 +69,21 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         if (for_tensor_cores) extents[summed] = filled_up * values;
         else extents[channel] = filled_up;
 
-        const PerDimension<Expr> at = layout.coordinates<Expr>(i, extents);
-        const auto take_phases = [](Expr &number, const std::vector<Expr> &phases) {
-            std::vector<Expr> all;
-            for (const Expr &count : phases) all.push_back(number % count), number = number / count;
-            return all;
-        };
-        Expr of_channel = at[channel], of_summed = at[summed];
-        const std::vector<Expr> channel_phase = take_phases(of_channel, channel_phases),
-                                summed_phase = take_phases(of_summed, summed_phases);
+        const Place at = get_target().has_gpu_feature() ? place<FastNumber>(layout, extents, given_channels)
+                                                         : place<Expr>(layout, extents, given_channels);
         std::vector<Expr> index;
         Region inside;
         for (int d = 0; d < rank; d++)
-            index.push_back(at[axes[d]] * channel_phases[d] * summed_phases[d] + channel_phase[d] + summed_phase[d]);
+            index.push_back(at.of[axes[d]] * channel_phases[d] * summed_phases[d] + at.channel_phase[d] + at.summed_phase[d]);
         // The clamp tells bounds inference what the quotients cannot.
-        index.insert(index.end(), {of_channel, of_summed, clamp(at[group], 0, groups - 1)});
+        index.insert(index.end(), {at.of[channel], at.of[summed], clamp(at.of[group], 0, groups - 1)});
         for (int d = 0; d < rank + 3; d++)
             inside.emplace_back(d < rank + 2 ? Expr(weight.dim(d).min()) : Expr(), d < rank + 2 ? Expr(weight.dim(d).extent()) : Expr());
         const Func zero_outside = BoundaryConditions::constant_exterior(
             weight, Internal::make_zero(weight.type()), inside);
         const Expr element = zero_outside(index);
         (*packed_)(i, one, two, three, four) =
-            for_tensor_cores ? operand_piece(format_, element, at[piece], get_target()) : element;
+            for_tensor_cores ? operand_piece(format_, element, at.of[piece], get_target()) : element;
     }
 
     void schedule() {
@@ -103,7 +98,8 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         packed_->set_host_alignment(16);
         Var block{"block"}, thread{"thread"}, value{"value"};
         Func all(*packed_);
-        all.split(i, i, value, values).vectorize(value).split(i, block, thread, 64, TailStrategy::GuardWithIf);
+        // Blocks have several taps or summed channels, which lie in the same sectors of the weights.
+        all.split(i, i, value, values).vectorize(value).split(i, block, thread, 256, TailStrategy::GuardWithIf);
         if (get_target().has_gpu_feature()) all.gpu_blocks(block).gpu_threads(thread).never_partition_all();
         else all.parallel(block);
     }
@@ -116,10 +112,48 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
                                                                               : WeightLayout::channels_innermost));
         description.set("weight", std::string("{ElementType::") + types[static_cast<int>(given.value())] + "}");
         description.set("rank", rank);
+        if (phases_outermost) description.set("phases_outermost", "true");
         describe_target(get_target(), description);
     }
 
   private:
+    /// Coordinates of an element of what is packed, of the weights as given but for kernel positions, which are taps.
+    struct Place {
+        PerDimension<Expr> of;
+        std::vector<Expr> channel_phase, summed_phase;
+    };
+
+    static std::vector<Expr> values_of(const std::vector<Halide::GeneratorInput<int> *> &inputs) {
+        std::vector<Expr> values;
+        for (const Halide::GeneratorInput<int> *input : inputs) values.push_back(*input);
+        return values;
+    }
+    static const Expr &expr(const Expr &number) { return number; }
+    static const Expr &expr(const FastNumber &number) { return number.value; }
+
+    /// A Number says how to divide.
+    template <class Number>
+    Place place(const TensorLayout &layout, const PerDimension<Expr> &extents, const Expr &given_channels) const {
+        using enum Dimension;
+        constexpr Dimension all[] = {channel, summed, x, y, z, group, piece};
+        PerDimension<Number> counted(Number(1), {});
+        for (Dimension d : all) counted[d] = extents[d];
+        PerDimension<Number> at = layout.coordinates<Number>(Number(i), counted);
+        const auto take_phases = [](Number &number, const std::vector<Expr> &phases) {
+            std::vector<Expr> taken;
+            for (const Expr &count : phases) taken.push_back(expr(number % Number(count))), number = number / Number(count);
+            return taken;
+        };
+        Number first_channel = at[channel];
+        if (phases_outermost) first_channel = at[channel] % Number(given_channels), at[channel] = at[channel] / Number(given_channels);
+        Place place{PerDimension<Expr>(0, {}), take_phases(at[channel], values_of(channel_phases_)),
+                    take_phases(at[summed], values_of(summed_phases_))};
+        // What is left of the number of a phase lies beyond the last.
+        if (phases_outermost) at[channel] = first_channel + at[channel] * Number(given_channels);
+        for (Dimension d : all) place.of[d] = expr(at[d]);
+        return place;
+    }
+
     Var i{"i"}, one{"one"}, two{"two"}, three{"three"}, four{"four"};  // one array: the others have extent 1
     ElementFormat format_;
     std::vector<Halide::GeneratorInput<int> *> channel_phases_, summed_phases_;

@@ -35,6 +35,8 @@ struct ImplicitGemmGenerator : DescribedGenerator {
                                                 {"channels_last", PictureLayout::channels_last},
                                                 {"channel_rows", PictureLayout::channel_rows}}};
     GeneratorParam<bool> channels_last_output{"channels_last_output", false};
+    /// A kernel for parts of sums: it stores float32, and a second pass adds them and converts.
+    GeneratorParam<bool> makes_parts{"makes_parts", false};
     Schedule schedule_params;
 
     /// A problem's attributes narrow what a kernel accepts; to it they are run-time values. (Packed weights for tensor
@@ -64,6 +66,7 @@ struct ImplicitGemmGenerator : DescribedGenerator {
         funcs_.format = *named;
         funcs_.input_layout = input_layout;
         funcs_.channels_last_output = channels_last_output;
+        funcs_.computed = makes_parts ? Storage::f32 : named->storage;
         if constexpr (Schedule::tensor_maps) {
             if (input_layout != PictureLayout::channels_last || named->terms > 1)
                 throw std::invalid_argument("a tensor map reads pictures in channels_last, of one piece a value");
@@ -73,6 +76,7 @@ struct ImplicitGemmGenerator : DescribedGenerator {
     }
 
     Halide::Type stored_type() const { return halide_type(funcs_.format.storage); }
+    Halide::Type computed_type() const { return halide_type(funcs_.computed); }
     Halide::Type weight_type() const { return halide_type(funcs_.format.operand()); }
 
     /// Channels of the picture that is summed over, with those that fill up the last row of channel_rows.
@@ -151,6 +155,7 @@ struct ImplicitGemmGenerator : DescribedGenerator {
             description.set(summed, tensor(f.input_layout == PictureLayout::channels_last));
             description.set(computed, tensor(f.channels_last_output));
         }
+        if (makes_parts) description.set("makes_parts", "true");
         if (rank != 2) description.set("rank", rank);
         // A block has one phase, and its steps are that phase's live taps; where weights fill up chunks of channels with
         // zeros, the picture is zero as well.

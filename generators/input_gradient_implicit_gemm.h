@@ -31,7 +31,7 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
         for (int d = 0; d < this->rank; d++)
             for (const char *attribute : {"kernel_", "stride_", "dilation_"})
                 attributes_.push_back(this->template add_input<int>(attribute + names[d]));
-        input_gradient_ = this->template add_output<Halide::Buffer<>>("input_gradient", this->stored_type(), dimensions);
+        input_gradient_ = this->template add_output<Halide::Buffer<>>("input_gradient", this->computed_type(), dimensions);
     }
 
     void generate() {

@@ -1,6 +1,7 @@
 // The second pass of outputs that are reduced in parts: adds the parts of every element, first to last, then
 // what follows a sum (epilogue.h).
 #include "Halide.h"
+#include "algorithm/element_operations.h"
 #include "algorithm/epilogue.h"
 #include "schedules/kernel_description.h"
 
@@ -10,35 +11,42 @@ namespace conv_transpose {
 /// image, part)).
 class SumOfOutputParts : public Halide::Generator<SumOfOutputParts>, public DescribedGenerator {
   public:
+    /// Of the output.
+    GeneratorParam<Storage> stored{"stored", Storage::f32, {{"f32", Storage::f32}, {"f16", Storage::f16}, {"bf16", Storage::bf16}}};
+
     Input<Halide::Buffer<float>> partial{"partial", 4};
     Input<Halide::Buffer<float>> bias{"bias", 1};
     Input<int> has_bias{"has_bias"}, activation{"activation"};
     Input<float> slope{"slope"};
-    Output<Halide::Buffer<float>> output{"output", 3};
+
+    void configure() { output_ = add_output<Halide::Buffer<>>("output", halide_type(stored), 3); }
 
     void generate() {
         using namespace Halide;
         part = RDom(0, partial.dim(3).extent(), "part");
         total(position, channel, image) = select(has_bias != 0, bias(channel), 0.f);
         total(position, channel, image) += partial(position, channel, image, part);
-        output(position, channel, image) = activate(total(position, channel, image), activation, slope);
+        (*output_)(position, channel, image) = store(activate(total(position, channel, image), activation, slope), stored);
     }
 
     // A thread has one element: there are few outputs where a sum is cut, and planes may be smaller than a warp.
     void schedule() {
         using namespace Halide;
         for (int d = 0; d < 4; d++) partial.dim(d).set_min(0);
-        for (int d = 0; d < 3; d++) output.dim(d).set_min(0);
+        for (int d = 0; d < 3; d++) output_->dim(d).set_min(0);
+        partial.dim(0).set_stride(Expr()), output_->dim(0).set_stride(Expr());
         bias.dim(0).set_min(0);
         Var block{"block"}, thread{"thread"}, element{"element"};
-        Func(output).fuse(position, channel, element).split(element, block, thread, 128, TailStrategy::GuardWithIf)
+        Func(*output_).fuse(position, channel, element).split(element, block, thread, 128, TailStrategy::GuardWithIf)
             .gpu_blocks(block, image).gpu_threads(thread).never_partition_all();
-        total.compute_at(output, thread);
+        total.compute_at(Func(*output_), thread);
     }
 
     void describe(KernelDescription &description) override {
         description.set_family(Family::sum_of_output_parts);
         description.set("role", "KernelRole::sum_of_output_parts");
+        static const char *const types[] = {"float32", "float16", "bfloat16"};
+        description.set("output", std::string("{ElementType::") + types[static_cast<int>(stored.value())] + "}");
         describe_target(get_target(), description);
     }
 
@@ -46,6 +54,7 @@ class SumOfOutputParts : public Halide::Generator<SumOfOutputParts>, public Desc
     Halide::Var position{"position"}, channel{"channel"}, image{"image"};
     Halide::RDom part;
     Halide::Func total{"total"};
+    Halide::GeneratorOutput<Halide::Buffer<>> *output_ = nullptr;
 };
 
 }  // namespace conv_transpose

@@ -47,8 +47,9 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
     Halide::GeneratorParam<int> stages{"stages", 2};
     Halide::GeneratorParam<int> blocks{"blocks", 1};        // on a multiprocessor
     Halide::GeneratorParam<int> min_steps{"min_steps", 0};  // demanded of a problem
-    /// Pairs of channels are neighbours in the output: phases that are channels, of an even stride along the width.
-    Halide::GeneratorParam<bool> pairs{"pairs", false};
+    /// Of phases that are channels: so many are neighbours in the output. In channels_first those of a stride along the
+    /// width that is a multiple, in channels_last channels.
+    Halide::GeneratorParam<int> neighbours{"neighbours", 1};
     Halide::GeneratorParam<bool> tensor_cores{"tensor_cores", true};  // off: the same program without the passes
 
     /// Channels of a group: fewer would leave most of a tile unused.
@@ -70,10 +71,14 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
                       .loops = {along_columns(columns, 1), along_rows(tile_rows, 1), along_columns(column_sets, columns),
                                 along_rows(row_sets, tile_rows)},
                       .phases_innermost = false};
-        if (pairs) {
-            tile.neighbours = 2;
-            tile.loops[1] = along_rows(2, 1);
-            tile.loops.insert(tile.loops.begin() + 2, along_rows(32, 2));
+        if (neighbours > 1) {
+            tile.neighbours = neighbours;
+            const auto along = [&](int extent, int step) {
+                return rows_are_positions ? along_columns(extent, step) : along_rows(extent, step);
+            };
+            const int inner = rows_are_positions ? 0 : 1, all = rows_are_positions ? columns : 64;
+            tile.loops[inner] = along(neighbours, 1);
+            tile.loops.insert(tile.loops.begin() + inner + 1, along(all / neighbours, neighbours));
         }
         return tile;
     }
@@ -88,8 +93,8 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
         description.set("block_channels", channels(f));
         description.set("blocks_per_multiprocessor", blocks);
         if (min_steps > 0) description.set("min_steps", min_steps);
-        // Parts of a sum are float32, and the pass that adds them knows channels_first.
-        if (f.format.storage == Storage::f32 && !f.channels_last_output)
+        // Parts of a sum are float32.
+        if (f.computed == Storage::f32)
             description.set("split_target_blocks", machines::H200::multiprocessors * blocks);
     }
 
@@ -97,7 +102,6 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
         if (chunk_channels % (2 * f.values()) != 0)
             throw std::invalid_argument("chunk_channels is " + std::to_string(chunk_channels) +
                                         "; the rule is a multiple of " + std::to_string(2 * f.values()));
-        if (pairs && f.channels_last_output) throw std::invalid_argument("pairs in channels_last; the rule is channels_first");
         store_tile(f);
         multiply_in_tile(f);
         stage(f, f.picture, f.v.position, positions(f), f.input_layout == PictureLayout::channels_last);
@@ -140,12 +144,14 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
 
     void store_tile(GemmFuncs &f) const {
         using namespace Halide;
-        RVar lane{"lane"}, warp{"warp"}, column{"mma_n"}, row{"mma_m"}, pair{"mma_m_outer"}, group_of_warps{"warpgroup"};
+        RVar lane{"lane"}, warp{"warp"}, column{"mma_n"}, row{"mma_m"}, group_of_warps{"warpgroup"};
+        RVar set_of_neighbours{f.channels_last_output ? "mma_n_outer" : "mma_m_outer"};
+        const int last = neighbours > 1 && f.channels_last_output ? 2 : 1;
         RVar column_set = f.stored.loops.rbegin()[1], row_set = f.stored.loops.back();
         // Nothing is computed there, but it has to be on the GPU.
         f.output.gpu_single_thread();
-        f.output.update().allow_race_conditions().rename(f.stored.loops[0], column).rename(f.stored.loops[1], row);
-        if (pairs) f.output.update().rename(f.stored.loops[2], pair);
+        f.output.update().allow_race_conditions().rename(f.stored.loops[0], column).rename(f.stored.loops[last], row);
+        if (neighbours > 1) f.output.update().rename(f.stored.loops[3 - last], set_of_neighbours);
         f.output.update()
             .split(column_set, column_set, lane, 1).split(column_set, column_set, warp, 1)
             .fuse(column_set, row_set, group_of_warps)

@@ -95,7 +95,8 @@ std::string GpuAssembler::assemble(const std::string &ptx, const fs::path &stem)
         images += " --image3=kind=ptx,sm=" + target[1].str() + ",file=" + quoted(text.path);
     }
     if (images.empty()) throw std::runtime_error("no GPU in --gpu has the kernel's instructions; the rule is sm_90");
-    run(quoted(fatbinary) + " --64 --create=" + quoted(fat.path) + images);
+    const std::string compress = compression.empty() ? "" : " --compress-all --compress-mode=" + compression;
+    run(quoted(fatbinary) + " --64" + compress + " --create=" + quoted(fat.path) + images);
     return read(fat.path);
 }
 

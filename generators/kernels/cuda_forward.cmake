@@ -85,18 +85,16 @@ set(sub_pixel ${tensor_core_product} phases_as_channels=true min_out_channels=1)
 set(packed_picture input_layout=channel_rows stages=3)
 conv_transpose_kernel(forward tf32 cuda implicit_gemm AS sub_pixel ${sub_pixel} ${any_channels} column_sets=2 blocks=2
     ALLOW_SPILLS H200_TFLOPS 120)
-conv_transpose_kernel(forward tf32 cuda implicit_gemm AS sub_pixel_packed ${sub_pixel} ${packed_picture} columns=128 row_sets=1
-    column_sets=2 blocks=2 min_in_channels=16 ALLOW_SPILLS H200_TFLOPS 180)
 conv_transpose_kernel(forward tf32 cuda implicit_gemm AS sub_pixel_packed_c128 ${sub_pixel} ${packed_picture} columns=128 blocks=2
-    min_in_channels=16 ALLOW_SPILLS H200_TFLOPS 200)
-conv_transpose_kernel(forward tf32 cuda implicit_gemm AS pairs_c128 ${sub_pixel} ${whole_chunks} columns=128 blocks=2 pairs=true
-    ALLOW_SPILLS H200_TFLOPS 200)
+    min_in_channels=8 ALLOW_SPILLS H200_TFLOPS 200)
+conv_transpose_kernel(forward tf32 cuda implicit_gemm AS pairs_c128 ${sub_pixel} ${whole_chunks} columns=128 blocks=2 neighbours=2
+    ALLOW_SPILLS H200_TFLOPS 210)
 # ---- 16 bits, any attributes. Pictures with channels innermost are read as they are; others are packed before. Names
 # tell the layout of input and output, and tiles that are not 128 positions x 128 channels.
 foreach(format f16 bf16)
     set(gemm16 ${tensor_core_product} format=${format} chunk_channels=64 stages=3 ALLOW_SPILLS)
     set(channels_last input_layout=channels_last channels_last_output=true in_channel_multiple=8)
-    set(from_channels_last input_layout=channels_last in_channel_multiple=8)
+    set(from_channels_last input_layout=channels_last in_channel_multiple=8 H200_TFLOPS 420)
     set(to_channels_last input_layout=channel_rows channels_last_output=true)
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc ${gemm16} ${channels_last} columns=128 blocks=2
         H200_TFLOPS 460)
@@ -111,24 +109,39 @@ foreach(format f16 bf16)
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS sub_pixel ${gemm16} input_layout=channel_rows
         columns=128 row_sets=1 column_sets=2 blocks=2 phases_as_channels=true min_out_channels=1 H200_TFLOPS 380)
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS pairs_128x128 ${gemm16} input_layout=channel_rows
-        columns=128 blocks=2 phases_as_channels=true min_out_channels=1 pairs=true H200_TFLOPS 460)
+        columns=128 blocks=2 phases_as_channels=true min_out_channels=1 neighbours=2 H200_TFLOPS 460)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS sub_pixel ${gemm16} ${channels_last} columns=32 blocks=4
+        phases_as_channels=true min_out_channels=1 H200_TFLOPS 160)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS sub_pixel_128x128 ${gemm16} ${channels_last} columns=128
+        blocks=2 phases_as_channels=true neighbours=8 H200_TFLOPS 460)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS parts ${gemm16} ${channels_last} columns=128 blocks=2
+        makes_parts=true H200_TFLOPS 460)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS parts ${gemm16} input_layout=channel_rows columns=128
+        blocks=2 makes_parts=true H200_TFLOPS 460)
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc_to_nchw ${gemm16} ${from_channels_last} columns=128
         blocks=2 FULL)
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw_to_nhwc ${gemm16} ${to_channels_last} columns=128 blocks=2)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw_to_nhwc ${gemm16} ${to_channels_last} columns=128 blocks=2
+        H200_TFLOPS 420)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw_to_nhwc AS sub_pixel ${gemm16} ${to_channels_last} columns=32
+        blocks=4 phases_as_channels=true min_out_channels=1 H200_TFLOPS 160)
 endforeach()
 conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT nhwc ${tensor_core_product} columns=128 blocks=2
-    input_layout=channels_last channels_last_output=true in_channel_multiple=4 ALLOW_SPILLS)
+    input_layout=channels_last channels_last_output=true in_channel_multiple=4 ALLOW_SPILLS H200_TFLOPS 200)
+conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT nhwc AS sub_pixel ${tensor_core_product} columns=32 blocks=4
+    input_layout=channels_last channels_last_output=true in_channel_multiple=4 phases_as_channels=true min_out_channels=1 ALLOW_SPILLS
+    H200_TFLOPS 100)
 # ---- of three axes
 conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT ncdhw ${tensor_core_product} rank=3 columns=128 row_sets=1
-    chunk_channels=16 blocks=4 ALLOW_SPILLS)
+    chunk_channels=16 blocks=4 ALLOW_SPILLS H200_TFLOPS 110)
 conv_transpose_kernel(forward f16 cuda implicit_gemm LAYOUT ncdhw ${tensor_core_product} rank=3 format=f16 input_layout=channel_rows
-    columns=128 chunk_channels=64 stages=3 blocks=2 ALLOW_SPILLS)
+    columns=128 chunk_channels=64 stages=3 blocks=2 ALLOW_SPILLS H200_TFLOPS 430)
 conv_transpose_kernel(forward bf16 cuda implicit_gemm LAYOUT ncdhw ${tensor_core_product} rank=3 format=bf16
-    input_layout=channel_rows columns=128 chunk_channels=64 stages=3 blocks=2 ALLOW_SPILLS FULL)
+    input_layout=channel_rows columns=128 chunk_channels=64 stages=3 blocks=2 ALLOW_SPILLS FULL H200_TFLOPS 430)
 conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT ncdhw AS sub_pixel ${sub_pixel} ${any_channels} rank=3 blocks=2
-    column_sets=2 ALLOW_SPILLS)
+    column_sets=2 ALLOW_SPILLS H200_TFLOPS 110)
 conv_transpose_kernel(forward f16 cuda implicit_gemm LAYOUT ncdhw AS sub_pixel ${sub_pixel} rank=3 format=f16
-    input_layout=channel_rows columns=128 row_sets=1 column_sets=2 chunk_channels=64 stages=3 blocks=2 ALLOW_SPILLS)
+    input_layout=channel_rows columns=128 row_sets=1 column_sets=2 chunk_channels=64 stages=3 blocks=2 ALLOW_SPILLS
+    H200_TFLOPS 350)
 conv_transpose_helper(sum_of_output_parts f32 cuda)
 
 # ---- families: any number of channels. Few output channels take blocks of few channels.
@@ -161,7 +174,6 @@ conv_transpose_kernel(forward f32 cuda implicit_gemm AS c32_split ${product} ${p
     MAX_REGISTERS 96 H200_TFLOPS 21)
 
 set(sub_pixel ${product} phases_as_channels=true min_out_channels=1)
-conv_transpose_kernel(forward f32 cuda implicit_gemm AS sub_pixel_c64 ${sub_pixel} ${product_c64} MAX_REGISTERS 128 H200_TFLOPS 41)
 conv_transpose_kernel(forward f32 cuda implicit_gemm AS sub_pixel_c32 ${sub_pixel} ${product_c32} MAX_REGISTERS 96 H200_TFLOPS 31)
 conv_transpose_kernel(forward f32 cuda implicit_gemm AS sub_pixel_c16 ${sub_pixel} ${product_c16} MAX_REGISTERS 64 H200_TFLOPS 22)
 

@@ -68,17 +68,19 @@ foreach(format f16 bf16)
     set(channels_last input_layout=channels_last channels_last_output=true out_channel_multiple=8)
     set(from_channels_last input_layout=channels_last out_channel_multiple=8)
     conv_transpose_kernel(input_gradient ${format} cuda implicit_gemm LAYOUT nhwc ${gemm16} ${channels_last} columns=128 blocks=2
-        min_in_channels=65)
+        min_in_channels=65 H200_TFLOPS 460)
     conv_transpose_kernel(input_gradient ${format} cuda implicit_gemm LAYOUT nhwc AS 128x64 ${gemm16} ${channels_last} columns=64
-        blocks=3)
+        blocks=3 H200_TFLOPS 310)
+    conv_transpose_kernel(input_gradient ${format} cuda implicit_gemm LAYOUT nhwc AS parts ${gemm16} ${channels_last} columns=128
+        blocks=2 makes_parts=true H200_TFLOPS 460)
     conv_transpose_kernel(input_gradient ${format} cuda implicit_gemm LAYOUT nhwc_to_nchw ${gemm16} ${from_channels_last} columns=128
-        blocks=2 FULL)
+        blocks=2 FULL H200_TFLOPS 420)
 endforeach()
 conv_transpose_kernel(input_gradient tf32 cuda implicit_gemm LAYOUT nhwc ${tensor_core_product} columns=128 blocks=2
-    input_layout=channels_last channels_last_output=true out_channel_multiple=4 ALLOW_SPILLS)
+    input_layout=channels_last channels_last_output=true out_channel_multiple=4 ALLOW_SPILLS H200_TFLOPS 185)
 # ---- of three axes
 conv_transpose_kernel(input_gradient tf32 cuda implicit_gemm LAYOUT ncdhw ${tensor_core_product} rank=3 columns=128 row_sets=1
-    chunk_channels=16 blocks=4 ALLOW_SPILLS)
+    chunk_channels=16 blocks=4 ALLOW_SPILLS H200_TFLOPS 105)
 
 # ---- families, for numbers of channels that fill enough of a tile
 set(many_channels in_channel_multiple=32 out_channel_multiple=8)

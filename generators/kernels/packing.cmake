@@ -2,9 +2,15 @@
 
 conv_transpose_helper(pack_channels_innermost f32 cpu BASELINE_ONLY)
 conv_transpose_helper(pack_channel_tiles f32 cpu BASELINE_ONLY)
+conv_transpose_helper(pack_channel_panels f32 cpu rank=3 BASELINE_ONLY)
 conv_transpose_helper(pack_winograd f32 cpu BASELINE_ONLY)
 conv_transpose_helper(pack_winograd f32 cpu AS columns transform_rows=false BASELINE_ONLY)
 conv_transpose_helper(pack_channels_innermost f32 cuda)
+foreach(format f16 bf16)  # multiplied in float32
+    conv_transpose_helper(pack_half_channels_innermost ${format} cpu given=${format} BASELINE_ONLY)
+    conv_transpose_helper(pack_half_channels_innermost ${format} cuda given=${format})
+    conv_transpose_helper(to_float32 ${format} cpu given=${format} BASELINE_ONLY)
+endforeach()
 conv_transpose_helper(pack_many_taps tf32 cuda)
 conv_transpose_helper(pack_many_taps tf32x3 cuda parts=2)
 conv_transpose_helper(pack_tensor_core tf32 cuda)
@@ -17,6 +23,7 @@ conv_transpose_helper(pack_channels tf32 cuda)
 # Phases as channels of implicit matrix products.
 conv_transpose_helper(pack_gemm_weights f32 cuda format=f32)
 conv_transpose_helper(pack_gemm_weights tf32 cuda format=tf32)
+conv_transpose_helper(pack_gemm_weights tf32 cuda AS phases_outermost format=tf32 phases_outermost=true)
 conv_transpose_helper(pack_phases tf32 cuda)
 # Operands of 16 bits, of weights as they are given, or in float32 (mixed precision).
 foreach(format f16 bf16)
@@ -24,6 +31,9 @@ foreach(format f16 bf16)
     conv_transpose_helper(pack_gemm_weights ${format} cuda AS of_f32 format=${format} given=f32)
     conv_transpose_helper(pack_channels ${format} cuda format=${format})
     conv_transpose_helper(pack_phases ${format} cuda format=${format})
+    conv_transpose_helper(pack_gemm_weights ${format} cuda AS phases_outermost format=${format} given=${format} phases_outermost=true)
+    conv_transpose_helper(pack_gemm_weights ${format} cuda AS phases_outermost_of_f32 format=${format} given=f32 phases_outermost=true)
+    conv_transpose_helper(sum_of_output_parts ${format} cuda stored=${format})
     conv_transpose_helper(to_float32 ${format} cuda given=${format})
 endforeach()
 # Of three axes.

@@ -320,7 +320,7 @@ class KernelDecoder {
         else if (name.starts_with("fence.proxy.async"))
             i.execute = execute_proxy_fence;
         else if (base == "ldmatrix")
-            ldmatrix(i, o);
+            ldmatrix(i, name, o);
         else if (base == "mma")
             mma_sync(i, name, o);
         else if (base == "mov" && (is_braced(o.at(0)) || is_braced(o.at(1))))
@@ -364,8 +364,7 @@ class KernelDecoder {
         } else {
             i.factors = factors(name);
             // Those of 16 bits may be transposed.
-            for (size_t t = 6; t < o.size(); t++)
-                if (o[t] != "0") throw PtxError("a transposed operand is not supported");
+            if (o.size() > 7) i.transposed = {o[6] == "1", o[7] == "1"};
             i.kind = Kind::wgmma;
             i.number = std::stoi(name.substr(name.find("m64n") + 4));
             i.vector = places_.operands(o.at(0), 1);
@@ -383,8 +382,9 @@ class KernelDecoder {
         throw PtxError("a product of other types");
     }
 
-    void ldmatrix(Instruction &i, const std::vector<std::string> &o) {
+    void ldmatrix(Instruction &i, const std::string &name, const std::vector<std::string> &o) {
         i.kind = Kind::whole_warp;
+        i.transposed[0] = name.find(".trans.") != std::string::npos;
         i.execute = execute_ldmatrix;
         i.vector = places_.operands(o.at(0), 1);
         address(i, o.at(1), true);

@@ -7,6 +7,7 @@
 
 #include "algorithm/machine_facts.h"
 #include "choice/product_blocks.h"
+#include "choice/tensor_formats.h"
 #include "choice/weight_gradient_time.h"
 #include "problem/counting.h"
 
@@ -53,12 +54,15 @@ double blocks_of(const KernelTraits &k, const Problem &p, const Work &work) {
 }
 
 // What a block does before and behind its loop, which may be short where any attributes are allowed: 13 us of
-// c128's blocks, two of which share a multiprocessor, and 17 of large ones (H200, strides 2 to 5). Rates of
-// the others have it in them.
-double block_overhead(const KernelTraits &k) {
+// c128's blocks, two of which share a multiprocessor, and 17 of large ones (H200, strides 2 to 5), 10 where phases are
+// channels and their outputs meet. Rates of the others have it in them, on tensor cores those of sums of 1024 products:
+// of 256 products k4 s2 took 11 us more (2026-11-22).
+double block_overhead(const KernelTraits &k, const Problem &p, const Work &work) {
+    const double blocks = double(k.blocks_per_multiprocessor);
     // Where the copy engine stages and stores, less: 8 us of one block a multiprocessor, whose neighbours hide it else.
-    if (k.box_positions > 0) return 8e-6 / static_cast<double>(k.blocks_per_multiprocessor);
-    return k.counts_through_images ? 8e-6 * (1 + 1.0 / k.blocks_per_multiprocessor) : 0;
+    if (k.box_positions > 0) return 8e-6 / blocks;
+    if (k.counts_through_images) return 8e-6 * (1 + 1 / blocks) * (channel_phases(k, p) > 1 ? 0.8 : 1);
+    return k.precision == Precision::float32 ? 0 : 11e-6 / blocks * std::max(0.0, 1 - work.products / 1024);
 }
 
 // Outputs of one phase lie a stride apart. Beyond 16 bytes every one costs a transaction more of the
@@ -70,10 +74,37 @@ double scattered_stores_time(const KernelTraits &k, const Computation &c) {
            H200::second_level_bytes_per_second;
 }
 
-// Of a picture that is packed before: it is read and written once.
-double packing_time(const KernelTraits &k, const Problem &p) {
+// A step of its own, before the kernel's or behind it, waits for what is before.
+constexpr double launch = 2.5e-6;
+
+// Of a picture that is packed before: it is read and written once. Lanes pack neighbours in a row of phases: of
+// channels_last each takes a sector of its own (302 MB in 7 ms).
+double packing_time(const KernelTraits &k, const Computation &c) {
     if (!k.packed_channels) return 0;
-    return 8.0 * p.input_elements() / H200::second_level_bytes_per_second;
+    // Weights are packed by phases more slowly than others, by about as much as they take to read and write.
+    const double weights = c.by_phases ? 2.0 * double(bytes_of(c.weight_format.type)) * double(c.by_phases->weight_elements()) : 0;
+    const double passes = c.by_phases && c.read_format.layout == Layout::channels_last ? 32.0 : 2.0;
+    const double picture = passes * double(bytes_of(c.read_format.type)) * double(c.problem.input_elements());
+    return launch + (picture + weights) / H200::memory_bytes_per_second;
+}
+
+// Of the parts of a split sum, which are written and read once.
+double adding_time(const Computation &c) {
+    if (c.partial_sums == 1) return 0;
+    const double parts = double(c.operation == Operation::forward ? c.problem.output_elements() : c.problem.input_elements());
+    return launch + 2.0 * sizeof(float) * parts / H200::second_level_bytes_per_second;
+}
+
+// An input gradient reads pixels a stride apart, where neighbours in a row are no neighbouring channels: a warp's load of
+// 32 positions takes as many lines of the first-level cache. Rates were measured at stride 2 (k20 s10, 256 to 128
+// channels: 0.256 ms, of which 0.09 are this).
+double strided_loads_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
+    const bool neighbours = k.packed_channels || c.read_format.layout == Layout::channels_last;
+    if (!k.counts_through_images || k.operation != Operation::input_gradient || neighbours) return 0;
+    const double apart = double(std::min<int64_t>(c.problem.width().stride, 32));
+    const ProductBlocks work(k, c.problem);
+    const double loads = work.blocks * double(work.steps) * double(k.weight_in_channel_multiple) * double(area(k.block_positions)) / 32;
+    return loads * std::max(apart - 2, 0.0) / (H200::loads_per_second * std::max(machine.multiprocessors, 1));
 }
 
 // The kernel's own step. Its problem has a group for each part of a split sum.
@@ -92,17 +123,17 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
     }
     // Of a round: a multiprocessor is as fast as an H200's, whatever the number of them.
     const double round_flop = H200::multiprocessors * k.blocks_per_multiprocessor * flop;
-    return rounds * (round_flop / (k.h200_tflops * 1e12) + block_overhead(k)) + scattered_stores_time(k, c);
+    return rounds * (round_flop / (k.h200_tflops * 1e12) + block_overhead(k, p, work)) + scattered_stores_time(k, c);
 }
 
 }  // namespace
 
-// Packing of weights and the sum of parts take little beside these.
+// Packing of weights takes about as long for all kernels.
 double estimated_time(const Candidate &candidate, const Machine &machine) {
     const KernelTraits &k = candidate.kernel;
     const Computation &c = candidate.computation;
-    if (k.operation == Operation::weight_gradient) return weight_gradient_time(k, c.problem, machine);
-    return packing_time(k, c.problem) + kernel_time(k, c, machine);
+    if (k.operation == Operation::weight_gradient) return weight_gradient_time(k, c, machine);
+    return packing_time(k, c) + kernel_time(k, c, machine) + strided_loads_time(k, c, machine) + adding_time(c);
 }
 
 }  // namespace conv_transpose

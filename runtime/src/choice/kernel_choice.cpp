@@ -32,8 +32,12 @@ struct Request {
     std::string try_kernel(const KernelTraits &k, Candidates &accepting) const {
         std::string reason;
         for (const Computation &c : computations) {
-            const std::string rejected = rejection(k, c, options, device, machine);
-            if (rejected.empty()) return accepting.push_back({k, with_split_sum(k, c)}), "";
+            std::string rejected = rejection(k, c, options, device, machine);
+            if (rejected.empty()) {
+                const Computation split = with_split_sum(k, c);
+                if (!k.makes_parts || split.partial_sums > 1) return accepting.push_back({k, split}), "";
+                rejected = "its sum is not split";
+            }
             if (reason.empty() || k.operation == c.operation) reason = rejected;
         }
         return reason;

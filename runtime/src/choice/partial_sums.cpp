@@ -18,8 +18,9 @@ constexpr int64_t least_steps = 16;
 int64_t partial_sums(const KernelTraits &k, const Problem &p, int64_t undivided) {
     if (k.split_target_blocks == 0 || p.groups != 1 || p.batch == 0) return 1;
     // Pixels so far apart fill L1 with the window of one block: HiFi-GAN's first layer (stride 8) took 0.250
-    // ms in two parts, 0.153 in one (H200).
-    if (k.operation == Operation::input_gradient && p.width().stride >= 8) return 1;
+    // ms in two parts, 0.153 in one (H200). Channels that are neighbours fill lines whatever the stride is.
+    const bool far_apart = k.operation == Operation::input_gradient && k.output.layout == Layout::channels_first;
+    if (far_apart && p.width().stride >= 8) return 1;
     const ProductBlocks work(k, p);
     const int64_t summed = k.operation == Operation::forward ? p.in_channels : p.out_channels;
     if (summed % k.weight_in_channel_multiple != 0 || work.blocks > double(k.split_target_blocks)) return 1;

@@ -6,12 +6,14 @@
 #include <memory>
 
 #include "problem/counting.h"
+#include "choice/flat_tiles.h"
 #include "choice/kernel_rows.h"
 #include "choice/launch_limits.h"
 #include "choice/product_blocks.h"
 #include "choice/tensor_formats.h"
 #include "choice/packed_pictures.h"
 #include "choice/picture_frame.h"
+#include "choice/weight_gradient_parts.h"
 
 #define CONV_TRANSPOSE_KERNEL CONV_TRANSPOSE_DECLARE_KERNEL
 #include "kernels.inc"
@@ -102,6 +104,7 @@ std::string shape_rejection(const KernelTraits &k, const Problem &p) {
 
 // Larger tensors are cut along batch and groups; one image of one group must fit a launch.
 std::string size_rejection(const KernelTraits &k, const Problem &p) {
+    const bool forward = k.operation == Operation::forward;
     const int64_t in_plane = input_positions(p), out_plane = spanned_outputs(k, p);
     if (std::max(in_plane, out_plane) > max_elements_32bit()) return "a plane has more than 2^31 - 1 elements";
     // The bias gradient is cut along channels as well.
@@ -109,21 +112,20 @@ std::string size_rejection(const KernelTraits &k, const Problem &p) {
     const int64_t in = p.in_channels / p.groups * in_plane, out = p.out_channels / p.groups * out_plane;
     if (std::max({in, out, p.weight_elements() / p.groups}) > max_elements_32bit())
         return "one image of one group has more than 2^31 - 1 elements";
+    const bool flat = k.family == Family::flat_forward || k.family == Family::flat_input_gradient;
+    if (flat && FlatTiles(k, p).rows > max_elements_32bit()) return "its rows, with gaps, are more than 2^31 - 1";
     if (k.packed_channels) {
         const double values = k.input.type == ElementType::float32 ? 4 : 8;  // of 16 bytes
         const double packed = values * packed_planes(k, p.in_channels / p.groups) * in_plane;
         if (std::max(packed, values * (p.width().padding / p.width().stride)) > max_elements_32bit())
             return "one image of one group, packed, has more than 2^31 - 1 elements";
     }
-    if (k.phases_as_channels) {
-        const double channels = 64.0 + double(p.out_channels / p.groups) * double(channel_phases(k, p));
-        if (channels * double(p.in_channels / p.groups + 64) * double(taps_of_phases(k, p)) * 2 * double(p.groups) > max_elements_32bit())
-            return "packed weights may have more than 2^31 - 1 elements";
-    }
-    if (k.split_target_blocks > 0) {
+    if (k.phases_as_channels || k.split_target_blocks > 0) {
         // A launch has the weights of all groups, filled up to whole tiles.
-        const double channels = 64.0 * ((std::max(p.in_channels, p.out_channels) / p.groups + 63) / 64);
-        if (channels * channels * taps(p) * 2 * p.groups > max_elements_32bit())
+        const auto filled_up = [](int64_t channels) { return double(round_up(channels, 64)); };
+        const double channels = filled_up(p.out_channels / p.groups * (forward ? channel_phases(k, p) : 1)),
+                     others = filled_up(p.in_channels / p.groups);
+        if (channels * others * double(taps_of_phases(k, p)) * 2 * double(p.groups) > max_elements_32bit())
             return "packed weights may have more than 2^31 - 1 elements";
     }
     return {};
@@ -146,6 +148,7 @@ std::string problem_rejection(const KernelTraits &k, const Problem &p) {
     if (k.min_steps > 0 && ProductBlocks(k, p).steps < k.min_steps)
         return "its loop takes fewer than " + std::to_string(k.min_steps) + " steps";
     if (k.box_positions > 0) return picture_frame_rejection(k, p);
+    if (k.family == Family::weight_gradient_implicit_gemm) return channels_last_rejection(k, p);
     return k.packed_pictures ? packed_pictures_rejection(k, p) : "";
 }
 
@@ -153,20 +156,41 @@ std::string problem_rejection(const KernelTraits &k, const Problem &p) {
 bool packs(const KernelTraits &k, const TensorOfOperation &tensor, Operation operation, TensorFormat given) {
     const auto type_fits = [&](const KernelTraits &helper) {
         return helper.role == KernelRole::weight_packing && helper.device == k.device &&
-               helper.weight_layout == k.weight_layout && helper.rank == k.rank && helper.weight.type == given.type;
+               helper.weight_layout == k.weight_layout && packs_rank(helper, k.rank) && helper.weight.type == given.type &&
+               helper.phases_outermost == k.phases_outermost;
     };
     if (tensor.asked == &PlanOptions::weight && k.weight_layout != WeightLayout::as_given) {
         const Registry all = registry();
         return std::any_of(all.begin(), all.end(), type_fits);
     }
+    // Products of weight gradients read and write every layout, and their sums are rounded by the last pass.
+    if (k.packed_pictures || k.family == Family::weight_gradient_implicit_gemm) {
+        const Registry all = registry();
+        const bool is_result = tensor.asked == &PlanOptions::weight;
+        return is_result && k.writes_result ? false
+               : is_result ? std::any_of(all.begin(), all.end(),
+                                       [&](const KernelTraits &helper) {
+                                           return helper.role == KernelRole::weight_gradient_sum && helper.device == k.device &&
+                                                  helper.weight.type == given.type;
+                                       })
+                         : tensor.format_of(k, operation).type == given.type;
+    }
     const auto read = operation == Operation::forward ? &PlanOptions::input : &PlanOptions::output;
     return k.packed_channels && tensor.asked == read && tensor.format_of(k, operation).type == given.type;
+}
+
+// Where the kernel, or a step beside it, makes up for the difference.
+bool takes(const KernelTraits &k, const TensorOfOperation &tensor, Operation operation, TensorFormat wanted) {
+    const TensorFormat is = tensor.format_of(k, operation);
+    const bool reads_weights = operation == Operation::forward || operation == Operation::input_gradient;
+    if (!reads_weights && tensor.asked == &PlanOptions::weight && k.any_result) return true;
+    return is == wanted || (k.any_layout && is.type == wanted.type) || packs(k, tensor, operation, wanted);
 }
 
 std::string format_rejection(const KernelTraits &k, const PlanOptions &options) {
     for (const TensorOfOperation &tensor : tensors_of(options.operation))
         if (const TensorFormat wanted = options.*tensor.asked, is = tensor.format_of(k, options.operation);
-            wanted != is && !packs(k, tensor, options.operation, wanted))
+            !takes(k, tensor, options.operation, wanted))
             return std::string(tensor.name) + " is " + str(wanted) + ", the kernel is for " + str(is);
     return {};
 }
@@ -179,6 +203,7 @@ const char *purpose(KernelRole role) {
         case KernelRole::channel_packing: return "packs channels";
         case KernelRole::phase_packing: return "packs phases";
         case KernelRole::picture_packing: return "packs pictures";
+        case KernelRole::channels_last_packing: return "puts channels innermost";
         case KernelRole::sum_of_parts: return "adds the parts of a gradient";
         case KernelRole::sum_of_output_parts: return "adds the parts of an output";
         case KernelRole::weight_gradient_sum: return "adds the parts of a weight gradient";
@@ -230,6 +255,11 @@ const KernelTraits &helper_kernel(KernelRole role, Device device,
     for (const KernelTraits &k : registry())
         if (k.role == role && k.device == device && (!fits || fits(k))) return k;
     throw Unsupported(std::string("this build has no kernel that ") + purpose(role));
+}
+
+bool packs_rank(const KernelTraits &helper, int rank) {
+    return helper.rank == rank ||
+           (helper.weight_layout == WeightLayout::channels_innermost && helper.family == Family::weight_packing);
 }
 
 int64_t packed_planes(const KernelTraits &kernel, int64_t channels) {

@@ -2,6 +2,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "choice/flat_tiles.h"
 #include "choice/registry.h"
 #include "plan/builders.h"
 #include "plan/epilogue_arguments.h"
@@ -109,8 +110,8 @@ Operand float32_bias(Recipe &recipe, const KernelTraits &kernel, const Computati
     const KernelTraits &conversion = helper_kernel(KernelRole::channel_packing, kernel.device, [&](const KernelTraits &k) {
         return k.input.type == given && k.output.type == ElementType::float32;
     });
-    const Extents extents{c.problem.out_channels, 1, 1, 1};
-    const Operand converted = recipe.add_region("bias in float32", sizeof(float) * c.problem.out_channels);
+    const Extents extents{c.result_channels(), 1, 1, 1};
+    const Operand converted = recipe.add_region("bias in float32", sizeof(float) * c.result_channels());
     recipe.add(Launch<Family::channel_packing>(conversion)
                    .set("picture", View(Operand::bias, 0, extents, given))
                    .set("packed", View(converted, 0, extents))
@@ -135,7 +136,7 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
     PartialOutputs parts(recipe, c, k.device);
     const EpilogueArguments whole(epilogue), after_kernel = parts.needed() ? EpilogueArguments() : whole;
 
-    const Operand given_bias = float32_bias(recipe, k, c, after_kernel.has_bias);
+    const Operand given_bias = float32_bias(recipe, k, c, whole.has_bias);
     recipe.add_launches({p.batch, ranges.images}, {p.groups, ranges.groups}, [&](const LaunchRange &range) {
         std::vector<Step> steps;
         View in = packed.needed() ? packed.add_packing(steps, c.read, packed_picture, range)
@@ -154,26 +155,36 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
         const View bias(after_kernel.has_bias ? given_bias : weight.operand(),
                         after_kernel.has_bias ? range.first_group * channels
                         : weight.type() == ElementType::float32 ? weight.offset() : 0, {channels, range.groups});
-        Launch<Family::forward> launch(k);
-        launch.set("input", in);
-        if (k.box_positions > 0) launch.set_map("input", picture_map(k, p, in));
-        steps.push_back(launch
-                            .set("weight", weight)
-                            .set("bias", bias)
-                            .set("has_bias", int64_t{after_kernel.has_bias})
-                            .set("activation", after_kernel.activation)
-                            .set("slope", after_kernel.slope)
-                            .set_axes("stride", p, [](const Axis &a) { return a.stride; })
-                            .set_axes("dilation", p, [](const Axis &a) { return a.dilation; })
-                            .set_axes("padding_phase", p, [](const Axis &a) { return a.padding % a.stride; })
-                            .set_axes("gcd", p, [](const Axis &a) { return std::gcd(a.stride, a.dilation); })
-                            .set_axes("inverse", p, inverse)
-                            .set_axes("kernel", p, [](const Axis &a) { return a.kernel; })
-                            .set("output", out)
-                            .step());
+        const auto set_all = [&]<Family family>(Launch<family> launch) {
+            return launch.set("input", in)
+                .set("weight", weight)
+                .set("bias", bias)
+                .set("has_bias", int64_t{after_kernel.has_bias})
+                .set("activation", after_kernel.activation)
+                .set("slope", after_kernel.slope)
+                .set_axes("stride", p, [](const Axis &a) { return a.stride; })
+                .set_axes("dilation", p, [](const Axis &a) { return a.dilation; })
+                .set_axes("padding_phase", p, [](const Axis &a) { return a.padding % a.stride; })
+                .set_axes("gcd", p, [](const Axis &a) { return std::gcd(a.stride, a.dilation); })
+                .set_axes("inverse", p, inverse)
+                .set_axes("kernel", p, [](const Axis &a) { return a.kernel; })
+                .set("output", out);
+        };
+        if (k.family == Family::flat_forward) {
+            const FlatTiles tiles(k, p);
+            steps.push_back(set_all(Launch<Family::flat_forward>(k))
+                                .set("segment_cells", tiles.segment_cells)
+                                .set("tile_rows", tiles.tile_rows)
+                                .set("block_panels", tiles.block_panels)
+                                .step());
+        } else {
+            Launch<Family::forward> launch(k);
+            if (k.box_positions > 0) launch.set("input", in).set_map("input", picture_map(k, p, in));
+            steps.push_back(set_all(std::move(launch)).step());
+        }
         return steps;
     });
-    parts.add_sum(recipe, whole);
+    parts.add_sum(recipe, whole, given_bias);
     return recipe;
 }
 

@@ -14,7 +14,8 @@ class PartialOutputs {
     /// Adds the region of the parts, if the sum is split.
     PartialOutputs(Recipe &recipe, const Computation &c, Device device) : c_(c) {
         if (!needed()) return;
-        sum_ = &helper_kernel(KernelRole::sum_of_output_parts, device);
+        sum_ = &helper_kernel(KernelRole::sum_of_output_parts, device,
+                              [&](const KernelTraits &k) { return k.output.type == c.written_format.type; });
         region_ = recipe.add_region("partial sums", sizeof(float) * c.partial_sums * elements());
     }
 
@@ -27,21 +28,30 @@ class PartialOutputs {
         Extents extents = innermost_first(p, rank, extent);
         extents.insert(extents.end(), {c_.result_channels(), range.groups, range.images});
         View part(region_, range.first_image * image + range.first_group * elements(), extents);
+        if (channels_last()) {
+            for (int64_t i = 0, stride = c_.result_channels(); i < rank; stride *= extents[i++]) part.set_stride(i, stride);
+            part.set_stride(rank, 1);
+        }
         return part.set_stride(rank + 1, elements()).set_stride(rank + 2, image);
     }
 
-    void add_sum(Recipe &recipe, const EpilogueArguments &epilogue) const {
+    /// `float32_bias` where the epilogue has one.
+    void add_sum(Recipe &recipe, const EpilogueArguments &epilogue, Operand float32_bias = Operand::bias) const {
         if (!needed()) return;
         const int64_t channels = c_.result_channels(), images = c_.problem.batch;
         // Without a bias the kernel discards what it reads there; a part has at least as many elements.
-        const View bias(epilogue.has_bias ? Operand::bias : region_, 0, {channels});
+        const View bias(epilogue.has_bias ? float32_bias : region_, 0, {channels});
+        View partial(region_, 0, {plane(), channels, images, c_.partial_sums});
+        View output(c_.written, 0, {plane(), channels, images}, c_.written_format.type);
+        if (channels_last())
+            for (View *view : {&partial, &output}) view->set_stride(0, channels).set_stride(1, 1);
         recipe.add(Launch<Family::sum_of_output_parts>(*sum_)
-                       .set("partial", View(region_, 0, {plane(), channels, images, c_.partial_sums}))
+                       .set("partial", partial)
                        .set("bias", bias)
                        .set("has_bias", int64_t{epilogue.has_bias})
                        .set("activation", epilogue.activation)
                        .set("slope", epilogue.slope)
-                       .set("output", View(c_.written, 0, {plane(), channels, images}))
+                       .set("output", output)
                        .step());
     }
 
@@ -50,6 +60,7 @@ class PartialOutputs {
     const KernelTraits *sum_ = nullptr;
     Operand region_{};
 
+    bool channels_last() const { return c_.written_format.layout == Layout::channels_last; }
     int64_t plane() const {
         return c_.operation == Operation::forward ? output_positions(c_.problem) : input_positions(c_.problem);
     }
