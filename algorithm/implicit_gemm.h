@@ -95,6 +95,12 @@ struct Geometry {
     Expr image;
     PerAxis kernel;     ///< position
     Expr chunk;
+    /// Phases that are channels of the product, x fastest, the output's channels last; none, where each phase has blocks
+    /// of its own. The first cell begins so many positions before the output.
+    PerAxis channel_phases, early;
+
+    /// Of the product.
+    Expr computed_channels(const Expr &channels) const { return channels * product(channel_phases); }
 };
 
 /// Of the forward operation, a gather: each phase of the output has its own live taps.
@@ -124,6 +130,34 @@ Geometry gather_geometry(const GemmVars &v, const std::vector<GatherAxis> &axes,
         g.at.push_back(cell[d] + of_phase[d].shift - step.tap[d] * axes[d].input_step());
         g.kernel.push_back(of_phase[d].first + step.tap[d] * axes[d].tap_step());
     }
+    g.image = cell.back();
+    g.chunk = step.chunk;
+    return g;
+}
+
+/// The same with phases as channels: a convolution of stride 1, whose weights are zero where a phase lacks a tap. Cells
+/// begin with whole ones, so that all phases of a cell see the same positions; a stride above 1 has a dilation of 1.
+template <class Output>
+Geometry sub_pixel_geometry(const GemmVars &v, const std::vector<GatherAxis> &axes, const PerAxis &early,
+                            const Output &output, const Expr &summed, int chunk) {
+    const int rank = static_cast<int>(axes.size());
+    Geometry g;
+    g.images = output.dim(rank + 2).extent();
+    g.early = early;
+    PerAxis taps;
+    for (int d = 0; d < rank; d++) {
+        const Expr stride = axes[d].stride();
+        g.strides.push_back(stride);
+        g.channel_phases.push_back(stride);
+        g.phases.push_back(1);
+        g.cells.push_back(rounded_up(output.dim(d).extent(), stride));
+        taps.push_back(rounded_up(axes[d].kernel(), stride));
+    }
+    g.most = g.steps = {taps, summed, chunk};
+    const PerAxis cell = digits(v.position, g.cells);
+    const Steps::Step step = g.steps[v.step];
+    for (int d = 0; d < rank; d++) g.at.push_back(cell[d] - step.tap[d] * axes[d].input_step());
+    g.kernel = step.tap;
     g.image = cell.back();
     g.chunk = step.chunk;
     return g;
@@ -267,7 +301,10 @@ void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geo
     using namespace Halide;
     const int rank = static_cast<int>(g.cells.size());
     const auto extent = [&](int d) { return Expr(output.dim(d).extent()); };
-    const Expr phase_count = product(g.phases), channel_blocks = rounded_up(extent(rank), tile.channels);
+    const Expr computed = g.computed_channels(extent(rank));
+    // What simplifiers leave as it is can be found to be equal.
+    const Expr phase_count = product(g.phases);
+    const Expr channel_blocks = unsafe_promise_clamped(rounded_up(computed, tile.channels), 1, 1 << 30);
     const Expr position_blocks = rounded_up(product(g.cells) * g.images, tile.positions);
     std::vector<Range> ranges;
     for (const GemmStoreLoop &loop : tile.loops) ranges.emplace_back(0, loop.extent);
@@ -284,27 +321,41 @@ void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geo
     const Expr rest = r[block] / faster, fast = r[block] - rest * faster;
     const Expr position_block = rest / slower, slow = rest - position_block * slower;
     const Expr phase = tile.phases_innermost ? fast : slow, channel_block = tile.phases_innermost ? slow : fast;
-    Expr position = position_block * tile.positions, channel = channel_block * tile.channels;
+    // Channels are counted in sets of neighbours.
+    Expr position = position_block * tile.positions, set = channel_block * (tile.channels / tile.neighbours), neighbour = 0;
     for (std::size_t i = 0; i < tile.loops.size(); i++) {
+        const GemmStoreLoop &loop = tile.loops[i];
         f.stored.loops.push_back(r[i]);
-        if (tile.loops[i].positions) position = position + r[i] * tile.loops[i].positions;
-        if (tile.loops[i].channels) channel = channel + r[i] * tile.loops[i].channels;
+        if (loop.positions) position = position + r[i] * loop.positions;
+        if (loop.channels % tile.neighbours != 0) neighbour = r[i];
+        else if (loop.channels) set = set + r[i] * (loop.channels / tile.neighbours);
     }
-    const PerAxis cell = digits(position, g.cells), of_phase = phase_digits(phase, g.phases);
+    const Expr channel = set * tile.neighbours + neighbour;
+    const PerAxis cell = digits(position, g.cells);
+    PerAxis of_phase = phase_digits(phase, g.phases);
+    Expr output_channel = channel;
+    if (!g.channel_phases.empty()) {
+        PerAxis sets = g.channel_phases;
+        sets[0] = sets[0] / tile.neighbours;
+        of_phase = digits(set, sets);
+        of_phase[0] = of_phase[0] * tile.neighbours + neighbour;
+        output_channel = of_phase.back();
+    }
     const auto promised = [&](const Expr &at, int d) { return unsafe_promise_clamped(at, 0, extent(d) - 1); };
     std::vector<Expr> index;
     Expr inside = cell.back() < extent(rank + 2);
     for (int d = 0; d < rank; d++) {
         const Expr at = cell[d] * g.strides[d] + of_phase[d];
         inside = at < extent(d) && inside;
+        if (!g.early.empty()) inside = at >= g.early[d] && inside;
         index.push_back(promised(at, d));
     }
     r.where(inside);
-    r.where(channel < extent(rank));
-    index.insert(index.end(), {promised(channel, rank), r[block + 1], promised(cell.back(), rank + 2)});
+    r.where(output_channel < extent(rank));
+    index.insert(index.end(), {promised(output_channel, rank), r[block + 1], promised(cell.back(), rank + 2)});
     const std::vector<Var> any(rank + 3);
     output(any) = undef(halide_type(f.format.storage));
-    const Expr value = finish(f.sum(position, channel, phase, r[block + 1]), promised(channel, rank), r[block + 1]);
+    const Expr value = finish(f.sum(position, channel, phase, r[block + 1]), promised(output_channel, rank), r[block + 1]);
     // The instruction that stores a tile converts it (compiler/passes/tile_store.h).
     output(index) = f.format.on_tensor_cores() ? cast(halide_type(f.format.storage), value) : store(value, f.format.storage);
     f.output = output;

@@ -42,6 +42,8 @@ struct GemmTile {
     std::vector<GemmStoreLoop> loops;
     /// Of the blocks: phases change faster than blocks of channels.
     bool phases_innermost;
+    /// So many neighbouring channels, the loop over which is one of its own, are neighbours in the output.
+    int neighbours = 1;
 };
 
 /// Of the output's update: the loops of a tile, blocks, groups.

@@ -22,7 +22,9 @@ enum class Family {
     bias_gradient,
     weight_packing,
     tensor_core_weight_packing,
+    gemm_weight_packing,  ///< for implicit matrix products
     channel_packing,
+    phase_packing,
     picture_packing,
     sum_of_parts,
     sum_of_output_parts,
@@ -204,9 +206,22 @@ inline constexpr Argument tensor_core_weight_packing[] = {
     written(dense(5, "packed", TensorRole::weight)),
 };
 
+inline constexpr Argument gemm_weight_packing[] = {
+    axes_and(3, "weight", TensorRole::weight),
+    per_axis("channel_phases"),
+    per_axis("summed_phases"),
+    written(dense(5, "packed", TensorRole::weight)),
+};
+
 inline constexpr Argument channel_packing[] = {
     dense(4, "picture", TensorRole::picture),  // position, channel, group, image
     written(dense(4, "packed", TensorRole::picture)),
+};
+
+inline constexpr Argument phase_packing[] = {
+    axes_and(3, "picture", TensorRole::picture),
+    per_axis("stride"),
+    written(axes_and(3, "packed", TensorRole::picture)),
 };
 
 inline constexpr Argument picture_packing[] = {
@@ -250,7 +265,9 @@ inline constexpr std::array<Signature, family_count> all{{
     {"bias_gradient", bias_gradient},
     {"weight_packing", weight_packing},
     {"tensor_core_weight_packing", tensor_core_weight_packing},
+    {"gemm_weight_packing", gemm_weight_packing},
     {"channel_packing", channel_packing},
+    {"phase_packing", phase_packing},
     {"picture_packing", picture_packing},
     {"sum_of_parts", sum_of_parts},
     {"sum_of_output_parts", sum_of_output_parts},

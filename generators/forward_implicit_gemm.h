@@ -22,6 +22,10 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
     Halide::GeneratorParam<int> min_in_channels{"min_in_channels", Schedule::least_summed};
     Halide::GeneratorParam<int> min_out_channels{"min_out_channels", Schedule::least_computed};
 
+    /// Phases are channels of the product (sub_pixel_geometry): few output channels fill a tile, and the picture is read
+    /// once for all phases. The output begins with a whole cell (CalledWith::whole_cells).
+    Halide::GeneratorParam<bool> phases_as_channels{"phases_as_channels", false};
+
     /// The input's coordinates begin at -(padding / stride).
     Input<Halide::Buffer<>> input{"input"}, weight{"weight"};
     Input<Halide::Buffer<float>> bias{"bias", 2};  // channel in group, group
@@ -45,19 +49,24 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         using namespace implicit_gemm;
         GemmFuncs &f = this->funcs_;
         std::vector<GatherAxis> axes;
-        PerAxis kernel_size;
+        PerAxis kernel_size, padding_phase;
         for (int d = 0; d < this->rank; d++) {
             const auto a = [&](int i) -> Expr { return *attributes_[6 * d + i]; };
             axes.push_back(GatherAxis::run_time(
                 {.kernel = a(5), .stride = a(0), .dilation = a(1), .padding_phase = a(2), .gcd = a(3), .inverse = a(4)}));
             kernel_size.push_back(a(5));
+            padding_phase.push_back(a(2));
         }
-        const Geometry g = gather_geometry(f.v, axes, *output_, this->summed_channels(input), this->schedule_params.chunk(f));
-        this->define_operands(g, input, weight, kernel_size, output_->dim(this->rank).extent(),
+        const Expr summed = this->summed_channels(input), channels = output_->dim(this->rank).extent();
+        const int chunk = this->schedule_params.chunk(f);
+        const Geometry g = phases_as_channels ? sub_pixel_geometry(f.v, axes, padding_phase, *output_, summed, chunk)
+                                              : gather_geometry(f.v, axes, *output_, summed, chunk);
+        this->define_operands(g, input, weight, phases_as_channels ? g.steps.taps : kernel_size, g.computed_channels(channels),
                               this->problem.in_channel_multiple, this->target);
         constexpr bool begins_with_bias = !Schedule::on_tensor_cores;  // a tile of tensor cores begins with 0
         const Expr last = bias.dim(0).extent() - 1;
-        const Expr of_channel = Halide::unsafe_promise_clamped(min(f.v.channel, last), 0, last);
+        const Expr output_channel = phases_as_channels ? divide(f.v.channel, product(g.channel_phases)).quotient : f.v.channel;
+        const Expr of_channel = Halide::unsafe_promise_clamped(min(output_channel, last), 0, last);
         define_sum(f, g, begins_with_bias ? bias_of(of_channel, f.v.group) : 0.f);
         define_stores(f, *output_, this->schedule_params.tile(f), g,
                       [&](const Expr &sum, const Expr &channel, const Expr &group) {
@@ -85,6 +94,11 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         description.set("min_in_channels", min_in_channels);
         description.set("min_out_channels", min_out_channels);
         this->describe_product("input", "output", description);
+        if (!phases_as_channels) return;
+        description.set("phases_as_channels", "true");
+        description.set("whole_cells", "true");
+        if (this->schedule_params.tile(this->funcs_).neighbours > 1)
+            description.set("stride_width_multiple", this->schedule_params.tile(this->funcs_).neighbours);
     }
 
   private:

@@ -23,6 +23,10 @@ if "--torch" in sys.argv:
     import torch
 
     import conv_transpose.torch as ct
+    from conv_transpose.torch import _short_calls
+
+    lends_tensors = hasattr(torch.Tensor, "__dlpack_c_exchange_api__") and getattr(sys, "_is_gil_enabled", lambda: True)()
+    assert bool(_short_calls.extension) == lends_tensors, (torch.__version__, _short_calls.extension)
 
     layers = [torch.nn.ConvTranspose2d(3, 2, 2, stride=2) for _ in range(2)]
     layers[1].load_state_dict(layers[0].state_dict())

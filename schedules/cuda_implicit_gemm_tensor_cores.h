@@ -46,6 +46,8 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
     Halide::GeneratorParam<int> stages{"stages", 2};
     Halide::GeneratorParam<int> blocks{"blocks", 1};        // on a multiprocessor
     Halide::GeneratorParam<int> min_steps{"min_steps", 0};  // demanded of a problem
+    /// Pairs of channels are neighbours in the output: phases that are channels, of an even stride along the width.
+    Halide::GeneratorParam<bool> pairs{"pairs", false};
     Halide::GeneratorParam<bool> tensor_cores{"tensor_cores", true};  // off: the same program without the passes
 
     /// Channels of a group: fewer would leave most of a tile unused.
@@ -63,10 +65,16 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
         const auto along_rows = [&](int extent, int step) {
             return GemmStoreLoop{extent, rows_are_positions ? step : 0, rows_are_positions ? 0 : step};
         };
-        return {.positions = positions(f), .channels = channels(f),
-                .loops = {along_columns(columns, 1), along_rows(64, 1), along_columns(column_sets, columns),
-                          along_rows(row_sets, 64)},
-                .phases_innermost = false};
+        GemmTile tile{.positions = positions(f), .channels = channels(f),
+                      .loops = {along_columns(columns, 1), along_rows(64, 1), along_columns(column_sets, columns),
+                                along_rows(row_sets, 64)},
+                      .phases_innermost = false};
+        if (pairs) {
+            tile.neighbours = 2;
+            tile.loops[1] = along_rows(2, 1);
+            tile.loops.insert(tile.loops.begin() + 2, along_rows(32, 2));
+        }
+        return tile;
     }
 
     void describe(KernelDescription &description, const GemmFuncs &f) const {
@@ -88,6 +96,7 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
         if (chunk_channels % (2 * f.values()) != 0)
             throw std::invalid_argument("chunk_channels is " + std::to_string(chunk_channels) +
                                         "; the rule is a multiple of " + std::to_string(2 * f.values()));
+        if (pairs && f.channels_last_output) throw std::invalid_argument("pairs in channels_last; the rule is channels_first");
         store_tile(f);
         multiply_in_tile(f);
         stage(f, f.picture, f.v.position, positions(f), f.input_layout == PictureLayout::channels_last);
@@ -130,13 +139,13 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
 
     void store_tile(GemmFuncs &f) const {
         using namespace Halide;
-        RVar lane{"lane"}, warp{"warp"}, column{"mma_n"}, row{"mma_m"}, group_of_warps{"warpgroup"};
-        RVar column_set = f.stored.loops[2], row_set = f.stored.loops[3];
+        RVar lane{"lane"}, warp{"warp"}, column{"mma_n"}, row{"mma_m"}, pair{"mma_m_outer"}, group_of_warps{"warpgroup"};
+        RVar column_set = f.stored.loops.rbegin()[1], row_set = f.stored.loops.back();
         // Nothing is computed there, but it has to be on the GPU.
         f.output.gpu_single_thread();
+        f.output.update().allow_race_conditions().rename(f.stored.loops[0], column).rename(f.stored.loops[1], row);
+        if (pairs) f.output.update().rename(f.stored.loops[2], pair);
         f.output.update()
-            .allow_race_conditions()
-            .rename(f.stored.loops[0], column).rename(f.stored.loops[1], row)
             .split(column_set, column_set, lane, 1).split(column_set, column_set, warp, 1)
             .fuse(column_set, row_set, group_of_warps)
             .gpu_blocks(f.stored.block, f.stored.group).gpu_threads(lane, warp, group_of_warps)

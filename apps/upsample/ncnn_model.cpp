@@ -230,6 +230,23 @@ void read_interpolation(const Parameters &p, Layer &layer) {
     }
 }
 
+/// From a place, to the size of another blob; or so many rows and columns off each end.
+void read_crop(const Parameters &p, Layer &layer) {
+    const std::vector<double> starts = p.array(9), ends = p.array(10), axes = p.array(11);
+    if (starts.empty()) {
+        layer.crop_left = p.integer(0, 0, 0);
+        layer.crop_top = p.integer(1, 0, 0);
+        return p.expect(2, 0, "cropping of channels");
+    }
+    const bool rows_and_columns = axes == std::vector<double>{-2, -1} || axes == std::vector<double>{1, 2};
+    const auto is_size = [](double value) { return value >= 0 && value <= largest_number && value == std::floor(value); };
+    if (!rows_and_columns || starts.size() != 2 || ends.size() != 2 || !is_size(starts[0]) || !is_size(starts[1]) ||
+        !is_size(-ends[0]) || !is_size(-ends[1]))
+        throw PictureError(p.where() + ": only cropping of so many rows and columns off each end is supported");
+    layer.crop_top = static_cast<int64_t>(starts[0]), layer.crop_bottom = static_cast<int64_t>(-ends[0]);
+    layer.crop_left = static_cast<int64_t>(starts[1]), layer.crop_right = static_cast<int64_t>(-ends[1]);
+}
+
 void expect_inputs(const Layer &layer, std::size_t count, const std::string &where) {
     if (layer.inputs.size() != count) {
         throw PictureError(where + ": must have " + std::to_string(count) + " inputs but has " +
@@ -269,10 +286,8 @@ void read_layer(const std::string &type, const Parameters &p, WeightFile &weight
         p.expect(0, 0, "joining along another axis than channels");
     } else if (type == "Crop") {
         layer.kind = LayerKind::crop;
-        inputs = 2;
-        layer.crop_left = p.integer(0, 0, 0);
-        layer.crop_top = p.integer(1, 0, 0);
-        p.expect(2, 0, "cropping of channels");
+        inputs = p.has(9) ? 1 : 2;
+        read_crop(p, layer);
     } else if (type == "Eltwise") {
         layer.kind = LayerKind::eltwise;
         inputs = 2;

@@ -11,8 +11,8 @@
 
 namespace upsample {
 
-/// The kinds of layer that the networks of waifu2x (upconv_7, cunet) and Real-ESRGAN are made of. Eltwise and
-/// BinaryOp are one, and so is nearest interpolation apart from bicubic.
+/// The kinds of layer that the networks of waifu2x (upconv_7, cunet), Real-ESRGAN and Real-CUGAN are made of. Eltwise
+/// and BinaryOp are one, and so is nearest interpolation apart from bicubic.
 enum class LayerKind {
     convolution,
     deconvolution,
@@ -45,7 +45,8 @@ struct Layer {
     std::vector<float> weight;  ///< of a convolution (out, in, kh, kw); of a PReLU its slopes
     std::vector<float> bias;    ///< empty where there is none
 
-    int64_t crop_left = 0, crop_top = 0;
+    int64_t crop_left = 0, crop_top = 0;  ///< of a crop to the size of the second input
+    int64_t crop_right = 0, crop_bottom = 0;  ///< of one that has no second
     EltwiseOperation operation = EltwiseOperation::sum;
     std::vector<float> coefficients;  ///< of a sum's inputs; empty where all are 1
     int64_t factor = 1;               ///< of a pixel shuffle or of nearest interpolation
@@ -56,6 +57,7 @@ struct NcnnModel {
     std::vector<Layer> layers;  ///< in an order in which they can be run
     int blobs = 0;
     int input = 0, output = 0;
+    bool mirrors_edges = false;  ///< beyond the picture; else its nearest pixel is repeated
 };
 
 /// Throws PictureError that names the layer.

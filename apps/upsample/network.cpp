@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "convention.h"
 #include "picture.h"
 
 namespace upsample {
@@ -48,7 +49,11 @@ TensorShape output_shape(const Layer &layer, const std::vector<TensorShape> &sha
             }
             return first;
         case LayerKind::crop: {
-            const TensorShape &second = shapes[layer.inputs[1]];
+            const TensorShape second = layer.inputs.size() > 1
+                                           ? shapes[layer.inputs[1]]
+                                           : TensorShape{first.channels, first.height - layer.crop_top - layer.crop_bottom,
+                                                         first.width - layer.crop_left - layer.crop_right};
+            if (second.height < 1 || second.width < 1) refuse_layer(layer, "leaves nothing");
             if (first.channels != second.channels || layer.crop_top + second.height > first.height ||
                 layer.crop_left + second.width > first.width) {
                 refuse_layer(layer, "crops more than there is");
@@ -57,6 +62,7 @@ TensorShape output_shape(const Layer &layer, const std::vector<TensorShape> &sha
         }
         case LayerKind::eltwise: {
             const TensorShape &second = shapes[layer.inputs[1]];
+            if (layer.operation == EltwiseOperation::product && second.elements() == first.channels) return first;
             if (first.channels != second.channels || first.height != second.height ||
                 first.width != second.width) {
                 refuse_layer(layer, "its inputs differ in size");
@@ -76,6 +82,7 @@ TensorShape output_shape(const Layer &layer, const std::vector<TensorShape> &sha
 }  // namespace
 
 Network::Network(const std::string &param_file) try : model_(read_ncnn_model(param_file)) {
+    follow_convention(param_file, model_);
     find_geometry();
 } catch (const PictureError &error) {
     const std::string message = error.what();

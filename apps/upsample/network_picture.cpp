@@ -161,15 +161,6 @@ Piece NetworkPicture::next() {
 
 namespace {
 
-/// Whether the network's own padding meets the border. Programs that run such networks mirror the picture
-/// there; those of the others repeat its nearest pixel.
-bool mirrors_edges(const Network &network) {
-    const std::vector<Layer> &layers = network.model().layers;
-    return std::any_of(layers.begin(), layers.end(), [](const Layer &layer) {
-        return layer.kind == LayerKind::convolution && layer.padding.height > 0;
-    });
-}
-
 /// Which sample stands for one that may lie beyond the ends.
 int64_t inside(int64_t position, int64_t length, bool mirror) {
     if (mirror && position < 0) position = -position;
@@ -182,7 +173,7 @@ int64_t inside(int64_t position, int64_t length, bool mirror) {
 /// Copies a tile and its border, and makes gray RGB.
 void NetworkPicture::gather_tile(const float *window, const Span &rows, int64_t left) {
     const auto [width, height, channels] = source_.shape();
-    const bool mirror = mirrors_edges(network_);
+    const bool mirror = network_.model().mirrors_edges;
     const int64_t border = network_.border(), given = rows.end - rows.begin;
     const int64_t x0 = left - border, begin = std::max<int64_t>(0, -x0), end = std::min(input_width_, width - x0);
     for (int c = 0; c < 3; ++c) {

@@ -224,7 +224,25 @@ Stmt TensorCorePass::visit(const For *loop) {
     if (loop->for_type != ForType::GPUBlock) {
         return IRMutator::visit(loop);
     }
-    return has_loop(loop, "mma_") ? KernelLowering(options_, loop).mutate(Stmt(loop)) : Stmt(loop);
+    if (!has_loop(loop, "mma_")) {
+        return loop;
+    }
+    // A quotient that Halide has taken out of the kernel may still stand in it as well: indices that are equal must look
+    // so.
+    Stmt kernel(loop);
+    for (auto let = lets_.rbegin(); let != lets_.rend(); ++let) {
+        if (let->second.as<Div>()) {
+            kernel = substitute(let->second, Variable::make(let->second.type(), let->first), kernel);
+        }
+    }
+    return KernelLowering(options_, kernel.as<For>()).mutate(kernel);
+}
+
+Stmt TensorCorePass::visit(const LetStmt *let) {
+    lets_.emplace_back(let->name, let->value);
+    Stmt body = mutate(let->body);
+    lets_.pop_back();
+    return LetStmt::make(let->name, let->value, body);
 }
 
 }  // namespace conv_transpose

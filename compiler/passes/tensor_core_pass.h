@@ -38,6 +38,9 @@
 #define CONV_TRANSPOSE_COMPILER_TENSOR_CORE_PASS_H
 
 #include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "Halide.h"
 
@@ -65,8 +68,10 @@ class TensorCorePass : public Halide::Internal::IRMutator {
   private:
     using IRMutator::visit;
     Halide::Internal::Stmt visit(const Halide::Internal::For *loop) override;
+    Halide::Internal::Stmt visit(const Halide::Internal::LetStmt *let) override;
 
     TensorCoreOptions options_;
+    std::vector<std::pair<std::string, Halide::Expr>> lets_;  // around a kernel
 };
 
 }  // namespace conv_transpose

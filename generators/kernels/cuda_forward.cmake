@@ -79,6 +79,18 @@ conv_transpose_kernel(forward tf32 cuda implicit_gemm ${tensor_core_product} ${a
 conv_transpose_kernel(forward tf32x3 cuda implicit_gemm AS c128 ${tensor_core_product} format=tf32x3 ${whole_chunks} ${channels128}
     blocks=1 ALLOW_SPILLS H200_TFLOPS 95)
 conv_transpose_kernel(forward tf32x3 cuda implicit_gemm ${tensor_core_product} format=tf32x3 ${any_channels} blocks=2 ALLOW_SPILLS H200_TFLOPS 63)
+# ---- phases as channels: few output channels fill a tile, the picture is read once for all phases, and input gradients
+# are such products of packed phases.
+set(sub_pixel ${tensor_core_product} phases_as_channels=true min_out_channels=1)
+set(packed_picture input_layout=channel_rows stages=3)
+conv_transpose_kernel(forward tf32 cuda implicit_gemm AS sub_pixel ${sub_pixel} ${any_channels} column_sets=2 blocks=2
+    ALLOW_SPILLS H200_TFLOPS 120)
+conv_transpose_kernel(forward tf32 cuda implicit_gemm AS sub_pixel_packed ${sub_pixel} ${packed_picture} columns=128 row_sets=1
+    column_sets=2 blocks=2 min_in_channels=16 ALLOW_SPILLS H200_TFLOPS 180)
+conv_transpose_kernel(forward tf32 cuda implicit_gemm AS sub_pixel_packed_c128 ${sub_pixel} ${packed_picture} columns=128 blocks=2
+    min_in_channels=16 ALLOW_SPILLS H200_TFLOPS 200)
+conv_transpose_kernel(forward tf32 cuda implicit_gemm AS pairs_c128 ${sub_pixel} ${whole_chunks} columns=128 blocks=2 pairs=true
+    ALLOW_SPILLS H200_TFLOPS 200)
 # ---- 16 bits, any attributes. Pictures with channels innermost are read as they are; others are packed before. Names
 # tell the layout of input and output, and tiles that are not 128 positions x 128 channels.
 foreach(format f16 bf16)
@@ -96,6 +108,10 @@ foreach(format f16 bf16)
         H200_TFLOPS 460)
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS 256x64 ${gemm16} input_layout=channel_rows columns=128
         row_sets=1 column_sets=2 blocks=2 H200_TFLOPS 380)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS sub_pixel ${gemm16} input_layout=channel_rows
+        columns=128 row_sets=1 column_sets=2 blocks=2 phases_as_channels=true min_out_channels=1 H200_TFLOPS 380)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS pairs_128x128 ${gemm16} input_layout=channel_rows
+        columns=128 blocks=2 phases_as_channels=true min_out_channels=1 pairs=true H200_TFLOPS 460)
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc_to_nchw ${gemm16} ${from_channels_last} columns=128
         blocks=2 FULL)
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw_to_nhwc ${gemm16} ${to_channels_last} columns=128 blocks=2)
@@ -109,6 +125,10 @@ conv_transpose_kernel(forward f16 cuda implicit_gemm LAYOUT ncdhw ${tensor_core_
     columns=128 chunk_channels=64 stages=3 blocks=2 ALLOW_SPILLS)
 conv_transpose_kernel(forward bf16 cuda implicit_gemm LAYOUT ncdhw ${tensor_core_product} rank=3 format=bf16
     input_layout=channel_rows columns=128 chunk_channels=64 stages=3 blocks=2 ALLOW_SPILLS FULL)
+conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT ncdhw AS sub_pixel ${sub_pixel} ${any_channels} rank=3 blocks=2
+    column_sets=2 ALLOW_SPILLS)
+conv_transpose_kernel(forward f16 cuda implicit_gemm LAYOUT ncdhw AS sub_pixel ${sub_pixel} rank=3 format=f16
+    input_layout=channel_rows columns=128 row_sets=1 column_sets=2 chunk_channels=64 stages=3 blocks=2 ALLOW_SPILLS)
 conv_transpose_helper(sum_of_output_parts f32 cuda)
 
 # ---- families: any number of channels. Few output channels take blocks of few channels.
@@ -139,6 +159,11 @@ conv_transpose_kernel(forward f32 cuda implicit_gemm AS c16 ${product} ${product
 conv_transpose_kernel(forward f32 cuda implicit_gemm AS c64_split ${product} ${product_c64_split} MAX_REGISTERS 128 H200_TFLOPS 35)
 conv_transpose_kernel(forward f32 cuda implicit_gemm AS c32_split ${product} ${product_c32_split} min_in_channels=128
     MAX_REGISTERS 96 H200_TFLOPS 21)
+
+set(sub_pixel ${product} phases_as_channels=true min_out_channels=1)
+conv_transpose_kernel(forward f32 cuda implicit_gemm AS sub_pixel_c64 ${sub_pixel} ${product_c64} MAX_REGISTERS 128 H200_TFLOPS 41)
+conv_transpose_kernel(forward f32 cuda implicit_gemm AS sub_pixel_c32 ${sub_pixel} ${product_c32} MAX_REGISTERS 96 H200_TFLOPS 31)
+conv_transpose_kernel(forward f32 cuda implicit_gemm AS sub_pixel_c16 ${sub_pixel} ${product_c16} MAX_REGISTERS 64 H200_TFLOPS 22)
 
 # ---- general: every attribute a run-time value
 conv_transpose_kernel(forward f32 cuda general AS c1 channels=1 max_out_channels=1)

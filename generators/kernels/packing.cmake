@@ -14,11 +14,16 @@ conv_transpose_helper(pack_tensor_core tf32x3 cuda AS row_pairs parts=2 picture_
 conv_transpose_helper(pack_tensor_core_sub_pixel tf32 cuda)
 conv_transpose_helper(pack_tensor_core_sub_pixel tf32x3 cuda parts=2)
 conv_transpose_helper(pack_channels tf32 cuda)
+# Phases as channels of implicit matrix products.
+conv_transpose_helper(pack_gemm_weights f32 cuda format=f32)
+conv_transpose_helper(pack_gemm_weights tf32 cuda format=tf32)
+conv_transpose_helper(pack_phases tf32 cuda)
 # Operands of 16 bits, of weights as they are given, or in float32 (mixed precision).
 foreach(format f16 bf16)
     conv_transpose_helper(pack_gemm_weights ${format} cuda format=${format} given=${format})
     conv_transpose_helper(pack_gemm_weights ${format} cuda AS of_f32 format=${format} given=f32)
     conv_transpose_helper(pack_channels ${format} cuda format=${format})
+    conv_transpose_helper(pack_phases ${format} cuda format=${format})
     conv_transpose_helper(to_float32 ${format} cuda given=${format})
 endforeach()
 # Of three axes.

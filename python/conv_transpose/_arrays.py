@@ -195,7 +195,7 @@ def _library_of(array: Any) -> Any:
     if root in ("cupy", "jax", "jaxlib"):
         return _CuPy(array) if root == "cupy" else _Jax(array)
     if array.__dlpack_device__()[0] != _CPU:
-        raise TypeError(f"conv_transpose2d(): on CUDA, arrays of torch, cupy and jax are supported, not {type(array)}")
+        raise TypeError(f"conv_transpose(): on CUDA, arrays of torch, cupy and jax are supported, not {type(array)}")
     return _NumPy(array)
 
 
@@ -204,10 +204,11 @@ def _library_of(array: Any) -> Any:
 
 @functools.lru_cache(maxsize=1024)
 def _plan(device: str, device_id: int, input_shape: Any, weight_shape: Any, bias_shape: Any, stride: Any, padding: Any,
-          output_padding: Any, groups: Any, dilation: Any, precision: str, activation: str, negative_slope: float) -> Any:
+          output_padding: Any, groups: Any, dilation: Any, precision: str, strict_propagation: bool, activation: str,
+          negative_slope: float) -> Any:
     problem = make_problem(input_shape, weight_shape, bias_shape, stride, padding, output_padding, groups, dilation)
     plan = Plan(problem, device=device, precision=precision, bias=bias_shape is not None, activation=activation,
-                negative_slope=negative_slope)
+                negative_slope=negative_slope, strict_propagation=strict_propagation)
     return plan, output_shape(problem)
 
 
@@ -222,10 +223,10 @@ def _check(arrays: dict[str, Any], traced: bool = False) -> None:
     first_name, first = next(iter(arrays.items()))
     for name, array in arrays.items():
         if is_torch_tensor(array):
-            raise TypeError(f"conv_transpose2d(): {name} is a torch.Tensor, but {first_name} is a {type(first).__name__}; "
+            raise TypeError(f"conv_transpose(): {name} is a torch.Tensor, but {first_name} is a {type(first).__name__}; "
                             "all must be of one library")
         if not (traced or hasattr(array, "__dlpack__")) or not hasattr(array, "dtype"):
-            raise TypeError(f"conv_transpose2d(): {name} must be an array (NumPy, CuPy, JAX, torch or with __dlpack__), "
+            raise TypeError(f"conv_transpose(): {name} must be an array (NumPy, CuPy, JAX, torch or with __dlpack__), "
                             f"not {type(array).__name__}")
         if str(array.dtype) not in ("float32", "float16", "bfloat16"):
             raise InvalidProblem(f"{name} is {array.dtype}, but it must be float32, float16 or bfloat16; convert it, as "
@@ -236,36 +237,51 @@ def _check(arrays: dict[str, Any], traced: bool = False) -> None:
             raise InvalidProblem(f"{name} is not on the device on which {first_name} is")
 
 
-def conv_transpose2d(input: Any, weight: Any, bias: Any, *attributes: Any) -> Any:
+def conv_transpose(rank: int | None, input: Any, weight: Any, bias: Any, *attributes: Any) -> Any:
+    """`rank` None: what the weight has."""
     arrays = {"input": input, "weight": weight} if bias is None else {"input": input, "weight": weight, "bias": bias}
     if "jax" in sys.modules and any(_root(array) == "jax" for array in arrays.values()):
         from . import _jax
 
         if _jax.is_traced(*arrays.values()):
             _check(arrays, traced=True)
-            *others, _, activation, negative_slope = attributes
-            return _jax.conv_transpose2d(input, weight, bias, *others, activation, negative_slope)
+            *others, _, _, activation, negative_slope = attributes
+            return _jax.conv_transpose(rank_of(weight, rank), input, weight, bias, *others, activation, negative_slope)
     if all(_is_of_unknown_library(array) for array in arrays.values()):
         import numpy
 
-        result = conv_transpose2d(*map(numpy.from_dlpack, (input, weight)),
-                                  None if bias is None else numpy.from_dlpack(bias), *attributes)
+        result = conv_transpose(rank, *map(numpy.from_dlpack, (input, weight)),
+                                None if bias is None else numpy.from_dlpack(bias), *attributes)
         return input.__array_namespace__().from_dlpack(result) if hasattr(input, "__array_namespace__") else result
     _check(arrays)
-    require_input_dimensions(input.ndim)
+    rank = rank_of(weight, rank)
+    require_input_dimensions(input.ndim, rank)
     library = _library_of(input)
     with library.current_device():
-        return _convolve(library, input, weight, bias, *attributes)
+        return _convolve(library, rank, input, weight, bias, *attributes)
 
 
-def _convolve(library: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any,
-              groups: Any, dilation: Any, precision: str, activation: str, negative_slope: float) -> Any:
+def rank_of(weight: Any, rank: int | None) -> int:
+    if rank is not None:
+        return rank
+    if not hasattr(weight, "ndim"):
+        raise TypeError(f"conv_transpose(): weight must be an array, not {type(weight).__name__}")
+    if weight.ndim not in (3, 4, 5):
+        raise InvalidProblem(f"weight has shape {tuple(weight.shape)}, but it must have 3 to 5 dimensions: (in_channels, "
+                             "out_channels / groups, and the kernel's size on each axis)")
+    return weight.ndim - 2
+
+
+def _convolve(library: Any, rank: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any,
+              output_padding: Any, groups: Any, dilation: Any, precision: str, strict_propagation: bool, activation: str,
+              negative_slope: float) -> Any:
     device_type, device_id = input.__dlpack_device__()
-    batched = input if input.ndim == 4 else input.reshape((1, *input.shape))
+    batched = input if input.ndim == rank + 2 else input.reshape((1, *input.shape))
     plan, shape = _plan("cpu" if device_type == _CPU else "cuda", device_id, tuple(batched.shape), tuple(weight.shape),
-                        None if bias is None else tuple(bias.shape), attribute("stride", stride),
-                        attribute("padding", padding), attribute("output_padding", output_padding),
-                        integer("groups", groups), attribute("dilation", dilation), precision, activation, negative_slope)
+                        None if bias is None else tuple(bias.shape), attribute("stride", stride, rank),
+                        attribute("padding", padding, rank), attribute("output_padding", output_padding, rank),
+                        integer("groups", groups), attribute("dilation", dilation, rank), precision, strict_propagation,
+                        activation, negative_slope)
     # Kept until the end: CuPy's pool gives memory back in the order of the stream, and JAX is waited for.
     dense = [None if array is None else library.dense(array) for array in (batched, weight, bias)]
     result = library.empty(shape, "float32")
@@ -279,7 +295,7 @@ def _convolve(library: Any, input: Any, weight: Any, bias: Any, stride: Any, pad
         plan.run(Arguments(*(None if view is None else view.address for view in views)),
                  None if workspace_view is None else -(-workspace_view.address // 256) * 256, library.stream or 0)
     result = library.finish(result, input.dtype)
-    return result if input.ndim == 4 else result.reshape(result.shape[1:])
+    return result if input.ndim == rank + 2 else result.reshape(result.shape[1:])
 
 
 def is_torch_tensor(array: Any) -> bool:

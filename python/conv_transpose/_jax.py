@@ -57,7 +57,7 @@ class _Product:
     def __call__(self, first: Any, second: Any) -> Any:
         """JAX's callback. Dimensions in front are those of vmap: the samples', or 1 where all samples share."""
         first, second = numpy.asarray(first), numpy.asarray(second)
-        extra = max(first.ndim, second.ndim) - 4
+        extra = max(first.ndim, second.ndim) - len(self.input_shape)
         samples = numpy.broadcast_shapes(first.shape[:extra], second.shape[:extra])
         count = math.prod(samples)
         if count == 0:
@@ -126,21 +126,21 @@ def _product(operation: str, input_shape: Any, weight_shape: Any, attributes: An
     return call
 
 
-def conv_transpose2d(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: Any,
-                     dilation: Any, activation: str, negative_slope: float) -> Any:
-    require_input_dimensions(input.ndim)
-    batched = input if input.ndim == 4 else input.reshape((1, *input.shape))
+def conv_transpose(rank: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any,
+                   groups: Any, dilation: Any, activation: str, negative_slope: float) -> Any:
+    require_input_dimensions(input.ndim, rank)
+    batched = input if input.ndim == rank + 2 else input.reshape((1, *input.shape))
     make_problem(batched.shape, weight.shape, None if bias is None else bias.shape, stride, padding, output_padding, groups,
                  dilation)  # says what does not fit
-    attributes = (pair("stride", stride), pair("padding", padding), pair("output_padding", output_padding),
-                  integer("groups", groups), pair("dilation", dilation))
+    attributes = (pair("stride", stride, rank), pair("padding", padding, rank),
+                  pair("output_padding", output_padding, rank), integer("groups", groups), pair("dilation", dilation, rank))
     product = _product("forward", tuple(batched.shape), tuple(weight.shape), attributes)
     result = product(batched.astype("float32"), weight.astype("float32"))
     if bias is not None:
-        result = result + bias.astype("float32").reshape(-1, 1, 1)
+        result = result + bias.astype("float32").reshape(-1, *(1,) * rank)
     if activation == "leaky_relu":
         result = jax.nn.leaky_relu(result, negative_slope)
     elif activation != "none":
         result = getattr(jax.nn, activation)(result)
     result = result.astype(input.dtype)
-    return result if input.ndim == 4 else result.reshape(result.shape[1:])
+    return result if input.ndim == rank + 2 else result.reshape(result.shape[1:])

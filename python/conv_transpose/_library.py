@@ -105,7 +105,10 @@ _destroy = library.conv_transpose_plan_destroy
 
 
 def _raise(status: int) -> None:
-    text = _message.buffer.value.decode(errors="replace")
+    raise_for(status, _message.buffer.value.decode(errors="replace"))
+
+
+def raise_for(status: int, text: str) -> None:
     if status == _INVALID_ARGUMENT:
         raise InvalidProblem(text)
     if status == _OUT_OF_MEMORY:
@@ -128,6 +131,7 @@ class Plan:
         bias: bool = False,
         activation: str = "none",
         negative_slope: float = 0.01,
+        strict_propagation: bool = False,
         input: Format = FLOAT32,
         weight: Format = FLOAT32,
         output: Format = FLOAT32,
@@ -144,6 +148,7 @@ class Plan:
             negative_slope,
             None,
             *(TensorFormat(ELEMENT_TYPES.index(type), LAYOUTS.index(layout)) for type, layout in (input, weight, output)),
+            strict_propagation,
         )
         handle, buffer = ctypes.c_void_p(), _message.buffer
         self._handle = None

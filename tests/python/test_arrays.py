@@ -319,3 +319,70 @@ def test_cupy_on_its_current_stream(simple):
         doubled = result * 2
         stream.synchronize()
     np.testing.assert_array_equal(doubled.get(), 2 * scatter(*simple))
+
+
+# ---------------------------------------------------------------- ranks
+
+
+def of_rank(rng, rank):
+    """A problem of which each output meets one input: kernel and stride are the same."""
+    x = integers(rng, (2, 16, *(3, 2, 4)[:rank]))
+    w = integers(rng, (16, 8, *(2, 3, 2)[:rank]))
+    stride = (2, 3, 2)[:rank]
+    letters = {1: ("x", "i"), 2: ("yx", "ji"), 3: ("zyx", "kji")}[rank]
+    pairs = "".join(a + b for a, b in zip(*letters))
+    expected = np.einsum(f"nc{letters[0]},co{letters[1]}->no{pairs}", x, w)
+    return x, w, stride, expected.reshape(2, 8, *(a * b for a, b in zip(x.shape[2:], stride)))
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_ranks(rng, rank):
+    x, w, stride, expected = of_rank(rng, rank)
+    b = integers(rng, (8,))
+    try:
+        y = conv_transpose.conv_transpose(x, w, b, stride)
+    except conv_transpose.Unsupported as error:
+        assert rank == 3 and "kernel" in str(error)
+        pytest.skip("no kernel of this build")
+    np.testing.assert_array_equal(y, expected + b.reshape(-1, *(1,) * rank))
+    np.testing.assert_array_equal(getattr(conv_transpose, f"conv_transpose{rank}d")(x[0], w, stride=stride), expected[0])
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_ranks_under_jax(rng, rank):
+    jax = pytest.importorskip("jax")
+    x, w, stride, expected = of_rank(rng, rank)
+
+    def call(x, w):
+        return conv_transpose.conv_transpose(x, w, stride=stride)
+
+    try:
+        y = jax.jit(call)(x, w)
+    except conv_transpose.Unsupported:
+        assert rank == 3
+        pytest.skip("no kernel of this build")
+    np.testing.assert_array_equal(y, expected)
+    np.testing.assert_array_equal(jax.vmap(call, (0, None))(x[:, None], w)[:, 0], expected)
+    gradient = jax.grad(lambda x: call(x, w).sum())(jax.numpy.asarray(x))
+    of_channel = w.sum(axis=tuple(range(1, rank + 2))).reshape(-1, *(1,) * rank)
+    np.testing.assert_array_equal(gradient, np.broadcast_to(of_channel, x.shape))
+
+
+def test_what_no_rank_has(rng):
+    x, w = integers(rng, (1, 2, 3, 3)), integers(rng, (2, 2, 2, 2))
+    with pytest.raises(conv_transpose.InvalidProblem, match=r"weight has shape \(2, 2\), but it must have 3 to 5"):
+        conv_transpose.conv_transpose(x, w[:, :, 0, 0])
+    with pytest.raises(conv_transpose.InvalidProblem, match="input has 4 dimensions"):
+        conv_transpose.conv_transpose(x, w[:, :, 0])
+    with pytest.raises(conv_transpose.InvalidProblem, match="as many ints as there are axes: width"):
+        conv_transpose.conv_transpose1d(x[0], w[:, :, 0], stride=(1, 2))
+    with pytest.raises(TypeError, match="weight must be an array"):
+        conv_transpose.conv_transpose(x, None)
+
+
+def test_strict_propagation(rng):
+    x, w = integers(rng, (1, 8, 5, 5)), integers(rng, (8, 8, 3, 3))
+    x[0, 0, 2, 2] = np.nan
+    y = conv_transpose.conv_transpose(x, w, padding=1, strict_propagation=True)
+    reached = np.isnan(y).any(axis=(0, 1))
+    assert reached[1:4, 1:4].all() and reached.sum() == 9

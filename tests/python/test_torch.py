@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 import conv_transpose
 import conv_transpose.torch as ct
-from conv_transpose.torch import _calls, _function, _operators
+from conv_transpose.torch import _calls, _fallback, _function, _operators
 from conftest import random_problems
 from problems import random_case
 
@@ -446,7 +446,7 @@ def test_convert():
     assert result.model is model
     assert result.converted == ["0", "2.0", "3", "5"]
     assert set(result.left) == {"4", "6"}
-    assert "weight gradient" in ct.convert(nn.ConvTranspose3d(1, 1, 1)).left[""]
+    assert type(ct.convert(nn.ConvTranspose3d(1, 1, 1)).model) is ct.ConvTranspose3d
     assert "Special" in result.left["4"]
     assert {name: id(p) for name, p in model.named_parameters()} == parameters
     assert type(model[0]) is ct.ConvTranspose2d and model[0].precision == "tf32"
@@ -505,14 +505,64 @@ def test_module_of_one_axis_is_pytorchs(device):
     assert type(ours) is nn.ConvTranspose1d
 
 
-def test_three_axes_are_refused_where_there_are_no_kernels():
+@pytest.fixture
+def no_kernels(monkeypatch):
+    """As if the library had none at all; with sizes that no other test has."""
+    caches = (_calls._forward_call, _calls._gradient_call, _calls._bias_gradient_call)
+
+    def refuse(*_, **__):
+        raise conv_transpose.Unsupported("no kernel")
+
+    for cache in caches:
+        cache.cache_clear()
+    monkeypatch.setattr(_calls, "Plan", refuse)
+    monkeypatch.setattr(_fallback, "_told", set())
+    yield
+    for cache in caches:
+        cache.cache_clear()
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_what_there_is_no_kernel_for_is_left_to_pytorch(rank, device, no_kernels):
+    arguments = dict(stride=2, padding=1, output_padding=1, groups=2, dilation=(2, 1, 2)[:rank])
+    shapes = (2, 4, *(11, 7, 13)[:rank]), (4, 3, *(3, 5, 2)[:rank]), (6,)
+    ours = [integers(shape, device, True) for shape in shapes]
+    theirs = [t.detach().cpu().double().requires_grad_() for t in ours]
+    function = getattr(ct, f"conv_transpose{rank}d")
+    with pytest.warns(UserWarning, match=f"no kernel for this .* of rank {rank} in torch.float32") as told:
+        for _ in range(2):
+            y = function(*ours, **arguments)
+            y.sum().backward()
+    assert len({str(warning.message).split(" of rank")[0] for warning in told}) == len(told) == 4
+    z = getattr(F, f"conv_transpose{rank}d")(*theirs, **arguments)
+    equal(y, z)
+    z.sum().backward()
+    for our, their in zip(ours, theirs):
+        equal(our.grad / 2, their.grad)
+    with pytest.raises(conv_transpose.Unsupported, match="no kernel"):
+        function(*ours, **arguments, strict_propagation=True)
+
+
+def test_errors_of_three_axes():
     x, layer = torch.zeros(1, 4, 3, 3, 3), ct.ConvTranspose3d(4, 4, 3)
-    with pytest.raises(conv_transpose.Unsupported, match="rank is 3"):
-        layer(x)
     with pytest.raises(RuntimeError, match="stride is"):
         ct.conv_transpose3d(x, layer.weight, stride=(1, 2))
     with pytest.raises(RuntimeError, match="input has 3 dimensions"):
         ct.conv_transpose3d(x[0, 0], layer.weight)
+
+
+@pytest.mark.filterwarnings("ignore:conv_transpose has no kernel")
+def test_module_of_three_axes_is_pytorchs(device):
+    theirs = nn.ConvTranspose3d(4, 6, 4, 2, 1, groups=2).to(device)
+    ours = copy.deepcopy(theirs)
+    assert ct.convert(ours).converted == [""] and type(ours) is ct.ConvTranspose3d
+    x = integers((2, 4, 3, 4, 5), device, True)
+    torch.testing.assert_close(ours(x), theirs(x), rtol=1.3e-6, atol=1e-5)
+    gradients = [torch.autograd.grad(layer(x).square().sum(), (x, *layer.parameters())) for layer in (ours, theirs)]
+    for our, their in zip(*gradients):
+        torch.testing.assert_close(our, their, rtol=1e-4, atol=1e-4)
+    ct.revert(ours)
+    assert type(ours) is nn.ConvTranspose3d
 
 
 # ---------------------------------------------------------------- memory formats
@@ -572,3 +622,22 @@ def test_an_order_is_found_once(monkeypatch):
     equal(first, expected(x, w))
     equal(ct.conv_transpose2d(x, w), first)
     assert len(plans) == tried and first.is_contiguous(memory_format=LAST)
+
+
+def test_strict_propagation(device):
+    """It reaches the library by every way, and gradients."""
+    x, w = integers((1, 8, 6, 6), device, True), integers((8, 8, 3, 3), device, True)
+    layer = ct.ConvTranspose2d(8, 8, 3, padding=1, device=device, strict_propagation=True)
+    assert "strict_propagation=True" in repr(layer)
+    assert ct.convert(nn.ConvTranspose2d(8, 8, 3), strict_propagation=True).model.strict_propagation
+    with torch.no_grad():
+        x[0, 0, 0, 0] = float("nan")
+    y = ct.conv_transpose2d(x, w, padding=1, strict_propagation=True)
+    assert torch.isnan(y)[0].any(0).nonzero().tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]
+    y.backward(torch.ones_like(y))
+    # The NaN at the corner meets the taps that lie inside: none of the kernel's first row and column.
+    expectation = torch.zeros(3, 3, dtype=torch.bool)
+    expectation[1:, 1:] = True
+    assert torch.equal(torch.isnan(w.grad[0]).any(0).cpu(), expectation)
+    for call in (layer, torch.compile(layer, backend="eager"), torch.jit.script(layer)):
+        assert torch.isnan(call(x))[0].any(0).sum() == 4

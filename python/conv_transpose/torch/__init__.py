@@ -3,7 +3,7 @@
     import conv_transpose.torch as ct
     output = ct.conv_transpose2d(input, weight, bias, stride=2, padding=1)   # as torch.nn.functional's
     layer = ct.ConvTranspose2d(64, 3, 4, stride=2, padding=1)                # as torch.nn's
-    ct.convert(model)                                                       # every nn.ConvTranspose1d and 2d of a model
+    ct.convert(model)                                                       # every nn.ConvTranspose1d to 3d of a model
 
 They work on CPU and CUDA, on the current stream, without waiting for the GPU; under autograd in both modes and to any
 order, torch.func (vmap, too), autocast, torch.compile, torch.export, ONNX export, torch.fx, torch.jit, CUDA graphs,
@@ -15,8 +15,8 @@ them; otherwise layouts are converted first, then types (to float32, rounded onc
 PyTorch's layers give. Other formats (float64, complex, integers) are left to PyTorch's own operator, which a warning says
 once.
 
-One and three axes: conv_transpose1d, conv_transpose3d, ConvTranspose1d, ConvTranspose3d. Three axes have kernels on CUDA
-only, none for the weight gradient; what is missing raises Unsupported.
+One and three axes: conv_transpose1d, conv_transpose3d, ConvTranspose1d, ConvTranspose3d. What there is no kernel for is
+left to PyTorch's own operator, which a warning says once.
 
 Precision: None follows torch.backends.cudnn.conv.fp32_precision (in older PyTorch torch.backends.cudnn.allow_tf32), as PyTorch's own layers do; "float32", "tf32" and "tf32x3" ask
 for one. It is a permission: where there is no tensor-core kernel for it, float32 runs.

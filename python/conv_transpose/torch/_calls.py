@@ -16,12 +16,14 @@ from torch import Tensor
 from .. import _library
 from .._library import ARGUMENTS, Arguments, InvalidProblem, Plan, Unsupported
 from .._problem import make_problem, output_shape, pair
+from . import _fallback
 from ._layouts import common_format, dense_formats, strides_of
 
 _SLOT = {name: slot for slot, name in enumerate(ARGUMENTS)}
 HALF = (torch.float16, torch.bfloat16)
 FORMATS = (torch.float32, *HALF)
 FOLLOW_PYTORCH = "auto"
+STRICT = "+strict"  # after a precision: with PlanOptions::strict_propagation
 
 
 class _Signature(NamedTuple):
@@ -62,6 +64,8 @@ class _Call(NamedTuple):
 def _precision(precision: str, tensor: Tensor) -> str:
     """What runs, where the caller left it to PyTorch's switch. Products of float16 or bfloat16 numbers are the same
     in tf32, which has no fewer bits than they, as in tf32x3."""
+    if precision.endswith(STRICT):
+        return _precision(precision[: -len(STRICT)], tensor) + STRICT
     if precision == "tf32x3" and tensor.dtype in HALF:
         return "tf32"
     if precision != FOLLOW_PYTORCH:
@@ -133,15 +137,29 @@ def _plan(problem: dict[str, Any], roles: tuple[str, ...], ways: Iterator[_Forma
     raise refusal
 
 
+_CallOrMissing = Union[_Call, _fallback.Missing]
+
+
+def _kept_by_pytorch(precision: str, tensor: Tensor) -> bool:
+    """Whether PyTorch's own operator computes at least as exactly, as its switch is now."""
+    if precision.endswith(STRICT):
+        return False
+    return precision == "tf32" or not tensor.is_cuda or tensor.dtype in HALF or not _allows_tf32()
+
+
 def _make_call(problem: dict[str, Any], operands: dict[str, _Signature], result: str, result_shape: tuple[int, ...],
-               bias: Optional[_Signature] = None, **options: Any) -> _Call:
+               bias: Optional[_Signature] = None, precision: str = "float32", **options: Any) -> _CallOrMissing:
     """`operands` by what they are in a problem (input, weight or output, or a gradient of it), as is `result`."""
+    options = dict(options, precision=precision.removesuffix(STRICT), strict_propagation=precision.endswith(STRICT))
     signatures = list(operands.values())
     dtype, index = signatures[0].dtype, signatures[0].device
     wanted = common_format(*((operand.shape, operand.stride) for operand in signatures))
-    with torch.cuda.device(index):  # -1 does nothing
-        plan, way = _plan(problem, (*operands, result), _ways(signatures, dtype, wanted),
-                          dict(options, device="cpu" if index < 0 else "cuda", bias=bias is not None))
+    try:
+        with torch.cuda.device(index):  # -1 does nothing
+            plan, way = _plan(problem, (*operands, result), _ways(signatures, dtype, wanted),
+                              dict(options, device="cpu" if index < 0 else "cuda", bias=bias is not None))
+    except Unsupported as refusal:
+        return _fallback.Missing(refusal)
     *formats, (result_type, result_layout) = way
     copies = [None if own == dtype and layout in dense_formats(operand.shape, operand.stride) else (own, layout)
               for operand, (own, layout) in zip(signatures, formats)]
@@ -157,7 +175,7 @@ def _make_call(problem: dict[str, Any], operands: dict[str, _Signature], result:
 
 @functools.lru_cache(maxsize=4096)
 def _forward_call(input_key: _Key, weight_key: _Key, bias_key: Optional[_Key], stride: Any, padding: Any,
-                  output_padding: Any, groups: Any, dilation: Any, precision: str) -> _Call:
+                  output_padding: Any, groups: Any, dilation: Any, precision: str) -> _CallOrMissing:
     input, weight = _Signature(*input_key), _Signature(*weight_key)
     bias = None if bias_key is None else _Signature(*bias_key)
     problem = make_problem(input.shape, weight.shape, None if bias is None else bias.shape, stride, padding,
@@ -197,7 +215,8 @@ def gradient_weight_shape(gradient_shape, input_shape, stride, padding, output_p
 
 
 @functools.lru_cache(maxsize=4096)
-def _gradient_call(operation: str, gradient_key: _Key, other_key: _Key, precision: str, *attributes: Any) -> _Call:
+def _gradient_call(operation: str, gradient_key: _Key, other_key: _Key, precision: str,
+                   *attributes: Any) -> _CallOrMissing:
     """For the input gradient (of output gradient and weight) and the weight gradient (of output gradient and input)."""
     gradient, other = _Signature(*gradient_key), _Signature(*other_key)
     of_input = operation == "input_gradient"
@@ -218,7 +237,7 @@ def _gradient_call(operation: str, gradient_key: _Key, other_key: _Key, precisio
 
 
 @functools.lru_cache(maxsize=4096)
-def _bias_gradient_call(gradient_key: _Key) -> _Call:
+def _bias_gradient_call(gradient_key: _Key) -> _CallOrMissing:
     gradient = _Signature(*gradient_key)
     batch, channels, *size = gradient.shape
     problem = make_problem((batch, 1, *size), (1, channels, *(1 for _ in size)), None, 1, 0, 0, 1, 1)
@@ -240,6 +259,17 @@ class _Scratch(threading.local):
 
 
 _scratch = _Scratch()
+
+
+def scratch_address(bytes: int) -> int:
+    return _scratch.address_of(bytes)
+
+
+def follow_threads() -> None:
+    """The library uses as many threads as PyTorch's own operators, unless the caller chose."""
+    if torch.get_num_threads() != _library.threads and not _library.threads_are_chosen:
+        _library.use_threads(torch.get_num_threads())
+
 
 # Private, but five times faster than torch.cuda.current_stream(index).cuda_stream, and what torch.compile's code calls.
 _stream_handle = torch._C._cuda_getCurrentRawStream if torch.backends.cuda.is_built() else None
@@ -284,8 +314,7 @@ def _execute(call: _Call, result_slot: int, operands: tuple[tuple[int, Tensor], 
             copies.append(tensor)
         arguments[slot] = tensor.data_ptr() or _refuse_without_memory(slot, tensor, like)
     if index < 0:
-        if torch.get_num_threads() != _library.threads and not _library.threads_are_chosen:
-            _library.use_threads(torch.get_num_threads())  # as many as PyTorch's own operators use
+        follow_threads()
         call.plan.run(arguments, _scratch.address_of(call.workspace_bytes), 0)
     else:
         _run_on_cuda(call, arguments, _stream_handle(index))
@@ -295,17 +324,40 @@ def _execute(call: _Call, result_slot: int, operands: tuple[tuple[int, Tensor], 
     return result.to(dtype, copy=True, memory_format=layout)
 
 
-def run_forward(input, weight, bias, stride, padding, output_padding, groups, dilation, precision) -> Tensor:
-    call = _forward_call(_signature(input), _signature(weight), None if bias is None else _signature(bias), stride,
+def forward_call(input, weight, bias, stride, padding, output_padding, groups, dilation, precision) -> _CallOrMissing:
+    return _forward_call(_signature(input), _signature(weight), None if bias is None else _signature(bias), stride,
                          padding, output_padding, groups, dilation, _precision(precision, input))
+
+
+def gradient_call(operation: str, output_gradient: Tensor, other: Tensor, attributes: Any) -> _CallOrMissing:
+    *attributes, precision = attributes
+    return _gradient_call(operation, _signature(output_gradient), _signature(other),
+                          _precision(precision, output_gradient), *attributes)
+
+
+def bias_gradient_call(output_gradient: Tensor) -> _CallOrMissing:
+    return _bias_gradient_call(_signature(output_gradient))
+
+
+def run_forward(input, weight, bias, *attributes) -> Tensor:
+    call = forward_call(input, weight, bias, *attributes)
+    if isinstance(call, _fallback.Missing):
+        *others, precision = attributes
+        call.leave("forward operation", input, _kept_by_pytorch(_precision(precision, input), input))
+        return _fallback.forward(input, weight, bias, *others)
     operands = ((0, input), (1, weight)) if bias is None else ((0, input), (1, weight), (2, bias))
     return _execute(call, _SLOT["output"], operands, input)
 
 
 def _run_gradient(operation: str, other_name: str, output_gradient: Tensor, other: Tensor, attributes: Any) -> Tensor:
-    *attributes, precision = attributes
-    call = _gradient_call(operation, _signature(output_gradient), _signature(other),
-                          _precision(precision, output_gradient), *attributes)
+    call = gradient_call(operation, output_gradient, other, attributes)
+    if isinstance(call, _fallback.Missing):
+        *others, precision = attributes
+        call.leave(operation.replace("_", " "), output_gradient,
+                   _kept_by_pytorch(_precision(precision, output_gradient), output_gradient))
+        of_input = operation == "input_gradient"
+        shape = (gradient_input_shape if of_input else gradient_weight_shape)(output_gradient.shape, other.shape, *others)
+        return getattr(_fallback, operation)(output_gradient, other, shape, *others)
     return _execute(call, _SLOT[operation], ((_SLOT["output_gradient"], output_gradient), (_SLOT[other_name], other)),
                     output_gradient)
 
@@ -319,5 +371,8 @@ def run_weight_gradient(output_gradient: Tensor, input: Tensor, *attributes: Any
 
 
 def run_bias_gradient(output_gradient: Tensor) -> Tensor:
-    call = _bias_gradient_call(_signature(output_gradient))
+    call = bias_gradient_call(output_gradient)
+    if isinstance(call, _fallback.Missing):
+        call.leave("bias gradient", output_gradient, True)
+        return _fallback.bias_gradient(output_gradient)
     return _execute(call, _SLOT["bias_gradient"], ((_SLOT["output_gradient"], output_gradient),), output_gradient)

@@ -10,10 +10,10 @@ from torch import nn
 from torch.nn.utils import parametrize
 
 from .._library import PRECISIONS
-from ._module import ConvTranspose1d, ConvTranspose2d
+from ._module import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 
-_PYTORCHS = (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
-_OURS = {nn.ConvTranspose1d: ConvTranspose1d, nn.ConvTranspose2d: ConvTranspose2d}  # those that train
+_OURS = {nn.ConvTranspose1d: ConvTranspose1d, nn.ConvTranspose2d: ConvTranspose2d, nn.ConvTranspose3d: ConvTranspose3d}
+_PYTORCHS = tuple(_OURS)
 _FUNCTIONS = {"conv_transpose1d", "conv_transpose2d", "conv_transpose3d"}
 
 
@@ -42,8 +42,6 @@ def _why_left(module: nn.Module) -> Optional[str]:
     """Why a transposed convolution cannot be converted, or None."""
     if isinstance(module, nn.modules.lazy.LazyModuleMixin):
         return "its sizes are not known before its first run"
-    if _own_type(module) is nn.ConvTranspose3d:
-        return "it is a ConvTranspose3d, of which this library has no weight gradient yet"
     if _own_type(module) not in _OURS:
         return f"it is a {_own_type(module).__name__}, a subclass with a behaviour of its own"
     return None
@@ -74,8 +72,8 @@ def _is_pytorchs(module: nn.Module) -> bool:
     return isinstance(module, _PYTORCHS)
 
 
-def convert(model: nn.Module, *, precision: Optional[str] = None) -> Conversion:
-    """Turns every nn.ConvTranspose1d and nn.ConvTranspose2d of a model, itself included, into this library's, in place.
+def convert(model: nn.Module, *, precision: Optional[str] = None, strict_propagation: bool = False) -> Conversion:
+    """Turns every nn.ConvTranspose1d, 2d and 3d of a model, itself included, into this library's, in place.
 
     Parameters, parametrizations, buffers, hooks and the state_dict stay as they are, as do references that others hold to
     the modules. The result names what was left, also functional calls in a forward() and scripted modules.
@@ -92,7 +90,7 @@ def convert(model: nn.Module, *, precision: Optional[str] = None) -> Conversion:
             left[name] = reason
         elif _is_pytorchs(module):
             _set_type(module, _OURS[_own_type(module)])
-            module.precision = precision
+            module.precision, module.strict_propagation = precision, strict_propagation
             converted.append(name)
     return Conversion(model, converted, left)
 
@@ -107,7 +105,8 @@ def revert(model: nn.Module) -> Conversion:
         pytorchs = {ours: theirs for theirs, ours in _OURS.items()}.get(_own_type(module))
         if pytorchs:
             _set_type(module, pytorchs)
-            module.__dict__.pop("precision", None)
+            for name_of_ours in ("precision", "strict_propagation"):
+                module.__dict__.pop(name_of_ours, None)
             converted.append(name)
         else:
             left[name] = f"it is a {_own_type(module).__name__}, a subclass with a behaviour of its own"

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
+from . import _short_calls
 from ._layouts import result_format
 from ._operators import bias_gradient, forward, input_gradient, run_at_once, weight_gradient
 
@@ -115,7 +116,10 @@ def _bias_gradient_jvp(ctx: Any, output_gradient: Tensor) -> Tensor:
     return bias_gradient(output_gradient)
 
 
-forward.differentiate(_save, _forward_backward, _forward_jvp)
+forward.differentiate(_save, _forward_backward, _forward_jvp, _short_calls.extension)
 input_gradient.differentiate(_save, _input_gradient_backward, _input_gradient_jvp)
 weight_gradient.differentiate(_save, _weight_gradient_backward, _weight_gradient_jvp)
 bias_gradient.differentiate(_save_shape, _bias_gradient_backward, _bias_gradient_jvp)
+if _short_calls.extension:
+    _short_calls.connect(forward.apply, lambda input, weight, bias, attributes: forward.run(input, weight, bias, *attributes),
+                         forward.run_backward)

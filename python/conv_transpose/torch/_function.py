@@ -11,9 +11,11 @@ from torch.overrides import handle_torch_function, has_torch_function_variadic
 
 from .._library import PRECISIONS
 from .._problem import IntOrPair, attribute, integer, require_input_dimensions
-from ._calls import FORMATS, FOLLOW_PYTORCH
+from . import _short_calls
+from ._calls import FORMATS, FOLLOW_PYTORCH, STRICT
 from ._operators import are_plain, autocast, forward, looked_into
 
+_short_forward: Any = _short_calls.extension and _short_calls.extension.forward
 _told: set[torch.dtype] = set()  # formats of which it was told that PyTorch computes them
 
 
@@ -47,6 +49,7 @@ def conv_transpose2d(
     dilation: IntOrPair = 1,
     *,
     precision: Optional[str] = None,
+    strict_propagation: bool = False,
 ) -> Tensor:
     """torch.nn.functional.conv_transpose2d, computed by this library.
 
@@ -60,6 +63,8 @@ def conv_transpose2d(
         groups: into which the channels are divided.
         precision: "float32", "tf32" or "tf32x3"; None follows torch.backends.cudnn.conv.fp32_precision, in older
             PyTorch torch.backends.cudnn.allow_tf32.
+        strict_propagation: an Inf or NaN reaches only the results that it is a factor of, in gradients, too; some
+            faster kernels, which multiply it by zeros as well, are not taken.
 
     Returns:
         (batch, out_channels, output height, output width), in the memory format that PyTorch's own gives: channels_last where
@@ -67,34 +72,41 @@ def conv_transpose2d(
 
     Raises:
         InvalidProblem (a RuntimeError and a ValueError) under the conditions under which PyTorch raises; TypeError
-        for an argument of a wrong type.
+        for an argument of a wrong type. What there is no kernel for is left to PyTorch's own operator, which a warning says
+        once, or raises Unsupported where that would not keep `precision` or `strict_propagation`.
     """
-    return _convolve(2, conv_transpose2d, input, weight, bias, stride, padding, output_padding, groups, dilation, precision)
+    return _convolve(2, conv_transpose2d, input, weight, bias, stride, padding, output_padding, groups, dilation, precision,
+                     strict_propagation)
 
 
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: IntOrPair = 1,
                      padding: IntOrPair = 0, output_padding: IntOrPair = 0, groups: int = 1, dilation: IntOrPair = 1, *,
-                     precision: Optional[str] = None) -> Tensor:
+                     precision: Optional[str] = None, strict_propagation: bool = False) -> Tensor:
     """torch.nn.functional.conv_transpose1d, computed by this library: as conv_transpose2d(), with a width alone."""
-    return _convolve(1, conv_transpose1d, input, weight, bias, stride, padding, output_padding, groups, dilation, precision)
+    return _convolve(1, conv_transpose1d, input, weight, bias, stride, padding, output_padding, groups, dilation, precision,
+                     strict_propagation)
 
 
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: IntOrPair = 1,
                      padding: IntOrPair = 0, output_padding: IntOrPair = 0, groups: int = 1, dilation: IntOrPair = 1, *,
-                     precision: Optional[str] = None) -> Tensor:
+                     precision: Optional[str] = None, strict_propagation: bool = False) -> Tensor:
     """torch.nn.functional.conv_transpose3d, computed by this library: as conv_transpose2d(), with a depth before height
-    and width. On CUDA only, for channels enough to fill a tile: tf32, forward and input gradient; float16 and bfloat16,
-    forward. What there is no kernel for raises Unsupported, in the backward pass, too."""
-    return _convolve(3, conv_transpose3d, input, weight, bias, stride, padding, output_padding, groups, dilation, precision)
+    and width."""
+    return _convolve(3, conv_transpose3d, input, weight, bias, stride, padding, output_padding, groups, dilation, precision,
+                     strict_propagation)
 
 
 def _convolve(rank: int, function: Any, input: Tensor, weight: Tensor, bias: Optional[Tensor], stride: Any, padding: Any,
-              output_padding: Any, groups: Any, dilation: Any, precision: Optional[str]) -> Tensor:
+              output_padding: Any, groups: Any, dilation: Any, precision: Optional[str], strict: bool) -> Tensor:
     """`function`: the public one, which tensors with a __torch_function__ are given."""
+    if _short_forward is not None and not strict and not torch.compiler.is_compiling():
+        output = _short_forward(rank, input, weight, bias, stride, padding, output_padding, groups, dilation, precision)
+        if output is not NotImplemented:
+            return output
     if has_torch_function_variadic(input, weight, bias):
         return handle_torch_function(function, (input, weight, bias), input, weight, bias, stride, padding,
-                                     output_padding, groups, dilation, precision=precision)
-    plain = are_plain(input, weight, bias)
+                                     output_padding, groups, dilation, precision=precision, strict_propagation=strict)
+    plain = weight is not None and are_plain(input, weight, bias)
     if not plain:
         _require_tensors(rank, input=input, weight=weight, bias=bias)
     if precision is None:
@@ -108,7 +120,7 @@ def _convolve(rank: int, function: Any, input: Tensor, weight: Tensor, bias: Opt
     if input.dim() != rank + 2:
         require_input_dimensions(input.dim(), rank)
         return _convolve(rank, function, input.unsqueeze(0), weight, bias, stride, padding, output_padding, groups,
-                         dilation, None if precision == FOLLOW_PYTORCH else precision).squeeze(0)
+                         dilation, None if precision == FOLLOW_PYTORCH else precision, strict).squeeze(0)
     device_type = "cuda" if input.is_cuda else "cpu"
     if torch.is_autocast_enabled(device_type):
         dtype = torch.get_autocast_dtype(device_type)
@@ -117,7 +129,7 @@ def _convolve(rank: int, function: Any, input: Tensor, weight: Tensor, bias: Opt
     return forward.dispatch(plain, differentiated, (
         input, weight, bias, attribute("stride", stride, rank), attribute("padding", padding, rank),
         attribute("output_padding", output_padding, rank), groups if type(groups) is int else integer("groups", groups),
-        attribute("dilation", dilation, rank), precision,
+        attribute("dilation", dilation, rank), precision + STRICT if strict else precision,
     ))
 
 

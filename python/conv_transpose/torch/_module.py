@@ -5,7 +5,7 @@ from typing import Any, List, Optional
 import torch
 from torch import Tensor, nn
 
-from ._calls import FOLLOW_PYTORCH
+from ._calls import FOLLOW_PYTORCH, STRICT
 from ._function import conv_transpose1d, conv_transpose2d, conv_transpose3d
 
 _FUNCTIONS = {1: conv_transpose1d, 2: conv_transpose2d, 3: conv_transpose3d}
@@ -15,6 +15,7 @@ class _ConvTranspose:
     """What the layers of all ranks share; PyTorch's own are the other base."""
 
     precision: Optional[str]
+    strict_propagation: bool = False  # of layers that an earlier version pickled, too
 
     def __init__(
         self,
@@ -32,10 +33,12 @@ class _ConvTranspose:
         dtype: Any = None,
         *,
         precision: Optional[str] = None,
+        strict_propagation: bool = False,
     ) -> None:
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation,
                          padding_mode, device, dtype)
         self.precision = precision
+        self.strict_propagation = strict_propagation
 
     def forward(self, input: Tensor, output_size: Optional[List[int]] = None) -> Tensor:
         if self.padding_mode != "zeros":
@@ -43,11 +46,12 @@ class _ConvTranspose:
         rank = len(self.kernel_size)
         if torch.jit.is_scripting():
             precision = self.precision
+            products = "auto" if precision is None else precision
             batched = input if input.dim() == rank + 2 else input.unsqueeze(0)
             output = torch.ops.conv_transpose.conv_transpose2d(
                 batched, self.weight, self.bias, self.stride, self.padding,
                 self._output_padding(input, output_size, self.stride, self.padding, self.kernel_size, rank, self.dilation),
-                self.groups, self.dilation, "auto" if precision is None else precision)
+                self.groups, self.dilation, products + "+strict" if self.strict_propagation else products)
             return output if input.dim() == rank + 2 else output.squeeze(0)
         else:
             output_padding = self.output_padding
@@ -55,11 +59,14 @@ class _ConvTranspose:
                 output_padding = tuple(self._output_padding(input, output_size, self.stride, self.padding,
                                                             self.kernel_size, rank, self.dilation))
             return _FUNCTIONS[rank](input, self.weight, self.bias, self.stride, self.padding, output_padding, self.groups,
-                                    self.dilation, precision=self.precision)
+                                    self.dilation, precision=self.precision,
+                                    strict_propagation=self.strict_propagation)
 
     def extra_repr(self) -> str:
         text = super().extra_repr()
-        return text if self.precision is None else f"{text}, precision={self.precision}"
+        if self.precision is not None:
+            text += f", precision={self.precision}"
+        return text + ", strict_propagation=True" if self.strict_propagation else text
 
 
 class ConvTranspose1d(_ConvTranspose, nn.ConvTranspose1d):
@@ -71,12 +78,12 @@ class ConvTranspose2d(_ConvTranspose, nn.ConvTranspose2d):
 
     Shapes: input (N, in_channels, H, W) or (in_channels, H, W); weight (in_channels, out_channels / groups, *kernel_size);
     output as conv_transpose2d says. `precision` ("float32", "tf32", "tf32x3", or None to follow
-    torch.backends.cudnn.conv.fp32_precision) may be given to the constructor, or set later.
+    torch.backends.cudnn.conv.fp32_precision) and `strict_propagation` may be given to the constructor, or set later.
     """
 
 
 class ConvTranspose3d(_ConvTranspose, nn.ConvTranspose3d):
-    """torch.nn.ConvTranspose3d, computed by this library where it has kernels: see conv_transpose3d()."""
+    """torch.nn.ConvTranspose3d, computed by this library; as ConvTranspose2d, with a depth before height and width."""
 
 
-assert FOLLOW_PYTORCH == "auto"  # as forward() has it for scripts, which see no other module's constants
+assert (FOLLOW_PYTORCH, STRICT) == ("auto", "+strict")  # as forward() has it for scripts, which see no other module's constants

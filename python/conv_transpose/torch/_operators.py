@@ -1,8 +1,8 @@
 """The four operations as PyTorch's operators torch.ops.conv_transpose.*, and the short way around them.
 
 How a call runs: a call of an operator of torch.library costs 10 us, 25 us with autograd; PyTorch's own
-conv_transpose2d takes 7 us on a tiny problem. So plain eager calls go from here to the compiled library, with autograd
-through an autograd function. Under anything that looks inside (torch.compile, export, modes, functorch's transforms,
+conv_transpose2d takes 7 us on a tiny problem. So plain eager calls go to the compiled library, with autograd through an
+autograd function: by the extension module (_short_calls.py), and where that leaves a call to Python, from here. Under anything that looks inside (torch.compile, export, modes, functorch's transforms,
 forward mode, tensor subclasses, a profiler) the operators are called, and PyTorch's dispatcher finds what it needs:
 derivatives (_derivatives.py), a rule for vmap (_batching.py), shapes without data, autocast.
 """
@@ -115,9 +115,10 @@ class Operation:
                                                                               "Autocast" + device.upper()))):
             return self.operator(*operands, *arguments[self.operands :])
 
-    def differentiate(self, save: Any, backward: Any, jvp: Any) -> None:
+    def differentiate(self, save: Any, backward: Any, jvp: Any, short: Any = None) -> None:
         """`save(ctx, operands, attributes, output)` keeps what `backward(ctx, gradient)`, which returns the gradients of
-        the operands, and `jvp(ctx, *tangents)` need.
+        the operands, and `jvp(ctx, *tangents)` need. `short`: the extension, for the operation of which it has the short
+        way (_short_calls.py).
 
         The autograd functions are of PyTorch's class for one level: under functorch's transforms the dispatcher calls the
         operator once for each level. They look at each argument, so all that are no tensors are one tuple.
@@ -129,8 +130,8 @@ class Operation:
             with forward_ad._set_fwd_grad_enabled(True):  # for the outer levels of functorch
                 return jvp(ctx, *tangents[:-1])
 
-        def of_one_level(forward: Any) -> Any:
-            methods = {"forward": forward, "backward": backward_and_nothing, "jvp": jvp_of_one_level}
+        def of_one_level(forward: Any, backward: Any = backward_and_nothing) -> Any:
+            methods = {"forward": forward, "backward": backward, "jvp": jvp_of_one_level}
             bases = (torch.autograd.function._SingleLevelFunction,)
             return type(self.name, bases, {name: staticmethod(method) for name, method in methods.items()}).apply
 
@@ -148,7 +149,8 @@ class Operation:
             ctx.save_for_forward(*ctx.to_save)
             return output
 
-        self.apply = of_one_level(run_and_save)
+        self.apply = of_one_level(short.run_and_save, short.backward) if short else of_one_level(run_and_save)
+        self.run_backward = backward_and_nothing
         apply = of_one_level(redispatch_and_save)
 
         # Always with the autograd function, which sees what an operand is differentiated by, in either mode.

@@ -60,6 +60,32 @@ std::optional<Problem> forward_of_input_gradient(const Problem &p) {
     return forward;
 }
 
+// The gradient at i is the sum over k of g[i * stride + k - padding] * w[k]: of taps t and phases r, k = t * stride + r,
+// over the cell i + t. Its sum over phases is one over channels, and what is left a convolution of stride 1, so that
+// forward kernels serve it. Whole strides of padding hold no cells, as far as taps reach. None where a phase's taps are
+// no neighbours.
+std::optional<Problem> forward_over_phases(const Problem &p) {
+    Problem forward = p;
+    std::swap(forward.in_channels, forward.out_channels);
+    double channels = double(forward.in_channels);
+    for (Axis &axis : forward.axes) {
+        if (axis.kernel == 1) axis.dilation = 1;
+        if (axis.stride > 1 && axis.dilation > 1) return {};
+        const Axis given = axis;
+        channels *= double(given.stride);
+        if (channels > max_elements_32bit()) return {};
+        forward.in_channels *= given.stride;
+        axis.kernel = ceil_divide(given.kernel, given.stride), axis.stride = 1;
+        const int64_t reach = (axis.kernel - 1) * axis.dilation;
+        const int64_t left_out = std::min(given.padding / given.stride, reach);
+        axis.padding = reach - left_out;
+        axis.input = ceil_divide(given.output() + given.padding, given.stride) - left_out;
+        axis.output_padding = 0;
+        axis.output_padding = given.input - axis.output();  // what cells there are need not tell how many inputs
+    }
+    return forward;
+}
+
 Computation itself(const Problem &p, Operation operation) {
     switch (operation) {
         case Operation::forward: return {operation, p, Operand::input, Operand::output};
@@ -85,12 +111,23 @@ std::vector<Computation> alternatives(const Problem &problem, const PlanOptions 
             mirrored.operation = Operation::forward, mirrored.problem = *forward, mirrored.weight = WeightView::mirrored;
             all.push_back(mirrored);
         }
+    if (options.operation == Operation::input_gradient)
+        if (const std::optional<Problem> forward = forward_over_phases(simplest)) {
+            Computation packed = all[0];
+            packed.operation = Operation::forward, packed.problem = *forward, packed.weight = WeightView::mirrored;
+            packed.by_phases = simplest;
+            all.push_back(packed);
+        }
     return all;
+}
+
+int64_t summed_phases(const Computation &c) {
+    return c.by_phases ? product_of_axes(*c.by_phases, [](const Axis &a) { return a.stride; }) : 1;
 }
 
 Computation with_split_sum(const KernelTraits &kernel, const Computation &computation) {
     Computation split = computation;
-    split.partial_sums = partial_sums(kernel, computation.problem);
+    split.partial_sums = partial_sums(kernel, computation.problem, summed_phases(computation));
     Problem &p = split.problem;
     p.groups *= split.partial_sums;
     (kernel.operation == Operation::forward ? p.out_channels : p.in_channels) *= split.partial_sums;

@@ -3,6 +3,7 @@
 #ifndef CONV_TRANSPOSE_RUNTIME_COMPUTATION_H
 #define CONV_TRANSPOSE_RUNTIME_COMPUTATION_H
 
+#include <optional>
 #include <vector>
 
 #include "choice/kernel_traits.h"
@@ -25,6 +26,9 @@ struct Computation {
     /// A split sum: so many groups of the problem are parts of one, each with its share of the summed channels, and a
     /// second pass adds what they give.
     int64_t partial_sums = 1;
+    /// The forward operation is this problem's input gradient, whose output gradient is packed by phases: they are channels
+    /// that `problem` sums over, at stride 1. Only for kernels that read packed channels.
+    std::optional<Problem> by_phases{};
 
     /// How the tensors lie in memory.
     TensorFormat read_format{}, written_format{}, weight_format{};
@@ -34,6 +38,9 @@ struct Computation {
         return (operation == Operation::forward ? problem.out_channels : problem.in_channels) / partial_sums;
     }
 };
+
+/// The phases that by_phases makes channels of; 1 without.
+int64_t summed_phases(const Computation &computation);
 
 /// In order of preference: the problem itself, at its simplest, and what it is as another operation.
 std::vector<Computation> alternatives(const Problem &problem, const PlanOptions &options);

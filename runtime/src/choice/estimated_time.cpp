@@ -31,9 +31,9 @@ struct Work {
         picture = forward ? Size2{spanned_output(k, p.height()), spanned_output(k, p.width())}
                           : plane_of(p, &Axis::input);
         channels = forward ? out : in;
-        const int64_t phases = forward ? product_of_axes(p, [](const Axis &a) { return a.stride; }) : 1;
-        products = double(taps(p)) / phases * round_up(summed, chunk);
-        if (forward && k.counts_through_images) longest = double(most_taps(p)) * phases / double(taps(p));
+        const int64_t phases = forward && !k.phases_as_channels ? product_of_axes(p, [](const Axis &a) { return a.stride; }) : 1;
+        products = double(taps_of_phases(k, p)) / phases * round_up(summed, chunk);
+        if (forward && k.counts_through_images && !k.phases_as_channels) longest = double(most_taps(p)) * phases / double(taps(p));
     }
 
   private:

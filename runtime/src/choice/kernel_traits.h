@@ -18,6 +18,7 @@ enum class KernelRole {
     compute,
     weight_packing,
     channel_packing,
+    phase_packing,
     picture_packing,
     channels_last_packing,
     sum_of_parts,
@@ -43,7 +44,7 @@ struct Accepts {
     int64_t in_channel_multiple = 1, out_channel_multiple = 1;
     /// Fewer channels of a group would leave most of a tile unused.
     int64_t min_in_channels = 1, min_out_channels = 1;
-    int64_t output_width_multiple = 1;
+    int64_t output_width_multiple = 1, stride_width_multiple = 1;
     Size2 min_output{}, max_output{};
     /// Products of input and weight elements.
     int64_t max_products = 0;
@@ -74,6 +75,8 @@ struct CalledWith {
     /// The output begins with a whole cell of `stride` positions: padding % stride elements early, which are
     /// not stored.
     bool whole_cells = false;
+    /// Phases are channels of its product (algorithm/implicit_gemm.h).
+    bool phases_as_channels = false;
     /// The picture is read with four channels side by side, as many as weight_in_channel_multiple demands
     /// (forward.cpp in plan/).
     bool packed_channels = false;
@@ -131,6 +134,11 @@ struct KernelTraits : Accepts, CalledWith, Tile, MachineNeeds {
     KernelFunction function = nullptr;
     KernelRole role = KernelRole::compute;
 };
+
+/// The extent of the output on an axis, as a launch of the kernel spans it.
+inline int64_t spanned_output(const KernelTraits &kernel, const Axis &axis) {
+    return axis.output() + (kernel.whole_cells ? axis.padding % axis.stride : 0);
+}
 
 }  // namespace conv_transpose
 

@@ -15,7 +15,7 @@ constexpr int64_t least_steps = 16;
 
 }  // namespace
 
-int64_t partial_sums(const KernelTraits &k, const Problem &p) {
+int64_t partial_sums(const KernelTraits &k, const Problem &p, int64_t undivided) {
     if (k.split_target_blocks == 0 || p.groups != 1 || p.batch == 0) return 1;
     // Pixels so far apart fill L1 with the window of one block: HiFi-GAN's first layer (stride 8) took 0.250
     // ms in two parts, 0.153 in one (H200).
@@ -25,7 +25,7 @@ int64_t partial_sums(const KernelTraits &k, const Problem &p) {
     if (summed % k.weight_in_channel_multiple != 0 || work.blocks > double(k.split_target_blocks)) return 1;
     int64_t parts = std::min(
         {k.split_target_blocks / std::max<int64_t>(static_cast<int64_t>(work.blocks), 1), work.steps / least_steps, work.chunks});
-    while (parts > 1 && work.chunks % parts != 0) parts--;
+    while (parts > 1 && (work.chunks % parts != 0 || summed % (parts * undivided) != 0)) parts--;
     const double elements = double(k.operation == Operation::forward ? p.output_elements() : p.input_elements());
     return elements * parts > max_elements_32bit() || p.batch > max_grid() ? 1 : std::max<int64_t>(parts, 1);
 }

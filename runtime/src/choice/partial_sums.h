@@ -10,8 +10,9 @@
 
 namespace conv_transpose {
 
-/// How many parts a kernel's sum of the problem is cut into; 1 where there is no need.
-int64_t partial_sums(const KernelTraits &kernel, const Problem &problem);
+/// How many parts a kernel's sum of the problem is cut into; 1 where there is no need. So many summed channels,
+/// `undivided`, stay together.
+int64_t partial_sums(const KernelTraits &kernel, const Problem &problem, int64_t undivided = 1);
 
 }  // namespace conv_transpose
 

@@ -8,6 +8,20 @@
 
 namespace conv_transpose {
 
+/// Phases of the output that are channels of the kernel's product, and those that have blocks of their own.
+inline int64_t channel_phases(const KernelTraits &k, const Problem &p) {
+    return k.phases_as_channels ? product_of_axes(p, [](const Axis &a) { return a.stride; }) : 1;
+}
+inline int64_t block_phases(const KernelTraits &k, const Problem &p) {
+    const bool own = k.operation == Operation::forward && !k.phases_as_channels;
+    return own ? product_of_axes(p, [](const Axis &a) { return a.stride; }) : 1;
+}
+
+/// Taps of all phases that have blocks of their own; a phase that is a channel has as many as the longest.
+inline int64_t taps_of_phases(const KernelTraits &k, const Problem &p) {
+    return product_of_axes(p, [&](const Axis &a) { return k.phases_as_channels ? ceil_divide(a.kernel, a.stride) : a.kernel; });
+}
+
 struct ProductBlocks {
     double blocks = 0;   ///< more than an int64_t counts, where phases are many
     int64_t chunks = 0;  ///< of the channels that are summed over
@@ -16,15 +30,15 @@ struct ProductBlocks {
     /// Of a forward or input gradient kernel that counts through images.
     ProductBlocks(const KernelTraits &k, const Problem &p) {
         const bool forward = k.operation == Operation::forward;
-        const int64_t phases = forward ? product_of_axes(p, [](const Axis &a) { return a.stride; }) : 1;
+        const int64_t phases = block_phases(k, p);
         const int64_t cells = p.batch * product_of_axes(p, [&](const Axis &a) {
-                                  return forward ? ceil_divide(a.output(), a.stride) : a.input;
+                                  return forward ? ceil_divide(spanned_output(k, a), a.stride) : a.input;
                               });
-        const int64_t channels = (forward ? p.out_channels : p.in_channels) / p.groups;
+        const int64_t channels = (forward ? p.out_channels : p.in_channels) / p.groups * channel_phases(k, p);
         chunks = ceil_divide((forward ? p.in_channels : p.out_channels) / p.groups, k.weight_in_channel_multiple);
         blocks = double(ceil_divide(cells, k.block_positions.height * k.block_positions.width)) *
                  double(ceil_divide(channels, k.block_channels)) * double(phases) * double(p.groups);
-        steps = ceil_divide(taps(p), phases) * chunks;
+        steps = ceil_divide(taps_of_phases(k, p), phases) * chunks;
     }
 };
 

@@ -59,6 +59,11 @@ std::string shape_rejection(const KernelTraits &k, const Problem &p) {
     if (!fits(plane(&Axis::kernel), k.kernel)) return differs("kernel", plane(&Axis::kernel), k.kernel);
     if (!fits(plane(&Axis::stride), k.stride)) return differs("stride", plane(&Axis::stride), k.stride);
     if (!fits(plane(&Axis::dilation), k.dilation)) return differs("dilation", plane(&Axis::dilation), k.dilation);
+    if (k.stride_width_multiple > 1 && p.width().stride % k.stride_width_multiple)
+        return "stride.width is no multiple of " + std::to_string(k.stride_width_multiple);
+    if (k.phases_as_channels)
+        for (const Axis &a : p.axes)
+            if (a.stride > 1 && a.dilation > 1 && a.kernel > 1) return "an axis has a stride and a dilation";
     // A kernel size that is a run-time value comes with a padding phase that is one.
     const Size2 phase{k.kernel.height ? p.height().padding % p.height().stride : k.padding_phase.height,
                       k.kernel.width ? p.width().padding % p.width().stride : k.padding_phase.width};
@@ -109,6 +114,11 @@ std::string size_rejection(const KernelTraits &k, const Problem &p) {
         const double packed = values * packed_planes(k, p.in_channels / p.groups) * in_plane;
         if (std::max(packed, values * (p.width().padding / p.width().stride)) > max_elements_32bit())
             return "one image of one group, packed, has more than 2^31 - 1 elements";
+    }
+    if (k.phases_as_channels) {
+        const double channels = 64.0 + double(p.out_channels / p.groups) * double(channel_phases(k, p));
+        if (channels * double(p.in_channels / p.groups + 64) * double(taps_of_phases(k, p)) * 2 * double(p.groups) > max_elements_32bit())
+            return "packed weights may have more than 2^31 - 1 elements";
     }
     if (k.split_target_blocks > 0) {
         // A launch has the weights of all groups, filled up to whole tiles.
@@ -179,6 +189,7 @@ const char *purpose(KernelRole role) {
         case KernelRole::compute: return "computes";
         case KernelRole::weight_packing: return "packs weights so";
         case KernelRole::channel_packing: return "packs channels";
+        case KernelRole::phase_packing: return "packs phases";
         case KernelRole::picture_packing: return "packs pictures";
         case KernelRole::channels_last_packing: return "puts channels innermost";
         case KernelRole::sum_of_parts: return "adds the parts of a gradient";
@@ -212,10 +223,17 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
     if (kernel.operation != computation.operation) return "it computes another operation";
     if (const std::string reason = format_rejection(kernel, options); !reason.empty()) return reason;
     // The general ones are left to those that are made for gradients.
-    const bool reads_mirrored = kernel.weight_layout != WeightLayout::as_given && kernel.stride == Size2{1, 1};
+    const bool reads_mirrored = computation.by_phases
+                                    ? kernel.packed_channels && kernel.counts_through_images
+                                    : kernel.weight_layout != WeightLayout::as_given && kernel.stride == Size2{1, 1};
     if (computation.weight == WeightView::mirrored && !reads_mirrored) return "it computes another operation";
     if (const std::string reason = problem_rejection(kernel, computation.problem); !reason.empty()) return reason;
-    if (options.strict_propagation && !kernel.strict_propagation)
+    const auto has_zero_weights = [](const Problem &p) {
+        return std::any_of(p.axes.begin(), p.axes.end(), [](const Axis &a) { return a.kernel % a.stride != 0; });
+    };
+    const bool multiplies_zeros = (kernel.phases_as_channels && has_zero_weights(computation.problem)) ||
+                                  (computation.by_phases && has_zero_weights(*computation.by_phases));
+    if (options.strict_propagation && (!kernel.strict_propagation || multiplies_zeros))
         return "it lets an Inf or NaN reach further than strict_propagation allows";
     return {};
 }

@@ -82,10 +82,7 @@ void add_to_registry(std::span<const KernelTraits> rows);
 std::string rejection(const KernelTraits &kernel, const Computation &computation, const PlanOptions &options,
                       Device device, const Machine &machine);
 
-/// The extent of the output on an axis, and its positions on all of them, as a launch of the kernel spans it.
-inline int64_t spanned_output(const KernelTraits &kernel, const Axis &axis) {
-    return axis.output() + (kernel.whole_cells ? axis.padding % axis.stride : 0);
-}
+/// Positions of the output, as a launch of the kernel spans it.
 int64_t spanned_outputs(const KernelTraits &kernel, const Problem &problem);
 
 /// The first kernel of a role other than `compute` that fits. Throws Unsupported where this build has none.

@@ -34,7 +34,8 @@ class PackedChannels {
     PackedChannels(const KernelTraits &kernel, const Computation &c)
         : p_(c.problem), rank_(kernel.rank), format_(c.read_format), values_(16 / bytes_of(format_.type)) {
         if (!kernel.packed_channels) return;
-        packing_ = &helper_kernel(KernelRole::channel_packing, kernel.device,
+        if (c.by_phases) by_phases_ = &*c.by_phases;
+        packing_ = &helper_kernel(by_phases_ ? KernelRole::phase_packing : KernelRole::channel_packing, kernel.device,
                                   [&](const KernelTraits &k) {
                                       return k.input.type == format_.type && k.output.type == format_.type;
                                   });
@@ -49,6 +50,14 @@ class PackedChannels {
 
     /// As (channel % values + values * x, y, z, plane, group, image).
     View add_packing(std::vector<Step> &steps, Operand read, Operand packed, const LaunchRange &range) const {
+        Extents extents = innermost_first(p_, rank_, [](const Axis &a) { return a.input; });
+        extents[0] *= values_;
+        extents.insert(extents.end(), {planes_, range.groups, range.images});
+        const View all(packed, 0, extents, format_.type);
+        if (by_phases_) {
+            steps.push_back(phase_packing(read, packed, range));
+            return all;
+        }
         const int64_t plane = input_positions(p_), channels = p_.in_channels / p_.groups;
         const bool channels_last = format_.layout == Layout::channels_last;
         const int64_t group = channels * (channels_last ? 1 : plane);
@@ -60,10 +69,7 @@ class PackedChannels {
                             .set("picture", picture)
                             .set("packed", View(packed, 0, {values_ * plane, planes_, range.groups, range.images}, format_.type))
                             .step());
-        Extents extents = innermost_first(p_, rank_, [](const Axis &a) { return a.input; });
-        extents[0] *= values_;
-        extents.insert(extents.end(), {planes_, range.groups, range.images});
-        return View(packed, 0, extents, format_.type);
+        return all;
     }
 
   private:
@@ -73,6 +79,27 @@ class PackedChannels {
     const int64_t values_;  // of 16 bytes
     const KernelTraits *packing_ = nullptr;
     int64_t planes_ = 0;  // of a group
+    const Problem *by_phases_ = nullptr;
+
+    Step phase_packing(Operand read, Operand packed, const LaunchRange &range) const {
+        constexpr int rank = 3;  // of the kernel
+        Problem given = *by_phases_;
+        given.groups = p_.groups;
+        View picture = output_pictures(read, given, rank, range, format_);
+        // Coordinates begin with the first cell that is packed: taps reach as far as its padding says.
+        for (int i = 0; i < rank; i++) {
+            const Axis &a = given.axes[2 - i], &cells = p_.axes[2 - i];
+            picture.set_min(i, a.padding - ((cells.kernel - 1) * cells.dilation - cells.padding) * a.stride);
+        }
+        Extents extents = innermost_first(p_, rank, [](const Axis &a) { return a.input; });
+        extents[0] *= values_;
+        extents.insert(extents.end(), {planes_, range.groups, range.images});
+        return Launch<Family::phase_packing>(*packing_)
+            .set("picture", picture)
+            .set_axes("stride", given, [](const Axis &a) { return a.stride; })
+            .set("packed", View(packed, 0, extents, format_.type))
+            .step();
+    }
 };
 
 // The bias in float32, in which kernels add it: as given, or converted by a step of its own.

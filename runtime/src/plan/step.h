@@ -78,9 +78,8 @@ class Launch {
         return *this;
     }
 
-    /// That of one axis, counted from the innermost.
-    Launch &set_axis(ArgumentName<family> name, int axis, int64_t value) {
-        step_.set(name.position(axis, step_.kernel().rank), value);
+    Launch &set_axes(ArgumentName<family> name, const Extents &innermost_first) {
+        for (int i = 0; i < step_.kernel().rank; i++) step_.set(name.position(i, step_.kernel().rank), innermost_first[i]);
         return *this;
     }
 

@@ -18,6 +18,9 @@ int64_t product(const Extents &extents) {
     return std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
 }
 
+// Whose weight it is.
+const Problem &given_problem(const Computation &c) { return c.by_phases ? *c.by_phases : c.problem; }
+
 Extents joined(Extents first, const Extents &rest) {
     first.insert(first.end(), rest.begin(), rest.end());
     return first;
@@ -28,20 +31,29 @@ Extents joined(Extents first, const Extents &rest) {
 WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &c)
     : kernel_(kernel),
       given_(c.weight_format),
-      window_(innermost_first(c.problem, kernel.rank, [](const Axis &a) { return a.kernel; })),
-      taps_(taps(c.problem)),
+      window_(innermost_first(given_problem(c), kernel.rank, [](const Axis &a) { return a.kernel; })),
+      channel_phases_(innermost_first(c.problem, kernel.rank,
+                                      [&](const Axis &a) { return kernel.phases_as_channels ? a.stride : 1; })),
+      summed_phases_(innermost_first(given_problem(c), kernel.rank, [&](const Axis &a) { return c.by_phases ? a.stride : 1; })),
+      packed_window_(innermost_first(c.problem, kernel.rank, [&](const Axis &a) {
+          return kernel.phases_as_channels ? ceil_divide(a.kernel, a.stride) : a.kernel;
+      })),
+      taps_(taps(given_problem(c))),
       transposed_(c.operation == Operation::input_gradient || c.weight == WeightView::mirrored),
       mirrored_(c.weight == WeightView::mirrored),
       partial_sums_(c.partial_sums),
       groups_(c.problem.groups),
       channels_((c.operation == Operation::forward ? c.problem.out_channels : c.problem.in_channels) / groups_),
-      summed_((c.operation == Operation::forward ? c.problem.in_channels : c.problem.out_channels) / groups_) {
+      summed_((c.operation == Operation::forward ? c.problem.in_channels : c.problem.out_channels) / groups_ /
+              summed_phases(c)) {
+    const bool phases = kernel.phases_as_channels || c.by_phases;
+    packed_summed_ = summed_ * product(summed_phases_);
     if (kernel.weight_layout == WeightLayout::as_given) return;
     packing_ = &helper_kernel(KernelRole::weight_packing, kernel.device, [&](const KernelTraits &k) {
         return k.weight_layout == kernel.weight_layout && k.min_taps <= taps_ && k.rank == kernel.rank &&
-               k.weight.type == given_.type;
+               k.weight.type == given_.type && (!phases || k.family == Family::gemm_weight_packing);
     });
-    packed_channels_ = round_up(channels_, kernel.weight_channel_multiple);
+    packed_channels_ = round_up(channels_ * product(channel_phases_), kernel.weight_channel_multiple);
 }
 
 // Of what is packed. A kernel multiplies elements as it stores its output.
@@ -57,7 +69,11 @@ View WeightPacking::given() const {
     View view(Operand::weight, mirrored_ ? (taps_ - 1) * tap : 0, joined(window_, {channels_, summed_, groups_}), given_.type);
     const int rank = kernel_.rank;
     int64_t stride = mirrored_ ? -tap : tap;
-    for (int i = 0; i < rank; stride *= window_[i++]) view.set_stride(i, stride);
+    for (int i = 0; i < rank; stride *= window_[i++]) {
+        // Turned round, phases that lack a tap come first.
+        const int64_t whole = packed_window_[i] * channel_phases_[i] * summed_phases_[i];
+        view.set_stride(i, stride).set_min(i, mirrored_ ? whole - window_[i] : 0);
+    }
     view.set_stride(rank, transposed_ ? outer : inner).set_stride(rank + 1, transposed_ ? inner : outer);
     const bool parts_inside = transposed_ && partial_sums_ > 1;
     return view.set_stride(rank + 2, parts_inside ? inner * summed_ : outer * (transposed_ ? channels_ : summed_));
@@ -68,6 +84,12 @@ void WeightPacking::add_to(Recipe &recipe) const {
     const Extents to = packing_->min_taps > 0 ? tensor_core_tiles() : packed_extents(groups_);
     const View packed(Operand::packed_weight, 0, to, packed_type());
     const int64_t bytes = bytes_of(packed_type()) * product(packed_extents(groups_));
+    if (packing_->family == Family::gemm_weight_packing) {
+        Launch<Family::gemm_weight_packing> launch(*packing_);
+        launch.set("weight", given()).set("packed", View(Operand::packed_weight, 0, {product(to), 1, 1, 1, 1}, packed_type()));
+        launch.set_axes("channel_phases", channel_phases_).set_axes("summed_phases", summed_phases_);
+        return recipe.add_weight_packing(launch.step(), bytes);
+    }
     if (kernel_.weight_tile == 0)
         return recipe.add_weight_packing(
             Launch<Family::weight_packing>(*packing_).set("weight", given()).set("packed", packed).step(), bytes);
@@ -101,7 +123,7 @@ Extents WeightPacking::packed_extents(int64_t groups) const {
     const int64_t lanes = kernel_.weight_channel_multiple, tiles = packed_channels_ / lanes * groups;
     switch (kernel_.weight_layout) {
         case WeightLayout::as_given: return given_extents(groups);
-        case WeightLayout::channels_innermost: return joined(joined({packed_channels_}, window_), {summed_, groups});
+        case WeightLayout::channels_innermost: return joined(joined({packed_channels_}, packed_window_), {summed_, groups});
         // The last dimension counts tiles of channels.
         case WeightLayout::channel_tiles: return joined(joined({lanes}, window_), {summed_, tiles});
         case WeightLayout::winograd_columns: return {lanes, window_[0], summed_, window_[1] + 1, tiles};
@@ -120,9 +142,10 @@ Extents WeightPacking::tensor_core_tiles() const {
 // The packed weights of one group in tiles for tensor cores: see generators/tensor_core_packing.cpp, and for kernels of
 // any kernel size layouts::tensor_core_weights.
 int64_t WeightPacking::tensor_core_elements() const noexcept {
-    const int64_t summed = round_up(summed_, kernel_.weight_in_channel_multiple);
+    const int64_t summed = round_up(packed_summed_, kernel_.weight_in_channel_multiple);
     if (kernel_.kernel != Size2{}) return packed_channels_ / kernel_.weight_channel_multiple * kernel_.weight_tile * summed;
-    const PerDimension<int64_t> extents(1, {{Dimension::channel, channels_}, {Dimension::summed, summed}, {Dimension::x, taps_},
+    const PerDimension<int64_t> extents(1, {{Dimension::channel, channels_ * product(channel_phases_)}, {Dimension::summed, summed},
+                                            {Dimension::x, product(packed_window_)},
                                             {Dimension::piece, kernel_.precision == Precision::tf32x3 ? 2 : 1}});
     return layouts::tensor_core_weights(static_cast<int>(16 / bytes_of(packed_type()))).elements(extents);
 }

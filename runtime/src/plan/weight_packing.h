@@ -24,11 +24,13 @@ class WeightPacking {
     const KernelTraits *packing_ = nullptr;
     const TensorFormat given_;
     const Extents window_;  // innermost first
+    const Extents channel_phases_, summed_phases_;  // phases that are channels of the product
+    const Extents packed_window_;  // of a phase
     const int64_t taps_;
     const bool transposed_, mirrored_;
     const int64_t partial_sums_, groups_;
-    const int64_t channels_, summed_;  // that one group computes, and that it sums over
-    int64_t packed_channels_ = 0;
+    const int64_t channels_, summed_;  // that one group computes, and that it sums over, as they are given
+    int64_t packed_channels_ = 0, packed_summed_ = 0;
 
     ElementType packed_type() const noexcept;
     View given() const;

@@ -1,0 +1,100 @@
+// Packing of pictures for implicit matrix products that sum over phases as over channels: with them the input gradient of
+// any stride is a convolution of stride 1. As pack_channels: rows of 16 bytes, converted to what tensor cores multiply.
+#include <array>
+#include <stdexcept>
+#include <string>
+
+#include "Halide.h"
+#include "algorithm/element_operations.h"
+#include "algorithm/fast_division.h"
+#include "compiler/passes/device_assertions.h"
+#include "schedules/kernel_description.h"
+
+namespace conv_transpose {
+
+/// (x, y, z, channel, group, image) becomes (row % values + values * cell x, cell y, cell z, row / values, group, image),
+/// where rows are phases of channels, phases running faster, x first. A cell has the positions from stride * cell on, the
+/// last one as phase 0: kernels are turned round as well (WeightView::mirrored). What is outside of the picture is zero,
+/// and so are rows that fill up the last chunk of a kernel.
+class PackPhases : public Halide::Generator<PackPhases>, public DescribedGenerator {
+  public:
+    GeneratorParam<std::string> format{"format", "tf32"};
+
+    Input<Halide::Buffer<>> picture{"picture"};
+
+    void configure() {
+        const auto named = format_named(format.value());
+        if (!named || !named->on_tensor_cores() || named->terms > 1)
+            throw std::invalid_argument("format is '" + format.value() +
+                                        "'; the rule is one that tensor cores multiply, of one piece");
+        format_ = *named;
+        picture.set_type(halide_type(format_.storage)), picture.set_dimensions(rank + 3);
+        static const std::array<std::string, 3> names{"width", "height", "depth"};
+        for (const std::string &name : names) strides_.push_back(add_input<int>("stride_" + name));
+        packed_ = add_output<Halide::Buffer<>>("packed", halide_type(format_.operand()), rank + 3);
+    }
+
+    void generate() {
+        using namespace Halide;
+        const int values = format_.values_of_16_bytes();
+        const Expr cells[] = {element / values, y, z};
+        Expr channel = plane * values + element % values, inside = Internal::const_true();
+        std::vector<Expr> index;
+        for (int d = 0; d < rank; d++) {
+            const Expr stride = *strides_[d], min = picture.dim(d).min(), extent = picture.dim(d).extent();
+            const Division phase = divide(channel, stride);
+            channel = phase.quotient;
+            const Expr at = cells[d] * stride + (stride - 1 - phase.rest);
+            inside = inside && cast<uint32_t>(at - min) < cast<uint32_t>(extent);
+            index.push_back(clamp(at, min, min + extent - 1));
+        }
+        const Expr channels = picture.dim(rank).extent();
+        index.insert(index.end(), {clamp(channel, 0, channels - 1), group, image});
+        const Expr value = picture(index);
+        (*packed_)(element, y, z, plane, group, image) = operand_piece(
+            format_, select(inside && channel < channels, value, Internal::make_zero(value.type())), 0, get_target());
+    }
+
+    // Lanes count through positions, then through planes: pictures may be smaller than a warp.
+    void schedule() {
+        using namespace Halide;
+        get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
+        const int values = format_.values_of_16_bytes();
+        const auto multiple = [&](const Expr &e) { return e / values * values; };
+        picture.dim(0).set_stride(Expr());
+        for (int d = rank; d < rank + 3; d++) picture.dim(d).set_min(0);
+        for (int d = 0; d < rank + 3; d++) packed_->dim(d).set_min(0);
+        packed_->dim(0).set_extent(multiple(packed_->dim(0).extent()));
+        for (int d = 1; d < rank + 3; d++) packed_->dim(d).set_stride(multiple(packed_->dim(d).stride()));
+        packed_->set_host_alignment(16);
+        Var value{"value"}, block{"block"}, thread{"thread"};
+        Func(*packed_).split(element, element, value, values).vectorize(value)
+            .fuse(element, y, element).fuse(element, z, element).fuse(element, plane, element)
+            .split(element, block, thread, 256, TailStrategy::GuardWithIf)
+            .reorder(value, thread, block, group, image)
+            .gpu_blocks(block, group, image).gpu_threads(thread).never_partition_all();
+    }
+
+    void describe(KernelDescription &description) override {
+        static const char *const types[] = {"float32", "float16", "bfloat16"};
+        description.set_family(Family::phase_packing);
+        description.set("role", "KernelRole::phase_packing");
+        const std::string type = types[static_cast<int>(format_.storage)];
+        description.set("input", "{ElementType::" + type + "}");
+        description.set("output", "{ElementType::" + type + "}");
+        description.set("rank", rank);
+        describe_target(get_target(), description);
+    }
+
+  private:
+    static constexpr int rank = 3;  // fewer axes are those of one position
+
+    ElementFormat format_;
+    std::vector<Halide::GeneratorInput<int> *> strides_;
+    Halide::GeneratorOutput<Halide::Buffer<>> *packed_ = nullptr;
+    Halide::Var element{"element"}, y{"y"}, z{"z"}, plane{"plane"}, group{"group"}, image{"image"};
+};
+
+}  // namespace conv_transpose
+
+HALIDE_REGISTER_GENERATOR(conv_transpose::PackPhases, pack_phases)
