@@ -65,6 +65,9 @@ class GatherAxis {
     Halide::Expr tap_step() const { return tap_step_; }
     Halide::Expr input_step() const { return input_step_; }
 
+    /// shift - t * input_step is never less, of no phase and live tap (run-time attributes only).
+    Halide::Expr least_input() const { return -((kernel_ - 1) * dilation_ / stride_); }
+
     /// Input positions that `cells` consecutive cells, all phases and taps, reach together (fixed attributes only).
     int reach(int cells) const;
 

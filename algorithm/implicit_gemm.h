@@ -91,7 +91,9 @@ struct Geometry {
     PerAxis strides;
     Expr images;
     Steps most, steps;  ///< of any phase, of v.phase
-    PerAxis at;         ///< in the picture that is summed over
+    PerAxis at;         ///< in the picture that is summed over; of a window, what its last tap sees
+    /// The same as a sum: `cell_at` does not change with steps and phases, and offsets are from 0 on.
+    PerAxis cell_at, offset;
     Expr image;
     PerAxis kernel;     ///< position
     Expr chunk;
@@ -104,10 +106,11 @@ struct Geometry {
     Expr computed_channels(const Expr &channels) const { return channels * product(channel_phases); }
 };
 
-/// Of the forward operation, a gather: each phase of the output has its own live taps.
+/// Of the forward operation, a gather: each phase of the output has its own live taps. A row of cells has `window - 1`
+/// more than are stored, so that all taps of a window see neighbours of one row.
 template <class Output>
 Geometry gather_geometry(const GemmVars &v, const std::vector<GatherAxis> &axes, const Output &output,
-                         const Expr &summed, int chunk) {
+                         const Expr &summed, int chunk, int window = 1) {
     const int rank = static_cast<int>(axes.size());
     Geometry g;
     g.images = output.dim(rank + 2).extent();
@@ -119,17 +122,25 @@ Geometry gather_geometry(const GemmVars &v, const std::vector<GatherAxis> &axes,
         g.phases.push_back(min(stride, extent));  // of a stride beyond the output's end only those that there are
         most.push_back(axes[d].taps());
     }
+    if (window > 1) g.cells[0] = g.cells[0] + (window - 1), most[0] = most[0] / window;
     const PerAxis phase = phase_digits(v.phase, g.phases), cell = digits(v.position, g.cells);
     std::vector<GatherAxis::Phase> of_phase;
     for (int d = 0; d < rank; d++) {
         of_phase.push_back(axes[d].run_time_phase(phase[d]));
         live.push_back(of_phase[d].taps);
     }
+    if (window > 1) live[0] = live[0] / window;
     g.most = {most, summed, chunk}, g.steps = {live, summed, chunk};
     const Steps::Step step = g.steps[v.step];
     for (int d = 0; d < rank; d++) {
-        g.at.push_back(cell[d] + of_phase[d].shift - step.tap[d] * axes[d].input_step());
-        g.kernel.push_back(of_phase[d].first + step.tap[d] * axes[d].tap_step());
+        const bool in_window = d == 0 && window > 1;
+        const Expr last = in_window ? step.tap[d] * window + (window - 1) : step.tap[d];
+        const Expr tap = in_window ? step.tap[d] * window + v.k_group % window : step.tap[d];
+        const Expr least = axes[d].least_input();
+        g.at.push_back(cell[d] + of_phase[d].shift - last * axes[d].input_step());
+        g.cell_at.push_back(cell[d] + least);
+        g.offset.push_back(of_phase[d].shift - last * axes[d].input_step() - least);
+        g.kernel.push_back(of_phase[d].first + tap * axes[d].tap_step());
     }
     g.image = cell.back();
     g.chunk = step.chunk;
@@ -181,7 +192,11 @@ Geometry strided_geometry(const GemmVars &v, const std::vector<StridedAxis> &axe
     g.most = g.steps = {taps, summed, chunk};
     const PerAxis cell = digits(v.position, g.cells);
     const Steps::Step step = g.steps[v.step];
-    for (int d = 0; d < rank; d++) g.at.push_back(axes[d].output(cell[d], step.tap[d]));
+    for (int d = 0; d < rank; d++) {
+        g.at.push_back(axes[d].output(cell[d], step.tap[d]));
+        g.cell_at.push_back(cell[d] * axes[d].stride);
+        g.offset.push_back(step.tap[d] * axes[d].dilation);
+    }
     g.kernel = step.tap;
     g.image = cell.back();
     g.chunk = step.chunk;
@@ -264,10 +279,11 @@ Expr tensor_core_weight(const GemmFuncs &f, const Tensor &weight, const Geometry
     using namespace Halide;
     const GemmVars &v = f.v;
     const int values = f.values(), groups_of_chunk = g.steps.chunk / values;
+    const Expr k_group = f.window > 1 ? v.k_group / f.window : v.k_group;
     // Tiles of 64 channels that a block has beyond the last are computed of the last, and not stored.
     const Expr tile = v.channel / 64, last_tile = (channels + 63) / 64 - 1;
     const Expr channel = (block_goes_beyond ? min(tile, last_tile) : tile) * 64 + v.channel % 64;
-    PerDimension<Expr> at(0, {{Dimension::summed, (g.chunk * groups_of_chunk + v.k_group) * values},
+    PerDimension<Expr> at(0, {{Dimension::summed, (g.chunk * groups_of_chunk + k_group) * values},
                               {Dimension::channel, channel}, {Dimension::piece, v.piece}, {Dimension::group, v.group}});
     PerDimension<Expr> extents(1, {{Dimension::summed, g.steps.chunks() * g.steps.chunk},
                                    {Dimension::channel, channels}, {Dimension::piece, f.format.pieces()}});
@@ -283,14 +299,17 @@ Expr tensor_core_weight(const GemmFuncs &f, const Tensor &weight, const Geometry
 inline void define_sum(GemmFuncs &f, const Geometry &g, const Expr &initial) {
     using namespace Halide;
     const GemmVars &v = f.v;
-    f.r.domain = RDom({{0, f.values()}, {0, g.steps.chunk / f.values()}, {0, f.format.terms}, {0, g.most.count()}}, "r");
+    f.r.domain = RDom({{0, f.values()}, {0, g.steps.chunk / f.values() * f.window}, {0, f.format.terms},
+                       {0, g.most.count()}}, "r");
     const RDom &r = f.r.domain;
     f.r.value = r[0], f.r.k_group = r[1], f.r.term = r[2], f.r.step = r[3];
     f.r.domain.where(r[3] < g.steps.count());
     const PiecesOfTerm piece = pieces_of_term(f.format, r[2]);
     f.sum(v.position, v.channel, v.phase, v.group) = initial;
     f.sum(v.position, v.channel, v.phase, v.group) +=
-        load(f.picture(r[0], v.position, r[1], piece.first, r[3], v.phase, v.group)) *
+        load(f.window == 1 ? f.picture(r[0], v.position, r[1], piece.first, r[3], v.phase, v.group)
+                           : f.picture(r[0], v.position + (f.window - 1) - r[1] % f.window, r[1] / f.window, piece.first,
+                                       r[3], v.phase, v.group)) *
         load(f.weights(r[0], v.channel, r[1], piece.second, r[3], v.phase, v.group));
 }
 
@@ -359,13 +378,14 @@ void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geo
     index.insert(index.end(), {promised(output_channel, rank), r[block + 1], promised(cell.back(), rank + 2)});
     const std::vector<Var> any(rank + 3);
     output(any) = undef(halide_type(f.computed));
-    const Expr value = finish(f.sum(position, channel, phase, r[block + 1]), promised(output_channel, rank), r[block + 1]);
+    const Expr there = promised(f.computes_whole_rows ? min(output_channel, extent(rank) - 1) : output_channel, rank);
+    const Expr value = finish(f.sum(position, channel, phase, r[block + 1]), there, r[block + 1]);
     // The instruction that stores a tile converts it (compiler/passes/tile_store.h).
     output(index) = f.format.on_tensor_cores() ? cast(halide_type(f.computed), value) : store(value, f.computed);
     f.output = output;
 }
 
-/// What the runtime promises of a picture's place, so that rows of 16 bytes are loaded at once.
+/// What the runtime promises of a picture's place, so that rows of 16 bytes are loaded, or stored, at once.
 template <class Tensor>
 void declare_rows(Tensor &picture, PictureLayout layout, int rank, int values) {
     if (layout == PictureLayout::channels_first) return;

@@ -19,6 +19,9 @@ enum class WeightLayout {
     winograd,
     /// (channel in tile, kx, input channel, point y, tile + tiles * group): the same down the columns only.
     winograd_columns,
+    /// (channel in panel, summed channel, kx, ky, kz, panel + panels * group): at a kernel position all summed channels of a
+    /// panel follow each other. Channels as above.
+    channel_panels,
     /// In tiles for tensor cores, as generators/tensor_core_packing.cpp writes them.
     tensor_core,
     tensor_core_row_pairs,

@@ -15,9 +15,12 @@ namespace conv_transpose {
 /// Kernels of a family take the same arguments.
 enum class Family {
     forward,
+    flat_forward,  ///< in tiles of the caller's shape
     input_gradient,
+    flat_input_gradient,
     weight_gradient,
     weight_gradient_product,  ///< of packed pictures
+    weight_gradient_implicit_gemm,  ///< of pictures with channels innermost
     bias_gradient,
     weight_packing,
     tensor_core_weight_packing,
@@ -139,12 +142,43 @@ inline constexpr Argument forward[] = {
     written(axes_and(3, "output", TensorRole::output)),
 };
 
+inline constexpr Argument flat_forward[] = {
+    axes_and(3, "input", TensorRole::input),
+    axes_and(3, "weight", TensorRole::weight),
+    dense(2, "bias", TensorRole::bias),  // channel in group, group
+    int32("has_bias"),
+    int32("activation"),
+    float32("slope"),
+    per_axis("stride"),
+    per_axis("dilation"),
+    per_axis("padding_phase"),
+    per_axis("gcd"),
+    per_axis("inverse"),
+    per_axis("kernel"),
+    int32("segment_cells"),
+    int32("tile_rows"),
+    int32("block_panels"),
+    written(axes_and(3, "output", TensorRole::output)),
+};
+
 inline constexpr Argument input_gradient[] = {
     axes_and(3, "output_gradient", TensorRole::output),
     axes_and(3, "weight", TensorRole::weight),
     per_axis("kernel"),
     per_axis("stride"),
     per_axis("dilation"),
+    written(axes_and(3, "input_gradient", TensorRole::input)),
+};
+
+inline constexpr Argument flat_input_gradient[] = {
+    axes_and(3, "output_gradient", TensorRole::output),
+    axes_and(3, "weight", TensorRole::weight),
+    per_axis("kernel"),
+    per_axis("stride"),
+    per_axis("dilation"),
+    int32("segment_cells"),
+    int32("tile_rows"),
+    int32("block_panels"),
     written(axes_and(3, "input_gradient", TensorRole::input)),
 };
 
@@ -165,12 +199,26 @@ inline constexpr Argument weight_gradient_product[] = {
     dense(6, "output_gradient", TensorRole::output),  // value, channel, group, position, four, part
     int32("input_columns"),
     int32("input_rows"),
-    int32("output_columns"),
+    int32("input_planes"),
+    int32("column_step"),
+    int32("row_step"),
+    int32("plane_step"),
     int32("band_steps"),
+    per_axis("kernel"),
+    per_axis("tap_step"),
+    written(dense(6, "partial", TensorRole::partial)),  // input, output channel, tap of a tile, tile, group, band
+};
+
+/// Pictures are (channel in group, x, y, z, group, batch).
+inline constexpr Argument weight_gradient_implicit_gemm[] = {
+    dense(6, "input", TensorRole::input),
+    dense(6, "output_gradient", TensorRole::output),
+    int32("band_positions"),
     per_axis("kernel"),
     per_axis("stride"),
     per_axis("dilation"),
-    written(dense(6, "partial", TensorRole::partial)),  // input, output channel, tap of a tile, tile, group, band
+    // Input, output channel, tap of a tile, tile, group, band; or the weights themselves.
+    written(dense(6, "partial", TensorRole::parameter)),
 };
 
 inline constexpr Argument bias_gradient[] = {
@@ -210,12 +258,13 @@ inline constexpr Argument phase_packing[] = {
 };
 
 inline constexpr Argument picture_packing[] = {
-    axes_and(2, "images", TensorRole::picture),  // channel, image
+    dense(5, "images", TensorRole::picture),  // x, y, z, channel, image
     int32("positions"),
     int32("columns"),
+    int32("rows"),
     int32("first_picture"),
     int32("strip_bits"),
-    int32("strip_rows"),
+    int32("strip_planes"),
     written(dense(4, "packed", TensorRole::picture)),  // value, channel, place, part
 };
 
@@ -234,16 +283,20 @@ inline constexpr Argument sum_of_output_parts[] = {
 };
 
 inline constexpr Argument weight_gradient_sum[] = {
-    dense(5, "partial", TensorRole::partial),  // input channel, output channel, tap, group, band
+    // Input channel, output channel, tap, group, band; output channel and tap change places where channels are innermost.
+    dense(5, "partial", TensorRole::partial),
     written(dense(3, "sum", TensorRole::weight)),
 };
 
 /// In the order of Family.
 inline constexpr std::array<Signature, family_count> all{{
     {"forward", forward},
+    {"flat_forward", flat_forward},
     {"input_gradient", input_gradient},
+    {"flat_input_gradient", flat_input_gradient},
     {"weight_gradient", weight_gradient},
     {"weight_gradient_product", weight_gradient_product},
+    {"weight_gradient_implicit_gemm", weight_gradient_implicit_gemm},
     {"bias_gradient", bias_gradient},
     {"weight_packing", weight_packing},
     {"tensor_core_weight_packing", tensor_core_weight_packing},

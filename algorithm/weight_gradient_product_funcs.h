@@ -10,12 +10,14 @@
 namespace conv_transpose {
 
 /// The weights that one block computes, as a matrix product: row m is (kernel position, output channel), the slower one
-/// first, column n is an input channel. The reduction goes through `steps` positions of four pictures at a time.
+/// first, column n is an input channel; or the other way round. The reduction goes through `steps` positions (of four
+/// pictures) at a time.
 struct WeightGradientProductTile {
     int taps, out_channels, in_channels, steps;
+    bool in_channels_are_rows = false;
 
-    int rows() const { return taps * out_channels; }
-    int columns() const { return in_channels; }
+    int rows() const { return in_channels_are_rows ? in_channels : taps * out_channels; }
+    int columns() const { return in_channels_are_rows ? taps * out_channels : in_channels; }
 };
 
 /// What a block stages of an operand: rows of 16 bytes, the same position of four pictures.
@@ -41,9 +43,11 @@ struct WeightGradientProductFuncs {
     Halide::Func partial;          ///< (in_channel, out_channel, tap, tap_tile, group, band); tap is one of the tile's
 
     std::vector<WeightGradientProductOperand> operands() const {
-        return {{input, n, tile.columns(), {chunk, in_tile, group, band}},
-                {output_gradient, m, tile.rows(), {chunk, out_tile, tap_tile, group, band}}};
+        return {{input, input_row(), tile.in_channels, {chunk, in_tile, group, band}},
+                {output_gradient, output_row(), tile.taps * tile.out_channels, {chunk, out_tile, tap_tile, group, band}}};
     }
+    Halide::Var input_row() const { return tile.in_channels_are_rows ? m : n; }
+    Halide::Var output_row() const { return tile.in_channels_are_rows ? n : m; }
     /// Of what is staged of an operand, or loaded of that.
     void bound(const WeightGradientProductOperand &operand, Halide::Func f, int rows, int steps) const {
         f.bound(value, 0, 4).bound(part, 0, std::max(parts, 1)).bound_extent(operand.row, rows)

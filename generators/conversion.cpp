@@ -2,7 +2,7 @@
 #include "Halide.h"
 #include "algorithm/element_operations.h"
 #include "compiler/passes/device_assertions.h"
-#include "schedules/kernel_description.h"
+#include "generators/any_tensors.h"
 
 namespace conv_transpose {
 
@@ -17,16 +17,16 @@ class ToFloat32 : public Halide::Generator<ToFloat32>, public DescribedGenerator
     void configure() { picture.set_type(halide_type(given)), picture.set_dimensions(4); }
 
     void generate() {
-        using namespace Halide;
-        const Expr element = picture(position, channel, group, image);
-        // Halide 21 cannot convert a single bfloat16 in CUDA code; its bits are the upper half of those of a float32.
-        const auto of_bits = [&] { return reinterpret<float>(cast<uint32_t>(reinterpret<uint16_t>(element)) << 16); };
-        packed(position, channel, group, image) = given == Storage::bf16 ? of_bits() : load(element);
+        packed(position, channel, group, image) = loaded(picture(position, channel, group, image), get_target());
     }
 
     void schedule() {
-        get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
         for (int d = 0; d < 4; d++) picture.dim(d).set_min(0), packed.dim(d).set_min(0);
+        if (!get_target().has_gpu_feature()) {
+            Halide::Func(packed).vectorize(position, 8, Halide::TailStrategy::GuardWithIf);
+            return;
+        }
+        get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
         Halide::Var block{"block"}, thread{"thread"};
         Halide::Func(packed).fuse(position, channel, position)
             .split(position, block, thread, 64, Halide::TailStrategy::GuardWithIf)
@@ -36,7 +36,7 @@ class ToFloat32 : public Halide::Generator<ToFloat32>, public DescribedGenerator
     void describe(KernelDescription &description) override {
         description.set_family(Family::channel_packing);
         description.set("role", "KernelRole::channel_packing");
-        description.set("input", given == Storage::f16 ? "{ElementType::float16}" : "{ElementType::bfloat16}");
+        description.set("input", format_text(given));
         describe_target(get_target(), description);
     }
 

@@ -59,8 +59,10 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         }
         const Expr summed = this->summed_channels(input), channels = output_->dim(this->rank).extent();
         const int chunk = this->schedule_params.chunk(f);
+        if (Schedule::tensor_maps && phases_as_channels)
+            throw std::invalid_argument("phases_as_channels with tensor maps; the rule is one of them");
         const Geometry g = phases_as_channels ? sub_pixel_geometry(f.v, axes, padding_phase, *output_, summed, chunk)
-                                              : gather_geometry(f.v, axes, *output_, summed, chunk);
+                                              : gather_geometry(f.v, axes, *output_, summed, chunk, f.window);
         this->define_operands(g, input, weight, phases_as_channels ? g.steps.taps : kernel_size, g.computed_channels(channels),
                               this->problem.in_channel_multiple, this->target);
         constexpr bool begins_with_bias = !Schedule::on_tensor_cores;  // a tile of tensor cores begins with 0
@@ -84,6 +86,7 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
             output_->dim(0).set_stride(Halide::Expr());
             output_->dim(rank).set_stride(1);
         }
+        this->declare_output(*output_);
         this->schedule_product(this->get_pipeline(), input, weight, this->target);
     }
 

@@ -11,6 +11,7 @@
 #include "algorithm/implicit_gemm.h"
 #include "algorithm/tensor_core_operands.h"
 #include "algorithm/weight_layouts.h"
+#include "compiler/passes/tensor_boxes.h"
 #include "generators/lowering_passes.h"
 #include "generators/problem_params.h"
 #include "schedules/kernel_description.h"
@@ -66,6 +67,12 @@ struct ImplicitGemmGenerator : DescribedGenerator {
         funcs_.input_layout = input_layout;
         funcs_.channels_last_output = channels_last_output;
         funcs_.computed = makes_parts ? Storage::f32 : named->storage;
+        if constexpr (Schedule::tensor_maps) {
+            if (input_layout != PictureLayout::channels_last || named->terms > 1)
+                throw std::invalid_argument("a tensor map reads pictures in channels_last, of one piece a value");
+            funcs_.window = schedule_params.window;
+            funcs_.computes_whole_rows = channels_last_output;
+        }
     }
 
     Halide::Type stored_type() const { return halide_type(funcs_.format.storage); }
@@ -81,7 +88,7 @@ struct ImplicitGemmGenerator : DescribedGenerator {
 
     /// A thread must not convert what is copied asynchronously: it is as tensor cores read it, or CUDA cores multiply.
     bool copies_pictures() const {
-        return !Schedule::on_tensor_cores || funcs_.input_layout == PictureLayout::channel_rows ||
+        return !Schedule::on_tensor_cores || Schedule::tensor_maps || funcs_.input_layout == PictureLayout::channel_rows ||
                (funcs_.input_layout == PictureLayout::channels_last && funcs_.format.multiply != Multiply::tf32);
     }
 
@@ -96,13 +103,32 @@ struct ImplicitGemmGenerator : DescribedGenerator {
             f, picture, g, {.whole_chunks = channel_multiple % g.steps.chunk == 0, .asynchronous = copies_pictures()});
         // Rows that pack_channels has packed are rounded there.
         const bool is_operand = !Schedule::on_tensor_cores || f.input_layout == PictureLayout::channel_rows;
+        const Halide::Expr operand = is_operand ? element : operand_piece(f.format, element, v.piece, target);
         f.picture(v.value, v.position, v.k_group, v.piece, v.step, v.phase, v.group) =
-            is_operand ? element : operand_piece(f.format, element, v.piece, target);
+            Schedule::tensor_maps ? element_of_box(box_of_picture(g, picture, operand)) : operand;
         f.weights(v.value, v.channel, v.k_group, v.piece, v.step, v.phase, v.group) =
             Schedule::on_tensor_cores
                 ? implicit_gemm::tensor_core_weight(f, weight, g, kernel_size, channels,
                                                     schedule_params.tile(f).channels > 64)
                 : implicit_gemm::channels_innermost_weight(f, weight, g);
+    }
+
+    /// Where a tensor map finds the element: the map begins at the picture's first element, and has the channels of all
+    /// groups side by side. It rounds to TF32 itself.
+    template <class Picture>
+    TensorBox box_of_picture(const implicit_gemm::Geometry &g, const Picture &picture, const Halide::Expr &element) const {
+        TensorBox box{element, {funcs_.v.group * picture.dim(rank).extent() + g.chunk * g.steps.chunk}, g.offset};
+        for (int d = 0; d < rank; d++) box.coordinates.push_back(g.cell_at[d] - picture.dim(d).min());
+        box.coordinates.push_back(g.image);
+        return box;
+    }
+
+    /// Rows of channels that are stored at once.
+    template <class Output>
+    void declare_output(Output &output) const {
+        if constexpr (Schedule::tensor_maps)
+            if (funcs_.channels_last_output)
+                implicit_gemm::declare_rows(output, PictureLayout::channels_last, rank, 16 / stored_type().bytes());
     }
 
     template <class Input, class Weight>

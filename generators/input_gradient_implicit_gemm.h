@@ -61,6 +61,7 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
             input_gradient_->dim(0).set_stride(Halide::Expr());
             input_gradient_->dim(rank).set_stride(1);
         }
+        this->declare_output(*input_gradient_);
         this->schedule_product(this->get_pipeline(), output_gradient, weight, this->target);
     }
 

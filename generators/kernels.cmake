@@ -13,6 +13,7 @@
 #   FULL                  left out unless CONV_TRANSPOSE_KERNELS=full
 #   H200_TFLOPS n                TFLOP/s of full blocks on an H200, measured. Of kernels with a rate that accept a problem, the one
 #                         that should take least time is chosen
+#   ONLY_ON sm_90         left out where there is no machine code for this GPU, and made for no other
 #   LARGE                 64-bit indices
 #   ALLOW_SPILLS          registers may spill
 #   MAX_REGISTERS n       a thread has at most so many, and may spill
@@ -43,7 +44,7 @@ block(PROPAGATE CONV_TRANSPOSE_KERNEL_OBJECTS CONV_TRANSPOSE_KERNEL_ROWS)
     set(product_c64_split lanes_y=1 splits=4 chunk=32 blocks=2)
     set(product_c32_split lanes_y=1 lanes_channel=4 column_vectors=1 splits=16 chunk=128 blocks=1)
     # Tensor cores before CUDA cores: where their precision is allowed they are faster.
-    foreach(section small cpu_forward tensor_cores cuda_forward input_gradient weight_gradient packing)
+    foreach(section small cpu_forward tensor_maps tensor_cores cuda_forward input_gradient weight_gradient gather packing)
         block(PROPAGATE CONV_TRANSPOSE_KERNEL_OBJECTS CONV_TRANSPOSE_KERNEL_ROWS)
             include(${PROJECT_SOURCE_DIR}/generators/kernels/${section}.cmake)
         endblock()

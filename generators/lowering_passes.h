@@ -8,6 +8,7 @@
 #include "compiler/passes/guarded_pipeline.h"
 #include "compiler/passes/private_accumulators.h"
 #include "compiler/passes/software_pipeline.h"
+#include "compiler/passes/tensor_boxes.h"
 #include "compiler/passes/tensor_core_pass.h"
 
 namespace conv_transpose {
@@ -31,9 +32,13 @@ void add_cuda_core_passes(Halide::Pipeline pipeline, const Schedule &schedule, S
 template <class Schedule>
 void add_tensor_core_passes(Halide::Pipeline pipeline, const Schedule &schedule, bool through_first_cache = false) {
     pipeline.add_custom_lowering_pass(new RemoveDeviceAssertions);
-    if (!schedule.tensor_cores) return;
+    if (!schedule.tensor_cores) {
+        pipeline.add_custom_lowering_pass(new ElementsOfBoxes);
+        return;
+    }
     TensorCoreOptions options{.blocks_per_multiprocessor = schedule.blocks, .stages = schedule.stages};
     options.far_apart = Schedule::far_apart;
+    if constexpr (requires { schedule.bulk_stores; }) options.bulk_stores = schedule.bulk_stores;
     pipeline.add_custom_lowering_pass(new TensorCorePass(options));
     if constexpr (Schedule::guarded_pipeline) pipeline.add_custom_lowering_pass(new GuardedPipelinePass);
     SoftwarePipelineOptions pipelined{.stages = schedule.stages, .separate_registers = schedule.separate_registers};

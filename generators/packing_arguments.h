@@ -4,6 +4,7 @@
 #define CONV_TRANSPOSE_GENERATORS_PACKING_ARGUMENTS_H
 
 #include "Halide.h"
+#include "algorithm/element_format.h"
 #include "schedules/kernel_description.h"
 #include "algorithm/weight_layouts.h"
 
@@ -12,6 +13,11 @@ namespace conv_transpose {
 /// Tensors have the dimensions of the layouts (kernel_interface.h).
 struct WeightToPack {
     Halide::GeneratorInput<Halide::Buffer<float>> weight{"weight", 5};
+};
+/// The same of 16 bits.
+struct HalfWeightToPack {
+    Halide::GeneratorParam<Storage> given{"given", Storage::f16, {{"f16", Storage::f16}, {"bf16", Storage::bf16}}};
+    Halide::GeneratorInput<Halide::Buffer<>> weight{"weight"};
 };
 /// The attributes are those of the kernel that reads what is packed; where a stride is not 1, its dilation is.
 struct WeightToPackByPhases : WeightToPack {
@@ -40,6 +46,7 @@ struct PackingArgumentsOf : DescribedGenerator, Inputs {
 };
 
 using PackingArguments = PackingArgumentsOf<WeightToPack, Family::weight_packing>;
+using HalfPackingArguments = PackingArgumentsOf<HalfWeightToPack, Family::weight_packing>;
 using TensorCorePackingArguments = PackingArgumentsOf<WeightToPackByPhases, Family::tensor_core_weight_packing>;
 
 }  // namespace conv_transpose

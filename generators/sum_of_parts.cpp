@@ -1,6 +1,6 @@
 // The second pass of the gradients that are reduced in parts: adds the parts of every element, first to last.
 #include "Halide.h"
-#include "schedules/kernel_description.h"
+#include "generators/any_tensors.h"
 
 namespace conv_transpose {
 
@@ -8,19 +8,25 @@ namespace conv_transpose {
 class SumOfParts : public Halide::Generator<SumOfParts>, public DescribedGenerator {
   public:
     Input<Halide::Buffer<float>> partial{"partial", 2};
-    Output<Halide::Buffer<float>> sum{"sum", 1};
+    /// Of the sum, which is rounded once.
+    GeneratorParam<Storage> result{"result", Storage::f32,
+                                   {{"f32", Storage::f32}, {"f16", Storage::f16}, {"bf16", Storage::bf16}}};
+
+    void configure() { sum_ = add_output<Halide::Buffer<>>("sum", halide_type(result), 1); }
 
     void generate() {
+        Output<Halide::Buffer<>> &sum = *sum_;
         part = Halide::RDom(0, partial.dim(1).extent(), "part");
         // Blocks that reach beyond the last element compute sums that nobody stores.
         total(element) += partial(min(element, partial.dim(0).extent() - 1), part);
-        sum(element) = total(element);
+        sum(element) = stored(total(element), result, get_target());
     }
 
     // Each thread adds every `slices`-th part of one element, so that many loads are under way however few
     // elements there are.
     void schedule() {
         using namespace Halide;
+        Output<Halide::Buffer<>> &sum = *sum_;
         for (int d = 0; d < 2; d++) partial.dim(d).set_min(0);
         sum.dim(0).set_min(0);
         Var block{"block"}, slice{"slice"};
@@ -47,10 +53,12 @@ class SumOfParts : public Halide::Generator<SumOfParts>, public DescribedGenerat
     void describe(KernelDescription &description) override {
         description.set_family(Family::sum_of_parts);
         description.set("role", "KernelRole::sum_of_parts");
+        description.set("output", format_text(result));
         describe_target(get_target(), description);
     }
 
   private:
+    Output<Halide::Buffer<>> *sum_ = nullptr;
     Halide::Var element{"element"};
     Halide::RDom part;
     Halide::Func total{"total"};

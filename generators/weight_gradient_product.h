@@ -39,14 +39,18 @@ class WeightGradientProduct : public Halide::Generator<WeightGradientProduct<Sch
     Halide::GeneratorParam<int> min_in_channels{"min_in_channels", 1}, min_out_channels{"min_out_channels", 1};
     Schedule schedule_params;
 
-    /// (value, channel, group, step, part), of the four, row and column in one.
+    /// (value, channel, group, step, part), of the four, plane, row and column in one.
     Input<Tensor> input{"input", 5};
     /// (value, channel, group, position, four, part)
     Input<Tensor> output_gradient{"output_gradient", 6};
-    Input<int> input_columns{"input_columns"}, input_rows{"input_rows"}, output_columns{"output_columns"};
+    Input<int> input_columns{"input_columns"}, input_rows{"input_rows"}, input_planes{"input_planes"};
+    /// How many positions of the output gradient further the next column, row and plane of the input lies, and the next
+    /// kernel position along the problem's axes, which need not be columns, rows and planes in this order.
+    Input<int> column_step{"column_step"}, row_step{"row_step"}, plane_step{"plane_step"};
     Input<int> band_steps{"band_steps"};
-    Input<int> kernel_w{"kernel_width"}, stride_w{"stride_width"}, dilation_w{"dilation_width"};
-    Input<int> kernel_h{"kernel_height"}, stride_h{"stride_height"}, dilation_h{"dilation_height"};
+    Input<int> kernel_w{"kernel_width"}, tap_step_w{"tap_step_width"};
+    Input<int> kernel_h{"kernel_height"}, tap_step_h{"tap_step_height"};
+    Input<int> kernel_d{"kernel_depth"}, tap_step_d{"tap_step_depth"};
     /// (input channel, output channel, kernel position in the tile, tile, group, band): whole tiles of kernel
     /// positions.
     Halide::GeneratorOutput<Tensor> partial{"partial", 6};
@@ -93,6 +97,7 @@ class WeightGradientProduct : public Halide::Generator<WeightGradientProduct<Sch
         describe_target(this->target, description);
         problem.describe(description);
         description.set("packed_pictures", "true");
+        description.set("rank", max_rank);
         description.set("strict_propagation", "false");
         description.set("precision", parts == 0 ? "Precision::float32" : tensor_core_precision(parts));
         description.set("min_in_channels", min_in_channels);
@@ -136,10 +141,12 @@ class WeightGradientProduct : public Halide::Generator<WeightGradientProduct<Sch
             select(at < steps, input(f.value, existing(f.in_tile * t.in_channels + f.n, input.dim(1).extent()),
                                      f.group, last, f.part), 0.f);
 
-        const Division row = divide(last, input_columns), four = divide(row.quotient, input_rows);
-        const Expr tap = existing(f.tap_tile * t.taps + f.m / t.out_channels, kernel_w * kernel_h);
-        const Expr kernel_position = tap / kernel_w * dilation_h * output_columns + tap % kernel_w * dilation_w;
-        const Expr position = four.rest * stride_h * output_columns + row.rest * stride_w + kernel_position;
+        const Division row = divide(last, input_columns), plane = divide(row.quotient, input_rows);
+        const Division four = divide(plane.quotient, input_planes);
+        const Expr tap = existing(f.tap_tile * t.taps + f.m / t.out_channels, kernel_w * kernel_h * kernel_d);
+        const Expr line = tap / kernel_w, kernel_plane = line / kernel_h;
+        const Expr position = row.rest * column_step + plane.rest * row_step + four.rest * plane_step +
+                              tap % kernel_w * tap_step_w + line % kernel_h * tap_step_h + kernel_plane * tap_step_d;
         const Expr channel = f.out_tile * t.out_channels + f.m % t.out_channels;
         f.output_gradient = Halide::Func("staged_output_gradient");
         f.output_gradient(f.value, f.m, f.step, f.part, f.chunk, f.out_tile, f.tap_tile, f.group, f.band) =

@@ -1,6 +1,7 @@
 // Weight packing: brings weights from PyTorch's order into the order that a kernel reads. Run once for each
 // call, or once for many calls by a caller who keeps the packed weights.
 #include "Halide.h"
+#include "generators/any_tensors.h"
 #include "generators/packing_arguments.h"
 #include "algorithm/weight_layouts.h"
 #include "algorithm/winograd.h"
@@ -9,21 +10,29 @@ namespace conv_transpose {
 
 /// (kx, ky, channel, summed channel, group) -> (channel, kx, ky, summed channel, group); channels beyond the
 /// weight's are zero, so that kernels may read whole vectors of them.
-class PackChannelsInnermost : public Halide::Generator<PackChannelsInnermost>, public PackingArguments {
+template <class Arguments>
+class PackChannelsInnermost : public Halide::Generator<PackChannelsInnermost<Arguments>>, public Arguments {
   public:
+    using Arguments::packed, Arguments::weight;
+    static constexpr bool of_16_bits = std::is_same_v<Arguments, HalfPackingArguments>;
+
+    void configure() {
+        if constexpr (of_16_bits) weight.set_type(halide_type(this->given)), weight.set_dimensions(5);
+    }
+
     void generate() {
         using namespace Halide;
         const Expr channels = weight.dim(2).extent();
         packed(channel, kx, ky, summed, group) =
-            select(channel < channels, weight(kx, ky, min(channel, channels - 1), summed, group), 0.f);
+            select(channel < channels, loaded(weight(kx, ky, min(channel, channels - 1), summed, group), this->get_target()), 0.f);
     }
 
     void schedule() {
         using namespace Halide;
-        declare_packing();
+        this->declare_packing();
         Var tap{"tap"}, taps{"taps"}, rest{"rest"}, thread{"thread"}, row{"row"};
         Func all(packed);
-        if (get_target().has_gpu_feature())
+        if (this->get_target().has_gpu_feature())
             // Lanes read a kernel apart and write side by side. A thread has neighbouring taps: what one of
             // them brings to the first cache has the next ones.
             all.fuse(kx, ky, tap).split(tap, taps, tap, 16, TailStrategy::GuardWithIf)
@@ -34,12 +43,13 @@ class PackChannelsInnermost : public Halide::Generator<PackChannelsInnermost>, p
                 .gpu_blocks(rest, channel).gpu_threads(thread, row);
         else
             all.fuse(kx, ky, rest).fuse(rest, summed, rest).fuse(rest, group, rest)
-                .vectorize(channel, natural_vector_size<float>(), TailStrategy::GuardWithIf)
-                .parallel(rest, 64);
+                .vectorize(channel, this->template natural_vector_size<float>(), TailStrategy::GuardWithIf)
+                .parallel(rest, 64, TailStrategy::GuardWithIf);
     }
 
     void describe(KernelDescription &description) override {
-        describe_packing(WeightLayout::channels_innermost, get_target(), description);
+        Arguments::describe_packing(WeightLayout::channels_innermost, this->get_target(), description);
+        if constexpr (of_16_bits) description.set("weight", format_text(this->given));
     }
 
   private:
@@ -149,5 +159,6 @@ class PackWinograd : public Halide::Generator<PackWinograd>, public TiledPacking
 }  // namespace conv_transpose
 
 HALIDE_REGISTER_GENERATOR(conv_transpose::PackChannelTiles, pack_channel_tiles)
-HALIDE_REGISTER_GENERATOR(conv_transpose::PackChannelsInnermost, pack_channels_innermost)
+HALIDE_REGISTER_GENERATOR(conv_transpose::PackChannelsInnermost<conv_transpose::PackingArguments>, pack_channels_innermost)
+HALIDE_REGISTER_GENERATOR(conv_transpose::PackChannelsInnermost<conv_transpose::HalfPackingArguments>, pack_half_channels_innermost)
 HALIDE_REGISTER_GENERATOR(conv_transpose::PackWinograd, pack_winograd)

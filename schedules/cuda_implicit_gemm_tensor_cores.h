@@ -40,7 +40,8 @@ namespace conv_transpose {
 struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
     static constexpr const char *family = "implicit_gemm";
     Halide::GeneratorParam<int> columns{"columns", 256};        // of a warpgroup's tile
-    Halide::GeneratorParam<int> row_sets{"row_sets", 2};        // of 64 rows, one for each warpgroup
+    Halide::GeneratorParam<int> tile_rows{"tile_rows", 64};     // likewise
+    Halide::GeneratorParam<int> row_sets{"row_sets", 2};        // of as many rows, one for each warpgroup
     Halide::GeneratorParam<int> column_sets{"column_sets", 1};  // of `columns`, likewise
     Halide::GeneratorParam<int> chunk_channels{"chunk_channels", 32};  // of a step
     Halide::GeneratorParam<int> stages{"stages", 2};
@@ -67,8 +68,8 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
             return GemmStoreLoop{extent, rows_are_positions ? step : 0, rows_are_positions ? 0 : step};
         };
         GemmTile tile{.positions = positions(f), .channels = channels(f),
-                      .loops = {along_columns(columns, 1), along_rows(64, 1), along_columns(column_sets, columns),
-                                along_rows(row_sets, 64)},
+                      .loops = {along_columns(columns, 1), along_rows(tile_rows, 1), along_columns(column_sets, columns),
+                                along_rows(row_sets, tile_rows)},
                       .phases_innermost = false};
         if (neighbours > 1) {
             tile.neighbours = neighbours;
@@ -107,13 +108,13 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
         stage(f, f.weights, f.v.channel, channels(f), false);
     }
 
-  private:
+  protected:
     Halide::Var lane{"lane"}, warp{"warp"}, warpgroup{"warpgroup"}, rest{"rest"};
     Halide::Var mma_m{"mma_m"}, mma_n{"mma_n"};
     Halide::RVar pipeline{"pipeline"};
 
     int warpgroups() const { return row_sets.value() * column_sets.value(); }
-    int rows() const { return 64 * row_sets.value(); }
+    int rows() const { return tile_rows.value() * row_sets.value(); }
     int all_columns() const { return columns.value() * column_sets.value(); }
     int positions(const GemmFuncs &f) const { return f.channels_last_output ? rows() : all_columns(); }
     int channels(const GemmFuncs &f) const { return f.channels_last_output ? all_columns() : rows(); }
@@ -136,7 +137,7 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
         Halide::Var column_set{"column_set"};
         const Halide::Var &m = f.channels_last_output ? f.v.position : f.v.channel;
         const Halide::Var &n = f.channels_last_output ? f.v.channel : f.v.position;
-        s.split(m, warpgroup, mma_m, 64).split(n, column_set, mma_n, columns)
+        s.split(m, warpgroup, mma_m, tile_rows).split(n, column_set, mma_n, columns)
             .split(column_set, column_set, lane, 1).split(column_set, column_set, warp, 1)
             .fuse(column_set, warpgroup, warpgroup);
     }
@@ -168,7 +169,7 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
 
     void multiply_in_tile(GemmFuncs &f) const {
         using namespace Halide;
-        RVar mma_k{"mma_k"}, value_outer{"value_outer"}, mma_k_outer{"mma_k_outer"};
+        RVar mma_k{"mma_k"}, tap{"tap"}, value_outer{"value_outer"}, mma_k_outer{"mma_k_outer"};
         f.sum.compute_at(f.output, f.stored.block);
         keep_in_registers(f, f.sum);
         f.sum.update().rename(f.r.step, pipeline);
@@ -189,8 +190,15 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
         }
         Stage update = multiplied.update();
         tile_loops(f, update);
-        update.split(f.r.value, value_outer, mma_k, f.values()).rename(f.r.k_group, mma_k_outer).reorder(order)
-            .unroll(f.r.term).gpu_threads(lane, warp, warpgroup).never_partition_all();
+        if (f.window > 1) {
+            update.split(f.r.k_group, mma_k_outer, tap, f.window);
+            order.insert(order.begin() + 4, tap);
+        } else {
+            update.rename(f.r.k_group, mma_k_outer);
+        }
+        update.split(f.r.value, value_outer, mma_k, f.values()).reorder(order);
+        if (f.window > 1) update.unroll(tap);
+        update.unroll(f.r.term).gpu_threads(lane, warp, warpgroup).never_partition_all();
     }
 
     // Rows of 16 bytes. Neighbouring lanes have neighbouring positions or channels of the tile, or, `along_k`, the rows

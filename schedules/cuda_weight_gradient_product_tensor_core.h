@@ -76,7 +76,7 @@ struct CudaWeightGradientProductTensorCore : TensorCoreSchedule {
         for (const WeightGradientProductOperand &operand : f.operands()) stage(f, operand);
     }
 
-  private:
+  protected:
     static constexpr auto guard = Halide::TailStrategy::GuardWithIf;
     static constexpr int warpgroup_rows = 64;
 

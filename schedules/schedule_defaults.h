@@ -9,6 +9,8 @@ struct ScheduleDefaults {
     /// One of Halide's autoschedulers makes the schedule, for either device; apply() is not called.
     static constexpr bool autoscheduled = false;
     static constexpr bool on_gpu = false, on_tensor_cores = false;
+    /// Pictures are read by tensor maps (compiler/passes/tensor_boxes.h).
+    static constexpr bool tensor_maps = false;
     /// The tuner leaves it out where another schedule can be tuned for a problem.
     static constexpr bool last_resort = false;
     /// Blocks may have fewer steps than the loop (compiler/passes/guarded_pipeline.h).

@@ -54,16 +54,63 @@ TEST(BulkCopies, HaveInstructionsOnHopperAndLoopsElsewhere) {
     EXPECT_EQ(count(other, ".version 7.1"), 1);
 }
 
+void expect(const MatrixProduct &product, const char *words) {
+    std::string reason = "not refused";
+    try {
+        product.lower();
+    } catch (const SoftwarePipelineRefusal &error) {
+        reason = error.what();
+    } catch (const TensorCoreRefusal &error) {
+        reason = error.what();
+    }
+    EXPECT_NE(reason.find(words), std::string::npos) << "'" << words << "' in: " << reason;
+}
+
+MatrixProduct product_by_boxes() {
+    MatrixProduct product = product_by_bulk_copies();
+    product.packed = false, product.boxed = true;
+    return product;
+}
+
+TEST(BulkCopies, BoxesOfATensorAreOneCopy) {
+    const std::string ptx = product_by_boxes().ptx();
+    EXPECT_EQ(calls(ptx, "tensor_copy__axes1, "), 3);
+    EXPECT_EQ(calls(ptx, "bulk_expect__bytes3072, "), 3);
+    EXPECT_EQ(calls(ptx, "multiply__ak16_asw32_bk512_br0_bs128_k8_m64_n32_r1_row0_tile0, "), 3);
+    const std::string hopper = expand_tensor_core_calls(ptx, Architecture("sm_90a"));
+    EXPECT_EQ(count(hopper, "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [to], [map, {"), 3);
+    EXPECT_EQ(count(hopper, ", .param .align 64 .b8 "), 1);
+    EXPECT_FALSE(Architecture("sm_80").has_instructions_of(ptx));
+    EXPECT_THROW(expand_tensor_core_calls(ptx, Architecture("sm_80")), PtxExpansionError);
+}
+
+TEST(BulkCopies, RowsOfATileAreStoredInBulk) {
+    MatrixProduct product = product_by_boxes();
+    product.bulk_stores = true;
+    const std::string ptx = product.ptx();
+    // 16 rows of 32 columns a warp: half a row a lane, 4 columns at a time.
+    EXPECT_EQ(calls(ptx, "row_values__format0, "), 4);
+    EXPECT_EQ(calls(ptx, "row_store_, "), 1);
+    const std::string hopper = expand_tensor_core_calls(ptx, Architecture("sm_90a"));
+    EXPECT_EQ(count(hopper, "cp.async.bulk.global.shared::cta.bulk_group ["), 1);
+    EXPECT_EQ(count(hopper, "cp.async.bulk.wait_group.read 0;"), 1);
+    product.alternating = 2, product.rows = 128;
+    expect(product, "bulk stores are of tiles of 64 or 128 rows");
+}
+
+TEST(BulkCopies, RefusesWhatIsNoBox) {
+    MatrixProduct product = product_by_boxes();
+    product.rows_of_boxes = false;  // as rows of 16 bytes
+    expect(product, "without gaps");
+    product = product_by_boxes();
+    product.staging_threads = 0;
+    expect(product, "staged in bulk");
+    product = product_by_boxes();
+    product.k_at_once = 24, product.terms = 48;
+    expect(product, "an operand has strides 24 along mma_m");
+}
+
 TEST(BulkCopies, RefusesWhatIsNoCopyOfWholeRows) {
-    const auto expect = [](const MatrixProduct &product, const char *words) {
-        std::string reason = "not refused";
-        try {
-            product.lower();
-        } catch (const SoftwarePipelineRefusal &error) {
-            reason = error.what();
-        }
-        EXPECT_NE(reason.find(words), std::string::npos) << "'" << words << "' in: " << reason;
-    };
     MatrixProduct product = product_by_bulk_copies();
     product.staging_threads = 2;
     expect(product, "must be started by one thread");

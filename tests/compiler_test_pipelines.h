@@ -7,6 +7,7 @@
 #include "Halide.h"
 #include "compiler/passes/software_pipeline.h"
 #include "compiler/driver/device_code.h"
+#include "compiler/passes/tensor_boxes.h"
 #include "compiler/passes/tensor_core_pass.h"
 
 namespace conv_transpose::testing {
@@ -28,6 +29,9 @@ struct MatrixProduct {
     int stages = 2;
     int staging_warpgroups = 0;  ///< that stage; 0 for all
     int staging_threads = 0;     ///< that stage by bulk copies, side by side in x; 0: no bulk copies
+    bool boxed = false;          ///< a comes in boxes of a tensor, k by m
+    bool rows_of_boxes = true;   ///< they lie in shared memory as they come
+    bool bulk_stores = false;    ///< of rows of c, which have whole 16 bytes
     SoftwarePipelineOptions options{};  ///< but for stages
 
     Halide::Module lower(const std::string &name = "matrix_product") const {
@@ -41,6 +45,10 @@ struct MatrixProduct {
         RDom k(0, values, 0, terms / values, "k");
         const Func b_padded = zero_outside ? BoundaryConditions::constant_exterior(b, cast(type_of_b, 0)) : Func(b);
         a_rows(value, m, k4) = packed ? a(value, m + k4 * padded_rows) : a(k4 * values + value, m);
+        if (boxed) {
+            a_rows = Func("a_rows");
+            a_rows(value, m, k4) = element_of_box({a(k4 * values + value, m), {k4 * values, m, 0}, {0}});
+        }
         b_rows(value, n, k4) = columns_of_b ? b_padded(k4 * values + value, n) : b_padded(n, k4 * values + value);
         tile(n, m) = 0.f;
         tile(n, m) += cast<float>(a_rows(k.x, m, k.y)) * cast<float>(b_rows(k.x, n, k.y));
@@ -52,6 +60,11 @@ struct MatrixProduct {
         b.dim(0).set_min(0), b.dim(1).set_min(0);
         if (columns_of_b) b.dim(0).set_extent(terms), b.dim(1).set_stride(terms), b.set_host_alignment(16);
         c.output_buffer().dim(0).set_min(0), c.output_buffer().dim(1).set_min(0);
+        if (bulk_stores) {
+            const int aligned = 16 / type.bytes();
+            c.output_buffer().dim(1).set_stride(c.output_buffer().dim(1).stride() / aligned * aligned);
+            c.output_buffer().set_host_alignment(16);
+        }
         const int lanes = one_lane ? 1 : 2;
         const auto threads = [&](Stage s) { s.split(one, one, lane, lanes).split(one, one, warp, 1); };
         const int neighbours = run ? run : columns / lanes;
@@ -91,9 +104,12 @@ struct MatrixProduct {
                 .split(one, one, warp, 4, TailStrategy::GuardWithIf)
                 .split(one, one, warpgroup, staging_warpgroups ? staging_warpgroups : warpgroups,
                        TailStrategy::GuardWithIf)
-                .reorder(value, bulk_row, bulk_k, one, lane, warp, warpgroup)
                 .gpu_threads(lane, warp, warpgroup)
                 .never_partition_all();
+            const bool whole_rows = boxed && f.name() == a_rows.name();
+            if (whole_rows) f.reorder(value, bulk_k, bulk_row, one, lane, warp, warpgroup);
+            else f.reorder(value, bulk_row, bulk_k, one, lane, warp, warpgroup);
+            if (whole_rows && rows_of_boxes) f.reorder_storage(value, k4, m);
         };
         const auto stage = [&](Func f, const Var &row, int extent) {
             if (staging_threads) return stage_in_bulk(f, row, extent);
@@ -118,7 +134,7 @@ struct MatrixProduct {
         Pipeline p(c);
         if (pass) {
             p.add_custom_lowering_pass(
-                new TensorCorePass({.stages = pipelined ? stages : 1}));
+                new TensorCorePass({.stages = pipelined ? stages : 1, .bulk_stores = bulk_stores}));
             SoftwarePipelineOptions pipeline_options = options;
             pipeline_options.stages = stages;
             if (pipelined) p.add_custom_lowering_pass(new SoftwarePipelinePass(pipeline_options));

@@ -2,90 +2,16 @@
 // oracle's, rounded once to nearest even.
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <cmath>
 #include <limits>
 
+#include "formatted_tensor.h"
 #include "oracle.h"
 #include "random_problems.h"
 #include "run_plan.h"
 
 namespace conv_transpose::testing {
 namespace {
-
-const char *name(ElementType type) {
-    return type == ElementType::float16 ? "float16" : type == ElementType::bfloat16 ? "bfloat16" : "float32";
-}
-const char *name(Layout layout) { return layout == Layout::channels_last ? "channels_last" : "channels_first"; }
-
-/// To nearest, ties to even, to so many bits of mantissa: of numbers that are normal in the type.
-double rounded(double value, ElementType type) {
-    const int bits = type == ElementType::float16 ? 11 : type == ElementType::bfloat16 ? 8 : 24;
-    if (value == 0) return 0;
-    int exponent;
-    const double fraction = std::frexp(value, &exponent);
-    return std::ldexp(std::nearbyint(std::ldexp(fraction, bits)), exponent - bits);
-}
-
-uint16_t bits_of(float value, ElementType type) {
-    if (type == ElementType::bfloat16) return static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);
-    const _Float16 half = static_cast<_Float16>(value);
-    return std::bit_cast<uint16_t>(half);
-}
-float value_of(uint16_t bits, ElementType type) {
-    if (type == ElementType::bfloat16) return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
-    return static_cast<float>(std::bit_cast<_Float16>(bits));
-}
-
-/// (outer, channels, positions) with channels innermost, and back.
-std::vector<float> turned(const std::vector<float> &values, int64_t channels, int64_t positions, bool back) {
-    std::vector<float> to(values.size());
-    const int64_t plane = channels * positions;
-    for (int64_t i = 0; i < static_cast<int64_t>(values.size()); i++) {
-        const int64_t outer = i / plane, c = i % plane / positions, p = i % positions;
-        const int64_t last = outer * plane + p * channels + c;
-        (back ? to[i] : to[last]) = back ? values[last] : values[i];
-    }
-    return to;
-}
-
-/// A tensor of a plan: a list of float32 in channels_first on the host, in a format on the device.
-class Tensor {
-  public:
-    Tensor(Device device, TensorFormat format, const std::vector<float> &values, int64_t channels, int64_t positions)
-        : format_(format), channels_(channels), positions_(positions),
-          memory_(device, values.size() * (format.type == ElementType::float32 ? 4 : 2)), count_(values.size()) {
-        const std::vector<float> order =
-            format.layout == Layout::channels_last ? turned(values, channels, positions, false) : values;
-        if (format.type == ElementType::float32) {
-            memory_.copy_from_host(order.data(), memory_.bytes());
-            return;
-        }
-        std::vector<uint16_t> bits;
-        for (const float v : order) bits.push_back(bits_of(v, format.type));
-        memory_.copy_from_host(bits.data(), memory_.bytes());
-    }
-
-    void *data() const { return memory_.data(); }
-
-    std::vector<float> values() const {
-        std::vector<float> order(count_);
-        if (format_.type == ElementType::float32) {
-            memory_.copy_to_host(order.data(), memory_.bytes());
-        } else {
-            std::vector<uint16_t> bits(count_);
-            memory_.copy_to_host(bits.data(), memory_.bytes());
-            for (size_t i = 0; i < count_; i++) order[i] = value_of(bits[i], format_.type);
-        }
-        return format_.layout == Layout::channels_last ? turned(order, channels_, positions_, true) : order;
-    }
-
-  private:
-    TensorFormat format_;
-    int64_t channels_, positions_;
-    DeviceMemory memory_;
-    size_t count_;
-};
 
 class HalfPrecision : public DeviceTest {
   protected:
@@ -101,12 +27,14 @@ class HalfPrecision : public DeviceTest {
         wanted.device = GetParam(), wanted.operation = operation;
         auto x = random.integers(p.input_elements()), dy = random.integers(p.output_elements());
         const auto w = random.integers(p.weight_elements());
-        const bool is_forward = operation == Operation::forward;
+        const bool is_forward = operation == Operation::forward, is_weight = operation == Operation::weight_gradient;
         std::vector<float> &picture = is_forward ? x : dy;
         if (at_ends != 0) picture.front() = picture.back() = at_ends;
         const std::vector<float> b = wanted.epilogue.bias ? random.integers(p.out_channels) : std::vector<float>();
-        std::vector<double> expected = is_forward ? forward(p, x, w, b) : gradients(p, x, w, dy).input;
-        const TensorFormat result_format = is_forward ? wanted.output : wanted.input;
+        std::vector<double> expected = is_forward  ? forward(p, x, w, b)
+                                       : is_weight ? gradients(p, x, w, dy).weight
+                                                   : gradients(p, x, w, dy).input;
+        const TensorFormat result_format = is_forward ? wanted.output : is_weight ? wanted.weight : wanted.input;
         for (double &value : expected) value = rounded(value, result_format.type);
         int kernels = 0;
         for (const PlanOptions &forced : for_every_kernel(p, wanted)) {
@@ -118,20 +46,21 @@ class HalfPrecision : public DeviceTest {
             const int64_t in_positions = positions(p, p.input_elements(), p.in_channels);
             const int64_t out_positions = positions(p, p.output_elements(), p.out_channels);
             const std::vector<float> none(expected.size(), std::nanf(""));
-            const Tensor input(GetParam(), wanted.input, is_forward ? x : none, p.in_channels, in_positions);
-            const Tensor weight(GetParam(), wanted.weight, w, p.out_channels / p.groups,
+            const Tensor input(GetParam(), wanted.input, is_forward || is_weight ? x : none, p.in_channels, in_positions);
+            const Tensor weight(GetParam(), wanted.weight, is_weight ? none : w, p.out_channels / p.groups,
                                 p.weight_elements() / (p.in_channels * (p.out_channels / p.groups)));
             const Tensor output(GetParam(), wanted.output, is_forward ? none : dy, p.out_channels, out_positions);
             const Tensor bias(GetParam(), {wanted.weight.type, Layout::channels_first}, b, 1, 1);
-            const DeviceMemory workspace(GetParam(), plan.workspace_bytes());
+            const DeviceMemory workspace = on_device(GetParam(), std::vector<float>(plan.workspace_bytes() / 4 + 1, std::nanf("")));
             Arguments arguments;
             arguments.weight = weight.data(), arguments.bias = bias.data();
-            if (is_forward) arguments.input = input.data(), arguments.output = output.data();
+            if (is_weight) arguments.input = input.data(), arguments.output_gradient = output.data(), arguments.weight_gradient = weight.data();
+            else if (is_forward) arguments.input = input.data(), arguments.output = output.data();
             else arguments.output_gradient = output.data(), arguments.input_gradient = input.data();
             const Status status = plan.run(arguments, {workspace.data(), workspace.bytes()});
             EXPECT_TRUE(status.ok()) << status.message();
             synchronize(GetParam());
-            const std::vector<float> actual = (is_forward ? output : input).values();
+            const std::vector<float> actual = (is_forward ? output : is_weight ? weight : input).values();
             if (at_ends == 0) expect_equal(actual, expected);
             else
                 for (size_t i = 0; i < expected.size() && !HasFailure(); i++)
@@ -234,6 +163,77 @@ TEST_P(HalfPrecision, HasThreeAxes) {
     EXPECT_GE(expect_exact(p, Operation::input_gradient, options), 1);
     options.input = options.weight = options.output = {ElementType::float16, Layout::channels_first};
     EXPECT_GE(expect_exact(p, Operation::forward, options), 1);
+}
+
+// Boxes that go beyond pictures, across rows and images; channels that do not fill a chunk; windows of three, five and seven
+// taps; strides, phases without taps, groups; one axis, and three.
+const char *const tensor_map_problems[] = {
+    "n3ic72oc40ih5iw7kh3kw3ph1pw1", "n2ic32oc32ih9iw11kh3kw7ph1pw3", "n2ic64oc136ih4iw5kh3kw5", "n2ic64oc64ih6iw5kh4kw4sh2sw2ph1pw1",
+    "n5ic64oc64ih3iw2kh3kw3sh3sw3dh3dw3opw2", "n2g2ic128oc96ih4iw5kh3kw3", "n1ic200oc64ih7iw5kh5kw6dh2ph3", "n2ic32oc48iw300kw9pw4",
+    "n2ic40oc24iw50kw16sw8pw4", "n2ic64oc32id3ih4iw5kd3kh3kw3", "n1ic32oc64id4ih3iw5kd2kh4kw3sd2sh2sw1pd1ph1"};
+
+TEST_P(HalfPrecision, ReadsPicturesByTensorMaps) {
+    if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";
+    for (const ElementType type : {ElementType::float16, ElementType::bfloat16, ElementType::float32})
+        for (const Layout out : {Layout::channels_last, Layout::channels_first})
+            for (const char *text : tensor_map_problems) {
+                PlanOptions options;
+                options.precision = Precision::tf32;
+                options.input = options.weight = {type, Layout::channels_last}, options.output = {type, out};
+                const Problem p = Problem::parse(text);
+                expect_exact(p, Operation::forward, options);
+                std::swap(options.input.layout, options.output.layout);
+                expect_exact(p, Operation::input_gradient, options);
+                if (HasFailure()) return;
+            }
+}
+
+// The sum of positions is rounded once, to the weight's format; float32 is what master gradients have.
+TEST_P(HalfPrecision, WeightGradientsAreExactInEveryLayout) {
+    if (GetParam() == Device::cpu) GTEST_SKIP() << "kernels of 16 bits are for GPUs";
+    for (const ElementType type : {ElementType::float16, ElementType::bfloat16})
+        for (const ElementType of_weight : {type, ElementType::float32})
+            for (const int layouts : {0, 3, 5, 6})
+                for (const char *text : {"n2ic64oc72ih5iw6kh3kw3ph1pw1", "n3g2ic40oc20ih4iw3kh4kw4sh2sw2ph1pw1",
+                                         "n1ic36oc3ih3iw9kh2kw3sh3sw1dh2opw0", "n2g2ic276oc92ih3iw5kh2kw2sh2sw2"}) {
+                    const auto layout = [&](int i) { return layouts >> i & 1 ? Layout::channels_last : Layout::channels_first; };
+                    PlanOptions options;
+                    options.input = {type, layout(0)}, options.output = {type, layout(1)}, options.weight = {of_weight, layout(2)};
+                    EXPECT_GE(expect_exact(Problem::parse(text), Operation::weight_gradient, options), 1) << text;
+                    if (HasFailure()) return;
+                }
+}
+
+// More than one launch packs: too many blocks for ptx_machine.
+TEST_P(HalfPrecision, WeightGradientsOfManyImages) {
+    if (GetParam() == Device::cpu) GTEST_SKIP() << "kernels of 16 bits are for GPUs";
+    PlanOptions options;
+    options.input = options.output = options.weight = {ElementType::float16, Layout::channels_first};
+    options.weight.type = ElementType::float32;
+    EXPECT_GE(expect_exact(Problem::parse("n70001ic9oc7ih1iw2kh1kw3sh1sw2"), Operation::weight_gradient, options), 1);
+}
+
+// Whatever attributes, of one to three axes, whatever layouts; in float32 as well.
+TEST_P(HalfPrecision, WeightGradientsOfRandomProblems) {
+    if (GetParam() == Device::cpu) GTEST_SKIP() << "kernels of these formats are for GPUs";
+    const int count = random_problem_count(GetParam());
+    for (int i = 0; i < count && !HasFailure(); i++) {
+        Problem p = random.next_of_rank(1 + i % 3);
+        p.in_channels *= i % 5 == 0 ? 1 : 3 + i % 7, p.out_channels *= i % 4 == 0 ? 1 : 2 + i % 11;
+        if (p.batch == 0) continue;
+        const ElementType types[] = {ElementType::float16, ElementType::bfloat16, ElementType::float32};
+        const auto layout = [&](int bit) {
+            return p.rank > 1 && i >> bit & 1 ? Layout::channels_last : Layout::channels_first;
+        };
+        PlanOptions options;
+        options.precision = types[i % 3] == ElementType::float32 ? (i & 8 ? Precision::tf32 : Precision::tf32x3) : Precision::float32;
+        options.input = {types[i % 3], layout(0)}, options.output = {types[i % 3], layout(1)};
+        options.weight = {types[i % 2 ? 2 : i % 3], layout(2)};
+        PlanOptions asked = options;
+        asked.operation = Operation::weight_gradient, asked.device = GetParam();
+        if (types[i % 3] == ElementType::float32 && kernels_for(p, asked).empty()) continue;  // too few channels for a product
+        EXPECT_GE(expect_exact(p, Operation::weight_gradient, options), 1) << p.str();
+    }
 }
 
 INSTANTIATE_ON_DEVICES(HalfPrecision);

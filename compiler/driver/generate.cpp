@@ -8,6 +8,7 @@
 // Writes NAME.o and NAME.kernel.inc (the kernel's row in the registry). Options:
 //   --gpu=sm_80,sm_90,...   machine code for these GPUs goes into the fat binary (default sm_80,sm_90,sm_100)
 //   --ptxas=PATH, --fatbinary=PATH
+//   --compression=MODE      fatbinary's --compress-mode, for all that it holds
 //   --registers=N           at most N registers a thread
 //   --allow-spills          do not fail when ptxas reports register spills
 //   --h200-tflops=N         TFLOP/s of full blocks, measured on an H200 (KernelTraits::h200_tflops)
@@ -84,6 +85,7 @@ CommandLine parse(const std::vector<std::string> &words) {
         else if (key == "--gpu") line.assembler.architectures = split(value, ',');
         else if (key == "--ptxas") line.assembler.ptxas = value;
         else if (key == "--fatbinary") line.assembler.fatbinary = value;
+        else if (key == "--compression") line.assembler.compression = value;
         else if (key == "--registers") line.assembler.registers = std::stoi(value);
         else if (key == "--allow-spills") line.assembler.allow_spills = true;
         else if (key == "--exact-gpu") line.exact_gpu = value;

@@ -70,6 +70,7 @@ std::string GpuAssembler::assemble(const std::string &ptx, const fs::path &stem)
     std::string images;
     for (const std::string &name : architectures) {
         const Architecture architecture = Architecture(name).best_for(ptx);
+        if (!architecture.has_instructions_of(ptx)) continue;
         files.emplace_back(stem.string() + "." + architecture.name() + ".ptx", keep_files);
         const fs::path text = files.back().path;
         std::ofstream(text) << expand_tensor_core_calls(ptx, architecture);
@@ -84,14 +85,18 @@ std::string GpuAssembler::assemble(const std::string &ptx, const fs::path &stem)
                 " (allow it with ALLOW_SPILLS in generators/kernels/, or use smaller tiles):\n" + report);
         images += " --image3=kind=elf,sm=" + architecture.name().substr(3) + ",file=" + quoted(cubin);
     }
-    const std::string portable = expand_tensor_core_calls(ptx, Architecture("sm_80"));
-    std::smatch target;
-    if (!std::regex_search(portable, target, std::regex("\\.target sm_([0-9]+a?)")))
-        throw std::runtime_error("the device code has no .target line");
     const IntermediateFile text(stem.string() + ".portable.ptx", false), fat(stem.string() + ".fatbin", keep_files);
-    std::ofstream(text.path) << portable;
-    images += " --image3=kind=ptx,sm=" + target[1].str() + ",file=" + quoted(text.path);
-    run(quoted(fatbinary) + " --64 --create=" + quoted(fat.path) + images);
+    if (const Architecture least("sm_80"); least.has_instructions_of(ptx)) {
+        const std::string portable = expand_tensor_core_calls(ptx, least);
+        std::smatch target;
+        if (!std::regex_search(portable, target, std::regex("\\.target sm_([0-9]+a?)")))
+            throw std::runtime_error("the device code has no .target line");
+        std::ofstream(text.path) << portable;
+        images += " --image3=kind=ptx,sm=" + target[1].str() + ",file=" + quoted(text.path);
+    }
+    if (images.empty()) throw std::runtime_error("no GPU in --gpu has the kernel's instructions; the rule is sm_90");
+    const std::string compress = compression.empty() ? "" : " --compress-all --compress-mode=" + compression;
+    run(quoted(fatbinary) + " --64" + compress + " --create=" + quoted(fat.path) + images);
     return read(fat.path);
 }
 

@@ -12,6 +12,8 @@ struct GpuAssembler {
     /// Machine code is made for these; the PTX itself goes in too, for later GPUs.
     std::vector<std::string> architectures{"sm_80", "sm_90", "sm_100"};
     std::filesystem::path ptxas = "ptxas", fatbinary = "fatbinary";
+    /// fatbinary's --compress-mode for machine code and PTX; empty: machine code as it is.
+    std::string compression;
     bool allow_spills = false;
     /// At most this many registers a thread, so that more blocks fit a multiprocessor; 0 leaves it to ptxas.
     int registers = 0;

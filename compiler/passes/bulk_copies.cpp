@@ -42,6 +42,16 @@ bool steps_by(const Expr &index, const std::string &loop, int elements) {
     return is_const(simplify(next - index), elements);
 }
 
+int extent_of(const For *loop) { return static_cast<int>(*as_const_int(simplify(loop->extent))); }
+
+/// An expression at the beginning of the loops of `all` that are not `left`.
+Expr at_begin(Expr e, const std::vector<const For *> &all, const std::vector<const For *> &left) {
+    for (std::size_t i = left.size(); i < all.size(); i++) {
+        e = substitute(all[i]->name, 0, e);
+    }
+    return simplify(e);
+}
+
 }  // namespace
 
 Stmt StageBarriers::initialised() const {
@@ -86,7 +96,7 @@ BulkCopies::BulkCopies(const Stmt &staging, const std::string &loop, const Named
 }
 
 Stmt BulkCopies::copy(const Stmt &nest, const StageBarriers &barriers) {
-    std::vector<const For *> loops;
+    Loops loops;
     Stmt at = nest;
     while (const For *loop = at.as<For>()) {
         const bool is_bulk = loop->name.find(std::string(".") + bulk_loops) != std::string::npos;  // or ".rebased"
@@ -98,34 +108,44 @@ Stmt BulkCopies::copy(const Stmt &nest, const StageBarriers &barriers) {
         loops.push_back(loop);
         at = loop->body;
     }
-    const std::vector<const For *> all = loops;
     const Store *store = at.as<Store>();
-    const Load *load = store ? store->value.as<Load>() : nullptr;
-    const auto base_of = [&](const Expr &index) {
-        const Expr base = dense_base(index);
-        return base.defined() ? simplify(resolve(base, lets_)) : base;
-    };
-    const Expr to = store ? base_of(store->index) : Expr(), from = load ? base_of(load->index) : Expr();
-    if (!to.defined() || !from.defined() || !is_const_one(store->predicate) || !is_const_one(load->predicate) ||
-        !operand_format(load->type)) {
+    const auto box = store ? box_of_element(store->value) : std::nullopt;
+    Stmt result = box ? box_copy(loops, store, *box, barriers) : run_copy(loops, store, barriers);
+    if (!result.defined()) {
         refuse_pipeline(loop_, "a bulk copy moves numbers unchanged, without conditions, and neighbours to neighbours, "
                                "not " + text(at));
     }
+    // Around it stay the loops that are no part of it.
+    for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
+        bytes_ *= extent_of(*loop);
+        result = For::make((*loop)->name, (*loop)->min, (*loop)->extent, ForType::Serial, Partition::Never,
+                           (*loop)->device_api, result);
+    }
+    return result;
+}
+
+Expr BulkCopies::base_of(const Expr &index) const {
+    const Expr base = dense_base(index);
+    return base.defined() ? simplify(resolve(base, lets_)) : base;
+}
+
+/// Of a store of neighbours that were loaded; takes the loops away that run through both without gaps. Undefined for
+/// other stores.
+Stmt BulkCopies::run_copy(Loops &loops, const Store *store, const StageBarriers &barriers) {
+    const Load *load = store ? store->value.as<Load>() : nullptr;
+    const Expr to = store ? base_of(store->index) : Expr(), from = load ? base_of(load->index) : Expr();
+    if (!to.defined() || !from.defined() || !is_const_one(store->predicate) || !is_const_one(load->predicate) ||
+        !operand_format(load->type)) {
+        return Stmt();
+    }
+    const Loops all = loops;
     const int bytes = load->type.element_of().bytes();
     int run = load->type.lanes();
-    const auto extent = [](const For *loop) { return static_cast<int>(*as_const_int(simplify(loop->extent))); };
     while (!loops.empty() && steps_by(to, loops.back()->name, run) && steps_by(from, loops.back()->name, run)) {
-        run *= extent(loops.back());
+        run *= extent_of(loops.back());
         loops.pop_back();
     }
-    // All other loops have their variables in both indices, those of the run are at 0.
-    const auto at_begin = [&](Expr index) {
-        for (std::size_t i = loops.size(); i < all.size(); i++) {
-            index = substitute(all[i]->name, 0, index);
-        }
-        return simplify(index);
-    };
-    const Expr first_to = at_begin(to), first_from = at_begin(from);
+    const Expr first_to = at_begin(to, all, loops), first_from = at_begin(from, all, loops);
     const int row = granularity / bytes;
     // Halide may have known more before lets were taken out of the loop.
     const bool aligned = is_multiple(load->alignment, row) || is_multiple(modulus_remainder(first_from), row);
@@ -135,15 +155,47 @@ Stmt BulkCopies::copy(const Stmt &nest, const StageBarriers &barriers) {
                                    " of " + load->name + "; the rule is rows of 16 aligned bytes");
     }
     bytes_ = run * bytes;
-    Stmt result = placeholder({"bulk_copy", {{"bytes", bytes_}}},
-                              {simplify(first_to * bytes), address_of(load, first_from),
-                               barriers.of(Variable::make(Int(32), loop_))});
-    for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
-        bytes_ *= extent(*loop);
-        result = For::make((*loop)->name, (*loop)->min, (*loop)->extent, ForType::Serial, Partition::Never,
-                           (*loop)->device_api, result);
+    return placeholder({"bulk_copy", {{"bytes", bytes_}}},
+                       {simplify(first_to * bytes), address_of(load, first_from),
+                        barriers.of(Variable::make(Int(32), loop_))});
+}
+
+/// Of a store of elements of a box: the groups of 16 bytes of a position, then positions, must follow each other in
+/// shared memory.
+Stmt BulkCopies::box_copy(Loops &loops, const Store *store, const TensorBox &box, const StageBarriers &barriers) {
+    constexpr int most_positions = 256, rows_of_pattern = 8;
+    const Expr to = base_of(store->index);
+    if (!to.defined() || !is_const_one(store->predicate) || !operand_format(store->value.type())) {
+        return Stmt();
     }
-    return result;
+    const Loops all = loops;
+    const int bytes = store->value.type().element_of().bytes();
+    int run = store->value.type().lanes(), row = 0;
+    while (!loops.empty() && loops.back()->name.find(std::string(".") + box_loops) == std::string::npos) {
+        if (!steps_by(to, loops.back()->name, run)) {
+            refuse_pipeline(loop_, "a box of a tensor must lie in shared memory without gaps, but " + loops.back()->name +
+                                       " does not step over " + std::to_string(run) + " elements");
+        }
+        run *= extent_of(loops.back());
+        row = row ? row : run * bytes;
+        loops.pop_back();
+    }
+    const Expr first = at_begin(to, all, loops);
+    const bool has_row = row == 32 || row == 64 || row == 128;
+    if (!has_row || run * bytes / row > most_positions || !is_multiple(modulus_remainder(first), rows_of_pattern * row / bytes)) {
+        refuse_pipeline(loop_, "a box of " + std::to_string(run * bytes) + " bytes, " + std::to_string(row) +
+                                   " a position, at " + text(first) + "; the rule is 32, 64 or 128 bytes, at most 256 "
+                                   "positions, and a place that is a multiple of eight positions");
+    }
+    bytes_ = run * bytes;
+    swizzled_row_ = row;
+    std::vector<Expr> arguments{simplify(first * bytes), barriers.of(Variable::make(Int(32), loop_))};
+    for (const std::vector<Expr> *part : {&box.coordinates, &box.offsets}) {
+        for (const Expr &e : *part) {
+            arguments.push_back(at_begin(resolve(e, lets_), all, loops));
+        }
+    }
+    return placeholder({"tensor_copy", {{"axes", static_cast<int>(box.offsets.size())}}}, arguments);
 }
 
 Stmt start_bulk_copies(const std::vector<BulkCopies> &all, const std::string &loop, const StageBarriers &barriers) {

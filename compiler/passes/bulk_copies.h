@@ -6,6 +6,9 @@
 // program. Loops that run through global and shared memory alike, without gaps, become one copy; outer ones stay loops
 // around it. What moves anything else than whole rows of 16 aligned bytes, or may be left out by a condition, is refused.
 //
+// Values that are elements of a box (tensor_boxes.h) are brought by a tensor map instead. Loops around several boxes of a
+// Func are named "bulk_box".
+//
 // An mbarrier's phase ends when one thread has told how many bytes are on their way and all of them have come. Stages of
 // a pipeline have a barrier each, so the phase of chunk i is number i / stages, and all wait for the parity of that.
 #ifndef CONV_TRANSPOSE_COMPILER_BULK_COPIES_H
@@ -16,6 +19,7 @@
 
 #include "Halide.h"
 #include "compiler/passes/lowered_ir.h"
+#include "compiler/passes/tensor_boxes.h"
 
 namespace conv_transpose {
 
@@ -39,6 +43,8 @@ class StageBarriers {
     int first_, stages_;
 };
 
+inline constexpr const char *box_loops = "bulk_box";  // around boxes of a tensor: see tensor_boxes.h
+
 /// The staging of one operand, in the loop of a pipeline.
 class BulkCopies {
   public:
@@ -49,16 +55,24 @@ class BulkCopies {
 
     const Halide::Expr &one_thread() const { return one_thread_; }
     int bytes() const { return bytes_; }
+    /// Bytes of a position, where they are boxes of a tensor; else 0.
+    int swizzled_row() const { return swizzled_row_; }
     /// By one thread.
     const Halide::Internal::Stmt &copies() const { return copies_; }
 
   private:
+    using Loops = std::vector<const Halide::Internal::For *>;
+
     Halide::Internal::Stmt copy(const Halide::Internal::Stmt &nest, const StageBarriers &barriers);
+    Halide::Internal::Stmt run_copy(Loops &loops, const Halide::Internal::Store *store, const StageBarriers &barriers);
+    Halide::Internal::Stmt box_copy(Loops &loops, const Halide::Internal::Store *store, const TensorBox &box,
+                                    const StageBarriers &barriers);
+    Halide::Expr base_of(const Halide::Expr &index) const;
 
     const std::string loop_;
     const NamedExprs lets_;
     Halide::Expr one_thread_;
-    int bytes_ = 0;
+    int bytes_ = 0, swizzled_row_ = 0;
     Halide::Internal::Stmt copies_;
 };
 

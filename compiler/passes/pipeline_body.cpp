@@ -16,6 +16,31 @@ namespace conv_transpose {
 using namespace Halide;
 using namespace Halide::Internal;
 
+namespace {
+
+/// What the operands of the products in a statement have as bytes of a swizzled row: 0 for none.
+int swizzled_row(const Stmt &statement) {
+    class Products : public IRVisitor {
+      public:
+        int row = 0;
+
+      private:
+        using IRVisitor::visit;
+        void visit(const Call *call) override {
+            if (starts_with(call->name, std::string(placeholder_prefix))) {
+                const PlaceholderCall product = PlaceholderCall::parse(call->name);
+                row = std::max({row, product.field_or("asw", 0), product.field_or("bsw", 0)});
+            }
+            IRVisitor::visit(call);
+        }
+    };
+    Products products;
+    statement.accept(&products);
+    return products.row;
+}
+
+}  // namespace
+
 void refuse_pipeline(const std::string &loop, const std::string &reason) {
     throw SoftwarePipelineRefusal("software pipeline: loop " + loop + ": " + reason);
 }
@@ -34,6 +59,7 @@ PipelineBody::PipelineBody(const For *loop, StagedMemory memory, const SoftwareP
         refuse_pipeline(loop_, "it must stage an operand in shared memory and then read it there");
     }
     keep_promotion_apart();
+    check_swizzles();
 }
 
 void PipelineBody::take_apart(const Stmt &statement) {
@@ -70,6 +96,8 @@ void PipelineBody::add_leaf(const Stmt &leaf) {
         add_compute(leaf);
     } else if (has_loop(leaf, bulk_loops)) {
         bulk_copies_.emplace_back(leaf, loop_, outer_lets_, several_warpgroups_, memory_.barriers());
+    } else if (has_element_of_box(leaf)) {
+        refuse_pipeline(loop_, "boxes of a tensor are staged in bulk, by loops named bulk_");
     } else if (const auto copy = async_copies(leaf, copy_options_)) {
         copies_.push_back(*copy);
     } else {
@@ -100,6 +128,22 @@ void PipelineBody::keep_promotion_apart() {
     for (const Stmt &statement : after_wait_) {
         if (has_placeholder(statement, "multiply")) {
             refuse_pipeline(loop_, "a product follows the promotion of a partial tile in the same chunk");
+        }
+    }
+}
+
+/// Products must expect positions as boxes of tensors bring them (tensor_boxes.h), and nobody else may read those.
+void PipelineBody::check_swizzles() const {
+    int staged = 0;
+    for (const BulkCopies &copies : bulk_copies_) {
+        staged = std::max(staged, copies.swizzled_row());
+    }
+    for (const Stmt &statement : compute_) {
+        const bool multiplies = has_placeholder(statement, "multiply");
+        const int read = swizzled_row(statement);
+        if (read != staged && (multiplies || access_of(statement, memory_.name).reads)) {
+            refuse_pipeline(loop_, "boxes of a tensor have swizzled rows of " + std::to_string(staged) +
+                                       " bytes in shared memory, and what reads it expects " + std::to_string(read));
         }
     }
 }

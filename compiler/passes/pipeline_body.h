@@ -77,6 +77,7 @@ class PipelineBody {
     void add_leaf(const Halide::Internal::Stmt &leaf);
     void add_compute(const Halide::Internal::Stmt &leaf);
     void keep_promotion_apart();
+    void check_swizzles() const;
     Halide::Internal::Stmt instance(const Halide::Internal::Stmt &statement, const Halide::Expr &chunk) const;
     Stmts instances(Stmts statements, const Halide::Expr &chunk) const;
 

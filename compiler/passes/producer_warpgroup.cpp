@@ -204,6 +204,12 @@ class ThreadRoles : public PipelineLoops {
     }
 
     Stmt visit(const IfThenElse *branch) override {
+        // Both roles look for the end before their first step.
+        if (const For *loop = branch->then_case.as<For>();
+            loop && last_name(loop->name) == "pipeline" && !branch->else_case.defined() &&
+            equal(simplify(branch->condition), simplify(loop->extent > 0))) {
+            return mutate(branch->then_case);
+        }
         ScopedValue<int> inside(inner_, inner_ + 1);
         return IRMutator::visit(branch);
     }

@@ -65,7 +65,7 @@ class Shift : public IRMutator {
         // The first arguments of some calls are addresses in shared memory: two operands, in rows of 16
         // bytes, or the target of a copy, in bytes.
         const std::string kind = PlaceholderCall::parse(call->name).kind;
-        const int addresses = kind == "multiply" ? 2 : kind == "copy" || kind == "bulk_copy" ? 1 : 0;
+        const int addresses = kind == "multiply" ? 2 : kind == "copy" || kind == "bulk_copy" || kind == "tensor_copy" ? 1 : 0;
         std::vector<Expr> arguments = call->args;
         for (int i = 0; i < addresses; i++) {
             arguments[i] = simplify(arguments[i] + (kind == "multiply" ? floats_ / 4 : floats_ * 4));

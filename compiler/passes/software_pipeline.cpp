@@ -19,7 +19,8 @@ using namespace Halide::Internal;
 namespace {
 
 constexpr int loads_ahead = 2;              // chunks: one in registers while the one before it is stored
-constexpr int allocation_granularity = 32;  // floats: keeps every stage aligned to 128 bytes
+// Floats: every stage is aligned to 128 bytes, and where boxes of tensors come to 8 rows of as many (tensor_boxes.h).
+constexpr int allocation_granularity = 32, granularity_of_boxes = 256;
 
 /// Every thread stages, and computes.
 class PipelinedLoop {
@@ -150,8 +151,10 @@ Stmt SoftwarePipelinePass::visit(const Allocate *allocate) {
     if (!size) {
         refuse_pipeline("pipeline", "shared memory must be one allocation of constant size");
     }
-    const int stage = (*size + allocation_granularity - 1) / allocation_granularity * allocation_granularity;
-    const int size_of_barriers = has_loop(allocate->body, bulk_loops) ? StageBarriers::size(options_.stages) : 0;
+    const bool in_bulk = has_loop(allocate->body, bulk_loops);
+    const int granularity = in_bulk ? granularity_of_boxes : allocation_granularity;
+    const int stage = (*size + granularity - 1) / granularity * granularity;
+    const int size_of_barriers = in_bulk ? StageBarriers::size(options_.stages) : 0;
     const int size_of_all = stage * options_.stages + size_of_barriers;
     const StagedMemory memory{allocate->name, options_.stages, stage};
     const Stmt body = options_.producer ? with_producer_warpgroup(allocate->body, memory, options_)

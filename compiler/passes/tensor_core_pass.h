@@ -22,11 +22,14 @@
 //     mma_m_outer  in a store only: the slower part of m, when the rows of the tile are two dimensions of out;
 //                  of three, mma_m_outermost is the slowest. Rows that fill no whole step of it are not stored
 //     mma_m_tile   in a store only: which set of 64 rows, when the rows of two such sets alternate in out
+//     mma_m_group  in a product: groups of 8 rows, when an operand of 16 bits lies transposed: then mma_m is 8, and runs
+//                  along 16 bytes of one k (mma_n_group is the same for the other operand)
 //     mma_n        columns: a multiple of 8, at most 256
 //     mma_n_group  groups of 8 columns, when these are rows of a picture and not one run: then mma_n is 8
 //     mma_n_outer  the same product for several sets of columns, each with its own part of b; in a store of a tile
 //                  without such sets: the slower part of n, when the columns of the tile are two dimensions of out
-//     mma_k        four consecutive values of the reduction (eight of 16 bits), adjacent in shared memory
+//     mma_k        four consecutive values of the reduction (eight of 16 bits), adjacent in shared memory; of a transposed
+//                  operand 16 bytes apart
 //     mma_k_outer  groups of so many; an even number of them
 //
 // Everything that the instructions need is checked, and what does not fit is refused with a TensorCoreRefusal
@@ -56,6 +59,9 @@ struct TensorCoreOptions {
     /// Where neighbours in a row of a tile are no neighbours in the output, elements are stored one by one:
     /// neighbouring lanes store neighbours, in place of pairs.
     bool far_apart = false;
+    /// Rows of a tile, neighbours in the output on 16 aligned bytes, are stored by the copy engine (tile_rows.cpp). On
+    /// sm_90 alone.
+    bool bulk_stores = false;
 };
 
 class TensorCorePass : public Halide::Internal::IRMutator {

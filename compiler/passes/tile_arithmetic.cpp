@@ -46,10 +46,35 @@ PlaceholderCall tile_call(const std::string &kind, const WarpTile &tile) {
     return {kind, {{"tile", tile.id}, {"m", tile.rows}, {"n", tile.columns}, {"r", tile.repeats}}};
 }
 
-/// An operand's rows are 16 bytes each, one after the other, and do not depend on the other operand's loop.
-void check_rows(const Nest &nest, const TileOperand &operand, const std::string &row, const std::string &other) {
+/// Whether 16 bytes hold neighbouring rows of the tile, of one k, in place of neighbouring k of one row: tensor cores
+/// take operands of 16 bits either way.
+bool is_transposed(const Nest &nest, const TileOperand &operand, const std::string &row) {
+    return operand.format != OperandFormat::float32 && nest.find(row + "_group") &&
+           constant_stride(nest, operand.place, row, "an operand") == 1 &&
+           constant_stride(nest, operand.place, "mma_k", "an operand") == operand.values_of_row();
+}
+
+/// An operand's rows are 16 bytes each, one after the other, or each has all k of the nest, as boxes of tensors have
+/// (tensor_boxes.h). They do not depend on the other operand's loops.
+void check_rows(const Nest &nest, TileOperand &operand, const std::string &row, const std::string &other) {
     const Affine &place = operand.place;
-    if (constant_stride(nest, place, row, "an operand") != operand.values_of_row() ||
+    if (!is_const_zero(place.stride(other + "_group"))) {
+        refuse_tile(nest.name, "the operand with the loop " + row + " depends on " + other + "_group");
+    }
+    if (is_transposed(nest, operand, row) && is_const_zero(place.stride(other))) {
+        if (const int run = nest.constant_extent(row); run != operand.values_of_row()) {
+            refuse_tile(nest.name, row + " has extent " + std::to_string(run) + " where it runs along 16 bytes; the rule is " +
+                                       std::to_string(operand.values_of_row()));
+        }
+        return;
+    }
+    const int values = operand.values_of_row(), step = constant_stride(nest, place, row, "an operand");
+    const int all_k = values * nest.constant_extent("mma_k_outer"), bytes_of_k = all_k * bytes_of(operand.format);
+    if (step != values && step == all_k && (bytes_of_k == 32 || bytes_of_k == 64 || bytes_of_k == 128) &&
+        constant_stride(nest, place, "mma_k_outer", "an operand") == values) {
+        operand.swizzled_row = bytes_of_k;
+    }
+    if ((step != values && operand.swizzled_row == 0) ||
         constant_stride(nest, place, "mma_k", "an operand") != 1 ||
         constant_stride(nest, place, other, "an operand") != 0) {
         refuse_tile(nest.name, "an operand has strides " + text(place.stride(row)) + " along " + row + ", " +
@@ -141,7 +166,10 @@ Stmt TileArithmetic::clear(const Nest &nest, WarpTile &tile) {
 }
 
 Stmt TileArithmetic::multiply(const Nest &nest, const WarpTile &tile, const Mul *product) const {
-    const WarpTile read = WarpTile::read(nest, nest.store->index);
+    WarpTile read = WarpTile::read(nest, nest.store->index);
+    if (tile.groups == 1 && read.groups > 1 && read.group_stride == read.run() * read.column_stride) {
+        read.groups = tile.groups, read.group_stride = tile.group_stride;  // one run, in two loops
+    }
     const int first = first_row_tile(nest, tile, read);
     TileOperand a = read_operand(nest, product->a), b = read_operand(nest, product->b);
     if (a.format != b.format) {
@@ -152,10 +180,8 @@ Stmt TileArithmetic::multiply(const Nest &nest, const WarpTile &tile, const Mul 
     }
     check_rows(nest, a, "mma_m", "mma_n");
     check_rows(nest, b, "mma_n", "mma_m");
-    for (const char *role : {"mma_n_outer", "mma_n_group"}) {
-        if (!is_const_zero(a.place.stride(role))) {
-            refuse_tile(nest.name, std::string("the operand with the rows of the tile depends on ") + role);
-        }
+    if (!is_const_zero(a.place.stride("mma_n_outer"))) {
+        refuse_tile(nest.name, "the operand with the rows of the tile depends on mma_n_outer");
     }
     const int inner = nest.constant_extent("mma_k"), groups = nest.constant_extent("mma_k_outer");
     if (inner != a.values_of_row() || groups % rows_of_instruction_k != 0) {
@@ -169,8 +195,16 @@ Stmt TileArithmetic::multiply(const Nest &nest, const WarpTile &tile, const Mul 
     call.fields["k"] = inner * groups;
     call.fields["ak"] = operand_stride(nest, a, "mma_k_outer");
     call.fields["bk"] = operand_stride(nest, b, "mma_k_outer");
-    call.fields["bs"] = tile.groups > 1 ? operand_stride(nest, b, "mma_n_group") : bytes_of_group;
+    call.fields["bs"] = nest.find("mma_n_group") ? operand_stride(nest, b, "mma_n_group")
+                        : b.swizzled_row         ? columns_of_group * b.swizzled_row
+                                                 : bytes_of_group;
     call.fields["br"] = operand_stride(nest, b, "mma_n_outer");
+    if (a.swizzled_row) call.fields["asw"] = a.swizzled_row;
+    if (b.swizzled_row) call.fields["bsw"] = b.swizzled_row;
+    if (is_transposed(nest, a, "mma_m")) {
+        call.fields["at"] = 1, call.fields["as"] = operand_stride(nest, a, "mma_m_group");
+    }
+    if (is_transposed(nest, b, "mma_n")) call.fields["bt"] = 1;
     if (a.format != OperandFormat::float32) {
         call.fields[format_field] = static_cast<int>(a.format);
     }
@@ -191,7 +225,7 @@ TileOperand TileArithmetic::read_operand(const Nest &nest, const Expr &factor) c
         refuse_tile(nest.name, "the factor " + text(factor) +
                                    " is no number that tensor cores take: the rule is float32, float16 or bfloat16");
     }
-    return {affine_index(nest, load->index), *format};
+    return {affine_index(nest, load->index), *format, 0};
 }
 
 Stmt TileArithmetic::promote(const Nest &nest, const WarpTile &tile, const WarpTile &partial,

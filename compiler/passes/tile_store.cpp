@@ -17,8 +17,6 @@ using namespace Halide::Internal;
 
 namespace {
 
-constexpr int rows_of_warp = 16;  // of every 64 rows
-
 /// Loads of accumulators in an expression.
 class LoadsOfTiles : public IRVisitor {
   public:
@@ -95,21 +93,11 @@ int pitch_of(int line, int interleaved) {
 
 }  // namespace
 
-/// How the elements of a store are computed.
-struct TileStore::Version {
-    Expr value;
-    bool unrolled = true;
-    bool whole = false;  // the tile lies inside of the output: no guards
-};
-
-struct TileStore::Element {
-    Expr guard, value, index;
-};
-
-TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string shared, int warpgroups, bool far_apart)
+TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string shared, int warpgroups, bool far_apart,
+                     bool in_bulk)
     : nest_(nest), tiles_(tiles), shared_(std::move(shared)), warpgroups_(warpgroups),
       value_(at_lane_zero(substitute_in_all_lets(resolve(nest.store->value, nest.lets)))),
-      index_(at_lane_zero(resolve(nest.store->index, nest.lets))), conditions_(nest.guards), far_apart_(far_apart) {
+      index_(at_lane_zero(resolve(nest.store->index, nest.lets))), conditions_(nest.guards), far_apart_(far_apart), in_bulk_(in_bulk) {
     const auto format = operand_format(nest.store->value.type());
     if (!format) {
         refuse_tile(nest.name, "a tile is stored as float32, float16 or bfloat16, not as " + text(nest.store->value));
@@ -147,9 +135,14 @@ TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string share
         column_sets_ = nest.constant_extent("mma_n_outer");
         adjacent_ = column_sets_ % 2 == 0;
     }
+    if (in_bulk_) {
+        check_rows();
+    }
 }
 
-int TileStore::scratch_floats() const { return warpgroups_ * warps_of_warpgroup * rows_per_turn * pitch_; }
+int TileStore::scratch_floats() const {
+    return warpgroups_ * warps_of_warpgroup * (in_bulk_ ? rows_of_warp() : rows_per_turn) * pitch_;
+}
 
 /// A store's loops must run over the tile as the accumulator is laid out. Finds how rows and columns are
 /// split.
@@ -240,6 +233,9 @@ Stmt TileStore::versions(const Expr &value, bool unrolled) const {
         return IfThenElse::make(choice->args[0], versions(choice->args[1], unrolled),
                                 versions(choice->args[2], false));
     }
+    if (in_bulk_) {
+        return rows({value, unrolled, false});
+    }
     const Expr whole = unrolled ? is_whole() : const_false();
     const Stmt with_guards = is_const_one(whole) ? Evaluate::make(0) : turns({value, unrolled, false});
     if (is_const_zero(whole)) {
@@ -283,18 +279,21 @@ Stmt TileStore::turns(const Version &version) const {
     return Block::make(all);
 }
 
+PlaceholderCall TileStore::turn_call(int row_tile, int repeat, int half) const {
+    return {"turn",
+            {{"tile", tile_->id}, {"m", tile_->rows}, {"n", tile_->columns}, {"r", tile_->repeats}, {"row", row_tile},
+             {"rep", repeat}, {"half", half}, {"pitch", pitch_}, {"tiles", interleaved_}}};
+}
+
 /// A warp's rows 64 row_tile + 16 warp + 8 half + 0..7 of the tile.
 Stmt TileStore::turn(const Version &version, int row_tile, int repeat, int half) const {
     const Expr lane = Variable::make(Int(32), ".thread_id_x"), warp = Variable::make(Int(32), ".thread_id_y");
     const Expr warpgroup = warpgroups_ > 1 ? Variable::make(Int(32), ".thread_id_z") : Expr(0);
-    const Expr first_row = row_tile * rows_of_instruction + warp * rows_of_warp + half * rows_per_turn;
+    const Expr first_row = row_tile * rows_of_instruction + warp * rows_of_warp_and_set + half * rows_per_turn;
     const Expr scratch = (warpgroup * warps_of_warpgroup + warp) * (rows_per_turn * pitch_);
     const int steps = (pairs_a_line() + lanes_of_warp - 1) / lanes_of_warp;
 
-    std::vector<Stmt> all = {placeholder({"turn",
-                                          {{"tile", tile_->id}, {"m", tile_->rows}, {"n", tile_->columns},
-                                           {"r", tile_->repeats}, {"row", row_tile}, {"rep", repeat},
-                                           {"half", half}, {"pitch", pitch_}, {"tiles", interleaved_}}})};
+    std::vector<Stmt> all = {placeholder(turn_call(row_tile, repeat, half))};
     const auto store = [&](const Expr &line, int step) {
         Element elements[2];
         for (int i = 0; i < 2; i++) {

@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "compiler/passes/placeholder_calls.h"
 #include "compiler/passes/warp_tile.h"
 
 namespace conv_transpose {
@@ -15,7 +16,7 @@ class TileStore {
   public:
     /// `shared` is the allocation to turn the tile in. `tiles` must outlive this.
     TileStore(const Nest &nest, const WarpTiles &tiles, std::string shared, int warpgroups,
-              bool far_apart);
+              bool far_apart, bool in_bulk);
 
     /// The statement in the place of the nest.
     Halide::Internal::Stmt lowered() const;
@@ -24,13 +25,28 @@ class TileStore {
     int scratch_floats() const;
 
   private:
-    struct Version;
-    struct Element;
+    /// How the elements of a store are computed.
+    struct Version {
+        Halide::Expr value;
+        bool unrolled = true;
+        bool whole = false;  // the tile lies inside of the output: no guards
+    };
+    struct Element {
+        Halide::Expr guard, value, index;
+    };
+
+    // By the copy engine: tile_rows.cpp.
+    Halide::Internal::Stmt rows(const Version &version) const;
+    Halide::Internal::Stmt bulk_store(const Halide::Expr &row, const Halide::Expr &first_column, int columns,
+                                      const Halide::Expr &from) const;
+    void check_rows() const;
+    int rows_of_warp() const { return tile_->rows / warps_of_warpgroup; }
 
     Halide::Internal::Stmt versions(const Halide::Expr &value, bool unrolled) const;
     Halide::Internal::Stmt turns(const Version &version) const;
     Halide::Internal::Stmt turn(const Version &version, int row_tile, int repeat, int half) const;
     Halide::Internal::Stmt stores_of_pair(const Element &first, const Element &second) const;
+    PlaceholderCall turn_call(int row_tile, int repeat, int half) const;
     Element element(const Version &version, const Halide::Expr &row, const Halide::Expr &place, int repeat,
                     const Halide::Expr &copy) const;
     Halide::Expr place_of_copy(const Halide::Expr &place) const;
@@ -71,7 +87,7 @@ class TileStore {
     int pitch_ = 0;
     bool along_rows_ = false;  // neighbours in the output are rows of a column
     bool adjacent_ = false;    // so are the two elements that a lane stores at once
-    const bool far_apart_;     // see TensorCoreOptions
+    const bool far_apart_, in_bulk_;  // see TensorCoreOptions
 };
 
 }  // namespace conv_transpose

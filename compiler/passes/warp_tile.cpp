@@ -162,7 +162,8 @@ WarpTile WarpTile::read(const Nest &nest, const Expr &index) {
         return constant_stride(nest, place, role, "the accumulator");
     };
     WarpTile tile;
-    tile.rows = nest.constant_extent("mma_m");
+    const int run = nest.constant_extent("mma_m");
+    tile.rows = run * nest.constant_extent("mma_m_group");
     tile.groups = nest.constant_extent("mma_n_group");
     tile.columns = nest.constant_extent("mma_n") * tile.groups;
     tile.repeats = nest.constant_extent("mma_n_outer");
@@ -171,6 +172,9 @@ WarpTile WarpTile::read(const Nest &nest, const Expr &index) {
     tile.group_stride = stride("mma_n_group");
     tile.repeat_stride = stride("mma_n_outer");
     tile.base = place.base;
+    if (nest.find("mma_m_group") && stride("mma_m_group") != run * tile.row_stride) {
+        refuse_tile(nest.name, "the rows of mma_m_group do not follow each other");
+    }
     return tile;
 }
 

@@ -26,6 +26,7 @@ class KernelExpansion {
         while (opening < lines_.size() && lines_[opening] != "{") {
             opening++;
         }
+        name_ = name_of_kernel();
         for (std::size_t i = opening + 1; i < lines_.size(); i++) {
             if (const auto site = read_call(lines_, i)) {
                 expand_call(*site, body);
@@ -37,6 +38,9 @@ class KernelExpansion {
         // Launch bounds and registers are known now.
         PtxWriter head;
         for (std::size_t i = 0; i < opening; i++) {
+            if (reads_tensor_map_ && lines_[i] == ")") {
+                head.line(", .param .align 64 .b8 ", tensor_map(), "[128]");
+            }
             head.line(lines_[i]);
         }
         write_launch_bounds(head);
@@ -90,6 +94,13 @@ class KernelExpansion {
         } else if (kind == "store_single") {
             out.line("{ .reg .b32 both; .reg .b16 first, zero; ", pair_of_16_bits(site, "0f00000000"),
                      " mov.b32 {first, zero}, both; st.global.b16 [", addresses_.of(site), "], first; }");
+        } else if (kind == "row_values") {
+            row_values(site, out);
+        } else if (kind == "row_store") {
+            row_store(site, out);
+        } else if (kind == "row_store_end") {
+            // Shared memory is read until then, and the block may end.
+            out.line("\tcp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0;");
         } else if (kind == "copy") {
             copy(site, out);
         } else if (kind == "copy_commit") {
@@ -114,6 +125,8 @@ class KernelExpansion {
                 out.line("\t", begin, "{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [", at, "]; }", end);
         } else if (kind == "bulk_copy") {
             wgmma_ ? bulk_copy(site, out) : copy_by_one_thread(site, out);
+        } else if (kind == "tensor_copy") {
+            tensor_copy(site, out);
         } else if (kind == "barrier_sync") {
             out.line("\tbar.sync ", site.arguments.at(0), ", ", site.call.field("threads"), ";");
         } else if (kind == "barrier_arrive") {
@@ -156,6 +169,32 @@ class KernelExpansion {
                  "], ", site.call.field("bytes"), ", [barrier]; }");
     }
 
+    /// To, barrier; then the coordinates, of which there are two more than axes, and the offsets.
+    void tensor_copy(const CallSite &site, PtxWriter &out) {
+        if (!wgmma_) throw PtxExpansionError("PTX expansion: only sm_90a reads tensor maps");
+        reads_tensor_map_ = true;
+        const std::size_t axes = site.call.field("axes"), first = 2, offsets = first + axes + 2;
+        std::string coordinates, halves;
+        out.line("{ .reg .b32 to, barrier, wide; .reg .b16 offset<3>; .reg .b64 map; mov.b32 to, ", site.arguments.at(0),
+                 "; mov.b32 barrier, ", site.arguments.at(1), "; mov.b64 map, ", tensor_map(), "; cvta.param.u64 map, map;");
+        for (std::size_t i = 0; i < axes + 2; i++) coordinates += (i ? ", " : "") + site.arguments.at(first + i);
+        for (std::size_t i = 0; i < axes; i++) {
+            out.line("mov.b32 wide, ", site.arguments.at(offsets + i), "; cvt.u16.u32 offset", i, ", wide;");
+            halves += (i ? ", offset" : "offset") + std::to_string(i);
+        }
+        out.line("cp.async.bulk.tensor.", axes + 2, "d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [to], [map, {",
+                 coordinates, "}], [barrier], {", halves, "}; }");
+    }
+
+    std::string tensor_map() const { return name_ + "_tensor_map"; }
+
+    /// ".visible .entry name("
+    std::string name_of_kernel() const {
+        const std::string &line = lines_.front(), entry = ".entry ";
+        const std::size_t begin = line.find(entry) + entry.size();
+        return line.substr(begin, line.find('(') - begin);
+    }
+
     /// Where there is no copy engine: right, and slow.
     void copy_by_one_thread(const CallSite &site, PtxWriter &out) {
         const std::string loop = new_label();
@@ -190,8 +229,7 @@ class KernelExpansion {
 
     /// Rounds to nearest even; the first of two lies in the lower half.
     static std::string pair_of_16_bits(const CallSite &site, const std::string &second) {
-        const bool is_half = site.call.field(format_field) == static_cast<int>(OperandFormat::float16);
-        return std::string("cvt.rn.") + (is_half ? "f16x2" : "bf16x2") + ".f32 both, " + second + ", " +
+        return std::string("cvt.rn.") + (is_half(site) ? "f16x2" : "bf16x2") + ".f32 both, " + second + ", " +
                site.arguments.at(1) + ";";
     }
 
@@ -203,6 +241,29 @@ class KernelExpansion {
         out.line(pair_of_16_bits(site, site.arguments.at(2)), " mov.b32 {first, second}, both;");
         out.line("@aligned st.global.b32 [", at, "], both;");
         out.line("@!aligned st.global.b16 [", at, "], first; @!aligned st.global.b16 [", at, "+2], second; }");
+    }
+
+    /// 16 bytes to shared memory, in the output's format.
+    static void row_values(const CallSite &site, PtxWriter &out) {
+        const auto value = [&](int i) { return site.arguments.at(1 + i); };
+        out.line("{ .reg .b32 at, v<4>; mov.b32 at, ", site.arguments.at(0), ";");
+        for (int i = 0; i < 4; i++) {
+            if (is_float(site)) out.line("mov.b32 v", i, ", ", value(i), ";");
+            else out.line("cvt.rn.", is_half(site) ? "f16x2" : "bf16x2", ".f32 v", i, ", ", value(2 * i + 1), ", ", value(2 * i), ";");
+        }
+        out.line("st.shared.v4.b32 [at], {v0, v1, v2, v3}; }");
+    }
+
+    /// To, from, bytes: what this thread has written there.
+    void row_store(const CallSite &site, PtxWriter &out) const {
+        if (!wgmma_) throw PtxExpansionError("PTX expansion: only sm_90 has bulk stores");
+        out.line("{ .reg .b32 from, bytes; mov.b32 from, ", site.arguments.at(1), "; mov.b32 bytes, ", site.arguments.at(2),
+                 "; fence.proxy.async.shared::cta;");
+        out.line("cp.async.bulk.global.shared::cta.bulk_group [", addresses_.of(site), "], [from], bytes; }");
+    }
+
+    static bool is_half(const CallSite &site) {
+        return site.call.field(format_field) == static_cast<int>(OperandFormat::float16);
     }
 
     /// Two neighbouring elements: one store where they lie on 8 bytes.
@@ -222,6 +283,8 @@ class KernelExpansion {
     TensorCoreInstructions tiles_;
     PlaceholderCall launch_;
     int labels_ = 0;
+    std::string name_;
+    bool reads_tensor_map_ = false;
 };
 
 }  // namespace
@@ -239,6 +302,10 @@ Architecture::Architecture(std::string_view name) : name_(name) {
 
 Architecture Architecture::best_for(const std::string &ptx) const {
     return name_ == "sm_90" && contains(ptx, placeholder_prefix) ? Architecture("sm_90a") : *this;
+}
+
+bool Architecture::has_instructions_of(const std::string &ptx) const {
+    return has_wgmma() || !contains(ptx, std::string(placeholder_prefix) + "tensor_copy");
 }
 
 std::string expand_tensor_core_calls(const std::string &ptx, const Architecture &architecture) {

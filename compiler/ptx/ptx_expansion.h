@@ -18,6 +18,8 @@ class Architecture {
     const std::string &name() const noexcept { return name_; }
     /// wgmma exists on sm_90a alone; every other architecture from sm_80 on has mma.sync.
     bool has_wgmma() const noexcept { return name_ == "sm_90a"; }
+    /// Whether it has every instruction that the calls in `ptx` stand for: sm_90a alone reads tensor maps.
+    bool has_instructions_of(const std::string &ptx) const;
     int number() const noexcept { return number_; }
     /// sm_90a instead of sm_90 for device code with tensor-core calls; otherwise this architecture.
     Architecture best_for(const std::string &ptx) const;

@@ -14,8 +14,16 @@
 //     rows to the next) 128 bytes, "leading offset" (from one group of 4 k to the next) K4 bytes. Any row may be the
 //     first, so moving a window over a staged picture is only another start address.
 //   - what ldmatrix reads: 8 rows of 16 bytes a matrix, all 32 banks once, hence without conflicts.
+// What a tensor map brings (compiler/passes/tensor_boxes.h) is wgmma's K-major layout with a swizzle: rows of 32, 64 or 128
+// bytes, one after the other, of which the 16 bytes number g lie at place g ^ (address / 128 mod 2, 4 or 8). That is counted
+// in addresses of shared memory, whatever the start; the next k begin 32 bytes further on.
+//
 // Operand B may also be groups of 8 rows at any constant distance (mma_n_group): that is the "stride offset"
 // then.
+//
+// Operands of 16 bits may lie the other way, MN-major ("transposed"): 16 bytes are eight m of one k, the next k follows, and
+// a core matrix is 8 k of 8 m. The leading offset again is from one group of 8 k to the next, the stride offset from one
+// group of 8 m to the next. ldmatrix turns such a matrix on the way (.trans).
 //
 // ACCUMULATORS of a tile are 32-bit registers of kernel scope that LLVM never sees. Warp w of the warpgroup
 // holds rows 16w..16w+15 of every 64 rows, for both instructions in the same layout (lane = 4 g + t):
@@ -105,23 +113,31 @@ void TensorCoreInstructions::multiply_wgmma(const CallSite &site, PtxWriter &out
     const int a_k4 = call.field("ak"), b_k4 = call.field("bk"), b_repeat = call.field("br");
     const int first = call.field("row");
     const ProductType type(call);
-    // Both operands are K-major, which those of 16 bits need not be.
-    const char *const transposed = type.format == OperandFormat::float32 ? "" : ", 0, 0";
-    // Descriptor, in units of 16 bytes: start address at bit 0, leading offset at bit 16, stride offset at
-    // bit 32.
-    const auto descriptor = [&](const char *name, const std::string &start, int k4, int offset) {
-        out.line("add.u32 low, ", start, ", ", (k4 / bytes_of_row << 16) + offset / bytes_of_row,
+    // Operands are K-major, or transposed, which those of 16 bits may be.
+    const std::string transposed = type.format == OperandFormat::float32 ? ""
+                                   : ", " + std::to_string(call.field_or("at", 0)) + ", " + std::to_string(call.field_or("bt", 0));
+    const int a_swizzle = call.field_or("asw", 0), b_swizzle = call.field_or("bsw", 0);
+    const int a_group = call.field_or("as", columns_of_group * (a_swizzle ? a_swizzle : bytes_of_row));
+    // Descriptor, in units of 16 bytes: start address at bit 0, leading offset at bit 16 (swizzled rows have none), stride
+    // offset at bit 32; the swizzle at bit 62.
+    const auto descriptor = [&](const char *name, const std::string &start, int k4, int offset, int swizzle) {
+        const int leading = swizzle ? 1 : k4 / bytes_of_row;
+        out.line("add.u32 low, ", start, ", ", (leading << 16) + offset / bytes_of_row,
                  "; mov.b64 ", name, ", {low, high_", name, "};");
     };
+    const auto upper_half = [](int stride, int swizzle) {
+        const int64_t kind = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
+        return stride / bytes_of_row + (kind << 30);
+    };
     out.line("{ .reg .b32 low, high_a, high_b; .reg .b64 a, b; .reg .pred accumulate;");
-    out.line("setp.eq.u32 accumulate, 0, 0; mov.b32 high_a, ", columns_of_group, "; mov.b32 high_b, ",
-             call.field("bs") / bytes_of_row, ";");
+    out.line("setp.eq.u32 accumulate, 0, 0; mov.b32 high_a, ", upper_half(a_group, a_swizzle), "; mov.b32 high_b, ",
+             upper_half(call.field("bs"), b_swizzle), ";");
     for (int k = 0; k < call.field("k") / type.k; k++) {
         for (int r = 0; r < tile.repeats; r++) {
-            descriptor("b", site.arguments.at(1), b_k4, 2 * k * b_k4 + r * b_repeat);
+            descriptor("b", site.arguments.at(1), b_k4, 2 * k * b_k4 + r * b_repeat, b_swizzle);
             for (int i = 0; i < tile.row_tiles; i++) {
                 descriptor("a", site.arguments.at(0), a_k4,
-                           2 * k * a_k4 + i * rows_of_instruction * bytes_of_row);
+                           2 * k * a_k4 + i * rows_of_instruction / columns_of_group * a_group, a_swizzle);
                 out.line("wgmma.mma_async.sync.aligned.m64n", tile.columns, "k", type.k, ".f32.",
                          type.name, ".", type.name, " ", tile.list(tile.first(first + i, r), tile.columns / 2),
                          ", a, b, accumulate, 1, 1", transposed, ";");
@@ -137,28 +153,39 @@ void TensorCoreInstructions::multiply_mma_sync(const CallSite &site, PtxWriter &
     const int a_k4 = call.field("ak"), b_k4 = call.field("bk"), b_repeat = call.field("br");
     const int fragments = tile.columns / columns_of_group;
     const int b_group = call.field("bs"), first = call.field("row");
+    const bool a_transposed = call.field_or("at", 0);
+    const int a_group = call.field_or("as", columns_of_group * bytes_of_row);
+    const char *const b_turn = call.field_or("bt", 0) ? ".trans" : "";
     const ProductType type(call);
+    if (call.field_or("asw", 0) || call.field_or("bsw", 0))
+        throw PtxExpansionError("PTX expansion: operands that come by a tensor map are multiplied by wgmma, which only sm_90a has");
     out.line("{ .reg .b32 lane, row, part, a_at, b_at, a<", 4 * tile.row_tiles, ">, b<4>;");
     // ldmatrix takes the address of one 16-byte row from every lane: lanes 0..7 for the first matrix, and so
     // on.
     out.line("mov.u32 lane, %tid.x;");
-    out.line(
-        "and.b32 row, lane, 15; mov.u32 part, %tid.y; mad.lo.u32 row, part, 16, row; shr.u32 part, lane, 4;");
-    out.line("add.u32 a_at, row, ", site.arguments.at(0), "; shl.b32 a_at, a_at, 4; mad.lo.u32 a_at, part, ",
-             a_k4, ", a_at;");
+    if (a_transposed) {
+        out.line("and.b32 row, lane, 7; add.u32 a_at, row, ", site.arguments.at(0), "; shl.b32 a_at, a_at, 4;");
+        out.line("mov.u32 part, %tid.y; shl.b32 part, part, 1; shr.u32 row, lane, 3; and.b32 row, row, 1; add.u32 row, row, part;");
+        out.line("mad.lo.u32 a_at, row, ", a_group, ", a_at; shr.u32 part, lane, 4; mad.lo.u32 a_at, part, ", a_k4, ", a_at;");
+    } else {
+        out.line(
+            "and.b32 row, lane, 15; mov.u32 part, %tid.y; mad.lo.u32 row, part, 16, row; shr.u32 part, lane, 4;");
+        out.line("add.u32 a_at, row, ", site.arguments.at(0), "; shl.b32 a_at, a_at, 4; mad.lo.u32 a_at, part, ",
+                 a_k4, ", a_at;");
+    }
     out.line("and.b32 row, lane, 7; add.u32 b_at, row, ", site.arguments.at(1), "; shl.b32 b_at, b_at, 4;");
     out.line("mad.lo.u32 b_at, part, ", b_group, ", b_at; shr.u32 part, lane, 3; and.b32 part, part, 1;");
     out.line("mad.lo.u32 b_at, part, ", b_k4, ", b_at;");
     for (int k = 0; k < call.field("k") / type.k; k++) {
         for (int i = 0; i < tile.row_tiles; i++) {
-            out.line("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {a", 4 * i, ",a", 4 * i + 1, ",a", 4 * i + 2,
-                     ",a", 4 * i + 3, "}, [a_at+", 2 * k * a_k4 + i * rows_of_instruction * bytes_of_row,
+            out.line("ldmatrix.sync.aligned.m8n8.x4", a_transposed ? ".trans" : "", ".shared.b16 {a", 4 * i, ",a", 4 * i + 1, ",a",
+                     4 * i + 2, ",a", 4 * i + 3, "}, [a_at+", 2 * k * a_k4 + i * rows_of_instruction / columns_of_group * a_group,
                      "];");
         }
         for (int r = 0; r < tile.repeats; r++) {
             for (int j = 0; j < fragments; j += 2) {
                 const bool pair = j + 1 < fragments;
-                out.line("ldmatrix.sync.aligned.m8n8.", pair ? "x4" : "x2", ".shared.b16 ",
+                out.line("ldmatrix.sync.aligned.m8n8.", pair ? "x4" : "x2", b_turn, ".shared.b16 ",
                          pair ? "{b0,b1,b2,b3}" : "{b0,b1}", ", [b_at+",
                          2 * k * b_k4 + r * b_repeat + j * b_group, "];");
                 for (int half = 0; half < (pair ? 2 : 1); half++) {
@@ -181,8 +208,11 @@ void TensorCoreInstructions::turn(const PlaceholderCall &call, PtxWriter &out) c
     out.line("{ .reg .b32 lane, group, mine;");
     out.line(
         "mov.u32 mine, %tid.z; mov.u32 lane, %tid.y; mad.lo.u32 mine, mine, 4, lane; mov.u32 lane, %tid.x;");
-    out.line("shr.u32 group, lane, 2; and.b32 lane, lane, 3; mad.lo.u32 group, mine, ", rows_per_turn,
-             ", group;");
+    // Of a warp, where all of its rows come to shared memory, or 8 of them.
+    const int rows = call.field_or("rows", rows_per_turn);
+    const int first_row = rows == rows_per_turn ? 0 : call.field("row") * rows_of_warp_and_set + call.field("half") * rows_per_turn;
+    out.line("shr.u32 group, lane, 2; and.b32 lane, lane, 3; mad.lo.u32 group, mine, ", rows,
+             ", group;", first_row ? " add.u32 group, group, " + std::to_string(first_row) + ";" : "");
     out.line("mul.lo.u32 mine, group, ", pitch, "; mad.lo.u32 mine, lane, ", 8 * tiles, ", mine;");
     const auto pair = [&](int row_tile, int j) {
         return tile.first(row_tile, call.field("rep")) + 2 * call.field("half") + 4 * j;

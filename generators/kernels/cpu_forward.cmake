@@ -57,6 +57,14 @@ foreach(stride 1 2 3 4)
         unroll_taps=false AVX2 channels=6)
 endforeach()
 
+# ---- any attributes, of any rank
+conv_transpose_kernel(forward f32 cpu implicit_gemm LAYOUT ncdhw rank=3 AVX2 channels=4)
+conv_transpose_kernel(forward f32 cpu implicit_gemm LAYOUT ncdhw AS channels5 rank=3 vectors=4 channels=5 AVX2 vectors=2)
+conv_transpose_kernel(forward f32 cpu implicit_gemm LAYOUT ncdhw AS channels3 rank=3 vectors=8 channels=3 AVX2 vectors=4)
+conv_transpose_kernel(forward f32 cpu implicit_gemm LAYOUT ncdhw AS channels1 rank=3 vectors=12 channels=1 AVX2 vectors=6)
+conv_transpose_kernel(forward f32 cpu implicit_gemm LAYOUT ncdhw AS narrow rank=3 vectors=1 channels=16 AVX2 channels=8)
+conv_transpose_kernel(forward f32 cpu implicit_gemm LAYOUT ncdhw rank=3 vectors=2 channels=4 BASELINE_ONLY)
+
 # ---- general: every attribute a run-time value
 conv_transpose_kernel(forward f32 cpu general BASELINE)
 conv_transpose_kernel(forward f32 cpu general BASELINE LARGE)

@@ -245,12 +245,13 @@ def conv_transpose(rank: int | None, input: Any, weight: Any, bias: Any, *attrib
 
         if _jax.is_traced(*arrays.values()):
             _check(arrays, traced=True)
-            *others, _, _, activation, negative_slope = attributes
-            return _jax.conv_transpose(rank_of(weight, rank), input, weight, bias, *others, activation, negative_slope)
+            stride, padding, output_padding, groups, dilation, _, _, activation, negative_slope = attributes
+            return _jax.conv_transpose(rank_of(weight, rank), input, weight, bias, stride, padding, output_padding, groups,
+                                       dilation, activation, negative_slope)
     if all(_is_of_unknown_library(array) for array in arrays.values()):
         import numpy
 
-        result = conv_transpose(rank, *map(numpy.from_dlpack, (input, weight)),
+        result = conv_transpose(rank, numpy.from_dlpack(input), numpy.from_dlpack(weight),
                                 None if bias is None else numpy.from_dlpack(bias), *attributes)
         return input.__array_namespace__().from_dlpack(result) if hasattr(input, "__array_namespace__") else result
     _check(arrays)

@@ -90,7 +90,7 @@ class _Product:
         arguments = Arguments()
         for (name, _), array in zip(slots, arrays):
             arguments[ARGUMENTS.index(name)] = array.ctypes.data
-        workspace = numpy.empty(plan.workspace_bytes + 256, "uint8")
+        workspace: Any = numpy.empty(plan.workspace_bytes + 256, "uint8")
         plan.run(arguments, -(-workspace.ctypes.data // 256) * 256, 0)
         return result
 

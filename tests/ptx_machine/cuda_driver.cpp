@@ -8,6 +8,7 @@
 //   PTX_MACHINE_COVERAGE=FILE     gets, when the process ends, what has not been executed
 #include "runtime/src/device/cuda_driver.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -19,6 +20,7 @@
 #include "coverage.h"
 #include "device_code.h"
 #include "ptx_machine.h"
+#include "tensor_map.h"
 
 using namespace ptx_machine;
 using namespace conv_transpose;
@@ -28,6 +30,7 @@ namespace {
 
 enum Result : CUresult {
     success = 0,
+    invalid_value = 1,
     out_of_memory = 2,
     not_found = 500,
     launch_failed = 719,
@@ -170,6 +173,40 @@ CUresult cuKernelGetFunction(void **function, CUkernel kernel) {
     return *function = kernel, success;
 }
 CUresult cuKernelSetAttribute(int, int, CUkernel, CUdevice) {
+    return success;
+}
+
+CUresult cuTensorMapEncodeIm2col(void *map, int type, uint32_t dimensions, void *address, const uint64_t *extents,
+                                 const uint64_t *strides, const int *lower, const int *upper, uint32_t channels,
+                                 uint32_t positions, const uint32_t *steps, int interleave, int swizzle, int, int fill) {
+    constexpr int float16 = 6, bfloat16 = 9, tf32 = 11;  // as cuda.h has them
+    const bool known = (type == float16 || type == bfloat16 || type == tf32) && dimensions >= 3 && dimensions <= 5 &&
+                       interleave == 0 && fill == 0 && swizzle >= 1 && swizzle <= 3;
+    if (!known) return invalid_value;
+    const uint32_t element = type == tf32 ? 4 : 2, row = 16u << swizzle;
+    const int axes = static_cast<int>(dimensions) - 2, corner = 1 << (16 / axes - 1);
+    bool fits = reinterpret_cast<uint64_t>(address) % 16 == 0 && channels * element == row && channels <= 256 &&
+                positions >= 1 && positions <= 256 && steps[0] == 1;
+    for (uint32_t d = 0; d < dimensions; d++) fits = fits && extents[d] >= 1 && extents[d] <= uint64_t{1} << 32;
+    for (uint32_t d = 0; d + 1 < dimensions; d++) fits = fits && strides[d] % 16 == 0 && strides[d] < uint64_t{1} << 40;
+    for (int d = 0; d < axes; d++)
+        fits = fits && std::min(lower[d], upper[d]) >= -corner && std::max(lower[d], upper[d]) < corner &&
+               steps[d + 1] >= 1 && steps[d + 1] <= 8;
+    if (!fits) return invalid_value;
+    ptx_machine::TensorMap all{};
+    all.mark = ptx_machine::TensorMap::known;
+    all.dimensions = static_cast<uint8_t>(dimensions), all.element_bytes = static_cast<uint8_t>(element);
+    all.rounds_to_tf32 = type == tf32, all.row_bits = static_cast<uint8_t>(4 + swizzle);
+    all.address = reinterpret_cast<uint64_t>(address);
+    all.channels = static_cast<uint16_t>(channels), all.positions = static_cast<uint16_t>(positions);
+    for (uint32_t d = 0; d < dimensions; d++) all.extents[d] = static_cast<uint32_t>(extents[d]);
+    std::copy_n(strides, dimensions - 1, all.strides);
+    for (int d = 0; d < axes; d++) {
+        all.lower[d] = static_cast<int16_t>(lower[d]), all.upper[d] = static_cast<int16_t>(upper[d]);
+        all.steps[d] = static_cast<uint16_t>(steps[d + 1]);
+    }
+    std::memset(map, 0, 128);
+    std::memcpy(map, &all, sizeof all);
     return success;
 }
 

@@ -2,6 +2,8 @@
 #include "mbarrier.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstring>
 #include <string>
 
@@ -22,8 +24,64 @@ void end_phase_if_complete(Mbarrier &m) {
     merge(m.seen, m.seen_in_phase);
 }
 
+/// To nearest, ties to even, as the GPU does (measured on an H200).
+float rounded_to_tf32(float value) {
+    const auto bits = std::bit_cast<uint32_t>(value);
+    return std::isfinite(value) ? std::bit_cast<float>((bits + 0xfff + (bits >> 13 & 1)) & ~0x1fffu) : value;
+}
+
+/// Positions count through the images, x fastest; their rows of channels follow each other, with groups of 16 bytes at
+/// places that depend on the address.
+void bring(Block &block, const BulkCopy &copy) {
+    const TensorMap &map = copy.box->map;
+    const int axes = map.dimensions - 2;
+    const uint32_t row = 1u << map.row_bits, mask = row / 16 - 1;
+    int64_t at[3] = {}, image = copy.box->first[axes + 1];
+    for (int d = 0; d < axes; d++) at[d] = copy.box->first[d + 1];
+    for (uint32_t position = 0; position < map.positions; position++) {
+        bool inside = image >= 0 && image < map.extents[axes + 1];
+        uint64_t from = map.address + image * map.strides[axes];
+        for (int d = 0; d < axes; d++) {
+            const int64_t x = at[d] + copy.box->offset[d];
+            inside = inside && x >= 0 && x < map.extents[d + 1];
+            from += x * map.strides[d];
+        }
+        for (uint32_t byte = 0; byte < row; byte += map.element_bytes) {
+            const int64_t channel = copy.box->first[0] + byte / map.element_bytes;
+            const bool read = inside && channel >= 0 && channel < map.extents[0];
+            uint32_t to = copy.to + position * row + byte;
+            to ^= (to >> 7 & mask) << 4;
+            uint8_t *const element = block.shared.data() + to;
+            std::memset(element, 0, map.element_bytes);
+            if (!read) continue;
+            const uint64_t address = from + channel * map.element_bytes;
+            if (!block.launch.memory.holds(address, map.element_bytes))
+                throw PtxError("a box of a tensor reaches beyond the device's memory");
+            std::memcpy(element, reinterpret_cast<const void *>(address), map.element_bytes);
+            if (map.rounds_to_tf32) {
+                float value;
+                std::memcpy(&value, element, sizeof value);
+                value = rounded_to_tf32(value);
+                std::memcpy(element, &value, sizeof value);
+            }
+        }
+        for (int d = 0; d <= axes; d++) {
+            if (d == axes) {
+                image++;
+                break;
+            }
+            at[d] += map.steps[d];
+            if (at[d] <= static_cast<int64_t>(map.extents[d + 1]) - 1 + map.upper[d]) break;
+            at[d] = map.lower[d];
+        }
+    }
+}
+
 void perform(Block &block, Mbarrier &m, const BulkCopy &copy) {
-    std::memcpy(block.shared.data() + copy.to, reinterpret_cast<const void *>(copy.from), copy.bytes);
+    if (copy.box)
+        bring(block, copy);
+    else
+        std::memcpy(block.shared.data() + copy.to, reinterpret_cast<const void *>(copy.from), copy.bytes);
     m.bytes -= copy.bytes;
     end_phase_if_complete(m);
 }
@@ -50,6 +108,17 @@ void note_arrival(Warp &w, Mbarrier &m) {
 std::string state(uint32_t address, const Mbarrier &m) {
     return "the mbarrier at shared address " + std::to_string(address) + " misses " + std::to_string(m.bytes) +
            " bytes and " + std::to_string(m.pending) + " arrivals";
+}
+
+void begin(Warp &w, const Instruction &i, int lane, const BulkCopy &copy) {
+    Mbarrier &m = mbarrier_at(w, i, lane, w.from<uint32_t>(i.c)[lane]);
+    w.block->history.bulk_write(i, w, w.thread(lane), copy.to, static_cast<int>(copy.bytes));
+    note_arrival(w, m);
+    const Timing timing = w.block->launch.timing;
+    if (timing == Timing::early || timing == Timing::late_products)
+        perform(*w.block, m, copy);
+    else
+        m.under_way.push_back(copy);
 }
 
 }  // namespace
@@ -79,21 +148,68 @@ void execute_mbarrier_arrive(Warp &w, const Instruction &i, uint32_t mask) {
 void execute_bulk_copy(Warp &w, const Instruction &i, uint32_t mask) {
     constexpr uint32_t granularity = 16;
     for_each_lane(mask, [&](int l) {
-        const BulkCopy copy{w.from<uint32_t>(i.d)[l], w.from<uint64_t>(i.a)[l] + i.offset, w.from<uint32_t>(i.b)[l]};
+        const BulkCopy copy{w.from<uint32_t>(i.d)[l], w.from<uint64_t>(i.a)[l] + i.offset, w.from<uint32_t>(i.b)[l], {}};
         if (copy.to % granularity || copy.from % granularity || copy.bytes % granularity)
             fail(i, "a bulk copy moves 16 aligned bytes, or a multiple");
         if (copy.to + uint64_t{copy.bytes} > w.block->shared.size() ||
             !w.block->launch.memory.holds(copy.from, static_cast<int>(copy.bytes)))
             fail(i, "a bulk copy reaches beyond the device's memory or the block's");
-        Mbarrier &m = mbarrier_at(w, i, l, w.from<uint32_t>(i.c)[l]);
-        w.block->history.bulk_write(i, w, w.thread(l), copy.to, static_cast<int>(copy.bytes));
-        note_arrival(w, m);
-        const Timing timing = w.block->launch.timing;
-        if (timing == Timing::early || timing == Timing::late_products)
-            perform(*w.block, m, copy);
-        else
-            m.under_way.push_back(copy);
+        begin(w, i, l, copy);
     });
+}
+
+void execute_tensor_copy(Warp &w, const Instruction &i, uint32_t mask) {
+    for_each_lane(mask, [&](int l) {
+        BulkCopy copy{w.from<uint32_t>(i.d)[l], 0, 0, Box()};
+        Box &box = *copy.box;
+        const uint64_t at = w.from<uint64_t>(i.a)[l] - parameter_space;
+        if (at % 64 || at + 128 > w.block->launch.parameters.size()) fail(i, "a tensor map is a parameter on 64 bytes");
+        std::memcpy(&box.map, w.block->launch.parameters.data() + at, sizeof box.map);
+        if (box.map.mark != TensorMap::known || box.map.dimensions != i.number)
+            fail(i, "the parameter is no tensor map of so many dimensions");
+        const int coordinates = i.number, most_offset = 1 << 16 / (coordinates - 2);
+        for (int d = 0; d < coordinates; d++) box.first[d] = w.from<int32_t>(i.vector[d])[l];
+        for (int d = 0; d < coordinates - 2; d++) {
+            box.offset[d] = static_cast<uint16_t>(w.from<uint32_t>(i.vector[coordinates + d])[l]);
+            if (box.offset[d] >= most_offset) fail(i, "an offset of " + std::to_string(box.offset[d]));
+            const int last = static_cast<int>(box.map.extents[d + 1]) - 1 + box.map.upper[d];
+            if (box.first[d + 1] < box.map.lower[d] || box.first[d + 1] > last)
+                fail(i, "a box begins at " + std::to_string(box.first[d + 1]) + ", outside of its frame");
+        }
+        copy.bytes = uint32_t{box.map.positions} << box.map.row_bits;
+        if (copy.to % (8u << box.map.row_bits) || copy.to + uint64_t{copy.bytes} > w.block->shared.size())
+            fail(i, "a box lies on eight of its rows, inside of the block's memory");
+        begin(w, i, l, copy);
+    });
+}
+
+void execute_bulk_store(Warp &w, const Instruction &i, uint32_t mask) {
+    constexpr uint32_t granularity = 16;
+    for_each_lane(mask, [&](int l) {
+        const BulkStore store{w.from<uint64_t>(i.a)[l] + i.offset, w.from<uint32_t>(i.d)[l], w.from<uint32_t>(i.b)[l], false};
+        if (store.to % granularity || store.from % granularity || store.bytes % granularity)
+            fail(i, "a bulk store moves 16 aligned bytes, or a multiple");
+        if (store.from + uint64_t{store.bytes} > w.block->shared.size() ||
+            !w.block->launch.memory.holds(store.to, static_cast<int>(store.bytes)))
+            fail(i, "a bulk store reaches beyond the device's memory or the block's");
+        w.block->history.bulk_read(i, w, w.thread(l), store.from, static_cast<int>(store.bytes));
+        w.bulk_stores.push_back(store);
+        const Timing timing = w.block->launch.timing;
+        if (timing == Timing::early || timing == Timing::late_products) w.finish_bulk_stores(false);
+    });
+}
+
+void execute_bulk_commit(Warp &w, const Instruction &, uint32_t) {
+    for (BulkStore &store : w.bulk_stores) store.committed = true;
+}
+
+void execute_bulk_wait(Warp &w, const Instruction &, uint32_t) { w.finish_bulk_stores(true); }
+
+void Warp::finish_bulk_stores(bool waited) {
+    for (const BulkStore &store : bulk_stores)
+        if (!waited || store.committed)
+            std::memcpy(reinterpret_cast<void *>(store.to), block->shared.data() + store.from, store.bytes);
+    if (waited) std::erase_if(bulk_stores, [](const BulkStore &store) { return store.committed; });
 }
 
 bool pass_mbarrier(Warp &w, const Instruction &i) {

@@ -10,6 +10,11 @@ void execute_mbarrier_init(Warp &, const Instruction &, uint32_t mask);
 /// With or without bytes that are expected.
 void execute_mbarrier_arrive(Warp &, const Instruction &, uint32_t mask);
 void execute_bulk_copy(Warp &, const Instruction &, uint32_t mask);
+void execute_tensor_copy(Warp &, const Instruction &, uint32_t mask);
+/// From shared memory, where they read what the same thread has fenced, until it has waited for their group.
+void execute_bulk_store(Warp &, const Instruction &, uint32_t mask);
+void execute_bulk_commit(Warp &, const Instruction &, uint32_t mask);
+void execute_bulk_wait(Warp &, const Instruction &, uint32_t mask);
 
 /// For a warp that waits at an instruction of that kind: whether the phase has ended. What is late comes now.
 bool pass_mbarrier(Warp &, const Instruction &);

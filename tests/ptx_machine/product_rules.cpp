@@ -9,6 +9,18 @@
 
 namespace ptx_machine {
 
+// Without swizzle 8 rows of 16 bytes make a core matrix; a product reads two such side by side. The descriptor has, in
+// units of 16 bytes, the start, how far the second lies, and how far the next 8 rows. With one, rows are 128, 64 or 32
+// bytes, and a product reads 32 of them; the bits of an address from 7 on permute those from 4 on.
+uint32_t bytes_of_operand(const Instruction &i, uint64_t descriptor, int row, int half) {
+    const auto field = [&](int bit) { return static_cast<uint32_t>(descriptor >> bit & 0x3fff) << 4; };
+    if (descriptor >> 46 & 0xffff) fail(i, "a descriptor with a base offset is not supported");
+    const uint32_t kind = static_cast<uint32_t>(descriptor >> 62);
+    if (kind == 0) return field(0) + half * field(16) + row / 8 * field(32) + row % 8 * 16;
+    const uint32_t bytes = 256u >> kind, at = field(0) + row / 8 * field(32) + row % 8 * bytes + half * 16;
+    return at ^ (at >> 7 & (bytes / 16 - 1)) << 4;
+}
+
 void list_product_registers(Kernel &kernel) {
     std::map<int, int> numbers;  // by place
     for (const Instruction &i : kernel.code)
@@ -48,16 +60,12 @@ void ProductRules::fence() {
     }
 }
 
-// K-major without swizzle, whatever the type: rows of 16 bytes, 8 of them make a core matrix; a product reads
-// two such side by side. The descriptor has, in units of 16 bytes, the start, how far the second lies, and
-// how far the next 8 rows.
 std::vector<uint32_t> ProductRules::rows(const Instruction &i, int place, int count) const {
     const uint64_t descriptor = *warps_->from<uint64_t>(place);
-    const auto field = [&](int bit) { return static_cast<uint32_t>(descriptor >> bit & 0x3fff) << 4; };
     std::vector<uint32_t> all;
     for (int half = 0; half < 2; half++)
         for (int row = 0; row < count; row++) {
-            all.push_back(field(0) + half * field(16) + row / 8 * field(32) + row % 8 * 16);
+            all.push_back(bytes_of_operand(i, descriptor, row, half));
             block_.check_shared(i, all.back(), 16);
         }
     return all;

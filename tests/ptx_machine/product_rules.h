@@ -17,6 +17,10 @@ struct Kernel;
 class Warp;
 
 /// Numbers the registers of products and lists them with every instruction that uses them.
+/// Where 16 bytes of an operand lie in shared memory, K-major, whatever the type: those of a row, the first or second of a
+/// product's two.
+uint32_t bytes_of_operand(const Instruction &, uint64_t descriptor, int row, int half);
+
 void list_product_registers(Kernel &);
 
 /// The registers of products, of one warp.

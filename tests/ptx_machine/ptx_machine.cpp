@@ -215,6 +215,8 @@ class BlockRun {
         }
         for (const ProductRules &rules : rules_) rules.end();
         check_mbarriers(block_);
+        for (const Warp &w : warps_)
+            if (!w.bulk_stores.empty()) throw PtxError("a block ends while its shared memory is being stored");
     }
 
   private:

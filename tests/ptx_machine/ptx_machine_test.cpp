@@ -401,6 +401,29 @@ TEST(PtxMachine, FindsStoresThatACopyMayOvertake) {
     expect_error(load + to_shared + fence + rest, "none");
 }
 
+// Thread 0 stores what all have written to shared memory.
+TEST(PtxMachine, StoresInBulk) {
+    const std::string written = by_one + load + to_shared + fence + barrier + "@%p3 bra STORED;\n";
+    const std::string bulk_store = "cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r21], 256;\n";
+    const std::string commit = "cp.async.bulk.commit_group;\n", wait = "cp.async.bulk.wait_group.read 0;\nSTORED:\n";
+    for (const Timing timing : {Timing::early, Timing::late}) {
+        std::vector<float> floats = counting(64);
+        run_program(written + bulk_store + commit + wait, floats, 64, 264, timing);
+        EXPECT_EQ(floats, counting(64));
+    }
+    expect_error(written + bulk_store + wait, "while its shared memory is being stored");
+    expect_error(written + bulk_store + commit + "STORED:\n", "while its shared memory is being stored");
+    expect_error(replaced(written, fence, "") + bulk_store + commit + wait, "written without a proxy fence");
+    expect_error(written + replaced(bulk_store, "[%rd1]", "[%rd1+16]") + commit + wait, "beyond");
+    expect_error(written + replaced(bulk_store, "[%rd1]", "[%rd1+8]") + commit + wait, "16 aligned bytes");
+}
+
+TEST(PtxMachine, RefusesWhatIsNoTensorMap) {
+    const std::string box = "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%r21], "
+                            "[%rd1, {%r21, %r21, %r21}], [%r20], {%rs1};\n";
+    expect_error(by_one + init + barrier + expect + ".reg .b16 %rs<2>;\nmov.u16 %rs1, 0;\n" + box + started, "a tensor map is a parameter");
+}
+
 TEST(PtxMachine, RefusesWhatItDoesNotKnow) {
     EXPECT_NE(error_of("dp4a.s32.s32 %r3, %r1, %r1, %r1;\n", 32).find("dp4a"), std::string::npos);
     EXPECT_NE(error_of("mov.u32 %q3, %r1;\n", 32).find("no register %q3"), std::string::npos);

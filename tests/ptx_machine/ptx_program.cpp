@@ -118,7 +118,11 @@ class Places {
         kernel_.local_bytes += (std::stoi(text.substr(open + 1)) + 15) / 16 * 16;
     }
 
-    /// A register, an immediate, or the name of a .local array.
+    void declare_parameter_array(const std::string &name, int offset) {
+        local_addresses_[name] = parameter_space + offset;
+    }
+
+    /// A register, an immediate, or the name of an array in local memory or among the parameters.
     int operand(std::string_view text, int words) {
         const std::string name(trimmed(text));
         if (name.empty()) throw PtxError("an operand is missing");
@@ -202,6 +206,16 @@ class KernelDecoder {
 
     /// .param .u64 .ptr .global .align 1 name
     void parameter(const std::string &text) {
+        int &end_of_all = kernel_.parameter_bytes;
+        if (const size_t open = text.find('['); open != std::string::npos) {  // .param .align 64 .b8 name[128]
+            const int alignment = std::stoi(text.substr(text.find(".align ") + 7)), bytes = std::stoi(text.substr(open + 1));
+            const size_t begin = text.find_last_of(" \t", open) + 1;
+            end_of_all = (end_of_all + alignment - 1) / alignment * alignment;
+            kernel_.parameters.push_back({text.substr(begin, open - begin), end_of_all, bytes});
+            places_.declare_parameter_array(kernel_.parameters.back().name, end_of_all);
+            end_of_all += bytes;
+            return;
+        }
         static const char *const types[] = {".u64", ".b64", ".s64", ".u32", ".b32", ".s32", ".f32",
                                             ".u16", ".b16", ".s16", ".u8",  ".b8",  ".s8"};
         const auto type = std::find_if(std::begin(types), std::end(types), [&](const char *t) {
@@ -306,7 +320,7 @@ class KernelDecoder {
         else if (name.starts_with("fence.proxy.async"))
             i.execute = execute_proxy_fence;
         else if (base == "ldmatrix")
-            ldmatrix(i, o);
+            ldmatrix(i, name, o);
         else if (base == "mma")
             mma_sync(i, name, o);
         else if (base == "mov" && (is_braced(o.at(0)) || is_braced(o.at(1))))
@@ -350,8 +364,7 @@ class KernelDecoder {
         } else {
             i.factors = factors(name);
             // Those of 16 bits may be transposed.
-            for (size_t t = 6; t < o.size(); t++)
-                if (o[t] != "0") throw PtxError("a transposed operand is not supported");
+            if (o.size() > 7) i.transposed = {o[6] == "1", o[7] == "1"};
             i.kind = Kind::wgmma;
             i.number = std::stoi(name.substr(name.find("m64n") + 4));
             i.vector = places_.operands(o.at(0), 1);
@@ -369,8 +382,9 @@ class KernelDecoder {
         throw PtxError("a product of other types");
     }
 
-    void ldmatrix(Instruction &i, const std::vector<std::string> &o) {
+    void ldmatrix(Instruction &i, const std::string &name, const std::vector<std::string> &o) {
         i.kind = Kind::whole_warp;
+        i.transposed[0] = name.find(".trans.") != std::string::npos;
         i.execute = execute_ldmatrix;
         i.vector = places_.operands(o.at(0), 1);
         address(i, o.at(1), true);
@@ -437,6 +451,10 @@ class KernelDecoder {
 
     /// [to], [from], bytes, [mbarrier]
     void bulk_copy(Instruction &i, const std::string &name, const std::vector<std::string> &o) {
+        if (name.starts_with("cp.async.bulk.tensor.")) return tensor_copy(i, name, o);
+        if (name == "cp.async.bulk.commit_group" || name.starts_with("cp.async.bulk.wait_group") ||
+            name == "cp.async.bulk.global.shared::cta.bulk_group")
+            return bulk_store(i, name, o);
         if (name != "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes")
             throw PtxError("unknown instruction " + name);
         const auto in_brackets = [](const std::string &text) { return text.substr(1, text.size() - 2); };
@@ -445,6 +463,38 @@ class KernelDecoder {
         address(i, o.at(1), false);
         i.b = places_.operand(o.at(2), 1);
         i.c = places_.operand(in_brackets(o.at(3)), 1);
+    }
+
+    /// [to], [from], bytes; and the groups of such stores.
+    void bulk_store(Instruction &i, const std::string &name, const std::vector<std::string> &o) {
+        if (name == "cp.async.bulk.commit_group") {
+            i.execute = execute_bulk_commit;
+        } else if (name.find(".wait_group") != std::string::npos) {
+            if (std::stoi(o.at(0)) != 0) throw PtxError("a wait for other than all groups");
+            i.execute = execute_bulk_wait;
+        } else {
+            i.execute = execute_bulk_store;
+            address(i, o.at(0), false);
+            i.d = places_.operand(o.at(1).substr(1, o[1].size() - 2), 1);
+            i.b = places_.operand(o.at(2), 1);
+        }
+    }
+
+    /// [to], [map, {coordinates}], [mbarrier], {offsets}
+    void tensor_copy(Instruction &i, const std::string &name, const std::vector<std::string> &o) {
+        i.number = name[std::string("cp.async.bulk.tensor.").size()] - '0';
+        if (!name.ends_with("d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes"))
+            throw PtxError("unknown instruction " + name);
+        const auto in_brackets = [](const std::string &text) { return text.substr(1, text.size() - 2); };
+        const std::vector<std::string> from = split_operands(in_brackets(o.at(1)));
+        i.execute = execute_tensor_copy;
+        i.d = places_.operand(in_brackets(o.at(0)), 1);
+        i.a = places_.operand(from.at(0), 2);
+        i.c = places_.operand(in_brackets(o.at(2)), 1);
+        i.vector = places_.operands(from.at(1), 1);
+        for (const int place : places_.operands(o.at(3), 1)) i.vector.push_back(place);
+        if (static_cast<int>(i.vector.size()) != 2 * i.number - 2)
+            throw PtxError("other than two more coordinates than offsets");
     }
 
     void memory(Instruction &i, const std::vector<std::string> &parts, const std::vector<std::string> &o) {

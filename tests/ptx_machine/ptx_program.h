@@ -4,6 +4,7 @@
 #ifndef CONV_TRANSPOSE_PTX_MACHINE_PTX_PROGRAM_H
 #define CONV_TRANSPOSE_PTX_MACHINE_PTX_PROGRAM_H
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -15,7 +16,8 @@
 namespace ptx_machine {
 
 constexpr int lanes = 32;
-constexpr uint64_t local_space = uint64_t{0x7fff} << 48;  ///< addresses of local memory begin here
+constexpr uint64_t local_space = uint64_t{0x7fff} << 48;      ///< addresses of local memory begin here
+constexpr uint64_t parameter_space = uint64_t{0x7ffe} << 48;  ///< and here those of parameters
 
 /// tid, ntid and ctaid, x y z of each, and laneid.
 constexpr int special_registers = 10, block_x = 6;
@@ -71,6 +73,7 @@ struct Instruction {
     bool has_count = false;     ///< a barrier is for some threads of the block, or expects bytes
     int number = 0;             ///< target of a branch, columns of a product, groups to wait for, bytes, bits
     Factors factors = Factors::tf32;  ///< of a product
+    std::array<bool, 2> transposed{};  ///< operands of a product; the first, of what ldmatrix loads
     std::string text;
     int loop = -1;                  ///< the number of a branch back
     bool compares = false;          ///< registers or constants of 32 bits

@@ -129,6 +129,15 @@ void SharedHistory::bulk_write(const Instruction &i, const Warp &warp, int threa
     }
 }
 
+void SharedHistory::bulk_read(const Instruction &i, const Warp &warp, int thread, uint32_t address, int bytes) {
+    read(i, warp, thread, address, bytes);
+    const std::vector<Fence> &fences = fences_[warp.index];
+    for (uint32_t word = address / 4; word < (address + bytes) / 4; word++)
+        if (writes_[word].thread == thread && (fences.empty() || fences.back().writes < writes_[word].number))
+            fail(i, numbered("the copy engine reads shared word ", static_cast<int>(word)) +
+                        ", which was written without a proxy fence since");
+}
+
 void SharedHistory::proxy_fence(const Warp &warp) {
     fences_[warp.index].push_back({warp.clock(), written_[warp.index]});
 }

@@ -37,6 +37,9 @@ class SharedHistory {
     /// By the copy engine, for a thread: before an mbarrier says so nobody may know it, and tensor cores need no fence.
     void bulk_write(const Instruction &, const Warp &, int thread, uint32_t address, int bytes);
 
+    /// By the copy engine, for a thread that has fenced what it wrote.
+    void bulk_read(const Instruction &, const Warp &, int thread, uint32_t address, int bytes);
+
     /// What this warp has written may be read by tensor cores, where a barrier follows.
     void proxy_fence(const Warp &);
 

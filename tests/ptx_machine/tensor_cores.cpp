@@ -8,6 +8,7 @@
 #include <string>
 
 #include "half.h"
+#include "product_rules.h"
 
 namespace ptx_machine {
 
@@ -34,7 +35,8 @@ float factor(Factors factors, uint32_t word, int n) {
 
 }  // namespace
 
-// Lane 8 m + r has the address of row r of matrix m; lane l gets element l % 4 of row l / 4 of every matrix.
+// Lane 8 m + r has the address of row r of matrix m; lane l gets word l % 4 of row l / 4 of every matrix, or, transposed,
+// elements l / 4 of rows 2 (l % 4) and the next.
 void execute_ldmatrix(Warp &w, const Instruction &i, uint32_t mask) {
     if (mask != ~0u) fail(i, "not all lanes take part");
     const SharedAddresses address(w, i);
@@ -42,6 +44,14 @@ void execute_ldmatrix(Warp &w, const Instruction &i, uint32_t mask) {
         for (int l = 0; l < lanes; l++) {
             const uint32_t row = address.of[8 * m + l / 4], at = row + l % 4 * 4;
             w.block->check_shared(i, row, 16);
+            if (i.transposed[0]) {
+                for (int half = 0; half < 2; half++) {
+                    const uint32_t from = address.of[8 * m + l % 4 * 2 + half] + l / 4 * 2;
+                    w.block->history.read(i, w, w.thread(l), from & ~3u, 4);
+                    std::memcpy(reinterpret_cast<uint16_t *>(w.to<uint32_t>(i.vector[m]) + l) + half, w.block->shared.data() + from, 2);
+                }
+                continue;
+            }
             w.block->history.read(i, w, w.thread(l), at, 4);
             std::memcpy(w.to<uint32_t>(i.vector[m]) + l, w.block->shared.data() + at, 4);
         }
@@ -94,13 +104,18 @@ void Products::wait(size_t groups) {
         for (const Product &product : groups_.front()) multiply(product);
 }
 
-// K-major without swizzle: rows of 4 k (8 of 16 bits), 16 bytes; 8 of them make a core matrix. The descriptor has, in
-// units of 16 bytes, the start, how far the next such rows lie along k, and how far the next 8 rows.
-float Products::element(const Instruction &i, uint64_t descriptor, int row, int k) {
-    const auto field = [&](int bit) { return static_cast<uint32_t>(descriptor >> bit & 0x3fff) << 4; };
-    if (descriptor >> 46) fail(i, "a descriptor with swizzle or base offset is not supported");
+// Rows of 16 bytes are 4 k, or 8 of 16 bits. Transposed, 16 bytes are 8 rows of one k, and 8 k make a core matrix.
+float Products::element(const Instruction &i, uint64_t descriptor, bool transposed, int row, int k) {
+    if (transposed) {
+        const auto field = [&](int bit) { return static_cast<uint32_t>(descriptor >> bit & 0x3fff) << 4; };
+        if (descriptor >> 46) fail(i, "a transposed operand with swizzle or base offset is not supported");
+        const uint32_t at = field(0) + k / 8 * field(16) + row / 8 * field(32) + k % 8 * 16 + row % 8 * 2;
+        uint16_t bits;
+        std::memcpy(&bits, block_.shared.data() + at, 2);
+        return factor(i.factors, bits, 0);
+    }
     const int in_word = in_a_word(i.factors), in_row = 4 * in_word;
-    const uint32_t at = field(0) + k / in_row * field(16) + row / 8 * field(32) + row % 8 * 16 + k % in_row / in_word * 4;
+    const uint32_t at = bytes_of_operand(i, descriptor, row, k / in_row) + k % in_row / in_word * 4;
     uint32_t bits;
     std::memcpy(&bits, block_.shared.data() + at, 4);
     return factor(i.factors, bits, k % in_word);
@@ -111,8 +126,8 @@ void Products::multiply(const Product &product) {
     const int columns = i.number, all_k = k_of_product(i.factors);
     float a[rows_of_product][most_k], b[most_k][256];
     for (int k = 0; k < all_k; k++) {
-        for (int m = 0; m < rows_of_product; m++) a[m][k] = element(i, product.a, m, k);
-        for (int n = 0; n < columns; n++) b[k][n] = element(i, product.b, n, k);
+        for (int m = 0; m < rows_of_product; m++) a[m][k] = element(i, product.a, i.transposed[0], m, k);
+        for (int n = 0; n < columns; n++) b[k][n] = element(i, product.b, i.transposed[1], n, k);
     }
     for (int m = 0; m < rows_of_product; m++) {
         float sums[256] = {};

@@ -29,7 +29,7 @@ class Products {
         const Instruction *instruction;
         uint64_t a, b;  ///< descriptors of matrices in shared memory
     };
-    float element(const Instruction &instruction, uint64_t descriptor, int row, int k);
+    float element(const Instruction &instruction, uint64_t descriptor, bool transposed, int row, int k);
     void multiply(const Product &product);
 
     Block &block_;

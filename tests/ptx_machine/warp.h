@@ -8,6 +8,7 @@
 #include <deque>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "ptx_machine.h"
 #include "ptx_program.h"
 #include "shared_history.h"
+#include "tensor_map.h"
 
 namespace ptx_machine {
 
@@ -28,11 +30,25 @@ struct Barrier {
     std::vector<int32_t> seen;  ///< what the warps that arrived had seen
 };
 
-/// A copy by the copy engine.
+/// A box of a tensor: where it begins, and how much further on it is read.
+struct Box {
+    TensorMap map;
+    int32_t first[5], offset[3];
+};
+
+/// A copy by the copy engine, of a run of bytes or of a box.
 struct BulkCopy {
     uint32_t to;
     uint64_t from;
     uint32_t bytes;
+    std::optional<Box> box;
+};
+
+/// From shared memory. Nobody may know that it is done before its thread has waited for it.
+struct BulkStore {
+    uint64_t to;
+    uint32_t from, bytes;
+    bool committed;
 };
 
 struct Mbarrier {
@@ -118,6 +134,9 @@ class Warp {
         return reinterpret_cast<const T *>(file);
     }
 
+    std::deque<BulkStore> bulk_stores;  ///< under way
+    /// They may happen before they are waited for.
+    void finish_bulk_stores(bool waited);
     void copy(const PendingCopy &pending);
     void finish_copies(size_t groups_left);
 };

@@ -57,6 +57,7 @@ def _forward(info: Any, in_dims: Any, input: Tensor, weight: Tensor, bias: Optio
     # Only biases differ, or biases and inputs.
     result, samples = (forward(input, weight, None, *attributes).unsqueeze(0), 0) if input_samples is None else \
         _over_shared_weight(forward, count, input, input_samples, weight, None, *attributes)
+    assert bias is not None
     biases = bias.movedim(bias_samples, 0)
     return result + biases.reshape(count, 1, -1, *(1 for _ in result.shape[3:])), samples
 

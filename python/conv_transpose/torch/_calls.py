@@ -50,7 +50,7 @@ _TensorFormat = tuple[torch.dtype, torch.memory_format]
 class _Call(NamedTuple):
     """All that depends on shapes, strides, formats and devices alone, found once for each combination."""
 
-    plan: Optional[Plan]  # None where there is nothing to compute
+    plan: Any  # a Plan; None where there is nothing to compute
     device_index: int  # -1: CPU
     workspace_bytes: int
     copies: tuple[Optional[_TensorFormat], ...]  # what each operand becomes first; None: it is read as it lies
@@ -130,7 +130,8 @@ def _plan(problem: dict[str, Any], roles: tuple[str, ...], ways: Iterator[_Forma
     refusal: Optional[Unsupported] = None
     for way in dict.fromkeys(ways):
         try:
-            return Plan(problem, **options, **dict(zip(roles, map(_library_format, way)))), way
+            formats: dict[str, Any] = dict(zip(roles, map(_library_format, way)))
+            return Plan(problem, **options, **formats), way
         except Unsupported as error:
             refusal = error
     assert refusal
@@ -272,7 +273,7 @@ def follow_threads() -> None:
 
 
 # Private, but five times faster than torch.cuda.current_stream(index).cuda_stream, and what torch.compile's code calls.
-_stream_handle = torch._C._cuda_getCurrentRawStream if torch.backends.cuda.is_built() else None
+_stream_handle: Any = torch._C._cuda_getCurrentRawStream if torch.backends.cuda.is_built() else None
 
 
 def _refuse_without_memory(slot: int, tensor: Tensor, like: Tensor) -> int:

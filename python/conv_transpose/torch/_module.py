@@ -1,17 +1,21 @@
 """The layers. Their annotations are read by TorchScript, so they are no strings."""
 
-from typing import Any, List, Optional
+from typing import TYPE_CHECKING, Any, List, Optional
 
 import torch
 from torch import Tensor, nn
 
+from .._problem import IntOrPair
 from ._calls import FOLLOW_PYTORCH, STRICT
 from ._function import conv_transpose1d, conv_transpose2d, conv_transpose3d
 
 _FUNCTIONS = {1: conv_transpose1d, 2: conv_transpose2d, 3: conv_transpose3d}
 
 
-class _ConvTranspose:
+_Base: Any = nn.modules.conv._ConvTransposeNd if TYPE_CHECKING else object
+
+
+class _ConvTranspose(_Base):
     """What the layers of all ranks share; PyTorch's own are the other base."""
 
     precision: Optional[str]
@@ -21,13 +25,13 @@ class _ConvTranspose:
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,
+        kernel_size: IntOrPair,
+        stride: IntOrPair = 1,
+        padding: IntOrPair = 0,
+        output_padding: IntOrPair = 0,
         groups: int = 1,
         bias: bool = True,
-        dilation: Any = 1,
+        dilation: IntOrPair = 1,
         padding_mode: str = "zeros",
         device: Any = None,
         dtype: Any = None,

@@ -133,7 +133,8 @@ class Operation:
         def of_one_level(forward: Any, backward: Any = backward_and_nothing) -> Any:
             methods = {"forward": forward, "backward": backward, "jvp": jvp_of_one_level}
             bases = (torch.autograd.function._SingleLevelFunction,)
-            return type(self.name, bases, {name: staticmethod(method) for name, method in methods.items()}).apply
+            function: Any = type(self.name, bases, {name: staticmethod(method) for name, method in methods.items()})
+            return function.apply
 
         def run_and_save(ctx: Any, *arguments: Any) -> Tensor:
             *operands, attributes = arguments
@@ -150,6 +151,8 @@ class Operation:
             return output
 
         self.apply = of_one_level(short.run_and_save, short.backward) if short else of_one_level(run_and_save)
+        if short:  # what the engine calls first, without PyTorch's search for backward()
+            self.apply.__self__._backward_cls.apply = lambda ctx, gradient: short.backward(ctx, gradient)
         self.run_backward = backward_and_nothing
         apply = of_one_level(redispatch_and_save)
 

@@ -59,6 +59,8 @@ double blocks_of(const KernelTraits &k, const Problem &p, const Work &work) {
 // of 256 products k4 s2 took 11 us more (2026-11-22).
 double block_overhead(const KernelTraits &k, const Problem &p, const Work &work) {
     const double blocks = double(k.blocks_per_multiprocessor);
+    // Where the copy engine stages and stores, less: 8 us of one block a multiprocessor, whose neighbours hide it else.
+    if (k.box_positions > 0) return 8e-6 / blocks;
     if (k.counts_through_images) return 8e-6 * (1 + 1 / blocks) * (channel_phases(k, p) > 1 ? 0.8 : 1);
     return k.precision == Precision::float32 ? 0 : 11e-6 / blocks * std::max(0.0, 1 - work.products / 1024);
 }
@@ -66,7 +68,7 @@ double block_overhead(const KernelTraits &k, const Problem &p, const Work &work)
 // Outputs of one phase lie a stride apart. Beyond 16 bytes every one costs a transaction more of the
 // second-level cache than the overhead of blocks has in it (1-D, stride 8: 37 us for 8 million outputs).
 double scattered_stores_time(const KernelTraits &k, const Computation &c) {
-    if (!k.counts_through_images || k.operation != Operation::forward) return 0;
+    if (!k.counts_through_images || k.operation != Operation::forward || k.output.layout == Layout::channels_last) return 0;
     const int64_t apart = std::min<int64_t>(4 * c.problem.width().stride, 32);
     return static_cast<double>(c.problem.output_elements() / c.partial_sums) * std::max<int64_t>(apart - 16, 0) /
            H200::second_level_bytes_per_second;
@@ -130,7 +132,7 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
 double estimated_time(const Candidate &candidate, const Machine &machine) {
     const KernelTraits &k = candidate.kernel;
     const Computation &c = candidate.computation;
-    if (k.operation == Operation::weight_gradient) return weight_gradient_time(k, c.problem, machine);
+    if (k.operation == Operation::weight_gradient) return weight_gradient_time(k, c, machine);
     return packing_time(k, c) + kernel_time(k, c, machine) + strided_loads_time(k, c, machine) + adding_time(c);
 }
 

@@ -20,6 +20,7 @@ enum class KernelRole {
     channel_packing,
     phase_packing,
     picture_packing,
+    channels_last_packing,
     sum_of_parts,
     sum_of_output_parts,
     weight_gradient_sum,
@@ -66,6 +67,11 @@ struct CalledWith {
     /// Formats of the operation's tensors; a gradient has that of its tensor.
     TensorFormat input{}, weight{}, output{};
 
+    /// Pictures, and weights that are read as they are given, may have any layout: strides are run-time values.
+    bool any_layout = false;
+    /// A gradient of parameters, whose parts are float32, may have any format: the sum of parts converts it.
+    bool any_result = false;
+
     WeightLayout weight_layout = WeightLayout::as_given;
     int64_t weight_channel_multiple = 1, weight_in_channel_multiple = 1;
     /// In layouts for tensor cores: packed values of a tile of channels for every summed channel; for any kernel
@@ -83,8 +89,16 @@ struct CalledWith {
     /// The picture is read with four channels side by side, as many as weight_in_channel_multiple demands
     /// (forward.cpp in plan/).
     bool packed_channels = false;
+    /// Positions of a box, where the picture is read by a tensor map (picture_frame.h); else 0.
+    int64_t box_positions = 0;
+    /// Taps along the width that a step of the sum has.
+    int64_t window = 1;
     /// It multiplies packed pictures (packed_pictures.h).
     bool packed_pictures = false;
+    /// Of a kernel that packs pictures: neighbouring lanes read neighbouring channels.
+    bool packs_along_channels = false;
+    /// Of a kernel that adds the parts of a weight gradient: each thread adds all of some weights.
+    bool sums_in_order = false;
 };
 
 /// How a kernel cuts its work, and how fast it is.
@@ -109,8 +123,14 @@ struct Tile {
     int64_t positions_worth_a_part = 512;
     /// A weight gradient's bands are a multiple of this high, and rows are filled up to a multiple of this.
     int64_t chunk_rows = 1, chunk_columns = 1;
+    /// The axes through which its bands count, the outermost first: 1, rows of a plane; 2, rows of a volume; 3, positions.
+    int band_axes = 1;
     /// Its bands are of the output's rows that taps reach, not of the input's.
     bool bands_of_output_rows = false;
+    /// Its sum has one part, and it writes the weights themselves.
+    bool writes_result = false;
+    /// Of a flat matrix product: neighbouring places of a register tile (flat_tiles.h).
+    int64_t tile_places = 1;
     /// Positions of packed pictures that it multiplies at once.
     int64_t chunk_positions = 1;
 };

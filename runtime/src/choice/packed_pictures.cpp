@@ -15,42 +15,53 @@ int64_t parts(const KernelTraits &kernel) {
 }
 
 // More than an int64_t holds are many in any case.
-double floats(int64_t channels, Size2 size) {
-    return double(channels) * size.height * size.width;
+double floats(int64_t channels, const Extent &size) { return double(channels) * size.x * size.y * size.z; }
+
+// The others keep their order, innermost first, so that neighbours stay neighbours.
+std::array<int, 3> order_of_axes(const Problem &p) {
+    constexpr int64_t enough = 4;
+    const auto first = std::find_if(p.axes.begin(), p.axes.end(), [](const Axis &a) { return a.input >= enough; });
+    const auto longest = std::max_element(p.axes.begin(), p.axes.end(),
+                                          [](const Axis &a, const Axis &b) { return a.input < b.input; });
+    const int z = int((first == p.axes.end() ? longest : first) - p.axes.begin());
+    return {z == 2 ? 1 : 2, z == 0 ? 1 : 0, z};
 }
 
 // Of fours with as many strips an image, some of whose pictures may lie beyond the last.
-int64_t rows_in_all(const Problem &p, int strip_bits) {
+int64_t planes_in_all(const Problem &p, int64_t planes, int strip_bits) {
     const int64_t strips = int64_t{1} << strip_bits;
-    return ceil_divide(p.batch * strips, 4) * ceil_divide(p.height().input, strips);
+    return ceil_divide(p.batch * strips, 4) * ceil_divide(planes, strips);
 }
 
-int strip_bits_with_fewest_rows(const Problem &p) {
-    return std::min({0, 1, 2}, [&](int a, int b) { return rows_in_all(p, a) < rows_in_all(p, b); });
+int strip_bits_with_fewest_planes(const Problem &p, int64_t planes) {
+    return std::min({0, 1, 2},
+                    [&](int a, int b) { return planes_in_all(p, planes, a) < planes_in_all(p, planes, b); });
 }
+
+int64_t reached(const Axis &a, int64_t input) { return (input - 1) * a.stride + (a.kernel - 1) * a.dilation + 1; }
 
 }  // namespace
 
-PackedPictures::PackedPictures(const Problem &p) : strip_bits(strip_bits_with_fewest_rows(p)) {
+PackedPictures::PackedPictures(const Problem &p)
+    : axes(order_of_axes(p)), strip_bits(strip_bits_with_fewest_planes(p, axis(p, 2).input)) {
     const auto cut = [&] {
-        input = {ceil_divide(p.height().input, strips()), p.width().input};
-        output = {(input.height - 1) * p.height().stride + (p.height().kernel - 1) * p.height().dilation + 1,
-                  (input.width - 1) * p.width().stride + (p.width().kernel - 1) * p.width().dilation + 1};
+        input = {axis(p, 0).input, axis(p, 1).input, ceil_divide(axis(p, 2).input, strips())};
+        output = {reached(axis(p, 0), input.x), reached(axis(p, 1), input.y), reached(axis(p, 2), input.z)};
     };
     constexpr int64_t max_four = int64_t{64} << 20;
     const auto too_large = [&] {
         return 4 * (floats(p.in_channels, input) + floats(p.out_channels, output)) > max_four;
     };
-    for (cut(); input.height > 1 && too_large(); cut()) strip_bits++;
+    for (cut(); input.z > 1 && too_large(); cut()) strip_bits++;
     fours = ceil_divide(p.batch * strips(), 4);
 }
 
 int64_t PackedPictures::input_elements(const Problem &p, const KernelTraits &k) const {
-    return 4 * p.in_channels * area(input) * parts(k);
+    return 4 * p.in_channels * input.positions() * parts(k);
 }
 
 int64_t PackedPictures::output_elements(const Problem &p, const KernelTraits &k) const {
-    return 4 * p.out_channels * area(output) * parts(k);
+    return 4 * p.out_channels * output.positions() * parts(k);
 }
 
 int64_t PackedPictures::images(int64_t fours) const {
@@ -69,12 +80,12 @@ std::string packed_pictures_rejection(const KernelTraits &k, const Problem &p) {
     if (p.groups > max_grid()) return "there are more than 65535 groups";
     const PackedPictures packed(p);
     constexpr int64_t max_size = 1 << 30;
-    if (std::max(packed.output.height * packed.strips(), packed.output.width) > max_size)
-        return "the output with its padding has more than 2^30 rows or columns";
+    if (std::max({packed.output.z * packed.strips(), packed.output.y, packed.output.x}) > max_size)
+        return "the output with its padding has more than 2^30 planes, rows or columns";
     const double most = std::max({4 * floats(p.in_channels, packed.input) * parts(k),
                                   4 * floats(p.out_channels, packed.output) * parts(k),
-                                  packed.images(1) * floats(p.in_channels, plane_of(p, &Axis::input)),
-                                  packed.images(1) * floats(p.out_channels, output_plane(p)),
+                                  packed.images(1) * double(p.in_channels) * input_positions(p),
+                                  packed.images(1) * double(p.out_channels) * output_positions(p),
                                   2.0 * p.weight_elements()});
     if (most > max_elements_32bit()) return "four pictures or the weights have more elements than 32 bits count";
     if (packed_part_elements(p, k) > max_elements_32bit() / PackedPictureParts(p, k, packed).slices)

@@ -6,11 +6,14 @@
 #include <memory>
 
 #include "problem/counting.h"
+#include "choice/flat_tiles.h"
 #include "choice/kernel_rows.h"
 #include "choice/launch_limits.h"
 #include "choice/product_blocks.h"
 #include "choice/tensor_formats.h"
 #include "choice/packed_pictures.h"
+#include "choice/picture_frame.h"
+#include "choice/weight_gradient_parts.h"
 
 #define CONV_TRANSPOSE_KERNEL CONV_TRANSPOSE_DECLARE_KERNEL
 #include "kernels.inc"
@@ -109,6 +112,8 @@ std::string size_rejection(const KernelTraits &k, const Problem &p) {
     const int64_t in = p.in_channels / p.groups * in_plane, out = p.out_channels / p.groups * out_plane;
     if (std::max({in, out, p.weight_elements() / p.groups}) > max_elements_32bit())
         return "one image of one group has more than 2^31 - 1 elements";
+    const bool flat = k.family == Family::flat_forward || k.family == Family::flat_input_gradient;
+    if (flat && FlatTiles(k, p).rows > max_elements_32bit()) return "its rows, with gaps, are more than 2^31 - 1";
     if (k.packed_channels) {
         const double values = k.input.type == ElementType::float32 ? 4 : 8;  // of 16 bytes
         const double packed = values * packed_planes(k, p.in_channels / p.groups) * in_plane;
@@ -142,6 +147,8 @@ std::string problem_rejection(const KernelTraits &k, const Problem &p) {
     if (std::string reason = size_rejection(k, p); !reason.empty()) return reason;
     if (k.min_steps > 0 && ProductBlocks(k, p).steps < k.min_steps)
         return "its loop takes fewer than " + std::to_string(k.min_steps) + " steps";
+    if (k.box_positions > 0) return picture_frame_rejection(k, p);
+    if (k.family == Family::weight_gradient_implicit_gemm) return channels_last_rejection(k, p);
     return k.packed_pictures ? packed_pictures_rejection(k, p) : "";
 }
 
@@ -149,21 +156,41 @@ std::string problem_rejection(const KernelTraits &k, const Problem &p) {
 bool packs(const KernelTraits &k, const TensorOfOperation &tensor, Operation operation, TensorFormat given) {
     const auto type_fits = [&](const KernelTraits &helper) {
         return helper.role == KernelRole::weight_packing && helper.device == k.device &&
-               helper.weight_layout == k.weight_layout && helper.rank == k.rank && helper.weight.type == given.type &&
+               helper.weight_layout == k.weight_layout && packs_rank(helper, k.rank) && helper.weight.type == given.type &&
                helper.phases_outermost == k.phases_outermost;
     };
     if (tensor.asked == &PlanOptions::weight && k.weight_layout != WeightLayout::as_given) {
         const Registry all = registry();
         return std::any_of(all.begin(), all.end(), type_fits);
     }
+    // Products of weight gradients read and write every layout, and their sums are rounded by the last pass.
+    if (k.packed_pictures || k.family == Family::weight_gradient_implicit_gemm) {
+        const Registry all = registry();
+        const bool is_result = tensor.asked == &PlanOptions::weight;
+        return is_result && k.writes_result ? false
+               : is_result ? std::any_of(all.begin(), all.end(),
+                                       [&](const KernelTraits &helper) {
+                                           return helper.role == KernelRole::weight_gradient_sum && helper.device == k.device &&
+                                                  helper.weight.type == given.type;
+                                       })
+                         : tensor.format_of(k, operation).type == given.type;
+    }
     const auto read = operation == Operation::forward ? &PlanOptions::input : &PlanOptions::output;
     return k.packed_channels && tensor.asked == read && tensor.format_of(k, operation).type == given.type;
+}
+
+// Where the kernel, or a step beside it, makes up for the difference.
+bool takes(const KernelTraits &k, const TensorOfOperation &tensor, Operation operation, TensorFormat wanted) {
+    const TensorFormat is = tensor.format_of(k, operation);
+    const bool reads_weights = operation == Operation::forward || operation == Operation::input_gradient;
+    if (!reads_weights && tensor.asked == &PlanOptions::weight && k.any_result) return true;
+    return is == wanted || (k.any_layout && is.type == wanted.type) || packs(k, tensor, operation, wanted);
 }
 
 std::string format_rejection(const KernelTraits &k, const PlanOptions &options) {
     for (const TensorOfOperation &tensor : tensors_of(options.operation))
         if (const TensorFormat wanted = options.*tensor.asked, is = tensor.format_of(k, options.operation);
-            wanted != is && !packs(k, tensor, options.operation, wanted))
+            !takes(k, tensor, options.operation, wanted))
             return std::string(tensor.name) + " is " + str(wanted) + ", the kernel is for " + str(is);
     return {};
 }
@@ -176,6 +203,7 @@ const char *purpose(KernelRole role) {
         case KernelRole::channel_packing: return "packs channels";
         case KernelRole::phase_packing: return "packs phases";
         case KernelRole::picture_packing: return "packs pictures";
+        case KernelRole::channels_last_packing: return "puts channels innermost";
         case KernelRole::sum_of_parts: return "adds the parts of a gradient";
         case KernelRole::sum_of_output_parts: return "adds the parts of an output";
         case KernelRole::weight_gradient_sum: return "adds the parts of a weight gradient";
@@ -207,9 +235,9 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
     if (kernel.operation != computation.operation) return "it computes another operation";
     if (const std::string reason = format_rejection(kernel, options); !reason.empty()) return reason;
     // The general ones are left to those that are made for gradients.
-    const bool reads_mirrored = computation.by_phases
-                                    ? kernel.packed_channels && kernel.counts_through_images
-                                    : kernel.weight_layout != WeightLayout::as_given && kernel.stride == Size2{1, 1};
+    const bool reads_mirrored =
+        computation.by_phases ? kernel.packed_channels && kernel.counts_through_images
+                              : kernel.weight_layout != WeightLayout::as_given && (kernel.stride == Size2{1, 1} || kernel.window > 1);
     if (computation.weight == WeightView::mirrored && !reads_mirrored) return "it computes another operation";
     if (const std::string reason = problem_rejection(kernel, computation.problem); !reason.empty()) return reason;
     const auto has_zero_weights = [](const Problem &p) {
@@ -227,6 +255,11 @@ const KernelTraits &helper_kernel(KernelRole role, Device device,
     for (const KernelTraits &k : registry())
         if (k.role == role && k.device == device && (!fits || fits(k))) return k;
     throw Unsupported(std::string("this build has no kernel that ") + purpose(role));
+}
+
+bool packs_rank(const KernelTraits &helper, int rank) {
+    return helper.rank == rank ||
+           (helper.weight_layout == WeightLayout::channels_innermost && helper.family == Family::weight_packing);
 }
 
 int64_t packed_planes(const KernelTraits &kernel, int64_t channels) {

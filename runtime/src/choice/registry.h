@@ -89,6 +89,9 @@ int64_t spanned_outputs(const KernelTraits &kernel, const Problem &problem);
 const KernelTraits &helper_kernel(KernelRole role, Device device,
                                   const std::function<bool(const KernelTraits &)> &fits = {});
 
+/// Whether it packs weights of that rank. Where channels become innermost, kernel positions are one dimension.
+bool packs_rank(const KernelTraits &helper, int rank);
+
 /// Of a kernel that reads packed channels: planes of four channels of one group.
 int64_t packed_planes(const KernelTraits &kernel, int64_t channels);
 

@@ -19,6 +19,12 @@ int64_t wanted_parts(const Problem &p, const Tile &k) {
                              1);
 }
 
+// What bands count.
+int64_t positions_of(const Problem &p, int axes) {
+    if (axes == 1) return p.height().input;
+    return axes == 2 ? p.depth().input * p.height().input : input_positions(p);
+}
+
 }  // namespace
 
 int64_t blocks_of_part(const Problem &p, const Tile &k) {
@@ -32,7 +38,7 @@ WeightGradientParts::WeightGradientParts(const Problem &p, const Tile &kernel, i
     images_a_part = std::clamp<int64_t>(p.batch / wanted, 1, images_a_launch);
     const int64_t beyond_input =
         kernel.bands_of_output_rows ? (p.height().kernel - 1) * p.height().dilation / p.height().stride : 0;
-    const int64_t rows = p.height().input + beyond_input, chunks = ceil_divide(rows, kernel.chunk_rows);
+    const int64_t rows = positions_of(p, kernel.band_axes) + beyond_input, chunks = ceil_divide(rows, kernel.chunk_rows);
     rows_a_band =
         ceil_divide(chunks, std::clamp<int64_t>(wanted / of_images(p.batch), 1, chunks)) * kernel.chunk_rows;
     bands = ceil_divide(rows, rows_a_band);
@@ -52,14 +58,14 @@ PackedPictureParts::PackedPictureParts(const Problem &p, const KernelTraits &k,
     fours = ceil_divide(packed.fours, ceil_divide(packed.fours, most));
     fours = std::clamp<int64_t>(packed.fours_of(max_elements_32bit() / image), 1, fours);
     slices = ceil_divide(packed.fours, fours);
-    cut_into_bands(p, k, fours * area(packed.input));
+    cut_into_bands(p, k, fours * packed.input.positions());
 }
 
 // So that rounds of blocks are full, but each block has enough to do before it stores its sums.
-void PackedPictureParts::cut_into_bands(const Problem &p, const Tile &k, int64_t of_slice) {
+void SlicedParts::cut_into_bands(const Problem &p, const Tile &k, int64_t of_slice) {
     constexpr int64_t chunks_worth_a_store = 8;
     const int64_t blocks = blocks_of_part(p, k), chunks = ceil_divide(of_slice, k.chunk_positions);
-    const int64_t most = std::min({chunks, max_grid(), 2 * k.wanted_blocks / blocks + 1,
+    const int64_t most = k.writes_result ? 1 : std::min({chunks, max_grid(), 2 * k.wanted_blocks / blocks + 1,
                                    max_floats_of_parts / packed_part_elements(p, k) / slices});
     int64_t chunks_of_band = chunks, least_time = 0;
     for (int64_t b = 1; b <= most; b++) {
@@ -69,6 +75,42 @@ void PackedPictureParts::cut_into_bands(const Problem &p, const Tile &k, int64_t
     }
     bands = ceil_divide(chunks, chunks_of_band);
     band_positions = chunks_of_band * k.chunk_positions;
+}
+
+int64_t whole_eights(int64_t channels) { return round_up(channels, 8); }
+
+ChannelsLastParts::ChannelsLastParts(const Problem &p, const Tile &k, TensorFormat input, TensorFormat output) {
+    constexpr int64_t max_packed = int64_t{256} << 20;
+    const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups;
+    const auto must_pack = [](int64_t channels, int64_t positions, TensorFormat format) {
+        return channels % 8 != 0 || (format.layout != Layout::channels_last && positions > 1);
+    };
+    packs_input = must_pack(in, input_positions(p), input);
+    packs_output = must_pack(out, output_positions(p), output);
+    input_elements = p.groups * whole_eights(in) * input_positions(p);
+    output_elements = p.groups * whole_eights(out) * output_positions(p);
+    const int64_t packed = (packs_input ? input_elements : 0) + (packs_output ? output_elements : 0);
+    int64_t most = most_a_launch(p.batch, std::max(input_elements, output_elements));
+    if (packed > 0) most = std::min(most, std::clamp<int64_t>(max_packed / packed, 1, max_grid()));
+    slices = ceil_divide(p.batch, most);
+    images = ceil_divide(p.batch, slices);
+    slices = ceil_divide(p.batch, images);
+    cut_into_bands(p, k, images * input_positions(p));
+}
+
+std::string channels_last_rejection(const KernelTraits &k, const Problem &p) {
+    if (p.batch == 0) return "batch is 0";
+    if (p.groups > max_grid()) return "there are more than 65535 groups";
+    const double in = double(whole_eights(p.in_channels / p.groups)) * p.groups * input_positions(p);
+    const double out = double(whole_eights(p.out_channels / p.groups)) * p.groups * output_positions(p);
+    if (std::max({in, out, 2.0 * packed_part_elements(p, k)}) > max_elements_32bit())
+        return "an image or the weights have more elements than 32 bits count";
+    if (k.writes_result && taps(p) % k.tile_taps != 0)
+        return "the number of kernel positions is no multiple of " + std::to_string(k.tile_taps);
+    if (k.writes_result && ChannelsLastParts(p, k, {}, {}).slices > 1) return "the sum has more than one part";
+    const ChannelsLastParts parts(p, k, k.input, k.output);
+    if (packed_part_elements(p, k) > max_elements_32bit() / parts.bands) return "the parts of the sum have more elements than 32 bits count";
+    return {};
 }
 
 }  // namespace conv_transpose

@@ -5,6 +5,7 @@
 #define CONV_TRANSPOSE_RUNTIME_WEIGHT_GRADIENT_PARTS_H
 
 #include <algorithm>
+#include <string>
 
 #include "problem/counting.h"
 #include "choice/kernel_traits.h"
@@ -27,19 +28,38 @@ struct WeightGradientParts {
     int64_t count(const Problem &p) const { return of_images(p.batch) * bands; }
 };
 
-/// Of kernels that multiply packed pictures. These are packed and multiplied a slice at a time, so that the
-/// workspace stays small; the positions of a slice are cut into bands.
-struct PackedPictureParts {
-    int64_t fours, slices;  ///< of pictures in a slice, and how many slices
-    int64_t bands, band_positions;
-
-    PackedPictureParts(const Problem &, const KernelTraits &, const PackedPictures &);
+/// Tensors that are packed before are packed and multiplied a slice at a time, so that the workspace stays small; the
+/// positions of a slice are cut into bands, of whole chunks.
+struct SlicedParts {
+    int64_t slices = 1, bands = 1, band_positions = 0;
 
     int64_t count() const { return slices * bands; }
 
-  private:
+  protected:
     void cut_into_bands(const Problem &, const Tile &, int64_t positions);
 };
+
+/// Of kernels that multiply packed pictures.
+struct PackedPictureParts : SlicedParts {
+    int64_t fours;  ///< of pictures in a slice
+
+    PackedPictureParts(const Problem &, const KernelTraits &, const PackedPictures &);
+};
+
+/// Of kernels that read channels innermost, whole eights of them in each group; what does not lie so is packed before.
+struct ChannelsLastParts : SlicedParts {
+    /// Elements of an image, packed.
+    int64_t input_elements, output_elements;
+    bool packs_input, packs_output;
+    int64_t images;  ///< in a slice
+
+    ChannelsLastParts(const Problem &, const Tile &, TensorFormat input, TensorFormat output);
+};
+
+/// Channels of a group as such a kernel reads them.
+int64_t whole_eights(int64_t channels);
+/// Why such a kernel cannot take the problem; empty if it can.
+std::string channels_last_rejection(const KernelTraits &, const Problem &);
 
 /// The sums of a part in memory, in floats: whole tiles of kernel positions.
 int64_t packed_part_elements(const Problem &, const Tile &);

@@ -40,6 +40,19 @@ double packed_time(const KernelTraits &k, const Problem &p, const Machine &machi
     return packing + products + sums + (3 * cut.slices + 1) * launch;
 }
 
+double channels_last_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
+    const Problem &p = c.problem;
+    const ChannelsLastParts cut(p, k, c.read_format, c.written_format);
+    constexpr double worth_a_store = 512, half_bytes = 2;
+    const double products =
+        products_time(k, double(cut.count()) * double(blocks_of_part(p, k)), cut.band_positions + worth_a_store, machine);
+    const double input = half_bytes * p.batch * cut.input_elements, output = half_bytes * p.batch * cut.output_elements;
+    const double packing = 2 * ((cut.packs_input ? input : 0) + (cut.packs_output ? output : 0)) / bytes_per_second;
+    const double sums = k.writes_result ? 0 : float_bytes * (2.0 * cut.count() + 1) * packed_part_elements(p, k) / bytes_per_second;
+    const double launches = double(cut.slices) * (1 + cut.packs_input + cut.packs_output) + !k.writes_result;
+    return packing + std::max(products, (input + output) / bytes_per_second) + sums + launches * launch;
+}
+
 double unpacked_time(const KernelTraits &k, const Problem &p, const Machine &machine) {
     const WeightGradientParts parts(p, k, LaunchRanges(p, output_positions(p)).images);
     const double positions =
@@ -56,7 +69,9 @@ double unpacked_time(const KernelTraits &k, const Problem &p, const Machine &mac
 
 }  // namespace
 
-double weight_gradient_time(const KernelTraits &k, const Problem &p, const Machine &machine) {
+double weight_gradient_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
+    const Problem &p = c.problem;
+    if (k.family == Family::weight_gradient_implicit_gemm) return channels_last_time(k, c, machine);
     return k.packed_pictures ? packed_time(k, p, machine) : unpacked_time(k, p, machine);
 }
 

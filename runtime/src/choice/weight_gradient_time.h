@@ -7,7 +7,7 @@
 namespace conv_transpose {
 
 /// In seconds, of a kernel with a rate.
-double weight_gradient_time(const KernelTraits &kernel, const Problem &problem, const Machine &machine);
+double weight_gradient_time(const KernelTraits &kernel, const Computation &computation, const Machine &machine);
 
 }  // namespace conv_transpose
 

@@ -46,6 +46,7 @@ std::optional<CudaDriver> load() {
     resolve(driver.cuMemHostAlloc, "cuMemHostAlloc");
     resolve(driver.cuMemFreeHost, "cuMemFreeHost");
     resolve(driver.cuMemGetInfo, "cuMemGetInfo_v2");
+    resolve(driver.cuTensorMapEncodeIm2col, "cuTensorMapEncodeIm2col");
     resolve(driver.cuStreamSynchronize, "cuStreamSynchronize");
     resolve(driver.cuDeviceGetName, "cuDeviceGetName");
     resolve(driver.cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2");

@@ -70,6 +70,8 @@ struct CudaDriver {
     CUresult (*cuMemFreeHost)(void *);
     CUresult (*cuMemGetInfo)(size_t *, size_t *);
     CUresult (*cuStreamSynchronize)(CUstream);
+    CUresult (*cuTensorMapEncodeIm2col)(void *, int, uint32_t, void *, const uint64_t *, const uint64_t *, const int *,
+                                        const int *, uint32_t, uint32_t, const uint32_t *, int, int, int, int);
     // For timing: device_timer.cpp.
     CUresult (*cuDeviceGetName)(char *, int, CUdevice);
     CUresult (*cuMemcpyDtoDAsync)(uint64_t, uint64_t, size_t, CUstream);

@@ -14,6 +14,7 @@
 
 #include "HalideRuntime.h"
 #include "device/cuda_driver.h"
+#include "device/tensor_map.h"
 #include "plan/run_context.h"
 
 namespace conv_transpose {
@@ -159,7 +160,7 @@ int halide_cuda_run(void *user_context, void *state, const char *entry_name, int
         // A buffer is passed as its device address.
         constexpr size_t max_args = 128;
         uint64_t addresses[max_args];
-        void *parameters[max_args];
+        void *parameters[max_args + 1];
         size_t n = 0;
         for (; arg_sizes[n] != 0; n++) {
             if (n == max_args) {
@@ -172,6 +173,8 @@ int halide_cuda_run(void *user_context, void *state, const char *entry_name, int
                 parameters[n] = &addresses[n];
             }
         }
+        // Behind those that Halide knows (compiler/ptx/ptx_expansion.cpp).
+        if (context->tensor_map) parameters[n] = const_cast<TensorMap *>(context->tensor_map);
         if (CUresult result = cuda_driver()->cuLaunchKernel(kernel, blocks_x, blocks_y, blocks_z, threads_x, threads_y,
                                                             threads_z, shared_bytes, context->stream, parameters,
                                                             nullptr))

@@ -8,6 +8,8 @@ Recipe recipe(const Candidate &candidate, const Epilogue &epilogue) {
         case Operation::forward: return forward_recipe(candidate, epilogue);
         case Operation::input_gradient: return input_gradient_recipe(candidate);
         case Operation::weight_gradient:
+            if (candidate.kernel.family == Family::weight_gradient_implicit_gemm)
+                return weight_gradient_implicit_gemm_recipe(candidate);
             return candidate.kernel.packed_pictures ? weight_gradient_product_recipe(candidate)
                                                     : weight_gradient_recipe(candidate);
         case Operation::bias_gradient: return bias_gradient_recipe(candidate);

@@ -16,6 +16,8 @@ Recipe input_gradient_recipe(const Candidate &candidate);
 Recipe weight_gradient_recipe(const Candidate &candidate);
 /// For kernels that multiply packed pictures.
 Recipe weight_gradient_product_recipe(const Candidate &candidate);
+/// For kernels that read channels innermost.
+Recipe weight_gradient_implicit_gemm_recipe(const Candidate &candidate);
 Recipe bias_gradient_recipe(const Candidate &candidate);
 
 }  // namespace conv_transpose

@@ -2,6 +2,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "choice/flat_tiles.h"
 #include "choice/registry.h"
 #include "plan/builders.h"
 #include "plan/epilogue_arguments.h"
@@ -154,21 +155,33 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
         const View bias(after_kernel.has_bias ? given_bias : weight.operand(),
                         after_kernel.has_bias ? range.first_group * channels
                         : weight.type() == ElementType::float32 ? weight.offset() : 0, {channels, range.groups});
-        steps.push_back(Launch<Family::forward>(k)
-                            .set("input", in)
-                            .set("weight", weight)
-                            .set("bias", bias)
-                            .set("has_bias", int64_t{after_kernel.has_bias})
-                            .set("activation", after_kernel.activation)
-                            .set("slope", after_kernel.slope)
-                            .set_axes("stride", p, [](const Axis &a) { return a.stride; })
-                            .set_axes("dilation", p, [](const Axis &a) { return a.dilation; })
-                            .set_axes("padding_phase", p, [](const Axis &a) { return a.padding % a.stride; })
-                            .set_axes("gcd", p, [](const Axis &a) { return std::gcd(a.stride, a.dilation); })
-                            .set_axes("inverse", p, inverse)
-                            .set_axes("kernel", p, [](const Axis &a) { return a.kernel; })
-                            .set("output", out)
-                            .step());
+        const auto set_all = [&]<Family family>(Launch<family> launch) {
+            return launch.set("input", in)
+                .set("weight", weight)
+                .set("bias", bias)
+                .set("has_bias", int64_t{after_kernel.has_bias})
+                .set("activation", after_kernel.activation)
+                .set("slope", after_kernel.slope)
+                .set_axes("stride", p, [](const Axis &a) { return a.stride; })
+                .set_axes("dilation", p, [](const Axis &a) { return a.dilation; })
+                .set_axes("padding_phase", p, [](const Axis &a) { return a.padding % a.stride; })
+                .set_axes("gcd", p, [](const Axis &a) { return std::gcd(a.stride, a.dilation); })
+                .set_axes("inverse", p, inverse)
+                .set_axes("kernel", p, [](const Axis &a) { return a.kernel; })
+                .set("output", out);
+        };
+        if (k.family == Family::flat_forward) {
+            const FlatTiles tiles(k, p);
+            steps.push_back(set_all(Launch<Family::flat_forward>(k))
+                                .set("segment_cells", tiles.segment_cells)
+                                .set("tile_rows", tiles.tile_rows)
+                                .set("block_panels", tiles.block_panels)
+                                .step());
+        } else {
+            Launch<Family::forward> launch(k);
+            if (k.box_positions > 0) launch.set("input", in).set_map("input", picture_map(k, p, in));
+            steps.push_back(set_all(std::move(launch)).step());
+        }
         return steps;
     });
     parts.add_sum(recipe, whole, given_bias);

@@ -19,8 +19,11 @@ Recipe input_gradient_recipe(const Candidate &candidate) {
     recipe.add_launches({p.batch, ranges.images}, {p.groups, ranges.groups}, [&](const LaunchRange &range) {
         const View to = parts.needed() ? parts.view(p, k.rank, [](const Axis &a) { return a.input; }, range)
                                        : input_pictures(c.written, p, k.rank, range, c.written_format);
-        return std::vector{launch_with_axes<Family::input_gradient>(k, p)
-                               .set("output_gradient", padded_output_pictures(c.read, p, k.rank, range, c.read_format))
+        const View from = padded_output_pictures(c.read, p, k.rank, range, c.read_format);
+        auto launch = launch_with_axes<Family::input_gradient>(k, p);
+        launch.set("output_gradient", from);
+        if (k.box_positions > 0) launch.set_map("output_gradient", picture_map(k, p, from));
+        return std::vector{launch
                                .set("weight", weights.view(range))
                                .set("input_gradient", to)
                                .step()};

@@ -4,6 +4,8 @@
 
 namespace conv_transpose {
 
+struct TensorMap;
+
 struct RunContext {
     void *stream = nullptr;
     /// Load the kernel's machine code but launch nothing: planning rehearses the run, so that a kernel that rejects
@@ -12,6 +14,8 @@ struct RunContext {
     /// So little to compute that waking other threads takes longer: CPU kernels stay on the caller's.
     bool serial = false;
     char message[256] = "";
+    /// The last parameter of the kernel that is launched, where it reads a picture by a tensor map.
+    const TensorMap *tensor_map = nullptr;
 };
 
 }  // namespace conv_transpose

@@ -53,16 +53,19 @@ struct PlacedView {
     }
 };
 
+Status failed(const KernelTraits &kernel, Status::Code code, const char *why) noexcept {
+    char message[400];
+    std::snprintf(message, sizeof message, "%.*s: %s", static_cast<int>(kernel.name.size()), kernel.name.data(), why);
+    return {code, message};
+}
+
 Status call(const KernelTraits &kernel, void **args, const RunContext &context) noexcept {
     const int error = kernel.function(args);
     if (error == 0) return {};
     Status::Code code = Status::Code::kernel_error;
     if (error == halide_error_code_out_of_memory) code = Status::Code::out_of_memory;
     if (error == halide_error_code_gpu_device_error) code = Status::Code::device_error;
-    char message[400];
-    std::snprintf(message, sizeof message, "%.*s: %s", static_cast<int>(kernel.name.size()), kernel.name.data(),
-                  context.message[0] ? context.message : "the kernel failed");
-    return {code, message};
+    return failed(kernel, code, context.message[0] ? context.message : "the kernel failed");
 }
 
 }  // namespace
@@ -108,7 +111,14 @@ void Step::set(int position, int64_t scalar) {
 
 void Step::set(int position, float scalar) { value(position, ArgumentKind::float32).real = scalar; }
 
+void Step::set_map(int position, const PictureMap &map) {
+    mapped_view_ = value(position, ArgumentKind::tensor).view;
+    map_ = map;
+}
+
 void Step::require_complete() const {
+    if (kernel_->box_positions > 0 && mapped_view_ < 0)
+        throw std::logic_error(std::string(kernel_->name) + " reads a tensor map, which was not set");
     for (size_t i = 0; i < values_.size(); i++)
         if (!values_[i].set)
             throw std::logic_error(std::string(kernel_->name) + " takes an argument '" +
@@ -136,7 +146,24 @@ Status Step::run(const Addresses &addresses, const Moves &moves, RunContext &con
         placed[value.view].place(view, moves[value.view], addresses[static_cast<size_t>(view.operand())], kernel_->device);
         args[i + 1] = &placed[value.view].buffer;
     }
-    return call(*kernel_, args, context);
+    TensorMap map;
+    context.tensor_map = nullptr;
+    if (mapped_view_ >= 0) {
+        // Rows of channels are stored 16 bytes at a time.
+        if (placed[views_.size() - 1].buffer.device % 16 != 0)
+            return failed(*kernel_, Status::Code::invalid_argument,
+                          "its output lies at no multiple of 16 bytes, which is the rule in channels_last");
+        // A rehearsal has no addresses: any that is aligned tells whether there is such a map.
+        const void *const address = context.rehearsal ? reinterpret_cast<void *>(sizeof map)
+                                                      : reinterpret_cast<void *>(placed[mapped_view_].buffer.device);
+        if (encode(map_, address, map) != CUDA_SUCCESS)
+            return failed(*kernel_, Status::Code::invalid_argument,
+                          "there is no tensor map of its picture; the rule is an address that is a multiple of 16 bytes");
+        context.tensor_map = &map;
+    }
+    const Status status = call(*kernel_, args, context);
+    context.tensor_map = nullptr;
+    return status;
 }
 
 }  // namespace conv_transpose

@@ -8,6 +8,7 @@
 
 #include "algorithm/signature.h"
 #include "choice/kernel_traits.h"
+#include "device/tensor_map.h"
 #include "plan/run_context.h"
 #include "plan/view.h"
 
@@ -25,6 +26,8 @@ class Step {
     void set(int position, const View &view);
     void set(int position, int64_t scalar);
     void set(int position, float scalar);
+    /// The kernel reads the tensor at `position`, which is set, by a map of it.
+    void set_map(int position, const PictureMap &map);
     /// Throws std::logic_error that names an argument that was not set.
     void require_complete() const;
 
@@ -52,6 +55,8 @@ class Step {
     Family family_;
     std::vector<Value> values_;
     std::vector<View> views_;
+    int mapped_view_ = -1;
+    PictureMap map_;
 
     const Argument &argument(int position) const;
     Value &value(int position, ArgumentKind kind);
@@ -70,6 +75,12 @@ class Launch {
         return *this;
     }
 
+    /// Of a tensor that was set.
+    Launch &set_map(ArgumentName<family> name, const PictureMap &map) {
+        step_.set_map(name.position(0, step_.kernel().rank), map);
+        return *this;
+    }
+
     /// A scalar of each axis.
     template <class OfAxis>
     Launch &set_axes(ArgumentName<family> name, const Problem &p, OfAxis of_axis) {
@@ -80,6 +91,12 @@ class Launch {
 
     Launch &set_axes(ArgumentName<family> name, const Extents &innermost_first) {
         for (int i = 0; i < step_.kernel().rank; i++) step_.set(name.position(i, step_.kernel().rank), innermost_first[i]);
+        return *this;
+    }
+
+    /// That of one axis, counted from the innermost.
+    Launch &set_axis(ArgumentName<family> name, int axis, int64_t value) {
+        step_.set(name.position(axis, step_.kernel().rank), value);
         return *this;
     }
 

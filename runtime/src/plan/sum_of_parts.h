@@ -13,22 +13,24 @@ namespace conv_transpose {
 class SumOfParts {
   public:
     /// Throws Unsupported where this build has no kernel for the device.
-    SumOfParts(Recipe &recipe, Device device, int64_t elements, int64_t parts, Operand result)
-        : kernel_(helper_kernel(KernelRole::sum_of_parts, device)), elements_(elements), parts_(parts), result_(result),
-          first_pass_(parts == 1 ? result : add_region(recipe, elements, parts)) {}
+    SumOfParts(Recipe &recipe, Device device, int64_t elements, int64_t parts, Operand result, ElementType type)
+        : kernel_(helper_kernel(KernelRole::sum_of_parts, device,
+                                [&](const KernelTraits &k) { return k.output.type == type; })),
+          elements_(elements), parts_(parts), result_(result), type_(type),
+          first_pass_(is_result() ? result : add_region(recipe, elements, parts)) {}
 
-    /// What the first pass writes. A single part needs no second one: it is the result.
+    /// What the first pass writes, in float32.
     Operand first_pass() const { return first_pass_; }
 
     void add_to(Recipe &recipe) const {
-        if (parts_ == 1) return;
+        if (is_result()) return;
         // Nothing is read of an empty batch, but a view needs an address.
         const Operand from = parts_ > 0 ? first_pass_ : result_;
         recipe.add_launches({elements_, most_a_launch(elements_, parts_)}, {1, 1}, [&](const LaunchRange &range) {
             View partial(from, range.first_image, {range.images, parts_});
             return std::vector{Launch<Family::sum_of_parts>(kernel_)
                                    .set("partial", partial.set_stride(1, elements_))
-                                   .set("sum", View(result_, range.first_image, {range.images}))
+                                   .set("sum", View(result_, range.first_image, {range.images}, type_))
                                    .step()};
         });
     }
@@ -36,7 +38,12 @@ class SumOfParts {
   private:
     const KernelTraits &kernel_;
     int64_t elements_, parts_;
-    Operand result_, first_pass_;
+    Operand result_;
+    ElementType type_;
+    Operand first_pass_;
+
+    /// A single part of float32 needs no second pass.
+    bool is_result() const { return parts_ == 1 && type_ == ElementType::float32; }
 
     static Operand add_region(Recipe &recipe, int64_t elements, int64_t parts) {
         require_addressable("the parts of a gradient", double(sizeof(float)) * double(elements) * double(parts));

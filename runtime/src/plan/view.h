@@ -6,6 +6,8 @@
 
 #include "conv_transpose/conv_transpose.h"
 #include "choice/launch_ranges.h"
+#include "choice/kernel_traits.h"
+#include "device/tensor_map.h"
 #include "problem/operand.h"
 
 namespace conv_transpose {
@@ -90,6 +92,9 @@ inline View output_pictures(Operand operand, const Problem &p, int rank, const L
                             TensorFormat format = {}) {
     return pictures(operand, p, rank, p.out_channels, [](const Axis &a) { return a.output(); }, range, format);
 }
+
+/// The map of such a picture in channels_last, for a kernel that reads its boxes.
+PictureMap picture_map(const KernelTraits &kernel, const Problem &p, const View &picture);
 
 }  // namespace conv_transpose
 

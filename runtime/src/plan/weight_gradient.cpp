@@ -18,7 +18,7 @@ Recipe weight_gradient_recipe(const Candidate &candidate) {
     ranges.groups = std::clamp<int64_t>(max_grid() / parts.bands, 1, ranges.groups);
 
     Recipe recipe(k.device);
-    const SumOfParts sum(recipe, k.device, p.weight_elements(), parts.count(p), c.written);
+    const SumOfParts sum(recipe, k.device, p.weight_elements(), parts.count(p), c.written, c.weight_format.type);
     // Nothing is read of an empty batch, but a view needs an address.
     const Operand read = p.batch > 0 ? c.read : c.written;
     const Operand gradient = p.batch > 0 ? Operand::output_gradient : c.written;
@@ -29,10 +29,14 @@ Recipe weight_gradient_recipe(const Candidate &candidate) {
         Extents extents = innermost_first(p, k.rank, [](const Axis &a) { return a.kernel; });
         extents.insert(extents.end(), {out, in, range.groups, parts.bands, parts.of_images(range.images)});
         View to(sum.first_pass(), first_part * p.weight_elements() + range.first_group * in * out * taps(p), extents);
+        if (c.weight_format.layout == Layout::channels_last) {
+            for (int64_t i = 0, stride = out; i < k.rank; stride *= extents[i++]) to.set_stride(i, stride);
+            to.set_stride(k.rank, 1);
+        }
         to.set_stride(k.rank + 3, p.weight_elements()).set_stride(k.rank + 4, p.weight_elements() * parts.bands);
         return std::vector{launch_with_axes<Family::weight_gradient>(k, p)
-                               .set("input", input_pictures(read, p, k.rank, range))
-                               .set("output_gradient", padded_output_pictures(gradient, p, k.rank, range))
+                               .set("input", input_pictures(read, p, k.rank, range, c.read_format))
+                               .set("output_gradient", padded_output_pictures(gradient, p, k.rank, range, c.written_format))
                                .set("batch", range.images)
                                .set("band_rows", parts.rows_a_band)
                                .set("part_images", parts.images_a_part)

@@ -3,7 +3,7 @@
 
 #include "choice/registry.h"
 #include "plan/builders.h"
-#include "plan/strided_axes.h"
+#include "plan/sum_of_products.h"
 #include "choice/weight_gradient_parts.h"
 
 namespace conv_transpose {
@@ -13,28 +13,35 @@ namespace {
 // A tensor, how it is packed, and where to.
 struct Picture {
     Operand tensor, region;
+    TensorFormat format;
     int64_t channels;
-    Size2 size, padding, packed;
-    int64_t strip_rows;
+    std::array<int64_t, 3> size, padding;  ///< of the problem's axes
+    Extent packed;
+    int64_t strip_planes;
+    const KernelTraits &packing;
 };
+
+template <class OfAxis>
+std::array<int64_t, 3> of_axes(const Problem &p, OfAxis of_axis) {
+    return {of_axis(p.axes[0]), of_axis(p.axes[1]), of_axis(p.axes[2])};
+}
 
 class ProductRecipe {
   public:
     explicit ProductRecipe(const Candidate &candidate)
         : k_(candidate.kernel),
           c_(candidate.computation),
-          packing_(helper_kernel(KernelRole::picture_packing, k_.device,
-                                 [&](const KernelTraits &k) { return k.precision == k_.precision; })),
-          summing_(helper_kernel(KernelRole::weight_gradient_sum, k_.device)),
           packed_(p_),
           cut_(p_, k_, packed_),
           recipe_(k_.device),
           input_{Operand::input, recipe_.add_region("packed input", bytes(cut_.fours * packed_.input_elements(p_, k_))),
-                 p_.in_channels, plane_of(p_, &Axis::input), {0, 0}, packed_.input, packed_.input.height},
+                 c_.read_format, p_.in_channels, of_axes(p_, [](const Axis &a) { return a.input; }), {},
+                 packed_.input, packed_.input.z, packing_kernel(c_.read_format, p_.in_channels)},
           output_{Operand::output_gradient,
                   recipe_.add_region("packed output gradient", bytes(cut_.fours * packed_.output_elements(p_, k_))),
-                  p_.out_channels, output_plane(p_), plane_of(p_, &Axis::padding), packed_.output,
-                  packed_.input.height * p_.height().stride},
+                  c_.written_format, p_.out_channels, of_axes(p_, [](const Axis &a) { return a.output(); }),
+                  of_axes(p_, [](const Axis &a) { return a.padding; }), packed_.output,
+                  packed_.input.z * packed_.axis(p_, 2).stride, packing_kernel(c_.written_format, p_.out_channels)},
           parts_(recipe_.add_region("partial sums", bytes(cut_.count() * part_elements_))) {}
 
     // Pictures are packed and multiplied a slice at a time, so that the workspace stays small. Rounds of slices begin with
@@ -51,7 +58,7 @@ class ProductRecipe {
         });
         for (int64_t i = rounds * round; i < cut_.slices; i++)
             for (Step &step : slice(i)) recipe_.add(std::move(step), i > 0);
-        add_sum();
+        add_sum_of_products(recipe_, k_, c_, parts_, cut_.count());
         return std::move(recipe_);
     }
 
@@ -59,13 +66,21 @@ class ProductRecipe {
     const KernelTraits &k_;
     const Computation &c_;
     const Problem &p_ = c_.problem;
-    const KernelTraits &packing_, &summing_;
     const PackedPictures packed_;
     const PackedPictureParts cut_;
     const int64_t part_elements_ = packed_part_elements(p_, k_);
     Recipe recipe_;
     const Picture input_, output_;
     const Operand parts_;
+
+    // Lanes go along the channels where these are innermost, or where there are few: others would stand idle.
+    const KernelTraits &packing_kernel(TensorFormat format, int64_t channels) const {
+        constexpr int64_t few = 8;
+        const bool along_channels = format.layout == Layout::channels_last || channels <= few;
+        return helper_kernel(KernelRole::picture_packing, k_.device, [&](const KernelTraits &k) {
+            return k.precision == k_.precision && k.packs_along_channels == along_channels;
+        });
+    }
 
     static int64_t bytes(int64_t floats) { return sizeof(float) * floats; }
 
@@ -84,39 +99,49 @@ class ProductRecipe {
 
     Step packing(const Picture &t, int64_t slice, int64_t fours) const {
         const int64_t image = first_image(slice), images = std::min(packed_.images(fours), p_.batch - image);
-        View from(t.tensor, image * t.channels * area(t.size), {t.size.width, t.size.height, t.channels, images});
-        return Launch<Family::picture_packing>(packing_)
-            .set("images", from.set_min(0, t.padding.width).set_min(1, t.padding.height))
-            .set("positions", area(t.packed))
-            .set("columns", t.packed.width)
+        const bool channels_last = t.format.layout == Layout::channels_last;
+        const int64_t positions = t.size[0] * t.size[1] * t.size[2];
+        View from(t.tensor, image * t.channels * positions, {t.size[packed_.axes[0]], t.size[packed_.axes[1]],
+                                                             t.size[packed_.axes[2]], t.channels, images});
+        int64_t stride = channels_last ? t.channels : 1;
+        std::array<int64_t, 3> strides;
+        for (int axis = 2; axis >= 0; stride *= t.size[axis--]) strides[axis] = stride;
+        for (int i = 0; i < 3; i++) from.set_stride(i, strides[packed_.axes[i]]).set_min(i, t.padding[packed_.axes[i]]);
+        from.set_stride(3, channels_last ? 1 : positions).set_stride(4, t.channels * positions);
+        return Launch<Family::picture_packing>(t.packing)
+            .set("images", from)
+            .set("positions", t.packed.positions())
+            .set("columns", t.packed.x)
+            .set("rows", t.packed.y)
             .set("first_picture", 4 * slice * cut_.fours % packed_.strips())
             .set("strip_bits", int64_t{packed_.strip_bits})
-            .set("strip_rows", t.strip_rows)
-            .set("packed", View(t.region, 0, {4, t.channels, area(t.packed) * fours, terms()}))
+            .set("strip_planes", t.strip_planes)
+            .set("packed", View(t.region, 0, {4, t.channels, t.packed.positions() * fours, terms()}))
             .step();
     }
 
     Step product(int64_t slice, int64_t fours) const {
         const int64_t tap_tiles = ceil_divide(taps(p_), k_.tile_taps);
-        return launch_with_axes<Family::weight_gradient_product>(k_, p_)
-            .set("input", View(input_.region, 0, {4, in(), p_.groups, area(packed_.input) * fours, terms()}))
+        Launch<Family::weight_gradient_product> launch(k_);
+        const std::array<int64_t, 3> places{1, packed_.output.x, packed_.output.x * packed_.output.y};
+        for (int i = 0; i < 3; i++) {
+            const int axis = 2 - packed_.axes[i];  // counted from the innermost
+            const Axis &a = packed_.axis(p_, i);
+            launch.set_axis("kernel", axis, a.kernel).set_axis("tap_step", axis, a.dilation * places[i]);
+        }
+        return launch.set("input", View(input_.region, 0, {4, in(), p_.groups, packed_.input.positions() * fours, terms()}))
             .set("output_gradient",
-                 View(output_.region, 0, {4, out(), p_.groups, area(packed_.output), fours, terms()}))
-            .set("input_columns", packed_.input.width)
-            .set("input_rows", packed_.input.height)
-            .set("output_columns", packed_.output.width)
+                 View(output_.region, 0, {4, out(), p_.groups, packed_.output.positions(), fours, terms()}))
+            .set("input_columns", packed_.input.x)
+            .set("input_rows", packed_.input.y)
+            .set("input_planes", packed_.input.z)
+            .set("column_step", packed_.axis(p_, 0).stride * places[0])
+            .set("row_step", packed_.axis(p_, 1).stride * places[1])
+            .set("plane_step", packed_.axis(p_, 2).stride * places[2])
             .set("band_steps", cut_.band_positions)
             .set("partial", View(parts_, slice * cut_.bands * part_elements_,
                                  {in(), out(), k_.tile_taps, tap_tiles, p_.groups, cut_.bands}))
             .step();
-    }
-
-    void add_sum() {
-        View partial(parts_, 0, {in(), out(), taps(p_), p_.groups, cut_.count()});
-        recipe_.add(Launch<Family::weight_gradient_sum>(summing_)
-                        .set("partial", partial.set_stride(3, part_elements_ / p_.groups).set_stride(4, part_elements_))
-                        .set("sum", View(c_.written, 0, {out() * taps(p_), in(), p_.groups}))
-                        .step());
     }
 };
 

@@ -50,15 +50,23 @@ WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &c)
     packed_summed_ = summed_ * product(summed_phases_);
     if (kernel.weight_layout == WeightLayout::as_given) return;
     packing_ = &helper_kernel(KernelRole::weight_packing, kernel.device, [&](const KernelTraits &k) {
-        return k.weight_layout == kernel.weight_layout && k.min_taps <= taps_ && k.rank == kernel.rank &&
+        return k.weight_layout == kernel.weight_layout && k.min_taps <= taps_ && packs_rank(k, kernel.rank) &&
                k.weight.type == given_.type && (!phases || k.family == Family::gemm_weight_packing) &&
                k.phases_outermost == kernel.phases_outermost;
     });
     packed_channels_ = round_up(channels_ * product(channel_phases_), kernel.weight_channel_multiple);
 }
 
-// Of what is packed. A kernel multiplies elements as it stores its output.
-ElementType WeightPacking::packed_type() const noexcept { return packing_ ? kernel_.output.type : given_.type; }
+// Of what is packed. A kernel for tensor cores multiplies elements as it stores its output, others in float32.
+ElementType WeightPacking::packed_type() const noexcept {
+    if (!packing_) return given_.type;
+    return kernel_.weight_layout == WeightLayout::channels_innermost ? ElementType::float32 : kernel_.output.type;
+}
+
+// Where channels become innermost, kernel positions are one dimension of the helper's two.
+bool WeightPacking::joins_taps() const noexcept {
+    return kernel_.weight_layout == WeightLayout::channels_innermost && packing_->family == Family::weight_packing;
+}
 
 // The caller's weight as (kx, ky, kz, channel, summed channel, group). There the channel of the output lies inside that
 // of the input, and groups outside of both; but parts of a sum are groups inside of the channels that they share.
@@ -67,22 +75,35 @@ View WeightPacking::given() const {
     const int64_t inside = transposed_ ? summed_ * partial_sums_ : channels_;
     const bool channels_last = given_.layout == Layout::channels_last;
     const int64_t tap = channels_last ? inside : 1, inner = channels_last ? 1 : taps_, outer = taps_ * inside;
-    View view(Operand::weight, mirrored_ ? (taps_ - 1) * tap : 0, joined(window_, {channels_, summed_, groups_}), given_.type);
-    const int rank = kernel_.rank;
+    const Extents window = joins_taps() ? Extents{taps_, 1} : window_;
+    View view(Operand::weight, mirrored_ ? (taps_ - 1) * tap : 0, joined(window, {channels_, summed_, groups_}), given_.type);
+    const int rank = static_cast<int>(window.size());
     int64_t stride = mirrored_ ? -tap : tap;
-    for (int i = 0; i < rank; stride *= window_[i++]) {
+    for (int i = 0; i < rank; stride *= window[i++]) {
+        view.set_stride(i, stride);
+        if (joins_taps() || !mirrored_) continue;
         // Turned round, phases that lack a tap come first.
-        const int64_t whole = packed_window_[i] * channel_phases_[i] * summed_phases_[i];
-        view.set_stride(i, stride).set_min(i, mirrored_ ? whole - window_[i] : 0);
+        view.set_min(i, packed_window_[i] * channel_phases_[i] * summed_phases_[i] - window_[i]);
     }
     view.set_stride(rank, transposed_ ? outer : inner).set_stride(rank + 1, transposed_ ? inner : outer);
     const bool parts_inside = transposed_ && partial_sums_ > 1;
     return view.set_stride(rank + 2, parts_inside ? inner * summed_ : outer * (transposed_ ? channels_ : summed_));
 }
 
+// The same as a kernel reads it that packs nothing: (kx, ky, kz, channel of the output, of the input, group).
+View WeightPacking::as_given(const LaunchRange &range) const {
+    const int64_t out = transposed_ ? summed_ : channels_, in = transposed_ ? channels_ : summed_;
+    View view(Operand::weight, range.first_group * in * out * taps_, joined(window_, {out, in, range.groups}), given_.type);
+    if (given_.layout == Layout::channels_first) return view;
+    int64_t stride = out;
+    for (int i = 0; i < kernel_.rank; stride *= window_[i++]) view.set_stride(i, stride);
+    return view.set_stride(kernel_.rank, 1);
+}
+
 void WeightPacking::add_to(Recipe &recipe) const {
     if (!packing_) return;
-    const Extents to = packing_->min_taps > 0 ? tensor_core_tiles() : packed_extents(groups_);
+    Extents to = packing_->min_taps > 0 ? tensor_core_tiles() : packed_extents(groups_);
+    if (joins_taps()) to = {packed_channels_, taps_, 1, summed_, groups_};
     const View packed(Operand::packed_weight, 0, to, packed_type());
     const int64_t bytes = bytes_of(packed_type()) * product(packed_extents(groups_));
     if (packing_->family == Family::gemm_weight_packing) {
@@ -109,24 +130,20 @@ void WeightPacking::add_to(Recipe &recipe) const {
 }
 
 View WeightPacking::view(const LaunchRange &range) const {
-    Extents extents = packing_ ? packed_extents(range.groups) : given_extents(range.groups);
+    if (!packing_) return as_given(range);
+    Extents extents = packed_extents(range.groups);
     // One array has as many dimensions as any weight.
     if (kernel_.weight_tile != 0) extents.resize(kernel_.rank + 3, 1);
-    return View(packing_ ? Operand::packed_weight : Operand::weight, range.first_group * product(extents) / range.groups,
-                extents, packed_type());
-}
-
-Extents WeightPacking::given_extents(int64_t groups) const {
-    return joined(window_, {transposed_ ? summed_ : channels_, transposed_ ? channels_ : summed_, groups});
+    return View(Operand::packed_weight, range.first_group * product(extents) / range.groups, extents, packed_type());
 }
 
 Extents WeightPacking::packed_extents(int64_t groups) const {
     const int64_t lanes = kernel_.weight_channel_multiple, tiles = packed_channels_ / lanes * groups;
     switch (kernel_.weight_layout) {
-        case WeightLayout::as_given: return given_extents(groups);
         case WeightLayout::channels_innermost: return joined(joined({packed_channels_}, packed_window_), {summed_, groups});
         // The last dimension counts tiles of channels.
         case WeightLayout::channel_tiles: return joined(joined({lanes}, window_), {summed_, tiles});
+        case WeightLayout::channel_panels: return joined(joined({lanes, summed_}, window_), {tiles});
         case WeightLayout::winograd_columns: return {lanes, window_[0], summed_, window_[1] + 1, tiles};
         case WeightLayout::winograd: return {lanes, 1, summed_, (window_[0] + 1) * (window_[1] + 1), tiles};
         default: return {tensor_core_elements() * groups, 1, 1, 1, 1};

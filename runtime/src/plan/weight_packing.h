@@ -33,8 +33,9 @@ class WeightPacking {
     int64_t packed_channels_ = 0, packed_summed_ = 0;
 
     ElementType packed_type() const noexcept;
+    bool joins_taps() const noexcept;
     View given() const;
-    Extents given_extents(int64_t groups) const;
+    View as_given(const LaunchRange &range) const;
     Extents packed_extents(int64_t groups) const;
     int64_t tensor_core_elements() const noexcept;
     Extents tensor_core_tiles() const;

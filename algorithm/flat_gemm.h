@@ -1,0 +1,347 @@
+// The forward operation and the input gradient as a matrix product for CPUs, every attribute a run-time value, of any
+// rank. The gather is that of gather.h and strided_axis.h; this is where its operands lie.
+//
+// Cells of one phase are numbered through rows, planes, volumes and images, with gaps between rows (and between planes)
+// that are as wide as taps reach beyond a row: a number is a `place`. What a tap sees of a place then lies a constant
+// number of places further, whatever row it is in, and reads zeros in the gaps. So a tile is any run of places; the part of
+// the picture that its taps see is copied once, as rows with their gaps, for all phases, taps and channels; and sums have
+// no tests. What is summed for places in gaps is not stored. A picture that is read with a stride is copied as a plane for
+// each remainder, so that neighbouring cells are neighbours there.
+#ifndef CONV_TRANSPOSE_ALGORITHM_FLAT_GEMM_H
+#define CONV_TRANSPOSE_ALGORITHM_FLAT_GEMM_H
+
+#include <functional>
+#include <vector>
+
+#include "Halide.h"
+#include "algorithm/element_operations.h"
+#include "algorithm/flat_gemm_funcs.h"
+#include "algorithm/gather.h"
+
+namespace conv_transpose::flat_gemm {
+
+using Halide::Expr;
+/// One value for each axis, x first.
+using PerAxis = std::vector<Expr>;
+
+inline Expr product(const PerAxis &factors) {
+    Expr all = 1;
+    for (const Expr &factor : factors) all = all * factor;
+    return all;
+}
+inline Expr rounded_up(const Expr &a, const Expr &b) { return (a + b - 1) / b; }
+
+/// Takes a number apart that counts through `extents`, the first fastest; the last entry is what is left.
+inline PerAxis digits(const Expr &number, const PerAxis &extents) {
+    PerAxis all;
+    Expr rest = number;
+    for (const Expr &extent : extents) {
+        all.push_back(rest % extent);
+        rest = rest / extent;
+    }
+    all.push_back(rest);
+    return all;
+}
+
+/// One axis, in cells.
+struct FlatAxis {
+    Expr cells, phases, stride;  ///< of the result: of a phase, how many phases, how far apart
+    Expr low, high;              ///< what taps see, from a cell on
+    Expr read_stride, planes;    ///< of the picture, which has a plane for each remainder that taps see
+    Expr remainder_step;         ///< the n-th plane has remainder n * remainder_step
+    Expr min, extent;            ///< of the picture
+
+    /// Cells that the picture has data in: of a plane, and of all.
+    Expr first(const Expr &plane) const { return reads_all() ? min : (min - remainder(plane) + read_stride - 1) / read_stride; }
+    Expr last(const Expr &plane) const { return reads_all() ? min + extent - 1 : (min + extent - 1 - remainder(plane)) / read_stride; }
+    Expr first() const { return reads_all() ? min : min / read_stride; }
+    Expr last() const { return reads_all() ? min + extent - 1 : (min + extent - 1) / read_stride; }
+    /// Those that some tap sees.
+    Expr first_seen() const { return max(first(), low); }
+    Expr last_seen() const { return Halide::min(last(), cells - 1 + high); }
+    /// From a row to the next: gaps are shared by both.
+    Expr pitch() const { return max(max(cells + high - first_seen(), last_seen() + 1 - low), cells); }
+    Expr coordinate(const Expr &cell, const Expr &plane) const {
+        return reads_all() ? cell : cell * read_stride + remainder(plane);
+    }
+
+  private:
+    bool reads_all() const { return Halide::Internal::is_const_one(read_stride); }
+    Expr remainder(const Expr &plane) const { return plane * remainder_step % read_stride; }
+};
+
+/// Of the forward operation.
+inline FlatAxis forward_axis(const AxisArguments &a, const Expr &input_min, const Expr &input_extent, const Expr &outputs) {
+    const Expr phases = min(a.stride, outputs);
+    return {.cells = rounded_up(outputs, a.stride), .phases = phases, .stride = a.stride,
+            .low = -(((a.kernel - 1) * a.dilation - a.padding_phase) / a.stride),
+            .high = (phases - 1 + a.padding_phase) / a.stride,
+            .read_stride = 1, .planes = 1, .remainder_step = 0, .min = input_min, .extent = input_extent};
+}
+
+/// Of the input gradient, which reads the output gradient with the stride.
+inline FlatAxis strided_axis(const Expr &kernel, const Expr &stride, const Expr &dilation, const Expr &output_min,
+                             const Expr &output_extent, const Expr &inputs) {
+    return {.cells = inputs, .phases = 1, .stride = 1, .low = 0, .high = (kernel - 1) * dilation / stride,
+            .read_stride = stride, .planes = min(kernel, stride), .remainder_step = dilation,
+            .min = output_min, .extent = output_extent};
+}
+
+/// What a tap reads and multiplies, a value an axis.
+struct Tap {
+    PerAxis shift;  ///< from FlatAxis::low on
+    PerAxis plane, kernel;
+};
+
+/// A tile: some rows of cells of a segment along x, as the runtime cuts them (choice/flat_tiles.h). So many panels share what
+/// is copied.
+struct TileShape {
+    Expr segment, rows, panels;
+};
+
+/// Places of a tile, and where they are in the result and in the picture.
+class Places {
+  public:
+    Places(const std::vector<FlatAxis> &axes, const Expr &images, const Expr &outputs, const TileShape &shape,
+           const FlatGemmSizes &size)
+        : axes_(axes), images_(images), rows_(shape.rows), panels_(shape.panels) {
+        using Halide::Internal::is_const_one;
+        const FlatAxis &x = axes[0];
+        const Expr whole = shape.segment >= x.cells;
+        // Segments are of the result, and the last begins early; so a segment may begin and end within a cell.
+        length_ = min(shape.segment * x.stride, outputs);
+        segments_ = rounded_up(outputs, length_);
+        last_begin_ = outputs - length_;
+        cells_ = select(whole, x.cells, shape.segment + 1);
+        // Segments have gaps of their own, whole rows share them with their neighbours.
+        pitch_ = select(whole, x.pitch(), shape.segment + 1 + x.high - x.low);
+        Expr pitch = 1, last = 0;
+        for (std::size_t d = 1; d < axes.size(); d++) {
+            const FlatAxis &a = axes[d];
+            row_pitches_.push_back(pitch);
+            last = last + (a.cells - 1) * pitch;
+            low_row_ = low_row_ + a.low * pitch;
+            reach_ = reach_ + (a.high - a.low) * pitch;
+            pitch = pitch * a.pitch();
+        }
+        all_rows_ = last + (images - 1) * pitch + 1;
+        tiles_ = rounded_up(all_rows_, rows_);
+        for (const FlatAxis &a : axes) planes_ = planes_ * a.planes;
+        row_places_ = rounded_up(cells_, size.vector) * size.vector, positions_ = size.positions;
+        // Not a power of two: the channels of a place would meet in one set of the cache.
+        const int line = 16;
+        window_ = (rounded_up(places_of(rows_) + reach_ * pitch_ + x.high - x.low, line) / 2 * 2 + 1) * line;
+    }
+
+    const std::vector<FlatAxis> &axes() const { return axes_; }
+    Expr images() const { return images_; }
+    Expr planes() const { return planes_; }
+    Expr block_panels() const { return panels_; }
+
+    // Along x: so many results of a segment, from this one on.
+    Expr length() const { return length_; }
+    Expr segments() const { return segments_; }
+    Expr begin(const Expr &segment) const { return min(segment * length_, last_begin_); }
+    Expr first_cell(const Expr &segment) const { return begin(segment) / axes_[0].stride; }
+    Expr cells() const { return cells_; }
+
+    // Rows of cells, counted through all images; of those that taps see, the first is `reach` below the last one's.
+    Expr rows() const { return rows_; }
+    Expr tiles() const { return tiles_; }
+    Expr seen_rows() const { return rows_ + reach_; }
+    Expr first_seen_row(const Expr &tile) const { return tile * rows_ + low_row_; }
+    /// Coordinates of a row behind x: the last one is the image.
+    PerAxis row(const Expr &number) const {
+        PerAxis pitches;
+        for (std::size_t d = 1; d < axes_.size(); d++) pitches.push_back(axes_[d].pitch());
+        return digits(number, pitches);
+    }
+    /// The number of the first row that has data, seen by a tap.
+    Expr first_row() const {
+        Expr all = 0;
+        for (std::size_t d = 1; d < axes_.size(); d++) all = all + axes_[d].first_seen() * row_pitches_[d - 1];
+        return all;
+    }
+
+    /// Of a row's results, from a row to the next; the places of a tile, and those that its taps see.
+    Expr pitch() const { return pitch_; }
+    Expr places(const Expr &tile) const { return places_of(min(rows_, all_rows_ - tile * rows_)); }
+    Expr window() const { return window_; }
+    Expr shift(const Tap &tap) const {
+        Expr rows = 0;
+        for (std::size_t d = 1; d < axes_.size(); d++) rows = rows + tap.shift[d] * row_pitches_[d - 1];
+        return tap.shift[0] + rows * pitch_;
+    }
+
+  private:
+    std::vector<FlatAxis> axes_;
+    Expr images_, rows_, panels_, length_, segments_, last_begin_, cells_, pitch_, tiles_, all_rows_, row_places_, window_;
+    PerAxis row_pitches_;
+    Expr low_row_ = 0, reach_ = 0, planes_ = 1;
+    int positions_ = 1;
+
+    // Of so many rows, in whole register tiles.
+    Expr places_of(const Expr &rows) const {
+        return rounded_up((rows - 1) * pitch_ + row_places_, positions_) * positions_;
+    }
+};
+
+inline Expr promised(const Expr &at, const Expr &extent) { return Halide::unsafe_promise_clamped(at, 0, extent - 1); }
+
+/// The tables of taps: so many live ones a phase.
+inline void define_taps(FlatGemmFuncs &f, const Places &places, const Tap &tap, const Expr &live) {
+    const FlatGemmVars &v = f.v;
+    Expr plane = 0;
+    for (std::size_t d = tap.plane.size(); d-- > 0;) plane = plane * places.axes()[d].planes + tap.plane[d];
+    std::vector<Expr> values{places.shift(tap), plane};
+    values.insert(values.end(), tap.kernel.begin(), tap.kernel.end());
+    f.taps(v.tap, v.phase) = Halide::Tuple(values);
+    f.live_taps(v.phase) = live;
+}
+
+/// Of the vectors that copy rows: down to single elements.
+inline int next_width(int width) { return width > 4 ? width / 2 : width > 1 ? 1 : 0; }
+
+/// Rows of the picture (x, y, z, channel, group, image) with their gaps. Vectors at the end of a row begin early; rows of
+/// less than a vector are copied by smaller ones, each by an update of its own.
+template <class Tensor>
+void define_staged(FlatGemmFuncs &f, const Places &places, const Tensor &picture) {
+    using namespace Halide;
+    const FlatGemmVars &v = f.v;
+    const std::vector<FlatAxis> &axes = places.axes();
+    const int rank = static_cast<int>(axes.size());
+    const FlatAxis &x = axes[0];
+    PerAxis plane_counts;
+    for (const FlatAxis &a : axes) plane_counts.push_back(a.planes);
+    const PerAxis planes = digits(v.plane, plane_counts);
+
+    const Expr low = places.first_cell(v.segment) + x.low;
+    f.span(v.plane, v.segment) =
+        Tuple(max(x.first(planes[0]), low), min(x.last(planes[0]), low + places.cells() - 1 + x.high - x.low) + 1, low);
+    const auto span = [&](int i) -> Expr { return f.span(v.plane, v.segment)[i]; };
+
+    const PerAxis cells = places.row(places.first_seen_row(v.tile) + v.row - places.first_row());
+    PerAxis seen;
+    Expr there_is = cells.back() >= 0 && cells.back() < places.images();
+    for (int d = 1; d < rank; d++) {
+        const Expr cell = cells[d - 1] + axes[d].first_seen(), at = axes[d].coordinate(cell, planes[d]);
+        there_is = there_is && cell <= axes[d].last_seen() && at >= axes[d].min && at < axes[d].min + axes[d].extent;
+        seen.push_back(at);
+    }
+    seen.push_back(cells.back());
+    const Expr count = select(there_is, span(1) - span(0), 0);
+    for (int width = f.size.vector, above = 0; width > 0; above = width, width = next_width(width))
+        seen.push_back(select(count >= width && (above == 0 || count < above), rounded_up(count, width), 0));
+    f.seen_rows(v.row, v.plane, v.segment, v.tile) = Tuple(seen);
+
+    f.staged(v.place, v.summed, v.plane, v.segment, v.tile, v.group) = 0.f;
+    for (int width = f.size.vector; width > 0; width = next_width(width)) {
+        const Expr most = min(x.last() - x.first() + 1, places.cells() + x.high - x.low);
+        FlatGemmFuncs::Copy copy{width, RDom({{0, width}, {0, rounded_up(most, width)}, {0, places.seen_rows()}}, "copied")};
+        RDom &r = copy.domain;
+        const auto row = [&](int i) -> Expr { return f.seen_rows(r[2], v.plane, v.segment, v.tile)[i]; };
+        r.where(r[1] < row(rank + static_cast<int>(f.copies.size())));
+        const Expr cell = min(span(0) + r[1] * width, span(1) - width) + r[0];
+        std::vector<Expr> index{unsafe_promise_clamped(x.coordinate(cell, planes[0]), x.min, x.min + x.extent - 1)};
+        for (int d = 1; d < rank; d++)
+            index.push_back(unsafe_promise_clamped(row(d - 1), axes[d].min, axes[d].min + axes[d].extent - 1));
+        index.insert(index.end(), {v.summed, v.group, promised(row(rank - 1), places.images())});
+        f.staged(promised(r[2] * places.pitch() + cell - span(2), places.window()), v.summed, v.plane, v.segment, v.tile, v.group) =
+            load(picture(index));
+        f.copies.push_back(copy);
+    }
+}
+
+/// The sum over summed channels and live taps. Panels (lane, summed, kx, ky, kz, panel + panels * group) are of `channels`
+/// channels of a group.
+template <class Tensor>
+void define_sum(FlatGemmFuncs &f, const Places &places, const Tensor &panels, const Expr &most_taps, const Expr &summed,
+                const Expr &channels, const std::function<Expr(const Expr &channel, const Expr &group)> &initial) {
+    using namespace Halide;
+    const FlatGemmVars &v = f.v;
+    const int rank = static_cast<int>(places.axes().size());
+    f.reduced.domain = RDom({{0, summed}, {0, most_taps}}, "reduced");
+    RDom &r = f.reduced.domain;
+    f.reduced.summed = r[0], f.reduced.tap = r[1];
+    r.where(r[1] < f.live_taps(v.phase));
+    const auto tap = [&](int i) -> Expr { return f.taps(r[1], v.phase)[i]; };
+    const Expr panel = v.panel + rounded_up(channels, f.size.channels) * v.group;
+    std::vector<Expr> index{v.lane, r[0]};
+    for (int d = 0; d < rank; d++) index.push_back(promised(tap(2 + d), panels.dim(2 + d).extent()));
+    index.push_back(promised(panel, panels.dim(rank + 2).extent()));
+    f.sum(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) =
+        initial(promised(min(v.panel * f.size.channels + v.lane, channels - 1), channels), v.group);
+    f.sum(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) +=
+        f.staged(promised(v.place + tap(0), places.window()), r[0], promised(tap(1), places.planes()), v.segment, v.tile, v.group) *
+        panels(index);
+    f.result(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) = f.sum(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group);
+}
+
+/// The stores of output(x, y, z, channel, group, image): row by row, the phases of a row together.
+template <class Tensor>
+void define_stores(FlatGemmFuncs &f, Tensor &output, const Places &places, const std::function<Expr(const Expr &)> &finish) {
+    using namespace Halide;
+    const FlatGemmVars &v = f.v;
+    const std::vector<FlatAxis> &axes = places.axes();
+    const int rank = static_cast<int>(axes.size());
+    const FlatAxis &x = axes[0];
+    const auto extent = [&](int d) { return Expr(output.dim(d).extent()); };
+    const auto phases_of = [&](int d) { return d < rank ? axes[d].phases : Expr(1); };
+    const Expr channels = extent(rank), blocks = rounded_up(rounded_up(channels, f.size.channels), places.block_panels());
+    f.stride_x = x.stride;
+    f.stored.domain = RDom({{0, f.size.vector}, {0, rounded_up(places.length(), f.size.vector)}, {0, places.rows()}, {0, phases_of(1)}, {0, phases_of(2)}, {0, f.size.channels},
+                            {0, places.block_panels()}, {0, blocks}, {0, places.segments()}, {0, places.tiles()}, {0, extent(rank + 1)}},
+                           "stored");
+    RDom &r = f.stored.domain;
+    auto &s = f.stored;
+    s.element = r[0], s.vector = r[1], s.row = r[2], s.phase_y = r[3], s.phase_z = r[4], s.lane = r[5], s.panel = r[6];
+    s.block = r[7], s.segment = r[8], s.tile = r[9], s.group = r[10];
+    // The last vector of a row begins early. Rows of less than a vector are stored one by one.
+    f.whole_vectors = places.length() >= f.size.vector;
+    const Expr x_at = min(r[1] * f.size.vector, max(places.length() - f.size.vector, 0)) + r[0];
+
+    const Expr panel = r[7] * places.block_panels() + r[6], channel = panel * f.size.channels + r[5];
+    const PerAxis cells = places.row(v.tile * places.rows() + v.row);
+    PerAxis stored;
+    Expr there_is = cells.back() < places.images();
+    for (int d = 1; d < rank; d++) {
+        stored.push_back(cells[d - 1] * axes[d].stride + (d == 1 ? v.phase_y : v.phase_z));
+        there_is = there_is && stored.back() < extent(d);
+    }
+    stored.insert(stored.end(), {cells.back(), cast<int>(there_is)});
+    f.stored_rows(v.row, v.phase_y, v.phase_z, v.tile) = Tuple(stored);
+    const auto row = [&](int i) -> Expr { return f.stored_rows(r[2], r[3], r[4], r[9])[i]; };
+    r.where(panel * f.size.channels < channels);
+    r.where(channel < channels);
+    r.where(row(rank) != 0);
+    r.where(f.whole_vectors || r[0] < places.length());
+    std::vector<Expr> index{promised(places.begin(r[8]) + x_at, extent(0))};
+    for (int d = 1; d < rank; d++) index.push_back(promised(row(d - 1), extent(d)));
+    index.insert(index.end(), {promised(channel, channels), r[10], promised(row(rank - 1), places.images())});
+
+    const Expr vectors = rounded_up(places.cells(), f.size.vector);
+    f.interleaving = RDom({{0, f.size.vector}, {0, x.stride}, {0, vectors}}, "interleaving");
+    const Expr cell = f.interleaving[2] * f.size.vector + f.interleaving[0];
+    Expr phase = min(f.interleaving[1], x.phases - 1), all_phases = 1;
+    if (rank > 1) phase = phase + phases_of(0) * v.phase_y;
+    if (rank > 2) phase = phase + phases_of(0) * phases_of(1) * v.phase_z;
+    for (const FlatAxis &a : axes) all_phases = all_phases * a.phases;
+    // So that nothing is computed for panels beyond the last.
+    all_phases = select(v.panel * f.size.channels < channels, all_phases, 0);
+    f.interleaved(v.element, v.row, v.phase_y, v.phase_z, v.lane, v.panel, v.segment, v.tile, v.group) = undef<float>();
+    f.interleaved(cell * x.stride + f.interleaving[1], v.row, v.phase_y, v.phase_z, v.lane, v.panel, v.segment, v.tile,
+                  v.group) =
+        f.result(promised(v.row * places.pitch() + cell, places.places(v.tile)), v.lane, v.panel,
+                 promised(phase, all_phases), v.segment, v.tile, v.group);
+
+    const std::vector<Var> any(rank + 3);
+    output(any) = undef(halide_type(f.format.storage));
+    const Expr element = promised(x_at + places.begin(r[8]) % x.stride, vectors * f.size.vector * x.stride);
+    const Expr result = f.interleaved(element, r[2], r[3], r[4], r[5], panel, r[8], r[9], r[10]);
+    output(index) = store(finish(result), f.format.storage);
+    f.output = output;
+}
+
+}  // namespace conv_transpose::flat_gemm
+
+#endif

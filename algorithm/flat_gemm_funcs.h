@@ -1,0 +1,68 @@
+// What a schedule of a flat matrix product sees (algorithm/flat_gemm.h): the named Funcs and their dimensions.
+#ifndef CONV_TRANSPOSE_ALGORITHM_FLAT_GEMM_FUNCS_H
+#define CONV_TRANSPOSE_ALGORITHM_FLAT_GEMM_FUNCS_H
+
+#include <vector>
+
+#include "Halide.h"
+#include "algorithm/element_format.h"
+
+namespace conv_transpose {
+
+/// `place` counts the cells of a tile, with the gaps between rows; of what is staged, those that taps see. A panel is a
+/// number of channels that lie together; `lane` is one of them. A tile is of so many rows of cells; `segment` is its part of
+/// them. `element` counts the results of a row.
+struct FlatGemmVars {
+    Halide::Var place{"place"}, summed{"summed"}, plane{"plane"}, lane{"lane"}, panel{"panel"}, phase{"phase"};
+    Halide::Var tap{"tap"}, segment{"segment"}, tile{"tile"}, group{"group"};
+    Halide::Var element{"element"}, row{"row"}, phase_y{"phase_y"}, phase_z{"phase_z"};
+};
+
+/// Sizes that the algorithm is told. A tile has whole register tiles of `positions`.
+struct FlatGemmSizes {
+    int vector, positions, channels;
+};
+
+struct FlatGemmFuncs {
+    FlatGemmVars v;
+    FlatGemmSizes size;
+    ElementFormat format;
+    bool channels_last_output = false;
+
+    /// (tap, phase) -> where it reads, from a cell on; plane; kernel position: tables.
+    Halide::Func taps{"taps"}, live_taps{"live_taps"};
+    /// Tables of a tile. (row, plane, segment, tile) -> of a row that taps see, coordinates in the picture behind x, the last of
+    /// them the image, and how many vectors of each width are copied. (plane, segment) -> the cells that are copied: the first,
+    /// and behind the last; the cell at place 0. (row, phase_y, phase_z, tile) -> coordinates in the result behind x, and
+    /// whether there is such a row.
+    Halide::Func seen_rows{"seen_rows"}, span{"span"}, stored_rows{"stored_rows"};
+    /// (place, summed, plane, segment, tile, group), float32: zeros, and in the updates the rows that there are, in vectors of
+    /// several widths: (lane, vector, row).
+    Halide::Func staged{"staged"};
+    struct Copy {
+        int width;
+        Halide::RDom domain;
+    };
+    std::vector<Copy> copies;
+    /// (place, lane, panel, phase, segment, tile, group), float32
+    Halide::Func sum{"sum"}, result{"result"};
+    struct {
+        Halide::RDom domain;
+        Halide::RVar summed, tap;
+    } reduced;
+    /// (element, row, phase_y, phase_z, lane, panel, segment, tile, group): the phases of a row side by side.
+    Halide::Func interleaved{"interleaved"};
+    Halide::RDom interleaving;  ///< cell of a vector, phase, vector
+    Halide::Expr stride_x;
+    /// Stores in its update; its rows may have whole vectors.
+    Halide::Expr whole_vectors;
+    Halide::Func output;
+    struct {
+        Halide::RDom domain;
+        Halide::RVar element, vector, row, phase_y, phase_z, lane, panel, block, segment, tile, group;
+    } stored;
+};
+
+}  // namespace conv_transpose
+
+#endif

@@ -1,0 +1,64 @@
+// Elements of boxes are calls of a function that nobody defines: see tensor_boxes.h.
+#include "compiler/passes/tensor_boxes.h"
+
+#include <string>
+
+namespace conv_transpose {
+
+using namespace Halide;
+using namespace Halide::Internal;
+
+namespace {
+
+const std::string name_of_call = "conv_element_of_box";
+
+/// Of vectors all lanes have the same; an expression that differs has no value.
+Expr of_all_lanes(const Expr &e) {
+    const Broadcast *same = e.as<Broadcast>();
+    return same ? same->value : e.type().is_scalar() ? e : Expr();
+}
+
+}  // namespace
+
+// The element, coordinates, offsets: two more coordinates than offsets.
+Expr element_of_box(const TensorBox &box) {
+    std::vector<Expr> arguments{box.element};
+    arguments.insert(arguments.end(), box.coordinates.begin(), box.coordinates.end());
+    arguments.insert(arguments.end(), box.offsets.begin(), box.offsets.end());
+    return Call::make(box.element.type(), name_of_call, arguments, Call::PureExtern);
+}
+
+std::optional<TensorBox> box_of_element(const Expr &value) {
+    const Call *call = value.as<Call>();
+    if (!call || call->name != name_of_call) return std::nullopt;
+    TensorBox box{call->args[0], {}, {}};
+    const std::size_t offsets = (call->args.size() - 3) / 2;
+    for (std::size_t i = 1; i < call->args.size(); i++) {
+        (i + offsets < call->args.size() ? box.coordinates : box.offsets).push_back(of_all_lanes(call->args[i]));
+        if (!(i + offsets < call->args.size() ? box.coordinates : box.offsets).back().defined()) return std::nullopt;
+    }
+    return box;
+}
+
+bool has_element_of_box(const Stmt &statement) {
+    class Finder : public IRVisitor {
+      public:
+        bool found = false;
+
+      private:
+        using IRVisitor::visit;
+        void visit(const Call *call) override {
+            found = found || call->name == name_of_call;
+            IRVisitor::visit(call);
+        }
+    };
+    Finder finder;
+    statement.accept(&finder);
+    return finder.found;
+}
+
+Expr ElementsOfBoxes::visit(const Call *call) {
+    return call->name == name_of_call ? mutate(call->args[0]) : IRMutator::visit(call);
+}
+
+}  // namespace conv_transpose

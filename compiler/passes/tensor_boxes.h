@@ -1,0 +1,45 @@
+// Boxes of tensors, which Hopper's copy engine brings to shared memory by a tensor map: how an algorithm says that what it
+// stages is one.
+//
+// A Func in shared memory that a schedule stages in bulk (bulk_copies.h) is defined as element_of_box(): the element, as
+// any program computes it, and beside it where the copy engine finds the box. That counts positions through the images
+// of a picture, channels innermost, x fastest (an "im2col" map): the first position of a box has `coordinates`, and all of
+// them are read `offsets` further on. Zeros lie outside of the tensor. The map is a parameter of the kernel behind those
+// that Halide knows (compiler/ptx/ptx_expansion.cpp); the runtime makes it.
+//
+// In shared memory a position's channels are a row of 32, 64 or 128 bytes, whose groups of 16 bytes the copy engine
+// permutes ("swizzles") so that eight rows lie in all banks: tensor cores read it so (tensor_core_instructions.cpp).
+// Whoever reads such a Func otherwise is refused.
+#ifndef CONV_TRANSPOSE_COMPILER_TENSOR_BOXES_H
+#define CONV_TRANSPOSE_COMPILER_TENSOR_BOXES_H
+
+#include <optional>
+#include <vector>
+
+#include "Halide.h"
+
+namespace conv_transpose {
+
+struct TensorBox {
+    Halide::Expr element;
+    std::vector<Halide::Expr> coordinates;  ///< of the first position: channel, x, y, (z,) image
+    std::vector<Halide::Expr> offsets;      ///< x, y, (z); from 0 on
+};
+
+Halide::Expr element_of_box(const TensorBox &box);
+
+/// Nothing where a value is no element of a box. Of a vector of elements, coordinates are those of all.
+std::optional<TensorBox> box_of_element(const Halide::Expr &value);
+
+/// Whether a statement holds an element of a box.
+bool has_element_of_box(const Halide::Internal::Stmt &statement);
+
+/// A lowering pass that leaves the elements: for a program that no other pass rewrites.
+class ElementsOfBoxes : public Halide::Internal::IRMutator {
+    using IRMutator::visit;
+    Halide::Expr visit(const Halide::Internal::Call *call) override;
+};
+
+}  // namespace conv_transpose
+
+#endif

@@ -1,0 +1,76 @@
+// What the generators of flat matrix products share (algorithm/flat_gemm.h): parameters, how the funcs are filled in, and
+// what the registry is told.
+#ifndef CONV_TRANSPOSE_GENERATORS_FLAT_GEMM_GENERATOR_H
+#define CONV_TRANSPOSE_GENERATORS_FLAT_GEMM_GENERATOR_H
+
+#include <stdexcept>
+#include <string>
+
+#include "Halide.h"
+#include "algorithm/flat_gemm.h"
+#include "algorithm/weight_layouts.h"
+#include "generators/problem_params.h"
+#include "schedules/kernel_description.h"
+
+namespace conv_transpose {
+
+/// A base of generators. Tensors are (x, y, z, channel in group, group, image), of as many axes as `rank`; a kernel for
+/// three computes problems of fewer as well.
+template <class Schedule>
+struct FlatGemmGenerator : DescribedGenerator {
+    template <typename T>
+    using GeneratorParam = Halide::GeneratorParam<T>;
+    using Tensor = Halide::GeneratorInput<Halide::Buffer<>>;
+
+    ProblemParams problem;
+    GeneratorParam<int> rank{"rank", 2};
+    GeneratorParam<int> max_out_channels{"max_out_channels", 0};
+    Schedule schedule_params;
+
+  private:
+    std::vector<Halide::GeneratorInput<int> *> tile_shape_;
+
+  protected:
+    FlatGemmFuncs funcs_;
+    std::vector<Halide::GeneratorInput<int> *> attributes_;
+    Halide::GeneratorOutput<Halide::Buffer<>> *result_ = nullptr;
+
+    Halide::Type stored_type() const { return halide_type(funcs_.format.storage); }
+
+    /// Of axis d, as the signature has them.
+    Halide::Expr attribute(int d, int i) const {
+        return *attributes_[d * (attributes_.size() / rank) + i];
+    }
+
+    template <class Generator>
+    void add_tile_shape(Generator &generator) {
+        for (const char *name : {"segment_cells", "tile_rows", "block_panels"})
+            tile_shape_.push_back(generator.template add_input<int>(name));
+    }
+    flat_gemm::TileShape tile_shape() const { return {*tile_shape_[0], *tile_shape_[1], *tile_shape_[2]}; }
+
+    void declare_shapes(Tensor &picture, Tensor &weight) {
+        for (int d = rank; d < rank + 3; d++) picture.dim(d).set_min(0);
+        for (int d = 0; d < rank + 3; d++) result_->dim(d).set_min(0);
+        const int channels = funcs_.size.channels;
+        weight.dim(0).set_bounds(0, channels);
+        Halide::Expr stride = channels;
+        for (int d = 1; d < rank + 3; d++) {
+            weight.dim(d).set_min(0).set_stride(stride);
+            stride = stride * weight.dim(d).extent();
+        }
+    }
+
+    void describe_product(KernelDescription &description) {
+        description.set("rank", rank);
+        description.set("strict_propagation", "true");
+        description.set("weight_layout", "WeightLayout::channel_panels");
+        description.set("weight_channel_multiple", funcs_.size.channels);
+        description.set("tile_places", funcs_.size.positions);
+        if (max_out_channels > 0) description.set("max_out_channels", max_out_channels);
+    }
+};
+
+}  // namespace conv_transpose
+
+#endif

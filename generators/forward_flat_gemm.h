@@ -1,0 +1,104 @@
+// The generator of the forward operation as a flat matrix product, every attribute a run-time value
+// (algorithm/flat_gemm.h). Arguments as in forward.h and the shape of
+// a tile. Template argument: the schedule.
+#ifndef CONV_TRANSPOSE_GENERATORS_FORWARD_FLAT_GEMM_H
+#define CONV_TRANSPOSE_GENERATORS_FORWARD_FLAT_GEMM_H
+
+#include "Halide.h"
+#include "algorithm/epilogue.h"
+#include "generators/flat_gemm_generator.h"
+
+namespace conv_transpose {
+
+template <class Schedule>
+class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>, public FlatGemmGenerator<Schedule> {
+  public:
+    template <typename T>
+    using Input = Halide::GeneratorInput<T>;
+
+    /// The input's coordinates begin at -(padding / stride).
+    Input<Halide::Buffer<>> input{"input"}, weight{"weight"};
+    Input<Halide::Buffer<float>> bias{"bias", 2};  // channel in group, group
+    Input<int> has_bias{"has_bias"};
+    Input<int> activation{"activation"};
+    Input<float> slope{"slope"};
+
+    void configure() {
+        const int dimensions = this->rank + 3;
+        input.set_type(this->stored_type()), input.set_dimensions(dimensions);
+        weight.set_type(Halide::Float(32)), weight.set_dimensions(dimensions);
+        for (int d = 0; d < this->rank; d++)
+            for (const char *attribute : {"stride_", "dilation_", "padding_phase_", "gcd_", "inverse_", "kernel_"})
+                this->attributes_.push_back(this->template add_input<int>(attribute + std::string(axis_names[d])));
+        this->add_tile_shape(*this);
+        this->result_ = this->template add_output<Halide::Buffer<>>("output", this->stored_type(), dimensions);
+    }
+
+    void generate() {
+        using namespace flat_gemm;
+        FlatGemmFuncs &f = this->funcs_;
+        f.size = this->schedule_params.sizes(this->target);
+        const int rank = this->rank;
+        auto &output = *this->result_;
+        std::vector<GatherAxis> gather;
+        std::vector<FlatAxis> axes;
+        PerAxis most, phase_counts;
+        for (int d = 0; d < rank; d++) {
+            const auto a = [&](int i) { return this->attribute(d, i); };
+            const AxisArguments arguments{.kernel = a(5), .stride = a(0), .dilation = a(1), .padding_phase = a(2), .gcd = a(3),
+                                          .inverse = a(4)};
+            gather.push_back(GatherAxis::run_time(arguments));
+            axes.push_back(forward_axis(arguments, input.dim(d).min(), input.dim(d).extent(), output.dim(d).extent()));
+            most.push_back(gather[d].taps());
+            phase_counts.push_back(axes[d].phases);
+        }
+        const Expr summed = input.dim(rank).extent(), channels = output.dim(rank).extent();
+        const Places places(axes, output.dim(rank + 2).extent(), output.dim(0).extent(), this->tile_shape(), f.size);
+        define_taps(f, places, gather, phase_counts);
+        define_staged(f, places, input);
+        define_sum(f, places, weight, product(most), summed, channels, [&](const Expr &channel, const Expr &group) {
+            return select(has_bias != 0, bias(channel, group), 0.f);
+        });
+        define_stores(f, output, places, [&](const Expr &sum) { return activate(sum, activation, slope); });
+    }
+
+    void schedule() {
+        this->declare_shapes(input, weight);
+        for (int d = 0; d < 2; d++) bias.dim(d).set_min(0);
+        this->schedule_params.apply(this->funcs_, this->target);
+    }
+
+    std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::forward); }
+
+    void describe(KernelDescription &description) override {
+        this->problem.describe(Family::forward, this->target, description);
+        description.set_family(Family::flat_forward);
+        this->describe_product(description);
+    }
+
+  private:
+    static void define_taps(FlatGemmFuncs &f, const flat_gemm::Places &places, const std::vector<GatherAxis> &gather,
+                            const flat_gemm::PerAxis &phase_counts) {
+        using namespace flat_gemm;
+        const PerAxis phase = digits(f.v.phase, phase_counts);
+        std::vector<GatherAxis::Phase> of_phase;
+        PerAxis live, divisors;
+        for (std::size_t d = 0; d < gather.size(); d++) {
+            of_phase.push_back(gather[d].run_time_phase(phase[d]));
+            live.push_back(of_phase[d].taps);
+            divisors.push_back(max(of_phase[d].taps, 1));
+        }
+        const PerAxis t = digits(f.v.tap, divisors);
+        Tap tap;
+        for (std::size_t d = 0; d < gather.size(); d++) {
+            tap.shift.push_back(of_phase[d].shift - t[d] * gather[d].input_step() - places.axes()[d].low);
+            tap.plane.push_back(0);
+            tap.kernel.push_back(of_phase[d].first + t[d] * gather[d].tap_step());
+        }
+        flat_gemm::define_taps(f, places, tap, product(live));
+    }
+};
+
+}  // namespace conv_transpose
+
+#endif

@@ -1,0 +1,153 @@
+// The generator of the weight gradient for tensors of any rank, format and layout (any_tensors.h), every attribute a
+// run-time value. Arguments as in weight_gradient.h; the sum is cut into parts in the same way, of bands of positions that
+// count through all axes (on a CPU bands of rows, which count through height and depth). Parts are float32 whatever the
+// tensors are. Template argument: a schedule of AnyWeightGradientFuncs.
+#ifndef CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_GATHER_H
+#define CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_GATHER_H
+
+#include "Halide.h"
+#include "algorithm/epilogue.h"
+#include "algorithm/gather_funcs.h"
+#include "algorithm/strided_axis.h"
+#include "compiler/passes/device_assertions.h"
+#include "generators/any_tensors.h"
+
+namespace conv_transpose {
+
+template <class Schedule>
+class WeightGradientGather : public Halide::Generator<WeightGradientGather<Schedule>>, public AnyTensors {
+  public:
+    template <typename T>
+    using Input = Halide::GeneratorInput<T>;
+    Schedule schedule_params;
+
+    /// The output gradient's coordinates begin at the padding. `batch` may be 0, where tensors have one image that is
+    /// never read.
+    Input<Halide::Buffer<>> input{"input"}, output_gradient{"output_gradient"};
+    Input<int> batch{"batch"}, band_rows{"band_rows"}, part_images{"part_images"};
+
+    void configure() {
+        set_format(input);
+        set_format(output_gradient);
+        for (const std::string name : {"width", "height", "depth"})
+            for (const char *attribute : {"kernel_", "stride_", "dilation_"})
+                attributes_.push_back(this->template add_input<int>(attribute + name));
+        // kx, ky, kz, output channel, input channel, group, band, images
+        partial_ = this->template add_output<Halide::Buffer<float>>("partial", dimensions + 2);
+    }
+
+    void generate() {
+        using namespace Halide;
+        AnyWeightGradientFuncs &f = funcs_;
+        const bool flat = Schedule::on_gpu;
+        const auto in = [&](int d) { return input.dim(d).extent(); };
+        const Place at = place(f.weight, f.tile, f.part, f.images);
+
+        f.positions = RDom({{0, flat ? Expr(band_rows) : in(0)}, {0, flat ? Expr(1) : Expr(band_rows)}, {0, part_images}},
+                           "positions");
+        const RDom &r = f.positions;
+        const Expr image = at.images * part_images + r[2], number = at.band * band_rows + (flat ? r[0] : r[1]);
+        f.positions.where(image < batch && number < (flat ? in(0) * in(1) * in(2) : in(1) * in(2)));
+        const Division row = flat ? divide(number, in(0), true) : Division{number, r[0]};
+        const Division plane = divide(row.quotient, in(1), flat);
+        const Expr position[] = {row.rest, plane.rest, plane.quotient};
+        std::vector<Expr> of_input, of_output;
+        Expr seen = Internal::const_true();
+        for (int d = 0; d < rank; d++) {
+            const Expr output = axis(d).output(position[d], at.taps[d]);
+            seen = seen && inside(output, output_gradient.dim(d));
+            of_input.push_back(known(position[d], in(d))), of_output.push_back(known(output, output_gradient.dim(d)));
+        }
+        // Tiles may reach beyond the last channel, where nobody stores.
+        const auto channel = [](const Expr &c, const Expr &extent) { return known(min(c, extent - 1), extent); };
+        const Expr group = known(at.group, in(4)), real_image = known(image, in(5));
+        of_input.insert(of_input.end(), {channel(at.in_channel, in(3)), group, real_image});
+        of_output.insert(of_output.end(), {channel(at.out_channel, output_gradient.dim(3).extent()), group, real_image});
+
+        f.sum(f.weight, f.tile, f.part, f.images) = 0.f;
+        // An Inf or NaN of the input stays with the taps that it is a factor of.
+        f.sum(f.weight, f.tile, f.part, f.images) +=
+            branch(seen, loaded(input(of_input), this->get_target()) * loaded(output_gradient(of_output), this->get_target()), 0.f);
+        store_tiles();
+    }
+
+    void schedule() {
+        declare_strides(input, true);
+        declare_strides(output_gradient, false);
+        for (int d = 0; d < dimensions + 2; d++) partial_->dim(d).set_min(0);
+        partial_->dim(0).set_stride(Halide::Expr());
+        if (problem.in_channels) input.dim(3).set_extent(problem.in_channels), partial_->dim(4).set_extent(problem.in_channels);
+        if (problem.out_channels)
+            output_gradient.dim(3).set_extent(problem.out_channels), partial_->dim(3).set_extent(problem.out_channels);
+        schedule_params.apply(funcs_, this->target);
+        if (this->get_target().has_gpu_feature())
+            this->get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
+    }
+
+    std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::weight_gradient); }
+
+    void describe(KernelDescription &description) override {
+        problem.describe(Family::weight_gradient, this->target, description);
+        describe_tensors({"input", "output"}, description);
+        description.set("any_result", "true");
+        description.set("band_axes", Schedule::on_gpu ? 3 : 2);
+        schedule_params.describe(description);
+    }
+
+  private:
+    /// Where a weight of a tile lies, and which part of its sum is meant.
+    struct Place {
+        std::vector<Halide::Expr> taps;
+        Halide::Expr out_channel, in_channel, group, band, images;
+    };
+
+    AnyWeightGradientFuncs funcs_;
+    std::vector<Halide::GeneratorInput<int> *> attributes_;
+    Halide::GeneratorOutput<Halide::Buffer<float>> *partial_ = nullptr;
+
+    Halide::Expr extent(int d) const { return partial_->dim(d).extent(); }
+    static Halide::Expr up(const Halide::Expr &number, int divisor) { return (number + divisor - 1) / divisor; }
+
+    Place place(const Halide::Expr &weight, const Halide::Expr &tile_number, const Halide::Expr &part,
+                const Halide::Expr &images) const {
+        const bool on_gpu = Schedule::on_gpu;
+        const WeightTile tile = schedule_params.tile();
+        const Division x = divide(tile_number, up(extent(0), tile.taps), on_gpu), y = divide(x.quotient, extent(1), on_gpu),
+                       z = divide(y.quotient, extent(2), on_gpu),
+                       out = divide(z.quotient, up(extent(3), tile.out_channels), on_gpu),
+                       band = divide(part, extent(5), on_gpu);
+        const int of_channel = tile.taps * tile.in_channels;
+        return {{x.rest * tile.taps + weight % tile.taps, y.rest, z.rest}, out.rest * tile.out_channels + weight / of_channel,
+                out.quotient * tile.in_channels + weight / tile.taps % tile.in_channels, band.rest, band.quotient, images};
+    }
+
+    void store_tiles() {
+        using namespace Halide;
+        AnyWeightGradientFuncs &f = funcs_;
+        const WeightTile tile = schedule_params.tile();
+        const Expr tiles = up(extent(0), tile.taps) * extent(1) * extent(2) * up(extent(3), tile.out_channels) *
+                           up(extent(4), tile.in_channels);
+        f.weights = RDom({{0, tile.lanes}, {0, tile.warps}, {0, tiles}, {0, extent(5) * extent(6)}, {0, extent(7)}}, "weights");
+        const RDom &r = f.weights;
+        const Expr number = r[1] * tile.lanes + r[0], weight = min(number, tile.weights() - 1);
+        const Place at = place(weight, r[2], r[3], r[4]);
+        if (tile.weights() < tile.lanes * tile.warps) f.weights.where(number < tile.weights());
+        f.weights.where(at.taps[0] < extent(0) && at.out_channel < extent(3) && at.in_channel < extent(4));
+        std::vector<Expr> to = at.taps;
+        to.insert(to.end(), {at.out_channel, at.in_channel, at.group, at.band, at.images});
+        for (int d = 0; d < dimensions + 2; d++) to[d] = known(to[d], extent(d));
+        (*partial_)(std::vector<Var>(dimensions + 2)) = undef<float>();
+        if (Schedule::on_gpu) Func(*partial_).gpu_single_thread();  // nothing, but on the host it would ask for host memory
+        (*partial_)(to) = f.sum(weight, r[2], r[3], r[4]);
+        f.partial = *partial_;
+    }
+
+    StridedAxis axis(int d) const {
+        const auto a = [&](int i) -> Halide::Expr { return *attributes_[3 * d + i]; };
+        return {a(0), a(1), a(2)};
+    }
+};
+
+}  // namespace conv_transpose
+
+#endif

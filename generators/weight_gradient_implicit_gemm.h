@@ -1,0 +1,192 @@
+// The generator of the weight gradient as an implicit matrix product, of operands of 16 bits with channels innermost, every
+// attribute a run-time value, for up to three axes. For each kernel position it is
+//     partial[input channel, output channel] = sum over positions i of input[i] * output_gradient[i * stride + k * dilation]
+// Positions count through images. Eight channels of a position are the 16 bytes that a tensor core reads: such operands
+// may lie with the index that is summed over outside, so both tensors are read where they are, with zeros beside them.
+// Channels come in whole eights; others are packed before (channels_last_packing.cpp). Bands of the sum are added by
+// weight_gradient_sum.cpp; where there is but one, a kernel may write weights with output channels innermost themselves.
+// Template argument: the schedule, as for weight_gradient_product.h.
+#ifndef CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_IMPLICIT_GEMM_H
+#define CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_IMPLICIT_GEMM_H
+
+#include <array>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "Halide.h"
+#include "algorithm/element_operations.h"
+#include "algorithm/implicit_gemm.h"
+#include "algorithm/weight_gradient_product_funcs.h"
+#include "generators/lowering_passes.h"
+#include "generators/problem_params.h"
+#include "schedules/kernel_description.h"
+
+namespace conv_transpose {
+
+template <class Schedule>
+class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplicitGemm<Schedule>>,
+      public DescribedGenerator {
+  public:
+    template <typename T>
+    using Input = Halide::GeneratorInput<T>;
+    using Picture = Input<Halide::Buffer<>>;
+
+    ProblemParams problem;
+    /// One of named_formats (algorithm/element_format.h).
+    Halide::GeneratorParam<std::string> format{"format", "f16"};
+    /// Fewer channels of a group leave too much of a tile unused.
+    Halide::GeneratorParam<int> min_in_channels{"min_in_channels", 1}, min_out_channels{"min_out_channels", 1};
+    Schedule schedule_params;
+
+    /// (channel, x, y, z, group, image); the output gradient's coordinates begin at the padding.
+    Picture input{"input"}, output_gradient{"output_gradient"};
+    Input<int> band_positions{"band_positions"};
+    Input<int> kernel_w{"kernel_width"}, stride_w{"stride_width"}, dilation_w{"dilation_width"};
+    Input<int> kernel_h{"kernel_height"}, stride_h{"stride_height"}, dilation_h{"dilation_height"};
+    Input<int> kernel_d{"kernel_depth"}, stride_d{"stride_depth"}, dilation_d{"dilation_depth"};
+    /// As in weight_gradient_product.h.
+    Halide::GeneratorOutput<Halide::Buffer<>> partial{"partial", 6};
+
+    void configure() {
+        const auto named = format_named(format.value());
+        if (!named || bytes_of(named->operand()) != 2)
+            throw std::invalid_argument("format is '" + format.value() + "'; the rule is one of 16 bits");
+        format_ = *named;
+        for (Picture *picture : {&input, &output_gradient})
+            picture->set_type(halide_type(format_.storage)), picture->set_dimensions(6);
+        partial.set_type(result_type());
+    }
+
+    void generate() {
+        WeightGradientProductFuncs &f = f_;
+        f.tile = schedule_params.tile();
+        f.parts = 1;
+        const WeightGradientProductTile &t = f.tile;
+        stage_operands();
+
+        f.r = Halide::RDom({{0, values}, {0, t.steps / values}, {0, 1}, {0, band_positions / t.steps}}, "r");
+        const Halide::RDom &r = f.r;
+        const Halide::Expr step = r[1] * values + r[0];
+        const Halide::Var &in = f.input_row(), &out = f.output_row();
+        f.sum = Halide::Func("sum");
+        f.sum(f.n, f.m, f.in_tile, f.out_tile, f.tap_tile, f.group, f.band) = 0.f;
+        f.sum(f.n, f.m, f.in_tile, f.out_tile, f.tap_tile, f.group, f.band) +=
+            load(f.output_gradient(out % values, step, out / values, r[3], f.out_tile, f.tap_tile, f.group, f.band)) *
+            load(f.input(in % values, step, in / values, r[3], f.in_tile, f.group, f.band));
+        const Halide::Expr out_of_tile = f.tap * t.out_channels + f.out_channel % t.out_channels;
+        const Halide::Expr out_tile = f.out_channel / t.out_channels;
+        // Rows that warpgroups share out count through all tiles: a remainder of them would be no affine index. The
+        // instruction that stores a tile converts it (compiler/passes/tile_store.h).
+        partial(f.in_channel, f.out_channel, f.tap, f.tap_tile, f.group, f.band) =
+            t.in_channels_are_rows
+                ? cast(result_type(), f.sum(out_of_tile, f.in_channel, 0, out_tile, f.tap_tile, f.group, f.band))
+                : Halide::Expr(f.sum(f.in_channel % t.in_channels, out_of_tile, f.in_channel / t.in_channels, out_tile,
+                                     f.tap_tile, f.group, f.band));
+        f.partial = partial;
+    }
+
+    void schedule() {
+        declare_shapes();
+        schedule_params.apply(f_);
+        // Neighbouring kernel positions read much the same positions.
+        add_tensor_core_passes(this->get_pipeline(), schedule_params, true);
+    }
+
+    std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::weight_gradient, "format"); }
+
+    void describe(KernelDescription &description) override {
+        const WeightGradientProductTile &t = f_.tile;
+        const std::string type = format_.storage == Storage::f16 ? "{ElementType::float16" : "{ElementType::bfloat16";
+        description.set_family(Family::weight_gradient_implicit_gemm);
+        description.set("operation", "Operation::weight_gradient");
+        describe_target(this->target, description);
+        problem.describe(description);
+        description.set("rank", max_rank);
+        for (const char *tensor : {"input", "output"}) description.set(tensor, type + ", Layout::channels_last}");
+        description.set("weight", type + (schedule_params.writes_result ? ", Layout::channels_last}" : "}"));
+        if (schedule_params.writes_result) description.set("writes_result", "true");
+        description.set("strict_propagation", "false");
+        description.set("min_in_channels", min_in_channels);
+        description.set("min_out_channels", min_out_channels);
+        description.set("tile_taps", t.taps);
+        description.set("tile_in_channels", t.in_channels);
+        description.set("tile_out_channels", t.out_channels);
+        description.set("chunk_positions", t.steps);
+        schedule_params.describe(description, f_);
+    }
+
+  private:
+    static constexpr int values = 8;  // of 16 bytes
+    ElementFormat format_;
+    WeightGradientProductFuncs f_;
+
+    Halide::Type result_type() const {
+        return schedule_params.writes_result ? halide_type(format_.storage) : Halide::Float(32);
+    }
+
+    /// picture[coordinates] of eight channels, or zero.
+    Halide::Expr element(const Picture &picture, const Halide::Expr &eight, const std::array<Halide::Expr, 3> &at,
+                         const Halide::Expr &image, Halide::Expr inside) const {
+        using namespace Halide;
+        const auto promised = [](const Expr &index, const Expr &min, const Expr &extent) {
+            return unsafe_promise_clamped(index, min, min + extent - 1);
+        };
+        const Expr channels = picture.dim(0).extent(), images = picture.dim(5).extent();
+        inside = inside && eight * values < channels && image < images;
+        std::vector<Expr> index{promised(eight * values + f_.value, 0, channels)};
+        for (int d = 0; d < 3; d++) {
+            const Expr min = picture.dim(d + 1).min(), extent = picture.dim(d + 1).extent();
+            // One comparison tells both ends: below the first, an unsigned distance is large.
+            inside = inside && cast<uint32_t>(at[d] - min) < cast<uint32_t>(extent);
+            index.push_back(promised(at[d], min, extent));
+        }
+        index.push_back(f_.group);
+        index.push_back(promised(image, 0, images));
+        const Expr value = picture(index);
+        return select(inside, value, Internal::make_zero(value.type()));
+    }
+
+    void stage_operands() {
+        using namespace Halide;
+        using implicit_gemm::PerAxis;
+        WeightGradientProductFuncs &f = f_;
+        const WeightGradientProductTile &t = f.tile;
+        const PerAxis at = implicit_gemm::digits(f.band * band_positions + f.chunk * t.steps + f.step,
+                                                 {input.dim(1).extent(), input.dim(2).extent(), input.dim(3).extent()});
+        f.input = Func("staged_input");
+        const Var &in = f.input_row(), &out = f.output_row();
+        f.input(f.value, f.step, in, f.chunk, f.in_tile, f.group, f.band) =
+            element(input, f.in_tile * (t.in_channels / values) + in, {at[0], at[1], at[2]}, at[3], Internal::const_true());
+
+        const int eights = t.out_channels / values;
+        const Expr tap = f.tap_tile * t.taps + out / eights, taps = kernel_w * kernel_h * kernel_d;
+        const auto quotient = [](const Expr &a, const Expr &b) { return cast<int>(cast<uint32_t>(a) / cast<uint32_t>(b)); };
+        const Expr line = quotient(tap, kernel_w), plane = quotient(line, kernel_h);
+        f.output_gradient = Func("staged_output_gradient");
+        f.output_gradient(f.value, f.step, out, f.chunk, f.out_tile, f.tap_tile, f.group, f.band) =
+            element(output_gradient, f.out_tile * eights + out % eights,
+                    {at[0] * stride_w + (tap - line * kernel_w) * dilation_w,
+                     at[1] * stride_h + (line - plane * kernel_h) * dilation_h, at[2] * stride_d + plane * dilation_d},
+                    at[3], tap < taps);
+    }
+
+    // What the runtime promises of the buffers, so that 16 bytes are known to be aligned.
+    void declare_shapes() {
+        const auto multiple = [](const Halide::Expr &e) { return e / values * values; };
+        for (Picture *picture : {&input, &output_gradient}) {
+            picture->dim(0).set_bounds(0, multiple(picture->dim(0).extent())).set_stride(1);
+            for (int d = 1; d < 6; d++) picture->dim(d).set_stride(multiple(picture->dim(d).stride()));
+            for (int d = 4; d < 6; d++) picture->dim(d).set_min(0);
+            picture->set_host_alignment(16);
+        }
+        for (int d = 1; d < 4; d++) input.dim(d).set_min(0);
+        for (int d = 0; d < 6; d++) partial.dim(d).set_min(0);
+        partial.dim(2).set_extent(f_.tile.taps);
+        if (schedule_params.writes_result) partial.dim(0).set_stride(Halide::Expr()), partial.dim(1).set_stride(1);
+    }
+};
+
+}  // namespace conv_transpose
+
+#endif

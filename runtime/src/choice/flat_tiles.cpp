@@ -1,0 +1,85 @@
+// Tiles of flat matrix products: see flat_tiles.h.
+#include "choice/flat_tiles.h"
+
+#include <algorithm>
+
+#include "problem/counting.h"
+
+namespace conv_transpose {
+
+namespace {
+
+// Cells of an axis, as algorithm/flat_gemm.h counts them.
+struct Extent {
+    int64_t cells, low, high, pitch;
+
+    int64_t reach() const { return high - low; }
+};
+
+int64_t floor_divide(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
+
+Extent extent_of(const Axis &a, bool forward) {
+    Extent e;
+    int64_t first, last;  // that have data
+    if (forward) {
+        const int64_t phase = a.padding % a.stride, phases = std::min(a.stride, a.output());
+        e.cells = ceil_divide(a.output(), a.stride);
+        e.low = -floor_divide((a.kernel - 1) * a.dilation - phase, a.stride), e.high = (phases - 1 + phase) / a.stride;
+        first = -(a.padding / a.stride), last = first + a.input - 1;
+    } else {
+        e.cells = a.input;
+        e.low = 0, e.high = (a.kernel - 1) * a.dilation / a.stride;
+        first = a.padding / a.stride, last = (a.padding + a.output() - 1) / a.stride;
+    }
+    e.pitch = std::max({e.cells + e.high - std::max(first, e.low), std::min(last + 1, e.cells + e.high) - e.low, e.cells});
+    return e;
+}
+
+}  // namespace
+
+FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p) {
+    const bool forward = k.operation == Operation::forward;
+    const Extent x = extent_of(p.width(), forward), y = extent_of(p.height(), forward), z = extent_of(p.depth(), forward);
+    const auto phases_of = [&](const Axis &a) { return forward ? std::min(a.stride, a.output()) : 1; };
+    const auto planes_of = [&](const Axis &a) { return forward ? 1 : std::min(a.stride, a.kernel); };
+    const double summed = double(forward ? p.in_channels : p.out_channels) / p.groups * product_of_axes(p, planes_of);
+    const double results = double(product_of_axes(p, phases_of)) * k.weight_channel_multiple;
+    // What is copied of the picture, and the results of a panel, stay in the second cache.
+    constexpr double copied_floats = 128 << 10, result_floats = 64 << 10;
+    constexpr int64_t least = 192, most = 1024, several = 8;
+    const int64_t wanted =
+        std::clamp(static_cast<int64_t>(std::min(copied_floats / summed, result_floats / results)), least, most);
+
+    // Where taps see several rows, tiles of some rows copy fewer of them twice.
+    const bool sees_rows = y.reach() + z.reach() > 0;
+    const int64_t widest = sees_rows ? std::max<int64_t>(wanted / 8, 128) : wanted;
+    const int64_t segments = ceil_divide(x.cells, widest + widest / 4);
+    segment_cells = segments == 1 ? x.cells : round_up(ceil_divide(x.cells, segments), 16);
+    const int64_t pitch = segments == 1 ? x.pitch : segment_cells + 1 + x.reach();
+    rows = double(p.batch) * y.pitch * z.pitch;
+    const int64_t all_rows = static_cast<int64_t>(std::min(rows, 2147483647.0));
+    const int64_t a_share = std::max(ceil_divide(all_rows * segments, several), ceil_divide(least, pitch));
+    const int64_t most_rows = std::clamp<int64_t>(std::min(wanted / pitch, a_share), 1, std::max<int64_t>(all_rows, 1));
+    // Register tiles are whole; and rows that taps see beyond a tile's own are copied again.
+    const int64_t seen_rows = y.reach() + z.reach() * y.pitch;
+    const auto computed = [&](int64_t n) {
+        return n == 0 ? 0.0 : double(round_up((n - 1) * pitch + segment_cells, k.tile_places));
+    };
+    const auto copied_for = [&](int64_t n) { return n == 0 ? 0.0 : double((n + seen_rows) * pitch); };
+    const auto of_all = [&](int64_t n, auto of_tile) { return double(all_rows / n) * of_tile(n) + of_tile(all_rows % n); };
+    double least_cost = 0;
+    tile_rows = 0;
+    for (int64_t n = most_rows; n > std::max<int64_t>(most_rows / 2, most_rows - 64); n--) {
+        const double cost = of_all(n, computed) + 0.1 * of_all(n, copied_for);
+        if (tile_rows == 0 || cost < least_cost) tile_rows = n, least_cost = cost;
+    }
+    places = of_all(tile_rows, computed) * double(segments);
+    copied = of_all(tile_rows, copied_for) * double(segments);
+    // Each block of panels copies for itself: as many as make enough tasks.
+    const int64_t panels = ceil_divide((forward ? p.out_channels : p.in_channels) / p.groups, k.weight_channel_multiple);
+    const double tasks = double(ceil_divide(all_rows, tile_rows)) * double(segments) * double(p.groups);
+    const int64_t blocks = std::clamp<int64_t>(static_cast<int64_t>(2 * several / tasks), 1, panels);
+    block_panels = ceil_divide(panels, blocks);
+}
+
+}  // namespace conv_transpose

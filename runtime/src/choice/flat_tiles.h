@@ -1,0 +1,24 @@
+// How kernels of flat matrix products cut a problem into tiles (algorithm/flat_gemm.h). What a tile computes does not
+// depend on its shape: results are the same bits whatever is chosen here.
+#ifndef CONV_TRANSPOSE_RUNTIME_FLAT_TILES_H
+#define CONV_TRANSPOSE_RUNTIME_FLAT_TILES_H
+
+#include <cstdint>
+
+#include "choice/kernel_traits.h"
+
+namespace conv_transpose {
+
+struct FlatTiles {
+    /// A tile has so many rows of cells, of so many cells each along x; so many panels of channels share it.
+    int64_t segment_cells, tile_rows, block_panels;
+    double rows;  ///< of all images, with gaps; more than an int64_t counts, where images are many
+    /// Places that are computed, of all tiles of a group and a phase, and elements that are copied for a channel.
+    double places, copied;
+
+    FlatTiles(const KernelTraits &, const Problem &);
+};
+
+}  // namespace conv_transpose
+
+#endif

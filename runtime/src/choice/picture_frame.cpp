@@ -1,0 +1,53 @@
+// Frames, and what tensor maps can hold: see picture_frame.h.
+#include "choice/picture_frame.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "problem/counting.h"
+
+namespace conv_transpose {
+
+FrameAxis::FrameAxis(const KernelTraits &k, const Axis &a, bool along_x) {
+    const int64_t reach = (a.kernel - 1) * a.dilation;
+    if (k.operation == Operation::forward) {
+        const int64_t least = -(reach / a.stride);
+        first = least + a.padding / a.stride;
+        count = ceil_divide(a.output(), a.stride) + (along_x ? k.window - 1 : 0);
+        step = 1;
+        most_offset = (a.stride - 1 + a.padding % a.stride) / a.stride - least;
+    } else {
+        first = -a.padding;
+        count = a.input;
+        step = a.stride;
+        most_offset = reach;
+    }
+}
+
+std::string picture_frame_rejection(const KernelTraits &k, const Problem &p) {
+    // Bits that a map and an instruction have for an axis.
+    const int64_t corner = k.rank == 2 ? 128 : 16, offsets = k.rank == 2 ? 256 : 32;
+    constexpr int64_t most_step = 8;
+    const bool forward = k.operation == Operation::forward;
+    for (int i = 0; i < k.rank; i++) {
+        const Axis &a = p.axes[2 - i];
+        const FrameAxis frame(k, a, i == 0);
+        const int64_t behind = frame.behind(forward ? a.input : a.output());
+        if (std::min(frame.first, behind) < -corner || std::max(frame.first, behind) >= corner ||
+            frame.most_offset >= offsets)
+            return "its positions reach too far beyond the picture for a tensor map";
+        if (frame.step > most_step) return "stride is " + std::to_string(a.stride) + ", a tensor map has at most 8";
+    }
+    const int64_t summed = (forward ? p.in_channels : p.out_channels) / p.groups;
+    if (p.groups > 1 && summed % k.weight_in_channel_multiple != 0)
+        return "a box would hold channels of two groups";
+    if (k.window > 1) {
+        const Axis &x = p.width();
+        const int64_t step = x.stride / std::gcd(x.stride, x.dilation);
+        if (x.stride % x.dilation != 0 || x.kernel % (k.window * step) != 0)
+            return "taps along the width are no multiple of " + std::to_string(k.window) + " neighbours";
+    }
+    return {};
+}
+
+}  // namespace conv_transpose

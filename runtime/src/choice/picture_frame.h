@@ -1,0 +1,28 @@
+// The frame of positions that a kernel's boxes are cut from, where it reads its picture by a tensor map: what the sum reads
+// of the picture at its first step, and how far further on later steps read (Geometry in algorithm/implicit_gemm.h).
+#ifndef CONV_TRANSPOSE_RUNTIME_PICTURE_FRAME_H
+#define CONV_TRANSPOSE_RUNTIME_PICTURE_FRAME_H
+
+#include <string>
+
+#include "choice/kernel_traits.h"
+
+namespace conv_transpose {
+
+/// Of one axis: `count` positions from `first` on, `step` apart, and offsets from 0 to `most_offset`.
+struct FrameAxis {
+    int64_t first, count, step, most_offset;
+
+    /// As the kernel counts them; `along_x` is the axis that its windows run along.
+    FrameAxis(const KernelTraits &, const Axis &, bool along_x);
+
+    /// The last position, from the end of a picture of so many.
+    int64_t behind(int64_t extent) const { return first + (count - 1) * step - (extent - 1); }
+};
+
+/// Why a kernel that reads a tensor map cannot compute a problem; empty if it can.
+std::string picture_frame_rejection(const KernelTraits &, const Problem &);
+
+}  // namespace conv_transpose
+
+#endif

@@ -1,0 +1,115 @@
+// The weight gradient as a recipe, for kernels that read channels innermost: what does not lie so is packed before.
+#include "choice/registry.h"
+#include "choice/weight_gradient_parts.h"
+#include "plan/builders.h"
+#include "plan/strided_axes.h"
+#include "plan/sum_of_products.h"
+
+namespace conv_transpose {
+
+namespace {
+
+class ImplicitGemmRecipe {
+  public:
+    explicit ImplicitGemmRecipe(const Candidate &candidate)
+        : k_(candidate.kernel),
+          c_(candidate.computation),
+          cut_(p_, k_, c_.read_format, c_.written_format),
+          recipe_(k_.device),
+          input_(tensor(Operand::input, c_.read_format, p_.in_channels, cut_.packs_input, cut_.input_elements,
+                        [](const Axis &a) { return a.input; })),
+          output_(tensor(Operand::output_gradient, c_.written_format, p_.out_channels, cut_.packs_output,
+                         cut_.output_elements, [](const Axis &a) { return a.output(); })),
+          parts_(k_.writes_result ? c_.written
+                                  : recipe_.add_region("partial sums", sizeof(float) * cut_.count() * part_elements_)) {}
+
+    Recipe make() && {
+        recipe_.add_launches({p_.batch, cut_.images}, {1, 1}, [&](const LaunchRange &range) {
+            std::vector<Step> steps;
+            const View input = view(input_, range, steps);
+            View output = view(output_, range, steps);
+            for (int i = 0; i < max_rank; i++) output.set_min(i + 1, p_.axes[2 - i].padding);
+            steps.push_back(product(range, input, output));
+            return steps;
+        });
+        if (!k_.writes_result) add_sum_of_products(recipe_, k_, c_, parts_, cut_.count());
+        return std::move(recipe_);
+    }
+
+  private:
+    // A tensor of the caller's, and how it is read.
+    struct Tensor {
+        Operand given, read;
+        TensorFormat format;
+        int64_t channels;  ///< of a group
+        bool packed;
+        Extents size;
+    };
+
+    const KernelTraits &k_;
+    const Computation &c_;
+    const Problem &p_ = c_.problem;
+    const ChannelsLastParts cut_;
+    const int64_t part_elements_ = packed_part_elements(p_, k_);
+    Recipe recipe_;
+    const Tensor input_, output_;
+    const Operand parts_;
+
+    template <class OfAxis>
+    Tensor tensor(Operand given, TensorFormat format, int64_t channels, bool packed, int64_t elements, OfAxis size) {
+        const char *name = given == Operand::input ? "packed input" : "packed output gradient";
+        const Operand read = packed ? recipe_.add_region(name, bytes_of(format.type) * cut_.images * elements) : given;
+        return {given, read, format, channels / p_.groups, packed, innermost_first(p_, max_rank, size)};
+    }
+
+    // (channel, x, y, z, group, image); adds the step that packs it.
+    View view(const Tensor &t, const LaunchRange &range, std::vector<Step> &steps) const {
+        const int64_t positions = t.size[0] * t.size[1] * t.size[2];
+        const int64_t channels = t.packed ? whole_eights(t.channels) : t.channels, pixel = channels * p_.groups;
+        if (t.packed) {
+            const bool channels_last = t.format.layout == Layout::channels_last;
+            const int64_t given_pixel = t.channels * p_.groups;
+            View from(t.given, range.first_image * given_pixel * positions, {positions, t.channels, p_.groups, range.images},
+                      t.format.type);
+            if (channels_last) from.set_stride(0, given_pixel).set_stride(1, 1).set_stride(2, t.channels);
+            View to(t.read, 0, {positions, channels, p_.groups, range.images}, t.format.type);
+            to.set_stride(0, pixel).set_stride(1, 1).set_stride(2, channels).set_stride(3, pixel * positions);
+            steps.push_back(Launch<Family::channel_packing>(packing(t))
+                                .set("picture", from.set_stride(3, given_pixel * positions))
+                                .set("packed", to)
+                                .step());
+        }
+        View read(t.read, t.packed ? 0 : range.first_image * pixel * positions,
+                  {channels, t.size[0], t.size[1], t.size[2], p_.groups, range.images}, t.format.type);
+        for (int64_t i = 0, stride = pixel; i < max_rank; stride *= t.size[i++]) read.set_stride(i + 1, stride);
+        return read.set_stride(4, channels).set_stride(5, pixel * positions);
+    }
+
+    const KernelTraits &packing(const Tensor &t) const {
+        return helper_kernel(KernelRole::channels_last_packing, k_.device, [&](const KernelTraits &k) {
+            return k.input.type == t.format.type && (k.max_out_channels == 0 || t.channels <= k.max_out_channels);
+        });
+    }
+
+    Step product(const LaunchRange &range, const View &input, const View &output) const {
+        const int64_t in = p_.in_channels / p_.groups, out = p_.out_channels / p_.groups;
+        const int64_t slice = range.first_image / cut_.images;
+        const ElementType type = k_.writes_result ? c_.weight_format.type : ElementType::float32;
+        View to(parts_, slice * cut_.bands * part_elements_,
+                {in, out, k_.tile_taps, ceil_divide(taps(p_), k_.tile_taps), p_.groups, cut_.bands}, type);
+        // Output channels are innermost in a result, kernel positions next.
+        if (k_.writes_result) to.set_stride(0, out * taps(p_)).set_stride(1, 1).set_stride(2, out).set_stride(3, out * k_.tile_taps);
+        return launch_with_axes<Family::weight_gradient_implicit_gemm>(k_, p_)
+            .set("input", input)
+            .set("output_gradient", output)
+            .set("band_positions", cut_.band_positions)
+            .set("partial", to)
+            .step();
+    }
+};
+
+}  // namespace
+
+Recipe weight_gradient_implicit_gemm_recipe(const Candidate &candidate) { return ImplicitGemmRecipe(candidate).make(); }
+
+}  // namespace conv_transpose

@@ -1,0 +1,45 @@
+// Schedule: the forward operation and the input gradient of tensors of any rank, format and layout on the CPU, every
+// attribute a run-time value. The kernel of last resort.
+//
+// Order: rows of a tile of channels are the unit of work. Lanes are neighbouring channels, of which the packed weights
+// have whole vectors; every position is a scalar that all of them share. So layouts cost nothing in the loops over taps,
+// and positions find their live taps without gathers. What limits it: channels that do not fill a vector.
+#ifndef CONV_TRANSPOSE_SCHEDULES_CPU_GATHER_H
+#define CONV_TRANSPOSE_SCHEDULES_CPU_GATHER_H
+
+#include "algorithm/gather_funcs.h"
+#include "schedules/kernel_description.h"
+#include "schedules/schedule_defaults.h"
+
+namespace conv_transpose {
+
+struct CpuGather : CpuSchedule {
+    static constexpr const char *family = "gather";
+    Halide::GeneratorParam<int> channels{"channels", 8};
+
+    int weight_channel_multiple() const { return channels; }
+    void describe(KernelDescription &) const {}
+    template <class Read, class Written>
+    void declare_layout(Read &, Written &) const {}
+
+    GatherTile tile() const { return {channels, 1, 0}; }
+
+    void apply(AnyGatherFuncs &f, const Halide::Target &target) const {
+        using namespace Halide;
+        const int width = std::min<int>(channels, target.natural_vector_size<float>());
+        const RDom &r = f.elements;
+        RVar work{"work"};
+        f.output.update().allow_race_conditions()  // no two elements are one
+            .reorder(r[0], r[1], r[2], r[3], r[4]).fuse(r[3], r[4], work).parallel(work).never_partition_all();
+        for (size_t d = 0; d < f.taps_of.size(); d++)
+            f.taps_of[d].compute_at(f.output, d == 0 ? r[2] : work).store_in(MemoryType::Stack);
+        f.sum.compute_at(f.output, r[2]).store_in(MemoryType::Stack)
+            .bound_extent(f.channel, channels).vectorize(f.channel, width).unroll(f.channel);
+        f.sum.update().reorder(f.channel, f.group, f.taps[0], f.taps[1], f.taps[2], f.taps[3])
+            .vectorize(f.channel, width).unroll(f.channel).never_partition_all();
+    }
+};
+
+}  // namespace conv_transpose
+
+#endif

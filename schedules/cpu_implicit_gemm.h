@@ -1,0 +1,72 @@
+// Schedule: a matrix product on the CPU, every attribute of the problem a run-time value, of any rank.
+//
+// Order: a tile of places of a group, for a block of channels, is the unit of work. What its taps see of the picture is
+// copied once, for all summed channels, as rows with their gaps, so that no test is left in the sums. Then panel by panel
+// of channels, phase by phase, register tiles of vectors of places x channels: for each live tap, all summed channels, a
+// vector serves all channels and a weight all places, and sums stay in registers until they are complete. A panel's results
+// of all phases are interleaved, a vector of cells at a time, and stored as rows.
+#ifndef CONV_TRANSPOSE_SCHEDULES_CPU_IMPLICIT_GEMM_H
+#define CONV_TRANSPOSE_SCHEDULES_CPU_IMPLICIT_GEMM_H
+
+#include "algorithm/flat_gemm_funcs.h"
+#include "schedules/kernel_description.h"
+#include "schedules/schedule_defaults.h"
+
+namespace conv_transpose {
+
+struct CpuImplicitGemm : CpuSchedule {
+    static constexpr const char *family = "implicit_gemm";
+    template <typename T>
+    using GeneratorParam = Halide::GeneratorParam<T>;
+
+    /// The register tile: vectors of places, and channels.
+    GeneratorParam<int> vectors{"vectors", 3}, channels{"channels", 8};
+
+    FlatGemmSizes sizes(const Halide::Target &target) const {
+        const int vector = target.natural_vector_size<float>();
+        return {.vector = vector, .positions = vectors * vector, .channels = channels};
+    }
+
+    void apply(FlatGemmFuncs &f, const Halide::Target &) const {
+        using namespace Halide;
+        const FlatGemmVars &v = f.v;
+        const int width = f.size.vector;
+        RVar work{"work"};
+        Var register_tile{"register_tile"};
+        auto &s = f.stored;
+
+        Func(f.taps).compute_root();
+        Func(f.live_taps).compute_root();
+
+        Stage stores = f.output.update();
+        stores.allow_race_conditions()
+            .reorder({s.element, s.vector, s.row, s.phase_y, s.phase_z, s.lane, s.panel, s.block, s.segment, s.tile, s.group})
+            .fuse(s.block, s.segment, work).fuse(work, s.tile, work).fuse(work, s.group, work).parallel(work);
+        stores.specialize(f.whole_vectors).vectorize(s.element);
+
+        for (Func table : {f.span, f.seen_rows, f.stored_rows}) table.compute_at(f.output, work);
+        f.staged.compute_at(f.output, work).vectorize(v.place, width, TailStrategy::RoundUp);
+        for (std::size_t i = 0; i < f.copies.size(); i++) {
+            const RDom &r = f.copies[i].domain;
+            f.staged.update(i).allow_race_conditions().reorder({r[0], r[1], v.summed, r[2], v.plane}).vectorize(r[0]);
+        }
+
+        // Memory on the stack whose size is not known is allocated once a task.
+        f.result.compute_at(f.output, s.panel).store_in(MemoryType::Stack).bound_extent(v.lane, f.size.channels)
+            .split(v.place, register_tile, v.place, f.size.positions, TailStrategy::RoundUp)
+            .reorder(v.place, v.lane, register_tile, v.phase).vectorize(v.place, width).unroll(v.place).unroll(v.lane);
+        f.sum.compute_at(f.result, register_tile).bound_extent(v.place, f.size.positions).bound_extent(v.lane, f.size.channels)
+            .vectorize(v.place, width).unroll(v.place).unroll(v.lane);
+        f.sum.update().reorder(v.place, v.lane, f.reduced.summed, f.reduced.tap)
+            .vectorize(v.place, width).unroll(v.place).unroll(v.lane);
+
+        f.interleaved.compute_at(f.output, s.row).store_in(MemoryType::Stack);
+        Stage interleave = f.interleaved.update();
+        interleave.allow_race_conditions().vectorize(f.interleaving[0]);
+        for (int stride : {1, 2, 3, 4, 5, 8}) interleave.specialize(f.stride_x == stride).unroll(f.interleaving[1]);
+    }
+};
+
+}  // namespace conv_transpose
+
+#endif

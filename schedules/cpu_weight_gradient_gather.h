@@ -1,0 +1,50 @@
+// Schedule: the weight gradient of tensors of any rank, format and layout on the CPU, every attribute a run-time value. The
+// kernel of last resort.
+//
+// Order: a tap of a tile of channels is the unit of work. Lanes are neighbouring positions of a row; their sums stay in
+// registers over all positions, and are added at the end. What limits it: the output gradient is gathered with the stride,
+// and in channels_last the input with the channels.
+#ifndef CONV_TRANSPOSE_SCHEDULES_CPU_WEIGHT_GRADIENT_GATHER_H
+#define CONV_TRANSPOSE_SCHEDULES_CPU_WEIGHT_GRADIENT_GATHER_H
+
+#include "algorithm/gather_funcs.h"
+#include "schedules/kernel_description.h"
+#include "schedules/schedule_defaults.h"
+
+namespace conv_transpose {
+
+struct CpuWeightGradientGather : CpuSchedule {
+    static constexpr const char *family = "gather";
+    Halide::GeneratorParam<int> in_tile{"in_tile", 2}, out_tile{"out_tile", 2};
+
+    void describe(KernelDescription &description) const {
+        description.set("tile_in_channels", in_tile);
+        description.set("tile_out_channels", out_tile);
+        description.set("wanted_blocks", 64);
+    }
+
+    WeightTile tile() const { return {in_tile, out_tile, 1, int(in_tile) * int(out_tile), 1}; }
+
+    void apply(AnyWeightGradientFuncs &f, const Halide::Target &) const {
+        using namespace Halide;
+        constexpr int lanes = 4;
+        const RDom &w = f.weights;
+        Var lane{"lane"};
+        RVar step{"step"}, r_lane{"r_lane"}, parts{"parts"}, work{"work"};
+        f.partial.update().allow_race_conditions()  // no two elements are one
+            .fuse(w[3], w[4], parts).fuse(w[2], parts, work).parallel(work).never_partition_all();
+        // A few sums of neighbours at a time hide the latency of additions.
+        f.sum.update().split(f.positions[0], step, r_lane, lanes, TailStrategy::GuardWithIf);
+        Func lane_sum = f.sum.update().rfactor(r_lane, lane);
+        const auto bound = [&](Func s) { s.bound_extent(f.weight, tile().weights()).unroll(f.weight); };
+        bound(f.sum.compute_at(f.partial, work).store_in(MemoryType::Stack));
+        bound(lane_sum.compute_at(f.partial, work).store_in(MemoryType::Stack));
+        lane_sum.unroll(lane);
+        lane_sum.update().reorder({f.weight, lane, step, f.positions[1], f.positions[2]})
+            .unroll(f.weight).unroll(lane).never_partition_all();
+    }
+};
+
+}  // namespace conv_transpose
+
+#endif

@@ -1,0 +1,99 @@
+// Schedule: an implicit matrix product on tensor cores whose picture the copy engine reads, by a tensor map. The tiles are
+// those of cuda_implicit_gemm_tensor_cores.h; what differs is how operands come to shared memory.
+//
+// Machine: NVIDIA H200. Figures: docs/performance.md, "Half precision".
+//
+// One thread of the block starts all copies of a step: boxes of the picture, positions x a chunk of channels, as they lie
+// in channels_last (compiler/passes/tensor_boxes.h), and runs of packed weights. Nobody computes addresses of pixels, no
+// byte passes through a thread, and what lies outside of the picture comes as zeros.
+//
+// Order of the loops: a step is a window of taps along x, so that a box is fetched once for all of them: a tap is another
+// start address in shared memory. From the second-level cache come (positions + window - 1) rows in place of
+// positions * window, which is what limits layers of few channels.
+#ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_IMPLICIT_GEMM_TENSOR_MAPS_H
+#define CONV_TRANSPOSE_SCHEDULES_CUDA_IMPLICIT_GEMM_TENSOR_MAPS_H
+
+#include "schedules/cuda_implicit_gemm_tensor_cores.h"
+
+namespace conv_transpose {
+
+struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
+    static constexpr bool tensor_maps = true;
+    Halide::GeneratorParam<int> window{"window", 1};  // taps along x of a step
+    Halide::GeneratorParam<int> boxes{"boxes", 1};    // of a step's positions; one has at most 256
+    Halide::GeneratorParam<bool> producer{"producer", false};  // a warpgroup of its own starts the copies
+    Halide::GeneratorParam<int> producer_registers{"producer_registers", 40};
+
+    /// Rows of channels are stored by the copy engine, too; set by apply().
+    mutable bool bulk_stores = false;
+
+    void describe(KernelDescription &description, const GemmFuncs &f) const {
+        CudaImplicitGemmTensorCores::describe(description, f);
+        description.set("min_compute_capability", 90), description.set("max_compute_capability", 90);
+        description.set("shared_bytes", stages * stage_bytes(f) + 1024);
+        description.set("box_positions", box_positions(f));
+        if (window > 1) description.set("window", window);
+    }
+
+    void apply(GemmFuncs &f, const Halide::Target &) const {
+        bulk_stores = f.computes_whole_rows;
+        store_tile(f);
+        multiply_in_tile(f);
+        stage_boxes(f);
+        stage_weights(f);
+    }
+
+  private:
+    static constexpr auto guard = Halide::TailStrategy::GuardWithIf;
+    Halide::Var one{"one"};
+
+    // A box begins at a multiple of eight positions, where the pattern does that its rows are permuted by.
+    int box_positions(const GemmFuncs &f) const { return ((positions(f) + window - 1 + boxes - 1) / boxes + 7) / 8 * 8; }
+    int staged_positions(const GemmFuncs &f) const { return boxes * box_positions(f); }
+    int stage_bytes(const GemmFuncs &f) const {
+        return (staged_positions(f) + window * channels(f)) * (chunk_channels / f.values() * 16);
+    }
+
+    // As far as Halide knows, by one thread of the block's.
+    void by_one_thread(Halide::Func &rows) const {
+        rows.split(one, one, lane, 32, guard).split(one, one, warp, 4, guard)
+            .split(one, one, warpgroup, producer ? 1 : warpgroups(), guard);
+    }
+
+    void stage_boxes(GemmFuncs &f) const {
+        using namespace Halide;
+        const GemmVars &v = f.v;
+        Var bulk_box{"bulk_box"}, bulk_position{"bulk_position"}, bulk_k{"bulk_k"};
+        f.picture.compute_at(f.sum, pipeline).store_in(MemoryType::GPUShared)
+            .reorder_storage(v.value, v.k_group, v.position, v.piece, v.step, v.phase, v.group)
+            .bound(v.value, 0, f.values()).bound(v.piece, 0, 1).bound(v.k_group, 0, chunk_channels / f.values())
+            .bound_extent(v.position, staged_positions(f)).bound_extent(v.step, 1).bound_extent(v.phase, 1)
+            .bound_extent(v.group, 1).vectorize(v.value)
+            .split(v.position, bulk_box, bulk_position, box_positions(f)).split(bulk_box, one, bulk_box, boxes)
+            .rename(v.k_group, bulk_k);
+        by_one_thread(f.picture);
+        f.picture.reorder(v.value, bulk_k, bulk_position, bulk_box, v.piece, one, lane, warp, warpgroup)
+            .gpu_threads(lane, warp, warpgroup).never_partition_all();
+    }
+
+    // Runs of 64 channels; of a window, where a block has no more, for all taps.
+    void stage_weights(GemmFuncs &f) const {
+        using namespace Halide;
+        const GemmVars &v = f.v;
+        Var bulk_tile{"bulk_tile"}, bulk_channel{"bulk_channel"}, bulk_k{"bulk_k"};
+        const int run = std::min(64, channels(f)), all_k = chunk_channels / f.values() * window;
+        f.weights.compute_at(f.sum, pipeline).store_in(MemoryType::GPUShared)
+            .bound(v.value, 0, f.values()).bound(v.piece, 0, 1).bound(v.k_group, 0, all_k)
+            .bound_extent(v.channel, channels(f)).bound_extent(v.step, 1).bound_extent(v.phase, 1)
+            .bound_extent(v.group, 1).vectorize(v.value)
+            .split(v.channel, bulk_tile, bulk_channel, run).split(bulk_tile, one, bulk_tile, channels(f) / run)
+            .rename(v.k_group, bulk_k);
+        by_one_thread(f.weights);
+        f.weights.reorder(v.value, bulk_channel, bulk_k, bulk_tile, v.piece, one, lane, warp, warpgroup)
+            .gpu_threads(lane, warp, warpgroup).never_partition_all();
+    }
+};
+
+}  // namespace conv_transpose
+
+#endif

@@ -1,0 +1,91 @@
+// Tensors of any element type and layout, for tests: from numbers in float32 and channels_first, and back.
+#ifndef CONV_TRANSPOSE_TESTS_FORMATTED_TENSOR_H
+#define CONV_TRANSPOSE_TESTS_FORMATTED_TENSOR_H
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "conv_transpose/conv_transpose.h"
+#include "conv_transpose/device_memory.h"
+
+namespace conv_transpose::testing {
+
+inline const char *name(ElementType type) {
+    return type == ElementType::float16 ? "float16" : type == ElementType::bfloat16 ? "bfloat16" : "float32";
+}
+inline const char *name(Layout layout) { return layout == Layout::channels_last ? "channels_last" : "channels_first"; }
+
+/// To nearest, ties to even, to so many bits of mantissa: of numbers that are normal in the type.
+inline double rounded(double value, ElementType type) {
+    const int bits = type == ElementType::float16 ? 11 : type == ElementType::bfloat16 ? 8 : 24;
+    if (value == 0) return 0;
+    int exponent;
+    const double fraction = std::frexp(value, &exponent);
+    return std::ldexp(std::nearbyint(std::ldexp(fraction, bits)), exponent - bits);
+}
+
+inline uint16_t bits_of(float value, ElementType type) {
+    if (type == ElementType::bfloat16) return static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);
+    const _Float16 half = static_cast<_Float16>(value);
+    return std::bit_cast<uint16_t>(half);
+}
+inline float value_of(uint16_t bits, ElementType type) {
+    if (type == ElementType::bfloat16) return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+    return static_cast<float>(std::bit_cast<_Float16>(bits));
+}
+
+/// (outer, channels, positions) with channels innermost, and back.
+inline std::vector<float> turned(const std::vector<float> &values, int64_t channels, int64_t positions, bool back) {
+    std::vector<float> to(values.size());
+    const int64_t plane = channels * positions;
+    for (int64_t i = 0; i < static_cast<int64_t>(values.size()); i++) {
+        const int64_t outer = i / plane, c = i % plane / positions, p = i % positions;
+        const int64_t last = outer * plane + p * channels + c;
+        (back ? to[i] : to[last]) = back ? values[last] : values[i];
+    }
+    return to;
+}
+
+/// A tensor of a plan: a list of float32 in channels_first on the host, in a format on the device.
+class Tensor {
+  public:
+    Tensor(Device device, TensorFormat format, const std::vector<float> &values, int64_t channels, int64_t positions)
+        : format_(format), channels_(channels), positions_(positions),
+          memory_(device, values.size() * (format.type == ElementType::float32 ? 4 : 2)), count_(values.size()) {
+        const std::vector<float> order =
+            format.layout == Layout::channels_last ? turned(values, channels, positions, false) : values;
+        if (format.type == ElementType::float32) {
+            memory_.copy_from_host(order.data(), memory_.bytes());
+            return;
+        }
+        std::vector<uint16_t> bits;
+        for (const float v : order) bits.push_back(bits_of(v, format.type));
+        memory_.copy_from_host(bits.data(), memory_.bytes());
+    }
+
+    void *data() const { return memory_.data(); }
+
+    std::vector<float> values() const {
+        std::vector<float> order(count_);
+        if (format_.type == ElementType::float32) {
+            memory_.copy_to_host(order.data(), memory_.bytes());
+        } else {
+            std::vector<uint16_t> bits(count_);
+            memory_.copy_to_host(bits.data(), memory_.bytes());
+            for (size_t i = 0; i < count_; i++) order[i] = value_of(bits[i], format_.type);
+        }
+        return format_.layout == Layout::channels_last ? turned(order, channels_, positions_, true) : order;
+    }
+
+  private:
+    TensorFormat format_;
+    int64_t channels_, positions_;
+    DeviceMemory memory_;
+    size_t count_;
+};
+
+}  // namespace conv_transpose::testing
+
+#endif
