@@ -226,18 +226,27 @@ PyObject *backward(PyObject *, PyObject *const *arguments, Py_ssize_t count) {
     return PyObject_CallFunctionObjArgs(torch.run_backward, arguments[0], arguments[1], nullptr);
 }
 
+const DLPackExchangeAPI *exchange_in(PyObject *capsule) {
+    return static_cast<const DLPackExchangeAPI *>(PyCapsule_GetPointer(capsule, "dlpack_exchange_api"));
+}
+
+// lends(exchange): whether the table of functions is one that is known here.
+PyObject *lends(PyObject *, PyObject *capsule) {
+    const DLPackExchangeAPI *exchange = exchange_in(capsule);
+    if (!exchange) return nullptr;
+    return PyBool_FromLong(exchange->major == 1 && exchange->borrow && exchange->current_stream);
+}
+
 // connect(exchange, plan_run, asked): the table of functions, an address, and what TorchState has, in its
 // order.
 PyObject *connect(PyObject *, PyObject *arguments) {
     PyObject *capsule, *asked;
     Py_ssize_t plan_run;
     if (!PyArg_ParseTuple(arguments, "OnO!", &capsule, &plan_run, &PyTuple_Type, &asked)) return nullptr;
-    auto *exchange =
-        static_cast<const DLPackExchangeAPI *>(PyCapsule_GetPointer(capsule, "dlpack_exchange_api"));
+    const DLPackExchangeAPI *exchange = exchange_in(capsule);
     if (!exchange) return nullptr;
-    if (exchange->major != 1 || !exchange->borrow || !exchange->current_stream || !plan_run ||
-        PyTuple_Size(asked) != TorchState::count)
-        return PyErr_Format(PyExc_ImportError, "this PyTorch lends tensors in another way");
+    if (!plan_run || PyTuple_Size(asked) != TorchState::count)
+        return PyErr_Format(PyExc_ValueError, "connect() takes %d functions", TorchState::count);
     for (int i = 0; i < TorchState::count; i++) {
         PyObject *function = PyTuple_GetItem(asked, i);
         Py_INCREF(function);
@@ -280,6 +289,7 @@ PyMODINIT_FUNC PyInit__short_calls() {
     static PyMethodDef methods[] = {fast<forward>("forward"),
                                     fast<run_and_save>("run_and_save"),
                                     fast<backward>("backward"),
+                                    {"lends", lends, METH_O, nullptr},
                                     {"connect", connect, METH_VARARGS, nullptr},
                                     {}};
     static PyModuleDef definition = {
