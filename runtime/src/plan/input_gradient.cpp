@@ -1,4 +1,5 @@
 // The input gradient as a recipe.
+#include "choice/flat_tiles.h"
 #include "choice/registry.h"
 #include "plan/builders.h"
 #include "plan/partial_outputs.h"
@@ -19,10 +20,18 @@ Recipe input_gradient_recipe(const Candidate &candidate) {
     recipe.add_launches({p.batch, ranges.images}, {p.groups, ranges.groups}, [&](const LaunchRange &range) {
         const View to = parts.needed() ? parts.view(p, k.rank, [](const Axis &a) { return a.input; }, range)
                                        : input_pictures(c.written, p, k.rank, range, c.written_format);
-        return std::vector{launch_with_axes<Family::input_gradient>(k, p)
-                               .set("output_gradient", padded_output_pictures(c.read, p, k.rank, range, c.read_format))
-                               .set("weight", weights.view(range))
-                               .set("input_gradient", to)
+        const auto set_all = [&]<Family family>(Launch<family> launch) {
+            return launch.set("output_gradient", padded_output_pictures(c.read, p, k.rank, range, c.read_format))
+                .set("weight", weights.view(range))
+                .set("input_gradient", to);
+        };
+        if (k.family != Family::flat_input_gradient)
+            return std::vector{set_all(launch_with_axes<Family::input_gradient>(k, p)).step()};
+        const FlatTiles tiles(k, p);
+        return std::vector{set_all(launch_with_axes<Family::flat_input_gradient>(k, p))
+                               .set("segment_cells", tiles.segment_cells)
+                               .set("tile_rows", tiles.tile_rows)
+                               .set("block_panels", tiles.block_panels)
                                .step()};
     });
     parts.add_sum(recipe, {});
