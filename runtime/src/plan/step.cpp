@@ -114,6 +114,9 @@ void Step::set(int position, int64_t scalar) {
 void Step::set(int position, float scalar) { value(position, ArgumentKind::float32).real = scalar; }
 
 void Step::set_map(int position, const PictureMap &map) {
+    if (values_[position].view < 0)
+        throw std::logic_error(std::string(kernel_->name) + " has a map of '" + std::string(argument(position).name) +
+                               "', which was not set");
     mapped_view_ = values_[position].view;
     map_ = map;
 }
