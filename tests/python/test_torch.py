@@ -505,10 +505,21 @@ def test_module_of_one_axis_is_pytorchs(device):
     assert type(ours) is nn.ConvTranspose1d
 
 
-def test_three_axes_are_refused_where_there_are_no_kernels():
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_three_axes_with_gradients_are_pytorchs(device, dtype):
+    x, w, b = (integers(shape, device, True) for shape in ((2, 4, 3, 4, 5), (4, 3, 2, 3, 2), (6,)))
+    arguments = dict(stride=(2, 1, 2), padding=(0, 1, 0), groups=2)
+    exact = torch.nn.functional.conv_transpose3d(x.double(), w.double(), b.double(), **arguments)
+    y = ct.conv_transpose3d(x.to(dtype), w.to(dtype), b.to(dtype), **arguments)
+    assert y.dtype == dtype and torch.equal(y, exact.to(dtype))
+    upstream = torch.ones_like(exact)
+    wanted = torch.autograd.grad(exact, (x, w, b), upstream)
+    for ours, theirs in zip(torch.autograd.grad(y, (x, w, b), upstream.to(dtype)), wanted):
+        assert torch.equal(ours, theirs.to(dtype).to(ours.dtype))
+
+
+def test_errors_of_three_axes():
     x, layer = torch.zeros(1, 4, 3, 3, 3), ct.ConvTranspose3d(4, 4, 3)
-    with pytest.raises(conv_transpose.Unsupported, match="rank is 3"):
-        layer(x)
     with pytest.raises(RuntimeError, match="stride is"):
         ct.conv_transpose3d(x, layer.weight, stride=(1, 2))
     with pytest.raises(RuntimeError, match="input has 3 dimensions"):
