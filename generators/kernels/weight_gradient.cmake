@@ -65,6 +65,10 @@ conv_transpose_kernel(weight_gradient f32 cuda dense ${k9s3}
 # ---- depthwise
 conv_transpose_kernel(weight_gradient f32 cuda general ${k4s2} ${depthwise}
     in_tile=1 out_tile=1 all_taps_x=true all_taps_y=true warps=1 wanted_blocks=8448)
+foreach(format f32 f16 bf16)
+    conv_transpose_kernel(weight_gradient ${format} cuda depthwise LAYOUT any GENERATOR weight_gradient_cuda_depthwise_gather
+        storage=${format} in_channels=1)
+endforeach()
 
 # ---- families, for numbers of channels that fill enough of a tile
 set(many_channels in_channel_multiple=32 out_channel_multiple=32)
