@@ -24,7 +24,8 @@ struct FlatGemmGenerator : DescribedGenerator {
 
     ProblemParams problem;
     GeneratorParam<int> rank{"rank", 2};
-    GeneratorParam<int> max_out_channels{"max_out_channels", 0};
+    /// Percent of the FMA units' rate that full register tiles reach, measured.
+    GeneratorParam<int> fma_percent{"fma_percent", 78};
     Schedule schedule_params;
 
   private:
@@ -67,7 +68,7 @@ struct FlatGemmGenerator : DescribedGenerator {
         description.set("weight_layout", "WeightLayout::channel_panels");
         description.set("weight_channel_multiple", funcs_.size.channels);
         description.set("tile_places", funcs_.size.positions);
-        if (max_out_channels > 0) description.set("max_out_channels", max_out_channels);
+        description.set("fma_percent", fma_percent);
     }
 };
 

@@ -63,7 +63,8 @@ struct CpuImplicitGemm : CpuSchedule {
         f.interleaved.compute_at(f.output, s.row).store_in(MemoryType::Stack);
         Stage interleave = f.interleaved.update();
         interleave.allow_race_conditions().vectorize(f.interleaving[0]);
-        for (int stride : {1, 2, 3, 4, 5, 8}) interleave.specialize(f.stride_x == stride).unroll(f.interleaving[1]);
+        if (!Internal::is_const(f.stride_x))
+            for (int stride : {1, 2, 3, 4, 5, 8}) interleave.specialize(f.stride_x == stride).unroll(f.interleaving[1]);
     }
 };
 

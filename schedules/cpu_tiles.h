@@ -41,8 +41,10 @@ struct CpuTiles : CpuSchedule {
     Halide::GeneratorParam<int> rows{"rows", 8}, columns{"columns", 64};
     Halide::GeneratorParam<bool> joint_phases{"joint_phases", false};
     Halide::GeneratorParam<bool> unroll_taps{"unroll_taps", true};
-    /// Most output channels of a group, for kernels whose tiles are narrow; 0 is any number.
-    Halide::GeneratorParam<int> max_channels{"max_channels", 0};
+    /// Most output channels of a group, for kernels whose tiles are narrow; 0 is any number. Where input channels are more,
+    /// or output channels fewer, than these, a matrix product is faster (cpu_implicit_gemm.h).
+    Halide::GeneratorParam<int> max_channels{"max_channels", 0}, max_in_channels{"max_in_channels", 0};
+    Halide::GeneratorParam<int> min_channels{"min_channels", 1};
 
     /// Output channels that share one copy of a block's input: copying it again costs a hundredth of their arithmetic.
     static constexpr int block_channels = 128;
@@ -50,7 +52,11 @@ struct CpuTiles : CpuSchedule {
     static constexpr SumIndex sum_index = SumIndex::cells_and_phases;
     static constexpr WeightLayout weight_layout = WeightLayout::channel_tiles;
     int weight_channel_multiple() const { return channels; }
-    void describe(KernelDescription &description) const { description.set("max_out_channels", max_channels); }
+    void describe(KernelDescription &description) const {
+        description.set("max_out_channels", max_channels);
+        description.set("max_in_channels", max_in_channels);
+        description.set("min_out_channels", min_channels);
+    }
 
     void search_space(SearchSpace &space, const SearchedProblem &problem) const {
         const int vectors = space.choose(this->vectors, {1, 2, 3, 4}),

@@ -177,6 +177,8 @@ TEST_P(HalfPrecision, ReadsPicturesByTensorMaps) {
     for (const ElementType type : {ElementType::float16, ElementType::bfloat16, ElementType::float32})
         for (const Layout out : {Layout::channels_last, Layout::channels_first})
             for (const char *text : tensor_map_problems) {
+                // Formats differ in few instructions, and an interpreted run takes its time.
+                if (type != ElementType::float16 && text != tensor_map_problems[0] && text != tensor_map_problems[3]) continue;
                 PlanOptions options;
                 options.precision = Precision::tf32;
                 options.input = options.weight = {type, Layout::channels_last}, options.output = {type, out};

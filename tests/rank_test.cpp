@@ -73,6 +73,55 @@ TEST_P(Rank, OfThreeAxesIsRefusedWhereNoKernelTakesIt) {
     }
 }
 
+// What a flat matrix product must get right (algorithm/flat_gemm.h): gaps that rows, planes and images share, data that no tap
+// sees, phases without taps, rows of less and of more than a vector, segments of long rows, panels that are not full.
+TEST_P(Rank, OfThreeAxesForwardAndInputGradient) {
+    const char *problems[] = {
+        "n2ic3oc5id4ih6iw7kd2kh3kw4sd2sh2sw1", "n1ic1oc1id1ih1iw1kd3kh3kw3", "n3ic7oc11id2ih3iw2kd1kh2kw2sd1sh2sw2",
+        "n1g2ic6oc10id3ih2iw5kd3kh3kw3sd2sh2sw2pd1ph1pw1opd1oph1opw1", "n2ic5oc9id3ih3iw3kd1kh1kw1sd2sh3sw2",
+        "n2ic4oc17id2ih5iw4kd3kh2kw5sd2sh3sw4pd2ph1pw3dd2dh3dw1", "n1g4ic4oc4id5ih4iw6kd5kh5kw5sd2sh2sw2pd2ph2pw2",
+        "n2ic13oc3id1ih2iw300kd1kh3kw3sw2ph1pw1", "n1ic2oc2iw1700kw7sw3pw5dw2", "n5ic3oc19iw1kw9sw4", "n0ic3oc5id4ih6iw7kd2kh3kw4",
+        "n2ic9oc6iw11kw3sw7pw1opw2", "n2ic3oc5id6ih7iw8kd2kh2kw2pd3ph4pw2dd6dh8dw4", "n1ic33oc150id2ih2iw2kd2kh2kw2sd2sh2sw2"};
+    for (const char *text : problems) {
+        const Problem p = Problem::parse(text);
+        SCOPED_TRACE(text);
+        const auto input = random.integers(p.input_elements()), weight = random.integers(p.weight_elements());
+        const auto output_gradient = random.integers(p.output_elements());
+        for (Operation operation : {Operation::forward, Operation::input_gradient}) {
+            PlanOptions wanted = options();
+            wanted.operation = operation;
+            const bool is_forward = operation == Operation::forward;
+            for (const PlanOptions &forced : for_every_kernel(p, wanted)) {
+                SCOPED_TRACE(forced.kernel);
+                const Plan plan(p, forced);
+                expect_equal(is_forward ? run_forward(plan, input, weight, {}) : run_gradient(plan, input, weight, output_gradient),
+                             is_forward ? forward(p, input, weight, {}) : gradients(p, input, weight, output_gradient).input);
+            }
+        }
+    }
+}
+
+TEST_P(Rank, OfThreeAxesAtRandom) {
+    const int count = std::min(random_problem_count(GetParam()), 60);
+    for (int i = 0; i < count && !HasFailure(); i++) {
+        const Problem p = random.next_of_rank(3);
+        const auto input = random.integers(p.input_elements()), weight = random.integers(p.weight_elements());
+        const auto output_gradient = random.integers(p.output_elements());
+        SCOPED_TRACE(p.str());
+        PlanOptions wanted = options();
+        for (const PlanOptions &forced : for_every_kernel(p, wanted)) {
+            SCOPED_TRACE(forced.kernel);
+            expect_equal(run_forward(Plan(p, forced), input, weight, {}), forward(p, input, weight, {}));
+        }
+        wanted.operation = Operation::input_gradient;
+        const auto expected = gradients(p, input, weight, output_gradient).input;
+        for (const PlanOptions &forced : for_every_kernel(p, wanted)) {
+            SCOPED_TRACE(forced.kernel);
+            expect_equal(run_gradient(Plan(p, forced), input, weight, output_gradient), expected);
+        }
+    }
+}
+
 INSTANTIATE_ON_DEVICES(Rank);
 
 // Without channels, planes of a kernel without depth are images.

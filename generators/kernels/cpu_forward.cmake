@@ -38,12 +38,12 @@ foreach(width 3 5 7)
         AVX2 channels=6)
 endforeach()
 conv_transpose_kernel(forward f32 cpu tiles kernel_h=2 kernel_w=2 stride_h=2 stride_w=2
-    joint_phases=true vectors=2 tile_rows=1 channels=3 AVX2 vectors=1)
+    joint_phases=true vectors=2 tile_rows=1 channels=3 max_in_channels=383 AVX2 vectors=1)
 conv_transpose_kernel(forward f32 cpu tiles kernel_h=3 kernel_w=3 ${s2p1}
     joint_phases=true channels=3 AVX2 tile_rows=1)
 conv_transpose_kernel(forward f32 cpu tiles AS few kernel_h=4 kernel_w=4 ${s2p1}
     joint_phases=true channels=3 max_channels=3 AVX2 tile_rows=1)
-conv_transpose_kernel(forward f32 cpu tiles kernel_h=4 kernel_w=4 ${s2p1} AVX2 channels=6)
+conv_transpose_kernel(forward f32 cpu tiles kernel_h=4 kernel_w=4 ${s2p1} min_channels=11 AVX2 channels=6)
 conv_transpose_kernel(forward f32 cpu tiles kernel_h=9 kernel_w=9 stride_h=2 stride_w=2
     joint_phases=true vectors=3 channels=1 AVX2 tile_rows=1)
 conv_transpose_kernel(forward f32 cpu tiles kernel_h=9 kernel_w=9 stride_h=3 stride_w=3
@@ -51,19 +51,17 @@ conv_transpose_kernel(forward f32 cpu tiles kernel_h=9 kernel_w=9 stride_h=3 str
 conv_transpose_kernel(forward f32 cpu tiles kernel_h=9 kernel_w=9 stride_h=4 stride_w=4
     joint_phases=true tile_rows=1 channels=1 AVX2 joint_phases=false vectors=4)
 
-# ---- strides: any kernel and padding, without dilation
-foreach(stride 1 2 3 4)
-    conv_transpose_kernel(forward f32 cpu tiles stride_h=${stride} stride_w=${stride}
-        unroll_taps=false AVX2 channels=6)
-endforeach()
+# ---- stride 1: any kernel and padding, without dilation
+conv_transpose_kernel(forward f32 cpu tiles stride_h=1 stride_w=1 unroll_taps=false AVX2 channels=6)
 
-# ---- any attributes, of any rank
-conv_transpose_kernel(forward f32 cpu implicit_gemm LAYOUT ncdhw rank=3 AVX2 channels=4)
-conv_transpose_kernel(forward f32 cpu implicit_gemm LAYOUT ncdhw AS channels5 rank=3 vectors=4 channels=5 AVX2 vectors=2)
-conv_transpose_kernel(forward f32 cpu implicit_gemm LAYOUT ncdhw AS channels3 rank=3 vectors=8 channels=3 AVX2 vectors=4)
-conv_transpose_kernel(forward f32 cpu implicit_gemm LAYOUT ncdhw AS channels1 rank=3 vectors=12 channels=1 AVX2 vectors=6)
-conv_transpose_kernel(forward f32 cpu implicit_gemm LAYOUT ncdhw AS narrow rank=3 vectors=1 channels=16 AVX2 channels=8)
-conv_transpose_kernel(forward f32 cpu implicit_gemm LAYOUT ncdhw rank=3 vectors=2 channels=4 BASELINE_ONLY)
+# ---- any attributes, of any rank: register tiles for numbers of channels, and for few places
+set(gemm LAYOUT ncdhw rank=3)
+conv_transpose_kernel(forward f32 cpu implicit_gemm ${gemm} AVX2 channels=4)
+conv_transpose_kernel(forward f32 cpu implicit_gemm ${gemm} AS channels5 vectors=4 channels=5 fma_percent=74 AVX2 vectors=2)
+conv_transpose_kernel(forward f32 cpu implicit_gemm ${gemm} AS channels3 vectors=8 channels=3 fma_percent=60 AVX2 vectors=4)
+conv_transpose_kernel(forward f32 cpu implicit_gemm ${gemm} AS channels1 vectors=12 channels=1 fma_percent=30 AVX2 vectors=6)
+conv_transpose_kernel(forward f32 cpu implicit_gemm ${gemm} AS narrow vectors=1 channels=16 fma_percent=70 AVX2 channels=8)
+conv_transpose_kernel(forward f32 cpu implicit_gemm ${gemm} vectors=2 channels=4 BASELINE_ONLY)
 
 # ---- general: every attribute a run-time value
 conv_transpose_kernel(forward f32 cpu general BASELINE)

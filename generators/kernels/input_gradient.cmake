@@ -92,12 +92,16 @@ conv_transpose_kernel(input_gradient f32 cuda dense ${k3s2}
 conv_transpose_kernel(input_gradient f32 cuda dense ${k4s2} ${many_channels}
     lanes_x=4 runs=1 thread_rows=2 chunk=4 ${asynchronous} H200_TFLOPS 46)
 
-# ---- CPU: any attributes
+# ---- CPU: any attributes; those for vectors of input channels, then any rank and channels, as in cpu_forward.cmake
 set(narrow columns=4 rows=2 block_columns=8 block_rows=8 chunk=64 max_output_width=16)
 conv_transpose_kernel(input_gradient f32 cpu channels AS narrow ${narrow} AVX2 lanes=8 columns=2)
 conv_transpose_kernel(input_gradient f32 cpu channels AVX2 lanes=8 columns=4)
-set(half_vectors lanes=8 vectors=1 rows=2 min_in_channels=8)
-conv_transpose_kernel(input_gradient f32 cpu channels AS eight_inputs ${half_vectors} AVX2 columns=4)
+set(gemm LAYOUT ncdhw rank=3)
+conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${gemm} AVX2 channels=4)
+conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${gemm} AS channels3 vectors=8 channels=3 fma_percent=60 AVX2 vectors=4)
+conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${gemm} AS channels1 vectors=12 channels=1 fma_percent=30 AVX2 vectors=6)
+conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${gemm} AS narrow vectors=1 channels=16 fma_percent=70 AVX2 channels=8)
+conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${gemm} vectors=2 channels=4 BASELINE_ONLY)
 
 # ---- any attributes, as in cuda_forward.cmake
 set(product GENERATOR input_gradient_cuda_implicit_gemm_cuda_cores)

@@ -141,10 +141,10 @@ foreach(format f16 bf16)
     conv_transpose_kernel(${row} AS result_c32x64 ${of} ${taps4x32} tile_in=64 writes_result=true min_in_channels=33
         min_out_channels=17 H200_TFLOPS 270)
     conv_transpose_kernel(${row} AS t1c64x128 ${of} tile_taps=1 tile_out=64 tile_in=128 min_in_channels=33
-        min_out_channels=17 H200_TFLOPS 260)
+        min_out_channels=17 H200_TFLOPS 310)
     conv_transpose_kernel(${row} AS c32x64 ${of} ${taps4x32} tile_in=64 stages=4 H200_TFLOPS 200)
     conv_transpose_kernel(${row} AS c16x32 ${of} ${taps4x16} tile_in=32 blocks=4 wanted_blocks=528 H200_TFLOPS 75)
-    conv_transpose_kernel(${row} AS c8x64 ${of} tile_taps=8 tile_out=8 tile_in=64 blocks=3 wanted_blocks=396 H200_TFLOPS 100)
+    conv_transpose_kernel(${row} AS c8x64 ${of} tile_taps=8 tile_out=8 tile_in=64 blocks=3 wanted_blocks=396 H200_TFLOPS 115)
     conv_transpose_helper(pack_channels_last ${format} cuda AS few given=${format} few_channels=true)
     conv_transpose_helper(pack_channels_last ${format} cuda given=${format})
     conv_transpose_helper(weight_gradient_sum ${format} cuda written=${format})

@@ -1,7 +1,7 @@
 // Tensors as PyTorch lends them to C: what is used of DLPack 1.x, https://dmlc.github.io/dlpack.
 //
-// PyTorch 2.10 and later put a table of functions at torch.Tensor.__dlpack_c_exchange_api__. Its layout is DLPack's, not
-// PyTorch's, so one binary serves every version.
+// PyTorch 2.10 and later put a table of functions at torch.Tensor.__dlpack_c_exchange_api__. Its layout is
+// DLPack's, not PyTorch's, so one binary serves every version.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ struct DLTensor {
 struct DLPackExchangeAPI {
     std::uint32_t major, minor;
     DLPackExchangeAPI *previous;
-    void *allocate, *from_object, *to_object;           // tensors with an owner
-    int (*borrow)(void *object, DLTensor *tensor);      // 0, or -1 with a Python error; may be null
+    void *allocate, *from_object, *to_object;       // tensors with an owner
+    int (*borrow)(void *object, DLTensor *tensor);  // 0, or -1 with a Python error; may be null
     int (*current_stream)(std::int32_t device_type, std::int32_t device_id, void **stream);
 };
 

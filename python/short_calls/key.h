@@ -59,11 +59,13 @@ class Key {
         for (int i = 0; i < tensor.dimensions; i++) add(tensor.strides[i]);
     }
     Reference bytes() const {
-        return Reference(PyBytes_FromStringAndSize(reinterpret_cast<const char *>(values_), count_ * sizeof values_[0]));
+        return Reference(
+            PyBytes_FromStringAndSize(reinterpret_cast<const char *>(values_), count_ * sizeof values_[0]));
     }
 
   private:
-    static constexpr int max_tensors = 3, max_count = 1 + Attributes::count + max_tensors * (1 + 2 * (max_rank + 2));
+    static constexpr int max_tensors = 3,
+                         max_count = 1 + Attributes::count + max_tensors * (1 + 2 * (max_rank + 2));
     void add(std::int64_t value) { values_[count_++] = value; }
 
     std::int64_t values_[max_count];

@@ -1,10 +1,13 @@
-// The short way of a plain eager call of PyTorch: from Python's arguments to the compiled library without Python between.
+// The short way of a plain eager call of PyTorch: from Python's arguments to the compiled library without
+// Python between.
 //
-// forward(), run_and_save() and backward() are conv_transpose.torch's, in C: they ask PyTorch whether anything looks into
-// the call, find what it does by its key, and run it. Whatever is not plain, or not known to need no conversion, is left
-// to Python, which also words all errors. What a key does is resolved in Python, once (torch/_short_calls.py).
+// forward(), run_and_save() and backward() are conv_transpose.torch's, in C: they ask PyTorch whether
+// anything looks into the call, find what it does by its key, and run it. Whatever is not plain, or not known
+// to need no conversion, is left to Python, which also words all errors. What a key does is resolved in
+// Python, once (torch/_short_calls.py).
 //
-// Python's stable ABI, DLPack's table of functions and the library's C interface: one binary for all versions.
+// Python's stable ABI, DLPack's table of functions and the library's C interface: one binary for all
+// versions.
 #include "key.h"
 #include "reference.h"
 #include "steps.h"
@@ -38,7 +41,8 @@ int precision_of(PyObject *name, const DLTensor &tensor) {
 
 bool is_computed(const DLTensor &tensor) {
     return tensor.lanes == 1 && (tensor.device_type == device_cpu || tensor.device_type == device_cuda) &&
-           ((tensor.type == type_float && (tensor.bits == 32 || tensor.bits == 16)) || tensor.type == type_bfloat);
+           ((tensor.type == type_float && (tensor.bits == 32 || tensor.bits == 16)) ||
+            tensor.type == type_bfloat);
 }
 
 // Python's `not implemented`: the caller goes the long way.
@@ -49,12 +53,12 @@ PyObject *the_long_way() {
 
 bool read_attributes(Attributes &attributes, int rank, PyObject *tuple) {
     return PyTuple_CheckExact(tuple) && PyTuple_Size(tuple) == 6 &&
-           attributes.read(rank, PyTuple_GetItem(tuple, 0), PyTuple_GetItem(tuple, 1), PyTuple_GetItem(tuple, 2),
-                           PyTuple_GetItem(tuple, 3), PyTuple_GetItem(tuple, 4));
+           attributes.read(rank, PyTuple_GetItem(tuple, 0), PyTuple_GetItem(tuple, 1),
+                           PyTuple_GetItem(tuple, 2), PyTuple_GetItem(tuple, 3), PyTuple_GetItem(tuple, 4));
 }
 
-// What is kept for a key: a capsule of Steps, a dictionary (the gradient's memory format to be made first), or None for
-// the long way. `resolve` is called with `arguments` for a new key. Empty with a Python error.
+// What is kept for a key: a capsule of Steps, a dictionary (the gradient's memory format to be made first),
+// or None for the long way. `resolve` is called with `arguments` for a new key. Empty with a Python error.
 Reference find(const Key &key, PyObject *resolve, PyObject *arguments) {
     Reference bytes = key.bytes();
     if (!bytes) return Reference();
@@ -125,18 +129,20 @@ PyObject *forward(PyObject *, PyObject *const *arguments, Py_ssize_t count) {
     if (!torch.exchange || !torch.is_plain(operands.input) || !torch.is_plain(operands.weight) ||
         (operands.has_bias() && !torch.is_plain(operands.bias)) ||
         is_true(PyObject_CallFunctionObjArgs(torch.has_torch_function, operands.input, nullptr)) ||
-        torch.is_looked_into() || is_true(PyObject_CallNoArgs(torch.autocast_enabled)) || !operands.borrow() ||
-        !operands.have_rank(rank) ||
+        torch.is_looked_into() || is_true(PyObject_CallNoArgs(torch.autocast_enabled)) ||
+        !operands.borrow() || !operands.have_rank(rank) ||
         !attributes.read(rank, arguments[4], arguments[5], arguments[6], arguments[7], arguments[8]))
         return the_long_way();
     PyObject *precision = arguments[9] == Py_None ? automatic : arguments[9];
     if (precision_of(precision, operands.borrowed[0]) < 0) return the_long_way();
-    Reference tuple(PyTuple_Pack(6, arguments[4], arguments[5], arguments[6], arguments[7], arguments[8], precision));
+    Reference tuple(
+        PyTuple_Pack(6, arguments[4], arguments[5], arguments[6], arguments[7], arguments[8], precision));
     if (!tuple) return nullptr;
     if (is_true(PyObject_CallNoArgs(torch.grad_enabled)) &&
-        (requires_gradient(operands.input) || requires_gradient(operands.weight) || requires_gradient(operands.bias)))
-        return PyObject_CallFunctionObjArgs(torch.apply, operands.input, operands.weight, operands.bias, tuple.get(),
-                                            nullptr);
+        (requires_gradient(operands.input) || requires_gradient(operands.weight) ||
+         requires_gradient(operands.bias)))
+        return PyObject_CallFunctionObjArgs(torch.apply, operands.input, operands.weight, operands.bias,
+                                            tuple.get(), nullptr);
     return compute(operands, attributes, tuple.get());
 }
 
@@ -151,8 +157,8 @@ PyObject *run_and_save(PyObject *, PyObject *const *arguments, Py_ssize_t count)
                          ? compute(operands, attributes, tuple)
                          : the_long_way());
     if (output.get() == Py_NotImplemented)
-        output = Reference(PyObject_CallFunctionObjArgs(torch.run_forward, operands.input, operands.weight, operands.bias,
-                                                        tuple, nullptr));
+        output = Reference(PyObject_CallFunctionObjArgs(torch.run_forward, operands.input, operands.weight,
+                                                        operands.bias, tuple, nullptr));
     Reference saved(PyTuple_Pack(2, operands.input, operands.weight));
     if (!output || !saved || PyObject_SetAttr(context, names.to_save, saved.get()) != 0 ||
         PyObject_SetAttr(context, names.attributes, tuple) != 0)
@@ -160,9 +166,11 @@ PyObject *run_and_save(PyObject *, PyObject *const *arguments, Py_ssize_t count)
     return output.release();
 }
 
-// The gradients of input, weight and bias, and None for the attributes; `not implemented`, or null with a Python error.
+// The gradients of input, weight and bias, and None for the attributes; `not implemented`, or null with a
+// Python error.
 PyObject *gradients(PyObject *context, PyObject *output_gradient) {
-    Reference saved(PyObject_GetAttr(context, names.saved_tensors)), tuple(PyObject_GetAttr(context, names.attributes)),
+    Reference saved(PyObject_GetAttr(context, names.saved_tensors)),
+        tuple(PyObject_GetAttr(context, names.attributes)),
         needed(PyObject_GetAttr(context, names.needs_input_grad));
     if (!saved || !tuple || !needed) return nullptr;
     PyObject *input = PyTuple_GetItem(saved.get(), 0), *weight = PyTuple_GetItem(saved.get(), 1);
@@ -170,9 +178,9 @@ PyObject *gradients(PyObject *context, PyObject *output_gradient) {
     DLTensor borrowed[3];
     Attributes attributes;
     if (!torch.is_plain(output_gradient) || !torch.is_plain(input) || !torch.is_plain(weight) ||
-        is_true(PyObject_CallNoArgs(torch.grad_enabled)) || torch.is_looked_into() || !torch.borrow(input, borrowed[1]) ||
-        !torch.borrow(weight, borrowed[2]) || borrowed[1].dimensions < 3 ||
-        borrowed[1].dimensions != borrowed[2].dimensions ||
+        is_true(PyObject_CallNoArgs(torch.grad_enabled)) || torch.is_looked_into() ||
+        !torch.borrow(input, borrowed[1]) || !torch.borrow(weight, borrowed[2]) ||
+        borrowed[1].dimensions < 3 || borrowed[1].dimensions != borrowed[2].dimensions ||
         !read_attributes(attributes, borrowed[1].dimensions - 2, tuple.get()))
         return the_long_way();
     const int precision = precision_of(PyTuple_GetItem(tuple.get(), 5), borrowed[1]);
@@ -190,14 +198,16 @@ PyObject *gradients(PyObject *context, PyObject *output_gradient) {
         if (!found) return nullptr;
         if (PyDict_Check(found.get()) && !is_dense) {
             Reference method(PyObject_GetAttr(gradient.get(), names.contiguous)), none(PyTuple_New(0));
-            gradient = Reference(method && none ? PyObject_Call(method.get(), none.get(), found.get()) : nullptr);
+            gradient =
+                Reference(method && none ? PyObject_Call(method.get(), none.get(), found.get()) : nullptr);
             if (!gradient) return nullptr;
             continue;
         }
         const Steps *steps = runnable(found);
         if (!steps) return the_long_way();
         // In the order of conv_transpose_arguments.
-        const void *slots[argument_count] = {borrowed[1].data, borrowed[2].data, nullptr, nullptr, borrowed[0].data};
+        const void *slots[argument_count] = {borrowed[1].data, borrowed[2].data, nullptr, nullptr,
+                                             borrowed[0].data};
         PyObject *answers[4] = {};
         const bool ran = steps->run(slots, answers);
         Reference held[3] = {Reference(answers[0]), Reference(answers[1]), Reference(answers[2])};
@@ -216,16 +226,27 @@ PyObject *backward(PyObject *, PyObject *const *arguments, Py_ssize_t count) {
     return PyObject_CallFunctionObjArgs(torch.run_backward, arguments[0], arguments[1], nullptr);
 }
 
-// connect(exchange, plan_run, asked): the table of functions, an address, and what TorchState has, in its order.
+const DLPackExchangeAPI *exchange_in(PyObject *capsule) {
+    return static_cast<const DLPackExchangeAPI *>(PyCapsule_GetPointer(capsule, "dlpack_exchange_api"));
+}
+
+// lends(exchange): whether the table of functions is one that is known here.
+PyObject *lends(PyObject *, PyObject *capsule) {
+    const DLPackExchangeAPI *exchange = exchange_in(capsule);
+    if (!exchange) return nullptr;
+    return PyBool_FromLong(exchange->major == 1 && exchange->borrow && exchange->current_stream);
+}
+
+// connect(exchange, plan_run, asked): the table of functions, an address, and what TorchState has, in its
+// order.
 PyObject *connect(PyObject *, PyObject *arguments) {
     PyObject *capsule, *asked;
     Py_ssize_t plan_run;
     if (!PyArg_ParseTuple(arguments, "OnO!", &capsule, &plan_run, &PyTuple_Type, &asked)) return nullptr;
-    auto *exchange = static_cast<const DLPackExchangeAPI *>(PyCapsule_GetPointer(capsule, "dlpack_exchange_api"));
+    const DLPackExchangeAPI *exchange = exchange_in(capsule);
     if (!exchange) return nullptr;
-    if (exchange->major != 1 || !exchange->borrow || !exchange->current_stream || !plan_run ||
-        PyTuple_Size(asked) != TorchState::count)
-        return PyErr_Format(PyExc_ImportError, "this PyTorch lends tensors in another way");
+    if (!plan_run || PyTuple_Size(asked) != TorchState::count)
+        return PyErr_Format(PyExc_ValueError, "connect() takes %d functions", TorchState::count);
     for (int i = 0; i < TorchState::count; i++) {
         PyObject *function = PyTuple_GetItem(asked, i);
         Py_INCREF(function);
@@ -238,7 +259,8 @@ PyObject *connect(PyObject *, PyObject *arguments) {
 
 template <auto function>
 constexpr PyMethodDef fast(const char *name) {
-    return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function)), METH_FASTCALL, nullptr};
+    return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function)), METH_FASTCALL,
+            nullptr};
 }
 
 bool prepare() {
@@ -264,9 +286,13 @@ bool prepare() {
 
 PyMODINIT_FUNC PyInit__short_calls() {
     using namespace conv_transpose::short_calls;
-    static PyMethodDef methods[] = {fast<forward>("forward"), fast<run_and_save>("run_and_save"),
-                                    fast<backward>("backward"), {"connect", connect, METH_VARARGS, nullptr}, {}};
-    static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_short_calls", nullptr, -1, methods, nullptr, nullptr, nullptr,
-                                     nullptr};
+    static PyMethodDef methods[] = {fast<forward>("forward"),
+                                    fast<run_and_save>("run_and_save"),
+                                    fast<backward>("backward"),
+                                    {"lends", lends, METH_O, nullptr},
+                                    {"connect", connect, METH_VARARGS, nullptr},
+                                    {}};
+    static PyModuleDef definition = {
+        PyModuleDef_HEAD_INIT, "_short_calls", nullptr, -1, methods, nullptr, nullptr, nullptr, nullptr};
     return prepare() ? PyModule_Create(&definition) : nullptr;
 }

@@ -15,13 +15,14 @@ constexpr int argument_count = sizeof(conv_transpose_arguments) / sizeof(void *)
 class Step {
   public:
     Step() = default;
-    // From what Python resolved: (keeper of the plan, plan, workspace's bytes, a function that makes a tensor of shape,
-    // strides and type, these three of the result, its slot among the arguments, its place in the answer). False with a
-    // Python error.
+    // From what Python resolved: (keeper of the plan, plan, workspace's bytes, a function that makes a tensor
+    // of shape, strides and type, these three of the result, its slot among the arguments, its place in the
+    // answer). False with a Python error.
     bool read(PyObject *tuple) {
         PyObject *keeper, *empty, *shape, *strides, *type;
         Py_ssize_t plan, bytes;
-        if (!PyArg_ParseTuple(tuple, "OnnOOOOii", &keeper, &plan, &bytes, &empty, &shape, &strides, &type, &slot_, &place_))
+        if (!PyArg_ParseTuple(tuple, "OnnOOOOii", &keeper, &plan, &bytes, &empty, &shape, &strides, &type,
+                              &slot_, &place_))
             return false;
         keeper_ = Reference::to(keeper);
         empty_ = Reference::to(empty);
@@ -55,14 +56,17 @@ inline decltype(&conv_transpose_plan_run) Step::plan_run = nullptr;
 // An address, or empty with a Python error.
 inline Reference Step::workspace(bool on_cuda, void *stream) const {
     Reference bytes(PyLong_FromSize_t(workspace_bytes_));
-    if (!bytes || !on_cuda) return Reference(bytes ? PyObject_CallFunctionObjArgs(torch.scratch, bytes.get(), nullptr) : nullptr);
+    if (!bytes || !on_cuda)
+        return Reference(bytes ? PyObject_CallFunctionObjArgs(torch.scratch, bytes.get(), nullptr) : nullptr);
     Reference handle(PyLong_FromVoidPtr(stream));
-    return Reference(handle ? PyObject_CallFunctionObjArgs(torch.allocate, bytes.get(), handle.get(), nullptr) : nullptr);
+    return Reference(handle ? PyObject_CallFunctionObjArgs(torch.allocate, bytes.get(), handle.get(), nullptr)
+                            : nullptr);
 }
 
 // PyTorch's allocator takes a workspace back at once: it hands it out again in the order of the stream.
 inline Reference Step::run(const void *const operands[argument_count], bool on_cuda, void *stream) const {
-    Reference result(PyObject_CallFunctionObjArgs(empty_.get(), shape_.get(), strides_.get(), type_.get(), nullptr));
+    Reference result(
+        PyObject_CallFunctionObjArgs(empty_.get(), shape_.get(), strides_.get(), type_.get(), nullptr));
     DLTensor borrowed;
     if (!result || torch.exchange->borrow(result.get(), &borrowed) != 0) return Reference();
     Reference space;
@@ -108,7 +112,8 @@ class Steps {
         steps->device_ = device;
         steps->count_ = static_cast<int>(PyTuple_Size(parts));
         bool read = steps->count_ <= max_count;
-        for (int i = 0; i < steps->count_ && read; i++) read = steps->steps_[i].read(PyTuple_GetItem(parts, i));
+        for (int i = 0; i < steps->count_ && read; i++)
+            read = steps->steps_[i].read(PyTuple_GetItem(parts, i));
         Reference made(read ? PyCapsule_New(steps, capsule_name, destroy_capsule) : nullptr);
         if (!made) destroy(steps);
         return made;

@@ -1,5 +1,5 @@
-// What PyTorch is asked before a call may take the short way, and what it lends. Each is a function of PyTorch's or of the
-// Python package, given by connect().
+// What PyTorch is asked before a call may take the short way, and what it lends. Each is a function of
+// PyTorch's or of the Python package, given by connect().
 #pragma once
 
 #include "dlpack.h"
@@ -10,24 +10,24 @@ namespace conv_transpose::short_calls {
 struct TorchState {
     // In the order in which connect() is given them.
     PyObject *tensor_type, *parameter_type;
-    PyObject *has_torch_function;    // of a tensor: whether a mode of torch functions is on
-    PyObject *dispatch_modes;        // () -> how many
-    PyObject *functorch_level;       // () -> None outside of functorch
-    PyObject *forward_mode;          // a module; its _current_level is -1 outside of forward mode
-    PyObject *tracing_state;         // () -> None outside of torch.jit.trace
-    PyObject *profiler_enabled;      // () -> bool
-    PyObject *autocast_enabled;      // () -> bool, on any device
-    PyObject *grad_enabled;          // () -> bool
-    PyObject *allows_tf32;           // () -> bool
-    PyObject *current_device;        // () -> int
-    PyObject *allocate, *free;       // (bytes, stream) -> address; (address) -> None
-    PyObject *scratch;               // (bytes) -> address, on the CPU
-    PyObject *follow_threads;        // () -> None: the library uses as many as PyTorch
-    PyObject *raise;                 // (status, message): never returns
-    PyObject *apply;                 // of the autograd function
-    PyObject *resolve_forward;       // how a call of an unknown key is computed: see calls.h
+    PyObject *has_torch_function;  // of a tensor: whether a mode of torch functions is on
+    PyObject *dispatch_modes;      // () -> how many
+    PyObject *functorch_level;     // () -> None outside of functorch
+    PyObject *forward_mode;        // a module; its _current_level is -1 outside of forward mode
+    PyObject *tracing_state;       // () -> None outside of torch.jit.trace
+    PyObject *profiler_enabled;    // () -> bool
+    PyObject *autocast_enabled;    // () -> bool, on any device
+    PyObject *grad_enabled;        // () -> bool
+    PyObject *allows_tf32;         // () -> bool
+    PyObject *current_device;      // () -> int
+    PyObject *allocate, *free;     // (bytes, stream) -> address; (address) -> None
+    PyObject *scratch;             // (bytes) -> address, on the CPU
+    PyObject *follow_threads;      // () -> None: the library uses as many as PyTorch
+    PyObject *raise;               // (status, message): never returns
+    PyObject *apply;               // of the autograd function
+    PyObject *resolve_forward;     // how a call of an unknown key is computed: see calls.h
     PyObject *resolve_backward;
-    PyObject *run_forward;           // the long ways
+    PyObject *run_forward;  // the long ways
     PyObject *run_backward;
     static constexpr int count = 22;
 
@@ -49,7 +49,8 @@ extern TorchState torch;
 
 // Names of PyTorch's methods and attributes.
 struct Names {
-    PyObject *is_neg, *requires_grad, *current_level, *saved_tensors, *to_save, *attributes, *needs_input_grad, *contiguous;
+    PyObject *is_neg, *requires_grad, *current_level, *saved_tensors, *to_save, *attributes,
+        *needs_input_grad, *contiguous;
 };
 extern Names names;
 

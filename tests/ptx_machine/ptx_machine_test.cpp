@@ -286,6 +286,16 @@ TEST(PtxMachine, MultipliesNumbersOf16Bits) {
     }
 }
 
+// Row r of the matrix holds r in all its words, so lane l of the transposed one gets rows 2 (l % 4) and the next.
+TEST(PtxMachine, LoadsTransposedMatrices) {
+    std::vector<float> floats(32);
+    run_program("shl.b32 %r4, %r1, 2;\nshr.u32 %r5, %r1, 2;\nmul.lo.s32 %r5, %r5, 0x00010001;\nst.shared.u32 [%r4], %r5;\n"
+                "bar.sync 0;\nand.b32 %r6, %r1, 7;\nshl.b32 %r6, %r6, 4;\n"
+                "ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%r7}, [%r6];\n"
+                "cvt.rn.f32.u32 %f2, %r7;\n" + store, floats, 32, 128);
+    for (int l = 0; l < 32; l++) EXPECT_EQ(floats[l], float(2 * (l % 4) + (2 * (l % 4) + 1) * 65536)) << l;
+}
+
 // Lane 4 g + t has k = 2t and 2t+1 of row g of A, and of column g of B.
 TEST(PtxMachine, KnowsTheFragmentsOfProductsOf16Bits) {
     std::vector<float> floats(32);

@@ -219,3 +219,10 @@ def test_without_the_extension():
         assert torch.equal(y, torch.full((1, 2, 6, 6), 2.)) and torch.equal(x.grad, torch.full_like(x, 8))
         """
     subprocess.run([sys.executable, "-c", program], check=True, env=dict(os.environ, CONV_TRANSPOSE_SHORT_CALLS="0"))
+
+
+@pytest.mark.parametrize("lacking", ["torch._C._is_any_autocast_enabled", "torch.Tensor.__dlpack_c_exchange_api__"])
+def test_another_pytorch(lacking):
+    program = f"import torch; del {lacking}; import conv_transpose.torch; " \
+        "assert conv_transpose.torch._short_calls.extension is None"
+    subprocess.run([sys.executable, "-c", program], check=True)

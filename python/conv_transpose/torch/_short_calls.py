@@ -39,9 +39,25 @@ def _load() -> Any:
     try:
         module = importlib.util.module_from_spec(spec)
         loader.exec_module(module)
-    except ImportError:
+        _asked_of_pytorch()
+    except (ImportError, AttributeError):  # another Python, or a PyTorch in which something has another name
         return None
-    return module
+    return module if module.lends(exchange) else None
+
+
+def _asked_of_pytorch() -> tuple[Any, ...]:
+    _C: Any = torch._C
+    return (
+        Tensor, nn.Parameter, _C._has_torch_function_variadic, _C._len_torch_dispatch_stack,
+        _C._functorch.peek_interpreter_stack, forward_ad, _C._get_tracing_state, _C._autograd._profiler_enabled,
+        _C._is_any_autocast_enabled, torch.is_grad_enabled, _calls._allows_tf32,
+        getattr(_C, "_cuda_getDevice", _nothing), getattr(_C, "_cuda_cudaCachingAllocator_raw_alloc", _nothing),
+        getattr(_C, "_cuda_cudaCachingAllocator_raw_delete", _nothing),
+    )
+
+
+def _nothing(*_: Any) -> None:
+    """In place of what only CUDA needs."""
 
 
 extension = _load()
@@ -94,25 +110,10 @@ def _resolve_backward(gradient: Tensor, input: Tensor, weight: Tensor, needed: t
     return _steps(gradient.get_device(), [_step(*call) for call in calls if call])
 
 
-def _raise(status: int, message: str) -> None:
-    _library.raise_for(status, message)
-
-
-def _nothing(*_: Any) -> None:
-    """In place of what only CUDA needs."""
-
-
 def connect(apply: Any, run_forward: Any, run_backward: Any) -> None:
     """Gives the extension what it asks, in the order of TorchState (python/short_calls/torch_state.h). `run_forward(input,
     weight, bias, attributes)` and `run_backward(ctx, output_gradient)` are the long ways."""
-    _C: Any = torch._C
-    asked = (
-        Tensor, nn.Parameter, _C._has_torch_function_variadic, _C._len_torch_dispatch_stack,
-        _C._functorch.peek_interpreter_stack, forward_ad, _C._get_tracing_state, _C._autograd._profiler_enabled,
-        _C._is_any_autocast_enabled, torch.is_grad_enabled, _calls._allows_tf32,
-        getattr(_C, "_cuda_getDevice", _nothing), getattr(_C, "_cuda_cudaCachingAllocator_raw_alloc", _nothing),
-        getattr(_C, "_cuda_cudaCachingAllocator_raw_delete", _nothing), _calls.scratch_address, _calls.follow_threads,
-        _raise, apply, _resolve_forward, _resolve_backward, run_forward, run_backward,
-    )
+    asked = (*_asked_of_pytorch(), _calls.scratch_address, _calls.follow_threads, _library.raise_for, apply,
+             _resolve_forward, _resolve_backward, run_forward, run_backward)
     plan_run = ctypes.cast(_library.library.conv_transpose_plan_run, ctypes.c_void_p).value
     extension.connect(Tensor.__dlpack_c_exchange_api__, plan_run, asked)

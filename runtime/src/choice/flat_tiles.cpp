@@ -73,13 +73,12 @@ FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p) {
         const double cost = of_all(n, computed) + 0.1 * of_all(n, copied_for);
         if (tile_rows == 0 || cost < least_cost) tile_rows = n, least_cost = cost;
     }
-    places = of_all(tile_rows, computed) * double(segments);
-    copied = of_all(tile_rows, copied_for) * double(segments);
     // Each block of panels copies for itself: as many as make enough tasks.
     const int64_t panels = ceil_divide((forward ? p.out_channels : p.in_channels) / p.groups, k.weight_channel_multiple);
     const double tasks = double(ceil_divide(all_rows, tile_rows)) * double(segments) * double(p.groups);
     const int64_t blocks = std::clamp<int64_t>(static_cast<int64_t>(2 * several / tasks), 1, panels);
     block_panels = ceil_divide(panels, blocks);
+    relative_time = of_all(tile_rows, computed) * double(segments) * double(panels * k.weight_channel_multiple) / double(k.fma_percent);
 }
 
 }  // namespace conv_transpose

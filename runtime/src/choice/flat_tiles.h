@@ -9,12 +9,16 @@
 
 namespace conv_transpose {
 
+inline bool is_flat(const KernelTraits &k) {
+    return k.family == Family::flat_forward || k.family == Family::flat_input_gradient;
+}
+
 struct FlatTiles {
     /// A tile has so many rows of cells, of so many cells each along x; so many panels of channels share it.
     int64_t segment_cells, tile_rows, block_panels;
     double rows;  ///< of all images, with gaps; more than an int64_t counts, where images are many
-    /// Places that are computed, of all tiles of a group and a phase, and elements that are copied for a channel.
-    double places, copied;
+    /// To compare kernels for one problem with: places that are computed for each channel of whole panels, by the rate.
+    double relative_time;
 
     FlatTiles(const KernelTraits &, const Problem &);
 };

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "choice/estimated_time.h"
+#include "choice/flat_tiles.h"
 #include "choice/tensor_formats.h"
 #include "device/machine.h"
 
@@ -64,6 +65,17 @@ size_t fastest(const Candidates &candidates, Precision precision, const Machine 
     return best;
 }
 
+// Of flat matrix products for the same instructions, the one whose register tiles waste least.
+size_t least_wasteful(const Candidates &candidates, size_t first) {
+    const auto time = [](const Candidate &c) { return FlatTiles(c.kernel, c.computation.problem).relative_time; };
+    size_t best = first;
+    for (size_t i = first + 1; i < candidates.size(); i++) {
+        const KernelTraits &k = candidates[i].kernel;
+        if (is_flat(k) && k.cpu_level == candidates[first].kernel.cpu_level && time(candidates[i]) < time(candidates[best])) best = i;
+    }
+    return best;
+}
+
 // The first; but a tuned kernel of float32 was not compared with those of tensor cores, which go before it.
 // Where there are none of the precision, float32's.
 size_t preferred(const Candidates &candidates, Precision precision, const Machine &machine) {
@@ -72,6 +84,7 @@ size_t preferred(const Candidates &candidates, Precision precision, const Machin
     });
     if (first == candidates.end() || first->kernel.precision != precision)
         return preferred(candidates, Precision::float32, machine);
+    if (is_flat(first->kernel)) return least_wasteful(candidates, first - candidates.begin());
     return first->kernel.h200_tflops == 0 ? first - candidates.begin() : fastest(candidates, precision, machine);
 }
 

@@ -40,7 +40,7 @@ struct Accepts {
     Size2 kernel{}, stride{}, dilation{}, padding_phase{};
     /// Channels of one group.
     int64_t in_channels = 0, out_channels = 0;
-    int64_t max_out_channels = 0;
+    int64_t max_in_channels = 0, max_out_channels = 0;
     int64_t in_channel_multiple = 1, out_channel_multiple = 1;
     /// Fewer channels of a group would leave most of a tile unused.
     int64_t min_in_channels = 1, min_out_channels = 1;
@@ -129,8 +129,9 @@ struct Tile {
     bool bands_of_output_rows = false;
     /// Its sum has one part, and it writes the weights themselves.
     bool writes_result = false;
-    /// Of a flat matrix product: neighbouring places of a register tile (flat_tiles.h).
-    int64_t tile_places = 1;
+    /// Of a flat matrix product: neighbouring places of a register tile (flat_tiles.h), and percent of the FMA units' rate
+    /// that full tiles reach, measured.
+    int64_t tile_places = 1, fma_percent = 0;
     /// Positions of packed pictures that it multiplies at once.
     int64_t chunk_positions = 1;
 };

@@ -86,6 +86,8 @@ std::string shape_rejection(const KernelTraits &k, const Problem &p) {
     if (out % k.out_channel_multiple)
         return "out_channels / groups is no multiple of " + std::to_string(k.out_channel_multiple);
     if (!fits(plane(&Axis::input), k.exact_input)) return differs("input", plane(&Axis::input), k.exact_input);
+    if (k.max_in_channels && in > k.max_in_channels)
+        return "in_channels / groups is more than " + std::to_string(k.max_in_channels);
     if (k.max_out_channels && out > k.max_out_channels)
         return "out_channels / groups is more than " + std::to_string(k.max_out_channels);
     if (k.max_products && products(p) > k.max_products)
@@ -112,8 +114,7 @@ std::string size_rejection(const KernelTraits &k, const Problem &p) {
     const int64_t in = p.in_channels / p.groups * in_plane, out = p.out_channels / p.groups * out_plane;
     if (std::max({in, out, p.weight_elements() / p.groups}) > max_elements_32bit())
         return "one image of one group has more than 2^31 - 1 elements";
-    const bool flat = k.family == Family::flat_forward || k.family == Family::flat_input_gradient;
-    if (flat && FlatTiles(k, p).rows > max_elements_32bit()) return "its rows, with gaps, are more than 2^31 - 1";
+    if (is_flat(k) && FlatTiles(k, p).rows > max_elements_32bit()) return "its rows, with gaps, are more than 2^31 - 1";
     if (k.packed_channels) {
         const double values = k.input.type == ElementType::float32 ? 4 : 8;  // of 16 bytes
         const double packed = values * packed_planes(k, p.in_channels / p.groups) * in_plane;

@@ -1,4 +1,5 @@
 // The input gradient as a recipe.
+#include "choice/flat_tiles.h"
 #include "choice/registry.h"
 #include "plan/builders.h"
 #include "plan/partial_outputs.h"
@@ -20,12 +21,19 @@ Recipe input_gradient_recipe(const Candidate &candidate) {
         const View to = parts.needed() ? parts.view(p, k.rank, [](const Axis &a) { return a.input; }, range)
                                        : input_pictures(c.written, p, k.rank, range, c.written_format);
         const View from = padded_output_pictures(c.read, p, k.rank, range, c.read_format);
-        auto launch = launch_with_axes<Family::input_gradient>(k, p);
-        launch.set("output_gradient", from);
-        if (k.box_positions > 0) launch.set_map("output_gradient", picture_map(k, p, from));
-        return std::vector{launch
-                               .set("weight", weights.view(range))
-                               .set("input_gradient", to)
+        const auto set_all = [&]<Family family>(Launch<family> launch) {
+            return launch.set("output_gradient", from).set("weight", weights.view(range)).set("input_gradient", to);
+        };
+        if (k.family != Family::flat_input_gradient) {
+            auto launch = launch_with_axes<Family::input_gradient>(k, p);
+            if (k.box_positions > 0) launch.set("output_gradient", from).set_map("output_gradient", picture_map(k, p, from));
+            return std::vector{set_all(std::move(launch)).step()};
+        }
+        const FlatTiles tiles(k, p);
+        return std::vector{set_all(launch_with_axes<Family::flat_input_gradient>(k, p))
+                               .set("segment_cells", tiles.segment_cells)
+                               .set("tile_rows", tiles.tile_rows)
+                               .set("block_panels", tiles.block_panels)
                                .step()};
     });
     parts.add_sum(recipe, {});

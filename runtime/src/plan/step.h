@@ -94,12 +94,6 @@ class Launch {
         return *this;
     }
 
-    /// That of one axis, counted from the innermost.
-    Launch &set_axis(ArgumentName<family> name, int axis, int64_t value) {
-        step_.set(name.position(axis, step_.kernel().rank), value);
-        return *this;
-    }
-
     Step step() const {
         step_.require_complete();
         return step_;

@@ -122,14 +122,16 @@ class ProductRecipe {
 
     Step product(int64_t slice, int64_t fours) const {
         const int64_t tap_tiles = ceil_divide(taps(p_), k_.tile_taps);
-        Launch<Family::weight_gradient_product> launch(k_);
         const std::array<int64_t, 3> places{1, packed_.output.x, packed_.output.x * packed_.output.y};
+        Extents kernel(3), tap_step(3);  // of the problem's axes, innermost first
         for (int i = 0; i < 3; i++) {
-            const int axis = 2 - packed_.axes[i];  // counted from the innermost
             const Axis &a = packed_.axis(p_, i);
-            launch.set_axis("kernel", axis, a.kernel).set_axis("tap_step", axis, a.dilation * places[i]);
+            kernel[2 - packed_.axes[i]] = a.kernel, tap_step[2 - packed_.axes[i]] = a.dilation * places[i];
         }
-        return launch.set("input", View(input_.region, 0, {4, in(), p_.groups, packed_.input.positions() * fours, terms()}))
+        return Launch<Family::weight_gradient_product>(k_)
+            .set_axes("kernel", kernel)
+            .set_axes("tap_step", tap_step)
+            .set("input", View(input_.region, 0, {4, in(), p_.groups, packed_.input.positions() * fours, terms()}))
             .set("output_gradient",
                  View(output_.region, 0, {4, out(), p_.groups, packed_.output.positions(), fours, terms()}))
             .set("input_columns", packed_.input.x)

@@ -1,0 +1,73 @@
+// The generator of the input gradient as a flat matrix product, every attribute a run-time value (algorithm/flat_gemm.h): a
+// strided convolution of the output gradient. Arguments as in input_gradient.h and the shape of a tile, of any rank. Template
+// argument: the schedule.
+#ifndef CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_FLAT_GEMM_H
+#define CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_FLAT_GEMM_H
+
+#include "Halide.h"
+#include "generators/flat_gemm_generator.h"
+
+namespace conv_transpose {
+
+template <class Schedule>
+class InputGradientFlatGemm : public Halide::Generator<InputGradientFlatGemm<Schedule>>, public FlatGemmGenerator<Schedule> {
+  public:
+    /// The output gradient's coordinates begin at the padding.
+    Halide::GeneratorInput<Halide::Buffer<>> output_gradient{"output_gradient"}, weight{"weight"};
+
+    void configure() {
+        const int dimensions = this->rank + 3;
+        output_gradient.set_type(this->stored_type()), output_gradient.set_dimensions(dimensions);
+        weight.set_type(Halide::Float(32)), weight.set_dimensions(dimensions);
+        for (int d = 0; d < this->rank; d++)
+            for (const char *attribute : {"kernel_", "stride_", "dilation_"})
+                this->attributes_.push_back(this->template add_input<int>(attribute + std::string(axis_names[d])));
+        this->add_tile_shape(*this);
+        this->result_ = this->template add_output<Halide::Buffer<>>("input_gradient", this->stored_type(), dimensions);
+    }
+
+    void generate() {
+        using namespace flat_gemm;
+        FlatGemmFuncs &f = this->funcs_;
+        f.size = this->schedule_params.sizes(this->target);
+        const int rank = this->rank;
+        auto &result = *this->result_;
+        std::vector<FlatAxis> axes;
+        PerAxis kernel;
+        for (int d = 0; d < rank; d++) {
+            const auto a = [&](int i) { return this->attribute(d, i); };
+            axes.push_back(strided_axis(a(0), a(1), a(2), output_gradient.dim(d).min(), output_gradient.dim(d).extent(),
+                                        result.dim(d).extent()));
+            kernel.push_back(a(0));
+        }
+        const Expr summed = output_gradient.dim(rank).extent(), channels = result.dim(rank).extent();
+        const Places places(axes, result.dim(rank + 2).extent(), result.dim(0).extent(), this->tile_shape(), f.size);
+        Tap tap{.shift = {}, .plane = {}, .kernel = digits(f.v.tap, kernel)};
+        tap.kernel.pop_back();
+        for (int d = 0; d < rank; d++) {
+            tap.shift.push_back(tap.kernel[d] * this->attribute(d, 2) / this->attribute(d, 1));
+            tap.plane.push_back(tap.kernel[d] % axes[d].planes);
+        }
+        define_taps(f, places, tap, product(kernel));
+        define_staged(f, places, output_gradient);
+        define_sum(f, places, weight, product(kernel), summed, channels, [](const Expr &, const Expr &) { return 0.f; });
+        define_stores(f, result, places, [](const Expr &sum) { return sum; });
+    }
+
+    void schedule() {
+        this->declare_shapes(output_gradient, weight);
+        this->schedule_params.apply(this->funcs_, this->target);
+    }
+
+    std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::input_gradient); }
+
+    void describe(KernelDescription &description) override {
+        this->problem.describe(Family::input_gradient, this->target, description);
+        description.set_family(Family::flat_input_gradient);
+        this->describe_product(description);
+    }
+};
+
+}  // namespace conv_transpose
+
+#endif
