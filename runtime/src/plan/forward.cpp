@@ -178,9 +178,9 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
                                 .set("block_panels", tiles.block_panels)
                                 .step());
         } else {
-            Launch<Family::forward> launch(k);
-            if (k.box_positions > 0) launch.set("input", in).set_map("input", picture_map(k, p, in));
-            steps.push_back(set_all(std::move(launch)).step());
+            Launch<Family::forward> launch = set_all(Launch<Family::forward>(k));
+            if (k.box_positions > 0) launch.set_map("input", picture_map(k, p, in));
+            steps.push_back(launch.step());
         }
         return steps;
     });
