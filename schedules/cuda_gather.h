@@ -48,6 +48,11 @@ struct CudaDepthwiseGather : CudaGather {
     static constexpr const char *family = "depthwise";
     CudaDepthwiseGather() { channels.set(1), groups.set(8); }
     int weight_channel_multiple() const { return 0; }
+    /// More channels of a group share what a thread reads in CudaGather.
+    void describe(KernelDescription &description) const {
+        description.set("min_groups", groups);
+        description.set("max_out_channels", 4);
+    }
 };
 
 }  // namespace conv_transpose

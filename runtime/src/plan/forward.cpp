@@ -178,7 +178,7 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
                                 .set("block_panels", tiles.block_panels)
                                 .step());
         } else {
-            Launch<Family::forward> launch = set_all(Launch<Family::forward>(k));
+            auto launch = set_all(Launch<Family::forward>(k));
             if (k.box_positions > 0) launch.set_map("input", picture_map(k, p, in));
             steps.push_back(launch.step());
         }

@@ -25,9 +25,9 @@ Recipe input_gradient_recipe(const Candidate &candidate) {
             return launch.set("output_gradient", from).set("weight", weights.view(range)).set("input_gradient", to);
         };
         if (k.family != Family::flat_input_gradient) {
-            auto launch = launch_with_axes<Family::input_gradient>(k, p);
-            if (k.box_positions > 0) launch.set("output_gradient", from).set_map("output_gradient", picture_map(k, p, from));
-            return std::vector{set_all(std::move(launch)).step()};
+            auto launch = set_all(launch_with_axes<Family::input_gradient>(k, p));
+            if (k.box_positions > 0) launch.set_map("output_gradient", picture_map(k, p, from));
+            return std::vector{launch.step()};
         }
         const FlatTiles tiles(k, p);
         return std::vector{set_all(launch_with_axes<Family::flat_input_gradient>(k, p))
