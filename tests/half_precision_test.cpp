@@ -73,7 +73,7 @@ class HalfPrecision : public DeviceTest {
 
 // Tiles that are full and that are not, taps that are dead, groups, small pictures.
 const char *const problems[] = {"n2ic64oc72ih5iw6kh3kw3ph1pw1", "n3g2ic32oc80ih4iw3kh4kw4sh2sw2ph1pw1",
-                                "n1ic40oc24ih3iw9kh2kw3sh3sw1dh2opw0"};
+                                "n1ic40oc24ih3iw9kh2kw3sh3sw1dh2opw0", "n1ic16oc24ih3iw4kh3kw3sh2sw2ph1pw1"};
 // Few channels, phases of which taps are lacking, and padding that is no whole stride.
 const char *const strided_problems[] = {"n2ic48oc3ih5iw6kh8kw8sh8sw8", "n3g2ic32oc16ih4iw7kh5kw6sh3sw4ph2pw3oph1opw2",
                                         "n1ic40oc24ih3iw9kh3kw4sh2sw2ph1pw1", "n1ic512oc16ih1iw2kh4kw4sh2sw2ph1pw1"};
