@@ -89,6 +89,8 @@ const Argument &Step::argument(int position) const {
 
 Step::Value &Step::value(int position, ArgumentKind kind) {
     const Argument &a = argument(position);
+    if (values_[position].view >= 0)
+        throw std::logic_error(std::string(kernel_->name) + " takes one tensor '" + std::string(a.name) + "'");
     if (a.kind != kind)
         throw std::logic_error(std::string(kernel_->name) + " takes another kind of argument '" + std::string(a.name) + "'");
     values_[position].set = true;
@@ -112,7 +114,7 @@ void Step::set(int position, int64_t scalar) {
 void Step::set(int position, float scalar) { value(position, ArgumentKind::float32).real = scalar; }
 
 void Step::set_map(int position, const PictureMap &map) {
-    mapped_view_ = value(position, ArgumentKind::tensor).view;
+    mapped_view_ = values_[position].view;
     map_ = map;
 }
 
