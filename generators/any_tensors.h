@@ -129,6 +129,14 @@ struct AnyTensors : DescribedGenerator {
         tensor.dim(0).set_stride(Halide::Expr());
     }
 
+    /// A condition as a whole, which goes out of the loops that it does not depend on; of its parts Halide leaves some in
+    /// each of the unrolled channels, so that no two loads are under way at once.
+    static void only_where(Halide::RDom &domain, const std::vector<Halide::Expr> &conditions) {
+        Halide::Expr all = 1;
+        for (const Halide::Expr &condition : conditions) all = all & Halide::cast<int>(condition);
+        domain.where(all != 0);
+    }
+
     /// Whether a position lies in a picture, and the position for those of which that is known.
     static Halide::Expr inside(const Halide::Expr &i, const Halide::Internal::Dimension &d) {
         return Halide::cast<uint32_t>(i - d.min()) < Halide::cast<uint32_t>(d.extent());

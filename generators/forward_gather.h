@@ -53,12 +53,13 @@ class ForwardGather : public Halide::Generator<ForwardGather<Schedule>>, public 
         const TapWalk x = walk(at, 0), y = walk(at, 1), z = walk(at, 2);
         f.taps = RDom({{0, input.dim(3).extent()}, {0, x.most()}, {0, y.most()}, {0, z.most()}}, "taps");
         const RDom &r = f.taps;
-        // A condition of one axis is tested in the loop over its taps.
+        std::vector<Expr> is_seen;
         const auto seen = [&](const TapWalk &axis, int d) {
-            f.taps.where(axis.live(r[d + 1]) && inside(axis.input_of(r[d + 1]), input.dim(d)));
+            is_seen.insert(is_seen.end(), {axis.live(r[d + 1]), inside(axis.input_of(r[d + 1]), input.dim(d))});
             return known(axis.input_of(r[d + 1]), input.dim(d));
         };
         const Expr ix = seen(x, 0), iy = seen(y, 1), iz = seen(z, 2);
+        only_where(f.taps, is_seen);
         const auto tap = [&](const TapWalk &axis, int d) { return known(axis.tap(r[d + 1]), axis.kernel); };
         // Tiles may reach beyond the last channel and group; packed weights have whole tiles of channels.
         const Expr group = known(min(at.group, output_->dim(4).extent() - 1), output_->dim(4).extent());

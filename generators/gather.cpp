@@ -15,6 +15,7 @@ using InputGradientCudaGather = InputGradientGather<CudaGather>;
 using InputGradientCudaDepthwiseGather = InputGradientGather<CudaDepthwiseGather>;
 using InputGradientCpuGather = InputGradientGather<CpuGather>;
 using WeightGradientCudaGather = WeightGradientGather<CudaWeightGradientGather>;
+using WeightGradientCudaDepthwiseGather = WeightGradientGather<CudaDepthwiseWeightGradientGather>;
 using WeightGradientCpuGather = WeightGradientGather<CpuWeightGradientGather>;
 }  // namespace conv_transpose
 
@@ -25,4 +26,5 @@ HALIDE_REGISTER_GENERATOR(conv_transpose::InputGradientCudaGather, input_gradien
 HALIDE_REGISTER_GENERATOR(conv_transpose::InputGradientCudaDepthwiseGather, input_gradient_cuda_depthwise_gather)
 HALIDE_REGISTER_GENERATOR(conv_transpose::InputGradientCpuGather, input_gradient_cpu_gather)
 HALIDE_REGISTER_GENERATOR(conv_transpose::WeightGradientCudaGather, weight_gradient_cuda_gather)
+HALIDE_REGISTER_GENERATOR(conv_transpose::WeightGradientCudaDepthwiseGather, weight_gradient_cuda_depthwise_gather)
 HALIDE_REGISTER_GENERATOR(conv_transpose::WeightGradientCpuGather, weight_gradient_cpu_gather)

@@ -74,11 +74,13 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         std::vector<Expr> index;
         Region inside;
         for (int d = 0; d < rank; d++)
-            index.push_back(at.of[axes[d]] * channel_phases[d] * summed_phases[d] + at.channel_phase[d] + at.summed_phase[d]);
+            index.push_back(at.of[axes[d]] * channel_phases[d] * summed_phases[d] + at.channel_phase[d] +
+                            at.summed_phase[d]);
         // The clamp tells bounds inference what the quotients cannot.
         index.insert(index.end(), {at.of[channel], at.of[summed], clamp(at.of[group], 0, groups - 1)});
         for (int d = 0; d < rank + 3; d++)
-            inside.emplace_back(d < rank + 2 ? Expr(weight.dim(d).min()) : Expr(), d < rank + 2 ? Expr(weight.dim(d).extent()) : Expr());
+            if (d < rank + 2) inside.emplace_back(weight.dim(d).min(), weight.dim(d).extent());
+            else inside.emplace_back(Expr(), Expr());
         const Func zero_outside = BoundaryConditions::constant_exterior(
             weight, Internal::make_zero(weight.type()), inside);
         const Expr element = zero_outside(index);
@@ -145,7 +147,10 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
             return taken;
         };
         Number first_channel = at[channel];
-        if (phases_outermost) first_channel = at[channel] % Number(given_channels), at[channel] = at[channel] / Number(given_channels);
+        if (phases_outermost) {
+            first_channel = at[channel] % Number(given_channels);
+            at[channel] = at[channel] / Number(given_channels);
+        }
         Place place{PerDimension<Expr>(0, {}), take_phases(at[channel], values_of(channel_phases_)),
                     take_phases(at[summed], values_of(summed_phases_))};
         // What is left of the number of a phase lies beyond the last.

@@ -40,12 +40,14 @@ class InputGradientGather : public Halide::Generator<InputGradientGather<Schedul
         f.taps = RDom({{0, output_gradient.dim(3).extent()}, {0, axis(0).kernel}, {0, axis(1).kernel}, {0, axis(2).kernel}},
                       "taps");
         const RDom &r = f.taps;
+        std::vector<Expr> is_seen;
         const auto seen = [&](int d) {
             const Expr output = axis(d).output(at.axes[d], r[d + 1]);
-            f.taps.where(inside(output, output_gradient.dim(d)));
+            is_seen.push_back(inside(output, output_gradient.dim(d)));
             return known(output, output_gradient.dim(d));
         };
         const Expr ox = seen(0), oy = seen(1), oz = seen(2);
+        only_where(f.taps, is_seen);
         // Tiles may reach beyond the last channel and group; packed weights have whole tiles of channels.
         const auto extent = [&](int d) { return input_gradient_->dim(d).extent(); };
         const Expr group = known(min(at.group, extent(4) - 1), extent(4)), image = known(at.image, extent(5));

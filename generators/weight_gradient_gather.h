@@ -43,11 +43,11 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
         const auto in = [&](int d) { return input.dim(d).extent(); };
         const Place at = place(f.weight, f.tile, f.part, f.images);
 
-        f.positions = RDom({{0, flat ? Expr(band_rows) : in(0)}, {0, flat ? Expr(1) : Expr(band_rows)}, {0, part_images}},
+        f.positions = RDom({{0, flat ? band_rows / schedule_params.tile().lanes * schedule_params.tile().lanes : in(0)}, {0, flat ? Expr(1) : Expr(band_rows)}, {0, part_images}},
                            "positions");
         const RDom &r = f.positions;
         const Expr image = at.images * part_images + r[2], number = at.band * band_rows + (flat ? r[0] : r[1]);
-        f.positions.where(image < batch && number < (flat ? in(0) * in(1) * in(2) : in(1) * in(2)));
+        only_where(f.positions, {image < batch, number < (flat ? in(0) * in(1) * in(2) : in(1) * in(2))});
         const Division row = flat ? divide(number, in(0), true) : Division{number, r[0]};
         const Division plane = divide(row.quotient, in(1), flat);
         const Expr position[] = {row.rest, plane.rest, plane.quotient};
@@ -56,7 +56,7 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
         for (int d = 0; d < rank; d++) {
             const Expr output = axis(d).output(position[d], at.taps[d]);
             seen = seen && inside(output, output_gradient.dim(d));
-            of_input.push_back(known(position[d], in(d))), of_output.push_back(known(output, output_gradient.dim(d)));
+            of_input.push_back(known(position[d], in(d))), of_output.push_back(clamp(output, output_gradient.dim(d).min(), output_gradient.dim(d).max()));
         }
         // Tiles may reach beyond the last channel, where nobody stores.
         const auto channel = [](const Expr &c, const Expr &extent) { return known(min(c, extent - 1), extent); };
@@ -67,7 +67,8 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
         f.sum(f.weight, f.tile, f.part, f.images) = 0.f;
         // An Inf or NaN of the input stays with the taps that it is a factor of.
         f.sum(f.weight, f.tile, f.part, f.images) +=
-            branch(seen, loaded(input(of_input), this->get_target()) * loaded(output_gradient(of_output), this->get_target()), 0.f);
+            select(seen, loaded(input(of_input), this->get_target()) * loaded(output_gradient(of_output), this->get_target()),
+                   0.f);
         store_tiles();
     }
 

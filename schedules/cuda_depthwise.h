@@ -30,7 +30,10 @@ struct CudaDepthwise : CudaSchedule {
     static constexpr SumIndex sum_index = SumIndex::positions;
     static constexpr WeightLayout weight_layout = WeightLayout::as_given;
     int weight_channel_multiple() const { return 1; }
-    void describe(KernelDescription &) const {}
+    /// On fewer rows than a thread has (one axis) the kernel for any attributes is faster.
+    void describe(KernelDescription &description) const {
+        if (vector == 1 && cells_y > 1) description.set("min_output", cells_y, 1);
+    }
 
     void search_space(SearchSpace &space, const SearchedProblem &problem) const {
         const int vector = space.choose(this->vector, {1, 4});

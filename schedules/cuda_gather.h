@@ -1,6 +1,10 @@
 // Schedules: the forward operation and the input gradient of tensors of any rank, format and layout on CUDA cores, every
 // attribute a run-time value: the kernels of last resort, and those of depthwise problems.
 //
+// H200, 2026-11-22: depthwise 1-D k3 s2, 8 x 512 channels, 4096 samples: 0.191 ms forward, 24 % of the memory limit; 3-D k5
+// s2, 2 x 32 channels of 64^3, 1.96 ms (7 %). float16 takes as long, so instructions limit. Groups of 8 channels, 3-D
+// k(3,5,7) s2: 0.869 ms, 10 % of the FP32 peak.
+//
 // Order: lanes run over consecutive positions of a volume, all axes joined, so that stores are dense and no lane idles
 // whatever the extents. A thread computes the same position of several channels (depthwise: of several groups): which taps
 // are live and where their inputs lie is found once for all of them. Summed channels are the innermost loop, behind the
@@ -48,6 +52,11 @@ struct CudaDepthwiseGather : CudaGather {
     static constexpr const char *family = "depthwise";
     CudaDepthwiseGather() { channels.set(1), groups.set(8); }
     int weight_channel_multiple() const { return 0; }
+    /// More channels of a group share what a thread reads in CudaGather.
+    void describe(KernelDescription &description) const {
+        description.set("min_groups", groups);
+        description.set("max_out_channels", 4);
+    }
 };
 
 }  // namespace conv_transpose

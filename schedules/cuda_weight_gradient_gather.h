@@ -57,6 +57,14 @@ struct CudaWeightGradientGather : CudaSchedule {
     }
 };
 
+/// One input channel a group, of which a block has one weight after the other: all threads are lanes.
+struct CudaDepthwiseWeightGradientGather : CudaWeightGradientGather {
+    static constexpr const char *family = "depthwise";
+    CudaDepthwiseWeightGradientGather() {
+        in_tile.set(1), out_tile.set(1), taps.set(4), lanes.set(128), warps.set(1), wanted_blocks.set(8448);
+    }
+};
+
 }  // namespace conv_transpose
 
 #endif

@@ -130,6 +130,21 @@ TEST_P(AnyFormat, EqualsTheOracle) {
         }
 }
 
+// One input channel a group: kernels of their own, with tiles of groups that are full and that are not.
+TEST_P(AnyFormat, DepthwiseEqualsTheOracle) {
+    for (int i = 0; i < problems() && !HasFailure(); i++) {
+        Problem p = random.next_of_rank(1 + i % 3);
+        p.batch = std::min<int64_t>(p.batch, 2);
+        p.groups = p.in_channels = random.one_in(2) ? random.between(1, 7) : random.between(8, 17);
+        p.out_channels = p.groups * (random.one_in(3) ? 2 : 1);
+        if (p.output_elements() > 50000) continue;
+        for (const Operation operation : operations) {
+            const ElementType types[] = {ElementType::float32, ElementType::float16, ElementType::bfloat16};
+            expect_exact(p, any_formats(types[random.between(0, 2)], operation));
+        }
+    }
+}
+
 // Each sum is 2^16, which float16 does not have.
 TEST_P(AnyFormat, OverflowsToInfinity) {
     const Problem p = Problem::parse("n1ic16oc3iw5kw1");

@@ -229,9 +229,9 @@ TEST_F(CApi, AxesBeyondTheRankAreNotRead) {
 }
 
 TEST_F(CApi, FormatsArrive) {
-    options_.weight = {CONV_TRANSPOSE_ELEMENT_BFLOAT16, CONV_TRANSPOSE_CHANNELS_LAST};
+    options_.input = {CONV_TRANSPOSE_ELEMENT_BFLOAT16, CONV_TRANSPOSE_CHANNELS_LAST};
     EXPECT_EQ(create(), CONV_TRANSPOSE_UNSUPPORTED);
-    EXPECT_TRUE(message_has("weight is bfloat16 with channels_last")) << message_;
+    EXPECT_TRUE(message_has("input is bfloat16 with channels_last")) << message_;
     options_.weight.type = static_cast<conv_transpose_element_type>(3);
     EXPECT_EQ(create(), CONV_TRANSPOSE_INVALID_ARGUMENT);
     EXPECT_TRUE(message_has("weight.type is 3")) << message_;

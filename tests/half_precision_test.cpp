@@ -73,13 +73,12 @@ class HalfPrecision : public DeviceTest {
 
 // Tiles that are full and that are not, taps that are dead, groups, small pictures.
 const char *const problems[] = {"n2ic64oc72ih5iw6kh3kw3ph1pw1", "n3g2ic32oc80ih4iw3kh4kw4sh2sw2ph1pw1",
-                                "n1ic40oc24ih3iw9kh2kw3sh3sw1dh2opw0"};
+                                "n1ic40oc24ih3iw9kh2kw3sh3sw1dh2opw0", "n1ic16oc24ih3iw4kh3kw3sh2sw2ph1pw1"};
 // Few channels, phases of which taps are lacking, and padding that is no whole stride.
 const char *const strided_problems[] = {"n2ic48oc3ih5iw6kh8kw8sh8sw8", "n3g2ic32oc16ih4iw7kh5kw6sh3sw4ph2pw3oph1opw2",
                                         "n1ic40oc24ih3iw9kh3kw4sh2sw2ph1pw1", "n1ic512oc16ih1iw2kh4kw4sh2sw2ph1pw1"};
 
 TEST_P(HalfPrecision, IsExactInEveryLayout) {
-    if (GetParam() == Device::cpu) GTEST_SKIP() << "kernels of 16 bits are for GPUs";
     for (const ElementType type : {ElementType::float16, ElementType::bfloat16})
         for (const Layout in : {Layout::channels_first, Layout::channels_last})
             for (const Layout out : {Layout::channels_first, Layout::channels_last})
@@ -111,7 +110,6 @@ TEST_P(HalfPrecision, IsExactWithPhasesAsChannels) {
 }
 
 TEST_P(HalfPrecision, TakesWeightsOfFloat32) {
-    if (GetParam() == Device::cpu) GTEST_SKIP() << "kernels of 16 bits are for GPUs";
     PlanOptions options;
     options.input = options.output = {ElementType::float16, Layout::channels_last};
     EXPECT_GE(expect_exact(Problem::parse(problems[0]), Operation::forward, options), 1);
@@ -119,7 +117,6 @@ TEST_P(HalfPrecision, TakesWeightsOfFloat32) {
 
 // It has the weight's type.
 TEST_P(HalfPrecision, AddsABias) {
-    if (GetParam() == Device::cpu) GTEST_SKIP() << "kernels of 16 bits are for GPUs";
     for (const ElementType weight : {ElementType::float16, ElementType::float32}) {
         PlanOptions options;
         options.input = options.output = {ElementType::float16, Layout::channels_last}, options.weight.type = weight;
@@ -129,7 +126,6 @@ TEST_P(HalfPrecision, AddsABias) {
 }
 
 TEST_P(HalfPrecision, Float32IsReadInChannelsLast) {
-    if (GetParam() == Device::cpu) GTEST_SKIP() << "kernels of channels_last are for GPUs";
     PlanOptions options;
     options.precision = Precision::tf32;
     options.input = options.output = options.weight = {ElementType::float32, Layout::channels_last};
@@ -141,7 +137,6 @@ TEST_P(HalfPrecision, Float32IsReadInChannelsLast) {
 
 // The zeros that fill up rows and chunks of channels meet none but zeros.
 TEST_P(HalfPrecision, PropagatesStrictly) {
-    if (GetParam() == Device::cpu) GTEST_SKIP() << "kernels of 16 bits are for GPUs";
     PlanOptions options;
     options.strict_propagation = true;
     for (const Layout layout : {Layout::channels_first, Layout::channels_last})
@@ -155,7 +150,6 @@ TEST_P(HalfPrecision, PropagatesStrictly) {
 }
 
 TEST_P(HalfPrecision, HasThreeAxes) {
-    if (GetParam() == Device::cpu) GTEST_SKIP() << "kernels of three axes are for GPUs";
     const Problem p = Problem::parse("n2ic32oc24id3ih4iw5kd2kh3kw2sd2sh1sw2pd1ph1pw0");
     PlanOptions options;
     options.precision = Precision::tf32;

@@ -34,8 +34,18 @@ conv_transpose_kernel(forward f32 cuda depthwise ${k4s2p1} ${depthwise} vector=4
 foreach(stride RANGE 2 8)
     conv_transpose_kernel(forward f32 cuda depthwise stride_h=1 stride_w=${stride}
         ${depthwise} cells_y=8)
+endforeach()
+# Any attributes, rank, element type and layout: eight groups a thread; behind the families of a stride, one.
+set(depthwise_gather LAYOUT any GENERATOR forward_cuda_depthwise_gather in_channels=1)
+foreach(format f32 f16 bf16)
+    conv_transpose_kernel(forward ${format} cuda depthwise ${depthwise_gather} storage=${format})
+endforeach()
+foreach(stride RANGE 2 8)
     conv_transpose_kernel(forward f32 cuda depthwise stride_h=${stride} stride_w=1
         ${depthwise} lanes_x=64 cells_y=1)
+endforeach()
+foreach(format f32 f16 bf16)
+    conv_transpose_kernel(forward ${format} cuda depthwise AS few ${depthwise_gather} storage=${format} groups=1)
 endforeach()
 
 # ---- few output channels: last layers of networks that make pictures, or their brightness

@@ -65,6 +65,10 @@ conv_transpose_kernel(weight_gradient f32 cuda dense ${k9s3}
 # ---- depthwise
 conv_transpose_kernel(weight_gradient f32 cuda general ${k4s2} ${depthwise}
     in_tile=1 out_tile=1 all_taps_x=true all_taps_y=true warps=1 wanted_blocks=8448)
+foreach(format f32 f16 bf16)
+    conv_transpose_kernel(weight_gradient ${format} cuda depthwise LAYOUT any GENERATOR weight_gradient_cuda_depthwise_gather
+        storage=${format} in_channels=1)
+endforeach()
 
 # ---- families, for numbers of channels that fill enough of a tile
 set(many_channels in_channel_multiple=32 out_channel_multiple=32)
@@ -133,14 +137,20 @@ set(implicit_gemm steps=64 stages=4)
 foreach(format f16 bf16)
     set(row weight_gradient ${format} cuda implicit_gemm LAYOUT nhwc)
     set(of format=${format} ${implicit_gemm})
+    # What both formats have in a full build, float16 has in every.
+    set(full "")
+    if("${format}" STREQUAL "bf16")
+        set(full FULL)
+    endif()
     conv_transpose_kernel(${row} AS c64x256 ${of} ${taps2x64} tile_in=256 ${one_block} min_in_channels=129 min_out_channels=33 H200_TFLOPS 500)
-    conv_transpose_kernel(${row} AS c64x128 ${of} ${taps4x64} tile_in=128 ${one_block} ALLOW_SPILLS min_in_channels=65 min_out_channels=33 H200_TFLOPS 460)
+    conv_transpose_kernel(${row} AS c64x128 ${of} ${taps4x64} tile_in=128 ${one_block} ALLOW_SPILLS ${full} min_in_channels=65
+        min_out_channels=33 H200_TFLOPS 460)
     conv_transpose_kernel(${row} AS c64 ${of} ${taps2x64} tile_in=64 stages=4 min_in_channels=33 min_out_channels=33 H200_TFLOPS 275)
-    conv_transpose_kernel(${row} AS result_c64x128 ${of} ${taps4x64} tile_in=128 writes_result=true ${one_block} min_in_channels=65
+    conv_transpose_kernel(${row} AS result_c64x128 ${of} ${taps4x64} tile_in=128 writes_result=true ${one_block} ${full} min_in_channels=65
         min_out_channels=33 H200_TFLOPS 480)
-    conv_transpose_kernel(${row} AS result_c32x64 ${of} ${taps4x32} tile_in=64 writes_result=true min_in_channels=33
+    conv_transpose_kernel(${row} AS result_c32x64 ${of} ${taps4x32} tile_in=64 writes_result=true ${full} min_in_channels=33
         min_out_channels=17 H200_TFLOPS 270)
-    conv_transpose_kernel(${row} AS t1c64x128 ${of} tile_taps=1 tile_out=64 tile_in=128 min_in_channels=33
+    conv_transpose_kernel(${row} AS t1c64x128 ${of} tile_taps=1 tile_out=64 tile_in=128 ${full} min_in_channels=33
         min_out_channels=17 H200_TFLOPS 310)
     conv_transpose_kernel(${row} AS c32x64 ${of} ${taps4x32} tile_in=64 stages=4 H200_TFLOPS 200)
     conv_transpose_kernel(${row} AS c16x32 ${of} ${taps4x16} tile_in=32 blocks=4 wanted_blocks=528 H200_TFLOPS 75)

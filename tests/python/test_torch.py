@@ -543,6 +543,19 @@ def test_what_there_is_no_kernel_for_is_left_to_pytorch(rank, device, no_kernels
         function(*ours, **arguments, strict_propagation=True)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_three_axes_with_gradients_are_pytorchs(device, dtype):
+    x, w, b = (integers(shape, device, True) for shape in ((2, 4, 3, 4, 5), (4, 3, 2, 3, 2), (6,)))
+    arguments = dict(stride=(2, 1, 2), padding=(0, 1, 0), groups=2)
+    exact = torch.nn.functional.conv_transpose3d(x.double(), w.double(), b.double(), **arguments)
+    y = ct.conv_transpose3d(x.to(dtype), w.to(dtype), b.to(dtype), **arguments)
+    assert y.dtype == dtype and torch.equal(y, exact.to(dtype))
+    upstream = torch.ones_like(exact)
+    wanted = torch.autograd.grad(exact, (x, w, b), upstream)
+    for ours, theirs in zip(torch.autograd.grad(y, (x, w, b), upstream.to(dtype)), wanted):
+        assert torch.equal(ours, theirs.to(dtype).to(ours.dtype))
+
+
 def test_errors_of_three_axes():
     x, layer = torch.zeros(1, 4, 3, 3, 3), ct.ConvTranspose3d(4, 4, 3)
     with pytest.raises(RuntimeError, match="stride is"):

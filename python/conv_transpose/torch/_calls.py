@@ -7,6 +7,7 @@ about as long as finding it.
 from __future__ import annotations
 
 import functools
+import math
 import threading
 from typing import Any, Iterator, NamedTuple, Optional, Union
 
@@ -125,15 +126,33 @@ def _library_format(format: _TensorFormat) -> _library.Format:
     return str(dtype).removeprefix("torch."), "channels_first" if layout == _FIRST else "channels_last"
 
 
+# Products of a problem from which on copies of its tensors take less time than the kernels of last resort.
+_WORTH_COPIES = 1 << 24
+
+
+def _is_last_resort(plan: Plan, problem: dict[str, Any]) -> bool:
+    """Whether the plan's kernel takes any tensors, but slowly, and there is much to compute."""
+    products = problem["batch"] * problem["in_channels"] * problem["out_channels"] // problem["groups"]
+    return "_gather_" in plan.kernel and products * math.prod((*problem["input"], *problem["kernel"])) > _WORTH_COPIES
+
+
 def _plan(problem: dict[str, Any], roles: tuple[str, ...], ways: Iterator[_Formats], options: Any) -> tuple[Plan, _Formats]:
-    """The first way that the library has kernels for, and its formats; `roles` says whose they are."""
+    """The first way that the library has fast kernels for, else the first that it has any for, and its formats; `roles`
+    says whose they are."""
     refusal: Optional[Unsupported] = None
+    slow: Optional[tuple[Plan, _Formats]] = None
     for way in dict.fromkeys(ways):
         try:
             formats: dict[str, Any] = dict(zip(roles, map(_library_format, way)))
-            return Plan(problem, **options, **formats), way
+            plan = Plan(problem, **options, **formats)
         except Unsupported as error:
             refusal = error
+            continue
+        if not _is_last_resort(plan, problem):
+            return plan, way
+        slow = slow or (plan, way)
+    if slow:
+        return slow
     assert refusal
     raise refusal
 

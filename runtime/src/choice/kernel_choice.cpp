@@ -99,14 +99,25 @@ std::string refused_by_all(const std::vector<const KernelTraits *> &related, con
                ", but this build's kernels for the operation and device take at most " + std::to_string(most);
     for (const TensorOfOperation &tensor : tensors_of(options.operation)) {
         const auto format = [&](const KernelTraits *k) { return tensor.format_of(*k, options.operation); };
-        if (!none([&](const KernelTraits *k) { return format(k) == options.*tensor.asked; })) continue;
+        if (!none([&](const KernelTraits *k) { return takes_format(*k, tensor, options.operation, options.*tensor.asked); }))
+            continue;
         std::string known;
         for (const KernelTraits *k : related)
             if (known.find(str(format(k))) == std::string::npos) known += (known.empty() ? "" : " or ") + str(format(k));
         return std::string(tensor.name) + " is " + str(options.*tensor.asked) +
                ", but this build's kernels for the operation and device take " + known + "; convert it";
     }
+    if (options.operation != Operation::bias_gradient && options.input.type != options.output.type)
+        return "input is " + str(options.input) + " and output is " + str(options.output) +
+               ", but their elements must be of one type; convert one of them";
     return {};
+}
+
+bool takes_formats(const KernelTraits &k, const PlanOptions &options) {
+    const auto tensors = tensors_of(options.operation);
+    return std::all_of(tensors.begin(), tensors.end(), [&](const TensorOfOperation &tensor) {
+        return takes_format(k, tensor, options.operation, options.*tensor.asked);
+    });
 }
 
 [[noreturn]] void refuse(const Request &r) {
@@ -117,6 +128,8 @@ std::string refused_by_all(const std::vector<const KernelTraits *> &related, con
     std::string reason = "this build has none for the operation and device";
     if (!related.empty()) reason = refused_by_all(related, r.computations[0].problem, r.options);
     Candidates none;
+    std::erase_if(related, [&](const KernelTraits *k) { return !takes_formats(*k, r.options); });
+    if (reason.empty() && related.empty()) reason = "none takes these formats together";
     if (reason.empty()) reason = std::string(related.back()->name) + ": " + r.try_kernel(*related.back(), none);
     throw Unsupported("no kernel can serve " + r.problem.str() + " (" + reason + ")");
 }

@@ -44,6 +44,8 @@ struct Accepts {
     int64_t in_channel_multiple = 1, out_channel_multiple = 1;
     /// Fewer channels of a group would leave most of a tile unused.
     int64_t min_in_channels = 1, min_out_channels = 1;
+    /// Likewise of groups, of which a thread has several.
+    int64_t min_groups = 1;
     int64_t output_width_multiple = 1, stride_width_multiple = 1;
     Size2 min_output{}, max_output{};
     /// Products of input and weight elements.

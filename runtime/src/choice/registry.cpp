@@ -81,6 +81,8 @@ std::string shape_rejection(const KernelTraits &k, const Problem &p) {
         return "in_channels / groups is less than " + std::to_string(k.min_in_channels);
     if (out < k.min_out_channels)
         return "out_channels / groups is less than " + std::to_string(k.min_out_channels);
+    if (p.groups < k.min_groups)
+        return "groups is " + std::to_string(p.groups) + ", fewer than " + std::to_string(k.min_groups);
     if (in % k.in_channel_multiple)
         return "in_channels / groups is no multiple of " + std::to_string(k.in_channel_multiple);
     if (out % k.out_channel_multiple)
@@ -132,6 +134,15 @@ std::string size_rejection(const KernelTraits &k, const Problem &p) {
     return {};
 }
 
+// With channels innermost the channels of one group span the image.
+std::string span_rejection(const KernelTraits &k, const Computation &c) {
+    const Problem &p = c.problem;
+    const bool channels_last = c.read_format.layout == Layout::channels_last || c.written_format.layout == Layout::channels_last;
+    if (k.large_buffers || !channels_last) return {};
+    const int64_t image = std::max(p.in_channels * input_positions(p), p.out_channels * spanned_outputs(k, p));
+    return image > max_elements_32bit() ? "one image has more than 2^31 - 1 elements, with channels innermost" : "";
+}
+
 std::string machine_rejection(const MachineNeeds &k, const Machine &machine) {
     if (k.device == Device::cpu)
         return k.cpu_level > machine.cpu_level ? "the processor lacks its instructions" : "";
@@ -180,18 +191,10 @@ bool packs(const KernelTraits &k, const TensorOfOperation &tensor, Operation ope
     return k.packed_channels && tensor.asked == read && tensor.format_of(k, operation).type == given.type;
 }
 
-// Where the kernel, or a step beside it, makes up for the difference.
-bool takes(const KernelTraits &k, const TensorOfOperation &tensor, Operation operation, TensorFormat wanted) {
-    const TensorFormat is = tensor.format_of(k, operation);
-    const bool reads_weights = operation == Operation::forward || operation == Operation::input_gradient;
-    if (!reads_weights && tensor.asked == &PlanOptions::weight && k.any_result) return true;
-    return is == wanted || (k.any_layout && is.type == wanted.type) || packs(k, tensor, operation, wanted);
-}
-
 std::string format_rejection(const KernelTraits &k, const PlanOptions &options) {
     for (const TensorOfOperation &tensor : tensors_of(options.operation))
         if (const TensorFormat wanted = options.*tensor.asked, is = tensor.format_of(k, options.operation);
-            !takes(k, tensor, options.operation, wanted))
+            !takes_format(k, tensor, options.operation, wanted))
             return std::string(tensor.name) + " is " + str(wanted) + ", the kernel is for " + str(is);
     return {};
 }
@@ -241,6 +244,7 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
                               : kernel.weight_layout != WeightLayout::as_given && (kernel.stride == Size2{1, 1} || kernel.window > 1);
     if (computation.weight == WeightView::mirrored && !reads_mirrored) return "it computes another operation";
     if (const std::string reason = problem_rejection(kernel, computation.problem); !reason.empty()) return reason;
+    if (const std::string reason = span_rejection(kernel, computation); !reason.empty()) return reason;
     const auto has_zero_weights = [](const Problem &p) {
         return std::any_of(p.axes.begin(), p.axes.end(), [](const Axis &a) { return a.kernel % a.stride != 0; });
     };
@@ -249,6 +253,13 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
     if (options.strict_propagation && (!kernel.strict_propagation || multiplies_zeros))
         return "it lets an Inf or NaN reach further than strict_propagation allows";
     return {};
+}
+
+bool takes_format(const KernelTraits &k, const TensorOfOperation &tensor, Operation operation, TensorFormat wanted) {
+    const TensorFormat is = tensor.format_of(k, operation);
+    const bool reads_weights = operation == Operation::forward || operation == Operation::input_gradient;
+    if (!reads_weights && tensor.asked == &PlanOptions::weight && k.any_result) return true;
+    return is == wanted || (k.any_layout && is.type == wanted.type) || packs(k, tensor, operation, wanted);
 }
 
 const KernelTraits &helper_kernel(KernelRole role, Device device,

@@ -10,6 +10,7 @@
 
 #include "choice/computation.h"
 #include "choice/kernel_traits.h"
+#include "choice/tensor_formats.h"
 
 namespace conv_transpose {
 
@@ -81,6 +82,9 @@ void add_to_registry(std::span<const KernelTraits> rows);
 /// Why a kernel cannot serve, before its sum is split; empty if it can.
 std::string rejection(const KernelTraits &kernel, const Computation &computation, const PlanOptions &options,
                       Device device, const Machine &machine);
+
+/// Whether a tensor may have the format: the kernel takes it, or a step beside it converts.
+bool takes_format(const KernelTraits &kernel, const TensorOfOperation &tensor, Operation operation, TensorFormat format);
 
 /// Positions of the output, as a launch of the kernel spans it.
 int64_t spanned_outputs(const KernelTraits &kernel, const Problem &problem);

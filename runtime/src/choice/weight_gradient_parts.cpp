@@ -107,9 +107,11 @@ std::string channels_last_rejection(const KernelTraits &k, const Problem &p) {
         return "an image or the weights have more elements than 32 bits count";
     if (k.writes_result && taps(p) % k.tile_taps != 0)
         return "the number of kernel positions is no multiple of " + std::to_string(k.tile_taps);
-    if (k.writes_result && ChannelsLastParts(p, k, {}, {}).slices > 1) return "the sum has more than one part";
-    const ChannelsLastParts parts(p, k, k.input, k.output);
-    if (packed_part_elements(p, k) > max_elements_32bit() / parts.bands) return "the parts of the sum have more elements than 32 bits count";
+    // Where both tensors are packed there are the most slices.
+    const ChannelsLastParts parts(p, k, {}, {});
+    if (k.writes_result && parts.slices > 1) return "the sum has more than one part";
+    if (packed_part_elements(p, k) > max_elements_32bit() / parts.slices)
+        return "the parts of the sum have more elements than 32 bits count";
     return {};
 }
 

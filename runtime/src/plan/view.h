@@ -6,13 +6,11 @@
 
 #include "conv_transpose/conv_transpose.h"
 #include "choice/launch_ranges.h"
-#include "choice/kernel_traits.h"
+#include "choice/tensor_formats.h"
 #include "device/tensor_map.h"
 #include "problem/operand.h"
 
 namespace conv_transpose {
-
-inline int64_t bytes_of(ElementType type) { return type == ElementType::float32 ? 4 : 2; }
 
 using Extents = std::vector<int64_t>;
 
