@@ -1,7 +1,7 @@
 // Schedule: a matrix product on the CPU, every attribute of the problem a run-time value, of any rank.
 //
 // Machine: 2 cores of an AMD EPYC (Zen 5, AVX-512), busy with other programs, one thread, processor time, 2026-11-22, percent
-// of 255 GFLOP/s: k5 s1 64->64 128x128 85 %, k5 s2 128->64 64x64 76 %, k8 s4 128->64 of 30000 samples 69 %, k8 s4
+// of 255 GFLOP/s (the FMA rate that follows from cpu_tiles.h's figures; not measured in this run): k5 s1 64->64 128x128 85 %, k5 s2 128->64 64x64 76 %, k8 s4 128->64 of 30000 samples 69 %, k8 s4
 // 64->32 64x64 64 %, k2 s2 384->192 128x128 72 %, k2 s2 512->512 37x37 55 %. The general kernel reached 4 to 9 %.
 //
 // Order: a tile of places of a group, for a block of channels, is the unit of work. What its taps see of the picture is
