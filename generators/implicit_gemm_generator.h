@@ -30,7 +30,8 @@ struct ImplicitGemmGenerator : DescribedGenerator {
     /// One of named_formats (algorithm/element_format.h).
     GeneratorParam<std::string> format{"format", Schedule::on_tensor_cores ? "tf32" : "f32"};
     /// Of the picture that is summed over.
-    GeneratorParam<PictureLayout> input_layout{"input_layout", PictureLayout::channels_first,
+    GeneratorParam<PictureLayout> input_layout{"input_layout",
+                                               Schedule::tensor_maps ? PictureLayout::channels_last : PictureLayout::channels_first,
                                                {{"channels_first", PictureLayout::channels_first},
                                                 {"channels_last", PictureLayout::channels_last},
                                                 {"channel_rows", PictureLayout::channel_rows}}};

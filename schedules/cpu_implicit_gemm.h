@@ -60,8 +60,8 @@ struct CpuImplicitGemm : CpuSchedule {
             f.staged.update(i).allow_race_conditions().reorder({r[0], r[1], v.summed, r[2], v.plane}).vectorize(r[0]);
         }
 
-        // Memory on the stack whose size is not known is allocated once a task.
-        f.result.compute_at(f.output, s.panel).store_in(MemoryType::Stack).bound_extent(v.lane, f.size.channels)
+        // Allocated once a task.
+        f.result.compute_at(f.output, s.panel).hoist_storage(f.output, work).bound_extent(v.lane, f.size.channels)
             .split(v.place, register_tile, v.place, f.size.positions, TailStrategy::RoundUp)
             .reorder(v.place, v.lane, register_tile, v.phase).vectorize(v.place, width).unroll(v.place).unroll(v.lane);
         f.sum.compute_at(f.result, register_tile).bound_extent(v.place, f.size.positions).bound_extent(v.lane, f.size.channels)
@@ -69,7 +69,7 @@ struct CpuImplicitGemm : CpuSchedule {
         f.sum.update().reorder(v.place, v.lane, f.reduced.summed, f.reduced.tap)
             .vectorize(v.place, width).unroll(v.place).unroll(v.lane);
 
-        f.interleaved.compute_at(f.output, s.row).store_in(MemoryType::Stack);
+        f.interleaved.compute_at(f.output, s.row).hoist_storage(f.output, work);
         Stage interleave = f.interleaved.update();
         interleave.allow_race_conditions().vectorize(f.interleaving[0]);
         if (!Internal::is_const(f.stride_x))

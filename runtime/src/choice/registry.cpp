@@ -259,6 +259,9 @@ bool takes_format(const KernelTraits &k, const TensorOfOperation &tensor, Operat
     const TensorFormat is = tensor.format_of(k, operation);
     const bool reads_weights = operation == Operation::forward || operation == Operation::input_gradient;
     if (!reads_weights && tensor.asked == &PlanOptions::weight && k.any_result) return true;
+    // What is packed must have a helper of its type, whatever the kernel's own is.
+    if (reads_weights && tensor.asked == &PlanOptions::weight && k.weight_layout != WeightLayout::as_given)
+        return packs(k, tensor, operation, wanted);
     return is == wanted || (k.any_layout && is.type == wanted.type) || packs(k, tensor, operation, wanted);
 }
 
