@@ -90,7 +90,11 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         this->schedule_product(this->get_pipeline(), input, weight, this->target);
     }
 
-    std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::forward, "format"); }
+    /// Nothing is tuned of what reads tensor maps.
+    std::optional<GeneratorFacts> facts() const override {
+        if (Schedule::tensor_maps) return {};
+        return facts_of<Schedule>(Family::forward, "format");
+    }
 
     void describe(KernelDescription &description) override {
         this->problem.describe(Family::forward, this->target, description);

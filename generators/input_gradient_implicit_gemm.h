@@ -65,7 +65,11 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
         this->schedule_product(this->get_pipeline(), output_gradient, weight, this->target);
     }
 
-    std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::input_gradient, "format"); }
+    /// Nothing is tuned of what reads tensor maps.
+    std::optional<GeneratorFacts> facts() const override {
+        if (Schedule::tensor_maps) return {};
+        return facts_of<Schedule>(Family::input_gradient, "format");
+    }
 
     void describe(KernelDescription &description) override {
         this->problem.describe(Family::input_gradient, this->target, description);
