@@ -89,6 +89,12 @@ const char *const attributes[] = {"kh3kw3",
 const char *const channels[] = {"ic64oc64", "ic64oc128",  "ic32oc32",  "ic16oc32g2", "ic32oc64",  "ic64oc3",
                                 "ic56oc1",  "ic512oc256", "ic128oc64", "ic64oc32",   "ic128oc96", "ic64oc96"};
 
+double products(const Problem &p) {
+    double all = double(p.batch) * p.in_channels * (p.out_channels / std::max<int64_t>(p.groups, 1));
+    for (const Axis &axis : p.axes) all *= double(axis.input) * axis.kernel;
+    return all;
+}
+
 /// Attributes that kernels were made for, channels on either side of tiles, sizes from one pixel to a few
 /// tiles.
 Problem draw(RandomProblems &random) {
@@ -118,15 +124,12 @@ Problem draw(RandomProblems &random) {
             if (random.one_in(3)) return random.between(1, 4);
             return random.one_in(2) ? random.between(5, 20) : random.between(20, 140);
         };
-        p.input = {std::min(size(), size()), size()};
-        for (int64_t Size2::*axis : {&Size2::height, &Size2::width}) {
-            p.padding.*axis += p.stride.*axis * random.between(0, 1);
-            p.output_padding.*axis = random.one_in(2) ? 0 : random.between(0, p.stride.*axis - 1);
+        p.height().input = std::min(size(), size()), p.width().input = size();
+        for (Axis *axis : {&p.height(), &p.width()}) {
+            axis->padding += axis->stride * random.between(0, 1);
+            axis->output_padding = random.one_in(2) ? 0 : random.between(0, axis->stride - 1);
         }
-        const double products = double(p.batch) * p.in_channels *
-                                (p.out_channels / std::max<int64_t>(p.groups, 1)) * p.input.height *
-                                p.input.width * p.kernel.height * p.kernel.width;
-        if (products > 3e7) continue;
+        if (products(p) > 3e7) continue;
         try {
             p.validate();
             if (p.output_elements() < 400000) return p;
@@ -165,9 +168,7 @@ std::map<std::string, std::vector<KernelRun>> draw_for_every_kernel(int problems
     }
     const auto cost = [](const KernelRun &r) {
         const Problem &p = r.problem;
-        return double(p.batch) * p.in_channels * (p.out_channels / p.groups) * p.input.height *
-                   p.input.width * p.kernel.height * p.kernel.width +
-               100. * (p.output_elements() + p.input_elements());
+        return products(p) + 100. * (p.output_elements() + p.input_elements());
     };
     for (auto &[kernel, runs] : all)
         std::stable_sort(runs.begin(), runs.end(),
@@ -218,16 +219,16 @@ KernelRun varied(KernelRun run, RandomProblems &random) {
                 channels(p.out_channels);
                 break;
             case 6:
-                size(p.input.height);
+                size(p.height().input);
                 break;
             case 7:
-                size(p.input.width);
+                size(p.width().input);
                 break;
             case 8:
-                p.padding.width += p.stride.width * random.between(-1, 1);
+                p.width().padding += p.width().stride * random.between(-1, 1);
                 break;
             default:
-                p.output_padding.width = random.between(0, p.stride.width - 1);
+                p.width().output_padding = random.between(0, p.width().stride - 1);
                 break;
         }
     if (kernel_named(run.kernel).operation != Operation::forward) run.epilogue = {};
@@ -240,10 +241,7 @@ bool is_small_and_valid(const Problem &p) {
     } catch (const InvalidProblem &) {
         return false;
     }
-    return p.output_elements() < 400000 && double(p.in_channels) * p.output_elements() / p.groups *
-                                                   p.kernel.height * p.kernel.width /
-                                                   (p.stride.height * p.stride.width) <
-                                               2e7;
+    return p.output_elements() < 400000 && products(p) < 2e7;
 }
 
 /// The cheapest first, then ever dearer ones, then variations of those that reached something, for some time.
