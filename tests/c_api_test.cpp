@@ -273,9 +273,9 @@ TEST_F(CApi, NullPlansAndArgumentsAreStatuses) {
               CONV_TRANSPOSE_INVALID_ARGUMENT);
     EXPECT_EQ(conv_transpose_plan_device(nullptr), CONV_TRANSPOSE_AUTOMATIC);
     EXPECT_EQ(conv_transpose_plan_kernel(nullptr), nullptr);
-    int64_t output[2] = {7, 7};
+    int64_t output[3] = {7, 7, 7};
     conv_transpose_plan_output_size(nullptr, output);
-    EXPECT_EQ(output[0] + output[1], 0);
+    EXPECT_EQ(output[0] + output[1] + output[2], 0);
     EXPECT_EQ(conv_transpose_plan_workspace_bytes(nullptr, 0), 0u);
     EXPECT_EQ(conv_transpose_plan_packed_weight_bytes(nullptr), 0u);
     conv_transpose_plan_destroy(nullptr);
