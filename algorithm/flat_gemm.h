@@ -165,7 +165,8 @@ class Places {
 
     /// Of a row's results, from a row to the next; the places of a tile, and those that its taps see.
     Expr pitch() const { return pitch_; }
-    Expr places(const Expr &tile) const { return places_of(min(rows_, all_rows_ - tile * rows_)); }
+    Expr rows_of(const Expr &tile) const { return min(rows_, all_rows_ - tile * rows_); }
+    Expr places(const Expr &tile) const { return places_of(rows_of(tile)); }
     Expr window() const { return window_; }
     Expr shift(const Tap &tap) const {
         Expr rows = 0;
@@ -328,10 +329,12 @@ void define_stores(FlatGemmFuncs &f, Tensor &output, const Places &places, const
     for (const FlatAxis &a : axes) all_phases = all_phases * a.phases;
     // So that nothing is computed for panels beyond the last.
     all_phases = select(v.panel * f.size.channels < channels, all_phases, 0);
+    // Of rows beyond the last, which are not stored, the last one is read.
+    const Expr row_of_tile = min(v.row, places.rows_of(v.tile) - 1);
     f.interleaved(v.element, v.row, v.phase_y, v.phase_z, v.lane, v.panel, v.segment, v.tile, v.group) = undef<float>();
     f.interleaved(cell * x.stride + f.interleaving[1], v.row, v.phase_y, v.phase_z, v.lane, v.panel, v.segment, v.tile,
                   v.group) =
-        f.result(promised(v.row * places.pitch() + cell, places.places(v.tile)), v.lane, v.panel,
+        f.result(promised(row_of_tile * places.pitch() + cell, places.places(v.tile)), v.lane, v.panel,
                  promised(phase, all_phases), v.segment, v.tile, v.group);
 
     const std::vector<Var> any(rank + 3);
