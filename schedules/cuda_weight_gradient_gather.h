@@ -1,6 +1,9 @@
 // Schedule: the weight gradient of tensors of any rank, format and layout on CUDA cores, every attribute a run-time value:
 // the kernel of last resort, and that of depthwise problems.
 //
+// H200, 2026-11-22: depthwise 1-D k3 s2, 8 x 512 channels, 4096 samples: 0.087 ms, 2.3 TB/s, 54 % of the memory limit; 3-D
+// k5 s2, 2 x 256 channels of 16^3: 0.442 ms (4 %).
+//
 // Order: as cuda_weight_gradient_general.h; lanes are neighbouring positions of a volume, all axes joined, so none idles
 // whatever the extents. A thread keeps the sums of in_tile x out_tile channels and `taps` neighbouring taps of a row. The
 // lanes' sums are added from shared memory, in the order of the lanes.
