@@ -2,7 +2,7 @@
 // cores: no tensor is packed before.
 //
 // H200, 2026-11-22, float16, channels_last: k2 s2, 256->256, 384x384: 0.161 ms, 481 TFLOP/s, 49 % of the peak; 512->512,
-// 37x37: 0.0155 ms, 371 TFLOP/s.
+// 37x37: 0.0155 ms, 185 TFLOP/s.
 //
 // Order: the tile, its store and the loop over chunks are those of cuda_weight_gradient_product_tensor_core.h. Rows of 16
 // bytes are eight channels of one position, which tensor cores take transposed. Eight lanes copy 128 bytes of one
