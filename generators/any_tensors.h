@@ -9,16 +9,11 @@
 #include "algorithm/element_operations.h"
 #include "algorithm/gather_funcs.h"
 #include "algorithm/tap_walk.h"
+#include "generators/format_text.h"
 #include "generators/problem_params.h"
 #include "schedules/kernel_description.h"
 
 namespace conv_transpose {
-
-/// As C++ text, for the registry's row.
-inline std::string format_text(Storage storage, bool channels_last = false) {
-    const char *type = storage == Storage::f16 ? "float16" : storage == Storage::bf16 ? "bfloat16" : "float32";
-    return std::string("{ElementType::") + type + (channels_last ? ", Layout::channels_last}" : "}");
-}
 
 /// Of one in float32. Halide 21 cannot convert a single bfloat16 in CUDA code; its bits are the upper half of those of a
 /// float32. Its conversion from float16 without instructions for it loses NaN; a product with 2^112 is exact.

@@ -6,6 +6,7 @@
 
 #include "Halide.h"
 #include "algorithm/element_operations.h"
+#include "generators/format_text.h"
 #include "compiler/passes/device_assertions.h"
 #include "schedules/kernel_description.h"
 
@@ -56,13 +57,11 @@ class PackChannels : public Halide::Generator<PackChannels>, public DescribedGen
     }
 
     void describe(KernelDescription &description) override {
-        static const char *const types[] = {"float32", "float16", "bfloat16"};
         description.set_family(Family::channel_packing);
         description.set("role", "KernelRole::channel_packing");
-        const std::string type = types[static_cast<int>(format_.storage)];
         if (format_.storage != Storage::f32) {
-            description.set("input", "{ElementType::" + type + "}");
-            description.set("output", "{ElementType::" + type + "}");
+            description.set("input", format_text(format_.storage));
+            description.set("output", format_text(format_.storage));
         }
         describe_target(get_target(), description);
     }

@@ -2,6 +2,7 @@
 #include "Halide.h"
 #include "algorithm/element_operations.h"
 #include "algorithm/weight_layouts.h"
+#include "generators/format_text.h"
 #include "schedules/kernel_description.h"
 
 namespace conv_transpose {
@@ -48,11 +49,10 @@ class PackChannelPanels : public Halide::Generator<PackChannelPanels>, public De
     }
 
     void describe(KernelDescription &description) override {
-        static const char *const types[] = {"float32", "float16", "bfloat16"};
         description.set_family(Family::weight_packing);
         description.set("role", "KernelRole::weight_packing");
         description.set("weight_layout", enumerator(WeightLayout::channel_panels));
-        description.set("weight", std::string("{ElementType::") + types[static_cast<int>(given.value())] + "}");
+        description.set("weight", format_text(given));
         description.set("rank", rank);
         describe_target(get_target(), description);
     }

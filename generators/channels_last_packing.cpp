@@ -5,6 +5,7 @@
 
 #include "Halide.h"
 #include "algorithm/element_operations.h"
+#include "generators/format_text.h"
 #include "compiler/passes/device_assertions.h"
 #include "schedules/kernel_description.h"
 
@@ -52,9 +53,8 @@ class PackChannelsLast : public Halide::Generator<PackChannelsLast>, public Desc
     void describe(KernelDescription &description) override {
         description.set_family(Family::channel_packing);
         description.set("role", "KernelRole::channels_last_packing");
-        const std::string type = given == Storage::f16 ? "{ElementType::float16}" : "{ElementType::bfloat16}";
-        description.set("input", type);
-        description.set("output", type);
+        description.set("input", format_text(given));
+        description.set("output", format_text(given));
         if (few_channels) description.set("max_out_channels", 16);
         describe_target(get_target(), description);
     }

@@ -9,6 +9,7 @@
 #include "Halide.h"
 #include "algorithm/flat_gemm.h"
 #include "algorithm/weight_layouts.h"
+#include "generators/axis_inputs.h"
 #include "generators/problem_params.h"
 #include "schedules/kernel_description.h"
 
@@ -33,7 +34,7 @@ struct FlatGemmGenerator : DescribedGenerator {
 
   protected:
     FlatGemmFuncs funcs_;
-    std::vector<Halide::GeneratorInput<int> *> attributes_;
+    AxisInputs attributes_;
     Halide::GeneratorOutput<Halide::Buffer<>> *result_ = nullptr;
 
     Halide::Type stored_type() const { return halide_type(funcs_.format.storage); }

@@ -6,6 +6,7 @@
 
 #include "Halide.h"
 #include "algorithm/epilogue.h"
+#include "generators/axis_inputs.h"
 #include "generators/flat_gemm_generator.h"
 
 namespace conv_transpose {
@@ -27,9 +28,7 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>, pub
         const int dimensions = this->rank + 3;
         input.set_type(this->stored_type()), input.set_dimensions(dimensions);
         weight.set_type(Halide::Float(32)), weight.set_dimensions(dimensions);
-        for (int d = 0; d < this->rank; d++)
-            for (const char *attribute : {"stride_", "dilation_", "padding_phase_", "gcd_", "inverse_", "kernel_"})
-                this->attributes_.push_back(this->template add_input<int>(attribute + std::string(axis_names[d])));
+        this->attributes_ = add_axis_inputs(*this, this->rank, gather_attributes);
         this->add_tile_shape(*this);
         this->result_ = this->template add_output<Halide::Buffer<>>("output", this->stored_type(), dimensions);
     }

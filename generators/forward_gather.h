@@ -15,6 +15,7 @@
 #include "algorithm/weight_layouts.h"
 #include "compiler/passes/device_assertions.h"
 #include "generators/any_tensors.h"
+#include "generators/axis_inputs.h"
 #include "generators/gather_weight.h"
 
 namespace conv_transpose {
@@ -37,9 +38,7 @@ class ForwardGather : public Halide::Generator<ForwardGather<Schedule>>, public 
         set_format(input);
         packed_weight().set_type(weight);
         weight.set_dimensions(dimensions);
-        for (const std::string name : {"width", "height", "depth"})
-            for (const char *attribute : {"stride_", "dilation_", "padding_phase_", "gcd_", "inverse_", "kernel_"})
-                attributes_.push_back(this->template add_input<int>(attribute + name));
+        attributes_ = add_axis_inputs(*this, rank, gather_attributes);
         output_ = this->template add_output<Halide::Buffer<>>("output", halide_type(storage), dimensions);
     }
 
@@ -98,7 +97,7 @@ class ForwardGather : public Halide::Generator<ForwardGather<Schedule>>, public 
 
   private:
     AnyGatherFuncs funcs_;
-    std::vector<Halide::GeneratorInput<int> *> attributes_;
+    AxisInputs attributes_;
     using Written = Halide::GeneratorOutput<Halide::Buffer<>>;
     Written *output_ = nullptr;
 

@@ -3,10 +3,10 @@
 #ifndef CONV_TRANSPOSE_GENERATORS_FORWARD_IMPLICIT_GEMM_H
 #define CONV_TRANSPOSE_GENERATORS_FORWARD_IMPLICIT_GEMM_H
 
-#include <array>
 
 #include "Halide.h"
 #include "algorithm/epilogue.h"
+#include "generators/axis_inputs.h"
 #include "generators/implicit_gemm_generator.h"
 
 namespace conv_transpose {
@@ -38,10 +38,7 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         const int dimensions = this->rank + 3;
         input.set_type(this->stored_type()), input.set_dimensions(dimensions);
         weight.set_type(this->weight_type()), weight.set_dimensions(dimensions);
-        static const std::array<std::string, 3> names{"width", "height", "depth"};
-        for (int d = 0; d < this->rank; d++)
-            for (const char *attribute : {"stride_", "dilation_", "padding_phase_", "gcd_", "inverse_", "kernel_"})
-                attributes_.push_back(this->template add_input<int>(attribute + names[d]));
+        attributes_ = add_axis_inputs(*this, this->rank, gather_attributes);
         output_ = this->template add_output<Halide::Buffer<>>("output", this->computed_type(), dimensions);
     }
 
@@ -111,7 +108,7 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
     }
 
   private:
-    std::vector<Halide::GeneratorInput<int> *> attributes_;
+    AxisInputs attributes_;
     Halide::GeneratorOutput<Halide::Buffer<>> *output_ = nullptr;
 
     Halide::Expr bias_of(const Halide::Expr &channel, const Halide::Expr &group) const {

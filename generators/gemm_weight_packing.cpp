@@ -9,6 +9,7 @@
 #include "algorithm/fast_division.h"
 #include "algorithm/tensor_layout.h"
 #include "algorithm/weight_layouts.h"
+#include "generators/format_text.h"
 #include "compiler/passes/device_assertions.h"
 #include "schedules/kernel_description.h"
 
@@ -107,12 +108,11 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
     }
 
     void describe(KernelDescription &description) override {
-        static const char *const types[] = {"float32", "float16", "bfloat16"};
         description.set_family(Family::gemm_weight_packing);
         description.set("role", "KernelRole::weight_packing");
         description.set("weight_layout", enumerator(format_.on_tensor_cores() ? gemm_weight_layout(format_)
                                                                               : WeightLayout::channels_innermost));
-        description.set("weight", std::string("{ElementType::") + types[static_cast<int>(given.value())] + "}");
+        description.set("weight", format_text(given));
         description.set("rank", rank);
         if (phases_outermost) description.set("phases_outermost", "true");
         describe_target(get_target(), description);

@@ -3,7 +3,6 @@
 #ifndef CONV_TRANSPOSE_GENERATORS_IMPLICIT_GEMM_GENERATOR_H
 #define CONV_TRANSPOSE_GENERATORS_IMPLICIT_GEMM_GENERATOR_H
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -12,6 +11,7 @@
 #include "algorithm/tensor_core_operands.h"
 #include "algorithm/weight_layouts.h"
 #include "compiler/passes/tensor_boxes.h"
+#include "generators/format_text.h"
 #include "generators/lowering_passes.h"
 #include "generators/problem_params.h"
 #include "schedules/kernel_description.h"
@@ -145,13 +145,8 @@ struct ImplicitGemmGenerator : DescribedGenerator {
 
     /// What the registry is told beside the problem; `summed` and `computed` are the names of its tensors.
     void describe_product(const std::string &summed, const std::string &computed, KernelDescription &description) {
-        static const std::map<Storage, std::string> types{{Storage::f32, "float32"}, {Storage::f16, "float16"},
-                                                          {Storage::bf16, "bfloat16"}};
         const GemmFuncs &f = funcs_;
-        const auto tensor = [&](bool channels_last) {
-            return "{ElementType::" + types.at(f.format.storage) + ", Layout::" +
-                   (channels_last ? "channels_last}" : "channels_first}");
-        };
+        const auto tensor = [&](bool channels_last) { return format_text(f.format.storage, channels_last); };
         if (f.format.storage != Storage::f32 || f.input_layout == PictureLayout::channels_last || f.channels_last_output) {
             description.set(summed, tensor(f.input_layout == PictureLayout::channels_last));
             description.set(computed, tensor(f.channels_last_output));

@@ -5,6 +5,7 @@
 #define CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_FLAT_GEMM_H
 
 #include "Halide.h"
+#include "generators/axis_inputs.h"
 #include "generators/flat_gemm_generator.h"
 
 namespace conv_transpose {
@@ -19,9 +20,7 @@ class InputGradientFlatGemm : public Halide::Generator<InputGradientFlatGemm<Sch
         const int dimensions = this->rank + 3;
         output_gradient.set_type(this->stored_type()), output_gradient.set_dimensions(dimensions);
         weight.set_type(Halide::Float(32)), weight.set_dimensions(dimensions);
-        for (int d = 0; d < this->rank; d++)
-            for (const char *attribute : {"kernel_", "stride_", "dilation_"})
-                this->attributes_.push_back(this->template add_input<int>(attribute + std::string(axis_names[d])));
+        this->attributes_ = add_axis_inputs(*this, this->rank, strided_attributes);
         this->add_tile_shape(*this);
         this->result_ = this->template add_output<Halide::Buffer<>>("input_gradient", this->stored_type(), dimensions);
     }

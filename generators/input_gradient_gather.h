@@ -9,6 +9,7 @@
 #include "algorithm/strided_axis.h"
 #include "compiler/passes/device_assertions.h"
 #include "generators/any_tensors.h"
+#include "generators/axis_inputs.h"
 #include "generators/gather_weight.h"
 
 namespace conv_transpose {
@@ -25,9 +26,7 @@ class InputGradientGather : public Halide::Generator<InputGradientGather<Schedul
         set_format(output_gradient);
         packed_weight().set_type(weight);
         weight.set_dimensions(dimensions);
-        for (const std::string name : {"width", "height", "depth"})
-            for (const char *attribute : {"kernel_", "stride_", "dilation_"})
-                attributes_.push_back(this->template add_input<int>(attribute + name));
+        attributes_ = add_axis_inputs(*this, rank, strided_attributes);
         input_gradient_ = this->template add_output<Halide::Buffer<>>("input_gradient", halide_type(storage), dimensions);
     }
 
@@ -82,7 +81,7 @@ class InputGradientGather : public Halide::Generator<InputGradientGather<Schedul
 
   private:
     AnyGatherFuncs funcs_;
-    std::vector<Halide::GeneratorInput<int> *> attributes_;
+    AxisInputs attributes_;
     using Written = Halide::GeneratorOutput<Halide::Buffer<>>;
     Written *input_gradient_ = nullptr;
 

@@ -4,9 +4,9 @@
 #ifndef CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_IMPLICIT_GEMM_H
 #define CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_IMPLICIT_GEMM_H
 
-#include <array>
 
 #include "Halide.h"
+#include "generators/axis_inputs.h"
 #include "generators/implicit_gemm_generator.h"
 
 namespace conv_transpose {
@@ -27,10 +27,7 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
         const int dimensions = this->rank + 3;
         output_gradient.set_type(this->stored_type()), output_gradient.set_dimensions(dimensions);
         weight.set_type(this->weight_type()), weight.set_dimensions(dimensions);
-        static const std::array<std::string, 3> names{"width", "height", "depth"};
-        for (int d = 0; d < this->rank; d++)
-            for (const char *attribute : {"kernel_", "stride_", "dilation_"})
-                attributes_.push_back(this->template add_input<int>(attribute + names[d]));
+        attributes_ = add_axis_inputs(*this, this->rank, strided_attributes);
         input_gradient_ = this->template add_output<Halide::Buffer<>>("input_gradient", this->computed_type(), dimensions);
     }
 
@@ -79,7 +76,7 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
     }
 
   private:
-    std::vector<Halide::GeneratorInput<int> *> attributes_;
+    AxisInputs attributes_;
     Halide::GeneratorOutput<Halide::Buffer<>> *input_gradient_ = nullptr;
 };
 

@@ -7,6 +7,7 @@
 #include "Halide.h"
 #include "algorithm/element_operations.h"
 #include "algorithm/fast_division.h"
+#include "generators/format_text.h"
 #include "compiler/passes/device_assertions.h"
 #include "schedules/kernel_description.h"
 
@@ -79,12 +80,10 @@ class PackPhases : public Halide::Generator<PackPhases>, public DescribedGenerat
     }
 
     void describe(KernelDescription &description) override {
-        static const char *const types[] = {"float32", "float16", "bfloat16"};
         description.set_family(Family::phase_packing);
         description.set("role", "KernelRole::phase_packing");
-        const std::string type = types[static_cast<int>(format_.storage)];
-        description.set("input", "{ElementType::" + type + "}");
-        description.set("output", "{ElementType::" + type + "}");
+        description.set("input", format_text(format_.storage));
+        description.set("output", format_text(format_.storage));
         description.set("rank", rank);
         describe_target(get_target(), description);
     }

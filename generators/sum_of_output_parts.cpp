@@ -3,6 +3,7 @@
 #include "Halide.h"
 #include "algorithm/element_operations.h"
 #include "algorithm/epilogue.h"
+#include "generators/format_text.h"
 #include "schedules/kernel_description.h"
 
 namespace conv_transpose {
@@ -45,8 +46,7 @@ class SumOfOutputParts : public Halide::Generator<SumOfOutputParts>, public Desc
     void describe(KernelDescription &description) override {
         description.set_family(Family::sum_of_output_parts);
         description.set("role", "KernelRole::sum_of_output_parts");
-        static const char *const types[] = {"float32", "float16", "bfloat16"};
-        description.set("output", std::string("{ElementType::") + types[static_cast<int>(stored.value())] + "}");
+        description.set("output", format_text(stored));
         describe_target(get_target(), description);
     }
 

@@ -11,6 +11,7 @@
 #include "algorithm/strided_axis.h"
 #include "compiler/passes/device_assertions.h"
 #include "generators/any_tensors.h"
+#include "generators/axis_inputs.h"
 
 namespace conv_transpose {
 
@@ -29,9 +30,7 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
     void configure() {
         set_format(input);
         set_format(output_gradient);
-        for (const std::string name : {"width", "height", "depth"})
-            for (const char *attribute : {"kernel_", "stride_", "dilation_"})
-                attributes_.push_back(this->template add_input<int>(attribute + name));
+        attributes_ = add_axis_inputs(*this, rank, strided_attributes);
         // kx, ky, kz, output channel, input channel, group, band, images
         partial_ = this->template add_output<Halide::Buffer<float>>("partial", dimensions + 2);
     }
@@ -103,7 +102,7 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
     };
 
     AnyWeightGradientFuncs funcs_;
-    std::vector<Halide::GeneratorInput<int> *> attributes_;
+    AxisInputs attributes_;
     Halide::GeneratorOutput<Halide::Buffer<float>> *partial_ = nullptr;
 
     Halide::Expr extent(int d) const { return partial_->dim(d).extent(); }

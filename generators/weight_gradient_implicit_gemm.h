@@ -18,6 +18,7 @@
 #include "algorithm/element_operations.h"
 #include "algorithm/implicit_gemm.h"
 #include "algorithm/weight_gradient_product_funcs.h"
+#include "generators/format_text.h"
 #include "generators/lowering_passes.h"
 #include "generators/problem_params.h"
 #include "schedules/kernel_description.h"
@@ -97,14 +98,13 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
 
     void describe(KernelDescription &description) override {
         const WeightGradientProductTile &t = f_.tile;
-        const std::string type = format_.storage == Storage::f16 ? "{ElementType::float16" : "{ElementType::bfloat16";
         description.set_family(Family::weight_gradient_implicit_gemm);
         description.set("operation", "Operation::weight_gradient");
         describe_target(this->target, description);
         problem.describe(description);
         description.set("rank", max_rank);
-        for (const char *tensor : {"input", "output"}) description.set(tensor, type + ", Layout::channels_last}");
-        description.set("weight", type + (schedule_params.writes_result ? ", Layout::channels_last}" : "}"));
+        for (const char *tensor : {"input", "output"}) description.set(tensor, format_text(format_.storage, true));
+        description.set("weight", format_text(format_.storage, schedule_params.writes_result));
         if (schedule_params.writes_result) description.set("writes_result", "true");
         description.set("strict_propagation", "false");
         description.set("min_in_channels", min_in_channels);

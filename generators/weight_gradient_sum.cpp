@@ -3,6 +3,7 @@
 // weights.
 #include "Halide.h"
 #include "algorithm/element_operations.h"
+#include "generators/format_text.h"
 #include "compiler/passes/device_assertions.h"
 #include "schedules/kernel_description.h"
 
@@ -46,7 +47,7 @@ class WeightGradientSum : public Halide::Generator<WeightGradientSum>, public De
     void describe(KernelDescription &description) override {
         description.set_family(Family::weight_gradient_sum);
         description.set("role", "KernelRole::weight_gradient_sum");
-        if (written != Storage::f32) description.set("weight", written == Storage::f16 ? "{ElementType::float16}" : "{ElementType::bfloat16}");
+        if (written != Storage::f32) description.set("weight", format_text(written));
         if (slices == 1) description.set("sums_in_order", "true");
         describe_target(get_target(), description);
     }
