@@ -28,6 +28,8 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
 
     /// Rows of channels are stored by the copy engine, too; set by apply().
     mutable bool bulk_stores = false;
+    /// In channels_first, positions of a channel are stored in runs; likewise.
+    mutable bool run_stores = false;
 
     void describe(KernelDescription &description, const GemmFuncs &f) const {
         CudaImplicitGemmTensorCores::describe(description, f);
@@ -39,6 +41,7 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
 
     void apply(GemmFuncs &f, const Halide::Target &) const {
         bulk_stores = f.computes_whole_rows;
+        run_stores = !f.channels_last_output && neighbours == 1 && columns % 128 == 0;
         store_tile(f);
         multiply_in_tile(f);
         stage_boxes(f);

@@ -62,6 +62,8 @@ struct TensorCoreOptions {
     /// Rows of a tile, neighbours in the output on 16 aligned bytes, are stored by the copy engine (tile_rows.cpp). On
     /// sm_90 alone.
     bool bulk_stores = false;
+    /// Columns of a tile are mostly neighbours in the output: fours of them are stored at once (tile_runs.cpp).
+    bool run_stores = false;
 };
 
 class TensorCorePass : public Halide::Internal::IRMutator {

@@ -28,21 +28,6 @@ Expr with_known_strides(Expr index, const Store *store, int values) {
     return index;
 }
 
-/// Conditions that all hold where the given ones do, none of them a conjunction.
-std::vector<Expr> parts_of(const std::vector<Expr> &conditions) {
-    std::vector<Expr> parts, left = conditions;
-    while (!left.empty()) {
-        const Expr condition = left.back();
-        left.pop_back();
-        if (const And *both = condition.as<And>()) {
-            left.push_back(both->a), left.push_back(both->b);
-        } else {
-            parts.push_back(condition);
-        }
-    }
-    return parts;
-}
-
 }  // namespace
 
 void TileStore::check_rows() const {
@@ -109,7 +94,6 @@ Stmt TileStore::bulk_store(const Expr &row, const Expr &first_column, int column
         count = min(count, substitute(first, less->b - less->a));
     }
     const Store *store = nest_.store;
-    const bool is_float = format_ == OperandFormat::float32;
     const Expr index = simplify(substitute(first, index_));
     const int values = bytes_of_row / bytes_of(format_);
     const ModulusRemainder known = modulus_remainder(with_known_strides(index, store, values));
@@ -117,10 +101,8 @@ Stmt TileStore::bulk_store(const Expr &row, const Expr &first_column, int column
         refuse_tile(nest_.name, "a bulk store to " + text(index).substr(0, 300) + " of " + store->name +
                                     "; the rule is 16 aligned bytes");
     }
-    const Expr target = Load::make(is_float ? Float(32) : Float(16), store->name, index, Buffer<>(), store->param,
-                                   const_true(), ModulusRemainder());
     const Expr bytes = count * bytes_of(format_);
-    return IfThenElse::make(simplify(inside && count > 0), placeholder({"row_store", {}}, {target, from, simplify(bytes)}));
+    return IfThenElse::make(simplify(inside && count > 0), placeholder({"row_store", {}}, {target_of(index), from, simplify(bytes)}));
 }
 
 }  // namespace conv_transpose

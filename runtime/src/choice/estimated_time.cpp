@@ -80,6 +80,12 @@ constexpr double launch = 2.5e-6;
 // Of a picture that is packed before: it is read and written once. Lanes pack neighbours in a row of phases: of
 // channels_last each takes a sector of its own (302 MB in 7 ms).
 double packing_time(const KernelTraits &k, const Computation &c) {
+    if (c.packed_rows) {
+        const Problem &p = c.problem;
+        const double read = double(p.input_elements());
+        const double written = double(p.batch) * double(p.groups) * double(packed_row_channels(k, c)) * double(input_positions(p));
+        return launch + double(bytes_of(c.read_format.type)) * (read + written) / H200::memory_bytes_per_second;
+    }
     if (!k.packed_channels) return 0;
     // Weights are packed by phases more slowly than others, by about as much as they take to read and write.
     const double weights = c.by_phases ? 2.0 * double(bytes_of(c.weight_format.type)) * double(c.by_phases->weight_elements()) : 0;

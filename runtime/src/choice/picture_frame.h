@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "choice/kernel_traits.h"
+#include "choice/computation.h"
 
 namespace conv_transpose {
 
@@ -20,8 +20,8 @@ struct FrameAxis {
     int64_t behind(int64_t extent) const { return first + (count - 1) * step - (extent - 1); }
 };
 
-/// Why a kernel that reads a tensor map cannot compute a problem; empty if it can.
-std::string picture_frame_rejection(const KernelTraits &, const Problem &);
+/// Why a kernel that reads a tensor map cannot compute a problem so; empty if it can.
+std::string picture_frame_rejection(const KernelTraits &, const Computation &);
 
 }  // namespace conv_transpose
 
