@@ -97,6 +97,8 @@ struct CalledWith {
     int64_t window = 1;
     /// It multiplies packed pictures (packed_pictures.h).
     bool packed_pictures = false;
+    /// Of a kernel that packs pictures: all tensors lie at multiples of 16 bytes, and channels have a multiple of so many positions.
+    int64_t aligned_positions = 0;
     /// Of a kernel that packs pictures: neighbouring lanes read neighbouring channels.
     bool packs_along_channels = false;
     /// Of a kernel that adds the parts of a weight gradient: each thread adds all of some weights.

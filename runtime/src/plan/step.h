@@ -28,6 +28,8 @@ class Step {
     void set(int position, float scalar);
     /// The kernel reads the tensor at `position`, which is set, by a map of it.
     void set_map(int position, const PictureMap &map);
+    /// A kernel of the same arguments, which runs in this one's place where all tensors lie at multiples of 16 bytes.
+    void set_where_aligned(const KernelTraits &kernel) { where_aligned_ = &kernel; }
     /// Throws std::logic_error that names an argument that was not set.
     void require_complete() const;
 
@@ -51,7 +53,7 @@ class Step {
             float real;
         };
     };
-    const KernelTraits *kernel_;
+    const KernelTraits *kernel_, *where_aligned_ = nullptr;
     Family family_;
     std::vector<Value> values_;
     std::vector<View> views_;
@@ -78,6 +80,11 @@ class Launch {
     /// Of a tensor that was set.
     Launch &set_map(ArgumentName<family> name, const PictureMap &map) {
         step_.set_map(name.position(0, step_.kernel().rank), map);
+        return *this;
+    }
+
+    Launch &set_where_aligned(const KernelTraits &kernel) {
+        step_.set_where_aligned(kernel);
         return *this;
     }
 
