@@ -42,7 +42,7 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
         store_tile(f);
         multiply_in_tile(f);
         stage_boxes(f);
-        stage_weights(f);
+        f.maps_weights ? stage_weight_boxes(f) : stage_weights(f);
     }
 
   private:
@@ -75,6 +75,22 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
             .rename(v.k_group, bulk_k);
         by_one_thread(f.picture);
         f.picture.reorder(v.value, bulk_k, bulk_position, bulk_box, v.piece, one, lane, warp, warpgroup)
+            .gpu_threads(lane, warp, warpgroup).never_partition_all();
+    }
+
+    // Rows of channels that are summed over, one for each computed channel.
+    void stage_weight_boxes(GemmFuncs &f) const {
+        using namespace Halide;
+        const GemmVars &v = f.v;
+        Var bulk_channel{"bulk_channel"}, bulk_k{"bulk_k"};
+        f.weights.compute_at(f.sum, pipeline).store_in(MemoryType::GPUShared)
+            .reorder_storage(v.value, v.k_group, v.channel, v.piece, v.step, v.phase, v.group)
+            .bound(v.value, 0, f.values()).bound(v.piece, 0, 1).bound(v.k_group, 0, chunk_channels / f.values())
+            .bound_extent(v.channel, channels(f)).bound_extent(v.step, 1).bound_extent(v.phase, 1)
+            .bound_extent(v.group, 1).vectorize(v.value)
+            .split(v.channel, one, bulk_channel, channels(f)).rename(v.k_group, bulk_k);
+        by_one_thread(f.weights);
+        f.weights.reorder(v.value, bulk_k, bulk_channel, v.piece, one, lane, warp, warpgroup)
             .gpu_threads(lane, warp, warpgroup).never_partition_all();
     }
 

@@ -36,6 +36,17 @@ foreach(format f16 bf16 tf32)
         conv_transpose_kernel(${operation} ${format} cuda implicit_gemm LAYOUT ndhwc AS maps_256x64 rank=3 ${tile256x64}
             H200_TFLOPS ${rate256x64} ${maybe})
     endforeach()
+    # Weights as they are given.
+    set(maps ONLY_ON sm_90 GENERATOR input_gradient_cuda_implicit_gemm_tensor_maps format=${format} weight_map=true
+        input_layout=channels_last channels_last_output=true in_channel_multiple=${values} out_channel_multiple=${values}
+        ALLOW_SPILLS)
+    set(row input_gradient ${format} cuda implicit_gemm LAYOUT nhwc)
+    conv_transpose_kernel(${row} AS weight_maps_256x128 ${maps} tile_rows=128 columns=128 ${chunk} stages=4 blocks=1 producer=true
+        H200_TFLOPS ${rate256x128})
+    conv_transpose_kernel(${row} AS weight_maps_128x128 ${maps} columns=128 ${chunk} stages=3 blocks=2 H200_TFLOPS ${rate128x128} FULL)
+    conv_transpose_kernel(${row} AS weight_maps_256x64 ${maps} tile_rows=128 columns=64 ${chunk} stages=2 blocks=2
+        H200_TFLOPS ${rate256x64})
+    conv_transpose_kernel(${row} AS weight_maps_128x64 ${maps} columns=64 ${chunk} stages=3 blocks=3 H200_TFLOPS ${rate128x64} FULL)
 endforeach()
 
 # All taps of a window share a box: of 64 channels k3 0.438 ms in place of 0.464, 3x7 0.338 in place of 0.479. Not in TF32

@@ -142,6 +142,16 @@ foreach(format f16 bf16)
     if("${format}" STREQUAL "bf16")
         set(full FULL)
     endif()
+    # Read by tensor maps.
+    set(maps ONLY_ON sm_90 GENERATOR weight_gradient_cuda_implicit_gemm_tensor_maps format=${format} steps=64 ALLOW_SPILLS)
+    conv_transpose_kernel(${row} AS maps_c64x256 ${maps} ${taps2x64} tile_in=256 ${one_block} stages=4 producer=true
+        min_in_channels=129 min_out_channels=33 ${full} H200_TFLOPS 600)
+    conv_transpose_kernel(${row} AS maps_c64x128 ${maps} ${taps2x64} tile_in=128 blocks=2 stages=3 wanted_blocks=264
+        min_in_channels=65 min_out_channels=33 ${full} H200_TFLOPS 500)
+    conv_transpose_kernel(${row} AS maps_c64 ${maps} ${taps2x64} tile_in=64 blocks=3 stages=3 wanted_blocks=396
+        min_in_channels=33 min_out_channels=33 ${full} H200_TFLOPS 350)
+    conv_transpose_kernel(${row} AS maps_result_c64x128 ${maps} ${taps4x64} tile_in=128 writes_result=true ${one_block} stages=4
+        producer=true min_in_channels=65 min_out_channels=33 ${full} H200_TFLOPS 550)
     conv_transpose_kernel(${row} AS c64x256 ${of} ${taps2x64} tile_in=256 ${one_block} min_in_channels=129 min_out_channels=33 H200_TFLOPS 500)
     conv_transpose_kernel(${row} AS c64x128 ${of} ${taps4x64} tile_in=128 ${one_block} ALLOW_SPILLS ${full} min_in_channels=65
         min_out_channels=33 H200_TFLOPS 460)

@@ -159,7 +159,8 @@ std::string problem_rejection(const KernelTraits &k, const Problem &p) {
     if (std::string reason = size_rejection(k, p); !reason.empty()) return reason;
     if (k.min_steps > 0 && ProductBlocks(k, p).steps < k.min_steps)
         return "its loop takes fewer than " + std::to_string(k.min_steps) + " steps";
-    if (k.box_positions > 0) return picture_frame_rejection(k, p);
+    if (k.box_positions > 0)
+        if (std::string reason = picture_frame_rejection(k, p); !reason.empty()) return reason;
     if (k.family == Family::weight_gradient_implicit_gemm) return channels_last_rejection(k, p);
     return k.packed_pictures ? packed_pictures_rejection(k, p) : "";
 }

@@ -1,5 +1,6 @@
 // The input gradient as a recipe.
 #include "choice/flat_tiles.h"
+#include "choice/picture_frame.h"
 #include "choice/registry.h"
 #include "plan/builders.h"
 #include "plan/partial_outputs.h"
@@ -26,7 +27,8 @@ Recipe input_gradient_recipe(const Candidate &candidate) {
         };
         if (k.family != Family::flat_input_gradient) {
             auto launch = set_all(launch_with_axes<Family::input_gradient>(k, p));
-            if (k.box_positions > 0) launch.set_map("output_gradient", picture_map(k, p, from));
+            if (k.box_positions > 0) launch.add_map("output_gradient", picture_map(k, p, from));
+            if (maps_weights(k)) launch.add_map("weight", weight_map(k, weights.view(range)));
             return std::vector{launch.step()};
         }
         const FlatTiles tiles(k, p);
