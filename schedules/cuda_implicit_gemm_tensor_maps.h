@@ -26,8 +26,8 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
     Halide::GeneratorParam<bool> producer{"producer", false};  // a warpgroup of its own starts the copies
     Halide::GeneratorParam<int> producer_registers{"producer_registers", 40};
 
-    /// Rows of channels are stored by the copy engine, too; set by apply().
-    mutable bool bulk_stores = false;
+    /// 16 bytes of channels are stored at once; set by apply().
+    mutable bool row_stores = false;
 
     void describe(KernelDescription &description, const GemmFuncs &f) const {
         CudaImplicitGemmTensorCores::describe(description, f);
@@ -38,7 +38,7 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
     }
 
     void apply(GemmFuncs &f, const Halide::Target &) const {
-        bulk_stores = f.computes_whole_rows;
+        row_stores = f.computes_whole_rows;
         store_tile(f);
         multiply_in_tile(f);
         stage_boxes(f);

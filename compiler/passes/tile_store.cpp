@@ -94,10 +94,10 @@ int pitch_of(int line, int interleaved) {
 }  // namespace
 
 TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string shared, int warpgroups, bool far_apart,
-                     bool in_bulk)
+                     bool by_rows)
     : nest_(nest), tiles_(tiles), shared_(std::move(shared)), warpgroups_(warpgroups),
       value_(at_lane_zero(substitute_in_all_lets(resolve(nest.store->value, nest.lets)))),
-      index_(at_lane_zero(resolve(nest.store->index, nest.lets))), conditions_(nest.guards), far_apart_(far_apart), in_bulk_(in_bulk) {
+      index_(at_lane_zero(resolve(nest.store->index, nest.lets))), conditions_(nest.guards), far_apart_(far_apart), by_rows_(by_rows) {
     const auto format = operand_format(nest.store->value.type());
     if (!format) {
         refuse_tile(nest.name, "a tile is stored as float32, float16 or bfloat16, not as " + text(nest.store->value));
@@ -135,13 +135,14 @@ TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string share
         column_sets_ = nest.constant_extent("mma_n_outer");
         adjacent_ = column_sets_ % 2 == 0;
     }
-    if (in_bulk_) {
+    if (by_rows_) {
         check_rows();
+        pitch_ = pitch_of_rows();
     }
 }
 
 int TileStore::scratch_floats() const {
-    return warpgroups_ * warps_of_warpgroup * (in_bulk_ ? rows_of_warp() : rows_per_turn) * pitch_;
+    return warpgroups_ * warps_of_warpgroup * (by_rows_ ? rows_of_warp() : rows_per_turn) * pitch_;
 }
 
 /// A store's loops must run over the tile as the accumulator is laid out. Finds how rows and columns are
@@ -233,7 +234,7 @@ Stmt TileStore::versions(const Expr &value, bool unrolled) const {
         return IfThenElse::make(choice->args[0], versions(choice->args[1], unrolled),
                                 versions(choice->args[2], false));
     }
-    if (in_bulk_) {
+    if (by_rows_) {
         return rows({value, unrolled, false});
     }
     const Expr whole = unrolled ? is_whole() : const_false();
@@ -402,10 +403,17 @@ TileStore::Element TileStore::element(const Version &version, const Expr &row, c
             guard = guard && substitute(at, condition);
         }
     }
-    const Expr turned = Load::make(Float(32), shared_, simplify(copy), Buffer<>(), Parameter(), const_true(),
-                                   ModulusRemainder());
-    ReplaceLoad replace(accumulator_, turned);
-    return {simplify(guard), substitute(at, replace.mutate(version.value)), simplify(substitute(at, index_))};
+    return {simplify(guard), value_at(version, at, load_of_copy(copy)), simplify(substitute(at, index_))};
+}
+
+/// The nest's value, of a sum.
+Expr TileStore::value_at(const Version &version, const std::map<std::string, Expr> &at, const Expr &sum) const {
+    ReplaceLoad replace(accumulator_, sum);
+    return substitute(at, replace.mutate(version.value));
+}
+
+Expr TileStore::load_of_copy(const Expr &copy) const {
+    return Load::make(Float(32), shared_, simplify(copy), Buffer<>(), Parameter(), const_true(), ModulusRemainder());
 }
 
 Stmt TileStore::stores_of_pair(const Element &first, const Element &second) const {

@@ -16,7 +16,7 @@ class TileStore {
   public:
     /// `shared` is the allocation to turn the tile in. `tiles` must outlive this.
     TileStore(const Nest &nest, const WarpTiles &tiles, std::string shared, int warpgroups,
-              bool far_apart, bool in_bulk);
+              bool far_apart, bool by_rows);
 
     /// The statement in the place of the nest.
     Halide::Internal::Stmt lowered() const;
@@ -35,11 +35,13 @@ class TileStore {
         Halide::Expr guard, value, index;
     };
 
-    // By the copy engine: tile_rows.cpp.
+    // By rows: tile_rows.cpp.
     Halide::Internal::Stmt rows(const Version &version) const;
-    Halide::Internal::Stmt bulk_store(const Halide::Expr &row, const Halide::Expr &first_column, int columns,
-                                      const Halide::Expr &from) const;
+    Halide::Expr is_inside(int values) const;
+    Halide::Expr index_of_piece(int values) const;
+    Halide::Expr row_of_tile(const Halide::Expr &row) const;
     void check_rows() const;
+    int pitch_of_rows() const;
     int rows_of_warp() const { return tile_->rows / warps_of_warpgroup; }
 
     Halide::Internal::Stmt versions(const Halide::Expr &value, bool unrolled) const;
@@ -49,6 +51,8 @@ class TileStore {
     PlaceholderCall turn_call(int row_tile, int repeat, int half) const;
     Element element(const Version &version, const Halide::Expr &row, const Halide::Expr &place, int repeat,
                     const Halide::Expr &copy) const;
+    Halide::Expr value_at(const Version &version, const std::map<std::string, Halide::Expr> &at, const Halide::Expr &sum) const;
+    Halide::Expr load_of_copy(const Halide::Expr &copy) const;
     Halide::Expr place_of_copy(const Halide::Expr &place) const;
     std::map<std::string, Halide::Expr> coordinates(const Halide::Expr &row, const Halide::Expr &place,
                                                     int repeat) const;
@@ -87,7 +91,7 @@ class TileStore {
     int pitch_ = 0;
     bool along_rows_ = false;  // neighbours in the output are rows of a column
     bool adjacent_ = false;    // so are the two elements that a lane stores at once
-    const bool far_apart_, in_bulk_;  // see TensorCoreOptions
+    const bool far_apart_, by_rows_;  // see TensorCoreOptions
 };
 
 }  // namespace conv_transpose

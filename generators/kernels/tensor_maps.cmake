@@ -66,3 +66,29 @@ foreach(format f16 bf16)
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ndhwc AS maps_256x64_w3 rank=3 ${maps} stages=3 window=3
         H200_TFLOPS 506 FULL)
 endforeach()
+
+# Phases as channels: the picture is read once for all phases, and rows of a tile are the channels of several.
+foreach(format f16 bf16 tf32)
+    set(values 8)
+    set(chunk chunk_channels=64)
+    set(maybe FULL)
+    if(format STREQUAL f16)
+        set(maybe "")
+    elseif(format STREQUAL tf32)
+        set(values 4)
+        set(chunk chunk_channels=32)
+    endif()
+    set(maps ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} input_layout=channels_last
+        channels_last_output=true in_channel_multiple=${values} phases_as_channels=true neighbours=${values} min_out_channels=1
+        ${chunk} ALLOW_SPILLS)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps_sub_pixel_256x128 ${maps} tile_rows=128 columns=128
+        stages=4 blocks=1 producer=true H200_TFLOPS 695)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps_sub_pixel_128x128 ${maps} columns=128 stages=3
+        blocks=2 H200_TFLOPS 526)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps_sub_pixel_256x64 ${maps} tile_rows=128 columns=64
+        stages=2 blocks=2 H200_TFLOPS 450)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps_sub_pixel_128x64 ${maps} columns=64 stages=3
+        blocks=3 H200_TFLOPS 349)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ndhwc AS maps_sub_pixel_128x128 rank=3 ${maps} columns=128
+        stages=3 blocks=2 H200_TFLOPS 526 ${maybe})
+endforeach()
