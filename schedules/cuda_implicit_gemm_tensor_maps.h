@@ -26,9 +26,9 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
     Halide::GeneratorParam<bool> producer{"producer", false};  // a warpgroup of its own starts the copies
     Halide::GeneratorParam<int> producer_registers{"producer_registers", 40};
 
-    /// Rows of channels are stored by the copy engine, too; set by apply().
-    mutable bool bulk_stores = false;
-    /// In channels_first, positions of a channel are stored in runs; likewise.
+    /// 16 bytes of channels are stored at once; set by apply().
+    mutable bool row_stores = false;
+    /// In channels_first, neighbouring positions of a channel, or phases of them; likewise.
     mutable bool run_stores = false;
 
     void describe(KernelDescription &description, const GemmFuncs &f) const {
@@ -40,8 +40,8 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
     }
 
     void apply(GemmFuncs &f, const Halide::Target &) const {
-        bulk_stores = f.computes_whole_rows;
-        run_stores = !f.channels_last_output && neighbours == 1 && columns % 128 == 0;
+        row_stores = f.computes_whole_rows;
+        run_stores = !f.channels_last_output && columns % 128 == 0;
         store_tile(f);
         multiply_in_tile(f);
         stage_boxes(f);

@@ -160,11 +160,13 @@ TEST_P(HalfPrecision, HasThreeAxes) {
 }
 
 // Boxes that go beyond pictures, across rows and images; channels that do not fill a chunk; windows of three, five and seven
-// taps; strides, phases without taps, groups; one axis, and three.
+// taps; strides, phases without taps, groups; one axis, and three. Phases as channels: several and no whole one in a tile,
+// cells that begin before the output, taps that phases lack.
 const char *const tensor_map_problems[] = {
     "n3ic72oc40ih5iw7kh3kw3ph1pw1", "n2ic32oc32ih9iw11kh3kw7ph1pw3", "n2ic64oc136ih4iw5kh3kw5", "n2ic64oc64ih6iw5kh4kw4sh2sw2ph1pw1",
     "n5ic64oc64ih3iw2kh3kw3sh3sw3dh3dw3opw2", "n2g2ic128oc96ih4iw5kh3kw3", "n1ic200oc64ih7iw5kh5kw6dh2ph3", "n2ic32oc48iw300kw9pw4",
-    "n2ic40oc24iw50kw16sw8pw4", "n2ic64oc32id3ih4iw5kd3kh3kw3", "n1ic32oc64id4ih3iw5kd2kh4kw3sd2sh2sw1pd1ph1"};
+    "n2ic40oc24iw50kw16sw8pw4", "n2ic64oc32id3ih4iw5kd3kh3kw3", "n1ic32oc64id4ih3iw5kd2kh4kw3sd2sh2sw1pd1ph1",
+    "n2ic32oc8ih5iw7kh3kw3sh2sw2ph1pw1oph1opw1", "n3ic64oc72ih5iw6kh2kw2sh2sw2", "n2g2ic128oc48ih4iw5kh5kw4sh3sw2ph2pw1"};
 
 TEST_P(HalfPrecision, ReadsPicturesByTensorMaps) {
     if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";
