@@ -28,6 +28,8 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
 
     /// 16 bytes of channels are stored at once; set by apply().
     mutable bool row_stores = false;
+    /// In channels_first, neighbouring positions of a channel, or phases of them; likewise.
+    mutable bool run_stores = false;
 
     void describe(KernelDescription &description, const GemmFuncs &f) const {
         CudaImplicitGemmTensorCores::describe(description, f);
@@ -39,6 +41,7 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
 
     void apply(GemmFuncs &f, const Halide::Target &) const {
         row_stores = f.computes_whole_rows;
+        run_stores = !f.channels_last_output && columns % 128 == 0;
         store_tile(f);
         multiply_in_tile(f);
         stage_boxes(f);

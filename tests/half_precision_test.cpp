@@ -199,6 +199,28 @@ TEST_P(HalfPrecision, WeightGradientsReadTensorMaps) {
     expect_exact(Problem::parse("n2ic136oc68ih4iw6kh2kw2sh2sw2"), Operation::weight_gradient, options, 0, "maps");
 }
 
+// Channels that fill no row of 16 bytes, groups that fill no chunk, planes that begin anywhere; strides, whose outputs are no
+// neighbours.
+const char *const packed_row_problems[] = {
+    "n3ic72oc40ih5iw7kh3kw3ph1pw1", "n2ic50oc72ih9iw11kh3kw7ph1pw3", "n2ic64oc136ih4iw5kh3kw5", "n2ic64oc64ih6iw5kh4kw4sh2sw2ph1pw1",
+    "n2g3ic60oc96ih4iw5kh3kw3", "n1ic33oc64ih7iw5kh5kw6dh2ph3", "n2ic30oc48iw300kw9pw4", "n2ic44oc24iw300kw2",
+    "n2ic36oc32id3ih4iw5kd3kh3kw3"};
+
+TEST_P(HalfPrecision, PacksRowsForTensorMaps) {
+    if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";
+    for (const ElementType type : {ElementType::float16, ElementType::bfloat16, ElementType::float32})
+        for (const Layout layout : {Layout::channels_first, Layout::channels_last})
+            for (const char *text : packed_row_problems) {
+                if (type != ElementType::float16 && text != packed_row_problems[0] && text != packed_row_problems[3]) continue;
+                PlanOptions options;
+                options.precision = Precision::tf32;
+                options.input = options.weight = {type, layout}, options.output = {type, Layout::channels_first};
+                options.epilogue.bias = true;
+                expect_exact(Problem::parse(text), Operation::forward, options);
+                if (HasFailure()) return;
+            }
+}
+
 TEST_P(HalfPrecision, TensorMapsHaveLimits) {
     if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";
     struct Limit {

@@ -91,6 +91,8 @@ class KernelExpansion {
             out.line("\tbar.warp.sync 0xffffffff;");
         } else if (kind == "store_pair") {
             is_float(site) ? store_pair(site, out) : store_pair_of_16_bits(site, out);
+        } else if (kind == "store_run") {
+            is_float(site) ? store_run(site, out) : store_run_of_16_bits(site, out);
         } else if (kind == "store_single") {
             out.line("{ .reg .b32 both; .reg .b16 first, zero; ", pair_of_16_bits(site, "0f00000000"),
                      " mov.b32 {first, zero}, both; st.global.b16 [", addresses_.of(site), "], first; }");
@@ -239,6 +241,31 @@ class KernelExpansion {
         out.line(pair_of_16_bits(site, site.arguments.at(2)), " mov.b32 {first, second}, both;");
         out.line("@aligned st.global.b32 [", at, "], both;");
         out.line("@!aligned st.global.b16 [", at, "], first; @!aligned st.global.b16 [", at, "+2], second; }");
+    }
+
+    /// Four neighbouring elements, in stores as large as they are aligned to.
+    void store_run(const CallSite &site, PtxWriter &out) const {
+        const std::string at = addresses_.of(site);
+        const auto value = [&](int i) { return site.arguments.at(1 + i); };
+        out.line("{ .reg .b32 low; .reg .pred on16, on8; cvt.u32.u64 low, ", at,
+                 "; and.b32 low, low, 15; setp.eq.u32 on16, low, 0; setp.eq.u32 on8, low, 8;");
+        out.line("@on16 st.global.v4.b32 [", at, "], {", value(0), ",", value(1), ",", value(2), ",", value(3), "};");
+        out.line("@on8 st.global.v2.b32 [", at, "], {", value(0), ",", value(1), "}; @on8 st.global.v2.b32 [", at, "+8], {",
+                 value(2), ",", value(3), "}; or.pred on8, on8, on16;");
+        for (int i = 0; i < 4; i++) out.line("@!on8 st.global.b32 [", at, "+", 4 * i, "], ", value(i), ";");
+        out.line("}");
+    }
+    void store_run_of_16_bits(const CallSite &site, PtxWriter &out) const {
+        const std::string at = addresses_.of(site), convert = std::string("cvt.rn.") + (is_half(site) ? "f16x2" : "bf16x2") + ".f32 ";
+        const auto value = [&](int i) { return site.arguments.at(1 + i); };
+        out.line("{ .reg .b32 low, first, second; .reg .b16 e<4>; .reg .pred on8, on4; cvt.u32.u64 low, ", at,
+                 "; and.b32 low, low, 7; setp.eq.u32 on8, low, 0; setp.eq.u32 on4, low, 4;");
+        out.line(convert, "first, ", value(1), ", ", value(0), "; ", convert, "second, ", value(3), ", ", value(2), ";");
+        out.line("@on8 st.global.v2.b32 [", at, "], {first, second}; @on4 st.global.b32 [", at, "], first; @on4 st.global.b32 [",
+                 at, "+4], second; or.pred on4, on4, on8;");
+        out.line("mov.b32 {e0, e1}, first; mov.b32 {e2, e3}, second;");
+        for (int i = 0; i < 4; i++) out.line("@!on4 st.global.b16 [", at, "+", 2 * i, "], e", i, ";");
+        out.line("}");
     }
 
     /// To, whether at all, values: 16 bytes in the output's format.

@@ -81,6 +81,12 @@ constexpr double launch = 2.5e-6;
 // Of a picture that is packed before: it is read and written once. Lanes pack neighbours in a row of phases: of
 // channels_last each takes a sector of its own (302 MB in 7 ms).
 double packing_time(const KernelTraits &k, const Computation &c) {
+    if (c.packed_rows) {
+        const Problem &p = c.problem;
+        const double read = double(c.operation == Operation::forward ? p.input_elements() : p.output_elements());
+        const double written = double(p.batch) * double(p.groups) * double(packed_row_channels(k, c)) * double(read_positions(c));
+        return launch + double(bytes_of(c.read_format.type)) * (read + written) / H200::memory_bytes_per_second;
+    }
     if (!k.packed_channels) return 0;
     // Weights are packed by phases more slowly than others, by about as much as they take to read and write.
     const double weights = c.by_phases ? 2.0 * double(bytes_of(c.weight_format.type)) * double(c.by_phases->weight_elements()) : 0;
@@ -107,7 +113,7 @@ double adding_time(const Computation &c) {
 // 32 positions takes as many lines of the first-level cache. Rates were measured at stride 2 (k20 s10, 256 to 128
 // channels: 0.256 ms, of which 0.09 are this).
 double strided_loads_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
-    const bool neighbours = k.packed_channels || c.read_format.layout == Layout::channels_last;
+    const bool neighbours = k.packed_channels || c.packed_rows || c.read_format.layout == Layout::channels_last;
     if (!k.counts_through_images || k.operation != Operation::input_gradient || neighbours) return 0;
     const double apart = double(std::min<int64_t>(c.problem.width().stride, 32));
     const ProductBlocks work(k, c.problem);

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <string>
 
-#include "choice/kernel_traits.h"
+#include "choice/computation.h"
 
 namespace conv_transpose {
 
@@ -32,8 +32,8 @@ inline std::size_t tensor_maps(const KernelTraits &k) {
     return maps_weights(k) || k.operation == Operation::weight_gradient ? 2 : 1;
 }
 
-/// Why a kernel that reads a tensor map cannot compute a problem; empty if it can.
-std::string picture_frame_rejection(const KernelTraits &, const Problem &);
+/// Why a kernel that reads a tensor map cannot compute a problem so; empty if it can.
+std::string picture_frame_rejection(const KernelTraits &, const Computation &);
 
 }  // namespace conv_transpose
 
