@@ -215,6 +215,7 @@ TEST_P(HalfPrecision, PacksRowsForTensorMaps) {
                 PlanOptions options;
                 options.precision = Precision::tf32;
                 options.input = options.weight = {type, layout}, options.output = {type, Layout::channels_first};
+                expect_exact(Problem::parse(text), Operation::input_gradient, options, 0, "maps");
                 options.epilogue.bias = true;
                 expect_exact(Problem::parse(text), Operation::forward, options);
                 if (HasFailure()) return;
