@@ -60,6 +60,10 @@ double blocks_of(const KernelTraits &k, const Problem &p, const Work &work) {
 // of 256 products k4 s2 took 11 us more (2026-11-22).
 double block_overhead(const KernelTraits &k, const Problem &p, const Work &work) {
     const double blocks = double(k.blocks_per_multiprocessor);
+    // Input gradients by tensor maps: by what a multiprocessor computes at once (2026-11-22).
+    if (k.box_positions > 0 && k.operation == Operation::input_gradient)
+        return (k.input.layout == Layout::channels_last ? 5.5e-6 : 8e-6) * double(area(k.block_positions)) *
+               static_cast<double>(k.block_channels) * blocks / (256 * 128);
     // Where the copy engine stages and stores, less: 6.7 to 7.3 us of tiles of 128 channels, 2.3 to 4.2 of 64.
     if (k.box_positions > 0) return 7e-6 * static_cast<double>(k.block_channels) / 128;
     if (k.counts_through_images) return 8e-6 * (1 + 1 / blocks) * (channel_phases(k, p) > 1 ? 0.8 : 1);

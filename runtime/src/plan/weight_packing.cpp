@@ -110,7 +110,13 @@ void WeightPacking::add_to(Recipe &recipe) const {
     const int64_t bytes = bytes_of(packed_type()) * product(packed_extents(groups_));
     if (packing_->family == Family::gemm_weight_packing) {
         Launch<Family::gemm_weight_packing> launch(*packing_);
-        launch.set("weight", given()).set("packed", View(Operand::packed_weight, 0, {product(to), 1, 1, 1, 1}, packed_type()));
+        // Of tensor cores as (16 bytes of 64 channels, tap, the rest).
+        Extents array{product(to), 1, 1, 1, 1};
+        if (kernel_.weight_layout != WeightLayout::channels_innermost) {
+            const int64_t run = 64 * 16 / bytes_of(packed_type()), window = product(packed_window_);
+            array = {run, window, array[0] / (run * window), 1, 1};
+        }
+        launch.set("weight", given()).set("packed", View(Operand::packed_weight, 0, array, packed_type()));
         launch.set_axes("channel_phases", channel_phases_).set_axes("summed_phases", summed_phases_);
         return recipe.add_weight_packing(launch.step(), bytes);
     }
