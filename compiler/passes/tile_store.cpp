@@ -116,7 +116,7 @@ TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string share
     : nest_(nest), tiles_(tiles), shared_(std::move(shared)), warpgroups_(warpgroups),
       value_(at_lane_zero(substitute_in_all_lets(resolve(nest.store->value, nest.lets)))),
       index_(at_lane_zero(resolve(nest.store->index, nest.lets))), conditions_(nest.guards), far_apart_(options.far_apart),
-      in_bulk_(options.bulk_stores), in_runs_(options.run_stores) {
+      by_rows_(options.row_stores), in_runs_(options.run_stores) {
     const auto format = operand_format(nest.store->value.type());
     if (!format) {
         refuse_tile(nest.name, "a tile is stored as float32, float16 or bfloat16, not as " + text(nest.store->value));
@@ -154,8 +154,9 @@ TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string share
         column_sets_ = nest.constant_extent("mma_n_outer");
         adjacent_ = column_sets_ % 2 == 0;
     }
-    if (in_bulk_) {
+    if (by_rows_) {
         check_rows();
+        pitch_ = pitch_of_rows();
     }
     if (in_runs_) {
         check_runs();
@@ -163,7 +164,7 @@ TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string share
 }
 
 int TileStore::scratch_floats() const {
-    return warpgroups_ * warps_of_warpgroup * (in_bulk_ ? rows_of_warp() : rows_per_turn) * pitch_;
+    return warpgroups_ * warps_of_warpgroup * (by_rows_ ? rows_of_warp() : rows_per_turn) * pitch_;
 }
 
 /// A store's loops must run over the tile as the accumulator is laid out. Finds how rows and columns are
@@ -255,11 +256,13 @@ Stmt TileStore::versions(const Expr &value, bool unrolled) const {
         return IfThenElse::make(choice->args[0], versions(choice->args[1], unrolled),
                                 versions(choice->args[2], false));
     }
-    if (in_bulk_) {
+    if (by_rows_) {
         return rows({value, unrolled, false});
     }
     if (in_runs_) {
-        return IfThenElse::make(begins_with_run(), runs({value, unrolled, false}), in_turns(value, unrolled));
+        const Expr in_runs = begins_with_run();
+        const Stmt all = runs({value, unrolled, false});
+        return is_const_one(in_runs) ? all : IfThenElse::make(in_runs, all, in_turns(value, unrolled));
     }
     return in_turns(value, unrolled);
 }
@@ -431,15 +434,17 @@ TileStore::Element TileStore::element(const Version &version, const Expr &row, c
             guard = guard && substitute(at, condition);
         }
     }
-    const Expr turned = Load::make(Float(32), shared_, simplify(copy), Buffer<>(), Parameter(), const_true(),
-                                   ModulusRemainder());
-    return {simplify(guard), value_at(version, row, place, turned, repeat), simplify(substitute(at, index_))};
+    return {simplify(guard), value_at(version, at, load_of_copy(copy)), simplify(substitute(at, index_))};
 }
 
-/// What is stored there of a sum.
-Expr TileStore::value_at(const Version &version, const Expr &row, const Expr &place, const Expr &sum, int repeat) const {
+/// The nest's value, of a sum.
+Expr TileStore::value_at(const Version &version, const std::map<std::string, Expr> &at, const Expr &sum) const {
     ReplaceLoad replace(accumulator_, sum);
-    return substitute(coordinates(row, place, repeat), replace.mutate(version.value));
+    return substitute(at, replace.mutate(version.value));
+}
+
+Expr TileStore::load_of_copy(const Expr &copy) const {
+    return Load::make(Float(32), shared_, simplify(copy), Buffer<>(), Parameter(), const_true(), ModulusRemainder());
 }
 
 Stmt TileStore::stores_of_pair(const Element &first, const Element &second) const {

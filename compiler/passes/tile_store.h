@@ -39,20 +39,28 @@ class TileStore {
         Halide::Expr guard, value, index;
     };
 
-    // By the copy engine: tile_rows.cpp.
+    // By rows: tile_rows.cpp.
     Halide::Internal::Stmt rows(const Version &version) const;
-    Halide::Internal::Stmt bulk_store(const Halide::Expr &row, const Halide::Expr &first_column, int columns,
-                                      const Halide::Expr &from) const;
+    Halide::Expr is_inside(int values) const;
+    Halide::Expr index_of_piece(int values) const;
+    Halide::Expr row_of_tile(const Halide::Expr &row) const;
     void check_rows() const;
-    // In runs of columns: tile_runs.cpp.
+    int pitch_of_rows() const;
+    // In runs: tile_runs.cpp.
+    struct RunsOfLane {
+        const Version &version;
+        Halide::Expr row, place, scratch;  ///< the first row of a turn, the lane's first column, where the turn begins
+    };
     Halide::Internal::Stmt runs(const Version &version) const;
     Halide::Internal::Stmt turn_of_runs(const Version &version, int row_tile, int half) const;
-    Halide::Internal::Stmt runs_of_lane(const Version &version, const Halide::Expr &first_row, const Halide::Expr &place,
-                                        const Halide::Expr &scratch) const;
-    Halide::Internal::Stmt store_run(const Version &version, const Halide::Expr &row, const Halide::Expr &place,
-                                     const Halide::Expr &copy) const;
+    Halide::Internal::Stmt runs_of_lane(const RunsOfLane &at) const;
+    Halide::Internal::Stmt store_run(const RunsOfLane &at, const Halide::Expr &line) const;
+    Halide::Expr is_run(const RunsOfLane &at, const Halide::Expr &line) const;
+    Halide::Expr begins_inside(const RunsOfLane &at, const Halide::Expr &line) const;
     Halide::Expr begins_with_run() const;
-    Halide::Expr inside(const Halide::Expr &row, const Halide::Expr &place, bool of_rows) const;
+    Element element_of_run(const RunsOfLane &at, const Halide::Expr &line, const Halide::Expr &i) const;
+    int rows_of_run() const;
+    int columns_of_run() const;
     void check_runs() const;
     int rows_of_warp() const { return tile_->rows / warps_of_warpgroup; }
 
@@ -67,8 +75,8 @@ class TileStore {
     PlaceholderCall turn_call(int row_tile, int repeat, int half) const;
     Element element(const Version &version, const Halide::Expr &row, const Halide::Expr &place, int repeat,
                     const Halide::Expr &copy) const;
-    Halide::Expr value_at(const Version &version, const Halide::Expr &row, const Halide::Expr &place, const Halide::Expr &sum,
-                          int repeat = 0) const;
+    Halide::Expr value_at(const Version &version, const std::map<std::string, Halide::Expr> &at, const Halide::Expr &sum) const;
+    Halide::Expr load_of_copy(const Halide::Expr &copy) const;
     Halide::Expr place_of_copy(const Halide::Expr &place) const;
     std::map<std::string, Halide::Expr> coordinates(const Halide::Expr &row, const Halide::Expr &place,
                                                     int repeat) const;
@@ -107,7 +115,7 @@ class TileStore {
     int pitch_ = 0;
     bool along_rows_ = false;  // neighbours in the output are rows of a column
     bool adjacent_ = false;    // so are the two elements that a lane stores at once
-    const bool far_apart_, in_bulk_, in_runs_;  // see TensorCoreOptions
+    const bool far_apart_, by_rows_, in_runs_;  // see TensorCoreOptions
 };
 
 }  // namespace conv_transpose

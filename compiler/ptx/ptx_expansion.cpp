@@ -38,8 +38,8 @@ class KernelExpansion {
         // Launch bounds and registers are known now.
         PtxWriter head;
         for (std::size_t i = 0; i < opening; i++) {
-            if (reads_tensor_map_ && lines_[i] == ")") {
-                head.line(", .param .align 64 .b8 ", tensor_map(), "[128]");
+            if (tensor_maps_ > 0 && lines_[i] == ")") {
+                head.line(", .param .align 64 .b8 ", tensor_maps(), "[", bytes_of_map * tensor_maps_, "]");
             }
             head.line(lines_[i]);
         }
@@ -96,13 +96,8 @@ class KernelExpansion {
         } else if (kind == "store_single") {
             out.line("{ .reg .b32 both; .reg .b16 first, zero; ", pair_of_16_bits(site, "0f00000000"),
                      " mov.b32 {first, zero}, both; st.global.b16 [", addresses_.of(site), "], first; }");
-        } else if (kind == "row_values") {
-            row_values(site, out);
         } else if (kind == "row_store") {
             row_store(site, out);
-        } else if (kind == "row_store_end") {
-            // Shared memory is read until then, and the block may end.
-            out.line("\tcp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0;");
         } else if (kind == "copy") {
             copy(site, out);
         } else if (kind == "copy_commit") {
@@ -174,11 +169,13 @@ class KernelExpansion {
     /// To, barrier; then the coordinates, of which there are two more than axes, and the offsets.
     void tensor_copy(const CallSite &site, PtxWriter &out) {
         if (!wgmma_) throw PtxExpansionError("PTX expansion: only sm_90a reads tensor maps");
-        reads_tensor_map_ = true;
+        const int map = site.call.field("map");
+        tensor_maps_ = std::max(tensor_maps_, map + 1);
         const std::size_t axes = site.call.field("axes"), first = 2, offsets = first + axes + 2;
         std::string coordinates, halves;
         out.line("{ .reg .b32 to, barrier, wide; .reg .b16 offset<3>; .reg .b64 map; mov.b32 to, ", site.arguments.at(0),
-                 "; mov.b32 barrier, ", site.arguments.at(1), "; mov.b64 map, ", tensor_map(), "; cvta.param.u64 map, map;");
+                 "; mov.b32 barrier, ", site.arguments.at(1), "; mov.b64 map, ", tensor_maps(), "; cvta.param.u64 map, map;",
+                 map ? " add.s64 map, map, " + std::to_string(bytes_of_map * map) + ";" : "");
         for (std::size_t i = 0; i < axes + 2; i++) coordinates += (i ? ", " : "") + site.arguments.at(first + i);
         for (std::size_t i = 0; i < axes; i++) {
             out.line("mov.b32 wide, ", site.arguments.at(offsets + i), "; cvt.u16.u32 offset", i, ", wide;");
@@ -188,7 +185,8 @@ class KernelExpansion {
                  coordinates, "}], [barrier], {", halves, "}; }");
     }
 
-    std::string tensor_map() const { return name_ + "_tensor_map"; }
+    /// One after the other.
+    std::string tensor_maps() const { return name_ + "_tensor_map"; }
 
     /// ".visible .entry name("
     std::string name_of_kernel() const {
@@ -270,23 +268,15 @@ class KernelExpansion {
         out.line("}");
     }
 
-    /// 16 bytes to shared memory, in the output's format.
-    static void row_values(const CallSite &site, PtxWriter &out) {
-        const auto value = [&](int i) { return site.arguments.at(1 + i); };
-        out.line("{ .reg .b32 at, v<4>; mov.b32 at, ", site.arguments.at(0), ";");
+    /// To, whether at all, values: 16 bytes in the output's format.
+    void row_store(const CallSite &site, PtxWriter &out) const {
+        const auto value = [&](int i) { return site.arguments.at(2 + i); };
+        out.line("{ .reg .b32 v<4>; .reg .pred inside; setp.ne.s32 inside, ", site.arguments.at(1), ", 0;");
         for (int i = 0; i < 4; i++) {
             if (is_float(site)) out.line("mov.b32 v", i, ", ", value(i), ";");
             else out.line("cvt.rn.", is_half(site) ? "f16x2" : "bf16x2", ".f32 v", i, ", ", value(2 * i + 1), ", ", value(2 * i), ";");
         }
-        out.line("st.shared.v4.b32 [at], {v0, v1, v2, v3}; }");
-    }
-
-    /// To, from, bytes: what this thread has written there.
-    void row_store(const CallSite &site, PtxWriter &out) const {
-        if (!wgmma_) throw PtxExpansionError("PTX expansion: only sm_90 has bulk stores");
-        out.line("{ .reg .b32 from, bytes; mov.b32 from, ", site.arguments.at(1), "; mov.b32 bytes, ", site.arguments.at(2),
-                 "; fence.proxy.async.shared::cta;");
-        out.line("cp.async.bulk.global.shared::cta.bulk_group [", addresses_.of(site), "], [from], bytes; }");
+        out.line("@inside st.global.v4.b32 [", addresses_.of(site), "], {v0, v1, v2, v3}; }");
     }
 
     static bool is_half(const CallSite &site) {
@@ -311,7 +301,8 @@ class KernelExpansion {
     PlaceholderCall launch_;
     int labels_ = 0;
     std::string name_;
-    bool reads_tensor_map_ = false;
+    static constexpr int bytes_of_map = 128;
+    int tensor_maps_ = 0;  // that are read
 };
 
 }  // namespace
