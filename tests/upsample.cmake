@@ -33,10 +33,10 @@ else()
         COMMAND ${CMAKE_CURRENT_LIST_DIR}/fetch_libpng_pictures.sh ${libpng_pictures})
     set_tests_properties(upsample.fetch_libpng_pictures PROPERTIES
         FIXTURES_SETUP libpng_pictures SKIP_RETURN_CODE 77 TIMEOUT 300)
-    foreach(part Pictures Formats Networks Behaviour LibpngPictures)
+    foreach(part command_line filters folders formats libpng_pictures networks outputs)
         add_test(NAME upsample.command.${part}
-            COMMAND ${UPSAMPLE_TEST_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/upsample_command_test.py
-                    $<TARGET_FILE:upsample> ${upsample_models} ${libpng_pictures} ${part})
+            COMMAND ${UPSAMPLE_TEST_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/upsample_commands/${part}_test.py
+                    $<TARGET_FILE:upsample> ${upsample_models} ${libpng_pictures})
     endforeach()
-    set_tests_properties(upsample.command.LibpngPictures PROPERTIES FIXTURES_REQUIRED libpng_pictures)
+    set_tests_properties(upsample.command.libpng_pictures PROPERTIES FIXTURES_REQUIRED libpng_pictures)
 endif()
