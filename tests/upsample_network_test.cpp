@@ -13,35 +13,54 @@ namespace fs = std::filesystem;
 using conv_transpose::Device;
 using conv_transpose::Precision;
 
+/// In every lane, and again.
 void expect_equals_reference(const std::string &param_file, int64_t height, int64_t width, double tolerance,
-                             Device device) {
+                             RunOptions options) {
     const Network network(param_file);
     Tensor input(3, height, width);
     const std::vector<float> values = random_planes(3 * height * width, 5);
     std::copy(values.begin(), values.end(), input.values.begin());
     const Tensor expected = reference(network.model(), input);
-    std::vector<float> output(expected.values.size());
-    NetworkRun run(network, height, width, {device, Precision::float32, 2});
+    const int64_t plane = expected.height * expected.width;
+    const std::unique_ptr<NetworkRun> run = make_network_run(network, height, width, options);
+    std::vector<std::vector<float>> outputs(run->lanes());
     for (int repeated = 0; repeated < 2; ++repeated) {
-        std::fill(output.begin(), output.end(), -1.0f);
-        run.run(values.data());
-        const int64_t plane = expected.height * expected.width;
-        for (int c = 0; c < 3; ++c)
-            run.copy_output(c, 0, 0, expected.height, expected.width, output.data() + c * plane, expected.width);
-        for (std::size_t i = 0; i < output.size(); ++i) {
-            ASSERT_NEAR(output[i], expected.values[i], tolerance) << param_file << ", output " << i;
+        for (int lane = 0; lane < run->lanes(); ++lane) {
+            outputs[lane].assign(expected.values.size(), -1.0f);
+            run->begin(lane, values.data(), {0, 0, expected.height, expected.width, outputs[lane].data(), plane, expected.width});
+        }
+        for (int lane = 0; lane < run->lanes(); ++lane) {
+            run->wait(lane);
+            for (std::size_t i = 0; i < expected.values.size(); ++i)
+                ASSERT_NEAR(outputs[lane][i], expected.values[i], tolerance) << param_file << ", output " << i;
         }
     }
 }
 
+std::vector<RunOptions> float32_runs() {
+    std::vector<RunOptions> runs;
+    for (const Device device : usable_devices()) runs.push_back({device, Precision::float32, 2});
+    return runs;
+}
+
 TEST(Network, EqualsItsLayersInDoublePrecision) {
     const TemporaryFolder folder;
-    for (const Device device : usable_devices()) {
-        expect_equals_reference(small_upconv(folder), 17, 22, 2e-6, device);
-        expect_equals_reference(small_cunet(folder), 22, 26, 2e-6, device);
-        expect_equals_reference(small_esrgan(folder), 21, 18, 3e-6, device);
-        expect_equals_reference(small_cugan(folder), 13, 18, 3e-6, device);
+    for (const RunOptions &options : float32_runs()) {
+        expect_equals_reference(small_upconv(folder), 17, 22, 2e-6, options);
+        expect_equals_reference(small_cunet(folder), 22, 26, 2e-6, options);
+        expect_equals_reference(small_esrgan(folder), 21, 18, 3e-6, options);
+        expect_equals_reference(small_cugan(folder), 13, 18, 3e-6, options);
     }
+}
+
+TEST(Network, InHalfPrecisionEqualsItsLayersNearly) {
+    if (!conv_transpose::cuda_available()) GTEST_SKIP() << "no GPU";
+    const TemporaryFolder folder;
+    const RunOptions options = {Device::cuda, Precision::float32, 2, true};
+    expect_equals_reference(small_upconv(folder), 17, 22, 2e-3, options);
+    expect_equals_reference(small_cunet(folder), 22, 26, 2e-3, options);
+    expect_equals_reference(small_esrgan(folder), 21, 18, 4e-3, options);
+    expect_equals_reference(small_cugan(folder), 13, 18, 2e-3, options);
 }
 
 TEST(Network, Up4xIsAddedToTheRepeatedPicture) {
@@ -123,7 +142,7 @@ TEST(Network, RealModelsWithPaddingAreRead) {
         EXPECT_EQ(network.border(), file.find("plus") == std::string::npos ? 18 + cubic : Network::deep_border) << file;
         EXPECT_FALSE(network.sees_whole_picture());
         if (file.find("animevideov3-x3") == std::string::npos) continue;
-        for (const Device device : usable_devices()) expect_equals_reference(file, 9, 8, 1e-4, device);
+        for (const RunOptions &options : float32_runs()) expect_equals_reference(file, 9, 8, 1e-4, options);
     }
 }
 
@@ -139,7 +158,7 @@ TEST(Network, RealModelsWithCropsAreRead) {
         EXPECT_EQ(network.border(), borders[scale]) << file;
         EXPECT_TRUE(network.model().mirrors_edges);
         if (file.find("models-se/up4x-no-denoise") == std::string::npos) continue;
-        for (const Device device : usable_devices()) expect_equals_reference(file, 48, 44, 1e-5, device);
+        for (const RunOptions &options : float32_runs()) expect_equals_reference(file, 48, 44, 1e-5, options);
     }
 }
 
@@ -148,9 +167,9 @@ TEST(Network, RealModelsEqualTheirLayersInDoublePrecision) {
     for (const std::string &file : real_models()) {
         const bool upconv = file.find("upconv_7_photo/scale2.0x") != std::string::npos;
         const bool cunet = file.find("cunet/scale2.0x") != std::string::npos;
-        for (const Device device : usable_devices()) {
-            if (upconv) expect_equals_reference(file, 23, 22, 1e-5, device);
-            if (cunet) expect_equals_reference(file, 40, 42, 1e-5, device);
+        for (const RunOptions &options : float32_runs()) {
+            if (upconv) expect_equals_reference(file, 23, 22, 1e-5, options);
+            if (cunet) expect_equals_reference(file, 40, 42, 1e-5, options);
         }
     }
 }

@@ -198,7 +198,8 @@ int run(const Options &options) {
     method.tta = options.tta;
     method.linear_light = options.linear_light;
     method.tile = options.tile;
-    method.precision = options.precision;
+    method.precision = options.precision.products;
+    method.half = options.precision.half;
     const int threads = options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
     method.threads = threads;
 
