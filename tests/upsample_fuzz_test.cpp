@@ -1,5 +1,5 @@
 // A bounded run of the fuzzer's entry, with every compiler: seeded changes of good pictures, frames and models.
-// UPSAMPLE_FUZZED_INPUTS sets how many; for runs that are guided by coverage there is the target upsample_fuzz, see
+// UPSAMPLE_FUZZED_INPUTS sets how many, UPSAMPLE_FUZZ_SEED which; for runs that are guided by coverage there is the target upsample_fuzz, see
 // docs/upsample.md.
 #include "upsample_fuzz.h"
 
@@ -110,16 +110,16 @@ void change(Bytes &file, std::mt19937 &random, std::size_t first, std::size_t te
     }
 }
 
-long inputs_of_a_kind() {
-    const char *asked = std::getenv("UPSAMPLE_FUZZED_INPUTS");
-    return asked ? std::atol(asked) / 5 : 1000;
+long number_asked_for(const char *variable, long otherwise) {
+    const char *asked = std::getenv(variable);
+    return asked ? std::atol(asked) : otherwise;
 }
 
 /// Changes one of the files, and again another, each from the same seed.
 void fuzz(const std::vector<Bytes> &files, FuzzedKind kind, std::size_t first, bool is_png = false) {
-    std::mt19937 random(1);
+    std::mt19937 random(static_cast<unsigned>(number_asked_for("UPSAMPLE_FUZZ_SEED", 1)));
     long enlarged = 0;
-    const long inputs = inputs_of_a_kind(), peak_before = peak_kilobytes();
+    const long inputs = number_asked_for("UPSAMPLE_FUZZED_INPUTS", 5000) / 5, peak_before = peak_kilobytes();
     for (long round = 0; round < inputs; ++round) {
         Bytes file = files[random() % files.size()];
         const std::size_t text_bytes =
