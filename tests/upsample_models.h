@@ -156,6 +156,18 @@ PixelShuffle ps 1 1 a y 0=4
                        Weights(15).float16(219024).plain(48), "up4x-no-denoise");
 }
 
+/// What it computes in between is a million times as large as its samples, more than float16 holds. No smaller than 1x1.
+inline std::string write_large_values(const TemporaryFolder &folder) {
+    const std::string param = folder.file("large.param");
+    std::ofstream(param) << "7767517\n3 3\nInput in 0 1 x\nConvolution c 1 1 x y 0=3 1=1 6=9\nConvolution d 1 1 y z 0=3 1=1 6=9\n";
+    std::ofstream bin(folder.file("large.bin"), std::ios::binary);
+    for (const float factor : {1e6f, 1e-6f}) {
+        const float weights[] = {0, factor, 0, 0, 0, factor, 0, 0, 0, factor};  // behind the tag of plain float32
+        bin.write(reinterpret_cast<const char *>(weights), sizeof weights);
+    }
+    return param;
+}
+
 /// Three channels to three, of twice the size. Returns the name of its .param file.
 inline std::string write_two_layers(const TemporaryFolder &folder) {
     const std::string param = folder.file("model.param");

@@ -105,6 +105,25 @@ TEST(NetworkPicture, TakesTheMeanOfEightTurns) {
     }
 }
 
+TEST(NetworkPicture, IsComputedInFloat32WhereFloat16IsNotEnough) {
+    if (!conv_transpose::cuda_available()) GTEST_SKIP() << "no GPU";
+    const TemporaryFolder folder;
+    const Network network(write_large_values(folder));
+    ASSERT_EQ(network.scale(), 1);
+    for (const int channels : {1, 3, 4}) {
+        const Shape shape{70, 66, channels};
+        const std::vector<float> planes = random_planes(shape.width * shape.height * channels, 9);
+        for (const bool tta : {false, true}) {
+            MemoryPicture picture(shape, planes, 6);
+            NetworkRuns runs;
+            NetworkPicture result(picture, network, runs, choose_tiles(shape, 32, network), {Device::cuda, Precision::float32, 2, true}, tta);
+            const std::vector<float> enlarged = read_all(result);
+            ASSERT_EQ(enlarged.size(), planes.size());
+            for (std::size_t i = 0; i < 3 * planes.size() / 4; ++i) ASSERT_NEAR(enlarged[i], planes[i], 1e-4) << channels << ", " << i;
+        }
+    }
+}
+
 TEST(NetworkPicture, BleedsColoursIntoInvisiblePixels) {
     const int width = 40, height = 12;
     std::vector<float> planes(4 * width * height);

@@ -128,7 +128,7 @@ DeviceNetwork::Lane::Lane(std::size_t input_bytes, std::size_t output_bytes)
       written(Device::cuda) {}
 
 DeviceNetwork::DeviceNetwork(const Network &network, int64_t height, int64_t width, const RunOptions &options)
-    : NetworkRun(network, height, width),
+    : NetworkRun(network, height, width, options),
       blobs_(blobs_of(network, height, width, options)),
       lanes_{Lane(3 * height * width * sizeof(float), blobs_[network.model().output].shape.elements() * sizeof(float)),
              Lane(3 * height * width * sizeof(float), blobs_[network.model().output].shape.elements() * sizeof(float))},

@@ -26,7 +26,7 @@ class DeviceNetwork : public NetworkRun {
     void wait(int lane) override { lanes_[lane].written.wait(); }
 
   private:
-    static constexpr int lane_count = 2;
+    static constexpr int lane_count = most_lanes;
 
     /// An input and an output under way, each dense in float32.
     struct Lane {

@@ -53,7 +53,7 @@ std::size_t HostNetwork::bytes(const Network &network, int64_t height, int64_t w
 }
 
 HostNetwork::HostNetwork(const Network &network, int64_t height, int64_t width, const RunOptions &options)
-    : NetworkRun(network, height, width),
+    : NetworkRun(network, height, width, options),
       threads_(options.threads),
       shapes_(network.shapes(height, width)),
       slots_(slots_of(network.model(), shapes_)) {

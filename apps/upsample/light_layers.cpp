@@ -32,7 +32,10 @@ float combined(EltwiseOperation operation, float a, float b) {
 void rectify(const Layer &layer, const float *input, int64_t plane, int64_t channel, float *output) {
     const std::size_t which = layer.weight.size() > 1 ? channel : 0;
     const float slope = layer.weight.empty() ? layer.negative_slope : layer.weight[which];
-    for (int64_t i = 0; i < plane; ++i) output[i] = input[i] > 0 ? input[i] : input[i] * slope;
+    for (int64_t i = 0; i < plane; ++i) {  // a product for both signs, so that the compiler may use vectors
+        const float positive = input[i] > 0 ? input[i] : 0, negative = input[i] > 0 ? 0 : input[i];
+        output[i] = positive + negative * slope;
+    }
 }
 
 void multiply(const float *input, float factor, int64_t plane, float *output) {

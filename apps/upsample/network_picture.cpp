@@ -1,6 +1,7 @@
 #include "network_picture.h"
 
 #include <algorithm>
+#include <bit>
 #include <new>
 
 namespace upsample {
@@ -100,9 +101,8 @@ NetworkPicture::~NetworkPicture() {
 /// The memory of tiles under way belongs to the run.
 void NetworkPicture::wait_for_all() noexcept {
     for (; run_ && given_ < begun_; ++given_) {
-        const std::size_t lane = given_ % tiles_.size();
         try {
-            if (!tiles_[lane].computed) run_->wait(static_cast<int>(lane));
+            run_->wait(lane_of(given_));
         } catch (const std::exception &) {  // whoever stopped us has told why
             run_.reset();
         }
@@ -134,14 +134,12 @@ void NetworkPicture::allocate() {
     input_height_ = network_.input_side(tile_.height);
     input_width_ = network_.input_side(tile_.width);
     run_ = runs_.take(network_, input_height_, input_width_, options_);
-    const auto memory = [&](int64_t elements) {
-        return conv_transpose::HostMemory(options_.device, elements * sizeof(float));
-    };
-    while (static_cast<int>(tiles_.size()) < (tta_ ? 1 : run_->lanes())) {
-        Tile &tile = tiles_.emplace_back();
-        tile.input = memory(3 * input_height_ * input_width_);
-        tile.piece = memory(shape_.channels * piece_plane());
-        if (shape_.colors() == 1) tile.colors = memory(3 * piece_plane());
+    tiles_.resize(tta_ ? 1 : run_->lanes());
+    for (std::size_t lane = 0; lane < tiles_.size(); ++lane) {
+        LaneMemory &memory = run_->memory(static_cast<int>(lane));
+        reserve(memory.input, options_.device, 3 * input_height_ * input_width_ * sizeof(float));
+        reserve(memory.output, options_.device, shape_.channels * piece_plane() * sizeof(float));
+        if (shape_.colors() == 1) reserve(memory.colors, options_.device, 3 * piece_plane() * sizeof(float));
     }
     if (!tta_) return;
     if (input_height_ != input_width_) turned_run_ = make_network_run(network_, input_width_, input_height_, options_);
@@ -153,39 +151,73 @@ Piece NetworkPicture::next() {
     if (row_ < height && !run_) prepare();
     while (row_ < height && begun_ - given_ < static_cast<int64_t>(tiles_.size())) begin_tile();
     if (given_ == begun_) return {};
-    const std::size_t lane = given_ % tiles_.size();
-    Tile &tile = tiles_[lane];
-    if (!tile.computed) run_->wait(static_cast<int>(lane));
+    const int lane = lane_of(given_);
+    wait_for_tile(lane);
     ++given_;
-    if (shape_.colors() == 1) mean_color(tile);
-    return {tile.piece.floats(), piece_plane(), piece_width(), tile.rows, tile.left, tile.columns};
+    if (shape_.colors() == 1) mean_color(lane);
+    const Tile &tile = tiles_[lane];
+    return {run_->memory(lane).output.floats(), piece_plane(), piece_width(), tile.rows, tile.left, tile.columns};
 }
 
 void NetworkPicture::begin_tile() {
     const auto [width, height, channels] = source_.shape();
-    const std::size_t lane = begun_ % tiles_.size();
-    Tile &tile = tiles_[lane];
+    const int lane = lane_of(begun_);
     const int64_t reach = std::max<int64_t>(network_.border(), alpha_ ? alpha_->reach() : 0);
     const Span rows = span_around(row_, std::min(height, row_ + tile_.height), reach, height);
     const int64_t left = left_, right = std::min(width, left_ + tile_.width), s = network_.scale();
     const float *window = window_.move_to(rows.begin, rows.end);
-    gather_tile(tile.input.floats(), window, rows, left);
-    tile.rows = (rows.last - rows.first) * s, tile.columns = (right - left) * s, tile.left = left * s;
-    tile.computed = tta_;
-    if (tta_) {
-        run_turned(tile);
-    } else {
-        try {
-            run_->begin(static_cast<int>(lane), tile.input.floats(), part_of(tile));
-        } catch (...) {
-            run_.reset();  // which waits for what it has begun
-            throw;
-        }
-    }
+    gather_tile(run_->memory(lane).input.floats(), window, rows, left);
+    tiles_[lane] = {left * s, (rows.last - rows.first) * s, (right - left) * s};
+    run_tile(lane);
     ++begun_;
     left_ = right == width ? 0 : right;
     if (right == width) row_ = rows.last;
-    if (alpha_) enlarge_alpha(tile, window, rows, left, right);
+    if (alpha_) enlarge_alpha(lane, window, rows, left, right);
+}
+
+void NetworkPicture::run_tile(int lane) {
+    try {
+        if (tta_) return run_turned(lane);
+        run_->begin(lane, run_->memory(lane).input.floats(), part_of(lane));
+    } catch (...) {
+        run_.reset();  // which waits for what it has begun
+        throw;
+    }
+}
+
+namespace {
+
+bool is_finite(const OutputPart &part) {
+    constexpr uint32_t exponent = 0x7f800000;  // of infinity and NaN
+    uint32_t found = 0;
+    for (int64_t c = 0; c < 3; ++c) {
+        for (int64_t y = 0; y < part.rows; ++y) {
+            const float *row = part.target + c * part.plane + y * part.pitch;
+            for (int64_t x = 0; x < part.columns; ++x)
+                found |= (std::bit_cast<uint32_t>(row[x]) & exponent) == exponent ? 1 : 0;
+        }
+    }
+    return found == 0;
+}
+
+}  // namespace
+
+void NetworkPicture::wait_for_tile(int lane) {
+    if (!tta_) run_->wait(lane);
+    if (!options_.half || is_finite(part_of(lane))) return;
+    start_again_in_float32();
+    if (!tta_) run_->wait(lane);
+}
+
+/// All tiles that are under way, from their inputs.
+void NetworkPicture::start_again_in_float32() {
+    for (int64_t tile = given_ + 1; tile < begun_ && !tta_; ++tile) run_->wait(lane_of(tile));
+    options_.half = false;
+    const std::unique_ptr<NetworkRun> before = std::move(run_);
+    turned_run_.reset();
+    allocate();
+    for (int lane = 0; lane < static_cast<int>(tiles_.size()); ++lane) std::swap(run_->memory(lane), before->memory(lane));
+    for (int64_t tile = given_; tile < begun_; ++tile) run_tile(lane_of(tile));
 }
 
 namespace {
@@ -219,10 +251,11 @@ void NetworkPicture::gather_tile(float *input, const float *window, const Span &
 }
 
 /// What belongs to the picture of the tile's output, and where that goes.
-OutputPart NetworkPicture::part_of(Tile &tile) const {
+OutputPart NetworkPicture::part_of(int lane) {
     const int64_t border = run_->output_border();
-    float *to = shape_.colors() == 1 ? tile.colors.floats() : tile.piece.floats();
-    return {border, border, tile.rows, tile.columns, to, piece_plane(), piece_width()};
+    LaneMemory &memory = run_->memory(lane);
+    float *to = shape_.colors() == 1 ? memory.colors.floats() : memory.output.floats();
+    return {border, border, tiles_[lane].rows, tiles_[lane].columns, to, piece_plane(), piece_width()};
 }
 
 namespace {
@@ -240,8 +273,8 @@ struct Turn {
 
 }  // namespace
 
-void NetworkPicture::run_turned(Tile &tile) {
-    const OutputPart part = part_of(tile);
+void NetworkPicture::run_turned(int lane) {
+    const OutputPart part = part_of(lane);
     const int64_t plane = input_height_ * input_width_, s = network_.scale();
     // A tile's output may be larger than the tile where its input was aligned.
     const int64_t out_height = s * (input_height_ - 2 * network_.border());
@@ -250,7 +283,7 @@ void NetworkPicture::run_turned(Tile &tile) {
     for (int way = 0; way < 8; ++way) {
         const Turn turn = {(way & 1) != 0, (way & 2) != 0, (way & 4) != 0};
         for (int c = 0; c < 3; ++c) {
-            const float *from = tile.input.floats() + c * plane;
+            const float *from = run_->memory(lane).input.floats() + c * plane;
             for (int64_t y = 0; y < input_height_; ++y)
                 for (int64_t x = 0; x < input_width_; ++x)
                     turned_.data()[c * plane + turn.place(y, x, input_height_, input_width_)] =
@@ -273,16 +306,16 @@ void NetworkPicture::run_turned(Tile &tile) {
 }
 
 /// Gray is the mean of the network's three colours.
-void NetworkPicture::mean_color(Tile &tile) const {
-    const int64_t plane = piece_plane();
-    for (int64_t y = 0; y < tile.rows; ++y) {
-        const float *color = tile.colors.floats() + y * piece_width();
-        float *to = tile.piece.floats() + y * piece_width();
-        for (int64_t x = 0; x < tile.columns; ++x) to[x] = (color[x] + color[plane + x] + color[2 * plane + x]) / 3;
+void NetworkPicture::mean_color(int lane) {
+    const OutputPart colors = part_of(lane);
+    for (int64_t y = 0; y < colors.rows; ++y) {
+        const float *color = colors.target + y * colors.pitch;
+        float *to = run_->memory(lane).output.floats() + y * piece_width();
+        for (int64_t x = 0; x < colors.columns; ++x) to[x] = (color[x] + color[colors.plane + x] + color[2 * colors.plane + x]) / 3;
     }
 }
 
-void NetworkPicture::enlarge_alpha(Tile &tile, const float *window, const Span &given, int64_t left, int64_t right) {
+void NetworkPicture::enlarge_alpha(int lane, const float *window, const Span &given, int64_t left, int64_t right) {
     const auto [width, height, channels] = source_.shape();
     const float *plane = window + (channels - 1) * (given.end - given.begin) * width;
     const Span rows = span_around(given.first, given.last, alpha_->reach(), height);
@@ -294,7 +327,7 @@ void NetworkPicture::enlarge_alpha(Tile &tile, const float *window, const Span &
                     alpha_rectangle_.data() + (y - rows.begin) * count);
     }
     const Piece alpha = alpha_->run(alpha_rectangle_.data(), rows, columns);
-    float *to = tile.piece.floats() + (channels - 1) * piece_plane();
+    float *to = run_->memory(lane).output.floats() + (channels - 1) * piece_plane();
     for (int64_t y = 0; y < alpha.count; ++y)
         std::copy_n(alpha.data + y * alpha.row_stride, alpha.columns, to + y * piece_width());
 }

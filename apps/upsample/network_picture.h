@@ -47,26 +47,29 @@ class NetworkPicture : public PieceSource {
     ~NetworkPicture() override;
     const Shape &shape() const override { return shape_; }
 
-    /// The next tile; as many as the run has lanes are begun before the first is waited for.
+    /// The next tile; as many as the run has lanes are begun before the first is waited for. Where float16
+    /// does not hold what a network computes, the rest is computed in float32.
     Piece next() override;
 
   private:
-    /// A tile under way, and its memory.
+    /// A tile under way, enlarged; its samples are in the memory of its lane.
     struct Tile {
-        conv_transpose::HostMemory input, colors, piece;
-        int64_t left = 0, rows = 0, columns = 0;  // enlarged
-        bool computed = false;                    // else the run is still to be waited for
+        int64_t left = 0, rows = 0, columns = 0;
     };
 
     void prepare();
     void allocate();
     void begin_tile();
+    void run_tile(int lane);
+    void wait_for_tile(int lane);
+    void start_again_in_float32();
     void wait_for_all() noexcept;
     void gather_tile(float *input, const float *window, const Span &rows, int64_t left) const;
-    void run_turned(Tile &tile);
-    void mean_color(Tile &tile) const;
-    void enlarge_alpha(Tile &tile, const float *window, const Span &given, int64_t left, int64_t right);
-    OutputPart part_of(Tile &tile) const;
+    void run_turned(int lane);
+    void mean_color(int lane);
+    void enlarge_alpha(int lane, const float *window, const Span &given, int64_t left, int64_t right);
+    OutputPart part_of(int lane);
+    int lane_of(int64_t tile) const { return static_cast<int>(tile % static_cast<int64_t>(tiles_.size())); }
 
     RowSource &source_;
     const Network &network_;

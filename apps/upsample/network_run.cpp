@@ -11,8 +11,8 @@ namespace upsample {
 
 using conv_transpose::Device;
 
-NetworkRun::NetworkRun(const Network &network, int64_t height, int64_t width)
-    : network_(network), height_(height), width_(width) {
+NetworkRun::NetworkRun(const Network &network, int64_t height, int64_t width, const RunOptions &options)
+    : network_(network), options_(options), height_(height), width_(width) {
     const int64_t wanted = network.scale() * (height - 2 * network.border());
     output_border_ = (network.shapes(height, width)[network.model().output].height - wanted) / 2;
 }
@@ -44,7 +44,9 @@ std::unique_ptr<NetworkRun> NetworkRuns::take(const Network &network, int64_t he
         const std::lock_guard lock(mutex_);
         run = std::move(kept_);
     }
-    if (run && &run->network() == &network && run->height() == height && run->width() == width) return run;
+    const bool fits = run && &run->network() == &network && run->height() == height && run->width() == width &&
+                      run->options().half == options.half;
+    if (fits) return run;
     run.reset();  // first, so that both are not there at the same time
     return make_network_run(network, height, width, options);
 }

@@ -2,10 +2,12 @@
 #ifndef UPSAMPLE_NETWORK_RUN_H
 #define UPSAMPLE_NETWORK_RUN_H
 
+#include <array>
 #include <memory>
 #include <mutex>
 
 #include "conv_transpose/conv_transpose.h"
+#include "conv_transpose/device_memory.h"
 #include "network.h"
 
 namespace upsample {
@@ -31,6 +33,11 @@ struct OutputPart {
     int64_t plane = 0, pitch = 0;
 };
 
+/// Memory of the host for an input and an output under way: kept with the run, for page-locked memory is slow to get.
+struct LaneMemory {
+    conv_transpose::HostMemory input, output, colors;
+};
+
 /// Plans, weights and memory for inputs of one size. Not for several threads at once.
 class NetworkRun {
   public:
@@ -46,12 +53,16 @@ class NetworkRun {
     /// Returns when the lane's output is where it belongs.
     virtual void wait(int lane) = 0;
 
+    /// The caller's, where nothing is under way.
+    LaneMemory &memory(int lane) { return memory_[lane]; }
+
     void run(const float *input, const OutputPart &part) {
         begin(0, input, part);
         wait(0);
     }
 
     const Network &network() const { return network_; }
+    const RunOptions &options() const { return options_; }
     int64_t height() const { return height_; }
     int64_t width() const { return width_; }
 
@@ -59,10 +70,14 @@ class NetworkRun {
     int64_t output_border() const { return output_border_; }
 
   protected:
-    NetworkRun(const Network &network, int64_t height, int64_t width);
+    NetworkRun(const Network &network, int64_t height, int64_t width, const RunOptions &options);
+
+    static constexpr int most_lanes = 2;
 
   private:
     const Network &network_;
+    RunOptions options_;
+    std::array<LaneMemory, most_lanes> memory_;
     int64_t height_, width_, output_border_;
 };
 

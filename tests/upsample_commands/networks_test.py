@@ -1,11 +1,14 @@
 """Networks by the command line."""
 
 import os
+import re
+import subprocess
+import unittest
 
 import numpy
 from PIL import Image
 
-from commands import Command, main, MODELS, NOT_AVAILABLE, photo, read, run
+from commands import Command, main, MODELS, NOT_AVAILABLE, photo, PICTURE_FAILED, PROGRAM, read, run, SUCCESS
 
 
 class Networks(Command):
@@ -77,6 +80,29 @@ class Networks(Command):
         self.assertEqual(by("-m", "cunet", "-s", 3).shape, (36, 60, 3))  # twice, then fitted
         result = run("-i", self.path("in.png"), "-o", self.path("x.png"), "--model-folder", MODELS, "-m", "none")
         self.assertEqual(result.returncode, NOT_AVAILABLE)
+
+    def peak(self, *arguments):
+        """Of a run's memory, in KiB."""
+        process = subprocess.Popen([PROGRAM, "-o", self.path("out.png"), "--overwrite", *map(str, arguments)])
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, SUCCESS)
+        return usage.ru_maxrss
+
+    @unittest.skipIf("asan" in str(PROGRAM), "the address sanitizer has memory of its own")
+    def test_memory_is_told_in_full(self):
+        """What a network says that it will take is what it takes, whether it has tiles or, as cunet, none."""
+        small, large = self.save("small.png", photo(8, 8, 3)), self.save("large.png", photo(360, 300, 3))
+        for model in (MODELS / "models-cunet/scale2.0x_model.param", self.model):
+            with self.subTest(model=model.parent.name):
+                how = ("-i", large, "-m", model, "--device", "cpu", "-t", 128)
+                refused = run(*how, "-o", self.path("x.png"), "--memory", "1M")
+                self.assertEqual(refused.returncode, PICTURE_FAILED)
+                told = int(re.search(r"would take (\d+) MiB", refused.stderr.decode()).group(1)) * 1024
+                taken = self.peak(*how, "--memory", f"{told}K")
+                start = self.peak("-i", small, "-f", "nearest")
+                self.assertLessEqual(taken - start, told, f"KiB, {start} at the start")
+                self.assertGreaterEqual(taken, told * 0.6)
 
     def test_cunet(self):
         self.model = MODELS / "models-cunet/scale2.0x_model.param"
