@@ -31,7 +31,7 @@ struct Options {
     int64_t tile = 0;
     conv_transpose::Device device = conv_transpose::Device::automatic;
     int gpu = -1;                       ///< which one; -1 leaves it to CUDA
-    NetworkPrecision precision;
+    NetworkPrecision precision{conv_transpose::Precision::float32, true};
     int threads = 0;
     bool overwrite = false, skip_existing = false;
     bool linear_light = false, strip = false;

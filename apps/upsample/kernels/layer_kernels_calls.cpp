@@ -112,6 +112,23 @@ Status in_parts(const Launch &launch, const Views &...views) {
     return {Status::Code::invalid_argument, "a layer's row has 2^31 elements, and at most 2^31 - 1 are supported"};
 }
 
+bool is_dense(const DeviceView &view) {
+    int64_t next = 1;
+    for (const auto &[extent, stride] : view.dimensions) {
+        if (extent > 1 && stride != next) return false;
+        next *= extent;
+    }
+    return true;
+}
+
+/// As one row, which may then be moved in pairs whatever the number of channels.
+DeviceView joined(DeviceView view) {
+    const int64_t elements = reach(view);
+    view.dimensions = {};
+    view.dimensions[0] = {elements, 1};
+    return view;
+}
+
 template <class... Arguments>
 Status call(Kernel kernel, Stream stream, Arguments... arguments) {
     const conv_transpose::ScopedCudaContext scope(stream.handle);
@@ -152,7 +169,9 @@ Status rectify_on_device(const DeviceView &whole_from, const DeviceView &whole_s
 Status combine_on_device(Combination combination, const DeviceView &whole_a, float factor_of_a, const DeviceView &whole_b,
                          float factor_of_b, const DeviceView &whole_to, Stream stream) {
     auto operation = static_cast<int32_t>(combination);
-    const auto launch = [&](const DeviceView &a, const DeviceView &b, const DeviceView &to) {
+    const auto launch = [&](DeviceView a, DeviceView b, DeviceView to) {
+        if (is_dense(a) && is_dense(b) && is_dense(to) && reach(a) == reach(to) && reach(b) == reach(to))
+            a = joined(a), b = joined(b), to = joined(to);
         const bool pairs = may_be_pairs(a, to, 3) && may_be_pairs(b, to, 3);
         Bound first(a, 3, pairs), second(b, 3, pairs), target(to, 3, pairs);
         const Kernel kernel = pairs        ? upsample_combine_f16_pairs_argv
