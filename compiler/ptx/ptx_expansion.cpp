@@ -38,8 +38,8 @@ class KernelExpansion {
         // Launch bounds and registers are known now.
         PtxWriter head;
         for (std::size_t i = 0; i < opening; i++) {
-            if (reads_tensor_map_ && lines_[i] == ")") {
-                head.line(", .param .align 64 .b8 ", tensor_map(), "[128]");
+            if (tensor_maps_ > 0 && lines_[i] == ")") {
+                head.line(", .param .align 64 .b8 ", tensor_maps(), "[", bytes_of_map * tensor_maps_, "]");
             }
             head.line(lines_[i]);
         }
@@ -169,11 +169,13 @@ class KernelExpansion {
     /// To, barrier; then the coordinates, of which there are two more than axes, and the offsets.
     void tensor_copy(const CallSite &site, PtxWriter &out) {
         if (!wgmma_) throw PtxExpansionError("PTX expansion: only sm_90a reads tensor maps");
-        reads_tensor_map_ = true;
+        const int map = site.call.field("map");
+        tensor_maps_ = std::max(tensor_maps_, map + 1);
         const std::size_t axes = site.call.field("axes"), first = 2, offsets = first + axes + 2;
         std::string coordinates, halves;
         out.line("{ .reg .b32 to, barrier, wide; .reg .b16 offset<3>; .reg .b64 map; mov.b32 to, ", site.arguments.at(0),
-                 "; mov.b32 barrier, ", site.arguments.at(1), "; mov.b64 map, ", tensor_map(), "; cvta.param.u64 map, map;");
+                 "; mov.b32 barrier, ", site.arguments.at(1), "; mov.b64 map, ", tensor_maps(), "; cvta.param.u64 map, map;",
+                 map ? " add.s64 map, map, " + std::to_string(bytes_of_map * map) + ";" : "");
         for (std::size_t i = 0; i < axes + 2; i++) coordinates += (i ? ", " : "") + site.arguments.at(first + i);
         for (std::size_t i = 0; i < axes; i++) {
             out.line("mov.b32 wide, ", site.arguments.at(offsets + i), "; cvt.u16.u32 offset", i, ", wide;");
@@ -183,7 +185,8 @@ class KernelExpansion {
                  coordinates, "}], [barrier], {", halves, "}; }");
     }
 
-    std::string tensor_map() const { return name_ + "_tensor_map"; }
+    /// One after the other.
+    std::string tensor_maps() const { return name_ + "_tensor_map"; }
 
     /// ".visible .entry name("
     std::string name_of_kernel() const {
@@ -298,7 +301,8 @@ class KernelExpansion {
     PlaceholderCall launch_;
     int labels_ = 0;
     std::string name_;
-    bool reads_tensor_map_ = false;
+    static constexpr int bytes_of_map = 128;
+    int tensor_maps_ = 0;  // that are read
 };
 
 }  // namespace

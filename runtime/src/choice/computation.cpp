@@ -120,11 +120,16 @@ std::vector<Computation> alternatives(const Problem &problem, const PlanOptions 
             all.push_back(packed);
         }
     for (std::size_t i = 0, given = all.size(); i < given; i++) {
-        if (all[i].operation != Operation::forward || all[i].by_phases) continue;
+        const bool sums_channels = all[i].operation == Operation::forward || all[i].operation == Operation::input_gradient;
+        if (!sums_channels || all[i].by_phases) continue;
         all.push_back(all[i]);
         all.back().packed_rows = true;
     }
     return all;
+}
+
+int64_t read_positions(const Computation &c) {
+    return c.operation == Operation::forward ? input_positions(c.problem) : output_positions(c.problem);
 }
 
 int64_t packed_row_channels(const KernelTraits &k, const Computation &c) {

@@ -45,6 +45,9 @@ struct Computation {
 /// The phases that by_phases makes channels of; 1 without.
 int64_t summed_phases(const Computation &computation);
 
+/// Of the picture that is summed over.
+int64_t read_positions(const Computation &computation);
+
 /// Channels of a group of the picture that is packed for a kernel, with those that fill up 16 bytes, or, where a box would
 /// hold channels of two groups, a chunk.
 int64_t packed_row_channels(const KernelTraits &kernel, const Computation &computation);

@@ -84,9 +84,10 @@ std::string shape_rejection(const KernelTraits &k, const Computation &c) {
         return "out_channels / groups is less than " + std::to_string(k.min_out_channels);
     if (p.groups < k.min_groups)
         return "groups is " + std::to_string(p.groups) + ", fewer than " + std::to_string(k.min_groups);
-    if (in % k.in_channel_multiple && !c.packed_rows)
+    const bool forward = k.operation == Operation::forward;
+    if (in % k.in_channel_multiple && !(c.packed_rows && forward))
         return "in_channels / groups is no multiple of " + std::to_string(k.in_channel_multiple);
-    if (out % k.out_channel_multiple)
+    if (out % k.out_channel_multiple && (!c.packed_rows || forward || maps_weights(k)))
         return "out_channels / groups is no multiple of " + std::to_string(k.out_channel_multiple);
     if (!fits(plane(&Axis::input), k.exact_input)) return differs("input", plane(&Axis::input), k.exact_input);
     if (k.max_in_channels && in > k.max_in_channels)
@@ -157,9 +158,10 @@ std::string machine_rejection(const MachineNeeds &k, const Machine &machine) {
 
 // With channels innermost an image is one tensor, and all of it is packed at once.
 std::string row_rejection(const KernelTraits &k, const Computation &c) {
+    if (k.operation == Operation::weight_gradient) return {};  // packs what it reads itself
     if (!c.packed_rows) return k.box_positions > 0 && c.read_format.layout == Layout::channels_first ? "it reads rows of channels" : "";
     if (k.box_positions == 0) return "it reads pictures as they are given";
-    const double packed = double(c.problem.groups) * double(packed_row_channels(k, c)) * double(input_positions(c.problem));
+    const double packed = double(c.problem.groups) * double(packed_row_channels(k, c)) * double(read_positions(c));
     return packed > max_elements_32bit() ? "one image, packed, has more than 2^31 - 1 elements" : "";
 }
 
@@ -170,7 +172,8 @@ std::string problem_rejection(const KernelTraits &k, const Computation &c) {
     if (std::string reason = size_rejection(k, p); !reason.empty()) return reason;
     if (k.min_steps > 0 && ProductBlocks(k, p).steps < k.min_steps)
         return "its loop takes fewer than " + std::to_string(k.min_steps) + " steps";
-    if (k.box_positions > 0) return picture_frame_rejection(k, c);
+    if (k.box_positions > 0)
+        if (std::string reason = picture_frame_rejection(k, c); !reason.empty()) return reason;
     if (k.family == Family::weight_gradient_implicit_gemm) return channels_last_rejection(k, p);
     return k.packed_pictures ? packed_pictures_rejection(k, p) : "";
 }

@@ -185,7 +185,7 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
                                 .step());
         } else {
             auto launch = set_all(Launch<Family::forward>(k));
-            if (k.box_positions > 0) launch.set_map("input", picture_map(k, p, in));
+            if (k.box_positions > 0) launch.add_map("input", picture_map(k, p, in));
             steps.push_back(launch.step());
         }
         return steps;
