@@ -104,6 +104,9 @@ void Step::set(int position, const View &view) {
         views_.size() == max_tensors)
         throw std::logic_error(std::string(kernel_->name) + " takes other dimensions of '" +
                                std::string(argument(position).name) + "', or fewer tensors");
+    const Argument &a = argument(position);
+    const bool is_picture = a.role == TensorRole::input || a.role == TensorRole::output || a.role == TensorRole::picture;
+    if (is_picture && !a.written) pictures_read_ |= 1u << views_.size();
     views_.push_back(view);
 }
 
@@ -151,6 +154,11 @@ Status Step::run(const Addresses &addresses, const Moves &moves, RunContext &con
         placed[value.view].place(view, moves[value.view], addresses[static_cast<size_t>(view.operand())], kernel_->device);
         args[i + 1] = &placed[value.view].buffer;
     }
+    if (copies_16_bytes(*kernel_) && !context.rehearsal)
+        for (size_t i = 0; i < views_.size(); i++)
+            if (pictures_read_ >> i & 1 && placed[i].buffer.device % 16 != 0)
+                return failed(*kernel_, Status::Code::invalid_argument,
+                              "a picture lies at no multiple of 16 bytes, which is the rule for 16 bits in channels_last");
     TensorMap map;
     context.tensor_map = nullptr;
     if (mapped_view_ >= 0) {

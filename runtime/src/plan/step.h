@@ -56,6 +56,8 @@ class Step {
     std::vector<Value> values_;
     std::vector<View> views_;
     int mapped_view_ = -1;
+    /// Bits of the views that are pictures and read.
+    unsigned pictures_read_ = 0;
     PictureMap map_;
 
     const Argument &argument(int position) const;
