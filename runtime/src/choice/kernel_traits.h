@@ -163,6 +163,13 @@ inline int64_t spanned_output(const KernelTraits &kernel, const Axis &axis) {
     return axis.output() + (kernel.whole_cells ? axis.padding % axis.stride : 0);
 }
 
+/// Whether it copies pictures 16 bytes at a time, from multiples of as many: those of 16 bits with channels innermost.
+inline bool copies_16_bytes(const KernelTraits &kernel) {
+    const auto of_16_bits = [](TensorFormat f) { return f.type != ElementType::float32 && f.layout == Layout::channels_last; };
+    return kernel.role == KernelRole::compute && kernel.device == Device::cuda && !kernel.any_layout &&
+           (of_16_bits(kernel.input) || of_16_bits(kernel.output));
+}
+
 /// Whether it takes tensors of any layout with any channels: it serves what no other kernel does, and is slow.
 inline bool is_last_resort(const KernelTraits &kernel) {
     return kernel.role == KernelRole::compute && kernel.any_layout && kernel.in_channels == 0;
