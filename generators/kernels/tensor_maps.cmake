@@ -192,8 +192,10 @@ foreach(format f16 bf16 tf32)
         H200_TFLOPS ${rate256x64} ${maybe})
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_sub_pixel_256x64 ${tile256x64}
         H200_TFLOPS ${rate256x64} FULL)
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ncdhw AS maps_pairs_256x64 rank=3 ${tile256x64} neighbours=2
-        H200_TFLOPS ${rate256x64} ${maybe})
+    if(NOT format STREQUAL tf32)  # volumes.cmake has that
+        conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ncdhw AS maps_pairs_256x64 rank=3 ${tile256x64}
+            neighbours=2 H200_TFLOPS ${rate256x64} ${maybe})
+    endif()
 endforeach()
 
 # Input gradients of output gradients in channels_first, packed likewise.

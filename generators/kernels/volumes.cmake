@@ -12,3 +12,6 @@ conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT ncdhw AS maps_512x6
     H200_TFLOPS 400)
 conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT ncdhw AS maps_512x64_w7 ${tile512x64} stages=3 window=7
     H200_TFLOPS 400)
+# Phases as channels, of an even stride along the width: U-Nets' k2 s2 0.133 in place of 0.153 ms. The rate is that of short sums.
+conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT ncdhw AS maps_pairs_256x64 ${maps} phases_as_channels=true
+    neighbours=2 min_out_channels=1 columns=128 row_sets=1 column_sets=2 chunk_channels=32 stages=2 blocks=2 H200_TFLOPS 130)
