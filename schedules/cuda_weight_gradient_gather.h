@@ -34,8 +34,12 @@ struct CudaWeightGradientGather : CudaSchedule {
         description.set("chunk_rows", lanes);
     }
 
-    void apply(AnyWeightGradientFuncs &f, const Halide::Target &) const {
+    void apply(AnyWeightGradientFuncs &f, const Halide::Target &) const { compute_in_threads(f, tile()); }
+
+  protected:
+    static void compute_in_threads(AnyWeightGradientFuncs &f, const WeightTile &tile) {
         using namespace Halide;
+        const int lanes = tile.lanes;
         const auto guard = TailStrategy::GuardWithIf;
         const RDom &w = f.weights;
         Var lane{"lane"}, warp{"warp"};
@@ -49,14 +53,20 @@ struct CudaWeightGradientGather : CudaSchedule {
             .gpu_blocks(w[2], w[3], w[4]).gpu_threads(w[0], w[1]).never_partition_all();
         f.sum.compute_at(f.partial, w[0]);
 
-        const int of_thread = tile().weights() / warps;
+        const int of_thread = tile.weights() / tile.warps;
         lane_sums.compute_at(f.partial, w[2]).store_in(MemoryType::GPUShared)
-            .bound_extent(f.weight, tile().weights()).reorder_storage(f.weight, lane)
-            .align_storage(f.weight, tile().weights() + 1)
-            .split(f.weight, warp, f.weight, of_thread)
-            .reorder(f.weight, lane, warp).unroll(f.weight).gpu_threads(lane, warp);
-        lane_sum.compute_at(lane_sums, lane).store_in(MemoryType::Register).bound_extent(f.weight, of_thread).unroll(f.weight);
-        lane_sum.update().reorder(f.weight, step, f.positions[1], f.positions[2]).unroll(f.weight).never_partition_all();
+            .bound_extent(f.weight, tile.weights()).reorder_storage(f.weight, lane)
+            .align_storage(f.weight, tile.weights() + 1)
+            .split(f.weight, warp, f.weight, of_thread);
+        if (tile.of_groups()) lane_sums.reorder(f.weight, warp, lane).gpu_threads(warp, lane);
+        else lane_sums.reorder(f.weight, lane, warp).gpu_threads(lane, warp);
+        lane_sums.unroll(f.weight);
+        lane_sum.compute_at(lane_sums, tile.of_groups() ? warp : lane).store_in(MemoryType::Register)
+            .bound_extent(f.weight, of_thread).unroll(f.weight);
+        Stage update = lane_sum.update();
+        update.reorder(f.weight, step, f.positions[1], f.positions[2]);
+        if (tile.of_groups()) update.vectorize(f.weight, tile.vector);
+        update.unroll(f.weight).never_partition_all();
     }
 };
 
@@ -66,6 +76,23 @@ struct CudaDepthwiseWeightGradientGather : CudaWeightGradientGather {
     CudaDepthwiseWeightGradientGather() {
         in_tile.set(1), out_tile.set(1), taps.set(4), lanes.set(128), warps.set(1), wanted_blocks.set(8448);
     }
+};
+
+/// Depthwise in channels_last: neighbouring threads have neighbouring vectors of groups, and share positions.
+struct CudaDepthwiseWeightGradientVectors : CudaWeightGradientGather {
+    static constexpr const char *family = "depthwise";
+    Halide::GeneratorParam<int> vector{"vector", 4};
+    CudaDepthwiseWeightGradientVectors() {
+        in_tile.set(1), out_tile.set(1), taps.set(4), lanes.set(16), warps.set(16), wanted_blocks.set(2112);
+    }
+    WeightTile tile() const { return {1, 1, taps, lanes, warps, vector}; }
+    void describe(KernelDescription &description) const {
+        CudaWeightGradientGather::describe(description);
+        description.set("tile_out_channels", 1);
+        description.set("tile_groups", tile().groups());
+        description.set("group_multiple", vector);
+    }
+    void apply(AnyWeightGradientFuncs &f, const Halide::Target &) const { compute_in_threads(f, tile()); }
 };
 
 }  // namespace conv_transpose

@@ -42,10 +42,10 @@ conv_transpose_kernel(input_gradient f32 cuda dense ${k9s3}
 # ---- depthwise
 conv_transpose_kernel(input_gradient f32 cuda general ${k4s2} ${depthwise} channels=1)
 foreach(format f32 f16 bf16)
+    conv_transpose_kernel(input_gradient ${format} cuda depthwise LAYOUT nhwc GENERATOR input_gradient_cuda_depthwise_vectors
+        storage=${format} ${depthwise})
     conv_transpose_kernel(input_gradient ${format} cuda depthwise LAYOUT any GENERATOR input_gradient_cuda_depthwise_gather
         storage=${format} in_channels=1)
-    conv_transpose_kernel(input_gradient ${format} cuda depthwise AS few LAYOUT any
-        GENERATOR input_gradient_cuda_depthwise_gather storage=${format} in_channels=1 groups=1)
 endforeach()
 
 conv_transpose_kernel(input_gradient f32 cpu depthwise ${k4s2} ${depthwise})

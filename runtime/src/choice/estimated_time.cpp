@@ -126,6 +126,28 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
     return rounds * (round_flop / (k.h200_tflops * 1e12) + block_overhead(k, p, work)) + scattered_stores_time(k, c);
 }
 
+// Where threads have some channels at a position of each part of a row, and nothing in common (schedules/cuda_gather.h).
+// Fewer threads than a machine holds take as long as one of them, whose loads nobody hides.
+double gather_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
+    const Problem &p = c.problem;
+    const bool forward = k.operation == Operation::forward;
+    const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups;
+    const auto extent = [&](const Axis &a) { return forward ? a.output() : a.input; };
+    const auto step = [&](const Axis &a) { return forward ? a.stride : 1; };
+    const int64_t row = std::max<int64_t>(extent(p.width()), 1),
+                  part = std::min(round_up(ceil_divide(row, k.row_parts), step(p.width())), row);
+    const double threads = double(p.batch) * double(p.groups) * double(ceil_divide(forward ? out : in, k.block_channels)) *
+                           double(product_of_axes(p, extent)) / double(row) * double(part);
+    const double sums = double(k.row_parts * k.block_channels), summed = double(round_up(forward ? in : out, k.in_channel_multiple));
+    const double products = sums * summed * double(taps(p)) / double(product_of_axes(p, step));
+    constexpr double threads_a_multiprocessor = 768, alone = 0.4;
+    const double multiprocessors = std::max(machine.multiprocessors, 1);
+    const double rounds = std::max(threads / (threads_a_multiprocessor * multiprocessors), alone);
+    const double computing = rounds * 2 * products * threads_a_multiprocessor * H200::multiprocessors / (k.h200_tflops * 1e12);
+    const double bytes = double(bytes_of(c.read_format.type)) * (double(p.input_elements()) + double(p.output_elements()));
+    return std::max(computing, bytes / H200::memory_bytes_per_second);
+}
+
 }  // namespace
 
 // Packing of weights takes about as long for all kernels.
@@ -133,6 +155,7 @@ double estimated_time(const Candidate &candidate, const Machine &machine) {
     const KernelTraits &k = candidate.kernel;
     const Computation &c = candidate.computation;
     if (k.operation == Operation::weight_gradient) return weight_gradient_time(k, c, machine);
+    if (k.row_parts > 0) return gather_time(k, c, machine);
     return packing_time(k, c) + kernel_time(k, c, machine) + strided_loads_time(k, c, machine) + adding_time(c);
 }
 

@@ -44,8 +44,8 @@ struct Accepts {
     int64_t in_channel_multiple = 1, out_channel_multiple = 1;
     /// Fewer channels of a group would leave most of a tile unused.
     int64_t min_in_channels = 1, min_out_channels = 1;
-    /// Likewise of groups, of which a thread has several.
-    int64_t min_groups = 1;
+    /// Neighbouring groups are a vector, in channels_last.
+    int64_t group_multiple = 1;
     int64_t output_width_multiple = 1, stride_width_multiple = 1;
     Size2 min_output{}, max_output{};
     /// Products of input and weight elements.
@@ -76,6 +76,8 @@ struct CalledWith {
 
     WeightLayout weight_layout = WeightLayout::as_given;
     int64_t weight_channel_multiple = 1, weight_in_channel_multiple = 1;
+    /// Groups, of one channel each, are packed as if they were the channels of one.
+    bool packs_groups = false;
     /// In layouts for tensor cores: packed values of a tile of channels for every summed channel; for any kernel
     /// size, at every kernel position.
     int64_t weight_tile = 0;
@@ -110,6 +112,8 @@ struct Tile {
     Size2 block_positions{};
     int64_t block_channels = 0, blocks_per_multiprocessor = 1;
     bool counts_through_images = false;
+    /// Of a row, at each of which a thread computes a position by itself; 0 where threads share more.
+    int64_t row_parts = 0;
     /// TFLOP/s of full blocks on an H200 (machine_facts.h), measured; 0 where it is not known, and the order in the
     /// registry decides.
     int h200_tflops = 0;
@@ -118,7 +122,7 @@ struct Tile {
     int64_t split_target_blocks = 0;
 
     /// Weights that one block or task of a weight gradient computes.
-    int64_t tile_in_channels = 1, tile_out_channels = 1, tile_taps = 1;
+    int64_t tile_in_channels = 1, tile_out_channels = 1, tile_taps = 1, tile_groups = 1;
     /// As many blocks or tasks occupy a large machine; the sum is cut into so many parts.
     int64_t wanted_blocks = 1;
     /// Fewer input positions are not worth a second pass.
