@@ -188,7 +188,11 @@ struct AnyTensors : DescribedGenerator {
         const Var taps[] = {f.tap_x, f.tap_y, f.tap_z};
         const Expr x = at(0, f.tap_x).position;
         for (int d = 0; d < rank; d++) from.push_back(known(at(d, taps[d]).position, picture.dim(d)));
-        if (several && clamps) from[0] = clamp(x, picture.dim(0).min(), picture.dim(0).max());
+        // Of vectors, a load that is always there and a select of what it brings is 5 to 8 % faster than a test before it,
+        // of single elements as much slower.
+        const bool clamps = several && tile.channels_last;
+        for (int d = 0; d < rank && clamps; d++)
+            from[d] = clamp(at(d, taps[d]).position, picture.dim(d).min(), picture.dim(d).max());
         from.insert(from.end(), {f.summed, group, image});
         // As it lies in memory: a conversion behind the test would wait there for its load.
         const Expr element = storage == Storage::f32 ? picture(from) : reinterpret<uint16_t>(picture(from));
@@ -213,7 +217,6 @@ struct AnyTensors : DescribedGenerator {
         const Halide::Expr element = f.seen(f.group, f.part, f.thread, f.block, f.outer, f.taps[0], f.taps[1], f.taps[2], f.taps[3]);
         return loaded(storage == Storage::f32 ? element : reinterpret(halide_type(storage), element), target);
     }
-    GeneratorParam<bool> clamps{"clamps", false};
 
     /// Whether a position lies in a picture.
     static Halide::Expr inside(const Halide::Expr &i, const Halide::Internal::Dimension &d) {

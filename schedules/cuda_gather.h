@@ -24,13 +24,17 @@ struct CudaGather : CudaSchedule {
     Halide::GeneratorParam<int> channels{"channels", 8}, parts{"parts", 4}, threads{"threads", 128};
 
     int weight_channel_multiple() const { return channels; }
-    void describe(KernelDescription &) const {}
+    void describe(KernelDescription &description) const { describe_tile(description); }
 
     GatherTile tile() const { return {channels, 1, threads, parts}; }
 
     void apply(AnyGatherFuncs &f, const Halide::Target &) const { compute_in_threads(f, tile(), 1); }
 
   protected:
+    void describe_tile(KernelDescription &description) const {
+        description.set("row_parts", parts);
+        description.set("block_channels", channels);
+    }
     /// So many summed channels are read at once.
     static void compute_in_threads(AnyGatherFuncs &f, const GatherTile &tile, int read) {
         using namespace Halide;
@@ -72,7 +76,7 @@ struct CudaGather : CudaSchedule {
 /// Depthwise: weights are few, and read as they are given.
 struct CudaDepthwiseGather : CudaGather {
     static constexpr const char *family = "depthwise";
-    CudaDepthwiseGather() { channels.set(1); }
+    CudaDepthwiseGather() { channels.set(1), parts.set(8); }
     int weight_channel_multiple() const { return 0; }
 };
 
@@ -81,6 +85,7 @@ struct CudaGatherVectors : CudaGather {
     CudaGatherVectors() { channels.set(4), parts.set(8); }
     GatherTile tile() const { return {channels, 1, threads, parts, true}; }
     void describe(KernelDescription &description) const {
+        describe_tile(description);
         description.set("in_channel_multiple", channels);
         description.set("out_channel_multiple", channels);
     }
