@@ -39,14 +39,6 @@ conv_transpose_kernel(input_gradient f32 cuda dense ${k4s2}
 conv_transpose_kernel(input_gradient f32 cuda dense ${k9s3}
     in_channels=56 out_channels=1 lanes_channel=7 chunk=1 unroll_taps_y=false)
 
-# ---- depthwise
-foreach(format f32 f16 bf16)
-    conv_transpose_kernel(input_gradient ${format} cuda depthwise LAYOUT nhwc GENERATOR input_gradient_cuda_depthwise_vectors
-        storage=${format} ${depthwise})
-    conv_transpose_kernel(input_gradient ${format} cuda depthwise LAYOUT any GENERATOR input_gradient_cuda_depthwise_gather
-        storage=${format} in_channels=1)
-endforeach()
-
 conv_transpose_kernel(input_gradient f32 cpu depthwise ${k4s2} ${depthwise})
 
 # ---- tensor cores, any attributes: as the forward kernels of that name
