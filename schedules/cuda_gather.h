@@ -3,13 +3,14 @@
 //
 // H200, 2026-11-22, channels_first: depthwise 1-D k3 s2, 8 x 512 channels, 4096 samples: 0.170 ms forward, 28 % of the memory
 // limit; 3-D k5 s2, 2 x 32 channels of 64^3, 2.07 ms (7 %). float16 takes as long, so instructions limit: finding a thread's
-// place and taps, and of each tap and position an address and a test. Groups of 8 channels, 3-D k(3,5,7) s2: 0.61 ms, 14 % of the FP32 peak. channels_last, float16: the 3-D one 0.88 ms
-// (8 %), k4 s2, 16 x 64 channels of 64x64, 0.044 (22 %).
+// place and taps, and of each tap and position an address and a test. Groups of 8 channels, 3-D k(3,5,7) s2: 0.61 ms, 14 % of
+// the FP32 peak. channels_last, float16, without packing of weights: the 3-D one 0.88 ms (8 %), k4 s2, 16 x 64 channels of
+// 64x64, 0.044 (22 %).
 //
 // Order: lanes run over consecutive positions, all axes, groups and images joined, so that stores are dense and no lane idles
 // whatever the extents; in channels_last they run over vectors of channels first. A row is cut into parts a multiple of the
 // stride apart: a thread has the same position of each, which all see the same taps, so that these are found, and weights
-// loaded, once. Depthwise, eight parts are up to 1.3 times as fast as four, one after the other of vectors four. Summed
+// loaded, once. Depthwise, eight parts are up to 1.3 times as fast as four; of vectors four are as many sums. Summed
 // channels are the innermost loop, behind the tests of a tap.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_GATHER_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_GATHER_H
