@@ -227,7 +227,7 @@ struct AnyTensors : DescribedGenerator {
     void describe_tensors(std::initializer_list<const char *> pictures, KernelDescription &description,
                           bool channels_last = false) const {
         description.set("rank", rank);
-        if (!channels_last) description.set("any_layout", "true");
+        description.set(channels_last ? "vectors_of_channels" : "any_layout", "true");
         for (const char *picture : pictures) description.set(picture, format_text(storage, channels_last));
     }
 

@@ -71,6 +71,8 @@ struct CalledWith {
 
     /// Pictures, and weights that are read as they are given, may have any layout: strides are run-time values.
     bool any_layout = false;
+    /// It reads and writes vectors of neighbouring channels, from multiples of 16 bytes.
+    bool vectors_of_channels = false;
     /// A gradient of parameters, whose parts are float32, may have any format: the sum of parts converts it.
     bool any_result = false;
 
@@ -165,6 +167,14 @@ struct KernelTraits : Accepts, CalledWith, Tile, MachineNeeds {
 /// The extent of the output on an axis, as a launch of the kernel spans it.
 inline int64_t spanned_output(const KernelTraits &kernel, const Axis &axis) {
     return axis.output() + (kernel.whole_cells ? axis.padding % axis.stride : 0);
+}
+
+/// Whether it copies pictures 16 bytes at a time, from multiples of as many: those of 16 bits with channels innermost, and
+/// vectors of channels.
+inline bool copies_16_bytes(const KernelTraits &kernel) {
+    const auto of_16_bits = [](TensorFormat f) { return f.type != ElementType::float32 && f.layout == Layout::channels_last; };
+    return kernel.role == KernelRole::compute && kernel.device == Device::cuda && !kernel.any_layout &&
+           (kernel.vectors_of_channels || of_16_bits(kernel.input) || of_16_bits(kernel.output));
 }
 
 /// Whether it takes tensors of any layout with any channels: it serves what no other kernel does, and is slow.
