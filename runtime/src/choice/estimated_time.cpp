@@ -59,8 +59,9 @@ double blocks_of(const KernelTraits &k, const Problem &p, const Work &work) {
 // of 256 products k4 s2 took 11 us more (2026-11-22).
 double block_overhead(const KernelTraits &k, const Problem &p, const Work &work) {
     const double blocks = double(k.blocks_per_multiprocessor);
-    // Where the copy engine stages and stores, less: 6.7 to 7.3 us of tiles of 128 channels, 2.3 to 4.2 of 64.
-    if (k.box_positions > 0) return 7e-6 * static_cast<double>(k.block_channels) / 128;
+    // Where the copy engine stages, and lanes store whole rows, less: 3.2 us of 128 positions x 64 channels, 4.4 of 256 x 128
+    // (fitted to 28 layers; of seven kernels the one that is chosen so takes 1.02 of the fastest's time, 1.30 at most).
+    if (k.box_positions > 0) return 2.8e-6 + 5e-11 * double(area(k.block_positions) * k.block_channels);
     if (k.counts_through_images) return 8e-6 * (1 + 1 / blocks) * (channel_phases(k, p) > 1 ? 0.8 : 1);
     return k.precision == Precision::float32 ? 0 : 11e-6 / blocks * std::max(0.0, 1 - work.products / 1024);
 }
