@@ -62,6 +62,9 @@ struct TensorCoreOptions {
     /// Columns of a tile, neighbours in the output on 16 aligned bytes, are stored by rows (tile_rows.cpp). Either all of
     /// 16 bytes are inside of the output, or none.
     bool row_stores = false;
+    /// Columns of a tile are mostly neighbours in the output, or rows of neighbouring columns are: fours of them are stored at
+    /// once (tile_runs.cpp).
+    bool run_stores = false;
 };
 
 class TensorCorePass : public Halide::Internal::IRMutator {

@@ -93,21 +93,6 @@ Expr with_known_strides(Expr index, const Store *store, int values) {
     return index;
 }
 
-/// Conditions that all hold where the given ones do, none of them a conjunction.
-std::vector<Expr> parts_of(const std::vector<Expr> &conditions) {
-    std::vector<Expr> parts, left = conditions;
-    while (!left.empty()) {
-        const Expr condition = left.back();
-        left.pop_back();
-        if (const And *both = condition.as<And>()) {
-            left.push_back(both->a), left.push_back(both->b);
-        } else {
-            parts.push_back(condition);
-        }
-    }
-    return parts;
-}
-
 }  // namespace
 
 void TileStore::check_rows() const {

@@ -93,11 +93,30 @@ int pitch_of(int line, int interleaved) {
 
 }  // namespace
 
-TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string shared, int warpgroups, bool far_apart,
-                     bool by_rows)
+std::vector<Expr> parts_of(const std::vector<Expr> &conditions) {
+    std::vector<Expr> parts, left = conditions;
+    while (!left.empty()) {
+        const Expr condition = left.back();
+        left.pop_back();
+        if (const And *both = condition.as<And>()) {
+            left.push_back(both->a), left.push_back(both->b);
+        } else if (const Let *let = condition.as<Let>()) {
+            for (const Expr &part : parts_of({let->body})) {
+                parts.push_back(expr_uses_var(part, let->name) ? Let::make(let->name, let->value, part) : part);
+            }
+        } else {
+            parts.push_back(condition);
+        }
+    }
+    return parts;
+}
+
+TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string shared, int warpgroups,
+                     const TensorCoreOptions &options)
     : nest_(nest), tiles_(tiles), shared_(std::move(shared)), warpgroups_(warpgroups),
       value_(at_lane_zero(substitute_in_all_lets(resolve(nest.store->value, nest.lets)))),
-      index_(at_lane_zero(resolve(nest.store->index, nest.lets))), conditions_(nest.guards), far_apart_(far_apart), by_rows_(by_rows) {
+      index_(at_lane_zero(resolve(nest.store->index, nest.lets))), conditions_(nest.guards), far_apart_(options.far_apart),
+      by_rows_(options.row_stores), in_runs_(options.run_stores) {
     const auto format = operand_format(nest.store->value.type());
     if (!format) {
         refuse_tile(nest.name, "a tile is stored as float32, float16 or bfloat16, not as " + text(nest.store->value));
@@ -138,6 +157,9 @@ TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string share
     if (by_rows_) {
         check_rows();
         pitch_ = pitch_of_rows();
+    }
+    if (in_runs_) {
+        check_runs();
     }
 }
 
@@ -237,6 +259,15 @@ Stmt TileStore::versions(const Expr &value, bool unrolled) const {
     if (by_rows_) {
         return rows({value, unrolled, false});
     }
+    if (in_runs_) {
+        const Expr in_runs = begins_with_run();
+        const Stmt all = runs({value, unrolled, false});
+        return is_const_one(in_runs) ? all : IfThenElse::make(in_runs, all, in_turns(value, unrolled));
+    }
+    return in_turns(value, unrolled);
+}
+
+Stmt TileStore::in_turns(const Expr &value, bool unrolled) const {
     const Expr whole = unrolled ? is_whole() : const_false();
     const Stmt with_guards = is_const_one(whole) ? Evaluate::make(0) : turns({value, unrolled, false});
     if (is_const_zero(whole)) {
@@ -417,28 +448,34 @@ Expr TileStore::load_of_copy(const Expr &copy) const {
 }
 
 Stmt TileStore::stores_of_pair(const Element &first, const Element &second) const {
-    const Store *store = nest_.store;
-    const bool is_float = format_ == OperandFormat::float32;
-    const std::map<std::string, int> fields =
-        is_float ? std::map<std::string, int>() : std::map<std::string, int>{{format_field, static_cast<int>(format_)}};
-    // What the address is taken of is never loaded.
-    const auto target = [&](const Element &e) {
-        return Load::make(is_float ? Float(32) : Float(16), store->name, e.index, Buffer<>(), store->param,
-                          const_true(), ModulusRemainder());
-    };
-    const auto single = [&](const Element &e) {
-        const Stmt alone =
-            is_float ? Store::make(store->name, e.value, e.index, store->param, const_true(), ModulusRemainder())
-                     : placeholder({"store_single", fields}, {target(e), e.value});
-        return is_const_one(e.guard) ? alone : IfThenElse::make(e.guard, alone);
-    };
     if (!adjacent_) {
-        return Block::make(single(first), single(second));
+        return Block::make(store_single(first), store_single(second));
     }
-    const Stmt both = placeholder({"store_pair", fields}, {target(first), first.value, second.value});
+    const Stmt both = placeholder({"store_pair", format_fields()}, {target_of(first.index), first.value, second.value});
     const Expr inside = simplify(first.guard && second.guard);
     return is_const_one(inside) ? both
-                                : IfThenElse::make(inside, both, Block::make(single(first), single(second)));
+                                : IfThenElse::make(inside, both, Block::make(store_single(first), store_single(second)));
+}
+
+std::map<std::string, int> TileStore::format_fields() const {
+    if (format_ == OperandFormat::float32) return {};
+    return {{format_field, static_cast<int>(format_)}};
+}
+
+/// What the address is taken of is never loaded.
+Expr TileStore::target_of(const Expr &index) const {
+    const Store *store = nest_.store;
+    return Load::make(format_ == OperandFormat::float32 ? Float(32) : Float(16), store->name, index, Buffer<>(), store->param,
+                      const_true(), ModulusRemainder());
+}
+
+Stmt TileStore::store_single(const Element &e) const {
+    const Store *store = nest_.store;
+    const Stmt alone =
+        format_ == OperandFormat::float32
+            ? Store::make(store->name, e.value, e.index, store->param, const_true(), ModulusRemainder())
+            : placeholder({"store_single", format_fields()}, {target_of(e.index), e.value});
+    return is_const_one(e.guard) ? alone : IfThenElse::make(e.guard, alone);
 }
 
 }  // namespace conv_transpose

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "algorithm/machine_facts.h"
+#include "choice/picture_frame.h"
 #include "choice/product_blocks.h"
 #include "choice/tensor_formats.h"
 #include "choice/weight_gradient_time.h"
@@ -59,9 +60,16 @@ double blocks_of(const KernelTraits &k, const Problem &p, const Work &work) {
 // of 256 products k4 s2 took 11 us more (2026-11-22).
 double block_overhead(const KernelTraits &k, const Problem &p, const Work &work) {
     const double blocks = double(k.blocks_per_multiprocessor);
+    // Input gradients by tensor maps: by what a multiprocessor computes at once (2026-11-22).
+    if (k.box_positions > 0 && k.operation == Operation::input_gradient)
+        return (k.input.layout == Layout::channels_last ? 5.5e-6 : 8e-6) * double(area(k.block_positions)) *
+               static_cast<double>(k.block_channels) * blocks / (256 * 128);
     // Where the copy engine stages, and lanes store whole rows, less: 3.2 us of 128 positions x 64 channels, 4.4 of 256 x 128
-    // (fitted to 28 layers; of seven kernels the one that is chosen so takes 1.02 of the fastest's time, 1.30 at most).
-    if (k.box_positions > 0) return 2.8e-6 + 5e-11 * double(area(k.block_positions) * k.block_channels);
+    // (fitted to 28 layers; of seven kernels the one that is chosen so takes 1.06 of the fastest's time at most).
+    // Outputs in channels_first: as measured with other stores.
+    if (k.box_positions > 0)
+        return k.output.layout == Layout::channels_last ? 2.8e-6 + 5e-11 * double(area(k.block_positions)) * double(k.block_channels)
+                                                        : 7e-6 * static_cast<double>(k.block_channels) / 128;
     if (k.counts_through_images) return 8e-6 * (1 + 1 / blocks) * (channel_phases(k, p) > 1 ? 0.8 : 1);
     return k.precision == Precision::float32 ? 0 : 11e-6 / blocks * std::max(0.0, 1 - work.products / 1024);
 }
@@ -81,12 +89,25 @@ constexpr double launch = 2.5e-6;
 // Of a picture that is packed before: it is read and written once. Lanes pack neighbours in a row of phases: of
 // channels_last each takes a sector of its own (302 MB in 7 ms).
 double packing_time(const KernelTraits &k, const Computation &c) {
+    if (c.packed_rows) {
+        const Problem &p = c.problem;
+        const double read = double(c.operation == Operation::forward ? p.input_elements() : p.output_elements());
+        const double written = double(p.batch) * double(p.groups) * double(packed_row_channels(k, c)) * double(read_positions(c));
+        return launch + double(bytes_of(c.read_format.type)) * (read + written) / H200::memory_bytes_per_second;
+    }
     if (!k.packed_channels) return 0;
     // Weights are packed by phases more slowly than others, by about as much as they take to read and write.
     const double weights = c.by_phases ? 2.0 * double(bytes_of(c.weight_format.type)) * double(c.by_phases->weight_elements()) : 0;
     const double passes = c.by_phases && c.read_format.layout == Layout::channels_last ? 32.0 : 2.0;
     const double picture = passes * double(bytes_of(c.read_format.type)) * double(c.problem.input_elements());
     return launch + (picture + weights) / H200::memory_bytes_per_second;
+}
+
+// Packing of weights takes about as long for all kernels, which therefore have it in no estimate; one that reads them as
+// they are given spares it.
+double spared_packing_time(const KernelTraits &k, const Computation &c) {
+    if (!maps_weights(k)) return 0;
+    return launch + 2.0 * double(bytes_of(c.weight_format.type)) * double(c.problem.weight_elements()) / H200::memory_bytes_per_second;
 }
 
 // Of the parts of a split sum, which are written and read once.
@@ -100,7 +121,7 @@ double adding_time(const Computation &c) {
 // 32 positions takes as many lines of the first-level cache. Rates were measured at stride 2 (k20 s10, 256 to 128
 // channels: 0.256 ms, of which 0.09 are this).
 double strided_loads_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
-    const bool neighbours = k.packed_channels || c.read_format.layout == Layout::channels_last;
+    const bool neighbours = k.packed_channels || c.packed_rows || c.read_format.layout == Layout::channels_last;
     if (!k.counts_through_images || k.operation != Operation::input_gradient || neighbours) return 0;
     const double apart = double(std::min<int64_t>(c.problem.width().stride, 32));
     const ProductBlocks work(k, c.problem);
@@ -118,8 +139,11 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
     const double slots = double(multiprocessors * k.blocks_per_multiprocessor);
     double rounds = std::floor(blocks / slots);
     if (const double rest = blocks - rounds * slots; rest > 0) {
-        // Blocks with fewer neighbours on their multiprocessor are faster, but each alone does not fill it.
-        constexpr double alone = 0.4;
+        // Blocks with fewer neighbours on their multiprocessor are faster, but each alone does not fill it. Of two that the
+        // copy engine serves each waits for its own copies: one alone is hardly faster (4 x 4, 2048 channels: 104 us, 109 both).
+        const bool waits = k.box_positions > 0 && k.operation == Operation::forward && k.output.layout == Layout::channels_last &&
+                           k.blocks_per_multiprocessor == 2;
+        const double alone = waits ? 0.8 : 0.4;
         rounds += work.longest * (alone + (1 - alone) * std::ceil(rest / multiprocessors) / k.blocks_per_multiprocessor);
     }
     // Of a round: a multiprocessor is as fast as an H200's, whatever the number of them.
@@ -129,12 +153,11 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
 
 }  // namespace
 
-// Packing of weights takes about as long for all kernels.
 double estimated_time(const Candidate &candidate, const Machine &machine) {
     const KernelTraits &k = candidate.kernel;
     const Computation &c = candidate.computation;
     if (k.operation == Operation::weight_gradient) return weight_gradient_time(k, c, machine);
-    return packing_time(k, c) + kernel_time(k, c, machine) + strided_loads_time(k, c, machine) + adding_time(c);
+    return packing_time(k, c) + kernel_time(k, c, machine) + strided_loads_time(k, c, machine) + adding_time(c) - spared_packing_time(k, c);
 }
 
 }  // namespace conv_transpose

@@ -29,7 +29,8 @@ FrameAxis::FrameAxis(const KernelTraits &k, const Axis &a, bool along_x) {
     }
 }
 
-std::string picture_frame_rejection(const KernelTraits &k, const Problem &p) {
+std::string picture_frame_rejection(const KernelTraits &k, const Computation &c) {
+    const Problem &p = c.problem;
     // Bits that a map and an instruction have for an axis.
     const int64_t corner = k.rank == 2 ? 128 : 16, offsets = k.rank == 2 ? 256 : 32;
     constexpr int64_t most_step = 8;
@@ -41,10 +42,11 @@ std::string picture_frame_rejection(const KernelTraits &k, const Problem &p) {
         if (std::min(frame.first, behind) < -corner || std::max(frame.first, behind) >= corner ||
             frame.most_offset >= offsets)
             return "its positions reach too far beyond the picture for a tensor map";
+        if (maps_weights(k) && a.kernel > std::min(corner, offsets)) return "its kernel is too large for a tensor map of weights";
         if (frame.step > most_step) return "stride is " + std::to_string(a.stride) + ", a tensor map has at most 8";
     }
     const int64_t summed = (forward ? p.in_channels : p.out_channels) / p.groups;
-    if (p.groups > 1 && summed % k.weight_in_channel_multiple != 0)
+    if (p.groups > 1 && !c.packed_rows && summed % k.weight_in_channel_multiple != 0)
         return "a box would hold channels of two groups";
     if (k.window > 1) {
         const Axis &x = p.width();

@@ -26,8 +26,8 @@ class Step {
     void set(int position, const View &view);
     void set(int position, int64_t scalar);
     void set(int position, float scalar);
-    /// The kernel reads the tensor at `position`, which is set, by a map of it.
-    void set_map(int position, const PictureMap &map);
+    /// The kernel reads the tensor at `position`, which is set, by a map of it; of several in its order.
+    void add_map(int position, const PictureMap &map);
     /// Throws std::logic_error that names an argument that was not set.
     void require_complete() const;
 
@@ -55,8 +55,12 @@ class Step {
     Family family_;
     std::vector<Value> values_;
     std::vector<View> views_;
-    int mapped_view_ = -1;
-    PictureMap map_;
+    /// In the order that the kernel has them in.
+    struct Mapped {
+        int view;
+        PictureMap map;
+    };
+    std::vector<Mapped> maps_;
 
     const Argument &argument(int position) const;
     Value &value(int position, ArgumentKind kind);
@@ -76,8 +80,8 @@ class Launch {
     }
 
     /// Of a tensor that was set.
-    Launch &set_map(ArgumentName<family> name, const PictureMap &map) {
-        step_.set_map(name.position(0, step_.kernel().rank), map);
+    Launch &add_map(ArgumentName<family> name, const PictureMap &map) {
+        step_.add_map(name.position(0, step_.kernel().rank), map);
         return *this;
     }
 
