@@ -58,7 +58,7 @@ double blocks_of(const KernelTraits &k, const Problem &p, const Work &work) {
 // lanes store whole rows, 3.2 us of 128 positions x 64 channels, 4.4 of 256 x 128 (fitted to 28 layers; of seven kernels the
 // one that is chosen so takes 1.06 of the fastest's time at most). In channels_first 6.7 to 7.3 us of tiles of 128 channels
 // that are stored in runs, 2.3 to 4.2 of 64: positions a stride apart are stored one by one; phases that are channels in runs
-// of two or four rows, unless those begin at odd elements of 16 bits.
+// of two or four rows, slower where those begin at odd elements of 16 bits.
 double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
     const double tile = static_cast<double>(k.block_channels) / 128;
     const Axis &x = p.width();
@@ -70,9 +70,9 @@ double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
     if (x.stride == 1) return 7e-6 * tile;
     const int64_t neighbours = k.stride_width_multiple;
     if (!k.phases_as_channels || neighbours == 1) return 8e-6 + 4e-6 * tile;
-    if (k.output.type != ElementType::float32 && x.padding % x.stride % 2 != 0) return 10e-6 + 6e-6 * tile;
     if (neighbours == 4) return 5.6e-6 * tile;
-    return (x.stride == neighbours ? 9.5e-6 : 13e-6) * tile;
+    const bool at_odd_elements = k.output.type != ElementType::float32 && x.padding % x.stride % 2 != 0;
+    return (x.stride > neighbours ? 20e-6 : at_odd_elements ? 11e-6 : 9.5e-6) * tile;
 }
 
 // What a block does before and behind its loop, which may be short where any attributes are allowed: 13 us of
