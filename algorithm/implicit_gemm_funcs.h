@@ -65,9 +65,8 @@ struct GemmFuncs {
     bool computes_whole_rows = false;
     /// What depends on a channel is loaded for all of a tile.
     bool loads_whole_tiles = false;
-    /// Neighbouring taps along x that one step has, of one row of positions. More than one only where those of every phase
-    /// are a multiple of it, and see neighbouring positions. `k_group` of the weights counts through them, too, the
-    /// fastest.
+    /// Neighbouring taps along x that one step has, of one row of positions. More than one only at a stride of 1, where taps
+    /// are a multiple of it and see neighbouring positions. `k_group` of the weights counts through them, too, the fastest.
     int window = 1;
     /// Weights are read as they are given, in channels_last; of the input gradient.
     bool maps_weights = false;
