@@ -384,7 +384,7 @@ void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geo
     index.insert(index.end(), {promised(output_channel, rank), r[block + 1], promised(cell.back(), rank + 2)});
     const std::vector<Var> any(rank + 3);
     output(any) = undef(halide_type(f.computed));
-    const Expr there = promised(f.computes_whole_rows ? min(output_channel, extent(rank) - 1) : output_channel, rank);
+    const Expr there = promised(f.loads_whole_tiles ? min(output_channel, extent(rank) - 1) : output_channel, rank);
     const Expr value = finish(f.sum(position, channel, phase, r[block + 1]), there, r[block + 1]);
     // The instruction that stores a tile converts it (compiler/passes/tile_store.h).
     output(index) = f.format.on_tensor_cores() ? cast(halide_type(f.computed), value) : store(value, f.computed);

@@ -63,6 +63,8 @@ struct GemmFuncs {
     Storage computed = Storage::f32;    ///< of the output: the format's, or float32 for parts of a sum
     /// Rows of a tile are computed whole, and stored as far as there are channels.
     bool computes_whole_rows = false;
+    /// What depends on a channel is loaded for all of a tile.
+    bool loads_whole_tiles = false;
     /// Neighbouring taps along x that one step has, of one row of positions. More than one only at a stride of 1, where taps
     /// are a multiple of it and see neighbouring positions. `k_group` of the weights counts through them, too, the fastest.
     int window = 1;

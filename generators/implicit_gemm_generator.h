@@ -72,7 +72,7 @@ struct ImplicitGemmGenerator : DescribedGenerator {
             if (input_layout != PictureLayout::channels_last || named->terms > 1)
                 throw std::invalid_argument("a tensor map reads pictures in channels_last, of one piece a value");
             funcs_.window = schedule_params.window;
-            funcs_.computes_whole_rows = channels_last_output;
+            funcs_.computes_whole_rows = channels_last_output, funcs_.loads_whole_tiles = true;
         }
     }
 

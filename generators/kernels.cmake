@@ -44,7 +44,7 @@ block(PROPAGATE CONV_TRANSPOSE_KERNEL_OBJECTS CONV_TRANSPOSE_KERNEL_ROWS)
     set(product_c64_split lanes_y=1 splits=4 chunk=32 blocks=2)
     set(product_c32_split lanes_y=1 lanes_channel=4 column_vectors=1 splits=16 chunk=128 blocks=1)
     # Tensor cores before CUDA cores: where their precision is allowed they are faster.
-    foreach(section small cpu_forward tensor_maps tensor_cores cuda_forward input_gradient weight_gradient gather packing)
+    foreach(section small cpu_forward volumes tensor_maps tensor_cores cuda_forward input_gradient weight_gradient gather packing)
         block(PROPAGATE CONV_TRANSPOSE_KERNEL_OBJECTS CONV_TRANSPOSE_KERNEL_ROWS)
             include(${PROJECT_SOURCE_DIR}/generators/kernels/${section}.cmake)
         endblock()
