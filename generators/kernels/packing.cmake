@@ -22,6 +22,7 @@ conv_transpose_helper(pack_tensor_core_sub_pixel tf32x3 cuda parts=2)
 conv_transpose_helper(pack_channels tf32 cuda)
 # Phases as channels of implicit matrix products.
 conv_transpose_helper(pack_gemm_weights f32 cuda format=f32)
+conv_transpose_helper(pack_gemm_weights f32 cuda AS volumes rank=3 format=f32)
 conv_transpose_helper(pack_gemm_weights tf32 cuda format=tf32)
 conv_transpose_helper(pack_gemm_weights tf32 cuda AS phases_outermost format=tf32 phases_outermost=true)
 conv_transpose_helper(pack_phases tf32 cuda)

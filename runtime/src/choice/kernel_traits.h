@@ -161,6 +161,11 @@ inline int64_t spanned_output(const KernelTraits &kernel, const Axis &axis) {
     return axis.output() + (kernel.whole_cells ? axis.padding % axis.stride : 0);
 }
 
+/// Whether it takes tensors of any layout with any channels: it serves what no other kernel does, and is slow.
+inline bool is_last_resort(const KernelTraits &kernel) {
+    return kernel.role == KernelRole::compute && kernel.any_layout && kernel.in_channels == 0;
+}
+
 }  // namespace conv_transpose
 
 #endif
