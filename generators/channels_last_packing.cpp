@@ -21,6 +21,8 @@ class PackChannelsLast : public Halide::Generator<PackChannelsLast>, public Desc
     /// It is for no more channels of a group than a tile has.
     GeneratorParam<bool> narrow{"narrow", false};
     GeneratorParam<bool> few_channels{"few_channels", false};
+    /// Fours of positions are read at once: of pictures that are promised to lie so.
+    GeneratorParam<bool> aligned{"aligned", false};
 
     Input<Halide::Buffer<>> picture{"picture"};
     Output<Halide::Buffer<>> packed{"packed", 4};
@@ -33,8 +35,15 @@ class PackChannelsLast : public Halide::Generator<PackChannelsLast>, public Desc
     void generate() {
         using namespace Halide;
         const Expr channels = picture.dim(1).extent();
-        const Expr value = picture(min(position, picture.dim(0).extent() - 1), min(channel, channels - 1), group, image);
+        // Of aligned pictures a thread's positions are inside together.
+        const Expr inside = aligned ? Expr(position) : min(position, picture.dim(0).extent() - 1);
+        const Expr value = picture(inside, min(channel, channels - 1), group, image);
         const Expr element = select(channel < channels, value, Internal::make_zero(value.type()));
+        if (aligned) {
+            staged(position, channel, group, image) = element;
+            packed(position, channel, group, image) = staged(position, channel, group, image);
+            return;
+        }
         // In words of shared memory, each of which one thread writes.
         const Type bits = value.type().with_code(Type::UInt);
         staged(position, channel, group, image) = cast<uint32_t>(reinterpret(bits, element));
@@ -52,20 +61,22 @@ class PackChannelsLast : public Halide::Generator<PackChannelsLast>, public Desc
         for (const int d : {0, 2, 3}) packed.dim(d).set_stride(multiple(packed.dim(d).stride()));
         packed.set_host_alignment(16);
         Func(packed).reorder_storage(channel, position, group, image).split(channel, eight, value, values).vectorize(value);
-        few_channels ? schedule_few() : schedule_turned();
+        aligned ? schedule_aligned() : few_channels ? schedule_few() : schedule_turned();
     }
 
     void describe(KernelDescription &description) override {
         description.set_family(Family::channel_packing);
         description.set("role", "KernelRole::channels_last_packing");
         if (given != Storage::f32) description.set("input", format_text(given)), description.set("output", format_text(given));
+        if (aligned) description.set("aligned_positions", values_of_row());
         if (narrow) description.set("max_out_channels", tile_channels);
         if (few_channels) description.set("max_out_channels", 16);
         describe_target(get_target(), description);
     }
 
   private:
-    int values_of_row() const { return 16 / halide_type(given).bytes(); }
+    /// That a thread stores at once: 16 bytes, or four.
+    int values_of_row() const { return aligned ? 4 : 16 / halide_type(given).bytes(); }
     static constexpr auto guard = Halide::TailStrategy::GuardWithIf;
     Halide::Func staged{"staged"};
     Halide::Var value{"value"}, block{"block"}, eight{"eight"}, lane{"lane"}, warp{"warp"};
@@ -90,6 +101,26 @@ class PackChannelsLast : public Halide::Generator<PackChannelsLast>, public Desc
             .split(position, position, lane, 32).split(channel, round, warp, warps)
             .reorder(position, round, lane, warp).unroll(position).unroll(round)
             .gpu_threads(lane, warp).never_partition_all();
+    }
+
+    // A thread turns four positions of four channels in its registers. Four lanes write a position, eight read a channel:
+    // whole sectors of 32 bytes. (Of 16 bits, eight of eight would be stored in halves of 8 bytes, which lie 16 apart.)
+    void schedule_aligned() {
+        using namespace Halide;
+        const int values = values_of_row();
+        const auto multiple = [values](const Expr &e) { return e / values * values; };
+        for (int d = 1; d < 4; d++) picture.dim(d).set_stride(multiple(picture.dim(d).stride()));
+        picture.dim(0).set_stride(1).set_extent(multiple(picture.dim(0).extent()));
+        packed.dim(0).set_extent(multiple(packed.dim(0).extent()));
+        picture.set_host_alignment(16);
+        Var place{"place"}, eight_block{"eight_block"};
+        constexpr int lanes_of_row = 4, threads = 256;
+        Func(packed).split(position, position, place, values).split(position, block, position, threads / lanes_of_row, guard)
+            .split(eight, eight_block, eight, lanes_of_row, guard).fuse(eight, position, lane).fuse(eight_block, block, block)
+            .reorder(value, place, lane, block, group, image).unroll(place)
+            .gpu_blocks(block, group, image).gpu_threads(lane).never_partition_all();
+        staged.compute_at(packed, lane).store_in(MemoryType::Register).bound_extent(position, values).bound_extent(channel, values)
+            .bound_extent(group, 1).bound_extent(image, 1).vectorize(position).unroll(channel).never_partition_all();
     }
 
     // A thread has 16 bytes of a position.

@@ -96,6 +96,18 @@ TEST(BulkCopies, RowsOfATileAreStoredAtOnce) {
     expect(product, "row stores are of tiles of 64 or 128 rows");
 }
 
+TEST(BulkCopies, FoursOfATileAreStoredAtOnce) {
+    MatrixProduct product = product_by_boxes();
+    product.columns = 128, product.run_stores = true;
+    const std::string ptx = product.ptx();
+    EXPECT_EQ(calls(ptx, "store_run__"), 0);
+    EXPECT_EQ(calls(ptx, "store_run_, "), 16);  // of the rows of a warp, 8 a turn
+    const std::string hopper = expand_tensor_core_calls(ptx, Architecture("sm_90a"));
+    EXPECT_EQ(count(hopper, "@on16 st.global.v4.b32 ["), 16);
+    product.columns = 32;
+    expect(product, "a multiple of 128");
+}
+
 TEST(BulkCopies, RefusesWhatIsNoBox) {
     MatrixProduct product = product_by_boxes();
     product.rows_of_boxes = false;  // as rows of 16 bytes

@@ -32,6 +32,7 @@ struct MatrixProduct {
     bool boxed = false;          ///< a comes in boxes of a tensor, k by m
     bool rows_of_boxes = true;   ///< they lie in shared memory as they come
     bool row_stores = false;    ///< of rows of c, which have whole 16 bytes
+    bool run_stores = false;
     SoftwarePipelineOptions options{};  ///< but for stages
 
     Halide::Module lower(const std::string &name = "matrix_product") const {
@@ -134,7 +135,7 @@ struct MatrixProduct {
         Pipeline p(c);
         if (pass) {
             p.add_custom_lowering_pass(
-                new TensorCorePass({.stages = pipelined ? stages : 1, .row_stores = row_stores}));
+                new TensorCorePass({.stages = pipelined ? stages : 1, .row_stores = row_stores, .run_stores = run_stores}));
             SoftwarePipelineOptions pipeline_options = options;
             pipeline_options.stages = stages;
             if (pipelined) p.add_custom_lowering_pass(new SoftwarePipelinePass(pipeline_options));

@@ -98,6 +98,9 @@ inline const std::map<std::string_view, void *> &simulated() {
         d.cuMemcpyHtoD = [](uint64_t to, const void *from, size_t bytes) {
             return std::memcpy(host(to), from, bytes), 0;
         };
+        d.cuMemcpyHtoDAsync = [](uint64_t to, const void *from, size_t bytes, CUstream) {
+            return std::memcpy(host(to), from, bytes), 0;
+        };
         d.cuMemcpyDtoH = [](void *to, uint64_t from, size_t bytes) { return std::memcpy(to, host(from), bytes), 0; };
         d.cuMemcpy2D = [](const CudaCopy2D *) { return 0; };
         d.cuMemGetInfo = [](size_t *free, size_t *total) { return *free = *total = size_t{1} << 30, 0; };
@@ -118,6 +121,7 @@ inline const std::map<std::string_view, void *> &simulated() {
         {"cuMemHostAlloc", address(d.cuMemHostAlloc)},
         {"cuMemFreeHost", address(d.cuMemFreeHost)},
         {"cuMemcpyHtoD_v2", address(d.cuMemcpyHtoD)},
+        {"cuMemcpyHtoDAsync_v2", address(d.cuMemcpyHtoDAsync)},
         {"cuMemcpyDtoH_v2", address(d.cuMemcpyDtoH)},
         {"cuMemcpy2D_v2", address(d.cuMemcpy2D)},
         {"cuMemGetInfo_v2", address(d.cuMemGetInfo)},
@@ -151,6 +155,13 @@ inline const std::map<std::string_view, WrappedCall> &wrapped() {
         {"cuMemHostAlloc", wrap<&CudaDriver::cuMemHostAlloc, Effect::allocates>()},
         {"cuMemFreeHost", wrap<&CudaDriver::cuMemFreeHost, Effect::frees>()},
         {"cuMemcpyHtoD_v2", wrap<&CudaDriver::cuMemcpyHtoD>()},
+        {"cuMemcpyHtoDAsync_v2", wrap<&CudaDriver::cuMemcpyHtoDAsync>()},
+        {"cuMemcpy2DAsync_v2", wrap<&CudaDriver::cuMemcpy2DAsync>()},
+        {"cuStreamCreate", wrap<&CudaDriver::cuStreamCreate>()},
+        {"cuStreamWaitEvent", wrap<&CudaDriver::cuStreamWaitEvent>()},
+        {"cuEventCreate", wrap<&CudaDriver::cuEventCreate>()},
+        {"cuEventRecord", wrap<&CudaDriver::cuEventRecord>()},
+        {"cuEventSynchronize", wrap<&CudaDriver::cuEventSynchronize>()},
         {"cuMemcpyDtoH_v2", wrap<&CudaDriver::cuMemcpyDtoH>()},
         {"cuMemcpy2D_v2", wrap<&CudaDriver::cuMemcpy2D>()},
         {"cuMemGetInfo_v2", wrap<&CudaDriver::cuMemGetInfo>()},

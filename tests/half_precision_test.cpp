@@ -16,6 +16,7 @@ namespace {
 class HalfPrecision : public DeviceTest {
   protected:
     RandomProblems random{31};
+    int64_t offset = 0;  ///< of each tensor, in elements, from an aligned address
 
     int64_t positions(const Problem &p, int64_t elements, int64_t channels) {
         return p.batch * channels == 0 ? 1 : elements / (p.batch * channels);
@@ -47,11 +48,12 @@ class HalfPrecision : public DeviceTest {
             const int64_t in_positions = positions(p, p.input_elements(), p.in_channels);
             const int64_t out_positions = positions(p, p.output_elements(), p.out_channels);
             const std::vector<float> none(expected.size(), std::nanf(""));
-            const Tensor input(GetParam(), wanted.input, is_forward || is_weight ? x : none, p.in_channels, in_positions);
+            const Tensor input(GetParam(), wanted.input, is_forward || is_weight ? x : none, p.in_channels, in_positions,
+                               offset);
             const Tensor weight(GetParam(), wanted.weight, is_weight ? none : w, p.out_channels / p.groups,
-                                p.weight_elements() / (p.in_channels * (p.out_channels / p.groups)));
-            const Tensor output(GetParam(), wanted.output, is_forward ? none : dy, p.out_channels, out_positions);
-            const Tensor bias(GetParam(), {wanted.weight.type, Layout::channels_first}, b, 1, 1);
+                                p.weight_elements() / (p.in_channels * (p.out_channels / p.groups)), offset);
+            const Tensor output(GetParam(), wanted.output, is_forward ? none : dy, p.out_channels, out_positions, offset);
+            const Tensor bias(GetParam(), {wanted.weight.type, Layout::channels_first}, b, 1, 1, offset);
             const DeviceMemory workspace = on_device(GetParam(), std::vector<float>(plan.workspace_bytes() / 4 + 1, std::nanf("")));
             Arguments arguments;
             arguments.weight = weight.data(), arguments.bias = bias.data();
@@ -59,6 +61,11 @@ class HalfPrecision : public DeviceTest {
             else if (is_forward) arguments.input = input.data(), arguments.output = output.data();
             else arguments.output_gradient = output.data(), arguments.input_gradient = input.data();
             const Status status = plan.run(arguments, {workspace.data(), workspace.bytes()});
+            kernels++;
+            if (offset % 8 != 0 && !status.ok()) {
+                EXPECT_NE(std::string(status.message()).find("multiple of 16 bytes"), std::string::npos) << status.message();
+                continue;
+            }
             EXPECT_TRUE(status.ok()) << status.message();
             synchronize(GetParam());
             const std::vector<float> actual = (is_forward ? output : is_weight ? weight : input).values();
@@ -66,7 +73,6 @@ class HalfPrecision : public DeviceTest {
             else
                 for (size_t i = 0; i < expected.size() && !HasFailure(); i++)
                     EXPECT_EQ(std::isfinite(actual[i]), std::isfinite(expected[i])) << "element " << i;
-            kernels++;
         }
         return kernels;
     }
@@ -114,6 +120,21 @@ TEST_P(HalfPrecision, TakesWeightsOfFloat32) {
     PlanOptions options;
     options.input = options.output = {ElementType::float16, Layout::channels_last};
     EXPECT_GE(expect_exact(Problem::parse(problems[0]), Operation::forward, options), 1);
+}
+
+// Some kernels copy 16 bytes at a time: what lies at no multiple of as many they refuse before they run.
+TEST_P(HalfPrecision, IsExactAtAnyAddressOrRefused) {
+    for (const ElementType type : {ElementType::float16, ElementType::float32})
+        for (const Layout layout : {Layout::channels_first, Layout::channels_last})
+            for (const int64_t elements : {1, 4}) {
+                offset = elements;
+                PlanOptions options;
+                options.precision = Precision::tf32;
+                options.input = options.output = options.weight = {type, layout};
+                for (const Operation operation : {Operation::forward, Operation::input_gradient, Operation::weight_gradient})
+                    EXPECT_GE(expect_exact(Problem::parse("n2ic16oc16ih3iw4kh3kw3ph1pw1"), operation, options), 1);
+                if (HasFailure()) return;
+            }
 }
 
 // It has the weight's type.
@@ -204,7 +225,10 @@ TEST_P(HalfPrecision, WeightGradientsReadTensorMaps) {
 const char *const packed_row_problems[] = {
     "n3ic72oc40ih5iw7kh3kw3ph1pw1", "n2ic50oc72ih9iw11kh3kw7ph1pw3", "n2ic64oc136ih4iw5kh3kw5", "n2ic64oc64ih6iw5kh4kw4sh2sw2ph1pw1",
     "n2g3ic60oc96ih4iw5kh3kw3", "n1ic33oc64ih7iw5kh5kw6dh2ph3", "n2ic30oc48iw300kw9pw4", "n2ic44oc24iw300kw2",
-    "n2ic36oc32id3ih4iw5kd3kh3kw3"};
+    "n2ic36oc32id3ih4iw5kd3kh3kw3",
+    // Phases as channels: neighbours are rows of a tile, fours of them if the stride is two or a multiple of four.
+    "n2ic40oc20ih5iw70kh4kw4sh2sw2ph1pw1", "n2ic64oc9ih5iw7kh3kw4sh1sw4ph1pw2oph0opw1", "n1ic24oc5ih3iw37kh8kw8sh8sw8", "n3ic16oc33ih3iw5kh3kw6sh3sw6pw1",
+    "n2ic40oc24iw50kw16sw8pw4", "n2ic16oc24id2ih3iw9kd2kh2kw2sd2sh2sw2"};
 
 TEST_P(HalfPrecision, PacksRowsForTensorMaps) {
     if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";
@@ -231,7 +255,6 @@ TEST_P(HalfPrecision, TensorMapsHaveLimits) {
     const Limit limits[] = {
         {Operation::forward, "forward_f16_cuda_implicit_gemm_any_nhwc_maps_256x64", "n1ic64oc64iw40kw257", "too far beyond"},
         {Operation::forward, "forward_f16_cuda_implicit_gemm_any_nhwc_maps_256x64", "n1ic64oc64iw40kw10dw40", "too far beyond"},
-        {Operation::forward, "forward_f16_cuda_implicit_gemm_any_nhwc_maps_256x64", "n1g2ic80oc128iw40kw3", "two groups"},
         {Operation::forward, "forward_f16_cuda_implicit_gemm_any_nhwc_maps_256x64_w3", "n1ic64oc64iw40kw4", "no multiple of 3"},
         {Operation::forward, "forward_f16_cuda_implicit_gemm_any_nhwc_maps_256x64_w3", "n1ic64oc64iw40kw3dw2", "no multiple of 3"},
         {Operation::input_gradient, "input_gradient_f16_cuda_implicit_gemm_any_nhwc_maps_256x64", "n1ic64oc64iw40kw9sw9", "at most 8"},

@@ -11,6 +11,14 @@ if(CONV_TRANSPOSE_CUDA)
     device_failure_tests(upsample_device_failure_tests upsample_device_failure_test.cpp upsample_core)
 endif()
 
+# Networks on a GPU, where there is none.
+if(CONV_TRANSPOSE_CUDA AND sm_90 IN_LIST CONV_TRANSPOSE_GPU_ARCHITECTURES)
+    add_test(NAME ptx_machine.upsample COMMAND upsample_tests --gtest_brief=1
+        --gtest_filter=Network.EqualsIts*:Network.InHalf*:NetworkPicture.Is*)
+    set_tests_properties(ptx_machine.upsample PROPERTIES TIMEOUT 600 FAIL_REGULAR_EXPRESSION "SKIPPED| 0 tests from" ENVIRONMENT
+        "LD_LIBRARY_PATH=${CMAKE_CURRENT_BINARY_DIR}/ptx_machine;PTX_MACHINE_CODE=${PROJECT_BINARY_DIR}/runtime/kernels:${PROJECT_BINARY_DIR}/apps/upsample/kernels")
+endif()
+
 # libFuzzer is Clang's: configure a build with -DCMAKE_CXX_COMPILER=clang++ for it.
 if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
     get_target_property(upsample_sources upsample_core SOURCES)
@@ -33,10 +41,10 @@ else()
         COMMAND ${CMAKE_CURRENT_LIST_DIR}/fetch_libpng_pictures.sh ${libpng_pictures})
     set_tests_properties(upsample.fetch_libpng_pictures PROPERTIES
         FIXTURES_SETUP libpng_pictures SKIP_RETURN_CODE 77 TIMEOUT 300)
-    foreach(part Pictures Formats Networks Behaviour LibpngPictures)
+    foreach(part command_line filters folders formats libpng_pictures networks outputs)
         add_test(NAME upsample.command.${part}
-            COMMAND ${UPSAMPLE_TEST_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/upsample_command_test.py
-                    $<TARGET_FILE:upsample> ${upsample_models} ${libpng_pictures} ${part})
+            COMMAND ${UPSAMPLE_TEST_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/upsample_commands/${part}_test.py
+                    $<TARGET_FILE:upsample> ${upsample_models} ${libpng_pictures})
     endforeach()
-    set_tests_properties(upsample.command.LibpngPictures PROPERTIES FIXTURES_REQUIRED libpng_pictures)
+    set_tests_properties(upsample.command.libpng_pictures PROPERTIES FIXTURES_REQUIRED libpng_pictures)
 endif()

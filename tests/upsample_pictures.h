@@ -7,6 +7,7 @@
 #include <png.h>
 
 #include <cstdio>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <random>
@@ -107,6 +108,14 @@ inline std::vector<float> random_planes(std::size_t count, unsigned seed) {
     std::vector<float> values(count);
     for (float &value : values) value = uniform(random);
     return values;
+}
+
+/// Kilobytes of memory that this process had at its highest.
+inline long peak_kilobytes() {
+    std::ifstream status("/proc/self/status");
+    for (std::string word; status >> word;)
+        if (word == "VmHWM:") return status >> word, std::stol(word);
+    return 0;
 }
 
 /// A picture in memory, handed out some rows at a time.

@@ -6,6 +6,7 @@ namespace upsample {
 
 using conv_transpose::Device;
 using conv_transpose::DeviceMemory;
+using conv_transpose::HostMemory;
 
 Device resolve(Device device) {
     const bool usable = device != Device::cpu && conv_transpose::cuda_available();
@@ -19,6 +20,12 @@ void reserve(DeviceMemory &memory, Device device, std::size_t bytes) {
     if (memory.device() == device && memory.bytes() >= bytes) return;
     memory = DeviceMemory();  // first, so that both are not there at the same time
     memory = DeviceMemory(device, bytes);
+}
+
+void reserve(HostMemory &memory, Device device, std::size_t bytes) {
+    if (memory.bytes() >= bytes) return;
+    memory = HostMemory();
+    memory = HostMemory(device, bytes);
 }
 
 DeviceMemory copy_to_device(Device device, const void *source, std::size_t bytes) {

@@ -16,6 +16,9 @@ conv_transpose::Device resolve(conv_transpose::Device device);
 /// Makes the memory large enough, discarding its content when it is not. Throws std::bad_alloc.
 void reserve(conv_transpose::DeviceMemory &memory, conv_transpose::Device device, std::size_t bytes);
 
+/// Likewise, of the host.
+void reserve(conv_transpose::HostMemory &memory, conv_transpose::Device device, std::size_t bytes);
+
 /// Memory on the device with a copy of `bytes` bytes from the host.
 conv_transpose::DeviceMemory copy_to_device(conv_transpose::Device device, const void *source,
                                             std::size_t bytes);

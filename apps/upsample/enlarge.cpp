@@ -77,6 +77,10 @@ BandSize band_size(const Shape &shape, int64_t scale, const Method &method) {
     return {rows, shape.width <= most ? shape.width : most};
 }
 
+RunOptions run_options(const Method &method) {
+    return {method.device, method.precision, method.threads, method.half && method.device == Device::cuda};
+}
+
 /// The largest tile whose blobs fit into what is meant for them.
 int64_t automatic_tile(const Method &method, uint64_t memory) {
     const Network &network = *method.network;
@@ -86,7 +90,7 @@ int64_t automatic_tile(const Method &method, uint64_t memory) {
     int64_t tile = 32;
     while (tile + 16 <= 1024) {
         const int64_t side = network.input_side(tile + 16);
-        const std::size_t bytes = activation_bytes(network, side, side);
+        const std::size_t bytes = activation_bytes(network, side, side, run_options(method));
         const double input = static_cast<double>(network.input_side(tile)), output = static_cast<double>(tile);
         const bool wasteful = input * input > (1 + most_border_work) * output * output;
         if (bytes > (wasteful ? most : wanted)) break;
@@ -193,7 +197,7 @@ class Way {
 
     PieceSource &build(Steps &steps, RowSource &decoded, NetworkRuns &runs) const {
         if (!method_.network) return build_filter(steps, decoded);
-        const RunOptions options = {method_.device, method_.precision, method_.threads};
+        const RunOptions options = run_options(method_);
         RowSource *rows = &decoded;
         PieceSource *pieces = nullptr;
         if (decoded.shape().has_alpha()) rows = &steps.add<BledPicture>(decoded, decoded_rows(decoded.shape()));
@@ -236,9 +240,8 @@ class Way {
                 const TileSize &tile = tiles_[i];
                 const int64_t border = method_.network->border(), input_height = method_.network->input_side(tile.height),
                               input_width = method_.network->input_side(tile.width);
-                const RunOptions options = {method_.device, method_.precision, method_.threads};
                 if (method_.device == Device::cpu)
-                    bytes += (method_.tta ? 2 : 1) * run_bytes(*method_.network, input_height, input_width, options);
+                    bytes += (method_.tta ? 2 : 1) * run_bytes(*method_.network, input_height, input_width, run_options(method_));
                 bytes += 2 * (std::min(tile.height, source.height) + 2 * border) * source.width * shape.channels * sizeof(float);
                 bytes += input_height * input_width * 3 * sizeof(float);
                 bytes += tile.height * tile.width * scale * scale * (shape.channels + (shape.colors() == 1 ? 3 : 0)) * sizeof(float);

@@ -27,6 +27,7 @@ struct Method {
     int64_t tile = 0;                  ///< side of a network's tiles, rows of a filter's bands; 0 chooses
     conv_transpose::Device device = conv_transpose::Device::cpu;
     conv_transpose::Precision precision = conv_transpose::Precision::float32;
+    bool half = false;                 ///< of a network on a GPU: in float16
     int threads = 1;                   ///< for one picture, beside those of the library's kernels
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cubic.h"
 #include "parallel.h"
 
 namespace upsample {
@@ -31,7 +32,10 @@ float combined(EltwiseOperation operation, float a, float b) {
 void rectify(const Layer &layer, const float *input, int64_t plane, int64_t channel, float *output) {
     const std::size_t which = layer.weight.size() > 1 ? channel : 0;
     const float slope = layer.weight.empty() ? layer.negative_slope : layer.weight[which];
-    for (int64_t i = 0; i < plane; ++i) output[i] = input[i] > 0 ? input[i] : input[i] * slope;
+    for (int64_t i = 0; i < plane; ++i) {  // a product for both signs, so that the compiler may use vectors
+        const float positive = input[i] > 0 ? input[i] : 0, negative = input[i] > 0 ? 0 : input[i];
+        output[i] = positive + negative * slope;
+    }
 }
 
 void multiply(const float *input, float factor, int64_t plane, float *output) {
@@ -48,24 +52,6 @@ void combine(const Layer &layer, const float *a, const float *b, int64_t plane, 
         for (int64_t i = 0; i < plane; ++i) output[i] = combined(layer.operation, a[i], b[i]);
     }
 }
-
-/// One output of a bicubic interpolation along an axis: ncnn's, with a = -0.75.
-struct Cubic {
-    int64_t from[4];
-    float weight[4];
-    Cubic(int64_t output, double ratio, int64_t length) {
-        const double at = (static_cast<double>(output) + 0.5) / ratio - 0.5, below = std::floor(at);
-        for (int k = 0; k < 4; ++k) {
-            const int64_t position = static_cast<int64_t>(below) + k - 1;
-            from[k] = std::clamp<int64_t>(position, 0, length - 1);
-            weight[k] = value(static_cast<float>(std::abs(at - static_cast<double>(position))));
-        }
-    }
-    static float value(float x) {
-        constexpr float a = -0.75f;
-        return x <= 1 ? ((a + 2) * x - (a + 3)) * x * x + 1 : ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
-    }
-};
 
 void interpolate(const Layer &layer, const Tensor &input, int64_t channel, const TensorShape &size, float *output) {
     const int64_t width = input.shape.width;

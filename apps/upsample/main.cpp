@@ -1,4 +1,5 @@
 // upsample: enlarges pictures. Which files, in what order, and what is told about each; see --help.
+#include <malloc.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -134,6 +135,9 @@ int run_frames(Session &session) {
     const InputFile input = open_input(o.input);
     std::FILE *output = o.output == "-" ? stdout : std::fopen(o.output.c_str(), "wb");
     if (!output) throw PictureError(o.output + ": cannot be written: " + std::strerror(errno));
+    // Memory of one frame is there for the next: getting its pages anew would take longer than much of the work.
+    mallopt(M_MMAP_THRESHOLD, 1 << 30);
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
     int64_t frames = 0;
     for (; RawReader::has_more(input.get()); ++frames) {
         RawReader reader(input.get(), header);
@@ -198,7 +202,8 @@ int run(const Options &options) {
     method.tta = options.tta;
     method.linear_light = options.linear_light;
     method.tile = options.tile;
-    method.precision = options.precision;
+    method.precision = options.precision.products;
+    method.half = options.precision.half;
     const int threads = options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
     method.threads = threads;
 

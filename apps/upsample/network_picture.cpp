@@ -1,6 +1,7 @@
 #include "network_picture.h"
 
 #include <algorithm>
+#include <bit>
 #include <new>
 
 namespace upsample {
@@ -93,7 +94,19 @@ NetworkPicture::NetworkPicture(RowSource &source, const Network &network, Networ
 }
 
 NetworkPicture::~NetworkPicture() {
+    wait_for_all();
     if (run_) runs_.give_back(std::move(run_));
+}
+
+/// The memory of tiles under way belongs to the run.
+void NetworkPicture::wait_for_all() noexcept {
+    for (; run_ && given_ < begun_; ++given_) {
+        try {
+            run_->wait(lane_of(given_));
+        } catch (const std::exception &) {  // whoever stopped us has told why
+            run_.reset();
+        }
+    }
 }
 
 /// Takes memory once the first row is there, or all that a network needs that sees them all: what a damaged
@@ -106,6 +119,7 @@ void NetworkPicture::prepare() {
         try {
             return allocate();
         } catch (const std::bad_alloc &) {
+            tiles_.clear();
             run_.reset();
             turned_run_.reset();
             const int64_t side = std::max(tile_.height, tile_.width);
@@ -120,43 +134,90 @@ void NetworkPicture::allocate() {
     input_height_ = network_.input_side(tile_.height);
     input_width_ = network_.input_side(tile_.width);
     run_ = runs_.take(network_, input_height_, input_width_, options_);
-    const auto memory = [&](int64_t elements) {
-        return conv_transpose::HostMemory(options_.device, elements * sizeof(float));
-    };
-    tile_input_ = memory(3 * input_height_ * input_width_);
-    piece_ = memory(shape_.channels * piece_plane());
-    if (shape_.colors() == 1) colors_ = memory(3 * piece_plane());
+    tiles_.resize(tta_ ? 1 : run_->lanes());
+    for (std::size_t lane = 0; lane < tiles_.size(); ++lane) {
+        LaneMemory &memory = run_->memory(static_cast<int>(lane));
+        reserve(memory.input, options_.device, 3 * input_height_ * input_width_ * sizeof(float));
+        reserve(memory.output, options_.device, shape_.channels * piece_plane() * sizeof(float));
+        if (shape_.colors() == 1) reserve(memory.colors, options_.device, 3 * piece_plane() * sizeof(float));
+    }
     if (!tta_) return;
-    if (input_height_ != input_width_)
-        turned_run_ = std::make_unique<NetworkRun>(network_, input_width_, input_height_, options_);
+    if (input_height_ != input_width_) turned_run_ = make_network_run(network_, input_width_, input_height_, options_);
     turned_.reserve(3 * input_height_ * input_width_);
-    turned_output_.reserve(piece_plane());
 }
 
 Piece NetworkPicture::next() {
+    const int64_t height = source_.shape().height;
+    if (row_ < height && !run_) prepare();
+    while (row_ < height && begun_ - given_ < static_cast<int64_t>(tiles_.size())) begin_tile();
+    if (given_ == begun_) return {};
+    const int lane = lane_of(given_);
+    wait_for_tile(lane);
+    ++given_;
+    if (shape_.colors() == 1) mean_color(lane);
+    const Tile &tile = tiles_[lane];
+    return {run_->memory(lane).output.floats(), piece_plane(), piece_width(), tile.rows, tile.left, tile.columns};
+}
+
+void NetworkPicture::begin_tile() {
     const auto [width, height, channels] = source_.shape();
-    if (row_ == height) return {};
-    if (!run_) prepare();
+    const int lane = lane_of(begun_);
     const int64_t reach = std::max<int64_t>(network_.border(), alpha_ ? alpha_->reach() : 0);
     const Span rows = span_around(row_, std::min(height, row_ + tile_.height), reach, height);
-    const int64_t right = std::min(width, left_ + tile_.width), s = network_.scale();
+    const int64_t left = left_, right = std::min(width, left_ + tile_.width), s = network_.scale();
     const float *window = window_.move_to(rows.begin, rows.end);
-    gather_tile(window, rows, left_);
-    const int64_t made_rows = (rows.last - rows.first) * s, made_columns = (right - left_) * s;
-    if (tta_) {
-        run_turned(made_rows, made_columns);
-    } else {
-        run_tile(made_rows, made_columns);
+    gather_tile(run_->memory(lane).input.floats(), window, rows, left);
+    tiles_[lane] = {left * s, (rows.last - rows.first) * s, (right - left) * s};
+    run_tile(lane);
+    ++begun_;
+    left_ = right == width ? 0 : right;
+    if (right == width) row_ = rows.last;
+    if (alpha_) enlarge_alpha(lane, window, rows, left, right);
+}
+
+void NetworkPicture::run_tile(int lane) {
+    try {
+        if (tta_) return run_turned(lane);
+        run_->begin(lane, run_->memory(lane).input.floats(), part_of(lane));
+    } catch (...) {
+        run_.reset();  // which waits for what it has begun
+        throw;
     }
-    if (shape_.colors() == 1) mean_color(made_rows, made_columns);
-    if (alpha_) enlarge_alpha(window, rows, left_, right);
-    const Piece piece = {piece_.floats(), piece_plane(), piece_width(), made_rows, left_ * s, made_columns};
-    left_ = right;
-    if (left_ == width) {
-        left_ = 0;
-        row_ = rows.last;
+}
+
+namespace {
+
+bool is_finite(const OutputPart &part) {
+    constexpr uint32_t exponent = 0x7f800000;  // of infinity and NaN
+    uint32_t found = 0;
+    for (int64_t c = 0; c < 3; ++c) {
+        for (int64_t y = 0; y < part.rows; ++y) {
+            const float *row = part.target + c * part.plane + y * part.pitch;
+            for (int64_t x = 0; x < part.columns; ++x)
+                found |= (std::bit_cast<uint32_t>(row[x]) & exponent) == exponent ? 1 : 0;
+        }
     }
-    return piece;
+    return found == 0;
+}
+
+}  // namespace
+
+void NetworkPicture::wait_for_tile(int lane) {
+    if (!tta_) run_->wait(lane);
+    if (!options_.half || is_finite(part_of(lane))) return;
+    start_again_in_float32();
+    if (!tta_) run_->wait(lane);
+}
+
+/// All tiles that are under way, from their inputs.
+void NetworkPicture::start_again_in_float32() {
+    for (int64_t tile = given_ + 1; tile < begun_ && !tta_; ++tile) run_->wait(lane_of(tile));
+    options_.half = false;
+    const std::unique_ptr<NetworkRun> before = std::move(run_);
+    turned_run_.reset();
+    allocate();
+    for (int lane = 0; lane < static_cast<int>(tiles_.size()); ++lane) std::swap(run_->memory(lane), before->memory(lane));
+    for (int64_t tile = given_; tile < begun_; ++tile) run_tile(lane_of(tile));
 }
 
 namespace {
@@ -171,7 +232,7 @@ int64_t inside(int64_t position, int64_t length, bool mirror) {
 }  // namespace
 
 /// Copies a tile and its border, and makes gray RGB.
-void NetworkPicture::gather_tile(const float *window, const Span &rows, int64_t left) {
+void NetworkPicture::gather_tile(float *input, const float *window, const Span &rows, int64_t left) const {
     const auto [width, height, channels] = source_.shape();
     const bool mirror = network_.model().mirrors_edges;
     const int64_t border = network_.border(), given = rows.end - rows.begin;
@@ -181,7 +242,7 @@ void NetworkPicture::gather_tile(const float *window, const Span &rows, int64_t 
         for (int64_t y = 0; y < input_height_; ++y) {
             const int64_t row = std::clamp(inside(rows.first - border + y, height, mirror), rows.begin, rows.end - 1);
             const float *samples = window + (from * given + row - rows.begin) * width;
-            float *to = tile_input_.floats() + (c * input_height_ + y) * input_width_;
+            float *to = input + (c * input_height_ + y) * input_width_;
             for (int64_t x = 0; x < begin; ++x) to[x] = samples[inside(x0 + x, width, mirror)];
             std::copy_n(samples + x0 + begin, end - begin, to + begin);
             for (int64_t x = end; x < input_width_; ++x) to[x] = samples[inside(x0 + x, width, mirror)];
@@ -189,13 +250,12 @@ void NetworkPicture::gather_tile(const float *window, const Span &rows, int64_t 
     }
 }
 
-/// Runs the network on the tile and copies what belongs to the picture out of its output.
-void NetworkPicture::run_tile(int64_t rows, int64_t columns) {
-    float *to = shape_.colors() == 1 ? colors_.floats() : piece_.floats();
-    run_->run(tile_input_.floats());
+/// What belongs to the picture of the tile's output, and where that goes.
+OutputPart NetworkPicture::part_of(int lane) {
     const int64_t border = run_->output_border();
-    for (int c = 0; c < 3; ++c)
-        run_->copy_output(c, border, border, rows, columns, to + c * piece_plane(), piece_width());
+    LaneMemory &memory = run_->memory(lane);
+    float *to = shape_.colors() == 1 ? memory.colors.floats() : memory.output.floats();
+    return {border, border, tiles_[lane].rows, tiles_[lane].columns, to, piece_plane(), piece_width()};
 }
 
 namespace {
@@ -213,35 +273,32 @@ struct Turn {
 
 }  // namespace
 
-void NetworkPicture::run_turned(int64_t rows, int64_t columns) {
-    float *to = shape_.colors() == 1 ? colors_.floats() : piece_.floats();
+void NetworkPicture::run_turned(int lane) {
+    const OutputPart part = part_of(lane);
     const int64_t plane = input_height_ * input_width_, s = network_.scale();
-    const int64_t height = tile_.height * s, width = tile_.width * s;
     // A tile's output may be larger than the tile where its input was aligned.
     const int64_t out_height = s * (input_height_ - 2 * network_.border());
-    const int64_t out_width = s * (input_width_ - 2 * network_.border());
-    turned_output_.reserve(out_height * out_width);
+    const int64_t out_width = s * (input_width_ - 2 * network_.border()), out_plane = out_height * out_width;
+    turned_output_.reserve(3 * out_plane);
     for (int way = 0; way < 8; ++way) {
         const Turn turn = {(way & 1) != 0, (way & 2) != 0, (way & 4) != 0};
         for (int c = 0; c < 3; ++c) {
-            const float *from = tile_input_.floats() + c * plane;
+            const float *from = run_->memory(lane).input.floats() + c * plane;
             for (int64_t y = 0; y < input_height_; ++y)
                 for (int64_t x = 0; x < input_width_; ++x)
                     turned_.data()[c * plane + turn.place(y, x, input_height_, input_width_)] =
                         from[y * input_width_ + x];
         }
         NetworkRun &run = turn.transpose && turned_run_ ? *turned_run_ : *run_;
-        run.run(turned_.data());
-        const int64_t border = run.output_border();
+        const int64_t rows = turn.transpose ? out_width : out_height, columns = turn.transpose ? out_height : out_width;
+        run.run(turned_.data(),
+                {run.output_border(), run.output_border(), rows, columns, turned_output_.data(), out_plane, columns});
         for (int c = 0; c < 3; ++c) {
-            run.copy_output(c, border, border, turn.transpose ? out_width : out_height,
-                            turn.transpose ? out_height : out_width, turned_output_.data(),
-                            turn.transpose ? out_height : out_width);
-            for (int64_t y = 0; y < std::min(rows, height); ++y) {
-                float *row = to + c * piece_plane() + y * piece_width();
-                for (int64_t x = 0; x < std::min(columns, width); ++x) {
-                    const float part = turned_output_.data()[turn.place(y, x, out_height, out_width)] / 8;
-                    row[x] = way == 0 ? part : row[x] + part;
+            for (int64_t y = 0; y < part.rows; ++y) {
+                float *row = part.target + c * part.plane + y * part.pitch;
+                for (int64_t x = 0; x < part.columns; ++x) {
+                    const float share = turned_output_.data()[c * out_plane + turn.place(y, x, out_height, out_width)] / 8;
+                    row[x] = way == 0 ? share : row[x] + share;
                 }
             }
         }
@@ -249,16 +306,16 @@ void NetworkPicture::run_turned(int64_t rows, int64_t columns) {
 }
 
 /// Gray is the mean of the network's three colours.
-void NetworkPicture::mean_color(int64_t rows, int64_t columns) {
-    const int64_t plane = piece_plane();
-    for (int64_t y = 0; y < rows; ++y) {
-        const float *color = colors_.floats() + y * piece_width();
-        float *to = piece_.floats() + y * piece_width();
-        for (int64_t x = 0; x < columns; ++x) to[x] = (color[x] + color[plane + x] + color[2 * plane + x]) / 3;
+void NetworkPicture::mean_color(int lane) {
+    const OutputPart colors = part_of(lane);
+    for (int64_t y = 0; y < colors.rows; ++y) {
+        const float *color = colors.target + y * colors.pitch;
+        float *to = run_->memory(lane).output.floats() + y * piece_width();
+        for (int64_t x = 0; x < colors.columns; ++x) to[x] = (color[x] + color[colors.plane + x] + color[2 * colors.plane + x]) / 3;
     }
 }
 
-void NetworkPicture::enlarge_alpha(const float *window, const Span &given, int64_t left, int64_t right) {
+void NetworkPicture::enlarge_alpha(int lane, const float *window, const Span &given, int64_t left, int64_t right) {
     const auto [width, height, channels] = source_.shape();
     const float *plane = window + (channels - 1) * (given.end - given.begin) * width;
     const Span rows = span_around(given.first, given.last, alpha_->reach(), height);
@@ -270,7 +327,7 @@ void NetworkPicture::enlarge_alpha(const float *window, const Span &given, int64
                     alpha_rectangle_.data() + (y - rows.begin) * count);
     }
     const Piece alpha = alpha_->run(alpha_rectangle_.data(), rows, columns);
-    float *to = piece_.floats() + (channels - 1) * piece_plane();
+    float *to = run_->memory(lane).output.floats() + (channels - 1) * piece_plane();
     for (int64_t y = 0; y < alpha.count; ++y)
         std::copy_n(alpha.data + y * alpha.row_stride, alpha.columns, to + y * piece_width());
 }

@@ -46,16 +46,30 @@ class NetworkPicture : public PieceSource {
                    const RunOptions &options, bool tta = false);
     ~NetworkPicture() override;
     const Shape &shape() const override { return shape_; }
+
+    /// The next tile; as many as the run has lanes are begun before the first is waited for. Where float16
+    /// does not hold what a network computes, the rest is computed in float32.
     Piece next() override;
 
   private:
+    /// A tile under way, enlarged; its samples are in the memory of its lane.
+    struct Tile {
+        int64_t left = 0, rows = 0, columns = 0;
+    };
+
     void prepare();
     void allocate();
-    void gather_tile(const float *window, const Span &rows, int64_t left);
-    void run_tile(int64_t rows, int64_t columns);
-    void run_turned(int64_t rows, int64_t columns);
-    void mean_color(int64_t rows, int64_t columns);
-    void enlarge_alpha(const float *window, const Span &given, int64_t left, int64_t right);
+    void begin_tile();
+    void run_tile(int lane);
+    void wait_for_tile(int lane);
+    void start_again_in_float32();
+    void wait_for_all() noexcept;
+    void gather_tile(float *input, const float *window, const Span &rows, int64_t left) const;
+    void run_turned(int lane);
+    void mean_color(int lane);
+    void enlarge_alpha(int lane, const float *window, const Span &given, int64_t left, int64_t right);
+    OutputPart part_of(int lane);
+    int lane_of(int64_t tile) const { return static_cast<int>(tile % static_cast<int64_t>(tiles_.size())); }
 
     RowSource &source_;
     const Network &network_;
@@ -65,11 +79,12 @@ class NetworkPicture : public PieceSource {
     Shape shape_;
     TileSize tile_;
     RowWindow window_;
+    std::vector<Tile> tiles_;  // one a lane, in turns
     std::unique_ptr<NetworkRun> run_, turned_run_;
     std::optional<Resampler> alpha_;
-    int64_t row_ = 0, left_ = 0;
+    int64_t row_ = 0, left_ = 0;                  // of the tile that is begun next
+    int64_t begun_ = 0, given_ = 0;               // tiles
     int64_t input_height_ = 0, input_width_ = 0;  // of a tile with its border
-    conv_transpose::HostMemory tile_input_, colors_, piece_;
     Buffer<float> alpha_rectangle_, turned_, turned_output_;
 
     int64_t piece_width() const { return tile_.width * network_.scale(); }

@@ -19,8 +19,10 @@ const std::map<std::string, Filter> filters = {{"nearest", Filter::nearest},
                                                {"bilinear", Filter::bilinear},
                                                {"bicubic", Filter::bicubic},
                                                {"lanczos", Filter::lanczos}};
-const std::map<std::string, Precision> precisions = {
-    {"float32", Precision::float32}, {"tf32", Precision::tf32}, {"tf32x3", Precision::tf32x3}};
+const std::map<std::string, NetworkPrecision> precisions = {{"float32", {Precision::float32}},
+                                                            {"tf32", {Precision::tf32}},
+                                                            {"tf32x3", {Precision::tf32x3}},
+                                                            {"float16", {Precision::float32, true}}};
 const std::map<std::string, Format> formats = {
     {"png", Format::png}, {"jpg", Format::jpeg}, {"jpeg", Format::jpeg}, {"webp", Format::webp}};
 
@@ -135,7 +137,7 @@ void add_model_options(CLI::App &app, Options &o) {
     app.add_option("-t,--tile", o.tile, "side of a network's tiles in pixels, at least 32 (default 0: chosen from memory)")
         ->check(between<int64_t>(0, 65536));
     app.add_option_function<std::string>("--precision", choice(precisions, o.precision),
-                                         "of a network on a GPU: float32, tf32 or tf32x3 (default float32)")
+                                         "of a network on a GPU: float32, tf32, tf32x3 or float16 (default float16)")
         ->check(one_of(precisions));
     app.get_option("--linear")->excludes(model);
 }

@@ -12,6 +12,12 @@
 
 namespace upsample {
 
+/// Of a network on a GPU.
+struct NetworkPrecision {
+    conv_transpose::Precision products = conv_transpose::Precision::float32;
+    bool half = false;  ///< float16 throughout, with sums of float32
+};
+
 struct Options {
     std::string input, output;
     std::optional<double> scale;        ///< else 2, or the model's own
@@ -25,7 +31,7 @@ struct Options {
     int64_t tile = 0;
     conv_transpose::Device device = conv_transpose::Device::automatic;
     int gpu = -1;                       ///< which one; -1 leaves it to CUDA
-    conv_transpose::Precision precision = conv_transpose::Precision::float32;
+    NetworkPrecision precision{conv_transpose::Precision::float32, true};
     int threads = 0;
     bool overwrite = false, skip_existing = false;
     bool linear_light = false, strip = false;

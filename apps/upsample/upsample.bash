@@ -7,7 +7,7 @@ _upsample() {
     case $before in
         -f | --filter) _upsample_lines compgen -W "nearest bilinear bicubic lanczos" -- "$word" ;;
         -g | --device) _upsample_lines compgen -W "auto cpu cuda" -- "$word" ;;
-        --precision) _upsample_lines compgen -W "float32 tf32 tf32x3" -- "$word" ;;
+        --precision) _upsample_lines compgen -W "float32 tf32 tf32x3 float16" -- "$word" ;;
         --format) _upsample_lines compgen -W "png jpg webp" -- "$word" ;;
         -s | --scale) _upsample_lines compgen -W "2 3 4 5 6 7 8" -- "$word" ;;
         -n | --noise) _upsample_lines compgen -W "-1 0 1 2 3" -- "$word" ;;

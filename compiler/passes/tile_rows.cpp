@@ -9,6 +9,7 @@
 #include "compiler/passes/tile_store.h"
 
 #include "compiler/passes/placeholder_calls.h"
+#include "compiler/passes/tile_parts.h"
 
 namespace conv_transpose {
 
@@ -18,67 +19,6 @@ using namespace Halide::Internal;
 namespace {
 
 constexpr int columns_behind_row = 8;  // free in shared memory; they keep rows in different banks, too
-
-const std::string row_name = "tile_row", piece_name = "tile_piece", sum_name = "tile_sum";
-
-Expr integer(const std::string &name) { return Variable::make(Int(32), name); }
-
-/// Takes expressions of a row, a piece of its columns and a sum apart: what depends on the row alone becomes a variable
-/// named after `of_rows`, what depends on the piece alone one named after `of_pieces`.
-class RowsAndPieces : public IRMutator {
-  public:
-    explicit RowsAndPieces(std::string name) : name_(std::move(name)) {}
-    using Parts = std::vector<std::pair<std::string, Expr>>;
-    Parts of_rows, of_pieces;
-
-    Expr mutate(const Expr &e) override {
-        const bool row = uses(e, row_name), piece = uses(e, piece_name);
-        if (uses(e, sum_name) || (row && piece && !is_sum(e))) return IRMutator::mutate(e);
-        return row && piece ? sum(e) : part(e);
-    }
-    using IRMutator::mutate;
-
-  private:
-    const std::string name_;
-
-    static bool uses(const Expr &e, const std::string &name) { return expr_uses_var(e, name); }
-    static bool is_sum(const Expr &e) { return e.type() == Int(32) && (e.as<Add>() || e.as<Sub>()); }
-
-    /// Of what depends on one of them, or on nothing. Where 4 bytes do not hold it, its parts are taken.
-    Expr part(const Expr &e) {
-        const bool row = uses(e, row_name);
-        if (e.as<Variable>() || (!row && !uses(e, piece_name))) return e;
-        if (e.type().is_bool()) return part(select(e, 1, 0)) != 0;
-        if (!e.type().is_scalar() || e.type().bits() != 32) return IRMutator::mutate(e);
-        Parts &parts = row ? of_rows : of_pieces;
-        for (const auto &[name, value] : parts)
-            if (equal(value, e)) return Variable::make(e.type(), name);
-        parts.emplace_back(name_ + (row ? ".of_row." : ".of_piece.") + std::to_string(parts.size()), e);
-        return Variable::make(e.type(), parts.back().first);
-    }
-
-    static void add_terms(const Expr &e, bool negative, std::vector<std::pair<Expr, bool>> &terms) {
-        const Add *add = e.as<Add>();
-        const Sub *sub = e.as<Sub>();
-        if (!is_sum(e)) return terms.emplace_back(e, negative), void();
-        add_terms(add ? add->a : sub->a, negative, terms);
-        add_terms(add ? add->b : sub->b, add ? negative : !negative, terms);
-    }
-
-    /// Terms that depend on the row alone, or on nothing, are one part.
-    Expr sum(const Expr &e) {
-        std::vector<std::pair<Expr, bool>> terms;
-        add_terms(e, false, terms);
-        Expr of_row = 0, of_piece = 0, of_both = 0;
-        for (const auto &[term, negative] : terms) {
-            const bool row = uses(term, row_name), piece = uses(term, piece_name);
-            const Expr value = row && piece ? IRMutator::mutate(term) : term;
-            Expr &all = row && piece ? of_both : piece ? of_piece : of_row;
-            all = negative ? all - value : all + value;
-        }
-        return simplify(of_both + part(simplify(of_row)) + part(simplify(of_piece)));
-    }
-};
 
 /// An index in which strides that the pipeline promises to be multiples of `values` are seen to be.
 Expr with_known_strides(Expr index, const Store *store, int values) {

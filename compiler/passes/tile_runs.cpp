@@ -3,13 +3,14 @@
 // neighbouring columns, where phases of a stride are channels.
 //
 // Eight rows of a warp at a time are turned through shared memory, as in tile_store.cpp. Then each lane has four columns of
-// every 128, or fewer of as many rows. It finds out which fours are neighbours and inside, and stores those at once, what is
-// left one by one. The instruction looks how they are aligned: rows of the output may begin anywhere.
+// every 128, or fewer of as many rows. It finds out which fours are neighbours and inside, and stores those at once, others
+// one by one. The instruction looks how they are aligned: rows of the output may begin anywhere.
 #include "compiler/passes/tile_store.h"
 
 #include <algorithm>
 
 #include "compiler/passes/placeholder_calls.h"
+#include "compiler/passes/tile_parts.h"
 
 namespace conv_transpose {
 
@@ -65,73 +66,78 @@ Stmt TileStore::turn_of_runs(const Version &version, int row_tile, int half) con
 
 /// Those at a lane's columns, of all rows of a turn.
 Stmt TileStore::runs_of_lane(const RunsOfLane &at) const {
-    const int lines = rows_per_turn / rows_of_run();
-    std::vector<Stmt> all;
-    Expr is_left = const_false();
-    for (int line = 0; line < lines; line++) {
-        is_left = is_left || (!is_run(at, line) && begins_inside(at, line));
-        if (at.version.unrolled) all.push_back(store_run(at, line));
-    }
-    const std::string name = nest_.name + ".line", value = nest_.name + ".value";
-    const Expr line = Variable::make(Int(32), name), i = Variable::make(Int(32), value);
-    const auto loop = [](const std::string &variable, int extent, const Stmt &body) {
-        return For::make(variable, 0, extent, ForType::Serial, Partition::Never, DeviceAPI::None, body);
+    RowsAndPieces parts(nest_.name);
+    const Expr row = integer(row_name), place = integer(piece_name);
+    const auto here = coordinates(at.row + row, place, 0);
+    // Of a let nobody would see what its variable depends on.
+    const auto taken_apart = [&](const Expr &e) { return parts.mutate(substitute_in_all_lets(simplify(substitute(here, e)))); };
+    Expr inside = const_true();
+    for (const Expr &condition : parts_of(conditions_)) inside = inside && taken_apart(condition);
+    const Expr value = value_at(at.version, here, Variable::make(Float(32), sum_name));
+    const Element element{inside, taken_apart(value), taken_apart(index_)};
+
+    const auto of_line = [&](const Expr &line) {
+        Stmt store = store_run(at, element, parts, line);
+        for (int row = 0; row < rows_of_run(); row++) store = with_parts(parts.of_rows, row_name, line * rows_of_run() + row, row, store);
+        return store;
     };
-    if (!at.version.unrolled) all.push_back(loop(name, lines, store_run(at, line)));
-    const Stmt singles = loop(value, values_of_run, store_single(element_of_run(at, line, i)));
-    all.push_back(IfThenElse::make(is_left, loop(name, lines, IfThenElse::make(!is_run(at, line), singles))));
-    return Block::make(all);
-}
-
-/// Element i of the run that a lane has in a line.
-TileStore::Element TileStore::element_of_run(const RunsOfLane &at, const Expr &line, const Expr &i) const {
-    const Expr row = line * rows_of_run() + i % rows_of_run(), place = at.place + i / rows_of_run();
-    return element(at.version, at.row + row, place, 0, at.scratch + row * pitch_ + place);
-}
-
-Expr TileStore::is_run(const RunsOfLane &at, const Expr &line) const {
-    const Element first = element_of_run(at, line, 0);
-    Expr all = first.guard;
-    for (int i = 1; i < values_of_run; i++) {
-        const Element next = element_of_run(at, line, i);
-        all = all && next.guard && simplify(next.index - first.index) == i;
+    const int lines = rows_per_turn / rows_of_run();
+    Stmt all;
+    if (at.version.unrolled) {
+        std::vector<Stmt> stores;
+        for (int line = 0; line < lines; line++) stores.push_back(of_line(line));
+        all = Block::make(stores);
+    } else {
+        const std::string name = nest_.name + ".line";
+        all = For::make(name, 0, lines, ForType::Serial, Partition::Never, DeviceAPI::None, of_line(integer(name)));
     }
+    for (int column = 0; column < columns_of_run(); column++) all = with_parts(parts.of_pieces, piece_name, at.place + column, column, all);
     return all;
 }
 
-/// Conditions of rows alone hold for the first row of a line, as they do for others: neighbours are of one channel.
-Expr TileStore::begins_inside(const RunsOfLane &at, const Expr &line) const {
-    const Expr row = at.row + line * rows_of_run();
-    Expr inside = const_true();
-    for (const Expr &condition : parts_of(conditions_)) {
-        const Expr here = simplify(substitute(coordinates(row, at.place, 0), condition));
-        const Expr there = simplify(substitute(coordinates(row, at.place + 1, 0), condition));
-        if (equal(here, there)) inside = inside && here;
+/// The parts of a row or a piece, which is the `number`th of a run.
+Stmt TileStore::with_parts(const RowsAndPieces::Parts &parts, const std::string &name, const Expr &which, int number, Stmt body) const {
+    for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
+        body = LetStmt::make(part->first + "." + std::to_string(number), substitute(name, which, part->second), body);
     }
-    return inside;
+    return body;
 }
 
-Stmt TileStore::store_run(const RunsOfLane &at, const Expr &line) const {
+/// Of a line: at once if all are inside and neighbours.
+Stmt TileStore::store_run(const RunsOfLane &at, const Element &element, const RowsAndPieces &parts, const Expr &line) const {
     const int rows = rows_of_run(), columns = columns_of_run();
-    std::vector<std::pair<std::string, Expr>> copies;  // of a row's columns, which are read at once
-    for (int row = 0; row < rows; row++) {
+    // Element i of the run has the parts of its row and its column.
+    const auto of = [&](const Expr &e, int i) {
+        std::map<std::string, Expr> values{{row_name, line * rows + i % rows}, {piece_name, at.place + i / rows}};
+        const auto add = [&](const RowsAndPieces::Parts &all, int number) {
+            for (const auto &[name, value] : all) values[name] = Variable::make(value.type(), name + "." + std::to_string(number));
+        };
+        add(parts.of_rows, i % rows), add(parts.of_pieces, i / rows);
+        return substitute(values, e);
+    };
+    std::vector<Expr> copies(values_of_run), arguments{target_of(of(element.index, 0))};
+    std::vector<std::pair<std::string, Expr>> loads;
+    for (int row = 0; row < rows; row++) {  // whose columns are read at once
         const Expr copy = simplify(at.scratch + (line * rows + row) * pitch_ + at.place);
-        copies.emplace_back(nest_.name + ".run" + std::to_string(row),
-                            columns == 1 ? load_of_copy(copy)
-                                         : Load::make(Float(32, columns), shared_, Ramp::make(copy, 1, columns), Buffer<>(), Parameter(),
-                                                      const_true(columns), ModulusRemainder(columns, 0)));
+        loads.emplace_back(nest_.name + ".run" + std::to_string(row),
+                           columns == 1 ? load_of_copy(copy)
+                                        : Load::make(Float(32, columns), shared_, Ramp::make(copy, 1, columns), Buffer<>(), Parameter(),
+                                                     const_true(columns), ModulusRemainder(columns, 0)));
+        const Expr all = Variable::make(loads.back().second.type(), loads.back().first);
+        for (int column = 0; column < columns; column++)
+            copies[column * rows + row] = columns == 1 ? all : Shuffle::make_extract_element(all, column);
     }
-    const Element first = element_of_run(at, line, 0);
-    std::vector<Expr> arguments{target_of(first.index)};
+    Expr is_run = of(element.guard, 0);
+    std::vector<Stmt> singles;
     for (int i = 0; i < values_of_run; i++) {
-        const auto &[name, load] = copies[i % rows];
-        const Expr copy = Variable::make(load.type(), name);
-        arguments.push_back(value_at(at.version, coordinates(at.row + line * rows + i % rows, at.place + i / rows, 0),
-                                     columns == 1 ? copy : Shuffle::make_extract_element(copy, i / rows)));
+        const Expr value = substitute(sum_name, copies[i], of(element.value, i));
+        if (i > 0) is_run = is_run && of(element.guard, i) && simplify(of(element.index, i) - of(element.index, 0)) == i;
+        arguments.push_back(value);
+        singles.push_back(store_single({of(element.guard, i), value, of(element.index, i)}));
     }
-    Stmt store = placeholder({"store_run", format_fields()}, arguments);
-    for (const auto &[name, load] : copies) store = LetStmt::make(name, load, store);
-    return IfThenElse::make(is_run(at, line), store);
+    Stmt store = IfThenElse::make(is_run, placeholder({"store_run", format_fields()}, arguments), Block::make(singles));
+    for (const auto &[name, load] : loads) store = LetStmt::make(name, load, store);
+    return store;
 }
 
 }  // namespace conv_transpose

@@ -9,6 +9,7 @@
 
 #include "compiler/passes/placeholder_calls.h"
 #include "compiler/passes/tensor_core_pass.h"
+#include "compiler/passes/tile_parts.h"
 #include "compiler/passes/warp_tile.h"
 
 namespace conv_transpose {
@@ -54,11 +55,11 @@ class TileStore {
     Halide::Internal::Stmt runs(const Version &version) const;
     Halide::Internal::Stmt turn_of_runs(const Version &version, int row_tile, int half) const;
     Halide::Internal::Stmt runs_of_lane(const RunsOfLane &at) const;
-    Halide::Internal::Stmt store_run(const RunsOfLane &at, const Halide::Expr &line) const;
-    Halide::Expr is_run(const RunsOfLane &at, const Halide::Expr &line) const;
-    Halide::Expr begins_inside(const RunsOfLane &at, const Halide::Expr &line) const;
+    Halide::Internal::Stmt store_run(const RunsOfLane &at, const Element &element, const RowsAndPieces &parts,
+                                     const Halide::Expr &line) const;
+    Halide::Internal::Stmt with_parts(const RowsAndPieces::Parts &parts, const std::string &name, const Halide::Expr &which,
+                                      int number, Halide::Internal::Stmt body) const;
     Halide::Expr begins_with_run() const;
-    Element element_of_run(const RunsOfLane &at, const Halide::Expr &line, const Halide::Expr &i) const;
     int rows_of_run() const;
     int columns_of_run() const;
     void check_runs() const;

@@ -112,15 +112,14 @@ endforeach()
 foreach(format f16 bf16 tf32)
     set(values 8)  # of 16 bytes
     set(chunk chunk_channels=64)
-    set(rates 600 450 450 350)
+    set(rates 695 500 420)
     set(maybe FULL)
     if(format STREQUAL f16)
         set(maybe "")
     elseif(format STREQUAL tf32)
         set(values 4)
         set(chunk chunk_channels=32)
-        set(rates 330 240 240 180)
-        set(maybe "")
+        set(rates 340 240 212)
     endif()
     list(GET rates 0 rate256x128)
     list(GET rates 1 rate128x128)
@@ -130,11 +129,14 @@ foreach(format f16 bf16 tf32)
     set(tile256x128 ${maps} columns=256 ${chunk} stages=4 blocks=1 producer=true)
     set(tile256x64 ${maps} columns=128 row_sets=1 column_sets=2 ${chunk} stages=2 blocks=2)
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_256x128 ${tile256x128} min_out_channels=65
-        H200_TFLOPS ${rate256x128} ${maybe})
+        H200_TFLOPS ${rate256x128})
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_128x128 ${maps} columns=128 ${chunk} stages=3
         blocks=2 min_out_channels=65 H200_TFLOPS ${rate128x128} FULL)
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_256x64 ${tile256x64} H200_TFLOPS ${rate256x64}
-        ${maybe})
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_256x64 ${tile256x64} H200_TFLOPS ${rate256x64})
+    if(NOT format STREQUAL tf32)  # of which every kernel makes parts
+        conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_parts_256x64 ${tile256x64} makes_parts=true
+            H200_TFLOPS ${rate256x64} ${maybe})
+    endif()
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ncdhw AS maps_256x128 rank=3 ${tile256x128} min_out_channels=65
         H200_TFLOPS ${rate256x128} FULL)
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ncdhw AS maps_256x64 rank=3 ${tile256x64}
@@ -149,11 +151,11 @@ foreach(format f16 bf16)
         set(maybe "")
     endif()
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_256x64_w3 ${maps} stages=3 window=3
-        H200_TFLOPS 506 ${maybe})
+        H200_TFLOPS 470 ${maybe})
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_256x64_w7 ${maps} stages=2 window=7
-        H200_TFLOPS 684 ${maybe})
+        H200_TFLOPS 560 ${maybe})
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ncdhw AS maps_256x64_w3 rank=3 ${maps} stages=3 window=3
-        H200_TFLOPS 506 FULL)
+        H200_TFLOPS 470 FULL)
 endforeach()
 
 # Their phases as channels: of a stride along the width that is a multiple of two (pairs), or four, neighbours in the output
@@ -161,32 +163,37 @@ endforeach()
 foreach(format f16 bf16 tf32)
     set(values 8)
     set(chunk chunk_channels=64)
+    set(rates 695 500 420)
     set(maybe FULL)
     if(format STREQUAL f16)
         set(maybe "")
     elseif(format STREQUAL tf32)
         set(values 4)
         set(chunk chunk_channels=32)
+        set(rates 340 240 212)
     endif()
+    list(GET rates 0 rate256x128)
+    list(GET rates 1 rate128x128)
+    list(GET rates 2 rate256x64)
     set(maps ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} input_layout=channels_last
         in_channel_multiple=${values} phases_as_channels=true min_out_channels=1 ${chunk} ALLOW_SPILLS)
     set(tile256x128 ${maps} columns=256 stages=4 blocks=1 producer=true)
     set(tile256x64 ${maps} columns=128 row_sets=1 column_sets=2 stages=2 blocks=2)
     set(tile128x128 ${maps} columns=128 stages=3 blocks=2)
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_pairs_256x128 ${tile256x128} neighbours=2
-        H200_TFLOPS 600)
+        H200_TFLOPS ${rate256x128} FULL)
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_pairs_256x64 ${tile256x64} neighbours=2
-        H200_TFLOPS 450)
+        H200_TFLOPS ${rate256x64} ${maybe})
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_pairs_128x128 ${tile128x128} neighbours=2
-        H200_TFLOPS 450 FULL)
+        H200_TFLOPS ${rate128x128} FULL)
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_fours_256x128 ${tile256x128} neighbours=4
-        H200_TFLOPS 600 ${maybe})
+        H200_TFLOPS ${rate256x128} FULL)
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_fours_256x64 ${tile256x64} neighbours=4
-        H200_TFLOPS 450 ${maybe})
+        H200_TFLOPS ${rate256x64} ${maybe})
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_sub_pixel_256x64 ${tile256x64}
-        H200_TFLOPS 450 ${maybe})
+        H200_TFLOPS ${rate256x64} FULL)
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ncdhw AS maps_pairs_256x64 rank=3 ${tile256x64} neighbours=2
-        H200_TFLOPS 450 ${maybe})
+        H200_TFLOPS ${rate256x64} ${maybe})
 endforeach()
 
 # Input gradients of output gradients in channels_first, packed likewise.

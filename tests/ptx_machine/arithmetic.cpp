@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <compare>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -76,6 +77,14 @@ Arithmetic look_up(const Table &table, std::string_view name, std::string_view k
 }
 
 // ---- the tables
+
+/// Of a register, as comparisons of 16 bits see it.
+struct HalfLane {
+    uint16_t bits;
+    explicit HalfLane(uint32_t word) : bits(static_cast<uint16_t>(word)) {}
+    friend std::partial_ordering operator<=>(HalfLane a, HalfLane b) { return from_half(a.bits) <=> from_half(b.bits); }
+    friend bool operator==(HalfLane a, HalfLane b) { return from_half(a.bits) == from_half(b.bits); }
+};
 
 template <class T>
 const Table &comparisons() {
@@ -268,6 +277,7 @@ Arithmetic comparison(std::string_view how, std::string_view type) {
     if (type == "s16") return of(comparisons<int16_t>());
     if (type == "u16" || type == "b16") return of(comparisons<uint16_t>());
     if (type == "f32") return of(comparisons<float>());
+    if (type == "f16") return of(comparisons<HalfLane>());
     throw PtxError("unknown type " + std::string(type));
 }
 

@@ -261,6 +261,9 @@ CUresult cuMemGetInfo_v2(size_t *free, size_t *total) {
 CUresult cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes) {
     return std::memcpy(at(to), from, bytes), success;
 }
+CUresult cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, CUstream) {
+    return std::memcpy(at(to), from, bytes), success;
+}
 CUresult cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes) {
     return std::memcpy(to, at(from), bytes), success;
 }
@@ -278,6 +281,10 @@ CUresult cuMemcpy2D_v2(const CudaCopy2D *c) {
     return success;
 }
 
+CUresult cuMemcpy2DAsync_v2(const CudaCopy2D *c, CUstream) {
+    return cuMemcpy2D_v2(c);
+}
+
 // ---- streams and events; no graphs, and time stands still
 
 CUresult cuStreamCreate(CUstream *stream, unsigned) {
@@ -290,6 +297,9 @@ CUresult cuStreamGetCtx(CUstream, CUcontext *context) {
     return *context = &primary_context, success;
 }
 CUresult cuStreamSynchronize(CUstream) {
+    return success;
+}
+CUresult cuStreamWaitEvent(CUstream, void *, unsigned) {
     return success;
 }
 CUresult cuEventCreate(void **event, unsigned) {

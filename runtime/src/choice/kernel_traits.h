@@ -98,6 +98,8 @@ struct CalledWith {
     int64_t window = 1;
     /// It multiplies packed pictures (packed_pictures.h).
     bool packed_pictures = false;
+    /// Of a kernel that packs pictures: all tensors lie at multiples of 16 bytes, and channels have a multiple of so many positions.
+    int64_t aligned_positions = 0;
     /// Of a kernel that packs pictures: neighbouring lanes read neighbouring channels.
     bool packs_along_channels = false;
     /// Of a kernel that adds the parts of a weight gradient: each thread adds all of some weights.
@@ -159,6 +161,13 @@ struct KernelTraits : Accepts, CalledWith, Tile, MachineNeeds {
 /// The extent of the output on an axis, as a launch of the kernel spans it.
 inline int64_t spanned_output(const KernelTraits &kernel, const Axis &axis) {
     return axis.output() + (kernel.whole_cells ? axis.padding % axis.stride : 0);
+}
+
+/// Whether it copies pictures 16 bytes at a time, from multiples of as many: those of 16 bits with channels innermost.
+inline bool copies_16_bytes(const KernelTraits &kernel) {
+    const auto of_16_bits = [](TensorFormat f) { return f.type != ElementType::float32 && f.layout == Layout::channels_last; };
+    return kernel.role == KernelRole::compute && kernel.device == Device::cuda && !kernel.any_layout &&
+           (of_16_bits(kernel.input) || of_16_bits(kernel.output));
 }
 
 /// Whether it takes tensors of any layout with any channels: it serves what no other kernel does, and is slow.

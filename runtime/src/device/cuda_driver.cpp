@@ -48,6 +48,9 @@ std::optional<CudaDriver> load() {
     resolve(driver.cuMemGetInfo, "cuMemGetInfo_v2");
     resolve(driver.cuTensorMapEncodeIm2col, "cuTensorMapEncodeIm2col");
     resolve(driver.cuStreamSynchronize, "cuStreamSynchronize");
+    resolve(driver.cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2");
+    resolve(driver.cuMemcpy2DAsync, "cuMemcpy2DAsync_v2");
+    resolve(driver.cuStreamWaitEvent, "cuStreamWaitEvent");
     resolve(driver.cuDeviceGetName, "cuDeviceGetName");
     resolve(driver.cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2");
     resolve(driver.cuStreamCreate, "cuStreamCreate");

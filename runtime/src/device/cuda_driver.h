@@ -70,6 +70,9 @@ struct CudaDriver {
     CUresult (*cuMemFreeHost)(void *);
     CUresult (*cuMemGetInfo)(size_t *, size_t *);
     CUresult (*cuStreamSynchronize)(CUstream);
+    CUresult (*cuMemcpyHtoDAsync)(uint64_t, const void *, size_t, CUstream);
+    CUresult (*cuMemcpy2DAsync)(const CudaCopy2D *, CUstream);
+    CUresult (*cuStreamWaitEvent)(CUstream, void *, unsigned);
     CUresult (*cuTensorMapEncodeIm2col)(void *, int, uint32_t, void *, const uint64_t *, const uint64_t *, const int *,
                                         const int *, uint32_t, uint32_t, const uint32_t *, int, int, int, int);
     // For timing: device_timer.cpp.

@@ -28,6 +28,8 @@ class Step {
     void set(int position, float scalar);
     /// The kernel reads the tensor at `position`, which is set, by a map of it; of several in its order.
     void add_map(int position, const PictureMap &map);
+    /// A kernel of the same arguments, which runs in this one's place where all tensors lie at multiples of 16 bytes.
+    void set_where_aligned(const KernelTraits &kernel) { where_aligned_ = &kernel; }
     /// Throws std::logic_error that names an argument that was not set.
     void require_complete() const;
 
@@ -51,7 +53,7 @@ class Step {
             float real;
         };
     };
-    const KernelTraits *kernel_;
+    const KernelTraits *kernel_, *where_aligned_ = nullptr;
     Family family_;
     std::vector<Value> values_;
     std::vector<View> views_;
@@ -61,9 +63,14 @@ class Step {
         PictureMap map;
     };
     std::vector<Mapped> maps_;
+    /// Bits of the views that are pictures and read.
+    unsigned pictures_read_ = 0;
 
     const Argument &argument(int position) const;
     Value &value(int position, ArgumentKind kind);
+    /// The rule that an address breaks, or null.
+    const char *broken_alignment(const PlacedView *placed, bool rehearsal) const noexcept;
+    bool encode_maps(const PlacedView *placed, bool rehearsal, TensorMap *maps) const noexcept;
 };
 
 /// Makes a step, by names. A name that the family lacks does not compile.
@@ -82,6 +89,11 @@ class Launch {
     /// Of a tensor that was set.
     Launch &add_map(ArgumentName<family> name, const PictureMap &map) {
         step_.add_map(name.position(0, step_.kernel().rank), map);
+        return *this;
+    }
+
+    Launch &set_where_aligned(const KernelTraits &kernel) {
+        step_.set_where_aligned(kernel);
         return *this;
     }
 

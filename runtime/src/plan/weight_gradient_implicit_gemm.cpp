@@ -87,7 +87,7 @@ class ImplicitGemmRecipe {
 
     const KernelTraits &packing(const Tensor &t) const {
         return helper_kernel(KernelRole::channels_last_packing, k_.device, [&](const KernelTraits &k) {
-            return k.input.type == t.format.type && (k.max_out_channels == 0 || t.channels <= k.max_out_channels);
+            return k.input.type == t.format.type && k.aligned_positions == 0 && (k.max_out_channels == 0 || t.channels <= k.max_out_channels);
         });
     }
 
