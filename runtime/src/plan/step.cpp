@@ -108,7 +108,7 @@ void Step::set(int position, const View &view) {
                                std::string(argument(position).name) + "', or fewer tensors");
     const Argument &a = argument(position);
     const bool is_picture = a.role == TensorRole::input || a.role == TensorRole::output || a.role == TensorRole::picture;
-    if (is_picture && !a.written) pictures_read_ |= 1u << views_.size();
+    if (is_picture && (!a.written || kernel_->vectors_of_channels)) pictures_read_ |= 1u << views_.size();
     views_.push_back(view);
 }
 
@@ -145,7 +145,7 @@ const char *Step::broken_alignment(const PlacedView *placed, bool rehearsal) con
     if (copies_16_bytes(*kernel_) && !rehearsal)
         for (size_t i = 0; i < views_.size(); i++)
             if (pictures_read_ >> i & 1 && misplaced(i))
-                return "a picture lies at no multiple of 16 bytes, which is the rule for 16 bits in channels_last";
+                return "a picture lies at no multiple of 16 bytes, which is the kernel's rule in channels_last";
     // Rows of channels are stored 16 bytes at a time; weights are not.
     const TensorFormat written = kernel_->operation == Operation::forward ? kernel_->output : kernel_->input;
     const bool in_rows = kernel_->operation != Operation::weight_gradient && written.layout == Layout::channels_last;

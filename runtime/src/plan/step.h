@@ -63,7 +63,7 @@ class Step {
         PictureMap map;
     };
     std::vector<Mapped> maps_;
-    /// Bits of the views that are pictures and read.
+    /// Bits of the views that are pictures and read, or written by vectors.
     unsigned pictures_read_ = 0;
 
     const Argument &argument(int position) const;
