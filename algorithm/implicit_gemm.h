@@ -168,7 +168,12 @@ Geometry sub_pixel_geometry(const GemmVars &v, const std::vector<GatherAxis> &ax
     g.most = g.steps = {taps, summed, chunk};
     const PerAxis cell = digits(v.position, g.cells);
     const Steps::Step step = g.steps[v.step];
-    for (int d = 0; d < rank; d++) g.at.push_back(cell[d] - step.tap[d] * axes[d].input_step());
+    for (int d = 0; d < rank; d++) {
+        const Expr last = taps[d] - 1;
+        g.at.push_back(cell[d] - step.tap[d] * axes[d].input_step());
+        g.cell_at.push_back(cell[d] - last * axes[d].input_step());
+        g.offset.push_back((last - step.tap[d]) * axes[d].input_step());
+    }
     g.kernel = step.tap;
     g.image = cell.back();
     g.chunk = step.chunk;

@@ -67,6 +67,8 @@ struct GemmFuncs {
     /// are a multiple of it, and see neighbouring positions. `k_group` of the weights counts through them, too, the
     /// fastest.
     int window = 1;
+    /// Weights are read as they are given, in channels_last; of the input gradient.
+    bool maps_weights = false;
     int values() const { return format.on_tensor_cores() ? format.values_of_16_bytes() : 1; }
 
     /// Operands; zero outside of the picture, and in channels beyond the last.

@@ -1,6 +1,6 @@
-// Packing of pictures of 16 bits for weight gradients that are implicit matrix products
-// (weight_gradient_implicit_gemm.h): channels innermost, filled up to whole eights with zeros. Pictures come in any
-// layout: their strides are the caller's.
+// Packing of pictures for kernels that read channels innermost: weight gradients that are implicit matrix products
+// (weight_gradient_implicit_gemm.h), and what reads tensor maps (Computation::packed_rows). Channels are filled up to whole
+// 16 bytes with zeros. Pictures come in any layout: their strides are the caller's.
 #include <string>
 
 #include "Halide.h"
@@ -14,9 +14,15 @@ namespace conv_transpose {
 /// The same (position, channel, group, image), with other strides.
 class PackChannelsLast : public Halide::Generator<PackChannelsLast>, public DescribedGenerator {
   public:
-    GeneratorParam<Storage> given{"given", Storage::f16, {{"f16", Storage::f16}, {"bf16", Storage::bf16}}};
+    GeneratorParam<Storage> given{"given", Storage::f16, {{"f32", Storage::f32}, {"f16", Storage::f16}, {"bf16", Storage::bf16}}};
 
+    /// What a block turns.
+    GeneratorParam<int> tile_channels{"tile_channels", 64}, tile_positions{"tile_positions", 64};
+    /// It is for no more channels of a group than a tile has.
+    GeneratorParam<bool> narrow{"narrow", false};
     GeneratorParam<bool> few_channels{"few_channels", false};
+    /// Fours of positions are read at once: of pictures that are promised to lie so.
+    GeneratorParam<bool> aligned{"aligned", false};
 
     Input<Halide::Buffer<>> picture{"picture"};
     Output<Halide::Buffer<>> packed{"packed", 4};
@@ -29,62 +35,95 @@ class PackChannelsLast : public Halide::Generator<PackChannelsLast>, public Desc
     void generate() {
         using namespace Halide;
         const Expr channels = picture.dim(1).extent();
-        const Expr value = picture(min(position, picture.dim(0).extent() - 1), min(channel, channels - 1), group, image);
+        // Of aligned pictures a thread's positions are inside together.
+        const Expr inside = aligned ? Expr(position) : min(position, picture.dim(0).extent() - 1);
+        const Expr value = picture(inside, min(channel, channels - 1), group, image);
         const Expr element = select(channel < channels, value, Internal::make_zero(value.type()));
+        if (aligned) {
+            staged(position, channel, group, image) = element;
+            packed(position, channel, group, image) = staged(position, channel, group, image);
+            return;
+        }
         // In words of shared memory, each of which one thread writes.
-        staged(position, channel, group, image) = cast<uint32_t>(reinterpret<uint16_t>(element));
-        packed(position, channel, group, image) =
-            reinterpret(value.type(), cast<uint16_t>(staged(position, channel, group, image)));
+        const Type bits = value.type().with_code(Type::UInt);
+        staged(position, channel, group, image) = cast<uint32_t>(reinterpret(bits, element));
+        packed(position, channel, group, image) = reinterpret(value.type(), cast(bits, staged(position, channel, group, image)));
     }
 
     void schedule() {
         using namespace Halide;
         get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
-        const auto multiple = [](const Expr &e) { return e / values * values; };
+        const int values = values_of_row();
+        const auto multiple = [values](const Expr &e) { return e / values * values; };
         picture.dim(0).set_stride(Expr());
         for (int d = 0; d < 4; d++) picture.dim(d).set_min(0), packed.dim(d).set_min(0);
         packed.dim(1).set_stride(1).set_extent(multiple(packed.dim(1).extent()));
         for (const int d : {0, 2, 3}) packed.dim(d).set_stride(multiple(packed.dim(d).stride()));
         packed.set_host_alignment(16);
         Func(packed).reorder_storage(channel, position, group, image).split(channel, eight, value, values).vectorize(value);
-        few_channels ? schedule_few() : schedule_turned();
+        aligned ? schedule_aligned() : few_channels ? schedule_few() : schedule_turned();
     }
 
     void describe(KernelDescription &description) override {
         description.set_family(Family::channel_packing);
         description.set("role", "KernelRole::channels_last_packing");
-        description.set("input", format_text(given));
-        description.set("output", format_text(given));
+        if (given != Storage::f32) description.set("input", format_text(given)), description.set("output", format_text(given));
+        if (aligned) description.set("aligned_positions", values_of_row());
+        if (narrow) description.set("max_out_channels", tile_channels);
         if (few_channels) description.set("max_out_channels", 16);
         describe_target(get_target(), description);
     }
 
   private:
-    static constexpr int values = 8;  // of 16 bytes
+    /// That a thread stores at once: 16 bytes, or four.
+    int values_of_row() const { return aligned ? 4 : 16 / halide_type(given).bytes(); }
     static constexpr auto guard = Halide::TailStrategy::GuardWithIf;
     Halide::Func staged{"staged"};
     Halide::Var value{"value"}, block{"block"}, eight{"eight"}, lane{"lane"}, warp{"warp"};
     Halide::Var position{"position"}, channel{"channel"}, group{"group"}, image{"image"};
 
     // Neighbouring lanes read neighbouring positions, and write neighbouring channels: four lanes 64 bytes of one of eight
-    // positions. A pitch of an odd number of positions keeps what they read in different banks.
+    // positions. The pitch keeps what they read in different banks.
     void schedule_turned() {
         using namespace Halide;
-        constexpr int tile = 64, warps = 8;
-        Var round{"round"}, eight_block{"eight_block"}, neighbour{"neighbour"};
-        Func(packed).split(position, block, position, tile, guard).split(position, warp, neighbour, tile / warps)
-            .split(eight, eight_block, eight, tile / values, guard).split(eight, round, eight, 32 / (tile / warps))
+        constexpr int warps = 8, lanes_of_row = 4, neighbours = 8;
+        const int values = values_of_row();
+        Var round{"round"}, place_round{"place_round"}, eight_block{"eight_block"}, neighbour{"neighbour"};
+        Func(packed).split(position, block, position, tile_positions, guard).split(position, warp, neighbour, tile_positions / warps)
+            .split(neighbour, place_round, neighbour, neighbours)
+            .split(eight, eight_block, eight, tile_channels / values, guard).split(eight, round, eight, lanes_of_row)
             .fuse(eight, neighbour, lane).fuse(eight_block, block, block)
-            .reorder(value, round, lane, warp, block, group, image).unroll(round)
+            .reorder(value, round, place_round, lane, warp, block, group, image).unroll(round).unroll(place_round)
             .gpu_blocks(block, group, image).gpu_threads(lane, warp).never_partition_all();
         staged.compute_at(packed, block).store_in(MemoryType::GPUShared)
-            .bound_extent(position, tile).bound_extent(channel, tile).align_storage(position, tile + 1)
+            .bound_extent(position, tile_positions).bound_extent(channel, tile_channels)
+            .align_storage(position, tile_positions + 8 / values)
             .split(position, position, lane, 32).split(channel, round, warp, warps)
             .reorder(position, round, lane, warp).unroll(position).unroll(round)
             .gpu_threads(lane, warp).never_partition_all();
     }
 
-    // A thread has eight channels of a position.
+    // A thread turns four positions of four channels in its registers. Four lanes write a position, eight read a channel:
+    // whole sectors of 32 bytes. (Of 16 bits, eight of eight would be stored in halves of 8 bytes, which lie 16 apart.)
+    void schedule_aligned() {
+        using namespace Halide;
+        const int values = values_of_row();
+        const auto multiple = [values](const Expr &e) { return e / values * values; };
+        for (int d = 1; d < 4; d++) picture.dim(d).set_stride(multiple(picture.dim(d).stride()));
+        picture.dim(0).set_stride(1).set_extent(multiple(picture.dim(0).extent()));
+        packed.dim(0).set_extent(multiple(packed.dim(0).extent()));
+        picture.set_host_alignment(16);
+        Var place{"place"}, eight_block{"eight_block"};
+        constexpr int lanes_of_row = 4, threads = 256;
+        Func(packed).split(position, position, place, values).split(position, block, position, threads / lanes_of_row, guard)
+            .split(eight, eight_block, eight, lanes_of_row, guard).fuse(eight, position, lane).fuse(eight_block, block, block)
+            .reorder(value, place, lane, block, group, image).unroll(place)
+            .gpu_blocks(block, group, image).gpu_threads(lane).never_partition_all();
+        staged.compute_at(packed, lane).store_in(MemoryType::Register).bound_extent(position, values).bound_extent(channel, values)
+            .bound_extent(group, 1).bound_extent(image, 1).vectorize(position).unroll(channel).never_partition_all();
+    }
+
+    // A thread has 16 bytes of a position.
     void schedule_few() {
         Func(packed).split(position, block, lane, 256, guard).reorder(value, lane, block, eight, group, image)
             .fuse(block, eight, block).gpu_blocks(block, group, image).gpu_threads(lane).never_partition_all();

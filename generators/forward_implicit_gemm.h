@@ -56,8 +56,8 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         }
         const Expr summed = this->summed_channels(input), channels = output_->dim(this->rank).extent();
         const int chunk = this->schedule_params.chunk(f);
-        if (Schedule::tensor_maps && phases_as_channels)
-            throw std::invalid_argument("phases_as_channels with tensor maps; the rule is one of them");
+        if (phases_as_channels && f.window > 1)
+            throw std::invalid_argument("phases_as_channels with a window; the rule is one of them");
         const Geometry g = phases_as_channels ? sub_pixel_geometry(f.v, axes, padding_phase, *output_, summed, chunk)
                                               : gather_geometry(f.v, axes, *output_, summed, chunk, f.window);
         this->define_operands(g, input, weight, phases_as_channels ? g.steps.taps : kernel_size, g.computed_channels(channels),

@@ -63,15 +63,17 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
             channels = channels * channel_phases[d], summed_channels = summed_channels * summed_phases[d];
         }
         // The runtime fills channels up to whole tiles of the kernel, of tensor cores summed ones to whole chunks.
-        const Expr elements = packed_->dim(0).extent();
+        const Expr run = packed_->dim(0).extent(), taps = packed_->dim(1).extent();
+        const Expr elements = run * taps * packed_->dim(2).extent();
         extents[channel] = for_tensor_cores ? channels : 1;
         extents[summed] = for_tensor_cores ? Expr(values) : summed_channels;
         const Expr filled_up = elements / layout.elements<Expr>(extents);
         if (for_tensor_cores) extents[summed] = filled_up * values;
         else extents[channel] = filled_up;
 
-        const Place at = get_target().has_gpu_feature() ? place<FastNumber>(layout, extents, given_channels)
-                                                         : place<Expr>(layout, extents, given_channels);
+        const Expr number = i + run * (tap + taps * rest);
+        const Place at = get_target().has_gpu_feature() ? place<FastNumber>(layout, number, extents, given_channels)
+                                                         : place<Expr>(layout, number, extents, given_channels);
         std::vector<Expr> index;
         Region inside;
         for (int d = 0; d < rank; d++)
@@ -85,7 +87,7 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         const Func zero_outside = BoundaryConditions::constant_exterior(
             weight, Internal::make_zero(weight.type()), inside);
         const Expr element = zero_outside(index);
-        (*packed_)(i, one, two, three, four) =
+        (*packed_)(i, tap, rest, three, four) =
             for_tensor_cores ? operand_piece(format_, element, at.of[piece], get_target()) : element;
     }
 
@@ -99,12 +101,28 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         const int values = format_.values_of_16_bytes();
         packed_->dim(0).set_extent(packed_->dim(0).extent() / values * values);
         packed_->set_host_alignment(16);
-        Var block{"block"}, thread{"thread"}, value{"value"};
         Func all(*packed_);
-        // Blocks have several taps or summed channels, which lie in the same sectors of the weights.
-        all.split(i, i, value, values).vectorize(value).split(i, block, thread, 256, TailStrategy::GuardWithIf);
-        if (get_target().has_gpu_feature()) all.gpu_blocks(block).gpu_threads(thread).never_partition_all();
-        else all.parallel(block);
+        Var block{"block"}, thread{"thread"}, value{"value"};
+        if (!get_target().has_gpu_feature()) {
+            all.split(i, i, value, values).vectorize(value).split(i, block, thread, 256, TailStrategy::GuardWithIf).parallel(block);
+            return;
+        }
+        if (!format_.on_tensor_cores()) {
+            all.split(i, i, value, values).vectorize(value).split(i, block, thread, 256, TailStrategy::GuardWithIf)
+                .gpu_blocks(block).gpu_threads(thread).never_partition_all();
+            return;
+        }
+        packed_->dim(0).set_bounds(0, 64 * values);
+        packed_->dim(1).set_stride(64 * values);
+        // Lanes read what is side by side in the weights: channels, or taps and then summed channels, where a load of as many
+        // channels would be one of as many lines. (Input gradient, 8 million weights k4: 45 us in place of 10.)
+        all.specialize(weight.dim(rank).stride() == 1)
+            .split(i, i, value, values).vectorize(value).fuse(i, tap, thread).fuse(thread, rest, thread)
+            .split(thread, block, thread, 256, TailStrategy::GuardWithIf).gpu_blocks(block).gpu_threads(thread).never_partition_all();
+        Var warp{"warp"}, channels{"channels"};
+        all.split(i, i, value, values).vectorize(value).fuse(tap, rest, thread).split(thread, block, thread, 32, TailStrategy::GuardWithIf)
+            .split(i, channels, warp, 8).reorder({value, thread, warp, block, channels})
+            .gpu_blocks(block, channels).gpu_threads(thread, warp).never_partition_all();
     }
 
     void describe(KernelDescription &description) override {
@@ -135,12 +153,12 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
 
     /// A Number says how to divide.
     template <class Number>
-    Place place(const TensorLayout &layout, const PerDimension<Expr> &extents, const Expr &given_channels) const {
+    Place place(const TensorLayout &layout, const Expr &number, const PerDimension<Expr> &extents, const Expr &given_channels) const {
         using enum Dimension;
         constexpr Dimension all[] = {channel, summed, x, y, z, group, piece};
         PerDimension<Number> counted(Number(1), {});
         for (Dimension d : all) counted[d] = extents[d];
-        PerDimension<Number> at = layout.coordinates<Number>(Number(i), counted);
+        PerDimension<Number> at = layout.coordinates<Number>(Number(number), counted);
         const auto take_phases = [](Number &number, const std::vector<Expr> &phases) {
             std::vector<Expr> taken;
             for (const Expr &count : phases) taken.push_back(expr(number % Number(count))), number = number / Number(count);
@@ -159,7 +177,7 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         return place;
     }
 
-    Var i{"i"}, one{"one"}, two{"two"}, three{"three"}, four{"four"};  // one array: the others have extent 1
+    Var i{"i"}, tap{"tap"}, rest{"rest"}, three{"three"}, four{"four"};  // the last have extent 1
     ElementFormat format_;
     std::vector<Halide::GeneratorInput<int> *> channel_phases_, summed_phases_;
     Halide::GeneratorOutput<Halide::Buffer<>> *packed_ = nullptr;

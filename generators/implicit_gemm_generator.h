@@ -108,7 +108,8 @@ struct ImplicitGemmGenerator : DescribedGenerator {
         f.picture(v.value, v.position, v.k_group, v.piece, v.step, v.phase, v.group) =
             Schedule::tensor_maps ? element_of_box(box_of_picture(g, picture, operand)) : operand;
         f.weights(v.value, v.channel, v.k_group, v.piece, v.step, v.phase, v.group) =
-            Schedule::on_tensor_cores
+            f.maps_weights ? element_of_box(box_of_weights(g, weight))
+            : Schedule::on_tensor_cores
                 ? implicit_gemm::tensor_core_weight(f, weight, g, kernel_size, channels,
                                                     schedule_params.tile(f).channels > 64)
                 : implicit_gemm::channels_innermost_weight(f, weight, g);
@@ -124,6 +125,29 @@ struct ImplicitGemmGenerator : DescribedGenerator {
         return box;
     }
 
+    /// The same of weights as they are given, in channels_last: a picture of kernel positions for every computed channel,
+    /// whose channels are summed over.
+    template <class Weight>
+    TensorBox box_of_weights(const implicit_gemm::Geometry &g, const Weight &weight) const {
+        using namespace Halide;
+        const GemmVars &v = funcs_.v;
+        const auto promised = [&](const Expr &at, int d) { return unsafe_promise_clamped(at, 0, weight.dim(d).extent() - 1); };
+        const Expr first = g.chunk * g.steps.chunk, summed = first + v.k_group * funcs_.values() + v.value;
+        const Expr channels = weight.dim(rank + 1).extent();
+        std::vector<Expr> index;
+        for (int d = 0; d < rank; d++) index.push_back(promised(g.kernel[d], d));
+        index.insert(index.end(), {promised(summed, rank), promised(v.channel, rank + 1), v.group});
+        const Expr element = weight(index);
+        // Groups that are parts of a sum follow each other inside of the channels that they share.
+        const Expr of_group = weight.dim(rank).extent();
+        const Expr is_part = weight.dim(rank + 2).stride() == of_group;
+        TensorBox box{select(summed < of_group, element, Internal::make_zero(element.type())),
+                      {first + select(is_part, v.group * of_group, 0)}, g.kernel, 1};
+        box.coordinates.resize(rank + 1, 0);
+        box.coordinates.push_back(select(is_part, 0, v.group * channels) + v.channel);
+        return box;
+    }
+
     /// Rows of channels that are stored at once.
     template <class Output>
     void declare_output(Output &output) const {
@@ -135,7 +159,12 @@ struct ImplicitGemmGenerator : DescribedGenerator {
     template <class Input, class Weight>
     void schedule_product(Halide::Pipeline pipeline, Input &picture, Weight &weight, const Halide::Target &target) {
         implicit_gemm::declare_rows(picture, funcs_.input_layout, rank, funcs_.values());
-        implicit_gemm::declare_packed_weight(weight, Schedule::on_tensor_cores ? funcs_.values() : 4);
+        if (funcs_.maps_weights) {
+            for (int d = 0; d < rank + 3; d++) weight.dim(d).set_min(0);
+            implicit_gemm::declare_rows(weight, PictureLayout::channels_last, rank, funcs_.values());
+        } else {
+            implicit_gemm::declare_packed_weight(weight, Schedule::on_tensor_cores ? funcs_.values() : 4);
+        }
         schedule_params.apply(funcs_, target);
         // Taps see much the same rows of channels: 3x3 of 64 channels 4.42 to 2.79 ms, 3x7 4.89 to 2.68 (H200).
         const bool through_first_cache = funcs_.format.storage != Storage::f32;
@@ -161,9 +190,14 @@ struct ImplicitGemmGenerator : DescribedGenerator {
             const int pieces = f.format.pieces();
             // Operands of 16 bits need no permission to be rounded.
             if (f.format.multiply == Multiply::tf32) description.set("precision", tensor_core_precision(pieces));
-            description.set("weight_layout", enumerator(gemm_weight_layout(f.format)));
-            description.set("weight_channel_multiple", 64);
-            description.set("weight_tile", 64 * pieces);  // at every kernel position
+            if (f.maps_weights) {
+                description.set("weight_layout", enumerator(WeightLayout::as_given));
+                description.set("weight", tensor(true));
+            } else {
+                description.set("weight_layout", enumerator(gemm_weight_layout(f.format)));
+                description.set("weight_channel_multiple", 64);
+                description.set("weight_tile", 64 * pieces);  // at every kernel position
+            }
             description.set("weight_in_channel_multiple", schedule_params.chunk(f));
         } else {
             description.set("weight_layout", enumerator(WeightLayout::channels_innermost));

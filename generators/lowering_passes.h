@@ -38,7 +38,8 @@ void add_tensor_core_passes(Halide::Pipeline pipeline, const Schedule &schedule,
     }
     TensorCoreOptions options{.blocks_per_multiprocessor = schedule.blocks, .stages = schedule.stages};
     options.far_apart = Schedule::far_apart;
-    if constexpr (requires { schedule.bulk_stores; }) options.bulk_stores = schedule.bulk_stores;
+    if constexpr (requires { schedule.row_stores; }) options.row_stores = schedule.row_stores;
+    if constexpr (requires { schedule.run_stores; }) options.run_stores = schedule.run_stores;
     pipeline.add_custom_lowering_pass(new TensorCorePass(options));
     if constexpr (Schedule::guarded_pipeline) pipeline.add_custom_lowering_pass(new GuardedPipelinePass);
     SoftwarePipelineOptions pipelined{.stages = schedule.stages, .separate_registers = schedule.separate_registers};

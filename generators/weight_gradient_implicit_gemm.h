@@ -18,6 +18,7 @@
 #include "algorithm/element_operations.h"
 #include "algorithm/implicit_gemm.h"
 #include "algorithm/weight_gradient_product_funcs.h"
+#include "compiler/passes/tensor_boxes.h"
 #include "generators/format_text.h"
 #include "generators/lowering_passes.h"
 #include "generators/problem_params.h"
@@ -69,12 +70,13 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
         f.r = Halide::RDom({{0, values}, {0, t.steps / values}, {0, 1}, {0, band_positions / t.steps}}, "r");
         const Halide::RDom &r = f.r;
         const Halide::Expr step = r[1] * values + r[0];
+        const int row = schedule_params.row_channels();
         const Halide::Var &in = f.input_row(), &out = f.output_row();
         f.sum = Halide::Func("sum");
         f.sum(f.n, f.m, f.in_tile, f.out_tile, f.tap_tile, f.group, f.band) = 0.f;
         f.sum(f.n, f.m, f.in_tile, f.out_tile, f.tap_tile, f.group, f.band) +=
-            load(f.output_gradient(out % values, step, out / values, r[3], f.out_tile, f.tap_tile, f.group, f.band)) *
-            load(f.input(in % values, step, in / values, r[3], f.in_tile, f.group, f.band));
+            load(f.output_gradient(out % row, step, out / row, r[3], f.out_tile, f.tap_tile, f.group, f.band)) *
+            load(f.input(in % row, step, in / row, r[3], f.in_tile, f.group, f.band));
         const Halide::Expr out_of_tile = f.tap * t.out_channels + f.out_channel % t.out_channels;
         const Halide::Expr out_tile = f.out_channel / t.out_channels;
         // Rows that warpgroups share out count through all tiles: a remainder of them would be no affine index. The
@@ -94,7 +96,11 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
         add_tensor_core_passes(this->get_pipeline(), schedule_params, true);
     }
 
-    std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::weight_gradient, "format"); }
+    /// Nothing is tuned of what reads tensor maps.
+    std::optional<GeneratorFacts> facts() const override {
+        if (Schedule::tensor_maps) return {};
+        return facts_of<Schedule>(Family::weight_gradient, "format");
+    }
 
     void describe(KernelDescription &description) override {
         const WeightGradientProductTile &t = f_.tile;
@@ -125,21 +131,36 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
         return schedule_params.writes_result ? halide_type(format_.storage) : Halide::Float(32);
     }
 
-    /// picture[coordinates] of eight channels, or zero.
-    Halide::Expr element(const Picture &picture, const Halide::Expr &eight, const std::array<Halide::Expr, 3> &at,
-                         const Halide::Expr &image, Halide::Expr inside) const {
+    /// picture[base + offset] of a row of channels, or zero.
+    Halide::Expr element(const Picture &picture, const Halide::Expr &row, const implicit_gemm::PerAxis &base,
+                         const implicit_gemm::PerAxis &offset, const Halide::Expr &image, Halide::Expr inside) const {
+        using namespace Halide;
+        const Expr first = row * schedule_params.row_channels(), channels = picture.dim(0).extent();
+        const Expr value = element_or_zero(picture, first, base, offset, image, inside);
+        if constexpr (!Schedule::tensor_maps) return value;
+        // The map has the channels of all groups side by side, and begins at the picture's first element.
+        TensorBox box{value, {f_.group * channels + first}, offset, &picture == &input ? 0 : 1};
+        for (int d = 0; d < 3; d++) box.coordinates.push_back(base[d] - picture.dim(d + 1).min());
+        box.coordinates.push_back(image);
+        return element_of_box(box);
+    }
+
+    Halide::Expr element_or_zero(const Picture &picture, const Halide::Expr &first, const implicit_gemm::PerAxis &base,
+                                 const implicit_gemm::PerAxis &offset, const Halide::Expr &image, Halide::Expr inside) const {
         using namespace Halide;
         const auto promised = [](const Expr &index, const Expr &min, const Expr &extent) {
             return unsafe_promise_clamped(index, min, min + extent - 1);
         };
         const Expr channels = picture.dim(0).extent(), images = picture.dim(5).extent();
-        inside = inside && eight * values < channels && image < images;
-        std::vector<Expr> index{promised(eight * values + f_.value, 0, channels)};
+        const Expr channel = schedule_params.row_channels() > values ? first + f_.value : first;  // of 16 bytes all are inside, or none
+        inside = inside && channel < channels && image < images;
+        std::vector<Expr> index{promised(first + f_.value, 0, channels)};
         for (int d = 0; d < 3; d++) {
+            const Expr at = base[d] + offset[d];
             const Expr min = picture.dim(d + 1).min(), extent = picture.dim(d + 1).extent();
             // One comparison tells both ends: below the first, an unsigned distance is large.
-            inside = inside && cast<uint32_t>(at[d] - min) < cast<uint32_t>(extent);
-            index.push_back(promised(at[d], min, extent));
+            inside = inside && cast<uint32_t>(at - min) < cast<uint32_t>(extent);
+            index.push_back(promised(at, min, extent));
         }
         index.push_back(f_.group);
         index.push_back(promised(image, 0, images));
@@ -152,23 +173,24 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
         using implicit_gemm::PerAxis;
         WeightGradientProductFuncs &f = f_;
         const WeightGradientProductTile &t = f.tile;
+        const int row = schedule_params.row_channels();
         const PerAxis at = implicit_gemm::digits(f.band * band_positions + f.chunk * t.steps + f.step,
                                                  {input.dim(1).extent(), input.dim(2).extent(), input.dim(3).extent()});
         f.input = Func("staged_input");
         const Var &in = f.input_row(), &out = f.output_row();
         f.input(f.value, f.step, in, f.chunk, f.in_tile, f.group, f.band) =
-            element(input, f.in_tile * (t.in_channels / values) + in, {at[0], at[1], at[2]}, at[3], Internal::const_true());
+            element(input, f.in_tile * (t.in_channels / row) + in, {at[0], at[1], at[2]}, PerAxis(3, 0), at[3], Internal::const_true());
 
-        const int eights = t.out_channels / values;
-        const Expr tap = f.tap_tile * t.taps + out / eights, taps = kernel_w * kernel_h * kernel_d;
+        const int rows = t.out_channels / row;
+        const Expr taps = kernel_w * kernel_h * kernel_d, counted = f.tap_tile * t.taps + out / rows;
+        const Expr tap = Schedule::tensor_maps ? min(counted, taps - 1) : counted;  // of what is not used there must be a box
         const auto quotient = [](const Expr &a, const Expr &b) { return cast<int>(cast<uint32_t>(a) / cast<uint32_t>(b)); };
         const Expr line = quotient(tap, kernel_w), plane = quotient(line, kernel_h);
         f.output_gradient = Func("staged_output_gradient");
         f.output_gradient(f.value, f.step, out, f.chunk, f.out_tile, f.tap_tile, f.group, f.band) =
-            element(output_gradient, f.out_tile * eights + out % eights,
-                    {at[0] * stride_w + (tap - line * kernel_w) * dilation_w,
-                     at[1] * stride_h + (line - plane * kernel_h) * dilation_h, at[2] * stride_d + plane * dilation_d},
-                    at[3], tap < taps);
+            element(output_gradient, f.out_tile * rows + out % rows, {at[0] * stride_w, at[1] * stride_h, at[2] * stride_d},
+                    {(tap - line * kernel_w) * dilation_w, (line - plane * kernel_h) * dilation_h, plane * dilation_d}, at[3],
+                    counted < taps);
     }
 
     // What the runtime promises of the buffers, so that 16 bytes are known to be aligned.

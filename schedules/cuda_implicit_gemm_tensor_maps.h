@@ -9,6 +9,11 @@
 // in channels_last (compiler/passes/tensor_boxes.h), and runs of packed weights. Nobody computes addresses of pixels, no
 // byte passes through a thread, and what lies outside of the picture comes as zeros.
 //
+// Of the input gradient weights in channels_last are boxes, too, as they are given: rows of the channels that are summed
+// over, one for each that is computed. Packing them took 25 of 81 us (k2 s2, 1024->1024 40x40: now 0.033 ms by 128 x 64), and
+// one box in place of 16 runs of 1 KB lets 128 positions x 256 channels keep up with 256 x 128 (k2 s2, N16 256->256 80x80:
+// 0.114 and 0.115 ms, 0.130 with packed weights).
+//
 // Order of the loops: a step is a window of taps along x, so that a box is fetched once for all of them: a tap is another
 // start address in shared memory. From the second-level cache come (positions + window - 1) rows in place of
 // positions * window, which is what limits layers of few channels.
@@ -26,8 +31,10 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
     Halide::GeneratorParam<bool> producer{"producer", false};  // a warpgroup of its own starts the copies
     Halide::GeneratorParam<int> producer_registers{"producer_registers", 40};
 
-    /// Rows of channels are stored by the copy engine, too; set by apply().
-    mutable bool bulk_stores = false;
+    /// 16 bytes of channels are stored at once; set by apply().
+    mutable bool row_stores = false;
+    /// In channels_first, neighbouring positions of a channel, or phases of them; likewise.
+    mutable bool run_stores = false;
 
     void describe(KernelDescription &description, const GemmFuncs &f) const {
         CudaImplicitGemmTensorCores::describe(description, f);
@@ -38,11 +45,12 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
     }
 
     void apply(GemmFuncs &f, const Halide::Target &) const {
-        bulk_stores = f.computes_whole_rows;
+        row_stores = f.computes_whole_rows;
+        run_stores = !f.channels_last_output && columns % 128 == 0;
         store_tile(f);
         multiply_in_tile(f);
         stage_boxes(f);
-        stage_weights(f);
+        f.maps_weights ? stage_weight_boxes(f) : stage_weights(f);
     }
 
   private:
@@ -75,6 +83,22 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
             .rename(v.k_group, bulk_k);
         by_one_thread(f.picture);
         f.picture.reorder(v.value, bulk_k, bulk_position, bulk_box, v.piece, one, lane, warp, warpgroup)
+            .gpu_threads(lane, warp, warpgroup).never_partition_all();
+    }
+
+    // Rows of channels that are summed over, one for each computed channel.
+    void stage_weight_boxes(GemmFuncs &f) const {
+        using namespace Halide;
+        const GemmVars &v = f.v;
+        Var bulk_channel{"bulk_channel"}, bulk_k{"bulk_k"};
+        f.weights.compute_at(f.sum, pipeline).store_in(MemoryType::GPUShared)
+            .reorder_storage(v.value, v.k_group, v.channel, v.piece, v.step, v.phase, v.group)
+            .bound(v.value, 0, f.values()).bound(v.piece, 0, 1).bound(v.k_group, 0, chunk_channels / f.values())
+            .bound_extent(v.channel, channels(f)).bound_extent(v.step, 1).bound_extent(v.phase, 1)
+            .bound_extent(v.group, 1).vectorize(v.value)
+            .split(v.channel, one, bulk_channel, channels(f)).rename(v.k_group, bulk_k);
+        by_one_thread(f.weights);
+        f.weights.reorder(v.value, bulk_k, bulk_channel, v.piece, one, lane, warp, warpgroup)
             .gpu_threads(lane, warp, warpgroup).never_partition_all();
     }
 

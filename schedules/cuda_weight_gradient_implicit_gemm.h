@@ -26,6 +26,10 @@ struct CudaWeightGradientImplicitGemm : CudaWeightGradientProductTensorCore {
 
     WeightGradientProductTile tile() const { return {tile_taps, tile_out, tile_in, steps, writes_result}; }
 
+    /// Neighbouring channels that follow each other in shared memory: 16 bytes.
+    virtual int row_channels() const { return values; }
+    virtual ~CudaWeightGradientImplicitGemm() = default;
+
     void describe(KernelDescription &description, const WeightGradientProductFuncs &f) const {
         description.set("min_compute_capability", 80);
         // More columns, or threads, leave mma.sync too few registers.
@@ -45,7 +49,7 @@ struct CudaWeightGradientImplicitGemm : CudaWeightGradientProductTensorCore {
         for (const WeightGradientProductOperand &operand : f.operands()) stage_channels(f, operand);
     }
 
-  private:
+  protected:
     static constexpr int values = 8;  // of 16 bytes
 
     void store_result(WeightGradientProductFuncs &f) const {
@@ -69,13 +73,14 @@ struct CudaWeightGradientImplicitGemm : CudaWeightGradientProductTensorCore {
         f.sum.compute_at(f.partial, block);
         keep_in_registers(f, f.sum);
         f.sum.update().rename(f.r[3], pipeline).rename(f.r[0], mma_k).rename(f.r[1], mma_k_outer)
-            .split(f.m, warpgroup, mma_m_group, warpgroup_rows).split(mma_m_group, mma_m_group, mma_m, values)
-            .split(f.n, one, mma_n_group, f.tile.columns()).split(mma_n_group, mma_n_group, mma_n, values)
+            .split(f.m, warpgroup, mma_m_group, warpgroup_rows).split(mma_m_group, mma_m_group, mma_m, row_channels())
+            .split(f.n, one, mma_n_group, f.tile.columns()).split(mma_n_group, mma_n_group, mma_n, row_channels())
             .split(one, one, lane, 1).split(one, one, warp, 1)
             .reorder({mma_k, mma_k_outer, mma_n, mma_n_group, mma_m, mma_m_group, one, f.r[2], lane, warp, warpgroup, pipeline})
             .gpu_threads(lane, warp, warpgroup).never_partition_all();
     }
 
+  private:
     void stage_channels(const WeightGradientProductFuncs &f, const WeightGradientProductOperand &operand) const {
         Halide::Var round{"round"}, position{"position"}, position_round{"position_round"};
         Halide::Func staged = operand.staged;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "conv_transpose/conv_transpose_c.h"
@@ -75,6 +76,17 @@ TEST_F(CApi, TellsOutputAndSizes) {
     EXPECT_EQ(output[2], 8);
     EXPECT_EQ(conv_transpose_plan_device(plan_), CONV_TRANSPOSE_CPU);
     EXPECT_LE(conv_transpose_plan_workspace_bytes(plan_, 1), conv_transpose_plan_workspace_bytes(plan_, 0));
+}
+
+TEST_F(CApi, TellsWhatIsALastResort) {
+    for (const auto &[kernel, type, expected] : {std::tuple{"forward_f32_cpu_general_any_nchw", CONV_TRANSPOSE_ELEMENT_FLOAT32, 0},
+                                                 std::tuple{"forward_f16_cpu_gather_any_any_large", CONV_TRANSPOSE_ELEMENT_FLOAT16, 1}}) {
+        conv_transpose_plan_destroy(plan_);
+        options_.kernel = kernel;
+        options_.input.type = options_.weight.type = options_.output.type = type;
+        ASSERT_EQ(create(), CONV_TRANSPOSE_OK) << message_;
+        EXPECT_EQ(conv_transpose_plan_is_last_resort(plan_), expected) << kernel;
+    }
 }
 
 // No two fields of the problem are equal, so that each must arrive at its place.
@@ -273,6 +285,7 @@ TEST_F(CApi, NullPlansAndArgumentsAreStatuses) {
               CONV_TRANSPOSE_INVALID_ARGUMENT);
     EXPECT_EQ(conv_transpose_plan_device(nullptr), CONV_TRANSPOSE_AUTOMATIC);
     EXPECT_EQ(conv_transpose_plan_kernel(nullptr), nullptr);
+    EXPECT_EQ(conv_transpose_plan_is_last_resort(nullptr), 0);
     int64_t output[3] = {7, 7, 7};
     conv_transpose_plan_output_size(nullptr, output);
     EXPECT_EQ(output[0] + output[1] + output[2], 0);

@@ -74,7 +74,7 @@ MatrixProduct product_by_boxes() {
 
 TEST(BulkCopies, BoxesOfATensorAreOneCopy) {
     const std::string ptx = product_by_boxes().ptx();
-    EXPECT_EQ(calls(ptx, "tensor_copy__axes1, "), 3);
+    EXPECT_EQ(calls(ptx, "tensor_copy__axes1_map0, "), 3);
     EXPECT_EQ(calls(ptx, "bulk_expect__bytes3072, "), 3);
     EXPECT_EQ(calls(ptx, "multiply__ak16_asw32_bk512_br0_bs128_k8_m64_n32_r1_row0_tile0, "), 3);
     const std::string hopper = expand_tensor_core_calls(ptx, Architecture("sm_90a"));
@@ -84,18 +84,28 @@ TEST(BulkCopies, BoxesOfATensorAreOneCopy) {
     EXPECT_THROW(expand_tensor_core_calls(ptx, Architecture("sm_80")), PtxExpansionError);
 }
 
-TEST(BulkCopies, RowsOfATileAreStoredInBulk) {
+TEST(BulkCopies, RowsOfATileAreStoredAtOnce) {
     MatrixProduct product = product_by_boxes();
-    product.bulk_stores = true;
+    product.row_stores = true;
     const std::string ptx = product.ptx();
-    // 16 rows of 32 columns a warp: half a row a lane, 4 columns at a time.
-    EXPECT_EQ(calls(ptx, "row_values__format0, "), 4);
-    EXPECT_EQ(calls(ptx, "row_store_, "), 1);
+    // 16 rows of 32 columns a warp: 8 lanes a row, 4 columns each.
+    EXPECT_EQ(calls(ptx, "row_store__format0, "), 4);
     const std::string hopper = expand_tensor_core_calls(ptx, Architecture("sm_90a"));
-    EXPECT_EQ(count(hopper, "cp.async.bulk.global.shared::cta.bulk_group ["), 1);
-    EXPECT_EQ(count(hopper, "cp.async.bulk.wait_group.read 0;"), 1);
+    EXPECT_EQ(count(hopper, "@inside st.global.v4.b32 ["), 4);
     product.alternating = 2, product.rows = 128;
-    expect(product, "bulk stores are of tiles of 64 or 128 rows");
+    expect(product, "row stores are of tiles of 64 or 128 rows");
+}
+
+TEST(BulkCopies, FoursOfATileAreStoredAtOnce) {
+    MatrixProduct product = product_by_boxes();
+    product.columns = 128, product.run_stores = true;
+    const std::string ptx = product.ptx();
+    EXPECT_EQ(calls(ptx, "store_run__"), 0);
+    EXPECT_EQ(calls(ptx, "store_run_, "), 16);  // of the rows of a warp, 8 a turn
+    const std::string hopper = expand_tensor_core_calls(ptx, Architecture("sm_90a"));
+    EXPECT_EQ(count(hopper, "@on16 st.global.v4.b32 ["), 16);
+    product.columns = 32;
+    expect(product, "a multiple of 128");
 }
 
 TEST(BulkCopies, RefusesWhatIsNoBox) {

@@ -31,7 +31,8 @@ struct MatrixProduct {
     int staging_threads = 0;     ///< that stage by bulk copies, side by side in x; 0: no bulk copies
     bool boxed = false;          ///< a comes in boxes of a tensor, k by m
     bool rows_of_boxes = true;   ///< they lie in shared memory as they come
-    bool bulk_stores = false;    ///< of rows of c, which have whole 16 bytes
+    bool row_stores = false;    ///< of rows of c, which have whole 16 bytes
+    bool run_stores = false;
     SoftwarePipelineOptions options{};  ///< but for stages
 
     Halide::Module lower(const std::string &name = "matrix_product") const {
@@ -60,7 +61,7 @@ struct MatrixProduct {
         b.dim(0).set_min(0), b.dim(1).set_min(0);
         if (columns_of_b) b.dim(0).set_extent(terms), b.dim(1).set_stride(terms), b.set_host_alignment(16);
         c.output_buffer().dim(0).set_min(0), c.output_buffer().dim(1).set_min(0);
-        if (bulk_stores) {
+        if (row_stores) {
             const int aligned = 16 / type.bytes();
             c.output_buffer().dim(1).set_stride(c.output_buffer().dim(1).stride() / aligned * aligned);
             c.output_buffer().set_host_alignment(16);
@@ -134,7 +135,7 @@ struct MatrixProduct {
         Pipeline p(c);
         if (pass) {
             p.add_custom_lowering_pass(
-                new TensorCorePass({.stages = pipelined ? stages : 1, .bulk_stores = bulk_stores}));
+                new TensorCorePass({.stages = pipelined ? stages : 1, .row_stores = row_stores, .run_stores = run_stores}));
             SoftwarePipelineOptions pipeline_options = options;
             pipeline_options.stages = stages;
             if (pipelined) p.add_custom_lowering_pass(new SoftwarePipelinePass(pipeline_options));

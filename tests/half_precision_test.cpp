@@ -22,8 +22,8 @@ class HalfPrecision : public DeviceTest {
     }
 
     /// By every kernel that takes the formats; how many there were. With an Inf or NaN at both ends of the picture that is
-    /// summed over, results are finite where the oracle's are.
-    int expect_exact(const Problem &p, Operation operation, PlanOptions wanted, float at_ends = 0) {
+    /// summed over, results are finite where the oracle's are. Only by kernels whose names have `named` in them.
+    int expect_exact(const Problem &p, Operation operation, PlanOptions wanted, float at_ends = 0, const std::string &named = "") {
         wanted.device = GetParam(), wanted.operation = operation;
         auto x = random.integers(p.input_elements()), dy = random.integers(p.output_elements());
         const auto w = random.integers(p.weight_elements());
@@ -38,6 +38,7 @@ class HalfPrecision : public DeviceTest {
         for (double &value : expected) value = rounded(value, result_format.type);
         int kernels = 0;
         for (const PlanOptions &forced : for_every_kernel(p, wanted)) {
+            if (forced.kernel.find(named) == std::string::npos) continue;
             SCOPED_TRACE(p.str() + " " + forced.kernel + ", input " + name(wanted.input.type) + " " +
                          name(wanted.input.layout) + ", weight " + name(wanted.weight.type) + " " +
                          name(wanted.weight.layout) + ", output " + name(wanted.output.type) + " " +
@@ -160,11 +161,13 @@ TEST_P(HalfPrecision, HasThreeAxes) {
 }
 
 // Boxes that go beyond pictures, across rows and images; channels that do not fill a chunk; windows of three, five and seven
-// taps; strides, phases without taps, groups; one axis, and three.
+// taps; strides, phases without taps, groups; one axis, and three. Phases as channels: several and no whole one in a tile,
+// cells that begin before the output, taps that phases lack.
 const char *const tensor_map_problems[] = {
     "n3ic72oc40ih5iw7kh3kw3ph1pw1", "n2ic32oc32ih9iw11kh3kw7ph1pw3", "n2ic64oc136ih4iw5kh3kw5", "n2ic64oc64ih6iw5kh4kw4sh2sw2ph1pw1",
     "n5ic64oc64ih3iw2kh3kw3sh3sw3dh3dw3opw2", "n2g2ic128oc96ih4iw5kh3kw3", "n1ic200oc64ih7iw5kh5kw6dh2ph3", "n2ic32oc48iw300kw9pw4",
-    "n2ic40oc24iw50kw16sw8pw4", "n2ic64oc32id3ih4iw5kd3kh3kw3", "n1ic32oc64id4ih3iw5kd2kh4kw3sd2sh2sw1pd1ph1"};
+    "n2ic40oc24iw50kw16sw8pw4", "n2ic64oc32id3ih4iw5kd3kh3kw3", "n1ic32oc64id4ih3iw5kd2kh4kw3sd2sh2sw1pd1ph1",
+    "n2ic32oc8ih5iw7kh3kw3sh2sw2ph1pw1oph1opw1", "n3ic64oc72ih5iw6kh2kw2sh2sw2", "n2g2ic128oc48ih4iw5kh5kw4sh3sw2ph2pw1"};
 
 TEST_P(HalfPrecision, ReadsPicturesByTensorMaps) {
     if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";
@@ -182,6 +185,46 @@ TEST_P(HalfPrecision, ReadsPicturesByTensorMaps) {
         }
 }
 
+// Chunks that go beyond rows and images, tiles of taps and channels that are not filled, groups, strides, dilation, padding.
+TEST_P(HalfPrecision, WeightGradientsReadTensorMaps) {
+    if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";
+    PlanOptions options;
+    options.input = options.weight = options.output = {ElementType::float16, Layout::channels_last};
+    for (const char *text : {"n3ic72oc136ih5iw7kh3kw3ph1pw1", "n2ic136oc64ih9iw11kh4kw4sh2sw2ph1pw1", "n2g2ic128oc80ih7iw5kh3kw2sh3dw2",
+                             "n1ic264oc40iw90kw16sw8pw4", "n2ic64oc72id3ih4iw5kd2kh3kw2sd2sw2pd1", "n70ic64oc64ih1iw1kh2kw2"}) {
+        expect_exact(Problem::parse(text), Operation::weight_gradient, options, 0, "maps");
+        if (HasFailure()) return;
+    }
+    options.input.layout = Layout::channels_first;
+    expect_exact(Problem::parse("n2ic136oc68ih4iw6kh2kw2sh2sw2"), Operation::weight_gradient, options, 0, "maps");
+}
+
+// Channels that fill no row of 16 bytes, groups that fill no chunk, planes that begin anywhere; strides, whose outputs are no
+// neighbours.
+const char *const packed_row_problems[] = {
+    "n3ic72oc40ih5iw7kh3kw3ph1pw1", "n2ic50oc72ih9iw11kh3kw7ph1pw3", "n2ic64oc136ih4iw5kh3kw5", "n2ic64oc64ih6iw5kh4kw4sh2sw2ph1pw1",
+    "n2g3ic60oc96ih4iw5kh3kw3", "n1ic33oc64ih7iw5kh5kw6dh2ph3", "n2ic30oc48iw300kw9pw4", "n2ic44oc24iw300kw2",
+    "n2ic36oc32id3ih4iw5kd3kh3kw3",
+    // Phases as channels: neighbours are rows of a tile, fours of them if the stride is two or a multiple of four.
+    "n2ic40oc20ih5iw70kh4kw4sh2sw2ph1pw1", "n2ic64oc9ih5iw7kh3kw4sh1sw4ph1pw2oph0opw1", "n1ic24oc5ih3iw37kh8kw8sh8sw8", "n3ic16oc33ih3iw5kh3kw6sh3sw6pw1",
+    "n2ic40oc24iw50kw16sw8pw4", "n2ic16oc24id2ih3iw9kd2kh2kw2sd2sh2sw2"};
+
+TEST_P(HalfPrecision, PacksRowsForTensorMaps) {
+    if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";
+    for (const ElementType type : {ElementType::float16, ElementType::bfloat16, ElementType::float32})
+        for (const Layout layout : {Layout::channels_first, Layout::channels_last})
+            for (const char *text : packed_row_problems) {
+                if (type != ElementType::float16 && text != packed_row_problems[0] && text != packed_row_problems[3]) continue;
+                PlanOptions options;
+                options.precision = Precision::tf32;
+                options.input = options.weight = {type, layout}, options.output = {type, Layout::channels_first};
+                expect_exact(Problem::parse(text), Operation::input_gradient, options, 0, "maps");
+                options.epilogue.bias = true;
+                expect_exact(Problem::parse(text), Operation::forward, options);
+                if (HasFailure()) return;
+            }
+}
+
 TEST_P(HalfPrecision, TensorMapsHaveLimits) {
     if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";
     struct Limit {
@@ -191,10 +234,11 @@ TEST_P(HalfPrecision, TensorMapsHaveLimits) {
     const Limit limits[] = {
         {Operation::forward, "forward_f16_cuda_implicit_gemm_any_nhwc_maps_256x64", "n1ic64oc64iw40kw257", "too far beyond"},
         {Operation::forward, "forward_f16_cuda_implicit_gemm_any_nhwc_maps_256x64", "n1ic64oc64iw40kw10dw40", "too far beyond"},
-        {Operation::forward, "forward_f16_cuda_implicit_gemm_any_nhwc_maps_256x64", "n1g2ic80oc128iw40kw3", "two groups"},
         {Operation::forward, "forward_f16_cuda_implicit_gemm_any_nhwc_maps_256x64_w3", "n1ic64oc64iw40kw4", "no multiple of 3"},
         {Operation::forward, "forward_f16_cuda_implicit_gemm_any_nhwc_maps_256x64_w3", "n1ic64oc64iw40kw3dw2", "no multiple of 3"},
-        {Operation::input_gradient, "input_gradient_f16_cuda_implicit_gemm_any_nhwc_maps_256x64", "n1ic64oc64iw40kw9sw9", "at most 8"}};
+        {Operation::input_gradient, "input_gradient_f16_cuda_implicit_gemm_any_nhwc_maps_256x64", "n1ic64oc64iw40kw9sw9", "at most 8"},
+        {Operation::input_gradient, "input_gradient_f16_cuda_implicit_gemm_any_nhwc_weight_maps_128x64", "n1ic64oc64iw400kw130pw65", "kernel is too large"},
+        {Operation::weight_gradient, "weight_gradient_f16_cuda_implicit_gemm_any_nhwc_maps_c64x256", "n1ic256oc64iw40kw40", "too far beyond"}};
     for (const Limit &limit : limits) {
         PlanOptions options;
         options.device = GetParam(), options.operation = limit.operation, options.kernel = limit.kernel;

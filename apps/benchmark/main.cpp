@@ -16,6 +16,7 @@ struct CommandLine {
     std::vector<std::string> kernels;
     std::string series, csv, json;
     PlanOptions options;
+    TensorFormat format;
     MeasuringRules rules;
     int threads = 0;
     double peak_tflops = 0, peak_gb_per_second = 0;
@@ -31,6 +32,11 @@ void declare(CLI::App &app, CommandLine &line) {
         {"automatic", Device::automatic}, {"cpu", Device::cpu}, {"cuda", Device::cuda}};
     const std::map<std::string, Precision> precisions = {
         {"float32", Precision::float32}, {"tf32", Precision::tf32}, {"tf32x3", Precision::tf32x3}};
+    const std::map<std::string, ElementType> types = {{"float32", ElementType::float32},
+                                                      {"float16", ElementType::float16},
+                                                      {"bfloat16", ElementType::bfloat16}};
+    const std::map<std::string, Layout> layouts = {{"channels_first", Layout::channels_first},
+                                                   {"channels_last", Layout::channels_last}};
     app.add_option("problems", line.problems,
                    "Problem strings, such as n8g1ic64oc64ih256iw256kh4kw4sh2sw2ph1pw1");
     app.add_option("--shapes", line.shapes, "Files with a problem string and a name a line")
@@ -41,6 +47,8 @@ void declare(CLI::App &app, CommandLine &line) {
     app.add_option("--operation", line.options.operation)->transform(CLI::CheckedTransformer(operations));
     app.add_option("--device", line.options.device)->transform(CLI::CheckedTransformer(devices));
     app.add_option("--precision", line.options.precision)->transform(CLI::CheckedTransformer(precisions));
+    app.add_option("--format", line.format.type, "Elements of all tensors")->transform(CLI::CheckedTransformer(types));
+    app.add_option("--layout", line.format.layout, "Of all tensors")->transform(CLI::CheckedTransformer(layouts));
     app.add_option("--kernel", line.kernels, "Names of kernels, or 'all' for every one that accepts the problem");
     app.add_flag("--bias", line.options.epilogue.bias, "Add a bias");
     app.add_flag("--packed-weights", line.rules.packed_weights, "Pack weights once, before the clock starts");
@@ -81,7 +89,7 @@ std::vector<std::string> kernel_names(const CommandLine &line, const NamedProble
 Peaks peaks(const CommandLine &line) {
     Peaks found;
     if (line.peak_tflops == 0 || line.peak_gb_per_second == 0)
-        found = Peaks::of(line.options.device, line.options.precision);
+        found = Peaks::of(line.options);
     if (line.peak_tflops > 0) found.flops = line.peak_tflops * 1e12;
     if (line.peak_gb_per_second > 0) found.bytes = line.peak_gb_per_second * 1e9;
     return found;
@@ -119,6 +127,7 @@ int run(CommandLine line) {
     }
     if (line.options.device == Device::automatic)
         line.options.device = cuda_available() ? Device::cuda : Device::cpu;
+    line.options.input = line.options.weight = line.options.output = line.format;
     set_cpu_threads(line.threads);
     if (line.device_facts) {
         std::cout << device_facts_json(line.options.device) << "\n";

@@ -8,16 +8,13 @@
 #include <stdexcept>
 
 #include "conv_transpose/device_timer.h"
+#include "element_bits.h"
 
 namespace conv_transpose::benchmark {
 
 namespace {
 
 constexpr int64_t period = 1000003;
-
-DeviceMemory floats(Device device, int64_t count) {
-    return DeviceMemory(device, sizeof(float) * count);
-}
 
 }  // namespace
 
@@ -44,9 +41,13 @@ Pattern Pattern::constant(float value) {
     return pattern;
 }
 
-void Pattern::fill(DeviceMemory &tensor) const {
-    size_t filled = std::min(values_.size() * sizeof(float), tensor.bytes());
-    tensor.copy_from_host(values_.data(), filled);
+void Pattern::fill(DeviceMemory &tensor, ElementType type) const {
+    std::vector<uint16_t> halves;
+    if (type != ElementType::float32)
+        for (const float v : values_) halves.push_back(bits_of(v, type));
+    const void *one_period = halves.empty() ? static_cast<const void *>(values_.data()) : halves.data();
+    size_t filled = std::min(values_.size() * bytes_of(type), tensor.bytes());
+    tensor.copy_from_host(one_period, filled);
     // Whole periods: what is there already is what comes next.
     while (filled < tensor.bytes()) {
         const size_t bytes = std::min(filled, tensor.bytes() - filled);
@@ -61,22 +62,23 @@ void Pattern::fill(DeviceMemory &tensor) const {
 }
 
 Extents::Extents(const Problem &problem, const PlanOptions &options) {
-    output = problem.output_elements();
-    if (options.operation == Operation::bias_gradient || options.epilogue.bias) bias = problem.out_channels;
+    const int of_weight = bytes_of(options.weight.type);
+    output = bytes_of(options.output.type) * problem.output_elements();
+    if (options.operation == Operation::bias_gradient || options.epilogue.bias) bias = of_weight * problem.out_channels;
     if (options.operation == Operation::bias_gradient) return;
-    input = problem.input_elements();
-    weight = problem.weight_elements();
+    input = bytes_of(options.input.type) * problem.input_elements();
+    weight = of_weight * problem.weight_elements();
 }
 
-Operands::Operands(const Plan &plan) : operation_(plan.options().operation) {
+Operands::Operands(const Plan &plan) : options_(plan.options()) {
     const Extents extents(plan.problem(), plan.options());
     const Device device = plan.device();
-    input_ = floats(device, extents.input);
-    weight_ = floats(device, extents.weight);
-    bias_ = floats(device, extents.bias);
-    output_ = floats(device, extents.output);
+    input_ = DeviceMemory(device, extents.input);
+    weight_ = DeviceMemory(device, extents.weight);
+    bias_ = DeviceMemory(device, extents.bias);
+    output_ = DeviceMemory(device, extents.output);
     workspace_ = DeviceMemory(device, plan.workspace_bytes());
-    switch (operation_) {
+    switch (options_.operation) {
         case Operation::forward:
             side_of_result_ = &output_;
             break;
@@ -94,25 +96,25 @@ Operands::Operands(const Plan &plan) : operation_(plan.options().operation) {
 
 void Operands::fill(const Data &data) {
     static const Pattern unwritten = Pattern::constant(std::nanf(""));
-    const auto fill_side = [&](DeviceMemory &side, const Pattern &pattern) {
-        (&side == side_of_result_ ? unwritten : pattern).fill(side);
+    const auto fill_side = [&](DeviceMemory &side, const Pattern &pattern, const TensorFormat &format) {
+        (&side == side_of_result_ ? unwritten : pattern).fill(side, format.type);
     };
-    fill_side(input_, data.input);
-    fill_side(weight_, data.weight);
-    fill_side(bias_, data.bias);
-    fill_side(output_, data.output);
+    fill_side(input_, data.input, options_.input);
+    fill_side(weight_, data.weight, options_.weight);
+    fill_side(bias_, data.bias, options_.weight);
+    fill_side(output_, data.output, options_.output);
 }
 
 Arguments Operands::arguments() const {
     Arguments a;
-    a.input = input_.floats();
-    a.weight = weight_.floats();
-    a.bias = bias_.floats();
-    a.output = output_.floats();
-    a.output_gradient = output_.floats();
-    a.input_gradient = input_.floats();
-    a.weight_gradient = weight_.floats();
-    a.bias_gradient = bias_.floats();
+    a.input = input_.data();
+    a.weight = weight_.data();
+    a.bias = bias_.data();
+    a.output = output_.data();
+    a.output_gradient = output_.data();
+    a.input_gradient = input_.data();
+    a.weight_gradient = weight_.data();
+    a.bias_gradient = bias_.data();
     a.packed_weight = packed_weight_.data();
     return a;
 }
@@ -120,7 +122,7 @@ Arguments Operands::arguments() const {
 void Operands::pack_weight(const Plan &plan) {
     if (plan.packed_weight_bytes() == 0) return;
     packed_weight_ = DeviceMemory(plan.device(), plan.packed_weight_bytes());
-    const Status status = plan.pack_weight(weight_.floats(), packed_weight_.data());
+    const Status status = plan.pack_weight(weight_.data(), packed_weight_.data());
     if (!status.ok()) throw std::runtime_error(status.message());
     synchronize(plan.device());
 }

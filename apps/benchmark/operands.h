@@ -21,7 +21,7 @@ class Pattern {
     static Pattern constant(float value);
 
     float operator[](int64_t i) const { return values_[i % static_cast<int64_t>(values_.size())]; }
-    void fill(DeviceMemory &tensor) const;
+    void fill(DeviceMemory &tensor, ElementType type) const;
 
   private:
     std::vector<float> values_;
@@ -38,11 +38,11 @@ struct Data {
     }
 };
 
-/// Elements of each side that an operation touches; 0 where it does not.
+/// Bytes of each side that an operation touches; 0 where it does not.
 struct Extents {
     int64_t input = 0, weight = 0, bias = 0, output = 0;
     Extents(const Problem &problem, const PlanOptions &options);
-    int64_t bytes() const { return static_cast<int64_t>(sizeof(float)) * (input + weight + bias + output); }
+    int64_t bytes() const { return input + weight + bias + output; }
 };
 
 class Operands {
@@ -60,7 +60,7 @@ class Operands {
     void pack_weight(const Plan &plan);
 
   private:
-    Operation operation_;
+    PlanOptions options_;
     DeviceMemory input_, weight_, bias_, output_, workspace_, packed_weight_;
     DeviceMemory *side_of_result_;
 };

@@ -20,7 +20,7 @@ double best_ms(TimedWork &work) {
 }
 
 // Multiply-adds that one multiprocessor starts each clock: NVIDIA's documentation of each architecture.
-double multiply_adds_a_clock(int compute_capability, bool tensor_cores) {
+double multiply_adds_a_clock(int compute_capability, const PlanOptions &options) {
     struct Row {
         int compute_capability, float32, tf32;
     };
@@ -32,19 +32,21 @@ double multiply_adds_a_clock(int compute_capability, bool tensor_cores) {
     if (!found)
         throw std::runtime_error("the peak of compute capability " + std::to_string(compute_capability) +
                                  " is not known; give --peak-tflops");
-    return tensor_cores ? found->tf32 : found->float32;
+    if (options.input.type != ElementType::float32) return 2 * found->tf32;
+    return options.precision != Precision::float32 ? found->tf32 : found->float32;
 }
 
-Peaks gpu_peaks(Precision precision) {
+Peaks gpu_peaks(const PlanOptions &options) {
     const DeviceFacts facts = device_facts(Device::cuda);
     Peaks peaks;
     // Three TF32 products make one of tf32x3.
-    const double products = precision == Precision::tf32x3 ? 3 : 1;
+    const bool is_split = options.precision == Precision::tf32x3 && options.input.type == ElementType::float32;
+    const double products = is_split ? 3 : 1;
     peaks.flops = 2e9 * facts.clock_ghz * facts.multiprocessors *
-                  multiply_adds_a_clock(facts.compute_capability, precision != Precision::float32) / products;
+                  multiply_adds_a_clock(facts.compute_capability, options) / products;
     const size_t bytes = std::min<size_t>(size_t{2} << 30, free_memory(Device::cuda) / 4);
     DeviceMemory from(Device::cuda, bytes), to(Device::cuda, bytes);
-    Pattern::reals(1).fill(from);
+    Pattern::reals(1).fill(from, ElementType::float32);
     // In a graph a copy is the copy engine's, which reaches two thirds of what kernels do (H200: 2.8 of 4.3
     // TB/s).
     TimedWork copy(
@@ -115,8 +117,8 @@ Peaks cpu_peaks() {
 
 }  // namespace
 
-Peaks Peaks::of(Device device, Precision precision) {
-    return device == Device::cuda ? gpu_peaks(precision) : cpu_peaks();
+Peaks Peaks::of(const PlanOptions &options) {
+    return options.device == Device::cuda ? gpu_peaks(options) : cpu_peaks();
 }
 
 Work::Work(const Problem &p, const PlanOptions &options) {

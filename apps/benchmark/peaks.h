@@ -8,12 +8,11 @@
 namespace conv_transpose::benchmark {
 
 struct Peaks {
-    double flops =
-        0;  ///< a second, of dense float32 products, or of TF32 ones where the precision allows them
+    double flops = 0;  ///< a second, of dense products of 16 bits, or float32, or TF32 where the precision allows them
     double bytes = 0;  ///< a second, read and written
 
     /// GPU: arithmetic from clock and units, bandwidth measured by a large copy. CPU: both measured.
-    static Peaks of(Device device, Precision precision);
+    static Peaks of(const PlanOptions &options);
 };
 
 /// What an operation cannot do without: two operations for each product of the definition, and every tensor

@@ -24,6 +24,8 @@ ordered_json to_json(const Measurement &m) {
                         {"operation", name(m.options.operation)},
                         {"device", name(m.device)},
                         {"precision", name(m.options.precision)},
+                        {"format", name(m.options.input.type)},
+                        {"layout", name(m.options.input.layout)},
                         {"kernel", m.kernel}};
     if (!m.error.empty()) {
         row["error"] = m.error;
@@ -73,6 +75,12 @@ const char *name(Precision precision) {
     return precision == Precision::tf32 ? "tf32" : precision == Precision::tf32x3 ? "tf32x3" : "float32";
 }
 
+const char *name(ElementType type) {
+    return type == ElementType::float16 ? "float16" : type == ElementType::bfloat16 ? "bfloat16" : "float32";
+}
+
+const char *name(Layout layout) { return layout == Layout::channels_last ? "channels_last" : "channels_first"; }
+
 void print_heading(std::ostream &out, Device device, const Peaks &peaks) {
     out << device_facts(device).name
         << format(", limits %.4g TF/s and %.4g GB/s\n", peaks.flops * 1e-12, peaks.bytes * 1e-9)
@@ -102,7 +110,7 @@ std::string device_facts_json(Device device) {
 }
 
 std::string csv_heading() {
-    return "name,problem,operation,device,precision,kernel,ms_median,ms_min,tflops,gb_per_second,limit_ms,"
+    return "name,problem,operation,device,precision,format,layout,kernel,ms_median,ms_min,tflops,gb_per_second,limit_ms,"
            "percent_of_limit,error";
 }
 
@@ -112,8 +120,8 @@ std::string csv_line(const Measurement &m) {
         return '"' + text + '"';
     };
     std::string line = quoted(m.problem.name) + ',' + m.problem.problem.str() + ',' +
-                       name(m.options.operation) + ',' + name(m.device) + ',' + name(m.options.precision) +
-                       ',' + m.kernel + ',';
+                       name(m.options.operation) + ',' + name(m.device) + ',' + name(m.options.precision) + ',' +
+                       name(m.options.input.type) + ',' + name(m.options.input.layout) + ',' + m.kernel + ',';
     if (!m.error.empty()) return line + ",,,,,," + quoted(m.error);
     return line + format("%.6g,%.6g,%.6g,%.6g,%.6g,%.4g,", m.ms_median, m.ms_min, m.tflops(),
                          m.gb_per_second(), m.limit_ms, m.percent_of_limit());

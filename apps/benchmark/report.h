@@ -13,6 +13,8 @@ namespace conv_transpose::benchmark {
 const char *name(Operation operation);
 const char *name(Device device);
 const char *name(Precision precision);
+const char *name(ElementType type);
+const char *name(Layout layout);
 
 /// The device, its limits and the rules of the measurement, above the table.
 void print_heading(std::ostream &out, Device device, const Peaks &peaks);

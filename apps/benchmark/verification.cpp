@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "element_bits.h"
+
 namespace conv_transpose::benchmark {
 
 namespace {
@@ -23,14 +25,34 @@ Sizes output_sizes(const Problem &p) { return sizes_of(p, [](const Axis &a) { re
 
 int64_t positions(const Sizes &sizes) { return sizes[0] * sizes[1] * sizes[2]; }
 
-// Which element of a dense tensor (outer, channel, depth, height, width) the i-th is.
 struct Element {
     int64_t outer, channel;
     Sizes at;
-    Element(int64_t i, int64_t channels, const Sizes &sizes)
-        : outer(i / (channels * positions(sizes))), channel(i / positions(sizes) % channels),
-          at{i / (sizes[1] * sizes[2]) % sizes[0], i / sizes[2] % sizes[1], i % sizes[2]} {}
 };
+
+// A dense tensor (outer, channel, depth, height, width): which of its elements lies where.
+struct Shape {
+    int64_t channels;
+    Sizes sizes;
+    Layout layout;
+
+    int64_t index(int64_t outer, int64_t channel, int64_t position) const {
+        if (layout == Layout::channels_last) return (outer * positions(sizes) + position) * channels + channel;
+        return (outer * channels + channel) * positions(sizes) + position;
+    }
+    Element element(int64_t i) const {
+        const bool last = layout == Layout::channels_last;
+        const int64_t position = last ? i / channels % positions(sizes) : i % positions(sizes);
+        return {i / (channels * positions(sizes)), last ? i % channels : i / positions(sizes) % channels,
+                {position / (sizes[1] * sizes[2]), position / sizes[2] % sizes[1], position % sizes[2]}};
+    }
+};
+
+Shape input_shape(const Problem &p, const PlanOptions &o) { return {p.in_channels, input_sizes(p), o.input.layout}; }
+Shape output_shape(const Problem &p, const PlanOptions &o) { return {p.out_channels, output_sizes(p), o.output.layout}; }
+Shape weight_shape(const Problem &p, const PlanOptions &o) {
+    return {p.out_channels / p.groups, kernel_sizes(p), o.weight.layout};
+}
 
 // Two positions of other tensors that an element meets on one axis.
 struct Meeting {
@@ -92,52 +114,49 @@ double activated(double sum, const Epilogue &epilogue) {
     throw std::runtime_error("the benchmark verifies exactly, which tanh and sigmoid do not allow");
 }
 
-double forward_element(const Problem &p, const Epilogue &epilogue, const Data &data, int64_t i) {
-    const Sizes in = input_sizes(p), kernel = kernel_sizes(p);
-    const Element o(i, p.out_channels, output_sizes(p));
-    const int64_t in_group = p.in_channels / p.groups, out_group = p.out_channels / p.groups;
-    const int64_t group = o.channel / out_group;
-    double sum = epilogue.bias ? data.bias[o.channel] : 0;
-    for_each_meeting(p, o.at, of_output, in, kernel, [&](int64_t position, int64_t tap) {
+double forward_element(const Problem &p, const PlanOptions &options, const Data &data, int64_t i) {
+    const Shape in = input_shape(p, options), weight = weight_shape(p, options);
+    const Element o = output_shape(p, options).element(i);
+    const int64_t in_group = p.in_channels / p.groups, group = o.channel / weight.channels;
+    double sum = options.epilogue.bias ? data.bias[o.channel] : 0;
+    for_each_meeting(p, o.at, of_output, in.sizes, weight.sizes, [&](int64_t position, int64_t tap) {
         for (int64_t c = group * in_group; c < (group + 1) * in_group; c++)
-            sum += double(data.input[(o.outer * p.in_channels + c) * positions(in) + position]) *
-                   data.weight[(c * out_group + o.channel % out_group) * positions(kernel) + tap];
+            sum += double(data.input[in.index(o.outer, c, position)]) *
+                   data.weight[weight.index(c, o.channel % weight.channels, tap)];
     });
-    return activated(sum, epilogue);
+    return activated(sum, options.epilogue);
 }
 
-double input_gradient_element(const Problem &p, const Data &data, int64_t i) {
-    const Sizes out = output_sizes(p), kernel = kernel_sizes(p);
-    const Element in(i, p.in_channels, input_sizes(p));
-    const int64_t out_group = p.out_channels / p.groups, group = in.channel / (p.in_channels / p.groups);
+double input_gradient_element(const Problem &p, const PlanOptions &options, const Data &data, int64_t i) {
+    const Shape out = output_shape(p, options), weight = weight_shape(p, options);
+    const Element in = input_shape(p, options).element(i);
+    const int64_t group = in.channel / (p.in_channels / p.groups);
     double sum = 0;
-    for_each_meeting(p, in.at, of_input, out, kernel, [&](int64_t position, int64_t tap) {
-        for (int64_t c = 0; c < out_group; c++)
-            sum += double(data.output[(in.outer * p.out_channels + group * out_group + c) * positions(out) + position]) *
-                   data.weight[(in.channel * out_group + c) * positions(kernel) + tap];
+    for_each_meeting(p, in.at, of_input, out.sizes, weight.sizes, [&](int64_t position, int64_t tap) {
+        for (int64_t c = 0; c < weight.channels; c++)
+            sum += double(data.output[out.index(in.outer, group * weight.channels + c, position)]) *
+                   data.weight[weight.index(in.channel, c, tap)];
     });
     return sum;
 }
 
-double weight_gradient_element(const Problem &p, const Data &data, int64_t i) {
-    const Sizes in = input_sizes(p), out = output_sizes(p);
-    const int64_t out_group = p.out_channels / p.groups;
-    const Element w(i, out_group, kernel_sizes(p));
-    const int64_t out_channel = w.outer / (p.in_channels / p.groups) * out_group + w.channel;
+double weight_gradient_element(const Problem &p, const PlanOptions &options, const Data &data, int64_t i) {
+    const Shape in = input_shape(p, options), out = output_shape(p, options), weight = weight_shape(p, options);
+    const Element w = weight.element(i);
+    const int64_t out_channel = w.outer / (p.in_channels / p.groups) * weight.channels + w.channel;
     double sum = 0;
     for (int64_t n = 0; n < p.batch; n++)
-        for_each_meeting(p, w.at, of_kernel, in, out, [&](int64_t from, int64_t to) {
-            sum += double(data.input[(n * p.in_channels + w.outer) * positions(in) + from]) *
-                   data.output[(n * p.out_channels + out_channel) * positions(out) + to];
+        for_each_meeting(p, w.at, of_kernel, in.sizes, out.sizes, [&](int64_t from, int64_t to) {
+            sum += double(data.input[in.index(n, w.outer, from)]) * data.output[out.index(n, out_channel, to)];
         });
     return sum;
 }
 
-double bias_gradient_element(const Problem &p, const Data &data, int64_t channel) {
-    const int64_t plane = positions(output_sizes(p));
+double bias_gradient_element(const Problem &p, const PlanOptions &options, const Data &data, int64_t channel) {
+    const Shape out = output_shape(p, options);
     double sum = 0;
     for (int64_t n = 0; n < p.batch; n++)
-        for (int64_t j = 0; j < plane; j++) sum += data.output[(n * p.out_channels + channel) * plane + j];
+        for (int64_t j = 0; j < positions(out.sizes); j++) sum += data.output[out.index(n, channel, j)];
     return sum;
 }
 
@@ -168,17 +187,39 @@ std::vector<int64_t> sampled_elements(const Plan &plan, int64_t elements) {
     const auto below = [&](int64_t n) { return static_cast<int64_t>(random() % static_cast<uint64_t>(n)); };
     std::vector<int64_t> samples = {0, elements - 1};
     if (operation == Operation::forward || operation == Operation::input_gradient) {
-        const Problem &p = plan.problem();
-        const Sizes size = operation == Operation::forward ? output_sizes(p) : input_sizes(p);
-        const int64_t height = size[1], width = size[2], plane = height * width;
+        const Shape shape = operation == Operation::forward ? output_shape(plan.problem(), plan.options())
+                                                            : input_shape(plan.problem(), plan.options());
+        const int64_t height = shape.sizes[1], width = shape.sizes[2];
         while (static_cast<int64_t>(samples.size()) < count / 2) {
-            const int64_t first = below(elements / plane) * plane, y = below(height), x = below(width);
+            const Element e = shape.element(below(elements));
+            const int64_t plane = e.at[0] * height * width, y = e.at[1], x = e.at[2];
             for (int64_t edge : {x, (height - 1) * width + x, y * width, y * width + width - 1})
-                samples.push_back(first + edge);
+                samples.push_back(shape.index(e.outer, e.channel, plane + edge));
         }
     }
     while (static_cast<int64_t>(samples.size()) < count) samples.push_back(below(elements));
     return samples;
+}
+
+ElementType type_of_result(const PlanOptions &options) {
+    switch (options.operation) {
+        case Operation::forward:
+            return options.output.type;
+        case Operation::input_gradient:
+            return options.input.type;
+        case Operation::weight_gradient:
+        case Operation::bias_gradient:
+            break;
+    }
+    return options.weight.type;
+}
+
+bool same_formats(const PlanOptions &a, const PlanOptions &b) {
+    return a.input == b.input && a.weight == b.weight && a.output == b.output;
+}
+
+bool same_epilogue(const Epilogue &a, const Epilogue &b) {
+    return a.bias == b.bias && a.activation == b.activation && a.negative_slope == b.negative_slope;
 }
 
 // The definition's values, 65 ms of work where a sum is long.
@@ -188,39 +229,49 @@ struct Expected {
 
     Expected() = default;
     Expected(const Plan &plan, const Data &data, int64_t count)
-        : elements(sampled_elements(plan, count)), problem_(plan.problem().str()), operation_(plan.options().operation),
-          epilogue_(plan.options().epilogue) {
+        : elements(sampled_elements(plan, count)), problem_(plan.problem().str()), options_(plan.options()) {
+        const ElementType type = type_of_result(options_);
         for (int64_t i : elements)
-            values.push_back(static_cast<float>(expected_element(plan.problem(), plan.options(), data, i)));
+            values.push_back(
+                rounded_to(type, static_cast<float>(expected_element(plan.problem(), options_, data, i))));
     }
 
     bool serves(const Plan &plan) const {
-        const Epilogue &epilogue = plan.options().epilogue;
-        return problem_ == plan.problem().str() && operation_ == plan.options().operation &&
-               epilogue_.bias == epilogue.bias && epilogue_.activation == epilogue.activation &&
-               epilogue_.negative_slope == epilogue.negative_slope;
+        const PlanOptions &options = plan.options();
+        return problem_ == plan.problem().str() && options_.operation == options.operation &&
+               same_formats(options_, options) && same_epilogue(options_.epilogue, options.epilogue);
     }
 
   private:
     std::string problem_;
-    Operation operation_{};
-    Epilogue epilogue_;
+    PlanOptions options_;
 };
+
+float element_of(const DeviceMemory &tensor, ElementType type, int64_t i) {
+    if (type == ElementType::float32) {
+        float value = 0;
+        tensor.copy_to_host(&value, sizeof value, i * sizeof value);
+        return value;
+    }
+    uint16_t bits = 0;
+    tensor.copy_to_host(&bits, sizeof bits, i * sizeof bits);
+    return value_of(bits, type);
+}
 
 }  // namespace
 
 double expected_element(const Problem &problem, const PlanOptions &options, const Data &data, int64_t i) {
     switch (options.operation) {
         case Operation::forward:
-            return forward_element(problem, options.epilogue, data, i);
+            return forward_element(problem, options, data, i);
         case Operation::input_gradient:
-            return input_gradient_element(problem, data, i);
+            return input_gradient_element(problem, options, data, i);
         case Operation::weight_gradient:
-            return weight_gradient_element(problem, data, i);
+            return weight_gradient_element(problem, options, data, i);
         case Operation::bias_gradient:
             break;
     }
-    return bias_gradient_element(problem, data, i);
+    return bias_gradient_element(problem, options, data, i);
 }
 
 std::string verify(const Plan &plan, Operands &operands) {
@@ -231,11 +282,11 @@ std::string verify(const Plan &plan, Operands &operands) {
     if (!status.ok()) return status.message();
     synchronize(plan.device());
 
-    if (!expected.serves(plan)) expected = Expected(plan, data, operands.result().bytes() / sizeof(float));
+    const ElementType type = type_of_result(plan.options());
+    if (!expected.serves(plan)) expected = Expected(plan, data, operands.result().bytes() / bytes_of(type));
     for (size_t n = 0; n < expected.elements.size(); n++) {
         const int64_t i = expected.elements[n];
-        float actual = 0;
-        operands.result().copy_to_host(&actual, sizeof actual, i * sizeof actual);
+        const float actual = element_of(operands.result(), type, i);
         if (!(actual == expected.values[n]))
             return "wrong result: element " + std::to_string(i) + " is " + std::to_string(actual) + " instead of " +
                    std::to_string(expected.values[n]);

@@ -8,7 +8,7 @@
 
 namespace conv_transpose::benchmark {
 
-/// Element `i` of the operation's result, in double precision, from the definition.
+/// Element `i` of the operation's result, counted as it lies in memory, in double precision, from the definition.
 double expected_element(const Problem &problem, const PlanOptions &options, const Data &data, int64_t i);
 
 /// Runs the plan on integers and compares edges, corners and random elements of the result, which must be

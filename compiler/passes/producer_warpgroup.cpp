@@ -165,7 +165,10 @@ class ThreadRoles : public PipelineLoops {
         const RolesOfLoop roles(loop, body, memory_.stages, barriers);
         producer_ = substitute(thread_z, 0, with_lets(roles.producer()));
         if (body.has_bulk_copies()) {
-            before_roles_ = {body.initialise_barriers(), barriers.sync_all()};
+            // Where one warpgroup computes, no condition of the staging's tells the producer from it.
+            const Stmt initialise = body.initialise_barriers();
+            const Expr is_first = Variable::make(Int(32), thread_z) == 0;
+            before_roles_ = {consumers_ == 1 ? IfThenElse::make(is_first, initialise) : initialise, barriers.sync_all()};
         }
         return roles.consumers();
     }

@@ -4,8 +4,8 @@
 // A Func in shared memory that a schedule stages in bulk (bulk_copies.h) is defined as element_of_box(): the element, as
 // any program computes it, and beside it where the copy engine finds the box. That counts positions through the images
 // of a picture, channels innermost, x fastest (an "im2col" map): the first position of a box has `coordinates`, and all of
-// them are read `offsets` further on. Zeros lie outside of the tensor. The map is a parameter of the kernel behind those
-// that Halide knows (compiler/ptx/ptx_expansion.cpp); the runtime makes it.
+// them are read `offsets` further on. Zeros lie outside of the tensor. Maps are a parameter of the kernel behind those that
+// Halide knows, one after the other (compiler/ptx/ptx_expansion.cpp); the runtime makes them.
 //
 // In shared memory a position's channels are a row of 32, 64 or 128 bytes, whose groups of 16 bytes the copy engine
 // permutes ("swizzles") so that eight rows lie in all banks: tensor cores read it so (tensor_core_instructions.cpp).
@@ -24,6 +24,7 @@ struct TensorBox {
     Halide::Expr element;
     std::vector<Halide::Expr> coordinates;  ///< of the first position: channel, x, y, (z,) image
     std::vector<Halide::Expr> offsets;      ///< x, y, (z); from 0 on
+    int map = 0;                            ///< which of the kernel's
 };
 
 Halide::Expr element_of_box(const TensorBox &box);

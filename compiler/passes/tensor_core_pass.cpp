@@ -203,7 +203,7 @@ class KernelLowering : public IRMutator {
     }
 
     Stmt lower_store(const Nest &nest) {
-        const TileStore store(nest, tiles_, shared_, threads_['z'], options_.far_apart, options_.bulk_stores);
+        const TileStore store(nest, tiles_, shared_, threads_['z'], options_);
         scratch_floats_ = std::max(scratch_floats_, store.scratch_floats());
         return store.lowered();
     }

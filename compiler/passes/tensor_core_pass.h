@@ -59,9 +59,12 @@ struct TensorCoreOptions {
     /// Where neighbours in a row of a tile are no neighbours in the output, elements are stored one by one:
     /// neighbouring lanes store neighbours, in place of pairs.
     bool far_apart = false;
-    /// Rows of a tile, neighbours in the output on 16 aligned bytes, are stored by the copy engine (tile_rows.cpp). On
-    /// sm_90 alone.
-    bool bulk_stores = false;
+    /// Columns of a tile, neighbours in the output on 16 aligned bytes, are stored by rows (tile_rows.cpp). Either all of
+    /// 16 bytes are inside of the output, or none.
+    bool row_stores = false;
+    /// Columns of a tile are mostly neighbours in the output, or rows of neighbouring columns are: fours of them are stored at
+    /// once (tile_runs.cpp).
+    bool run_stores = false;
 };
 
 class TensorCorePass : public Halide::Internal::IRMutator {

@@ -46,12 +46,11 @@ PlaceholderCall tile_call(const std::string &kind, const WarpTile &tile) {
     return {kind, {{"tile", tile.id}, {"m", tile.rows}, {"n", tile.columns}, {"r", tile.repeats}}};
 }
 
-/// Whether 16 bytes hold neighbouring rows of the tile, of one k, in place of neighbouring k of one row: tensor cores
-/// take operands of 16 bits either way.
+/// Whether a row of memory holds neighbouring rows of the tile, of one k, in place of neighbouring k of one row: tensor
+/// cores take operands of 16 bits either way.
 bool is_transposed(const Nest &nest, const TileOperand &operand, const std::string &row) {
-    return operand.format != OperandFormat::float32 && nest.find(row + "_group") &&
-           constant_stride(nest, operand.place, row, "an operand") == 1 &&
-           constant_stride(nest, operand.place, "mma_k", "an operand") == operand.values_of_row();
+    return operand.format != OperandFormat::float32 && constant_stride(nest, operand.place, row, "an operand") == 1 &&
+           constant_stride(nest, operand.place, "mma_k", "an operand") == nest.constant_extent(row);
 }
 
 /// An operand's rows are 16 bytes each, one after the other, or each has all k of the nest, as boxes of tensors have
@@ -62,10 +61,12 @@ void check_rows(const Nest &nest, TileOperand &operand, const std::string &row, 
         refuse_tile(nest.name, "the operand with the loop " + row + " depends on " + other + "_group");
     }
     if (is_transposed(nest, operand, row) && is_const_zero(place.stride(other))) {
-        if (const int run = nest.constant_extent(row); run != operand.values_of_row()) {
-            refuse_tile(nest.name, row + " has extent " + std::to_string(run) + " where it runs along 16 bytes; the rule is " +
-                                       std::to_string(operand.values_of_row()));
+        const int run = nest.constant_extent(row), bytes = run * bytes_of(operand.format);
+        if (bytes != bytes_of_row && bytes != 32 && bytes != 64 && bytes != 128) {
+            refuse_tile(nest.name, row + " has extent " + std::to_string(run) + " where it runs along a row; the rule is 16, 32, "
+                                       "64 or 128 bytes");
         }
+        operand.swizzled_row = bytes == bytes_of_row ? 0 : bytes;
         return;
     }
     const int values = operand.values_of_row(), step = constant_stride(nest, place, row, "an operand");

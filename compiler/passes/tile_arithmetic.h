@@ -14,7 +14,8 @@ namespace conv_transpose {
 struct TileOperand {
     Affine place;
     OperandFormat format;
-    int swizzled_row = 0;  ///< bytes of a row that holds all k of a nest; 0: rows are 16 bytes
+    /// Bytes of a row that holds all k of a nest, or, transposed, a run of the tile; 0: rows are 16 bytes.
+    int swizzled_row = 0;
 
     /// mma_k: what 16 bytes hold.
     int values_of_row() const { return bytes_of_row / bytes_of(format); }

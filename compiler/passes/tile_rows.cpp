@@ -1,12 +1,15 @@
-// Stores of a tile by the copy engine (TileStore, TensorCoreOptions::bulk_stores), where a row of the tile is a run of
-// neighbours in the output: channels of a position, in channels_last.
+// Stores of a tile by rows (TileStore, TensorCoreOptions::row_stores), where 16 bytes of a row of the tile are neighbours in
+// the output: channels of a position, in channels_last.
 //
-// A warp brings all of its rows to shared memory. Then each lane has a row to itself, or, of 16 rows, half of one: it finds
-// once where that lies in the output, and whether it is inside; computes its elements; puts them, in the output's format,
-// where it read them from; and starts one copy. So no lane works out the address of every pair.
+// A warp brings all of its rows to shared memory. Then neighbouring lanes store neighbouring 16 bytes of a row, each lane
+// always the same columns, until all rows are stored. What an address or a condition takes from the row alone, as where a
+// position lies in the output, one lane works out for each row and leaves behind the row in shared memory; what comes from
+// the columns alone, as a bias, each lane works out once. (One copy by the copy engine for each row took longer: about 45
+// cycles a row of 256 bytes, H200, 2026-11-22.)
 #include "compiler/passes/tile_store.h"
 
 #include "compiler/passes/placeholder_calls.h"
+#include "compiler/passes/tile_parts.h"
 
 namespace conv_transpose {
 
@@ -14,6 +17,8 @@ using namespace Halide;
 using namespace Halide::Internal;
 
 namespace {
+
+constexpr int columns_behind_row = 8;  // free in shared memory; they keep rows in different banks, too
 
 /// An index in which strides that the pipeline promises to be multiples of `values` are seen to be.
 Expr with_known_strides(Expr index, const Store *store, int values) {
@@ -28,38 +33,89 @@ Expr with_known_strides(Expr index, const Store *store, int values) {
     return index;
 }
 
-/// Conditions that all hold where the given ones do, none of them a conjunction.
-std::vector<Expr> parts_of(const std::vector<Expr> &conditions) {
-    std::vector<Expr> parts, left = conditions;
-    while (!left.empty()) {
-        const Expr condition = left.back();
-        left.pop_back();
-        if (const And *both = condition.as<And>()) {
-            left.push_back(both->a), left.push_back(both->b);
-        } else {
-            parts.push_back(condition);
-        }
-    }
-    return parts;
-}
-
 }  // namespace
 
 void TileStore::check_rows() const {
-    const bool plain = interleaved_ == 1 && tile_->groups == 1 && tile_->repeats == 1 && !splits_columns_ &&
+    const int values = bytes_of_row / bytes_of(format_), pieces = line() / values;
+    const bool plain = interleaved_ == 1 && tile_->groups == 1 && tile_->repeats == 1 && inner_columns_ % values == 0 &&
                        middle_rows_ == tile_->rows && inner_rows_ == tile_->rows;
     const int rows = rows_of_warp();
-    if (!plain || along_rows_ || !adjacent_ || (rows != lanes_of_warp && rows != lanes_of_warp / 2)) {
-        refuse_tile(nest_.name, "bulk stores are of tiles of 64 or 128 rows, whose columns are neighbours in the output");
+    if (!plain || along_rows_ || !adjacent_ || column_sets_ > 0 || (rows != lanes_of_warp && rows != lanes_of_warp / 2) ||
+        (pieces % lanes_of_warp != 0 && lanes_of_warp % pieces != 0)) {
+        refuse_tile(nest_.name, "row stores are of tiles of 64 or 128 rows, whose columns are neighbours in the output, at "
+                                "least 16 bytes of them, and fill a power of two of 16 bytes");
     }
 }
 
+int TileStore::pitch_of_rows() const { return line() + columns_behind_row; }
+
+/// Whether 16 bytes lie inside; they do with the first of them.
+Expr TileStore::is_inside(int values) const {
+    const Expr row = row_of_tile(integer(row_name)), piece = integer(piece_name) * values;
+    const auto first = coordinates(row, piece, 0), second = coordinates(row, piece + 1, 0);
+    Expr inside = const_true();
+    for (const Expr &condition : parts_of(conditions_)) {
+        const Expr here = simplify(substitute(first, condition));
+        const LT *less = condition.as<LT>();
+        const bool same = equal(here, simplify(substitute(second, condition)));
+        const bool ends = less && is_const_one(simplify(substitute(second, less->a) - substitute(first, less->a))) &&
+                          is_const_zero(simplify(substitute(second, less->b) - substitute(first, less->b)));
+        if (!same && !ends) {
+            refuse_tile(nest_.name, "a row store cannot leave out columns by the condition " + text(condition).substr(0, 300));
+        }
+        inside = inside && here;
+    }
+    return inside;
+}
+
+/// The index of the first of 16 bytes, which the output's strides are promised to keep aligned.
+Expr TileStore::index_of_piece(int values) const {
+    const Expr index = simplify(substitute(coordinates(row_of_tile(integer(row_name)), integer(piece_name) * values, 0), index_));
+    const ModulusRemainder known = modulus_remainder(with_known_strides(index, nest_.store, values));
+    if (known.modulus % values != 0 || known.remainder % values != 0 || nest_.store->param.host_alignment() < bytes_of_row) {
+        refuse_tile(nest_.name, "a row store to " + text(index).substr(0, 300) + " of " + nest_.store->name +
+                                    "; the rule is 16 aligned bytes");
+    }
+    return index;
+}
+
+/// Of a row of the warp.
+Expr TileStore::row_of_tile(const Expr &row) const {
+    const Expr warp = Variable::make(Int(32), ".thread_id_y");
+    return row / rows_of_warp_and_set * rows_of_instruction + warp * rows_of_warp_and_set + row % rows_of_warp_and_set;
+}
+
 Stmt TileStore::rows(const Version &version) const {
-    const Expr lane = Variable::make(Int(32), ".thread_id_x"), warp = Variable::make(Int(32), ".thread_id_y");
-    const Expr warpgroup = warpgroups_ > 1 ? Variable::make(Int(32), ".thread_id_z") : Expr(0);
-    const int rows = rows_of_warp(), columns = tile_->columns * rows / lanes_of_warp;  // of a lane
-    const int row_bytes = bytes_of_row, values = row_bytes / bytes_of(format_);
+    const Expr lane = integer(".thread_id_x"), warp = integer(".thread_id_y");
+    const Expr warpgroup = warpgroups_ > 1 ? integer(".thread_id_z") : Expr(0);
+    const int rows = rows_of_warp(), values = bytes_of_row / bytes_of(format_), pieces = line() / values;
+    const int pieces_at_once = std::min(pieces, lanes_of_warp), rows_at_once = lanes_of_warp / pieces_at_once;
+    const Expr row = integer(row_name), piece = integer(piece_name);
+    const auto scratch = [&](const Expr &of_row) {
+        return ((warpgroup * warps_of_warpgroup + warp) * rows + of_row) * pitch_;
+    };
+
+    RowsAndPieces parts(nest_.name);
+    const Expr inside = parts.mutate(is_inside(values)), index = parts.mutate(index_of_piece(values));
+    std::vector<Expr> elements;
+    for (int i = 0; i < values; i++) {
+        const auto at = coordinates(row_of_tile(row), piece * values + i, 0);
+        const Expr value = parts.mutate(simplify(value_at(version, at, Variable::make(Float(32), sum_name))));
+        elements.push_back(substitute(sum_name, load_of_copy(scratch(row) + piece * values + i), value));
+    }
+    if (static_cast<int>(parts.of_rows.size()) > columns_behind_row) {
+        refuse_tile(nest_.name, "a row store takes " + std::to_string(parts.of_rows.size()) + " numbers from a row alone; the "
+                                "rule is at most " + std::to_string(columns_behind_row));
+    }
+
     std::vector<Stmt> all;
+    for (std::size_t i = 0; i < parts.of_rows.size(); i++) {
+        const Expr value = substitute(row_name, lane, parts.of_rows[i].second);
+        const Expr place = simplify(scratch(lane) + line() + static_cast<int>(i));
+        const Stmt store = Store::make(shared_, value.type() == Float(32) ? value : reinterpret(Float(32), value), place, Parameter(),
+                                       const_true(), ModulusRemainder());
+        all.push_back(rows == lanes_of_warp ? store : IfThenElse::make(lane < rows, store));
+    }
     for (int row_tile = 0; row_tile < tile_->rows / rows_of_instruction; row_tile++) {
         for (int half = 0; half < 2; half++) {
             PlaceholderCall call = turn_call(row_tile, 0, half);
@@ -67,60 +123,36 @@ Stmt TileStore::rows(const Version &version) const {
             all.push_back(placeholder(call));
         }
     }
-    const Expr mine = lane % rows, first_column = lane / rows * columns;
-    const Expr row = mine / rows_of_warp_and_set * rows_of_instruction + warp * rows_of_warp_and_set + mine % rows_of_warp_and_set;
-    const Expr scratch = ((warpgroup * warps_of_warpgroup + warp) * rows + mine) * pitch_ + first_column;
-    const auto sixteen_bytes = [&](const Expr &group) {
-        const Expr column = group * values;
-        std::vector<Expr> arguments{simplify(scratch * 4 + group * row_bytes)};
-        for (int i = 0; i < values; i++) {
-            arguments.push_back(element(version, row, first_column + column + i, 0, scratch + column + i).value);
-        }
-        return placeholder({"row_values", {{format_field, static_cast<int>(format_)}}}, arguments);
-    };
-    if (version.unrolled) {
-        for (int group = 0; group < columns / values; group++) {
-            all.push_back(sixteen_bytes(group));
-        }
-    } else {
-        const std::string name = nest_.name + ".row_values";
-        all.push_back(For::make(name, 0, columns / values, ForType::Serial, Partition::Never, DeviceAPI::None,
-                                sixteen_bytes(Variable::make(Int(32), name))));
-    }
-    all.push_back(bulk_store(row, first_column, columns, simplify(scratch * 4)));
-    all.push_back(placeholder({"row_store_end", {}}));
-    return Block::make(all);
-}
-
-/// Of a lane's columns, as many as lie inside.
-Stmt TileStore::bulk_store(const Expr &row, const Expr &first_column, int columns, const Expr &from) const {
-    const auto first = coordinates(row, first_column, 0), second = coordinates(row, first_column + 1, 0);
-    Expr inside = const_true(), count = columns;
-    for (const Expr &condition : parts_of(conditions_)) {
-        if (equal(simplify(substitute(first, condition)), simplify(substitute(second, condition)))) {
-            inside = inside && substitute(first, condition);
-            continue;
-        }
-        const LT *less = condition.as<LT>();
-        if (!less || !is_const_one(simplify(substitute(second, less->a) - substitute(first, less->a))) ||
-            !is_const_zero(simplify(substitute(second, less->b) - substitute(first, less->b)))) {
-            refuse_tile(nest_.name, "a bulk store cannot leave out columns by the condition " + text(condition).substr(0, 300));
-        }
-        count = min(count, substitute(first, less->b - less->a));
-    }
-    const Store *store = nest_.store;
     const bool is_float = format_ == OperandFormat::float32;
-    const Expr index = simplify(substitute(first, index_));
-    const int values = bytes_of_row / bytes_of(format_);
-    const ModulusRemainder known = modulus_remainder(with_known_strides(index, store, values));
-    if (known.modulus % values != 0 || known.remainder % values != 0 || store->param.host_alignment() < bytes_of_row) {
-        refuse_tile(nest_.name, "a bulk store to " + text(index).substr(0, 300) + " of " + store->name +
-                                    "; the rule is 16 aligned bytes");
-    }
-    const Expr target = Load::make(is_float ? Float(32) : Float(16), store->name, index, Buffer<>(), store->param,
+    const Expr target = Load::make(is_float ? Float(32) : Float(16), nest_.store->name, index, Buffer<>(), nest_.store->param,
                                    const_true(), ModulusRemainder());
-    const Expr bytes = count * bytes_of(format_);
-    return IfThenElse::make(simplify(inside && count > 0), placeholder({"row_store", {}}, {target, from, simplify(bytes)}));
+    std::vector<Expr> arguments{target, select(inside, 1, 0)};
+    arguments.insert(arguments.end(), elements.begin(), elements.end());
+    Stmt store = placeholder({"row_store", {{format_field, static_cast<int>(format_)}}}, arguments);
+    for (std::size_t i = 0; i < parts.of_rows.size(); i++) {
+        const auto &[name, value] = parts.of_rows[i];
+        const Expr left = load_of_copy(scratch(row) + line() + static_cast<int>(i));
+        store = LetStmt::make(name, value.type() == Float(32) ? left : reinterpret(value.type(), left), store);
+    }
+    const auto rows_of = [&](const Expr &step) {
+        return LetStmt::make(row_name, step * rows_at_once + lane / pieces_at_once, store);
+    };
+    for (int first = 0; first < pieces; first += pieces_at_once) {
+        std::vector<Stmt> steps;
+        if (version.unrolled) {
+            for (int step = 0; step < rows / rows_at_once; step++) steps.push_back(rows_of(step));
+        } else {
+            const std::string name = nest_.name + ".rows";
+            steps.push_back(For::make(name, 0, rows / rows_at_once, ForType::Serial, Partition::Never, DeviceAPI::None,
+                                      rows_of(integer(name))));
+        }
+        Stmt of_pieces = Block::make(steps);
+        for (auto part = parts.of_pieces.rbegin(); part != parts.of_pieces.rend(); ++part) {
+            of_pieces = LetStmt::make(part->first, part->second, of_pieces);
+        }
+        all.push_back(LetStmt::make(piece_name, lane % pieces_at_once + first, of_pieces));
+    }
+    return Block::make(all);
 }
 
 }  // namespace conv_transpose

@@ -93,11 +93,30 @@ int pitch_of(int line, int interleaved) {
 
 }  // namespace
 
-TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string shared, int warpgroups, bool far_apart,
-                     bool in_bulk)
+std::vector<Expr> parts_of(const std::vector<Expr> &conditions) {
+    std::vector<Expr> parts, left = conditions;
+    while (!left.empty()) {
+        const Expr condition = left.back();
+        left.pop_back();
+        if (const And *both = condition.as<And>()) {
+            left.push_back(both->a), left.push_back(both->b);
+        } else if (const Let *let = condition.as<Let>()) {
+            for (const Expr &part : parts_of({let->body})) {
+                parts.push_back(expr_uses_var(part, let->name) ? Let::make(let->name, let->value, part) : part);
+            }
+        } else {
+            parts.push_back(condition);
+        }
+    }
+    return parts;
+}
+
+TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string shared, int warpgroups,
+                     const TensorCoreOptions &options)
     : nest_(nest), tiles_(tiles), shared_(std::move(shared)), warpgroups_(warpgroups),
       value_(at_lane_zero(substitute_in_all_lets(resolve(nest.store->value, nest.lets)))),
-      index_(at_lane_zero(resolve(nest.store->index, nest.lets))), conditions_(nest.guards), far_apart_(far_apart), in_bulk_(in_bulk) {
+      index_(at_lane_zero(resolve(nest.store->index, nest.lets))), conditions_(nest.guards), far_apart_(options.far_apart),
+      by_rows_(options.row_stores), in_runs_(options.run_stores) {
     const auto format = operand_format(nest.store->value.type());
     if (!format) {
         refuse_tile(nest.name, "a tile is stored as float32, float16 or bfloat16, not as " + text(nest.store->value));
@@ -135,13 +154,17 @@ TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string share
         column_sets_ = nest.constant_extent("mma_n_outer");
         adjacent_ = column_sets_ % 2 == 0;
     }
-    if (in_bulk_) {
+    if (by_rows_) {
         check_rows();
+        pitch_ = pitch_of_rows();
+    }
+    if (in_runs_) {
+        check_runs();
     }
 }
 
 int TileStore::scratch_floats() const {
-    return warpgroups_ * warps_of_warpgroup * (in_bulk_ ? rows_of_warp() : rows_per_turn) * pitch_;
+    return warpgroups_ * warps_of_warpgroup * (by_rows_ ? rows_of_warp() : rows_per_turn) * pitch_;
 }
 
 /// A store's loops must run over the tile as the accumulator is laid out. Finds how rows and columns are
@@ -233,9 +256,18 @@ Stmt TileStore::versions(const Expr &value, bool unrolled) const {
         return IfThenElse::make(choice->args[0], versions(choice->args[1], unrolled),
                                 versions(choice->args[2], false));
     }
-    if (in_bulk_) {
+    if (by_rows_) {
         return rows({value, unrolled, false});
     }
+    if (in_runs_) {
+        const Expr in_runs = begins_with_run();
+        const Stmt all = runs({value, unrolled, false});
+        return is_const_one(in_runs) ? all : IfThenElse::make(in_runs, all, in_turns(value, unrolled));
+    }
+    return in_turns(value, unrolled);
+}
+
+Stmt TileStore::in_turns(const Expr &value, bool unrolled) const {
     const Expr whole = unrolled ? is_whole() : const_false();
     const Stmt with_guards = is_const_one(whole) ? Evaluate::make(0) : turns({value, unrolled, false});
     if (is_const_zero(whole)) {
@@ -402,35 +434,48 @@ TileStore::Element TileStore::element(const Version &version, const Expr &row, c
             guard = guard && substitute(at, condition);
         }
     }
-    const Expr turned = Load::make(Float(32), shared_, simplify(copy), Buffer<>(), Parameter(), const_true(),
-                                   ModulusRemainder());
-    ReplaceLoad replace(accumulator_, turned);
-    return {simplify(guard), substitute(at, replace.mutate(version.value)), simplify(substitute(at, index_))};
+    return {simplify(guard), value_at(version, at, load_of_copy(copy)), simplify(substitute(at, index_))};
+}
+
+/// The nest's value, of a sum.
+Expr TileStore::value_at(const Version &version, const std::map<std::string, Expr> &at, const Expr &sum) const {
+    ReplaceLoad replace(accumulator_, sum);
+    return substitute(at, replace.mutate(version.value));
+}
+
+Expr TileStore::load_of_copy(const Expr &copy) const {
+    return Load::make(Float(32), shared_, simplify(copy), Buffer<>(), Parameter(), const_true(), ModulusRemainder());
 }
 
 Stmt TileStore::stores_of_pair(const Element &first, const Element &second) const {
-    const Store *store = nest_.store;
-    const bool is_float = format_ == OperandFormat::float32;
-    const std::map<std::string, int> fields =
-        is_float ? std::map<std::string, int>() : std::map<std::string, int>{{format_field, static_cast<int>(format_)}};
-    // What the address is taken of is never loaded.
-    const auto target = [&](const Element &e) {
-        return Load::make(is_float ? Float(32) : Float(16), store->name, e.index, Buffer<>(), store->param,
-                          const_true(), ModulusRemainder());
-    };
-    const auto single = [&](const Element &e) {
-        const Stmt alone =
-            is_float ? Store::make(store->name, e.value, e.index, store->param, const_true(), ModulusRemainder())
-                     : placeholder({"store_single", fields}, {target(e), e.value});
-        return is_const_one(e.guard) ? alone : IfThenElse::make(e.guard, alone);
-    };
     if (!adjacent_) {
-        return Block::make(single(first), single(second));
+        return Block::make(store_single(first), store_single(second));
     }
-    const Stmt both = placeholder({"store_pair", fields}, {target(first), first.value, second.value});
+    const Stmt both = placeholder({"store_pair", format_fields()}, {target_of(first.index), first.value, second.value});
     const Expr inside = simplify(first.guard && second.guard);
     return is_const_one(inside) ? both
-                                : IfThenElse::make(inside, both, Block::make(single(first), single(second)));
+                                : IfThenElse::make(inside, both, Block::make(store_single(first), store_single(second)));
+}
+
+std::map<std::string, int> TileStore::format_fields() const {
+    if (format_ == OperandFormat::float32) return {};
+    return {{format_field, static_cast<int>(format_)}};
+}
+
+/// What the address is taken of is never loaded.
+Expr TileStore::target_of(const Expr &index) const {
+    const Store *store = nest_.store;
+    return Load::make(format_ == OperandFormat::float32 ? Float(32) : Float(16), store->name, index, Buffer<>(), store->param,
+                      const_true(), ModulusRemainder());
+}
+
+Stmt TileStore::store_single(const Element &e) const {
+    const Store *store = nest_.store;
+    const Stmt alone =
+        format_ == OperandFormat::float32
+            ? Store::make(store->name, e.value, e.index, store->param, const_true(), ModulusRemainder())
+            : placeholder({"store_single", format_fields()}, {target_of(e.index), e.value});
+    return is_const_one(e.guard) ? alone : IfThenElse::make(e.guard, alone);
 }
 
 }  // namespace conv_transpose

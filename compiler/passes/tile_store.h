@@ -8,15 +8,20 @@
 #include <string>
 
 #include "compiler/passes/placeholder_calls.h"
+#include "compiler/passes/tensor_core_pass.h"
+#include "compiler/passes/tile_parts.h"
 #include "compiler/passes/warp_tile.h"
 
 namespace conv_transpose {
+
+/// Conditions that all hold where the given ones do, none of them a conjunction.
+std::vector<Halide::Expr> parts_of(const std::vector<Halide::Expr> &conditions);
 
 class TileStore {
   public:
     /// `shared` is the allocation to turn the tile in. `tiles` must outlive this.
     TileStore(const Nest &nest, const WarpTiles &tiles, std::string shared, int warpgroups,
-              bool far_apart, bool in_bulk);
+              const TensorCoreOptions &options);
 
     /// The statement in the place of the nest.
     Halide::Internal::Stmt lowered() const;
@@ -35,20 +40,44 @@ class TileStore {
         Halide::Expr guard, value, index;
     };
 
-    // By the copy engine: tile_rows.cpp.
+    // By rows: tile_rows.cpp.
     Halide::Internal::Stmt rows(const Version &version) const;
-    Halide::Internal::Stmt bulk_store(const Halide::Expr &row, const Halide::Expr &first_column, int columns,
-                                      const Halide::Expr &from) const;
+    Halide::Expr is_inside(int values) const;
+    Halide::Expr index_of_piece(int values) const;
+    Halide::Expr row_of_tile(const Halide::Expr &row) const;
     void check_rows() const;
+    int pitch_of_rows() const;
+    // In runs: tile_runs.cpp.
+    struct RunsOfLane {
+        const Version &version;
+        Halide::Expr row, place, scratch;  ///< the first row of a turn, the lane's first column, where the turn begins
+    };
+    Halide::Internal::Stmt runs(const Version &version) const;
+    Halide::Internal::Stmt turn_of_runs(const Version &version, int row_tile, int half) const;
+    Halide::Internal::Stmt runs_of_lane(const RunsOfLane &at) const;
+    Halide::Internal::Stmt store_run(const RunsOfLane &at, const Element &element, const RowsAndPieces &parts,
+                                     const Halide::Expr &line) const;
+    Halide::Internal::Stmt with_parts(const RowsAndPieces::Parts &parts, const std::string &name, const Halide::Expr &which,
+                                      int number, Halide::Internal::Stmt body) const;
+    Halide::Expr begins_with_run() const;
+    int rows_of_run() const;
+    int columns_of_run() const;
+    void check_runs() const;
     int rows_of_warp() const { return tile_->rows / warps_of_warpgroup; }
 
     Halide::Internal::Stmt versions(const Halide::Expr &value, bool unrolled) const;
+    Halide::Internal::Stmt in_turns(const Halide::Expr &value, bool unrolled) const;
     Halide::Internal::Stmt turns(const Version &version) const;
     Halide::Internal::Stmt turn(const Version &version, int row_tile, int repeat, int half) const;
     Halide::Internal::Stmt stores_of_pair(const Element &first, const Element &second) const;
+    Halide::Internal::Stmt store_single(const Element &element) const;
+    std::map<std::string, int> format_fields() const;
+    Halide::Expr target_of(const Halide::Expr &index) const;
     PlaceholderCall turn_call(int row_tile, int repeat, int half) const;
     Element element(const Version &version, const Halide::Expr &row, const Halide::Expr &place, int repeat,
                     const Halide::Expr &copy) const;
+    Halide::Expr value_at(const Version &version, const std::map<std::string, Halide::Expr> &at, const Halide::Expr &sum) const;
+    Halide::Expr load_of_copy(const Halide::Expr &copy) const;
     Halide::Expr place_of_copy(const Halide::Expr &place) const;
     std::map<std::string, Halide::Expr> coordinates(const Halide::Expr &row, const Halide::Expr &place,
                                                     int repeat) const;
@@ -87,7 +116,7 @@ class TileStore {
     int pitch_ = 0;
     bool along_rows_ = false;  // neighbours in the output are rows of a column
     bool adjacent_ = false;    // so are the two elements that a lane stores at once
-    const bool far_apart_, in_bulk_;  // see TensorCoreOptions
+    const bool far_apart_, by_rows_, in_runs_;  // see TensorCoreOptions
 };
 
 }  // namespace conv_transpose

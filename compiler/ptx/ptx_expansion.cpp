@@ -38,8 +38,8 @@ class KernelExpansion {
         // Launch bounds and registers are known now.
         PtxWriter head;
         for (std::size_t i = 0; i < opening; i++) {
-            if (reads_tensor_map_ && lines_[i] == ")") {
-                head.line(", .param .align 64 .b8 ", tensor_map(), "[128]");
+            if (tensor_maps_ > 0 && lines_[i] == ")") {
+                head.line(", .param .align 64 .b8 ", tensor_maps(), "[", bytes_of_map * tensor_maps_, "]");
             }
             head.line(lines_[i]);
         }
@@ -91,16 +91,13 @@ class KernelExpansion {
             out.line("\tbar.warp.sync 0xffffffff;");
         } else if (kind == "store_pair") {
             is_float(site) ? store_pair(site, out) : store_pair_of_16_bits(site, out);
+        } else if (kind == "store_run") {
+            is_float(site) ? store_run(site, out) : store_run_of_16_bits(site, out);
         } else if (kind == "store_single") {
             out.line("{ .reg .b32 both; .reg .b16 first, zero; ", pair_of_16_bits(site, "0f00000000"),
                      " mov.b32 {first, zero}, both; st.global.b16 [", addresses_.of(site), "], first; }");
-        } else if (kind == "row_values") {
-            row_values(site, out);
         } else if (kind == "row_store") {
             row_store(site, out);
-        } else if (kind == "row_store_end") {
-            // Shared memory is read until then, and the block may end.
-            out.line("\tcp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0;");
         } else if (kind == "copy") {
             copy(site, out);
         } else if (kind == "copy_commit") {
@@ -172,11 +169,13 @@ class KernelExpansion {
     /// To, barrier; then the coordinates, of which there are two more than axes, and the offsets.
     void tensor_copy(const CallSite &site, PtxWriter &out) {
         if (!wgmma_) throw PtxExpansionError("PTX expansion: only sm_90a reads tensor maps");
-        reads_tensor_map_ = true;
+        const int map = site.call.field("map");
+        tensor_maps_ = std::max(tensor_maps_, map + 1);
         const std::size_t axes = site.call.field("axes"), first = 2, offsets = first + axes + 2;
         std::string coordinates, halves;
         out.line("{ .reg .b32 to, barrier, wide; .reg .b16 offset<3>; .reg .b64 map; mov.b32 to, ", site.arguments.at(0),
-                 "; mov.b32 barrier, ", site.arguments.at(1), "; mov.b64 map, ", tensor_map(), "; cvta.param.u64 map, map;");
+                 "; mov.b32 barrier, ", site.arguments.at(1), "; mov.b64 map, ", tensor_maps(), "; cvta.param.u64 map, map;",
+                 map ? " add.s64 map, map, " + std::to_string(bytes_of_map * map) + ";" : "");
         for (std::size_t i = 0; i < axes + 2; i++) coordinates += (i ? ", " : "") + site.arguments.at(first + i);
         for (std::size_t i = 0; i < axes; i++) {
             out.line("mov.b32 wide, ", site.arguments.at(offsets + i), "; cvt.u16.u32 offset", i, ", wide;");
@@ -186,7 +185,8 @@ class KernelExpansion {
                  coordinates, "}], [barrier], {", halves, "}; }");
     }
 
-    std::string tensor_map() const { return name_ + "_tensor_map"; }
+    /// One after the other.
+    std::string tensor_maps() const { return name_ + "_tensor_map"; }
 
     /// ".visible .entry name("
     std::string name_of_kernel() const {
@@ -243,23 +243,40 @@ class KernelExpansion {
         out.line("@!aligned st.global.b16 [", at, "], first; @!aligned st.global.b16 [", at, "+2], second; }");
     }
 
-    /// 16 bytes to shared memory, in the output's format.
-    static void row_values(const CallSite &site, PtxWriter &out) {
+    /// Four neighbouring elements, in stores as large as they are aligned to.
+    void store_run(const CallSite &site, PtxWriter &out) const {
+        const std::string at = addresses_.of(site);
         const auto value = [&](int i) { return site.arguments.at(1 + i); };
-        out.line("{ .reg .b32 at, v<4>; mov.b32 at, ", site.arguments.at(0), ";");
+        out.line("{ .reg .b32 low; .reg .pred on16, on8; cvt.u32.u64 low, ", at,
+                 "; and.b32 low, low, 15; setp.eq.u32 on16, low, 0; setp.eq.u32 on8, low, 8;");
+        out.line("@on16 st.global.v4.b32 [", at, "], {", value(0), ",", value(1), ",", value(2), ",", value(3), "};");
+        out.line("@on8 st.global.v2.b32 [", at, "], {", value(0), ",", value(1), "}; @on8 st.global.v2.b32 [", at, "+8], {",
+                 value(2), ",", value(3), "}; or.pred on8, on8, on16;");
+        for (int i = 0; i < 4; i++) out.line("@!on8 st.global.b32 [", at, "+", 4 * i, "], ", value(i), ";");
+        out.line("}");
+    }
+    void store_run_of_16_bits(const CallSite &site, PtxWriter &out) const {
+        const std::string at = addresses_.of(site), convert = std::string("cvt.rn.") + (is_half(site) ? "f16x2" : "bf16x2") + ".f32 ";
+        const auto value = [&](int i) { return site.arguments.at(1 + i); };
+        out.line("{ .reg .b32 low, first, second; .reg .b16 e<4>; .reg .pred on8, on4; cvt.u32.u64 low, ", at,
+                 "; and.b32 low, low, 7; setp.eq.u32 on8, low, 0; setp.eq.u32 on4, low, 4;");
+        out.line(convert, "first, ", value(1), ", ", value(0), "; ", convert, "second, ", value(3), ", ", value(2), ";");
+        out.line("@on8 st.global.v2.b32 [", at, "], {first, second}; @on4 st.global.b32 [", at, "], first; @on4 st.global.b32 [",
+                 at, "+4], second; or.pred on4, on4, on8;");
+        out.line("mov.b32 {e0, e1}, first; mov.b32 {e2, e3}, second;");
+        for (int i = 0; i < 4; i++) out.line("@!on4 st.global.b16 [", at, "+", 2 * i, "], e", i, ";");
+        out.line("}");
+    }
+
+    /// To, whether at all, values: 16 bytes in the output's format.
+    void row_store(const CallSite &site, PtxWriter &out) const {
+        const auto value = [&](int i) { return site.arguments.at(2 + i); };
+        out.line("{ .reg .b32 v<4>; .reg .pred inside; setp.ne.s32 inside, ", site.arguments.at(1), ", 0;");
         for (int i = 0; i < 4; i++) {
             if (is_float(site)) out.line("mov.b32 v", i, ", ", value(i), ";");
             else out.line("cvt.rn.", is_half(site) ? "f16x2" : "bf16x2", ".f32 v", i, ", ", value(2 * i + 1), ", ", value(2 * i), ";");
         }
-        out.line("st.shared.v4.b32 [at], {v0, v1, v2, v3}; }");
-    }
-
-    /// To, from, bytes: what this thread has written there.
-    void row_store(const CallSite &site, PtxWriter &out) const {
-        if (!wgmma_) throw PtxExpansionError("PTX expansion: only sm_90 has bulk stores");
-        out.line("{ .reg .b32 from, bytes; mov.b32 from, ", site.arguments.at(1), "; mov.b32 bytes, ", site.arguments.at(2),
-                 "; fence.proxy.async.shared::cta;");
-        out.line("cp.async.bulk.global.shared::cta.bulk_group [", addresses_.of(site), "], [from], bytes; }");
+        out.line("@inside st.global.v4.b32 [", addresses_.of(site), "], {v0, v1, v2, v3}; }");
     }
 
     static bool is_half(const CallSite &site) {
@@ -284,7 +301,8 @@ class KernelExpansion {
     PlaceholderCall launch_;
     int labels_ = 0;
     std::string name_;
-    bool reads_tensor_map_ = false;
+    static constexpr int bytes_of_map = 128;
+    int tensor_maps_ = 0;  // that are read
 };
 
 }  // namespace

@@ -12,7 +12,8 @@ namespace {
 
 /// Which argument of a call stands for a global address, or -1.
 int address_argument(const std::string &kind) {
-    return kind == "copy" || kind == "bulk_copy" ? 1 : kind == "store_pair" || kind == "row_store" || kind == "store_single" ? 0 : -1;
+    const bool stores = kind == "store_single" || kind == "store_pair" || kind == "store_run" || kind == "row_store";
+    return kind == "copy" || kind == "bulk_copy" ? 1 : stores ? 0 : -1;
 }
 
 /// The registers that a load from global memory fills, each with its distance in bytes.

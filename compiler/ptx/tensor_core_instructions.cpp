@@ -23,7 +23,9 @@
 //
 // Operands of 16 bits may lie the other way, MN-major ("transposed"): 16 bytes are eight m of one k, the next k follows, and
 // a core matrix is 8 k of 8 m. The leading offset again is from one group of 8 k to the next, the stride offset from one
-// group of 8 m to the next. ldmatrix turns such a matrix on the way (.trans).
+// group of 8 m to the next. ldmatrix turns such a matrix on the way (.trans). What a tensor map brings, whose rows are
+// runs of 16, 32 or 64 m of one k, is swizzled as above: then the leading offset is from one run to the next, the stride
+// offset from one group of 8 k to the next.
 //
 // ACCUMULATORS of a tile are 32-bit registers of kernel scope that LLVM never sees. Warp w of the warpgroup
 // holds rows 16w..16w+15 of every 64 rows, for both instructions in the same layout (lane = 4 g + t):
@@ -120,8 +122,9 @@ void TensorCoreInstructions::multiply_wgmma(const CallSite &site, PtxWriter &out
     const int a_group = call.field_or("as", columns_of_group * (a_swizzle ? a_swizzle : bytes_of_row));
     // Descriptor, in units of 16 bytes: start address at bit 0, leading offset at bit 16 (swizzled rows have none), stride
     // offset at bit 32; the swizzle at bit 62.
-    const auto descriptor = [&](const char *name, const std::string &start, int k4, int offset, int swizzle) {
-        const int leading = swizzle ? 1 : k4 / bytes_of_row;
+    const bool a_turned = call.field_or("at", 0), b_turned = call.field_or("bt", 0);
+    const auto descriptor = [&](const char *name, const std::string &start, int k4, int group, int offset, int swizzle, bool turned) {
+        const int leading = !swizzle ? k4 / bytes_of_row : turned ? group / bytes_of_row : 1;
         out.line("add.u32 low, ", start, ", ", (leading << 16) + offset / bytes_of_row,
                  "; mov.b64 ", name, ", {low, high_", name, "};");
     };
@@ -130,14 +133,16 @@ void TensorCoreInstructions::multiply_wgmma(const CallSite &site, PtxWriter &out
         return stride / bytes_of_row + (kind << 30);
     };
     out.line("{ .reg .b32 low, high_a, high_b; .reg .b64 a, b; .reg .pred accumulate;");
-    out.line("setp.eq.u32 accumulate, 0, 0; mov.b32 high_a, ", upper_half(a_group, a_swizzle), "; mov.b32 high_b, ",
-             upper_half(call.field("bs"), b_swizzle), ";");
+    const int b_group = call.field("bs");
+    out.line("setp.eq.u32 accumulate, 0, 0; mov.b32 high_a, ", upper_half(a_swizzle && a_turned ? a_k4 : a_group, a_swizzle),
+             "; mov.b32 high_b, ", upper_half(b_swizzle && b_turned ? b_k4 : b_group, b_swizzle), ";");
+    const int a_run = a_swizzle && a_turned ? a_swizzle / 2 : columns_of_group;  // rows of the tile
     for (int k = 0; k < call.field("k") / type.k; k++) {
         for (int r = 0; r < tile.repeats; r++) {
-            descriptor("b", site.arguments.at(1), b_k4, 2 * k * b_k4 + r * b_repeat, b_swizzle);
+            descriptor("b", site.arguments.at(1), b_k4, b_group, 2 * k * b_k4 + r * b_repeat, b_swizzle, b_turned);
             for (int i = 0; i < tile.row_tiles; i++) {
-                descriptor("a", site.arguments.at(0), a_k4,
-                           2 * k * a_k4 + i * rows_of_instruction / columns_of_group * a_group, a_swizzle);
+                descriptor("a", site.arguments.at(0), a_k4, a_group, 2 * k * a_k4 + i * rows_of_instruction / a_run * a_group,
+                           a_swizzle, a_turned);
                 out.line("wgmma.mma_async.sync.aligned.m64n", tile.columns, "k", type.k, ".f32.",
                          type.name, ".", type.name, " ", tile.list(tile.first(first + i, r), tile.columns / 2),
                          ", a, b, accumulate, 1, 1", transposed, ";");

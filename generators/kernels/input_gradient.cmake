@@ -114,6 +114,12 @@ set(product GENERATOR input_gradient_cuda_implicit_gemm_cuda_cores)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c64 ${product} ${product_c64} blocks=3 MAX_REGISTERS 168 H200_TFLOPS 42)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c32 ${product} ${product_c32} MAX_REGISTERS 96 H200_TFLOPS 31)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c16 ${product} ${product_c16} MAX_REGISTERS 64 H200_TFLOPS 22)
+conv_transpose_kernel(input_gradient f32 cuda implicit_gemm LAYOUT ncdhw AS c64 rank=3 ${product} ${product_c64} MAX_REGISTERS 128
+    H200_TFLOPS 41)
+conv_transpose_kernel(input_gradient f32 cuda implicit_gemm LAYOUT ncdhw AS c32 rank=3 ${product} ${product_c32} MAX_REGISTERS 96
+    H200_TFLOPS 31)
+conv_transpose_kernel(input_gradient f32 cuda implicit_gemm LAYOUT ncdhw AS c16 rank=3 ${product} ${product_c16} MAX_REGISTERS 64
+    H200_TFLOPS 22)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c64_split ${product} ${product_c64_split} MAX_REGISTERS 128 H200_TFLOPS 34)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c32_split ${product} ${product_c32_split} min_out_channels=128
     MAX_REGISTERS 96 H200_TFLOPS 22)

@@ -4,6 +4,7 @@
 foreach(format f16 bf16 tf32)
     set(values 8)  # of 16 bytes
     set(chunk chunk_channels=64)
+    set(half_chunk chunk_channels=32)
     set(rates 695 526 450 349)
     set(maybe FULL)
     if(format STREQUAL f16)
@@ -11,6 +12,7 @@ foreach(format f16 bf16 tf32)
     elseif(format STREQUAL tf32)
         set(values 4)
         set(chunk chunk_channels=32)
+        set(half_chunk chunk_channels=16)
         set(rates 358 244 227 178)
     endif()
     foreach(operation forward input_gradient)
@@ -36,6 +38,29 @@ foreach(format f16 bf16 tf32)
         conv_transpose_kernel(${operation} ${format} cuda implicit_gemm LAYOUT ndhwc AS maps_256x64 rank=3 ${tile256x64}
             H200_TFLOPS ${rate256x64} ${maybe})
     endforeach()
+    # Weights as they are given. Their rates are of a shorter time beside the loop (choice/estimated_time.cpp).
+    set(rates 850 880 670 570 550)
+    if(format STREQUAL tf32)
+        set(rates 425 440 335 285 275)
+    endif()
+    set(maps ONLY_ON sm_90 GENERATOR input_gradient_cuda_implicit_gemm_tensor_maps format=${format} weight_map=true
+        input_layout=channels_last channels_last_output=true in_channel_multiple=${values} out_channel_multiple=${values}
+        ALLOW_SPILLS)
+    set(row input_gradient ${format} cuda implicit_gemm LAYOUT nhwc)
+    list(GET rates 0 rate)
+    conv_transpose_kernel(${row} AS weight_maps_256x128 ${maps} tile_rows=128 columns=128 ${chunk} stages=4 blocks=1 producer=true
+        H200_TFLOPS ${rate} ${maybe})
+    list(GET rates 1 rate)
+    conv_transpose_kernel(${row} AS weight_maps_128x256 ${maps} columns=256 ${chunk} stages=4 blocks=1 producer=true
+        min_in_channels=129 H200_TFLOPS ${rate} FULL)
+    list(GET rates 2 rate)
+    conv_transpose_kernel(${row} AS weight_maps_128x128 ${maps} columns=128 ${half_chunk} stages=6 blocks=2 H200_TFLOPS ${rate} FULL)
+    list(GET rates 3 rate)
+    conv_transpose_kernel(${row} AS weight_maps_256x64 ${maps} tile_rows=128 columns=64 ${half_chunk} stages=5 blocks=2
+        H200_TFLOPS ${rate} FULL)
+    list(GET rates 4 rate)
+    conv_transpose_kernel(${row} AS weight_maps_128x64 ${maps} columns=64 ${chunk} stages=4 blocks=2 producer=true producer_registers=24
+        H200_TFLOPS ${rate} ${maybe})
 endforeach()
 
 # All taps of a window share a box: of 64 channels k3 0.438 ms in place of 0.464, 3x7 0.338 in place of 0.479. Not in TF32
@@ -54,4 +79,151 @@ foreach(format f16 bf16)
         H200_TFLOPS 684 ${maybe})
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ndhwc AS maps_256x64_w3 rank=3 ${maps} stages=3 window=3
         H200_TFLOPS 506 FULL)
+endforeach()
+
+# Phases as channels: the picture is read once for all phases, and rows of a tile are the channels of several.
+foreach(format f16 bf16 tf32)
+    set(values 8)
+    set(chunk chunk_channels=64)
+    set(maybe FULL)
+    if(format STREQUAL f16)
+        set(maybe "")
+    elseif(format STREQUAL tf32)
+        set(values 4)
+        set(chunk chunk_channels=32)
+    endif()
+    set(maps ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} input_layout=channels_last
+        channels_last_output=true in_channel_multiple=${values} phases_as_channels=true neighbours=${values} min_out_channels=1
+        ${chunk} ALLOW_SPILLS)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps_sub_pixel_256x128 ${maps} tile_rows=128 columns=128
+        stages=4 blocks=1 producer=true H200_TFLOPS 695)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps_sub_pixel_128x128 ${maps} columns=128 stages=3
+        blocks=2 H200_TFLOPS 526)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps_sub_pixel_256x64 ${maps} tile_rows=128 columns=64
+        stages=2 blocks=2 H200_TFLOPS 450)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps_sub_pixel_128x64 ${maps} columns=64 stages=3
+        blocks=3 H200_TFLOPS 349)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ndhwc AS maps_sub_pixel_128x128 rank=3 ${maps} columns=128
+        stages=3 blocks=2 H200_TFLOPS 526 ${maybe})
+endforeach()
+
+# Pictures in channels_first, packed as rows of their channels before (Computation::packed_rows), and outputs in
+# channels_first: rows of a tile are channels, whose positions are neighbours. Names tell positions x channels.
+foreach(format f16 bf16 tf32)
+    set(values 8)  # of 16 bytes
+    set(chunk chunk_channels=64)
+    set(rates 695 500 420)
+    set(maybe FULL)
+    if(format STREQUAL f16)
+        set(maybe "")
+    elseif(format STREQUAL tf32)
+        set(values 4)
+        set(chunk chunk_channels=32)
+        set(rates 340 240 212)
+    endif()
+    list(GET rates 0 rate256x128)
+    list(GET rates 1 rate128x128)
+    list(GET rates 2 rate256x64)
+    set(maps ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} input_layout=channels_last
+        in_channel_multiple=${values} ALLOW_SPILLS)
+    set(tile256x128 ${maps} columns=256 ${chunk} stages=4 blocks=1 producer=true)
+    set(tile256x64 ${maps} columns=128 row_sets=1 column_sets=2 ${chunk} stages=2 blocks=2)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_256x128 ${tile256x128} min_out_channels=65
+        H200_TFLOPS ${rate256x128})
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_128x128 ${maps} columns=128 ${chunk} stages=3
+        blocks=2 min_out_channels=65 H200_TFLOPS ${rate128x128} FULL)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_256x64 ${tile256x64} H200_TFLOPS ${rate256x64})
+    if(NOT format STREQUAL tf32)  # of which every kernel makes parts
+        conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_parts_256x64 ${tile256x64} makes_parts=true
+            H200_TFLOPS ${rate256x64} ${maybe})
+    endif()
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ncdhw AS maps_256x128 rank=3 ${tile256x128} min_out_channels=65
+        H200_TFLOPS ${rate256x128} FULL)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ncdhw AS maps_256x64 rank=3 ${tile256x64}
+        H200_TFLOPS ${rate256x64} ${maybe})
+endforeach()
+
+foreach(format f16 bf16)
+    set(maps ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} input_layout=channels_last
+        in_channel_multiple=8 columns=128 row_sets=1 column_sets=2 chunk_channels=32 blocks=2 boxes=2 ALLOW_SPILLS)
+    set(maybe FULL)
+    if(format STREQUAL f16)
+        set(maybe "")
+    endif()
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_256x64_w3 ${maps} stages=3 window=3
+        H200_TFLOPS 470 ${maybe})
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_256x64_w7 ${maps} stages=2 window=7
+        H200_TFLOPS 560 ${maybe})
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ncdhw AS maps_256x64_w3 rank=3 ${maps} stages=3 window=3
+        H200_TFLOPS 470 FULL)
+endforeach()
+
+# Their phases as channels: of a stride along the width that is a multiple of two (pairs), or four, neighbours in the output
+# are rows of a tile.
+foreach(format f16 bf16 tf32)
+    set(values 8)
+    set(chunk chunk_channels=64)
+    set(rates 695 500 420)
+    set(maybe FULL)
+    if(format STREQUAL f16)
+        set(maybe "")
+    elseif(format STREQUAL tf32)
+        set(values 4)
+        set(chunk chunk_channels=32)
+        set(rates 340 240 212)
+    endif()
+    list(GET rates 0 rate256x128)
+    list(GET rates 1 rate128x128)
+    list(GET rates 2 rate256x64)
+    set(maps ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} input_layout=channels_last
+        in_channel_multiple=${values} phases_as_channels=true min_out_channels=1 ${chunk} ALLOW_SPILLS)
+    set(tile256x128 ${maps} columns=256 stages=4 blocks=1 producer=true)
+    set(tile256x64 ${maps} columns=128 row_sets=1 column_sets=2 stages=2 blocks=2)
+    set(tile128x128 ${maps} columns=128 stages=3 blocks=2)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_pairs_256x128 ${tile256x128} neighbours=2
+        H200_TFLOPS ${rate256x128} FULL)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_pairs_256x64 ${tile256x64} neighbours=2
+        H200_TFLOPS ${rate256x64} ${maybe})
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_pairs_128x128 ${tile128x128} neighbours=2
+        H200_TFLOPS ${rate128x128} FULL)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_fours_256x128 ${tile256x128} neighbours=4
+        H200_TFLOPS ${rate256x128} FULL)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_fours_256x64 ${tile256x64} neighbours=4
+        H200_TFLOPS ${rate256x64} ${maybe})
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_sub_pixel_256x64 ${tile256x64}
+        H200_TFLOPS ${rate256x64} FULL)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ncdhw AS maps_pairs_256x64 rank=3 ${tile256x64} neighbours=2
+        H200_TFLOPS ${rate256x64} ${maybe})
+endforeach()
+
+# Input gradients of output gradients in channels_first, packed likewise.
+foreach(format f16 bf16 tf32)
+    set(values 8)
+    set(chunk chunk_channels=64)
+    set(half_chunk chunk_channels=32)
+    set(rates 640 425 485 435)
+    set(maybe FULL)
+    if(format STREQUAL f16)
+        set(maybe "")
+    elseif(format STREQUAL tf32)
+        set(values 4)
+        set(chunk chunk_channels=32)
+        set(half_chunk chunk_channels=16)
+        set(rates 420 320 330 300)
+    endif()
+    list(GET rates 0 rate256x128)
+    list(GET rates 1 rate128x128)
+    list(GET rates 2 rate256x64)
+    list(GET rates 3 rate128x64)
+    set(maps ONLY_ON sm_90 GENERATOR input_gradient_cuda_implicit_gemm_tensor_maps format=${format} input_layout=channels_last
+        out_channel_multiple=${values} ALLOW_SPILLS)
+    set(row input_gradient ${format} cuda implicit_gemm LAYOUT nchw)
+    conv_transpose_kernel(${row} AS maps_256x128 ${maps} columns=256 ${chunk} stages=4 blocks=1 producer=true min_in_channels=65
+        H200_TFLOPS ${rate256x128} FULL)
+    conv_transpose_kernel(${row} AS maps_128x128 ${maps} columns=128 ${half_chunk} stages=6 blocks=2 min_in_channels=65
+        H200_TFLOPS ${rate128x128} FULL)
+    conv_transpose_kernel(${row} AS maps_256x64 ${maps} columns=128 row_sets=1 column_sets=2 ${chunk} stages=2 blocks=2
+        H200_TFLOPS ${rate256x64} FULL)
+    conv_transpose_kernel(${row} AS maps_128x64 ${maps} columns=128 row_sets=1 ${chunk} stages=4 blocks=2 producer=true
+        producer_registers=24 H200_TFLOPS ${rate128x64} ${maybe})
 endforeach()

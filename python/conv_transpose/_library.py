@@ -88,6 +88,7 @@ def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
     declare("plan_create", integer, pointer, pointer, pointer, pointer, size)
     declare("plan_destroy", None, pointer)
     declare("plan_kernel", text, pointer)
+    declare("plan_is_last_resort", integer, pointer)
     declare("plan_workspace_bytes", size, pointer, integer)
     declare("plan_run", integer, pointer, pointer, pointer, size, pointer, pointer, size)
     declare("synchronize", integer, integer, pointer, pointer, size)
@@ -119,7 +120,7 @@ def raise_for(status: int, text: str) -> None:
 class Plan:
     """A problem bound to the kernel that was chosen for it. Immutable; runs from any thread."""
 
-    __slots__ = ("_handle", "kernel", "workspace_bytes")
+    __slots__ = ("_handle", "is_last_resort", "kernel", "workspace_bytes")
 
     def __init__(
         self,
@@ -159,6 +160,7 @@ class Plan:
             _raise(status)
         self._handle = handle.value
         self.kernel: str = library.conv_transpose_plan_kernel(handle).decode()
+        self.is_last_resort = bool(library.conv_transpose_plan_is_last_resort(handle))
         self.workspace_bytes: int = library.conv_transpose_plan_workspace_bytes(handle, 0)
 
     def __del__(self) -> None:

@@ -3,8 +3,10 @@
 
 #include <fstream>
 
+#include "apps/benchmark/element_bits.h"
 #include "apps/benchmark/problem_list.h"
 #include "apps/benchmark/verification.h"
+#include "formatted_tensor.h"
 #include "oracle.h"
 #include "random_problems.h"
 #include "temporary_folder.h"
@@ -20,16 +22,50 @@ std::vector<float> values(const Pattern &pattern, int64_t count) {
     return all;
 }
 
+int64_t positions(const Problem &p, int64_t (*extent)(const Axis &)) {
+    int64_t product = 1;
+    for (const Axis &a : p.axes) product *= extent(a);
+    return product;
+}
+int64_t input_positions(const Problem &p) { return positions(p, [](const Axis &a) { return a.input; }); }
+int64_t kernel_positions(const Problem &p) { return positions(p, [](const Axis &a) { return a.kernel; }); }
+int64_t output_positions(const Problem &p) { return positions(p, [](const Axis &a) { return a.output(); }); }
+
+// Another order of memory in which one side or all lie, and the same tensors for the oracle, channels first.
+struct InLayouts {
+    const Problem &p;
+    PlanOptions options;
+
+    InLayouts(const Problem &problem, RandomProblems &random) : p(problem) {
+        for (TensorFormat *f : {&options.input, &options.weight, &options.output})
+            if (random.one_in(2)) f->layout = Layout::channels_last;
+    }
+    static std::vector<float> turned_if(Layout layout, const std::vector<float> &v, int64_t channels, int64_t at, bool back) {
+        return layout == Layout::channels_last ? turned(v, channels, at, back) : v;
+    }
+    std::vector<float> input(const std::vector<float> &v, bool back = true) const {
+        return turned_if(options.input.layout, v, p.in_channels, input_positions(p), back);
+    }
+    std::vector<float> weight(const std::vector<float> &v, bool back = true) const {
+        return turned_if(options.weight.layout, v, p.out_channels / p.groups, kernel_positions(p), back);
+    }
+    std::vector<float> output(const std::vector<float> &v, bool back = true) const {
+        return turned_if(options.output.layout, v, p.out_channels, output_positions(p), back);
+    }
+};
+
 TEST(Benchmark, DefinitionEqualsOracle) {
     const Data data = Data::integers();
     RandomProblems random(5);
     for (int i = 0; i < 100; i++) {
         const Problem p = random.next_of_rank(i % 3 + 1);
-        PlanOptions options;
+        InLayouts in(p, random);
+        PlanOptions &options = in.options;
         options.epilogue.bias = random.one_in(2);
         const auto bias = options.epilogue.bias ? values(data.bias, p.out_channels) : std::vector<float>();
-        const auto expected = forward(p, values(data.input, p.input_elements()),
-                                      values(data.weight, p.weight_elements()), bias);
+        const auto result = forward(p, in.input(values(data.input, p.input_elements())),
+                                    in.weight(values(data.weight, p.weight_elements())), bias);
+        const auto expected = in.output({result.begin(), result.end()}, false);
         for (size_t j = 0; j < expected.size(); j++)
             ASSERT_EQ(expected_element(p, options, data, j), expected[j]) << p.str() << " element " << j;
     }
@@ -41,12 +77,17 @@ TEST(Benchmark, DefinitionOfGradientsEqualsOracle) {
     RandomProblems random(6);
     for (int i = 0; i < 100; i++) {
         const Problem p = random.next_of_rank(i % 3 + 1);
-        std::vector<double> input(p.input_elements()), weight(p.weight_elements());
+        InLayouts in(p, random);
+        const auto x_values = in.input(values(data.input, p.input_elements()));
+        const auto w_values = in.weight(values(data.weight, p.weight_elements()));
+        const auto y_values = in.output(values(data.output, p.output_elements()));
+        std::vector<float> input(p.input_elements()), weight(p.weight_elements());  // of integers, exact
         for_each_product(p, [&](int64_t x, int64_t w, int64_t y) {
-            input[x] += double(data.output[y]) * data.weight[w];
-            weight[w] += double(data.output[y]) * data.input[x];
+            input[x] += y_values[y] * w_values[w];
+            weight[w] += y_values[y] * x_values[x];
         });
-        PlanOptions options;
+        input = in.input(input, false), weight = in.weight(weight, false);
+        PlanOptions &options = in.options;
         options.operation = Operation::input_gradient;
         for (size_t j = 0; j < input.size(); j++)
             ASSERT_EQ(expected_element(p, options, data, j), input[j]) << p.str() << " input element " << j;
@@ -54,6 +95,13 @@ TEST(Benchmark, DefinitionOfGradientsEqualsOracle) {
         for (size_t j = 0; j < weight.size(); j++)
             ASSERT_EQ(expected_element(p, options, data, j), weight[j]) << p.str() << " weight element " << j;
     }
+}
+
+TEST(Benchmark, ElementsAreRoundedToNearestEven) {
+    for (const ElementType type : {ElementType::float16, ElementType::bfloat16})
+        for (float v : {0.f, 1.f, -2.5f, 3.14159f, 2049.f, 2051.f, 257.f, 259.f, -65519.f, 1e-3f})
+            EXPECT_EQ(benchmark::rounded_to(type, v), rounded(v, type)) << name(type) << " " << v;
+    EXPECT_EQ(benchmark::rounded_to(ElementType::float32, 2049.f), 2049.f);
 }
 
 TEST(Benchmark, ShapesFileErrorsNameTheLine) {

@@ -11,13 +11,17 @@ namespace ptx_machine {
 
 // Without swizzle 8 rows of 16 bytes make a core matrix; a product reads two such side by side. The descriptor has, in
 // units of 16 bytes, the start, how far the second lies, and how far the next 8 rows. With one, rows are 128, 64 or 32
-// bytes, and a product reads 32 of them; the bits of an address from 7 on permute those from 4 on.
-uint32_t bytes_of_operand(const Instruction &i, uint64_t descriptor, int row, int half) {
+// bytes, and a product reads 32 of them; the bits of an address from 7 on permute those from 4 on. Transposed, a row is a
+// run of the operand's rows, of one k; the descriptor has how far the next run lies, and how far the next eight k.
+uint32_t bytes_of_operand(const Instruction &i, uint64_t descriptor, bool transposed, int row, int half) {
     const auto field = [&](int bit) { return static_cast<uint32_t>(descriptor >> bit & 0x3fff) << 4; };
     if (descriptor >> 46 & 0xffff) fail(i, "a descriptor with a base offset is not supported");
     const uint32_t kind = static_cast<uint32_t>(descriptor >> 62);
     if (kind == 0) return field(0) + half * field(16) + row / 8 * field(32) + row % 8 * 16;
-    const uint32_t bytes = 256u >> kind, at = field(0) + row / 8 * field(32) + row % 8 * bytes + half * 16;
+    const uint32_t bytes = 256u >> kind, in_run = bytes / 16, eight = row / 8;
+    const uint32_t at = field(0) + row % 8 * bytes +
+                        (transposed ? eight / in_run * field(16) + eight % in_run * 16 + half * field(32)
+                                    : eight * field(32) + half * 16);
     return at ^ (at >> 7 & (bytes / 16 - 1)) << 4;
 }
 
@@ -60,12 +64,12 @@ void ProductRules::fence() {
     }
 }
 
-std::vector<uint32_t> ProductRules::rows(const Instruction &i, int place, int count) const {
+std::vector<uint32_t> ProductRules::rows(const Instruction &i, int place, bool transposed, int count) const {
     const uint64_t descriptor = *warps_->from<uint64_t>(place);
     std::vector<uint32_t> all;
     for (int half = 0; half < 2; half++)
         for (int row = 0; row < count; row++) {
-            all.push_back(bytes_of_operand(i, descriptor, row, half));
+            all.push_back(bytes_of_operand(i, descriptor, transposed, row, half));
             block_.check_shared(i, all.back(), 16);
         }
     return all;
@@ -81,8 +85,8 @@ void ProductRules::start(const Instruction &i) {
             registers.under_way[r]++;
         }
     }
-    std::vector<uint32_t> all = rows(i, i.a, rows_of_a);
-    const std::vector<uint32_t> b = rows(i, i.b, i.number);
+    std::vector<uint32_t> all = rows(i, i.a, i.transposed[0], rows_of_a);
+    const std::vector<uint32_t> b = rows(i, i.b, i.transposed[1], i.number);
     all.insert(all.end(), b.begin(), b.end());
     open_.push_back({&i, block_.history.begin_product(i, warps_, all)});
 }

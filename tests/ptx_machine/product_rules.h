@@ -17,9 +17,9 @@ struct Kernel;
 class Warp;
 
 /// Numbers the registers of products and lists them with every instruction that uses them.
-/// Where 16 bytes of an operand lie in shared memory, K-major, whatever the type: those of a row, the first or second of a
-/// product's two.
-uint32_t bytes_of_operand(const Instruction &, uint64_t descriptor, int row, int half);
+/// Where 16 bytes of an operand lie in shared memory, whatever the type: those of a row, the first or second of a product's
+/// two; transposed, those of eight rows, 8 (row / 8) and so on, that have k number row % 8 of the first or second eight.
+uint32_t bytes_of_operand(const Instruction &, uint64_t descriptor, bool transposed, int row, int half);
 
 void list_product_registers(Kernel &);
 
@@ -51,7 +51,7 @@ class ProductRules {
         const Instruction *instruction;
         int number;
     };
-    std::vector<uint32_t> rows(const Instruction &, int descriptor, int count) const;
+    std::vector<uint32_t> rows(const Instruction &, int descriptor, bool transposed, int count) const;
 
     Block &block_;
     Warp *warps_;

@@ -104,18 +104,17 @@ void Products::wait(size_t groups) {
         for (const Product &product : groups_.front()) multiply(product);
 }
 
-// Rows of 16 bytes are 4 k, or 8 of 16 bits. Transposed, 16 bytes are 8 rows of one k, and 8 k make a core matrix.
+// Rows of 16 bytes are 4 k, or 8 of 16 bits. Transposed, 16 bytes are 8 rows of one k, and 8 k make a core matrix; with a
+// swizzle 32, 64 or 128 bytes are as many rows of one k.
 float Products::element(const Instruction &i, uint64_t descriptor, bool transposed, int row, int k) {
     if (transposed) {
-        const auto field = [&](int bit) { return static_cast<uint32_t>(descriptor >> bit & 0x3fff) << 4; };
-        if (descriptor >> 46) fail(i, "a transposed operand with swizzle or base offset is not supported");
-        const uint32_t at = field(0) + k / 8 * field(16) + row / 8 * field(32) + k % 8 * 16 + row % 8 * 2;
+        const uint32_t at = bytes_of_operand(i, descriptor, true, row / 8 * 8 + k % 8, k / 8) + row % 8 * 2;
         uint16_t bits;
         std::memcpy(&bits, block_.shared.data() + at, 2);
         return factor(i.factors, bits, 0);
     }
     const int in_word = in_a_word(i.factors), in_row = 4 * in_word;
-    const uint32_t at = bytes_of_operand(i, descriptor, row, k / in_row) + k % in_row / in_word * 4;
+    const uint32_t at = bytes_of_operand(i, descriptor, false, row, k / in_row) + k % in_row / in_word * 4;
     uint32_t bits;
     std::memcpy(&bits, block_.shared.data() + at, 4);
     return factor(i.factors, bits, k % in_word);

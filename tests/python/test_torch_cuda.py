@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 import conv_transpose.torch as ct
 from conv_transpose.torch import _calls
-from test_torch import equal, expected, integers, seed_and_switches  # noqa: F401  (fixture)
+from torch_cases import equal, expected, integers, seed_and_switches  # noqa: F401  (fixture)
 from test_torch_systems import Network
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import conv_transpose.torch as ct
-from test_torch import DEVICES, device, seed_and_switches  # noqa: F401  (fixtures)
+from torch_cases import DEVICES, device, seed_and_switches  # noqa: F401  (fixtures)
 
 
 def mask_rcnn_head():

@@ -15,7 +15,7 @@ import conv_transpose
 import conv_transpose.torch as ct
 from conv_transpose.torch import _calls, _function, _operators, _short_calls
 from problems import random_case
-from test_torch import DEVICES, device, equal, expected, integers, seed_and_switches  # noqa: F401  (fixtures)
+from torch_cases import DEVICES, device, equal, expected, integers, seed_and_switches  # noqa: F401  (fixtures)
 
 pytestmark = pytest.mark.skipif(_short_calls.extension is None, reason="no extension for this Python and PyTorch")
 

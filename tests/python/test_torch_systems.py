@@ -9,7 +9,8 @@ from torch import nn
 from torch.nn import functional as F
 
 import conv_transpose.torch as ct
-from test_torch import DEVICES, ERRORS, device, integers, seed_and_switches  # noqa: F401  (fixtures)
+from test_torch_errors import ERRORS
+from torch_cases import DEVICES, device, integers, seed_and_switches  # noqa: F401  (fixtures)
 
 ATTRIBUTES = ([2, 1], [1, 0], [1, 0], 2, [1, 2], "float32")
 operators = torch.ops.conv_transpose

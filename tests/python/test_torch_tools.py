@@ -14,7 +14,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import conv_transpose
 import conv_transpose.torch as ct
-from test_torch import equal, integers, seed_and_switches  # noqa: F401  (fixture)
+from torch_cases import equal, integers, seed_and_switches  # noqa: F401  (fixture)
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 

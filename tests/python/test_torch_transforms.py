@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 import conv_transpose.torch as ct
-from test_torch import DEVICES, device, integers, seed_and_switches  # noqa: F401  (fixtures)
+from torch_cases import DEVICES, device, integers, seed_and_switches  # noqa: F401  (fixtures)
 
 ATTRIBUTES = dict(stride=2, padding=1, output_padding=1, groups=2, dilation=2)
 SHAPES = (2, 4, 3, 4), (4, 2, 3, 2), (4,)

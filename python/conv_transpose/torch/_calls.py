@@ -130,10 +130,10 @@ def _library_format(format: _TensorFormat) -> _library.Format:
 _WORTH_COPIES = 1 << 24
 
 
-def _is_last_resort(plan: Plan, problem: dict[str, Any]) -> bool:
-    """Whether the plan's kernel takes any tensors, but slowly, and there is much to compute."""
+def _is_worth_copies(plan: Plan, problem: dict[str, Any]) -> bool:
+    """Whether the plan's kernel is slow as it takes any tensors, and there is much to compute."""
     products = problem["batch"] * problem["in_channels"] * problem["out_channels"] // problem["groups"]
-    return "_gather_" in plan.kernel and products * math.prod((*problem["input"], *problem["kernel"])) > _WORTH_COPIES
+    return plan.is_last_resort and products * math.prod((*problem["input"], *problem["kernel"])) > _WORTH_COPIES
 
 
 def _plan(problem: dict[str, Any], roles: tuple[str, ...], ways: Iterator[_Formats], options: Any) -> tuple[Plan, _Formats]:
@@ -148,7 +148,7 @@ def _plan(problem: dict[str, Any], roles: tuple[str, ...], ways: Iterator[_Forma
         except Unsupported as error:
             refusal = error
             continue
-        if not _is_last_resort(plan, problem):
+        if not _is_worth_copies(plan, problem):
             return plan, way
         slow = slow or (plan, way)
     if slow:

@@ -216,6 +216,10 @@ class Plan {
     /// Name of the kernel that was chosen.
     std::string_view kernel() const noexcept;
 
+    /// Whether that kernel is one for any tensors, which is slow: where there is much to compute, copies of the tensors in
+    /// another layout or element type may be worth their time.
+    bool is_last_resort() const noexcept;
+
     /// Bytes that run() needs; 0 for many kernels. Smaller when packed_weight is given: see the argument.
     std::size_t workspace_bytes(bool with_packed_weight = false) const noexcept;
 

@@ -94,9 +94,11 @@ conv_transpose_status conv_transpose_plan_create(const conv_transpose_problem *p
                                                  char *message, size_t message_size);
 void conv_transpose_plan_destroy(conv_transpose_plan *plan);
 
-/* Of a NULL plan: automatic, NULL, 0 x 0, 0 and 0. */
+/* Of a NULL plan: automatic, NULL, 0, 0 x 0, 0 and 0. */
 conv_transpose_device conv_transpose_plan_device(const conv_transpose_plan *plan);
 const char *conv_transpose_plan_kernel(const conv_transpose_plan *plan);
+/* 1 where the kernel is one for any tensors, which is slow: Plan::is_last_resort() in conv_transpose.h. */
+int conv_transpose_plan_is_last_resort(const conv_transpose_plan *plan);
 /* Depth, height and width; 1 on axes that the rank leaves out. */
 void conv_transpose_plan_output_size(const conv_transpose_plan *plan, int64_t output[3]);
 size_t conv_transpose_plan_workspace_bytes(const conv_transpose_plan *plan, int with_packed_weight);

@@ -141,6 +141,10 @@ const char *conv_transpose_plan_kernel(const conv_transpose_plan *plan) {
     return plan ? plan->plan.kernel().data() : nullptr;
 }
 
+int conv_transpose_plan_is_last_resort(const conv_transpose_plan *plan) {
+    return plan && plan->plan.is_last_resort();
+}
+
 void conv_transpose_plan_output_size(const conv_transpose_plan *plan, int64_t output[3]) {
     if (!output) return;
     for (size_t i = 0; i < 3; i++) output[i] = plan ? plan->plan.problem().axes[i].output() : 0;

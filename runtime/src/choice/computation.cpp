@@ -6,6 +6,7 @@
 
 #include "choice/launch_limits.h"
 #include "choice/partial_sums.h"
+#include "choice/tensor_formats.h"
 #include "problem/counting.h"
 
 namespace conv_transpose {
@@ -120,7 +121,22 @@ std::vector<Computation> alternatives(const Problem &problem, const PlanOptions 
             packed.by_phases = simplest;
             all.push_back(packed);
         }
+    for (std::size_t i = 0, given = all.size(); i < given; i++) {
+        const bool sums_channels = all[i].operation == Operation::forward || all[i].operation == Operation::input_gradient;
+        if (!sums_channels || all[i].by_phases) continue;
+        all.push_back(all[i]);
+        all.back().packed_rows = true;
+    }
     return all;
+}
+
+int64_t read_positions(const Computation &c) {
+    return c.operation == Operation::forward ? input_positions(c.problem) : output_positions(c.problem);
+}
+
+int64_t packed_row_channels(const KernelTraits &k, const Computation &c) {
+    const int64_t summed = (c.operation == Operation::forward ? c.problem.in_channels : c.problem.out_channels) / c.problem.groups;
+    return round_up(summed, c.problem.groups > 1 ? k.weight_in_channel_multiple : 16 / bytes_of(c.read_format.type));
 }
 
 int64_t summed_phases(const Computation &c) {

@@ -29,6 +29,9 @@ struct Computation {
     /// The forward operation is this problem's input gradient, whose output gradient is packed by phases: they are channels
     /// that `problem` sums over, at stride 1. Only for kernels that read packed channels.
     std::optional<Problem> by_phases{};
+    /// The picture is packed before: channels innermost, each group's filled up with zeros (packed_row_channels). Only for
+    /// kernels that read tensor maps.
+    bool packed_rows = false;
 
     /// How the tensors lie in memory.
     TensorFormat read_format{}, written_format{}, weight_format{};
@@ -44,6 +47,13 @@ struct Computation {
 
 /// The phases that by_phases makes channels of; 1 without.
 int64_t summed_phases(const Computation &computation);
+
+/// Of the picture that is summed over.
+int64_t read_positions(const Computation &computation);
+
+/// Channels of a group of the picture that is packed for a kernel, with those that fill up 16 bytes, or, where a box would
+/// hold channels of two groups, a chunk.
+int64_t packed_row_channels(const KernelTraits &kernel, const Computation &computation);
 
 /// In order of preference: the problem itself, at its simplest, and what it is as another operation.
 std::vector<Computation> alternatives(const Problem &problem, const PlanOptions &options);

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "algorithm/machine_facts.h"
+#include "choice/picture_frame.h"
 #include "choice/product_blocks.h"
 #include "choice/tensor_formats.h"
 #include "choice/weight_gradient_time.h"
@@ -53,14 +54,30 @@ double blocks_of(const KernelTraits &k, const Problem &p, const Work &work) {
     return double(p.batch) * tiles * double(ceil_divide(work.channels, k.block_channels)) * double(p.groups);
 }
 
+// The same where the copy engine stages, on average of what was measured on an H200 (2026-11-22): 6.7 to 7.3 us of tiles of
+// 128 channels that are stored in rows or runs, 2.3 to 4.2 of 64. In channels_first positions a stride apart are stored one
+// by one; phases that are channels in runs of two or four rows, unless those begin at odd elements of 16 bits.
+double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
+    const double tile = static_cast<double>(k.block_channels) / 128;
+    const Axis &x = p.width();
+    if (k.operation == Operation::input_gradient)  // by what a multiprocessor computes at once
+        return (k.input.layout == Layout::channels_last ? 5.5e-6 : 8e-6) * double(area(k.block_positions)) * tile *
+               double(k.blocks_per_multiprocessor) / 256;
+    if (k.output.layout == Layout::channels_last || x.stride == 1) return 7e-6 * tile;
+    const int64_t neighbours = k.stride_width_multiple;
+    if (!k.phases_as_channels || neighbours == 1) return 8e-6 + 4e-6 * tile;
+    if (k.output.type != ElementType::float32 && x.padding % x.stride % 2 != 0) return 10e-6 + 6e-6 * tile;
+    if (neighbours == 4) return 5.6e-6 * tile;
+    return (x.stride == neighbours ? 9.5e-6 : 13e-6) * tile;
+}
+
 // What a block does before and behind its loop, which may be short where any attributes are allowed: 13 us of
 // c128's blocks, two of which share a multiprocessor, and 17 of large ones (H200, strides 2 to 5), 10 where phases are
 // channels and their outputs meet. Rates of the others have it in them, on tensor cores those of sums of 1024 products:
 // of 256 products k4 s2 took 11 us more (2026-11-22).
 double block_overhead(const KernelTraits &k, const Problem &p, const Work &work) {
     const double blocks = double(k.blocks_per_multiprocessor);
-    // Where the copy engine stages and stores, less: 6.7 to 7.3 us of tiles of 128 channels, 2.3 to 4.2 of 64.
-    if (k.box_positions > 0) return 7e-6 * static_cast<double>(k.block_channels) / 128;
+    if (k.box_positions > 0) return block_overhead_of_maps(k, p);
     if (k.counts_through_images) return 8e-6 * (1 + 1 / blocks) * (channel_phases(k, p) > 1 ? 0.8 : 1);
     return k.precision == Precision::float32 ? 0 : 11e-6 / blocks * std::max(0.0, 1 - work.products / 1024);
 }
@@ -69,6 +86,7 @@ double block_overhead(const KernelTraits &k, const Problem &p, const Work &work)
 // second-level cache than the overhead of blocks has in it (1-D, stride 8: 37 us for 8 million outputs).
 double scattered_stores_time(const KernelTraits &k, const Computation &c) {
     if (!k.counts_through_images || k.operation != Operation::forward || k.output.layout == Layout::channels_last) return 0;
+    if (k.box_positions > 0 && k.phases_as_channels && k.stride_width_multiple > 1) return 0;
     const int64_t apart = std::min<int64_t>(4 * c.problem.width().stride, 32);
     return static_cast<double>(c.problem.output_elements() / c.partial_sums) * std::max<int64_t>(apart - 16, 0) /
            H200::second_level_bytes_per_second;
@@ -80,12 +98,25 @@ constexpr double launch = 2.5e-6;
 // Of a picture that is packed before: it is read and written once. Lanes pack neighbours in a row of phases: of
 // channels_last each takes a sector of its own (302 MB in 7 ms).
 double packing_time(const KernelTraits &k, const Computation &c) {
+    if (c.packed_rows) {
+        const Problem &p = c.problem;
+        const double read = double(c.operation == Operation::forward ? p.input_elements() : p.output_elements());
+        const double written = double(p.batch) * double(p.groups) * double(packed_row_channels(k, c)) * double(read_positions(c));
+        return launch + double(bytes_of(c.read_format.type)) * (read + written) / H200::memory_bytes_per_second;
+    }
     if (!k.packed_channels) return 0;
     // Weights are packed by phases more slowly than others, by about as much as they take to read and write.
     const double weights = c.by_phases ? 2.0 * double(bytes_of(c.weight_format.type)) * double(c.by_phases->weight_elements()) : 0;
     const double passes = c.by_phases && c.read_format.layout == Layout::channels_last ? 32.0 : 2.0;
     const double picture = passes * double(bytes_of(c.read_format.type)) * double(c.problem.input_elements());
     return launch + (picture + weights) / H200::memory_bytes_per_second;
+}
+
+// Packing of weights takes about as long for all kernels, which therefore have it in no estimate; one that reads them as
+// they are given spares it.
+double spared_packing_time(const KernelTraits &k, const Computation &c) {
+    if (!maps_weights(k)) return 0;
+    return launch + 2.0 * double(bytes_of(c.weight_format.type)) * double(c.problem.weight_elements()) / H200::memory_bytes_per_second;
 }
 
 // Of the parts of a split sum, which are written and read once.
@@ -99,7 +130,7 @@ double adding_time(const Computation &c) {
 // 32 positions takes as many lines of the first-level cache. Rates were measured at stride 2 (k20 s10, 256 to 128
 // channels: 0.256 ms, of which 0.09 are this).
 double strided_loads_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
-    const bool neighbours = k.packed_channels || c.read_format.layout == Layout::channels_last;
+    const bool neighbours = k.packed_channels || c.packed_rows || c.read_format.layout == Layout::channels_last;
     if (!k.counts_through_images || k.operation != Operation::input_gradient || neighbours) return 0;
     const double apart = double(std::min<int64_t>(c.problem.width().stride, 32));
     const ProductBlocks work(k, c.problem);
@@ -128,12 +159,11 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
 
 }  // namespace
 
-// Packing of weights takes about as long for all kernels.
 double estimated_time(const Candidate &candidate, const Machine &machine) {
     const KernelTraits &k = candidate.kernel;
     const Computation &c = candidate.computation;
     if (k.operation == Operation::weight_gradient) return weight_gradient_time(k, c, machine);
-    return packing_time(k, c) + kernel_time(k, c, machine) + strided_loads_time(k, c, machine) + adding_time(c);
+    return packing_time(k, c) + kernel_time(k, c, machine) + strided_loads_time(k, c, machine) + adding_time(c) - spared_packing_time(k, c);
 }
 
 }  // namespace conv_transpose

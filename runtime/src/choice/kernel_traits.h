@@ -91,12 +91,15 @@ struct CalledWith {
     /// The picture is read with four channels side by side, as many as weight_in_channel_multiple demands
     /// (forward.cpp in plan/).
     bool packed_channels = false;
-    /// Positions of a box, where the picture is read by a tensor map (picture_frame.h); else 0.
-    int64_t box_positions = 0;
+    /// Positions of a box, where the picture is read by a tensor map (picture_frame.h); else 0. Channels of it, where they
+    /// are no step of a sum over channels.
+    int64_t box_positions = 0, box_channels = 0;
     /// Taps along the width that a step of the sum has.
     int64_t window = 1;
     /// It multiplies packed pictures (packed_pictures.h).
     bool packed_pictures = false;
+    /// Of a kernel that packs pictures: all tensors lie at multiples of 16 bytes, and channels have a multiple of so many positions.
+    int64_t aligned_positions = 0;
     /// Of a kernel that packs pictures: neighbouring lanes read neighbouring channels.
     bool packs_along_channels = false;
     /// Of a kernel that adds the parts of a weight gradient: each thread adds all of some weights.
@@ -158,6 +161,11 @@ struct KernelTraits : Accepts, CalledWith, Tile, MachineNeeds {
 /// The extent of the output on an axis, as a launch of the kernel spans it.
 inline int64_t spanned_output(const KernelTraits &kernel, const Axis &axis) {
     return axis.output() + (kernel.whole_cells ? axis.padding % axis.stride : 0);
+}
+
+/// Whether it takes tensors of any layout with any channels: it serves what no other kernel does, and is slow.
+inline bool is_last_resort(const KernelTraits &kernel) {
+    return kernel.role == KernelRole::compute && kernel.any_layout && kernel.in_channels == 0;
 }
 
 }  // namespace conv_transpose

@@ -10,7 +10,13 @@ namespace conv_transpose {
 
 FrameAxis::FrameAxis(const KernelTraits &k, const Axis &a, bool along_x) {
     const int64_t reach = (a.kernel - 1) * a.dilation;
-    if (k.operation == Operation::forward) {
+    if (k.phases_as_channels) {
+        const int64_t last = (ceil_divide(a.kernel, a.stride) - 1) * a.dilation;  // a stride above 1 has a dilation of 1
+        first = a.padding / a.stride - last;
+        count = ceil_divide(a.output() + a.padding % a.stride, a.stride);
+        step = 1;
+        most_offset = last;
+    } else if (k.operation == Operation::forward) {
         const int64_t least = -(reach / a.stride);
         first = least + a.padding / a.stride;
         count = ceil_divide(a.output(), a.stride) + (along_x ? k.window - 1 : 0);
@@ -24,7 +30,8 @@ FrameAxis::FrameAxis(const KernelTraits &k, const Axis &a, bool along_x) {
     }
 }
 
-std::string picture_frame_rejection(const KernelTraits &k, const Problem &p) {
+std::string picture_frame_rejection(const KernelTraits &k, const Computation &c) {
+    const Problem &p = c.problem;
     // Bits that a map and an instruction have for an axis.
     const int64_t corner = k.rank == 2 ? 128 : 16, offsets = k.rank == 2 ? 256 : 32;
     constexpr int64_t most_step = 8;
@@ -36,10 +43,11 @@ std::string picture_frame_rejection(const KernelTraits &k, const Problem &p) {
         if (std::min(frame.first, behind) < -corner || std::max(frame.first, behind) >= corner ||
             frame.most_offset >= offsets)
             return "its positions reach too far beyond the picture for a tensor map";
+        if (maps_weights(k) && a.kernel > std::min(corner, offsets)) return "its kernel is too large for a tensor map of weights";
         if (frame.step > most_step) return "stride is " + std::to_string(a.stride) + ", a tensor map has at most 8";
     }
     const int64_t summed = (forward ? p.in_channels : p.out_channels) / p.groups;
-    if (p.groups > 1 && summed % k.weight_in_channel_multiple != 0)
+    if (p.groups > 1 && !c.packed_rows && summed % k.weight_in_channel_multiple != 0)
         return "a box would hold channels of two groups";
     if (k.window > 1) {
         const Axis &x = p.width();

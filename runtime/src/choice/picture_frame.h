@@ -3,9 +3,10 @@
 #ifndef CONV_TRANSPOSE_RUNTIME_PICTURE_FRAME_H
 #define CONV_TRANSPOSE_RUNTIME_PICTURE_FRAME_H
 
+#include <cstddef>
 #include <string>
 
-#include "choice/kernel_traits.h"
+#include "choice/computation.h"
 
 namespace conv_transpose {
 
@@ -20,8 +21,19 @@ struct FrameAxis {
     int64_t behind(int64_t extent) const { return first + (count - 1) * step - (extent - 1); }
 };
 
-/// Why a kernel that reads a tensor map cannot compute a problem; empty if it can.
-std::string picture_frame_rejection(const KernelTraits &, const Problem &);
+/// Whether a kernel reads its weights, too, as they are given, by a map of their own behind the picture's.
+inline bool maps_weights(const KernelTraits &k) {
+    return k.box_positions > 0 && k.operation != Operation::weight_gradient && k.weight_layout == WeightLayout::as_given;
+}
+
+/// How many maps a kernel reads; a weight gradient's are of the input and the output gradient.
+inline std::size_t tensor_maps(const KernelTraits &k) {
+    if (k.box_positions == 0) return 0;
+    return maps_weights(k) || k.operation == Operation::weight_gradient ? 2 : 1;
+}
+
+/// Why a kernel that reads a tensor map cannot compute a problem so; empty if it can.
+std::string picture_frame_rejection(const KernelTraits &, const Computation &);
 
 }  // namespace conv_transpose
 

@@ -54,7 +54,8 @@ double products(const Problem &p) {
 }
 
 // Attributes and channels.
-std::string shape_rejection(const KernelTraits &k, const Problem &p) {
+std::string shape_rejection(const KernelTraits &k, const Computation &c) {
+    const Problem &p = c.problem;
     if (p.rank > k.rank)
         return "rank is " + std::to_string(p.rank) + ", the kernel is for " + std::to_string(k.rank);
     const auto plane = [&](int64_t Axis::*attribute) { return plane_of(p, attribute); };
@@ -83,9 +84,10 @@ std::string shape_rejection(const KernelTraits &k, const Problem &p) {
         return "out_channels / groups is less than " + std::to_string(k.min_out_channels);
     if (p.groups < k.min_groups)
         return "groups is " + std::to_string(p.groups) + ", fewer than " + std::to_string(k.min_groups);
-    if (in % k.in_channel_multiple)
+    const bool forward = k.operation == Operation::forward;
+    if (in % k.in_channel_multiple && !(c.packed_rows && forward))
         return "in_channels / groups is no multiple of " + std::to_string(k.in_channel_multiple);
-    if (out % k.out_channel_multiple)
+    if (out % k.out_channel_multiple && (!c.packed_rows || forward || maps_weights(k)))
         return "out_channels / groups is no multiple of " + std::to_string(k.out_channel_multiple);
     if (!fits(plane(&Axis::input), k.exact_input)) return differs("input", plane(&Axis::input), k.exact_input);
     if (k.max_in_channels && in > k.max_in_channels)
@@ -154,12 +156,24 @@ std::string machine_rejection(const MachineNeeds &k, const Machine &machine) {
     return {};
 }
 
-std::string problem_rejection(const KernelTraits &k, const Problem &p) {
-    if (std::string reason = shape_rejection(k, p); !reason.empty()) return reason;
+// With channels innermost an image is one tensor, and all of it is packed at once.
+std::string row_rejection(const KernelTraits &k, const Computation &c) {
+    if (k.operation == Operation::weight_gradient) return {};  // packs what it reads itself
+    if (!c.packed_rows) return k.box_positions > 0 && c.read_format.layout == Layout::channels_first ? "it reads rows of channels" : "";
+    if (k.box_positions == 0) return "it reads pictures as they are given";
+    const double packed = double(c.problem.groups) * double(packed_row_channels(k, c)) * double(read_positions(c));
+    return packed > max_elements_32bit() ? "one image, packed, has more than 2^31 - 1 elements" : "";
+}
+
+std::string problem_rejection(const KernelTraits &k, const Computation &c) {
+    const Problem &p = c.problem;
+    if (std::string reason = shape_rejection(k, c); !reason.empty()) return reason;
+    if (std::string reason = row_rejection(k, c); !reason.empty()) return reason;
     if (std::string reason = size_rejection(k, p); !reason.empty()) return reason;
     if (k.min_steps > 0 && ProductBlocks(k, p).steps < k.min_steps)
         return "its loop takes fewer than " + std::to_string(k.min_steps) + " steps";
-    if (k.box_positions > 0) return picture_frame_rejection(k, p);
+    if (k.box_positions > 0)
+        if (std::string reason = picture_frame_rejection(k, c); !reason.empty()) return reason;
     if (k.family == Family::weight_gradient_implicit_gemm) return channels_last_rejection(k, p);
     return k.packed_pictures ? packed_pictures_rejection(k, p) : "";
 }
@@ -188,7 +202,7 @@ bool packs(const KernelTraits &k, const TensorOfOperation &tensor, Operation ope
                          : tensor.format_of(k, operation).type == given.type;
     }
     const auto read = operation == Operation::forward ? &PlanOptions::input : &PlanOptions::output;
-    return k.packed_channels && tensor.asked == read && tensor.format_of(k, operation).type == given.type;
+    return (k.packed_channels || k.box_positions > 0) && tensor.asked == read && tensor.format_of(k, operation).type == given.type;
 }
 
 std::string format_rejection(const KernelTraits &k, const PlanOptions &options) {
@@ -262,7 +276,7 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
         computation.by_phases ? kernel.packed_channels && kernel.counts_through_images
                               : kernel.weight_layout != WeightLayout::as_given && (kernel.stride == Size2{1, 1} || kernel.window > 1);
     if (computation.weight == WeightView::mirrored && !reads_mirrored) return "it computes another operation";
-    if (const std::string reason = problem_rejection(kernel, computation.problem); !reason.empty()) return reason;
+    if (const std::string reason = problem_rejection(kernel, computation); !reason.empty()) return reason;
     if (const std::string reason = span_rejection(kernel, computation); !reason.empty()) return reason;
     if (const std::string reason = pixel_rejection(kernel, computation); !reason.empty()) return reason;
     const auto has_zero_weights = [](const Problem &p) {

@@ -174,7 +174,7 @@ int halide_cuda_run(void *user_context, void *state, const char *entry_name, int
             }
         }
         // Behind those that Halide knows (compiler/ptx/ptx_expansion.cpp).
-        if (context->tensor_map) parameters[n] = const_cast<TensorMap *>(context->tensor_map);
+        if (context->tensor_maps) parameters[n] = const_cast<TensorMap *>(context->tensor_maps);
         if (CUresult result = cuda_driver()->cuLaunchKernel(kernel, blocks_x, blocks_y, blocks_z, threads_x, threads_y,
                                                             threads_z, shared_bytes, context->stream, parameters,
                                                             nullptr))

@@ -1,4 +1,5 @@
 // The forward operation as a recipe. The input gradient of a stride-1 problem is one as well (computation.h).
+#include <algorithm>
 #include <numeric>
 #include <tuple>
 
@@ -6,6 +7,7 @@
 #include "choice/registry.h"
 #include "plan/builders.h"
 #include "plan/epilogue_arguments.h"
+#include "plan/packed_rows.h"
 #include "plan/partial_outputs.h"
 #include "plan/weight_packing.h"
 
@@ -129,10 +131,13 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
     const WeightPacking weights(k, c);
     weights.add_to(recipe);
     const PackedChannels packed(k, c);
-    const LaunchRanges ranges = LaunchRanges(p, spanned_outputs(k, p), packed.elements()).on_one_grid_axis();
+    const PackedRows rows(k, c);
+    const int64_t packed_elements = std::max(packed.elements(), rows.elements());
+    const LaunchRanges ranges = LaunchRanges(p, spanned_outputs(k, p), packed_elements).on_one_grid_axis();
     const Operand packed_picture =
-        packed.needed() ? recipe.add_region("packed picture", bytes_of(c.read_format.type) * ranges.images * ranges.groups * packed.elements())
-                        : c.read;
+        packed.needed() || rows.needed()
+            ? recipe.add_region("packed picture", bytes_of(c.read_format.type) * ranges.images * ranges.groups * packed_elements)
+            : c.read;
     PartialOutputs parts(recipe, c, k.device);
     const EpilogueArguments whole(epilogue), after_kernel = parts.needed() ? EpilogueArguments() : whole;
 
@@ -140,6 +145,7 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
     recipe.add_launches({p.batch, ranges.images}, {p.groups, ranges.groups}, [&](const LaunchRange &range) {
         std::vector<Step> steps;
         View in = packed.needed() ? packed.add_packing(steps, c.read, packed_picture, range)
+                  : rows.needed() ? rows.add_packing(steps, c.read, packed_picture, range)
                                   : input_pictures(c.read, p, k.rank, range, c.read_format, c.read_pixel);
         View out = parts.needed() ? parts.view(p, k.rank, [](const Axis &a) { return a.output(); }, range)
                                   : output_pictures(c.written, p, k.rank, range, c.written_format, c.written_pixel);
@@ -179,7 +185,7 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
                                 .step());
         } else {
             auto launch = set_all(Launch<Family::forward>(k));
-            if (k.box_positions > 0) launch.set_map("input", picture_map(k, p, in));
+            if (k.box_positions > 0) launch.add_map("input", picture_map(k, p, in));
             steps.push_back(launch.step());
         }
         return steps;

@@ -1,7 +1,9 @@
 // The input gradient as a recipe.
 #include "choice/flat_tiles.h"
+#include "choice/picture_frame.h"
 #include "choice/registry.h"
 #include "plan/builders.h"
+#include "plan/packed_rows.h"
 #include "plan/partial_outputs.h"
 #include "plan/strided_axes.h"
 #include "plan/weight_packing.h"
@@ -16,25 +18,35 @@ Recipe input_gradient_recipe(const Candidate &candidate) {
     const WeightPacking weights(k, c);
     weights.add_to(recipe);
     const PartialOutputs parts(recipe, c, k.device);
-    const LaunchRanges ranges = LaunchRanges(p, output_positions(p)).on_one_grid_axis();
+    const PackedRows rows(k, c);
+    const LaunchRanges ranges = LaunchRanges(p, output_positions(p), rows.elements()).on_one_grid_axis();
+    const Operand packed_picture =
+        rows.needed() ? recipe.add_region("packed picture", bytes_of(c.read_format.type) * ranges.images * ranges.groups * rows.elements())
+                      : c.read;
     recipe.add_launches({p.batch, ranges.images}, {p.groups, ranges.groups}, [&](const LaunchRange &range) {
         const View to = parts.needed() ? parts.view(p, k.rank, [](const Axis &a) { return a.input; }, range)
                                        : input_pictures(c.written, p, k.rank, range, c.written_format);
-        const View from = padded_output_pictures(c.read, p, k.rank, range, c.read_format);
+        std::vector<Step> steps;
+        View from = rows.needed() ? rows.add_packing(steps, c.read, packed_picture, range)
+                                  : output_pictures(c.read, p, k.rank, range, c.read_format);
+        begin_at_padding(from, p, k.rank);
         const auto set_all = [&]<Family family>(Launch<family> launch) {
             return launch.set("output_gradient", from).set("weight", weights.view(range)).set("input_gradient", to);
         };
         if (k.family != Family::flat_input_gradient) {
             auto launch = set_all(launch_with_axes<Family::input_gradient>(k, p));
-            if (k.box_positions > 0) launch.set_map("output_gradient", picture_map(k, p, from));
-            return std::vector{launch.step()};
+            if (k.box_positions > 0) launch.add_map("output_gradient", picture_map(k, p, from));
+            if (maps_weights(k)) launch.add_map("weight", weight_map(k, weights.view(range)));
+            steps.push_back(launch.step());
+            return steps;
         }
         const FlatTiles tiles(k, p);
-        return std::vector{set_all(launch_with_axes<Family::flat_input_gradient>(k, p))
+        steps.push_back(set_all(launch_with_axes<Family::flat_input_gradient>(k, p))
                                .set("segment_cells", tiles.segment_cells)
                                .set("tile_rows", tiles.tile_rows)
                                .set("block_panels", tiles.block_panels)
-                               .step()};
+                               .step());
+        return steps;
     });
     parts.add_sum(recipe, {});
     return recipe;

@@ -102,6 +102,7 @@ const Problem &Plan::problem() const noexcept { return impl_->problem; }
 const PlanOptions &Plan::options() const noexcept { return impl_->options; }
 Device Plan::device() const noexcept { return impl_->device; }
 std::string_view Plan::kernel() const noexcept { return impl_->kernel->name; }
+bool Plan::is_last_resort() const noexcept { return conv_transpose::is_last_resort(*impl_->kernel); }
 
 std::size_t Plan::workspace_bytes(bool with_packed_weight) const noexcept {
     return impl_->recipe.workspace_bytes(with_packed_weight);

@@ -14,8 +14,8 @@ struct RunContext {
     /// So little to compute that waking other threads takes longer: CPU kernels stay on the caller's.
     bool serial = false;
     char message[256] = "";
-    /// The last parameter of the kernel that is launched, where it reads a picture by a tensor map.
-    const TensorMap *tensor_map = nullptr;
+    /// The last parameter of the kernel that is launched, where it reads tensors by maps: one after the other.
+    const TensorMap *tensor_maps = nullptr;
 };
 
 }  // namespace conv_transpose

@@ -1,6 +1,7 @@
 // Steps: see step.h.
 #include "plan/step.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <limits>
 #include <stdexcept>
@@ -9,12 +10,13 @@
 
 #include "HalideRuntime.h"
 #include "HalideRuntimeCuda.h"
+#include "choice/picture_frame.h"
 
 namespace conv_transpose {
 
 namespace {
 
-constexpr size_t max_dimensions = 8, max_tensors = std::tuple_size_v<Step::Moves>;
+constexpr size_t max_dimensions = 8, max_tensors = std::tuple_size_v<Step::Moves>, max_maps = 2;
 
 halide_type_t halide_type(ElementType type) {
     if (type == ElementType::float32) return {halide_type_float, 32, 1};
@@ -113,17 +115,16 @@ void Step::set(int position, int64_t scalar) {
 
 void Step::set(int position, float scalar) { value(position, ArgumentKind::float32).real = scalar; }
 
-void Step::set_map(int position, const PictureMap &map) {
+void Step::add_map(int position, const PictureMap &map) {
     if (values_[position].view < 0)
         throw std::logic_error(std::string(kernel_->name) + " has a map of '" + std::string(argument(position).name) +
                                "', which was not set");
-    mapped_view_ = values_[position].view;
-    map_ = map;
+    maps_.push_back({values_[position].view, map});
 }
 
 void Step::require_complete() const {
-    if (kernel_->box_positions > 0 && mapped_view_ < 0)
-        throw std::logic_error(std::string(kernel_->name) + " reads a tensor map, which was not set");
+    if (maps_.size() != tensor_maps(*kernel_) || maps_.size() > max_maps)
+        throw std::logic_error(std::string(kernel_->name) + " reads other tensor maps than were set");
     for (size_t i = 0; i < values_.size(); i++)
         if (!values_[i].set)
             throw std::logic_error(std::string(kernel_->name) + " takes an argument '" +
@@ -151,23 +152,32 @@ Status Step::run(const Addresses &addresses, const Moves &moves, RunContext &con
         placed[value.view].place(view, moves[value.view], addresses[static_cast<size_t>(view.operand())], kernel_->device);
         args[i + 1] = &placed[value.view].buffer;
     }
-    TensorMap map;
-    context.tensor_map = nullptr;
-    if (mapped_view_ >= 0) {
-        // Rows of channels are stored 16 bytes at a time.
-        if (placed[views_.size() - 1].buffer.device % 16 != 0)
+    TensorMap maps[max_maps];
+    context.tensor_maps = nullptr;
+    if (!maps_.empty()) {
+        // Rows of channels are stored 16 bytes at a time; weights are not.
+        const TensorFormat written = kernel_->operation == Operation::forward ? kernel_->output : kernel_->input;
+        const bool in_rows = kernel_->operation != Operation::weight_gradient && written.layout == Layout::channels_last;
+        if (in_rows && placed[views_.size() - 1].buffer.device % 16 != 0)
             return failed(*kernel_, Status::Code::invalid_argument,
                           "its output lies at no multiple of 16 bytes, which is the rule in channels_last");
-        // A rehearsal has no addresses: any that is aligned tells whether there is such a map.
-        const void *const address = context.rehearsal ? reinterpret_cast<void *>(sizeof map)
-                                                      : reinterpret_cast<void *>(placed[mapped_view_].buffer.device);
-        if (encode(map_, address, map) != CUDA_SUCCESS)
-            return failed(*kernel_, Status::Code::invalid_argument,
-                          "there is no tensor map of its picture; the rule is an address that is a multiple of 16 bytes");
-        context.tensor_map = &map;
+        for (size_t i = 0; i < maps_.size(); i++) {
+            // A rehearsal has no addresses: any that is aligned tells whether there is such a map.
+            const void *const address = context.rehearsal ? reinterpret_cast<void *>(sizeof maps[i])
+                                                          : reinterpret_cast<void *>(placed[maps_[i].view].buffer.device);
+            if (encode(maps_[i].map, address, maps[i]) != CUDA_SUCCESS)
+                return failed(*kernel_, Status::Code::invalid_argument,
+                              "there is no tensor map of what it reads; the rule is an address that is a multiple of 16 bytes");
+        }
+        context.tensor_maps = maps;
     }
-    const Status status = call(*kernel_, args, context);
-    context.tensor_map = nullptr;
+    const bool aligned = std::all_of(placed, placed + views_.size(),
+                                     [](const PlacedView &view) { return (view.buffer.device | uint64_t(view.buffer.host)) % 16 == 0; });
+    // A rehearsal is of all that may run.
+    if (where_aligned_ && context.rehearsal)
+        if (const Status status = call(*where_aligned_, args, context); !status.ok()) return status;
+    const Status status = call(where_aligned_ && aligned && !context.rehearsal ? *where_aligned_ : *kernel_, args, context);
+    context.tensor_maps = nullptr;
     return status;
 }
 

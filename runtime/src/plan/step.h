@@ -26,8 +26,10 @@ class Step {
     void set(int position, const View &view);
     void set(int position, int64_t scalar);
     void set(int position, float scalar);
-    /// The kernel reads the tensor at `position`, which is set, by a map of it.
-    void set_map(int position, const PictureMap &map);
+    /// The kernel reads the tensor at `position`, which is set, by a map of it; of several in its order.
+    void add_map(int position, const PictureMap &map);
+    /// A kernel of the same arguments, which runs in this one's place where all tensors lie at multiples of 16 bytes.
+    void set_where_aligned(const KernelTraits &kernel) { where_aligned_ = &kernel; }
     /// Throws std::logic_error that names an argument that was not set.
     void require_complete() const;
 
@@ -51,12 +53,16 @@ class Step {
             float real;
         };
     };
-    const KernelTraits *kernel_;
+    const KernelTraits *kernel_, *where_aligned_ = nullptr;
     Family family_;
     std::vector<Value> values_;
     std::vector<View> views_;
-    int mapped_view_ = -1;
-    PictureMap map_;
+    /// In the order that the kernel has them in.
+    struct Mapped {
+        int view;
+        PictureMap map;
+    };
+    std::vector<Mapped> maps_;
 
     const Argument &argument(int position) const;
     Value &value(int position, ArgumentKind kind);
@@ -76,8 +82,13 @@ class Launch {
     }
 
     /// Of a tensor that was set.
-    Launch &set_map(ArgumentName<family> name, const PictureMap &map) {
-        step_.set_map(name.position(0, step_.kernel().rank), map);
+    Launch &add_map(ArgumentName<family> name, const PictureMap &map) {
+        step_.add_map(name.position(0, step_.kernel().rank), map);
+        return *this;
+    }
+
+    Launch &set_where_aligned(const KernelTraits &kernel) {
+        step_.set_where_aligned(kernel);
         return *this;
     }
 

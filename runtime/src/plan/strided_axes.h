@@ -15,11 +15,15 @@ Launch<family> launch_with_axes(const KernelTraits &kernel, const Problem &p) {
     return launch;
 }
 
-/// The output gradient, whose coordinates begin at the padding.
+/// An output gradient's coordinates begin at the padding.
+inline void begin_at_padding(View &output_gradient, const Problem &p, int rank) {
+    for (int i = 0; i < rank; i++) output_gradient.set_min(i, p.axes[2 - i].padding);
+}
+
 inline View padded_output_pictures(Operand operand, const Problem &p, int rank, const LaunchRange &range,
                                    TensorFormat format = {}) {
     View view = output_pictures(operand, p, rank, range, format);
-    for (int i = 0; i < rank; i++) view.set_min(i, p.axes[2 - i].padding);
+    begin_at_padding(view, p, rank);
     return view;
 }
 

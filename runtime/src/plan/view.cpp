@@ -5,25 +5,79 @@
 
 namespace conv_transpose {
 
-PictureMap picture_map(const KernelTraits &kernel, const Problem &p, const View &picture) {
-    const auto &d = picture.dimensions();
-    const int64_t bytes = bytes_of(picture.type());
-    const int axes = kernel.rank;
+namespace {
+
+// All but the frame and what a box has.
+// All but channels, images and the box: the frame is the whole picture. `x` is the view's dimension of columns.
+PictureMap map_of(const View &view, int x, int axes) {
+    const auto &d = view.dimensions();
+    const int64_t bytes = bytes_of(view.type());
     PictureMap map;
-    map.element = picture.type() == ElementType::float16    ? PictureMap::Element::float16
-                  : picture.type() == ElementType::bfloat16 ? PictureMap::Element::bfloat16
-                                                            : PictureMap::Element::tf32;
+    map.element = view.type() == ElementType::float16    ? PictureMap::Element::float16
+                  : view.type() == ElementType::bfloat16 ? PictureMap::Element::bfloat16
+                                                         : PictureMap::Element::tf32;
     map.axes = axes;
-    map.extents[0] = d[axes].extent * d[axes + 1].extent;  // of all groups, side by side
-    for (int i = 0; i < axes; i++) {
+    for (int i = 0; i < axes; i++)
+        map.extents[1 + i] = d[x + i].extent, map.strides[i] = d[x + i].stride * bytes, map.traversal[i] = 1;
+    return map;
+}
+
+// Channels of all groups, side by side.
+void set_channels_and_images(PictureMap &map, const View &view, int channel, int group, int image) {
+    const auto &d = view.dimensions();
+    map.extents[0] = d[channel].extent * d[group].extent;
+    map.extents[1 + map.axes] = d[image].extent, map.strides[map.axes] = d[image].stride * bytes_of(view.type());
+}
+
+void set_frame(PictureMap &map, const KernelTraits &kernel, const Problem &p) {
+    for (int i = 0; i < map.axes; i++) {
         const FrameAxis frame(kernel, p.axes[2 - i], i == 0);
-        map.extents[1 + i] = d[i].extent, map.strides[i] = d[i].stride * bytes;
-        map.lower[i] = static_cast<int>(frame.first), map.upper[i] = static_cast<int>(frame.behind(d[i].extent));
+        map.lower[i] = static_cast<int>(frame.first), map.upper[i] = static_cast<int>(frame.behind(int64_t(map.extents[1 + i])));
         map.traversal[i] = static_cast<uint32_t>(frame.step);
     }
-    map.extents[1 + axes] = d[axes + 2].extent, map.strides[axes] = d[axes + 2].stride * bytes;
-    map.channels = static_cast<uint32_t>(kernel.weight_in_channel_multiple);
-    map.positions = static_cast<uint32_t>(kernel.box_positions);
+}
+
+void set_box(PictureMap &map, int64_t channels, int64_t positions) {
+    map.channels = static_cast<uint32_t>(channels), map.positions = static_cast<uint32_t>(positions);
+}
+
+}  // namespace
+
+PictureMap picture_map(const KernelTraits &kernel, const Problem &p, const View &picture) {
+    const int axes = kernel.rank;
+    PictureMap map = map_of(picture, 0, axes);
+    set_channels_and_images(map, picture, axes, axes + 1, axes + 2);
+    set_frame(map, kernel, p);
+    set_box(map, kernel.weight_in_channel_multiple, kernel.box_positions);
+    return map;
+}
+
+PictureMap input_map(const KernelTraits &kernel, const View &input) {
+    PictureMap map = map_of(input, 1, max_rank);
+    set_channels_and_images(map, input, 0, 4, 5);
+    set_box(map, kernel.box_channels, kernel.box_positions);
+    return map;
+}
+
+PictureMap output_gradient_map(const KernelTraits &kernel, const Problem &p, const View &output_gradient) {
+    PictureMap map = map_of(output_gradient, 1, max_rank);
+    set_channels_and_images(map, output_gradient, 0, 4, 5);
+    set_frame(map, kernel, p);
+    set_box(map, kernel.box_channels, kernel.box_positions);
+    return map;
+}
+
+// The frame is one position, the kernel's first, of the picture that each computed channel has.
+PictureMap weight_map(const KernelTraits &kernel, const View &weight) {
+    const auto &d = weight.dimensions();
+    const int axes = kernel.rank;
+    PictureMap map = map_of(weight, 0, axes);
+    const bool parts = d[axes + 2].stride == d[axes].extent;  // of a sum, inside of the channels that they share
+    map.extents[0] = d[axes].extent * (parts ? d[axes + 2].extent : 1);
+    for (int i = 0; i < axes; i++) map.upper[i] = static_cast<int>(1 - d[i].extent);
+    map.extents[1 + axes] = d[axes + 1].extent * (parts ? 1 : d[axes + 2].extent);
+    map.strides[axes] = d[axes + 1].stride * bytes_of(weight.type());
+    set_box(map, kernel.weight_in_channel_multiple, kernel.block_channels);
     return map;
 }
 

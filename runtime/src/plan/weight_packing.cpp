@@ -93,11 +93,13 @@ View WeightPacking::given() const {
 // The same as a kernel reads it that packs nothing: (kx, ky, kz, channel of the output, of the input, group).
 View WeightPacking::as_given(const LaunchRange &range) const {
     const int64_t out = transposed_ ? summed_ : channels_, in = transposed_ ? channels_ : summed_;
-    View view(Operand::weight, range.first_group * in * out * taps_, joined(window_, {out, in, range.groups}), given_.type);
-    if (given_.layout == Layout::channels_first) return view;
-    int64_t stride = out;
+    const int64_t inside = out * (transposed_ ? partial_sums_ : 1);
+    const bool channels_last = given_.layout == Layout::channels_last;
+    const int64_t inner = channels_last ? 1 : taps_, group = inside > out ? inner * out : in * out * taps_;
+    View view(Operand::weight, range.first_group * group, joined(window_, {out, in, range.groups}), given_.type);
+    int64_t stride = channels_last ? inside : 1;
     for (int i = 0; i < kernel_.rank; stride *= window_[i++]) view.set_stride(i, stride);
-    return view.set_stride(kernel_.rank, 1);
+    return view.set_stride(kernel_.rank, inner).set_stride(kernel_.rank + 1, taps_ * inside).set_stride(kernel_.rank + 2, group);
 }
 
 void WeightPacking::add_to(Recipe &recipe) const {
@@ -108,7 +110,13 @@ void WeightPacking::add_to(Recipe &recipe) const {
     const int64_t bytes = bytes_of(packed_type()) * product(packed_extents(groups_));
     if (packing_->family == Family::gemm_weight_packing) {
         Launch<Family::gemm_weight_packing> launch(*packing_);
-        launch.set("weight", given()).set("packed", View(Operand::packed_weight, 0, {product(to), 1, 1, 1, 1}, packed_type()));
+        // Of tensor cores as (16 bytes of 64 channels, tap, the rest).
+        Extents array{product(to), 1, 1, 1, 1};
+        if (kernel_.weight_layout != WeightLayout::channels_innermost) {
+            const int64_t run = 64 * 16 / bytes_of(packed_type()), window = product(packed_window_);
+            array = {run, window, array[0] / (run * window), 1, 1};
+        }
+        launch.set("weight", given()).set("packed", View(Operand::packed_weight, 0, array, packed_type()));
         launch.set_axes("channel_phases", channel_phases_).set_axes("summed_phases", summed_phases_);
         return recipe.add_weight_packing(launch.step(), bytes);
     }

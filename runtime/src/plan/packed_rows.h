@@ -1,0 +1,76 @@
+// Pictures packed as rows of their channels, for kernels that read tensor maps (Computation::packed_rows): channels
+// innermost, each group's filled up with zeros.
+#ifndef CONV_TRANSPOSE_RUNTIME_PACKED_ROWS_H
+#define CONV_TRANSPOSE_RUNTIME_PACKED_ROWS_H
+
+#include <functional>
+#include <numeric>
+#include <vector>
+
+#include "choice/computation.h"
+#include "choice/registry.h"
+#include "plan/recipe.h"
+
+namespace conv_transpose {
+
+class PackedRows {
+  public:
+    /// Of the picture that is summed over.
+    PackedRows(const KernelTraits &kernel, const Computation &c)
+        : p_(c.problem), format_(c.read_format), rank_(kernel.rank),
+          given_channels_(c.operation == Operation::forward ? p_.in_channels : p_.out_channels),
+          size_(innermost_first(p_, kernel.rank,
+                                [&](const Axis &a) { return c.operation == Operation::forward ? a.input : a.output(); })) {
+        if (!c.packed_rows) return;
+        channels_ = packed_row_channels(kernel, c);
+        packing_ = &helper_kernel(KernelRole::channels_last_packing, kernel.device, [&](const KernelTraits &k) {
+            return k.input.type == format_.type && k.aligned_positions == 0 &&
+                   (k.max_out_channels == 0 || channels_ <= k.max_out_channels);
+        });
+        for (const KernelTraits &k : registry())
+            if (k.role == KernelRole::channels_last_packing && k.device == kernel.device && k.input.type == format_.type &&
+                k.aligned_positions > 0 && format_.layout == Layout::channels_first && positions() % k.aligned_positions == 0)
+                where_aligned_ = &k;
+    }
+
+    bool needed() const { return packing_ != nullptr; }
+    /// Of one group of an image.
+    int64_t elements() const { return channels_ * positions(); }
+
+    /// As (x, y, z, channel, group, image).
+    View add_packing(std::vector<Step> &steps, Operand read, Operand packed, const LaunchRange &range) const {
+        const int64_t given = given_channels_ / p_.groups, pixel = channels_ * range.groups;
+        const bool channels_last = format_.layout == Layout::channels_last;
+        const int64_t group = given * (channels_last ? 1 : positions());
+        View from(read, range.first_image * given_channels_ * positions() + range.first_group * group,
+                  {positions(), given, range.groups, range.images}, format_.type);
+        if (channels_last) from.set_stride(0, given_channels_).set_stride(1, 1);
+        from.set_stride(2, group).set_stride(3, given_channels_ * positions());
+        View to(packed, 0, {positions(), channels_, range.groups, range.images}, format_.type);
+        to.set_stride(0, pixel).set_stride(1, 1).set_stride(2, channels_).set_stride(3, pixel * positions());
+        Launch<Family::channel_packing> packing(*packing_);
+        if (where_aligned_) packing.set_where_aligned(*where_aligned_);
+        steps.push_back(packing.set("picture", from).set("packed", to).step());
+
+        Extents extents = size_;
+        extents.insert(extents.end(), {channels_, range.groups, range.images});
+        View all(packed, 0, extents, format_.type);
+        for (int64_t i = 0, stride = pixel; i < rank_; stride *= size_[i++]) all.set_stride(i, stride);
+        return all.set_stride(rank_, 1).set_stride(rank_ + 1, channels_).set_stride(rank_ + 2, pixel * positions());
+    }
+
+  private:
+    const Problem &p_;
+    const TensorFormat format_;
+    const int rank_;
+    const int64_t given_channels_;  // of all groups
+    const Extents size_;  // innermost first
+    const KernelTraits *packing_ = nullptr, *where_aligned_ = nullptr;
+    int64_t channels_ = 0;  // of a group
+
+    int64_t positions() const { return std::accumulate(size_.begin(), size_.end(), int64_t{1}, std::multiplies<>()); }
+};
+
+}  // namespace conv_transpose
+
+#endif

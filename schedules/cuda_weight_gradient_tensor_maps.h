@@ -1,0 +1,72 @@
+// Schedule: the weight gradient of operands of 16 bits with channels innermost, as an implicit matrix product on tensor
+// cores whose operands the copy engine reads, by tensor maps.
+//
+// Machine: NVIDIA H200, 2026-11-22, float16, channels_last, the sum of parts included. Problem: k4 s4, N32 256->256 37x37:
+// 0.151 ms, 610 TFLOP/s (by threads 0.185; PyTorch 0.153). Problem: k2 s2, 1024->512 72x72: 0.0371 ms, 585 TFLOP/s (0.0515;
+// 0.0468).
+//
+// Order: tiles and stores are those of cuda_weight_gradient_implicit_gemm.h. One thread starts all copies of a chunk of
+// positions: boxes of positions x runs of 64 channels, of the input, and of the output gradient one a kernel position.
+// Nobody computes addresses of pixels, and what lies outside comes as zeros. Tensor cores take them as they lie, the
+// index that is summed over outside (compiler/ptx/tensor_core_instructions.cpp).
+//
+// Tiles of one kernel position x 64 output channels are the fastest of most problems: they waste nothing of nine positions,
+// and one warpgroup of 64 x 256 keeps the tensor cores busy from five stages. A producer is worth 10 to 25 % where blocks
+// share a multiprocessor (128 x 64: 0.0534 in place of 0.0726). Not: chunks of 32 positions in six stages without one (0.0542
+// where three of 64 take 0.0585), four positions x 128 input channels (0.0532).
+#ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_TENSOR_MAPS_H
+#define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_TENSOR_MAPS_H
+
+#include <algorithm>
+
+#include "schedules/cuda_weight_gradient_implicit_gemm.h"
+
+namespace conv_transpose {
+
+struct CudaWeightGradientTensorMaps : CudaWeightGradientImplicitGemm {
+    static constexpr bool tensor_maps = true;
+    GeneratorParam<bool> producer{"producer", false};  // a warpgroup of its own starts the copies
+    GeneratorParam<int> producer_registers{"producer_registers", 40};
+
+    /// Of a box.
+    int row_channels() const override { return std::min({64, tile_out.value(), tile_in.value()}); }
+
+    void describe(KernelDescription &description, const WeightGradientProductFuncs &f) const {
+        CudaWeightGradientImplicitGemm::describe(description, f);
+        constexpr int barriers_and_alignment = 2048;
+        const int staged = f.tile.steps * (f.tile.rows() + f.tile.columns()) * 2;
+        const int turned = warpgroups(f) * 4 * 8 * (f.tile.columns() + 8) * 4;
+        description.set("min_compute_capability", 90), description.set("max_compute_capability", 90);
+        description.set("shared_bytes", std::max(stages * staged, turned) + barriers_and_alignment);
+        description.set("box_positions", f.tile.steps);
+        description.set("box_channels", row_channels());
+    }
+
+    void apply(WeightGradientProductFuncs &f) const {
+        writes_result ? store_result(f) : store_tile(f);
+        multiply_transposed(f);
+        for (const WeightGradientProductOperand &operand : f.operands()) stage_boxes(f, operand);
+    }
+
+  private:
+    void stage_boxes(const WeightGradientProductFuncs &f, const WeightGradientProductOperand &operand) const {
+        Halide::Var bulk_box{"bulk_box"}, bulk_step{"bulk_step"}, bulk_value{"bulk_value"}, value{"value"};
+        Halide::Func staged = operand.staged;
+        const int boxes = operand.rows / row_channels();
+        staged.bound(f.value, 0, row_channels()).bound_extent(operand.row, boxes).bound_extent(f.step, f.tile.steps);
+        for (const Halide::Var &d : operand.others) staged.bound_extent(d, 1);
+        // As far as Halide knows, by one thread of the block's.
+        staged.compute_at(f.sum, pipeline).store_in(Halide::MemoryType::GPUShared)
+            .reorder_storage({f.value, f.step, operand.row})
+            .split(f.value, bulk_value, value, 8).vectorize(value).rename(f.step, bulk_step)
+            .split(operand.row, one, bulk_box, boxes)
+            .split(one, one, lane, 32, guard).split(one, one, warp, 4, guard)
+            .split(one, one, warpgroup, producer ? 1 : warpgroups(f), guard)
+            .reorder({value, bulk_value, bulk_step, bulk_box, one, lane, warp, warpgroup})
+            .gpu_threads(lane, warp, warpgroup).never_partition_all();
+    }
+};
+
+}  // namespace conv_transpose
+
+#endif
