@@ -249,7 +249,7 @@ namespace {
 // Strides of maps are run-time values, and of what their kernels store.
 std::string pixel_rejection(const KernelTraits &kernel, const Computation &c) {
     if (!c.has_wide_pixels()) return {};
-    if (kernel.box_positions == 0) return "it takes no pixels that are wider than their channels";
+    if (kernel.box_positions == 0 || c.packed_rows) return "it takes no pixels that are wider than their channels";
     const Problem &p = c.problem;
     const auto elements = [&](int64_t pixel, int64_t channels, auto extent) {
         return double(p.batch) * double(product_of_axes(p, extent)) * double(std::max(pixel, channels));
