@@ -10,31 +10,49 @@
 
 namespace conv_transpose {
 
-/// How the tensor that a gather computes is cut. A tile has `channels` of one group, or of each of `groups`, at `threads`
-/// positions that count through all axes; 0 threads: at all positions of a row.
+/// How the tensor that a gather computes is cut. A thread has `channels` of one group, or of each of `groups`, at a position
+/// of each of the `parts` that a row is cut into, which all see the same taps. Threads count through positions of a part,
+/// rows, planes, tiles of groups and images; or, for tensors in channels_last, first through tiles of channels and groups,
+/// which are all full. 0 threads: a tile has a row of one image.
 struct GatherTile {
-    int channels, groups, threads;
+    int channels, groups, threads, parts = 1;
+    bool channels_last = false;
+
+    /// Neighbours in memory that a thread computes together: of groups, where each has one channel.
+    int vector() const { return channels_last ? channels * groups : 1; }
 };
 
 /// Of the forward operation or the input gradient, which are alike.
 struct AnyGatherFuncs {
-    /// Channel and group in the tile, position in the tile, tile, and tile of groups and image.
-    Halide::Var channel{"channel"}, group{"group"}, thread{"thread"}, block{"block"}, image{"image"};
-    /// In float32, (channel, group, thread, block, image); its update has the taps.
+    /// Channel, group and part of a thread; thread; block of threads, and tile of channels. Of rows: position in the row;
+    /// row and tile of channels, and tile of groups and image.
+    Halide::Var channel{"channel"}, group{"group"}, part{"part"}, thread{"thread"}, block{"block"}, outer{"outer"};
+    Halide::Var summed{"summed"}, tap_x{"tap_x"}, tap_y{"tap_y"}, tap_z{"tap_z"};
+    /// What a tap sees, as it lies in memory, (group, part, thread, block, outer, summed, tap_x, tap_y, tap_z).
+    Halide::Func seen{"seen"};
+    /// What sums begin with, (channel, group, thread, block, outer).
+    Halide::Func initial{"initial"};
+    /// In float32, (channel, group, part, thread, block, outer); its update has the taps.
     Halide::Func sum{"sum"};
     Halide::RDom taps;  ///< summed channel, x, y, z
+    /// The same with the activation, and whether that is none that would take long.
+    Halide::Func finished{"finished"};
+    Halide::Expr no_smooth_activation = Halide::Internal::const_true();
     /// Of each axis, for the forward operation: the first live tap, and the input that it sees.
     std::vector<Halide::Func> taps_of;
     Halide::Func output;    ///< what is written; its update goes through all tiles
-    Halide::RDom elements;  ///< channel, group, thread, block, image
+    Halide::RDom elements;  ///< channel, group, part, thread, block, outer
 };
 
-/// How the weight is cut whose gradient is computed: the channels of a tile, and its neighbouring taps of a row. So many
-/// lanes and warps, at least one a weight, store them.
+/// How the weight is cut whose gradient is computed: the channels of a tile, and its neighbouring taps of a row; or of groups
+/// with one channel, in channels_last, its taps of vectors of groups, of which each thread has one. Threads are lanes, of
+/// positions, times warps, of weights; at least one a weight stores them.
 struct WeightTile {
-    int in_channels, out_channels, taps, lanes, warps;
+    int in_channels, out_channels, taps, lanes, warps, vector = 1;
 
-    int weights() const { return in_channels * out_channels * taps; }
+    bool of_groups() const { return vector > 1; }
+    int groups() const { return of_groups() ? vector * warps : 1; }
+    int weights() const { return in_channels * out_channels * taps * groups(); }
 };
 
 struct AnyWeightGradientFuncs {
@@ -44,7 +62,7 @@ struct AnyWeightGradientFuncs {
     Halide::Func sum{"sum"};
     Halide::RDom positions;  ///< position in the band (on a CPU along the row, and row), image in the part
     Halide::Func partial;    ///< what is written; its update goes through all tiles
-    Halide::RDom weights;    ///< lane, warp, tile, part, images
+    Halide::RDom weights;    ///< lane, warp (of vectors of groups: warp, lane), tile, part, images
 };
 
 }  // namespace conv_transpose

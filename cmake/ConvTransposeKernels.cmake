@@ -17,8 +17,11 @@ endif()
 set(cpu_target_avx512 x86-64-linux-avx-avx2-avx512-avx512_skylake-f16c-fma-sse41)
 set(cpu_target_avx2 x86-64-linux-avx-avx2-f16c-fma-sse41)
 set(cpu_target_baseline x86-64-linux-sse41)
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
+    set(cpu_target_baseline arm-64-linux)
+endif()
 # The host side of a CUDA kernel computes block counts: any processor does.
-set(cuda_target x86-64-linux-sse41-cuda-cuda_capability_80)
+set(cuda_target ${cpu_target_baseline}-cuda-cuda_capability_80)
 
 set(CONV_TRANSPOSE_KERNEL_OBJECTS "")
 set(CONV_TRANSPOSE_KERNEL_ROWS "")
@@ -78,7 +81,7 @@ function(conv_transpose_add_kernel name generator target)
         OUTPUT ${dir}/${name}.o ${dir}/${name}.kernel.inc
         COMMAND ${CMAKE_COMMAND} -E make_directory ${dir}
         COMMAND conv_transpose_generate ${generator} --name=${name} --target=${target}-${target_common} --out=${dir} ${ARGN}
-        DEPENDS conv_transpose_generate
+        DEPENDS conv_transpose_generate ${CONV_TRANSPOSE_GENERATE}
         COMMENT "Kernel ${name}"
         VERBATIM)
     # The autotuner starts from the kernels that there are.
@@ -142,6 +145,12 @@ function(conv_transpose_add_kernels beginning generator device)
             list(APPEND options --allow-spills)
         endif()
         conv_transpose_add_kernel(${name} ${generator} ${cuda_target}${large} ${row_UNPARSED_ARGUMENTS} ${options})
+    elseif(CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
+        # Its baseline, NEON, has as many registers as AVX-512, whose parameters come before those for x86's baseline.
+        get_property(names GLOBAL PROPERTY CONV_TRANSPOSE_KERNEL_NAMES)
+        if(NOT (row_BASELINE_ONLY AND name IN_LIST names))
+            conv_transpose_add_kernel(${name} ${generator} ${cpu_target_baseline}${large} ${row_UNPARSED_ARGUMENTS} ${options})
+        endif()
     else()
         if(NOT row_BASELINE_ONLY)
             foreach(level IN LISTS CONV_TRANSPOSE_CPU_LEVELS)

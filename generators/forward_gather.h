@@ -1,8 +1,9 @@
 // The generator of the forward operation for tensors of any rank, format and layout (any_tensors.h): the gather of
 // algorithm/tap_walk.h, every attribute a run-time value. Arguments as in forward.h. Template argument: a schedule of
 // AnyGatherFuncs with
-//   int weight_channel_multiple() const: weights are packed in float32, with so many channels side by side; 0: they are
-//   read as they are given.
+//   GatherTile tile() const,
+//   int weight_channel_multiple() const: weights are packed in float32, with so many channels side by side (or groups, of which
+//   a thread has several); 0: they are read as they are given.
 #ifndef CONV_TRANSPOSE_GENERATORS_FORWARD_GATHER_H
 #define CONV_TRANSPOSE_GENERATORS_FORWARD_GATHER_H
 
@@ -45,32 +46,33 @@ class ForwardGather : public Halide::Generator<ForwardGather<Schedule>>, public 
     void generate() {
         using namespace Halide;
         AnyGatherFuncs &f = funcs_;
-        const bool on_gpu = this->get_target().has_gpu_feature();
+        const Target target = this->get_target();
         const GatherTile tile = schedule_params.tile();
-        const Place at = Tiles<Written>{*output_, tile, on_gpu}.place(f.channel, f.group, f.thread, f.block, f.image);
+        // The positions of a thread are of one phase.
+        const Tiles<Written> tiles{*output_, tile, target.has_gpu_feature(), attribute(0, 0)};
+        const Place at = tiles.place(f.channel, f.group, 0, f.thread, f.block, f.outer);
         for (const char *name : {"taps_of_x", "taps_of_y", "taps_of_z"}) f.taps_of.emplace_back(name);
-        const TapWalk x = walk(at, 0), y = walk(at, 1), z = walk(at, 2);
-        f.taps = RDom({{0, input.dim(3).extent()}, {0, x.most()}, {0, y.most()}, {0, z.most()}}, "taps");
+        const TapWalk axes[] = {walk(at, 0), walk(at, 1), walk(at, 2)};
+        f.taps = RDom({{0, input.dim(3).extent()}, {0, axes[0].most()}, {0, axes[1].most()}, {0, axes[2].most()}}, "taps");
         const RDom &r = f.taps;
-        std::vector<Expr> is_seen;
-        const auto seen = [&](const TapWalk &axis, int d) {
-            is_seen.insert(is_seen.end(), {axis.live(r[d + 1]), inside(axis.input_of(r[d + 1]), input.dim(d))});
-            return known(axis.input_of(r[d + 1]), input.dim(d));
-        };
-        const Expr ix = seen(x, 0), iy = seen(y, 1), iz = seen(z, 2);
-        only_where(f.taps, is_seen);
-        const auto tap = [&](const TapWalk &axis, int d) { return known(axis.tap(r[d + 1]), axis.kernel); };
-        // Tiles may reach beyond the last channel and group; packed weights have whole tiles of channels.
-        const Expr group = known(min(at.group, output_->dim(4).extent() - 1), output_->dim(4).extent());
-        const Expr image = known(at.image, output_->dim(5).extent());
-        const Expr channel = known(min(at.channel, bias.dim(0).extent() - 1), bias.dim(0).extent());
-        const Expr of_weight = packed_weight().packed() ? known(at.channel, weight.dim(0).extent()) : channel;
+        const auto tap = [&](int d) { return known(axes[d].tap(r[d + 1]), axes[d].kernel); };
+        // Tiles may reach beyond the last channel, group and image; packed weights have whole tiles of channels.
+        const auto within = [&](const Expr &i, int d) { return known(min(i, output_->dim(d).extent() - 1), output_->dim(d).extent()); };
+        const Expr group = tile.channels_last ? known(at.group, output_->dim(4).extent()) : within(at.group, 4);
+        const Expr image = within(at.image, 5), channel = known(min(at.channel, bias.dim(0).extent() - 1), bias.dim(0).extent());
+        define_seen(f, input, tile, group, image, target, [&](int d, const Expr &t, const Expr &part) {
+            return SeenAxis{axes[d].input_of(t) + part * tiles.part_steps(), axes[d].live(t)};
+        });
 
-        f.sum(f.channel, f.group, f.thread, f.block, f.image) = branch(has_bias != 0, bias(channel, group), 0.f);
-        f.sum(f.channel, f.group, f.thread, f.block, f.image) +=
-            loaded(input(ix, iy, iz, r[0], group, image), this->get_target()) *
-            packed_weight().at(weight, {tap(x, 0), tap(y, 1), tap(z, 2)}, of_weight, r[0], group);
-        store_tiles(f, *output_, tile, this->get_target(), [&](const Expr &sum) { return activate(sum, activation, slope); });
+        f.initial(f.channel, f.group, f.thread, f.block, f.outer) = branch(has_bias != 0, bias(channel, group), 0.f);
+        f.sum(f.channel, f.group, f.part, f.thread, f.block, f.outer) = f.initial(f.channel, f.group, f.thread, f.block, f.outer);
+        f.sum(f.channel, f.group, f.part, f.thread, f.block, f.outer) +=
+            what_is_seen(f, target) * packed_weight().at(weight, {tap(0), tap(1), tap(2)}, packed_weight().packed() ? at.channel : channel,
+                                                 r[0], group);
+        f.finished(f.channel, f.group, f.part, f.thread, f.block, f.outer) =
+            activate(f.sum(f.channel, f.group, f.part, f.thread, f.block, f.outer), activation, slope);
+        f.no_smooth_activation = activation == static_cast<int>(EpilogueKind::piecewise_linear);
+        store_tiles(f, *output_, tiles, target);
     }
 
     void schedule() {
@@ -80,7 +82,10 @@ class ForwardGather : public Halide::Generator<ForwardGather<Schedule>>, public 
         for (int d = 0; d < 2; d++) bias.dim(d).set_min(0);
         if (problem.in_channels) input.dim(3).set_extent(problem.in_channels);
         if (problem.out_channels) output_->dim(3).set_extent(problem.out_channels);
-        schedule_params.declare_layout(input, *output_);
+        if (const GatherTile tile = schedule_params.tile(); tile.channels_last) {
+            const int contiguous = tile.groups > 1 ? 4 : 3, values = tile.vector();
+            declare_vectors(input, contiguous, values), declare_vectors(*output_, contiguous, values);
+        }
         schedule_params.apply(funcs_, this->target);
         if (this->get_target().has_gpu_feature())
             this->get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
@@ -90,7 +95,7 @@ class ForwardGather : public Halide::Generator<ForwardGather<Schedule>>, public 
 
     void describe(KernelDescription &description) override {
         problem.describe(Family::forward, this->target, description);
-        describe_tensors({"input", "output"}, description);
+        describe_tensors({"input", "output"}, description, schedule_params.tile().channels_last);
         packed_weight().describe(description);
         schedule_params.describe(description);
     }
@@ -101,12 +106,16 @@ class ForwardGather : public Halide::Generator<ForwardGather<Schedule>>, public 
     using Written = Halide::GeneratorOutput<Halide::Buffer<>>;
     Written *output_ = nullptr;
 
-    GatherWeight packed_weight() const { return {schedule_params.weight_channel_multiple(), storage, this->get_target()}; }
+    GatherWeight packed_weight() const {
+        return {schedule_params.weight_channel_multiple(), storage, this->get_target(), schedule_params.tile().groups > 1};
+    }
+
+    Halide::Expr attribute(int axis, int i) const { return *attributes_[6 * axis + i]; }
 
     TapWalk walk(const Place &at, int axis) {
         const AnyGatherFuncs &f = funcs_;
         const bool on_gpu = this->get_target().has_gpu_feature(), of_rows = schedule_params.tile().threads == 0;
-        const auto a = [&](int i) -> Halide::Expr { return *attributes_[6 * axis + i]; };
+        const auto a = [&](int i) { return attribute(axis, i); };
         const TapWalk walk = tap_walk(at.axes[axis], {.kernel = a(5), .stride = a(0), .dilation = a(1),
                                                       .padding_phase = a(2), .gcd = a(3), .inverse = a(4)}, on_gpu);
         std::vector<Halide::Var> loops{f.thread, f.block};

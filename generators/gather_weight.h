@@ -15,6 +15,7 @@ struct GatherWeight {
     int channel_multiple;  ///< 0: as given
     Storage storage;       ///< of weights as given
     Halide::Target target;
+    bool groups_innermost = false;  ///< packed in place of channels, of which a group has one
 
     bool packed() const { return channel_multiple > 0; }
 
@@ -28,10 +29,12 @@ struct GatherWeight {
     Halide::Expr at(const Weight &weight, std::vector<Halide::Expr> tap, const Halide::Expr &channel,
                     const Halide::Expr &summed, const Halide::Expr &group) const {
         std::vector<Halide::Expr> where;
-        if (packed()) where.push_back(channel);
+        const bool by_group = packed() && groups_innermost;
+        const Halide::Expr innermost = by_group ? group : channel, none = 0;
+        if (packed()) where.push_back(AnyTensors::known(innermost, weight.dim(0).extent()));
         where.insert(where.end(), tap.begin(), tap.end());
         if (!packed()) where.push_back(channel);
-        where.insert(where.end(), {summed, group});
+        where.insert(where.end(), {by_group ? none : summed, by_group ? none : group});
         return loaded(weight(where), target);
     }
 
@@ -51,6 +54,7 @@ struct GatherWeight {
     void describe(KernelDescription &description) const {
         description.set("weight_layout",
                         enumerator(packed() ? WeightLayout::channels_innermost : WeightLayout::as_given));
+        if (packed() && groups_innermost) description.set("packs_groups", "true");
         if (packed()) description.set("weight_channel_multiple", channel_multiple);
         else description.set("weight", format_text(storage));
     }

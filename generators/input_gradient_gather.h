@@ -33,29 +33,29 @@ class InputGradientGather : public Halide::Generator<InputGradientGather<Schedul
     void generate() {
         using namespace Halide;
         AnyGatherFuncs &f = funcs_;
-        const bool on_gpu = this->get_target().has_gpu_feature();
+        const Target target = this->get_target();
         const GatherTile tile = schedule_params.tile();
-        const Place at = Tiles<Written>{*input_gradient_, tile, on_gpu}.place(f.channel, f.group, f.thread, f.block, f.image);
+        const Tiles<Written> tiles{*input_gradient_, tile, target.has_gpu_feature()};
+        const Place at = tiles.place(f.channel, f.group, 0, f.thread, f.block, f.outer);
         f.taps = RDom({{0, output_gradient.dim(3).extent()}, {0, axis(0).kernel}, {0, axis(1).kernel}, {0, axis(2).kernel}},
                       "taps");
         const RDom &r = f.taps;
-        std::vector<Expr> is_seen;
-        const auto seen = [&](int d) {
-            const Expr output = axis(d).output(at.axes[d], r[d + 1]);
-            is_seen.push_back(inside(output, output_gradient.dim(d)));
-            return known(output, output_gradient.dim(d));
-        };
-        const Expr ox = seen(0), oy = seen(1), oz = seen(2);
-        only_where(f.taps, is_seen);
-        // Tiles may reach beyond the last channel and group; packed weights have whole tiles of channels.
+        // Tiles may reach beyond the last channel, group and image; packed weights have whole tiles of channels.
         const auto extent = [&](int d) { return input_gradient_->dim(d).extent(); };
-        const Expr group = known(min(at.group, extent(4) - 1), extent(4)), image = known(at.image, extent(5));
-        const Expr channel = packed_weight().packed() ? known(at.channel, weight.dim(0).extent())
-                                                      : known(min(at.channel, extent(3) - 1), extent(3));
-        f.sum(f.channel, f.group, f.thread, f.block, f.image) = 0.f;
-        f.sum(f.channel, f.group, f.thread, f.block, f.image) +=
-            loaded(output_gradient(ox, oy, oz, r[0], group, image), this->get_target()) * weight_at({r[1], r[2], r[3]}, channel, r[0], group);
-        store_tiles(f, *input_gradient_, tile, this->get_target(), [](const Expr &sum) { return sum; });
+        const auto within = [&](const Expr &i, int d) { return known(min(i, extent(d) - 1), extent(d)); };
+        const Expr group = tile.channels_last ? known(at.group, extent(4)) : within(at.group, 4), image = within(at.image, 5);
+        const Expr channel = packed_weight().packed() ? at.channel : within(at.channel, 3);
+        define_seen(f, output_gradient, tile, group, image, target, [&](int d, const Expr &t, const Expr &part) {
+            return SeenAxis{axis(d).output(at.axes[d] + part * tiles.part_width(), t), Internal::const_true()};
+        });
+
+        f.initial(f.channel, f.group, f.thread, f.block, f.outer) = 0.f;
+        f.sum(f.channel, f.group, f.part, f.thread, f.block, f.outer) = f.initial(f.channel, f.group, f.thread, f.block, f.outer);
+        f.sum(f.channel, f.group, f.part, f.thread, f.block, f.outer) +=
+            what_is_seen(f, target) * weight_at({r[1], r[2], r[3]}, channel, r[0], group);
+        f.finished(f.channel, f.group, f.part, f.thread, f.block, f.outer) =
+            f.sum(f.channel, f.group, f.part, f.thread, f.block, f.outer);
+        store_tiles(f, *input_gradient_, tiles, target);
     }
 
     void schedule() {
@@ -64,7 +64,10 @@ class InputGradientGather : public Halide::Generator<InputGradientGather<Schedul
         packed_weight().declare(weight);
         if (problem.out_channels) output_gradient.dim(3).set_extent(problem.out_channels);
         if (problem.in_channels) input_gradient_->dim(3).set_extent(problem.in_channels);
-        schedule_params.declare_layout(output_gradient, *input_gradient_);
+        if (const GatherTile tile = schedule_params.tile(); tile.channels_last) {
+            const int contiguous = tile.groups > 1 ? 4 : 3, values = tile.vector();
+            declare_vectors(output_gradient, contiguous, values), declare_vectors(*input_gradient_, contiguous, values);
+        }
         schedule_params.apply(funcs_, this->target);
         if (this->get_target().has_gpu_feature())
             this->get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
@@ -74,7 +77,7 @@ class InputGradientGather : public Halide::Generator<InputGradientGather<Schedul
 
     void describe(KernelDescription &description) override {
         problem.describe(Family::input_gradient, this->target, description);
-        describe_tensors({"input", "output"}, description);
+        describe_tensors({"input", "output"}, description, schedule_params.tile().channels_last);
         packed_weight().describe(description);
         schedule_params.describe(description);
     }
@@ -85,7 +88,9 @@ class InputGradientGather : public Halide::Generator<InputGradientGather<Schedul
     using Written = Halide::GeneratorOutput<Halide::Buffer<>>;
     Written *input_gradient_ = nullptr;
 
-    GatherWeight packed_weight() const { return {schedule_params.weight_channel_multiple(), storage, this->get_target()}; }
+    GatherWeight packed_weight() const {
+        return {schedule_params.weight_channel_multiple(), storage, this->get_target(), schedule_params.tile().groups > 1};
+    }
 
     // As given, the channel of the output comes first, which is summed over.
     Halide::Expr weight_at(const std::vector<Halide::Expr> &tap, const Halide::Expr &channel, const Halide::Expr &summed,

@@ -59,7 +59,7 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
         }
         // Tiles may reach beyond the last channel, where nobody stores.
         const auto channel = [](const Expr &c, const Expr &extent) { return known(min(c, extent - 1), extent); };
-        const Expr group = known(at.group, in(4)), real_image = known(image, in(5));
+        const Expr group = known(at.read_group, in(4)), real_image = known(image, in(5));
         of_input.insert(of_input.end(), {channel(at.in_channel, in(3)), group, real_image});
         of_output.insert(of_output.end(), {channel(at.out_channel, output_gradient.dim(3).extent()), group, real_image});
 
@@ -76,6 +76,8 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
         declare_strides(output_gradient, false);
         for (int d = 0; d < dimensions + 2; d++) partial_->dim(d).set_min(0);
         partial_->dim(0).set_stride(Halide::Expr());
+        if (const int vector = schedule_params.tile().vector; vector > 1)
+            declare_vectors(input, 4, vector), declare_vectors(output_gradient, 4, vector);
         if (problem.in_channels) input.dim(3).set_extent(problem.in_channels), partial_->dim(4).set_extent(problem.in_channels);
         if (problem.out_channels)
             output_gradient.dim(3).set_extent(problem.out_channels), partial_->dim(3).set_extent(problem.out_channels);
@@ -88,7 +90,7 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
 
     void describe(KernelDescription &description) override {
         problem.describe(Family::weight_gradient, this->target, description);
-        describe_tensors({"input", "output"}, description);
+        describe_tensors({"input", "output"}, description, schedule_params.tile().of_groups());
         description.set("any_result", "true");
         description.set("band_axes", Schedule::on_gpu ? 3 : 2);
         schedule_params.describe(description);
@@ -99,6 +101,7 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
     struct Place {
         std::vector<Halide::Expr> taps;
         Halide::Expr out_channel, in_channel, group, band, images;
+        Halide::Expr read_group;  ///< the same, within the tensors
     };
 
     AnyWeightGradientFuncs funcs_;
@@ -115,10 +118,17 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
         const Division x = divide(tile_number, up(extent(0), tile.taps), on_gpu), y = divide(x.quotient, extent(1), on_gpu),
                        z = divide(y.quotient, extent(2), on_gpu),
                        out = divide(z.quotient, up(extent(3), tile.out_channels), on_gpu),
-                       band = divide(part, extent(5), on_gpu);
+                       band = divide(part, up(extent(5), tile.groups()), on_gpu);
+        if (tile.of_groups()) {
+            // Vectors of groups are the innermost weights, then taps.
+            const Halide::Expr vector = band.rest * tile.groups() + weight / (tile.vector * tile.taps) * tile.vector;
+            return {{x.rest * tile.taps + weight / tile.vector % tile.taps, y.rest, z.rest}, 0, 0,
+                    vector + weight % tile.vector, band.quotient, images,
+                    min(vector, extent(5) / tile.vector * tile.vector - tile.vector) + weight % tile.vector};
+        }
         const int of_channel = tile.taps * tile.in_channels;
         return {{x.rest * tile.taps + weight % tile.taps, y.rest, z.rest}, out.rest * tile.out_channels + weight / of_channel,
-                out.quotient * tile.in_channels + weight / tile.taps % tile.in_channels, band.rest, band.quotient, images};
+                out.quotient * tile.in_channels + weight / tile.taps % tile.in_channels, band.rest, band.quotient, images, band.rest};
     }
 
     void store_tiles() {
@@ -127,12 +137,15 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
         const WeightTile tile = schedule_params.tile();
         const Expr tiles = up(extent(0), tile.taps) * extent(1) * extent(2) * up(extent(3), tile.out_channels) *
                            up(extent(4), tile.in_channels);
-        f.weights = RDom({{0, tile.lanes}, {0, tile.warps}, {0, tiles}, {0, extent(5) * extent(6)}, {0, extent(7)}}, "weights");
+        const bool of_groups = tile.of_groups();
+        const int first = of_groups ? tile.warps : tile.lanes, second = of_groups ? tile.lanes : tile.warps;
+        f.weights = RDom({{0, first}, {0, second}, {0, tiles}, {0, up(extent(5), tile.groups()) * extent(6)}, {0, extent(7)}}, "weights");
         const RDom &r = f.weights;
-        const Expr number = r[1] * tile.lanes + r[0], weight = min(number, tile.weights() - 1);
+        const Expr number = r[1] * first + r[0], weight = min(number, tile.weights() - 1);
         const Place at = place(weight, r[2], r[3], r[4]);
         if (tile.weights() < tile.lanes * tile.warps) f.weights.where(number < tile.weights());
         f.weights.where(at.taps[0] < extent(0) && at.out_channel < extent(3) && at.in_channel < extent(4));
+        if (of_groups) f.weights.where(at.group < extent(5));
         std::vector<Expr> to = at.taps;
         to.insert(to.end(), {at.out_channel, at.in_channel, at.group, at.band, at.images});
         for (int d = 0; d < dimensions + 2; d++) to[d] = known(to[d], extent(d));

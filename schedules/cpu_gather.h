@@ -22,8 +22,6 @@ struct CpuGather : CpuSchedule {
 
     int weight_channel_multiple() const { return channels; }
     void describe(KernelDescription &) const {}
-    template <class Read, class Written>
-    void declare_layout(Read &, Written &) const {}
 
     GatherTile tile() const { return {channels, 1, 0}; }
 
@@ -33,10 +31,10 @@ struct CpuGather : CpuSchedule {
         const RDom &r = f.elements;
         RVar work{"work"};
         f.output.update().allow_race_conditions()  // no two elements are one
-            .reorder(r[0], r[1], r[2], r[3], r[4]).fuse(r[3], r[4], work).parallel(work).never_partition_all();
+            .reorder(r[0], r[1], r[2], r[3], r[4], r[5]).fuse(r[4], r[5], work).parallel(work).never_partition_all();
         for (size_t d = 0; d < f.taps_of.size(); d++)
-            f.taps_of[d].compute_at(f.output, d == 0 ? r[2] : work).store_in(MemoryType::Stack);
-        f.sum.compute_at(f.output, r[2]).store_in(MemoryType::Stack)
+            f.taps_of[d].compute_at(f.output, d == 0 ? r[3] : work).store_in(MemoryType::Stack);
+        f.sum.compute_at(f.output, r[3]).store_in(MemoryType::Stack)
             .bound_extent(f.channel, channels).vectorize(f.channel, width).unroll(f.channel);
         f.sum.update().reorder(f.channel, f.group, f.taps[0], f.taps[1], f.taps[2], f.taps[3])
             .vectorize(f.channel, width).unroll(f.channel).never_partition_all();

@@ -1,14 +1,17 @@
 // Schedules: the forward operation and the input gradient of tensors of any rank, format and layout on CUDA cores, every
-// attribute a run-time value: the kernels of last resort, and those of depthwise problems.
+// attribute a run-time value: the kernels of last resort, and those of depthwise problems and small groups.
 //
-// H200, 2026-11-22: depthwise 1-D k3 s2, 8 x 512 channels, 4096 samples: 0.191 ms forward, 24 % of the memory limit; 3-D k5
-// s2, 2 x 32 channels of 64^3, 1.96 ms (7 %). float16 takes as long, so instructions limit. Groups of 8 channels, 3-D
-// k(3,5,7) s2: 0.869 ms, 10 % of the FP32 peak.
+// H200, 2026-11-22, channels_first: depthwise 1-D k3 s2, 8 x 512 channels, 4096 samples: 0.170 ms forward, 28 % of the memory
+// limit; 3-D k5 s2, 2 x 32 channels of 64^3, 2.07 ms (7 %). float16 takes as long, so instructions limit: finding a thread's
+// place and taps, and of each tap and position an address and a test. Groups of 8 channels, 3-D k(3,5,7) s2: 0.61 ms, 14 % of
+// the FP32 peak. channels_last, float16, without packing of weights: the 3-D one 0.88 ms (8 %), k4 s2, 16 x 64 channels of
+// 64x64, 0.044 (22 %).
 //
-// Order: lanes run over consecutive positions of a volume, all axes joined, so that stores are dense and no lane idles
-// whatever the extents. A thread computes the same position of several channels (depthwise: of several groups): which taps
-// are live and where their inputs lie is found once for all of them. Summed channels are the innermost loop, behind the
-// tests of a tap.
+// Order: lanes run over consecutive positions, all axes, groups and images joined, so that stores are dense and no lane idles
+// whatever the extents; in channels_last they run over vectors of channels first. A row is cut into parts a multiple of the
+// stride apart: a thread has the same position of each, which all see the same taps, so that these are found, and weights
+// loaded, once. Depthwise, eight parts are up to 1.3 times as fast as four; of vectors four are as many sums. Summed
+// channels are the innermost loop, behind the tests of a tap.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_GATHER_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_GATHER_H
 
@@ -21,42 +24,88 @@ namespace conv_transpose {
 struct CudaGather : CudaSchedule {
     static constexpr const char *family = "gather";
     /// Of a thread; threads of a block.
-    Halide::GeneratorParam<int> channels{"channels", 8}, groups{"groups", 1}, threads{"threads", 128};
+    Halide::GeneratorParam<int> channels{"channels", 8}, parts{"parts", 4}, threads{"threads", 128};
 
     int weight_channel_multiple() const { return channels; }
-    void describe(KernelDescription &) const {}
-    template <class Read, class Written>
-    void declare_layout(Read &, Written &) const {}
+    void describe(KernelDescription &description) const { describe_tile(description); }
 
-    GatherTile tile() const { return {channels, groups, threads}; }
+    GatherTile tile() const { return {channels, 1, threads, parts}; }
 
-    void apply(AnyGatherFuncs &f, const Halide::Target &) const {
+    void apply(AnyGatherFuncs &f, const Halide::Target &) const { compute_in_threads(f, tile(), 1); }
+
+  protected:
+    void describe_tile(KernelDescription &description) const {
+        description.set("row_parts", parts);
+        description.set("block_channels", channels);
+    }
+    /// So many summed channels are read at once.
+    static void compute_in_threads(AnyGatherFuncs &f, const GatherTile &tile, int read) {
         using namespace Halide;
         const RDom &r = f.elements;
-        f.output.update().allow_race_conditions()  // no two elements are one
-            .reorder(r[0], r[1], r[2], r[3], r[4]).unroll(r[0]).unroll(r[1])
-            .gpu_blocks(r[3], r[4]).gpu_threads(r[2]).never_partition_all();
+        Stage stored = f.output.update();
+        stored.allow_race_conditions()  // no two elements are one
+            .reorder(r[0], r[1], r[2], r[3], r[4], r[5]);
+        if (tile.vector() > 1) stored.vectorize(tile.groups > 1 ? r[1] : r[0], tile.vector());
+        stored.unroll(r[0]).unroll(r[1]).unroll(r[2]).gpu_blocks(r[4], r[5]).gpu_threads(r[3]).never_partition_all();
 
-        for (Func &taps_of : f.taps_of) taps_of.compute_at(f.output, r[2]).store_in(MemoryType::Register);
-        f.sum.compute_at(f.output, r[2]).store_in(MemoryType::Register)
-            .bound_extent(f.channel, channels).bound_extent(f.group, groups).unroll(f.channel).unroll(f.group);
+        for (Func &taps_of : f.taps_of) taps_of.compute_at(f.output, r[3]).store_in(MemoryType::Register);
+        for (Func in_thread : {f.initial, f.finished, f.sum})
+            in_thread.compute_at(f.output, r[3]).store_in(MemoryType::Register)
+                .bound_extent(f.channel, tile.channels).bound_extent(f.group, tile.groups)
+                .reorder(f.channel, f.group).unroll(f.channel).unroll(f.group);
+        for (Func of_parts : {f.finished, f.sum})
+            of_parts.bound_extent(f.part, tile.parts).reorder(f.channel, f.group, f.part).unroll(f.part);
+        f.finished.specialize(f.no_smooth_activation);
+
+        RVar summed{"summed_vector"};
         Stage update = f.sum.update();
-        update.reorder(f.channel, f.group, f.taps[0], f.taps[1], f.taps[2], f.taps[3]);
-        if (channels % 4 == 0) update.vectorize(f.channel, 4);
-        update.unroll(f.channel).unroll(f.group).never_partition_all();
+        if (read > 1) update.split(f.taps[0], f.taps[0], summed, read).unroll(summed);
+        std::vector<VarOrRVar> order{f.channel, f.group, f.part};
+        if (read > 1) order.push_back(summed);
+        for (int d = 0; d < 4; d++) order.push_back(f.taps[d]);
+        update.reorder(order);
+        if (tile.groups % 4 == 0) update.vectorize(f.group, 4);
+        else if (tile.channels % 4 == 0) update.vectorize(f.channel, 4);
+        update.unroll(f.channel).unroll(f.group).unroll(f.part).never_partition_all();
+        if (tile.parts == 1) return;
+        f.seen.compute_at(f.sum, f.taps[0]).store_in(MemoryType::Register).bound_extent(f.part, tile.parts)
+            .bound_extent(f.group, tile.groups).bound_extent(f.summed, read).reorder(f.group, f.summed, f.part);
+        if (tile.groups > 1) f.seen.vectorize(f.group, tile.groups);
+        if (read > 1) f.seen.vectorize(f.summed, read);
+        f.seen.unroll(f.group).unroll(f.summed).unroll(f.part);
     }
 };
 
-/// Without packing: weights are few, and read as they are given.
+/// Depthwise: weights are few, and read as they are given.
 struct CudaDepthwiseGather : CudaGather {
     static constexpr const char *family = "depthwise";
-    CudaDepthwiseGather() { channels.set(1), groups.set(8); }
+    CudaDepthwiseGather() { channels.set(1), parts.set(8); }
     int weight_channel_multiple() const { return 0; }
     /// More channels of a group share what a thread reads in CudaGather.
+    void describe(KernelDescription &description) const { description.set("max_out_channels", 4); }
+};
+
+/// In channels_last, of whole vectors of channels: lanes run over them first, so that a warp stores what lies together.
+struct CudaGatherVectors : CudaGather {
+    CudaGatherVectors() { channels.set(4), parts.set(8); }
+    GatherTile tile() const { return {channels, 1, threads, parts, true}; }
     void describe(KernelDescription &description) const {
-        description.set("min_groups", groups);
-        description.set("max_out_channels", 4);
+        describe_tile(description);
+        description.set("in_channel_multiple", channels);
+        description.set("out_channel_multiple", channels);
     }
+    void apply(AnyGatherFuncs &f, const Halide::Target &) const { compute_in_threads(f, tile(), channels); }
+};
+
+/// The same of depthwise problems: vectors of groups, whose weights are a vector, too.
+struct CudaDepthwiseVectors : CudaGather {
+    static constexpr const char *family = "depthwise";
+    Halide::GeneratorParam<int> groups{"groups", 4};
+    CudaDepthwiseVectors() { channels.set(1); }
+    int weight_channel_multiple() const { return groups; }
+    GatherTile tile() const { return {1, groups, threads, parts, true}; }
+    void describe(KernelDescription &description) const { description.set("group_multiple", groups); }
+    void apply(AnyGatherFuncs &f, const Halide::Target &) const { compute_in_threads(f, tile(), 1); }
 };
 
 }  // namespace conv_transpose

@@ -38,7 +38,10 @@ struct CudaInputGradientSmall : CudaInputGradientGeneral {
     static constexpr WeightLayout weight_layout = WeightLayout::as_given;
     CudaInputGradientSmall() { channels.set(1), columns.set(1); }
     int weight_channel_multiple() const { return 1; }
-    void describe(KernelDescription &description) const { description.set("max_products", small_problem_products); }
+    void describe(KernelDescription &description) const {
+        description.set("max_products", small_problem_products);
+        description.set("min_in_channels", 2);
+    }
     void search_space(SearchSpace &, const GradientFacts &) const {}
 };
 

@@ -2,11 +2,13 @@
 // the kernel of last resort, and that of depthwise problems.
 //
 // H200, 2026-11-22: depthwise 1-D k3 s2, 8 x 512 channels, 4096 samples: 0.087 ms, 2.3 TB/s, 54 % of the memory limit; 3-D
-// k5 s2, 2 x 256 channels of 16^3: 0.442 ms (4 %).
+// k5 s2, 2 x 256 channels of 16^3: 0.442 ms (4 %). channels_last, float16: the latter 0.176 ms (5 %), 2-D k4 s2, 16 x 64
+// channels of 64x64, 0.047 (21 %), k3 s2, 8 x 64 of 128x128, 0.059 (33 %).
 //
 // Order: as cuda_weight_gradient_general.h; lanes are neighbouring positions of a volume, all axes joined, so none idles
 // whatever the extents. A thread keeps the sums of in_tile x out_tile channels and `taps` neighbouring taps of a row. The
-// lanes' sums are added from shared memory, in the order of the lanes.
+// lanes' sums are added from shared memory, in the order of the lanes. In channels_last a thread has a vector of groups, and
+// its neighbours in a warp the vectors beside it.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_GATHER_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_GATHER_H
 
@@ -34,8 +36,12 @@ struct CudaWeightGradientGather : CudaSchedule {
         description.set("chunk_rows", lanes);
     }
 
-    void apply(AnyWeightGradientFuncs &f, const Halide::Target &) const {
+    void apply(AnyWeightGradientFuncs &f, const Halide::Target &) const { compute_in_threads(f, tile()); }
+
+  protected:
+    static void compute_in_threads(AnyWeightGradientFuncs &f, const WeightTile &tile) {
         using namespace Halide;
+        const int lanes = tile.lanes;
         const auto guard = TailStrategy::GuardWithIf;
         const RDom &w = f.weights;
         Var lane{"lane"}, warp{"warp"};
@@ -49,14 +55,20 @@ struct CudaWeightGradientGather : CudaSchedule {
             .gpu_blocks(w[2], w[3], w[4]).gpu_threads(w[0], w[1]).never_partition_all();
         f.sum.compute_at(f.partial, w[0]);
 
-        const int of_thread = tile().weights() / warps;
+        const int of_thread = tile.weights() / tile.warps;
         lane_sums.compute_at(f.partial, w[2]).store_in(MemoryType::GPUShared)
-            .bound_extent(f.weight, tile().weights()).reorder_storage(f.weight, lane)
-            .align_storage(f.weight, tile().weights() + 1)
-            .split(f.weight, warp, f.weight, of_thread)
-            .reorder(f.weight, lane, warp).unroll(f.weight).gpu_threads(lane, warp);
-        lane_sum.compute_at(lane_sums, lane).store_in(MemoryType::Register).bound_extent(f.weight, of_thread).unroll(f.weight);
-        lane_sum.update().reorder(f.weight, step, f.positions[1], f.positions[2]).unroll(f.weight).never_partition_all();
+            .bound_extent(f.weight, tile.weights()).reorder_storage(f.weight, lane)
+            .align_storage(f.weight, tile.weights() + 1)
+            .split(f.weight, warp, f.weight, of_thread);
+        if (tile.of_groups()) lane_sums.reorder(f.weight, warp, lane).gpu_threads(warp, lane);
+        else lane_sums.reorder(f.weight, lane, warp).gpu_threads(lane, warp);
+        lane_sums.unroll(f.weight);
+        lane_sum.compute_at(lane_sums, tile.of_groups() ? warp : lane).store_in(MemoryType::Register)
+            .bound_extent(f.weight, of_thread).unroll(f.weight);
+        Stage update = lane_sum.update();
+        update.reorder(f.weight, step, f.positions[1], f.positions[2]);
+        if (tile.of_groups()) update.vectorize(f.weight, tile.vector);
+        update.unroll(f.weight).never_partition_all();
     }
 };
 
@@ -66,6 +78,23 @@ struct CudaDepthwiseWeightGradientGather : CudaWeightGradientGather {
     CudaDepthwiseWeightGradientGather() {
         in_tile.set(1), out_tile.set(1), taps.set(4), lanes.set(128), warps.set(1), wanted_blocks.set(8448);
     }
+};
+
+/// Depthwise in channels_last: neighbouring threads have neighbouring vectors of groups, and share positions.
+struct CudaDepthwiseWeightGradientVectors : CudaWeightGradientGather {
+    static constexpr const char *family = "depthwise";
+    Halide::GeneratorParam<int> vector{"vector", 4};
+    CudaDepthwiseWeightGradientVectors() {
+        in_tile.set(1), out_tile.set(1), taps.set(4), lanes.set(16), warps.set(16), wanted_blocks.set(2112);
+    }
+    WeightTile tile() const { return {1, 1, taps, lanes, warps, vector}; }
+    void describe(KernelDescription &description) const {
+        CudaWeightGradientGather::describe(description);
+        description.set("tile_out_channels", 1);
+        description.set("tile_groups", tile().groups());
+        description.set("group_multiple", vector);
+    }
+    void apply(AnyWeightGradientFuncs &f, const Halide::Target &) const { compute_in_threads(f, tile()); }
 };
 
 }  // namespace conv_transpose

@@ -54,7 +54,7 @@ struct CudaWeightGradientProduct : CudaSchedule {
         const int stages = space.choose(this->stages, {2, 3});
         space.choose(this->wanted_blocks, {2 * round, 4 * round, 8 * round});
         const int sums = f.tile.rows() * f.tile.columns() / threads();
-        space.require("threads have whole rows and columns of a tile", out % lanes_rows == 0 && in % lanes_columns == 0);
+        space.require("threads have whole rows and columns of a tile", f.tile.rows() % lanes_rows == 0 && in % lanes_columns == 0);
         space.require("a warp stages whole rows", f.tile.rows() % GpuLimits::warp == 0);
         space.require("a block has two to sixteen warps",
                       threads() >= 2 * GpuLimits::warp && threads() <= GpuLimits::threads / 2);
@@ -84,12 +84,12 @@ struct CudaWeightGradientProduct : CudaSchedule {
         f.partial.split(f.in_channel, f.in_tile, thread_column, t.in_channels, guard)
             .split(thread_column, thread_column, lane_column, lanes_columns)
             .split(f.out_channel, f.out_tile, thread_row, t.out_channels, guard)
+            .bound(f.tap, 0, t.taps).fuse(thread_row, f.tap, thread_row)  // as rows of the product count them
             .split(thread_row, thread_row, lane_row, lanes_rows)
             .split(lane_row, lane_row, neighbour_row, neighbour_rows)
-            .bound(f.tap, 0, t.taps)
-            .reorder({thread_column, thread_row, f.tap, neighbour_row, lane_column, lane_row, f.tap_tile, f.in_tile,
+            .reorder({thread_column, thread_row, neighbour_row, lane_column, lane_row, f.tap_tile, f.in_tile,
                       f.out_tile, f.group, f.band})
-            .unroll(thread_column).unroll(thread_row).unroll(f.tap)
+            .unroll(thread_column).unroll(thread_row)
             .fuse(f.tap_tile, f.in_tile, block).fuse(block, f.out_tile, block).fuse(block, f.group, block)
             .gpu_blocks(block, f.band).gpu_threads(neighbour_row, lane_column, lane_row).never_partition_all();
     }

@@ -145,6 +145,25 @@ TEST_P(AnyFormat, DepthwiseEqualsTheOracle) {
     }
 }
 
+// The same with whole vectors of groups, and groups of whole vectors of channels, in channels_last.
+TEST_P(AnyFormat, VectorsOfChannelsEqualTheOracle) {
+    const ElementType types[] = {ElementType::float32, ElementType::float16, ElementType::bfloat16};
+    for (int i = 0; i < problems() && !HasFailure(); i++) {
+        Problem p = random.next_of_rank(1 + i % 3);
+        const bool depthwise = i % 2;
+        p.batch = std::min<int64_t>(p.batch, 2);
+        p.groups = depthwise ? 4 * random.between(1, 5) : random.between(1, 3);
+        p.in_channels = p.groups * (depthwise ? 1 : 4 * random.between(1, 3));
+        p.out_channels = p.groups * (depthwise ? 1 : 4 * random.between(1, 3));
+        if (p.output_elements() > 50000) continue;
+        for (const Operation operation : operations) {
+            PlanOptions wanted = any_formats(types[random.between(0, 2)], operation);
+            wanted.input.layout = wanted.output.layout = Layout::channels_last;
+            expect_exact(p, wanted);
+        }
+    }
+}
+
 // Each sum is 2^16, which float16 does not have.
 TEST_P(AnyFormat, OverflowsToInfinity) {
     const Problem p = Problem::parse("n1ic16oc3iw5kw1");

@@ -26,14 +26,20 @@ inline double rounded(double value, ElementType type) {
     return std::ldexp(std::nearbyint(std::ldexp(fraction, bits)), exponent - bits);
 }
 
+#ifdef __aarch64__
+using Half = __fp16;  // GCC 12 has _Float16 for x86-64 alone
+#else
+using Half = _Float16;
+#endif
+
 inline uint16_t bits_of(float value, ElementType type) {
     if (type == ElementType::bfloat16) return static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);
-    const _Float16 half = static_cast<_Float16>(value);
+    const Half half = static_cast<Half>(value);
     return std::bit_cast<uint16_t>(half);
 }
 inline float value_of(uint16_t bits, ElementType type) {
     if (type == ElementType::bfloat16) return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
-    return static_cast<float>(std::bit_cast<_Float16>(bits));
+    return static_cast<float>(std::bit_cast<Half>(bits));
 }
 
 /// (outer, channels, positions) with channels innermost, and back.
@@ -48,14 +54,17 @@ inline std::vector<float> turned(const std::vector<float> &values, int64_t chann
     return to;
 }
 
-/// A tensor of a plan: a list of float32 in channels_first on the host, in a format on the device.
+/// A tensor of a plan: a list of float32 in channels_first on the host, in a format on the device, so many elements behind
+/// an aligned address.
 class Tensor {
   public:
-    Tensor(Device device, TensorFormat format, const std::vector<float> &values, int64_t channels, int64_t positions)
-        : format_(format), channels_(channels), positions_(positions),
-          memory_(device, values.size() * (format.type == ElementType::float32 ? 4 : 2)), count_(values.size()) {
-        const std::vector<float> order =
+    Tensor(Device device, TensorFormat format, const std::vector<float> &values, int64_t channels, int64_t positions,
+           int64_t offset = 0)
+        : format_(format), channels_(channels), positions_(positions), offset_(offset),
+          memory_(device, (offset + values.size()) * element_bytes()), count_(values.size()) {
+        std::vector<float> order =
             format.layout == Layout::channels_last ? turned(values, channels, positions, false) : values;
+        order.insert(order.begin(), offset, 0.f);
         if (format.type == ElementType::float32) {
             memory_.copy_from_host(order.data(), memory_.bytes());
             return;
@@ -65,25 +74,28 @@ class Tensor {
         memory_.copy_from_host(bits.data(), memory_.bytes());
     }
 
-    void *data() const { return memory_.data(); }
+    void *data() const { return static_cast<char *>(memory_.data()) + offset_ * element_bytes(); }
 
     std::vector<float> values() const {
-        std::vector<float> order(count_);
+        std::vector<float> order(offset_ + count_);
         if (format_.type == ElementType::float32) {
             memory_.copy_to_host(order.data(), memory_.bytes());
         } else {
-            std::vector<uint16_t> bits(count_);
+            std::vector<uint16_t> bits(order.size());
             memory_.copy_to_host(bits.data(), memory_.bytes());
-            for (size_t i = 0; i < count_; i++) order[i] = value_of(bits[i], format_.type);
+            for (size_t i = 0; i < order.size(); i++) order[i] = value_of(bits[i], format_.type);
         }
+        order.erase(order.begin(), order.begin() + offset_);
         return format_.layout == Layout::channels_last ? turned(order, channels_, positions_, true) : order;
     }
 
   private:
     TensorFormat format_;
-    int64_t channels_, positions_;
+    int64_t channels_, positions_, offset_;
     DeviceMemory memory_;
     size_t count_;
+
+    int64_t element_bytes() const { return format_.type == ElementType::float32 ? 4 : 2; }
 };
 
 }  // namespace conv_transpose::testing

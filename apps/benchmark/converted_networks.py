@@ -3,9 +3,9 @@
 
   PYTHONPATH=python CONV_TRANSPOSE_LIBRARY=build/python/libconv_transpose.so converted_networks.py
 
-Networks have random weights and the sizes of published ones: HiFi-GAN's and EnCodec's upsampling stacks (ConvTranspose1d),
-a 3-D U-Net as nnU-Net makes them (ConvTranspose3d, kernel = stride), SAM's mask upscaling and Mask R-CNN's mask head
-(ConvTranspose2d). Outputs are compared first. Ours and PyTorch's run in alternation; medians.
+Networks have random weights and the sizes of published ones: the upsampling stacks of HiFi-GAN, EnCodec and DAC
+(ConvTranspose1d), 3-D U-Nets as nnU-Net (MONAI's DynUNet: ConvTranspose3d, kernel = stride) and MONAI's UNet (kernel 3,
+stride 2) make them, SAM's mask upscaling and Mask R-CNN's mask head (ConvTranspose2d). Outputs are compared first. Ours and PyTorch's run in alternation; medians.
 """
 import argparse
 import copy
@@ -25,6 +25,7 @@ def parse_arguments():
     parser.add_argument("--rounds", type=int, default=7, help="timings, of which the median counts (default: %(default)s)")
     parser.add_argument("--format", default="float32", choices=("float32", "float16", "bfloat16"),
                         help="float32 is TF32 on CUDA, as PyTorch's default; others by autocast (default: %(default)s)")
+    parser.add_argument("--only", choices=("inference", "training step"), help="leaves out the other")
     parser.add_argument("--networks", nargs="*", default=list(NETWORKS), choices=list(NETWORKS))
     return parser.parse_args()
 
@@ -63,6 +64,48 @@ class UNet3d(nn.Module):
         return self.head(x)
 
 
+class Snake(nn.Module):
+    """DAC's activation."""
+
+    def __init__(self, channels):
+        super().__init__()
+        self.alpha = nn.Parameter(torch.ones(1, channels, 1))
+
+    def forward(self, x):
+        return x + (self.alpha * x).sin().square() / (self.alpha + 1e-9)
+
+
+def snake_stack(layers):
+    """DAC's: transposed convolutions behind Snake."""
+    steps = []
+    for layer in layers:
+        steps += [Snake(layer[0]), nn.ConvTranspose1d(*layer)]
+    return nn.Sequential(*steps)
+
+
+class MonaiUNet(nn.Module):
+    """MONAI's UNet of three axes without residual units: a level is one convolution of stride 2, its way back a transposed
+    one with kernel 3 and output padding; what lies below is joined to the input of each level."""
+
+    def __init__(self, channels, inputs=1, outputs=2):
+        super().__init__()
+        first, *deeper = channels
+
+        def step(convolution, outputs):
+            return nn.Sequential(convolution, nn.InstanceNorm3d(outputs), nn.PReLU())
+
+        self.down = step(nn.Conv3d(inputs, first, 3, 2, 1), first)
+        if len(deeper) > 1:
+            self.below, joined = MonaiUNet(deeper, first, first), 2 * first
+        else:
+            self.below, joined = step(nn.Conv3d(first, deeper[0], 3, 1, 1), deeper[0]), first + deeper[0]
+        self.up = step(nn.ConvTranspose3d(joined, outputs, 3, 2, 1, 1), outputs)
+
+    def forward(self, x):
+        x = self.down(x)
+        return self.up(torch.cat([x, self.below(x)], 1))
+
+
 # name -> network and input
 NETWORKS = {
     "HiFi-GAN V1, upsampling stack, 16 x 100 frames": lambda: (
@@ -71,7 +114,13 @@ NETWORKS = {
     "EnCodec 24 kHz, upsampling stack, 16 x 75 frames": lambda: (
         upsampling_stack([(512, 256, 16, 8), (256, 128, 10, 5), (128, 64, 8, 4), (64, 32, 4, 2)]),
         torch.randn(16, 512, 75)),
-    "3-D U-Net, 32 to 256 channels, 2 x 96^3": lambda: (UNet3d((32, 64, 128, 256)), torch.randn(2, 1, 96, 96, 96)),
+    "DAC 44.1 kHz, upsampling stack, 4 x 86 frames": lambda: (
+        snake_stack([(1536, 768, 16, 8, 4), (768, 384, 16, 8, 4), (384, 192, 8, 4, 2), (192, 96, 4, 2, 1)]),
+        torch.randn(4, 1536, 86)),
+    "3-D U-Net as DynUNet, 32 to 256 channels, 2 x 96^3": lambda: (
+        UNet3d((32, 64, 128, 256)), torch.randn(2, 1, 96, 96, 96)),
+    "3-D U-Net as MONAI's UNet, 16 to 256 channels, 2 x 96^3": lambda: (
+        MonaiUNet((16, 32, 64, 128, 256)), torch.randn(2, 1, 96, 96, 96)),
     "SAM, mask upscaling, 8 x 64x64": lambda: (
         nn.Sequential(nn.ConvTranspose2d(256, 64, 2, 2), nn.GroupNorm(1, 64), nn.GELU(),
                       nn.ConvTranspose2d(64, 32, 2, 2), nn.GELU()),
@@ -134,6 +183,8 @@ def main():
             warnings.simplefilter("always")
             rows = contenders(*NETWORKS[network](), device, dtype)
             for what, calls in rows:
+                if arguments.only not in (None, what):
+                    continue
                 for call in calls:
                     call()
                 times = [[seconds(call, device) for call in calls] for _ in range(arguments.rounds)]

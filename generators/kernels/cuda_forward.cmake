@@ -28,6 +28,11 @@ conv_transpose_kernel(forward f32 cuda phases ${tiles75})
 conv_transpose_kernel(forward f32 cuda phases AS even ${tiles81} width_multiple=2)
 conv_transpose_kernel(forward f32 cuda phases ${tiles81})
 
+# ---- depthwise in channels_last, any attributes and rank: neighbouring groups are lanes and vectors
+set(depthwise_vectors LAYOUT nhwc GENERATOR forward_cuda_depthwise_vectors ${depthwise})
+foreach(format f32 f16 bf16)
+    conv_transpose_kernel(forward ${format} cuda depthwise ${depthwise_vectors} storage=${format})
+endforeach()
 # ---- depthwise: first by vectors for even strides, then any kernel of a stride (separable resampling, either pass)
 set(k4s2p1 ${k4s2} padding_phase_h=1 padding_phase_w=1)
 conv_transpose_kernel(forward f32 cuda depthwise ${k4s2p1} ${depthwise} vector=4)
@@ -35,7 +40,7 @@ foreach(stride RANGE 2 8)
     conv_transpose_kernel(forward f32 cuda depthwise stride_h=1 stride_w=${stride}
         ${depthwise} cells_y=8)
 endforeach()
-# Any attributes, rank, element type and layout: eight groups a thread; behind the families of a stride, one.
+# Any attributes, rank, element type and layout.
 set(depthwise_gather LAYOUT any GENERATOR forward_cuda_depthwise_gather in_channels=1)
 foreach(format f32 f16 bf16)
     conv_transpose_kernel(forward ${format} cuda depthwise ${depthwise_gather} storage=${format})
@@ -43,9 +48,6 @@ endforeach()
 foreach(stride RANGE 2 8)
     conv_transpose_kernel(forward f32 cuda depthwise stride_h=${stride} stride_w=1
         ${depthwise} lanes_x=64 cells_y=1)
-endforeach()
-foreach(format f32 f16 bf16)
-    conv_transpose_kernel(forward ${format} cuda depthwise AS few ${depthwise_gather} storage=${format} groups=1)
 endforeach()
 
 # ---- few output channels: last layers of networks that make pictures, or their brightness

@@ -39,15 +39,6 @@ conv_transpose_kernel(input_gradient f32 cuda dense ${k4s2}
 conv_transpose_kernel(input_gradient f32 cuda dense ${k9s3}
     in_channels=56 out_channels=1 lanes_channel=7 chunk=1 unroll_taps_y=false)
 
-# ---- depthwise
-conv_transpose_kernel(input_gradient f32 cuda general ${k4s2} ${depthwise} channels=1)
-foreach(format f32 f16 bf16)
-    conv_transpose_kernel(input_gradient ${format} cuda depthwise LAYOUT any GENERATOR input_gradient_cuda_depthwise_gather
-        storage=${format} in_channels=1)
-    conv_transpose_kernel(input_gradient ${format} cuda depthwise AS few LAYOUT any
-        GENERATOR input_gradient_cuda_depthwise_gather storage=${format} in_channels=1 groups=1)
-endforeach()
-
 conv_transpose_kernel(input_gradient f32 cpu depthwise ${k4s2} ${depthwise})
 
 # ---- tensor cores, any attributes: as the forward kernels of that name
@@ -127,5 +118,3 @@ conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c32_split ${produ
 # ---- general
 conv_transpose_kernel(input_gradient f32 cpu general BASELINE)
 conv_transpose_kernel(input_gradient f32 cpu general BASELINE LARGE)
-conv_transpose_kernel(input_gradient f32 cuda general)
-conv_transpose_kernel(input_gradient f32 cuda general LARGE)

@@ -1,4 +1,11 @@
-# CUDA, problems that are mostly launches: one of them.
+# CUDA, before all others: input gradients of depthwise problems, which leave nearly all of a product's tile empty, of any
+# attributes, rank and element type, in channels_last by vectors of groups; then problems that are mostly launches: one of them.
 
+foreach(format f32 f16 bf16)
+    conv_transpose_kernel(input_gradient ${format} cuda depthwise LAYOUT nhwc GENERATOR input_gradient_cuda_depthwise_vectors
+        storage=${format} ${depthwise})
+    conv_transpose_kernel(input_gradient ${format} cuda depthwise LAYOUT any GENERATOR input_gradient_cuda_depthwise_gather
+        storage=${format} in_channels=1)
+endforeach()
 conv_transpose_kernel(forward f32 cuda small)
 conv_transpose_kernel(input_gradient f32 cuda small)

@@ -66,6 +66,8 @@ conv_transpose_kernel(weight_gradient f32 cuda dense ${k9s3}
 conv_transpose_kernel(weight_gradient f32 cuda general ${k4s2} ${depthwise}
     in_tile=1 out_tile=1 all_taps_x=true all_taps_y=true warps=1 wanted_blocks=8448)
 foreach(format f32 f16 bf16)
+    conv_transpose_kernel(weight_gradient ${format} cuda depthwise LAYOUT nhwc GENERATOR weight_gradient_cuda_depthwise_vectors
+        storage=${format} ${depthwise})
     conv_transpose_kernel(weight_gradient ${format} cuda depthwise LAYOUT any GENERATOR weight_gradient_cuda_depthwise_gather
         storage=${format} in_channels=1)
 endforeach()
@@ -119,6 +121,8 @@ set(taps64x1 tile_taps=64 tile_out=1)
 foreach(few 16x4 64x1)
     conv_transpose_kernel(weight_gradient tf32 cuda product AS t${few} ${tf32_product} ${taps${few}} tile_in=64 blocks=4 stages=4
         wanted_blocks=528 min_in_channels=8 H200_TFLOPS 150)
+    conv_transpose_kernel(weight_gradient f32 cuda product AS t${few} ${taps${few}} tile_in=32 lanes_rows=8 min_in_channels=8
+        H200_TFLOPS 38)
 endforeach()
 foreach(turned true false)
     set(as "")

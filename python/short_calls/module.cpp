@@ -45,6 +45,12 @@ bool is_computed(const DLTensor &tensor) {
             tensor.type == type_bfloat);
 }
 
+// Where not, Python makes a copy (_calls.py).
+bool lies_right(const DLTensor &tensor) {
+    const bool wide = tensor.bits == 16 || (tensor.dimensions > 1 && tensor.strides && tensor.strides[1] == 1);
+    return tensor.device_type != device_cuda || !wide || reinterpret_cast<uintptr_t>(tensor.data) % 16 == 0;
+}
+
 // Python's `not implemented`: the caller goes the long way.
 PyObject *the_long_way() {
     Py_INCREF(Py_NotImplemented);
@@ -103,6 +109,7 @@ PyObject *compute(const Operands &operands, const Attributes &attributes, PyObje
     Key key(op_forward | precision << 1 | operands.has_bias() << 3, attributes);
     const void *slots[argument_count] = {};
     for (int i = 0; i < 2 + operands.has_bias(); i++) {
+        if (!lies_right(operands.borrowed[i])) return the_long_way();
         key.add(operands.borrowed[i]);
         slots[i] = operands.borrowed[i].data;
     }
@@ -192,7 +199,10 @@ PyObject *gradients(PyObject *context, PyObject *output_gradient) {
     for (bool is_dense = false;; is_dense = true) {
         if (!torch.borrow(gradient.get(), borrowed[0])) return the_long_way();
         Key key(op_backward | precision << 1 | wanted << 3, attributes);
-        for (const DLTensor &tensor : borrowed) key.add(tensor);
+        for (const DLTensor &tensor : borrowed) {
+            if (!lies_right(tensor)) return the_long_way();
+            key.add(tensor);
+        }
         Reference arguments(PyTuple_Pack(5, gradient.get(), input, weight, needed.get(), tuple.get()));
         Reference found = arguments ? find(key, torch.resolve_backward, arguments.get()) : Reference();
         if (!found) return nullptr;

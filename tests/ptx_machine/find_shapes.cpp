@@ -89,6 +89,17 @@ const char *const attributes[] = {"kh3kw3",
 const char *const channels[] = {"ic64oc64", "ic64oc128",  "ic32oc32",  "ic16oc32g2", "ic32oc64",  "ic64oc3",
                                 "ic56oc1",  "ic512oc256", "ic128oc64", "ic64oc32",   "ic128oc96", "ic64oc96"};
 
+/// Pictures of one type in any layouts, half of them plain; weights of that type or of float32.
+void draw_formats(KernelRun &run, RandomProblems &random) {
+    if (random.one_in(2)) return;
+    const auto type = static_cast<ElementType>(random.between(0, 2));
+    const bool mixed = random.one_in(3);
+    const auto common = static_cast<Layout>(random.between(0, 1));
+    const auto layout = [&] { return mixed ? static_cast<Layout>(random.between(0, 1)) : common; };
+    run.input = {type, layout()}, run.output = {type, layout()};
+    run.weight = {random.one_in(4) ? ElementType::float32 : type, layout()};
+}
+
 double products(const Problem &p) {
     double all = double(p.batch) * p.in_channels * (p.out_channels / std::max<int64_t>(p.groups, 1));
     for (const Axis &axis : p.axes) all *= double(axis.input) * axis.kernel;
@@ -125,9 +136,15 @@ Problem draw(RandomProblems &random) {
             return random.one_in(2) ? random.between(5, 20) : random.between(20, 140);
         };
         p.height().input = std::min(size(), size()), p.width().input = size();
-        for (Axis *axis : {&p.height(), &p.width()}) {
-            axis->padding += axis->stride * random.between(0, 1);
-            axis->output_padding = random.one_in(2) ? 0 : random.between(0, axis->stride - 1);
+        if (random.one_in(4)) {
+            p.rank = 3, p.depth() = p.height();
+            p.depth().input = random.between(1, 4);
+            p.depth().kernel = std::min<int64_t>(p.depth().kernel, random.between(1, 5));
+        }
+        for (int i = 3 - p.rank; i < 3; i++) {
+            Axis &axis = p.axes[i];
+            axis.padding += axis.stride * random.between(0, 1);
+            axis.output_padding = random.one_in(2) ? 0 : random.between(0, axis.stride - 1);
         }
         if (products(p) > 3e7) continue;
         try {
@@ -143,6 +160,8 @@ std::map<std::string, std::vector<KernelRun>> draw_for_every_kernel(int problems
     RandomProblems random(5);
     for (int n = 0; n < problems; n++) {
         const Problem problem = draw(random);
+        KernelRun formats;
+        draw_formats(formats, random);
         for (Operation operation : {Operation::forward, Operation::input_gradient, Operation::weight_gradient,
                                     Operation::bias_gradient})
             for (Precision precision : {Precision::float32, Precision::tf32, Precision::tf32x3}) {
@@ -150,10 +169,11 @@ std::map<std::string, std::vector<KernelRun>> draw_for_every_kernel(int problems
                 options.device = Device::cuda;
                 options.operation = operation;
                 options.precision = precision;
+                options.input = formats.input, options.weight = formats.weight, options.output = formats.output;
                 for (const std::string_view kernel : kernels_for(problem, options)) {
                     const KernelInfo info = kernel_named(std::string(kernel));
                     if (info.operation != operation || info.precision != precision) continue;
-                    KernelRun run;
+                    KernelRun run = formats;
                     run.kernel = kernel;
                     run.problem = problem;
                     if (operation == Operation::forward) {

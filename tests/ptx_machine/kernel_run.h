@@ -12,11 +12,14 @@ struct KernelRun {
     std::string kernel;
     Problem problem;
     Epilogue epilogue;
-    int offset = 0;  ///< floats, from an aligned address to that of each tensor
+    TensorFormat input{}, weight{}, output{};
+    int offset = 0;  ///< elements, from an aligned address to that of each tensor
 
-    /// KERNEL PROBLEM [bias] [ACTIVATION] [+OFFSET]. Throws std::invalid_argument.
+    /// KERNEL PROBLEM [bias] [ACTIVATION] [TENSOR=FORMAT...] [+OFFSET], where TENSOR is input, weight or output, and FORMAT
+    /// is f32, f16 or bf16, with _last where channels are innermost. Throws std::invalid_argument.
     static KernelRun parse(const std::string &line);
     std::string str() const;
+    TensorFormat &tensor(const std::string &name);
 
     /// What went wrong; "" for nothing. Throws Unsupported where the kernel does not accept the problem.
     std::string error() const;

@@ -314,6 +314,12 @@ def _run_on_cuda(call: _Call, arguments: Any, stream: int) -> None:
         torch._C._cuda_cudaCachingAllocator_raw_delete(workspace)
 
 
+def _lies_askew(tensor: Tensor) -> bool:
+    """Kernels for 16 bits and for channels_last read 16 bytes at a time, from multiples of as many."""
+    is_wide = tensor.dtype in HALF or (tensor.dim() > 1 and tensor.stride(1) == 1)
+    return tensor.is_cuda and is_wide and tensor.data_ptr() % 16 != 0
+
+
 def _execute(call: _Call, result_slot: int, operands: tuple[tuple[int, Tensor], ...], like: Tensor) -> Tensor:
     """Runs on the current stream; operands and result lie in `Arguments` at the slots that are given with them."""
     if call.plan is None:
@@ -327,10 +333,13 @@ def _execute(call: _Call, result_slot: int, operands: tuple[tuple[int, Tensor], 
     arguments[result_slot] = result.data_ptr()
     copies = []  # kept until the launch; afterwards PyTorch's allocator reuses their memory in the order of the stream
     for (slot, tensor), copy in zip(operands, call.copies):
-        if copy is not None or tensor.is_neg():
+        askew = _lies_askew(tensor)
+        if copy is not None or askew or tensor.is_neg():
             tensor = tensor.resolve_neg()  # keeps a dense tensor's order
             if copy is not None:
                 tensor = tensor.to(copy[0], copy=True, memory_format=copy[1])
+            elif askew:
+                tensor = tensor.clone()
             copies.append(tensor)
         arguments[slot] = tensor.data_ptr() or _refuse_without_memory(slot, tensor, like)
     if index < 0:

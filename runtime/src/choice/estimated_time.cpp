@@ -157,12 +157,38 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
     return rounds * (round_flop / (k.h200_tflops * 1e12) + block_overhead(k, p, work)) + scattered_stores_time(k, c);
 }
 
+// Where threads have some channels at a position of each part of a row, and nothing in common (schedules/cuda_gather.h).
+// Phases along the width share warps, so the longest counts. An element takes 2 ps beside its products (H200, KernelBench 72,
+// 75 and 81, 2026-11-22); where lanes lie apart by all channels, about four times as long. Fewer threads than a machine holds
+// take as long as one of them, whose loads nobody hides.
+double gather_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
+    const Problem &p = c.problem;
+    const bool forward = k.operation == Operation::forward;
+    const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups;
+    const auto extent = [&](const Axis &a) { return std::max<int64_t>(forward ? a.output() : a.input, 1); };
+    const auto step = [&](const Axis &a) { return forward ? a.stride : 1; };
+    const int64_t row = extent(p.width()), part = std::min(round_up(ceil_divide(row, k.row_parts), step(p.width())), row);
+    const double sums = double(k.row_parts * k.block_channels), summed = double(round_up(forward ? in : out, k.in_channel_multiple));
+    const double threads = double(p.batch) * double(p.groups) * double(ceil_divide(forward ? out : in, k.block_channels)) *
+                           double(product_of_axes(p, extent)) / double(row) * double(part);
+    double products = summed;  // of an element
+    for (const Axis &a : p.axes)
+        products *= &a == &p.width() ? double(ceil_divide(a.kernel, step(a))) : double(a.kernel) / double(step(a));
+
+    constexpr double threads_a_multiprocessor = 768, alone = 0.4, element = 2e-12, apart = 4;
+    const double size = double(std::max(machine.multiprocessors, 1)) / H200::multiprocessors;
+    const double elements = sums * std::max(threads, alone * threads_a_multiprocessor * H200::multiprocessors * size);
+    const bool channels_last = c.read_format.layout == Layout::channels_last || c.written_format.layout == Layout::channels_last;
+    return elements / size * (element + 2 * products / (k.h200_tflops * 1e12)) * (k.any_layout && channels_last ? apart : 1);
+}
+
 }  // namespace
 
 double estimated_time(const Candidate &candidate, const Machine &machine) {
     const KernelTraits &k = candidate.kernel;
     const Computation &c = candidate.computation;
     if (k.operation == Operation::weight_gradient) return weight_gradient_time(k, c, machine);
+    if (k.row_parts > 0) return gather_time(k, c, machine);
     return packing_time(k, c) + kernel_time(k, c, machine) + strided_loads_time(k, c, machine) + adding_time(c) - spared_packing_time(k, c);
 }
 

@@ -44,8 +44,8 @@ struct Accepts {
     int64_t in_channel_multiple = 1, out_channel_multiple = 1;
     /// Fewer channels of a group would leave most of a tile unused.
     int64_t min_in_channels = 1, min_out_channels = 1;
-    /// Likewise of groups, of which a thread has several.
-    int64_t min_groups = 1;
+    /// Neighbouring groups are a vector, in channels_last.
+    int64_t group_multiple = 1;
     int64_t output_width_multiple = 1, stride_width_multiple = 1;
     Size2 min_output{}, max_output{};
     /// Products of input and weight elements.
@@ -71,11 +71,15 @@ struct CalledWith {
 
     /// Pictures, and weights that are read as they are given, may have any layout: strides are run-time values.
     bool any_layout = false;
+    /// It reads and writes vectors of neighbouring channels, from multiples of 16 bytes.
+    bool vectors_of_channels = false;
     /// A gradient of parameters, whose parts are float32, may have any format: the sum of parts converts it.
     bool any_result = false;
 
     WeightLayout weight_layout = WeightLayout::as_given;
     int64_t weight_channel_multiple = 1, weight_in_channel_multiple = 1;
+    /// Groups, of one channel each, are packed as if they were the channels of one.
+    bool packs_groups = false;
     /// In layouts for tensor cores: packed values of a tile of channels for every summed channel; for any kernel
     /// size, at every kernel position.
     int64_t weight_tile = 0;
@@ -113,6 +117,8 @@ struct Tile {
     Size2 block_positions{};
     int64_t block_channels = 0, blocks_per_multiprocessor = 1;
     bool counts_through_images = false;
+    /// Of a row, at each of which a thread computes a position by itself; 0 where threads share more.
+    int64_t row_parts = 0;
     /// TFLOP/s of full blocks on an H200 (machine_facts.h), measured; 0 where it is not known, and the order in the
     /// registry decides.
     int h200_tflops = 0;
@@ -121,7 +127,7 @@ struct Tile {
     int64_t split_target_blocks = 0;
 
     /// Weights that one block or task of a weight gradient computes.
-    int64_t tile_in_channels = 1, tile_out_channels = 1, tile_taps = 1;
+    int64_t tile_in_channels = 1, tile_out_channels = 1, tile_taps = 1, tile_groups = 1;
     /// As many blocks or tasks occupy a large machine; the sum is cut into so many parts.
     int64_t wanted_blocks = 1;
     /// Fewer input positions are not worth a second pass.
@@ -161,6 +167,14 @@ struct KernelTraits : Accepts, CalledWith, Tile, MachineNeeds {
 /// The extent of the output on an axis, as a launch of the kernel spans it.
 inline int64_t spanned_output(const KernelTraits &kernel, const Axis &axis) {
     return axis.output() + (kernel.whole_cells ? axis.padding % axis.stride : 0);
+}
+
+/// Whether it copies pictures 16 bytes at a time, from multiples of as many: those of 16 bits with channels innermost, and
+/// vectors of channels.
+inline bool copies_16_bytes(const KernelTraits &kernel) {
+    const auto of_16_bits = [](TensorFormat f) { return f.type != ElementType::float32 && f.layout == Layout::channels_last; };
+    return kernel.role == KernelRole::compute && kernel.device == Device::cuda && !kernel.any_layout &&
+           (kernel.vectors_of_channels || of_16_bits(kernel.input) || of_16_bits(kernel.output));
 }
 
 /// Whether it takes tensors of any layout with any channels: it serves what no other kernel does, and is slow.

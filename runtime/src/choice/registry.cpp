@@ -82,8 +82,9 @@ std::string shape_rejection(const KernelTraits &k, const Computation &c) {
         return "in_channels / groups is less than " + std::to_string(k.min_in_channels);
     if (out < k.min_out_channels)
         return "out_channels / groups is less than " + std::to_string(k.min_out_channels);
-    if (p.groups < k.min_groups)
-        return "groups is " + std::to_string(p.groups) + ", fewer than " + std::to_string(k.min_groups);
+    if (p.groups % k.group_multiple)
+        return "groups is " + std::to_string(p.groups) + ", no multiple of " + std::to_string(k.group_multiple);
+    if (k.group_multiple > 1 && p.groups > max_grid()) return "a launch does not take all groups";
     const bool forward = k.operation == Operation::forward;
     if (in % k.in_channel_multiple && !(c.packed_rows && forward))
         return "in_channels / groups is no multiple of " + std::to_string(k.in_channel_multiple);

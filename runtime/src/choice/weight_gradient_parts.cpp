@@ -28,7 +28,7 @@ int64_t positions_of(const Problem &p, int axes) {
 }  // namespace
 
 int64_t blocks_of_part(const Problem &p, const Tile &k) {
-    return p.groups * ceil_divide(p.in_channels / p.groups, k.tile_in_channels) *
+    return ceil_divide(p.groups, k.tile_groups) * ceil_divide(p.in_channels / p.groups, k.tile_in_channels) *
            ceil_divide(p.out_channels / p.groups, k.tile_out_channels) *
            ceil_divide(taps(p), k.tile_taps);
 }

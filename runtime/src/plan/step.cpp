@@ -106,6 +106,9 @@ void Step::set(int position, const View &view) {
         views_.size() == max_tensors)
         throw std::logic_error(std::string(kernel_->name) + " takes other dimensions of '" +
                                std::string(argument(position).name) + "', or fewer tensors");
+    const Argument &a = argument(position);
+    const bool is_picture = a.role == TensorRole::input || a.role == TensorRole::output || a.role == TensorRole::picture;
+    if (is_picture && (!a.written || kernel_->vectors_of_channels)) pictures_read_ |= 1u << views_.size();
     views_.push_back(view);
 }
 
@@ -137,6 +140,30 @@ Step::Moves Step::moves_to(const Step &later) const {
     return moves;
 }
 
+const char *Step::broken_alignment(const PlacedView *placed, bool rehearsal) const noexcept {
+    const auto misplaced = [&](size_t view) { return placed[view].buffer.device % 16 != 0; };
+    if (copies_16_bytes(*kernel_) && !rehearsal)
+        for (size_t i = 0; i < views_.size(); i++)
+            if (pictures_read_ >> i & 1 && misplaced(i))
+                return "a picture lies at no multiple of 16 bytes, which is the kernel's rule in channels_last";
+    // Rows of channels are stored 16 bytes at a time; weights are not.
+    const TensorFormat written = kernel_->operation == Operation::forward ? kernel_->output : kernel_->input;
+    const bool in_rows = kernel_->operation != Operation::weight_gradient && written.layout == Layout::channels_last;
+    if (!maps_.empty() && in_rows && misplaced(views_.size() - 1))
+        return "its output lies at no multiple of 16 bytes, which is the rule in channels_last";
+    return nullptr;
+}
+
+bool Step::encode_maps(const PlacedView *placed, bool rehearsal, TensorMap *maps) const noexcept {
+    for (size_t i = 0; i < maps_.size(); i++) {
+        // A rehearsal has no addresses: any that is aligned tells whether there is such a map.
+        const void *const address = rehearsal ? reinterpret_cast<void *>(sizeof maps[i])
+                                              : reinterpret_cast<void *>(placed[maps_[i].view].buffer.device);
+        if (encode(maps_[i].map, address, maps[i]) != CUDA_SUCCESS) return false;
+    }
+    return true;
+}
+
 Status Step::run(const Addresses &addresses, const Moves &moves, RunContext &context) const noexcept {
     PlacedView placed[max_tensors];
     void *args[max_arguments + 1];
@@ -152,25 +179,13 @@ Status Step::run(const Addresses &addresses, const Moves &moves, RunContext &con
         placed[value.view].place(view, moves[value.view], addresses[static_cast<size_t>(view.operand())], kernel_->device);
         args[i + 1] = &placed[value.view].buffer;
     }
+    if (const char *const rule = broken_alignment(placed, context.rehearsal))
+        return failed(*kernel_, Status::Code::invalid_argument, rule);
     TensorMap maps[max_maps];
-    context.tensor_maps = nullptr;
-    if (!maps_.empty()) {
-        // Rows of channels are stored 16 bytes at a time; weights are not.
-        const TensorFormat written = kernel_->operation == Operation::forward ? kernel_->output : kernel_->input;
-        const bool in_rows = kernel_->operation != Operation::weight_gradient && written.layout == Layout::channels_last;
-        if (in_rows && placed[views_.size() - 1].buffer.device % 16 != 0)
-            return failed(*kernel_, Status::Code::invalid_argument,
-                          "its output lies at no multiple of 16 bytes, which is the rule in channels_last");
-        for (size_t i = 0; i < maps_.size(); i++) {
-            // A rehearsal has no addresses: any that is aligned tells whether there is such a map.
-            const void *const address = context.rehearsal ? reinterpret_cast<void *>(sizeof maps[i])
-                                                          : reinterpret_cast<void *>(placed[maps_[i].view].buffer.device);
-            if (encode(maps_[i].map, address, maps[i]) != CUDA_SUCCESS)
-                return failed(*kernel_, Status::Code::invalid_argument,
-                              "there is no tensor map of what it reads; the rule is an address that is a multiple of 16 bytes");
-        }
-        context.tensor_maps = maps;
-    }
+    if (!encode_maps(placed, context.rehearsal, maps))
+        return failed(*kernel_, Status::Code::invalid_argument,
+                      "there is no tensor map of what it reads; the rule is an address that is a multiple of 16 bytes");
+    context.tensor_maps = maps_.empty() ? nullptr : maps;
     const bool aligned = std::all_of(placed, placed + views_.size(),
                                      [](const PlacedView &view) { return (view.buffer.device | uint64_t(view.buffer.host)) % 16 == 0; });
     // A rehearsal is of all that may run.

@@ -63,9 +63,14 @@ class Step {
         PictureMap map;
     };
     std::vector<Mapped> maps_;
+    /// Bits of the views that are pictures and read, or written by vectors.
+    unsigned pictures_read_ = 0;
 
     const Argument &argument(int position) const;
     Value &value(int position, ArgumentKind kind);
+    /// The rule that an address breaks, or null.
+    const char *broken_alignment(const PlacedView *placed, bool rehearsal) const noexcept;
+    bool encode_maps(const PlacedView *placed, bool rehearsal, TensorMap *maps) const noexcept;
 };
 
 /// Makes a step, by names. A name that the family lacks does not compile.

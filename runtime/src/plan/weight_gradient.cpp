@@ -15,7 +15,7 @@ Recipe weight_gradient_recipe(const Candidate &candidate) {
     // A launch has whole parts. Kernels put (group, band) on one axis of the grid and the parts of the
     // batch on another.
     ranges.images = std::min(ranges.images / parts.images_a_part, max_grid()) * parts.images_a_part;
-    ranges.groups = std::clamp<int64_t>(max_grid() / parts.bands, 1, ranges.groups);
+    ranges.groups = std::clamp<int64_t>(max_grid() / parts.bands * k.tile_groups, 1, ranges.groups);
 
     Recipe recipe(k.device);
     const SumOfParts sum(recipe, k.device, p.weight_elements(), parts.count(p), c.written, c.weight_format.type);

@@ -18,6 +18,11 @@ int64_t product(const Extents &extents) {
     return std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
 }
 
+// As it is packed. Where a group has one channel of either side, both layouts are the same.
+TensorFormat given_format(const KernelTraits &kernel, TensorFormat format) {
+    return kernel.packs_groups ? TensorFormat{format.type, Layout::channels_first} : format;
+}
+
 // Whose weight it is.
 const Problem &given_problem(const Computation &c) { return c.by_phases ? *c.by_phases : c.problem; }
 
@@ -30,7 +35,7 @@ Extents joined(Extents first, const Extents &rest) {
 
 WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &c)
     : kernel_(kernel),
-      given_(c.weight_format),
+      given_(given_format(kernel, c.weight_format)),
       window_(innermost_first(given_problem(c), kernel.rank, [](const Axis &a) { return a.kernel; })),
       channel_phases_(innermost_first(c.problem, kernel.rank,
                                       [&](const Axis &a) { return kernel.phases_as_channels ? a.stride : 1; })),
@@ -42,10 +47,10 @@ WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &c)
       transposed_(c.operation == Operation::input_gradient || c.weight == WeightView::mirrored),
       mirrored_(c.weight == WeightView::mirrored),
       partial_sums_(c.partial_sums),
-      groups_(c.problem.groups),
+      groups_(kernel.packs_groups ? 1 : c.problem.groups),
       channels_((c.operation == Operation::forward ? c.problem.out_channels : c.problem.in_channels) / groups_),
-      summed_((c.operation == Operation::forward ? c.problem.in_channels : c.problem.out_channels) / groups_ /
-              summed_phases(c)) {
+      summed_((c.operation == Operation::forward ? c.problem.in_channels : c.problem.out_channels) /
+              (kernel.packs_groups ? c.problem.groups : groups_) / summed_phases(c)) {
     const bool phases = kernel.phases_as_channels || c.by_phases;
     packed_summed_ = summed_ * product(summed_phases_);
     if (kernel.weight_layout == WeightLayout::as_given) return;
@@ -139,9 +144,10 @@ void WeightPacking::add_to(Recipe &recipe) const {
 
 View WeightPacking::view(const LaunchRange &range) const {
     if (!packing_) return as_given(range);
-    Extents extents = packed_extents(range.groups);
+    Extents extents = packed_extents(kernel_.packs_groups ? 1 : range.groups);
     // One array has as many dimensions as any weight.
     if (kernel_.weight_tile != 0) extents.resize(kernel_.rank + 3, 1);
+    if (kernel_.packs_groups) return View(Operand::packed_weight, 0, extents, packed_type());
     return View(Operand::packed_weight, range.first_group * product(extents) / range.groups, extents, packed_type());
 }
 
