@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "Halide.h"
-#include "algorithm/element_operations.h"
 #include "algorithm/flat_gemm_funcs.h"
 #include "algorithm/gather.h"
 
@@ -127,7 +126,7 @@ class Places {
         all_rows_ = last + (images - 1) * pitch + 1;
         tiles_ = rounded_up(all_rows_, rows_);
         for (const FlatAxis &a : axes) planes_ = planes_ * a.planes;
-        row_places_ = rounded_up(cells_, size.vector) * size.vector, positions_ = size.positions;
+        row_places_ = rounded_up(cells_, size.places_in_vector()) * size.places_in_vector(), positions_ = size.positions;
         // Not a power of two: the channels of a place would meet in one set of the cache.
         const int line = 16;
         window_ = (rounded_up(places_of(rows_) + reach_ * pitch_ + x.high - x.low, line) / 2 * 2 + 1) * line;
@@ -203,54 +202,107 @@ inline void define_taps(FlatGemmFuncs &f, const Places &places, const Tap &tap, 
 /// Of the vectors that copy rows: down to single elements.
 inline int next_width(int width) { return width > 4 ? width / 2 : width > 1 ? 1 : 0; }
 
-/// Rows of the picture (x, y, z, channel, group, image) with their gaps. Vectors at the end of a row begin early; rows of
-/// less than a vector are copied by smaller ones, each by an update of its own.
-template <class Tensor>
-void define_staged(FlatGemmFuncs &f, const Places &places, const Tensor &picture) {
+/// Defines f.span, and gives the columns of f.seen_rows: coordinates of rows that taps see, and how many cells they have.
+/// `planes` are the digits of the plane's number.
+inline std::vector<Expr> seen_rows(FlatGemmFuncs &f, const Places &places, const PerAxis &planes) {
     using namespace Halide;
     const FlatGemmVars &v = f.v;
     const std::vector<FlatAxis> &axes = places.axes();
-    const int rank = static_cast<int>(axes.size());
     const FlatAxis &x = axes[0];
-    PerAxis plane_counts;
-    for (const FlatAxis &a : axes) plane_counts.push_back(a.planes);
-    const PerAxis planes = digits(v.plane, plane_counts);
-
     const Expr low = places.first_cell(v.segment) + x.low;
-    f.span(v.plane, v.segment) =
-        Tuple(max(x.first(planes[0]), low), min(x.last(planes[0]), low + places.cells() - 1 + x.high - x.low) + 1, low);
-    const auto span = [&](int i) -> Expr { return f.span(v.plane, v.segment)[i]; };
+    const Expr first = max(x.first(planes[0]), low);
+    const Expr behind = Halide::min(x.last(planes[0]), low + places.cells() - 1 + x.high - x.low) + 1;
+    f.span(v.plane, v.segment) = Tuple(first, behind, low);
 
     const PerAxis cells = places.row(places.first_seen_row(v.tile) + v.row - places.first_row());
-    PerAxis seen;
+    std::vector<Expr> seen;
     Expr there_is = cells.back() >= 0 && cells.back() < places.images();
-    for (int d = 1; d < rank; d++) {
+    for (std::size_t d = 1; d < axes.size(); d++) {
         const Expr cell = cells[d - 1] + axes[d].first_seen(), at = axes[d].coordinate(cell, planes[d]);
         there_is = there_is && cell <= axes[d].last_seen() && at >= axes[d].min && at < axes[d].min + axes[d].extent;
         seen.push_back(at);
     }
     seen.push_back(cells.back());
-    const Expr count = select(there_is, span(1) - span(0), 0);
-    for (int width = f.size.vector, above = 0; width > 0; above = width, width = next_width(width))
-        seen.push_back(select(count >= width && (above == 0 || count < above), rounded_up(count, width), 0));
-    f.seen_rows(v.row, v.plane, v.segment, v.tile) = Tuple(seen);
+    seen.push_back(select(there_is, f.span(v.plane, v.segment)[1] - f.span(v.plane, v.segment)[0], 0));
+    return seen;
+}
 
-    f.staged(v.place, v.summed, v.plane, v.segment, v.tile, v.group) = 0.f;
-    for (int width = f.size.vector; width > 0; width = next_width(width)) {
-        const Expr most = min(x.last() - x.first() + 1, places.cells() + x.high - x.low);
-        FlatGemmFuncs::Copy copy{width, RDom({{0, width}, {0, rounded_up(most, width)}, {0, places.seen_rows()}}, "copied")};
-        RDom &r = copy.domain;
-        const auto row = [&](int i) -> Expr { return f.seen_rows(r[2], v.plane, v.segment, v.tile)[i]; };
-        r.where(r[1] < row(rank + static_cast<int>(f.copies.size())));
-        const Expr cell = min(span(0) + r[1] * width, span(1) - width) + r[0];
-        std::vector<Expr> index{unsafe_promise_clamped(x.coordinate(cell, planes[0]), x.min, x.min + x.extent - 1)};
-        for (int d = 1; d < rank; d++)
-            index.push_back(unsafe_promise_clamped(row(d - 1), axes[d].min, axes[d].min + axes[d].extent - 1));
-        index.insert(index.end(), {v.summed, v.group, promised(row(rank - 1), places.images())});
-        f.staged(promised(r[2] * places.pitch() + cell - span(2), places.window()), v.summed, v.plane, v.segment, v.tile, v.group) =
-            load(picture(index));
-        f.copies.push_back(copy);
+/// What is copied: elements in float32.
+using Load = std::function<Expr(const Expr &)>;
+
+/// Copies of rows of the picture (x, y, z, channel, group, image), with their gaps: an update for each of several widths.
+template <class Tensor>
+class Staging {
+  public:
+    Staging(FlatGemmFuncs &f, const Places &places, const Tensor &picture, const Load &load)
+        : f_(f), places_(places), picture_(picture), load_(load), rank_(static_cast<int>(places.axes().size())) {
+        PerAxis plane_counts;
+        for (const FlatAxis &a : places.axes()) plane_counts.push_back(a.planes);
+        planes_ = digits(f.v.plane, plane_counts);
     }
+
+    /// In vectors along a row, of which the last begins early; rows of less than a vector are copied by smaller ones.
+    void copy_places() {
+        std::vector<Expr> seen = seen_rows(f_, places_, planes_);
+        const Expr count = seen.back();
+        seen.pop_back();
+        for (int width = f_.size.vector, above = 0; width > 0; above = width, width = next_width(width))
+            seen.push_back(select(count >= width && (above == 0 || count < above), rounded_up(count, width), 0));
+        begin(seen);
+        for (int width = f_.size.vector; width > 0; width = next_width(width)) {
+            const Halide::RDom r({{0, width}, {0, rounded_up(most_cells(), width)}, {0, places_.seen_rows()}}, "copied");
+            add(width, r, r[1], r[2], Halide::min(span(0) + r[1] * width, span(1) - width) + r[0]);
+        }
+    }
+
+    /// Cell by cell; a schedule makes vectors of channels.
+    void copy_channels() {
+        begin(seen_rows(f_, places_, planes_));
+        const Halide::RDom r({{0, most_cells()}, {0, places_.seen_rows()}}, "copied");
+        add(1, r, r[0], r[1], span(0) + r[0]);
+    }
+
+  private:
+    FlatGemmFuncs &f_;
+    const Places &places_;
+    const Tensor &picture_;
+    const Load &load_;
+    const int rank_;
+    PerAxis planes_;
+
+    const FlatAxis &x() const { return places_.axes()[0]; }
+    Expr span(int i) const { return f_.span(f_.v.plane, f_.v.segment)[i]; }
+    Expr most_cells() const {
+        return Halide::min(x().last() - x().first() + 1, places_.cells() + x().high - x().low);
+    }
+    // Zeros, and what is known of rows.
+    void begin(const std::vector<Expr> &seen) {
+        const FlatGemmVars &v = f_.v;
+        f_.seen_rows(v.row, v.plane, v.segment, v.tile) = Halide::Tuple(seen);
+        f_.staged(v.place, v.summed, v.plane, v.segment, v.tile, v.group) = 0.f;
+    }
+    // While `number` is below what the row has of the width.
+    void add(int width, Halide::RDom r, const Expr &number, const Expr &row_number, const Expr &cell) {
+        using namespace Halide;
+        const FlatGemmVars &v = f_.v;
+        const std::vector<FlatAxis> &axes = places_.axes();
+        const auto row = [&](int i) -> Expr { return f_.seen_rows(row_number, v.plane, v.segment, v.tile)[i]; };
+        r.where(number < row(rank_ + (f_.size.channels_in_vectors ? 0 : static_cast<int>(f_.copies.size()))));
+        std::vector<Expr> index{unsafe_promise_clamped(x().coordinate(cell, planes_[0]), x().min, x().min + x().extent - 1)};
+        for (int d = 1; d < rank_; d++)
+            index.push_back(unsafe_promise_clamped(row(d - 1), axes[d].min, axes[d].min + axes[d].extent - 1));
+        index.insert(index.end(), {v.summed, v.group, promised(row(rank_ - 1), places_.images())});
+        f_.staged(promised(row_number * places_.pitch() + cell - span(2), places_.window()), v.summed, v.plane, v.segment, v.tile,
+                  v.group) = load_(picture_(index));
+        f_.copies.push_back({width, r});
+    }
+};
+
+template <class Tensor>
+void define_staged(FlatGemmFuncs &f, const Places &places, const Tensor &picture, const Load &load) {
+    f.reads_vectors = picture.dim(static_cast<int>(places.axes().size())).stride() == 1;
+    Staging<Tensor> staging(f, places, picture, load);
+    f.size.channels_in_vectors ? staging.copy_channels() : staging.copy_places();
 }
 
 /// The sum over summed channels and live taps. Panels (lane, summed, kx, ky, kz, panel + panels * group) are of `channels`
@@ -278,71 +330,151 @@ void define_sum(FlatGemmFuncs &f, const Places &places, const Tensor &panels, co
     f.result(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) = f.sum(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group);
 }
 
+/// What is stored of a sum.
+using Finish = std::function<Expr(const Expr &)>;
+
 /// The stores of output(x, y, z, channel, group, image): row by row, the phases of a row together.
 template <class Tensor>
-void define_stores(FlatGemmFuncs &f, Tensor &output, const Places &places, const std::function<Expr(const Expr &)> &finish) {
-    using namespace Halide;
-    const FlatGemmVars &v = f.v;
-    const std::vector<FlatAxis> &axes = places.axes();
-    const int rank = static_cast<int>(axes.size());
-    const FlatAxis &x = axes[0];
-    const auto extent = [&](int d) { return Expr(output.dim(d).extent()); };
-    const auto phases_of = [&](int d) { return d < rank ? axes[d].phases : Expr(1); };
-    const Expr channels = extent(rank), blocks = rounded_up(rounded_up(channels, f.size.channels), places.block_panels());
-    f.stride_x = x.stride;
-    f.stored.domain = RDom({{0, f.size.vector}, {0, rounded_up(places.length(), f.size.vector)}, {0, places.rows()}, {0, phases_of(1)}, {0, phases_of(2)}, {0, f.size.channels},
-                            {0, places.block_panels()}, {0, blocks}, {0, places.segments()}, {0, places.tiles()}, {0, extent(rank + 1)}},
-                           "stored");
-    RDom &r = f.stored.domain;
-    auto &s = f.stored;
-    s.element = r[0], s.vector = r[1], s.row = r[2], s.phase_y = r[3], s.phase_z = r[4], s.lane = r[5], s.panel = r[6];
-    s.block = r[7], s.segment = r[8], s.tile = r[9], s.group = r[10];
-    // The last vector of a row begins early. Rows of less than a vector are stored one by one.
-    f.whole_vectors = places.length() >= f.size.vector;
-    const Expr x_at = min(r[1] * f.size.vector, max(places.length() - f.size.vector, 0)) + r[0];
-
-    const Expr panel = r[7] * places.block_panels() + r[6], channel = panel * f.size.channels + r[5];
-    const PerAxis cells = places.row(v.tile * places.rows() + v.row);
-    PerAxis stored;
-    Expr there_is = cells.back() < places.images();
-    for (int d = 1; d < rank; d++) {
-        stored.push_back(cells[d - 1] * axes[d].stride + (d == 1 ? v.phase_y : v.phase_z));
-        there_is = there_is && stored.back() < extent(d);
+class Storing {
+  public:
+    Storing(FlatGemmFuncs &f, Tensor &output, const Places &places, const Finish &finish)
+        : f_(f), output_(output), places_(places), finish_(finish), rank_(static_cast<int>(places.axes().size())) {
+        f.writes_vectors = output.dim(rank_).stride() == 1;
+        const std::vector<FlatAxis> &axes = places.axes();
+        const FlatGemmVars &v = f.v;
+        const PerAxis cells = places.row(v.tile * places.rows() + v.row);
+        PerAxis stored;
+        Expr there_is = cells.back() < places.images();
+        for (int d = 1; d < rank_; d++) {
+            stored.push_back(cells[d - 1] * axes[d].stride + (d == 1 ? v.phase_y : v.phase_z));
+            there_is = there_is && stored.back() < extent(d);
+        }
+        stored.insert(stored.end(), {cells.back(), Halide::cast<int>(there_is)});
+        f.stored_rows(v.row, v.phase_y, v.phase_z, v.tile) = Halide::Tuple(stored);
     }
-    stored.insert(stored.end(), {cells.back(), cast<int>(there_is)});
-    f.stored_rows(v.row, v.phase_y, v.phase_z, v.tile) = Tuple(stored);
-    const auto row = [&](int i) -> Expr { return f.stored_rows(r[2], r[3], r[4], r[9])[i]; };
-    r.where(panel * f.size.channels < channels);
-    r.where(channel < channels);
-    r.where(row(rank) != 0);
-    r.where(f.whole_vectors || r[0] < places.length());
-    std::vector<Expr> index{promised(places.begin(r[8]) + x_at, extent(0))};
-    for (int d = 1; d < rank; d++) index.push_back(promised(row(d - 1), extent(d)));
-    index.insert(index.end(), {promised(channel, channels), r[10], promised(row(rank - 1), places.images())});
 
-    const Expr vectors = rounded_up(places.cells(), f.size.vector);
-    f.interleaving = RDom({{0, f.size.vector}, {0, x.stride}, {0, vectors}}, "interleaving");
-    const Expr cell = f.interleaving[2] * f.size.vector + f.interleaving[0];
-    Expr phase = min(f.interleaving[1], x.phases - 1), all_phases = 1;
-    if (rank > 1) phase = phase + phases_of(0) * v.phase_y;
-    if (rank > 2) phase = phase + phases_of(0) * phases_of(1) * v.phase_z;
-    for (const FlatAxis &a : axes) all_phases = all_phases * a.phases;
-    // So that nothing is computed for panels beyond the last.
-    all_phases = select(v.panel * f.size.channels < channels, all_phases, 0);
-    // Of rows beyond the last, which are not stored, the last one is read.
-    const Expr row_of_tile = min(v.row, places.rows_of(v.tile) - 1);
-    f.interleaved(v.element, v.row, v.phase_y, v.phase_z, v.lane, v.panel, v.segment, v.tile, v.group) = undef<float>();
-    f.interleaved(cell * x.stride + f.interleaving[1], v.row, v.phase_y, v.phase_z, v.lane, v.panel, v.segment, v.tile,
-                  v.group) =
-        f.result(promised(row_of_tile * places.pitch() + cell, places.places(v.tile)), v.lane, v.panel,
-                 promised(phase, all_phases), v.segment, v.tile, v.group);
+    /// In vectors along a row, whose phases are interleaved before.
+    void store_places() {
+        using namespace Halide;
+        const int vector = f_.size.vector;
+        auto &s = f_.stored;
+        s.domain = domain({{0, vector}, {0, rounded_up(places_.length(), vector)}}, {{0, f_.size.channels}});
+        RDom &r = s.domain;
+        s.element = r[0], s.vector = r[1], s.row = r[2], s.phase_y = r[3], s.phase_z = r[4], s.lane = r[5];
+        name_outer(6);
+        // The last vector of a row begins early. Rows of less than a vector are stored one by one.
+        f_.whole_vectors = places_.length() >= vector;
+        const Expr at = min(r[1] * vector, max(places_.length() - vector, 0)) + r[0];
+        only_what_there_is(s.lane);
+        r.where(f_.whole_vectors || r[0] < places_.length());
+        interleave();
+        const Expr element = promised(at + places_.begin(s.segment) % x().stride, vectors() * vector * x().stride);
+        store(at, s.lane, f_.interleaved(element, s.row, s.phase_y, s.phase_z, s.lane, panel(), s.segment, s.tile, s.group));
+    }
 
-    const std::vector<Var> any(rank + 3);
-    output(any) = undef(halide_type(f.format.storage));
-    const Expr element = promised(x_at + places.begin(r[8]) % x.stride, vectors * f.size.vector * x.stride);
-    const Expr result = f.interleaved(element, r[2], r[3], r[4], r[5], panel, r[8], r[9], r[10]);
-    output(index) = store(finish(result), f.format.storage);
-    f.output = output;
+    /// In vectors of channels, cell by cell, the phases of a cell together.
+    void store_channels() {
+        using namespace Halide;
+        const int vector = f_.size.vector;
+        auto &s = f_.stored;
+        s.domain = domain({{0, vector}, {0, f_.size.channels / vector}, {0, x().phases}, {0, places_.cells()}}, {});
+        RDom &r = s.domain;
+        s.element = r[0], s.vector = r[1], s.phase_x = r[2], s.cell = r[3], s.row = r[4], s.phase_y = r[5], s.phase_z = r[6];
+        name_outer(7);
+        const Expr lane = s.vector * vector + s.element;
+        const Expr at = s.cell * x().stride + s.phase_x - places_.begin(s.segment) % x().stride;
+        r.where(at >= 0 && at < places_.length());
+        only_what_there_is(lane);
+        const Expr place = promised(s.row * places_.pitch() + s.cell, places_.places(s.tile));
+        store(at, lane, f_.result(place, lane, panel(), phase(s.phase_x, s.phase_y, s.phase_z, panel()), s.segment, s.tile, s.group));
+    }
+
+  private:
+    FlatGemmFuncs &f_;
+    Tensor &output_;
+    const Places &places_;
+    const Finish &finish_;
+    const int rank_;
+
+    const FlatAxis &x() const { return places_.axes()[0]; }
+    Expr extent(int d) const { return output_.dim(d).extent(); }
+    Expr channels() const { return extent(rank_); }
+    Expr phases_of(int d) const { return d < rank_ ? places_.axes()[d].phases : Expr(1); }
+    Expr vectors() const { return rounded_up(places_.cells(), f_.size.vector); }
+    Expr panel() const { return f_.stored.block * places_.block_panels() + f_.stored.panel; }
+
+    using Ranges = std::vector<std::pair<Expr, Expr>>;
+    // Of what a row has, rows, what lies between, and the loops of all schedules.
+    Halide::RDom domain(Ranges ranges, const Ranges &inner) const {
+        const Expr blocks = rounded_up(rounded_up(channels(), f_.size.channels), places_.block_panels());
+        ranges.insert(ranges.end(), {{0, places_.rows()}, {0, phases_of(1)}, {0, phases_of(2)}});
+        ranges.insert(ranges.end(), inner.begin(), inner.end());
+        ranges.insert(ranges.end(), {{0, places_.block_panels()}, {0, blocks}, {0, places_.segments()}, {0, places_.tiles()},
+                                     {0, extent(rank_ + 1)}});
+        Halide::Region region;
+        for (const auto &[min, count] : ranges) region.emplace_back(min, count);
+        return Halide::RDom(region, "stored");
+    }
+    void name_outer(int first) {
+        auto &s = f_.stored;
+        const Halide::RDom &r = s.domain;
+        s.panel = r[first], s.block = r[first + 1], s.segment = r[first + 2], s.tile = r[first + 3], s.group = r[first + 4];
+    }
+    Expr row(int i) const {
+        const auto &s = f_.stored;
+        return f_.stored_rows(s.row, s.phase_y, s.phase_z, s.tile)[i];
+    }
+    void only_what_there_is(const Expr &lane) {
+        Halide::RDom &r = f_.stored.domain;
+        r.where(panel() * f_.size.channels < channels());
+        r.where(panel() * f_.size.channels + lane < channels());
+        r.where(row(rank_) != 0);
+    }
+
+    // The number of a phase; there is none of panels beyond the last, so that nothing is computed for them.
+    Expr phase(const Expr &phase_x, const Expr &phase_y, const Expr &phase_z, const Expr &panel) const {
+        Expr number = min(phase_x, x().phases - 1), all = 1;
+        if (rank_ > 1) number = number + phases_of(0) * phase_y;
+        if (rank_ > 2) number = number + phases_of(0) * phases_of(1) * phase_z;
+        for (const FlatAxis &a : places_.axes()) all = all * a.phases;
+        return promised(number, Halide::select(panel * f_.size.channels < channels(), all, 0));
+    }
+
+    void interleave() {
+        using namespace Halide;
+        const FlatGemmVars &v = f_.v;
+        const int vector = f_.size.vector;
+        f_.stride_x = x().stride;
+        f_.interleaving = RDom({{0, vector}, {0, x().stride}, {0, vectors()}}, "interleaving");
+        const Expr cell = f_.interleaving[2] * vector + f_.interleaving[0];
+        // Of rows beyond the last, which are not stored, the last one is read.
+        const Expr row_of_tile = min(v.row, places_.rows_of(v.tile) - 1);
+        f_.interleaved(v.element, v.row, v.phase_y, v.phase_z, v.lane, v.panel, v.segment, v.tile, v.group) = undef<float>();
+        f_.interleaved(cell * x().stride + f_.interleaving[1], v.row, v.phase_y, v.phase_z, v.lane, v.panel, v.segment, v.tile,
+                       v.group) =
+            f_.result(promised(row_of_tile * places_.pitch() + cell, places_.places(v.tile)), v.lane, v.panel,
+                      phase(f_.interleaving[1], v.phase_y, v.phase_z, v.panel), v.segment, v.tile, v.group);
+    }
+
+    // `at` counts the results of a segment.
+    void store(const Expr &at, const Expr &lane, const Expr &sum) {
+        const auto &s = f_.stored;
+        std::vector<Expr> index{promised(places_.begin(s.segment) + at, extent(0))};
+        for (int d = 1; d < rank_; d++) index.push_back(promised(row(d - 1), extent(d)));
+        index.insert(index.end(), {promised(panel() * f_.size.channels + lane, channels()), s.group,
+                                   promised(row(rank_ - 1), places_.images())});
+        const std::vector<Halide::Var> any(rank_ + 3);
+        const Expr stored = finish_(sum);
+        output_(any) = Halide::undef(stored.type());
+        output_(index) = stored;
+        f_.output = output_;
+    }
+};
+
+template <class Tensor>
+void define_stores(FlatGemmFuncs &f, Tensor &output, const Places &places, const Finish &finish) {
+    Storing<Tensor> storing(f, output, places, finish);
+    f.size.channels_in_vectors ? storing.store_channels() : storing.store_places();
 }
 
 }  // namespace conv_transpose::flat_gemm

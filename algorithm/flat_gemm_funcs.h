@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "Halide.h"
-#include "algorithm/element_format.h"
 
 namespace conv_transpose {
 
@@ -18,32 +17,36 @@ struct FlatGemmVars {
     Halide::Var element{"element"}, row{"row"}, phase_y{"phase_y"}, phase_z{"phase_z"};
 };
 
-/// Sizes that the algorithm is told. A tile has whole register tiles of `positions`.
+/// Sizes that the algorithm is told. A tile has whole register tiles of `positions`. `vector` counts places along x, or
+/// channels, where those are side by side.
 struct FlatGemmSizes {
     int vector, positions, channels;
+    bool channels_in_vectors = false;
+
+    int places_in_vector() const { return channels_in_vectors ? 1 : vector; }
 };
 
 struct FlatGemmFuncs {
     FlatGemmVars v;
     FlatGemmSizes size;
-    ElementFormat format;
-    bool channels_last_output = false;
 
     /// (tap, phase) -> where it reads, from a cell on; plane; kernel position: tables.
     Halide::Func taps{"taps"}, live_taps{"live_taps"};
     /// Tables of a tile. (row, plane, segment, tile) -> of a row that taps see, coordinates in the picture behind x, the last of
-    /// them the image, and how many vectors of each width are copied. (plane, segment) -> the cells that are copied: the first,
+    /// them the image, and how many vectors of each width (channels in vectors: cells) are copied. (plane, segment) -> the cells that are copied: the first,
     /// and behind the last; the cell at place 0. (row, phase_y, phase_z, tile) -> coordinates in the result behind x, and
     /// whether there is such a row.
     Halide::Func seen_rows{"seen_rows"}, span{"span"}, stored_rows{"stored_rows"};
     /// (place, summed, plane, segment, tile, group), float32: zeros, and in the updates the rows that there are, in vectors of
-    /// several widths: (lane, vector, row).
+    /// several widths: (lane, vector, row); channels in vectors: (cell, row).
     Halide::Func staged{"staged"};
     struct Copy {
         int width;
         Halide::RDom domain;
     };
     std::vector<Copy> copies;
+    /// Channels in vectors: of what is read and what is written they lie side by side.
+    Halide::Expr reads_vectors, writes_vectors;
     /// (place, lane, panel, phase, segment, tile, group), float32
     Halide::Func sum{"sum"}, result{"result"};
     struct {
@@ -57,9 +60,11 @@ struct FlatGemmFuncs {
     /// Stores in its update; its rows may have whole vectors.
     Halide::Expr whole_vectors;
     Halide::Func output;
+    /// `lane` is a channel of a panel, and `vector` counts along a row; channels in vectors: `element` is one of a vector of
+    /// channels, `vector` counts those of a panel, and `cell` and `phase_x` along a row.
     struct {
         Halide::RDom domain;
-        Halide::RVar element, vector, row, phase_y, phase_z, lane, panel, block, segment, tile, group;
+        Halide::RVar element, vector, cell, phase_x, row, phase_y, phase_z, lane, panel, block, segment, tile, group;
     } stored;
 };
 

@@ -119,7 +119,8 @@ Geometry gather_geometry(const GemmVars &v, const std::vector<GatherAxis> &axes,
         const Expr stride = axes[d].stride(), extent = output.dim(d).extent();
         g.strides.push_back(stride);
         g.cells.push_back(rounded_up(extent, stride));
-        g.phases.push_back(min(stride, extent));  // of a stride beyond the output's end only those that there are
+        // Of a stride beyond the output's end only those that there are.
+        g.phases.push_back(Halide::Internal::is_const_one(stride) ? stride : min(stride, extent));
         most.push_back(axes[d].taps());
     }
     if (window > 1) g.cells[0] = g.cells[0] + (window - 1), most[0] = most[0] / window;

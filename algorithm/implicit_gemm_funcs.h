@@ -63,9 +63,8 @@ struct GemmFuncs {
     Storage computed = Storage::f32;    ///< of the output: the format's, or float32 for parts of a sum
     /// Rows of a tile are computed whole, and stored as far as there are channels.
     bool computes_whole_rows = false;
-    /// Neighbouring taps along x that one step has, of one row of positions. More than one only where those of every phase
-    /// are a multiple of it, and see neighbouring positions. `k_group` of the weights counts through them, too, the
-    /// fastest.
+    /// Neighbouring taps along x that one step has, of one row of positions. More than one only at a stride of 1, where taps
+    /// are a multiple of it and see neighbouring positions. `k_group` of the weights counts through them, too, the fastest.
     int window = 1;
     /// Weights are read as they are given, in channels_last; of the input gradient.
     bool maps_weights = false;

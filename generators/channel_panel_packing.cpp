@@ -1,7 +1,7 @@
 // Weight packing for matrix products on the CPU, of any rank: see WeightLayout::channel_panels.
 #include "Halide.h"
-#include "algorithm/element_operations.h"
 #include "algorithm/weight_layouts.h"
+#include "generators/any_tensors.h"
 #include "generators/format_text.h"
 #include "schedules/kernel_description.h"
 
@@ -32,7 +32,7 @@ class PackChannelPanels : public Halide::Generator<PackChannelPanels>, public De
         std::vector<Expr> from(kernel_.begin(), kernel_.end());
         // The clamp tells bounds inference what the quotient cannot.
         from.insert(from.end(), {min(channel, channels - 1), summed_, clamp(panel_ / panels, 0, groups - 1)});
-        (*packed_)(to()) = select(channel < channels, load(weight(from)), 0.f);
+        (*packed_)(to()) = select(channel < channels, loaded(weight(from), get_target()), 0.f);
     }
 
     /// A panel's channels of a summed channel are one stream in PyTorch's order, all kernel positions of each.

@@ -9,7 +9,9 @@
 #include "Halide.h"
 #include "algorithm/flat_gemm.h"
 #include "algorithm/weight_layouts.h"
+#include "generators/any_tensors.h"
 #include "generators/axis_inputs.h"
+#include "generators/format_text.h"
 #include "generators/problem_params.h"
 #include "schedules/kernel_description.h"
 
@@ -25,6 +27,9 @@ struct FlatGemmGenerator : DescribedGenerator {
 
     ProblemParams problem;
     GeneratorParam<int> rank{"rank", 2};
+    /// Of pictures.
+    GeneratorParam<Storage> storage{"storage", Storage::f32,
+                                    {{"f32", Storage::f32}, {"f16", Storage::f16}, {"bf16", Storage::bf16}}};
     /// Percent of the FMA units' rate that full register tiles reach, measured.
     GeneratorParam<int> fma_percent{"fma_percent", 78};
     Schedule schedule_params;
@@ -37,7 +42,7 @@ struct FlatGemmGenerator : DescribedGenerator {
     AxisInputs attributes_;
     Halide::GeneratorOutput<Halide::Buffer<>> *result_ = nullptr;
 
-    Halide::Type stored_type() const { return halide_type(funcs_.format.storage); }
+    Halide::Type stored_type() const { return halide_type(storage); }
 
     /// Of axis d, as the signature has them.
     Halide::Expr attribute(int d, int i) const {
@@ -51,7 +56,14 @@ struct FlatGemmGenerator : DescribedGenerator {
     }
     flat_gemm::TileShape tile_shape() const { return {*tile_shape_[0], *tile_shape_[1], *tile_shape_[2]}; }
 
+    static flat_gemm::Load load(const Halide::Target &target) {
+        return [target](const Halide::Expr &element) { return loaded(element, target); };
+    }
+    /// Rounded once.
+    Halide::Expr rounded(const Halide::Expr &sum, const Halide::Target &target) const { return stored(sum, storage, target); }
+
     void declare_shapes(Tensor &picture, Tensor &weight) {
+        if (funcs_.size.channels_in_vectors) picture.dim(0).set_stride({}), result_->dim(0).set_stride({});
         for (int d = rank; d < rank + 3; d++) picture.dim(d).set_min(0);
         for (int d = 0; d < rank + 3; d++) result_->dim(d).set_min(0);
         const int channels = funcs_.size.channels;
@@ -65,6 +77,8 @@ struct FlatGemmGenerator : DescribedGenerator {
 
     void describe_product(KernelDescription &description) {
         description.set("rank", rank);
+        for (const char *tensor : {"input", "output"}) description.set(tensor, format_text(storage));
+        description.set("any_layout", funcs_.size.channels_in_vectors ? "true" : "false");
         description.set("strict_propagation", "true");
         description.set("weight_layout", "WeightLayout::channel_panels");
         description.set("weight_channel_multiple", funcs_.size.channels);

@@ -54,11 +54,11 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>, pub
         const Expr summed = input.dim(rank).extent(), channels = output.dim(rank).extent();
         const Places places(axes, output.dim(rank + 2).extent(), output.dim(0).extent(), this->tile_shape(), f.size);
         define_taps(f, places, gather, phase_counts);
-        define_staged(f, places, input);
+        define_staged(f, places, input, this->load(this->get_target()));
         define_sum(f, places, weight, product(most), summed, channels, [&](const Expr &channel, const Expr &group) {
             return select(has_bias != 0, bias(channel, group), 0.f);
         });
-        define_stores(f, output, places, [&](const Expr &sum) { return activate(sum, activation, slope); });
+        define_stores(f, output, places, [&](const Expr &sum) { return this->rounded(activate(sum, activation, slope), this->get_target()); });
     }
 
     void schedule() {

@@ -49,8 +49,12 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         PerAxis kernel_size, padding_phase;
         for (int d = 0; d < this->rank; d++) {
             const auto a = [&](int i) -> Expr { return *attributes_[6 * d + i]; };
-            axes.push_back(GatherAxis::run_time(
-                {.kernel = a(5), .stride = a(0), .dilation = a(1), .padding_phase = a(2), .gcd = a(3), .inverse = a(4)}));
+            AxisArguments axis{.kernel = a(5), .stride = a(0), .dilation = a(1), .padding_phase = a(2), .gcd = a(3), .inverse = a(4)};
+            if (this->funcs_.window > 1) {  // a stride of 1, and along x neighbouring taps
+                axis.stride = axis.gcd = 1, axis.padding_phase = axis.inverse = 0;
+                if (d == 0) axis.dilation = 1;
+            }
+            axes.push_back(GatherAxis::run_time(axis));
             kernel_size.push_back(a(5));
             padding_phase.push_back(a(2));
         }

@@ -48,9 +48,9 @@ class InputGradientFlatGemm : public Halide::Generator<InputGradientFlatGemm<Sch
             tap.plane.push_back(tap.kernel[d] % axes[d].planes);
         }
         define_taps(f, places, tap, product(kernel));
-        define_staged(f, places, output_gradient);
+        define_staged(f, places, output_gradient, this->load(this->get_target()));
         define_sum(f, places, weight, product(kernel), summed, channels, [](const Expr &, const Expr &) { return 0.f; });
-        define_stores(f, result, places, [](const Expr &sum) { return sum; });
+        define_stores(f, result, places, [&](const Expr &sum) { return this->rounded(sum, this->get_target()); });
     }
 
     void schedule() {

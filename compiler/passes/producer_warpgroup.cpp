@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/passes/loop_divisions.h"
 #include "compiler/passes/placeholder_calls.h"
 #include "compiler/passes/shared_memory.h"
 #include "compiler/passes/warpgroup.h"
@@ -76,7 +77,10 @@ class RolesOfLoop {
                             placeholder({"wait", {{"pending", 0}}}), shared_memory_barrier()});
     }
 
-    Stmt producer() const { return body_.with_registers(serial(0, loop_->extent, produce(chunk()))); }
+    Stmt producer() const {
+        const Stmt whole = body_.with_registers(serial(0, loop_->extent, produce(chunk())));
+        return body_.has_bulk_copies() ? with_divisions_before(whole) : whole;
+    }
 
   private:
     Expr chunk() const { return Variable::make(Int(32), loop_->name); }

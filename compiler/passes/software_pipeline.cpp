@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "compiler/passes/loop_divisions.h"
 #include "compiler/passes/lowered_ir.h"
 #include "compiler/passes/pipeline_body.h"
 #include "compiler/passes/placeholder_calls.h"
@@ -25,10 +26,11 @@ constexpr int allocation_granularity = 32, granularity_of_boxes = 256;
 /// Every thread stages, and computes.
 class PipelinedLoop {
   public:
-    PipelinedLoop(const For *loop, const PipelineBody &body, int stages)
+    PipelinedLoop(const For *loop, const PipelineBody &body, int stages, int most_in_flight)
         : loop_(loop),
           body_(body),
           stages_(stages),
+          most_in_flight_(most_in_flight),
           products_in_flight_(most_products_in_flight()),
           copies_ahead_(most_copies_ahead()) {}
 
@@ -54,14 +56,15 @@ class PipelinedLoop {
             all.push_back(placeholder({"wait", {{"pending", 0}}}));
         }
         all.push_back(shared_memory_barrier());
-        return body_.with_registers(Block::make(all));
+        const Stmt whole = body_.with_registers(Block::make(all));
+        return body_.has_bulk_copies() ? with_divisions_before(whole) : whole;
     }
 
   private:
     /// Of earlier chunks, while one is multiplied. Copies need their buffers more.
     int most_products_in_flight() const {
         const bool finish = !body_.uses_tensor_cores() || body_.has_after_wait();
-        return finish ? 0 : body_.has_register_staging() ? stages_ - 2 : std::min(stages_ - 2, 1);
+        return finish ? 0 : body_.has_register_staging() ? stages_ - 2 : std::min(stages_ - 2, most_in_flight_);
     }
     /// Further chunks that are copied while one is multiplied: to all buffers that nothing reads any more.
     /// Registers hold but one chunk, and what goes through them sets the pace.
@@ -73,12 +76,13 @@ class PipelinedLoop {
     Stmt iteration(const Expr &chunk, int left) const {
         std::vector<Stmt> all;
         wait_for_chunk(chunk, left, all);
-        if (left >= copies_ahead_) {
-            all.push_back(body_.start_copies(chunk + copies_ahead_));
-        }
+        const Stmt copies = left >= copies_ahead_ ? body_.start_copies(chunk + copies_ahead_) : Evaluate::make(0);
+        // The one thread that starts bulk copies takes its time: tensor cores should not wait for it.
+        if (!body_.has_bulk_copies()) all.push_back(copies);
         compute(chunk, left, all);
+        if (body_.uses_tensor_cores()) all.push_back(placeholder({"commit", {}}));
+        if (body_.has_bulk_copies()) all.push_back(copies);
         if (body_.uses_tensor_cores()) {
-            all.push_back(placeholder({"commit", {}}));
             all.push_back(placeholder({"wait", {{"pending", products_in_flight_}}}));
         }
         for (const Stmt &statement : body_.after_wait(chunk)) {
@@ -124,13 +128,13 @@ class PipelinedLoop {
 
     const For *loop_;
     const PipelineBody &body_;
-    const int stages_, products_in_flight_, copies_ahead_;
+    const int stages_, most_in_flight_, products_in_flight_, copies_ahead_;
 };
 
 class PipelineOfAllThreads : public PipelineLoops {
     using PipelineLoops::PipelineLoops;
     Stmt rewritten(const For *loop, const PipelineBody &body) override {
-        return PipelinedLoop(loop, body, memory_.stages).rewritten();
+        return PipelinedLoop(loop, body, memory_.stages, options_.products_in_flight).rewritten();
     }
 };
 

@@ -43,6 +43,9 @@ struct SoftwarePipelineOptions {
     /// Buffers in shared memory. With more than two, tensor-core work of a chunk may still run while the next
     /// begins; with more than three, several chunks are being copied.
     int stages = 2;
+    /// With more than two stages, how many chunks' products may still run while the next begins: 0 leaves one more stage to
+    /// copies, which pays where other blocks keep the tensor cores busy.
+    int products_in_flight = 1;
     /// Gathered vectors wait in registers of their own for the chunk that they are for. As vectors they would
     /// have to lie side by side from one iteration to the next, and would be copied to that place at once:
     /// that is, their loads would be waited for. It takes registers to spare; where there are none, spills

@@ -90,6 +90,7 @@ Stmt TileStore::rows(const Version &version) const {
     const Expr warpgroup = warpgroups_ > 1 ? integer(".thread_id_z") : Expr(0);
     const int rows = rows_of_warp(), values = bytes_of_row / bytes_of(format_), pieces = line() / values;
     const int pieces_at_once = std::min(pieces, lanes_of_warp), rows_at_once = lanes_of_warp / pieces_at_once;
+    const bool swapped = values > bytes_of_row / 4;
     const Expr row = integer(row_name), piece = integer(piece_name);
     const auto scratch = [&](const Expr &of_row) {
         return ((warpgroup * warps_of_warpgroup + warp) * rows + of_row) * pitch_;
@@ -101,7 +102,9 @@ Stmt TileStore::rows(const Version &version) const {
     for (int i = 0; i < values; i++) {
         const auto at = coordinates(row_of_tile(row), piece * values + i, 0);
         const Expr value = parts.mutate(simplify(value_at(version, at, Variable::make(Float(32), sum_name))));
-        elements.push_back(substitute(sum_name, load_of_copy(scratch(row) + piece * values + i), value));
+        // Eight lanes read together: 16 of each's 32 bytes, so that they meet all banks once.
+        const Expr half = swapped ? (i / 4 + piece / 4) % 2 : Expr(i / 4);
+        elements.push_back(substitute(sum_name, load_of_copy(scratch(row) + piece * values + half * 4 + i % 4), value));
     }
     if (static_cast<int>(parts.of_rows.size()) > columns_behind_row) {
         refuse_tile(nest_.name, "a row store takes " + std::to_string(parts.of_rows.size()) + " numbers from a row alone; the "
@@ -120,6 +123,7 @@ Stmt TileStore::rows(const Version &version) const {
         for (int half = 0; half < 2; half++) {
             PlaceholderCall call = turn_call(row_tile, 0, half);
             call.fields["rows"] = rows;
+            if (swapped) call.fields["swapped"] = 1;
             all.push_back(placeholder(call));
         }
     }

@@ -219,6 +219,9 @@ void TensorCoreInstructions::turn(const PlaceholderCall &call, PtxWriter &out) c
     out.line("shr.u32 group, lane, 2; and.b32 lane, lane, 3; mad.lo.u32 group, mine, ", rows,
              ", group;", first_row ? " add.u32 group, group, " + std::to_string(first_row) + ";" : "");
     out.line("mul.lo.u32 mine, group, ", pitch, "; mad.lo.u32 mine, lane, ", 8 * tiles, ", mine;");
+    // Halves of every second 128 bytes change places, where lanes are to read 32 bytes each: see tile_rows.cpp.
+    const bool swapped = call.field_or("swapped", 0) != 0;
+    if (swapped) out.line("xor.b32 lane, mine, 16;");
     const auto pair = [&](int row_tile, int j) {
         return tile.first(row_tile, call.field("rep")) + 2 * call.field("half") + 4 * j;
     };
@@ -228,8 +231,8 @@ void TensorCoreInstructions::turn(const PlaceholderCall &call, PtxWriter &out) c
             out.line("st.shared.v4.f32 [mine+", 64 * j, "], {", tile.at(first), ",", tile.at(second), ",",
                      tile.at(first + 1), ",", tile.at(second + 1), "};");
         } else {
-            out.line("st.shared.v2.f32 [mine+", 32 * j, "], {", tile.at(first), ",", tile.at(first + 1),
-                     "};");
+            out.line("st.shared.v2.f32 [", swapped && j / 4 % 2 ? "lane+" : "mine+", 32 * j, "], {", tile.at(first), ",",
+                     tile.at(first + 1), "};");
         }
     }
     out.line("bar.warp.sync 0xffffffff; }");

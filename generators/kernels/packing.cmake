@@ -9,6 +9,7 @@ conv_transpose_helper(pack_channels_innermost f32 cuda)
 foreach(format f16 bf16)  # multiplied in float32
     conv_transpose_helper(pack_half_channels_innermost ${format} cpu given=${format} BASELINE_ONLY)
     conv_transpose_helper(pack_half_channels_innermost ${format} cuda given=${format})
+    conv_transpose_helper(pack_channel_panels ${format} cpu rank=3 given=${format} BASELINE_ONLY)
     conv_transpose_helper(to_float32 ${format} cpu given=${format} BASELINE_ONLY)
 endforeach()
 conv_transpose_helper(pack_many_taps tf32 cuda)

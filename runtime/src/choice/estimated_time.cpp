@@ -54,16 +54,20 @@ double blocks_of(const KernelTraits &k, const Problem &p, const Work &work) {
     return double(p.batch) * tiles * double(ceil_divide(work.channels, k.block_channels)) * double(p.groups);
 }
 
-// The same where the copy engine stages, on average of what was measured on an H200 (2026-11-22): 6.7 to 7.3 us of tiles of
-// 128 channels that are stored in rows or runs, 2.3 to 4.2 of 64. In channels_first positions a stride apart are stored one
-// by one; phases that are channels in runs of two or four rows, unless those begin at odd elements of 16 bits.
+// The same where the copy engine stages, on average of what was measured on an H200 (2026-11-22). In channels_last, where
+// lanes store whole rows, 3.2 us of 128 positions x 64 channels, 4.4 of 256 x 128 (fitted to 28 layers; of seven kernels the
+// one that is chosen so takes 1.06 of the fastest's time at most). In channels_first 6.7 to 7.3 us of tiles of 128 channels
+// that are stored in runs, 2.3 to 4.2 of 64: positions a stride apart are stored one by one; phases that are channels in runs
+// of two or four rows, unless those begin at odd elements of 16 bits.
 double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
     const double tile = static_cast<double>(k.block_channels) / 128;
     const Axis &x = p.width();
     if (k.operation == Operation::input_gradient)  // by what a multiprocessor computes at once
         return (k.input.layout == Layout::channels_last ? 5.5e-6 : 8e-6) * double(area(k.block_positions)) * tile *
                double(k.blocks_per_multiprocessor) / 256;
-    if (k.output.layout == Layout::channels_last || x.stride == 1) return 7e-6 * tile;
+    if (k.output.layout == Layout::channels_last)
+        return 2.8e-6 + 5e-11 * double(area(k.block_positions)) * static_cast<double>(k.block_channels);
+    if (x.stride == 1) return 7e-6 * tile;
     const int64_t neighbours = k.stride_width_multiple;
     if (!k.phases_as_channels || neighbours == 1) return 8e-6 + 4e-6 * tile;
     if (k.output.type != ElementType::float32 && x.padding % x.stride % 2 != 0) return 10e-6 + 6e-6 * tile;
@@ -148,8 +152,11 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
     const double slots = double(multiprocessors * k.blocks_per_multiprocessor);
     double rounds = std::floor(blocks / slots);
     if (const double rest = blocks - rounds * slots; rest > 0) {
-        // Blocks with fewer neighbours on their multiprocessor are faster, but each alone does not fill it.
-        constexpr double alone = 0.4;
+        // Blocks with fewer neighbours on their multiprocessor are faster, but each alone does not fill it. Of two that the
+        // copy engine serves each waits for its own copies: one alone is hardly faster (4 x 4, 2048 channels: 104 us, 109 both).
+        const bool waits = k.box_positions > 0 && k.operation == Operation::forward && k.output.layout == Layout::channels_last &&
+                           k.blocks_per_multiprocessor == 2;
+        const double alone = waits ? 0.8 : 0.4;
         rounds += work.longest * (alone + (1 - alone) * std::ceil(rest / multiprocessors) / k.blocks_per_multiprocessor);
     }
     // Of a round: a multiprocessor is as fast as an H200's, whatever the number of them.

@@ -37,7 +37,7 @@ Extent extent_of(const Axis &a, bool forward) {
 
 }  // namespace
 
-FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p) {
+FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p, TensorFormat read, TensorFormat written) {
     const bool forward = k.operation == Operation::forward;
     const Extent x = extent_of(p.width(), forward), y = extent_of(p.height(), forward), z = extent_of(p.depth(), forward);
     const auto phases_of = [&](const Axis &a) { return forward ? std::min(a.stride, a.output()) : 1; };
@@ -79,6 +79,17 @@ FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p) {
     const int64_t blocks = std::clamp<int64_t>(static_cast<int64_t>(2 * several / tasks), 1, panels);
     block_panels = ceil_divide(panels, blocks);
     relative_time = of_all(tile_rows, computed) * double(segments) * double(panels * k.weight_channel_multiple) / double(k.fma_percent);
+    if (!k.any_layout) return;
+    // Channels that lie apart are scattered, an element in so many products' time.
+    constexpr double products_an_element_read = 50, products_an_element_written = 400;
+    const double taps_of_phase = double(taps(p)) / double(product_of_axes(p, phases_of));
+    const double copied = of_all(tile_rows, copied_for) * double(segments) * double(product_of_axes(p, planes_of) * blocks);
+    const double positions = of_all(tile_rows, [&](int64_t n) { return double(n * segment_cells); }) * double(segments);
+    const int64_t channels = (forward ? p.out_channels : p.in_channels) / p.groups;
+    const double all_summed = double(forward ? p.in_channels : p.out_channels) / p.groups;
+    if (read.layout == Layout::channels_first) relative_time += copied * products_an_element_read / double(taps(p)) / 100;
+    if (written.layout == Layout::channels_first)
+        relative_time += positions * double(channels) * products_an_element_written / (all_summed * taps_of_phase) / 100;
 }
 
 }  // namespace conv_transpose

@@ -9,6 +9,7 @@
 
 namespace conv_transpose {
 
+/// Of the forward operation and the input gradient.
 inline bool is_flat(const KernelTraits &k) {
     return k.family == Family::flat_forward || k.family == Family::flat_input_gradient;
 }
@@ -20,7 +21,8 @@ struct FlatTiles {
     /// To compare kernels for one problem with: places that are computed for each channel of whole panels, by the rate.
     double relative_time;
 
-    FlatTiles(const KernelTraits &, const Problem &);
+    /// The formats matter to the time alone.
+    FlatTiles(const KernelTraits &, const Problem &, TensorFormat read = {}, TensorFormat written = {});
 };
 
 }  // namespace conv_transpose

@@ -67,7 +67,10 @@ size_t fastest(const Candidates &candidates, Precision precision, const Machine 
 
 // Of flat matrix products for the same instructions, the one whose register tiles waste least.
 size_t least_wasteful(const Candidates &candidates, size_t first) {
-    const auto time = [](const Candidate &c) { return FlatTiles(c.kernel, c.computation.problem).relative_time; };
+    const auto time = [](const Candidate &c) {
+        const Computation &computed = c.computation;
+        return FlatTiles(c.kernel, computed.problem, computed.read_format, computed.written_format).relative_time;
+    };
     size_t best = first;
     for (size_t i = first + 1; i < candidates.size(); i++) {
         const KernelTraits &k = candidates[i].kernel;

@@ -2,7 +2,6 @@
 #include "choice/picture_frame.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "problem/counting.h"
 
@@ -51,9 +50,10 @@ std::string picture_frame_rejection(const KernelTraits &k, const Computation &c)
         return "a box would hold channels of two groups";
     if (k.window > 1) {
         const Axis &x = p.width();
-        const int64_t step = x.stride / std::gcd(x.stride, x.dilation);
-        if (x.stride % x.dilation != 0 || x.kernel % (k.window * step) != 0)
+        if (x.dilation > 1 || x.kernel % k.window != 0)
             return "taps along the width are no multiple of " + std::to_string(k.window) + " neighbours";
+        for (const Axis &a : p.axes)
+            if (a.stride > 1) return "stride is " + std::to_string(a.stride) + ", windows of taps are for 1";
     }
     return {};
 }

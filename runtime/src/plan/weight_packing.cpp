@@ -65,7 +65,8 @@ WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &c)
 // Of what is packed. A kernel for tensor cores multiplies elements as it stores its output, others in float32.
 ElementType WeightPacking::packed_type() const noexcept {
     if (!packing_) return given_.type;
-    return kernel_.weight_layout == WeightLayout::channels_innermost ? ElementType::float32 : kernel_.output.type;
+    const bool in_float32 = kernel_.weight_layout == WeightLayout::channels_innermost || kernel_.weight_layout == WeightLayout::channel_panels;
+    return in_float32 ? ElementType::float32 : kernel_.output.type;
 }
 
 // Where channels become innermost, kernel positions are one dimension of the helper's two.
