@@ -96,7 +96,7 @@ endfunction()
 # For every target of the device. The arguments behind it are those of a row; AS and the target end the name.
 function(conv_transpose_add_kernels beginning generator device)
     cmake_parse_arguments(PARSE_ARGV 3 row "FULL;ALLOW_SPILLS;LARGE;BASELINE;BASELINE_ONLY" "AS;MAX_REGISTERS;H200_TFLOPS;CHECK;ONLY_ON" "AVX2")
-    if(row_FULL AND NOT CONV_TRANSPOSE_KERNELS STREQUAL full)
+    if(row_FULL AND NOT CONV_TRANSPOSE_KERNELS STREQUAL "full")
         return()
     endif()
     set(name ${beginning})

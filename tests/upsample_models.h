@@ -126,6 +126,29 @@ Interp r 1 1 l y 0=3 1=0.75 2=0.75
                        Weights(13).float32(216).plain(8).plain(8).float16(288).plain(4).float32(864).plain(8).float16(3456).plain(48));
 }
 
+/// A block of Real-ESRGAN's: layers whose inputs are all that came before, joined; two times as large.
+inline std::string small_dense_block(const TemporaryFolder &folder) {
+    return write_model(folder, R"(7767517
+15 20
+Input input 0 1 x
+Convolution c1 1 1 x a 0=16 1=3 4=1 5=1 6=432 9=2 -23310=1,0.2
+Split s1 1 4 a a0 a1 a2 a3
+Convolution c2 1 1 a0 b 0=16 1=3 4=1 5=1 6=2304 9=2 -23310=1,0.2
+Split s2 1 2 b b0 b1
+Concat j1 2 1 a1 b0 d 0=0
+Convolution c3 1 1 d e 0=24 1=3 4=1 5=1 6=6912 9=2 -23310=1,0.2
+Concat j2 3 1 a2 b1 e f 0=0
+Split s3 1 2 f f0 f1
+Convolution c4 1 1 f0 g 0=16 1=3 4=1 5=1 6=8064
+Eltwise w 2 1 g a3 h 0=1 -23301=2,0.2,1.0
+Concat j3 2 1 f1 h k 0=0
+Convolution c5 1 1 k m 0=12 1=3 4=1 5=1 6=7776
+PixelShuffle ps 1 1 m y 0=2
+)",
+                       Weights(16).float16(432).plain(16).float16(2304).plain(16).float32(6912).plain(24).float16(8064).plain(16)
+                           .float16(7776).plain(12));
+}
+
 /// The layers that Real-CUGAN has beside cunet's; two times as large.
 inline std::string small_cugan(const TemporaryFolder &folder) {
     return write_model(folder, R"(7767517

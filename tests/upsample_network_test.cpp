@@ -50,6 +50,7 @@ TEST(Network, EqualsItsLayersInDoublePrecision) {
         expect_equals_reference(small_cunet(folder), 22, 26, 2e-6, options);
         expect_equals_reference(small_esrgan(folder), 21, 18, 3e-6, options);
         expect_equals_reference(small_cugan(folder), 13, 18, 3e-6, options);
+        expect_equals_reference(small_dense_block(folder), 17, 18, 2e-5, options);
     }
 }
 
@@ -61,6 +62,7 @@ TEST(Network, InHalfPrecisionEqualsItsLayersNearly) {
     expect_equals_reference(small_cunet(folder), 22, 26, 2e-3, options);
     expect_equals_reference(small_esrgan(folder), 21, 18, 4e-3, options);
     expect_equals_reference(small_cugan(folder), 13, 18, 2e-3, options);
+    expect_equals_reference(small_dense_block(folder), 17, 18, 1e-2, options);
 }
 
 TEST(Network, Up4xIsAddedToTheRepeatedPicture) {

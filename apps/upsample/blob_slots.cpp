@@ -6,13 +6,13 @@
 namespace upsample {
 namespace {
 
-/// The step after which each blob is no longer needed.
-std::vector<int> last_uses(const NcnnModel &model) {
+/// The step after which each root is no longer needed.
+std::vector<int> last_uses(const NcnnModel &model, const std::vector<int> &root_of_blob) {
     std::vector<int> last(model.blobs, -1);
     for (std::size_t i = 0; i < model.layers.size(); ++i) {
-        for (const int blob : model.layers[i].inputs) last[blob] = static_cast<int>(i);
+        for (const int blob : model.layers[i].inputs) last[root_of_blob[blob]] = static_cast<int>(i);
     }
-    last[model.output] = static_cast<int>(model.layers.size());
+    last[root_of_blob[model.output]] = static_cast<int>(model.layers.size());
     return last;
 }
 
@@ -21,38 +21,39 @@ std::vector<int> last_uses(const NcnnModel &model) {
 std::size_t BlobSlots::total_bytes() const { return std::accumulate(bytes.begin(), bytes.end(), std::size_t{0}); }
 
 BlobSlots assign_slots(const NcnnModel &model, const std::vector<std::size_t> &blob_bytes,
-                       const std::vector<bool> &layer_works_in_place) {
+                       const std::vector<bool> &layer_works_in_place, const std::vector<int> &root_of_blob) {
     BlobSlots slots;
-    slots.of_blob.resize(model.blobs);
-    std::vector<int> free;
-    const auto take = [&](int blob) {
+    std::vector<int> slot_of_root(model.blobs, -1), free;
+    const auto take = [&](int root) {
+        if (slot_of_root[root] >= 0) return;  // by another part
         if (free.empty()) {
             free.push_back(static_cast<int>(slots.bytes.size()));
             slots.bytes.push_back(0);
         }
-        const int slot = free.back();
+        const int slot = slot_of_root[root] = free.back();
         free.pop_back();
-        slots.of_blob[blob] = slot;
-        slots.bytes[slot] = std::max(slots.bytes[slot], blob_bytes[blob]);
+        slots.bytes[slot] = std::max(slots.bytes[slot], blob_bytes[root]);
     };
-    const std::vector<int> last = last_uses(model);
-    take(model.input);
+    const std::vector<int> last = last_uses(model, root_of_blob);
+    take(root_of_blob[model.input]);
     for (std::size_t i = 0; i < model.layers.size(); ++i) {
         const Layer &layer = model.layers[i];
-        const bool in_place = layer_works_in_place[i] && last[layer.inputs[0]] == static_cast<int>(i);
+        const int output = root_of_blob[layer.output], first = root_of_blob[layer.inputs[0]];
+        const bool in_place = layer_works_in_place[i] && last[first] == static_cast<int>(i) && slot_of_root[output] < 0;
         if (in_place) {
-            slots.of_blob[layer.output] = slots.of_blob[layer.inputs[0]];
+            slot_of_root[output] = slot_of_root[first];
         } else {
-            take(layer.output);
+            take(output);
         }
         std::vector<int> ended;
-        for (std::size_t k = in_place ? 1 : 0; k < layer.inputs.size(); ++k) {
-            const int blob = layer.inputs[k];
-            if (last[blob] != static_cast<int>(i) || (in_place && blob == layer.inputs[0])) continue;
-            if (std::find(ended.begin(), ended.end(), blob) == ended.end()) ended.push_back(blob);
+        for (const int blob : layer.inputs) {
+            const int root = root_of_blob[blob];
+            const bool ends = last[root] == static_cast<int>(i) && root != output && !(in_place && root == first);
+            if (ends && std::find(ended.begin(), ended.end(), root) == ended.end()) ended.push_back(root);
         }
-        for (const int blob : ended) free.push_back(slots.of_blob[blob]);
+        for (const int root : ended) free.push_back(slot_of_root[root]);
     }
+    for (const int root : root_of_blob) slots.of_blob.push_back(slot_of_root[root]);
     return slots;
 }
 

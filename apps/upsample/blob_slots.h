@@ -16,9 +16,9 @@ struct BlobSlots {
 };
 
 /// For blobs of so many bytes each, and layers that may or may not work in place: then the output lies where the first
-/// input lies.
+/// input lies. A blob may be a part of another one, its root, with which it shares memory; else it is its own root.
 BlobSlots assign_slots(const NcnnModel &model, const std::vector<std::size_t> &blob_bytes,
-                       const std::vector<bool> &layer_works_in_place);
+                       const std::vector<bool> &layer_works_in_place, const std::vector<int> &root_of_blob);
 
 }  // namespace upsample
 

@@ -2,6 +2,8 @@
 #ifndef UPSAMPLE_DEVICE_BLOB_H
 #define UPSAMPLE_DEVICE_BLOB_H
 
+#include <algorithm>
+
 #include "layer_convolution.h"
 #include "layer_kernels.h"
 
@@ -13,6 +15,7 @@ struct DeviceBlob {
     int64_t stored = 0;  ///< channels with those that only fill up, which are zero or what becomes of zero
     bool half = false;
     void *data = nullptr;
+    int64_t pixel = 0;  ///< channels from a pixel to the next, where they are some of a wider blob's; else 0
 
     conv_transpose::TensorFormat format() const {
         using namespace conv_transpose;
@@ -22,7 +25,7 @@ struct DeviceBlob {
     std::size_t bytes() const { return stored * shape.height * shape.width * element_bytes(); }
 
     int64_t channel_stride() const { return half ? 1 : shape.height * shape.width; }
-    int64_t column_stride() const { return half ? stored : 1; }
+    int64_t column_stride() const { return half ? std::max(pixel, stored) : 1; }
     int64_t row_stride() const { return column_stride() * shape.width; }
 };
 

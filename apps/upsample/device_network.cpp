@@ -61,13 +61,56 @@ std::vector<DeviceBlob> blobs_of(const Network &network, int64_t height, int64_t
     return blobs;
 }
 
-BlobSlots slots_of(const NcnnModel &model, const std::vector<DeviceBlob> &blobs) {
+/// Blobs that are joined lie in the joined one from the beginning, so that nothing is copied: where every convolution that
+/// reads or writes them takes wider pixels. What is joined of the first of another's inputs is a part of that.
+std::vector<DeviceNetwork::Place> places_of(const NcnnModel &model, const std::vector<DeviceBlob> &blobs, bool joined) {
+    std::vector<DeviceNetwork::Place> places(blobs.size());
+    for (std::size_t i = 0; i < places.size(); ++i) places[i].root = static_cast<int>(i);
+    std::vector<const Layer *> roots;
+    for (auto layer = model.layers.rbegin(); joined && layer != model.layers.rend(); ++layer) {
+        if (layer->kind != LayerKind::concat) continue;
+        const auto begins = [&](const Layer *root) {
+            return root->inputs.size() >= layer->inputs.size() &&
+                   std::equal(layer->inputs.begin(), layer->inputs.end(), root->inputs.begin());
+        };
+        if (places[layer->output].root != layer->output) continue;
+        if (const auto root = std::find_if(roots.begin(), roots.end(), begins); root != roots.end()) {
+            places[layer->output] = {(*root)->output, 0};
+            continue;
+        }
+        const auto may_move = [&](int blob) {
+            const bool once = std::count(layer->inputs.begin(), layer->inputs.end(), blob) == 1;
+            const bool pooled = std::any_of(model.layers.begin(), model.layers.end(), [&](const Layer &reader) {
+                return reader.kind == LayerKind::pooling && reader.inputs[0] == blob;  // by sums of dense pictures
+            });
+            return once && !pooled && places[blob].root == blob && blob != model.input && blobs[blob].shape.channels % 8 == 0 &&
+                   blobs[blob].stored == blobs[blob].shape.channels && blobs[blob].half;
+        };
+        const auto is_root = [&](int blob) { return std::any_of(roots.begin(), roots.end(), [&](const Layer *r) { return r->output == blob; }); };
+        const bool all = std::all_of(layer->inputs.begin(), layer->inputs.end(), [&](int blob) { return may_move(blob) && !is_root(blob); });
+        if (!all) continue;
+        int64_t channel = 0;
+        for (const int blob : layer->inputs) {
+            places[blob] = {layer->output, channel};
+            channel += blobs[blob].shape.channels;
+        }
+        roots.push_back(&*layer);
+    }
+    return places;
+}
+
+BlobSlots slots_of(const NcnnModel &model, const std::vector<DeviceBlob> &blobs, const std::vector<DeviceNetwork::Place> &places) {
     std::vector<std::size_t> bytes;
     for (const DeviceBlob &blob : blobs) bytes.push_back(blob.bytes());
     std::vector<bool> in_place;
-    for (const Layer &layer : model.layers)
-        in_place.push_back(works_in_place(layer.kind) && blobs[layer.output].stored == blobs[layer.inputs[0]].stored);
-    return assign_slots(model, bytes, in_place);
+    std::vector<int> roots;
+    for (const DeviceNetwork::Place &place : places) roots.push_back(place.root);
+    for (const Layer &layer : model.layers) {
+        const auto is_whole = [&](int blob) { return roots[blob] == blob; };
+        in_place.push_back(works_in_place(layer.kind) && blobs[layer.output].stored == blobs[layer.inputs[0]].stored &&
+                           is_whole(layer.output) && is_whole(layer.inputs[0]));
+    }
+    return assign_slots(model, bytes, in_place, roots);
 }
 
 /// Weights of more channels, the new ones zero.
@@ -78,6 +121,11 @@ std::vector<float> filled_up(const std::vector<float> &weight, const Problem &fr
     for (int64_t i = 0; i < from.in_channels; ++i)
         std::copy_n(&weight[i * from.out_channels * taps], from.out_channels * taps, &result[i * to.out_channels * taps]);
     return result;
+}
+
+/// Whether a layer reads its input in another order than it lies.
+bool is_moved(const Layer &layer, int64_t phases, const DeviceBlob &input) {
+    return phases > 1 || (layer.kind == LayerKind::inner_product && input.shape.elements() != input.shape.channels);
 }
 
 /// The kernel that a large picture would get, where it takes this one too: so that tiles of any size come from the same sums.
@@ -117,7 +165,8 @@ InterpolationTable halves_of(const DeviceMemory &table) {
 }  // namespace
 
 std::size_t DeviceNetwork::blob_bytes(const Network &network, int64_t height, int64_t width, const RunOptions &options) {
-    return slots_of(network.model(), blobs_of(network, height, width, options)).total_bytes();
+    const std::vector<DeviceBlob> blobs = blobs_of(network, height, width, options);
+    return slots_of(network.model(), blobs, places_of(network.model(), blobs, options.half)).total_bytes();
 }
 
 DeviceNetwork::Lane::Lane(std::size_t input_bytes, std::size_t output_bytes)
@@ -136,58 +185,84 @@ DeviceNetwork::DeviceNetwork(const Network &network, int64_t height, int64_t wid
       computing_(Device::cuda),
       writing_(Device::cuda) {
     const NcnnModel &model = network.model();
-    const BlobSlots slots = slots_of(model, blobs_);
-    for (const std::size_t bytes : slots.bytes) memory_.emplace_back(Device::cuda, bytes);
-    for (std::size_t i = 0; i < blobs_.size(); ++i) blobs_[i].data = memory_[slots.of_blob[i]].data();
+    places_ = places_of(model, blobs_, options.half);
+    try {
+        prepare(options);
+    } catch (const conv_transpose::Unsupported &) {  // a convolution takes no wider pixels: joined blobs are copied
+        places_ = places_of(model, blobs_, false);
+        prepare(options);
+    }
     std::size_t workspace = 0, rearranged = 0, sums = 0;
-    for (const Layer &layer : model.layers) {
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+        const Layer &layer = model.layers[i];
         const DeviceBlob &input = blobs_[layer.inputs[0]];
-        Step step;
-        if (has_weights(layer)) {
-            LayerConvolution convolution = layer_convolution(layer, input.shape);
-            const Problem plain = convolution.problem;
-            const std::vector<float> weight = convolution_weight(layer, convolution);
-            const bool moved = convolution.phases > 1 || (layer.kind == LayerKind::inner_product && input.shape.elements() != input.shape.channels);
-            if (!moved) convolution.problem.in_channels = input.stored;
-            convolution.problem.out_channels = blobs_[layer.output].stored;
-            convolution.options.device = Device::cuda;
-            convolution.options.precision = options.precision;
-            convolution.options.input = convolution.options.output = input.format();
-            convolution.options.kernel = kernel_for_any_size(convolution);
-            std::vector<float> bias = layer.bias;
-            if (!bias.empty()) bias.resize(convolution.problem.out_channels);
-            step.plan.emplace(convolution, filled_up(weight, plain, convolution.problem), bias);
-            workspace = std::max(workspace, step.plan->workspace_bytes());
-            if (moved) rearranged = std::max(rearranged, convolution.problem.input_elements() * input.element_bytes());
-        } else if (layer.kind == LayerKind::prelu) {
-            std::vector<float> slopes = layer.weight;
-            slopes.resize(layer.weight.size() == 1 ? 1 : input.stored);
-            if (slopes.size() == 1) slopes.assign(input.stored, layer.weight[0]);
-            step.slopes = copy_to_device(Device::cuda, slopes.data(), slopes.size() * sizeof(float));
-        } else if (layer.kind == LayerKind::relu) {
-            const std::vector<float> slopes(input.stored, layer.negative_slope);
-            step.slopes = copy_to_device(Device::cuda, slopes.data(), slopes.size() * sizeof(float));
-        } else if (layer.kind == LayerKind::bicubic) {
-            const TensorShape &output = blobs_[layer.output].shape;
-            step.columns = interpolation_table(layer.ratio, input.shape.width, output.width);
-            step.rows = interpolation_table(layer.ratio, input.shape.height, output.height);
-        } else if (layer.kind == LayerKind::pooling) {
-            Problem problem;
-            problem.in_channels = 1, problem.out_channels = input.stored;
-            problem.height().input = input.shape.height, problem.width().input = input.shape.width;
-            PlanOptions of_sum;
-            of_sum.operation = conv_transpose::Operation::bias_gradient;
-            of_sum.device = Device::cuda;
-            of_sum.input = of_sum.output = input.format();
-            step.sum.emplace(problem, of_sum);
-            workspace = std::max(workspace, step.sum->workspace_bytes());
-            sums = std::max(sums, input.stored * sizeof(float));
-        }
-        steps_.push_back(std::move(step));
+        const Step &step = steps_[i];
+        if (step.plan) workspace = std::max(workspace, step.plan->workspace_bytes());
+        if (step.plan && is_moved(layer, step.plan->phases(), input))
+            rearranged = std::max(rearranged, step.plan->problem().input_elements() * input.element_bytes());
+        if (step.sum) workspace = std::max(workspace, step.sum->workspace_bytes()), sums = std::max(sums, input.stored * sizeof(float));
+    }
+    const BlobSlots slots = slots_of(model, blobs_, places_);
+    for (const std::size_t bytes : slots.bytes) memory_.emplace_back(Device::cuda, bytes);
+    for (std::size_t i = 0; i < blobs_.size(); ++i) {
+        char *const slot = static_cast<char *>(memory_[slots.of_blob[i]].data());
+        blobs_[i].data = slot + places_[i].channel * static_cast<int64_t>(blobs_[i].element_bytes());
     }
     workspace_ = DeviceMemory(Device::cuda, workspace);
     rearranged_ = DeviceMemory(Device::cuda, rearranged);
     sums_ = DeviceMemory(Device::cuda, sums);
+}
+
+/// All steps, for blobs that lie where `places_` says.
+void DeviceNetwork::prepare(const RunOptions &options) {
+    for (std::size_t i = 0; i < blobs_.size(); ++i)
+        blobs_[i].pixel = places_[i].root == static_cast<int>(i) ? 0 : blobs_[places_[i].root].stored;
+    steps_.clear();
+    for (const Layer &layer : network().model().layers) steps_.push_back(prepared(layer, options));
+}
+
+DeviceNetwork::Step DeviceNetwork::prepared(const Layer &layer, const RunOptions &options) const {
+    const DeviceBlob &input = blobs_[layer.inputs[0]];
+    Step step;
+    if (has_weights(layer)) {
+        LayerConvolution convolution = layer_convolution(layer, input.shape);
+        const Problem plain = convolution.problem;
+        const std::vector<float> weight = convolution_weight(layer, convolution);
+        const bool moved = is_moved(layer, convolution.phases, input);
+        if (!moved) convolution.problem.in_channels = input.stored;
+        convolution.problem.out_channels = blobs_[layer.output].stored;
+        convolution.options.device = Device::cuda;
+        convolution.options.precision = options.precision;
+        convolution.options.input = convolution.options.output = input.format();
+        if (!moved) convolution.options.input_pixel_stride = input.pixel;
+        convolution.options.output_pixel_stride = blobs_[layer.output].pixel;
+        convolution.options.kernel = kernel_for_any_size(convolution);
+        std::vector<float> bias = layer.bias;
+        if (!bias.empty()) bias.resize(convolution.problem.out_channels);
+        step.plan.emplace(convolution, filled_up(weight, plain, convolution.problem), bias);
+    } else if (layer.kind == LayerKind::prelu) {
+        std::vector<float> slopes = layer.weight;
+        slopes.resize(layer.weight.size() == 1 ? 1 : input.stored);
+        if (slopes.size() == 1) slopes.assign(input.stored, layer.weight[0]);
+        step.slopes = copy_to_device(Device::cuda, slopes.data(), slopes.size() * sizeof(float));
+    } else if (layer.kind == LayerKind::relu) {
+        const std::vector<float> slopes(input.stored, layer.negative_slope);
+        step.slopes = copy_to_device(Device::cuda, slopes.data(), slopes.size() * sizeof(float));
+    } else if (layer.kind == LayerKind::bicubic) {
+        const TensorShape &output = blobs_[layer.output].shape;
+        step.columns = interpolation_table(layer.ratio, input.shape.width, output.width);
+        step.rows = interpolation_table(layer.ratio, input.shape.height, output.height);
+    } else if (layer.kind == LayerKind::pooling) {
+        Problem problem;
+        problem.in_channels = 1, problem.out_channels = input.stored;
+        problem.height().input = input.shape.height, problem.width().input = input.shape.width;
+        PlanOptions of_sum;
+        of_sum.operation = conv_transpose::Operation::bias_gradient;
+        of_sum.device = Device::cuda;
+        of_sum.input = of_sum.output = input.format();
+        step.sum.emplace(problem, of_sum);
+    }
+    return step;
 }
 
 void DeviceNetwork::begin(int number, const float *input, const OutputPart &part) {
@@ -282,6 +357,7 @@ void DeviceNetwork::run_plan(const Layer &layer, const LayerPlan &plan) {
 
 void DeviceNetwork::join(const Layer &layer) {
     const DeviceBlob &output = blobs_[layer.output];
+    if (places_[layer.inputs[0]].root == places_[layer.output].root) return;  // they lie there
     BlobPart to = all_of(output);
     for (std::size_t i = 0; i < layer.inputs.size(); ++i) {
         const DeviceBlob &input = blobs_[layer.inputs[i]];

@@ -19,6 +19,12 @@ class DeviceNetwork : public NetworkRun {
   public:
     DeviceNetwork(const Network &network, int64_t height, int64_t width, const RunOptions &options);
 
+    /// Where each blob lies: in itself, or from a channel on in a wider one that other layers join it into.
+    struct Place {
+        int root = 0;
+        int64_t channel = 0;
+    };
+
     static std::size_t blob_bytes(const Network &network, int64_t height, int64_t width, const RunOptions &options);
 
     int lanes() const override { return lane_count; }
@@ -43,13 +49,15 @@ class DeviceNetwork : public NetworkRun {
         conv_transpose::DeviceMemory columns, rows;      // of an interpolation: places, then weights
     };
 
-    Step prepared(const Layer &layer) const;
+    void prepare(const RunOptions &options);
+    Step prepared(const Layer &layer, const RunOptions &options) const;
     void run_layer(const Layer &layer, const Step &step);
     void run_plan(const Layer &layer, const LayerPlan &plan);
     void join(const Layer &layer);
     void pool(const Layer &layer, const conv_transpose::Plan &sum);
     void combine(const Layer &layer);
 
+    std::vector<Place> places_;
     std::vector<DeviceBlob> blobs_;
     std::vector<conv_transpose::DeviceMemory> memory_;
     std::vector<Step> steps_;

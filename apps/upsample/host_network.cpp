@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "light_layers.h"
 
@@ -20,7 +21,9 @@ BlobSlots slots_of(const NcnnModel &model, const std::vector<TensorShape> &shape
     for (const TensorShape &shape : shapes) bytes.push_back(shape.elements() * sizeof(float));
     std::vector<bool> in_place;
     for (const Layer &layer : model.layers) in_place.push_back(works_in_place(layer.kind));
-    return assign_slots(model, bytes, in_place);
+    std::vector<int> roots(model.blobs);
+    std::iota(roots.begin(), roots.end(), 0);
+    return assign_slots(model, bytes, in_place, roots);
 }
 
 LayerConvolution on_host(const Layer &layer, const TensorShape &input) {

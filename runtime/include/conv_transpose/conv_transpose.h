@@ -146,6 +146,11 @@ struct PlanOptions {
     bool strict_propagation = false;
     /// Name of the one kernel to use, for tests and measurements; empty lets the registry choose.
     std::string kernel{};
+    /// Elements from a pixel to the next, of the forward operation in channels_last, where pixels are wider than the
+    /// channels that count; 0: they are not. So a run reads or writes some channels of a picture, and may write others of
+    /// the one that it reads. A multiple of 16 bytes. Throws Unsupported where no kernel takes it: those that do read
+    /// pictures by tensor maps.
+    int64_t input_pixel_stride = 0, output_pixel_stride = 0;
 };
 
 /// The outcome of running. message() is a C string that lives as long as the Status.

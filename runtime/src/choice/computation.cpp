@@ -100,12 +100,14 @@ Computation itself(const Problem &p, Operation operation) {
 }  // namespace
 
 std::vector<Computation> alternatives(const Problem &problem, const PlanOptions &options) {
-    const Problem simplest = with_positions_as_channels(with_two_axes(problem), options);
+    const bool wide_pixels = options.input_pixel_stride != 0 || options.output_pixel_stride != 0;
+    const Problem simplest = wide_pixels ? problem : with_positions_as_channels(with_two_axes(problem), options);
     std::vector<Computation> all{itself(simplest, options.operation)};
     const bool reads_input = all[0].read == Operand::input;
     all[0].read_format = reads_input ? options.input : options.output;
     all[0].written_format = reads_input ? options.output : options.input;
     all[0].weight_format = options.weight;
+    all[0].read_pixel = options.input_pixel_stride, all[0].written_pixel = options.output_pixel_stride;  // forward
     if (options.operation == Operation::input_gradient)
         if (const std::optional<Problem> forward = forward_of_input_gradient(simplest)) {
             Computation mirrored = all[0];
@@ -143,6 +145,7 @@ int64_t summed_phases(const Computation &c) {
 
 Computation with_split_sum(const KernelTraits &kernel, const Computation &computation) {
     Computation split = computation;
+    if (computation.has_wide_pixels()) return split;  // parts are dense
     split.partial_sums = partial_sums(kernel, computation.problem, summed_phases(computation));
     Problem &p = split.problem;
     p.groups *= split.partial_sums;

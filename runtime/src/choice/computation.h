@@ -35,6 +35,9 @@ struct Computation {
 
     /// How the tensors lie in memory.
     TensorFormat read_format{}, written_format{}, weight_format{};
+    /// Elements from a pixel to the next, where pixels are wider than their channels; else 0.
+    int64_t read_pixel = 0, written_pixel = 0;
+    bool has_wide_pixels() const { return read_pixel != 0 || written_pixel != 0; }
 
     /// Channels of the result, of all groups that are left when the parts are added.
     int64_t result_channels() const {

@@ -245,6 +245,25 @@ void add_to_registry(std::span<const KernelTraits> rows) {
     table.release();  // kept for good, as its rows are
 }
 
+namespace {
+
+// Strides of maps are run-time values, and of what their kernels store.
+std::string pixel_rejection(const KernelTraits &kernel, const Computation &c) {
+    if (!c.has_wide_pixels()) return {};
+    if (kernel.box_positions == 0 || c.packed_rows) return "it takes no pixels that are wider than their channels";
+    const Problem &p = c.problem;
+    const auto elements = [&](int64_t pixel, int64_t channels, auto extent) {
+        return double(p.batch) * double(product_of_axes(p, extent)) * double(std::max(pixel, channels));
+    };
+    constexpr double most = 2147483647;
+    if (elements(c.read_pixel, p.in_channels, [](const Axis &a) { return a.input; }) > most ||
+        elements(c.written_pixel, p.out_channels, [](const Axis &a) { return a.output(); }) > most)
+        return "its pictures with pixels that wide would have more than 2^31 - 1 elements";
+    return {};
+}
+
+}  // namespace
+
 std::string rejection(const KernelTraits &kernel, const Computation &computation, const PlanOptions &options,
                       Device device, const Machine &machine) {
     if (kernel.role != KernelRole::compute) return "it computes no operation";
@@ -260,6 +279,7 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
     if (computation.weight == WeightView::mirrored && !reads_mirrored) return "it computes another operation";
     if (const std::string reason = problem_rejection(kernel, computation); !reason.empty()) return reason;
     if (const std::string reason = span_rejection(kernel, computation); !reason.empty()) return reason;
+    if (const std::string reason = pixel_rejection(kernel, computation); !reason.empty()) return reason;
     const auto has_zero_weights = [](const Problem &p) {
         return std::any_of(p.axes.begin(), p.axes.end(), [](const Axis &a) { return a.kernel % a.stride != 0; });
     };

@@ -10,19 +10,42 @@ namespace conv_transpose {
 
 namespace {
 
-/// Addresses are compared as numbers, which those of a device are to us.
+/// Addresses are compared as numbers, which those of a device are to us. Of a picture some bytes of every pixel may count,
+/// which begin `pixel` bytes apart.
 struct Range {
     const char *name;
     uintptr_t begin, end;
     bool written;
+    uintptr_t counted = 0, pixel = 0;
 
-    bool overlaps(const Range &other) const { return begin < other.end && other.begin < end; }
+    bool overlaps(const Range &other) const { return begin < other.end && other.begin < end && !has_other_channels(other); }
+
+  private:
+    /// Other channels of the same pixels.
+    bool has_other_channels(const Range &other) const {
+        if (pixel == 0 || pixel != other.pixel) return false;
+        const Range &first = begin < other.begin ? *this : other, &second = begin < other.begin ? other : *this;
+        const uintptr_t apart = (second.begin - first.begin) % pixel;
+        return apart >= first.counted && apart + second.counted <= pixel;
+    }
+};
+
+/// A picture's bytes, of which some of a pixel may count.
+struct PictureBytes {
+    int64_t all, counted = 0, pixel = 0;
+
+    PictureBytes(int64_t elements, int64_t channels, int64_t pixel_stride, ElementType type)
+        : all(elements * bytes_of(type)), counted(channels * bytes_of(type)), pixel(pixel_stride * bytes_of(type)) {
+        if (pixel > 0) all = (elements / channels - 1) * pixel + counted;
+    }
 };
 
 class Ranges {
   public:
     void read(const char *name, const void *at, int64_t bytes) { add(name, at, bytes, false); }
     void written(const char *name, const void *at, int64_t bytes) { add(name, at, bytes, true); }
+    void read(const char *name, const void *at, const PictureBytes &picture) { add(name, at, picture, false); }
+    void written(const char *name, const void *at, const PictureBytes &picture) { add(name, at, picture, true); }
 
     Status apart() const {
         for (int i = 0; i < count_; i++)
@@ -39,6 +62,14 @@ class Ranges {
     void add(const char *name, const void *at, int64_t bytes, bool written) {
         const auto begin = reinterpret_cast<uintptr_t>(at);
         if (bytes > 0) ranges_[count_++] = {name, begin, begin + static_cast<uintptr_t>(bytes), written};
+    }
+
+    void add(const char *name, const void *at, const PictureBytes &picture, bool written) {
+        const int before = count_;
+        add(name, at, picture.all, written);
+        if (count_ == before) return;
+        ranges_[before].counted = static_cast<uintptr_t>(picture.counted);
+        ranges_[before].pixel = static_cast<uintptr_t>(picture.pixel);
     }
 
     static Status overlap(const Range &a, const Range &b) {
@@ -67,10 +98,10 @@ Status require_apart(const Problem &p, const PlanOptions &options, const Argumen
     };
     switch (options.operation) {
         case Operation::forward:
-            ranges.read("input", a.input, input);
+            ranges.read("input", a.input, PictureBytes(p.input_elements(), p.in_channels, options.input_pixel_stride, options.input.type));
             read_weight();
             if (options.epilogue.bias) ranges.read("bias", a.bias, bias);
-            ranges.written("output", a.output, output);
+            ranges.written("output", a.output, PictureBytes(p.output_elements(), p.out_channels, options.output_pixel_stride, options.output.type));
             break;
         case Operation::input_gradient:
             ranges.read("output_gradient", a.output_gradient, output);

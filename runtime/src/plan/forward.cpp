@@ -146,9 +146,9 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
         std::vector<Step> steps;
         View in = packed.needed() ? packed.add_packing(steps, c.read, packed_picture, range)
                   : rows.needed() ? rows.add_packing(steps, c.read, packed_picture, range)
-                                  : input_pictures(c.read, p, k.rank, range, c.read_format);
+                                  : input_pictures(c.read, p, k.rank, range, c.read_format, c.read_pixel);
         View out = parts.needed() ? parts.view(p, k.rank, [](const Axis &a) { return a.output(); }, range)
-                                  : output_pictures(c.written, p, k.rank, range, c.written_format);
+                                  : output_pictures(c.written, p, k.rank, range, c.written_format, c.written_pixel);
         for (int i = 0; i < k.rank; i++) {
             const Axis &a = p.axes[2 - i];
             // Whole strides of padding are moved into the input's first coordinate.

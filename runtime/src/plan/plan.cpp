@@ -86,6 +86,7 @@ Status null_argument(const char *name) {
 Plan::Plan(const Problem &problem, const PlanOptions &options) {
     problem.validate();
     require_valid(options);
+    require_valid_pixels(problem, options);
     require_addressable(problem);
     load_kernels_from_environment();
     const Device device = resolve(options.device);
@@ -150,6 +151,7 @@ std::vector<KernelInfo> kernels() {
 std::vector<std::string_view> kernels_for(const Problem &problem, const PlanOptions &options) {
     problem.validate();
     require_valid(options);
+    require_valid_pixels(problem, options);
     load_kernels_from_environment();
     const Device device = resolve(options.device);
     std::vector<std::string_view> names;

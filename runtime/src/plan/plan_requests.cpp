@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <string>
 
+#include "choice/tensor_formats.h"
+
 namespace conv_transpose {
 
 namespace {
@@ -42,6 +44,26 @@ void require_valid(const PlanOptions &options) {
                              "epilogue has a bias or an activation, but only the forward operation has one");
     if (e.activation == Activation::leaky_relu && std::isnan(e.negative_slope))
         throw InvalidProblem("epilogue.negative_slope", "epilogue.negative_slope is NaN, but it must be a number");
+}
+
+namespace {
+
+void require_pixel_stride(const std::string &tensor, int64_t stride, int64_t channels, TensorFormat format, Operation operation) {
+    if (stride == 0) return;
+    const std::string field = tensor + "_pixel_stride", is = field + " is " + std::to_string(stride);
+    if (operation != Operation::forward || format.layout != Layout::channels_last)
+        throw InvalidProblem(field, is + ", but only pictures of the forward operation in channels_last have one; leave it 0");
+    const int64_t multiple = 16 / bytes_of(format.type);
+    if (stride < channels || stride % multiple != 0)
+        throw InvalidProblem(field, is + ", but it must be at least the " + std::to_string(channels) +
+                                        " channels of the " + tensor + ", and a multiple of " + std::to_string(multiple));
+}
+
+}  // namespace
+
+void require_valid_pixels(const Problem &p, const PlanOptions &o) {
+    require_pixel_stride("input", o.input_pixel_stride, p.in_channels, o.input, o.operation);
+    require_pixel_stride("output", o.output_pixel_stride, p.out_channels, o.output, o.operation);
 }
 
 void require_addressable(const char *what, double bytes) {

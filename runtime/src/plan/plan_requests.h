@@ -9,6 +9,9 @@ namespace conv_transpose {
 /// Throws InvalidProblem, naming the field.
 void require_valid(const PlanOptions &options);
 
+/// Likewise for pixels that are wider than their channels.
+void require_valid_pixels(const Problem &problem, const PlanOptions &options);
+
 /// Throws Unsupported where a tensor has more bytes than a program has addresses. Counts of what is left do not
 /// overflow.
 void require_addressable(const Problem &problem);

@@ -66,29 +66,30 @@ class View {
 /// of 0 is viewed as one image, which nobody reads.
 template <class OfAxis>
 View pictures(Operand operand, const Problem &p, int rank, int64_t channels, OfAxis extent, const LaunchRange &range,
-              TensorFormat format = {}) {
+              TensorFormat format = {}, int64_t wide_pixel = 0) {
     const int64_t plane = product_of_axes(p, extent), of_group = channels / p.groups;
     Extents extents = innermost_first(p, rank, extent);
     extents.insert(extents.end(), {of_group, range.groups, std::max<int64_t>(range.images, 1)});
     const bool channels_last = format.layout == Layout::channels_last;
-    View view(operand, range.first_image * channels * plane + range.first_group * of_group * (channels_last ? 1 : plane),
+    const int64_t pixel = wide_pixel > 0 ? wide_pixel : channels;
+    View view(operand, range.first_image * pixel * plane + range.first_group * of_group * (channels_last ? 1 : plane),
               extents, format.type);
     if (channels_last) {
-        for (int64_t i = 0, stride = channels; i < rank; stride *= extents[i++]) view.set_stride(i, stride);
+        for (int64_t i = 0, stride = pixel; i < rank; stride *= extents[i++]) view.set_stride(i, stride);
         view.set_stride(rank, 1).set_stride(rank + 1, of_group);
     }
     // A launch of some of the groups leaves the others' planes between its images.
-    return view.set_stride(rank + 2, channels * plane);
+    return view.set_stride(rank + 2, pixel * plane);
 }
 
 inline View input_pictures(Operand operand, const Problem &p, int rank, const LaunchRange &range,
-                           TensorFormat format = {}) {
-    return pictures(operand, p, rank, p.in_channels, [](const Axis &a) { return a.input; }, range, format);
+                           TensorFormat format = {}, int64_t wide_pixel = 0) {
+    return pictures(operand, p, rank, p.in_channels, [](const Axis &a) { return a.input; }, range, format, wide_pixel);
 }
 
 inline View output_pictures(Operand operand, const Problem &p, int rank, const LaunchRange &range,
-                            TensorFormat format = {}) {
-    return pictures(operand, p, rank, p.out_channels, [](const Axis &a) { return a.output(); }, range, format);
+                            TensorFormat format = {}, int64_t wide_pixel = 0) {
+    return pictures(operand, p, rank, p.out_channels, [](const Axis &a) { return a.output(); }, range, format, wide_pixel);
 }
 
 /// The map of such a picture in channels_last, for a kernel that reads its boxes.
