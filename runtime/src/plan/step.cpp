@@ -23,6 +23,8 @@ halide_type_t halide_type(ElementType type) {
     return {type == ElementType::float16 ? halide_type_float : halide_type_bfloat, 16, 1};
 }
 
+}  // namespace
+
 // A view at its address. Not copyable: the buffer points into the object.
 struct PlacedView {
     halide_dimension_t dimensions[max_dimensions];
@@ -54,6 +56,8 @@ struct PlacedView {
         }
     }
 };
+
+namespace {
 
 Status failed(const KernelTraits &kernel, Status::Code code, const char *why) noexcept {
     char message[400];

@@ -17,6 +17,8 @@ namespace conv_transpose {
 /// Where the tensors of a run lie, by Operand: those of the caller, and the regions of the workspace.
 using Addresses = std::array<void *, 16>;
 
+struct PlacedView;  // a view at its address (step.cpp)
+
 class Step {
   public:
     /// Throws std::logic_error where the kernel is of another family.
