@@ -50,9 +50,10 @@ TEST(Computation, OfAnInputGradientMayBeForward) {
     EXPECT_EQ(all[1].written, Operand::input_gradient);
     EXPECT_EQ(all[1].problem.str(), Problem::parse("n2g2ic6oc4ih8iw15kh3kw4ph1pw6dw2").str());
     EXPECT_EQ(all[1].problem.width().output(), 9);
-    // Neither with a stride, nor where padding reaches beyond the kernel.
+    // Neither with a stride, nor where padding reaches beyond the kernel, nor with outputs that no input is for.
     EXPECT_FALSE(!computations("ic4oc6ih8iw9kh3kw4sw2", Operation::input_gradient)[1].by_phases);
     EXPECT_FALSE(!computations("ic4oc6ih8iw9kh3kw4ph3", Operation::input_gradient)[1].by_phases);
+    EXPECT_FALSE(!computations("ic4oc6ih8iw9kh3kw4dw2opw1", Operation::input_gradient)[1].by_phases);
 }
 
 // The output gradient's phases are channels: kernel 5 at stride 2 has three taps of two phases.
