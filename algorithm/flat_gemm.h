@@ -166,6 +166,7 @@ class Places {
     Expr pitch() const { return pitch_; }
     Expr rows_of(const Expr &tile) const { return min(rows_, all_rows_ - tile * rows_); }
     Expr places(const Expr &tile) const { return places_of(rows_of(tile)); }
+    Expr most_places() const { return places_of(rows_); }
     Expr window() const { return window_; }
     Expr shift(const Tap &tap) const {
         Expr rows = 0;

@@ -14,6 +14,7 @@ namespace conv_transpose {
 struct FlatGemmVars {
     Halide::Var place{"place"}, summed{"summed"}, plane{"plane"}, lane{"lane"}, panel{"panel"}, phase{"phase"};
     Halide::Var tap{"tap"}, segment{"segment"}, tile{"tile"}, group{"group"};
+    Halide::Var out_lane{"out_lane"}, out_panel{"out_panel"}, part{"part"}, segment_part{"segment_part"};
     Halide::Var element{"element"}, row{"row"}, phase_y{"phase_y"}, phase_z{"phase_z"};
 };
 
@@ -65,6 +66,29 @@ struct FlatGemmFuncs {
     struct {
         Halide::RDom domain;
         Halide::RVar element, vector, cell, phase_x, row, phase_y, phase_z, lane, panel, block, segment, tile, group;
+    } stored;
+};
+
+/// Of the weight gradient (algorithm/flat_weight_gradient.h): a panel is of input channels, an `out_panel` of output channels.
+/// `taps`, `span`, `seen_rows` and `staged` are of the output gradient.
+struct FlatWeightGradientFuncs : FlatGemmFuncs {
+    int lanes = 0, outputs = 0;  ///< channels of a panel
+
+    /// (row, segment, tile) -> coordinates in the input, and how many cells are copied: a table.
+    Halide::Func input_rows{"input_rows"};
+    /// (place, lane, panel, segment, tile, group), float32
+    Halide::Func staged_input{"staged_input"};
+    Halide::RDom input_copy;  ///< cell, lane, row
+    Halide::Expr reads_input_vectors;
+    /// (lane, out_lane, panel, out_panel, tap, segment, tile, group): over the places of a tile. With parts in place of segment and
+    /// tile: over those of the part.
+    Halide::Func tile_sum{"tile_sum"}, part_sum{"part_sum"};
+    Halide::RDom summed_places, tiles;  ///< the latter of segment, tile
+    /// Stores in its update.
+    Halide::Func partial;
+    struct {
+        Halide::RDom domain;
+        Halide::RVar out_lane, kx, ky, kz, lane, panel, out_panel, in_block, out_block, group, segment_part, part;
     } stored;
 };
 

@@ -19,6 +19,7 @@ enum class Family {
     input_gradient,
     flat_input_gradient,
     weight_gradient,
+    flat_weight_gradient,
     weight_gradient_product,  ///< of packed pictures
     weight_gradient_implicit_gemm,  ///< of pictures with channels innermost
     bias_gradient,
@@ -194,6 +195,21 @@ inline constexpr Argument weight_gradient[] = {
     written(axes_and(5, "partial", TensorRole::partial)),  // output channel, input channel, group, band, images
 };
 
+inline constexpr Argument flat_weight_gradient[] = {
+    axes_and(3, "input", TensorRole::input),
+    axes_and(3, "output_gradient", TensorRole::output),
+    per_axis("kernel"),
+    per_axis("stride"),
+    per_axis("dilation"),
+    int32("segment_cells"),
+    int32("tile_rows"),
+    int32("part_segments"),
+    int32("part_tiles"),
+    int32("block_inputs"),   // of a task: input channels,
+    int32("block_outputs"),  // and output channels
+    written(axes_and(4, "partial", TensorRole::partial)),  // output channel, input channel, group, part
+};
+
 inline constexpr Argument weight_gradient_product[] = {
     dense(5, "input", TensorRole::input),             // value, channel, group, step, part
     dense(6, "output_gradient", TensorRole::output),  // value, channel, group, position, four, part
@@ -295,6 +311,7 @@ inline constexpr std::array<Signature, family_count> all{{
     {"input_gradient", input_gradient},
     {"flat_input_gradient", flat_input_gradient},
     {"weight_gradient", weight_gradient},
+    {"flat_weight_gradient", flat_weight_gradient},
     {"weight_gradient_product", weight_gradient_product},
     {"weight_gradient_implicit_gemm", weight_gradient_implicit_gemm},
     {"bias_gradient", bias_gradient},

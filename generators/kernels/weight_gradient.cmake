@@ -191,6 +191,17 @@ set(half_vectors lanes=8 vectors=1 channels=16 out_blocks=4 min_in_channels=8)
 conv_transpose_kernel(weight_gradient f32 cpu channels AS eight_inputs ${half_vectors} AVX2 channels=12)
 conv_transpose_kernel(weight_gradient f32 cpu general ${depthwise} in_tile=1 out_tile=1)
 
+# ---- CPU: any attributes, rank, layout and element type
+foreach(format f32 f16 bf16)
+    set(min_in_channels 2)
+    if(format STREQUAL f32)
+        set(min_in_channels 5)
+    endif()
+    conv_transpose_kernel(weight_gradient ${format} cpu implicit_gemm LAYOUT any storage=${format}
+        min_in_channels=${min_in_channels} AVX2 outputs=6)
+    conv_transpose_kernel(weight_gradient ${format} cpu implicit_gemm LAYOUT any storage=${format}
+        min_in_channels=${min_in_channels} outputs=6 BASELINE_ONLY)
+endforeach()
 # ---- general
 set(tile4 in_tile=4 out_tile=4)
 set(tile3 AVX2 in_tile=3 out_tile=3)

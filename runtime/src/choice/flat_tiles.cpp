@@ -92,4 +92,39 @@ FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p, TensorFormat read,
         relative_time += positions * double(channels) * products_an_element_written / (all_summed * taps_of_phase) / 100;
 }
 
+FlatGradientTiles::FlatGradientTiles(const KernelTraits &k, const Problem &p, int64_t images) {
+    const Extent x = extent_of(p.width(), false), y = extent_of(p.height(), false), z = extent_of(p.depth(), false);
+    const int64_t planes = product_of_axes(p, [](const Axis &a) { return std::min(a.stride, a.kernel); });
+    // Whole panels of about as many channels.
+    const auto block = [](int64_t channels, int64_t of_panel, int64_t most) {
+        const int64_t panels = ceil_divide(channels, of_panel), blocks = ceil_divide(panels * of_panel, most + of_panel);
+        return std::pair{ceil_divide(panels, blocks), ceil_divide(panels, ceil_divide(panels, blocks))};
+    };
+    const auto [inputs, in_blocks] = block(p.in_channels / p.groups, k.tile_in_channels, 128);
+    const auto [outputs, out_blocks] = block(p.out_channels / p.groups, k.tile_out_channels, 96);
+    block_inputs = inputs, block_outputs = outputs;
+
+    // What is copied stays in the second cache.
+    constexpr int64_t copied_floats = 96 << 10, least = 64, most = 512;
+    const int64_t channels = inputs * k.tile_in_channels + outputs * k.tile_out_channels * planes;
+    const int64_t wanted = std::clamp(copied_floats / channels, least, most);
+    int64_t segments = ceil_divide(x.cells, wanted + wanted / 4);
+    segment_cells = ceil_divide(x.cells, segments);
+    const int64_t pitch = segments == 1 ? x.pitch : segment_cells + 1 + x.reach();
+    rows = double(images) * y.pitch * z.pitch;
+    const int64_t all_rows = static_cast<int64_t>(std::min(rows, 2147483647.0));
+    tile_rows = std::clamp<int64_t>(wanted / pitch, 1, std::max<int64_t>(all_rows, 1));
+
+    // Parts make tasks, and each of them writes all weights.
+    constexpr int64_t wanted_tasks = 4, positions_worth_a_part = 512, most_part_floats = int64_t{16} << 20;
+    const int64_t tiles = ceil_divide(all_rows, tile_rows), tasks = in_blocks * out_blocks * p.groups;
+    segments = ceil_divide(x.cells, segment_cells);
+    const int64_t wanted_parts = std::min({ceil_divide(wanted_tasks, tasks), images * input_positions(p) / positions_worth_a_part,
+                                           most_part_floats / std::max<int64_t>(p.weight_elements(), 1)});
+    part_tiles = ceil_divide(tiles, std::clamp<int64_t>(wanted_parts, 1, tiles));
+    const int64_t of_tiles = ceil_divide(tiles, part_tiles);
+    part_segments = ceil_divide(segments, std::clamp<int64_t>(wanted_parts / of_tiles, 1, segments));
+    parts = of_tiles * ceil_divide(segments, part_segments);
+}
+
 }  // namespace conv_transpose

@@ -25,6 +25,17 @@ struct FlatTiles {
     FlatTiles(const KernelTraits &, const Problem &, TensorFormat read = {}, TensorFormat written = {});
 };
 
+/// Of a weight gradient (algorithm/flat_weight_gradient.h). How its sum is cut depends on the problem alone.
+struct FlatGradientTiles {
+    int64_t segment_cells, tile_rows, part_segments, part_tiles;
+    int64_t block_inputs, block_outputs;  ///< panels of a task
+    int64_t parts;
+    double rows;
+
+    /// `images` are those of a launch.
+    FlatGradientTiles(const KernelTraits &, const Problem &, int64_t images);
+};
+
 }  // namespace conv_transpose
 
 #endif

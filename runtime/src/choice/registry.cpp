@@ -120,6 +120,10 @@ std::string size_rejection(const KernelTraits &k, const Problem &p) {
     if (std::max({in, out, p.weight_elements() / p.groups}) > max_elements_32bit())
         return "one image of one group has more than 2^31 - 1 elements";
     if (is_flat(k) && FlatTiles(k, p).rows > max_elements_32bit()) return "its rows, with gaps, are more than 2^31 - 1";
+    if (k.family == Family::flat_weight_gradient) {
+        if (p.batch == 0) return "batch is 0";
+        if (FlatGradientTiles(k, p, p.batch).rows > max_elements_32bit()) return "its rows, with gaps, are more than 2^31 - 1";
+    }
     if (k.packed_channels) {
         const double values = k.input.type == ElementType::float32 ? 4 : 8;  // of 16 bytes
         const double packed = values * packed_planes(k, p.in_channels / p.groups) * in_plane;

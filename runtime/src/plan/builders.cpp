@@ -10,6 +10,7 @@ Recipe recipe(const Candidate &candidate, const Epilogue &epilogue) {
         case Operation::weight_gradient:
             if (candidate.kernel.family == Family::weight_gradient_implicit_gemm)
                 return weight_gradient_implicit_gemm_recipe(candidate);
+            if (candidate.kernel.family == Family::flat_weight_gradient) return flat_weight_gradient_recipe(candidate);
             return candidate.kernel.packed_pictures ? weight_gradient_product_recipe(candidate)
                                                     : weight_gradient_recipe(candidate);
         case Operation::bias_gradient: return bias_gradient_recipe(candidate);

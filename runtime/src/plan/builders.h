@@ -18,6 +18,8 @@ Recipe weight_gradient_recipe(const Candidate &candidate);
 Recipe weight_gradient_product_recipe(const Candidate &candidate);
 /// For kernels that read channels innermost.
 Recipe weight_gradient_implicit_gemm_recipe(const Candidate &candidate);
+/// For flat matrix products.
+Recipe flat_weight_gradient_recipe(const Candidate &candidate);
 Recipe bias_gradient_recipe(const Candidate &candidate);
 
 }  // namespace conv_transpose

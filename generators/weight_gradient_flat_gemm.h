@@ -1,0 +1,91 @@
+// The generator of the weight gradient as a flat matrix product (algorithm/flat_weight_gradient.h), every attribute a run-time
+// value, for pictures of any rank, element type and layout. The sum is cut into parts of some tiles, which are float32. Template
+// argument: the schedule.
+#ifndef CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_FLAT_GEMM_H
+#define CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_FLAT_GEMM_H
+
+#include "Halide.h"
+#include "algorithm/flat_weight_gradient.h"
+#include "generators/any_tensors.h"
+#include "generators/axis_inputs.h"
+
+namespace conv_transpose {
+
+template <class Schedule>
+class WeightGradientFlatGemm : public Halide::Generator<WeightGradientFlatGemm<Schedule>>, public AnyTensors {
+  public:
+    template <typename T>
+    using Input = Halide::GeneratorInput<T>;
+    Schedule schedule_params;
+
+    /// The output gradient's coordinates begin at the padding.
+    Input<Halide::Buffer<>> input{"input"}, output_gradient{"output_gradient"};
+
+    void configure() {
+        set_format(input);
+        set_format(output_gradient);
+        attributes_ = add_axis_inputs(*this, rank, strided_attributes);
+        for (const char *name : {"segment_cells", "tile_rows", "part_segments", "part_tiles", "block_inputs", "block_outputs"})
+            sizes_.push_back(this->template add_input<int>(name));
+        // kx, ky, kz, output channel, input channel, group, part
+        partial_ = this->template add_output<Halide::Buffer<float>>("partial", dimensions + 1);
+    }
+
+    void generate() {
+        using namespace flat_gemm;
+        FlatWeightGradientFuncs &f = funcs_;
+        schedule_params.set_sizes(f, this->get_target());
+        std::vector<FlatAxis> axes;
+        PerAxis kernel;
+        for (int d = 0; d < rank; d++) {
+            axes.push_back(strided_axis(attribute(d, 0), attribute(d, 1), attribute(d, 2), output_gradient.dim(d).min(),
+                                        output_gradient.dim(d).extent(), input.dim(d).extent()));
+            kernel.push_back(attribute(d, 0));
+        }
+        const Places places(axes, input.dim(rank + 2).extent(), input.dim(0).extent(), {*sizes_[0], *sizes_[1], 1}, f.size);
+        Tap tap{.shift = {}, .plane = {}, .kernel = digits(f.v.tap, kernel)};
+        tap.kernel.pop_back();
+        for (int d = 0; d < rank; d++) {
+            tap.shift.push_back(tap.kernel[d] * attribute(d, 2) / attribute(d, 1));
+            tap.plane.push_back(tap.kernel[d] % axes[d].planes);
+        }
+        const Load load = [target = this->get_target()](const Expr &element) { return loaded(element, target); };
+        define_taps(f, places, tap, product(kernel));
+        define_staged(f, places, output_gradient, load);
+        const GradientBlock block{.inputs = *sizes_[4], .outputs = *sizes_[5], .segments = *sizes_[2], .tiles = *sizes_[3]};
+        WeightGradientSum(f, places, input, *partial_, kernel, block, load).define();
+    }
+
+    void schedule() {
+        declare_strides(input, true);
+        declare_strides(output_gradient, false);
+        for (int d = 0; d < dimensions + 1; d++) partial_->dim(d).set_min(0);
+        partial_->dim(0).set_stride(Halide::Expr());
+        schedule_params.apply(funcs_, this->target);
+    }
+
+    std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::weight_gradient); }
+
+    void describe(KernelDescription &description) override {
+        problem.describe(Family::weight_gradient, this->target, description);
+        description.set_family(Family::flat_weight_gradient);
+        describe_tensors({"input", "output"}, description);
+        description.set("any_result", "true");
+        description.set("strict_propagation", "false");
+        description.set("min_in_channels", schedule_params.min_in_channels);
+        description.set("tile_in_channels", funcs_.lanes);
+        description.set("tile_out_channels", funcs_.outputs);
+    }
+
+  private:
+    FlatWeightGradientFuncs funcs_;
+    AxisInputs attributes_;
+    std::vector<Halide::GeneratorInput<int> *> sizes_;
+    Halide::GeneratorOutput<Halide::Buffer<float>> *partial_ = nullptr;
+
+    Halide::Expr attribute(int d, int i) const { return *attributes_[3 * d + i]; }
+};
+
+}  // namespace conv_transpose
+
+#endif

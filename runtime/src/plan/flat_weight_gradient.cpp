@@ -1,0 +1,46 @@
+// The weight gradient as a recipe, for flat matrix products.
+#include "choice/flat_tiles.h"
+#include "plan/builders.h"
+#include "plan/strided_axes.h"
+#include "plan/sum_of_parts.h"
+
+namespace conv_transpose {
+
+Recipe flat_weight_gradient_recipe(const Candidate &candidate) {
+    const KernelTraits &k = candidate.kernel;
+    const Computation &c = candidate.computation;
+    const Problem &p = c.problem;
+    const LaunchRanges ranges(p, output_positions(p));
+    const FlatGradientTiles tiles(k, p, ranges.images);
+
+    Recipe recipe(k.device);
+    const SumOfParts sum(recipe, k.device, p.weight_elements(), ceil_divide(p.batch, ranges.images) * tiles.parts, c.written,
+                         c.weight_format.type);
+    const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups;
+    recipe.add_launches({p.batch, ranges.images}, {p.groups, ranges.groups}, [&](const LaunchRange &range) {
+        const int64_t first_part = range.first_image / ranges.images * tiles.parts;
+        Extents extents = innermost_first(p, k.rank, [](const Axis &a) { return a.kernel; });
+        extents.insert(extents.end(), {out, in, range.groups, tiles.parts});
+        View to(sum.first_pass(), first_part * p.weight_elements() + range.first_group * in * out * taps(p), extents);
+        if (c.weight_format.layout == Layout::channels_last) {
+            for (int64_t i = 0, stride = out; i < k.rank; stride *= extents[i++]) to.set_stride(i, stride);
+            to.set_stride(k.rank, 1);
+        }
+        to.set_stride(k.rank + 3, p.weight_elements());
+        return std::vector{launch_with_axes<Family::flat_weight_gradient>(k, p)
+                               .set("input", input_pictures(c.read, p, k.rank, range, c.read_format))
+                               .set("output_gradient", padded_output_pictures(Operand::output_gradient, p, k.rank, range, c.written_format))
+                               .set("segment_cells", tiles.segment_cells)
+                               .set("tile_rows", tiles.tile_rows)
+                               .set("part_segments", tiles.part_segments)
+                               .set("part_tiles", tiles.part_tiles)
+                               .set("block_inputs", tiles.block_inputs)
+                               .set("block_outputs", tiles.block_outputs)
+                               .set("partial", to)
+                               .step()};
+    });
+    sum.add_to(recipe);
+    return recipe;
+}
+
+}  // namespace conv_transpose

@@ -1,0 +1,79 @@
+// Schedule: the weight gradient as a matrix product on the CPU, for pictures of any rank, layout and element type, every
+// attribute of the problem a run-time value.
+//
+// Machine: 2 cores of an AMD EPYC (Zen 5, AVX-512) that other programs kept busy, one thread, processor time, 2026-11-22, percent
+// of 255 GFLOP/s: k4 s2 64->64 32x32 54 % (channels_first), 50 % (channels_last); k4 s2 512->256 16x16 35 and 40 %; k2 s2
+// 128->64 64x64 44 and 36 %. cpu_weight_gradient_channels.h, for float32 of two axes, goes before: 75, 58 and 54 %.
+//
+// Order: a task has channels of both pictures and a part of the tiles. What a tile and its taps see is copied once, converted:
+// of the input a panel of channels side by side, of the output gradient the places of a channel. Then tap by tap, register tiles
+// of vectors of input channels x output channels: of each place of the tile a vector of the input serves all output channels, and
+// an element of the output gradient all lanes.
+// Sums of a tile are added to those of the part, which stay in the second cache, and are stored in the weights' order at the
+// end.
+#ifndef CONV_TRANSPOSE_SCHEDULES_CPU_WEIGHT_GRADIENT_IMPLICIT_GEMM_H
+#define CONV_TRANSPOSE_SCHEDULES_CPU_WEIGHT_GRADIENT_IMPLICIT_GEMM_H
+
+#include "algorithm/flat_gemm_funcs.h"
+#include "schedules/cpu_implicit_gemm_channels.h"
+#include "schedules/kernel_description.h"
+#include "schedules/schedule_defaults.h"
+
+namespace conv_transpose {
+
+struct CpuWeightGradientImplicitGemm : CpuSchedule {
+    static constexpr const char *family = "implicit_gemm";
+    template <typename T>
+    using GeneratorParam = Halide::GeneratorParam<T>;
+
+    /// The register tile: vectors of input channels, and output channels.
+    GeneratorParam<int> vectors{"vectors", 2}, outputs{"outputs", 12};
+
+    /// Vectors of fewer channels are mostly empty: other kernels are faster.
+    GeneratorParam<int> min_in_channels{"min_in_channels", 2};
+
+    void set_sizes(FlatWeightGradientFuncs &f, const Halide::Target &target) const {
+        const int vector = target.natural_vector_size<float>();
+        f.lanes = vectors * vector, f.outputs = outputs;
+        f.size = {.vector = vector, .positions = 1, .channels = f.outputs, .channels_in_vectors = true};
+    }
+
+    void apply(FlatWeightGradientFuncs &f, const Halide::Target &) const {
+        using namespace Halide;
+        const FlatGemmVars &v = f.v;
+        const int width = f.size.vector;
+        RVar work{"work"};
+        auto &s = f.stored;
+
+        Func(f.taps).compute_root();
+
+        f.partial.update().allow_race_conditions().fuse(s.in_block, s.out_block, work).fuse(work, s.group, work)
+            .fuse(work, s.segment_part, work).fuse(work, s.part, work).parallel(work).vectorize(s.out_lane);
+
+        const RVar segment = f.tiles.x;
+        f.part_sum.compute_at(f.partial, work).bound_extent(v.lane, f.lanes).bound_extent(v.out_lane, f.outputs)
+            .vectorize(v.lane, width);
+        f.part_sum.update().reorder({v.lane, v.out_lane, v.panel, v.out_panel, v.tap, segment, f.tiles.y}).vectorize(v.lane, width).unroll(v.lane).unroll(v.out_lane);
+
+        for (Func table : {f.span, f.seen_rows, f.input_rows}) table.compute_at(f.part_sum, segment);
+        f.staged.compute_at(f.part_sum, segment).hoist_storage(f.partial, work).vectorize(v.place, width, TailStrategy::RoundUp);
+        stage_channels(f);
+
+        f.staged_input.compute_at(f.part_sum, segment).hoist_storage(f.partial, work).bound_extent(v.lane, f.lanes)
+            .reorder_storage(v.lane, v.place, v.panel, v.segment, v.tile, v.group).reorder(v.lane, v.place).vectorize(v.lane, width);
+        const RVar lane = f.input_copy[1];
+        RVar cell{"cell"}, cells{"cells"}, vector{"vector"};
+        Stage copy = f.staged_input.update();
+        copy.allow_race_conditions().reorder({f.input_copy[0], lane, f.input_copy[2], v.panel});
+        copy.specialize(f.reads_input_vectors).split(lane, vector, lane, width).vectorize(lane);
+        copy.split(f.input_copy[0], cells, cell, width, TailStrategy::GuardWithIf).vectorize(cell);
+
+        f.tile_sum.compute_at(f.part_sum, v.panel).bound_extent(v.lane, f.lanes).bound_extent(v.out_lane, f.outputs)
+            .vectorize(v.lane, width).unroll(v.lane).unroll(v.out_lane);
+        f.tile_sum.update().reorder(v.lane, v.out_lane, f.summed_places.x).vectorize(v.lane, width).unroll(v.lane).unroll(v.out_lane);
+    }
+};
+
+}  // namespace conv_transpose
+
+#endif
