@@ -51,8 +51,12 @@ struct FlatAxis {
     Expr min, extent;            ///< of the picture
 
     /// Cells that the picture has data in: of a plane, and of all.
-    Expr first(const Expr &plane) const { return reads_all() ? min : (min - remainder(plane) + read_stride - 1) / read_stride; }
-    Expr last(const Expr &plane) const { return reads_all() ? min + extent - 1 : (min + extent - 1 - remainder(plane)) / read_stride; }
+    Expr first(const Expr &plane) const {
+        return reads_all() ? min : (min - remainder(plane) + read_stride - 1) / read_stride;
+    }
+    Expr last(const Expr &plane) const {
+        return reads_all() ? min + extent - 1 : (min + extent - 1 - remainder(plane)) / read_stride;
+    }
     Expr first() const { return reads_all() ? min : min / read_stride; }
     Expr last() const { return reads_all() ? min + extent - 1 : (min + extent - 1) / read_stride; }
     /// Those that some tap sees.
@@ -293,8 +297,8 @@ class Staging {
         for (int d = 1; d < rank_; d++)
             index.push_back(unsafe_promise_clamped(row(d - 1), axes[d].min, axes[d].min + axes[d].extent - 1));
         index.insert(index.end(), {v.summed, v.group, promised(row(rank_ - 1), places_.images())});
-        f_.staged(promised(row_number * places_.pitch() + cell - span(2), places_.window()), v.summed, v.plane, v.segment, v.tile,
-                  v.group) = load_(picture_(index));
+        f_.staged(promised(row_number * places_.pitch() + cell - span(2), places_.window()), v.summed,
+                  v.plane, v.segment, v.tile, v.group) = load_(picture_(index));
         f_.copies.push_back({width, r});
     }
 };
@@ -326,9 +330,11 @@ void define_sum(FlatGemmFuncs &f, const Places &places, const Tensor &panels, co
     f.sum(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) =
         initial(promised(min(v.panel * f.size.channels + v.lane, channels - 1), channels), v.group);
     f.sum(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) +=
-        f.staged(promised(v.place + tap(0), places.window()), r[0], promised(tap(1), places.planes()), v.segment, v.tile, v.group) *
+        f.staged(promised(v.place + tap(0), places.window()), r[0], promised(tap(1), places.planes()),
+                 v.segment, v.tile, v.group) *
         panels(index);
-    f.result(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) = f.sum(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group);
+    f.result(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) =
+        f.sum(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group);
 }
 
 /// What is stored of a sum.
@@ -387,7 +393,9 @@ class Storing {
         r.where(at >= 0 && at < places_.length());
         only_what_there_is(lane);
         const Expr place = promised(s.row * places_.pitch() + s.cell, places_.places(s.tile));
-        store(at, lane, f_.result(place, lane, panel(), phase(s.phase_x, s.phase_y, s.phase_z, panel()), s.segment, s.tile, s.group));
+        store(at, lane,
+              f_.result(place, lane, panel(), phase(s.phase_x, s.phase_y, s.phase_z, panel()), s.segment,
+                        s.tile, s.group));
     }
 
   private:
@@ -451,8 +459,8 @@ class Storing {
         // Of rows beyond the last, which are not stored, the last one is read.
         const Expr row_of_tile = min(v.row, places_.rows_of(v.tile) - 1);
         f_.interleaved(v.element, v.row, v.phase_y, v.phase_z, v.lane, v.panel, v.segment, v.tile, v.group) = undef<float>();
-        f_.interleaved(cell * x().stride + f_.interleaving[1], v.row, v.phase_y, v.phase_z, v.lane, v.panel, v.segment, v.tile,
-                       v.group) =
+        f_.interleaved(cell * x().stride + f_.interleaving[1], v.row, v.phase_y, v.phase_z, v.lane, v.panel,
+                       v.segment, v.tile, v.group) =
             f_.result(promised(row_of_tile * places_.pitch() + cell, places_.places(v.tile)), v.lane, v.panel,
                       phase(f_.interleaving[1], v.phase_y, v.phase_z, v.panel), v.segment, v.tile, v.group);
     }

@@ -56,7 +56,8 @@ class WeightGradientSum {
             there_is = there_is && cells[d - 1] < axes[d].cells;
             seen.push_back(cells[d - 1]);
         }
-        const Expr first = v.segment * places_.length(), begin = places_.begin(v.segment), own = begin + places_.length() - first;
+        const Expr first = v.segment * places_.length(), begin = places_.begin(v.segment),
+                   own = begin + places_.length() - first;
         seen.insert(seen.end(), {cells.back(), select(there_is, own, 0)});
         f_.input_rows(v.row, v.segment, v.tile) = Tuple(seen);
 
@@ -70,9 +71,11 @@ class WeightGradientSum {
         r.where(r[1] < of_panel);
         std::vector<Expr> index{promised(first + r[0], axes[0].cells)};
         for (int d = 1; d < rank_; d++) index.push_back(promised(row(d - 1), axes[d].cells));
-        index.insert(index.end(), {promised(v.panel * lanes_ + r[1], channels()), v.group, promised(row(rank_ - 1), places_.images())});
+        index.insert(index.end(), {promised(v.panel * lanes_ + r[1], channels()), v.group,
+                                   promised(row(rank_ - 1), places_.images())});
         const Expr place = r[2] * places_.pitch() + first + r[0] - begin;
-        f_.staged_input(promised(place, places_.most_places()), r[1], v.panel, v.segment, v.tile, v.group) = load_(input_(index));
+        f_.staged_input(promised(place, places_.most_places()), r[1], v.panel, v.segment, v.tile, v.group) =
+            load_(input_(index));
     }
 
     void sum_tile() {
@@ -81,7 +84,8 @@ class WeightGradientSum {
         f_.summed_places = RDom(0, places_.most_places(), "summed_places");
         const RVar p = f_.summed_places.x;
         const Expr channel = promised(Halide::min(v.out_panel * outputs_ + v.out_lane, out_channels() - 1), out_channels());
-        const Expr seen = promised(p + f_.taps(v.tap, 0)[0], places_.window()), plane = promised(f_.taps(v.tap, 0)[1], places_.planes());
+        const Expr seen = promised(p + f_.taps(v.tap, 0)[0], places_.window()),
+                   plane = promised(f_.taps(v.tap, 0)[1], places_.planes());
         f_.tile_sum(v.lane, v.out_lane, v.panel, v.out_panel, v.tap, v.segment, v.tile, v.group) = 0.f;
         f_.tile_sum(v.lane, v.out_lane, v.panel, v.out_panel, v.tap, v.segment, v.tile, v.group) +=
             f_.staged_input(p, v.lane, v.panel, v.segment, v.tile, v.group) *
@@ -126,9 +130,13 @@ class WeightGradientSum {
             tap = tap + taps * r[1 + d], taps = taps * kernel_[d];
             to.push_back(r[1 + d]);
         }
-        to.insert(to.end(), {promised(out_channel, out_channels()), promised(channel, channels()), s.group, promised(s.part * segment_parts + s.segment_part, partial_.dim(rank_ + 3).extent())});
+        to.insert(to.end(),
+                  {promised(out_channel, out_channels()), promised(channel, channels()), s.group,
+                   promised(s.part * segment_parts + s.segment_part, partial_.dim(rank_ + 3).extent())});
         partial_(std::vector<Var>(rank_ + 4)) = undef<float>();
-        partial_(to) = f_.part_sum(s.lane, s.out_lane, promised(panel, in_panels), promised(out_panel, out_panels), promised(tap, taps), s.segment_part, s.part, s.group);
+        partial_(to) =
+            f_.part_sum(s.lane, s.out_lane, promised(panel, in_panels), promised(out_panel, out_panels),
+                        promised(tap, taps), s.segment_part, s.part, s.group);
         f_.partial = partial_;
     }
 };

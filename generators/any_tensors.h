@@ -95,8 +95,8 @@ struct AnyTensors : DescribedGenerator {
             return tile.channels_last ? Halide::Expr(1) : channel_tiles();
         }
 
-        Place place(const Halide::Expr &channel, const Halide::Expr &group, const Halide::Expr &part, const Halide::Expr &thread,
-                    const Halide::Expr &block, const Halide::Expr &outer) const {
+        Place place(const Halide::Expr &channel, const Halide::Expr &group, const Halide::Expr &part,
+                    const Halide::Expr &thread, const Halide::Expr &block, const Halide::Expr &outer) const {
             Place p = of_rows() ? of_row(thread, block, outer) : of_thread(part, block * tile.threads + thread, outer);
             p.channel = p.channel * tile.channels + channel, p.group = p.group * tile.groups + group;
             p.exists = p.axes[0] < extent(0) && p.image < extent(5);
@@ -105,8 +105,12 @@ struct AnyTensors : DescribedGenerator {
         }
 
       private:
-        static Halide::Expr up(const Halide::Expr &number, const Halide::Expr &divisor) { return (number + divisor - 1) / divisor; }
-        Halide::Expr first_tiles() const { return tile.channels_last && tile.groups == 1 ? channel_tiles() : Halide::Expr(1); }
+        static Halide::Expr up(const Halide::Expr &number, const Halide::Expr &divisor) {
+            return (number + divisor - 1) / divisor;
+        }
+        Halide::Expr first_tiles() const {
+            return tile.channels_last && tile.groups == 1 ? channel_tiles() : Halide::Expr(1);
+        }
         Halide::Expr channel_tiles() const { return up(extent(3), tile.channels); }
         Halide::Expr group_tiles() const { return up(extent(4), tile.groups); }
         Division by(const Halide::Expr &number, const Halide::Expr &divisor) const {
@@ -115,7 +119,8 @@ struct AnyTensors : DescribedGenerator {
 
         // With the tiles of channels and groups in place of channel and group.
         Place of_row(const Halide::Expr &x, const Halide::Expr &block, const Halide::Expr &outer) const {
-            const Division row = by(block, extent(1) * extent(2)), plane = by(row.rest, extent(1)), image = by(outer, group_tiles());
+            const Division row = by(block, extent(1) * extent(2)), plane = by(row.rest, extent(1)),
+                           image = by(outer, group_tiles());
             return {{x, plane.rest, plane.quotient}, row.quotient, image.rest, image.quotient, {}};
         }
         Place of_thread(const Halide::Expr &part, const Halide::Expr &number, const Halide::Expr &channel_tile) const {
@@ -180,7 +185,7 @@ struct AnyTensors : DescribedGenerator {
     /// a row, a tap that sees nothing is left out as a whole; of several each is zero where it lies outside.
     template <class Picture, class Seen>
     void define_seen(AnyGatherFuncs &f, const Picture &picture, const GatherTile &tile, const Halide::Expr &group,
-                     const Halide::Expr &image, const Halide::Target &target, Seen seen) const {
+                     const Halide::Expr &image, Seen seen) const {
         using namespace Halide;
         const bool several = tile.parts > 1;
         const auto at = [&](int d, const Expr &tap) { return seen(d, tap, several && d == 0 ? Expr(f.part) : Expr(0)); };
@@ -207,14 +212,16 @@ struct AnyTensors : DescribedGenerator {
         };
         only_where(f.taps, conditions(f.taps[1], f.taps[2], f.taps[3]));
         // Halide may compute what is seen for taps that are left out.
-        const Expr is_there = all_of(conditions(f.tap_x, f.tap_y, f.tap_z)) && inside(x, picture.dim(0)), nothing = Internal::make_zero(element.type());
+        const Expr is_there = all_of(conditions(f.tap_x, f.tap_y, f.tap_z)) && inside(x, picture.dim(0)),
+                   nothing = Internal::make_zero(element.type());
         f.seen(f.group, f.part, f.thread, f.block, f.outer, f.summed, f.tap_x, f.tap_y, f.tap_z) =
             !several ? element : clamps ? select(is_there, element, nothing) : branch(is_there, element, nothing);
     }
 
     /// In float32.
     Halide::Expr what_is_seen(const AnyGatherFuncs &f, const Halide::Target &target) const {
-        const Halide::Expr element = f.seen(f.group, f.part, f.thread, f.block, f.outer, f.taps[0], f.taps[1], f.taps[2], f.taps[3]);
+        const Halide::Expr element =
+            f.seen(f.group, f.part, f.thread, f.block, f.outer, f.taps[0], f.taps[1], f.taps[2], f.taps[3]);
         return loaded(storage == Storage::f32 ? element : reinterpret(halide_type(storage), element), target);
     }
 

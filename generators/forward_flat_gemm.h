@@ -44,7 +44,11 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>, pub
         PerAxis most, phase_counts;
         for (int d = 0; d < rank; d++) {
             const auto a = [&](int i) { return this->attribute(d, i); };
-            const AxisArguments arguments{.kernel = a(5), .stride = a(0), .dilation = a(1), .padding_phase = a(2), .gcd = a(3),
+            const AxisArguments arguments{.kernel = a(5),
+                                          .stride = a(0),
+                                          .dilation = a(1),
+                                          .padding_phase = a(2),
+                                          .gcd = a(3),
                                           .inverse = a(4)};
             gather.push_back(GatherAxis::run_time(arguments));
             axes.push_back(forward_axis(arguments, input.dim(d).min(), input.dim(d).extent(), output.dim(d).extent()));
@@ -58,7 +62,9 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>, pub
         define_sum(f, places, weight, product(most), summed, channels, [&](const Expr &channel, const Expr &group) {
             return select(has_bias != 0, bias(channel, group), 0.f);
         });
-        define_stores(f, output, places, [&](const Expr &sum) { return this->rounded(activate(sum, activation, slope), this->get_target()); });
+        define_stores(f, output, places, [&](const Expr &sum) {
+            return this->rounded(activate(sum, activation, slope), this->get_target());
+        });
     }
 
     void schedule() {

@@ -57,18 +57,23 @@ class ForwardGather : public Halide::Generator<ForwardGather<Schedule>>, public 
         const RDom &r = f.taps;
         const auto tap = [&](int d) { return known(axes[d].tap(r[d + 1]), axes[d].kernel); };
         // Tiles may reach beyond the last channel, group and image; packed weights have whole tiles of channels.
-        const auto within = [&](const Expr &i, int d) { return known(min(i, output_->dim(d).extent() - 1), output_->dim(d).extent()); };
+        const auto within = [&](const Expr &i, int d) {
+            return known(min(i, output_->dim(d).extent() - 1), output_->dim(d).extent());
+        };
         const Expr group = tile.channels_last ? known(at.group, output_->dim(4).extent()) : within(at.group, 4);
-        const Expr image = within(at.image, 5), channel = known(min(at.channel, bias.dim(0).extent() - 1), bias.dim(0).extent());
-        define_seen(f, input, tile, group, image, target, [&](int d, const Expr &t, const Expr &part) {
+        const Expr image = within(at.image, 5),
+                   channel = known(min(at.channel, bias.dim(0).extent() - 1), bias.dim(0).extent());
+        define_seen(f, input, tile, group, image, [&](int d, const Expr &t, const Expr &part) {
             return SeenAxis{axes[d].input_of(t) + part * tiles.part_steps(), axes[d].live(t)};
         });
 
         f.initial(f.channel, f.group, f.thread, f.block, f.outer) = branch(has_bias != 0, bias(channel, group), 0.f);
-        f.sum(f.channel, f.group, f.part, f.thread, f.block, f.outer) = f.initial(f.channel, f.group, f.thread, f.block, f.outer);
+        f.sum(f.channel, f.group, f.part, f.thread, f.block, f.outer) =
+            f.initial(f.channel, f.group, f.thread, f.block, f.outer);
         f.sum(f.channel, f.group, f.part, f.thread, f.block, f.outer) +=
-            what_is_seen(f, target) * packed_weight().at(weight, {tap(0), tap(1), tap(2)}, packed_weight().packed() ? at.channel : channel,
-                                                 r[0], group);
+            what_is_seen(f, target) * packed_weight().at(weight, {tap(0), tap(1), tap(2)},
+                                                         packed_weight().packed() ? at.channel : channel,
+                                                         r[0], group);
         f.finished(f.channel, f.group, f.part, f.thread, f.block, f.outer) =
             activate(f.sum(f.channel, f.group, f.part, f.thread, f.block, f.outer), activation, slope);
         f.no_smooth_activation = activation == static_cast<int>(EpilogueKind::piecewise_linear);

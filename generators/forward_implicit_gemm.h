@@ -49,7 +49,12 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         PerAxis kernel_size, padding_phase;
         for (int d = 0; d < this->rank; d++) {
             const auto a = [&](int i) -> Expr { return *attributes_[6 * d + i]; };
-            AxisArguments axis{.kernel = a(5), .stride = a(0), .dilation = a(1), .padding_phase = a(2), .gcd = a(3), .inverse = a(4)};
+            AxisArguments axis{.kernel = a(5),
+                               .stride = a(0),
+                               .dilation = a(1),
+                               .padding_phase = a(2),
+                               .gcd = a(3),
+                               .inverse = a(4)};
             if (this->funcs_.window > 1) {  // a stride of 1, and along x neighbouring taps
                 axis.stride = axis.gcd = 1, axis.padding_phase = axis.inverse = 0;
                 if (d == 0) axis.dilation = 1;
@@ -64,11 +69,12 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
             throw std::invalid_argument("phases_as_channels with a window; the rule is one of them");
         const Geometry g = phases_as_channels ? sub_pixel_geometry(f.v, axes, padding_phase, *output_, summed, chunk)
                                               : gather_geometry(f.v, axes, *output_, summed, chunk, f.window);
-        this->define_operands(g, input, weight, phases_as_channels ? g.steps.taps : kernel_size, g.computed_channels(channels),
-                              this->problem.in_channel_multiple, this->target);
+        this->define_operands(g, input, weight, phases_as_channels ? g.steps.taps : kernel_size,
+                              g.computed_channels(channels), this->problem.in_channel_multiple, this->target);
         constexpr bool begins_with_bias = !Schedule::on_tensor_cores;  // a tile of tensor cores begins with 0
         const Expr last = bias.dim(0).extent() - 1;
-        const Expr output_channel = phases_as_channels ? divide(f.v.channel, product(g.channel_phases)).quotient : f.v.channel;
+        const Expr output_channel =
+            phases_as_channels ? divide(f.v.channel, product(g.channel_phases)).quotient : f.v.channel;
         const Expr of_channel = Halide::unsafe_promise_clamped(min(output_channel, last), 0, last);
         define_sum(f, g, begins_with_bias ? bias_of(of_channel, f.v.group) : 0.f);
         define_stores(f, *output_, this->schedule_params.tile(f), g,

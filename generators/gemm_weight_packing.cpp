@@ -104,7 +104,10 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         Func all(*packed_);
         Var block{"block"}, thread{"thread"}, value{"value"};
         if (!get_target().has_gpu_feature()) {
-            all.split(i, i, value, values).vectorize(value).split(i, block, thread, 256, TailStrategy::GuardWithIf).parallel(block);
+            all.split(i, i, value, values)
+                .vectorize(value)
+                .split(i, block, thread, 256, TailStrategy::GuardWithIf)
+                .parallel(block);
             return;
         }
         if (!format_.on_tensor_cores()) {
@@ -117,8 +120,14 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         // Lanes are 32 channels where those are side by side in the weights. Elsewhere a load would be one of as many lines:
         // they are eight channels, whose rows are a line of what is written, and four taps (then summed channels).
         all.specialize(weight.dim(rank).stride() == 1)
-            .split(i, i, value, values).vectorize(value).fuse(i, tap, thread).fuse(thread, rest, thread)
-            .split(thread, block, thread, 256, TailStrategy::GuardWithIf).gpu_blocks(block).gpu_threads(thread).never_partition_all();
+            .split(i, i, value, values)
+            .vectorize(value)
+            .fuse(i, tap, thread)
+            .fuse(thread, rest, thread)
+            .split(thread, block, thread, 256, TailStrategy::GuardWithIf)
+            .gpu_blocks(block)
+            .gpu_threads(thread)
+            .never_partition_all();
         Var warp{"warp"}, channels{"channels"};
         all.split(i, i, value, values).vectorize(value).fuse(tap, rest, thread)
             .split(thread, block, thread, 32, TailStrategy::GuardWithIf).split(thread, warp, thread, 4)
@@ -154,7 +163,8 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
 
     /// A Number says how to divide.
     template <class Number>
-    Place place(const TensorLayout &layout, const Expr &number, const PerDimension<Expr> &extents, const Expr &given_channels) const {
+    Place place(const TensorLayout &layout, const Expr &number, const PerDimension<Expr> &extents,
+                const Expr &given_channels) const {
         using enum Dimension;
         constexpr Dimension all[] = {channel, summed, x, y, z, group, piece};
         PerDimension<Number> counted(Number(1), {});

@@ -30,11 +30,12 @@ struct ImplicitGemmGenerator : DescribedGenerator {
     /// One of named_formats (algorithm/element_format.h).
     GeneratorParam<std::string> format{"format", Schedule::on_tensor_cores ? "tf32" : "f32"};
     /// Of the picture that is summed over.
-    GeneratorParam<PictureLayout> input_layout{"input_layout",
-                                               Schedule::tensor_maps ? PictureLayout::channels_last : PictureLayout::channels_first,
-                                               {{"channels_first", PictureLayout::channels_first},
-                                                {"channels_last", PictureLayout::channels_last},
-                                                {"channel_rows", PictureLayout::channel_rows}}};
+    GeneratorParam<PictureLayout> input_layout{
+        "input_layout",
+        Schedule::tensor_maps ? PictureLayout::channels_last : PictureLayout::channels_first,
+        {{"channels_first", PictureLayout::channels_first},
+         {"channels_last", PictureLayout::channels_last},
+         {"channel_rows", PictureLayout::channel_rows}}};
     GeneratorParam<bool> channels_last_output{"channels_last_output", false};
     /// A kernel for parts of sums: it stores float32, and a second pass adds them and converts.
     GeneratorParam<bool> makes_parts{"makes_parts", false};
@@ -131,7 +132,9 @@ struct ImplicitGemmGenerator : DescribedGenerator {
     TensorBox box_of_weights(const implicit_gemm::Geometry &g, const Weight &weight) const {
         using namespace Halide;
         const GemmVars &v = funcs_.v;
-        const auto promised = [&](const Expr &at, int d) { return unsafe_promise_clamped(at, 0, weight.dim(d).extent() - 1); };
+        const auto promised = [&](const Expr &at, int d) {
+            return unsafe_promise_clamped(at, 0, weight.dim(d).extent() - 1);
+        };
         const Expr first = g.chunk * g.steps.chunk, summed = first + v.k_group * funcs_.values() + v.value;
         const Expr channels = weight.dim(rank + 1).extent();
         std::vector<Expr> index;

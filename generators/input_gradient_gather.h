@@ -45,12 +45,13 @@ class InputGradientGather : public Halide::Generator<InputGradientGather<Schedul
         const auto within = [&](const Expr &i, int d) { return known(min(i, extent(d) - 1), extent(d)); };
         const Expr group = tile.channels_last ? known(at.group, extent(4)) : within(at.group, 4), image = within(at.image, 5);
         const Expr channel = packed_weight().packed() ? at.channel : within(at.channel, 3);
-        define_seen(f, output_gradient, tile, group, image, target, [&](int d, const Expr &t, const Expr &part) {
+        define_seen(f, output_gradient, tile, group, image, [&](int d, const Expr &t, const Expr &part) {
             return SeenAxis{axis(d).output(at.axes[d] + part * tiles.part_width(), t), Internal::const_true()};
         });
 
         f.initial(f.channel, f.group, f.thread, f.block, f.outer) = 0.f;
-        f.sum(f.channel, f.group, f.part, f.thread, f.block, f.outer) = f.initial(f.channel, f.group, f.thread, f.block, f.outer);
+        f.sum(f.channel, f.group, f.part, f.thread, f.block, f.outer) =
+            f.initial(f.channel, f.group, f.thread, f.block, f.outer);
         f.sum(f.channel, f.group, f.part, f.thread, f.block, f.outer) +=
             what_is_seen(f, target) * weight_at({r[1], r[2], r[3]}, channel, r[0], group);
         f.finished(f.channel, f.group, f.part, f.thread, f.block, f.outer) =

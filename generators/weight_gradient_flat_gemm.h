@@ -25,7 +25,8 @@ class WeightGradientFlatGemm : public Halide::Generator<WeightGradientFlatGemm<S
         set_format(input);
         set_format(output_gradient);
         attributes_ = add_axis_inputs(*this, rank, strided_attributes);
-        for (const char *name : {"segment_cells", "tile_rows", "part_segments", "part_tiles", "block_inputs", "block_outputs"})
+        for (const char *name :
+             {"segment_cells", "tile_rows", "part_segments", "part_tiles", "block_inputs", "block_outputs"})
             sizes_.push_back(this->template add_input<int>(name));
         // kx, ky, kz, output channel, input channel, group, part
         partial_ = this->template add_output<Halide::Buffer<float>>("partial", dimensions + 1);

@@ -42,8 +42,11 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
         const auto in = [&](int d) { return input.dim(d).extent(); };
         const Place at = place(f.weight, f.tile, f.part, f.images);
 
-        f.positions = RDom({{0, flat ? band_rows / schedule_params.tile().lanes * schedule_params.tile().lanes : in(0)}, {0, flat ? Expr(1) : Expr(band_rows)}, {0, part_images}},
-                           "positions");
+        f.positions =
+            RDom({{0, flat ? band_rows / schedule_params.tile().lanes * schedule_params.tile().lanes : in(0)},
+                  {0, flat ? Expr(1) : Expr(band_rows)},
+                  {0, part_images}},
+                 "positions");
         const RDom &r = f.positions;
         const Expr image = at.images * part_images + r[2], number = at.band * band_rows + (flat ? r[0] : r[1]);
         only_where(f.positions, {image < batch, number < (flat ? in(0) * in(1) * in(2) : in(1) * in(2))});
@@ -55,7 +58,9 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
         for (int d = 0; d < rank; d++) {
             const Expr output = axis(d).output(position[d], at.taps[d]);
             seen = seen && inside(output, output_gradient.dim(d));
-            of_input.push_back(known(position[d], in(d))), of_output.push_back(clamp(output, output_gradient.dim(d).min(), output_gradient.dim(d).max()));
+            of_input.push_back(known(position[d], in(d))),
+                of_output.push_back(
+                    clamp(output, output_gradient.dim(d).min(), output_gradient.dim(d).max()));
         }
         // Tiles may reach beyond the last channel, where nobody stores.
         const auto channel = [](const Expr &c, const Expr &extent) { return known(min(c, extent - 1), extent); };
@@ -78,7 +83,8 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
         partial_->dim(0).set_stride(Halide::Expr());
         if (const int vector = schedule_params.tile().vector; vector > 1)
             declare_vectors(input, 4, vector), declare_vectors(output_gradient, 4, vector);
-        if (problem.in_channels) input.dim(3).set_extent(problem.in_channels), partial_->dim(4).set_extent(problem.in_channels);
+        if (problem.in_channels)
+            input.dim(3).set_extent(problem.in_channels), partial_->dim(4).set_extent(problem.in_channels);
         if (problem.out_channels)
             output_gradient.dim(3).set_extent(problem.out_channels), partial_->dim(3).set_extent(problem.out_channels);
         schedule_params.apply(funcs_, this->target);
@@ -127,8 +133,13 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
                     min(vector, extent(5) / tile.vector * tile.vector - tile.vector) + weight % tile.vector};
         }
         const int of_channel = tile.taps * tile.in_channels;
-        return {{x.rest * tile.taps + weight % tile.taps, y.rest, z.rest}, out.rest * tile.out_channels + weight / of_channel,
-                out.quotient * tile.in_channels + weight / tile.taps % tile.in_channels, band.rest, band.quotient, images, band.rest};
+        return {{x.rest * tile.taps + weight % tile.taps, y.rest, z.rest},
+                out.rest * tile.out_channels + weight / of_channel,
+                out.quotient * tile.in_channels + weight / tile.taps % tile.in_channels,
+                band.rest,
+                band.quotient,
+                images,
+                band.rest};
     }
 
     void store_tiles() {
@@ -139,7 +150,12 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
                            up(extent(4), tile.in_channels);
         const bool of_groups = tile.of_groups();
         const int first = of_groups ? tile.warps : tile.lanes, second = of_groups ? tile.lanes : tile.warps;
-        f.weights = RDom({{0, first}, {0, second}, {0, tiles}, {0, up(extent(5), tile.groups()) * extent(6)}, {0, extent(7)}}, "weights");
+        f.weights = RDom({{0, first},
+                          {0, second},
+                          {0, tiles},
+                          {0, up(extent(5), tile.groups()) * extent(6)},
+                          {0, extent(7)}},
+                         "weights");
         const RDom &r = f.weights;
         const Expr number = r[1] * first + r[0], weight = min(number, tile.weights() - 1);
         const Place at = place(weight, r[2], r[3], r[4]);

@@ -152,7 +152,9 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
             return unsafe_promise_clamped(index, min, min + extent - 1);
         };
         const Expr channels = picture.dim(0).extent(), images = picture.dim(5).extent();
-        const Expr channel = schedule_params.row_channels() > values ? first + f_.value : first;  // of 16 bytes all are inside, or none
+        const Expr channel = schedule_params.row_channels() > values
+                                 ? first + f_.value
+                                 : first;  // of 16 bytes all are inside, or none
         inside = inside && channel < channels && image < images;
         std::vector<Expr> index{promised(first + f_.value, 0, channels)};
         for (int d = 0; d < 3; d++) {
@@ -179,7 +181,8 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
         f.input = Func("staged_input");
         const Var &in = f.input_row(), &out = f.output_row();
         f.input(f.value, f.step, in, f.chunk, f.in_tile, f.group, f.band) =
-            element(input, f.in_tile * (t.in_channels / row) + in, {at[0], at[1], at[2]}, PerAxis(3, 0), at[3], Internal::const_true());
+            element(input, f.in_tile * (t.in_channels / row) + in, {at[0], at[1], at[2]}, PerAxis(3, 0),
+                    at[3], Internal::const_true());
 
         const int rows = t.out_channels / row;
         const Expr taps = kernel_w * kernel_h * kernel_d, counted = f.tap_tile * t.taps + out / rows;

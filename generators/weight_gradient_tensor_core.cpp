@@ -17,4 +17,5 @@ using WeightGradientCudaImplicitGemmTensorMaps = WeightGradientImplicitGemm<Cuda
 HALIDE_REGISTER_GENERATOR(conv_transpose::WeightGradientCudaTensorCore, weight_gradient_cuda_tensor_core)
 HALIDE_REGISTER_GENERATOR(conv_transpose::WeightGradientCudaProductTensorCore, weight_gradient_cuda_product_tensor_core)
 HALIDE_REGISTER_GENERATOR(conv_transpose::WeightGradientCudaImplicitGemm, weight_gradient_cuda_implicit_gemm)
-HALIDE_REGISTER_GENERATOR(conv_transpose::WeightGradientCudaImplicitGemmTensorMaps, weight_gradient_cuda_implicit_gemm_tensor_maps)
+HALIDE_REGISTER_GENERATOR(conv_transpose::WeightGradientCudaImplicitGemmTensorMaps,
+                          weight_gradient_cuda_implicit_gemm_tensor_maps)

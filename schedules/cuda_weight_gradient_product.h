@@ -45,7 +45,7 @@ struct CudaWeightGradientProduct : CudaSchedule {
     void search_space(SearchSpace &space, const WeightGradientProductFuncs &f) const {
         constexpr int round = machines::H200::multiprocessors;
         space.choose(this->tile_taps, {1, 2, 4, 8});
-        const int out = space.choose(this->tile_out, {16, 32, 64});
+        space.choose(this->tile_out, {16, 32, 64});
         const int in = space.choose(this->tile_in, {32, 64, 128});
         const int lanes_rows = space.choose(this->lanes_rows, {8, 16, 32});
         const int lanes_columns = space.choose(this->lanes_columns, {4, 8, 16, 32});

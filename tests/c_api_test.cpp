@@ -79,8 +79,9 @@ TEST_F(CApi, TellsOutputAndSizes) {
 }
 
 TEST_F(CApi, TellsWhatIsALastResort) {
-    for (const auto &[kernel, type, expected] : {std::tuple{"forward_f32_cpu_general_any_nchw", CONV_TRANSPOSE_ELEMENT_FLOAT32, 0},
-                                                 std::tuple{"forward_f16_cpu_gather_any_any_large", CONV_TRANSPOSE_ELEMENT_FLOAT16, 1}}) {
+    for (const auto &[kernel, type, expected] :
+         {std::tuple{"forward_f32_cpu_general_any_nchw", CONV_TRANSPOSE_ELEMENT_FLOAT32, 0},
+          std::tuple{"forward_f16_cpu_gather_any_any_large", CONV_TRANSPOSE_ELEMENT_FLOAT16, 1}}) {
         conv_transpose_plan_destroy(plan_);
         options_.kernel = kernel;
         options_.input.type = options_.weight.type = options_.output.type = type;
@@ -111,7 +112,8 @@ class CApiProblem : public CApi {
         if (!plan_) {
             ASSERT_EQ(create(), CONV_TRANSPOSE_OK) << message_;
         }
-        const DeviceMemory workspace(Device::cpu, conv_transpose_plan_workspace_bytes(plan_, arguments.packed_weight != nullptr));
+        const DeviceMemory workspace(
+            Device::cpu, conv_transpose_plan_workspace_bytes(plan_, arguments.packed_weight != nullptr));
         ASSERT_EQ(conv_transpose_plan_run(plan_, &arguments, workspace.data(), workspace.bytes(), nullptr, message_,
                                           sizeof message_),
                   CONV_TRANSPOSE_OK)

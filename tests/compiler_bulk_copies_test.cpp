@@ -78,7 +78,10 @@ TEST(BulkCopies, BoxesOfATensorAreOneCopy) {
     EXPECT_EQ(calls(ptx, "bulk_expect__bytes3072, "), 3);
     EXPECT_EQ(calls(ptx, "multiply__ak16_asw32_bk512_br0_bs128_k8_m64_n32_r1_row0_tile0, "), 3);
     const std::string hopper = expand_tensor_core_calls(ptx, Architecture("sm_90a"));
-    EXPECT_EQ(count(hopper, "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [to], [map, {"), 3);
+    EXPECT_EQ(count(hopper,
+                    "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
+                    "[to], [map, {"),
+              3);
     EXPECT_EQ(count(hopper, ", .param .align 64 .b8 "), 1);
     EXPECT_FALSE(Architecture("sm_80").has_instructions_of(ptx));
     EXPECT_THROW(expand_tensor_core_calls(ptx, Architecture("sm_80")), PtxExpansionError);

@@ -95,9 +95,12 @@ TEST_P(HalfPrecision, IsExactInEveryLayout) {
                     const Problem p = Problem::parse(text);
                     const int kernels = expect_exact(p, Operation::forward, options);
                     // The conversion from channels_last is in full builds.
-                    if (in == out || out == Layout::channels_last) EXPECT_GE(kernels, 1) << text;
-                    if (in == out && in == Layout::channels_last)
+                    if (in == out || out == Layout::channels_last) {
+                        EXPECT_GE(kernels, 1) << text;
+                    }
+                    if (in == out && in == Layout::channels_last) {
                         EXPECT_GE(expect_exact(p, Operation::input_gradient, options), 1) << text;
+                    }
                     if (HasFailure()) return;
                 }
 }
@@ -166,8 +169,9 @@ TEST_P(HalfPrecision, PropagatesStrictly) {
             for (const char *text : problems) {
                 options.input = options.weight = options.output = {ElementType::float16, layout};
                 EXPECT_GE(expect_exact(Problem::parse(text), Operation::forward, options, at_ends), 1);
-                if (layout == Layout::channels_last)
+                if (layout == Layout::channels_last) {
                     EXPECT_GE(expect_exact(Problem::parse(text), Operation::input_gradient, options, at_ends), 1);
+                }
             }
 }
 

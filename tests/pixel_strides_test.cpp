@@ -96,7 +96,9 @@ TEST(PixelStrides, AreRefusedWhereTheyAreNotValid) {
     PlanOptions options = channels_last_options();
     options.device = Device::cpu;
     options.input_pixel_stride = 60;
-    EXPECT_NE(message_of(p, options).find("input_pixel_stride is 60, but it must be at least the 64 channels"), std::string::npos);
+    EXPECT_NE(
+        message_of(p, options).find("input_pixel_stride is 60, but it must be at least the 64 channels"),
+        std::string::npos);
     options.input_pixel_stride = 68;
     EXPECT_NE(message_of(p, options).find("a multiple of 8"), std::string::npos);
     options.input_pixel_stride = 72;
@@ -120,7 +122,9 @@ TEST(PixelStrides, ChannelsThatOverlapAreRefused) {
         Arguments arguments;
         arguments.input = memory.data(), arguments.weight = weight.data();
         arguments.output = static_cast<uint16_t *>(memory.data()) + channel;
-        EXPECT_EQ(plan.run(arguments, {workspace.data(), workspace.bytes()}).code(), Status::Code::invalid_argument) << channel;
+        EXPECT_EQ(plan.run(arguments, {workspace.data(), workspace.bytes()}).code(),
+                  Status::Code::invalid_argument)
+            << channel;
     }
 }
 

@@ -89,17 +89,20 @@ TEST(NetworkPicture, TakesTheMeanOfEightTurns) {
     for (int way = 0; way < 8; ++way) {
         const bool transpose = way & 1, rows = way & 2, columns = way & 4;
         const Shape size = transpose ? Shape{shape.height, shape.width, 3} : shape;
-        const std::vector<float> large = enlarge(network, size, turned(planes, shape.height, shape.width, transpose, rows, columns),
-                                                 {size.height, size.width});
+        const std::vector<float> large =
+            enlarge(network, size, turned(planes, shape.height, shape.width, transpose, rows, columns),
+                    {size.height, size.width});
         // Turned back: transposed first, then mirrored.
-        const std::vector<float> straight = transpose ? turned(large, 2 * size.height, 2 * size.width, true, false, false) : large;
+        const std::vector<float> straight =
+            transpose ? turned(large, 2 * size.height, 2 * size.width, true, false, false) : large;
         const std::vector<float> back = turned(straight, 2 * shape.height, 2 * shape.width, false, rows, columns);
         for (std::size_t i = 0; i < back.size(); ++i) expected[i] += back[i] / 8;
     }
     for (const int64_t side : {16, 64}) {
         MemoryPicture picture(shape, planes, 6);
         NetworkRuns runs;
-        NetworkPicture result(picture, network, runs, choose_tiles(shape, side, network), {Device::cpu, Precision::float32, 2}, true);
+        NetworkPicture result(picture, network, runs, choose_tiles(shape, side, network),
+                              {Device::cpu, Precision::float32, 2}, true);
         const std::vector<float> mean = read_all(result);
         for (std::size_t i = 0; i < mean.size(); ++i) ASSERT_NEAR(mean[i], expected[i], 2e-6) << i << ", tiles of " << side;
     }
@@ -116,10 +119,12 @@ TEST(NetworkPicture, IsComputedInFloat32WhereFloat16IsNotEnough) {
         for (const bool tta : {false, true}) {
             MemoryPicture picture(shape, planes, 6);
             NetworkRuns runs;
-            NetworkPicture result(picture, network, runs, choose_tiles(shape, 32, network), {Device::cuda, Precision::float32, 2, true}, tta);
+            NetworkPicture result(picture, network, runs, choose_tiles(shape, 32, network),
+                                  {Device::cuda, Precision::float32, 2, true}, tta);
             const std::vector<float> enlarged = read_all(result);
             ASSERT_EQ(enlarged.size(), planes.size());
-            for (std::size_t i = 0; i < 3 * planes.size() / 4; ++i) ASSERT_NEAR(enlarged[i], planes[i], 1e-4) << channels << ", " << i;
+            for (std::size_t i = 0; i < 3 * planes.size() / 4; ++i)
+                ASSERT_NEAR(enlarged[i], planes[i], 1e-4) << channels << ", " << i;
         }
     }
 }

@@ -27,7 +27,8 @@ void expect_equals_reference(const std::string &param_file, int64_t height, int6
     for (int repeated = 0; repeated < 2; ++repeated) {
         for (int lane = 0; lane < run->lanes(); ++lane) {
             outputs[lane].assign(expected.values.size(), -1.0f);
-            run->begin(lane, values.data(), {0, 0, expected.height, expected.width, outputs[lane].data(), plane, expected.width});
+            run->begin(lane, values.data(),
+                       {0, 0, expected.height, expected.width, outputs[lane].data(), plane, expected.width});
         }
         for (int lane = 0; lane < run->lanes(); ++lane) {
             run->wait(lane);

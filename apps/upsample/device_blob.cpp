@@ -48,8 +48,9 @@ SquareCopy square_copy(const DeviceBlob &from, const DeviceBlob &to, int64_t fac
         return to.half ? std::array{c, x_inside, x, y_inside, y} : std::array{x_inside, x, y_inside, y, c};
     };
     SquareCopy copy{empty_view(from, 0), empty_view(to, 0)};
-    copy.from.dimensions = in_order({channels, shuffled ? f * f * channel : channel}, {f, shuffled ? channel : 0},
-                                    {width, from.column_stride()}, {f, shuffled ? f * channel : 0}, {height, from.row_stride()});
+    copy.from.dimensions =
+        in_order({channels, shuffled ? f * f * channel : channel}, {f, shuffled ? channel : 0},
+                 {width, from.column_stride()}, {f, shuffled ? f * channel : 0}, {height, from.row_stride()});
     copy.to.dimensions = in_order({channels, to.channel_stride()}, {f, to.column_stride()}, {width, f * to.column_stride()},
                                   {f, to.row_stride()}, {height, f * to.row_stride()});
     return copy;

@@ -53,7 +53,8 @@ int64_t stored_channels(const Layer &layer, const std::vector<DeviceBlob> &blobs
 std::vector<DeviceBlob> blobs_of(const Network &network, int64_t height, int64_t width, const RunOptions &options) {
     const NcnnModel &model = network.model();
     std::vector<DeviceBlob> blobs;
-    for (const TensorShape &shape : network.shapes(height, width)) blobs.push_back({shape, shape.channels, options.half, nullptr});
+    for (const TensorShape &shape : network.shapes(height, width))
+        blobs.push_back({shape, shape.channels, options.half, nullptr});
     if (!options.half) return blobs;
     blobs[model.input].stored = summed_channels;
     for (const Layer &layer : model.layers)
@@ -83,11 +84,15 @@ std::vector<DeviceNetwork::Place> places_of(const NcnnModel &model, const std::v
             const bool pooled = std::any_of(model.layers.begin(), model.layers.end(), [&](const Layer &reader) {
                 return reader.kind == LayerKind::pooling && reader.inputs[0] == blob;  // by sums of dense pictures
             });
-            return once && !pooled && places[blob].root == blob && blob != model.input && blobs[blob].shape.channels % 8 == 0 &&
-                   blobs[blob].stored == blobs[blob].shape.channels && blobs[blob].half;
+            return once && !pooled && places[blob].root == blob && blob != model.input &&
+                   blobs[blob].shape.channels % 8 == 0 && blobs[blob].stored == blobs[blob].shape.channels &&
+                   blobs[blob].half;
         };
-        const auto is_root = [&](int blob) { return std::any_of(roots.begin(), roots.end(), [&](const Layer *r) { return r->output == blob; }); };
-        const bool all = std::all_of(layer->inputs.begin(), layer->inputs.end(), [&](int blob) { return may_move(blob) && !is_root(blob); });
+        const auto is_root = [&](int blob) {
+            return std::any_of(roots.begin(), roots.end(), [&](const Layer *r) { return r->output == blob; });
+        };
+        const bool all = std::all_of(layer->inputs.begin(), layer->inputs.end(),
+                                     [&](int blob) { return may_move(blob) && !is_root(blob); });
         if (!all) continue;
         int64_t channel = 0;
         for (const int blob : layer->inputs) {
@@ -99,7 +104,8 @@ std::vector<DeviceNetwork::Place> places_of(const NcnnModel &model, const std::v
     return places;
 }
 
-BlobSlots slots_of(const NcnnModel &model, const std::vector<DeviceBlob> &blobs, const std::vector<DeviceNetwork::Place> &places) {
+BlobSlots slots_of(const NcnnModel &model, const std::vector<DeviceBlob> &blobs,
+                   const std::vector<DeviceNetwork::Place> &places) {
     std::vector<std::size_t> bytes;
     for (const DeviceBlob &blob : blobs) bytes.push_back(blob.bytes());
     std::vector<bool> in_place;
@@ -200,7 +206,9 @@ DeviceNetwork::DeviceNetwork(const Network &network, int64_t height, int64_t wid
         if (step.plan) workspace = std::max(workspace, step.plan->workspace_bytes());
         if (step.plan && is_moved(layer, step.plan->phases(), input))
             rearranged = std::max(rearranged, step.plan->problem().input_elements() * input.element_bytes());
-        if (step.sum) workspace = std::max(workspace, step.sum->workspace_bytes()), sums = std::max(sums, input.stored * sizeof(float));
+        if (step.sum)
+            workspace = std::max(workspace, step.sum->workspace_bytes()),
+            sums = std::max(sums, input.stored * sizeof(float));
     }
     const BlobSlots slots = slots_of(model, blobs_, places_);
     for (const std::size_t bytes : slots.bytes) memory_.emplace_back(Device::cuda, bytes);
@@ -337,17 +345,22 @@ void DeviceNetwork::run_plan(const Layer &layer, const LayerPlan &plan) {
     const TensorShape &shape = input.shape;
     if (const int64_t s = plan.phases(); s > 1) {
         const Problem &problem = plan.problem();
-        const DeviceBlob phases = blob_at({problem.in_channels, problem.height().input, problem.width().input}, input.half, rearranged_.data());
+        const DeviceBlob phases =
+            blob_at({problem.in_channels, problem.height().input, problem.width().input}, input.half,
+                    rearranged_.data());
         for (int64_t phase = 0; phase < s * s; ++phase) {
             const int64_t top = phase / s, left = phase % s;
-            const BlobPart from{0, top, left, shape.channels, (shape.height - top + s - 1) / s, (shape.width - left + s - 1) / s, 1, s};
+            const int64_t rows = (shape.height - top + s - 1) / s, columns = (shape.width - left + s - 1) / s;
+            const BlobPart from{0, top, left, shape.channels, rows, columns, 1, s};
             const BlobPart to{phase, 0, 0, shape.channels, phases.shape.height, phases.shape.width, s * s, 1};
             check(copy_on_device(view_of(input, from), 1, view_of(phases, to), stream));
         }
         given = phases.data;
     } else if (layer.kind == LayerKind::inner_product && shape.elements() != shape.channels) {
         DeviceBlob samples = blob_at(shape, false, rearranged_.data());  // in the order of channels first
-        DeviceView to = view_of(samples), from = view_in_order_of(samples, input, {0, 0, 0, shape.channels, shape.height, shape.width});
+        DeviceView to = view_of(samples),
+                   from =
+                       view_in_order_of(samples, input, {0, 0, 0, shape.channels, shape.height, shape.width});
         to.type = from.type;
         check(copy_on_device(from, 1, to, stream));
         given = samples.data;

@@ -241,10 +241,13 @@ class Way {
                 const int64_t border = method_.network->border(), input_height = method_.network->input_side(tile.height),
                               input_width = method_.network->input_side(tile.width);
                 if (method_.device == Device::cpu)
-                    bytes += (method_.tta ? 2 : 1) * run_bytes(*method_.network, input_height, input_width, run_options(method_));
-                bytes += 2 * (std::min(tile.height, source.height) + 2 * border) * source.width * shape.channels * sizeof(float);
+                    bytes += (method_.tta ? 2 : 1) *
+                             run_bytes(*method_.network, input_height, input_width, run_options(method_));
+                bytes += 2 * (std::min(tile.height, source.height) + 2 * border) * source.width *
+                         shape.channels * sizeof(float);
                 bytes += input_height * input_width * 3 * sizeof(float);
-                bytes += tile.height * tile.width * scale * scale * (shape.channels + (shape.colors() == 1 ? 3 : 0)) * sizeof(float);
+                bytes += tile.height * tile.width * scale * scale *
+                         (shape.channels + (shape.colors() == 1 ? 3 : 0)) * sizeof(float);
                 rows_written = tile.height * scale;
                 source.width *= static_cast<int64_t>(scale);
                 source.height *= static_cast<int64_t>(scale);
@@ -299,8 +302,10 @@ Metadata enlarged_metadata(Metadata metadata, const Shape &from, const Shape &to
     }
     if (metadata.density_is_per_metre) {  // the printed size stays
         constexpr double most = 2147483647;
-        const double x = static_cast<double>(metadata.x_density) * static_cast<double>(to.width) / static_cast<double>(from.width);
-        const double y = static_cast<double>(metadata.y_density) * static_cast<double>(to.height) / static_cast<double>(from.height);
+        const double x = static_cast<double>(metadata.x_density) * static_cast<double>(to.width) /
+                         static_cast<double>(from.width);
+        const double y = static_cast<double>(metadata.y_density) * static_cast<double>(to.height) /
+                         static_cast<double>(from.height);
         const bool fits = x <= most && y <= most;
         metadata.x_density = fits ? static_cast<uint32_t>(x + 0.5) : 0;
         metadata.y_density = fits ? static_cast<uint32_t>(y + 0.5) : 0;

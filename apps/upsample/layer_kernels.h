@@ -32,7 +32,8 @@ struct InterpolationTable {
 // All of them enqueue and return. Extents are those of `to`; the first three dimensions count where nothing else is said.
 
 /// from * factor, and 0 beyond the ends of `from`; all five dimensions.
-conv_transpose::Status copy_on_device(const DeviceView &from, float factor, const DeviceView &to, conv_transpose::Stream stream);
+conv_transpose::Status copy_on_device(const DeviceView &from, float factor, const DeviceView &to,
+                                      conv_transpose::Stream stream);
 
 /// Negative values times the slope, which is float32.
 conv_transpose::Status rectify_on_device(const DeviceView &from, const DeviceView &slope, const DeviceView &to,
@@ -44,7 +45,8 @@ conv_transpose::Status combine_on_device(Combination combination, const DeviceVi
 
 /// Dimensions are columns, rows, channels.
 conv_transpose::Status interpolate_on_device(const DeviceView &from, const InterpolationTable &columns,
-                                             const InterpolationTable &rows, const DeviceView &to, conv_transpose::Stream stream);
+                                             const InterpolationTable &rows, const DeviceView &to,
+                                             conv_transpose::Stream stream);
 
 }  // namespace upsample
 

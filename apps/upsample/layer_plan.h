@@ -20,7 +20,8 @@ class LayerPlan {
     std::size_t workspace_bytes() const { return plan_.workspace_bytes(packed_); }
 
     /// Enqueues. Throws PictureError.
-    void run(const void *input, void *output, const conv_transpose::DeviceMemory &workspace, conv_transpose::Stream stream) const;
+    void run(const void *input, void *output, const conv_transpose::DeviceMemory &workspace,
+             conv_transpose::Stream stream) const;
 
   private:
     conv_transpose::Plan plan_;

@@ -106,7 +106,8 @@ void light_channel(const Layer &layer, const std::vector<Tensor> &inputs, int64_
         case LayerKind::concat:
             return join(inputs, channel, plane, output);
         case LayerKind::eltwise:
-            if (inputs[1].shape.elements() < first.shape.elements()) return multiply(input, inputs[1].data[channel], plane, output);
+            if (inputs[1].shape.elements() < first.shape.elements())
+                return multiply(input, inputs[1].data[channel], plane, output);
             return combine(layer, input, inputs[1].data + channel * plane, plane, output);
         case LayerKind::bicubic:
             return interpolate(layer, first, channel, size, output);

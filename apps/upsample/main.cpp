@@ -210,7 +210,8 @@ int run(const Options &options) {
     Jobs found;
     if (options.raw.empty()) found = list_jobs(options);
     const bool progress = !options.quiet && !options.json;
-    Session session{options, method, MemoryBudget(options.limits.memory), Progress(progress, std::max<std::size_t>(1, found.jobs.size())), threads};
+    Session session{options, method, MemoryBudget(options.limits.memory),
+                    Progress(progress, std::max<std::size_t>(1, found.jobs.size())), threads};
     if (!options.raw.empty()) return run_frames(session);
 
     tell_passed_over(options, found);

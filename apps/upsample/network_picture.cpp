@@ -311,7 +311,8 @@ void NetworkPicture::mean_color(int lane) {
     for (int64_t y = 0; y < colors.rows; ++y) {
         const float *color = colors.target + y * colors.pitch;
         float *to = run_->memory(lane).output.floats() + y * piece_width();
-        for (int64_t x = 0; x < colors.columns; ++x) to[x] = (color[x] + color[colors.plane + x] + color[2 * colors.plane + x]) / 3;
+        for (int64_t x = 0; x < colors.columns; ++x)
+            to[x] = (color[x] + color[colors.plane + x] + color[2 * colors.plane + x]) / 3;
     }
 }
 

@@ -17,7 +17,8 @@ NetworkRun::NetworkRun(const Network &network, int64_t height, int64_t width, co
     output_border_ = (network.shapes(height, width)[network.model().output].height - wanted) / 2;
 }
 
-std::unique_ptr<NetworkRun> make_network_run(const Network &network, int64_t height, int64_t width, const RunOptions &options) {
+std::unique_ptr<NetworkRun> make_network_run(const Network &network, int64_t height, int64_t width,
+                                             const RunOptions &options) {
     if (options.device == Device::cpu) return std::make_unique<HostNetwork>(network, height, width, options);
 #ifdef UPSAMPLE_CUDA
     return std::make_unique<DeviceNetwork>(network, height, width, options);

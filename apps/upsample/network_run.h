@@ -82,7 +82,8 @@ class NetworkRun {
 };
 
 /// The network must outlive it. Throws std::bad_alloc where there is not enough memory.
-std::unique_ptr<NetworkRun> make_network_run(const Network &network, int64_t height, int64_t width, const RunOptions &options);
+std::unique_ptr<NetworkRun> make_network_run(const Network &network, int64_t height, int64_t width,
+                                             const RunOptions &options);
 
 /// Runs that wait for the next picture, or frame, of the same size. For several threads.
 class NetworkRuns {

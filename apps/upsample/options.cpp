@@ -82,7 +82,8 @@ void set_device(Options &o, const std::string &name) {
         o.device = Device::cuda;
         o.gpu = number;
     } else {
-        throw CLI::ValidationError("--device", "must be auto, cpu (or -1), cuda, or the number of a GPU, not " + printable(name));
+        throw CLI::ValidationError(
+            "--device", "must be auto, cpu (or -1), cuda, or the number of a GPU, not " + printable(name));
     }
 }
 

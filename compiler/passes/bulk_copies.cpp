@@ -182,7 +182,8 @@ Stmt BulkCopies::box_copy(Loops &loops, const Store *store, const TensorBox &box
     }
     const Expr first = at_begin(to, all, loops);
     const bool has_row = row == 32 || row == 64 || row == 128;
-    if (!has_row || run * bytes / row > most_positions || !is_multiple(modulus_remainder(first), rows_of_pattern * row / bytes)) {
+    if (!has_row || run * bytes / row > most_positions ||
+        !is_multiple(modulus_remainder(first), rows_of_pattern * row / bytes)) {
         refuse_pipeline(loop_, "a box of " + std::to_string(run * bytes) + " bytes, " + std::to_string(row) +
                                    " a position, at " + text(first) + "; the rule is 32, 64 or 128 bytes, at most 256 "
                                    "positions, and a place that is a multiple of eight positions");

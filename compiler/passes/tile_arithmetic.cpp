@@ -63,7 +63,8 @@ void check_rows(const Nest &nest, TileOperand &operand, const std::string &row, 
     if (is_transposed(nest, operand, row) && is_const_zero(place.stride(other))) {
         const int run = nest.constant_extent(row), bytes = run * bytes_of(operand.format);
         if (bytes != bytes_of_row && bytes != 32 && bytes != 64 && bytes != 128) {
-            refuse_tile(nest.name, row + " has extent " + std::to_string(run) + " where it runs along a row; the rule is 16, 32, "
+            refuse_tile(nest.name, row + " has extent " + std::to_string(run) +
+                                       " where it runs along a row; the rule is 16, 32, "
                                        "64 or 128 bytes");
         }
         operand.swizzled_row = bytes == bytes_of_row ? 0 : bytes;

@@ -34,7 +34,10 @@ class RowsAndPieces : public Halide::Internal::IRMutator {
     const std::string name_;
 
     static bool uses(const Halide::Expr &e, const std::string &name) { return Halide::Internal::expr_uses_var(e, name); }
-    static bool is_sum(const Halide::Expr &e) { return e.type() == Halide::Int(32) && (e.as<Halide::Internal::Add>() || e.as<Halide::Internal::Sub>()); }
+    static bool is_sum(const Halide::Expr &e) {
+        return e.type() == Halide::Int(32) &&
+               (e.as<Halide::Internal::Add>() || e.as<Halide::Internal::Sub>());
+    }
 
     /// Of what depends on one of them, or on nothing. Where 4 bytes do not hold it, its parts are taken.
     Halide::Expr part(const Halide::Expr &e) {
@@ -68,7 +71,8 @@ class RowsAndPieces : public Halide::Internal::IRMutator {
             Halide::Expr &all = row && piece ? of_both : piece ? of_piece : of_row;
             all = negative ? all - value : all + value;
         }
-        return Halide::Internal::simplify(of_both + part(Halide::Internal::simplify(of_row)) + part(Halide::Internal::simplify(of_piece)));
+        return Halide::Internal::simplify(of_both + part(Halide::Internal::simplify(of_row)) +
+                                          part(Halide::Internal::simplify(of_piece)));
     }
 };
 

@@ -61,7 +61,8 @@ Expr TileStore::is_inside(int values) const {
         const bool ends = less && is_const_one(simplify(substitute(second, less->a) - substitute(first, less->a))) &&
                           is_const_zero(simplify(substitute(second, less->b) - substitute(first, less->b)));
         if (!same && !ends) {
-            refuse_tile(nest_.name, "a row store cannot leave out columns by the condition " + text(condition).substr(0, 300));
+            refuse_tile(nest_.name, "a row store cannot leave out columns by the condition " +
+                                        text(condition).substr(0, 300));
         }
         inside = inside && here;
     }
@@ -70,7 +71,8 @@ Expr TileStore::is_inside(int values) const {
 
 /// The index of the first of 16 bytes, which the output's strides are promised to keep aligned.
 Expr TileStore::index_of_piece(int values) const {
-    const Expr index = simplify(substitute(coordinates(row_of_tile(integer(row_name)), integer(piece_name) * values, 0), index_));
+    const Expr index = simplify(
+        substitute(coordinates(row_of_tile(integer(row_name)), integer(piece_name) * values, 0), index_));
     const ModulusRemainder known = modulus_remainder(with_known_strides(index, nest_.store, values));
     if (known.modulus % values != 0 || known.remainder % values != 0 || nest_.store->param.host_alignment() < bytes_of_row) {
         refuse_tile(nest_.name, "a row store to " + text(index).substr(0, 300) + " of " + nest_.store->name +
@@ -107,16 +109,19 @@ Stmt TileStore::rows(const Version &version) const {
         elements.push_back(substitute(sum_name, load_of_copy(scratch(row) + piece * values + half * 4 + i % 4), value));
     }
     if (static_cast<int>(parts.of_rows.size()) > columns_behind_row) {
-        refuse_tile(nest_.name, "a row store takes " + std::to_string(parts.of_rows.size()) + " numbers from a row alone; the "
-                                "rule is at most " + std::to_string(columns_behind_row));
+        refuse_tile(nest_.name, "a row store takes " + std::to_string(parts.of_rows.size()) +
+                                    " numbers from a row alone; the "
+                                    "rule is at most " +
+                                    std::to_string(columns_behind_row));
     }
 
     std::vector<Stmt> all;
     for (std::size_t i = 0; i < parts.of_rows.size(); i++) {
         const Expr value = substitute(row_name, lane, parts.of_rows[i].second);
         const Expr place = simplify(scratch(lane) + line() + static_cast<int>(i));
-        const Stmt store = Store::make(shared_, value.type() == Float(32) ? value : reinterpret(Float(32), value), place, Parameter(),
-                                       const_true(), ModulusRemainder());
+        const Stmt store =
+            Store::make(shared_, value.type() == Float(32) ? value : reinterpret(Float(32), value), place,
+                        Parameter(), const_true(), ModulusRemainder());
         all.push_back(rows == lanes_of_warp ? store : IfThenElse::make(lane < rows, store));
     }
     for (int row_tile = 0; row_tile < tile_->rows / rows_of_instruction; row_tile++) {

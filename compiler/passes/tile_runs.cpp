@@ -31,8 +31,8 @@ void TileStore::check_runs() const {
                        middle_rows_ == tile_->rows && stored_rows_ == tile_->rows;
     const int rows = rows_of_run(), columns = columns_of_run() * lanes_of_warp;
     if (!plain || values_of_run % rows != 0 || (along_rows_ && inner_rows_ % rows != 0) || tile_->columns % columns != 0) {
-        refuse_tile(nest_.name, "runs are stored of tiles whose columns are one run, a multiple of " + std::to_string(columns) +
-                                    ", and of 1, 2 or 4 neighbouring rows");
+        refuse_tile(nest_.name, "runs are stored of tiles whose columns are one run, a multiple of " +
+                                    std::to_string(columns) + ", and of 1, 2 or 4 neighbouring rows");
     }
 }
 
@@ -70,7 +70,9 @@ Stmt TileStore::runs_of_lane(const RunsOfLane &at) const {
     const Expr row = integer(row_name), place = integer(piece_name);
     const auto here = coordinates(at.row + row, place, 0);
     // Of a let nobody would see what its variable depends on.
-    const auto taken_apart = [&](const Expr &e) { return parts.mutate(substitute_in_all_lets(simplify(substitute(here, e)))); };
+    const auto taken_apart = [&](const Expr &e) {
+        return parts.mutate(substitute_in_all_lets(simplify(substitute(here, e))));
+    };
     Expr inside = const_true();
     for (const Expr &condition : parts_of(conditions_)) inside = inside && taken_apart(condition);
     const Expr value = value_at(at.version, here, Variable::make(Float(32), sum_name));
@@ -78,7 +80,8 @@ Stmt TileStore::runs_of_lane(const RunsOfLane &at) const {
 
     const auto of_line = [&](const Expr &line) {
         Stmt store = store_run(at, element, parts, line);
-        for (int row = 0; row < rows_of_run(); row++) store = with_parts(parts.of_rows, row_name, line * rows_of_run() + row, row, store);
+        for (int row = 0; row < rows_of_run(); row++)
+            store = with_parts(parts.of_rows, row_name, line * rows_of_run() + row, row, store);
         return store;
     };
     const int lines = rows_per_turn / rows_of_run();
@@ -91,12 +94,14 @@ Stmt TileStore::runs_of_lane(const RunsOfLane &at) const {
         const std::string name = nest_.name + ".line";
         all = For::make(name, 0, lines, ForType::Serial, Partition::Never, DeviceAPI::None, of_line(integer(name)));
     }
-    for (int column = 0; column < columns_of_run(); column++) all = with_parts(parts.of_pieces, piece_name, at.place + column, column, all);
+    for (int column = 0; column < columns_of_run(); column++)
+        all = with_parts(parts.of_pieces, piece_name, at.place + column, column, all);
     return all;
 }
 
 /// The parts of a row or a piece, which is the `number`th of a run.
-Stmt TileStore::with_parts(const RowsAndPieces::Parts &parts, const std::string &name, const Expr &which, int number, Stmt body) const {
+Stmt TileStore::with_parts(const RowsAndPieces::Parts &parts, const std::string &name, const Expr &which,
+                           int number, Stmt body) const {
     for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
         body = LetStmt::make(part->first + "." + std::to_string(number), substitute(name, which, part->second), body);
     }
@@ -110,7 +115,8 @@ Stmt TileStore::store_run(const RunsOfLane &at, const Element &element, const Ro
     const auto of = [&](const Expr &e, int i) {
         std::map<std::string, Expr> values{{row_name, line * rows + i % rows}, {piece_name, at.place + i / rows}};
         const auto add = [&](const RowsAndPieces::Parts &all, int number) {
-            for (const auto &[name, value] : all) values[name] = Variable::make(value.type(), name + "." + std::to_string(number));
+            for (const auto &[name, value] : all)
+                values[name] = Variable::make(value.type(), name + "." + std::to_string(number));
         };
         add(parts.of_rows, i % rows), add(parts.of_pieces, i / rows);
         return substitute(values, e);
@@ -119,10 +125,11 @@ Stmt TileStore::store_run(const RunsOfLane &at, const Element &element, const Ro
     std::vector<std::pair<std::string, Expr>> loads;
     for (int row = 0; row < rows; row++) {  // whose columns are read at once
         const Expr copy = simplify(at.scratch + (line * rows + row) * pitch_ + at.place);
-        loads.emplace_back(nest_.name + ".run" + std::to_string(row),
-                           columns == 1 ? load_of_copy(copy)
-                                        : Load::make(Float(32, columns), shared_, Ramp::make(copy, 1, columns), Buffer<>(), Parameter(),
-                                                     const_true(columns), ModulusRemainder(columns, 0)));
+        loads.emplace_back(
+            nest_.name + ".run" + std::to_string(row),
+            columns == 1 ? load_of_copy(copy)
+                         : Load::make(Float(32, columns), shared_, Ramp::make(copy, 1, columns), Buffer<>(),
+                                      Parameter(), const_true(columns), ModulusRemainder(columns, 0)));
         const Expr all = Variable::make(loads.back().second.type(), loads.back().first);
         for (int column = 0; column < columns; column++)
             copies[column * rows + row] = columns == 1 ? all : Shuffle::make_extract_element(all, column);

@@ -76,7 +76,8 @@ class TileStore {
     PlaceholderCall turn_call(int row_tile, int repeat, int half) const;
     Element element(const Version &version, const Halide::Expr &row, const Halide::Expr &place, int repeat,
                     const Halide::Expr &copy) const;
-    Halide::Expr value_at(const Version &version, const std::map<std::string, Halide::Expr> &at, const Halide::Expr &sum) const;
+    Halide::Expr value_at(const Version &version, const std::map<std::string, Halide::Expr> &at,
+                          const Halide::Expr &sum) const;
     Halide::Expr load_of_copy(const Halide::Expr &copy) const;
     Halide::Expr place_of_copy(const Halide::Expr &place) const;
     std::map<std::string, Halide::Expr> coordinates(const Halide::Expr &row, const Halide::Expr &place,

@@ -181,8 +181,9 @@ class KernelExpansion {
             out.line("mov.b32 wide, ", site.arguments.at(offsets + i), "; cvt.u16.u32 offset", i, ", wide;");
             halves += (i ? ", offset" : "offset") + std::to_string(i);
         }
-        out.line("cp.async.bulk.tensor.", axes + 2, "d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [to], [map, {",
-                 coordinates, "}], [barrier], {", halves, "}; }");
+        out.line("cp.async.bulk.tensor.", axes + 2,
+                 "d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [to], [map, {", coordinates,
+                 "}], [barrier], {", halves, "}; }");
     }
 
     /// One after the other.
@@ -256,13 +257,14 @@ class KernelExpansion {
         out.line("}");
     }
     void store_run_of_16_bits(const CallSite &site, PtxWriter &out) const {
-        const std::string at = addresses_.of(site), convert = std::string("cvt.rn.") + (is_half(site) ? "f16x2" : "bf16x2") + ".f32 ";
+        const std::string at = addresses_.of(site),
+                          convert = std::string("cvt.rn.") + (is_half(site) ? "f16x2" : "bf16x2") + ".f32 ";
         const auto value = [&](int i) { return site.arguments.at(1 + i); };
         out.line("{ .reg .b32 low, first, second; .reg .b16 e<4>; .reg .pred on8, on4; cvt.u32.u64 low, ", at,
                  "; and.b32 low, low, 7; setp.eq.u32 on8, low, 0; setp.eq.u32 on4, low, 4;");
         out.line(convert, "first, ", value(1), ", ", value(0), "; ", convert, "second, ", value(3), ", ", value(2), ";");
-        out.line("@on8 st.global.v2.b32 [", at, "], {first, second}; @on4 st.global.b32 [", at, "], first; @on4 st.global.b32 [",
-                 at, "+4], second; or.pred on4, on4, on8;");
+        out.line("@on8 st.global.v2.b32 [", at, "], {first, second}; @on4 st.global.b32 [", at,
+                 "], first; @on4 st.global.b32 [", at, "+4], second; or.pred on4, on4, on8;");
         out.line("mov.b32 {e0, e1}, first; mov.b32 {e2, e3}, second;");
         for (int i = 0; i < 4; i++) out.line("@!on4 st.global.b16 [", at, "+", 2 * i, "], e", i, ";");
         out.line("}");
@@ -274,7 +276,9 @@ class KernelExpansion {
         out.line("{ .reg .b32 v<4>; .reg .pred inside; setp.ne.s32 inside, ", site.arguments.at(1), ", 0;");
         for (int i = 0; i < 4; i++) {
             if (is_float(site)) out.line("mov.b32 v", i, ", ", value(i), ";");
-            else out.line("cvt.rn.", is_half(site) ? "f16x2" : "bf16x2", ".f32 v", i, ", ", value(2 * i + 1), ", ", value(2 * i), ";");
+            else
+                out.line("cvt.rn.", is_half(site) ? "f16x2" : "bf16x2", ".f32 v", i, ", ", value(2 * i + 1),
+                         ", ", value(2 * i), ";");
         }
         out.line("@inside st.global.v4.b32 [", addresses_.of(site), "], {v0, v1, v2, v3}; }");
     }

@@ -116,14 +116,17 @@ void TensorCoreInstructions::multiply_wgmma(const CallSite &site, PtxWriter &out
     const int first = call.field("row");
     const ProductType type(call);
     // Operands are K-major, or transposed, which those of 16 bits may be.
-    const std::string transposed = type.format == OperandFormat::float32 ? ""
-                                   : ", " + std::to_string(call.field_or("at", 0)) + ", " + std::to_string(call.field_or("bt", 0));
+    const std::string transposed =
+        type.format == OperandFormat::float32
+            ? ""
+            : ", " + std::to_string(call.field_or("at", 0)) + ", " + std::to_string(call.field_or("bt", 0));
     const int a_swizzle = call.field_or("asw", 0), b_swizzle = call.field_or("bsw", 0);
     const int a_group = call.field_or("as", columns_of_group * (a_swizzle ? a_swizzle : bytes_of_row));
     // Descriptor, in units of 16 bytes: start address at bit 0, leading offset at bit 16 (swizzled rows have none), stride
     // offset at bit 32; the swizzle at bit 62.
     const bool a_turned = call.field_or("at", 0), b_turned = call.field_or("bt", 0);
-    const auto descriptor = [&](const char *name, const std::string &start, int k4, int group, int offset, int swizzle, bool turned) {
+    const auto descriptor = [&](const char *name, const std::string &start, int k4, int group, int offset,
+                                int swizzle, bool turned) {
         const int leading = !swizzle ? k4 / bytes_of_row : turned ? group / bytes_of_row : 1;
         out.line("add.u32 low, ", start, ", ", (leading << 16) + offset / bytes_of_row,
                  "; mov.b64 ", name, ", {low, high_", name, "};");
@@ -163,15 +166,20 @@ void TensorCoreInstructions::multiply_mma_sync(const CallSite &site, PtxWriter &
     const char *const b_turn = call.field_or("bt", 0) ? ".trans" : "";
     const ProductType type(call);
     if (call.field_or("asw", 0) || call.field_or("bsw", 0))
-        throw PtxExpansionError("PTX expansion: operands that come by a tensor map are multiplied by wgmma, which only sm_90a has");
+        throw PtxExpansionError(
+            "PTX expansion: operands that come by a tensor map are multiplied by wgmma, which only sm_90a "
+            "has");
     out.line("{ .reg .b32 lane, row, part, a_at, b_at, a<", 4 * tile.row_tiles, ">, b<4>;");
     // ldmatrix takes the address of one 16-byte row from every lane: lanes 0..7 for the first matrix, and so
     // on.
     out.line("mov.u32 lane, %tid.x;");
     if (a_transposed) {
         out.line("and.b32 row, lane, 7; add.u32 a_at, row, ", site.arguments.at(0), "; shl.b32 a_at, a_at, 4;");
-        out.line("mov.u32 part, %tid.y; shl.b32 part, part, 1; shr.u32 row, lane, 3; and.b32 row, row, 1; add.u32 row, row, part;");
-        out.line("mad.lo.u32 a_at, row, ", a_group, ", a_at; shr.u32 part, lane, 4; mad.lo.u32 a_at, part, ", a_k4, ", a_at;");
+        out.line(
+            "mov.u32 part, %tid.y; shl.b32 part, part, 1; shr.u32 row, lane, 3; and.b32 row, row, 1; add.u32 "
+            "row, row, part;");
+        out.line("mad.lo.u32 a_at, row, ", a_group, ", a_at; shr.u32 part, lane, 4; mad.lo.u32 a_at, part, ",
+                 a_k4, ", a_at;");
     } else {
         out.line(
             "and.b32 row, lane, 15; mov.u32 part, %tid.y; mad.lo.u32 row, part, 16, row; shr.u32 part, lane, 4;");
@@ -183,9 +191,9 @@ void TensorCoreInstructions::multiply_mma_sync(const CallSite &site, PtxWriter &
     out.line("mad.lo.u32 b_at, part, ", b_k4, ", b_at;");
     for (int k = 0; k < call.field("k") / type.k; k++) {
         for (int i = 0; i < tile.row_tiles; i++) {
-            out.line("ldmatrix.sync.aligned.m8n8.x4", a_transposed ? ".trans" : "", ".shared.b16 {a", 4 * i, ",a", 4 * i + 1, ",a",
-                     4 * i + 2, ",a", 4 * i + 3, "}, [a_at+", 2 * k * a_k4 + i * rows_of_instruction / columns_of_group * a_group,
-                     "];");
+            out.line("ldmatrix.sync.aligned.m8n8.x4", a_transposed ? ".trans" : "", ".shared.b16 {a", 4 * i,
+                     ",a", 4 * i + 1, ",a", 4 * i + 2, ",a", 4 * i + 3, "}, [a_at+",
+                     2 * k * a_k4 + i * rows_of_instruction / columns_of_group * a_group, "];");
         }
         for (int r = 0; r < tile.repeats; r++) {
             for (int j = 0; j < fragments; j += 2) {
@@ -196,9 +204,9 @@ void TensorCoreInstructions::multiply_mma_sync(const CallSite &site, PtxWriter &
                 for (int half = 0; half < (pair ? 2 : 1); half++) {
                     for (int i = 0; i < tile.row_tiles; i++) {
                         const std::string sums = tile.list(tile.first(first + i, r) + 4 * (j + half), 4);
-                        out.line("mma.sync.aligned.m16n8k", type.k, ".row.col.f32.", type.name, ".", type.name,
-                                 ".f32 ", sums, ", {a", 4 * i, ",a", 4 * i + 1, ",a", 4 * i + 2, ",a", 4 * i + 3, "}, {b", 2 * half, ",b",
-                                 2 * half + 1, "}, ", sums, ";");
+                        out.line("mma.sync.aligned.m16n8k", type.k, ".row.col.f32.", type.name, ".",
+                                 type.name, ".f32 ", sums, ", {a", 4 * i, ",a", 4 * i + 1, ",a", 4 * i + 2,
+                                 ",a", 4 * i + 3, "}, {b", 2 * half, ",b", 2 * half + 1, "}, ", sums, ";");
                     }
                 }
             }
@@ -215,7 +223,9 @@ void TensorCoreInstructions::turn(const PlaceholderCall &call, PtxWriter &out) c
         "mov.u32 mine, %tid.z; mov.u32 lane, %tid.y; mad.lo.u32 mine, mine, 4, lane; mov.u32 lane, %tid.x;");
     // Of a warp, where all of its rows come to shared memory, or 8 of them.
     const int rows = call.field_or("rows", rows_per_turn);
-    const int first_row = rows == rows_per_turn ? 0 : call.field("row") * rows_of_warp_and_set + call.field("half") * rows_per_turn;
+    const int first_row = rows == rows_per_turn
+                              ? 0
+                              : call.field("row") * rows_of_warp_and_set + call.field("half") * rows_per_turn;
     out.line("shr.u32 group, lane, 2; and.b32 lane, lane, 3; mad.lo.u32 group, mine, ", rows,
              ", group;", first_row ? " add.u32 group, group, " + std::to_string(first_row) + ";" : "");
     out.line("mul.lo.u32 mine, group, ", pitch, "; mad.lo.u32 mine, lane, ", 8 * tiles, ", mine;");

@@ -48,7 +48,8 @@ void execute_ldmatrix(Warp &w, const Instruction &i, uint32_t mask) {
                 for (int half = 0; half < 2; half++) {
                     const uint32_t from = address.of[8 * m + l % 4 * 2 + half] + l / 4 * 2;
                     w.block->history.read(i, w, w.thread(l), from & ~3u, 4);
-                    std::memcpy(reinterpret_cast<uint16_t *>(w.to<uint32_t>(i.vector[m]) + l) + half, w.block->shared.data() + from, 2);
+                    std::memcpy(reinterpret_cast<uint16_t *>(w.to<uint32_t>(i.vector[m]) + l) + half,
+                                w.block->shared.data() + from, 2);
                 }
                 continue;
             }

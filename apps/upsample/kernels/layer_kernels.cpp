@@ -82,7 +82,8 @@ std::vector<Var> variables(int count) {
 /// to = from * factor, and 0 beyond the ends of `from`: copies between formats, crops, joined channels, shuffled pixels.
 class LayerCopy : public Generator<LayerCopy> {
   public:
-    GeneratorParam<Storage> from_type{"from_type", Storage::f32, element_types}, to_type{"to_type", Storage::f32, element_types};
+    GeneratorParam<Storage> from_type{"from_type", Storage::f32, element_types},
+        to_type{"to_type", Storage::f32, element_types};
     GeneratorParam<bool> pairs{"pairs", false};  // which no factor multiplies
     Input<Buffer<>> from{"from"};
     Input<float> factor{"factor"};
@@ -100,7 +101,8 @@ class LayerCopy : public Generator<LayerCopy> {
             if (!is_whole) inside = inside && d_[i] < from.dim(i).extent();
         }
         const Expr given = from(places);
-        (*to_)(d_) = pairs ? select(inside, given, cast<uint32_t>(0)) : store(select(inside, load(given) * factor, 0.f), to_type);
+        (*to_)(d_) = pairs ? select(inside, given, cast<uint32_t>(0))
+                           : store(select(inside, load(given) * factor, 0.f), to_type);
     }
     void schedule() {
         declare_tensor(from, pairs), declare_tensor(*to_, pairs);

@@ -154,7 +154,8 @@ Status copy_on_device(const DeviceView &whole_from, float factor, const DeviceVi
     return in_parts(launch, whole_from, whole_to);
 }
 
-Status rectify_on_device(const DeviceView &whole_from, const DeviceView &whole_slope, const DeviceView &whole_to, Stream stream) {
+Status rectify_on_device(const DeviceView &whole_from, const DeviceView &whole_slope,
+                         const DeviceView &whole_to, Stream stream) {
     const auto launch = [&](const DeviceView &from, const DeviceView &slope, const DeviceView &to) {
         const bool pairs = may_be_pairs(from, to, 3);
         Bound source(from, 3, pairs), slopes(slope, 3), target(to, 3, pairs);

@@ -135,7 +135,9 @@ int64_t read_positions(const Computation &c) {
 }
 
 int64_t packed_row_channels(const KernelTraits &k, const Computation &c) {
-    const int64_t summed = (c.operation == Operation::forward ? c.problem.in_channels : c.problem.out_channels) / c.problem.groups;
+    const int64_t summed =
+        (c.operation == Operation::forward ? c.problem.in_channels : c.problem.out_channels) /
+        c.problem.groups;
     return round_up(summed, c.problem.groups > 1 ? k.weight_in_channel_multiple : 16 / bytes_of(c.read_format.type));
 }
 

@@ -33,9 +33,11 @@ struct Work {
         picture = forward ? Size2{spanned_output(k, p.height()), spanned_output(k, p.width())}
                           : plane_of(p, &Axis::input);
         channels = forward ? out : in;
-        const int64_t phases = forward && !k.phases_as_channels ? product_of_axes(p, [](const Axis &a) { return a.stride; }) : 1;
+        const int64_t phases =
+            forward && !k.phases_as_channels ? product_of_axes(p, [](const Axis &a) { return a.stride; }) : 1;
         products = double(taps_of_phases(k, p)) / phases * round_up(summed, chunk);
-        if (forward && k.counts_through_images && !k.phases_as_channels) longest = double(most_taps(p)) * phases / double(taps(p));
+        if (forward && k.counts_through_images && !k.phases_as_channels)
+            longest = double(most_taps(p)) * phases / double(taps(p));
     }
 
   private:
@@ -105,12 +107,15 @@ double packing_time(const KernelTraits &k, const Computation &c) {
     if (c.packed_rows) {
         const Problem &p = c.problem;
         const double read = double(c.operation == Operation::forward ? p.input_elements() : p.output_elements());
-        const double written = double(p.batch) * double(p.groups) * double(packed_row_channels(k, c)) * double(read_positions(c));
+        const double written = double(p.batch) * double(p.groups) * double(packed_row_channels(k, c)) *
+                               double(read_positions(c));
         return launch + double(bytes_of(c.read_format.type)) * (read + written) / H200::memory_bytes_per_second;
     }
     if (!k.packed_channels) return 0;
     // Weights are packed by phases more slowly than others, by about as much as they take to read and write.
-    const double weights = c.by_phases ? 2.0 * double(bytes_of(c.weight_format.type)) * double(c.by_phases->weight_elements()) : 0;
+    const double weights =
+        c.by_phases ? 2.0 * double(bytes_of(c.weight_format.type)) * double(c.by_phases->weight_elements())
+                    : 0;
     const double passes = c.by_phases && c.read_format.layout == Layout::channels_last ? 32.0 : 2.0;
     const double picture = passes * double(bytes_of(c.read_format.type)) * double(c.problem.input_elements());
     return launch + (picture + weights) / H200::memory_bytes_per_second;
@@ -120,7 +125,8 @@ double packing_time(const KernelTraits &k, const Computation &c) {
 // they are given spares it.
 double spared_packing_time(const KernelTraits &k, const Computation &c) {
     if (!maps_weights(k)) return 0;
-    return launch + 2.0 * double(bytes_of(c.weight_format.type)) * double(c.problem.weight_elements()) / H200::memory_bytes_per_second;
+    return launch + 2.0 * double(bytes_of(c.weight_format.type)) * double(c.problem.weight_elements()) /
+                        H200::memory_bytes_per_second;
 }
 
 // Of the parts of a split sum, which are written and read once.
@@ -138,7 +144,8 @@ double strided_loads_time(const KernelTraits &k, const Computation &c, const Mac
     if (!k.counts_through_images || k.operation != Operation::input_gradient || neighbours) return 0;
     const double apart = double(std::min<int64_t>(c.problem.width().stride, 32));
     const ProductBlocks work(k, c.problem);
-    const double loads = work.blocks * double(work.steps) * double(k.weight_in_channel_multiple) * double(area(k.block_positions)) / 32;
+    const double loads = work.blocks * double(work.steps) * double(k.weight_in_channel_multiple) *
+                         double(area(k.block_positions)) / 32;
     return loads * std::max(apart - 2, 0.0) / (H200::loads_per_second * std::max(machine.multiprocessors, 1));
 }
 
@@ -154,8 +161,8 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
     if (const double rest = blocks - rounds * slots; rest > 0) {
         // Blocks with fewer neighbours on their multiprocessor are faster, but each alone does not fill it. Of two that the
         // copy engine serves each waits for its own copies: one alone is hardly faster (4 x 4, 2048 channels: 104 us, 109 both).
-        const bool waits = k.box_positions > 0 && k.operation == Operation::forward && k.output.layout == Layout::channels_last &&
-                           k.blocks_per_multiprocessor == 2;
+        const bool waits = k.box_positions > 0 && k.operation == Operation::forward &&
+                           k.output.layout == Layout::channels_last && k.blocks_per_multiprocessor == 2;
         const double alone = waits ? 0.8 : 0.4;
         rounds += work.longest * (alone + (1 - alone) * std::ceil(rest / multiprocessors) / k.blocks_per_multiprocessor);
     }
@@ -175,7 +182,8 @@ double gather_time(const KernelTraits &k, const Computation &c, const Machine &m
     const auto extent = [&](const Axis &a) { return std::max<int64_t>(forward ? a.output() : a.input, 1); };
     const auto step = [&](const Axis &a) { return forward ? a.stride : 1; };
     const int64_t row = extent(p.width()), part = std::min(round_up(ceil_divide(row, k.row_parts), step(p.width())), row);
-    const double sums = double(k.row_parts * k.block_channels), summed = double(round_up(forward ? in : out, k.in_channel_multiple));
+    const double sums = double(k.row_parts * k.block_channels),
+                 summed = double(round_up(forward ? in : out, k.in_channel_multiple));
     const double threads = double(p.batch) * double(p.groups) * double(ceil_divide(forward ? out : in, k.block_channels)) *
                            double(product_of_axes(p, extent)) / double(row) * double(part);
     double products = summed;  // of an element
@@ -185,7 +193,8 @@ double gather_time(const KernelTraits &k, const Computation &c, const Machine &m
     constexpr double threads_a_multiprocessor = 768, alone = 0.4, element = 2e-12, apart = 4;
     const double size = double(std::max(machine.multiprocessors, 1)) / H200::multiprocessors;
     const double elements = sums * std::max(threads, alone * threads_a_multiprocessor * H200::multiprocessors * size);
-    const bool channels_last = c.read_format.layout == Layout::channels_last || c.written_format.layout == Layout::channels_last;
+    const bool channels_last =
+        c.read_format.layout == Layout::channels_last || c.written_format.layout == Layout::channels_last;
     return elements / size * (element + 2 * products / (k.h200_tflops * 1e12)) * (k.any_layout && channels_last ? apart : 1);
 }
 
@@ -196,7 +205,8 @@ double estimated_time(const Candidate &candidate, const Machine &machine) {
     const Computation &c = candidate.computation;
     if (k.operation == Operation::weight_gradient) return weight_gradient_time(k, c, machine);
     if (k.row_parts > 0) return gather_time(k, c, machine);
-    return packing_time(k, c) + kernel_time(k, c, machine) + strided_loads_time(k, c, machine) + adding_time(c) - spared_packing_time(k, c);
+    return packing_time(k, c) + kernel_time(k, c, machine) + strided_loads_time(k, c, machine) +
+           adding_time(c) - spared_packing_time(k, c);
 }
 
 }  // namespace conv_transpose

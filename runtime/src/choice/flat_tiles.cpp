@@ -78,7 +78,8 @@ FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p, TensorFormat read,
     const double tasks = double(ceil_divide(all_rows, tile_rows)) * double(segments) * double(p.groups);
     const int64_t blocks = std::clamp<int64_t>(static_cast<int64_t>(2 * several / tasks), 1, panels);
     block_panels = ceil_divide(panels, blocks);
-    relative_time = of_all(tile_rows, computed) * double(segments) * double(panels * k.weight_channel_multiple) / double(k.fma_percent);
+    relative_time = of_all(tile_rows, computed) * double(segments) *
+                    double(panels * k.weight_channel_multiple) / double(k.fma_percent);
     if (!k.any_layout) return;
     // Channels that lie apart are scattered, an element in so many products' time.
     constexpr double products_an_element_read = 50, products_an_element_written = 400;
@@ -119,8 +120,9 @@ FlatGradientTiles::FlatGradientTiles(const KernelTraits &k, const Problem &p, in
     constexpr int64_t wanted_tasks = 4, positions_worth_a_part = 512, most_part_floats = int64_t{16} << 20;
     const int64_t tiles = ceil_divide(all_rows, tile_rows), tasks = in_blocks * out_blocks * p.groups;
     segments = ceil_divide(x.cells, segment_cells);
-    const int64_t wanted_parts = std::min({ceil_divide(wanted_tasks, tasks), images * input_positions(p) / positions_worth_a_part,
-                                           most_part_floats / std::max<int64_t>(p.weight_elements(), 1)});
+    const int64_t wanted_parts =
+        std::min({ceil_divide(wanted_tasks, tasks), images * input_positions(p) / positions_worth_a_part,
+                  most_part_floats / std::max<int64_t>(p.weight_elements(), 1)});
     part_tiles = ceil_divide(tiles, std::clamp<int64_t>(wanted_parts, 1, tiles));
     const int64_t of_tiles = ceil_divide(tiles, part_tiles);
     part_segments = ceil_divide(segments, std::clamp<int64_t>(wanted_parts / of_tiles, 1, segments));

@@ -39,7 +39,9 @@ struct Request {
                 if (!k.makes_parts || split.partial_sums > 1) return accepting.push_back({k, split}), "";
                 rejected = "its sum is not split";
             }
-            if (reason.empty() || k.operation == c.operation) reason = rejected;
+            // Pictures that are packed as rows tell nothing of a kernel that does not read them.
+            const bool could_be_taken = k.operation == c.operation && (!c.packed_rows || k.box_positions > 0);
+            if (reason.empty() || could_be_taken) reason = rejected;
         }
         return reason;
     }
@@ -74,7 +76,9 @@ size_t least_wasteful(const Candidates &candidates, size_t first) {
     size_t best = first;
     for (size_t i = first + 1; i < candidates.size(); i++) {
         const KernelTraits &k = candidates[i].kernel;
-        if (is_flat(k) && k.cpu_level == candidates[first].kernel.cpu_level && time(candidates[i]) < time(candidates[best])) best = i;
+        if (is_flat(k) && k.cpu_level == candidates[first].kernel.cpu_level &&
+            time(candidates[i]) < time(candidates[best]))
+            best = i;
     }
     return best;
 }
@@ -93,7 +97,8 @@ size_t preferred(const Candidates &candidates, Precision precision, const Machin
 
 // What no kernel for the operation and device takes, whatever the sizes are, and what would do; empty if each of rank and
 // formats is taken by one.
-std::string refused_by_all(const std::vector<const KernelTraits *> &related, const Problem &problem, const PlanOptions &options) {
+std::string refused_by_all(const std::vector<const KernelTraits *> &related, const Problem &problem,
+                           const PlanOptions &options) {
     const auto none = [&](auto &&accepts) { return std::none_of(related.begin(), related.end(), accepts); };
     int most = 0;
     for (const KernelTraits *k : related) most = std::max(most, k->rank);

@@ -172,8 +172,11 @@ inline int64_t spanned_output(const KernelTraits &kernel, const Axis &axis) {
 /// Whether it copies pictures 16 bytes at a time, from multiples of as many: those of 16 bits with channels innermost, and
 /// vectors of channels.
 inline bool copies_16_bytes(const KernelTraits &kernel) {
-    const auto of_16_bits = [](TensorFormat f) { return f.type != ElementType::float32 && f.layout == Layout::channels_last; };
-    const bool reads_input = kernel.operation != Operation::input_gradient, reads_output = kernel.operation != Operation::forward;
+    const auto of_16_bits = [](TensorFormat f) {
+        return f.type != ElementType::float32 && f.layout == Layout::channels_last;
+    };
+    const bool reads_input = kernel.operation != Operation::input_gradient,
+               reads_output = kernel.operation != Operation::forward;
     return kernel.role == KernelRole::compute && kernel.device == Device::cuda && !kernel.any_layout &&
            (kernel.vectors_of_channels || (reads_input && of_16_bits(kernel.input)) ||
             (reads_output && of_16_bits(kernel.output)));

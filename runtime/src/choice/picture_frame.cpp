@@ -42,7 +42,8 @@ std::string picture_frame_rejection(const KernelTraits &k, const Computation &c)
         if (std::min(frame.first, behind) < -corner || std::max(frame.first, behind) >= corner ||
             frame.most_offset >= offsets)
             return "its positions reach too far beyond the picture for a tensor map";
-        if (maps_weights(k) && a.kernel > std::min(corner, offsets)) return "its kernel is too large for a tensor map of weights";
+        if (maps_weights(k) && a.kernel > std::min(corner, offsets))
+            return "its kernel is too large for a tensor map of weights";
         if (frame.step > most_step) return "stride is " + std::to_string(a.stride) + ", a tensor map has at most 8";
     }
     const int64_t summed = (forward ? p.in_channels : p.out_channels) / p.groups;

@@ -122,7 +122,8 @@ std::string size_rejection(const KernelTraits &k, const Problem &p) {
     if (is_flat(k) && FlatTiles(k, p).rows > max_elements_32bit()) return "its rows, with gaps, are more than 2^31 - 1";
     if (k.family == Family::flat_weight_gradient) {
         if (p.batch == 0) return "batch is 0";
-        if (FlatGradientTiles(k, p, p.batch).rows > max_elements_32bit()) return "its rows, with gaps, are more than 2^31 - 1";
+        if (FlatGradientTiles(k, p, p.batch).rows > max_elements_32bit())
+            return "its rows, with gaps, are more than 2^31 - 1";
     }
     if (k.packed_channels) {
         const double values = k.input.type == ElementType::float32 ? 4 : 8;  // of 16 bytes
@@ -144,7 +145,8 @@ std::string size_rejection(const KernelTraits &k, const Problem &p) {
 // With channels innermost the channels of one group span the image.
 std::string span_rejection(const KernelTraits &k, const Computation &c) {
     const Problem &p = c.problem;
-    const bool channels_last = c.read_format.layout == Layout::channels_last || c.written_format.layout == Layout::channels_last;
+    const bool channels_last =
+        c.read_format.layout == Layout::channels_last || c.written_format.layout == Layout::channels_last;
     if (k.large_buffers || !channels_last) return {};
     const int64_t image = std::max(p.in_channels * input_positions(p), p.out_channels * spanned_outputs(k, p));
     return image > max_elements_32bit() ? "one image has more than 2^31 - 1 elements, with channels innermost" : "";
@@ -164,7 +166,10 @@ std::string machine_rejection(const MachineNeeds &k, const Machine &machine) {
 // With channels innermost an image is one tensor, and all of it is packed at once.
 std::string row_rejection(const KernelTraits &k, const Computation &c) {
     if (k.operation == Operation::weight_gradient) return {};  // packs what it reads itself
-    if (!c.packed_rows) return k.box_positions > 0 && c.read_format.layout == Layout::channels_first ? "it reads rows of channels" : "";
+    if (!c.packed_rows)
+        return k.box_positions > 0 && c.read_format.layout == Layout::channels_first
+                   ? "it reads rows of channels"
+                   : "";
     if (k.box_positions == 0) return "it reads pictures as they are given";
     const double packed = double(c.problem.groups) * double(packed_row_channels(k, c)) * double(read_positions(c));
     return packed > max_elements_32bit() ? "one image, packed, has more than 2^31 - 1 elements" : "";
@@ -199,15 +204,17 @@ bool packs(const KernelTraits &k, const TensorOfOperation &tensor, Operation ope
         const Registry all = registry();
         const bool is_result = tensor.asked == &PlanOptions::weight;
         return is_result && k.writes_result ? false
-               : is_result ? std::any_of(all.begin(), all.end(),
-                                       [&](const KernelTraits &helper) {
-                                           return helper.role == KernelRole::weight_gradient_sum && helper.device == k.device &&
-                                                  helper.weight.type == given.type;
-                                       })
-                         : tensor.format_of(k, operation).type == given.type;
+               : is_result
+                   ? std::any_of(all.begin(), all.end(),
+                                 [&](const KernelTraits &helper) {
+                                     return helper.role == KernelRole::weight_gradient_sum &&
+                                            helper.device == k.device && helper.weight.type == given.type;
+                                 })
+                   : tensor.format_of(k, operation).type == given.type;
     }
     const auto read = operation == Operation::forward ? &PlanOptions::input : &PlanOptions::output;
-    return (k.packed_channels || k.box_positions > 0) && tensor.asked == read && tensor.format_of(k, operation).type == given.type;
+    return (k.packed_channels || k.box_positions > 0) && tensor.asked == read &&
+           tensor.format_of(k, operation).type == given.type;
 }
 
 std::string format_rejection(const KernelTraits &k, const PlanOptions &options) {
@@ -277,9 +284,10 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
     if (kernel.operation != computation.operation) return "it computes another operation";
     if (const std::string reason = format_rejection(kernel, options); !reason.empty()) return reason;
     // The general ones are left to those that are made for gradients.
-    const bool reads_mirrored =
-        computation.by_phases ? kernel.packed_channels && kernel.counts_through_images
-                              : kernel.weight_layout != WeightLayout::as_given && (kernel.stride == Size2{1, 1} || kernel.window > 1);
+    const bool reads_mirrored = computation.by_phases
+                                    ? kernel.packed_channels && kernel.counts_through_images
+                                    : kernel.weight_layout != WeightLayout::as_given &&
+                                          (kernel.stride == Size2{1, 1} || kernel.window > 1);
     if (computation.weight == WeightView::mirrored && !reads_mirrored) return "it computes another operation";
     if (const std::string reason = problem_rejection(kernel, computation); !reason.empty()) return reason;
     if (const std::string reason = span_rejection(kernel, computation); !reason.empty()) return reason;

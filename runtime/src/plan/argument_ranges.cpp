@@ -98,10 +98,14 @@ Status require_apart(const Problem &p, const PlanOptions &options, const Argumen
     };
     switch (options.operation) {
         case Operation::forward:
-            ranges.read("input", a.input, PictureBytes(p.input_elements(), p.in_channels, options.input_pixel_stride, options.input.type));
+            ranges.read("input", a.input,
+                        PictureBytes(p.input_elements(), p.in_channels, options.input_pixel_stride,
+                                     options.input.type));
             read_weight();
             if (options.epilogue.bias) ranges.read("bias", a.bias, bias);
-            ranges.written("output", a.output, PictureBytes(p.output_elements(), p.out_channels, options.output_pixel_stride, options.output.type));
+            ranges.written("output", a.output,
+                           PictureBytes(p.output_elements(), p.out_channels, options.output_pixel_stride,
+                                        options.output.type));
             break;
         case Operation::input_gradient:
             ranges.read("output_gradient", a.output_gradient, output);

@@ -27,17 +27,19 @@ Recipe flat_weight_gradient_recipe(const Candidate &candidate) {
             to.set_stride(k.rank, 1);
         }
         to.set_stride(k.rank + 3, p.weight_elements());
-        return std::vector{launch_with_axes<Family::flat_weight_gradient>(k, p)
-                               .set("input", input_pictures(c.read, p, k.rank, range, c.read_format))
-                               .set("output_gradient", padded_output_pictures(Operand::output_gradient, p, k.rank, range, c.written_format))
-                               .set("segment_cells", tiles.segment_cells)
-                               .set("tile_rows", tiles.tile_rows)
-                               .set("part_segments", tiles.part_segments)
-                               .set("part_tiles", tiles.part_tiles)
-                               .set("block_inputs", tiles.block_inputs)
-                               .set("block_outputs", tiles.block_outputs)
-                               .set("partial", to)
-                               .step()};
+        return std::vector{
+            launch_with_axes<Family::flat_weight_gradient>(k, p)
+                .set("input", input_pictures(c.read, p, k.rank, range, c.read_format))
+                .set("output_gradient",
+                     padded_output_pictures(Operand::output_gradient, p, k.rank, range, c.written_format))
+                .set("segment_cells", tiles.segment_cells)
+                .set("tile_rows", tiles.tile_rows)
+                .set("part_segments", tiles.part_segments)
+                .set("part_tiles", tiles.part_tiles)
+                .set("block_inputs", tiles.block_inputs)
+                .set("block_outputs", tiles.block_outputs)
+                .set("partial", to)
+                .step()};
     });
     sum.add_to(recipe);
     return recipe;

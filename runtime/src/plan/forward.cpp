@@ -68,10 +68,12 @@ class PackedChannels {
                      {plane, channels, range.groups, range.images}, format_.type);
         if (channels_last) picture.set_stride(0, p_.in_channels).set_stride(1, 1);
         picture.set_stride(2, group).set_stride(3, p_.in_channels * plane);
-        steps.push_back(Launch<Family::channel_packing>(*packing_)
-                            .set("picture", picture)
-                            .set("packed", View(packed, 0, {values_ * plane, planes_, range.groups, range.images}, format_.type))
-                            .step());
+        steps.push_back(
+            Launch<Family::channel_packing>(*packing_)
+                .set("picture", picture)
+                .set("packed",
+                     View(packed, 0, {values_ * plane, planes_, range.groups, range.images}, format_.type))
+                .step());
         return all;
     }
 
@@ -136,7 +138,8 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
     const LaunchRanges ranges = LaunchRanges(p, spanned_outputs(k, p), packed_elements).on_one_grid_axis();
     const Operand packed_picture =
         packed.needed() || rows.needed()
-            ? recipe.add_region("packed picture", bytes_of(c.read_format.type) * ranges.images * ranges.groups * packed_elements)
+            ? recipe.add_region("packed picture", bytes_of(c.read_format.type) * ranges.images *
+                                                      ranges.groups * packed_elements)
             : c.read;
     PartialOutputs parts(recipe, c, k.device);
     const EpilogueArguments whole(epilogue), after_kernel = parts.needed() ? EpilogueArguments() : whole;

@@ -21,7 +21,8 @@ Recipe input_gradient_recipe(const Candidate &candidate) {
     const PackedRows rows(k, c);
     const LaunchRanges ranges = LaunchRanges(p, output_positions(p), rows.elements()).on_one_grid_axis();
     const Operand packed_picture =
-        rows.needed() ? recipe.add_region("packed picture", bytes_of(c.read_format.type) * ranges.images * ranges.groups * rows.elements())
+        rows.needed() ? recipe.add_region("packed picture", bytes_of(c.read_format.type) * ranges.images *
+                                                                ranges.groups * rows.elements())
                       : c.read;
     recipe.add_launches({p.batch, ranges.images}, {p.groups, ranges.groups}, [&](const LaunchRange &range) {
         const View to = parts.needed() ? parts.view(p, k.rank, [](const Axis &a) { return a.input; }, range)

@@ -48,11 +48,13 @@ void require_valid(const PlanOptions &options) {
 
 namespace {
 
-void require_pixel_stride(const std::string &tensor, int64_t stride, int64_t channels, TensorFormat format, Operation operation) {
+void require_pixel_stride(const std::string &tensor, int64_t stride, int64_t channels, TensorFormat format,
+                          Operation operation) {
     if (stride == 0) return;
     const std::string field = tensor + "_pixel_stride", is = field + " is " + std::to_string(stride);
     if (operation != Operation::forward || format.layout != Layout::channels_last)
-        throw InvalidProblem(field, is + ", but only pictures of the forward operation in channels_last have one; leave it 0");
+        throw InvalidProblem(
+            field, is + ", but only pictures of the forward operation in channels_last have one; leave it 0");
     const int64_t multiple = 16 / bytes_of(format.type);
     if (stride < channels || stride % multiple != 0)
         throw InvalidProblem(field, is + ", but it must be at least the " + std::to_string(channels) +

@@ -190,8 +190,9 @@ Status Step::run(const Addresses &addresses, const Moves &moves, RunContext &con
         return failed(*kernel_, Status::Code::invalid_argument,
                       "there is no tensor map of what it reads; the rule is an address that is a multiple of 16 bytes");
     context.tensor_maps = maps_.empty() ? nullptr : maps;
-    const bool aligned = std::all_of(placed, placed + views_.size(),
-                                     [](const PlacedView &view) { return (view.buffer.device | uint64_t(view.buffer.host)) % 16 == 0; });
+    const bool aligned = std::all_of(placed, placed + views_.size(), [](const PlacedView &view) {
+        return (view.buffer.device | uint64_t(view.buffer.host)) % 16 == 0;
+    });
     // A rehearsal is of all that may run.
     if (where_aligned_ && context.rehearsal)
         if (const Status status = call(*where_aligned_, args, context); !status.ok()) return status;

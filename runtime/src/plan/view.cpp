@@ -32,7 +32,8 @@ void set_channels_and_images(PictureMap &map, const View &view, int channel, int
 void set_frame(PictureMap &map, const KernelTraits &kernel, const Problem &p) {
     for (int i = 0; i < map.axes; i++) {
         const FrameAxis frame(kernel, p.axes[2 - i], i == 0);
-        map.lower[i] = static_cast<int>(frame.first), map.upper[i] = static_cast<int>(frame.behind(int64_t(map.extents[1 + i])));
+        map.lower[i] = static_cast<int>(frame.first),
+        map.upper[i] = static_cast<int>(frame.behind(int64_t(map.extents[1 + i])));
         map.traversal[i] = static_cast<uint32_t>(frame.step);
     }
 }

@@ -87,7 +87,8 @@ class ImplicitGemmRecipe {
 
     const KernelTraits &packing(const Tensor &t) const {
         return helper_kernel(KernelRole::channels_last_packing, k_.device, [&](const KernelTraits &k) {
-            return k.input.type == t.format.type && k.aligned_positions == 0 && (k.max_out_channels == 0 || t.channels <= k.max_out_channels);
+            return k.input.type == t.format.type && k.aligned_positions == 0 &&
+                   (k.max_out_channels == 0 || t.channels <= k.max_out_channels);
         });
     }
 
@@ -98,9 +99,16 @@ class ImplicitGemmRecipe {
         View to(parts_, slice * cut_.bands * part_elements_,
                 {in, out, k_.tile_taps, ceil_divide(taps(p_), k_.tile_taps), p_.groups, cut_.bands}, type);
         // Output channels are innermost in a result, kernel positions next.
-        if (k_.writes_result) to.set_stride(0, out * taps(p_)).set_stride(1, 1).set_stride(2, out).set_stride(3, out * k_.tile_taps);
+        if (k_.writes_result)
+            to.set_stride(0, out * taps(p_))
+                .set_stride(1, 1)
+                .set_stride(2, out)
+                .set_stride(3, out * k_.tile_taps);
         auto launch = launch_with_axes<Family::weight_gradient_implicit_gemm>(k_, p_);
-        launch.set("input", input).set("output_gradient", output).set("band_positions", cut_.band_positions).set("partial", to);
+        launch.set("input", input)
+            .set("output_gradient", output)
+            .set("band_positions", cut_.band_positions)
+            .set("partial", to);
         if (k_.box_positions > 0)
             launch.add_map("input", input_map(k_, input)).add_map("output_gradient", output_gradient_map(k_, p_, output));
         return launch.step();

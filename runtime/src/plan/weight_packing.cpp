@@ -37,18 +37,22 @@ WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &c)
     : kernel_(kernel),
       given_(given_format(kernel, c.weight_format)),
       window_(innermost_first(given_problem(c), kernel.rank, [](const Axis &a) { return a.kernel; })),
-      channel_phases_(innermost_first(c.problem, kernel.rank,
-                                      [&](const Axis &a) { return kernel.phases_as_channels ? a.stride : 1; })),
-      summed_phases_(innermost_first(given_problem(c), kernel.rank, [&](const Axis &a) { return c.by_phases ? a.stride : 1; })),
-      packed_window_(innermost_first(c.problem, kernel.rank, [&](const Axis &a) {
-          return kernel.phases_as_channels ? ceil_divide(a.kernel, a.stride) : a.kernel;
-      })),
+      channel_phases_(innermost_first(
+          c.problem, kernel.rank, [&](const Axis &a) { return kernel.phases_as_channels ? a.stride : 1; })),
+      summed_phases_(innermost_first(given_problem(c), kernel.rank,
+                                     [&](const Axis &a) { return c.by_phases ? a.stride : 1; })),
+      packed_window_(innermost_first(c.problem, kernel.rank,
+                                     [&](const Axis &a) {
+                                         return kernel.phases_as_channels ? ceil_divide(a.kernel, a.stride)
+                                                                          : a.kernel;
+                                     })),
       taps_(taps(given_problem(c))),
       transposed_(c.operation == Operation::input_gradient || c.weight == WeightView::mirrored),
       mirrored_(c.weight == WeightView::mirrored),
       partial_sums_(c.partial_sums),
       groups_(kernel.packs_groups ? 1 : c.problem.groups),
-      channels_((c.operation == Operation::forward ? c.problem.out_channels : c.problem.in_channels) / groups_),
+      channels_((c.operation == Operation::forward ? c.problem.out_channels : c.problem.in_channels) /
+                groups_),
       summed_((c.operation == Operation::forward ? c.problem.in_channels : c.problem.out_channels) /
               (kernel.packs_groups ? c.problem.groups : groups_) / summed_phases(c)) {
     const bool phases = kernel.phases_as_channels || c.by_phases;
@@ -65,7 +69,8 @@ WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &c)
 // Of what is packed. A kernel for tensor cores multiplies elements as it stores its output, others in float32.
 ElementType WeightPacking::packed_type() const noexcept {
     if (!packing_) return given_.type;
-    const bool in_float32 = kernel_.weight_layout == WeightLayout::channels_innermost || kernel_.weight_layout == WeightLayout::channel_panels;
+    const bool in_float32 = kernel_.weight_layout == WeightLayout::channels_innermost ||
+                            kernel_.weight_layout == WeightLayout::channel_panels;
     return in_float32 ? ElementType::float32 : kernel_.output.type;
 }
 
@@ -105,7 +110,9 @@ View WeightPacking::as_given(const LaunchRange &range) const {
     View view(Operand::weight, range.first_group * group, joined(window_, {out, in, range.groups}), given_.type);
     int64_t stride = channels_last ? inside : 1;
     for (int i = 0; i < kernel_.rank; stride *= window_[i++]) view.set_stride(i, stride);
-    return view.set_stride(kernel_.rank, inner).set_stride(kernel_.rank + 1, taps_ * inside).set_stride(kernel_.rank + 2, group);
+    return view.set_stride(kernel_.rank, inner)
+        .set_stride(kernel_.rank + 1, taps_ * inside)
+        .set_stride(kernel_.rank + 2, group);
 }
 
 void WeightPacking::add_to(Recipe &recipe) const {
@@ -177,9 +184,11 @@ Extents WeightPacking::tensor_core_tiles() const {
 int64_t WeightPacking::tensor_core_elements() const noexcept {
     const int64_t summed = round_up(packed_summed_, kernel_.weight_in_channel_multiple);
     if (kernel_.kernel != Size2{}) return packed_channels_ / kernel_.weight_channel_multiple * kernel_.weight_tile * summed;
-    const PerDimension<int64_t> extents(1, {{Dimension::channel, channels_ * product(channel_phases_)}, {Dimension::summed, summed},
-                                            {Dimension::x, product(packed_window_)},
-                                            {Dimension::piece, kernel_.precision == Precision::tf32x3 ? 2 : 1}});
+    const PerDimension<int64_t> extents(1,
+                                        {{Dimension::channel, channels_ * product(channel_phases_)},
+                                         {Dimension::summed, summed},
+                                         {Dimension::x, product(packed_window_)},
+                                         {Dimension::piece, kernel_.precision == Precision::tf32x3 ? 2 : 1}});
     return layouts::tensor_core_weights(static_cast<int>(16 / bytes_of(packed_type()))).elements(extents);
 }
 
