@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "algorithm/machine_facts.h"
 #include "choice/estimated_time.h"
 #include "choice/flat_tiles.h"
 #include "choice/tensor_formats.h"
