@@ -113,9 +113,8 @@ size_t preferred(const Candidates &candidates, Precision precision, const Machin
     if (is_flat(first->kernel)) return least_wasteful(candidates, first - candidates.begin());
     const size_t best = first->kernel.h200_tflops == 0 ? first - candidates.begin() : fastest(candidates, precision, machine);
     const bool takes_any = precision != Precision::float32 && candidates[best].kernel.kernel == Size2{};
-    if (takes_any && std::any_of(candidates.begin(), candidates.end(), is_enough))
-        return preferred(candidates, Precision::float32, machine);
-    return best;
+    const auto enough = std::find_if(candidates.begin(), candidates.end(), is_enough);
+    return takes_any && enough != candidates.end() ? enough - candidates.begin() : best;
 }
 
 // What no kernel for the operation and device takes, whatever the sizes are, and what would do; empty if each of rank and
