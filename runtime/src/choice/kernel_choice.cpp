@@ -84,12 +84,12 @@ size_t least_wasteful(const Candidates &candidates, size_t first) {
     return best;
 }
 
-// Whether CUDA cores, at two thirds of their rate, keep up with a memory of which tensors are read and written once.
+// Whether CUDA cores, at two thirds of their rate, keep up with a memory where pictures are read and written once.
 bool memory_limits_float32(const Problem &p) {
     constexpr double flop_per_second = 40e12, slack = 1.5;
     double flop = 2.0 * double(p.input_elements()) * double(p.out_channels / p.groups);
     for (const Axis &a : p.axes) flop *= double(a.kernel);
-    const double bytes = sizeof(float) * (double(p.input_elements()) + double(p.weight_elements()) + double(p.output_elements()));
+    const double bytes = sizeof(float) * (double(p.input_elements()) + double(p.output_elements()));
     return flop / flop_per_second < slack * bytes / machines::H200::memory_bytes_per_second;
 }
 
