@@ -66,6 +66,20 @@ TEST_P(PlanTest, SmallAndLargePicturesTakeDifferentTensorCoreKernels) {
     }
 }
 
+// KernelBench 75 and 81: a float32 family was made for them, and tensor cores' kernels are for any attributes.
+TEST_P(PlanTest, WhereMemoryLimitsFloat32IsEnough) {
+    if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor cores are a GPU's";
+    PlanOptions tensor_cores = options();
+    tensor_cores.precision = Precision::tf32;
+    for (const char *text : {"n16g4ic32oc64ih128iw256kh3kw5sh2sw3ph1pw2dh2dw1", "n16g1ic32oc64ih64iw128kh3kw3sh5sw5ph1pw1dh2dw2"}) {
+        const Problem p = Problem::parse(text);
+        EXPECT_EQ(Plan(p, tensor_cores).kernel(), Plan(p, options()).kernel()) << text;
+    }
+    // A sum of 64 channels is worth them.
+    const Problem dense = Problem::parse("n16ic64oc64ih128iw128kh3kw3sh2sw2ph1pw1");
+    EXPECT_NE(Plan(dense, tensor_cores).kernel(), Plan(dense, options()).kernel());
+}
+
 // In float32 the general kernel accepts every valid problem, so that none is ever unserved.
 TEST_P(PlanTest, EveryValidProblemHasAKernel) {
     RandomProblems random(5);
