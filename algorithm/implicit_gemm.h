@@ -372,14 +372,17 @@ void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geo
     }
     const auto promised = [&](const Expr &at, int d) { return unsafe_promise_clamped(at, 0, extent(d) - 1); };
     std::vector<Expr> index;
-    Expr inside = cell.back() < extent(rank + 2);
+    Expr inside = cell.back() < extent(rank + 2), in_picture = Internal::const_true(), whole_cells = in_picture;
     for (int d = 0; d < rank; d++) {
         const Expr at = cell[d] * g.strides[d] + of_phase[d];
-        inside = at < extent(d) && inside;
-        if (!g.early.empty()) inside = at >= g.early[d] && inside;
+        Expr &there = f.spares_conditions ? in_picture : inside;
+        there = at < extent(d) && there;
+        whole_cells = whole_cells && extent(d) == g.cells[d] * g.strides[d];
+        if (!g.early.empty()) there = at >= g.early[d] && there, whole_cells = whole_cells && g.early[d] == 0;
         index.push_back(promised(at, d));
     }
     r.where(inside);
+    if (f.spares_conditions) r.where(whole_cells || in_picture);
     r.where(is_channel);
     index.insert(index.end(), {promised(output_channel, rank), r[block + 1], promised(cell.back(), rank + 2)});
     const std::vector<Var> any(rank + 3);

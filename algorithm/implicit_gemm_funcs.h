@@ -70,6 +70,8 @@ struct GemmFuncs {
     int window = 1;
     /// Weights are read as they are given, in channels_last; of the input gradient.
     bool maps_weights = false;
+    /// Where the output is made of whole cells, one condition for all of it spares those of its elements.
+    bool spares_conditions = false;
     int values() const { return format.on_tensor_cores() ? format.values_of_16_bytes() : 1; }
 
     /// Operands; zero outside of the picture, and in channels beyond the last.

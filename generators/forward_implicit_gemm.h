@@ -80,7 +80,7 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         define_stores(f, *output_, this->schedule_params.tile(f), g,
                       [&](const Expr &sum, const Expr &channel, const Expr &group) {
                           return begins_with_bias ? activate(sum, activation, slope)
-                                                  : finished(sum + bias_of(channel, group));
+                                                  : finished(sum, bias_of(channel, group));
                       });
     }
 
@@ -125,10 +125,11 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         return select(has_bias != 0, bias(channel, group), 0.f);
     }
     // Without an activation nothing is computed; the pass makes a version of the store for that.
-    Halide::Expr finished(const Halide::Expr &sum) const {
+    Halide::Expr finished(const Halide::Expr &product, const Halide::Expr &bias) const {
         const Halide::Expr no_activation =
             activation == static_cast<int>(EpilogueKind::piecewise_linear) && slope == 1.f;
-        return branch(no_activation, sum, activate(sum, activation, slope));
+        const Halide::Expr sum = product + bias, all = branch(no_activation, sum, activate(sum, activation, slope));
+        return this->funcs_.spares_conditions ? branch(no_activation && has_bias == 0, product, all) : all;
     }
 };
 

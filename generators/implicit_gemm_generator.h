@@ -74,6 +74,7 @@ struct ImplicitGemmGenerator : DescribedGenerator {
                 throw std::invalid_argument("a tensor map reads pictures in channels_last, of one piece a value");
             funcs_.window = schedule_params.window;
             funcs_.computes_whole_rows = channels_last_output, funcs_.loads_whole_tiles = true;
+            funcs_.spares_conditions = channels_last_output && schedule_params.resident_blocks > 0;
         }
     }
 

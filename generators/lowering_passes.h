@@ -40,6 +40,7 @@ void add_tensor_core_passes(Halide::Pipeline pipeline, const Schedule &schedule,
     options.far_apart = Schedule::far_apart;
     if constexpr (requires { schedule.row_stores; }) options.row_stores = schedule.row_stores;
     if constexpr (requires { schedule.run_stores; }) options.run_stores = schedule.run_stores;
+    if constexpr (requires { schedule.resident_blocks; }) options.further_tiles = schedule.resident_blocks > 0;
     pipeline.add_custom_lowering_pass(new TensorCorePass(options));
     if constexpr (Schedule::guarded_pipeline) pipeline.add_custom_lowering_pass(new GuardedPipelinePass);
     SoftwarePipelineOptions pipelined{.stages = schedule.stages, .separate_registers = schedule.separate_registers};
@@ -48,6 +49,7 @@ void add_tensor_core_passes(Halide::Pipeline pipeline, const Schedule &schedule,
     if constexpr (requires { schedule.producer; }) {
         pipelined.producer = schedule.producer;
         pipelined.producer_registers = schedule.producer_registers;
+        if constexpr (requires { schedule.resident_blocks; }) pipelined.resident_blocks = schedule.resident_blocks;
     }
     pipeline.add_custom_lowering_pass(new SoftwarePipelinePass(pipelined));
 }

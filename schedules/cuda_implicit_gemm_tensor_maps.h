@@ -36,6 +36,9 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
     Halide::GeneratorParam<bool> producer{"producer", false};  // a warpgroup of its own starts the copies
     Halide::GeneratorParam<int> products_in_flight{"products_in_flight", 0};  // see SoftwarePipelineOptions
     Halide::GeneratorParam<int> producer_registers{"producer_registers", 40};
+    /// So many blocks, those of a machine, go through all tiles: the producer begins the next while one is stored. 0: a block
+    /// has one tile (see SoftwarePipelineOptions).
+    Halide::GeneratorParam<int> resident_blocks{"resident_blocks", 0};
 
     /// 16 bytes of channels are stored at once; set by apply().
     mutable bool row_stores = false;
@@ -45,7 +48,7 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
     void describe(KernelDescription &description, const GemmFuncs &f) const {
         CudaImplicitGemmTensorCores::describe(description, f);
         description.set("min_compute_capability", 90), description.set("max_compute_capability", 90);
-        description.set("shared_bytes", stages * stage_bytes(f) + 1024);
+        description.set("shared_bytes", stages * stage_bytes(f) + (resident_blocks > 0 ? scratch_bytes() : 1024));
         description.set("box_positions", box_positions(f));
         if (window > 1) description.set("window", window);
     }
@@ -69,6 +72,9 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
     int stage_bytes(const GemmFuncs &f) const {
         return (staged_positions(f) + window * channels(f)) * (chunk_channels / f.values() * 16);
     }
+
+    // Eight rows of every warp, beside barriers.
+    int scratch_bytes() const { return warpgroups() * 4 * 8 * (columns + 8) * 4 + 64; }
 
     // As far as Halide knows, by one thread of the block's.
     void by_one_thread(Halide::Func &rows) const {

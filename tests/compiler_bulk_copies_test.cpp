@@ -16,6 +16,18 @@ MatrixProduct product_by_bulk_copies() {
 
 int calls(const std::string &ptx, const std::string &name) { return count(ptx, "call.uni (retval0), conv_tc_" + name); }
 
+void expect(const MatrixProduct &product, const char *words) {
+    std::string reason = "not refused";
+    try {
+        product.lower();
+    } catch (const SoftwarePipelineRefusal &error) {
+        reason = error.what();
+    } catch (const TensorCoreRefusal &error) {
+        reason = error.what();
+    }
+    EXPECT_NE(reason.find(words), std::string::npos) << "'" << words << "' in: " << reason;
+}
+
 TEST(BulkCopies, RowsSideBySideAreOneCopy) {
     const std::string ptx = product_by_bulk_copies().ptx();
     // One before the loop, in the loop, and in its last turns. 64 rows of a are one copy for each of two k4, rows of b
@@ -43,6 +55,25 @@ TEST(BulkCopies, AProducerStartsThem) {
     EXPECT_EQ(calls(ptx, "barrier_arrive__threads384, "), 1);
 }
 
+TEST(BulkCopies, AProducerBeginsFurtherTiles) {
+    MatrixProduct product = product_by_bulk_copies();
+    product.warpgroups = 2, product.staging_warpgroups = 1, product.stages = 4, product.row_stores = true;
+    product.options.producer = true, product.options.producer_registers = 40, product.options.resident_blocks = 132;
+    const std::string ptx = product.ptx();
+    EXPECT_EQ(calls(ptx, "bulk_expect__bytes5120, "), 1);
+    // Until the barriers are there, for a stage in the loop, and behind the last tile for each of four. Consumers meet nowhere.
+    EXPECT_EQ(calls(ptx, "barrier_sync__threads384, "), 1 + 1 + 4);
+    EXPECT_EQ(count(ptx, "bar.sync"), 0);
+    // Every chunk's stage is told to be empty, the last one's behind its products.
+    EXPECT_EQ(calls(ptx, "barrier_arrive__threads384, "), 2);
+    // Behind four stages of 5120 bytes, at multiples of 1024, and their barriers, eight rows of each warp at a time.
+    EXPECT_EQ(calls(ptx, "turn__at20512_half0_m64_n32_pitch40_r1_rep0_row0_rows8_tile0_tiles1, "), 1);
+    EXPECT_EQ(calls(ptx, "turn__at20512_half1_m64_n32_pitch40_r1_rep0_row0_rows8_tile0_tiles1, "), 1);
+    EXPECT_EQ(calls(ptx, "row_store__format0, "), 2 * 2);
+    product.options.producer = false, product.staging_warpgroups = 0;
+    expect(product, "resident_blocks is 132 without a producer");
+}
+
 TEST(BulkCopies, HaveInstructionsOnHopperAndLoopsElsewhere) {
     const std::string ptx = product_by_bulk_copies().ptx();
     const std::string hopper = expand_tensor_core_calls(ptx, Architecture("sm_90a"));
@@ -52,18 +83,6 @@ TEST(BulkCopies, HaveInstructionsOnHopperAndLoopsElsewhere) {
     EXPECT_EQ(count(other, "cp.async"), 0);
     EXPECT_EQ(count(other, "mbarrier.arrive.shared.b64 state, ["), 3);
     EXPECT_EQ(count(other, ".version 7.1"), 1);
-}
-
-void expect(const MatrixProduct &product, const char *words) {
-    std::string reason = "not refused";
-    try {
-        product.lower();
-    } catch (const SoftwarePipelineRefusal &error) {
-        reason = error.what();
-    } catch (const TensorCoreRefusal &error) {
-        reason = error.what();
-    }
-    EXPECT_NE(reason.find(words), std::string::npos) << "'" << words << "' in: " << reason;
 }
 
 MatrixProduct product_by_boxes() {

@@ -135,7 +135,8 @@ struct MatrixProduct {
         Pipeline p(c);
         if (pass) {
             p.add_custom_lowering_pass(
-                new TensorCorePass({.stages = pipelined ? stages : 1, .row_stores = row_stores, .run_stores = run_stores}));
+                new TensorCorePass({.stages = pipelined ? stages : 1, .row_stores = row_stores, .run_stores = run_stores,
+                                    .further_tiles = options.resident_blocks > 0}));
             SoftwarePipelineOptions pipeline_options = options;
             pipeline_options.stages = stages;
             if (pipelined) p.add_custom_lowering_pass(new SoftwarePipelinePass(pipeline_options));

@@ -54,6 +54,8 @@ Expr at_begin(Expr e, const std::vector<const For *> &all, const std::vector<con
 
 }  // namespace
 
+Expr number_of_chunk(const std::string &loop) { return Variable::make(Int(32), loop + ".number"); }
+
 Stmt StageBarriers::initialised() const {
     std::vector<Stmt> all;
     for (int stage = 0; stage < stages_; stage++) {
@@ -157,7 +159,7 @@ Stmt BulkCopies::run_copy(Loops &loops, const Store *store, const StageBarriers 
     bytes_ = run * bytes;
     return placeholder({"bulk_copy", {{"bytes", bytes_}}},
                        {simplify(first_to * bytes), address_of(load, first_from),
-                        barriers.of(Variable::make(Int(32), loop_))});
+                        barriers.of(number_of_chunk(loop_))});
 }
 
 /// Of a store of elements of a box: the groups of 16 bytes of a position, then positions, must follow each other in
@@ -190,7 +192,7 @@ Stmt BulkCopies::box_copy(Loops &loops, const Store *store, const TensorBox &box
     }
     bytes_ = run * bytes;
     swizzled_row_ = row;
-    std::vector<Expr> arguments{simplify(first * bytes), barriers.of(Variable::make(Int(32), loop_))};
+    std::vector<Expr> arguments{simplify(first * bytes), barriers.of(number_of_chunk(loop_))};
     for (const std::vector<Expr> *part : {&box.coordinates, &box.offsets}) {
         for (const Expr &e : *part) {
             arguments.push_back(at_begin(resolve(e, lets_), all, loops));
@@ -200,7 +202,7 @@ Stmt BulkCopies::box_copy(Loops &loops, const Store *store, const TensorBox &box
 }
 
 Stmt start_bulk_copies(const std::vector<BulkCopies> &all, const std::string &loop, const StageBarriers &barriers) {
-    const Expr barrier = barriers.of(Variable::make(Int(32), loop));
+    const Expr barrier = barriers.of(number_of_chunk(loop));
     std::vector<Stmt> copies;
     int bytes = 0;
     for (const BulkCopies &operand : all) {

@@ -25,6 +25,9 @@ namespace conv_transpose {
 
 inline constexpr const char *bulk_loops = "bulk_";
 
+/// Of a pipeline, counted over all tiles of a block, in copies and their barriers.
+Halide::Expr number_of_chunk(const std::string &loop);
+
 /// The mbarriers of a pipeline's stages, in shared memory.
 class StageBarriers {
   public:
@@ -49,7 +52,7 @@ inline constexpr const char *box_loops = "bulk_box";  // around boxes of a tenso
 class BulkCopies {
   public:
     /// Reads a statement without lets that stores to shared memory in loops with such names. `loop` is the pipeline's,
-    /// for messages and as the number of the chunk; `lets` are those around it.
+    /// for messages and to name the number of the chunk; `lets` are those around it.
     BulkCopies(const Halide::Internal::Stmt &staging, const std::string &loop, const NamedExprs &lets,
                bool several_warpgroups, const StageBarriers &barriers);
 

@@ -148,20 +148,21 @@ void PipelineBody::check_swizzles() const {
     }
 }
 
-Stmt PipelineBody::instance(const Stmt &statement, const Expr &chunk) const {
+Stmt PipelineBody::instance(const Stmt &statement, const Chunk &chunk) const {
     // First the loop variable, then the buffer: the buffer's own index is already in terms of `chunk`.
-    return shifted_in_shared_memory(substitute(loop_, chunk, statement), memory_.name,
-                                    simplify(chunk % memory_.stages * memory_.stage_floats), load_offsets_);
+    const Stmt here = substitute(number_of_chunk(loop_), chunk.number, substitute(loop_, chunk.in_tile, statement));
+    return shifted_in_shared_memory(here, memory_.name, simplify(chunk.number % memory_.stages * memory_.stage_floats),
+                                    load_offsets_);
 }
 
-PipelineBody::Stmts PipelineBody::instances(Stmts statements, const Expr &chunk) const {
+PipelineBody::Stmts PipelineBody::instances(Stmts statements, const Chunk &chunk) const {
     for (Stmt &statement : statements) {
         statement = instance(statement, chunk);
     }
     return statements;
 }
 
-Stmt PipelineBody::start_copies(const Expr &chunk) const {
+Stmt PipelineBody::start_copies(const Chunk &chunk) const {
     Stmts all;
     if (has_copies()) {
         all = {instance(block_of(copies_), chunk), placeholder({"copy_commit", {}})};

@@ -26,6 +26,8 @@ struct StagedMemory {
 
     /// Behind all stages, where copies are bulk copies.
     StageBarriers barriers() const { return {stages * stage_floats * 4, stages}; }
+    /// Behind these, in floats: what stores use while stages are on their way.
+    int scratch() const { return stages * stage_floats + (StageBarriers::size(stages) + 7) / 8 * 8; }
 };
 
 class PipelineBody {
@@ -44,21 +46,28 @@ class PipelineBody {
     bool has_after_wait() const { return !after_wait_.empty(); }
 
     using Stmts = std::vector<Halide::Internal::Stmt>;
+    /// A chunk of a tile, and its number among those of all tiles of a block, which tells its stage.
+    struct Chunk {
+        Halide::Expr in_tile, number;
+        Chunk(const Halide::Expr &chunk) : in_tile(chunk), number(chunk) {}
+        Chunk(int chunk) : Chunk(Halide::Expr(chunk)) {}
+        Chunk(const Halide::Expr &in_tile, const Halide::Expr &number) : in_tile(in_tile), number(number) {}
+    };
     /// Before anything else of the loop, by all threads, with a barrier of the block behind it: nothing, if there are no
     /// bulk copies.
     Halide::Internal::Stmt initialise_barriers() const;
     /// Until the bulk copies of a chunk have come.
-    Halide::Internal::Stmt wait_for_bulk_copies(const Halide::Expr &chunk) const {
-        return memory_.barriers().wait(chunk);
+    Halide::Internal::Stmt wait_for_bulk_copies(const Chunk &chunk) const {
+        return memory_.barriers().wait(chunk.number);
     }
     /// Of operands that can be copied asynchronously.
-    Halide::Internal::Stmt start_copies(const Halide::Expr &chunk) const;
+    Halide::Internal::Stmt start_copies(const Chunk &chunk) const;
     /// Of the others, piece by piece; see RegisterStaging.
-    Stmts loads(const Halide::Expr &chunk) const { return instances(staging_.loads(), chunk); }
-    Stmts stores(const Halide::Expr &chunk) const { return instances(staging_.stores(), chunk); }
+    Stmts loads(const Chunk &chunk) const { return instances(staging_.loads(), chunk); }
+    Stmts stores(const Chunk &chunk) const { return instances(staging_.stores(), chunk); }
     /// On staged operands.
-    Stmts compute(const Halide::Expr &chunk) const { return instances(compute_, chunk); }
-    Stmts after_wait(const Halide::Expr &chunk) const { return instances(after_wait_, chunk); }
+    Stmts compute(const Chunk &chunk) const { return instances(compute_, chunk); }
+    Stmts after_wait(const Chunk &chunk) const { return instances(after_wait_, chunk); }
 
     /// Appends the steps before the first product, such as clearing a tile, and the placeholder that products
     /// begin; returns how many steps that were.
@@ -78,8 +87,8 @@ class PipelineBody {
     void add_compute(const Halide::Internal::Stmt &leaf);
     void keep_promotion_apart();
     void check_swizzles() const;
-    Halide::Internal::Stmt instance(const Halide::Internal::Stmt &statement, const Halide::Expr &chunk) const;
-    Stmts instances(Stmts statements, const Halide::Expr &chunk) const;
+    Halide::Internal::Stmt instance(const Halide::Internal::Stmt &statement, const Chunk &chunk) const;
+    Stmts instances(Stmts statements, const Chunk &chunk) const;
 
     const std::string loop_;
     const StagedMemory memory_;

@@ -2,10 +2,12 @@
 #include "compiler/passes/producer_warpgroup.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "compiler/passes/further_tiles.h"
 #include "compiler/passes/loop_divisions.h"
 #include "compiler/passes/placeholder_calls.h"
 #include "compiler/passes/shared_memory.h"
@@ -68,34 +70,59 @@ class NamedBarriers {
 /// The two halves of the loop.
 class RolesOfLoop {
   public:
-    RolesOfLoop(const For *loop, const PipelineBody &body, int stages, const NamedBarriers &barriers)
-        : loop_(loop), body_(body), stages_(stages), barriers_(barriers) {}
+    using Chunk = PipelineBody::Chunk;
+
+    /// `tiles` may be null, where a block has one.
+    RolesOfLoop(const For *loop, const PipelineBody &body, int stages, const NamedBarriers &barriers, const FurtherTiles *tiles)
+        : loop_(loop), body_(body), stages_(stages), barriers_(barriers), tiles_(tiles) {}
 
     Stmt consumers() const {
         const Expr extent = loop_->extent;
-        return Block::make({IfThenElse::make(extent > 0, consume(0)), serial(1, extent - 1, consume(chunk())),
-                            placeholder({"wait", {{"pending", 0}}}), shared_memory_barrier()});
+        const Stmt loop = Block::make({IfThenElse::make(extent > 0, consume(chunk(0))),
+                                       serial(1, extent - 1, consume(chunk())), placeholder({"wait", {{"pending", 0}}})});
+        if (!tiles_) return Block::make(loop, shared_memory_barrier());
+        const Stmt last_is_empty = barriers_.arrive_empty(before() + extent - 1);
+        return counted(Block::make(loop, body_.has_after_wait() ? Evaluate::make(0)
+                                                                : IfThenElse::make(extent > 0, last_is_empty)));
     }
 
     Stmt producer() const {
         const Stmt whole = body_.with_registers(serial(0, loop_->extent, produce(chunk())));
-        return body_.has_bulk_copies() ? with_divisions_before(whole) : whole;
+        const Stmt loop = body_.has_bulk_copies() ? with_divisions_before(whole) : whole;
+        return tiles_ ? counted(loop) : loop;
+    }
+
+    /// Behind the last tile: consumers tell of every stage that it is empty.
+    Stmt end_of_producer() const {
+        std::vector<Stmt> all;
+        for (int stage = 0; stage < stages_; stage++) {
+            const Expr next = tiles_->chunks() + stage;
+            all.push_back(IfThenElse::make(next >= stages_, barriers_.wait_empty(next)));
+        }
+        return Block::make(all);
     }
 
   private:
-    Expr chunk() const { return Variable::make(Int(32), loop_->name); }
+    std::string name_of_before() const { return loop_->name + ".before"; }
+    /// Chunks of earlier tiles.
+    Expr before() const { return Variable::make(Int(32), name_of_before()); }
+    Stmt counted(const Stmt &loop) const {
+        return LetStmt::make(name_of_before(), tiles_->chunks(), Block::make(loop, tiles_->count(loop_->extent)));
+    }
+    Chunk chunk(const Expr &in_tile) const { return tiles_ ? Chunk(in_tile, before() + in_tile) : Chunk(in_tile); }
+    Chunk chunk() const { return chunk(Variable::make(Int(32), loop_->name)); }
     Stmt serial(const Expr &min, const Expr &extent, const Stmt &body) const {
         return For::make(loop_->name, min, max(extent, 0), ForType::Serial, loop_->partition_policy,
                          loop_->device_api, body);
     }
 
-    Stmt consume(const Expr &chunk) const {
+    Stmt consume(const Chunk &chunk) const {
         std::vector<Stmt> all;
         if (body_.has_bulk_copies()) {
             all.push_back(body_.wait_for_bulk_copies(chunk));
         }
         if (body_.has_staging_by_threads()) {
-            all.push_back(barriers_.wait_full(chunk, Variable::make(Int(32), thread_z)));
+            all.push_back(barriers_.wait_full(chunk.number, Variable::make(Int(32), thread_z)));
         }
         const std::vector<Stmt> steps = body_.compute(chunk);
         const std::size_t first = body_.begin_products(steps, all);
@@ -103,10 +130,10 @@ class RolesOfLoop {
         const bool run_on = !body_.has_after_wait();
         all.push_back(placeholder({"commit", {}}));
         all.push_back(placeholder({"wait", {{"pending", run_on ? 1 : 0}}}));
-        // Nobody waits for the last stages to be empty.
-        const Expr read = simplify(run_on ? chunk - 1 : chunk);
-        all.push_back(IfThenElse::make(simplify(read >= 0 && read + stages_ < loop_->extent),
-                                       barriers_.arrive_empty(read)));
+        // Nobody waits for the last stages to be empty, where there are no further tiles.
+        const int behind = run_on ? 1 : 0;
+        const Expr read = simplify(chunk.in_tile - behind), awaited = tiles_ ? const_true() : read + stages_ < loop_->extent;
+        all.push_back(IfThenElse::make(simplify(read >= 0 && awaited), barriers_.arrive_empty(simplify(chunk.number - behind))));
         for (const Stmt &statement : body_.after_wait(chunk)) {
             all.push_back(statement);
         }
@@ -115,9 +142,9 @@ class RolesOfLoop {
 
     /// Loads begin while the stage is still read. They stand in the turn that stores them: issued ahead of
     /// the turn before's end, all of them would come before the word that its stage is full.
-    Stmt produce(const Expr &chunk) const {
+    Stmt produce(const Chunk &chunk) const {
         std::vector<Stmt> all = body_.loads(chunk);
-        all.push_back(IfThenElse::make(chunk >= stages_, barriers_.wait_empty(chunk)));
+        all.push_back(IfThenElse::make(chunk.number >= stages_, barriers_.wait_empty(chunk.number)));
         all.push_back(body_.start_copies(chunk));
         for (const Stmt &store : body_.stores(chunk)) {
             all.push_back(store);
@@ -127,7 +154,7 @@ class RolesOfLoop {
         }
         if (body_.has_staging_by_threads()) {
             all.push_back(placeholder({"publish", {}}));
-            all.push_back(barriers_.arrive_full(chunk));
+            all.push_back(barriers_.arrive_full(chunk.number));
         }
         return Block::make(all);
     }
@@ -136,12 +163,18 @@ class RolesOfLoop {
     const PipelineBody &body_;
     const int stages_;
     const NamedBarriers &barriers_;
+    const FurtherTiles *tiles_;
 };
 
 /// Gives the block its other warpgroup, and the threads their roles.
 class ThreadRoles : public PipelineLoops {
   public:
-    using PipelineLoops::PipelineLoops;
+    ThreadRoles(const StagedMemory &memory, const SoftwarePipelineOptions &options, const For *blocks)
+        : PipelineLoops(memory, options) {
+        if (options.resident_blocks == 0) return;
+        if (!blocks) refuse_pipeline("pipeline", "blocks that have further tiles must be blocks along x");
+        tiles_.emplace(blocks, options.resident_blocks);
+    }
 
     Stmt with_roles(const Stmt &statement) {
         Stmt result = mutate(statement);
@@ -166,8 +199,12 @@ class ThreadRoles : public PipelineLoops {
         }
         check_staged_by_one_warpgroup(loop->name, body);
         const NamedBarriers barriers(memory_.stages, consumers_, body.has_staging_by_threads());
-        const RolesOfLoop roles(loop, body, memory_.stages, barriers);
+        if (tiles_ && body.has_staging_by_threads()) {
+            refuse_pipeline(loop->name, "where blocks have further tiles, all staging must be bulk copies");
+        }
+        const RolesOfLoop roles(loop, body, memory_.stages, barriers, tiles_ ? &*tiles_ : nullptr);
         producer_ = substitute(thread_z, 0, with_lets(roles.producer()));
+        if (tiles_) end_of_producer_ = roles.end_of_producer();
         if (body.has_bulk_copies()) {
             // Where one warpgroup computes, no condition of the staging's tells the producer from it.
             const Stmt initialise = body.initialise_barriers();
@@ -244,6 +281,10 @@ class ThreadRoles : public PipelineLoops {
         if (!producer.defined()) {
             return consumers;  // with_roles() refuses it
         }
+        if (tiles_) {
+            consumers = tiles_->of_all_tiles(FurtherTiles::beside_stages(consumers, memory_));
+            producer = tiles_->of_all_tiles(producer, end_of_producer_);
+        }
         consumers = Block::make(registers("more_registers", consumer_registers()), consumers);
         producer = Block::make(registers("fewer_registers", options_.producer_registers), producer);
         std::vector<Stmt> all = {placeholder(launch_)};
@@ -290,6 +331,8 @@ class ThreadRoles : public PipelineLoops {
     int consumers_ = 0;       // warpgroups
     int inner_ = 0;           // serial loops and conditions around what is visited
     Stmt producer_;           // the producer's role, when the loop has been met
+    std::optional<FurtherTiles> tiles_;
+    Stmt end_of_producer_;
     std::vector<Stmt> before_roles_;
     PlaceholderCall launch_;  // of kernels on tensor cores
 };
@@ -297,8 +340,8 @@ class ThreadRoles : public PipelineLoops {
 }  // namespace
 
 Stmt with_producer_warpgroup(const Stmt &statement, const StagedMemory &memory,
-                             const SoftwarePipelineOptions &options) {
-    return ThreadRoles(memory, options).with_roles(statement);
+                             const SoftwarePipelineOptions &options, const For *blocks) {
+    return ThreadRoles(memory, options, blocks).with_roles(statement);
 }
 
 }  // namespace conv_transpose

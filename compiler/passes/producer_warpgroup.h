@@ -23,10 +23,11 @@
 namespace conv_transpose {
 
 /// `statement` is that inside the shared allocation: threads, and in them the pipeline loop. What the loop
-/// stages must be shared out among the threads of one warpgroup.
+/// stages must be shared out among the threads of one warpgroup. `blocks` is the loop along x around it.
 Halide::Internal::Stmt with_producer_warpgroup(const Halide::Internal::Stmt &statement,
                                                const StagedMemory &memory,
-                                               const SoftwarePipelineOptions &options);
+                                               const SoftwarePipelineOptions &options,
+                                               const Halide::Internal::For *blocks);
 
 }  // namespace conv_transpose
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "compiler/passes/further_tiles.h"
 #include "compiler/passes/loop_divisions.h"
 #include "compiler/passes/lowered_ir.h"
 #include "compiler/passes/pipeline_body.h"
@@ -131,6 +132,28 @@ class PipelinedLoop {
     const int stages_, most_in_flight_, products_in_flight_, copies_ahead_;
 };
 
+/// In floats, of a tile's store that keeps off the stages (TensorCoreOptions::further_tiles).
+int scratch_of_stores(const Stmt &statement) {
+    class Launch : public IRVisitor {
+      public:
+        int scratch = -1;
+
+      private:
+        using IRVisitor::visit;
+        void visit(const Call *call) override {
+            if (!starts_with(call->name, std::string(placeholder_prefix))) return IRVisitor::visit(call);
+            const PlaceholderCall found = PlaceholderCall::parse(call->name);
+            if (found.kind == "launch") scratch = found.field_or("scratch", -1);
+        }
+    };
+    Launch launch;
+    statement.accept(&launch);
+    if (launch.scratch < 0) {
+        refuse_pipeline("pipeline", "where blocks have further tiles, the tensor-core pass must be told (further_tiles)");
+    }
+    return launch.scratch;
+}
+
 class PipelineOfAllThreads : public PipelineLoops {
     using PipelineLoops::PipelineLoops;
     Stmt rewritten(const For *loop, const PipelineBody &body) override {
@@ -145,6 +168,20 @@ SoftwarePipelinePass::SoftwarePipelinePass(const SoftwarePipelineOptions &option
         throw SoftwarePipelineRefusal("software pipeline: stages is " + std::to_string(options.stages) +
                                       "; the rule is at least 2");
     }
+    if (options.resident_blocks > 0 && !options.producer) {
+        throw SoftwarePipelineRefusal("software pipeline: resident_blocks is " + std::to_string(options.resident_blocks) +
+                                      " without a producer; the rule is 0");
+    }
+}
+
+Stmt SoftwarePipelinePass::visit(const For *loop) {
+    const bool along_x = loop->for_type == ForType::GPUBlock && ends_with(loop->name, ".block_id_x");
+    if (!along_x || options_.resident_blocks == 0 || !has_loop(loop->body, "pipeline")) {
+        return IRMutator::visit(loop);
+    }
+    ScopedValue<const For *> around(blocks_, loop);
+    return For::make(loop->name, loop->min, FurtherTiles::launched(loop, options_.resident_blocks), loop->for_type,
+                     loop->partition_policy, loop->device_api, mutate(loop->body));
 }
 
 Stmt SoftwarePipelinePass::visit(const Allocate *allocate) {
@@ -159,9 +196,10 @@ Stmt SoftwarePipelinePass::visit(const Allocate *allocate) {
     const int granularity = in_bulk ? granularity_of_boxes : allocation_granularity;
     const int stage = (*size + granularity - 1) / granularity * granularity;
     const int size_of_barriers = in_bulk ? StageBarriers::size(options_.stages) : 0;
-    const int size_of_all = stage * options_.stages + size_of_barriers;
     const StagedMemory memory{allocate->name, options_.stages, stage};
-    const Stmt body = options_.producer ? with_producer_warpgroup(allocate->body, memory, options_)
+    const int size_of_all = options_.resident_blocks > 0 ? memory.scratch() + scratch_of_stores(allocate->body)
+                                                         : stage * options_.stages + size_of_barriers;
+    const Stmt body = options_.producer ? with_producer_warpgroup(allocate->body, memory, options_, blocks_)
                                         : PipelineOfAllThreads(memory, options_).mutate(allocate->body);
     return Allocate::make(allocate->name, Float(32), allocate->memory_type, {Expr(size_of_all)},
                           allocate->condition, body);

@@ -66,6 +66,9 @@ struct SoftwarePipelineOptions {
     /// (producer_warpgroup.h). For kernels on tensor cores.
     bool producer = false;
     int producer_registers = 104;
+    /// With a producer: the blocks along x go through all their work one after the other, so many of them at once on a
+    /// machine, and what is staged for the next comes while one is stored (further_tiles.h). 0: each block does its own.
+    int resident_blocks = 0;
 };
 
 class SoftwarePipelinePass : public Halide::Internal::IRMutator {
@@ -75,8 +78,10 @@ class SoftwarePipelinePass : public Halide::Internal::IRMutator {
   private:
     using IRMutator::visit;
     Halide::Internal::Stmt visit(const Halide::Internal::Allocate *allocate) override;
+    Halide::Internal::Stmt visit(const Halide::Internal::For *loop) override;
 
     SoftwarePipelineOptions options_;
+    const Halide::Internal::For *blocks_ = nullptr;  // along x, around what is visited
 };
 
 }  // namespace conv_transpose

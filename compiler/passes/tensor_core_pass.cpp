@@ -124,7 +124,7 @@ class KernelLowering : public IRMutator {
         // The pipeline makes a buffer for each stage of this one; where there is a single chunk, there is no
         // loop to pipeline.
         const int stages = has_loop(allocate->body, "pipeline") ? options_.stages : 1;
-        const int a_buffer = (scratch_floats_ + stages - 1) / stages;
+        const int a_buffer = options_.further_tiles ? 0 : (scratch_floats_ + stages - 1) / stages;
         const int needed = std::max(*size, a_buffer);
         return Allocate::make(allocate->name, Float(32), allocate->memory_type, {Expr(needed)}, allocate->condition,
                               body);
@@ -173,12 +173,13 @@ class KernelLowering : public IRMutator {
         in_threads_ = was_in_threads;
         if (ends_with(loop->name, ".thread_id_x") && !launch_declared_) {
             launch_declared_ = true;
-            body = Block::make(placeholder({"launch",
-                                            {{"x", threads_['x']},
-                                             {"y", threads_['y']},
-                                             {"z", threads_['z']},
-                                             {"blocks", options_.blocks_per_multiprocessor}}}),
-                               body);
+            PlaceholderCall launch{"launch",
+                                   {{"x", threads_['x']},
+                                    {"y", threads_['y']},
+                                    {"z", threads_['z']},
+                                    {"blocks", options_.blocks_per_multiprocessor}}};
+            if (options_.further_tiles) launch.fields["scratch"] = scratch_floats_;
+            body = Block::make(placeholder(launch), body);
         }
         return For::make(loop->name, loop->min, loop->extent, loop->for_type, loop->partition_policy,
                          loop->device_api, body);

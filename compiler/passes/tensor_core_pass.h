@@ -65,6 +65,9 @@ struct TensorCoreOptions {
     /// Columns of a tile are mostly neighbours in the output, or rows of neighbouring columns are: fours of them are stored at
     /// once (tile_runs.cpp).
     bool run_stores = false;
+    /// A block has further tiles, whose operands come while one is stored (SoftwarePipelineOptions::resident_blocks): stores
+    /// have shared memory of their own behind all stages, and bring 8 rows of a warp there at a time. For row stores.
+    bool further_tiles = false;
 };
 
 class TensorCorePass : public Halide::Internal::IRMutator {

@@ -19,19 +19,22 @@ inline Halide::Expr integer(const std::string &name) { return Halide::Internal::
 /// named after `of_rows`, what depends on the piece alone one named after `of_pieces`.
 class RowsAndPieces : public Halide::Internal::IRMutator {
   public:
-    explicit RowsAndPieces(std::string name) : name_(std::move(name)) {}
+    /// `distributes`: products of a sum and what depends on neither are sums of products.
+    explicit RowsAndPieces(std::string name, bool distributes = false) : name_(std::move(name)), distributes_(distributes) {}
     using Parts = std::vector<std::pair<std::string, Halide::Expr>>;
     Parts of_rows, of_pieces;
 
     Halide::Expr mutate(const Halide::Expr &e) override {
         const bool row = uses(e, row_name), piece = uses(e, piece_name);
-        if (uses(e, sum_name) || (row && piece && !is_sum(e))) return Halide::Internal::IRMutator::mutate(e);
+        if (uses(e, sum_name) || (row && piece && !is_sum(e) && !factor_of(e).defined()))
+            return Halide::Internal::IRMutator::mutate(e);
         return row && piece ? sum(e) : part(e);
     }
     using Halide::Internal::IRMutator::mutate;
 
   private:
     const std::string name_;
+    const bool distributes_;
 
     static bool uses(const Halide::Expr &e, const std::string &name) { return Halide::Internal::expr_uses_var(e, name); }
     static bool is_sum(const Halide::Expr &e) {
@@ -52,18 +55,34 @@ class RowsAndPieces : public Halide::Internal::IRMutator {
         return Halide::Internal::Variable::make(e.type(), parts.back().first);
     }
 
-    static void add_terms(const Halide::Expr &e, bool negative, std::vector<std::pair<Halide::Expr, bool>> &terms) {
+    /// Of a product of what depends on both and what depends on neither, the latter.
+    Halide::Expr factor_of(const Halide::Expr &e) const {
+        const Halide::Internal::Mul *product = e.as<Halide::Internal::Mul>();
+        if (!distributes_ || !product || e.type() != Halide::Int(32)) return {};
+        const auto of_both = [](const Halide::Expr &f) { return uses(f, row_name) && uses(f, piece_name); };
+        const auto of_none = [](const Halide::Expr &f) { return !uses(f, row_name) && !uses(f, piece_name); };
+        return of_both(product->a) && of_none(product->b)   ? product->b
+               : of_both(product->b) && of_none(product->a) ? product->a
+                                                            : Halide::Expr();
+    }
+
+    void add_terms(const Halide::Expr &e, bool negative, const Halide::Expr &factor,
+                   std::vector<std::pair<Halide::Expr, bool>> &terms) const {
         const Halide::Internal::Add *add = e.as<Halide::Internal::Add>();
         const Halide::Internal::Sub *sub = e.as<Halide::Internal::Sub>();
-        if (!is_sum(e)) return terms.emplace_back(e, negative), void();
-        add_terms(add ? add->a : sub->a, negative, terms);
-        add_terms(add ? add->b : sub->b, add ? negative : !negative, terms);
+        if (const Halide::Expr more = factor_of(e); more.defined()) {
+            const Halide::Internal::Mul *product = e.as<Halide::Internal::Mul>();
+            return add_terms(more.same_as(product->b) ? product->a : product->b, negative, factor * more, terms);
+        }
+        if (!is_sum(e)) return terms.emplace_back(Halide::Internal::is_const_one(factor) ? e : e * factor, negative), void();
+        add_terms(add ? add->a : sub->a, negative, factor, terms);
+        add_terms(add ? add->b : sub->b, add ? negative : !negative, factor, terms);
     }
 
     /// Terms that depend on the row alone, or on nothing, are one part.
     Halide::Expr sum(const Halide::Expr &e) {
         std::vector<std::pair<Halide::Expr, bool>> terms;
-        add_terms(e, false, terms);
+        add_terms(e, false, 1, terms);
         Halide::Expr of_row = 0, of_piece = 0, of_both = 0;
         for (const auto &[term, negative] : terms) {
             const bool row = uses(term, row_name), piece = uses(term, piece_name);

@@ -116,7 +116,7 @@ TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string share
     : nest_(nest), tiles_(tiles), shared_(std::move(shared)), warpgroups_(warpgroups),
       value_(at_lane_zero(substitute_in_all_lets(resolve(nest.store->value, nest.lets)))),
       index_(at_lane_zero(resolve(nest.store->index, nest.lets))), conditions_(nest.guards), far_apart_(options.far_apart),
-      by_rows_(options.row_stores), in_runs_(options.run_stores) {
+      by_rows_(options.row_stores), in_runs_(options.run_stores), further_tiles_(options.further_tiles) {
     const auto format = operand_format(nest.store->value.type());
     if (!format) {
         refuse_tile(nest.name, "a tile is stored as float32, float16 or bfloat16, not as " + text(nest.store->value));
@@ -157,6 +157,7 @@ TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string share
     if (by_rows_) {
         check_rows();
         pitch_ = pitch_of_rows();
+        if (further_tiles_) take_spared_conditions();
     }
     if (in_runs_) {
         check_runs();
@@ -164,7 +165,7 @@ TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string share
 }
 
 int TileStore::scratch_floats() const {
-    return warpgroups_ * warps_of_warpgroup * (by_rows_ ? rows_of_warp() : rows_per_turn) * pitch_;
+    return warpgroups_ * warps_of_warpgroup * (by_rows_ ? rows_at_a_time() : rows_per_turn) * pitch_;
 }
 
 /// A store's loops must run over the tile as the accumulator is laid out. Finds how rows and columns are
@@ -249,12 +250,16 @@ Stmt TileStore::lowered() const { return versions(value_, true); }
 
 /// A value that is a choice by a condition which is the same for all elements becomes two versions of the
 /// store. Only the first is unrolled, once with guards and once without: it is the one that was written
-/// first, and code has a price, too.
+/// first, and code has a price, too. (And the second, behind one that only moves sums.)
 Stmt TileStore::versions(const Expr &value, bool unrolled) const {
     if (const Call *choice = value.as<Call>(); choice && choice->is_intrinsic(Call::if_then_else) &&
                                                choice->args.size() == 3 && is_uniform(choice->args[0])) {
+        const bool next_unrolled = unrolled && moves_sums({choice->args[1]});
         return IfThenElse::make(choice->args[0], versions(choice->args[1], unrolled),
-                                versions(choice->args[2], false));
+                                versions(choice->args[2], next_unrolled));
+    }
+    if (by_rows_ && spared_if_.defined()) {
+        return IfThenElse::make(spared_if_, rows({value, unrolled, true}), rows({value, false, false}));
     }
     if (by_rows_) {
         return rows({value, unrolled, false});

@@ -42,11 +42,12 @@ class TileStore {
 
     // By rows: tile_rows.cpp.
     Halide::Internal::Stmt rows(const Version &version) const;
-    Halide::Expr is_inside(int values) const;
+    Halide::Expr is_inside(int values, const std::vector<Halide::Expr> &conditions) const;
     Halide::Expr index_of_piece(int values) const;
     Halide::Expr row_of_tile(const Halide::Expr &row) const;
     void check_rows() const;
     int pitch_of_rows() const;
+    bool moves_sums(const Version &version) const;
     // In runs: tile_runs.cpp.
     struct RunsOfLane {
         const Version &version;
@@ -64,6 +65,8 @@ class TileStore {
     int columns_of_run() const;
     void check_runs() const;
     int rows_of_warp() const { return tile_->rows / warps_of_warpgroup; }
+    /// Of a warp, in shared memory at a time.
+    int rows_at_a_time() const { return further_tiles_ ? rows_per_turn : rows_of_warp(); }
 
     Halide::Internal::Stmt versions(const Halide::Expr &value, bool unrolled) const;
     Halide::Internal::Stmt in_turns(const Halide::Expr &value, bool unrolled) const;
@@ -103,6 +106,11 @@ class TileStore {
     int warpgroups_;
     Halide::Expr value_, index_;
     std::vector<Halide::Expr> conditions_;  // of every element; the trimmed ends of loops among them
+    // Of stores by rows where a block has further tiles: a condition that is the same for all elements, and those of
+    // `conditions_` that are left where it holds. They are told by conditions "it, or else".
+    Halide::Expr spared_if_;
+    std::vector<Halide::Expr> conditions_left_;
+    void take_spared_conditions();
     OperandFormat format_ = OperandFormat::float32;  // of the output
     std::string accumulator_;
     const WarpTile *tile_ = nullptr;
@@ -117,7 +125,7 @@ class TileStore {
     int pitch_ = 0;
     bool along_rows_ = false;  // neighbours in the output are rows of a column
     bool adjacent_ = false;    // so are the two elements that a lane stores at once
-    const bool far_apart_, by_rows_, in_runs_;  // see TensorCoreOptions
+    const bool far_apart_, by_rows_, in_runs_, further_tiles_;  // see TensorCoreOptions
 };
 
 }  // namespace conv_transpose

@@ -228,7 +228,10 @@ void TensorCoreInstructions::turn(const PlaceholderCall &call, PtxWriter &out) c
                               : call.field("row") * rows_of_warp_and_set + call.field("half") * rows_per_turn;
     out.line("shr.u32 group, lane, 2; and.b32 lane, lane, 3; mad.lo.u32 group, mine, ", rows,
              ", group;", first_row ? " add.u32 group, group, " + std::to_string(first_row) + ";" : "");
-    out.line("mul.lo.u32 mine, group, ", pitch, "; mad.lo.u32 mine, lane, ", 8 * tiles, ", mine;");
+    const int begin = call.field_or("at", 0);  // bytes, where stages lie before
+    const bool is_float = call.field_or(format_field, 0) == 0;  // or what it is converted to
+    out.line("mul.lo.u32 mine, group, ", pitch, "; mad.lo.u32 mine, lane, ", is_float ? 8 * tiles : 4, ", mine;",
+             begin ? " add.u32 mine, mine, " + std::to_string(begin) + ";" : "");
     // Halves of every second 128 bytes change places, where lanes are to read 32 bytes each: see tile_rows.cpp.
     const bool swapped = call.field_or("swapped", 0) != 0;
     if (swapped) out.line("xor.b32 lane, mine, 16;");
@@ -237,7 +240,10 @@ void TensorCoreInstructions::turn(const PlaceholderCall &call, PtxWriter &out) c
     };
     for (int j = 0; j < tile.columns / columns_of_group; j++) {
         const int first = pair(call.field("row"), j), second = tiles == 2 ? pair(1, j) : 0;
-        if (tiles == 2) {
+        if (!is_float) {
+            out.line("cvt.rn.", ProductType(call).name, "x2.f32 lane, ", tile.at(first + 1), ", ", tile.at(first), "; st.shared.b32 [mine+",
+                     16 * j, "], lane;");
+        } else if (tiles == 2) {
             out.line("st.shared.v4.f32 [mine+", 64 * j, "], {", tile.at(first), ",", tile.at(second), ",",
                      tile.at(first + 1), ",", tile.at(second + 1), "};");
         } else {

@@ -76,6 +76,7 @@ struct MatrixProduct {
     bool bulk_copies = false;
     bool producer = false;  ///< a warpgroup of its own stages
     int producer_registers = 104;
+    int resident_blocks = 0;  ///< along n, which go through all tiles (SoftwarePipelineOptions)
 
     Halide::Module lower(const std::string &name) {
         using namespace Halide;
@@ -107,9 +108,10 @@ struct MatrixProduct {
         bulk_copies ? stage_in_bulk(b_rows, n, block_columns()) : stage(b_rows, n, block_columns());
         Pipeline pipeline(c);
         pipeline.add_custom_lowering_pass(
-            new TensorCorePass({.blocks_per_multiprocessor = blocks, .stages = stages}));
-        pipeline.add_custom_lowering_pass(new SoftwarePipelinePass(
-            {.stages = stages, .producer = producer, .producer_registers = producer_registers}));
+            new TensorCorePass({.blocks_per_multiprocessor = blocks, .stages = stages, .further_tiles = resident_blocks > 0}));
+        pipeline.add_custom_lowering_pass(new SoftwarePipelinePass({.stages = stages, .producer = producer,
+                                                                    .producer_registers = producer_registers,
+                                                                    .resident_blocks = resident_blocks}));
         return pipeline.compile_to_module({a, b}, name, matrix_product_target());
     }
 

@@ -1,0 +1,85 @@
+// The loop over tiles of a block: see further_tiles.h.
+#include "compiler/passes/further_tiles.h"
+
+#include <utility>
+#include <vector>
+
+#include "compiler/passes/lowered_ir.h"
+#include "compiler/passes/placeholder_calls.h"
+
+namespace conv_transpose {
+
+using namespace Halide;
+using namespace Halide::Internal;
+
+namespace {
+
+constexpr int bytes_of_float = 4;
+
+class BesideStages : public IRMutator {
+  public:
+    BesideStages(std::string allocation, int floats) : allocation_(std::move(allocation)), floats_(floats) {}
+
+  private:
+    using IRMutator::visit;
+
+    Expr visit(const Load *load) override {
+        if (load->name != allocation_) return IRMutator::visit(load);
+        return Load::make(load->type, load->name, simplify(mutate(load->index) + floats_), load->image, load->param,
+                          load->predicate, ModulusRemainder());
+    }
+    Stmt visit(const Store *store) override {
+        if (store->name != allocation_) return IRMutator::visit(store);
+        return Store::make(store->name, mutate(store->value), simplify(mutate(store->index) + floats_), store->param,
+                           store->predicate, ModulusRemainder());
+    }
+    Stmt visit(const Evaluate *op) override {
+        const Stmt statement(op);
+        if (is_barrier(statement) || has_placeholder(statement, "publish")) return Evaluate::make(0);
+        if (!has_placeholder(statement, "turn")) return IRMutator::visit(op);
+        PlaceholderCall turn = PlaceholderCall::parse(op->value.as<Call>()->name);
+        turn.fields["at"] = floats_ * bytes_of_float;
+        return placeholder(turn);
+    }
+
+    const std::string allocation_;
+    const int floats_;
+};
+
+}  // namespace
+
+FurtherTiles::FurtherTiles(const For *blocks, int resident)
+    : blocks_(blocks), resident_(resident), counter_(unique_name("chunks_of_block")) {
+    if (!blocks->body.as<Allocate>()) {
+        refuse_pipeline(blocks->name, "between the blocks that have further tiles and their shared memory there may be nothing");
+    }
+}
+
+Expr FurtherTiles::chunks() const {
+    return Load::make(Int(32), counter_, 0, Buffer<>(), Parameter(), const_true(), ModulusRemainder());
+}
+
+Stmt FurtherTiles::count(const Expr &chunks_of_tile) const {
+    return Store::make(counter_, chunks() + max(chunks_of_tile, 0), 0, Parameter(), const_true(), ModulusRemainder());
+}
+
+Stmt FurtherTiles::of_all_tiles(const Stmt &tile, const Stmt &behind) const {
+    const std::string number = blocks_->name + ".tile", each = blocks_->name + ".tiles", rest = blocks_->name + ".rest";
+    const Expr block = Variable::make(Int(32), blocks_->name), of_each = Variable::make(Int(32), each),
+               first_ones = Variable::make(Int(32), rest);
+    // The first blocks have one more.
+    const Expr begin = block * of_each + min(block, first_ones), end = begin + of_each + select(block < first_ones, 1, 0);
+    Stmt all = For::make(number, begin, end - begin, ForType::Serial, Partition::Never, DeviceAPI::None,
+                         substitute(blocks_->name, Variable::make(Int(32), number), tile));
+    if (behind.defined()) all = Block::make(all, behind);
+    all = Block::make(Store::make(counter_, 0, 0, Parameter(), const_true(), ModulusRemainder()), all);
+    all = Allocate::make(counter_, Int(32), MemoryType::Register, {Expr(1)}, const_true(), all);
+    all = LetStmt::make(rest, blocks_->extent % resident_, all);
+    return LetStmt::make(each, blocks_->extent / resident_, all);
+}
+
+Stmt FurtherTiles::beside_stages(const Stmt &consumers, const StagedMemory &memory) {
+    return BesideStages(memory.name, memory.scratch()).mutate(consumers);
+}
+
+}  // namespace conv_transpose
