@@ -210,6 +210,18 @@ TEST_P(HalfPrecision, ReadsPicturesByTensorMaps) {
         }
 }
 
+// More tiles than blocks are launched: of one chunk, with a bias or none, in cells that are whole or not, in sums of different
+// lengths.
+TEST_P(HalfPrecision, GoesThroughFurtherTiles) {
+    if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";
+    PlanOptions options;
+    options.input = options.weight = options.output = {ElementType::float16, Layout::channels_last};
+    for (const char *text : {"n1ic8oc128ih181iw190", "n1ic8oc136ih95iw73kh2kw2sh2sw2", "n1ic8oc136ih52iw88kh3kw3sh2sw2ph1pw1"}) {
+        expect_exact(Problem::parse(text), Operation::forward, options, 0, "256x128");
+        if (HasFailure()) return;
+    }
+}
+
 // Chunks that go beyond rows and images, tiles of taps and channels that are not filled, groups, strides, dilation, padding.
 TEST_P(HalfPrecision, WeightGradientsReadTensorMaps) {
     if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";

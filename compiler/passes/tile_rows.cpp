@@ -114,133 +114,166 @@ Expr TileStore::row_of_tile(const Expr &row) const {
     return row / rows_of_warp_and_set * rows_of_instruction + warp * rows_of_warp_and_set + row % rows_of_warp_and_set;
 }
 
-Stmt TileStore::rows(const Version &version) const {
-    const Expr lane = integer(".thread_id_x"), warp = integer(".thread_id_y");
-    const Expr warpgroup = warpgroups_ > 1 ? integer(".thread_id_z") : Expr(0);
-    const int rows = rows_at_a_time(), values = bytes_of_row / bytes_of(format_), pieces = line() / values;
-    const int pieces_at_once = std::min(pieces, lanes_of_warp), rows_at_once = lanes_of_warp / pieces_at_once;
-    const bool moves = moves_sums(version), swapped = !moves && values > bytes_of_row / 4;
-    // Sums of 32 bits, or halves: the rows that lanes write together lie in different banks.
-    const int words = moves ? line() / 2 : line(), pitch = moves ? words + lanes_of_warp + 4 : pitch_;
-    const Expr row = integer(row_name), piece = integer(piece_name);
-    // Of the rows that are in shared memory, which begin with this one of the warp's.
-    const std::string first_name = nest_.name + ".first_row";
-    const Expr first_row = integer(first_name);
-    const auto scratch = [&](const Expr &of_row) {
-        return ((warpgroup * warps_of_warpgroup + warp) * rows + of_row) * pitch;
-    };
-
-    RowsAndPieces parts(nest_.name, further_tiles_);
-    const Expr inside = parts.mutate(is_inside(values, version.whole ? conditions_left_ : conditions_)), index = parts.mutate(index_of_piece(values));
-    std::vector<Expr> elements;
-    for (int i = 0; moves && i < 4; i++) elements.push_back(load_of_copy(scratch(row - first_row) + piece * 4 + i));
-    for (int i = 0; !moves && i < values; i++) {
-        const auto at = coordinates(row_of_tile(row), piece * values + i, 0);
-        const Expr value = parts.mutate(simplify(value_at(version, at, Variable::make(Float(32), sum_name))));
-        // Eight lanes read together: 16 of each's 32 bytes, so that they meet all banks once.
-        const Expr half = swapped ? (i / 4 + piece / 4) % 2 : Expr(i / 4);
-        elements.push_back(
-            substitute(sum_name, load_of_copy(scratch(row - first_row) + piece * values + half * 4 + i % 4), value));
-    }
-    if (static_cast<int>(parts.of_rows.size()) > columns_behind_row) {
-        refuse_tile(nest_.name, "a row store takes " + std::to_string(parts.of_rows.size()) +
-                                    " numbers from a row alone; the "
-                                    "rule is at most " +
-                                    std::to_string(columns_behind_row));
+/// A version of the store. Rows are counted in a warp; those that are in shared memory together begin with `first_row`.
+class TileStore::Rows {
+  public:
+    Rows(const TileStore &tile, const Version &version)
+        : tile_(tile), unrolled_(version.unrolled), moves_(tile.moves_sums(version)), rows_(tile.rows_at_a_time()),
+          values_(bytes_of_row / bytes_of(tile.format_)), pieces_(tile.line() / values_),
+          pieces_at_once_(std::min(pieces_, lanes_of_warp)), rows_at_once_(lanes_of_warp / pieces_at_once_),
+          swapped_(!moves_ && values_ > bytes_of_row / 4), words_(moves_ ? tile.line() / 2 : tile.line()),
+          // Sums of 32 bits, or halves: the rows that lanes write together lie in different banks.
+          pitch_(moves_ ? words_ + lanes_of_warp + 4 : tile.pitch_), parts_(tile.nest_.name, tile.further_tiles_) {
+        take_apart(version);
     }
 
-    const auto turned = [&](int row_tile, int half) {
-        PlaceholderCall call = turn_call(row_tile, 0, half);
-        call.fields["rows"] = rows;
-        if (swapped) call.fields["swapped"] = 1;
-        if (moves) call.fields[format_field] = static_cast<int>(format_), call.fields["pitch"] = pitch;
-        return placeholder(call);
-    };
-    // Behind 8 rows that are turned together there is room for what is known of further ones.
-    int numbers = further_tiles_ ? 1 : columns_behind_row;
-    while (numbers < static_cast<int>(parts.of_rows.size())) numbers *= 2;
-    const int turns_with_places = columns_behind_row / numbers;
-    const auto place_of = [&](const Expr &of_row, int number) {
-        const Expr turn = of_row / rows_per_turn % turns_with_places;
-        return further_tiles_ ? scratch(of_row % rows_per_turn) + words + turn * numbers + number
-                              : scratch(of_row) + words + number;
-    };
-    const auto find_places = [&](int rows) {
-        std::vector<Stmt> all;
-        for (std::size_t i = 0; rows > 0 && i < parts.of_rows.size(); i++) {
-            const Expr value = substitute(row_name, first_row + lane, parts.of_rows[i].second);
-            const Expr place = simplify(place_of(further_tiles_ ? first_row + lane : lane, static_cast<int>(i)));
+    Stmt statement() const { return tile_.further_tiles_ ? turn_by_turn() : all_together(); }
+
+  private:
+    Expr first_row() const { return integer(tile_.nest_.name + ".first_row"); }
+    Stmt with_first_row(const Expr &row, const std::vector<Stmt> &statements) const {
+        return substitute(tile_.nest_.name + ".first_row", row, Block::make(statements));
+    }
+    Expr scratch(const Expr &row) const {
+        const Expr warpgroup = tile_.warpgroups_ > 1 ? integer(".thread_id_z") : Expr(0);
+        return ((warpgroup * warps_of_warpgroup + integer(".thread_id_y")) * rows_ + row) * pitch_;
+    }
+
+    /// Finds what depends on rows, and on pieces of columns, and makes the store of one piece of a row.
+    void take_apart(const Version &version) {
+        const Expr row = integer(row_name), piece = integer(piece_name);
+        const Expr inside =
+            parts_.mutate(tile_.is_inside(values_, version.whole ? tile_.conditions_left_ : tile_.conditions_));
+        const Expr index = parts_.mutate(tile_.index_of_piece(values_));
+        const bool is_float = tile_.format_ == OperandFormat::float32;
+        const Expr target = Load::make(is_float ? Float(32) : Float(16), tile_.nest_.store->name, index, Buffer<>(),
+                                       tile_.nest_.store->param, const_true(), ModulusRemainder());
+        std::vector<Expr> arguments{target, select(inside, 1, 0)};
+        const Expr copy = scratch(row - first_row());
+        for (int i = 0; moves_ && i < 4; i++) arguments.push_back(tile_.load_of_copy(copy + piece * 4 + i));
+        for (int i = 0; !moves_ && i < values_; i++) {
+            const auto at = tile_.coordinates(tile_.row_of_tile(row), piece * values_ + i, 0);
+            const Expr sum = Variable::make(Float(32), sum_name);
+            const Expr value = parts_.mutate(simplify(tile_.value_at(version, at, sum)));
+            // Eight lanes read together: 16 of each's 32 bytes, so that they meet all banks once.
+            const Expr half = swapped_ ? (i / 4 + piece / 4) % 2 : Expr(i / 4);
+            arguments.push_back(
+                substitute(sum_name, tile_.load_of_copy(copy + piece * values_ + half * 4 + i % 4), value));
+        }
+        const auto numbers = static_cast<int>(parts_.of_rows.size());
+        if (numbers > columns_behind_row) {
+            refuse_tile(tile_.nest_.name, "a row store takes " + std::to_string(numbers) +
+                                              " numbers from a row alone; the rule is at most " +
+                                              std::to_string(columns_behind_row));
+        }
+        while (tile_.further_tiles_ && turns_with_places_ > 1 && columns_behind_row / turns_with_places_ < numbers) {
+            turns_with_places_ /= 2;
+        }
+        const auto format = static_cast<int>(moves_ ? OperandFormat::float32 : tile_.format_);
+        store_ = placeholder({"row_store", {{format_field, format}}}, arguments);
+        for (int i = 0; i < numbers; i++) {
+            const auto &[name, value] = parts_.of_rows[i];
+            const Expr left = tile_.load_of_copy(place_of(tile_.further_tiles_ ? row : row - first_row(), i));
+            store_ = LetStmt::make(name, value.type() == Float(32) ? left : reinterpret(value.type(), left), store_);
+        }
+    }
+
+    /// Where a number of a row is left. Behind 8 rows that are turned together there is room for those of further turns.
+    Expr place_of(const Expr &row, int number) const {
+        if (!tile_.further_tiles_) return scratch(row) + words_ + number;
+        const Expr turn = row / rows_per_turn % turns_with_places_;
+        return scratch(row % rows_per_turn) + words_ + turn * (columns_behind_row / turns_with_places_) + number;
+    }
+
+    /// Of so many rows, from the first on, by a lane each.
+    void find_places(int rows, std::vector<Stmt> &all) const {
+        const Expr lane = integer(".thread_id_x");
+        for (std::size_t i = 0; rows > 0 && i < parts_.of_rows.size(); i++) {
+            const Expr value = substitute(row_name, first_row() + lane, parts_.of_rows[i].second);
+            const Expr place =
+                simplify(place_of(tile_.further_tiles_ ? first_row() + lane : lane, static_cast<int>(i)));
             const Stmt store =
-                Store::make(shared_, value.type() == Float(32) ? value : reinterpret(Float(32), value), place,
+                Store::make(tile_.shared_, value.type() == Float(32) ? value : reinterpret(Float(32), value), place,
                             Parameter(), const_true(), ModulusRemainder());
             all.push_back(rows == lanes_of_warp ? store : IfThenElse::make(lane < rows, store));
         }
-        return all;
-    };
-    const bool is_float = format_ == OperandFormat::float32;
-    const Expr target = Load::make(is_float ? Float(32) : Float(16), nest_.store->name, index, Buffer<>(), nest_.store->param,
-                                   const_true(), ModulusRemainder());
-    std::vector<Expr> arguments{target, select(inside, 1, 0)};
-    arguments.insert(arguments.end(), elements.begin(), elements.end());
-    const auto format = static_cast<int>(moves ? OperandFormat::float32 : format_);
-    Stmt store = placeholder({"row_store", {{format_field, format}}}, arguments);
-    for (std::size_t i = 0; i < parts.of_rows.size(); i++) {
-        const auto &[name, value] = parts.of_rows[i];
-        const Expr left = load_of_copy(place_of(further_tiles_ ? row : row - first_row, static_cast<int>(i)));
-        store = LetStmt::make(name, value.type() == Float(32) ? left : reinterpret(value.type(), left), store);
     }
-    const auto rows_of = [&](const Expr &step) {
-        return LetStmt::make(row_name, first_row + step * rows_at_once + lane / pieces_at_once, store);
-    };
-    const auto all_rows = [&] {
-        std::vector<Stmt> steps;
-        if (version.unrolled) {
-            for (int step = 0; step < rows / rows_at_once; step++) steps.push_back(rows_of(step));
-        } else {
-            const std::string name = nest_.name + ".rows";
-            steps.push_back(For::make(name, 0, rows / rows_at_once, ForType::Serial, Partition::Never, DeviceAPI::None,
-                                      rows_of(integer(name))));
+
+    Stmt turned(int turn) const {
+        PlaceholderCall call = tile_.turn_call(turn / 2, 0, turn % 2);
+        call.fields["rows"] = rows_;
+        if (swapped_) call.fields["swapped"] = 1;
+        if (moves_) call.fields[format_field] = static_cast<int>(tile_.format_), call.fields["pitch"] = pitch_;
+        return placeholder(call);
+    }
+
+    Stmt stores() const {
+        const auto rows_of = [&](const Expr &step) {
+            return LetStmt::make(row_name,
+                                 first_row() + step * rows_at_once_ + integer(".thread_id_x") / pieces_at_once_, store_);
+        };
+        const int steps = rows_ / rows_at_once_;
+        if (!unrolled_) {
+            const std::string name = tile_.nest_.name + ".rows";
+            return For::make(name, 0, steps, ForType::Serial, Partition::Never, DeviceAPI::None, rows_of(integer(name)));
         }
-        return Block::make(steps);
-    };
-    const auto of_pieces = [&](int first, Stmt statement) {
-        for (auto part = parts.of_pieces.rbegin(); part != parts.of_pieces.rend(); ++part) {
+        std::vector<Stmt> all;
+        for (int step = 0; step < steps; step++) all.push_back(rows_of(step));
+        return Block::make(all);
+    }
+
+    /// A lane's piece, from the first of those that lanes have together.
+    Stmt of_pieces(int first, Stmt statement) const {
+        for (auto part = parts_.of_pieces.rbegin(); part != parts_.of_pieces.rend(); ++part) {
             statement = LetStmt::make(part->first, part->second, statement);
         }
-        return LetStmt::make(piece_name, lane % pieces_at_once + first, statement);
-    };
+        return LetStmt::make(piece_name, integer(".thread_id_x") % pieces_at_once_ + first, statement);
+    }
 
-    std::vector<Stmt> all;
-    if (!further_tiles_) {
-        all = find_places(rows);
-        for (int turn = 0; turn < rows / rows_per_turn; turn++) all.push_back(turned(turn / 2, turn % 2));
-        for (int first = 0; first < pieces; first += pieces_at_once) all.push_back(of_pieces(first, all_rows()));
-        return substitute(first_name, 0, Block::make(all));
+    Stmt all_together() const {
+        std::vector<Stmt> all;
+        find_places(rows_, all);
+        for (int turn = 0; turn < rows_ / rows_per_turn; turn++) all.push_back(turned(turn));
+        for (int first = 0; first < pieces_; first += pieces_at_once_) all.push_back(of_pieces(first, stores()));
+        return with_first_row(0, all);
     }
-    // Turn by turn, each by lanes that keep their columns.
-    const int turns = rows_of_warp() / rows_per_turn;
-    const auto a_turn = [&](const Expr &number, const Stmt &turn, int rows_with_places) {
-        std::vector<Stmt> steps = find_places(rows_with_places);
-        steps.push_back(turn);
-        steps.push_back(all_rows());
-        steps.push_back(placeholder({"turn_end", {}}));
-        return substitute(first_name, number * rows_per_turn, Block::make(steps));
-    };
-    if (version.unrolled) {
+
+    /// Each by lanes that keep their columns.
+    Stmt turn_by_turn() const {
+        const int turns = tile_.rows_of_warp() / rows_per_turn;
+        const auto a_turn = [&](const Expr &number, const Stmt &turn, int rows_with_places) {
+            std::vector<Stmt> steps;
+            find_places(rows_with_places, steps);
+            steps.insert(steps.end(), {turn, stores(), placeholder({"turn_end", {}})});
+            return with_first_row(number * rows_per_turn, steps);
+        };
+        if (!unrolled_) {
+            const std::string name = tile_.nest_.name + ".turn";
+            Stmt one = turned(turns - 1);
+            for (int turn = turns - 2; turn >= 0; turn--) {
+                one = IfThenElse::make(integer(name) == turn, turned(turn), one);
+            }
+            return of_pieces(0, For::make(name, 0, turns, ForType::Serial, Partition::Never, DeviceAPI::None,
+                                          a_turn(integer(name), one, rows_per_turn)));
+        }
+        std::vector<Stmt> all;
         for (int turn = 0; turn < turns; turn++) {
-            const int with_places = turn % turns_with_places == 0 ? std::min(turns_with_places, turns - turn) : 0;
-            all.push_back(a_turn(turn, turned(turn / 2, turn % 2), std::min(with_places * rows_per_turn, lanes_of_warp)));
+            const int with_places = turn % turns_with_places_ == 0 ? std::min(turns_with_places_, turns - turn) : 0;
+            all.push_back(a_turn(turn, turned(turn), with_places * rows_per_turn));
         }
-    } else {
-        const std::string name = nest_.name + ".turn";
-        Stmt one = turned((turns - 1) / 2, (turns - 1) % 2);
-        for (int turn = turns - 2; turn >= 0; turn--) {
-            one = IfThenElse::make(integer(name) == turn, turned(turn / 2, turn % 2), one);
-        }
-        all.push_back(For::make(name, 0, turns, ForType::Serial, Partition::Never, DeviceAPI::None,
-                                a_turn(integer(name), one, rows_per_turn)));
+        return of_pieces(0, Block::make(all));
     }
-    return of_pieces(0, Block::make(all));
-}
+
+    const TileStore &tile_;
+    const bool unrolled_, moves_;
+    const int rows_, values_, pieces_, pieces_at_once_, rows_at_once_;
+    const bool swapped_;
+    const int words_, pitch_;
+    int turns_with_places_ = columns_behind_row;
+    RowsAndPieces parts_;
+    Stmt store_;
+};
+
+Stmt TileStore::rows(const Version &version) const { return Rows(*this, version).statement(); }
 
 }  // namespace conv_transpose

@@ -41,6 +41,7 @@ class TileStore {
     };
 
     // By rows: tile_rows.cpp.
+    class Rows;
     Halide::Internal::Stmt rows(const Version &version) const;
     Halide::Expr is_inside(int values, const std::vector<Halide::Expr> &conditions) const;
     Halide::Expr index_of_piece(int values) const;

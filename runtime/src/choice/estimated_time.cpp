@@ -56,12 +56,17 @@ double blocks_of(const KernelTraits &k, const Problem &p, const Work &work) {
     return double(p.batch) * tiles * double(ceil_divide(work.channels, k.block_channels)) * double(p.groups);
 }
 
+// Where copies of the next tile come while one is stored, of 256 x 128 in channels_last: for each tile, and once (H200,
+// 2026-11-22, thirteen layers in float16: 0.85 to 1.04 of what was measured).
+constexpr double beside_further_tiles = 1.8e-6, before_first_tile = 2.6e-6;
+
 // The same where the copy engine stages, on average of what was measured on an H200 (2026-11-22). In channels_last, where
 // lanes store whole rows, 3.2 us of 128 positions x 64 channels, 4.4 of 256 x 128 (fitted to 28 layers; of seven kernels the
 // one that is chosen so takes 1.06 of the fastest's time at most). In channels_first 6.7 to 7.3 us of tiles of 128 channels
 // that are stored in runs, 2.3 to 4.2 of 64: positions a stride apart are stored one by one; phases that are channels in runs
 // of two or four rows, slower where those begin at odd elements of 16 bits.
 double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
+    if (k.resident_blocks > 0) return beside_further_tiles;
     const double tile = static_cast<double>(k.block_channels) / 128;
     const Axis &x = p.width();
     if (k.operation == Operation::input_gradient)  // by what a multiprocessor computes at once
@@ -168,7 +173,8 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
     }
     // Of a round: a multiprocessor is as fast as an H200's, whatever the number of them.
     const double round_flop = H200::multiprocessors * k.blocks_per_multiprocessor * flop;
-    return rounds * (round_flop / (k.h200_tflops * 1e12) + block_overhead(k, p, work)) + scattered_stores_time(k, c);
+    const double once = k.resident_blocks > 0 ? before_first_tile : 0;
+    return rounds * (round_flop / (k.h200_tflops * 1e12) + block_overhead(k, p, work)) + once + scattered_stores_time(k, c);
 }
 
 // Where threads have some channels at a position of each part of a row, and nothing in common (schedules/cuda_gather.h).

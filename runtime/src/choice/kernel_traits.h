@@ -117,6 +117,8 @@ struct Tile {
     Size2 block_positions{};
     int64_t block_channels = 0, blocks_per_multiprocessor = 1;
     bool counts_through_images = false;
+    /// So many blocks go through all of that, and copies of the next come while one is stored; 0: each has its own.
+    int64_t resident_blocks = 0;
     /// Of a row, at each of which a thread computes a position by itself; 0 where threads share more.
     int64_t row_parts = 0;
     /// TFLOP/s of full blocks on an H200 (machine_facts.h), measured; 0 where it is not known, and the order in the
