@@ -283,6 +283,8 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
     if (const std::string reason = machine_rejection(kernel, machine); !reason.empty()) return reason;
     if (kernel.operation != computation.operation) return "it computes another operation";
     if (const std::string reason = format_rejection(kernel, options); !reason.empty()) return reason;
+    if (computation.joined_groups > 1 && (kernel.family != Family::weight_gradient_implicit_gemm || kernel.writes_result))
+        return "it computes the weights of groups";
     // The general ones are left to those that are made for gradients.
     const bool reads_mirrored = computation.by_phases
                                     ? kernel.packed_channels && kernel.counts_through_images

@@ -5,11 +5,13 @@
 
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include "choice/computation.h"
 #include "choice/registry.h"
 #include "plan/recipe.h"
+#include "plan/row_packing.h"
 
 namespace conv_transpose {
 
@@ -23,17 +25,10 @@ class PackedRows {
                                 [&](const Axis &a) { return c.operation == Operation::forward ? a.input : a.output(); })) {
         if (!c.packed_rows) return;
         channels_ = packed_row_channels(kernel, c);
-        packing_ = &helper_kernel(KernelRole::channels_last_packing, kernel.device, [&](const KernelTraits &k) {
-            return k.input.type == format_.type && k.aligned_positions == 0 &&
-                   (k.max_out_channels == 0 || channels_ <= k.max_out_channels);
-        });
-        for (const KernelTraits &k : registry())
-            if (k.role == KernelRole::channels_last_packing && k.device == kernel.device && k.input.type == format_.type &&
-                k.aligned_positions > 0 && format_.layout == Layout::channels_first && positions() % k.aligned_positions == 0)
-                where_aligned_ = &k;
+        packing_.emplace(kernel.device, format_, channels_, positions());
     }
 
-    bool needed() const { return packing_ != nullptr; }
+    bool needed() const { return packing_.has_value(); }
     /// Of one group of an image.
     int64_t elements() const { return channels_ * positions(); }
 
@@ -48,9 +43,7 @@ class PackedRows {
         from.set_stride(2, group).set_stride(3, given_channels_ * positions());
         View to(packed, 0, {positions(), channels_, range.groups, range.images}, format_.type);
         to.set_stride(0, pixel).set_stride(1, 1).set_stride(2, channels_).set_stride(3, pixel * positions());
-        Launch<Family::channel_packing> packing(*packing_);
-        if (where_aligned_) packing.set_where_aligned(*where_aligned_);
-        steps.push_back(packing.set("picture", from).set("packed", to).step());
+        steps.push_back(packing_->step(from, to));
 
         Extents extents = size_;
         extents.insert(extents.end(), {channels_, range.groups, range.images});
@@ -65,7 +58,7 @@ class PackedRows {
     const int rank_;
     const int64_t given_channels_;  // of all groups
     const Extents size_;  // innermost first
-    const KernelTraits *packing_ = nullptr, *where_aligned_ = nullptr;
+    std::optional<RowPacking> packing_;
     int64_t channels_ = 0;  // of a group
 
     int64_t positions() const { return std::accumulate(size_.begin(), size_.end(), int64_t{1}, std::multiplies<>()); }
