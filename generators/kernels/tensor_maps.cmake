@@ -207,7 +207,7 @@ foreach(format f16 bf16 tf32)
         out_channel_multiple=${values} ALLOW_SPILLS)
     set(row input_gradient ${format} cuda implicit_gemm LAYOUT nchw)
     conv_transpose_kernel(${row} AS maps_256x128 ${maps} columns=256 ${chunk} stages=4 blocks=1 producer=true min_in_channels=65
-        H200_TFLOPS ${rate256x128} FULL)
+        H200_TFLOPS ${rate256x128} ${maybe})
     conv_transpose_kernel(${row} AS maps_128x128 ${maps} columns=128 ${half_chunk} stages=6 blocks=2 min_in_channels=65
         H200_TFLOPS ${rate128x128} FULL)
     conv_transpose_kernel(${row} AS maps_256x64 ${maps} columns=128 row_sets=1 column_sets=2 ${chunk} stages=2 blocks=2
@@ -217,9 +217,9 @@ foreach(format f16 bf16 tf32)
     # Weights as they are given, of kernels of one position: others are, when their taps are channels (Computation::by_taps).
     if(NOT format STREQUAL tf32)
         conv_transpose_kernel(${row} AS weight_maps_256x128 ${maps} weight_map=true columns=256 ${chunk} stages=4 blocks=1
-            producer=true min_in_channels=65 H200_TFLOPS ${rate256x128} FULL)
-        conv_transpose_kernel(${row} AS weight_maps_128x128 ${maps} weight_map=true columns=128 ${half_chunk} stages=6 blocks=2
-            min_in_channels=65 H200_TFLOPS ${rate128x128} FULL)
+            producer=true min_in_channels=65 H200_TFLOPS ${rate256x128} ${maybe})
+        conv_transpose_kernel(${row} AS weight_maps_128x128 ${maps} weight_map=true columns=128 ${chunk} stages=6 blocks=1
+            producer=true min_in_channels=65 H200_TFLOPS 560 FULL)
         conv_transpose_kernel(${row} AS weight_maps_256x64 ${maps} weight_map=true columns=128 row_sets=1 column_sets=2 ${chunk}
             stages=2 blocks=2 H200_TFLOPS ${rate256x64} FULL)
         conv_transpose_kernel(${row} AS weight_maps_128x64 ${maps} weight_map=true ${tile128x64} H200_TFLOPS ${rate128x64} ${maybe})
