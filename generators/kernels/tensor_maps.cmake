@@ -100,6 +100,32 @@ foreach(format f16 bf16 tf32)
     endif()
 endforeach()
 
+# Weights as they are given, of the forward operation: runs of 64 channels, which tensor cores take transposed, so of 16 bits.
+foreach(format f16 bf16)
+    set(maybe FULL)
+    if(format STREQUAL f16)
+        set(maybe "")
+    endif()
+    set(maps ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} weight_map=true
+        input_layout=channels_last channels_last_output=true in_channel_multiple=8 out_channel_multiple=8 ALLOW_SPILLS)
+    set(tile256x128 tile_rows=128 columns=128 chunk_channels=64 stages=4 blocks=1 producer=true H200_TFLOPS 850)
+    set(tile128x256 columns=256 chunk_channels=64 stages=4 blocks=1 producer=true H200_TFLOPS 880)
+    set(tile128x128 columns=128 chunk_channels=32 stages=6 blocks=2 H200_TFLOPS 750)
+    set(tile128x64 columns=64 chunk_channels=64 stages=4 blocks=2 producer=true producer_registers=24 H200_TFLOPS 750)
+    set(row forward ${format} cuda implicit_gemm LAYOUT nhwc)
+    conv_transpose_kernel(${row} AS weight_maps_256x128 ${maps} ${tile256x128} ${maybe})
+    conv_transpose_kernel(${row} AS weight_maps_128x256 ${maps} ${tile128x256} ${maybe})
+    conv_transpose_kernel(${row} AS weight_maps_128x128 ${maps} ${tile128x128} ${maybe})
+    conv_transpose_kernel(${row} AS weight_maps_n128x128 ${maps} columns=128 chunk_channels=64 stages=3 blocks=2 H200_TFLOPS 700 ${maybe})
+    conv_transpose_kernel(${row} AS weight_maps_128x64 ${maps} ${tile128x64} ${maybe})
+    conv_transpose_kernel(${row} AS weight_maps_n128x64 ${maps} columns=64 chunk_channels=64 stages=3 blocks=3 H200_TFLOPS 650 ${maybe})
+    conv_transpose_kernel(${row} AS weight_maps_parts_256x128 ${maps} makes_parts=true ${tile256x128} ${maybe})
+    conv_transpose_kernel(${row} AS weight_maps_parts_128x64 ${maps} makes_parts=true ${tile128x64} ${maybe})
+    set(row forward ${format} cuda implicit_gemm LAYOUT ndhwc)
+    conv_transpose_kernel(${row} AS weight_maps_256x128 rank=3 ${maps} ${tile256x128} ${maybe})
+    conv_transpose_kernel(${row} AS weight_maps_128x64 rank=3 ${maps} ${tile128x64} ${maybe})
+endforeach()
+
 # All taps of a window share a box, and one run of weights: of 64 channels k3 1.19 ms in place of 1.60, 3x7 0.548 in place of
 # 0.842. Not in TF32 (0.847 in place of 0.826).
 foreach(format f16 bf16)
@@ -142,11 +168,17 @@ foreach(format f16 bf16 tf32)
         H200_TFLOPS ${rate256x128})
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_256x64 ${tile256x64} H200_TFLOPS ${rate256x64})
     if(NOT format STREQUAL tf32)  # of which every kernel makes parts
+        conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_parts_256x128 ${tile256x128} makes_parts=true
+            min_out_channels=65 H200_TFLOPS ${rate256x128} ${maybe})
         conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_parts_256x64 ${tile256x64} makes_parts=true
             H200_TFLOPS ${rate256x64} ${maybe})
     endif()
+    set(maybe "")
+    if(format STREQUAL bf16)
+        set(maybe FULL)
+    endif()
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ncdhw AS maps_256x128 rank=3 ${tile256x128} min_out_channels=65
-        H200_TFLOPS ${rate256x128} FULL)
+        H200_TFLOPS ${rate256x128} ${maybe})
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ncdhw AS maps_256x64 rank=3 ${tile256x64}
         H200_TFLOPS ${rate256x64} ${maybe})
 endforeach()

@@ -170,7 +170,8 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
     if (const double rest = blocks - rounds * slots; rest > 0) {
         // Blocks with fewer neighbours on their multiprocessor are faster, but each alone does not fill it. Of two that the
         // copy engine serves each waits for its own copies: one alone is hardly faster (4 x 4, 2048 channels: 104 us, 109 both).
-        const bool waits = k.box_positions > 0 && k.operation == Operation::forward &&
+        // Not where weights, too, come in boxes (8 x 6, 2048 channels, by 128 x 64: 53 us).
+        const bool waits = k.box_positions > 0 && k.operation == Operation::forward && !maps_weights(k) &&
                            k.output.layout == Layout::channels_last && k.blocks_per_multiprocessor == 2;
         const double alone = waits ? 0.8 : 0.4;
         rounds += work.longest * (alone + (1 - alone) * std::ceil(rest / multiprocessors) / k.blocks_per_multiprocessor);
