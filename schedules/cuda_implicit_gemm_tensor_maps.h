@@ -10,9 +10,10 @@
 // byte passes through a thread, and what lies outside of the picture comes as zeros.
 //
 // Of the input gradient weights in channels_last are boxes, too, as they are given: rows of the channels that are summed
-// over, one for each that is computed. Packing them took 25 of 81 us (k2 s2, 1024->1024 40x40: now 0.033 ms by 128 x 64), and
-// one box in place of 16 runs of 1 KB lets 128 positions x 256 channels keep up with 256 x 128 (k2 s2, N16 256->256 80x80:
-// 0.114 and 0.115 ms, 0.130 with packed weights).
+// over, one for each that is computed. Packing them took 25 of 81 us (k2 s2, 1024->1024 40x40: now 0.023 ms by 128 x 128, six
+// stages deep), and one box in place of 16 runs of 1 KB lets 128 positions x 256 channels keep up with 256 x 128 (k2 s2, N16
+// 256->256 80x80: 0.114 and 0.115 ms, 0.130 with packed weights). Weights in channels_first lie so, too, where taps are
+// channels (k16 s8, 1536->768 of 500 positions: 0.058 ms, 0.139 with packed weights).
 //
 // In channels_first, with the step that packs the picture, all of it timed: KernelBench 57, k3 of 64 channels, 2.17 ms (4.08
 // by threads that copy), of which packing 2.1 GB takes a fourth; 78, k3x7 of 32 channels, 0.970 (2.66): half of a tile of 64
