@@ -29,7 +29,7 @@ struct Work {
         const bool forward = k.operation == Operation::forward;
         const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups,
                       chunk = k.weight_in_channel_multiple;
-        const int64_t summed = forward ? in : out;
+        const int64_t summed = summed_channels(k, p);
         picture = forward ? Size2{spanned_output(k, p.height()), spanned_output(k, p.width())}
                           : plane_of(p, &Axis::input);
         channels = forward ? out : in;

@@ -19,11 +19,12 @@ int64_t partial_sums(const KernelTraits &k, const Problem &p, int64_t undivided)
     if (k.split_target_blocks == 0 || p.groups != 1 || p.batch == 0) return 1;
     // Pixels so far apart fill L1 with the window of one block: HiFi-GAN's first layer (stride 8) took 0.250
     // ms in two parts, 0.153 in one (H200). Channels that are neighbours fill lines whatever the stride is.
-    const bool far_apart = k.operation == Operation::input_gradient && k.output.layout == Layout::channels_first;
+    const bool far_apart = k.operation == Operation::input_gradient && k.output.layout == Layout::channels_first &&
+                           !k.taps_as_channels;  // whose steps see neighbours
     if (far_apart && p.width().stride >= 8) return 1;
     const ProductBlocks work(k, p);
     const int64_t summed = k.operation == Operation::forward ? p.in_channels : p.out_channels;
-    if (summed % k.weight_in_channel_multiple != 0 || work.blocks > double(k.split_target_blocks)) return 1;
+    if (summed_channels(k, p) % k.weight_in_channel_multiple != 0 || work.blocks > double(k.split_target_blocks)) return 1;
     int64_t parts = std::min(
         {k.split_target_blocks / std::max<int64_t>(static_cast<int64_t>(work.blocks), 1), work.steps / least_steps, work.chunks});
     while (parts > 1 && (work.chunks % parts != 0 || summed % (parts * undivided) != 0)) parts--;

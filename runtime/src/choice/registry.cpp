@@ -134,8 +134,8 @@ std::string size_rejection(const KernelTraits &k, const Problem &p) {
     if (k.phases_as_channels || k.split_target_blocks > 0) {
         // A launch has the weights of all groups, filled up to whole tiles.
         const auto filled_up = [](int64_t channels) { return double(round_up(channels, 64)); };
-        const double channels = filled_up(p.out_channels / p.groups * (forward ? channel_phases(k, p) : 1)),
-                     others = filled_up(p.in_channels / p.groups);
+        const int64_t computed = (forward ? p.out_channels : p.in_channels) / p.groups;
+        const double channels = filled_up(computed * channel_phases(k, p)), others = filled_up(summed_channels(k, p));
         if (channels * others * double(taps_of_phases(k, p)) * 2 * double(p.groups) > max_elements_32bit())
             return "packed weights may have more than 2^31 - 1 elements";
     }
@@ -196,6 +196,7 @@ bool packs(const KernelTraits &k, const TensorOfOperation &tensor, Operation ope
                helper.phases_outermost == k.phases_outermost;
     };
     if (tensor.asked == &PlanOptions::weight && k.weight_layout != WeightLayout::as_given) {
+        if (k.taps_as_channels && given.layout == Layout::channels_last) return false;
         const Registry all = registry();
         return std::any_of(all.begin(), all.end(), type_fits);
     }
