@@ -88,8 +88,18 @@ foreach(format f16 bf16 tf32)
     conv_transpose_kernel(${row} AS weight_maps_256x64 ${maps} tile_rows=128 columns=64 ${half_chunk} stages=5 blocks=2
         H200_TFLOPS ${rate} FULL)
     list(GET rates 4 rate)
-    conv_transpose_kernel(${row} AS weight_maps_128x64 ${maps} columns=64 ${chunk} stages=4 blocks=2 producer=true producer_registers=24
-        H200_TFLOPS ${rate} ${maybe})
+    set(tile128x64 columns=64 ${chunk} stages=4 blocks=2 producer=true producer_registers=24)
+    conv_transpose_kernel(${row} AS weight_maps_128x64 ${maps} ${tile128x64} H200_TFLOPS ${rate} ${maybe})
+    if(NOT format STREQUAL tf32)  # of which every kernel makes parts
+        conv_transpose_kernel(${row} AS weight_maps_parts_128x64 ${maps} ${tile128x64} makes_parts=true H200_TFLOPS ${rate} ${maybe})
+        conv_transpose_kernel(${row} AS weight_maps_parts_128x128 ${maps} columns=128 ${half_chunk} stages=6 blocks=2 makes_parts=true
+            H200_TFLOPS 670 FULL)
+        conv_transpose_kernel(${row} AS weight_maps_192x128 ${maps} row_sets=3 columns=128 ${chunk} stages=5 blocks=1 producer=true
+            H200_TFLOPS 800 FULL)
+        conv_transpose_kernel(${row} AS weight_maps_128x128p ${maps} columns=128 ${chunk} stages=6 blocks=1 producer=true
+            H200_TFLOPS 670 FULL)
+        conv_transpose_kernel(${row} AS weight_maps_128x128c ${maps} columns=128 ${chunk} stages=3 blocks=2 H200_TFLOPS 670 FULL)
+    endif()
 endforeach()
 
 # All taps of a window share a box, and one run of weights: of 64 channels k3 1.19 ms in place of 1.60, 3x7 0.548 in place of
@@ -206,6 +216,17 @@ foreach(format f16 bf16 tf32)
     conv_transpose_kernel(${row} AS maps_256x64 ${maps} columns=128 row_sets=1 column_sets=2 ${chunk} stages=2 blocks=2
         H200_TFLOPS ${rate256x64} FULL)
     conv_transpose_kernel(${row} AS maps_128x64 ${tile128x64} H200_TFLOPS ${rate128x64} ${maybe})
+    # Weights as they are given, of kernels of one position: others are, when their taps are channels (Computation::by_taps).
+    conv_transpose_kernel(${row} AS weight_maps_256x128 ${tile256x128} weight_map=true H200_TFLOPS ${rate256x128} FULL)
+    conv_transpose_kernel(${row} AS weight_maps_128x128 ${maps} weight_map=true columns=128 ${half_chunk} stages=6 blocks=2
+        min_in_channels=65 H200_TFLOPS ${rate128x128} FULL)
+    conv_transpose_kernel(${row} AS weight_maps_256x64 ${maps} weight_map=true columns=128 row_sets=1 column_sets=2 ${chunk}
+        stages=2 blocks=2 H200_TFLOPS ${rate256x64} FULL)
+    conv_transpose_kernel(${row} AS weight_maps_128x64 ${tile128x64} weight_map=true H200_TFLOPS ${rate128x64} ${maybe})
+    if(NOT format STREQUAL tf32)
+        conv_transpose_kernel(${row} AS weight_maps_parts_128x64 ${tile128x64} weight_map=true makes_parts=true
+            H200_TFLOPS ${rate128x64} ${maybe})
+    endif()
     set(row input_gradient ${format} cuda implicit_gemm LAYOUT ncdhw)
     conv_transpose_kernel(${row} AS maps_256x128 rank=3 ${tile256x128} H200_TFLOPS ${rate256x128} FULL)
     conv_transpose_kernel(${row} AS maps_128x64 rank=3 ${tile128x64} H200_TFLOPS ${rate128x64} ${maybe})

@@ -101,15 +101,21 @@ double scattered_stores_time(const KernelTraits &k, const Computation &c) {
 // A step of its own, before the kernel's or behind it, waits for what is before.
 constexpr double launch = 2.5e-6;
 
+// Of a row of what taps see, beside its bytes.
+constexpr double gathered_element = 0.6e-12;
+
 // Of a picture that is packed before: it is read and written once. Lanes pack neighbours in a row of phases: of
 // channels_last each takes a sector of its own (302 MB in 7 ms).
 double packing_time(const KernelTraits &k, const Computation &c) {
     if (c.packed_rows) {
         const Problem &p = c.problem;
-        const double read = double(c.operation == Operation::forward ? p.input_elements() : p.output_elements());
+        const double read = double(c.by_taps                             ? c.by_taps->output_elements()
+                                   : c.operation == Operation::forward ? p.input_elements()
+                                                                       : p.output_elements());
         const double written = double(p.batch) * double(p.groups) * double(packed_row_channels(k, c)) *
                                double(read_positions(c));
-        return launch + double(bytes_of(c.read_format.type)) * (read + written) / H200::memory_bytes_per_second;
+        const double gathering = c.by_taps ? gathered_element * written : 0;
+        return launch + gathering + double(bytes_of(c.read_format.type)) * (read + written) / H200::memory_bytes_per_second;
     }
     if (!k.packed_channels) return 0;
     // Weights are packed by phases more slowly than others, by about as much as they take to read and write.

@@ -19,6 +19,7 @@ enum class KernelRole {
     weight_packing,
     channel_packing,
     phase_packing,
+    tap_packing,
     picture_packing,
     channels_last_packing,
     sum_of_parts,
