@@ -32,7 +32,7 @@ inline Expr product(const PerAxis &factors) {
 inline Expr rounded_up(const Expr &a, const Expr &b) { return (a + b - 1) / b; }
 
 /// Takes a number apart that counts through `extents`, the first fastest; the last entry is what is left.
-inline PerAxis digits(const Expr &number, const PerAxis &extents) {
+inline PerAxis digits(const Expr &number, const PerAxis &extents, Division (*divided)(const Expr &, const Expr &) = divide) {
     PerAxis all;
     Expr rest = number;
     for (const Expr &extent : extents) {
@@ -40,7 +40,7 @@ inline PerAxis digits(const Expr &number, const PerAxis &extents) {
             all.push_back(0);
             continue;
         }
-        const Division d = divide(rest, extent);
+        const Division d = divided(rest, extent);
         all.push_back(d.rest);
         rest = d.quotient;
     }
@@ -206,7 +206,7 @@ Geometry strided_geometry(const GemmFuncs &f, const std::vector<StridedAxis> &ax
     g.kernel = step.tap, g.chunk = step.chunk;
     PerAxis tap = step.tap;
     if (taps_as_channels) {
-        tap = digits(step.chunk * chunk + v.k_group * f.values() + v.value, kernel_size);
+        tap = digits(step.chunk * chunk + v.k_group * f.values() + v.value, kernel_size, divide_small);
         g.picture_channel = tap.back();
     }
     for (int d = 0; d < rank; d++) {

@@ -79,13 +79,6 @@ conv_transpose_kernel(input_gradient tf32 cuda implicit_gemm LAYOUT nhwc ${tenso
 conv_transpose_kernel(input_gradient tf32 cuda implicit_gemm LAYOUT ncdhw ${tensor_core_product} rank=3 columns=128 row_sets=1
     chunk_channels=16 blocks=4 ALLOW_SPILLS H200_TFLOPS 105)
 
-# ---- of few output channels: kernel positions are summed like them
-set(taps ${tensor_core_product} rank=3 columns=128 taps_as_channels=true min_out_channels=1 ALLOW_SPILLS)
-conv_transpose_kernel(input_gradient tf32 cuda implicit_gemm LAYOUT ncdhw AS taps_c64 ${taps} row_sets=1 chunk_channels=16 blocks=4
-    H200_TFLOPS 50)
-conv_transpose_kernel(input_gradient tf32 cuda implicit_gemm LAYOUT ncdhw AS taps_c128 ${taps} blocks=2 min_in_channels=65
-    H200_TFLOPS 80)
-
 # ---- families, for numbers of channels that fill enough of a tile
 set(many_channels in_channel_multiple=32 out_channel_multiple=8)
 set(rows2 lanes_y=2 runs=1 thread_rows=2)
@@ -129,11 +122,14 @@ conv_transpose_kernel(input_gradient f32 cuda implicit_gemm LAYOUT ncdhw AS c32 
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm LAYOUT ncdhw AS c16 rank=3 ${product} ${product_c16} MAX_REGISTERS 64
     H200_TFLOPS 22)
 # Of few output channels: kernel positions are summed like them.
-set(taps ${product} rank=3 taps_as_channels=true min_out_channels=1)
-conv_transpose_kernel(input_gradient f32 cuda implicit_gemm LAYOUT ncdhw AS taps_c64 ${taps} ${product_c64} MAX_REGISTERS 168
-    H200_TFLOPS 25)
-conv_transpose_kernel(input_gradient f32 cuda implicit_gemm LAYOUT ncdhw AS taps_c32 ${taps} ${product_c32} MAX_REGISTERS 96
-    H200_TFLOPS 18)
+set(taps ${product} taps_as_channels=true min_out_channels=1)
+conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS taps_c64 ${taps} ${product_c64} blocks=3 MAX_REGISTERS 168
+    H200_TFLOPS 30)
+conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS taps_c32 ${taps} ${product_c32} MAX_REGISTERS 96 H200_TFLOPS 22)
+conv_transpose_kernel(input_gradient f32 cuda implicit_gemm LAYOUT ncdhw AS taps_c64 rank=3 ${taps} ${product_c64} blocks=3
+    MAX_REGISTERS 168 H200_TFLOPS 26)
+conv_transpose_kernel(input_gradient f32 cuda implicit_gemm LAYOUT ncdhw AS taps_c128 rank=3 ${taps} lanes_x=8 lanes_y=1
+    lanes_channel=16 chunk=16 unroll_summed=16 blocks=3 min_in_channels=65 MAX_REGISTERS 168 H200_TFLOPS 28)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c64_split ${product} ${product_c64_split} MAX_REGISTERS 128 H200_TFLOPS 34)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c32_split ${product} ${product_c32_split} min_out_channels=128
     MAX_REGISTERS 96 H200_TFLOPS 22)

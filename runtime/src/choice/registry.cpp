@@ -95,6 +95,10 @@ std::string shape_rejection(const KernelTraits &k, const Computation &c) {
         return "in_channels / groups is more than " + std::to_string(k.max_in_channels);
     if (k.max_out_channels && out > k.max_out_channels)
         return "out_channels / groups is more than " + std::to_string(k.max_out_channels);
+    if (k.taps_as_channels)
+        for (const Axis &a : p.axes)
+            if (double(summed_channels(k, p) + k.weight_in_channel_multiple) * double(a.kernel) > max_elements_32bit())
+                return "a kernel of that size times all that is summed over is more than 2^31 - 1";
     if (k.max_products && products(p) > k.max_products)
         return "it takes more than " + std::to_string(k.max_products) + " products";
     const Size2 o = output_plane(p);
