@@ -21,6 +21,8 @@ class PackTaps : public Halide::Generator<PackTaps>, public DescribedGenerator {
   public:
     GeneratorParam<Storage> given{"given", Storage::f16, {{"f32", Storage::f32}, {"f16", Storage::f16}, {"bf16", Storage::bf16}}};
     GeneratorParam<int> rank{"rank", 2};
+    /// It is for rows of at most so many values, which one lane writes.
+    GeneratorParam<int> most_rows{"most_rows", 0};
 
     Input<Halide::Buffer<>> picture{"picture"};
 
@@ -56,7 +58,7 @@ class PackTaps : public Halide::Generator<PackTaps>, public DescribedGenerator {
     }
 
     // A thread has the same 16 bytes of some positions: which taps those are is more to find out than to move. Four lanes
-    // write 64 bytes of a position; their neighbours read neighbouring positions.
+    // write 64 bytes of a position, of short rows one writes all; their neighbours read neighbouring positions.
     void schedule() {
         using namespace Halide;
         get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
@@ -69,16 +71,17 @@ class PackTaps : public Halide::Generator<PackTaps>, public DescribedGenerator {
         for (const int d : {0, 2, 3}) packed_->dim(d).set_stride(multiple(packed_->dim(d).stride()));
         packed_->set_host_alignment(16);
         constexpr auto guard = TailStrategy::GuardWithIf;
-        constexpr int threads = 256, lanes_of_row = 4, own_positions = 4;
+        constexpr int threads = 256, own_positions = 4;
+        const int lanes_of_row = most_rows > 0 ? 1 : 4;
         Var value{"value"}, eight{"eight"}, eight_block{"eight_block"}, block{"block"}, lane{"lane"}, own{"own"};
-        Func(*packed_).reorder_storage(row, position, group, image)
-            .split(row, eight, value, values).vectorize(value)
+        Func rows(*packed_);
+        rows.reorder_storage(row, position, group, image).split(row, eight, value, values).vectorize(value)
             .split(eight, eight_block, eight, lanes_of_row, guard)
             .split(position, block, position, threads / lanes_of_row * own_positions, guard)
-            .split(position, own, position, threads / lanes_of_row)
-            .fuse(eight, position, lane).fuse(eight_block, block, block)
-            .reorder(value, own, lane, block, group, image).unroll(own)
-            .gpu_blocks(block, group, image).gpu_threads(lane).never_partition_all();
+            .split(position, own, position, threads / lanes_of_row).fuse(eight, position, lane);
+        if (most_rows > 0) rows.reorder(value, own, eight_block, lane, block, group, image);
+        else rows.fuse(eight_block, block, block).reorder(value, own, lane, block, group, image);
+        rows.unroll(own).gpu_blocks(block, group, image).gpu_threads(lane).never_partition_all();
     }
 
     void describe(KernelDescription &description) override {
@@ -86,6 +89,7 @@ class PackTaps : public Halide::Generator<PackTaps>, public DescribedGenerator {
         description.set("role", "KernelRole::tap_packing");
         if (given != Storage::f32) description.set("input", format_text(given)), description.set("output", format_text(given));
         description.set("rank", rank);
+        if (most_rows > 0) description.set("max_out_channels", most_rows);
         describe_target(get_target(), description);
     }
 

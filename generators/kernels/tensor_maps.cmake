@@ -92,13 +92,6 @@ foreach(format f16 bf16 tf32)
     conv_transpose_kernel(${row} AS weight_maps_128x64 ${maps} ${tile128x64} H200_TFLOPS ${rate} ${maybe})
     if(NOT format STREQUAL tf32)  # of which every kernel makes parts
         conv_transpose_kernel(${row} AS weight_maps_parts_128x64 ${maps} ${tile128x64} makes_parts=true H200_TFLOPS ${rate} ${maybe})
-        conv_transpose_kernel(${row} AS weight_maps_parts_128x128 ${maps} columns=128 ${half_chunk} stages=6 blocks=2 makes_parts=true
-            H200_TFLOPS 670 FULL)
-        conv_transpose_kernel(${row} AS weight_maps_192x128 ${maps} row_sets=3 columns=128 ${chunk} stages=5 blocks=1 producer=true
-            H200_TFLOPS 800 FULL)
-        conv_transpose_kernel(${row} AS weight_maps_128x128p ${maps} columns=128 ${chunk} stages=6 blocks=1 producer=true
-            H200_TFLOPS 670 FULL)
-        conv_transpose_kernel(${row} AS weight_maps_128x128c ${maps} columns=128 ${chunk} stages=3 blocks=2 H200_TFLOPS 670 FULL)
     endif()
 endforeach()
 

@@ -26,7 +26,8 @@ class PackedRows {
         channels_ = packed_row_channels(kernel, c);
         if (c.by_taps) {
             packing_ = &helper_kernel(KernelRole::tap_packing, kernel.device, [&](const KernelTraits &k) {
-                return k.input.type == format_.type && c.by_taps->rank <= k.rank;
+                return k.input.type == format_.type && c.by_taps->rank <= k.rank &&
+                       (k.max_out_channels == 0 || channels_ <= k.max_out_channels);
             });
             return;
         }
