@@ -281,7 +281,7 @@ inline constexpr Argument tap_packing[] = {
     per_axis("dilation"),
     per_axis("cells"),
     int32("channels_fastest"),
-    written(dense(4, "packed", TensorRole::picture)),  // position, tap and channel, group, image
+    written(dense(3, "packed", TensorRole::picture)),  // position of any image, tap and channel, group
 };
 
 inline constexpr Argument picture_packing[] = {

@@ -23,19 +23,13 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
     /// Kernel positions are channels that are summed over, too.
     Halide::GeneratorParam<bool> taps_as_channels{"taps_as_channels", false};
 
-    /// Weights, too, are read by a tensor map, as they are given in channels_last.
-    Halide::GeneratorParam<bool> weight_map{"weight_map", false};
-
     /// The output gradient's coordinates begin at the padding.
     Halide::GeneratorInput<Halide::Buffer<>> output_gradient{"output_gradient"}, weight{"weight"};
 
     void configure() {
         this->configure_format();
-        if (weight_map && !Schedule::tensor_maps)
-            throw std::invalid_argument("weight_map is true; the rule is a schedule for tensor maps");
         if (taps_as_channels && this->funcs_.input_layout != PictureLayout::channels_first)
             throw std::invalid_argument("taps_as_channels is true; the rule is pictures in channels_first");
-        this->funcs_.maps_weights = weight_map;
         const int dimensions = this->rank + 3;
         output_gradient.set_type(this->stored_type()), output_gradient.set_dimensions(dimensions);
         weight.set_type(this->weight_type()), weight.set_dimensions(dimensions);

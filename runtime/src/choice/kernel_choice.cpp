@@ -41,7 +41,7 @@ struct Request {
             if (rejected.empty()) {
                 const Computation split = with_split_sum(k, c);
                 if (!k.makes_parts || split.partial_sums > 1) {
-                    const double time = k.h200_tflops > 0 ? estimated_time({k, split}, machine) : 0;
+                    const double time = has_estimate(k) ? estimated_time({k, split}, machine) : 0;
                     if (!best || time < least) best = split, least = time;
                     continue;
                 }

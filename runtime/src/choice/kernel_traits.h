@@ -98,8 +98,8 @@ struct CalledWith {
     /// The picture is read with four channels side by side, as many as weight_in_channel_multiple demands
     /// (forward.cpp in plan/).
     bool packed_channels = false;
-    /// Positions of a box, where the picture is read by a tensor map (picture_frame.h); else 0. Channels of it, where they
-    /// are no step of a sum over channels.
+    /// Positions of a box, where the picture is read by a tensor map (picture_frame.h); else 0. Channels of it, or of the
+    /// weights' as they are given, where they are no step of a sum over channels.
     int64_t box_positions = 0, box_channels = 0;
     /// Taps along the width that a step of the sum has.
     int64_t window = 1;

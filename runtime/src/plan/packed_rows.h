@@ -48,9 +48,7 @@ class PackedRows {
     /// As (x, y, z, channel, group, image).
     View add_packing(std::vector<Step> &steps, Operand read, Operand packed, const LaunchRange &range) const {
         const int64_t pixel = channels_ * range.groups;
-        View to(packed, 0, {positions(), channels_, range.groups, range.images}, format_.type);
-        to.set_stride(0, pixel).set_stride(1, 1).set_stride(2, channels_).set_stride(3, pixel * positions());
-        steps.push_back(c_.by_taps ? packing_of_taps(read, to, range) : packing_of_channels(read, to, range));
+        steps.push_back(c_.by_taps ? packing_of_taps(read, packed, range) : packing_of_channels(read, packed, range));
 
         Extents extents = size_;
         extents.insert(extents.end(), {channels_, range.groups, range.images});
@@ -71,32 +69,32 @@ class PackedRows {
 
     int64_t positions() const { return std::accumulate(size_.begin(), size_.end(), int64_t{1}, std::multiplies<>()); }
 
-    Step packing_of_channels(Operand read, const View &to, const LaunchRange &range) const {
-        const int64_t given = given_channels_ / p_.groups;
+    Step packing_of_channels(Operand read, Operand packed, const LaunchRange &range) const {
+        const int64_t given = given_channels_ / p_.groups, pixel = channels_ * range.groups;
         const bool channels_last = format_.layout == Layout::channels_last;
         const int64_t group = given * (channels_last ? 1 : positions());
         View from(read, range.first_image * given_channels_ * positions() + range.first_group * group,
                   {positions(), given, range.groups, range.images}, format_.type);
         if (channels_last) from.set_stride(0, given_channels_).set_stride(1, 1);
         from.set_stride(2, group).set_stride(3, given_channels_ * positions());
+        View to(packed, 0, {positions(), channels_, range.groups, range.images}, format_.type);
+        to.set_stride(0, pixel).set_stride(1, 1).set_stride(2, channels_).set_stride(3, pixel * positions());
         Launch<Family::channel_packing> packing(*packing_);
         if (where_aligned_) packing.set_where_aligned(*where_aligned_);
         return packing.set("picture", from).set("packed", to).step();
     }
 
     // Groups that are parts of a sum are runs of one row.
-    Step packing_of_taps(Operand read, const View &to, const LaunchRange &range) const {
-        Problem seen = *c_.by_taps;
-        LaunchRange groups = range;
-        View rows = to;
-        if (c_.partial_sums > 1) {
-            groups.first_group = 0, groups.groups = 1;
-            rows = View(to.operand(), 0, {positions(), channels_ * range.groups, 1, range.images}, format_.type);
-            rows.set_stride(0, channels_ * range.groups).set_stride(1, 1);
-        }
-        const int axes = packing_->rank;
+    Step packing_of_taps(Operand read, Operand packed, const LaunchRange &range) const {
+        const Problem seen = *c_.by_taps;
+        LaunchRange seen_range = range;
+        const bool parts = c_.partial_sums > 1;
+        if (parts) seen_range.first_group = 0, seen_range.groups = 1;
+        const int64_t pixel = channels_ * range.groups, row = parts ? pixel : channels_;
+        View rows(packed, 0, {positions() * range.images, row, seen_range.groups}, format_.type);
+        rows.set_stride(0, pixel).set_stride(1, 1).set_stride(2, row);
         return launch_with_axes<Family::tap_packing>(*packing_, seen)
-            .set("picture", padded_output_pictures(read, seen, axes, groups, format_))
+            .set("picture", padded_output_pictures(read, seen, packing_->rank, seen_range, format_))
             .set_axes("cells", seen, [](const Axis &a) { return a.input; })
             .set("channels_fastest", int64_t{c_.weight_format.layout == Layout::channels_last})
             .set("packed", rows)
