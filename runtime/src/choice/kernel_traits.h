@@ -91,6 +91,8 @@ struct CalledWith {
     bool phases_as_channels = false;
     /// Channels run faster than the phases that are channels; also of kernels that pack weights.
     bool phases_outermost = false;
+    /// Kernel positions are channels that it sums over, in the order of a weight in channels_first.
+    bool taps_as_channels = false;
     /// It is for split sums alone: it stores float32, in the layout of what it computes, whose elements have another type.
     bool makes_parts = false;
     /// The picture is read with four channels side by side, as many as weight_in_channel_multiple demands
