@@ -26,6 +26,14 @@ TensorFormat given_format(const KernelTraits &kernel, TensorFormat format) {
 // Whose weight it is.
 const Problem &given_problem(const Computation &c) { return c.by_phases ? *c.by_phases : c.problem; }
 
+// Kernel positions that a kernel takes for channels are what a weight has of them, one after the other.
+Computation with_taps_as_channels(const KernelTraits &kernel, Computation c) {
+    if (!kernel.taps_as_channels) return c;
+    c.problem.out_channels *= taps(c.problem);
+    for (Axis &a : c.problem.axes) a.kernel = 1;
+    return c;
+}
+
 Extents joined(Extents first, const Extents &rest) {
     first.insert(first.end(), rest.begin(), rest.end());
     return first;
@@ -33,7 +41,10 @@ Extents joined(Extents first, const Extents &rest) {
 
 }  // namespace
 
-WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &c)
+WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &computation)
+    : WeightPacking(with_taps_as_channels(kernel, computation), kernel) {}
+
+WeightPacking::WeightPacking(const Computation &c, const KernelTraits &kernel)
     : kernel_(kernel),
       given_(given_format(kernel, c.weight_format)),
       window_(innermost_first(given_problem(c), kernel.rank, [](const Axis &a) { return a.kernel; })),
@@ -101,11 +112,12 @@ View WeightPacking::given() const {
     return view.set_stride(rank + 2, parts_inside ? inner * summed_ : outer * (transposed_ ? channels_ : summed_));
 }
 
-// The same as a kernel reads it that packs nothing: (kx, ky, kz, channel of the output, of the input, group).
+// The same as a kernel reads it that packs nothing: (kx, ky, kz, channel of the output, of the input, group). Of one position
+// strides are those of rows of channels, which tensor maps demand.
 View WeightPacking::as_given(const LaunchRange &range) const {
     const int64_t out = transposed_ ? summed_ : channels_, in = transposed_ ? channels_ : summed_;
     const int64_t inside = out * (transposed_ ? partial_sums_ : 1);
-    const bool channels_last = given_.layout == Layout::channels_last;
+    const bool channels_last = given_.layout == Layout::channels_last || taps_ == 1;
     const int64_t inner = channels_last ? 1 : taps_, group = inside > out ? inner * out : in * out * taps_;
     View view(Operand::weight, range.first_group * group, joined(window_, {out, in, range.groups}), given_.type);
     int64_t stride = channels_last ? inside : 1;
