@@ -137,6 +137,8 @@ Problem draw(RandomProblems &random) {
             return random.one_in(2) ? random.between(5, 20) : random.between(20, 140);
         };
         p.height().input = std::min(size(), size()), p.width().input = size();
+        // Rows of whole tiles, of up to 256 positions.
+        if (random.one_in(5)) p.height().input = random.between(1, 5), p.width().input = random.between(120, 330);
         if (random.one_in(4)) {
             p.rank = 3, p.depth() = p.height();
             p.depth().input = random.between(1, 4);
@@ -303,7 +305,7 @@ KernelRun varied(KernelRun run, RandomProblems &random) {
         if (random.one_in(2))
             length = std::max<int64_t>(1, length + random.between(-3, 3));
         else
-            length = random.one_in(2) ? 8 << random.between(0, 4) : random.between(1, 140);
+            length = random.one_in(2) ? 8 << random.between(0, 5) : random.between(1, random.one_in(2) ? 140 : 330);
     };
     for (int change = random.between(1, 3); change > 0; change--) switch (random.between(0, 10)) {
             case 0:
