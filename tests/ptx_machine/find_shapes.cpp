@@ -237,6 +237,7 @@ KernelRun draw_like(const std::string &kernel, RandomProblems &random) {
     of_plane("_p", &Axis::padding, 0), of_plane("_op", &Axis::output_padding, 0);
     if (!has("_any_"))
         for (Axis *axis : {&p.height(), &p.width()}) {
+            if (has("gradient")) axis->padding = random.between(0, axis->kernel - 1);
             axis->padding += axis->stride * random.between(0, 1);
             axis->output_padding = random.one_in(2) ? 0 : random.between(0, axis->stride - 1);
         }
@@ -248,6 +249,7 @@ KernelRun draw_like(const std::string &kernel, RandomProblems &random) {
     } else if (!random.one_in(4)) {
         p.groups = 1, p.in_channels = channels(32), p.out_channels = channels(32);
         if (told.size() == 2) p.in_channels = channels(told.front()), p.out_channels = channels(told.back());
+        if (told.size() == 1) p.in_channels = channels(told.front());
         if (has("parts")) p.in_channels = 128 * random.between(2, 6);
     }
     if (const auto few = numbers_after(kernel, "_oc"); !few.empty()) p.groups = 1, p.out_channels = few.front();
