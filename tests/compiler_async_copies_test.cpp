@@ -3,6 +3,7 @@
 
 #include "compiler/passes/async_copies.h"
 #include "compiler/passes/private_accumulators.h"
+#include "compiler/ptx/ptx_expansion.h"
 #include "compiler_test_pipelines.h"
 
 namespace conv_transpose::testing {
@@ -31,6 +32,10 @@ TEST(AsyncCopies, MovesSingleFloatsPastTheRegisters) {
     EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_copy_wait_"), 1);
     EXPECT_EQ(count(ptx, "st.shared"), 0);
     EXPECT_GT(count(neighbours(1.f, false), "st.shared"), 0);
+    // Only copies of 16 bytes may pass by the first-level cache.
+    const std::string expanded = expand_tensor_core_calls(ptx, Architecture("sm_80"));
+    EXPECT_EQ(count(expanded, "cp.async.ca.shared.global"), count(ptx, "call.uni (retval0), conv_tc_copy__bytes4, "));
+    EXPECT_EQ(count(expanded, "cp.async.cg"), 0);
 }
 
 TEST(AsyncCopies, LeavesWhatIsChangedOnTheWay) {
