@@ -117,7 +117,7 @@ foreach(format f16 bf16)
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw ${gemm16} input_layout=channel_rows columns=128 blocks=2
         H200_TFLOPS 460)
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS 256x64 ${gemm16} input_layout=channel_rows columns=128
-        row_sets=1 column_sets=2 blocks=2 H200_TFLOPS 380)
+        row_sets=1 column_sets=2 blocks=2 H200_TFLOPS 330)
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS sub_pixel ${gemm16} input_layout=channel_rows
         columns=128 row_sets=1 column_sets=2 blocks=2 phases_as_channels=true min_out_channels=1 H200_TFLOPS 380)
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS pairs_128x128 ${gemm16} input_layout=channel_rows
