@@ -65,7 +65,7 @@ double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
     const double tile = static_cast<double>(k.block_channels) / 128;
     const Axis &x = p.width();
     if (k.operation == Operation::input_gradient)  // by what a multiprocessor computes at once
-        return (k.input.layout == Layout::channels_last ? 5.5e-6 : 6.5e-6) * double(area(k.block_positions)) * tile *
+        return (k.input.layout == Layout::channels_last ? 5.5e-6 : 6e-6) * double(area(k.block_positions)) * tile *
                double(k.blocks_per_multiprocessor) / 256;
     if (k.output.layout == Layout::channels_last)
         return 2.8e-6 + 5e-11 * double(area(k.block_positions)) * static_cast<double>(k.block_channels);
@@ -111,7 +111,8 @@ double gathering_time(const Computation &c, double elements) {
 }
 
 // Of a picture that is packed before: it is read and written once. Lanes pack neighbours in a row of phases: of
-// channels_last each takes a sector of its own (302 MB in 7 ms).
+// channels_last each takes a sector of its own (302 MB in 7 ms; of 16 bits a third of that an element). By phases each element
+// is found by itself: 16 bits take as long as 32.
 double packing_time(const KernelTraits &k, const Computation &c) {
     if (c.packed_rows) {
         const Problem &p = c.problem;
@@ -127,8 +128,8 @@ double packing_time(const KernelTraits &k, const Computation &c) {
     const double weights =
         c.by_phases ? 2.0 * double(bytes_of(c.weight_format.type)) * double(c.by_phases->weight_elements())
                     : 0;
-    const double passes = c.by_phases && c.read_format.layout == Layout::channels_last ? 32.0 : 2.0;
-    // By phases each element is found by itself: 16 bits take as long as 32.
+    const bool apart = c.by_phases && c.read_format.layout == Layout::channels_last;
+    const double passes = !apart ? 2.0 : c.read_format.type == ElementType::float32 ? 32.0 : 10.0;
     const double bytes = c.by_phases ? sizeof(float) : double(bytes_of(c.read_format.type));
     const double picture = passes * bytes * double(c.problem.input_elements());
     return launch + (picture + weights) / H200::memory_bytes_per_second;
