@@ -30,21 +30,22 @@ struct Work {
         const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups,
                       chunk = k.weight_in_channel_multiple;
         const int64_t summed = forward ? in : out;
-        picture = forward ? Size2{spanned_output(k, p.height()), spanned_output(k, p.width())}
+        picture = forward ? Size2{spanned_output(k, p, p.height()), spanned_output(k, p, p.width())}
                           : plane_of(p, &Axis::input);
         channels = forward ? out : in;
-        const int64_t phases =
-            forward && !k.phases_as_channels ? product_of_axes(p, [](const Axis &a) { return a.stride; }) : 1;
+        const int64_t phases = block_phases(k, p);
         products = double(taps_of_phases(k, p)) / phases * round_up(summed, chunk);
-        if (forward && k.counts_through_images && !k.phases_as_channels)
-            longest = double(most_taps(p)) * phases / double(taps(p));
+        if (forward && k.counts_through_images)
+            longest = double(most_taps(k, p)) * double(phases) / double(taps_of_phases(k, p));
     }
 
   private:
     // Of a phase.
-    static int64_t most_taps(const Problem &p) {
-        return product_of_axes(
-            p, [](const Axis &a) { return ceil_divide(a.kernel, a.stride / std::gcd(a.stride, a.dilation)); });
+    static int64_t most_taps(const KernelTraits &k, const Problem &p) {
+        return product_of_axes(p, [&](const Axis &a) {
+            const bool in_channels = channel_phases(k, p, a) > 1;
+            return ceil_divide(a.kernel, in_channels ? a.stride : a.stride / std::gcd(a.stride, a.dilation));
+        });
     }
 };
 

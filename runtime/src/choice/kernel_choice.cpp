@@ -7,6 +7,7 @@
 #include "algorithm/machine_facts.h"
 #include "choice/estimated_time.h"
 #include "choice/flat_tiles.h"
+#include "choice/input_cells.h"
 #include "choice/tensor_formats.h"
 #include "device/machine.h"
 
@@ -33,7 +34,8 @@ struct Request {
     /// Appends the kernel with the first computation that it accepts; else tells why it accepts none.
     std::string try_kernel(const KernelTraits &k, Candidates &accepting) const {
         std::string reason;
-        for (const Computation &c : computations) {
+        for (const Computation &computation : computations) {
+            const Computation c = with_input_cells(k, computation);
             std::string rejected = rejection(k, c, options, device, machine);
             if (rejected.empty()) {
                 const Computation split = with_split_sum(k, c);

@@ -86,10 +86,12 @@ struct CalledWith {
     /// The output begins with a whole cell of `stride` positions: padding % stride elements early, which are
     /// not stored.
     bool whole_cells = false;
-    /// Phases are channels of its product (algorithm/implicit_gemm.h).
-    bool phases_as_channels = false;
+    /// Phases are channels of its product (algorithm/implicit_gemm.h), or of the width alone.
+    bool phases_as_channels = false, phases_along_width = false;
     /// Channels run faster than the phases that are channels; also of kernels that pack weights.
     bool phases_outermost = false;
+    /// Of a kernel that packs weights: summed channels may be those of neighbouring inputs (input_cells.h).
+    bool packs_cells = false;
     /// It is for split sums alone: it stores float32, in the layout of what it computes, whose elements have another type.
     bool makes_parts = false;
     /// The picture is read with four channels side by side, as many as weight_in_channel_multiple demands
@@ -164,9 +166,15 @@ struct KernelTraits : Accepts, CalledWith, Tile, MachineNeeds {
     KernelRole role = KernelRole::compute;
 };
 
-/// The extent of the output on an axis, as a launch of the kernel spans it.
-inline int64_t spanned_output(const KernelTraits &kernel, const Axis &axis) {
-    return axis.output() + (kernel.whole_cells ? axis.padding % axis.stride : 0);
+/// How many positions before the output a launch of the kernel begins on an axis of the problem.
+inline int64_t early_positions(const KernelTraits &kernel, const Problem &problem, const Axis &axis) {
+    const bool whole_cells = kernel.whole_cells && (!kernel.phases_along_width || &axis == &problem.width());
+    return whole_cells ? axis.padding % axis.stride : 0;
+}
+
+/// The extent of the output on it, as the launch spans it.
+inline int64_t spanned_output(const KernelTraits &kernel, const Problem &problem, const Axis &axis) {
+    return axis.output() + early_positions(kernel, problem, axis);
 }
 
 /// Whether it copies pictures 16 bytes at a time, from multiples of as many: those of 16 bits with channels innermost, and

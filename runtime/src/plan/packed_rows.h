@@ -17,12 +17,12 @@ class PackedRows {
   public:
     /// Of the picture that is summed over.
     PackedRows(const KernelTraits &kernel, const Computation &c)
-        : p_(c.problem), format_(c.read_format), rank_(kernel.rank),
+        : p_(c.cells ? c.cells->given : c.problem), inputs_(c.cells ? c.cells->inputs : 1), format_(c.read_format), rank_(kernel.rank),
           given_channels_(c.operation == Operation::forward ? p_.in_channels : p_.out_channels),
           size_(innermost_first(p_, kernel.rank,
                                 [&](const Axis &a) { return c.operation == Operation::forward ? a.input : a.output(); })) {
         if (!c.packed_rows) return;
-        channels_ = packed_row_channels(kernel, c);
+        channels_ = packed_row_channels(kernel, c) / inputs_;
         packing_ = &helper_kernel(KernelRole::channels_last_packing, kernel.device, [&](const KernelTraits &k) {
             return k.input.type == format_.type && k.aligned_positions == 0 &&
                    (k.max_out_channels == 0 || channels_ <= k.max_out_channels);
@@ -37,7 +37,7 @@ class PackedRows {
     /// Of one group of an image.
     int64_t elements() const { return channels_ * positions(); }
 
-    /// As (x, y, z, channel, group, image).
+    /// As (x, y, z, channel, group, image), of cells where inputs are.
     View add_packing(std::vector<Step> &steps, Operand read, Operand packed, const LaunchRange &range) const {
         const int64_t given = given_channels_ / p_.groups, pixel = channels_ * range.groups;
         const bool channels_last = format_.layout == Layout::channels_last;
@@ -53,14 +53,16 @@ class PackedRows {
         steps.push_back(packing.set("picture", from).set("packed", to).step());
 
         Extents extents = size_;
-        extents.insert(extents.end(), {channels_, range.groups, range.images});
+        extents[0] /= inputs_;
+        extents.insert(extents.end(), {inputs_ * channels_, range.groups, range.images});
         View all(packed, 0, extents, format_.type);
-        for (int64_t i = 0, stride = pixel; i < rank_; stride *= size_[i++]) all.set_stride(i, stride);
+        for (int64_t i = 0, stride = inputs_ * pixel; i < rank_; stride *= extents[i++]) all.set_stride(i, stride);
         return all.set_stride(rank_, 1).set_stride(rank_ + 1, channels_).set_stride(rank_ + 2, pixel * positions());
     }
 
   private:
     const Problem &p_;
+    const int64_t inputs_;  // of a cell
     const TensorFormat format_;
     const int rank_;
     const int64_t given_channels_;  // of all groups
