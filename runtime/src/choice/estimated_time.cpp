@@ -73,6 +73,7 @@ double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
     if (x.stride == 1) return 7e-6 * tile;
     const int64_t neighbours = k.stride_width_multiple;
     if (!k.phases_as_channels || neighbours == 1) return 8e-6 + 4e-6 * tile;
+    if (k.phases_along_width) return (x.stride > neighbours ? 20e-6 : neighbours == 4 ? 12.5e-6 : 14e-6) * tile;
     if (neighbours == 4) return 5.6e-6 * tile;
     const bool at_odd_elements = k.output.type != ElementType::float32 && x.padding % x.stride % 2 != 0;
     return (x.stride > neighbours ? 20e-6 : at_odd_elements ? 11e-6 : 9.5e-6) * tile;

@@ -1,6 +1,10 @@
 // Which cells a kernel takes: see input_cells.h.
 #include "choice/input_cells.h"
 
+#include <algorithm>
+
+#include "algorithm/machine_facts.h"
+#include "choice/product_blocks.h"
 #include "choice/tensor_formats.h"
 #include "problem/counting.h"
 
@@ -33,14 +37,15 @@ Computation with_input_cells(const KernelTraits &k, const Computation &c) {
     double least = 0;
     for (const int64_t inputs : {1, 2, 4, 8}) {
         if (p.width().input % inputs != 0 || p.width().stride * inputs % k.stride_width_multiple != 0) continue;
-        const Axis x = in_cells(p.width(), inputs, k.window);
-        const double rows = double(round_up(p.out_channels * x.stride, k.block_channels)),
-                     summed = double(round_up(inputs * channels, k.weight_in_channel_multiple)),
-                     products = rows * summed * double(x.kernel / x.stride) / double(inputs);
-        if (least != 0 && products >= least) continue;
-        least = products;
-        best.problem.width() = x, best.problem.in_channels = inputs * channels;
-        best.cells = InputCells{p, inputs, channels};
+        Computation cells = c;
+        cells.problem.width() = in_cells(p.width(), inputs, k.window), cells.problem.in_channels = inputs * channels;
+        cells.cells = InputCells{p, inputs, channels};
+        // Blocks that are not enough for a machine take as long as one.
+        const ProductBlocks work(k, cells.problem);
+        const double together = double(machines::H200::multiprocessors * k.blocks_per_multiprocessor),
+                     time = std::max(work.blocks, together) * double(work.steps);
+        if (least != 0 && time >= least) continue;
+        least = time, best = cells;
     }
     const Axis &x = p.width(), &cells = best.problem.width();
     const bool same = best.cells && best.cells->inputs == 1 && cells.kernel == round_up(x.kernel, x.stride) && x.dilation == 1;
