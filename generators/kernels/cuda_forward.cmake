@@ -20,9 +20,9 @@ conv_transpose_kernel(forward f32 cuda dense ${k3} ${s1} ${c32x32} ${block4x4x4_
 conv_transpose_kernel(forward f32 cuda dense ${k3x7} ${s1} ${c32x32} ${block8x8_c32}
     load_offsets=true)
 # An even output width spares every store its tests.
-set(tiles75 ${exact75} padding_phase_h=1 padding_phase_w=2 thread_cells=4 threads_x=32 lanes_x=32 cells_y=2)
+set(tiles75 ${exact75} padding_phase_h=1 padding_phase_w=2 thread_cells=4 threads_x=32 lanes_x=32 cells_y=2 H200_TFLOPS 27)
 set(tiles81 ${exact81} padding_phase_h=1 padding_phase_w=1 thread_cells=4 threads_x=16 thread_channels=2 lanes_x=8
-    rows_outermost=true unroll_in_channels=8)
+    rows_outermost=true unroll_in_channels=8 H200_TFLOPS 17)
 conv_transpose_kernel(forward f32 cuda phases AS even ${tiles75} width_multiple=2)
 conv_transpose_kernel(forward f32 cuda phases ${tiles75})
 conv_transpose_kernel(forward f32 cuda phases AS even ${tiles81} width_multiple=2)
@@ -54,7 +54,7 @@ endforeach()
 # (super-resolution). Constants are those that were fastest on an H200; those for one and three channels take
 # input channels in whole chunks.
 set(k3s2p1 ${k3s2} padding_phase_h=1 padding_phase_w=1)
-set(few lanes_x=8 lanes_y=8 splits=2)
+set(few lanes_x=8 lanes_y=8 splits=2 H200_TFLOPS 30)
 set(few_whole ${few} in_channel_multiple=8 cells_y=2 unroll_in_channels=2)
 conv_transpose_kernel(forward f32 cuda few_out_channels ${few_whole} ${k3} ${s1} out_channels=1 cells_y=4 chunk=4 stages=3)
 conv_transpose_kernel(forward f32 cuda few_out_channels ${few_whole} ${k3} ${s1} out_channels=3 chunk=4 stages=3)

@@ -265,7 +265,7 @@ std::string pixel_rejection(const KernelTraits &kernel, const Computation &c) {
     const auto elements = [&](int64_t pixel, int64_t channels, auto extent) {
         return double(p.batch) * double(product_of_axes(p, extent)) * double(std::max(pixel, channels));
     };
-    constexpr double most = 2147483647;
+    const double most = double(max_elements_32bit());
     if (elements(c.read_pixel, p.in_channels, [](const Axis &a) { return a.input; }) > most ||
         elements(c.written_pixel, p.out_channels, [](const Axis &a) { return a.output(); }) > most)
         return "its pictures with pixels that wide would have more than 2^31 - 1 elements";
