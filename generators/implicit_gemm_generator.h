@@ -185,6 +185,8 @@ struct ImplicitGemmGenerator : DescribedGenerator {
             description.set(computed, tensor(f.channels_last_output));
         }
         if (makes_parts) description.set("makes_parts", "true");
+        if constexpr (Schedule::tensor_maps)
+            if (f.channels_last_output && !f.computes_whole_rows) description.set("stores_single_channels", "true");
         if (rank != 2) description.set("rank", rank);
         // A block has one phase, and its steps are that phase's live taps; where weights fill up chunks of channels with
         // zeros, the picture is zero as well.

@@ -47,6 +47,11 @@ foreach(format tf32 f16 bf16)
     list(GET rates 2 rate)
     conv_transpose_kernel(${row} LAYOUT ncdhw AS maps_cells_fours_256x64_w2 ${cells} ${positions256} neighbours=4 window=2
         H200_TFLOPS ${rate})
+    set(positions128 columns=128 row_sets=1 stages=2 blocks=4)
+    conv_transpose_kernel(${row} LAYOUT ncdhw AS maps_cells_pairs_128x64_w2 ${cells} ${positions128} boxes=1 neighbours=2 window=2
+        H200_TFLOPS 100)
+    conv_transpose_kernel(${row} LAYOUT ncdhw AS maps_cells_pairs_128x64_w3 ${cells} ${positions128} boxes=1 neighbours=2 window=3
+        H200_TFLOPS 100)
     if(NOT format STREQUAL tf32)
         set(rows channels_last_output=true out_channel_multiple=8 neighbours=8 tile_rows=128 columns=64)
         conv_transpose_kernel(${row} LAYOUT ndhwc AS maps_cells_256x64_w2 ${cells} ${rows} window=2 H200_TFLOPS 750)

@@ -100,6 +100,8 @@ struct CalledWith {
     /// Positions of a box, where the picture is read by a tensor map (picture_frame.h); else 0. Channels of it, where they
     /// are no step of a sum over channels.
     int64_t box_positions = 0, box_channels = 0;
+    /// It stores single channels in channels_last, not 16 bytes of them at a time.
+    bool stores_single_channels = false;
     /// Taps along the width that a step of the sum has.
     int64_t window = 1;
     /// It multiplies packed pictures (packed_pictures.h).
