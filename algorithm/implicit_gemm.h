@@ -290,12 +290,15 @@ inline void define_sum(GemmFuncs &f, const Geometry &g, const Expr &initial) {
     f.r.value = r[0], f.r.k_group = r[1], f.r.term = r[2], f.r.step = r[3];
     f.r.domain.where(r[3] < g.steps.count());
     const PiecesOfTerm piece = pieces_of_term(f.format, r[2]);
+    const bool in_runs = f.weight_run > 0;
+    const Expr value = in_runs ? v.channel % f.weight_run : r[0], channel = in_runs ? v.channel / f.weight_run : v.channel;
+    const Expr k_group = in_runs ? r[1] * f.values() + r[0] : r[1];
     f.sum(v.position, v.channel, v.phase, v.group) = initial;
     f.sum(v.position, v.channel, v.phase, v.group) +=
         load(f.window == 1 ? f.picture(r[0], v.position, r[1], piece.first, r[3], v.phase, v.group)
                            : f.picture(r[0], v.position + (f.window - 1) - r[1] % f.window, r[1] / f.window, piece.first,
                                        r[3], v.phase, v.group)) *
-        load(f.weights(r[0], v.channel, r[1], piece.second, r[3], v.phase, v.group));
+        load(f.weights(value, channel, k_group, piece.second, r[3], v.phase, v.group));
 }
 
 /// The stores of output(x, y, z, channel, group, image), a tile after the other. `finish` makes an output of the sum of

@@ -37,6 +37,9 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
 
     void configure() {
         this->configure_format();
+        if (this->weight_map && (this->funcs_.format.multiply == Multiply::tf32 || phases_as_channels))
+            throw std::invalid_argument("weight_map with phases_as_channels, or in TF32; the rule is 16 bits, and phases of their own");
+        if (this->weight_map) this->funcs_.weight_run = 64;
         const int dimensions = this->rank + 3;
         input.set_type(this->stored_type()), input.set_dimensions(dimensions);
         weight.set_type(this->weight_type()), weight.set_dimensions(dimensions);

@@ -19,17 +19,11 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
     Halide::GeneratorParam<int> min_in_channels{"min_in_channels", Schedule::least_computed};
     Halide::GeneratorParam<int> min_out_channels{"min_out_channels", Schedule::least_summed};
 
-    /// Weights, too, are read by a tensor map, as they are given in channels_last.
-    Halide::GeneratorParam<bool> weight_map{"weight_map", false};
-
     /// The output gradient's coordinates begin at the padding.
     Halide::GeneratorInput<Halide::Buffer<>> output_gradient{"output_gradient"}, weight{"weight"};
 
     void configure() {
         this->configure_format();
-        if (weight_map && !Schedule::tensor_maps)
-            throw std::invalid_argument("weight_map is true; the rule is a schedule for tensor maps");
-        this->funcs_.maps_weights = weight_map;
         const int dimensions = this->rank + 3;
         output_gradient.set_type(this->stored_type()), output_gradient.set_dimensions(dimensions);
         weight.set_type(this->weight_type()), weight.set_dimensions(dimensions);

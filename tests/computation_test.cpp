@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "choice/input_cells.h"
 
 namespace conv_transpose::testing {
@@ -44,7 +46,7 @@ TEST(Computation, OfAPixelIsALinearLayer) {
 
 TEST(Computation, OfAnInputGradientMayBeForward) {
     const auto all = computations("n2g2ic4oc6ih8iw9kh3kw4ph1dw2", Operation::input_gradient);
-    ASSERT_EQ(all.size(), 5u);
+    ASSERT_EQ(all.size(), 6u);
     EXPECT_EQ(all[0].operation, Operation::input_gradient);
     EXPECT_EQ(all[1].operation, Operation::forward);
     EXPECT_EQ(all[1].weight, WeightView::mirrored);
@@ -61,7 +63,7 @@ TEST(Computation, OfAnInputGradientMayBeForward) {
 // The output gradient's phases are channels: kernel 5 at stride 2 has three taps of two phases.
 TEST(Computation, OfAnInputGradientMayBeForwardOverPhases) {
     const auto all = computations("n2ic4oc6ih8iw9kh5kw4sh2sw4ph2pw1oph1", Operation::input_gradient);
-    ASSERT_EQ(all.size(), 3u);
+    ASSERT_EQ(all.size(), 4u);
     ASSERT_TRUE(all[1].by_phases);
     const Problem &p = all[1].problem;
     EXPECT_EQ(all[1].operation, Operation::forward);
@@ -74,7 +76,32 @@ TEST(Computation, OfAnInputGradientMayBeForwardOverPhases) {
     EXPECT_EQ(p.width().output(), 9);
     EXPECT_EQ(summed_phases(all[1]), 8);
     // Taps of a phase that are no neighbours.
-    EXPECT_EQ(computations("ic4oc6ih8iw9kh3kw4sw2dw3", Operation::input_gradient).size(), 2u);
+    EXPECT_EQ(computations("ic4oc6ih8iw9kh3kw4sw2dw3", Operation::input_gradient).size(), 3u);
+}
+
+// What taps see is a row for a position: taps of an output channel are channels, and positions are those of one axis.
+TEST(Computation, OfAnInputGradientMayHaveTapsAsChannels) {
+    const char *const text = "n2ic4oc6id2ih8iw9kd1kh5kw4sh2sw4ph2pw1oph1";
+    const Computation last = computations(text, Operation::input_gradient).back();
+    ASSERT_TRUE(last.by_taps && last.packed_rows);
+    EXPECT_EQ(last.by_taps->str(), Problem::parse(text).str());
+    EXPECT_EQ(last.problem.str(), Problem::parse("n2ic4oc120ih1iw144kh1kw1").str());
+    PlanOptions options;
+    options.operation = Operation::input_gradient, options.weight.layout = Layout::channels_last;
+    // Innermost in a weight, taps of the width may be channels by themselves: every row of the output gradient is seen.
+    const Computation of_width = alternatives(Problem::parse("n2ic4oc6ih8iw9kh5kw4sh2sw4ph2pw1"), options).back();
+    ASSERT_TRUE(of_width.by_taps && of_width.packed_rows);
+    EXPECT_EQ(of_width.problem.str(), Problem::parse("n2ic4oc24ih8iw9kh5kw1sh2ph2").str());
+    EXPECT_EQ(of_width.by_taps->str(), Problem::parse("n2ic4oc6ih15iw9kw4kh1sw4pw1").str());
+}
+
+TEST(Computation, OfAPixelReadsItsChannelsSideBySide) {
+    const auto all = computations("n8ic3oc4id1ih1iw1kd2kh4kw5", Operation::input_gradient);
+    EXPECT_EQ(all[0].problem.rank, 2);
+    EXPECT_EQ(all[0].read_format.layout, Layout::channels_first);
+    EXPECT_TRUE(std::any_of(all.begin(), all.end(), [](const Computation &c) {
+        return c.operation == Operation::input_gradient && c.read_format.layout == Layout::channels_last && !c.packed_rows;
+    }));
 }
 
 KernelTraits kernel_of_cells(int64_t multiple_of_stride, int64_t window) {

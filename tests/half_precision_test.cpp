@@ -210,6 +210,21 @@ TEST_P(HalfPrecision, ReadsPicturesByTensorMaps) {
         }
 }
 
+// Runs of channels that are not filled, chunks beyond the last channel, groups, phases without taps; sums that are split; one
+// position; one axis and three.
+TEST_P(HalfPrecision, ReadsWeightsAsGiven) {
+    if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";
+    PlanOptions options;
+    options.input = options.weight = options.output = {ElementType::float16, Layout::channels_last};
+    options.epilogue.bias = true;
+    for (const char *text : {"n3ic200oc136ih3iw5kh2kw2sh2sw2", "n2g2ic128oc208ih3iw2kh3kw3sh2sw2ph1pw1oph1opw1", "n5ic72oc40ih1iw1kh4kw4",
+                             "n2ic64oc72ih4iw3kh1kw1sh2sw2", "n2ic512oc72ih3iw2kh4kw4sh2sw2ph1pw1", "n2ic40oc24iw50kw16sw8pw4",
+                             "n2ic64oc72id3ih2iw5kd2kh2kw2sd2sh2sw2", "n2ic256oc72id2ih2iw3kd3kh3kw3pd1ph1pw1"}) {
+        expect_exact(Problem::parse(text), Operation::forward, options, 0, "weight_maps");
+        if (HasFailure()) return;
+    }
+}
+
 // Chunks that go beyond rows and images, tiles of taps and channels that are not filled, groups, strides, dilation, padding.
 TEST_P(HalfPrecision, WeightGradientsReadTensorMaps) {
     if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";
@@ -250,6 +265,28 @@ TEST_P(HalfPrecision, PacksRowsForTensorMaps) {
             }
 }
 
+// Few output channels, whose taps fill rows, and rows that are filled up; strides, dilation, padding and outputs that no tap
+// sees; groups; pictures of one position; one axis, and three; sums that are split. Some are rows of the width alone.
+const char *const tap_problems[] = {
+    "n2ic24oc1ih6iw7kh2kw2sh2sw2", "n3ic72oc3ih5iw7kh7kw7sh2sw2oph1opw1", "n2ic40oc5ih9iw4kh4kw3sh2sw3ph1pw2dw2", "n1ic56oc2iw150kw9sw4pw4opw3",
+    "n2g2ic48oc6ih5iw6kh3kw4sh2sw1ph1", "n2ic32oc8ih4iw5kh4kw4sh2sw2ph1pw1", "n3ic24oc3id2ih3iw4kd2kh3kw2sd2sh2sw1pd1opd1",
+    "n5ic100oc64ih1iw1kh4kw4", "n3ic72oc32id1ih1iw1kd2kh4kw4", "n2ic64oc40iw30kw16sw8pw4", "n1ic24oc2id3ih4iw5kd1kh1kw1"};
+
+TEST_P(HalfPrecision, HasTapsAsChannels) {
+    if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";
+    for (const ElementType type : {ElementType::float16, ElementType::bfloat16})
+        for (const Layout layout : {Layout::channels_first, Layout::channels_last})
+            for (const Layout other : {Layout::channels_first, Layout::channels_last})
+                for (const char *text : tap_problems) {
+                    const bool mixed = layout != other || type != ElementType::float16;
+                    if (mixed && text != tap_problems[1] && text != tap_problems[5]) continue;
+                    PlanOptions options;
+                    options.input = options.output = {type, layout}, options.weight = {type, other};
+                    expect_exact(Problem::parse(text), Operation::input_gradient, options, 0, "maps");
+                    if (HasFailure()) return;
+                }
+}
+
 TEST_P(HalfPrecision, TensorMapsHaveLimits) {
     if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";
     struct Limit {
@@ -261,6 +298,7 @@ TEST_P(HalfPrecision, TensorMapsHaveLimits) {
         {Operation::forward, "forward_f16_cuda_implicit_gemm_any_nhwc_maps_256x64", "n1ic64oc64iw40kw10dw40", "too far beyond"},
         {Operation::forward, "forward_f16_cuda_implicit_gemm_any_nhwc_maps_256x64_w3", "n1ic64oc64iw40kw4", "no multiple of 3"},
         {Operation::forward, "forward_f16_cuda_implicit_gemm_any_nhwc_maps_256x64_w3", "n1ic64oc64iw40kw3dw2", "no multiple of 3"},
+        {Operation::forward, "forward_f16_cuda_implicit_gemm_any_nhwc_weight_maps_128x64", "n1ic64oc64iw400kw130pw65", "kernel is too large"},
         {Operation::input_gradient, "input_gradient_f16_cuda_implicit_gemm_any_nhwc_maps_256x64", "n1ic64oc64iw40kw9sw9", "at most 8"},
         {Operation::input_gradient, "input_gradient_f16_cuda_implicit_gemm_any_nhwc_weight_maps_128x64", "n1ic64oc64iw400kw130pw65", "kernel is too large"},
         {Operation::weight_gradient, "weight_gradient_f16_cuda_implicit_gemm_any_nhwc_maps_c64x256", "n1ic256oc64iw40kw40", "too far beyond"}};

@@ -41,6 +41,9 @@ struct Computation {
     /// The picture is packed before: channels innermost, each group's filled up with zeros (packed_row_channels). Only for
     /// kernels that read tensor maps.
     bool packed_rows = false;
+    /// Such a picture has a row for every position of this problem's input, of what its taps see in the output gradient: they
+    /// are channels of `problem`, whose weights lie as they did.
+    std::optional<Problem> by_taps{};
 
     /// How the tensors lie in memory.
     TensorFormat read_format{}, written_format{}, weight_format{};

@@ -66,7 +66,7 @@ double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
     const double tile = static_cast<double>(k.block_channels) / 128;
     const Axis &x = p.width();
     if (k.operation == Operation::input_gradient)  // by what a multiprocessor computes at once
-        return (k.input.layout == Layout::channels_last ? 5.5e-6 : 8e-6) * double(area(k.block_positions)) * tile *
+        return (k.input.layout == Layout::channels_last ? 5.5e-6 : 6.5e-6) * double(area(k.block_positions)) * tile *
                double(k.blocks_per_multiprocessor) / 256;
     if (k.output.layout == Layout::channels_last)
         return 2.8e-6 + 5e-11 * double(area(k.block_positions)) * static_cast<double>(k.block_channels);
@@ -103,15 +103,22 @@ double scattered_stores_time(const KernelTraits &k, const Computation &c) {
 // A step of its own, before the kernel's or behind it, waits for what is before.
 constexpr double launch = 2.5e-6;
 
+// What taps see is gathered element by element: on an H200 0.8 ps each, with three axes 2.5 (2026-11-22).
+double gathering_time(const Computation &c, double elements) {
+    return c.by_taps ? 1.5e-6 + (c.by_taps->rank > 2 ? 2.5e-12 : 0.8e-12) * elements : 0;
+}
+
 // Of a picture that is packed before: it is read and written once. Lanes pack neighbours in a row of phases: of
 // channels_last each takes a sector of its own (302 MB in 7 ms).
 double packing_time(const KernelTraits &k, const Computation &c) {
     if (c.packed_rows) {
         const Problem &p = c.problem;
-        const double read = double(c.operation == Operation::forward ? p.input_elements() : p.output_elements());
+        const double read = double(c.by_taps                             ? c.by_taps->output_elements()
+                                   : c.operation == Operation::forward ? p.input_elements()
+                                                                       : p.output_elements());
         const double written = double(p.batch) * double(p.groups) * double(packed_row_channels(k, c)) *
                                double(read_positions(c));
-        return launch + double(bytes_of(c.read_format.type)) * (read + written) / H200::memory_bytes_per_second;
+        return launch + gathering_time(c, written) + double(bytes_of(c.read_format.type)) * (read + written) / H200::memory_bytes_per_second;
     }
     if (!k.packed_channels) return 0;
     // Weights are packed by phases more slowly than others, by about as much as they take to read and write.
@@ -119,7 +126,9 @@ double packing_time(const KernelTraits &k, const Computation &c) {
         c.by_phases ? 2.0 * double(bytes_of(c.weight_format.type)) * double(c.by_phases->weight_elements())
                     : 0;
     const double passes = c.by_phases && c.read_format.layout == Layout::channels_last ? 32.0 : 2.0;
-    const double picture = passes * double(bytes_of(c.read_format.type)) * double(c.problem.input_elements());
+    // By phases each element is found by itself: 16 bits take as long as 32.
+    const double bytes = c.by_phases ? sizeof(float) : double(bytes_of(c.read_format.type));
+    const double picture = passes * bytes * double(c.problem.input_elements());
     return launch + (picture + weights) / H200::memory_bytes_per_second;
 }
 
@@ -135,7 +144,7 @@ double spared_packing_time(const KernelTraits &k, const Computation &c) {
 double adding_time(const Computation &c) {
     if (c.partial_sums == 1) return 0;
     const double parts = double(c.operation == Operation::forward ? c.problem.output_elements() : c.problem.input_elements());
-    return launch + 2.0 * sizeof(float) * parts / H200::second_level_bytes_per_second;
+    return launch + 1.5e-6 + 2.0 * sizeof(float) * parts / H200::second_level_bytes_per_second;
 }
 
 // An input gradient reads pixels a stride apart, where neighbours in a row are no neighbouring channels: a warp's load of
@@ -163,7 +172,8 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
     if (const double rest = blocks - rounds * slots; rest > 0) {
         // Blocks with fewer neighbours on their multiprocessor are faster, but each alone does not fill it. Of two that the
         // copy engine serves each waits for its own copies: one alone is hardly faster (4 x 4, 2048 channels: 104 us, 109 both).
-        const bool waits = k.box_positions > 0 && k.operation == Operation::forward &&
+        // Not where weights, too, come in boxes (8 x 6, 2048 channels, by 128 x 64: 53 us).
+        const bool waits = k.box_positions > 0 && k.operation == Operation::forward && !maps_weights(k) &&
                            k.output.layout == Layout::channels_last && k.blocks_per_multiprocessor == 2;
         const double alone = waits ? 0.8 : 0.4;
         rounds += work.longest * (alone + (1 - alone) * std::ceil(rest / multiprocessors) / k.blocks_per_multiprocessor);

@@ -28,7 +28,7 @@ Axis in_cells(const Axis &x, int64_t inputs, int64_t window) {
 Computation with_input_cells(const KernelTraits &k, const Computation &c) {
     const Problem &p = c.problem;
     const bool takes_cells = k.phases_along_width && c.operation == Operation::forward && c.weight == WeightView::as_given &&
-                             p.groups == 1 && !c.by_phases && !c.has_wide_pixels();
+                             p.groups == 1 && !c.by_phases && !c.by_taps && !c.has_wide_pixels();
     if (!takes_cells || p.rank > k.rank) return c;
     const int64_t channels = c.packed_rows ? packed_row_channels(k, c) : p.in_channels;
     if (channels % (16 / bytes_of(c.read_format.type)) != 0) return c;

@@ -19,6 +19,7 @@ enum class KernelRole {
     weight_packing,
     channel_packing,
     phase_packing,
+    tap_packing,
     picture_packing,
     channels_last_packing,
     sum_of_parts,
@@ -97,8 +98,8 @@ struct CalledWith {
     /// The picture is read with four channels side by side, as many as weight_in_channel_multiple demands
     /// (forward.cpp in plan/).
     bool packed_channels = false;
-    /// Positions of a box, where the picture is read by a tensor map (picture_frame.h); else 0. Channels of it, where they
-    /// are no step of a sum over channels.
+    /// Positions of a box, where the picture is read by a tensor map (picture_frame.h); else 0. Channels of it, or of the
+    /// weights' as they are given, where they are no step of a sum over channels.
     int64_t box_positions = 0, box_channels = 0;
     /// It stores single channels in channels_last, not 16 bytes of them at a time.
     bool stores_single_channels = false;

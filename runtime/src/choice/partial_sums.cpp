@@ -4,14 +4,16 @@
 #include <algorithm>
 
 #include "choice/launch_limits.h"
+#include "choice/picture_frame.h"
 #include "choice/product_blocks.h"
 
 namespace conv_transpose {
 
 namespace {
 
-// A part of fewer steps of its kernel's loop costs more than it gains: its sums are stored and read once more.
-constexpr int64_t least_steps = 16;
+// A part of fewer steps of its kernel's loop costs more than it gains: its sums are stored and read once more. Steps of what
+// the copy engine stages are short.
+int64_t least_steps(const KernelTraits &k) { return maps_weights(k) ? 4 : 16; }
 
 }  // namespace
 
@@ -25,7 +27,7 @@ int64_t partial_sums(const KernelTraits &k, const Problem &p, int64_t undivided)
     const int64_t summed = k.operation == Operation::forward ? p.in_channels : p.out_channels;
     if (summed % k.weight_in_channel_multiple != 0 || work.blocks > double(k.split_target_blocks)) return 1;
     int64_t parts = std::min(
-        {k.split_target_blocks / std::max<int64_t>(static_cast<int64_t>(work.blocks), 1), work.steps / least_steps, work.chunks});
+        {k.split_target_blocks / std::max<int64_t>(static_cast<int64_t>(work.blocks), 1), work.steps / least_steps(k), work.chunks});
     while (parts > 1 && (work.chunks % parts != 0 || summed % (parts * undivided) != 0)) parts--;
     const double elements = double(k.operation == Operation::forward ? p.output_elements() : p.input_elements());
     return elements * parts > max_elements_32bit() || p.batch > max_grid() ? 1 : std::max<int64_t>(parts, 1);

@@ -77,9 +77,9 @@ std::string shape_rejection(const KernelTraits &k, const Computation &c) {
     const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups;
     if (k.in_channels && in != k.in_channels) return "in_channels / groups is " + std::to_string(in);
     if (k.out_channels && out != k.out_channels) return "out_channels / groups is " + std::to_string(out);
-    if (in < k.min_in_channels)
+    if (in < k.min_in_channels && !c.by_taps)
         return "in_channels / groups is less than " + std::to_string(k.min_in_channels);
-    if (out < k.min_out_channels)
+    if (out < k.min_out_channels && !c.by_taps)
         return "out_channels / groups is less than " + std::to_string(k.min_out_channels);
     if (p.groups % k.group_multiple)
         return "groups is " + std::to_string(p.groups) + ", no multiple of " + std::to_string(k.group_multiple);
@@ -216,11 +216,15 @@ bool packs(const KernelTraits &k, const TensorOfOperation &tensor, Operation ope
            tensor.format_of(k, operation).type == given.type;
 }
 
-std::string format_rejection(const KernelTraits &k, const PlanOptions &options) {
-    for (const TensorOfOperation &tensor : tensors_of(options.operation))
-        if (const TensorFormat wanted = options.*tensor.asked, is = tensor.format_of(k, options.operation);
-            !takes_format(k, tensor, options.operation, wanted))
-            return std::string(tensor.name) + " is " + str(wanted) + ", the kernel is for " + str(is);
+// A weight of one position lies the same in both layouts.
+std::string format_rejection(const KernelTraits &k, const Computation &c, const PlanOptions &options) {
+    for (const TensorOfOperation &tensor : tensors_of(options.operation)) {
+        const TensorFormat is = tensor.format_of(k, options.operation);
+        TensorFormat wanted = options.*tensor.asked;
+        if (tensor.asked == &PlanOptions::weight && maps_weights(k) && taps(c.problem) == 1) wanted.layout = is.layout;
+        if (!takes_format(k, tensor, options.operation, wanted))
+            return std::string(tensor.name) + " is " + str(options.*tensor.asked) + ", the kernel is for " + str(is);
+    }
     return {};
 }
 
@@ -231,6 +235,7 @@ const char *purpose(KernelRole role) {
         case KernelRole::weight_packing: return "packs weights so";
         case KernelRole::channel_packing: return "packs channels";
         case KernelRole::phase_packing: return "packs phases";
+        case KernelRole::tap_packing: return "packs what taps see";
         case KernelRole::picture_packing: return "packs pictures";
         case KernelRole::channels_last_packing: return "puts channels innermost";
         case KernelRole::sum_of_parts: return "adds the parts of a gradient";
@@ -281,7 +286,7 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
     if (!precision_allows(options.precision, kernel.precision)) return "its precision is not allowed";
     if (const std::string reason = machine_rejection(kernel, machine); !reason.empty()) return reason;
     if (kernel.operation != computation.operation) return "it computes another operation";
-    if (const std::string reason = format_rejection(kernel, options); !reason.empty()) return reason;
+    if (const std::string reason = format_rejection(kernel, computation, options); !reason.empty()) return reason;
     // The general ones are left to those that are made for gradients.
     const bool reads_mirrored = computation.by_phases
                                     ? kernel.packed_channels && kernel.counts_through_images

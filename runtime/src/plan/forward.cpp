@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "choice/flat_tiles.h"
+#include "choice/picture_frame.h"
 #include "choice/registry.h"
 #include "plan/builders.h"
 #include "plan/epilogue_arguments.h"
@@ -189,6 +190,7 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
         } else {
             auto launch = set_all(Launch<Family::forward>(k));
             if (k.box_positions > 0) launch.add_map("input", picture_map(k, p, in));
+            if (maps_weights(k)) launch.add_map("weight", weight_map(k, weight));
             steps.push_back(launch.step());
         }
         return steps;

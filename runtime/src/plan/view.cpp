@@ -68,7 +68,7 @@ PictureMap output_gradient_map(const KernelTraits &kernel, const Problem &p, con
     return map;
 }
 
-// The frame is one position, the kernel's first, of the picture that each computed channel has.
+// The frame is one position, the kernel's first, of the picture that each input channel has.
 PictureMap weight_map(const KernelTraits &kernel, const View &weight) {
     const auto &d = weight.dimensions();
     const int axes = kernel.rank;
@@ -78,7 +78,8 @@ PictureMap weight_map(const KernelTraits &kernel, const View &weight) {
     for (int i = 0; i < axes; i++) map.upper[i] = static_cast<int>(1 - d[i].extent);
     map.extents[1 + axes] = d[axes + 1].extent * (parts ? 1 : d[axes + 2].extent);
     map.strides[axes] = d[axes + 1].stride * bytes_of(weight.type());
-    set_box(map, kernel.weight_in_channel_multiple, kernel.block_channels);
+    if (kernel.box_channels > 0) set_box(map, kernel.box_channels, kernel.weight_in_channel_multiple);
+    else set_box(map, kernel.weight_in_channel_multiple, kernel.block_channels);
     return map;
 }
 

@@ -104,11 +104,12 @@ View WeightPacking::given() const {
     return view.set_stride(rank + 2, parts_inside ? inner * summed_ : outer * (transposed_ ? channels_ : summed_));
 }
 
-// The same as a kernel reads it that packs nothing: (kx, ky, kz, channel of the output, of the input, group).
+// The same as a kernel reads it that packs nothing: (kx, ky, kz, channel of the output, of the input, group). Of one position
+// strides are those of rows of channels, which tensor maps demand.
 View WeightPacking::as_given(const LaunchRange &range) const {
     const int64_t out = transposed_ ? summed_ : channels_, in = transposed_ ? channels_ : summed_;
     const int64_t inside = out * (transposed_ ? partial_sums_ : 1);
-    const bool channels_last = given_.layout == Layout::channels_last;
+    const bool channels_last = given_.layout == Layout::channels_last || taps_ == 1;
     const int64_t inner = channels_last ? 1 : taps_, group = inside > out ? inner * out : in * out * taps_;
     View view(Operand::weight, range.first_group * group, joined(window_, {out, in, range.groups}), given_.type);
     int64_t stride = channels_last ? inside : 1;
