@@ -25,15 +25,15 @@ Axis in_cells(const Axis &x, int64_t inputs, int64_t window) {
 
 }  // namespace
 
-Computation with_input_cells(const KernelTraits &k, const Computation &c) {
+std::optional<Computation> with_input_cells(const KernelTraits &k, const Computation &c) {
     const Problem &p = c.problem;
     const bool takes_cells = k.phases_along_width && c.operation == Operation::forward && c.weight == WeightView::as_given &&
                              p.groups == 1 && !c.by_phases && !c.by_taps && !c.has_wide_pixels();
-    if (!takes_cells || p.rank > k.rank) return c;
+    if (!takes_cells || p.rank > k.rank) return {};
     const int64_t channels = c.packed_rows ? packed_row_channels(k, c) : p.in_channels;
-    if (channels % (16 / bytes_of(c.read_format.type)) != 0) return c;
+    if (channels % (16 / bytes_of(c.read_format.type)) != 0) return {};
 
-    Computation best = c;
+    std::optional<Computation> best;
     double least = 0;
     for (const int64_t inputs : {1, 2, 4, 8}) {
         if (p.width().input % inputs != 0 || p.width().stride * inputs % k.stride_width_multiple != 0) continue;
@@ -47,9 +47,10 @@ Computation with_input_cells(const KernelTraits &k, const Computation &c) {
         if (least != 0 && time >= least) continue;
         least = time, best = cells;
     }
-    const Axis &x = p.width(), &cells = best.problem.width();
-    const bool same = best.cells && best.cells->inputs == 1 && cells.kernel == round_up(x.kernel, x.stride) && x.dilation == 1;
-    return same ? c : best;
+    const Axis &x = p.width();
+    const bool same = best && best->cells->inputs == 1 && best->problem.width().kernel == round_up(x.kernel, x.stride) &&
+                      x.dilation == 1;
+    return same ? std::nullopt : best;
 }
 
 }  // namespace conv_transpose

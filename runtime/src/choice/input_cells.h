@@ -8,12 +8,14 @@
 #ifndef CONV_TRANSPOSE_RUNTIME_INPUT_CELLS_H
 #define CONV_TRANSPOSE_RUNTIME_INPUT_CELLS_H
 
+#include <optional>
+
 #include "choice/computation.h"
 
 namespace conv_transpose {
 
-/// In the cells that cost the kernel least; as it is, where it takes none, or nothing is gained.
-Computation with_input_cells(const KernelTraits &kernel, const Computation &computation);
+/// In the cells that cost the kernel least; none where it takes none, or nothing is gained.
+std::optional<Computation> with_input_cells(const KernelTraits &kernel, const Computation &computation);
 
 }  // namespace conv_transpose
 

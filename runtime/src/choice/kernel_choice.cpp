@@ -38,7 +38,8 @@ struct Request {
         std::optional<Computation> best;
         double least = 0;
         for (const Computation &computation : computations) {
-            const Computation c = with_input_cells(k, computation);
+            const std::optional<Computation> cells = with_input_cells(k, computation);
+            const Computation &c = cells ? *cells : computation;
             std::string rejected = rejection(k, c, options, device, machine);
             if (rejected.empty()) {
                 const Computation split = with_split_sum(k, c);
