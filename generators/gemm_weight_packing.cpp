@@ -133,7 +133,8 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         packed_->dim(0).set_bounds(0, 64 * values);
         packed_->dim(1).set_stride(64 * values);
         // Lanes are 32 channels where those are side by side in the weights. Elsewhere a load would be one of as many lines:
-        // they are eight channels, whose rows are a line of what is written, and four taps (then summed channels).
+        // they are eight channels, whose rows are a line of what is written, and four taps (then summed channels). Blocks of the
+        // next channels, whose weights are neighbours in memory, run at the same time.
         all.specialize(weight.dim(rank).stride() == 1)
             .split(i, i, value, values)
             .vectorize(value)
@@ -146,8 +147,8 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         Var warp{"warp"}, channels{"channels"};
         all.split(i, i, value, values).vectorize(value).fuse(tap, rest, thread)
             .split(thread, block, thread, 32, TailStrategy::GuardWithIf).split(thread, warp, thread, 4)
-            .split(i, channels, i, 8).fuse(i, thread, thread).reorder({value, thread, warp, block, channels})
-            .gpu_blocks(block, channels).gpu_threads(thread, warp).never_partition_all();
+            .split(i, channels, i, 8).fuse(i, thread, thread).reorder({value, thread, warp, channels, block})
+            .fuse(channels, block, block).gpu_blocks(block).gpu_threads(thread, warp).never_partition_all();
     }
 
     void describe(KernelDescription &description) override {

@@ -212,17 +212,19 @@ TEST_P(HalfPrecision, ReadsPicturesByTensorMaps) {
 
 // Runs of channels that are not filled, chunks beyond the last channel, groups, phases without taps; sums that are split; one
 // position; one axis and three.
-TEST_P(HalfPrecision, ReadsWeightsAsGiven) {
+TEST_P(HalfPrecision, ReadsWeightsByTensorMaps) {
     if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";
     PlanOptions options;
     options.input = options.weight = options.output = {ElementType::float16, Layout::channels_last};
     options.epilogue.bias = true;
+    int kernels = 0;
     for (const char *text : {"n3ic200oc136ih3iw5kh2kw2sh2sw2", "n2g2ic128oc208ih3iw2kh3kw3sh2sw2ph1pw1oph1opw1", "n5ic72oc40ih1iw1kh4kw4",
                              "n2ic64oc72ih4iw3kh1kw1sh2sw2", "n2ic512oc72ih3iw2kh4kw4sh2sw2ph1pw1", "n2ic40oc24iw50kw16sw8pw4",
                              "n2ic64oc72id3ih2iw5kd2kh2kw2sd2sh2sw2", "n2ic256oc72id2ih2iw3kd3kh3kw3pd1ph1pw1"}) {
-        expect_exact(Problem::parse(text), Operation::forward, options, 0, "weight_maps");
+        kernels += expect_exact(Problem::parse(text), Operation::forward, options, 0, "weight_maps");
         if (HasFailure()) return;
     }
+    if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads them so";
 }
 
 // Chunks that go beyond rows and images, tiles of taps and channels that are not filled, groups, strides, dilation, padding.

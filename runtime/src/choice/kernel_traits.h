@@ -93,6 +93,8 @@ struct CalledWith {
     bool phases_outermost = false;
     /// Of a kernel that packs weights: summed channels may be those of neighbouring inputs (input_cells.h).
     bool packs_cells = false;
+    /// Kernel positions are channels that it sums over, in the order of a weight in channels_first.
+    bool taps_as_channels = false;
     /// It is for split sums alone: it stores float32, in the layout of what it computes, whose elements have another type.
     bool makes_parts = false;
     /// The picture is read with four channels side by side, as many as weight_in_channel_multiple demands
