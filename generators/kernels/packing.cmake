@@ -61,12 +61,14 @@ foreach(format tf32 f16 bf16)
     if(NOT format STREQUAL tf32)
         set(given ${format})
     endif()
-    conv_transpose_helper(pack_gemm_weights ${format} cuda AS volumes rank=3 format=${format} given=${given})
+    conv_transpose_helper(pack_gemm_weights ${format} cuda AS volumes rank=3 packs_cells=true format=${format}
+        given=${given})
     if(NOT format STREQUAL tf32)
-        conv_transpose_helper(pack_gemm_weights ${format} cuda AS volumes_of_f32 rank=3 format=${format} given=f32)
-        conv_transpose_helper(pack_gemm_weights ${format} cuda AS volumes_phases_outermost_of_f32 rank=3 format=${format} given=f32
-            phases_outermost=true)
+        conv_transpose_helper(pack_gemm_weights ${format} cuda AS volumes_of_f32 rank=3 packs_cells=true
+            format=${format} given=f32)
+        conv_transpose_helper(pack_gemm_weights ${format} cuda AS volumes_phases_outermost_of_f32 rank=3 packs_cells=true
+            format=${format} given=f32 phases_outermost=true)
     endif()
-    conv_transpose_helper(pack_gemm_weights ${format} cuda AS volumes_phases_outermost rank=3 format=${format} given=${given}
-        phases_outermost=true)
+    conv_transpose_helper(pack_gemm_weights ${format} cuda AS volumes_phases_outermost rank=3 packs_cells=true
+        format=${format} given=${given} phases_outermost=true)
 endforeach()

@@ -30,21 +30,22 @@ struct Work {
         const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups,
                       chunk = k.weight_in_channel_multiple;
         const int64_t summed = summed_channels(k, p);
-        picture = forward ? Size2{spanned_output(k, p.height()), spanned_output(k, p.width())}
+        picture = forward ? Size2{spanned_output(k, p, p.height()), spanned_output(k, p, p.width())}
                           : plane_of(p, &Axis::input);
         channels = forward ? out : in;
-        const int64_t phases =
-            forward && !k.phases_as_channels ? product_of_axes(p, [](const Axis &a) { return a.stride; }) : 1;
+        const int64_t phases = block_phases(k, p);
         products = double(taps_of_phases(k, p)) / phases * round_up(summed, chunk);
-        if (forward && k.counts_through_images && !k.phases_as_channels)
-            longest = double(most_taps(p)) * phases / double(taps(p));
+        if (forward && k.counts_through_images)
+            longest = double(most_taps(k, p)) * double(phases) / double(taps_of_phases(k, p));
     }
 
   private:
     // Of a phase.
-    static int64_t most_taps(const Problem &p) {
-        return product_of_axes(
-            p, [](const Axis &a) { return ceil_divide(a.kernel, a.stride / std::gcd(a.stride, a.dilation)); });
+    static int64_t most_taps(const KernelTraits &k, const Problem &p) {
+        return product_of_axes(p, [&](const Axis &a) {
+            const bool in_channels = channel_phases(k, p, a) > 1;
+            return ceil_divide(a.kernel, in_channels ? a.stride : a.stride / std::gcd(a.stride, a.dilation));
+        });
     }
 };
 
@@ -72,6 +73,7 @@ double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
     if (x.stride == 1) return 7e-6 * tile;
     const int64_t neighbours = k.stride_width_multiple;
     if (!k.phases_as_channels || neighbours == 1) return 8e-6 + 4e-6 * tile;
+    if (k.phases_along_width) return (x.stride > neighbours ? 20e-6 : neighbours == 4 ? 12.5e-6 : 14e-6) * tile;
     if (neighbours == 4) return 5.6e-6 * tile;
     const bool at_odd_elements = k.output.type != ElementType::float32 && x.padding % x.stride % 2 != 0;
     return (x.stride > neighbours ? 20e-6 : at_odd_elements ? 11e-6 : 9.5e-6) * tile;
