@@ -32,7 +32,7 @@ inline Expr product(const PerAxis &factors) {
 inline Expr rounded_up(const Expr &a, const Expr &b) { return (a + b - 1) / b; }
 
 /// Takes a number apart that counts through `extents`, the first fastest; the last entry is what is left.
-inline PerAxis digits(const Expr &number, const PerAxis &extents) {
+inline PerAxis digits(const Expr &number, const PerAxis &extents, Division (*divided)(const Expr &, const Expr &) = divide) {
     PerAxis all;
     Expr rest = number;
     for (const Expr &extent : extents) {
@@ -40,7 +40,7 @@ inline PerAxis digits(const Expr &number, const PerAxis &extents) {
             all.push_back(0);
             continue;
         }
-        const Division d = divide(rest, extent);
+        const Division d = divided(rest, extent);
         all.push_back(d.rest);
         rest = d.quotient;
     }
@@ -76,7 +76,7 @@ struct Steps {
     };
     Step operator[](const Expr &step) const {
         PerAxis divisors;  // without taps there are no steps either
-        for (const Expr &t : taps) divisors.push_back(max(t, 1));
+        for (const Expr &t : taps) divisors.push_back(Halide::Internal::is_const_one(t) ? t : max(t, 1));
         PerAxis all = digits(step, divisors);
         const Expr of_chunk = Halide::unsafe_promise_clamped(all.back(), 0, chunks() - 1);
         all.pop_back();
@@ -97,6 +97,8 @@ struct Geometry {
     Expr image;
     PerAxis kernel;     ///< position
     Expr chunk;
+    /// Of the picture, where kernel positions are channels of the product, too; else undefined.
+    Expr picture_channel;
     /// Phases that are channels of the product; none, where each phase has blocks of its own. They run faster than the
     /// output's channels, x first, unless neighbouring channels are neighbours in the output. The first cell begins so
     /// many positions before the output.
@@ -181,31 +183,38 @@ Geometry sub_pixel_geometry(const GemmVars &v, const std::vector<GatherAxis> &ax
     return g;
 }
 
-/// Of the input gradient, a strided convolution: every tap is live everywhere, and there is one phase.
+/// Of the input gradient, a strided convolution: every tap is live everywhere, and there is one phase. With taps as
+/// channels a chunk is of channels and kernel positions together, in the order of the weight: few channels fill it, too.
 template <class Output>
-Geometry strided_geometry(const GemmVars &v, const std::vector<StridedAxis> &axes, const Output &output,
-                          const Expr &summed, int chunk) {
+Geometry strided_geometry(const GemmFuncs &f, const std::vector<StridedAxis> &axes, const Output &output,
+                          const Expr &summed, int chunk, bool taps_as_channels = false) {
+    const GemmVars &v = f.v;
     const int rank = static_cast<int>(axes.size());
     Geometry g;
     g.images = output.dim(rank + 2).extent();
-    PerAxis taps;
+    PerAxis kernel_size;
     for (int d = 0; d < rank; d++) {
         g.strides.push_back(1);
         g.phases.push_back(1);
         g.cells.push_back(output.dim(d).extent());
-        taps.push_back(axes[d].kernel);
+        kernel_size.push_back(axes[d].kernel);
     }
-    g.most = g.steps = {taps, summed, chunk};
+    const PerAxis none(rank, 1);
+    g.most = g.steps = taps_as_channels ? Steps{none, summed * product(kernel_size), chunk} : Steps{kernel_size, summed, chunk};
     const PerAxis cell = digits(v.position, g.cells);
     const Steps::Step step = g.steps[v.step];
-    for (int d = 0; d < rank; d++) {
-        g.at.push_back(axes[d].output(cell[d], step.tap[d]));
-        g.cell_at.push_back(cell[d] * axes[d].stride);
-        g.offset.push_back(step.tap[d] * axes[d].dilation);
+    g.kernel = step.tap, g.chunk = step.chunk;
+    PerAxis tap = step.tap;
+    if (taps_as_channels) {
+        tap = digits(step.chunk * chunk + v.k_group * f.values() + v.value, kernel_size, divide_small);
+        g.picture_channel = tap.back();
     }
-    g.kernel = step.tap;
+    for (int d = 0; d < rank; d++) {
+        g.at.push_back(axes[d].output(cell[d], tap[d]));
+        g.cell_at.push_back(cell[d] * axes[d].stride);
+        g.offset.push_back(tap[d] * axes[d].dilation);
+    }
     g.image = cell.back();
-    g.chunk = step.chunk;
     return g;
 }
 
@@ -244,7 +253,11 @@ Expr picture_or_zero(const GemmFuncs &f, const Tensor &picture, const Geometry &
     const Expr images = picture.dim(rank + 2).extent(), channels = picture.dim(rank).extent();
     if (read.asynchronous) inside = inside && g.image < images;
     const Expr first = g.chunk * g.steps.chunk, in_chunk = v.k_group * values + v.value;
-    if (in_rows) {
+    if (g.picture_channel.defined()) {
+        const Expr channel = read.asynchronous ? g.picture_channel : min(g.picture_channel, channels - 1);
+        index.push_back(unsafe_promise_clamped(channel, 0, channels - 1));
+        inside = inside && g.picture_channel < channels;
+    } else if (in_rows) {
         index.push_back(unsafe_promise_clamped(g.chunk * (g.steps.chunk / values) + v.k_group, 0, channels - 1));
     } else {
         const Expr channel = read.whole_chunks || read.asynchronous ? first + in_chunk : min(first + in_chunk, channels - 1);
@@ -253,7 +266,7 @@ Expr picture_or_zero(const GemmFuncs &f, const Tensor &picture, const Geometry &
     index.push_back(v.group);
     index.push_back(limited(g.image, 0, images - 1));
     const Expr element = picture(index), zero = Internal::make_zero(element.type());
-    if (read.whole_chunks || in_rows) return select(inside, element, zero);
+    if (read.whole_chunks || in_rows || g.picture_channel.defined()) return select(inside, element, zero);
     // Then each of the channels at a place is tested once, whatever else is tested of the place. Whole rows of 16 bytes
     // are inside or outside together.
     const Expr left = select(inside, channels - first, 0);

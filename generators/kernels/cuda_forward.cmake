@@ -117,7 +117,7 @@ foreach(format f16 bf16)
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw ${gemm16} input_layout=channel_rows columns=128 blocks=2
         H200_TFLOPS 460)
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS 256x64 ${gemm16} input_layout=channel_rows columns=128
-        row_sets=1 column_sets=2 blocks=2 H200_TFLOPS 380)
+        row_sets=1 column_sets=2 blocks=2 H200_TFLOPS 330)
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS sub_pixel ${gemm16} input_layout=channel_rows
         columns=128 row_sets=1 column_sets=2 blocks=2 phases_as_channels=true min_out_channels=1 H200_TFLOPS 380)
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS pairs_128x128 ${gemm16} input_layout=channel_rows
@@ -151,6 +151,8 @@ conv_transpose_kernel(forward bf16 cuda implicit_gemm LAYOUT ncdhw ${tensor_core
     input_layout=channel_rows columns=128 chunk_channels=64 stages=3 blocks=2 ALLOW_SPILLS FULL H200_TFLOPS 430)
 conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT ncdhw AS sub_pixel ${sub_pixel} ${any_channels} rank=3 blocks=2
     column_sets=2 ALLOW_SPILLS H200_TFLOPS 110)
+conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT ncdhw AS sub_pixel_packed_c128 rank=3 ${sub_pixel} ${packed_picture}
+    columns=128 blocks=2 min_in_channels=8 ALLOW_SPILLS H200_TFLOPS 200)
 conv_transpose_kernel(forward f16 cuda implicit_gemm LAYOUT ncdhw AS sub_pixel ${sub_pixel} rank=3 format=f16
     input_layout=channel_rows columns=128 row_sets=1 column_sets=2 chunk_channels=64 stages=3 blocks=2 ALLOW_SPILLS
     H200_TFLOPS 350)

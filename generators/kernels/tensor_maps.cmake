@@ -229,6 +229,7 @@ foreach(format f16 bf16 tf32)
         set(maybe "")
     elseif(format STREQUAL tf32)
         set(values 4)
+        set(maybe "")
         set(chunk chunk_channels=32)
         set(half_chunk chunk_channels=16)
         set(rates 420 320 330 300)
@@ -240,24 +241,26 @@ foreach(format f16 bf16 tf32)
     set(maps ONLY_ON sm_90 GENERATOR input_gradient_cuda_implicit_gemm_tensor_maps format=${format} input_layout=channels_last
         out_channel_multiple=${values} ALLOW_SPILLS)
     set(row input_gradient ${format} cuda implicit_gemm LAYOUT nchw)
-    conv_transpose_kernel(${row} AS maps_256x128 ${maps} columns=256 ${chunk} stages=4 blocks=1 producer=true min_in_channels=65
-        H200_TFLOPS ${rate256x128} ${maybe})
+    set(tile256x128 ${maps} columns=256 ${chunk} stages=4 blocks=1 producer=true min_in_channels=65)
+    set(tile128x64 ${maps} columns=128 row_sets=1 ${chunk} stages=4 blocks=2 producer=true producer_registers=24)
+    conv_transpose_kernel(${row} AS maps_256x128 ${tile256x128} H200_TFLOPS ${rate256x128} ${maybe})
     conv_transpose_kernel(${row} AS maps_128x128 ${maps} columns=128 ${half_chunk} stages=6 blocks=2 min_in_channels=65
         H200_TFLOPS ${rate128x128} FULL)
     conv_transpose_kernel(${row} AS maps_256x64 ${maps} columns=128 row_sets=1 column_sets=2 ${chunk} stages=2 blocks=2
         H200_TFLOPS ${rate256x64} FULL)
-    set(tile128x64 columns=128 row_sets=1 ${chunk} stages=4 blocks=2 producer=true producer_registers=24)
-    conv_transpose_kernel(${row} AS maps_128x64 ${maps} ${tile128x64} H200_TFLOPS ${rate128x64} ${maybe})
+    conv_transpose_kernel(${row} AS maps_128x64 ${tile128x64} H200_TFLOPS ${rate128x64} ${maybe})
     # Weights as they are given, of kernels of one position: others are, when their taps are channels (Computation::by_taps).
+    conv_transpose_kernel(${row} AS weight_maps_256x128 ${tile256x128} weight_map=true H200_TFLOPS ${rate256x128} ${maybe})
+    conv_transpose_kernel(${row} AS weight_maps_256x64 ${maps} weight_map=true columns=128 row_sets=1 column_sets=2 ${chunk}
+        stages=2 blocks=2 H200_TFLOPS ${rate256x64} FULL)
+    conv_transpose_kernel(${row} AS weight_maps_128x64 ${tile128x64} weight_map=true H200_TFLOPS ${rate128x64} ${maybe})
     if(NOT format STREQUAL tf32)
-        conv_transpose_kernel(${row} AS weight_maps_256x128 ${maps} weight_map=true columns=256 ${chunk} stages=4 blocks=1
-            producer=true min_in_channels=65 H200_TFLOPS ${rate256x128} ${maybe})
         conv_transpose_kernel(${row} AS weight_maps_128x128 ${maps} weight_map=true columns=128 ${chunk} stages=6 blocks=1
-            producer=true min_in_channels=65 H200_TFLOPS 560 FULL)
-        conv_transpose_kernel(${row} AS weight_maps_256x64 ${maps} weight_map=true columns=128 row_sets=1 column_sets=2 ${chunk}
-            stages=2 blocks=2 H200_TFLOPS ${rate256x64} FULL)
-        conv_transpose_kernel(${row} AS weight_maps_128x64 ${maps} weight_map=true ${tile128x64} H200_TFLOPS ${rate128x64} ${maybe})
-        conv_transpose_kernel(${row} AS weight_maps_parts_128x64 ${maps} weight_map=true ${tile128x64} makes_parts=true
+            producer=true min_in_channels=65 H200_TFLOPS 560 ${maybe})
+        conv_transpose_kernel(${row} AS weight_maps_parts_128x64 ${tile128x64} weight_map=true makes_parts=true
             H200_TFLOPS ${rate128x64} ${maybe})
     endif()
+    set(row input_gradient ${format} cuda implicit_gemm LAYOUT ncdhw)
+    conv_transpose_kernel(${row} AS maps_256x128 rank=3 ${tile256x128} H200_TFLOPS ${rate256x128} FULL)
+    conv_transpose_kernel(${row} AS maps_128x64 rank=3 ${tile128x64} H200_TFLOPS ${rate128x64} ${maybe})
 endforeach()

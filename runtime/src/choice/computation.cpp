@@ -87,6 +87,16 @@ std::optional<Problem> forward_over_phases(const Problem &p) {
     return forward;
 }
 
+// How many groups of few channels fill a tile of a weight gradient together: products of channels of two groups cost less
+// than tiles that are nearly empty. The last pass has a step for each group that is left.
+int64_t groups_worth_joining(const Problem &p) {
+    constexpr int64_t tile = 64, most_left = 16;
+    const int64_t channels = std::max(p.in_channels, p.out_channels) / p.groups;
+    for (int64_t joined = std::min(p.groups, tile / channels); joined > 1; joined--)
+        if (p.groups % joined == 0) return p.groups / joined <= most_left ? joined : 1;
+    return 1;
+}
+
 // What taps of the axes from `first` on see is a row for each position, so that they are channels. With channels_last taps of
 // the last axes lie side by side in a weight, with channels first those of all. None where this changes nothing.
 std::optional<Computation> with_taps_as_channels(const Computation &given, int first) {
@@ -157,6 +167,11 @@ std::vector<Computation> alternatives(const Problem &problem, const PlanOptions 
             packed.by_phases = simplest;
             all.push_back(packed);
         }
+    if (const int64_t joined = groups_worth_joining(simplest);
+        joined > 1 && options.operation == Operation::weight_gradient) {
+        all.push_back(all[0]);
+        all.back().problem.groups /= joined, all.back().joined_groups = joined;
+    }
     for (std::size_t i = 0, given = all.size(); i < given; i++) {
         const bool sums_channels = all[i].operation == Operation::forward || all[i].operation == Operation::input_gradient;
         if (!sums_channels || all[i].by_phases) continue;

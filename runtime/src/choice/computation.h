@@ -36,6 +36,10 @@ struct Computation {
     /// are channels of `problem`, whose weights lie as they did.
     std::optional<Problem> by_taps{};
 
+    /// Of a weight gradient: so many groups are one of the problem's, which has the weights between all of their channels. A
+    /// second pass takes those that there are.
+    int64_t joined_groups = 1;
+
     /// How the tensors lie in memory.
     TensorFormat read_format{}, written_format{}, weight_format{};
     /// Elements from a pixel to the next, where pixels are wider than their channels; else 0.

@@ -29,7 +29,7 @@ struct Work {
         const bool forward = k.operation == Operation::forward;
         const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups,
                       chunk = k.weight_in_channel_multiple;
-        const int64_t summed = forward ? in : out;
+        const int64_t summed = summed_channels(k, p);
         picture = forward ? Size2{spanned_output(k, p.height()), spanned_output(k, p.width())}
                           : plane_of(p, &Axis::input);
         channels = forward ? out : in;
@@ -80,10 +80,14 @@ double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
 // What a block does before and behind its loop, which may be short where any attributes are allowed: 13 us of
 // c128's blocks, two of which share a multiprocessor, and 17 of large ones (H200, strides 2 to 5), 10 where phases are
 // channels and their outputs meet. Rates of the others have it in them, on tensor cores those of sums of 1024 products:
-// of 256 products k4 s2 took 11 us more (2026-11-22).
+// of 256 products k4 s2 took 11 us more (2026-11-22). CUDA cores' input gradients: fitted to 30 layers, a tenth off.
 double block_overhead(const KernelTraits &k, const Problem &p, const Work &work) {
     const double blocks = double(k.blocks_per_multiprocessor);
     if (k.box_positions > 0) return block_overhead_of_maps(k, p);
+    if (k.taps_as_channels) return 2.5e-6;
+    if (k.counts_through_images && k.precision == Precision::float32 && k.operation == Operation::input_gradient &&
+        k.output.type == ElementType::float32)
+        return 4e-6;
     if (k.counts_through_images) return 8e-6 * (1 + 1 / blocks) * (channel_phases(k, p) > 1 ? 0.8 : 1);
     return k.precision == Precision::float32 ? 0 : 11e-6 / blocks * std::max(0.0, 1 - work.products / 1024);
 }

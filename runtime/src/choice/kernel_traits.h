@@ -91,15 +91,17 @@ struct CalledWith {
     bool phases_as_channels = false;
     /// Channels run faster than the phases that are channels; also of kernels that pack weights.
     bool phases_outermost = false;
+    /// Kernel positions are channels that it sums over, in the order of a weight in channels_first.
+    bool taps_as_channels = false;
     /// It is for split sums alone: it stores float32, in the layout of what it computes, whose elements have another type.
     bool makes_parts = false;
     /// The picture is read with four channels side by side, as many as weight_in_channel_multiple demands
     /// (forward.cpp in plan/).
     bool packed_channels = false;
-    /// Positions of a box, where the picture is read by a tensor map (picture_frame.h); else 0. Channels of it, or of the
-    /// weights' as they are given, where they are no step of a sum over channels.
+    /// Positions of a box, where the picture is read by a tensor map (picture_frame.h); else 0. Channels of the weights', as
+    /// they are given, where they are no step of a sum over channels.
     int64_t box_positions = 0, box_channels = 0;
-    /// Taps along the width that a step of the sum has.
+    /// Taps along the width that a step of the sum has; of a weight gradient, all of a line, which share a box.
     int64_t window = 1;
     /// It multiplies packed pictures (packed_pictures.h).
     bool packed_pictures = false;

@@ -22,10 +22,11 @@ FrameAxis::FrameAxis(const KernelTraits &k, const Axis &a, bool along_x) {
         step = 1;
         most_offset = (a.stride - 1 + a.padding % a.stride) / a.stride - least;
     } else {
+        const bool in_window = along_x && k.window > 1;  // whose taps are positions of the frame
         first = -a.padding;
-        count = a.input;
+        count = a.input + (in_window ? k.window - 1 : 0);
         step = a.stride;
-        most_offset = reach;
+        most_offset = in_window ? 0 : reach;
     }
 }
 
@@ -51,6 +52,11 @@ std::string picture_frame_rejection(const KernelTraits &k, const Computation &c)
         return "a box would hold channels of two groups";
     if (k.window > 1) {
         const Axis &x = p.width();
+        if (k.operation == Operation::weight_gradient) {
+            if (x.kernel != k.window || x.stride > 1 || x.dilation > 1)
+                return "taps along the width are no " + std::to_string(k.window) + " neighbours, at a stride of 1";
+            return {};
+        }
         if (x.dilation > 1 || x.kernel % k.window != 0)
             return "taps along the width are no multiple of " + std::to_string(k.window) + " neighbours";
         for (const Axis &a : p.axes)

@@ -17,8 +17,15 @@ inline int64_t block_phases(const KernelTraits &k, const Problem &p) {
     return own ? product_of_axes(p, [](const Axis &a) { return a.stride; }) : 1;
 }
 
+/// Channels of a group that are summed over in chunks.
+inline int64_t summed_channels(const KernelTraits &k, const Problem &p) {
+    const int64_t channels = (k.operation == Operation::forward ? p.in_channels : p.out_channels) / p.groups;
+    return channels * (k.taps_as_channels ? taps(p) : 1);
+}
+
 /// Taps of all phases that have blocks of their own; a phase that is a channel has as many as the longest.
 inline int64_t taps_of_phases(const KernelTraits &k, const Problem &p) {
+    if (k.taps_as_channels) return 1;
     return product_of_axes(p, [&](const Axis &a) { return k.phases_as_channels ? ceil_divide(a.kernel, a.stride) : a.kernel; });
 }
 
@@ -35,7 +42,7 @@ struct ProductBlocks {
                                   return forward ? ceil_divide(spanned_output(k, a), a.stride) : a.input;
                               });
         const int64_t channels = (forward ? p.out_channels : p.in_channels) / p.groups * channel_phases(k, p);
-        chunks = ceil_divide((forward ? p.in_channels : p.out_channels) / p.groups, k.weight_in_channel_multiple);
+        chunks = ceil_divide(summed_channels(k, p), k.weight_in_channel_multiple);
         blocks = double(ceil_divide(cells, k.block_positions.height * k.block_positions.width)) *
                  double(ceil_divide(channels, k.block_channels)) * double(phases) * double(p.groups);
         steps = ceil_divide(taps_of_phases(k, p), phases) * chunks;

@@ -95,6 +95,10 @@ std::string shape_rejection(const KernelTraits &k, const Computation &c) {
         return "in_channels / groups is more than " + std::to_string(k.max_in_channels);
     if (k.max_out_channels && out > k.max_out_channels)
         return "out_channels / groups is more than " + std::to_string(k.max_out_channels);
+    if (k.taps_as_channels)
+        for (const Axis &a : p.axes)
+            if (double(summed_channels(k, p) + k.weight_in_channel_multiple) * double(a.kernel) > max_elements_32bit())
+                return "a kernel of that size times all that is summed over is more than 2^31 - 1";
     if (k.max_products && products(p) > k.max_products)
         return "it takes more than " + std::to_string(k.max_products) + " products";
     const Size2 o = output_plane(p);
@@ -134,8 +138,8 @@ std::string size_rejection(const KernelTraits &k, const Problem &p) {
     if (k.phases_as_channels || k.split_target_blocks > 0) {
         // A launch has the weights of all groups, filled up to whole tiles.
         const auto filled_up = [](int64_t channels) { return double(round_up(channels, 64)); };
-        const double channels = filled_up(p.out_channels / p.groups * (forward ? channel_phases(k, p) : 1)),
-                     others = filled_up(p.in_channels / p.groups);
+        const int64_t computed = (forward ? p.out_channels : p.in_channels) / p.groups;
+        const double channels = filled_up(computed * channel_phases(k, p)), others = filled_up(summed_channels(k, p));
         if (channels * others * double(taps_of_phases(k, p)) * 2 * double(p.groups) > max_elements_32bit())
             return "packed weights may have more than 2^31 - 1 elements";
     }
@@ -196,6 +200,7 @@ bool packs(const KernelTraits &k, const TensorOfOperation &tensor, Operation ope
                helper.phases_outermost == k.phases_outermost;
     };
     if (tensor.asked == &PlanOptions::weight && k.weight_layout != WeightLayout::as_given) {
+        if (k.taps_as_channels && given.layout == Layout::channels_last) return false;
         const Registry all = registry();
         return std::any_of(all.begin(), all.end(), type_fits);
     }
@@ -288,6 +293,8 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
     if (const std::string reason = machine_rejection(kernel, machine); !reason.empty()) return reason;
     if (kernel.operation != computation.operation) return "it computes another operation";
     if (const std::string reason = format_rejection(kernel, computation, options); !reason.empty()) return reason;
+    if (computation.joined_groups > 1 && (kernel.family != Family::weight_gradient_implicit_gemm || kernel.writes_result))
+        return "it computes the weights of groups";
     // The general ones are left to those that are made for gradients.
     const bool reads_mirrored = computation.by_phases
                                     ? kernel.packed_channels && kernel.counts_through_images

@@ -5,11 +5,13 @@
 
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include "choice/computation.h"
 #include "choice/registry.h"
 #include "plan/recipe.h"
+#include "plan/row_packing.h"
 #include "plan/strided_axes.h"
 
 namespace conv_transpose {
@@ -24,24 +26,17 @@ class PackedRows {
                                 [&](const Axis &a) { return c.operation == Operation::forward ? a.input : a.output(); })) {
         if (!c.packed_rows) return;
         channels_ = packed_row_channels(kernel, c);
-        if (c.by_taps) {
-            packing_ = &helper_kernel(KernelRole::tap_packing, kernel.device, [&](const KernelTraits &k) {
-                return k.input.type == format_.type && c.by_taps->rank <= k.rank &&
-                       (k.max_out_channels == 0 || channels_ <= k.max_out_channels);
-            });
+        if (!c.by_taps) {
+            rows_.emplace(kernel.device, format_, channels_, positions());
             return;
         }
-        packing_ = &helper_kernel(KernelRole::channels_last_packing, kernel.device, [&](const KernelTraits &k) {
-            return k.input.type == format_.type && k.aligned_positions == 0 &&
+        tap_packing_ = &helper_kernel(KernelRole::tap_packing, kernel.device, [&](const KernelTraits &k) {
+            return k.input.type == format_.type && c.by_taps->rank <= k.rank &&
                    (k.max_out_channels == 0 || channels_ <= k.max_out_channels);
         });
-        for (const KernelTraits &k : registry())
-            if (k.role == KernelRole::channels_last_packing && k.device == kernel.device && k.input.type == format_.type &&
-                k.aligned_positions > 0 && format_.layout == Layout::channels_first && positions() % k.aligned_positions == 0)
-                where_aligned_ = &k;
     }
 
-    bool needed() const { return packing_ != nullptr; }
+    bool needed() const { return rows_ || tap_packing_; }
     /// Of one group of an image.
     int64_t elements() const { return channels_ * positions(); }
 
@@ -64,7 +59,8 @@ class PackedRows {
     const int rank_;
     const int64_t given_channels_;  // of all groups
     const Extents size_;  // innermost first
-    const KernelTraits *packing_ = nullptr, *where_aligned_ = nullptr;
+    std::optional<RowPacking> rows_;
+    const KernelTraits *tap_packing_ = nullptr;
     int64_t channels_ = 0;  // of a group
 
     int64_t positions() const { return std::accumulate(size_.begin(), size_.end(), int64_t{1}, std::multiplies<>()); }
@@ -79,9 +75,7 @@ class PackedRows {
         from.set_stride(2, group).set_stride(3, given_channels_ * positions());
         View to(packed, 0, {positions(), channels_, range.groups, range.images}, format_.type);
         to.set_stride(0, pixel).set_stride(1, 1).set_stride(2, channels_).set_stride(3, pixel * positions());
-        Launch<Family::channel_packing> packing(*packing_);
-        if (where_aligned_) packing.set_where_aligned(*where_aligned_);
-        return packing.set("picture", from).set("packed", to).step();
+        return rows_->step(from, to);
     }
 
     // Groups that are parts of a sum are runs of one row.
@@ -93,8 +87,8 @@ class PackedRows {
         const int64_t pixel = channels_ * range.groups, row = parts ? pixel : channels_;
         View rows(packed, 0, {positions() * range.images, row, seen_range.groups}, format_.type);
         rows.set_stride(0, pixel).set_stride(1, 1).set_stride(2, row);
-        return launch_with_axes<Family::tap_packing>(*packing_, seen)
-            .set("picture", padded_output_pictures(read, seen, packing_->rank, seen_range, format_))
+        return launch_with_axes<Family::tap_packing>(*tap_packing_, seen)
+            .set("picture", padded_output_pictures(read, seen, tap_packing_->rank, seen_range, format_))
             .set_axes("cells", seen, [](const Axis &a) { return a.input; })
             .set("channels_fastest", int64_t{c_.weight_format.layout == Layout::channels_last})
             .set("packed", rows)

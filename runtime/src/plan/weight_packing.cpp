@@ -26,6 +26,14 @@ TensorFormat given_format(const KernelTraits &kernel, TensorFormat format) {
 // Whose weight it is.
 const Problem &given_problem(const Computation &c) { return c.by_phases ? *c.by_phases : c.problem; }
 
+// Kernel positions that a kernel takes for channels are what a weight has of them, one after the other.
+Computation with_taps_as_channels(const KernelTraits &kernel, Computation c) {
+    if (!kernel.taps_as_channels) return c;
+    c.problem.out_channels *= taps(c.problem);
+    for (Axis &a : c.problem.axes) a.kernel = 1;
+    return c;
+}
+
 Extents joined(Extents first, const Extents &rest) {
     first.insert(first.end(), rest.begin(), rest.end());
     return first;
@@ -33,7 +41,10 @@ Extents joined(Extents first, const Extents &rest) {
 
 }  // namespace
 
-WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &c)
+WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &computation)
+    : WeightPacking(with_taps_as_channels(kernel, computation), kernel) {}
+
+WeightPacking::WeightPacking(const Computation &c, const KernelTraits &kernel)
     : kernel_(kernel),
       given_(given_format(kernel, c.weight_format)),
       window_(innermost_first(given_problem(c), kernel.rank, [](const Axis &a) { return a.kernel; })),

@@ -20,6 +20,9 @@ class WeightPacking {
     View view(const LaunchRange &range) const;
 
   private:
+    /// Of a computation as the kernel counts channels.
+    WeightPacking(const Computation &computation, const KernelTraits &kernel);
+
     const KernelTraits &kernel_;
     const KernelTraits *packing_ = nullptr;
     const TensorFormat given_;
