@@ -99,85 +99,64 @@ struct Geometry {
     Expr chunk;
     /// Of the picture, where kernel positions are channels of the product, too; else undefined.
     Expr picture_channel;
-    /// Phases that are channels of the product; none, where each phase has blocks of its own. They run faster than the
-    /// output's channels, x first, unless neighbouring channels are neighbours in the output. The first cell begins so
-    /// many positions before the output.
+    /// Phases that are channels of the product, 1 of axes whose phases have blocks of their own; none where all have. They
+    /// run faster than the output's channels, x first, unless neighbouring channels are neighbours in the output. On the
+    /// first axes, those of such phases, the first cell begins so many positions before the output.
     PerAxis channel_phases, early;
 
     /// Of the product.
     Expr computed_channels(const Expr &channels) const { return channels * product(channel_phases); }
 };
 
-/// Of the forward operation, a gather: each phase of the output has its own live taps. A row of cells has `window - 1`
-/// more than are stored, so that all taps of a window see neighbours of one row.
+/// Of the forward operation, a gather. Phases of the first `channel_axes` are channels of the product: that is a convolution
+/// of stride 1, whose weights are zero where a phase lacks a tap. Its cells begin with whole ones, `padding_phase` positions
+/// before the output, so that all phases of a cell see the same positions; a stride above 1 has a dilation of 1 there. Each
+/// phase of other axes has its own live taps. A row of cells has `window - 1` more than are stored, so that all taps of a
+/// window see neighbours of one row.
 template <class Output>
-Geometry gather_geometry(const GemmVars &v, const std::vector<GatherAxis> &axes, const Output &output,
-                         const Expr &summed, int chunk, int window = 1) {
+Geometry gather_geometry(const GemmVars &v, const std::vector<GatherAxis> &axes, const PerAxis &padding_phase,
+                         int channel_axes, const Output &output, const Expr &summed, int chunk, int window) {
     const int rank = static_cast<int>(axes.size());
     Geometry g;
     g.images = output.dim(rank + 2).extent();
-    PerAxis most, live;
+    PerAxis most, live, shift, first;
     for (int d = 0; d < rank; d++) {
+        const bool in_channels = d < channel_axes;
         const Expr stride = axes[d].stride(), extent = output.dim(d).extent();
         g.strides.push_back(stride);
         g.cells.push_back(rounded_up(extent, stride));
         // Of a stride beyond the output's end only those that there are.
-        g.phases.push_back(Halide::Internal::is_const_one(stride) ? stride : min(stride, extent));
-        most.push_back(axes[d].taps());
+        const bool is_one = in_channels || Halide::Internal::is_const_one(stride);
+        g.phases.push_back(is_one ? Expr(1) : min(stride, extent));
+        most.push_back(in_channels ? rounded_up(axes[d].kernel(), stride) : axes[d].taps());
+        if (channel_axes > 0) g.channel_phases.push_back(in_channels ? stride : 1);
+        if (in_channels) g.early.push_back(padding_phase[d]);
     }
-    if (window > 1) g.cells[0] = g.cells[0] + (window - 1), most[0] = most[0] / window;
-    const PerAxis phase = phase_digits(v.phase, g.phases), cell = digits(v.position, g.cells);
-    std::vector<GatherAxis::Phase> of_phase;
+    const PerAxis phase = phase_digits(v.phase, g.phases);
     for (int d = 0; d < rank; d++) {
-        of_phase.push_back(axes[d].run_time_phase(phase[d]));
-        live.push_back(of_phase[d].taps);
+        if (d < channel_axes) {
+            live.push_back(most[d]), shift.push_back(0), first.push_back(0);
+            continue;
+        }
+        const GatherAxis::Phase of_phase = axes[d].run_time_phase(phase[d]);
+        live.push_back(of_phase.taps), shift.push_back(of_phase.shift), first.push_back(of_phase.first);
     }
-    if (window > 1) live[0] = live[0] / window;
+    const PerAxis all_taps = most;
+    if (window > 1) g.cells[0] = g.cells[0] + (window - 1), most[0] = most[0] / window, live[0] = live[0] / window;
+    const PerAxis cell = digits(v.position, g.cells);
     g.most = {most, summed, chunk}, g.steps = {live, summed, chunk};
     const Steps::Step step = g.steps[v.step];
     for (int d = 0; d < rank; d++) {
-        const bool in_window = d == 0 && window > 1;
+        const bool in_window = d == 0 && window > 1, in_channels = d < channel_axes;
         const Expr last = in_window ? step.tap[d] * window + (window - 1) : step.tap[d];
         const Expr tap = in_window ? step.tap[d] * window + v.k_group % window : step.tap[d];
-        const Expr least = axes[d].least_input();
-        g.at.push_back(cell[d] + of_phase[d].shift - last * axes[d].input_step());
+        const Expr least = in_channels ? -((all_taps[d] - 1) * axes[d].input_step()) : axes[d].least_input();
+        const Expr at = shift[d] - last * axes[d].input_step();
+        g.at.push_back(cell[d] + at);
         g.cell_at.push_back(cell[d] + least);
-        g.offset.push_back(of_phase[d].shift - last * axes[d].input_step() - least);
-        g.kernel.push_back(of_phase[d].first + tap * axes[d].tap_step());
+        g.offset.push_back(at - least);
+        g.kernel.push_back(in_channels ? tap : first[d] + tap * axes[d].tap_step());
     }
-    g.image = cell.back();
-    g.chunk = step.chunk;
-    return g;
-}
-
-/// The same with phases as channels: a convolution of stride 1, whose weights are zero where a phase lacks a tap. Cells
-/// begin with whole ones, so that all phases of a cell see the same positions; a stride above 1 has a dilation of 1.
-template <class Output>
-Geometry sub_pixel_geometry(const GemmVars &v, const std::vector<GatherAxis> &axes, const PerAxis &early,
-                            const Output &output, const Expr &summed, int chunk) {
-    const int rank = static_cast<int>(axes.size());
-    Geometry g;
-    g.images = output.dim(rank + 2).extent();
-    g.early = early;
-    PerAxis taps;
-    for (int d = 0; d < rank; d++) {
-        const Expr stride = axes[d].stride();
-        g.strides.push_back(stride);
-        g.channel_phases.push_back(stride);
-        g.phases.push_back(1);
-        g.cells.push_back(rounded_up(output.dim(d).extent(), stride));
-        taps.push_back(rounded_up(axes[d].kernel(), stride));
-    }
-    g.most = g.steps = {taps, summed, chunk};
-    const PerAxis cell = digits(v.position, g.cells);
-    const Steps::Step step = g.steps[v.step];
-    for (int d = 0; d < rank; d++) {
-        const Expr last = taps[d] - 1;
-        g.at.push_back(cell[d] - step.tap[d] * axes[d].input_step());
-        g.cell_at.push_back(cell[d] - last * axes[d].input_step());
-        g.offset.push_back((last - step.tap[d]) * axes[d].input_step());
-    }
-    g.kernel = step.tap;
     g.image = cell.back();
     g.chunk = step.chunk;
     return g;
@@ -384,7 +363,7 @@ void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geo
         at[0] = at[0] * tile.neighbours + neighbour;
         is_channel = at.back() < (f.channels_last_output ? g.channel_phases.back() : extent(rank));
         output_channel = f.channels_last_output ? at.front() : at.back();
-        of_phase = f.channels_last_output ? PerAxis(at.begin() + 1, at.end()) : at;
+        for (std::size_t d = 0; d < g.early.size(); d++) of_phase[d] = at[d + (f.channels_last_output ? 1 : 0)];
     }
     const auto promised = [&](const Expr &at, int d) { return unsafe_promise_clamped(at, 0, extent(d) - 1); };
     std::vector<Expr> index;
@@ -392,7 +371,7 @@ void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geo
     for (int d = 0; d < rank; d++) {
         const Expr at = cell[d] * g.strides[d] + of_phase[d];
         inside = at < extent(d) && inside;
-        if (!g.early.empty()) inside = at >= g.early[d] && inside;
+        if (d < static_cast<int>(g.early.size())) inside = at >= g.early[d] && inside;
         index.push_back(promised(at, d));
     }
     r.where(inside);

@@ -260,6 +260,9 @@ inline constexpr Argument gemm_weight_packing[] = {
     axes_and(3, "weight", TensorRole::weight),
     per_axis("channel_phases"),
     per_axis("summed_phases"),
+    int32("input_channels"),
+    int32("input_shift"),
+    int32("dilation"),
     written(dense(5, "packed", TensorRole::weight)),
 };
 

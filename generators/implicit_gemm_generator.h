@@ -80,7 +80,8 @@ struct ImplicitGemmGenerator : DescribedGenerator {
             if (input_layout != PictureLayout::channels_last || named->terms > 1)
                 throw std::invalid_argument("a tensor map reads pictures in channels_last, of one piece a value");
             funcs_.window = schedule_params.window;
-            funcs_.computes_whole_rows = channels_last_output, funcs_.loads_whole_tiles = true;
+            funcs_.computes_whole_rows = channels_last_output && schedule_params.whole_rows;
+            funcs_.loads_whole_tiles = true;
         }
     }
 
@@ -186,7 +187,7 @@ struct ImplicitGemmGenerator : DescribedGenerator {
     template <class Output>
     void declare_output(Output &output) const {
         if constexpr (Schedule::tensor_maps)
-            if (funcs_.channels_last_output)
+            if (funcs_.computes_whole_rows)
                 implicit_gemm::declare_rows(output, PictureLayout::channels_last, rank, 16 / stored_type().bytes());
     }
 
@@ -215,6 +216,8 @@ struct ImplicitGemmGenerator : DescribedGenerator {
             description.set(computed, tensor(f.channels_last_output));
         }
         if (makes_parts) description.set("makes_parts", "true");
+        if constexpr (Schedule::tensor_maps)
+            if (f.channels_last_output && !f.computes_whole_rows) description.set("stores_single_channels", "true");
         if (rank != 2) description.set("rank", rank);
         // A block has one phase, and its steps are that phase's live taps; where weights fill up chunks of channels with
         // zeros, the picture is zero as well.

@@ -35,6 +35,8 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
     Halide::GeneratorParam<int> window{"window", 1};  // taps along x of a step
     Halide::GeneratorParam<int> boxes{"boxes", 1};    // of a step's positions; one has at most 256
     Halide::GeneratorParam<bool> producer{"producer", false};  // a warpgroup of its own starts the copies
+    /// In channels_last 16 bytes of channels are stored at once; off: any number of channels, by pairs.
+    Halide::GeneratorParam<bool> whole_rows{"whole_rows", true};
     Halide::GeneratorParam<int> products_in_flight{"products_in_flight", 0};  // see SoftwarePipelineOptions
     Halide::GeneratorParam<int> producer_registers{"producer_registers", 40};
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "choice/input_cells.h"
+
 namespace conv_transpose::testing {
 namespace {
 
@@ -100,6 +102,54 @@ TEST(Computation, OfAPixelReadsItsChannelsSideBySide) {
     EXPECT_TRUE(std::any_of(all.begin(), all.end(), [](const Computation &c) {
         return c.operation == Operation::input_gradient && c.read_format.layout == Layout::channels_last && !c.packed_rows;
     }));
+}
+
+KernelTraits kernel_of_cells(int64_t multiple_of_stride, int64_t window) {
+    KernelTraits kernel;
+    kernel.rank = 3;
+    kernel.phases_as_channels = kernel.phases_along_width = true;
+    kernel.block_positions = {1, 256};
+    kernel.block_channels = 64;
+    kernel.weight_in_channel_multiple = 16;
+    kernel.stride_width_multiple = multiple_of_stride, kernel.window = window;
+    return kernel;
+}
+
+// Of 16 channels four inputs fill a tile: kernel 7 reaches over three cells.
+TEST(Computation, OfFewChannelsIsOfCellsOfInputs) {
+    const Computation whole = computations("n2ic32oc16id5ih6iw64kd3kh5kw7pw3", Operation::forward)[0];
+    const std::optional<Computation> cells = with_input_cells(kernel_of_cells(4, 3), whole);
+    ASSERT_TRUE(cells && cells->cells);
+    EXPECT_EQ(cells->cells->inputs, 4);
+    EXPECT_EQ(cells->cells->given.str(), whole.problem.str());
+    EXPECT_EQ(cells->problem.in_channels, 128);
+    EXPECT_EQ(cells->problem.out_channels, 16);
+    EXPECT_EQ(cells->problem.width().input, 16);
+    EXPECT_EQ(cells->problem.width().stride, 4);
+    EXPECT_EQ(cells->problem.width().kernel, 12);
+    EXPECT_EQ(cells->problem.width().output(), whole.problem.width().output());
+    EXPECT_EQ(cells->problem.height().kernel, 5);
+    EXPECT_EQ(with_split_sum(kernel_of_cells(4, 3), *cells).partial_sums, 1);
+}
+
+// A dilated kernel is spread, so that phases may be channels; what phases alone fill needs no cells.
+TEST(Computation, OfCellsWhereAStrideMeetsADilation) {
+    const KernelTraits kernel = kernel_of_cells(2, 1);
+    const std::optional<Computation> spread =
+        with_input_cells(kernel, computations("n2ic32oc32iw15kw3sw2pw1dw2", Operation::forward)[0]);
+    ASSERT_TRUE(spread);
+    EXPECT_EQ(spread->cells->inputs, 1);
+    EXPECT_EQ(spread->problem.width().kernel, 6);
+    EXPECT_EQ(spread->problem.width().dilation, 1);
+    EXPECT_EQ(spread->problem.width().output(), 31);
+    const auto has_cells = [&](const char *problem) {
+        return with_input_cells(kernel, computations(problem, Operation::forward)[0]).has_value();
+    };
+    EXPECT_FALSE(has_cells("n2ic32oc32iw16kw3sw2pw1"));
+    EXPECT_TRUE(has_cells("n2ic32oc16iw1048576kw7sw2pw1"));
+    EXPECT_FALSE(has_cells("n2ic32oc16iw64kw7sw2pw1"));  // the fewest blocks would be fewer, and longer
+    EXPECT_FALSE(has_cells("n2ic32oc16iw15kw3pw1"));  // 15 inputs are no whole cells
+    EXPECT_FALSE(has_cells("n2g2ic32oc16iw16kw3pw1"));
 }
 
 // A kernel that occupies a machine with 264 blocks; each of its own takes 64 channels of 64 positions, 32 at a step.

@@ -277,8 +277,9 @@ const char *const tap_problems[] = {
     "n2g2ic48oc6ih5iw6kh3kw4sh2sw1ph1", "n2ic32oc8ih4iw5kh4kw4sh2sw2ph1pw1", "n3ic24oc3id2ih3iw4kd2kh3kw2sd2sh2sw1pd1opd1",
     "n5ic100oc64ih1iw1kh4kw4", "n3ic72oc32id1ih1iw1kd2kh4kw4", "n2ic64oc40iw30kw16sw8pw4", "n1ic24oc2id3ih4iw5kd1kh1kw1"};
 
-TEST_P(HalfPrecision, HasTapsAsChannels) {
+TEST_P(HalfPrecision, HasTapsAsChannelsByTensorMaps) {
     if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";
+    int kernels = 0;
     for (const ElementType type : {ElementType::float16, ElementType::bfloat16})
         for (const Layout layout : {Layout::channels_first, Layout::channels_last})
             for (const Layout other : {Layout::channels_first, Layout::channels_last})
@@ -287,9 +288,10 @@ TEST_P(HalfPrecision, HasTapsAsChannels) {
                     if (mixed && text != tap_problems[1] && text != tap_problems[5]) continue;
                     PlanOptions options;
                     options.input = options.output = {type, layout}, options.weight = {type, other};
-                    expect_exact(Problem::parse(text), Operation::input_gradient, options, 0, "maps");
+                    kernels += expect_exact(Problem::parse(text), Operation::input_gradient, options, 0, "maps");
                     if (HasFailure()) return;
                 }
+    if (kernels == 0) GTEST_SKIP() << "this GPU reads no tensor maps";
 }
 
 TEST_P(HalfPrecision, TensorMapsHaveLimits) {

@@ -110,11 +110,11 @@ foreach(format f32 f16 bf16)
 endforeach()
 # ---- any attributes, as in cuda_forward.cmake
 set(product GENERATOR input_gradient_cuda_implicit_gemm_cuda_cores)
-conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c64 ${product} ${product_c64} blocks=3 MAX_REGISTERS 168 H200_TFLOPS 50)
+conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c64 ${product} ${product_c64} blocks=3 MAX_REGISTERS 168 H200_TFLOPS 47)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c32 ${product} ${product_c32} MAX_REGISTERS 96 H200_TFLOPS 43)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c16 ${product} ${product_c16} MAX_REGISTERS 64 H200_TFLOPS 29)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm LAYOUT ncdhw AS c64 rank=3 ${product} ${product_c64} MAX_REGISTERS 128
-    H200_TFLOPS 50)
+    H200_TFLOPS 45)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm LAYOUT ncdhw AS c32 rank=3 ${product} ${product_c32} MAX_REGISTERS 96
     H200_TFLOPS 43)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm LAYOUT ncdhw AS c16 rank=3 ${product} ${product_c16} MAX_REGISTERS 64

@@ -256,7 +256,7 @@ foreach(format f16 bf16 tf32)
     conv_transpose_kernel(${row} AS weight_maps_128x64 ${tile128x64} weight_map=true H200_TFLOPS ${rate128x64} ${maybe})
     if(NOT format STREQUAL tf32)
         conv_transpose_kernel(${row} AS weight_maps_128x128 ${maps} weight_map=true columns=128 ${chunk} stages=6 blocks=1
-            producer=true min_in_channels=65 H200_TFLOPS 560 FULL)
+            producer=true min_in_channels=65 H200_TFLOPS 560 ${maybe})
         conv_transpose_kernel(${row} AS weight_maps_parts_128x64 ${tile128x64} weight_map=true makes_parts=true
             H200_TFLOPS ${rate128x64} ${maybe})
     endif()

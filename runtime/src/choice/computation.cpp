@@ -206,6 +206,7 @@ int64_t summed_phases(const Computation &c) {
 Computation with_split_sum(const KernelTraits &kernel, const Computation &computation) {
     Computation split = computation;
     if (computation.has_wide_pixels()) return split;  // parts are dense
+    if (computation.cells) return split;  // kernels of later inputs are shifted
     split.partial_sums = partial_sums(kernel, computation.problem, summed_phases(computation));
     Problem &p = split.problem;
     p.groups *= split.partial_sums;

@@ -30,21 +30,22 @@ struct Work {
         const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups,
                       chunk = k.weight_in_channel_multiple;
         const int64_t summed = summed_channels(k, p);
-        picture = forward ? Size2{spanned_output(k, p.height()), spanned_output(k, p.width())}
+        picture = forward ? Size2{spanned_output(k, p, p.height()), spanned_output(k, p, p.width())}
                           : plane_of(p, &Axis::input);
         channels = forward ? out : in;
-        const int64_t phases =
-            forward && !k.phases_as_channels ? product_of_axes(p, [](const Axis &a) { return a.stride; }) : 1;
+        const int64_t phases = block_phases(k, p);
         products = double(taps_of_phases(k, p)) / phases * round_up(summed, chunk);
-        if (forward && k.counts_through_images && !k.phases_as_channels)
-            longest = double(most_taps(p)) * phases / double(taps(p));
+        if (forward && k.counts_through_images)
+            longest = double(most_taps(k, p)) * double(phases) / double(taps_of_phases(k, p));
     }
 
   private:
     // Of a phase.
-    static int64_t most_taps(const Problem &p) {
-        return product_of_axes(
-            p, [](const Axis &a) { return ceil_divide(a.kernel, a.stride / std::gcd(a.stride, a.dilation)); });
+    static int64_t most_taps(const KernelTraits &k, const Problem &p) {
+        return product_of_axes(p, [&](const Axis &a) {
+            const bool in_channels = channel_phases(k, p, a) > 1;
+            return ceil_divide(a.kernel, in_channels ? a.stride : a.stride / std::gcd(a.stride, a.dilation));
+        });
     }
 };
 
@@ -65,13 +66,14 @@ double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
     const double tile = static_cast<double>(k.block_channels) / 128;
     const Axis &x = p.width();
     if (k.operation == Operation::input_gradient)  // by what a multiprocessor computes at once
-        return (k.input.layout == Layout::channels_last ? 5.5e-6 : 6.5e-6) * double(area(k.block_positions)) * tile *
+        return (k.input.layout == Layout::channels_last ? 5.5e-6 : 6e-6) * double(area(k.block_positions)) * tile *
                double(k.blocks_per_multiprocessor) / 256;
     if (k.output.layout == Layout::channels_last)
         return 2.8e-6 + 5e-11 * double(area(k.block_positions)) * static_cast<double>(k.block_channels);
     if (x.stride == 1) return 7e-6 * tile;
     const int64_t neighbours = k.stride_width_multiple;
     if (!k.phases_as_channels || neighbours == 1) return 8e-6 + 4e-6 * tile;
+    if (k.phases_along_width) return (x.stride > neighbours ? 20e-6 : neighbours == 4 ? 12.5e-6 : 14e-6) * tile;
     if (neighbours == 4) return 5.6e-6 * tile;
     const bool at_odd_elements = k.output.type != ElementType::float32 && x.padding % x.stride % 2 != 0;
     return (x.stride > neighbours ? 20e-6 : at_odd_elements ? 11e-6 : 9.5e-6) * tile;
@@ -111,7 +113,8 @@ double gathering_time(const Computation &c, double elements) {
 }
 
 // Of a picture that is packed before: it is read and written once. Lanes pack neighbours in a row of phases: of
-// channels_last each takes a sector of its own (302 MB in 7 ms).
+// channels_last each takes a sector of its own (302 MB in 7 ms; of 16 bits a third of that an element). By phases each element
+// is found by itself: 16 bits take as long as 32.
 double packing_time(const KernelTraits &k, const Computation &c) {
     if (c.packed_rows) {
         const Problem &p = c.problem;
@@ -127,8 +130,8 @@ double packing_time(const KernelTraits &k, const Computation &c) {
     const double weights =
         c.by_phases ? 2.0 * double(bytes_of(c.weight_format.type)) * double(c.by_phases->weight_elements())
                     : 0;
-    const double passes = c.by_phases && c.read_format.layout == Layout::channels_last ? 32.0 : 2.0;
-    // By phases each element is found by itself: 16 bits take as long as 32.
+    const bool apart = c.by_phases && c.read_format.layout == Layout::channels_last;
+    const double passes = !apart ? 2.0 : c.read_format.type == ElementType::float32 ? 32.0 : 10.0;
     const double bytes = c.by_phases ? sizeof(float) : double(bytes_of(c.read_format.type));
     const double picture = passes * bytes * double(c.problem.input_elements());
     return launch + (picture + weights) / H200::memory_bytes_per_second;

@@ -7,6 +7,7 @@
 
 #include "choice/estimated_time.h"
 #include "choice/flat_tiles.h"
+#include "choice/input_cells.h"
 #include "choice/tensor_formats.h"
 #include "device/machine.h"
 
@@ -36,7 +37,9 @@ struct Request {
         std::string reason;
         std::optional<Computation> best;
         double least = 0;
-        for (const Computation &c : computations) {
+        for (const Computation &computation : computations) {
+            const std::optional<Computation> cells = with_input_cells(k, computation);
+            const Computation &c = cells ? *cells : computation;
             std::string rejected = rejection(k, c, options, device, machine);
             if (rejected.empty()) {
                 const Computation split = with_split_sum(k, c);

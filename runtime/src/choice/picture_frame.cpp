@@ -3,16 +3,17 @@
 
 #include <algorithm>
 
+#include "choice/product_blocks.h"
 #include "problem/counting.h"
 
 namespace conv_transpose {
 
 FrameAxis::FrameAxis(const KernelTraits &k, const Axis &a, bool along_x) {
     const int64_t reach = (a.kernel - 1) * a.dilation;
-    if (k.phases_as_channels) {
+    if (k.phases_as_channels && (along_x || !k.phases_along_width)) {
         const int64_t last = (ceil_divide(a.kernel, a.stride) - 1) * a.dilation;  // a stride above 1 has a dilation of 1
         first = a.padding / a.stride - last;
-        count = ceil_divide(a.output() + a.padding % a.stride, a.stride);
+        count = ceil_divide(a.output() + a.padding % a.stride, a.stride) + (along_x ? k.window - 1 : 0);
         step = 1;
         most_offset = last;
     } else if (k.operation == Operation::forward) {
@@ -57,10 +58,11 @@ std::string picture_frame_rejection(const KernelTraits &k, const Computation &c)
                 return "taps along the width are no " + std::to_string(k.window) + " neighbours, at a stride of 1";
             return {};
         }
-        if (x.dilation > 1 || x.kernel % k.window != 0)
+        if (x.dilation > 1 || ceil_divide(x.kernel, channel_phases(k, p, x)) % k.window != 0)
             return "taps along the width are no multiple of " + std::to_string(k.window) + " neighbours";
         for (const Axis &a : p.axes)
-            if (a.stride > 1) return "stride is " + std::to_string(a.stride) + ", windows of taps are for 1";
+            if (a.stride > 1 && !k.phases_as_channels)
+                return "stride is " + std::to_string(a.stride) + ", windows of taps are for 1";
     }
     return {};
 }

@@ -8,13 +8,18 @@
 
 namespace conv_transpose {
 
-/// Phases of the output that are channels of the kernel's product, and those that have blocks of their own.
+/// Phases of the output on an axis of the problem that are channels of the kernel's product.
+inline int64_t channel_phases(const KernelTraits &k, const Problem &p, const Axis &a) {
+    return k.phases_as_channels && (!k.phases_along_width || &a == &p.width()) ? a.stride : 1;
+}
+
+/// Those of all axes, and those that have blocks of their own.
 inline int64_t channel_phases(const KernelTraits &k, const Problem &p) {
-    return k.phases_as_channels ? product_of_axes(p, [](const Axis &a) { return a.stride; }) : 1;
+    return product_of_axes(p, [&](const Axis &a) { return channel_phases(k, p, a); });
 }
 inline int64_t block_phases(const KernelTraits &k, const Problem &p) {
-    const bool own = k.operation == Operation::forward && !k.phases_as_channels;
-    return own ? product_of_axes(p, [](const Axis &a) { return a.stride; }) : 1;
+    if (k.operation != Operation::forward) return 1;
+    return product_of_axes(p, [&](const Axis &a) { return a.stride / channel_phases(k, p, a); });
 }
 
 /// Channels of a group that are summed over in chunks.
@@ -26,7 +31,7 @@ inline int64_t summed_channels(const KernelTraits &k, const Problem &p) {
 /// Taps of all phases that have blocks of their own; a phase that is a channel has as many as the longest.
 inline int64_t taps_of_phases(const KernelTraits &k, const Problem &p) {
     if (k.taps_as_channels) return 1;
-    return product_of_axes(p, [&](const Axis &a) { return k.phases_as_channels ? ceil_divide(a.kernel, a.stride) : a.kernel; });
+    return product_of_axes(p, [&](const Axis &a) { return ceil_divide(a.kernel, channel_phases(k, p, a)); });
 }
 
 struct ProductBlocks {
@@ -39,7 +44,7 @@ struct ProductBlocks {
         const bool forward = k.operation == Operation::forward;
         const int64_t phases = block_phases(k, p);
         const int64_t cells = p.batch * product_of_axes(p, [&](const Axis &a) {
-                                  return forward ? ceil_divide(spanned_output(k, a), a.stride) : a.input;
+                                  return forward ? ceil_divide(spanned_output(k, p, a), a.stride) : a.input;
                               });
         const int64_t channels = (forward ? p.out_channels : p.in_channels) / p.groups * channel_phases(k, p);
         chunks = ceil_divide(summed_channels(k, p), k.weight_in_channel_multiple);

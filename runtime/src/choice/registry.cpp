@@ -64,9 +64,8 @@ std::string shape_rejection(const KernelTraits &k, const Computation &c) {
     if (!fits(plane(&Axis::dilation), k.dilation)) return differs("dilation", plane(&Axis::dilation), k.dilation);
     if (k.stride_width_multiple > 1 && p.width().stride % k.stride_width_multiple)
         return "stride.width is no multiple of " + std::to_string(k.stride_width_multiple);
-    if (k.phases_as_channels)
-        for (const Axis &a : p.axes)
-            if (a.stride > 1 && a.dilation > 1 && a.kernel > 1) return "an axis has a stride and a dilation";
+    for (const Axis &a : p.axes)
+        if (channel_phases(k, p, a) > 1 && a.dilation > 1 && a.kernel > 1) return "an axis has a stride and a dilation";
     // A kernel size that is a run-time value comes with a padding phase that is one.
     const Size2 phase{k.kernel.height ? p.height().padding % p.height().stride : k.padding_phase.height,
                       k.kernel.width ? p.width().padding % p.width().stride : k.padding_phase.width};
@@ -254,7 +253,7 @@ const char *purpose(KernelRole role) {
 }  // namespace
 
 int64_t spanned_outputs(const KernelTraits &kernel, const Problem &p) {
-    return product_of_axes(p, [&](const Axis &a) { return spanned_output(kernel, a); });
+    return product_of_axes(p, [&](const Axis &a) { return spanned_output(kernel, p, a); });
 }
 
 Registry registry() { return Registry(first_table.load(std::memory_order_acquire)); }
@@ -299,16 +298,17 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
     const bool reads_mirrored = computation.by_phases
                                     ? kernel.packed_channels && kernel.counts_through_images
                                     : kernel.weight_layout != WeightLayout::as_given &&
-                                          (kernel.stride == Size2{1, 1} || kernel.window > 1);
+                                          (kernel.stride == Size2{1, 1} || (kernel.window > 1 && !kernel.phases_as_channels));
     if (computation.weight == WeightView::mirrored && !reads_mirrored) return "it computes another operation";
     if (const std::string reason = problem_rejection(kernel, computation); !reason.empty()) return reason;
     if (const std::string reason = span_rejection(kernel, computation); !reason.empty()) return reason;
     if (const std::string reason = pixel_rejection(kernel, computation); !reason.empty()) return reason;
-    const auto has_zero_weights = [](const Problem &p) {
-        return std::any_of(p.axes.begin(), p.axes.end(), [](const Axis &a) { return a.kernel % a.stride != 0; });
-    };
-    const bool multiplies_zeros = (kernel.phases_as_channels && has_zero_weights(computation.problem)) ||
-                                  (computation.by_phases && has_zero_weights(*computation.by_phases));
+    const Problem &p = computation.problem;
+    const bool multiplies_zeros =
+        computation.cells ||
+        std::any_of(p.axes.begin(), p.axes.end(), [&](const Axis &a) { return a.kernel % channel_phases(kernel, p, a) != 0; }) ||
+        (computation.by_phases && std::any_of(computation.by_phases->axes.begin(), computation.by_phases->axes.end(),
+                                              [](const Axis &a) { return a.kernel % a.stride != 0; }));
     if (options.strict_propagation && (!kernel.strict_propagation || multiplies_zeros))
         return "it lets an Inf or NaN reach further than strict_propagation allows";
     return {};

@@ -157,7 +157,7 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
             const Axis &a = p.axes[2 - i];
             // Whole strides of padding are moved into the input's first coordinate.
             in.set_min(i, -(a.padding / a.stride) * (i == 0 ? packed.values() : 1));
-            if (k.whole_cells) out.begin_early(i, a.padding % a.stride);
+            out.begin_early(i, early_positions(k, p, a));
         }
         const View weight = weights.view(range);
         const int64_t channels = p.out_channels / p.groups;

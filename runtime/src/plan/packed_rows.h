@@ -20,12 +20,13 @@ class PackedRows {
   public:
     /// Of the picture that is summed over.
     PackedRows(const KernelTraits &kernel, const Computation &c)
-        : c_(c), p_(c.problem), format_(c.read_format), rank_(kernel.rank),
+        : c_(c), p_(c.cells ? c.cells->given : c.problem), inputs_(c.cells ? c.cells->inputs : 1), format_(c.read_format),
+          rank_(kernel.rank),
           given_channels_(c.operation == Operation::forward ? p_.in_channels : p_.out_channels),
           size_(innermost_first(p_, kernel.rank,
                                 [&](const Axis &a) { return c.operation == Operation::forward ? a.input : a.output(); })) {
         if (!c.packed_rows) return;
-        channels_ = packed_row_channels(kernel, c);
+        channels_ = packed_row_channels(kernel, c) / inputs_;
         if (!c.by_taps) {
             rows_.emplace(kernel.device, format_, channels_, positions());
             return;
@@ -40,21 +41,23 @@ class PackedRows {
     /// Of one group of an image.
     int64_t elements() const { return channels_ * positions(); }
 
-    /// As (x, y, z, channel, group, image).
+    /// As (x, y, z, channel, group, image), of cells where inputs are.
     View add_packing(std::vector<Step> &steps, Operand read, Operand packed, const LaunchRange &range) const {
         const int64_t pixel = channels_ * range.groups;
         steps.push_back(c_.by_taps ? packing_of_taps(read, packed, range) : packing_of_channels(read, packed, range));
 
         Extents extents = size_;
-        extents.insert(extents.end(), {channels_, range.groups, range.images});
+        extents[0] /= inputs_;
+        extents.insert(extents.end(), {inputs_ * channels_, range.groups, range.images});
         View all(packed, 0, extents, format_.type);
-        for (int64_t i = 0, stride = pixel; i < rank_; stride *= size_[i++]) all.set_stride(i, stride);
+        for (int64_t i = 0, stride = inputs_ * pixel; i < rank_; stride *= extents[i++]) all.set_stride(i, stride);
         return all.set_stride(rank_, 1).set_stride(rank_ + 1, channels_).set_stride(rank_ + 2, pixel * positions());
     }
 
   private:
     const Computation &c_;
     const Problem &p_;
+    const int64_t inputs_;  // of a cell
     const TensorFormat format_;
     const int rank_;
     const int64_t given_channels_;  // of all groups
