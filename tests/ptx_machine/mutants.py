@@ -17,7 +17,8 @@ import sys
 import tempfile
 import time
 
-# Every family of schedules, and what each synchronizes with; on GPUs without wgmma: mma.sync.
+# Every family of schedules, and what each synchronizes with; on GPUs without wgmma: mma.sync. Those with maps use the copy
+# engine and mbarriers.
 KERNELS = [
     ("forward_tf32_cuda_tensor_core_k3x3_s1x1_nchw", 90),
     ("forward_tf32_cuda_tensor_core_k4x4_s4x4_nchw", 90),
@@ -33,6 +34,10 @@ KERNELS = [
     ("weight_gradient_f32_cuda_dense_k3x3_s1x1_nchw", 90),
     ("forward_f32_cuda_few_out_channels_k3x3_s2x2_p1x1_nchw_oc3", 90),
     ("forward_f32_cuda_depthwise_k4x4_s2x2_p1x1_nchw_c1x1", 90),
+    ("forward_f16_cuda_implicit_gemm_any_nhwc_maps_256x64", 90),
+    ("input_gradient_f16_cuda_implicit_gemm_any_nchw_maps_128x64", 90),
+    ("weight_gradient_f16_cuda_implicit_gemm_any_nhwc_maps_c64x256", 90),
+    ("forward_f16_cuda_implicit_gemm_any_nhwc_128x64", 80),
 ]
 
 
@@ -75,6 +80,10 @@ KINDS = [
     Kind("cp.async.wait_group for one group too few", r"(cp\.async\.wait_group )(\d+)", next_number, 20),
     Kind("cp.async.commit_group deleted", r"cp\.async\.commit_group;", "", 20),
     Kind("cp.async deleted", r"cp\.async\.c[ag]\.[^;]*;", "", 2),
+    Kind("mbarrier wait deleted", r"mbarrier\.try_wait[^;]*; @!done bra[^;]*;", "", 20),
+    Kind("mbarrier arrival deleted", r"mbarrier\.arrive[^;]*;", "", 20),
+    Kind("bulk copy deleted", r"cp\.async\.bulk\.(?:tensor|shared)[^;]*;", "", 3),
+    Kind("box 8 bytes off", r"(cp\.async\.bulk\.tensor[^;]*\{)(%r\d+)(, [^;]*;)", r"add.s32 \2, \2, 4; \1\2\3", 2),
     Kind("load 4 bytes off", r"(ld\.global[\w.]* \t?[^;\[]*)" + ADDRESS, four_bytes_on, 4),
     Kind("load from shared memory 4 bytes off", r"(ld\.shared\.[bf]32 \t?[^;\[]*)" + ADDRESS, four_bytes_on, 3),
     Kind("store 4 bytes off", r"(st\.(?:global|shared)\.[bf]32 \t?)" + ADDRESS, four_bytes_on, 3),
@@ -86,8 +95,9 @@ KINDS = [
 
 # ---- mutants that change nothing: a barrier, fence or wait that nothing depends on, by the paths through the program
 
-SHARED = r"(st|ld)\.shared|cp\.async\.c[ag]|wgmma\.mma_async|ldmatrix"
-WRITES = r"st\.shared|cp\.async\.c[ag]"
+SHARED = r"(st|ld)\.shared|cp\.async\.(c[ag]|bulk)|mbarrier|wgmma\.mma_async|ldmatrix"
+WRITES = r"st\.shared|cp\.async\.(c[ag]|bulk)|mbarrier"
+OTHERS = r"bar\.(sync|arrive) (?!0;)"  # barriers that let only some warps go on
 
 
 class Paths:
@@ -153,22 +163,33 @@ def reason_to_survive(paths, kind, position):
     at = paths.at(position)
     text = paths.text[at]
     if kind in ("bar.sync deleted", "bar.warp.sync deleted"):
-        like = BARRIER if kind == "bar.sync deleted" and text.startswith("bar.sync 0;") else r"bar\.warp\.sync|bar\.sync 0;"
+        # A barrier of the same threads, or of more, does as much.
+        like = r"bar\.(warp\.)?sync" if "warp" in kind else BARRIER + "|" + re.escape(text)
         for backward in (False, True):
-            if (like == BARRIER or "warp" in kind) and paths.always(at, like, SHARED, backward):
+            if paths.always(at, like, SHARED + "|" + OTHERS, backward):
                 return "no shared memory is used " + ("before, or since the barrier before" if backward else "after, or until the barrier after")
     if kind == "fence.proxy deleted":
-        if paths.always(at, NEVER, r"wgmma\.mma_async"):
-            return "no product follows"
-        if paths.always(at, r"fence\.proxy", r"st\.shared|cp\.async\.c[ag]|cp\.async\.wait", backward=True):
+        written = r"st\.shared|cp\.async\.c[ag]|cp\.async\.wait"
+        if paths.always(at, NEVER, r"wgmma\.mma_async|cp\.async\.bulk|" + OTHERS):
+            return "neither a product nor the copy engine follows"
+        if paths.always(at, r"fence\.proxy", written + r"|mbarrier\.init", backward=True):
             return "nothing was written since the fence before"
+        if "mbarrier_init" in paths.text[at - 1] and paths.always(at, NEVER, written, backward=True):
+            return "only mbarriers were written, and fence.mbarrier_init does as much"
         if paths.always(at, r"fence\.proxy", r"bar\.(sync|arrive)|wgmma\.mma_async"):
             return "another fence comes before the barrier"
+    # Until something like this nobody may know whether a product is done: what comes before only adds to its registers.
+    shows = WRITES + r"|^(?!wgmma).*%tc_tile|" + OTHERS + "|^ret|^exit"
+    if kind == "wgmma.commit_group deleted":
+        commits = paths.first(at, r"wgmma\.commit", shows)
+        waits = commits and [paths.first(commit, r"wgmma\.wait_group\S* 0\b", shows) for commit in commits]
+        if waits and all(waits) and all(paths.always(w, BARRIER, WRITES) for found in waits for w in found):
+            return "its products go with the next group, which is waited for before it shows"
     if kind.startswith("wgmma.wait_group"):
         groups = int(re.search(r"wait_group\S* (\d+)", text).group(1))
         as_few = r"wgmma\.wait_group\S* ([0-%d])\b" % groups
-        # What follows until then, and until the barrier that lets other warps go on, only adds to the same registers.
-        waits = paths.first(at, as_few, WRITES + r"|^(?!wgmma).*%tc_tile|bar\.(sync|arrive) (?!0;)")
+        # And until the barrier that lets other warps go on.
+        waits = paths.first(at, as_few, shows)
         if waits is not None and all(paths.always(w, BARRIER, WRITES) for w in waits):
             return "another wait for as many comes before shared memory is written or a register used"
         if paths.always(at, as_few, r"wgmma\.(mma|commit)", backward=True):
