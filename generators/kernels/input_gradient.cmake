@@ -87,27 +87,12 @@ conv_transpose_kernel(input_gradient f32 cuda dense ${k3s2}
 conv_transpose_kernel(input_gradient f32 cuda dense ${k4s2} ${many_channels}
     lanes_x=4 runs=1 thread_rows=2 chunk=4 ${asynchronous} H200_TFLOPS 46)
 
-# ---- CPU: any attributes; those for vectors of input channels, then any rank and channels, as in cpu_forward.cmake
+# ---- CPU: any attributes; those for vectors of input channels, then any rank and channels
 set(narrow columns=4 rows=2 block_columns=8 block_rows=8 chunk=64 max_output_width=16)
 conv_transpose_kernel(input_gradient f32 cpu channels AS narrow ${narrow} AVX2 lanes=8 columns=2)
 conv_transpose_kernel(input_gradient f32 cpu channels AVX2 lanes=8 columns=4)
-set(gemm LAYOUT ncdhw rank=3)
-conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${gemm} AVX2 channels=4)
-conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${gemm} AS channels3 vectors=8 channels=3 fma_percent=60 AVX2 vectors=4)
-conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${gemm} AS channels1 vectors=12 channels=1 fma_percent=30 AVX2 vectors=6)
-conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${gemm} AS narrow vectors=1 channels=16 fma_percent=70 AVX2 channels=8)
-conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${gemm} vectors=2 channels=4 BASELINE_ONLY)
+conv_transpose_flat_products(input_gradient)
 
-foreach(format f32 f16 bf16)
-    set(channel_vectors LAYOUT any GENERATOR input_gradient_cpu_implicit_gemm_channels rank=3 storage=${format})
-    if(NOT format STREQUAL f32)
-        conv_transpose_kernel(input_gradient ${format} cpu implicit_gemm ${gemm} storage=${format} AVX2 channels=4)
-        conv_transpose_kernel(input_gradient ${format} cpu implicit_gemm ${gemm} storage=${format} AS channels3 vectors=8 channels=3 fma_percent=60 AVX2 vectors=4)
-    endif()
-    conv_transpose_kernel(input_gradient ${format} cpu implicit_gemm ${channel_vectors} AVX2 places=6)
-    conv_transpose_kernel(input_gradient ${format} cpu implicit_gemm ${channel_vectors} AS narrow places=16 vectors=1 AVX2 places=12)
-    conv_transpose_kernel(input_gradient ${format} cpu implicit_gemm ${channel_vectors} places=6 BASELINE_ONLY)
-endforeach()
 # ---- any attributes, as in cuda_forward.cmake
 set(product GENERATOR input_gradient_cuda_implicit_gemm_cuda_cores)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c64 ${product} ${product_c64} blocks=3 MAX_REGISTERS 168 H200_TFLOPS 47)

@@ -72,6 +72,8 @@ struct CalledWith {
 
     /// Pictures, and weights that are read as they are given, may have any layout: strides are run-time values.
     bool any_layout = false;
+    /// Of a flat matrix product: channels, which lie apart, are turned into vectors, and back.
+    bool turns_channels = false;
     /// It reads and writes vectors of neighbouring channels, from multiples of 16 bytes.
     bool vectors_of_channels = false;
     /// A gradient of parameters, whose parts are float32, may have any format: the sum of parts converts it.
