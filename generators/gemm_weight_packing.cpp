@@ -29,6 +29,9 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
                                                            {"bf16", Storage::bf16}}};
 
     GeneratorParam<bool> phases_outermost{"phases_outermost", false};
+    /// Summed channels may be those of neighbouring inputs of a row, `input_channels` of each: the kernel of the next is
+    /// shifted by `input_shift` positions, and kernels are spread by `dilation` (runtime/src/choice/input_cells.h).
+    GeneratorParam<bool> packs_cells{"packs_cells", false};
 
     Input<Halide::Buffer<>> weight{"weight"};
 
@@ -42,6 +45,8 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
             channel_phases_.push_back(add_input<int>("channel_phases_" + names[d]));
             summed_phases_.push_back(add_input<int>("summed_phases_" + names[d]));
         }
+        input_channels_ = add_input<int>("input_channels"), input_shift_ = add_input<int>("input_shift");
+        dilation_ = add_input<int>("dilation");
         packed_ = add_output<Halide::Buffer<>>("packed", halide_type(format_.operand()), 5);
     }
 
@@ -62,8 +67,10 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
             extents[axes[d]] = (weight.dim(d).extent() + phases - 1) / phases;
             channels = channels * channel_phases[d], summed_channels = summed_channels * summed_phases[d];
         }
-        // The runtime fills channels up to whole tiles of the kernel, of tensor cores summed ones to whole chunks.
+        // The runtime fills channels up to whole tiles of the kernel, of tensor cores summed ones to whole chunks, and taps of
+        // shifted kernels to whole windows.
         const Expr run = packed_->dim(0).extent(), taps = packed_->dim(1).extent();
+        if (packs_cells) extents[x] = taps / (extents[y] * extents[z]);
         const Expr elements = run * taps * packed_->dim(2).extent();
         extents[channel] = for_tensor_cores ? channels : 1;
         extents[summed] = for_tensor_cores ? Expr(values) : summed_channels;
@@ -72,13 +79,21 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         else extents[channel] = filled_up;
 
         const Expr number = i + run * (tap + taps * rest);
-        const Place at = get_target().has_gpu_feature() ? place<FastNumber>(layout, number, extents, given_channels)
+        Place at = get_target().has_gpu_feature() ? place<FastNumber>(layout, number, extents, given_channels)
                                                          : place<Expr>(layout, number, extents, given_channels);
         std::vector<Expr> index;
         Region inside;
         for (int d = 0; d < rank; d++)
             index.push_back(at.of[axes[d]] * channel_phases[d] * summed_phases[d] + at.channel_phase[d] +
                             at.summed_phase[d]);
+        if (packs_cells) {
+            const FastNumber channels(*input_channels_), of_cell(at.of[summed]);
+            at.of[summed] = (of_cell % channels).value;
+            const Expr shift = (of_cell / channels).value * *input_shift_, shifted = index[0] - shift;
+            const FastNumber spread(max(shifted, 0)), dilation(*dilation_);
+            const Expr is_tap = shift < channel_phases[0] && shifted >= 0 && (spread % dilation).value == 0;
+            index[0] = select(is_tap, (spread / dilation).value, -1);
+        }
         // The clamp tells bounds inference what the quotients cannot.
         index.insert(index.end(), {at.of[channel], at.of[summed], clamp(at.of[group], 0, groups - 1)});
         for (int d = 0; d < rank + 3; d++)
@@ -118,7 +133,8 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         packed_->dim(0).set_bounds(0, 64 * values);
         packed_->dim(1).set_stride(64 * values);
         // Lanes are 32 channels where those are side by side in the weights. Elsewhere a load would be one of as many lines:
-        // they are eight channels, whose rows are a line of what is written, and four taps (then summed channels).
+        // they are eight channels, whose rows are a line of what is written, and four taps (then summed channels). Blocks of the
+        // next channels, whose weights are neighbours in memory, run at the same time.
         all.specialize(weight.dim(rank).stride() == 1)
             .split(i, i, value, values)
             .vectorize(value)
@@ -131,8 +147,8 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         Var warp{"warp"}, channels{"channels"};
         all.split(i, i, value, values).vectorize(value).fuse(tap, rest, thread)
             .split(thread, block, thread, 32, TailStrategy::GuardWithIf).split(thread, warp, thread, 4)
-            .split(i, channels, i, 8).fuse(i, thread, thread).reorder({value, thread, warp, block, channels})
-            .gpu_blocks(block, channels).gpu_threads(thread, warp).never_partition_all();
+            .split(i, channels, i, 8).fuse(i, thread, thread).reorder({value, thread, warp, channels, block})
+            .fuse(channels, block, block).gpu_blocks(block).gpu_threads(thread, warp).never_partition_all();
     }
 
     void describe(KernelDescription &description) override {
@@ -143,6 +159,7 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         description.set("weight", format_text(given));
         description.set("rank", rank);
         if (phases_outermost) description.set("phases_outermost", "true");
+        if (packs_cells) description.set("packs_cells", "true");
         describe_target(get_target(), description);
     }
 
@@ -191,6 +208,7 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
     Var i{"i"}, tap{"tap"}, rest{"rest"}, three{"three"}, four{"four"};  // the last have extent 1
     ElementFormat format_;
     std::vector<Halide::GeneratorInput<int> *> channel_phases_, summed_phases_;
+    Halide::GeneratorInput<int> *input_channels_ = nullptr, *input_shift_ = nullptr, *dilation_ = nullptr;
     Halide::GeneratorOutput<Halide::Buffer<>> *packed_ = nullptr;
 };
 

@@ -49,7 +49,14 @@ struct CudaFewOutChannels : CudaSchedule {
     static constexpr bool weight_in_a_row = true, single_rows = true;
     int weight_channel_multiple() const { return 1; }
     int in_channel_chunk() const { return chunk; }
-    void describe(KernelDescription &description) const { description.set("max_out_channels", max_out_channels); }
+    /// Rows and columns.
+    std::pair<int, int> block_cells() const { return {tile_y(), tile_x()}; }
+    void describe(KernelDescription &description) const {
+        description.set("max_out_channels", max_out_channels);
+        const std::string known = description.get("out_channels");
+        description.set("block_channels", known == "0" ? std::to_string(max_out_channels) : known);
+        description.set("blocks_per_multiprocessor", 3);
+    }
 
     void search_space(SearchSpace &space, const SearchedProblem &problem) const {
         space.choose(lanes_x, {4, 8, 16, 32});

@@ -49,7 +49,10 @@ struct CudaPhases : CudaSchedule {
     static constexpr WeightLayout weight_layout = WeightLayout::channels_innermost;
     int weight_channel_multiple() const { return block_channels; }
     int output_width_multiple() const { return width_multiple; }
+    /// Rows and columns.
+    std::pair<int, int> block_cells() const { return {cells_y * stagings.value(), thread_cells * threads_x.value()}; }
     void describe(KernelDescription &description) const {
+        description.set("block_channels", block_channels);
         if (width_multiple > 1) description.set("output_width_multiple", width_multiple);
     }
 

@@ -8,7 +8,10 @@
 
 namespace conv_transpose {
 
-/// In seconds, of a kernel with a rate: the sum over the steps that its recipe takes.
+/// Whether the kernel's time is known well enough to be compared.
+bool has_estimate(const KernelTraits &kernel);
+
+/// In seconds, of a kernel that has an estimate: the sum over the steps that its recipe takes.
 double estimated_time(const Candidate &candidate, const Machine &machine);
 
 }  // namespace conv_transpose

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "problem/counting.h"
+#include "choice/launch_limits.h"
 
 namespace conv_transpose {
 
@@ -57,7 +58,7 @@ FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p, TensorFormat read,
     segment_cells = segments == 1 ? x.cells : round_up(ceil_divide(x.cells, segments), 16);
     const int64_t pitch = segments == 1 ? x.pitch : segment_cells + 1 + x.reach();
     rows = double(p.batch) * y.pitch * z.pitch;
-    const int64_t all_rows = static_cast<int64_t>(std::min(rows, 2147483647.0));
+    const int64_t all_rows = static_cast<int64_t>(std::min(rows, double(max_elements_32bit())));
     const int64_t a_share = std::max(ceil_divide(all_rows * segments, several), ceil_divide(least, pitch));
     const int64_t most_rows = std::clamp<int64_t>(std::min(wanted / pitch, a_share), 1, std::max<int64_t>(all_rows, 1));
     // Register tiles are whole; and rows that taps see beyond a tile's own are copied again.
@@ -113,7 +114,7 @@ FlatGradientTiles::FlatGradientTiles(const KernelTraits &k, const Problem &p, in
     segment_cells = ceil_divide(x.cells, segments);
     const int64_t pitch = segments == 1 ? x.pitch : segment_cells + 1 + x.reach();
     rows = double(images) * y.pitch * z.pitch;
-    const int64_t all_rows = static_cast<int64_t>(std::min(rows, 2147483647.0));
+    const int64_t all_rows = static_cast<int64_t>(std::min(rows, double(max_elements_32bit())));
     tile_rows = std::clamp<int64_t>(wanted / pitch, 1, std::max<int64_t>(all_rows, 1));
 
     // Parts make tasks, and each of them writes all weights.

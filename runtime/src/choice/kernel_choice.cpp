@@ -2,11 +2,12 @@
 #include "choice/kernel_choice.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
-#include "algorithm/machine_facts.h"
 #include "choice/estimated_time.h"
 #include "choice/flat_tiles.h"
+#include "choice/input_cells.h"
 #include "choice/tensor_formats.h"
 #include "device/machine.h"
 
@@ -30,21 +31,32 @@ struct Request {
     Machine machine = this_machine();
     std::vector<Computation> computations = alternatives(problem, options);
 
-    /// Appends the kernel with the first computation that it accepts; else tells why it accepts none.
+    /// Appends the kernel with a computation that it accepts, of which one goes before that should take less time; else
+    /// tells why it accepts none.
     std::string try_kernel(const KernelTraits &k, Candidates &accepting) const {
         std::string reason;
-        for (const Computation &c : computations) {
+        std::optional<Computation> best;
+        double least = 0;
+        for (const Computation &computation : computations) {
+            const std::optional<Computation> cells = with_input_cells(k, computation);
+            const Computation &c = cells ? *cells : computation;
             std::string rejected = rejection(k, c, options, device, machine);
             if (rejected.empty()) {
                 const Computation split = with_split_sum(k, c);
-                if (!k.makes_parts || split.partial_sums > 1) return accepting.push_back({k, split}), "";
+                if (!k.makes_parts || split.partial_sums > 1) {
+                    const double time = has_estimate(k) ? estimated_time({k, split}, machine) : 0;
+                    if (!best || time < least) best = split, least = time;
+                    continue;
+                }
                 rejected = "its sum is not split";
             }
             // Pictures that are packed as rows tell nothing of a kernel that does not read them.
             const bool could_be_taken = k.operation == c.operation && (!c.packed_rows || k.box_positions > 0);
             if (reason.empty() || could_be_taken) reason = rejected;
         }
-        return reason;
+        if (!best) return reason;
+        accepting.push_back({k, *best});
+        return {};
     }
 
     /// In the registry's order.
@@ -55,13 +67,13 @@ struct Request {
     }
 };
 
-// Of those with a known rate, the one that is fastest by estimate.
-size_t fastest(const Candidates &candidates, Precision precision, const Machine &machine) {
+// Of those with an estimate, whatever their precision, the one that is fastest by it: tensor cores win nothing where memory
+// limits, or where most of a tile is empty.
+size_t fastest(const Candidates &candidates, const Machine &machine) {
     size_t best = candidates.size();
     double least = 0;
     for (size_t i = 0; i < candidates.size(); i++) {
-        const KernelTraits &k = candidates[i].kernel;
-        if (k.h200_tflops == 0 || k.precision != precision) continue;
+        if (!has_estimate(candidates[i].kernel)) continue;
         const double time = estimated_time(candidates[i], machine);
         if (best == candidates.size() || time < least) best = i, least = time;
     }
@@ -84,37 +96,14 @@ size_t least_wasteful(const Candidates &candidates, size_t first) {
     return best;
 }
 
-// Whether CUDA cores, at two thirds of their rate, keep up with a memory where pictures are read and written once.
-bool memory_limits_float32(const Problem &p) {
-    constexpr double flop_per_second = 40e12, slack = 1.5;
-    double flop = 2.0 * double(p.input_elements()) * double(p.out_channels / p.groups);
-    for (const Axis &a : p.axes) flop *= double(a.kernel);
-    const double bytes = sizeof(float) * (double(p.input_elements()) + double(p.output_elements()));
-    return flop / flop_per_second < slack * bytes / machines::H200::memory_bytes_per_second;
-}
-
-// A float32 kernel that was made for the attributes of a problem that memory limits: tensor cores win nothing there, and
-// theirs are for any attributes (KernelBench 75 and 81, H200, 2026-11-22: 0.307 and 0.292 ms, by TF32 2.09 and 1.29).
-bool is_enough(const Candidate &c) {
-    const KernelTraits &k = c.kernel;
-    return k.device == Device::cuda && k.operation == Operation::forward && k.precision == Precision::float32 &&
-           k.output.type == ElementType::float32 && k.kernel != Size2{} && k.exact_input == Size2{} &&
-           memory_limits_float32(c.computation.problem);
-}
-
 // The first; but a tuned kernel of float32 was not compared with those of tensor cores, which go before it.
-// Where there are none of the precision, float32's.
 size_t preferred(const Candidates &candidates, Precision precision, const Machine &machine) {
     const auto first = std::find_if(candidates.begin(), candidates.end(), [&](const Candidate &c) {
         return c.kernel.precision == precision || c.kernel.exact_input == Size2{};
     });
-    if (first == candidates.end() || first->kernel.precision != precision)
-        return preferred(candidates, Precision::float32, machine);
+    if (first == candidates.end()) return 0;
     if (is_flat(first->kernel)) return least_wasteful(candidates, first - candidates.begin());
-    const size_t best = first->kernel.h200_tflops == 0 ? first - candidates.begin() : fastest(candidates, precision, machine);
-    const bool takes_any = precision != Precision::float32 && candidates[best].kernel.kernel == Size2{};
-    const auto enough = std::find_if(candidates.begin(), candidates.end(), is_enough);
-    return takes_any && enough != candidates.end() ? enough - candidates.begin() : best;
+    return has_estimate(first->kernel) ? fastest(candidates, machine) : first - candidates.begin();
 }
 
 // What no kernel for the operation and device takes, whatever the sizes are, and what would do; empty if each of rank and
