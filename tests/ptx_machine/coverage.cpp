@@ -40,7 +40,9 @@ struct ControlFlow {
             if (code[at].kind == Kind::branch) begins.insert(code[at].number);
             if (ends(code[at])) begins.insert(static_cast<int>(at) + 1);
         }
-        const auto block_of = [&](int at) { return std::to_string(std::distance(begins.begin(), begins.upper_bound(at)) - 1); };
+        const auto block_of = [&](int at) {
+            return std::to_string(std::distance(begins.begin(), begins.upper_bound(at)) - 1);
+        };
         std::string block;
         int conditions = 0;
         for (size_t at = 0; at < code.size(); at++) {

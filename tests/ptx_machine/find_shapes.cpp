@@ -255,7 +255,9 @@ KernelRun draw_like(const std::string &kernel, RandomProblems &random) {
     if (const auto few = numbers_after(kernel, "_oc"); !few.empty()) p.groups = 1, p.out_channels = few.front();
     if (const auto few = numbers_after(kernel, "_ic"); !few.empty()) p.groups = 1, p.in_channels = few.front();
     run.problem = p;
-    const ElementType type = has("bf16_") ? ElementType::bfloat16 : has("_f16_") ? ElementType::float16 : ElementType::float32;
+    const ElementType type = has("_bf16_")  ? ElementType::bfloat16
+                             : has("_f16_") ? ElementType::float16
+                                            : ElementType::float32;
     const Layout layout = has("hwc") ? Layout::channels_last : Layout::channels_first;
     run.input = run.weight = run.output = {type, layout};
     if (has("_to_n")) run.input.layout = Layout::channels_first;

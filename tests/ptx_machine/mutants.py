@@ -6,12 +6,16 @@ What survives is listed with its place in the text; the score comes last. Mutant
 reason_to_survive() proves by the paths through the program, are not run and do not count."""
 
 import argparse
+import collections
 import concurrent.futures
 import dataclasses
+import math
 import os
 import pathlib
 import random
 import re
+import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -96,7 +100,8 @@ KINDS = [
 # ---- mutants that change nothing: a barrier, fence or wait that nothing depends on, by the paths through the program
 
 SHARED = r"(st|ld)\.shared|cp\.async\.(c[ag]|bulk)|mbarrier|wgmma\.mma_async|ldmatrix"
-WRITES = r"st\.shared|cp\.async\.(c[ag]|bulk)|mbarrier"
+WRITES = r"st\.shared|cp\.async\.(c[ag]|bulk)|mbarrier\.(init|arrive)"
+WRITTEN = r"st\.shared|cp\.async\.(c[ag]|wait)|mbarrier\.init|fence\.proxy"  # what a barrier lets others see
 OTHERS = r"bar\.(sync|arrive) (?!0;)"  # barriers that let only some warps go on
 
 
@@ -129,13 +134,43 @@ class Paths:
             for to in following:
                 self.before[to].append(at)
 
+        # Where a register that is written once is compared with a constant: by the predicate, the register and the constant.
+        self.above = {}
+        written = collections.Counter(re.findall(r"(?m)^[a-z][\w.]* (%r\d+),", "\n".join(self.text)))
+        for text in self.text:
+            compared = re.fullmatch(r"setp\.(gt|ge)\.s32 (%p\d+), (%r\d+), (-?\d+);", text)
+            if compared and written[compared[3]] <= 1:
+                self.above[compared[2]] = compared[3], int(compared[4]) + (compared[1] == "gt")
+
     def at(self, position):
         return max(n for n, begin in enumerate(self.begin) if begin <= position)
 
+    def at_least(self, at):
+        """What registers are at least, by the branches that alone lead here."""
+        known = {}
+        while len(self.before[at]) == 1:
+            before = self.before[at][0]
+            jump = re.fullmatch(r"@(%p\d+) bra (\$\w+);", self.text[before])
+            if jump and jump[1] in self.above and self.next[before][0] == at:
+                register, least = self.above[jump[1]]
+                known[register] = max(least, known.get(register, least))
+            at = before
+        return known
+
+    def following(self, at, known):
+        """The statements that can follow, where registers are at least so large."""
+        jump = re.fullmatch(r"@(%p\d+) bra (\$\w+);", self.text[at])
+        if jump and jump[1] in self.above:
+            register, least = self.above[jump[1]]
+            if known.get(register, least - 1) >= least:
+                return self.next[at][:1]
+        return self.next[at]
+
     def first(self, start, reach, without, backward=False):
         """On the paths from a statement, or to it, the first ones like `reach`; None where one like `without` comes before."""
-        edges = self.before if backward else self.next
-        todo, done, found = list(edges[start]), set(), []
+        known = {} if backward else self.at_least(start)
+        edges = self.before.__getitem__ if backward else lambda at: self.following(at, known)
+        todo, done, found = list(edges(start)), set(), []
         while todo:
             at = todo.pop()
             if at in done:
@@ -146,7 +181,7 @@ class Paths:
             elif re.search(without, self.text[at]):
                 return None
             elif at != start:
-                todo += edges[at]
+                todo += edges(at)
         return found
 
     def always(self, *arguments, **options):
@@ -168,6 +203,8 @@ def reason_to_survive(paths, kind, position):
         for backward in (False, True):
             if paths.always(at, like, SHARED + "|" + OTHERS, backward):
                 return "no shared memory is used " + ("before, or since the barrier before" if backward else "after, or until the barrier after")
+        if paths.always(at, like, WRITTEN + "|" + OTHERS, backward=True) and paths.always(at, like, WRITES + "|" + OTHERS):
+            return "shared memory is only read between the barriers before and after"
     if kind == "fence.proxy deleted":
         written = r"st\.shared|cp\.async\.c[ag]|cp\.async\.wait"
         if paths.always(at, NEVER, r"wgmma\.mma_async|cp\.async\.bulk|" + OTHERS):
@@ -194,6 +231,9 @@ def reason_to_survive(paths, kind, position):
             return "another wait for as many comes before shared memory is written or a register used"
         if paths.always(at, as_few, r"wgmma\.(mma|commit)", backward=True):
             return "no product begins since the wait before"
+        before = paths.first(at, r"wgmma\.commit", NEVER, backward=True)
+        if groups == 1 and all(paths.always(commit, NEVER, r"wgmma\.commit", backward=True) for commit in before):
+            return "there has been one group yet, which it does not wait for"
     if kind == "wgmma.fence deleted" and paths.always(at, r"wgmma\.(fence|mma)", r"%tc_tile", backward=True) and \
             not paths.always(at, NEVER, r"wgmma\.fence", backward=True):
         return "no register of a product was used since the fence before"
@@ -250,14 +290,15 @@ def mutants_of(folder, kernel, gpu):
                          ptx[: match.start()] + new + ptx[match.end() :])
 
 
-def run(build, folder, kernel, gpu, timeout):
-    """What the tests say: "" where they notice nothing."""
+def run(build, folder, kernel, gpu, seconds):
+    """What the tests say, within so many seconds of a processor: "" where they notice nothing."""
     environment = dict(os.environ, LD_LIBRARY_PATH=str(build / "tests/ptx_machine"), PTX_MACHINE_GPU=str(gpu),
                        PTX_MACHINE_TIMING="late", PTX_MACHINE_CODE=f"{folder}:{build / 'runtime/kernels'}")
     command = [build / "tests/ptx_machine/shapes_test", "--gtest_brief=1", f"--gtest_filter=*/{kernel}"]
-    try:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout)
-    except subprocess.TimeoutExpired:
+    limit = math.ceil(seconds)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit)))
+    if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
         return "does not end"
     if any(text in done.stdout for text in ("SKIPPED", "0 tests from", "no problem of")):
         raise SystemExit(f"mutants.py: no test of {kernel}: {done.stdout}")
@@ -267,13 +308,19 @@ def run(build, folder, kernel, gpu, timeout):
     return notes[0] if notes else f"exit status {done.returncode}"
 
 
-def verdict(build, kernels, mutant, timeout):
+def processor_seconds():
+    """Of the tests until now."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def verdict(build, kernels, mutant, seconds):
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         source = path_of(kernels, mutant.kernel, mutant.gpu)
         (folder / f"{mutant.kernel}.fatbin").symlink_to((kernels / f"{mutant.kernel}.fatbin").resolve())
         (folder / source.name).write_text(mutant.ptx)
-        return run(build, folder, mutant.kernel, mutant.gpu, timeout)
+        return run(build, folder, mutant.kernel, mutant.gpu, seconds)
 
 
 def main():
@@ -289,10 +336,10 @@ def main():
     for kernel, gpu in KERNELS:
         if options.kernel and kernel not in options.kernel:
             continue
-        begin = time.monotonic()
+        begin, seconds_before = time.monotonic(), processor_seconds()
         if problem := run(build, kernels, kernel, gpu, 600):
             raise SystemExit(f"mutants.py: {kernel} fails as it is: {problem}")
-        timeout = 20 + 10 * (time.monotonic() - begin)
+        seconds = 2 + 4 * (processor_seconds() - seconds_before)
         mutants = []
         for mutant in mutants_of(kernels, kernel, gpu):
             (harmless if mutant.harmless else mutants).append(mutant)
@@ -300,7 +347,7 @@ def main():
                 print(f"changes nothing: {mutant.place()}\n    {mutant.harmless}")
         survived = 0
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-            for mutant, noticed in zip(mutants, pool.map(lambda m: verdict(build, kernels, m, timeout), mutants)):
+            for mutant, noticed in zip(mutants, pool.map(lambda m: verdict(build, kernels, m, seconds), mutants)):
                 if options.verbose or not noticed:
                     print(f"{'killed' if noticed else 'SURVIVES'}: {mutant.place()}" + (f"\n    {noticed[:200]}" if noticed else ""), flush=True)
                 if noticed:
