@@ -22,6 +22,16 @@ inline Division divide(const Halide::Expr &number, const Halide::Expr &divisor) 
     return {estimate + select(one_more, 1, 0), rest - select(one_more, divisor, 0)};
 }
 
+/// The same in two instructions where number * divisor is below 2^31: the reciprocal, rounded up, gives the quotient itself.
+inline Division divide_small(const Halide::Expr &number, const Halide::Expr &divisor) {
+    using namespace Halide;
+    const Expr unsigned_divisor = cast<uint32_t>(divisor);
+    const Expr reciprocal = (Expr(0x80000000u) + (unsigned_divisor - 1)) / unsigned_divisor;
+    const Expr quotient = cast<int>(Internal::Call::make(UInt(32), "llvm.nvvm.mulhi.ui",
+                                                         {cast<uint32_t>(number * 2), reciprocal}, Internal::Call::PureExtern));
+    return {quotient, number - quotient * divisor};
+}
+
 /// A number from 0 on that is divided so, for templates of arithmetic (tensor_layout.h).
 struct FastNumber {
     Halide::Expr value;

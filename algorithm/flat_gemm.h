@@ -256,15 +256,38 @@ class Staging {
         begin(seen);
         for (int width = f_.size.vector; width > 0; width = next_width(width)) {
             const Halide::RDom r({{0, width}, {0, rounded_up(most_cells(), width)}, {0, places_.seen_rows()}}, "copied");
-            add(width, r, r[1], r[2], Halide::min(span(0) + r[1] * width, span(1) - width) + r[0]);
+            const Expr cell = Halide::min(span(0) + r[1] * width, span(1) - width) + r[0];
+            add(width, r, r[1], r[2], cell, element(cell, r[2]));
         }
+    }
+
+    /// Vectors of cells are turned into vectors of channels; rows of less than a vector are copied cell by cell.
+    void copy_turned() {
+        using namespace Halide;
+        const FlatGemmVars &v = f_.v;
+        const int vector = f_.size.vector;
+        std::vector<Expr> seen = seen_rows(f_, places_, planes_);
+        const Expr count = seen.back();
+        seen.back() = select(count >= vector, rounded_up(count, vector), 0);
+        seen.push_back(select(count < vector, count, 0));
+        begin(seen);
+        const auto cell = [&](const Expr &number, const Expr &element) -> Expr {
+            return Halide::min(span(0) + number * vector, span(1) - vector) + element;
+        };
+        f_.turned_cells(v.element, v.summed, v.vector, v.row, v.plane, v.segment, v.tile, v.group) =
+            element(cell(v.vector, v.element), v.row);
+        const RDom r({{0, vector}, {0, rounded_up(most_cells(), vector)}, {0, places_.seen_rows()}}, "copied");
+        add(vector, r, r[1], r[2], cell(r[1], r[0]),
+            f_.turned_cells(r[0], v.summed, r[1], r[2], v.plane, v.segment, v.tile, v.group));
+        const RDom rest({{0, Halide::min(most_cells(), vector - 1)}, {0, places_.seen_rows()}}, "copied_rest");
+        add(1, rest, rest[0], rest[1], span(0) + rest[0], element(span(0) + rest[0], rest[1]));
     }
 
     /// Cell by cell; a schedule makes vectors of channels.
     void copy_channels() {
         begin(seen_rows(f_, places_, planes_));
         const Halide::RDom r({{0, most_cells()}, {0, places_.seen_rows()}}, "copied");
-        add(1, r, r[0], r[1], span(0) + r[0]);
+        add(1, r, r[0], r[1], span(0) + r[0], element(span(0) + r[0], r[1]));
     }
 
   private:
@@ -286,19 +309,29 @@ class Staging {
         f_.seen_rows(v.row, v.plane, v.segment, v.tile) = Halide::Tuple(seen);
         f_.staged(v.place, v.summed, v.plane, v.segment, v.tile, v.group) = 0.f;
     }
-    // While `number` is below what the row has of the width.
-    void add(int width, Halide::RDom r, const Expr &number, const Expr &row_number, const Expr &cell) {
+    Expr of_row(const Expr &number, int i) const {
+        const FlatGemmVars &v = f_.v;
+        return f_.seen_rows(number, v.plane, v.segment, v.tile)[i];
+    }
+    // Of the picture. Vectors of channels may go beyond the last one, which nothing reads.
+    Expr element(const Expr &cell, const Expr &row) const {
         using namespace Halide;
         const FlatGemmVars &v = f_.v;
         const std::vector<FlatAxis> &axes = places_.axes();
-        const auto row = [&](int i) -> Expr { return f_.seen_rows(row_number, v.plane, v.segment, v.tile)[i]; };
-        r.where(number < row(rank_ + (f_.size.channels_in_vectors ? 0 : static_cast<int>(f_.copies.size()))));
         std::vector<Expr> index{unsafe_promise_clamped(x().coordinate(cell, planes_[0]), x().min, x().min + x().extent - 1)};
         for (int d = 1; d < rank_; d++)
-            index.push_back(unsafe_promise_clamped(row(d - 1), axes[d].min, axes[d].min + axes[d].extent - 1));
-        index.insert(index.end(), {v.summed, v.group, promised(row(rank_ - 1), places_.images())});
-        f_.staged(promised(row_number * places_.pitch() + cell - span(2), places_.window()), v.summed,
-                  v.plane, v.segment, v.tile, v.group) = load_(picture_(index));
+            index.push_back(unsafe_promise_clamped(of_row(row, d - 1), axes[d].min, axes[d].min + axes[d].extent - 1));
+        const Expr channels = picture_.dim(rank_).extent();
+        const Expr channel = f_.size.turned ? promised(Halide::min(v.summed, channels - 1), channels) : Expr(v.summed);
+        index.insert(index.end(), {channel, v.group, promised(of_row(row, rank_ - 1), places_.images())});
+        return load_(picture_(index));
+    }
+    // While `number` is below what the row has of the width.
+    void add(int width, Halide::RDom r, const Expr &number, const Expr &row, const Expr &cell, const Expr &value) {
+        const FlatGemmVars &v = f_.v;
+        r.where(number < of_row(row, rank_ + static_cast<int>(f_.copies.size())));
+        f_.staged(promised(row * places_.pitch() + cell - span(2), places_.window()), v.summed, v.plane, v.segment, v.tile,
+                  v.group) = value;
         f_.copies.push_back({width, r});
     }
 };
@@ -307,7 +340,8 @@ template <class Tensor>
 void define_staged(FlatGemmFuncs &f, const Places &places, const Tensor &picture, const Load &load) {
     f.reads_vectors = picture.dim(static_cast<int>(places.axes().size())).stride() == 1;
     Staging<Tensor> staging(f, places, picture, load);
-    f.size.channels_in_vectors ? staging.copy_channels() : staging.copy_places();
+    if (f.size.turned) staging.copy_turned();
+    else f.size.channels_in_vectors ? staging.copy_channels() : staging.copy_places();
 }
 
 /// The sum over summed channels and live taps. Panels (lane, summed, kx, ky, kz, panel + panels * group) are of `channels`
@@ -377,6 +411,42 @@ class Storing {
         interleave();
         const Expr element = promised(at + places_.begin(s.segment) % x().stride, vectors() * vector * x().stride);
         store(at, s.lane, f_.interleaved(element, s.row, s.phase_y, s.phase_z, s.lane, panel(), s.segment, s.tile, s.group));
+    }
+
+    /// The results of a vector of cells of a row, for a vector of channels, are turned, interleaved and stored together.
+    void store_turned() {
+        using namespace Halide;
+        const FlatGemmVars &v = f_.v;
+        const int vector = f_.size.vector;
+        auto &s = f_.stored;
+        s.domain = domain({{0, vector}, {0, x().stride}, {0, vector}, {0, vectors()}}, {{0, f_.size.channels / vector}});
+        RDom &r = s.domain;
+        s.element = r[0], s.phase_x = r[1], s.lane = r[2], s.vector = r[3], s.row = r[4], s.phase_y = r[5], s.phase_z = r[6];
+        s.lane_vector = r[7];
+        name_outer(8);
+        const Expr lane = s.lane_vector * vector + s.lane, early = places_.begin(s.segment) % x().stride;
+        // The last vectors of cells and of results begin early, too. Rows of less than a vector are stored one by one.
+        f_.whole_vectors = places_.length() >= vector;
+        const Expr before = first_cell(s.vector, s.segment) * x().stride - early;
+        const Expr at = clamp(before + s.phase_x * vector, 0, max(places_.length() - vector, 0)) + s.element;
+        r.where(s.vector * vector < used_cells(s.segment));
+        r.where(before + s.phase_x * vector < places_.length());
+        only_what_there_is(lane);
+        r.where(f_.whole_vectors || at < places_.length());
+        f_.stride_x = x().stride;
+        f_.interleaving = RDom({{0, vector}, {0, x().stride}}, "interleaving");
+        const RDom &i = f_.interleaving;
+        f_.turned_results(v.element, v.lane, v.vector, v.row, v.panel, v.phase, v.segment, v.tile, v.group) =
+            result(first_cell(v.vector, v.segment) + v.element, v.phase);
+        f_.interleaved(v.element, v.vector, v.row, v.phase_y, v.phase_z, v.lane, v.panel, v.segment, v.tile, v.group) =
+            undef<float>();
+        f_.interleaved(i[0] * x().stride + i[1], v.vector, v.row, v.phase_y, v.phase_z, v.lane, v.panel, v.segment, v.tile,
+                       v.group) =
+            f_.turned_results(i[0], v.lane, v.vector, v.row, v.panel, phase(i[1], v.phase_y, v.phase_z, v.panel), v.segment,
+                              v.tile, v.group);
+        const Expr element = promised(at - before, vector * x().stride);
+        store(at, lane,
+              f_.interleaved(element, s.vector, s.row, s.phase_y, s.phase_z, lane, panel(), s.segment, s.tile, s.group));
     }
 
     /// In vectors of channels, cell by cell, the phases of a cell together.
@@ -456,13 +526,26 @@ class Storing {
         f_.stride_x = x().stride;
         f_.interleaving = RDom({{0, vector}, {0, x().stride}, {0, vectors()}}, "interleaving");
         const Expr cell = f_.interleaving[2] * vector + f_.interleaving[0];
-        // Of rows beyond the last, which are not stored, the last one is read.
-        const Expr row_of_tile = min(v.row, places_.rows_of(v.tile) - 1);
         f_.interleaved(v.element, v.row, v.phase_y, v.phase_z, v.lane, v.panel, v.segment, v.tile, v.group) = undef<float>();
-        f_.interleaved(cell * x().stride + f_.interleaving[1], v.row, v.phase_y, v.phase_z, v.lane, v.panel,
-                       v.segment, v.tile, v.group) =
-            f_.result(promised(row_of_tile * places_.pitch() + cell, places_.places(v.tile)), v.lane, v.panel,
-                      phase(f_.interleaving[1], v.phase_y, v.phase_z, v.panel), v.segment, v.tile, v.group);
+        f_.interleaved(cell * x().stride + f_.interleaving[1], v.row, v.phase_y, v.phase_z, v.lane, v.panel, v.segment, v.tile,
+                       v.group) = result(cell, phase(f_.interleaving[1], v.phase_y, v.phase_z, v.panel));
+    }
+
+    // Of a segment, those that have results; and the first of a vector of them.
+    Expr used_cells(const Expr &segment) const {
+        return rounded_up(places_.length() + places_.begin(segment) % x().stride, x().stride);
+    }
+    Expr first_cell(const Expr &number, const Expr &segment) const {
+        const int vector = f_.size.vector;
+        return max(min(number * vector, used_cells(segment) - vector), 0);
+    }
+
+    // Of a cell of a row. Of rows beyond the last, which are not stored, the last one is read.
+    Expr result(const Expr &cell, const Expr &phase) const {
+        const FlatGemmVars &v = f_.v;
+        const Expr row_of_tile = min(v.row, places_.rows_of(v.tile) - 1);
+        return f_.result(promised(row_of_tile * places_.pitch() + cell, places_.places(v.tile)), v.lane, v.panel, phase,
+                         v.segment, v.tile, v.group);
     }
 
     // `at` counts the results of a segment.
@@ -483,7 +566,8 @@ class Storing {
 template <class Tensor>
 void define_stores(FlatGemmFuncs &f, Tensor &output, const Places &places, const Finish &finish) {
     Storing<Tensor> storing(f, output, places, finish);
-    f.size.channels_in_vectors ? storing.store_channels() : storing.store_places();
+    if (f.size.turned) storing.store_turned();
+    else f.size.channels_in_vectors ? storing.store_channels() : storing.store_places();
 }
 
 }  // namespace conv_transpose::flat_gemm

@@ -15,16 +15,18 @@ struct FlatGemmVars {
     Halide::Var place{"place"}, summed{"summed"}, plane{"plane"}, lane{"lane"}, panel{"panel"}, phase{"phase"};
     Halide::Var tap{"tap"}, segment{"segment"}, tile{"tile"}, group{"group"};
     Halide::Var out_lane{"out_lane"}, out_panel{"out_panel"}, part{"part"}, segment_part{"segment_part"};
-    Halide::Var element{"element"}, row{"row"}, phase_y{"phase_y"}, phase_z{"phase_z"};
+    Halide::Var element{"element"}, vector{"vector"}, row{"row"}, phase_y{"phase_y"}, phase_z{"phase_z"};
 };
 
 /// Sizes that the algorithm is told. A tile has whole register tiles of `positions`. `vector` counts places along x, or
-/// channels, where those are side by side.
+/// channels, where those are in vectors; if they are `turned`, pictures have them apart, and are turned as they are copied and
+/// stored.
 struct FlatGemmSizes {
     int vector, positions, channels;
-    bool channels_in_vectors = false;
+    bool channels_in_vectors = false, turned = false;
 
-    int places_in_vector() const { return channels_in_vectors ? 1 : vector; }
+    bool any_layout() const { return channels_in_vectors && !turned; }
+    int places_in_vector() const { return any_layout() ? 1 : vector; }
 };
 
 struct FlatGemmFuncs {
@@ -34,8 +36,8 @@ struct FlatGemmFuncs {
     /// (tap, phase) -> where it reads, from a cell on; plane; kernel position: tables.
     Halide::Func taps{"taps"}, live_taps{"live_taps"};
     /// Tables of a tile. (row, plane, segment, tile) -> of a row that taps see, coordinates in the picture behind x, the last of
-    /// them the image, and how many vectors of each width (channels in vectors: cells) are copied. (plane, segment) -> the cells that are copied: the first,
-    /// and behind the last; the cell at place 0. (row, phase_y, phase_z, tile) -> coordinates in the result behind x, and
+    /// them the image, and how many vectors of each width (channels in vectors: cells; turned: vectors, or else cells) are
+    /// copied. (plane, segment) -> the cells that are copied: the first, and behind the last; the cell at place 0. (row, phase_y, phase_z, tile) -> coordinates in the result behind x, and
     /// whether there is such a row.
     Halide::Func seen_rows{"seen_rows"}, span{"span"}, stored_rows{"stored_rows"};
     /// (place, summed, plane, segment, tile, group), float32: zeros, and in the updates the rows that there are, in vectors of
@@ -46,6 +48,9 @@ struct FlatGemmFuncs {
         Halide::RDom domain;
     };
     std::vector<Copy> copies;
+    /// Channels that are turned: (element, summed, vector, row, plane, segment, tile, group), a vector of cells of a row; and
+    /// (element, lane, vector, row, panel, phase, segment, tile, group) of results.
+    Halide::Func turned_cells{"turned_cells"}, turned_results{"turned_results"};
     /// Channels in vectors: of what is read and what is written they lie side by side.
     Halide::Expr reads_vectors, writes_vectors;
     /// (place, lane, panel, phase, segment, tile, group), float32
@@ -54,7 +59,8 @@ struct FlatGemmFuncs {
         Halide::RDom domain;
         Halide::RVar summed, tap;
     } reduced;
-    /// (element, row, phase_y, phase_z, lane, panel, segment, tile, group): the phases of a row side by side.
+    /// (element, row, phase_y, phase_z, lane, panel, segment, tile, group): the phases of a row side by side; turned: (element,
+    /// vector, row, ...), those of a vector of cells.
     Halide::Func interleaved{"interleaved"};
     Halide::RDom interleaving;  ///< cell of a vector, phase, vector
     Halide::Expr stride_x;
@@ -62,10 +68,12 @@ struct FlatGemmFuncs {
     Halide::Expr whole_vectors;
     Halide::Func output;
     /// `lane` is a channel of a panel, and `vector` counts along a row; channels in vectors: `element` is one of a vector of
-    /// channels, `vector` counts those of a panel, and `cell` and `phase_x` along a row.
+    /// channels, `vector` counts those of a panel, and `cell` and `phase_x` along a row; turned: `phase_x` counts vectors of
+    /// results of a vector of cells, and `lane` is a channel of a vector.
     struct {
         Halide::RDom domain;
-        Halide::RVar element, vector, cell, phase_x, row, phase_y, phase_z, lane, panel, block, segment, tile, group;
+        Halide::RVar element, vector, cell, phase_x, row, phase_y, phase_z, lane, lane_vector, panel, block, segment, tile;
+        Halide::RVar group;
     } stored;
 };
 

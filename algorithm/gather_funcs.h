@@ -60,7 +60,7 @@ struct AnyWeightGradientFuncs {
     /// band of positions of some of the images.
     Halide::Var weight{"weight"}, tile{"tile"}, part{"part"}, images{"images"};
     Halide::Func sum{"sum"};
-    Halide::RDom positions;  ///< position in the band (on a CPU along the row, and row), image in the part
+    Halide::RDom positions;  ///< position in the part's band, image by image (on a CPU along the row, row, image)
     Halide::Func partial;    ///< what is written; its update goes through all tiles
     Halide::RDom weights;    ///< lane, warp (of vectors of groups: warp, lane), tile, part, images
 };

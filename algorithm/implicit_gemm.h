@@ -32,7 +32,7 @@ inline Expr product(const PerAxis &factors) {
 inline Expr rounded_up(const Expr &a, const Expr &b) { return (a + b - 1) / b; }
 
 /// Takes a number apart that counts through `extents`, the first fastest; the last entry is what is left.
-inline PerAxis digits(const Expr &number, const PerAxis &extents) {
+inline PerAxis digits(const Expr &number, const PerAxis &extents, Division (*divided)(const Expr &, const Expr &) = divide) {
     PerAxis all;
     Expr rest = number;
     for (const Expr &extent : extents) {
@@ -40,7 +40,7 @@ inline PerAxis digits(const Expr &number, const PerAxis &extents) {
             all.push_back(0);
             continue;
         }
-        const Division d = divide(rest, extent);
+        const Division d = divided(rest, extent);
         all.push_back(d.rest);
         rest = d.quotient;
     }
@@ -76,7 +76,7 @@ struct Steps {
     };
     Step operator[](const Expr &step) const {
         PerAxis divisors;  // without taps there are no steps either
-        for (const Expr &t : taps) divisors.push_back(max(t, 1));
+        for (const Expr &t : taps) divisors.push_back(Halide::Internal::is_const_one(t) ? t : max(t, 1));
         PerAxis all = digits(step, divisors);
         const Expr of_chunk = Halide::unsafe_promise_clamped(all.back(), 0, chunks() - 1);
         all.pop_back();
@@ -97,115 +97,103 @@ struct Geometry {
     Expr image;
     PerAxis kernel;     ///< position
     Expr chunk;
-    /// Phases that are channels of the product; none, where each phase has blocks of its own. They run faster than the
-    /// output's channels, x first, unless neighbouring channels are neighbours in the output. The first cell begins so
-    /// many positions before the output.
+    /// Of the picture, where kernel positions are channels of the product, too; else undefined.
+    Expr picture_channel;
+    /// Phases that are channels of the product, 1 of axes whose phases have blocks of their own; none where all have. They
+    /// run faster than the output's channels, x first, unless neighbouring channels are neighbours in the output. On the
+    /// first axes, those of such phases, the first cell begins so many positions before the output.
     PerAxis channel_phases, early;
 
     /// Of the product.
     Expr computed_channels(const Expr &channels) const { return channels * product(channel_phases); }
 };
 
-/// Of the forward operation, a gather: each phase of the output has its own live taps. A row of cells has `window - 1`
-/// more than are stored, so that all taps of a window see neighbours of one row.
+/// Of the forward operation, a gather. Phases of the first `channel_axes` are channels of the product: that is a convolution
+/// of stride 1, whose weights are zero where a phase lacks a tap. Its cells begin with whole ones, `padding_phase` positions
+/// before the output, so that all phases of a cell see the same positions; a stride above 1 has a dilation of 1 there. Each
+/// phase of other axes has its own live taps. A row of cells has `window - 1` more than are stored, so that all taps of a
+/// window see neighbours of one row.
 template <class Output>
-Geometry gather_geometry(const GemmVars &v, const std::vector<GatherAxis> &axes, const Output &output,
-                         const Expr &summed, int chunk, int window = 1) {
+Geometry gather_geometry(const GemmVars &v, const std::vector<GatherAxis> &axes, const PerAxis &padding_phase,
+                         int channel_axes, const Output &output, const Expr &summed, int chunk, int window) {
     const int rank = static_cast<int>(axes.size());
     Geometry g;
     g.images = output.dim(rank + 2).extent();
-    PerAxis most, live;
+    PerAxis most, live, shift, first;
     for (int d = 0; d < rank; d++) {
+        const bool in_channels = d < channel_axes;
         const Expr stride = axes[d].stride(), extent = output.dim(d).extent();
         g.strides.push_back(stride);
         g.cells.push_back(rounded_up(extent, stride));
         // Of a stride beyond the output's end only those that there are.
-        g.phases.push_back(Halide::Internal::is_const_one(stride) ? stride : min(stride, extent));
-        most.push_back(axes[d].taps());
+        const bool is_one = in_channels || Halide::Internal::is_const_one(stride);
+        g.phases.push_back(is_one ? Expr(1) : min(stride, extent));
+        most.push_back(in_channels ? rounded_up(axes[d].kernel(), stride) : axes[d].taps());
+        if (channel_axes > 0) g.channel_phases.push_back(in_channels ? stride : 1);
+        if (in_channels) g.early.push_back(padding_phase[d]);
     }
-    if (window > 1) g.cells[0] = g.cells[0] + (window - 1), most[0] = most[0] / window;
-    const PerAxis phase = phase_digits(v.phase, g.phases), cell = digits(v.position, g.cells);
-    std::vector<GatherAxis::Phase> of_phase;
+    const PerAxis phase = phase_digits(v.phase, g.phases);
     for (int d = 0; d < rank; d++) {
-        of_phase.push_back(axes[d].run_time_phase(phase[d]));
-        live.push_back(of_phase[d].taps);
+        if (d < channel_axes) {
+            live.push_back(most[d]), shift.push_back(0), first.push_back(0);
+            continue;
+        }
+        const GatherAxis::Phase of_phase = axes[d].run_time_phase(phase[d]);
+        live.push_back(of_phase.taps), shift.push_back(of_phase.shift), first.push_back(of_phase.first);
     }
-    if (window > 1) live[0] = live[0] / window;
+    const PerAxis all_taps = most;
+    if (window > 1) g.cells[0] = g.cells[0] + (window - 1), most[0] = most[0] / window, live[0] = live[0] / window;
+    const PerAxis cell = digits(v.position, g.cells);
     g.most = {most, summed, chunk}, g.steps = {live, summed, chunk};
     const Steps::Step step = g.steps[v.step];
     for (int d = 0; d < rank; d++) {
-        const bool in_window = d == 0 && window > 1;
+        const bool in_window = d == 0 && window > 1, in_channels = d < channel_axes;
         const Expr last = in_window ? step.tap[d] * window + (window - 1) : step.tap[d];
         const Expr tap = in_window ? step.tap[d] * window + v.k_group % window : step.tap[d];
-        const Expr least = axes[d].least_input();
-        g.at.push_back(cell[d] + of_phase[d].shift - last * axes[d].input_step());
+        const Expr least = in_channels ? -((all_taps[d] - 1) * axes[d].input_step()) : axes[d].least_input();
+        const Expr at = shift[d] - last * axes[d].input_step();
+        g.at.push_back(cell[d] + at);
         g.cell_at.push_back(cell[d] + least);
-        g.offset.push_back(of_phase[d].shift - last * axes[d].input_step() - least);
-        g.kernel.push_back(of_phase[d].first + tap * axes[d].tap_step());
+        g.offset.push_back(at - least);
+        g.kernel.push_back(in_channels ? tap : first[d] + tap * axes[d].tap_step());
     }
     g.image = cell.back();
     g.chunk = step.chunk;
     return g;
 }
 
-/// The same with phases as channels: a convolution of stride 1, whose weights are zero where a phase lacks a tap. Cells
-/// begin with whole ones, so that all phases of a cell see the same positions; a stride above 1 has a dilation of 1.
+/// Of the input gradient, a strided convolution: every tap is live everywhere, and there is one phase. With taps as
+/// channels a chunk is of channels and kernel positions together, in the order of the weight: few channels fill it, too.
 template <class Output>
-Geometry sub_pixel_geometry(const GemmVars &v, const std::vector<GatherAxis> &axes, const PerAxis &early,
-                            const Output &output, const Expr &summed, int chunk) {
+Geometry strided_geometry(const GemmFuncs &f, const std::vector<StridedAxis> &axes, const Output &output,
+                          const Expr &summed, int chunk, bool taps_as_channels = false) {
+    const GemmVars &v = f.v;
     const int rank = static_cast<int>(axes.size());
     Geometry g;
     g.images = output.dim(rank + 2).extent();
-    g.early = early;
-    PerAxis taps;
-    for (int d = 0; d < rank; d++) {
-        const Expr stride = axes[d].stride();
-        g.strides.push_back(stride);
-        g.channel_phases.push_back(stride);
-        g.phases.push_back(1);
-        g.cells.push_back(rounded_up(output.dim(d).extent(), stride));
-        taps.push_back(rounded_up(axes[d].kernel(), stride));
-    }
-    g.most = g.steps = {taps, summed, chunk};
-    const PerAxis cell = digits(v.position, g.cells);
-    const Steps::Step step = g.steps[v.step];
-    for (int d = 0; d < rank; d++) {
-        const Expr last = taps[d] - 1;
-        g.at.push_back(cell[d] - step.tap[d] * axes[d].input_step());
-        g.cell_at.push_back(cell[d] - last * axes[d].input_step());
-        g.offset.push_back((last - step.tap[d]) * axes[d].input_step());
-    }
-    g.kernel = step.tap;
-    g.image = cell.back();
-    g.chunk = step.chunk;
-    return g;
-}
-
-/// Of the input gradient, a strided convolution: every tap is live everywhere, and there is one phase.
-template <class Output>
-Geometry strided_geometry(const GemmVars &v, const std::vector<StridedAxis> &axes, const Output &output,
-                          const Expr &summed, int chunk) {
-    const int rank = static_cast<int>(axes.size());
-    Geometry g;
-    g.images = output.dim(rank + 2).extent();
-    PerAxis taps;
+    PerAxis kernel_size;
     for (int d = 0; d < rank; d++) {
         g.strides.push_back(1);
         g.phases.push_back(1);
         g.cells.push_back(output.dim(d).extent());
-        taps.push_back(axes[d].kernel);
+        kernel_size.push_back(axes[d].kernel);
     }
-    g.most = g.steps = {taps, summed, chunk};
+    const PerAxis none(rank, 1);
+    g.most = g.steps = taps_as_channels ? Steps{none, summed * product(kernel_size), chunk} : Steps{kernel_size, summed, chunk};
     const PerAxis cell = digits(v.position, g.cells);
     const Steps::Step step = g.steps[v.step];
-    for (int d = 0; d < rank; d++) {
-        g.at.push_back(axes[d].output(cell[d], step.tap[d]));
-        g.cell_at.push_back(cell[d] * axes[d].stride);
-        g.offset.push_back(step.tap[d] * axes[d].dilation);
+    g.kernel = step.tap, g.chunk = step.chunk;
+    PerAxis tap = step.tap;
+    if (taps_as_channels) {
+        tap = digits(step.chunk * chunk + v.k_group * f.values() + v.value, kernel_size, divide_small);
+        g.picture_channel = tap.back();
     }
-    g.kernel = step.tap;
+    for (int d = 0; d < rank; d++) {
+        g.at.push_back(axes[d].output(cell[d], tap[d]));
+        g.cell_at.push_back(cell[d] * axes[d].stride);
+        g.offset.push_back(tap[d] * axes[d].dilation);
+    }
     g.image = cell.back();
-    g.chunk = step.chunk;
     return g;
 }
 
@@ -244,7 +232,11 @@ Expr picture_or_zero(const GemmFuncs &f, const Tensor &picture, const Geometry &
     const Expr images = picture.dim(rank + 2).extent(), channels = picture.dim(rank).extent();
     if (read.asynchronous) inside = inside && g.image < images;
     const Expr first = g.chunk * g.steps.chunk, in_chunk = v.k_group * values + v.value;
-    if (in_rows) {
+    if (g.picture_channel.defined()) {
+        const Expr channel = read.asynchronous ? g.picture_channel : min(g.picture_channel, channels - 1);
+        index.push_back(unsafe_promise_clamped(channel, 0, channels - 1));
+        inside = inside && g.picture_channel < channels;
+    } else if (in_rows) {
         index.push_back(unsafe_promise_clamped(g.chunk * (g.steps.chunk / values) + v.k_group, 0, channels - 1));
     } else {
         const Expr channel = read.whole_chunks || read.asynchronous ? first + in_chunk : min(first + in_chunk, channels - 1);
@@ -253,7 +245,7 @@ Expr picture_or_zero(const GemmFuncs &f, const Tensor &picture, const Geometry &
     index.push_back(v.group);
     index.push_back(limited(g.image, 0, images - 1));
     const Expr element = picture(index), zero = Internal::make_zero(element.type());
-    if (read.whole_chunks || in_rows) return select(inside, element, zero);
+    if (read.whole_chunks || in_rows || g.picture_channel.defined()) return select(inside, element, zero);
     // Then each of the channels at a place is tested once, whatever else is tested of the place. Whole rows of 16 bytes
     // are inside or outside together.
     const Expr left = select(inside, channels - first, 0);
@@ -311,12 +303,15 @@ inline void define_sum(GemmFuncs &f, const Geometry &g, const Expr &initial) {
     f.r.value = r[0], f.r.k_group = r[1], f.r.term = r[2], f.r.step = r[3];
     f.r.domain.where(r[3] < g.steps.count());
     const PiecesOfTerm piece = pieces_of_term(f.format, r[2]);
+    const bool in_runs = f.weight_run > 0;
+    const Expr value = in_runs ? v.channel % f.weight_run : r[0], channel = in_runs ? v.channel / f.weight_run : v.channel;
+    const Expr k_group = in_runs ? r[1] * f.values() + r[0] : r[1];
     f.sum(v.position, v.channel, v.phase, v.group) = initial;
     f.sum(v.position, v.channel, v.phase, v.group) +=
         load(f.window == 1 ? f.picture(r[0], v.position, r[1], piece.first, r[3], v.phase, v.group)
                            : f.picture(r[0], v.position + (f.window - 1) - r[1] % f.window, r[1] / f.window, piece.first,
                                        r[3], v.phase, v.group)) *
-        load(f.weights(r[0], v.channel, r[1], piece.second, r[3], v.phase, v.group));
+        load(f.weights(value, channel, k_group, piece.second, r[3], v.phase, v.group));
 }
 
 /// The stores of output(x, y, z, channel, group, image), a tile after the other. `finish` makes an output of the sum of
@@ -368,7 +363,7 @@ void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geo
         at[0] = at[0] * tile.neighbours + neighbour;
         is_channel = at.back() < (f.channels_last_output ? g.channel_phases.back() : extent(rank));
         output_channel = f.channels_last_output ? at.front() : at.back();
-        of_phase = f.channels_last_output ? PerAxis(at.begin() + 1, at.end()) : at;
+        for (std::size_t d = 0; d < g.early.size(); d++) of_phase[d] = at[d + (f.channels_last_output ? 1 : 0)];
     }
     const auto promised = [&](const Expr &at, int d) { return unsafe_promise_clamped(at, 0, extent(d) - 1); };
     std::vector<Expr> index;
@@ -378,7 +373,8 @@ void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geo
         Expr &there = f.spares_conditions ? in_picture : inside;
         there = at < extent(d) && there;
         whole_cells = whole_cells && extent(d) == g.cells[d] * g.strides[d];
-        if (!g.early.empty()) there = at >= g.early[d] && there, whole_cells = whole_cells && g.early[d] == 0;
+        if (d < static_cast<int>(g.early.size()))
+            there = at >= g.early[d] && there, whole_cells = whole_cells && g.early[d] == 0;
         index.push_back(promised(at, d));
     }
     r.where(inside);

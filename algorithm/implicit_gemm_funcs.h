@@ -68,8 +68,11 @@ struct GemmFuncs {
     /// Neighbouring taps along x that one step has, of one row of positions. More than one only at a stride of 1, where taps
     /// are a multiple of it and see neighbouring positions. `k_group` of the weights counts through them, too, the fastest.
     int window = 1;
-    /// Weights are read as they are given, in channels_last; of the input gradient.
+    /// Weights are read as they are given, in channels_last.
     bool maps_weights = false;
+    /// Then, where neighbours are channels that are computed, runs of so many; `value` of the weights counts through a run,
+    /// `channel` through the runs and `k_group` through the summed channels of a step. 0: neighbours are summed.
+    int weight_run = 0;
     /// Where the output is made of whole cells, one condition for all of it spares those of its elements.
     bool spares_conditions = false;
     int values() const { return format.on_tensor_cores() ? format.values_of_16_bytes() : 1; }

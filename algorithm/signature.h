@@ -28,6 +28,7 @@ enum class Family {
     gemm_weight_packing,  ///< for implicit matrix products
     channel_packing,
     phase_packing,
+    tap_packing,
     picture_packing,
     sum_of_parts,
     sum_of_output_parts,
@@ -259,6 +260,9 @@ inline constexpr Argument gemm_weight_packing[] = {
     axes_and(3, "weight", TensorRole::weight),
     per_axis("channel_phases"),
     per_axis("summed_phases"),
+    int32("input_channels"),
+    int32("input_shift"),
+    int32("dilation"),
     written(dense(5, "packed", TensorRole::weight)),
 };
 
@@ -271,6 +275,16 @@ inline constexpr Argument phase_packing[] = {
     axes_and(3, "picture", TensorRole::picture),
     per_axis("stride"),
     written(axes_and(3, "packed", TensorRole::picture)),
+};
+
+inline constexpr Argument tap_packing[] = {
+    axes_and(3, "picture", TensorRole::picture),
+    per_axis("kernel"),
+    per_axis("stride"),
+    per_axis("dilation"),
+    per_axis("cells"),
+    int32("channels_fastest"),
+    written(dense(3, "packed", TensorRole::picture)),  // position of any image, tap and channel, group
 };
 
 inline constexpr Argument picture_packing[] = {
@@ -320,6 +334,7 @@ inline constexpr std::array<Signature, family_count> all{{
     {"gemm_weight_packing", gemm_weight_packing},
     {"channel_packing", channel_packing},
     {"phase_packing", phase_packing},
+    {"tap_packing", tap_packing},
     {"picture_packing", picture_packing},
     {"sum_of_parts", sum_of_parts},
     {"sum_of_output_parts", sum_of_output_parts},

@@ -15,16 +15,23 @@ namespace conv_transpose {
 struct WeightGradientProductTile {
     int taps, out_channels, in_channels, steps;
     bool in_channels_are_rows = false;
+    /// Neighbouring kernel positions of a line, which read what is staged of the output gradient for the line, a position
+    /// further on each. Row m then is (line, input channel), column n (position of the line, output channel).
+    int window = 1;
 
-    int rows() const { return in_channels_are_rows ? in_channels : taps * out_channels; }
-    int columns() const { return in_channels_are_rows ? taps * out_channels : in_channels; }
+    int lines() const { return window > 1 ? taps / window : 1; }
+    int rows() const { return in_channels_are_rows ? lines() * in_channels : taps * out_channels; }
+    int columns() const { return in_channels_are_rows ? taps / lines() * out_channels : in_channels; }
+    /// What is staged of the output gradient: channels of a position, and positions, in whole eights.
+    int output_rows() const { return taps / window * out_channels; }
+    int output_steps() const { return window > 1 ? (steps + window - 1 + 7) / 8 * 8 : steps; }
 };
 
 /// What a block stages of an operand: rows of 16 bytes, the same position of four pictures.
 struct WeightGradientProductOperand {
     Halide::Func staged;
     Halide::Var row;
-    int rows;
+    int rows, steps, channels;  ///< rows of the tile, which may be several times its channels
     std::vector<Halide::Var> others;  ///< the indices that a chunk of a block has one value of
 };
 
@@ -43,8 +50,9 @@ struct WeightGradientProductFuncs {
     Halide::Func partial;          ///< (in_channel, out_channel, tap, tap_tile, group, band); tap is one of the tile's
 
     std::vector<WeightGradientProductOperand> operands() const {
-        return {{input, input_row(), tile.in_channels, {chunk, in_tile, group, band}},
-                {output_gradient, output_row(), tile.taps * tile.out_channels, {chunk, out_tile, tap_tile, group, band}}};
+        return {{input, input_row(), tile.in_channels, tile.steps, tile.in_channels, {chunk, in_tile, group, band}},
+                {output_gradient, output_row(), tile.output_rows(), tile.output_steps(), tile.out_channels,
+                 {chunk, out_tile, tap_tile, group, band}}};
     }
     Halide::Var input_row() const { return tile.in_channels_are_rows ? m : n; }
     Halide::Var output_row() const { return tile.in_channels_are_rows ? n : m; }

@@ -63,7 +63,7 @@ struct FlatGemmGenerator : DescribedGenerator {
     Halide::Expr rounded(const Halide::Expr &sum, const Halide::Target &target) const { return stored(sum, storage, target); }
 
     void declare_shapes(Tensor &picture, Tensor &weight) {
-        if (funcs_.size.channels_in_vectors) picture.dim(0).set_stride({}), result_->dim(0).set_stride({});
+        if (funcs_.size.any_layout()) picture.dim(0).set_stride({}), result_->dim(0).set_stride({});
         for (int d = rank; d < rank + 3; d++) picture.dim(d).set_min(0);
         for (int d = 0; d < rank + 3; d++) result_->dim(d).set_min(0);
         const int channels = funcs_.size.channels;
@@ -78,7 +78,8 @@ struct FlatGemmGenerator : DescribedGenerator {
     void describe_product(KernelDescription &description) {
         description.set("rank", rank);
         for (const char *tensor : {"input", "output"}) description.set(tensor, format_text(storage));
-        description.set("any_layout", funcs_.size.channels_in_vectors ? "true" : "false");
+        description.set("any_layout", funcs_.size.any_layout() ? "true" : "false");
+        description.set("turns_channels", funcs_.size.turned ? "true" : "false");
         description.set("strict_propagation", "true");
         description.set("weight_layout", "WeightLayout::channel_panels");
         description.set("weight_channel_multiple", funcs_.size.channels);

@@ -22,9 +22,11 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
     Halide::GeneratorParam<int> min_in_channels{"min_in_channels", Schedule::least_summed};
     Halide::GeneratorParam<int> min_out_channels{"min_out_channels", Schedule::least_computed};
 
-    /// Phases are channels of the product (sub_pixel_geometry): few output channels fill a tile, and the picture is read
-    /// once for all phases. The output begins with a whole cell (CalledWith::whole_cells).
+    /// Phases are channels of the product (gather_geometry): few output channels fill a tile, and the picture is read
+    /// once for all phases. The output begins with a whole cell (CalledWith::whole_cells). Those of the width alone multiply
+    /// fewer zeros; then cells of neighbouring inputs may be channels, too (runtime/src/choice/input_cells.h).
     Halide::GeneratorParam<bool> phases_as_channels{"phases_as_channels", false};
+    Halide::GeneratorParam<bool> phases_along_width{"phases_along_width", false};
 
     /// The input's coordinates begin at -(padding / stride).
     Input<Halide::Buffer<>> input{"input"}, weight{"weight"};
@@ -35,6 +37,9 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
 
     void configure() {
         this->configure_format();
+        if (this->weight_map && (this->funcs_.format.multiply == Multiply::tf32 || phases_as_channels))
+            throw std::invalid_argument("weight_map with phases_as_channels, or in TF32; the rule is 16 bits, and phases of their own");
+        if (this->weight_map) this->funcs_.weight_run = 64;
         const int dimensions = this->rank + 3;
         input.set_type(this->stored_type()), input.set_dimensions(dimensions);
         weight.set_type(this->weight_type()), weight.set_dimensions(dimensions);
@@ -55,22 +60,23 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
                                .padding_phase = a(2),
                                .gcd = a(3),
                                .inverse = a(4)};
-            if (this->funcs_.window > 1) {  // a stride of 1, and along x neighbouring taps
+            if (this->funcs_.window > 1 && !phases_as_channels) {  // a stride of 1, and along x neighbouring taps
                 axis.stride = axis.gcd = 1, axis.padding_phase = axis.inverse = 0;
-                if (d == 0) axis.dilation = 1;
             }
+            if (this->funcs_.window > 1 && d == 0) axis.dilation = axis.gcd = 1;
             axes.push_back(GatherAxis::run_time(axis));
             kernel_size.push_back(a(5));
             padding_phase.push_back(a(2));
         }
         const Expr summed = this->summed_channels(input), channels = output_->dim(this->rank).extent();
         const int chunk = this->schedule_params.chunk(f);
-        if (phases_as_channels && f.window > 1)
-            throw std::invalid_argument("phases_as_channels with a window; the rule is one of them");
-        const Geometry g = phases_as_channels ? sub_pixel_geometry(f.v, axes, padding_phase, *output_, summed, chunk)
-                                              : gather_geometry(f.v, axes, *output_, summed, chunk, f.window);
-        this->define_operands(g, input, weight, phases_as_channels ? g.steps.taps : kernel_size,
-                              g.computed_channels(channels), this->problem.in_channel_multiple, this->target);
+        if (phases_as_channels && !phases_along_width && f.window > 1)
+            throw std::invalid_argument("phases_as_channels with a window; the rule is those along the width");
+        const int channel_axes = !phases_as_channels ? 0 : phases_along_width ? 1 : this->rank.value();
+        for (int d = 0; d < channel_axes; d++) kernel_size[d] = rounded_up(kernel_size[d], axes[d].stride());  // of a phase
+        const Geometry g = gather_geometry(f.v, axes, padding_phase, channel_axes, *output_, summed, chunk, f.window);
+        this->define_operands(g, input, weight, kernel_size, g.computed_channels(channels), this->problem.in_channel_multiple,
+                              this->target);
         constexpr bool begins_with_bias = !Schedule::on_tensor_cores;  // a tile of tensor cores begins with 0
         const Expr last = bias.dim(0).extent() - 1;
         const Expr output_channel =
@@ -110,6 +116,7 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         this->describe_product("input", "output", description);
         if (!phases_as_channels) return;
         description.set("phases_as_channels", "true");
+        if (phases_along_width) description.set("phases_along_width", "true");
         description.set("whole_cells", "true");
         const bool channels_last = this->channels_last_output;
         if (channels_last) description.set("phases_outermost", "true");

@@ -39,6 +39,8 @@ struct ImplicitGemmGenerator : DescribedGenerator {
     GeneratorParam<bool> channels_last_output{"channels_last_output", false};
     /// A kernel for parts of sums: it stores float32, and a second pass adds them and converts.
     GeneratorParam<bool> makes_parts{"makes_parts", false};
+    /// Weights, too, are read by a tensor map, as they are given in channels_last.
+    GeneratorParam<bool> weight_map{"weight_map", false};
     Schedule schedule_params;
 
     /// A problem's attributes narrow what a kernel accepts; to it they are run-time values. (Packed weights for tensor
@@ -69,12 +71,18 @@ struct ImplicitGemmGenerator : DescribedGenerator {
         funcs_.input_layout = input_layout;
         funcs_.channels_last_output = channels_last_output;
         funcs_.computed = makes_parts ? Storage::f32 : named->storage;
+        if (weight_map && !Schedule::tensor_maps)
+            throw std::invalid_argument("weight_map is true; the rule is a schedule for tensor maps");
         if constexpr (Schedule::tensor_maps) {
+            if (weight_map && schedule_params.window > 1)
+                throw std::invalid_argument("weight_map with a window; the rule is one of them");
+            funcs_.maps_weights = weight_map;
             if (input_layout != PictureLayout::channels_last || named->terms > 1)
                 throw std::invalid_argument("a tensor map reads pictures in channels_last, of one piece a value");
             funcs_.window = schedule_params.window;
-            funcs_.computes_whole_rows = channels_last_output, funcs_.loads_whole_tiles = true;
-            funcs_.spares_conditions = channels_last_output && schedule_params.resident_blocks > 0;
+            funcs_.computes_whole_rows = channels_last_output && schedule_params.whole_rows;
+            funcs_.loads_whole_tiles = true;
+            funcs_.spares_conditions = funcs_.computes_whole_rows && schedule_params.resident_blocks > 0;
         }
     }
 
@@ -127,10 +135,34 @@ struct ImplicitGemmGenerator : DescribedGenerator {
         return box;
     }
 
-    /// The same of weights as they are given, in channels_last: a picture of kernel positions for every computed channel,
-    /// whose channels are summed over.
+    /// The same of weights as they are given, in channels_last: a picture of kernel positions for every input channel, whose
+    /// channels are the output's.
     template <class Weight>
     TensorBox box_of_weights(const implicit_gemm::Geometry &g, const Weight &weight) const {
+        return funcs_.weight_run > 0 ? box_of_computed_runs(g, weight) : box_of_summed_rows(g, weight);
+    }
+
+    /// A chunk of input channels, each with a run of those that are computed.
+    template <class Weight>
+    TensorBox box_of_computed_runs(const implicit_gemm::Geometry &g, const Weight &weight) const {
+        using namespace Halide;
+        const GemmVars &v = funcs_.v;
+        const Expr first = v.channel * funcs_.weight_run, channel = first + v.value;
+        const Expr summed = g.chunk * g.steps.chunk + v.k_group, of_group = weight.dim(rank + 1).extent();
+        std::vector<Expr> index;
+        for (int d = 0; d < rank; d++) index.push_back(unsafe_promise_clamped(g.kernel[d], 0, weight.dim(d).extent() - 1));
+        index.push_back(unsafe_promise_clamped(channel, 0, weight.dim(rank).extent() - 1));
+        index.insert(index.end(), {unsafe_promise_clamped(summed, 0, of_group - 1), v.group});
+        const Expr element = weight(index), inside = channel < weight.dim(rank).extent() && summed < of_group;
+        TensorBox box{select(inside, element, Internal::make_zero(element.type())), {first}, g.kernel, 1};
+        box.coordinates.resize(rank + 1, 0);
+        box.coordinates.push_back(v.group * of_group + summed);
+        return box;
+    }
+
+    /// A tile of input channels, which are computed, each with a chunk of those that are summed over.
+    template <class Weight>
+    TensorBox box_of_summed_rows(const implicit_gemm::Geometry &g, const Weight &weight) const {
         using namespace Halide;
         const GemmVars &v = funcs_.v;
         const auto promised = [&](const Expr &at, int d) {
@@ -156,7 +188,7 @@ struct ImplicitGemmGenerator : DescribedGenerator {
     template <class Output>
     void declare_output(Output &output) const {
         if constexpr (Schedule::tensor_maps)
-            if (funcs_.channels_last_output)
+            if (funcs_.computes_whole_rows)
                 implicit_gemm::declare_rows(output, PictureLayout::channels_last, rank, 16 / stored_type().bytes());
     }
 
@@ -185,6 +217,8 @@ struct ImplicitGemmGenerator : DescribedGenerator {
             description.set(computed, tensor(f.channels_last_output));
         }
         if (makes_parts) description.set("makes_parts", "true");
+        if constexpr (Schedule::tensor_maps)
+            if (f.channels_last_output && !f.computes_whole_rows) description.set("stores_single_channels", "true");
         if (rank != 2) description.set("rank", rank);
         // A block has one phase, and its steps are that phase's live taps; where weights fill up chunks of channels with
         // zeros, the picture is zero as well.

@@ -6,6 +6,7 @@
 
 
 #include "Halide.h"
+#include "algorithm/machine_facts.h"
 #include "generators/axis_inputs.h"
 #include "generators/implicit_gemm_generator.h"
 
@@ -19,17 +20,16 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
     Halide::GeneratorParam<int> min_in_channels{"min_in_channels", Schedule::least_computed};
     Halide::GeneratorParam<int> min_out_channels{"min_out_channels", Schedule::least_summed};
 
-    /// Weights, too, are read by a tensor map, as they are given in channels_last.
-    Halide::GeneratorParam<bool> weight_map{"weight_map", false};
+    /// Kernel positions are channels that are summed over, too.
+    Halide::GeneratorParam<bool> taps_as_channels{"taps_as_channels", false};
 
     /// The output gradient's coordinates begin at the padding.
     Halide::GeneratorInput<Halide::Buffer<>> output_gradient{"output_gradient"}, weight{"weight"};
 
     void configure() {
         this->configure_format();
-        if (weight_map && !Schedule::tensor_maps)
-            throw std::invalid_argument("weight_map is true; the rule is a schedule for tensor maps");
-        this->funcs_.maps_weights = weight_map;
+        if (taps_as_channels && this->funcs_.input_layout != PictureLayout::channels_first)
+            throw std::invalid_argument("taps_as_channels is true; the rule is pictures in channels_first");
         const int dimensions = this->rank + 3;
         output_gradient.set_type(this->stored_type()), output_gradient.set_dimensions(dimensions);
         weight.set_type(this->weight_type()), weight.set_dimensions(dimensions);
@@ -45,10 +45,10 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
         for (int d = 0; d < this->rank; d++) {
             const auto a = [&](int i) -> Expr { return *attributes_[3 * d + i]; };
             axes.push_back({.kernel = a(0), .stride = a(1), .dilation = a(2)});
-            kernel_size.push_back(a(0));
+            kernel_size.push_back(taps_as_channels ? Expr(1) : a(0));
         }
-        const Geometry g = strided_geometry(f.v, axes, *input_gradient_, this->summed_channels(output_gradient),
-                                            this->schedule_params.chunk(f));
+        const Geometry g = strided_geometry(f, axes, *input_gradient_, this->summed_channels(output_gradient),
+                                            this->schedule_params.chunk(f), taps_as_channels);
         this->define_operands(g, output_gradient, weight, kernel_size, input_gradient_->dim(this->rank).extent(),
                               this->problem.out_channel_multiple, this->target);
         define_sum(f, g, 0.f);
@@ -79,6 +79,9 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
         description.set("min_in_channels", min_in_channels);
         description.set("min_out_channels", min_out_channels);
         this->describe_product("output", "input", description);
+        if (!taps_as_channels) return;
+        description.set("taps_as_channels", "true");
+        description.set("split_target_blocks", machines::H200::multiprocessors * this->schedule_params.blocks);
     }
 
   private:

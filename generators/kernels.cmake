@@ -21,6 +21,28 @@
 #   AVX2 parameter=value  in place of those before: AVX2 has half as many registers as AVX-512
 # cpu kernels are made for each instruction set in CONV_TRANSPOSE_CPU_LEVELS.
 
+# Flat products on CPUs (schedules/cpu_implicit_gemm.h), any attributes and rank: register tiles for numbers of channels, and
+# for few places; then those for any layout and element type, with channels in vectors.
+macro(conv_transpose_flat_products operation)
+    set(gemm LAYOUT ncdhw rank=3)
+    set(channels3 AS channels3 vectors=8 channels=3 fma_percent=60 AVX2 vectors=4)
+    conv_transpose_kernel(${operation} f32 cpu implicit_gemm ${gemm} AVX2 channels=4)
+    conv_transpose_kernel(${operation} f32 cpu implicit_gemm ${gemm} ${channels3})
+    conv_transpose_kernel(${operation} f32 cpu implicit_gemm ${gemm} AS channels1 vectors=12 channels=1 fma_percent=30 AVX2 vectors=6)
+    conv_transpose_kernel(${operation} f32 cpu implicit_gemm ${gemm} AS narrow vectors=1 channels=16 fma_percent=72 AVX2 channels=8)
+    conv_transpose_kernel(${operation} f32 cpu implicit_gemm ${gemm} vectors=2 channels=4 BASELINE_ONLY)
+    foreach(format f32 f16 bf16)
+        if(NOT format STREQUAL f32)
+            conv_transpose_kernel(${operation} ${format} cpu implicit_gemm ${gemm} storage=${format} AVX2 channels=4)
+            conv_transpose_kernel(${operation} ${format} cpu implicit_gemm ${gemm} storage=${format} ${channels3})
+        endif()
+        set(in_vectors LAYOUT any GENERATOR ${operation}_cpu_implicit_gemm_channels rank=3 storage=${format})
+        conv_transpose_kernel(${operation} ${format} cpu implicit_gemm ${in_vectors} AVX2 places=6)
+        conv_transpose_kernel(${operation} ${format} cpu implicit_gemm ${in_vectors} AS narrow places=16 vectors=1 AVX2 places=12)
+        conv_transpose_kernel(${operation} ${format} cpu implicit_gemm ${in_vectors} places=6 BASELINE_ONLY)
+    endforeach()
+endmacro()
+
 # A section's variables are its own; it sees those that are set here.
 block(PROPAGATE CONV_TRANSPOSE_KERNEL_OBJECTS CONV_TRANSPOSE_KERNEL_ROWS)
     set(k3 kernel_h=3 kernel_w=3)

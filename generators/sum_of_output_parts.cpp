@@ -30,7 +30,8 @@ class SumOfOutputParts : public Halide::Generator<SumOfOutputParts>, public Desc
         (*output_)(position, channel, image) = store(activate(total(position, channel, image), activation, slope), stored);
     }
 
-    // A thread has one element: there are few outputs where a sum is cut, and planes may be smaller than a warp.
+    // A thread has one element: there are few outputs where a sum is cut, and planes may be smaller than a warp. Lanes run over
+    // what are neighbours in memory: with channels innermost over those.
     void schedule() {
         using namespace Halide;
         for (int d = 0; d < 4; d++) partial.dim(d).set_min(0);
@@ -38,8 +39,15 @@ class SumOfOutputParts : public Halide::Generator<SumOfOutputParts>, public Desc
         partial.dim(0).set_stride(Expr()), output_->dim(0).set_stride(Expr());
         bias.dim(0).set_min(0);
         Var block{"block"}, thread{"thread"}, element{"element"};
-        Func(*output_).fuse(position, channel, element).split(element, block, thread, 128, TailStrategy::GuardWithIf)
-            .gpu_blocks(block, image).gpu_threads(thread).never_partition_all();
+        const auto by_lanes = [&](Stage stage, const Var &inner, const Var &outer) {
+            stage.fuse(inner, outer, element).split(element, block, thread, 128, TailStrategy::GuardWithIf)
+                .gpu_blocks(block, image).gpu_threads(thread).never_partition_all();
+        };
+        Func output(*output_);
+        output.reorder(position, channel, image);
+        by_lanes(output.specialize(partial.dim(1).stride() == 1 && output_->dim(1).stride() == 1).reorder(channel, position, image),
+                 channel, position);
+        by_lanes(output, position, channel);
         total.compute_at(Func(*output_), thread);
     }
 

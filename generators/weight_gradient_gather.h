@@ -38,33 +38,22 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
     void generate() {
         using namespace Halide;
         AnyWeightGradientFuncs &f = funcs_;
-        const bool flat = Schedule::on_gpu;
         const auto in = [&](int d) { return input.dim(d).extent(); };
         const Place at = place(f.weight, f.tile, f.part, f.images);
 
-        f.positions =
-            RDom({{0, flat ? band_rows / schedule_params.tile().lanes * schedule_params.tile().lanes : in(0)},
-                  {0, flat ? Expr(1) : Expr(band_rows)},
-                  {0, part_images}},
-                 "positions");
-        const RDom &r = f.positions;
-        const Expr image = at.images * part_images + r[2], number = at.band * band_rows + (flat ? r[0] : r[1]);
-        only_where(f.positions, {image < batch, number < (flat ? in(0) * in(1) * in(2) : in(1) * in(2))});
-        const Division row = flat ? divide(number, in(0), true) : Division{number, r[0]};
-        const Division plane = divide(row.quotient, in(1), flat);
-        const Expr position[] = {row.rest, plane.rest, plane.quotient};
+        const Summed summed = summed_positions(at);
         std::vector<Expr> of_input, of_output;
-        Expr seen = Internal::const_true();
+        Expr seen = summed.exists;
         for (int d = 0; d < rank; d++) {
-            const Expr output = axis(d).output(position[d], at.taps[d]);
+            const Expr output = axis(d).output(summed.position[d], at.taps[d]);
             seen = seen && inside(output, output_gradient.dim(d));
-            of_input.push_back(known(position[d], in(d))),
+            of_input.push_back(known(summed.position[d], in(d))),
                 of_output.push_back(
                     clamp(output, output_gradient.dim(d).min(), output_gradient.dim(d).max()));
         }
         // Tiles may reach beyond the last channel, where nobody stores.
         const auto channel = [](const Expr &c, const Expr &extent) { return known(min(c, extent - 1), extent); };
-        const Expr group = known(at.read_group, in(4)), real_image = known(image, in(5));
+        const Expr group = known(at.read_group, in(4)), real_image = known(summed.image, in(5));
         of_input.insert(of_input.end(), {channel(at.in_channel, in(3)), group, real_image});
         of_output.insert(of_output.end(), {channel(at.out_channel, output_gradient.dim(3).extent()), group, real_image});
 
@@ -110,6 +99,12 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
         Halide::Expr read_group;  ///< the same, within the tensors
     };
 
+    /// A position that is summed over, x, y, z. Where it does not exist it is another one.
+    struct Summed {
+        std::vector<Halide::Expr> position;
+        Halide::Expr image, exists;
+    };
+
     AnyWeightGradientFuncs funcs_;
     AxisInputs attributes_;
     Halide::GeneratorOutput<Halide::Buffer<float>> *partial_ = nullptr;
@@ -140,6 +135,39 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
                 band.quotient,
                 images,
                 band.rest};
+    }
+
+    Summed summed_positions(const Place &at) {
+        if constexpr (Schedule::on_gpu) return summed_of_volume(at);
+        else return summed_of_rows(at);
+    }
+
+    // Those of a part's band, image by image. There are whole rounds of them, and no condition but a choice of values, so that
+    // the loads of several are under way together.
+    Summed summed_of_volume(const Place &at) {
+        using namespace Halide;
+        const Expr all = input.dim(0).extent() * input.dim(1).extent() * input.dim(2).extent();
+        const Expr of_image = min(band_rows, all);
+        const int round = schedule_params.tile().lanes * schedule_params.at_once;
+        // None of an empty batch, of which there is nothing to read.
+        funcs_.positions = RDom(0, up(select(batch > 0, of_image * part_images, 0), round) * round, "positions");
+        const Division image = divide(funcs_.positions.x, max(of_image, 1), true);
+        const Expr number = at.band * band_rows + image.rest, of_all = at.images * part_images + image.quotient;
+        const Division row = divide(min(number, all - 1), input.dim(0).extent(), true),
+                       plane = divide(row.quotient, input.dim(1).extent(), true);
+        return {{row.rest, plane.rest, plane.quotient},
+                min(of_all, batch - 1),
+                number < all && image.quotient < part_images && of_all < batch};
+    }
+
+    Summed summed_of_rows(const Place &at) {
+        using namespace Halide;
+        funcs_.positions = RDom({{0, input.dim(0).extent()}, {0, band_rows}, {0, part_images}}, "positions");
+        const RDom &r = funcs_.positions;
+        const Expr image = at.images * part_images + r[2], number = at.band * band_rows + r[1];
+        only_where(funcs_.positions, {image < batch, number < input.dim(1).extent() * input.dim(2).extent()});
+        const Division plane = divide(number, input.dim(1).extent(), false);
+        return {{r[0], plane.rest, plane.quotient}, image, Internal::const_true()};
     }
 
     void store_tiles() {

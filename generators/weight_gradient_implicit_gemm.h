@@ -70,22 +70,29 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
         f.r = Halide::RDom({{0, values}, {0, t.steps / values}, {0, 1}, {0, band_positions / t.steps}}, "r");
         const Halide::RDom &r = f.r;
         const Halide::Expr step = r[1] * values + r[0];
-        const int row = schedule_params.row_channels();
+        const int in_row = input_row(), out_row = output_row(), in_boxes = t.in_channels / in_row;
         const Halide::Var &in = f.input_row(), &out = f.output_row();
         f.sum = Halide::Func("sum");
         f.sum(f.n, f.m, f.in_tile, f.out_tile, f.tap_tile, f.group, f.band) = 0.f;
+        // Of a window, whose columns have all positions of a line, a row tells the line.
+        const bool window = t.window > 1;
+        const Halide::Expr step_of_output = window ? step + out / out_row : step;
+        const Halide::Expr out_box = window ? in / in_row / in_boxes : out / out_row;
+        const Halide::Expr in_box = window ? in / in_row % in_boxes : in / in_row;
         f.sum(f.n, f.m, f.in_tile, f.out_tile, f.tap_tile, f.group, f.band) +=
-            load(f.output_gradient(out % row, step, out / row, r[3], f.out_tile, f.tap_tile, f.group, f.band)) *
-            load(f.input(in % row, step, in / row, r[3], f.in_tile, f.group, f.band));
-        const Halide::Expr out_of_tile = f.tap * t.out_channels + f.out_channel % t.out_channels;
-        const Halide::Expr out_tile = f.out_channel / t.out_channels;
+            load(f.output_gradient(out % out_row, step_of_output, out_box, r[3], f.out_tile, f.tap_tile, f.group, f.band)) *
+            load(f.input(in % in_row, step, in_box, r[3], f.in_tile, f.group, f.band));
+        const Halide::Expr tap_of_columns = window ? f.tap % t.window : Halide::Expr(f.tap);
+        const Halide::Expr out_of_tile = tap_of_columns * t.out_channels + f.out_channel % t.out_channels;
+        const Halide::Expr out_tile = f.out_channel / t.out_channels, in_tile = f.in_channel / t.in_channels;
         // Rows that warpgroups share out count through all tiles: a remainder of them would be no affine index. The
         // instruction that stores a tile converts it (compiler/passes/tile_store.h).
         partial(f.in_channel, f.out_channel, f.tap, f.tap_tile, f.group, f.band) =
-            t.in_channels_are_rows
+            window ? Halide::Expr(f.sum(out_of_tile, f.tap / t.window * t.in_channels + f.in_channel % t.in_channels, in_tile,
+                                        out_tile, f.tap_tile, f.group, f.band))
+            : t.in_channels_are_rows
                 ? cast(result_type(), f.sum(out_of_tile, f.in_channel, 0, out_tile, f.tap_tile, f.group, f.band))
-                : Halide::Expr(f.sum(f.in_channel % t.in_channels, out_of_tile, f.in_channel / t.in_channels, out_tile,
-                                     f.tap_tile, f.group, f.band));
+                : Halide::Expr(f.sum(f.in_channel % t.in_channels, out_of_tile, in_tile, out_tile, f.tap_tile, f.group, f.band));
         f.partial = partial;
     }
 
@@ -127,6 +134,10 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
     ElementFormat format_;
     WeightGradientProductFuncs f_;
 
+    /// Channels that follow each other in shared memory.
+    int input_row() const { return schedule_params.row_channels(f_.tile.in_channels); }
+    int output_row() const { return schedule_params.row_channels(f_.tile.out_channels); }
+
     Halide::Type result_type() const {
         return schedule_params.writes_result ? halide_type(format_.storage) : Halide::Float(32);
     }
@@ -135,8 +146,9 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
     Halide::Expr element(const Picture &picture, const Halide::Expr &row, const implicit_gemm::PerAxis &base,
                          const implicit_gemm::PerAxis &offset, const Halide::Expr &image, Halide::Expr inside) const {
         using namespace Halide;
-        const Expr first = row * schedule_params.row_channels(), channels = picture.dim(0).extent();
-        const Expr value = element_or_zero(picture, first, base, offset, image, inside);
+        const int in_row = &picture == &input ? input_row() : output_row();
+        const Expr first = row * in_row, channels = picture.dim(0).extent();
+        const Expr value = element_or_zero(picture, in_row, first, base, offset, image, inside);
         if constexpr (!Schedule::tensor_maps) return value;
         // The map has the channels of all groups side by side, and begins at the picture's first element.
         TensorBox box{value, {f_.group * channels + first}, offset, &picture == &input ? 0 : 1};
@@ -145,16 +157,15 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
         return element_of_box(box);
     }
 
-    Halide::Expr element_or_zero(const Picture &picture, const Halide::Expr &first, const implicit_gemm::PerAxis &base,
-                                 const implicit_gemm::PerAxis &offset, const Halide::Expr &image, Halide::Expr inside) const {
+    Halide::Expr element_or_zero(const Picture &picture, int in_row, const Halide::Expr &first,
+                                 const implicit_gemm::PerAxis &base, const implicit_gemm::PerAxis &offset,
+                                 const Halide::Expr &image, Halide::Expr inside) const {
         using namespace Halide;
         const auto promised = [](const Expr &index, const Expr &min, const Expr &extent) {
             return unsafe_promise_clamped(index, min, min + extent - 1);
         };
         const Expr channels = picture.dim(0).extent(), images = picture.dim(5).extent();
-        const Expr channel = schedule_params.row_channels() > values
-                                 ? first + f_.value
-                                 : first;  // of 16 bytes all are inside, or none
+        const Expr channel = in_row > values ? first + f_.value : first;  // of 16 bytes all are inside, or none
         inside = inside && channel < channels && image < images;
         std::vector<Expr> index{promised(first + f_.value, 0, channels)};
         for (int d = 0; d < 3; d++) {
@@ -175,25 +186,32 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
         using implicit_gemm::PerAxis;
         WeightGradientProductFuncs &f = f_;
         const WeightGradientProductTile &t = f.tile;
-        const int row = schedule_params.row_channels();
-        const PerAxis at = implicit_gemm::digits(f.band * band_positions + f.chunk * t.steps + f.step,
-                                                 {input.dim(1).extent(), input.dim(2).extent(), input.dim(3).extent()});
+        const int in_row = input_row(), out_row = output_row();
+        // Bands take turns with chunks: what blocks read at a time lies together, so that lines of kernel positions find in the
+        // second-level cache what others read.
+        // A row has as many positions more as a line has kernel positions but one: the input's are zeros, and what is next in
+        // shared memory is next in the output gradient's row.
+        const PerAxis at = implicit_gemm::digits(
+            (f.chunk * partial.dim(5).extent() + f.band) * t.steps + f.step,
+            {input.dim(1).extent() + (t.window - 1), input.dim(2).extent(), input.dim(3).extent()});
         f.input = Func("staged_input");
         const Var &in = f.input_row(), &out = f.output_row();
         f.input(f.value, f.step, in, f.chunk, f.in_tile, f.group, f.band) =
-            element(input, f.in_tile * (t.in_channels / row) + in, {at[0], at[1], at[2]}, PerAxis(3, 0),
+            element(input, f.in_tile * (t.in_channels / in_row) + in, {at[0], at[1], at[2]}, PerAxis(3, 0),
                     at[3], Internal::const_true());
 
-        const int rows = t.out_channels / row;
-        const Expr taps = kernel_w * kernel_h * kernel_d, counted = f.tap_tile * t.taps + out / rows;
+        const int rows = t.out_channels / out_row;
+        const bool window = t.window > 1;  // of which there is one box for a line, and lines are counted
+        const Expr taps = window ? kernel_h * kernel_d : kernel_w * kernel_h * kernel_d;
+        const Expr counted = f.tap_tile * (t.taps / t.window) + out / rows;
         const Expr tap = Schedule::tensor_maps ? min(counted, taps - 1) : counted;  // of what is not used there must be a box
         const auto quotient = [](const Expr &a, const Expr &b) { return cast<int>(cast<uint32_t>(a) / cast<uint32_t>(b)); };
-        const Expr line = quotient(tap, kernel_w), plane = quotient(line, kernel_h);
+        const Expr line = window ? tap : quotient(tap, kernel_w), plane = quotient(line, kernel_h);
         f.output_gradient = Func("staged_output_gradient");
         f.output_gradient(f.value, f.step, out, f.chunk, f.out_tile, f.tap_tile, f.group, f.band) =
             element(output_gradient, f.out_tile * rows + out % rows, {at[0] * stride_w, at[1] * stride_h, at[2] * stride_d},
-                    {(tap - line * kernel_w) * dilation_w, (line - plane * kernel_h) * dilation_h, plane * dilation_d}, at[3],
-                    counted < taps);
+                    {window ? Expr(0) : (tap - line * kernel_w) * dilation_w, (line - plane * kernel_h) * dilation_h, plane * dilation_d},
+                    at[3], counted < taps);
     }
 
     // What the runtime promises of the buffers, so that 16 bytes are known to be aligned.

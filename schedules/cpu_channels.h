@@ -1,20 +1,18 @@
 // Schedule: images of a few pixels with many channels on the CPU (the first layers of a generator network).
 //
 // Machine: 2 cores of an AMD EPYC (Zen 5, AVX-512), shared with other work, one thread, 2026-11-21: k4 s2 p1
-// 1024->512 4x4 in 1.9 ms with joint phases, 62 % of the FMA rate, and 4.4 ms without; cpu_tiles.h takes 5.6
-// ms. 512->256 8x8: 1.3 ms, 1.8 ms and 2.3 ms. The first reads 33 MB of weights, once.
+// 1024->512 4x4 in 1.9 ms, 62 % of the FMA rate; cpu_tiles.h takes 5.6 ms. 512->256 8x8: 1.3 ms and 2.3 ms. The first
+// reads 33 MB of weights, once.
 //
 // A row is shorter than a vector, so vectors run over output channels: weights are loaded as vectors, inputs
 // broadcast. Weights are what limits, so a tile of channels is the unit of work: no core reads another's. The
 // image is copied with its zero border once.
 //
-// With joint phases, for a kernel that is known, a register tile is a vector of channels x 4 cells x all
-// phases. For each input channel it takes all taps, which lie together, so weights are one stream from
+// A register tile is a vector of channels x 4 cells x all phases of a kernel that is known. For each input channel it takes all taps, which lie together, so weights are one stream from
 // memory. They come in chunks of 64 input channels, 64 KB, which all cells of the image take from the second
 // cache; between chunks the sums wait in memory.
 //
-// Else phases, kernel positions and input channels are loops, so the kernel's size is a run-time value; a
-// register tile is 64 channels x 4 cells of one phase.
+// Kernels of any size are products (cpu_implicit_gemm_channels.h).
 //
 // Tried without gain: prefetching the weights (1.4 times as slow), chunks of 16 or 32.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CPU_CHANNELS_H
@@ -29,8 +27,7 @@ struct CpuChannels : CpuSchedule {
     static constexpr const char *family = "channels";
     /// The register tile: output channels, cells along a row, rows of cells.
     Halide::GeneratorParam<int> channels{"channels", 64}, cells{"cells", 4}, tile_rows{"tile_rows", 1};
-    Halide::GeneratorParam<bool> joint_phases{"joint_phases", false};
-    /// Input channels whose products are summed in registers, with joint phases.
+    /// Input channels whose products are summed in registers.
     Halide::GeneratorParam<int> chunk{"chunk", 64};
     /// Largest output's height and width.
     Halide::GeneratorParam<int> max_size{"max_size", 8};
@@ -57,7 +54,7 @@ struct CpuChannels : CpuSchedule {
         f.padded_input.compute_at(f.output, v.group).vectorize(input_args[0], width)
             .parallel(input_args[2], 16, TailStrategy::GuardWithIf);
 
-        joint_phases ? sum_all_phases(f, channel_tile, width) : sum_each_phase(f, y_tile, width);
+        sum_all_phases(f, channel_tile, width);
     }
 
   private:
@@ -86,30 +83,6 @@ struct CpuChannels : CpuSchedule {
             .unroll(f.taps.x).unroll(f.taps.y);
         for (Stage stage : {Stage(chunk_sum), products})
             stage.vectorize(v.channel, width).unroll(v.channel).unroll(v.cell_x).unroll(v.phase_x).unroll(v.phase_y);
-    }
-
-    void sum_each_phase(ForwardFuncs &f, const Halide::Var &y_tile, int width) const {
-        using namespace Halide;
-        const GatherVars &v = f.v;
-        const int sx = f.stride_x(), sy = f.stride_y();
-        Var x_tile{"x_tile"};
-        Func row_of_tiles = f.sum.in();
-        row_of_tiles.compute_at(f.output, y_tile)
-            .bound_extent(v.cell_y, tile_rows).bound_extent(v.channel, channels)
-            .bound_extent(v.phase_x, sx).bound_extent(v.phase_y, sy)
-            .reorder_storage(v.channel, v.cell_x)
-            .split(v.cell_x, x_tile, v.cell_x, cells, TailStrategy::RoundUp)
-            .reorder(v.channel, v.cell_x, v.cell_y, x_tile, v.phase_x, v.phase_y)
-            .vectorize(v.channel, width).unroll(v.channel).unroll(v.cell_x).unroll(v.cell_y);
-
-        f.sum.compute_at(row_of_tiles, x_tile)
-            .bound_extent(v.cell_x, cells).bound_extent(v.cell_y, tile_rows)
-            .bound_extent(v.phase_x, 1).bound_extent(v.phase_y, 1).bound_extent(v.channel, channels)
-            .reorder_storage(v.channel, v.cell_x).reorder(v.channel, v.cell_x, v.cell_y)
-            .vectorize(v.channel, width).unroll(v.channel).unroll(v.cell_x).unroll(v.cell_y);
-        f.sum.update()
-            .reorder(v.channel, v.cell_x, v.cell_y, f.taps.x, f.taps.y, f.taps.z)
-            .vectorize(v.channel, width).unroll(v.channel).unroll(v.cell_x).unroll(v.cell_y);
     }
 };
 

@@ -4,8 +4,9 @@
 // H200, 2026-11-21, TFLOP/s of 67: k16 s8 512 to 256 channels 38, k10 s5 256 to 128 39, k5 s2 256 to 128 35,
 // k4 s4 32; their input gradients 33 to 41; k4 s2 on 4x4 pictures 38. The kernels of cuda_general.h reached
 // 1.5 to 7.5, of cuda_input_gradient_general.h 1 to 5. Of three axes, 2026-11-22: k2 s2, 128 to 64 channels, 26 (39 %); k4
-// s2, 168 to 112, 29; phases as channels, 384 to 5, 30. ncu on k5 s2: 70 % of all cycles issue, the ends of
-// phases of unequal length among them; of the loop's instructions 84 % multiply.
+// s2, 168 to 112, 29; phases as channels, 384 to 5, 30. Input gradients whose taps are channels: k7 s2, 64 to 3, 28; k8
+// s8, 192 to 3, 20; k(2,4,4), 384 to 5, 34. ncu on k5 s2: 70 % of all cycles issue, the ends of phases of unequal length
+// among them; of the loop's instructions 84 % multiply.
 //
 // Order: a block computes a tile of one phase, columns (cells of the phase, counted through all pictures, so
 // that small and narrow pictures fill tiles) x channels. The sum runs in steps, a tap of a chunk of channels

@@ -196,6 +196,12 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
         } else {
             update.rename(f.r.k_group, mma_k_outer);
         }
+        if (f.weight_run > 0) {
+            const bool along_columns = f.channels_last_output;
+            const Var group{along_columns ? "mma_n_group" : "mma_m_group"}, &run = along_columns ? mma_n : mma_m;
+            update.split(run, group, run, f.weight_run);
+            order.insert(order.begin() + (along_columns ? 3 : 4), group);
+        }
         update.split(f.r.value, value_outer, mma_k, f.values()).reorder(order);
         if (f.window > 1) update.unroll(tap);
         update.unroll(f.r.term).gpu_threads(lane, warp, warpgroup).never_partition_all();

@@ -11,9 +11,10 @@
 // byte passes through a thread, and what lies outside of the picture comes as zeros.
 //
 // Of the input gradient weights in channels_last are boxes, too, as they are given: rows of the channels that are summed
-// over, one for each that is computed. Packing them took 25 of 81 us (k2 s2, 1024->1024 40x40: now 0.033 ms by 128 x 64), and
-// one box in place of 16 runs of 1 KB lets 128 positions x 256 channels keep up with 256 x 128 (k2 s2, N16 256->256 80x80:
-// 0.114 and 0.115 ms, 0.130 with packed weights).
+// over, one for each that is computed. Packing them took 25 of 81 us (k2 s2, 1024->1024 40x40: now 0.023 ms by 128 x 128, six
+// stages deep), and one box in place of 16 runs of 1 KB lets 128 positions x 256 channels keep up with 256 x 128 (k2 s2, N16
+// 256->256 80x80: 0.114 and 0.115 ms, 0.130 with packed weights). Weights in channels_first lie so, too, where taps are
+// channels (k16 s8, 1536->768 of 500 positions: 0.058 ms, 0.139 with packed weights).
 //
 // In channels_first, with the step that packs the picture, all of it timed: KernelBench 57, k3 of 64 channels, 2.17 ms (4.08
 // by threads that copy), of which packing 2.1 GB takes a fourth; 78, k3x7 of 32 channels, 0.970 (2.66): half of a tile of 64
@@ -35,6 +36,8 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
     Halide::GeneratorParam<int> window{"window", 1};  // taps along x of a step
     Halide::GeneratorParam<int> boxes{"boxes", 1};    // of a step's positions; one has at most 256
     Halide::GeneratorParam<bool> producer{"producer", false};  // a warpgroup of its own starts the copies
+    /// In channels_last 16 bytes of channels are stored at once; off: any number of channels, by pairs.
+    Halide::GeneratorParam<bool> whole_rows{"whole_rows", true};
     Halide::GeneratorParam<int> products_in_flight{"products_in_flight", 0};  // see SoftwarePipelineOptions
     Halide::GeneratorParam<int> producer_registers{"producer_registers", 40};
     /// So many blocks, those of a machine, go through all tiles: the producer begins the next while one is stored. 0: a block
@@ -53,6 +56,7 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
         description.set("box_positions", box_positions(f));
         if (window > 1) description.set("window", window);
         if (resident_blocks > 0) description.set("resident_blocks", resident_blocks);
+        if (f.weight_run > 0) description.set("box_channels", f.weight_run);
     }
 
     void apply(GemmFuncs &f, const Halide::Target &) const {
@@ -61,7 +65,7 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
         store_tile(f);
         multiply_in_tile(f);
         stage_boxes(f);
-        f.maps_weights ? stage_weight_boxes(f) : stage_weights(f);
+        f.weight_run > 0 ? stage_weight_runs(f) : f.maps_weights ? stage_weight_boxes(f) : stage_weights(f);
     }
 
   private:
@@ -113,6 +117,24 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
             .split(v.channel, one, bulk_channel, channels(f)).rename(v.k_group, bulk_k);
         by_one_thread(f.weights);
         f.weights.reorder(v.value, bulk_k, bulk_channel, v.piece, one, lane, warp, warpgroup)
+            .gpu_threads(lane, warp, warpgroup).never_partition_all();
+    }
+
+    // Runs of channels that are computed, one for each that is summed over: a box is a run of all of a chunk.
+    void stage_weight_runs(GemmFuncs &f) const {
+        using namespace Halide;
+        const GemmVars &v = f.v;
+        Var bulk_box{"bulk_box"}, bulk_k{"bulk_k"}, bulk_value{"bulk_value"}, value{"value"};
+        const int runs = channels(f) / f.weight_run;
+        f.weights.compute_at(f.sum, pipeline).store_in(MemoryType::GPUShared)
+            .reorder_storage(v.value, v.k_group, v.channel, v.piece, v.step, v.phase, v.group)
+            .bound_extent(v.value, f.weight_run).bound(v.piece, 0, 1).bound_extent(v.k_group, chunk_channels)
+            .bound_extent(v.channel, runs).bound_extent(v.step, 1).bound_extent(v.phase, 1)
+            .bound_extent(v.group, 1)
+            .split(v.value, bulk_value, value, f.values()).vectorize(value)
+            .split(v.channel, one, bulk_box, runs).rename(v.k_group, bulk_k);
+        by_one_thread(f.weights);
+        f.weights.reorder(value, bulk_value, bulk_k, bulk_box, v.piece, one, lane, warp, warpgroup)
             .gpu_threads(lane, warp, warpgroup).never_partition_all();
     }
 

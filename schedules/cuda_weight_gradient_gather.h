@@ -1,9 +1,9 @@
 // Schedule: the weight gradient of tensors of any rank, format and layout on CUDA cores, every attribute a run-time value:
 // the kernel of last resort, and that of depthwise problems.
 //
-// H200, 2026-11-22: depthwise 1-D k3 s2, 8 x 512 channels, 4096 samples: 0.087 ms, 2.3 TB/s, 54 % of the memory limit; 3-D
-// k5 s2, 2 x 256 channels of 16^3: 0.442 ms (4 %). channels_last, float16: the latter 0.176 ms (5 %), 2-D k4 s2, 16 x 64
-// channels of 64x64, 0.047 (21 %), k3 s2, 8 x 64 of 128x128, 0.059 (33 %).
+// H200, 2026-11-22: depthwise 1-D k3 s2, 8 x 512 channels, 4096 samples: 0.099 ms, 2.0 TB/s, 47 % of the memory limit; k6
+// s3, 16 x 512 channels, 32 samples: 0.0095 ms (PyTorch 0.0060; 0.0172 with images and positions one after the other).
+// channels_last, float16: 2-D k4 s2, 16 x 64 channels of 64x64, 0.041 (24 %).
 //
 // Order: as cuda_weight_gradient_general.h; lanes are neighbouring positions of a volume, all axes joined, so none idles
 // whatever the extents. A thread keeps the sums of in_tile x out_tile channels and `taps` neighbouring taps of a row. The
@@ -11,6 +11,8 @@
 // its neighbours in a warp the vectors beside it.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_GATHER_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_GATHER_H
+
+#include <algorithm>
 
 #include "algorithm/gather_funcs.h"
 #include "schedules/kernel_description.h"
@@ -23,6 +25,7 @@ struct CudaWeightGradientGather : CudaSchedule {
     Halide::GeneratorParam<int> in_tile{"in_tile", 4}, out_tile{"out_tile", 4}, taps{"taps", 1};
     /// Of positions, and of output channels.
     Halide::GeneratorParam<int> lanes{"lanes", 32}, warps{"warps", 4};
+    Halide::GeneratorParam<int> at_once{"at_once", 4};  // positions of a lane whose loads are under way together
     Halide::GeneratorParam<int> wanted_blocks{"wanted_blocks", 2112};
 
     int block_out_channels() const { return int(out_tile) * int(warps); }
@@ -39,21 +42,21 @@ struct CudaWeightGradientGather : CudaSchedule {
     void apply(AnyWeightGradientFuncs &f, const Halide::Target &) const { compute_in_threads(f, tile()); }
 
   protected:
-    static void compute_in_threads(AnyWeightGradientFuncs &f, const WeightTile &tile) {
+    void compute_in_threads(AnyWeightGradientFuncs &f, const WeightTile &tile) const {
         using namespace Halide;
         const int lanes = tile.lanes;
-        const auto guard = TailStrategy::GuardWithIf;
         const RDom &w = f.weights;
         Var lane{"lane"}, warp{"warp"};
-        RVar step{"step"}, r_lane{"r_lane"};
+        RVar step{"step"}, next{"next"}, r_lane{"r_lane"};
 
-        f.sum.update().split(f.positions[0], step, r_lane, lanes, guard);
+        f.sum.update().split(f.positions.x, step, r_lane, lanes).split(step, step, next, at_once);
         Func lane_sum = f.sum.update().rfactor(r_lane, lane);
         Func lane_sums = lane_sum.in(f.sum);
 
         f.partial.update().allow_race_conditions()  // no two elements are one
             .gpu_blocks(w[2], w[3], w[4]).gpu_threads(w[0], w[1]).never_partition_all();
         f.sum.compute_at(f.partial, w[0]);
+        f.sum.update().unroll(r_lane, std::min(lanes, 16));
 
         const int of_thread = tile.weights() / tile.warps;
         lane_sums.compute_at(f.partial, w[2]).store_in(MemoryType::GPUShared)
@@ -66,7 +69,7 @@ struct CudaWeightGradientGather : CudaSchedule {
         lane_sum.compute_at(lane_sums, tile.of_groups() ? warp : lane).store_in(MemoryType::Register)
             .bound_extent(f.weight, of_thread).unroll(f.weight);
         Stage update = lane_sum.update();
-        update.reorder(f.weight, step, f.positions[1], f.positions[2]);
+        update.reorder(f.weight, next, step).unroll(next);
         if (tile.of_groups()) update.vectorize(f.weight, tile.vector);
         update.unroll(f.weight).never_partition_all();
     }

@@ -26,8 +26,8 @@ struct CudaWeightGradientImplicitGemm : CudaWeightGradientProductTensorCore {
 
     WeightGradientProductTile tile() const { return {tile_taps, tile_out, tile_in, steps, writes_result}; }
 
-    /// Neighbouring channels that follow each other in shared memory: 16 bytes.
-    virtual int row_channels() const { return values; }
+    /// Of an operand's so many channels, neighbours that follow each other in shared memory: 16 bytes.
+    virtual int row_channels(int /*channels*/) const { return values; }
     virtual ~CudaWeightGradientImplicitGemm() = default;
 
     void describe(KernelDescription &description, const WeightGradientProductFuncs &f) const {
@@ -70,11 +70,13 @@ struct CudaWeightGradientImplicitGemm : CudaWeightGradientProductTensorCore {
         using namespace Halide;
         RVar mma_k{"mma_k"}, mma_k_outer{"mma_k_outer"};
         Var mma_m_group{"mma_m_group"}, mma_n_group{"mma_n_group"};
+        const int of_input = row_channels(f.tile.in_channels), of_output = row_channels(f.tile.out_channels);
+        const bool turned = f.tile.in_channels_are_rows;
         f.sum.compute_at(f.partial, block);
         keep_in_registers(f, f.sum);
         f.sum.update().rename(f.r[3], pipeline).rename(f.r[0], mma_k).rename(f.r[1], mma_k_outer)
-            .split(f.m, warpgroup, mma_m_group, warpgroup_rows).split(mma_m_group, mma_m_group, mma_m, row_channels())
-            .split(f.n, one, mma_n_group, f.tile.columns()).split(mma_n_group, mma_n_group, mma_n, row_channels())
+            .split(f.m, warpgroup, mma_m_group, warpgroup_rows).split(mma_m_group, mma_m_group, mma_m, turned ? of_input : of_output)
+            .split(f.n, one, mma_n_group, f.tile.columns()).split(mma_n_group, mma_n_group, mma_n, turned ? of_output : of_input)
             .split(one, one, lane, 1).split(one, one, warp, 1)
             .reorder({mma_k, mma_k_outer, mma_n, mma_n_group, mma_m, mma_m_group, one, f.r[2], lane, warp, warpgroup, pipeline})
             .gpu_threads(lane, warp, warpgroup).never_partition_all();

@@ -26,6 +26,15 @@ TEST(PtxExpansion, OthersGetMmaSync) {
     EXPECT_EQ(count(ptx, "fence.proxy"), 0);
 }
 
+// A tensor may begin at any element.
+TEST(PtxExpansion, StoresPairsTogetherWhereTheyLieOnEightBytes) {
+    const std::string ptx = expand_tensor_core_calls(MatrixProduct().ptx(), Architecture("sm_90a"));
+    const int together = count(ptx, "@aligned st.global.v2.b32");
+    EXPECT_GT(together, 0);
+    EXPECT_EQ(count(ptx, "and.b32 low, low, 7; setp.eq.u32 aligned, low, 0;"), together);
+    EXPECT_EQ(count(ptx, "st.global.v2"), together);
+}
+
 TEST(PtxExpansion, TextWithoutCallsStaysAsItIs) {
     MatrixProduct product;
     product.pass = false;

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "choice/input_cells.h"
+
 namespace conv_transpose::testing {
 namespace {
 
@@ -42,7 +46,7 @@ TEST(Computation, OfAPixelIsALinearLayer) {
 
 TEST(Computation, OfAnInputGradientMayBeForward) {
     const auto all = computations("n2g2ic4oc6ih8iw9kh3kw4ph1dw2", Operation::input_gradient);
-    ASSERT_EQ(all.size(), 5u);
+    ASSERT_EQ(all.size(), 6u);
     EXPECT_EQ(all[0].operation, Operation::input_gradient);
     EXPECT_EQ(all[1].operation, Operation::forward);
     EXPECT_EQ(all[1].weight, WeightView::mirrored);
@@ -59,7 +63,7 @@ TEST(Computation, OfAnInputGradientMayBeForward) {
 // The output gradient's phases are channels: kernel 5 at stride 2 has three taps of two phases.
 TEST(Computation, OfAnInputGradientMayBeForwardOverPhases) {
     const auto all = computations("n2ic4oc6ih8iw9kh5kw4sh2sw4ph2pw1oph1", Operation::input_gradient);
-    ASSERT_EQ(all.size(), 3u);
+    ASSERT_EQ(all.size(), 4u);
     ASSERT_TRUE(all[1].by_phases);
     const Problem &p = all[1].problem;
     EXPECT_EQ(all[1].operation, Operation::forward);
@@ -72,7 +76,80 @@ TEST(Computation, OfAnInputGradientMayBeForwardOverPhases) {
     EXPECT_EQ(p.width().output(), 9);
     EXPECT_EQ(summed_phases(all[1]), 8);
     // Taps of a phase that are no neighbours.
-    EXPECT_EQ(computations("ic4oc6ih8iw9kh3kw4sw2dw3", Operation::input_gradient).size(), 2u);
+    EXPECT_EQ(computations("ic4oc6ih8iw9kh3kw4sw2dw3", Operation::input_gradient).size(), 3u);
+}
+
+// What taps see is a row for a position: taps of an output channel are channels, and positions are those of one axis.
+TEST(Computation, OfAnInputGradientMayHaveTapsAsChannels) {
+    const char *const text = "n2ic4oc6id2ih8iw9kd1kh5kw4sh2sw4ph2pw1oph1";
+    const Computation last = computations(text, Operation::input_gradient).back();
+    ASSERT_TRUE(last.by_taps && last.packed_rows);
+    EXPECT_EQ(last.by_taps->str(), Problem::parse(text).str());
+    EXPECT_EQ(last.problem.str(), Problem::parse("n2ic4oc120ih1iw144kh1kw1").str());
+    PlanOptions options;
+    options.operation = Operation::input_gradient, options.weight.layout = Layout::channels_last;
+    // Innermost in a weight, taps of the width may be channels by themselves: every row of the output gradient is seen.
+    const Computation of_width = alternatives(Problem::parse("n2ic4oc6ih8iw9kh5kw4sh2sw4ph2pw1"), options).back();
+    ASSERT_TRUE(of_width.by_taps && of_width.packed_rows);
+    EXPECT_EQ(of_width.problem.str(), Problem::parse("n2ic4oc24ih8iw9kh5kw1sh2ph2").str());
+    EXPECT_EQ(of_width.by_taps->str(), Problem::parse("n2ic4oc6ih15iw9kw4kh1sw4pw1").str());
+}
+
+TEST(Computation, OfAPixelReadsItsChannelsSideBySide) {
+    const auto all = computations("n8ic3oc4id1ih1iw1kd2kh4kw5", Operation::input_gradient);
+    EXPECT_EQ(all[0].problem.rank, 2);
+    EXPECT_EQ(all[0].read_format.layout, Layout::channels_first);
+    EXPECT_TRUE(std::any_of(all.begin(), all.end(), [](const Computation &c) {
+        return c.operation == Operation::input_gradient && c.read_format.layout == Layout::channels_last && !c.packed_rows;
+    }));
+}
+
+KernelTraits kernel_of_cells(int64_t multiple_of_stride, int64_t window) {
+    KernelTraits kernel;
+    kernel.rank = 3;
+    kernel.phases_as_channels = kernel.phases_along_width = true;
+    kernel.block_positions = {1, 256};
+    kernel.block_channels = 64;
+    kernel.weight_in_channel_multiple = 16;
+    kernel.stride_width_multiple = multiple_of_stride, kernel.window = window;
+    return kernel;
+}
+
+// Of 16 channels four inputs fill a tile: kernel 7 reaches over three cells.
+TEST(Computation, OfFewChannelsIsOfCellsOfInputs) {
+    const Computation whole = computations("n2ic32oc16id5ih6iw64kd3kh5kw7pw3", Operation::forward)[0];
+    const std::optional<Computation> cells = with_input_cells(kernel_of_cells(4, 3), whole);
+    ASSERT_TRUE(cells && cells->cells);
+    EXPECT_EQ(cells->cells->inputs, 4);
+    EXPECT_EQ(cells->cells->given.str(), whole.problem.str());
+    EXPECT_EQ(cells->problem.in_channels, 128);
+    EXPECT_EQ(cells->problem.out_channels, 16);
+    EXPECT_EQ(cells->problem.width().input, 16);
+    EXPECT_EQ(cells->problem.width().stride, 4);
+    EXPECT_EQ(cells->problem.width().kernel, 12);
+    EXPECT_EQ(cells->problem.width().output(), whole.problem.width().output());
+    EXPECT_EQ(cells->problem.height().kernel, 5);
+    EXPECT_EQ(with_split_sum(kernel_of_cells(4, 3), *cells).partial_sums, 1);
+}
+
+// A dilated kernel is spread, so that phases may be channels; what phases alone fill needs no cells.
+TEST(Computation, OfCellsWhereAStrideMeetsADilation) {
+    const KernelTraits kernel = kernel_of_cells(2, 1);
+    const std::optional<Computation> spread =
+        with_input_cells(kernel, computations("n2ic32oc32iw15kw3sw2pw1dw2", Operation::forward)[0]);
+    ASSERT_TRUE(spread);
+    EXPECT_EQ(spread->cells->inputs, 1);
+    EXPECT_EQ(spread->problem.width().kernel, 6);
+    EXPECT_EQ(spread->problem.width().dilation, 1);
+    EXPECT_EQ(spread->problem.width().output(), 31);
+    const auto has_cells = [&](const char *problem) {
+        return with_input_cells(kernel, computations(problem, Operation::forward)[0]).has_value();
+    };
+    EXPECT_FALSE(has_cells("n2ic32oc32iw16kw3sw2pw1"));
+    EXPECT_TRUE(has_cells("n2ic32oc16iw1048576kw7sw2pw1"));
+    EXPECT_FALSE(has_cells("n2ic32oc16iw64kw7sw2pw1"));  // the fewest blocks would be fewer, and longer
+    EXPECT_FALSE(has_cells("n2ic32oc16iw15kw3pw1"));  // 15 inputs are no whole cells
+    EXPECT_FALSE(has_cells("n2g2ic32oc16iw16kw3pw1"));
 }
 
 // A kernel that occupies a machine with 264 blocks; each of its own takes 64 channels of 64 positions, 32 at a step.

@@ -222,13 +222,33 @@ TEST_P(HalfPrecision, GoesThroughFurtherTiles) {
     }
 }
 
-// Chunks that go beyond rows and images, tiles of taps and channels that are not filled, groups, strides, dilation, padding.
+// Runs of channels that are not filled, chunks beyond the last channel, groups, phases without taps; sums that are split; one
+// position; one axis and three.
+TEST_P(HalfPrecision, ReadsWeightsByTensorMaps) {
+    if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";
+    PlanOptions options;
+    options.input = options.weight = options.output = {ElementType::float16, Layout::channels_last};
+    options.epilogue.bias = true;
+    int kernels = 0;
+    for (const char *text : {"n3ic200oc136ih3iw5kh2kw2sh2sw2", "n2g2ic128oc208ih3iw2kh3kw3sh2sw2ph1pw1oph1opw1", "n5ic72oc40ih1iw1kh4kw4",
+                             "n2ic64oc72ih4iw3kh1kw1sh2sw2", "n2ic512oc72ih3iw2kh4kw4sh2sw2ph1pw1", "n2ic40oc24iw50kw16sw8pw4",
+                             "n2ic64oc72id3ih2iw5kd2kh2kw2sd2sh2sw2", "n2ic256oc72id2ih2iw3kd3kh3kw3pd1ph1pw1"}) {
+        kernels += expect_exact(Problem::parse(text), Operation::forward, options, 0, "weight_maps");
+        if (HasFailure()) return;
+    }
+    if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads them so";
+}
+
+// Chunks that go beyond rows and images, tiles of taps and channels that are not filled, groups, strides, dilation, padding;
+// lines of three, five and seven kernel positions, fewer and more of them than a block has; groups that are joined.
 TEST_P(HalfPrecision, WeightGradientsReadTensorMaps) {
     if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";
     PlanOptions options;
     options.input = options.weight = options.output = {ElementType::float16, Layout::channels_last};
     for (const char *text : {"n3ic72oc136ih5iw7kh3kw3ph1pw1", "n2ic136oc64ih9iw11kh4kw4sh2sw2ph1pw1", "n2g2ic128oc80ih7iw5kh3kw2sh3dw2",
-                             "n1ic264oc40iw90kw16sw8pw4", "n2ic64oc72id3ih4iw5kd2kh3kw2sd2sw2pd1", "n70ic64oc64ih1iw1kh2kw2"}) {
+                             "n1ic264oc40iw90kw16sw8pw4", "n2ic64oc72id3ih4iw5kd2kh3kw2sd2sw2pd1", "n70ic64oc64ih1iw1kh2kw2",
+                             "n2ic40oc72ih9iw11kh3kw7ph1pw3", "n2g2ic64oc96ih6iw9kh5kw5ph2", "n3ic24oc32iw300kw3pw1", "n2g8ic32oc64ih5iw6kh3kw3", "n3g6ic96oc48ih4iw5kh4kw2sh2sw2",
+                             "n2ic32oc40id3ih4iw5kd3kh3kw3sd2sh2sw1dh2pd1ph1"}) {
         expect_exact(Problem::parse(text), Operation::weight_gradient, options, 0, "maps");
         if (HasFailure()) return;
     }
@@ -262,6 +282,30 @@ TEST_P(HalfPrecision, PacksRowsForTensorMaps) {
             }
 }
 
+// Few output channels, whose taps fill rows, and rows that are filled up; strides, dilation, padding and outputs that no tap
+// sees; groups; pictures of one position; one axis, and three; sums that are split. Some are rows of the width alone.
+const char *const tap_problems[] = {
+    "n2ic24oc1ih6iw7kh2kw2sh2sw2", "n3ic72oc3ih5iw7kh7kw7sh2sw2oph1opw1", "n2ic40oc5ih9iw4kh4kw3sh2sw3ph1pw2dw2", "n1ic56oc2iw150kw9sw4pw4opw3",
+    "n2g2ic48oc6ih5iw6kh3kw4sh2sw1ph1", "n2ic32oc8ih4iw5kh4kw4sh2sw2ph1pw1", "n3ic24oc3id2ih3iw4kd2kh3kw2sd2sh2sw1pd1opd1",
+    "n5ic100oc64ih1iw1kh4kw4", "n3ic72oc32id1ih1iw1kd2kh4kw4", "n2ic64oc40iw30kw16sw8pw4", "n1ic24oc2id3ih4iw5kd1kh1kw1"};
+
+TEST_P(HalfPrecision, HasTapsAsChannelsByTensorMaps) {
+    if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";
+    int kernels = 0;
+    for (const ElementType type : {ElementType::float16, ElementType::bfloat16})
+        for (const Layout layout : {Layout::channels_first, Layout::channels_last})
+            for (const Layout other : {Layout::channels_first, Layout::channels_last})
+                for (const char *text : tap_problems) {
+                    const bool mixed = layout != other || type != ElementType::float16;
+                    if (mixed && text != tap_problems[1] && text != tap_problems[5]) continue;
+                    PlanOptions options;
+                    options.input = options.output = {type, layout}, options.weight = {type, other};
+                    kernels += expect_exact(Problem::parse(text), Operation::input_gradient, options, 0, "maps");
+                    if (HasFailure()) return;
+                }
+    if (kernels == 0) GTEST_SKIP() << "this GPU reads no tensor maps";
+}
+
 TEST_P(HalfPrecision, TensorMapsHaveLimits) {
     if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";
     struct Limit {
@@ -273,9 +317,12 @@ TEST_P(HalfPrecision, TensorMapsHaveLimits) {
         {Operation::forward, "forward_f16_cuda_implicit_gemm_any_nhwc_maps_256x64", "n1ic64oc64iw40kw10dw40", "too far beyond"},
         {Operation::forward, "forward_f16_cuda_implicit_gemm_any_nhwc_maps_256x64_w3", "n1ic64oc64iw40kw4", "no multiple of 3"},
         {Operation::forward, "forward_f16_cuda_implicit_gemm_any_nhwc_maps_256x64_w3", "n1ic64oc64iw40kw3dw2", "no multiple of 3"},
+        {Operation::forward, "forward_f16_cuda_implicit_gemm_any_nhwc_weight_maps_128x64", "n1ic64oc64iw400kw130pw65", "kernel is too large"},
         {Operation::input_gradient, "input_gradient_f16_cuda_implicit_gemm_any_nhwc_maps_256x64", "n1ic64oc64iw40kw9sw9", "at most 8"},
         {Operation::input_gradient, "input_gradient_f16_cuda_implicit_gemm_any_nhwc_weight_maps_128x64", "n1ic64oc64iw400kw130pw65", "kernel is too large"},
-        {Operation::weight_gradient, "weight_gradient_f16_cuda_implicit_gemm_any_nhwc_maps_c64x256", "n1ic256oc64iw40kw40", "too far beyond"}};
+        {Operation::weight_gradient, "weight_gradient_f16_cuda_implicit_gemm_any_nhwc_maps_c64x256", "n1ic256oc64iw40kw40", "too far beyond"},
+        {Operation::weight_gradient, "weight_gradient_f16_cuda_implicit_gemm_any_nhwc_maps_w3", "n1ic64oc64iw40kw4", "no 3 neighbours"},
+        {Operation::weight_gradient, "weight_gradient_f16_cuda_implicit_gemm_any_nhwc_maps_w3", "n1ic64oc64iw40kw3sw2", "no 3 neighbours"}};
     for (const Limit &limit : limits) {
         PlanOptions options;
         options.device = GetParam(), options.operation = limit.operation, options.kernel = limit.kernel;

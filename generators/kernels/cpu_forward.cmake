@@ -9,13 +9,9 @@ foreach(stride RANGE 1 8)
     conv_transpose_kernel(forward f32 cpu depthwise stride_w=${stride} in_channels=1 out_channels=1)
 endforeach()
 
-# ---- images of a few pixels: a common kernel, then any kernel, without dilation
-conv_transpose_kernel(forward f32 cpu channels ${k4s2p1} joint_phases=true channels=16 max_size=16
+# ---- images of a few pixels: a common kernel
+conv_transpose_kernel(forward f32 cpu channels ${k4s2p1} channels=16 max_size=16
     AVX2 channels=8 cells=2)
-foreach(stride 1 2)
-    conv_transpose_kernel(forward f32 cpu channels stride_h=${stride} stride_w=${stride}
-        AVX2 channels=32 cells=3)
-endforeach()
 
 # ---- exact attributes, any channels
 set(attributes_75 kernel_h=3 kernel_w=5 stride_h=2 stride_w=3 dilation_h=2 dilation_w=1 padding_phase_h=1 padding_phase_w=2)
@@ -51,29 +47,13 @@ conv_transpose_kernel(forward f32 cpu tiles kernel_h=9 kernel_w=9 stride_h=3 str
 conv_transpose_kernel(forward f32 cpu tiles kernel_h=9 kernel_w=9 stride_h=4 stride_w=4
     joint_phases=true tile_rows=1 channels=1 AVX2 joint_phases=false vectors=4)
 
-# ---- stride 1: any kernel and padding, without dilation
-conv_transpose_kernel(forward f32 cpu tiles stride_h=1 stride_w=1 unroll_taps=false AVX2 channels=6)
+# ---- any attributes, of any rank; for four or five channels, and for many channels of small pictures, more register tiles
+conv_transpose_flat_products(forward)
+conv_transpose_kernel(forward f32 cpu implicit_gemm LAYOUT ncdhw AS channels5 rank=3 vectors=4 channels=5 fma_percent=74
+    AVX2 vectors=2)
+conv_transpose_kernel(forward f32 cpu implicit_gemm LAYOUT ncdhw AS turned GENERATOR forward_cpu_implicit_gemm_channels rank=3
+    turned=true fma_percent=88 AVX2 places=6)
 
-# ---- any attributes, of any rank: register tiles for numbers of channels, and for few places
-set(gemm LAYOUT ncdhw rank=3)
-conv_transpose_kernel(forward f32 cpu implicit_gemm ${gemm} AVX2 channels=4)
-conv_transpose_kernel(forward f32 cpu implicit_gemm ${gemm} AS channels5 vectors=4 channels=5 fma_percent=74 AVX2 vectors=2)
-conv_transpose_kernel(forward f32 cpu implicit_gemm ${gemm} AS channels3 vectors=8 channels=3 fma_percent=60 AVX2 vectors=4)
-conv_transpose_kernel(forward f32 cpu implicit_gemm ${gemm} AS channels1 vectors=12 channels=1 fma_percent=30 AVX2 vectors=6)
-conv_transpose_kernel(forward f32 cpu implicit_gemm ${gemm} AS narrow vectors=1 channels=16 fma_percent=70 AVX2 channels=8)
-conv_transpose_kernel(forward f32 cpu implicit_gemm ${gemm} vectors=2 channels=4 BASELINE_ONLY)
-
-# ---- the same for any layout and element type: channels in vectors
-foreach(format f32 f16 bf16)
-    set(channel_vectors LAYOUT any GENERATOR forward_cpu_implicit_gemm_channels rank=3 storage=${format})
-    if(NOT format STREQUAL f32)
-        conv_transpose_kernel(forward ${format} cpu implicit_gemm ${gemm} storage=${format} AVX2 channels=4)
-        conv_transpose_kernel(forward ${format} cpu implicit_gemm ${gemm} storage=${format} AS channels3 vectors=8 channels=3 fma_percent=60 AVX2 vectors=4)
-    endif()
-    conv_transpose_kernel(forward ${format} cpu implicit_gemm ${channel_vectors} AVX2 places=6)
-    conv_transpose_kernel(forward ${format} cpu implicit_gemm ${channel_vectors} AS narrow places=16 vectors=1 AVX2 places=12)
-    conv_transpose_kernel(forward ${format} cpu implicit_gemm ${channel_vectors} places=6 BASELINE_ONLY)
-endforeach()
 # ---- general: every attribute a run-time value
 conv_transpose_kernel(forward f32 cpu general BASELINE)
 conv_transpose_kernel(forward f32 cpu general BASELINE LARGE)

@@ -34,8 +34,6 @@ conv_transpose_kernel(input_gradient f32 cuda dense ${exact75}
     lanes_x=16 lanes_y=8 lanes_channel=1 chunk=2)
 conv_transpose_kernel(input_gradient f32 cuda dense ${exact81}
     lanes_channel=4 lanes_y=2 runs=1 thread_rows=2 chunk=2 ${asynchronous})
-conv_transpose_kernel(input_gradient f32 cuda dense ${k4s2}
-    in_channels=64 out_channels=3 lanes_x=16 lanes_y=1 runs=1 chunk=3)
 conv_transpose_kernel(input_gradient f32 cuda dense ${k9s3}
     in_channels=56 out_channels=1 lanes_channel=7 chunk=1 unroll_taps_y=false)
 
@@ -89,38 +87,33 @@ conv_transpose_kernel(input_gradient f32 cuda dense ${k3s2}
 conv_transpose_kernel(input_gradient f32 cuda dense ${k4s2} ${many_channels}
     lanes_x=4 runs=1 thread_rows=2 chunk=4 ${asynchronous} H200_TFLOPS 46)
 
-# ---- CPU: any attributes; those for vectors of input channels, then any rank and channels, as in cpu_forward.cmake
+# ---- CPU: any attributes; those for vectors of input channels, then any rank and channels
 set(narrow columns=4 rows=2 block_columns=8 block_rows=8 chunk=64 max_output_width=16)
 conv_transpose_kernel(input_gradient f32 cpu channels AS narrow ${narrow} AVX2 lanes=8 columns=2)
 conv_transpose_kernel(input_gradient f32 cpu channels AVX2 lanes=8 columns=4)
-set(gemm LAYOUT ncdhw rank=3)
-conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${gemm} AVX2 channels=4)
-conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${gemm} AS channels3 vectors=8 channels=3 fma_percent=60 AVX2 vectors=4)
-conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${gemm} AS channels1 vectors=12 channels=1 fma_percent=30 AVX2 vectors=6)
-conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${gemm} AS narrow vectors=1 channels=16 fma_percent=70 AVX2 channels=8)
-conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${gemm} vectors=2 channels=4 BASELINE_ONLY)
+conv_transpose_flat_products(input_gradient)
 
-foreach(format f32 f16 bf16)
-    set(channel_vectors LAYOUT any GENERATOR input_gradient_cpu_implicit_gemm_channels rank=3 storage=${format})
-    if(NOT format STREQUAL f32)
-        conv_transpose_kernel(input_gradient ${format} cpu implicit_gemm ${gemm} storage=${format} AVX2 channels=4)
-        conv_transpose_kernel(input_gradient ${format} cpu implicit_gemm ${gemm} storage=${format} AS channels3 vectors=8 channels=3 fma_percent=60 AVX2 vectors=4)
-    endif()
-    conv_transpose_kernel(input_gradient ${format} cpu implicit_gemm ${channel_vectors} AVX2 places=6)
-    conv_transpose_kernel(input_gradient ${format} cpu implicit_gemm ${channel_vectors} AS narrow places=16 vectors=1 AVX2 places=12)
-    conv_transpose_kernel(input_gradient ${format} cpu implicit_gemm ${channel_vectors} places=6 BASELINE_ONLY)
-endforeach()
 # ---- any attributes, as in cuda_forward.cmake
 set(product GENERATOR input_gradient_cuda_implicit_gemm_cuda_cores)
-conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c64 ${product} ${product_c64} blocks=3 MAX_REGISTERS 168 H200_TFLOPS 42)
-conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c32 ${product} ${product_c32} MAX_REGISTERS 96 H200_TFLOPS 31)
-conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c16 ${product} ${product_c16} MAX_REGISTERS 64 H200_TFLOPS 22)
+conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c64 ${product} ${product_c64} blocks=3 MAX_REGISTERS 168 H200_TFLOPS 47)
+conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c32 ${product} ${product_c32} MAX_REGISTERS 96 H200_TFLOPS 43)
+conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c16 ${product} ${product_c16} MAX_REGISTERS 64 H200_TFLOPS 29)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm LAYOUT ncdhw AS c64 rank=3 ${product} ${product_c64} MAX_REGISTERS 128
-    H200_TFLOPS 41)
+    H200_TFLOPS 45)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm LAYOUT ncdhw AS c32 rank=3 ${product} ${product_c32} MAX_REGISTERS 96
-    H200_TFLOPS 31)
+    H200_TFLOPS 43)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm LAYOUT ncdhw AS c16 rank=3 ${product} ${product_c16} MAX_REGISTERS 64
-    H200_TFLOPS 22)
+    H200_TFLOPS 29)
+# Of few output channels, or many taps: kernel positions are summed like channels.
+set(taps ${product} taps_as_channels=true min_out_channels=1)
+conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS taps_c64 ${taps} ${product_c64} blocks=3 MAX_REGISTERS 168
+    H200_TFLOPS 36)
+conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS taps_c32 ${taps} ${product_c32} min_in_channels=1 MAX_REGISTERS 96
+    H200_TFLOPS 30)
+conv_transpose_kernel(input_gradient f32 cuda implicit_gemm LAYOUT ncdhw AS taps_c64 rank=3 ${taps} ${product_c64} blocks=3
+    min_in_channels=1 MAX_REGISTERS 168 H200_TFLOPS 33)
+conv_transpose_kernel(input_gradient f32 cuda implicit_gemm LAYOUT ncdhw AS taps_c128 rank=3 ${taps} lanes_x=8 lanes_y=1
+    lanes_channel=16 chunk=16 unroll_summed=16 blocks=3 min_in_channels=65 MAX_REGISTERS 168 H200_TFLOPS 35)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c64_split ${product} ${product_c64_split} MAX_REGISTERS 128 H200_TFLOPS 34)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c32_split ${product} ${product_c32_split} min_out_channels=128
     MAX_REGISTERS 96 H200_TFLOPS 22)

@@ -44,7 +44,14 @@ foreach(format f16 bf16)
     conv_transpose_helper(pack_channels_last ${format} cuda AS narrow given=${format} narrow=true tile_channels=32 tile_positions=128)
     conv_transpose_helper(pack_channels_last ${format} cuda given=${format})
     conv_transpose_helper(pack_channels_last ${format} cuda AS aligned given=${format} aligned=true)
+    # Taps as channels.
+    conv_transpose_helper(pack_taps ${format} cuda AS narrow given=${format} most_rows=8 ONLY_ON sm_90)
+    conv_transpose_helper(pack_taps ${format} cuda given=${format} ONLY_ON sm_90)
+    conv_transpose_helper(pack_taps ${format} cuda AS volumes given=${format} rank=3 ONLY_ON sm_90)
 endforeach()
+conv_transpose_helper(pack_taps f32 cuda AS narrow given=f32 most_rows=4 ONLY_ON sm_90)
+conv_transpose_helper(pack_taps f32 cuda given=f32 ONLY_ON sm_90)
+conv_transpose_helper(pack_taps f32 cuda AS volumes given=f32 rank=3 ONLY_ON sm_90)
 conv_transpose_helper(pack_channels_last f32 cuda AS narrow given=f32 narrow=true tile_channels=16 tile_positions=128)
 conv_transpose_helper(pack_channels_last f32 cuda given=f32 tile_channels=32)
 conv_transpose_helper(pack_channels_last f32 cuda AS aligned given=f32 aligned=true)
@@ -54,12 +61,14 @@ foreach(format tf32 f16 bf16)
     if(NOT format STREQUAL tf32)
         set(given ${format})
     endif()
-    conv_transpose_helper(pack_gemm_weights ${format} cuda AS volumes rank=3 format=${format} given=${given})
+    conv_transpose_helper(pack_gemm_weights ${format} cuda AS volumes rank=3 packs_cells=true format=${format}
+        given=${given})
     if(NOT format STREQUAL tf32)
-        conv_transpose_helper(pack_gemm_weights ${format} cuda AS volumes_of_f32 rank=3 format=${format} given=f32)
-        conv_transpose_helper(pack_gemm_weights ${format} cuda AS volumes_phases_outermost_of_f32 rank=3 format=${format} given=f32
-            phases_outermost=true)
+        conv_transpose_helper(pack_gemm_weights ${format} cuda AS volumes_of_f32 rank=3 packs_cells=true
+            format=${format} given=f32)
+        conv_transpose_helper(pack_gemm_weights ${format} cuda AS volumes_phases_outermost_of_f32 rank=3 packs_cells=true
+            format=${format} given=f32 phases_outermost=true)
     endif()
-    conv_transpose_helper(pack_gemm_weights ${format} cuda AS volumes_phases_outermost rank=3 format=${format} given=${given}
-        phases_outermost=true)
+    conv_transpose_helper(pack_gemm_weights ${format} cuda AS volumes_phases_outermost rank=3 packs_cells=true
+        format=${format} given=${given} phases_outermost=true)
 endforeach()

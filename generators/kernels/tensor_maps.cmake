@@ -3,8 +3,9 @@
 # loop (estimated_time.cpp): H200, 2026-11-22, medians of 28 layers in float16; bfloat16 is taken to have float16's, three
 # axes those of two.
 #
-# One block of 256 x 128 has a producer. Forward it goes through many tiles, the next on its way while one is stored, which
-# short sums need: U-Net's k2 s2 0.124 ms in place of 0.190, k4 s2 N16 256 to 256 64x64 0.231 in place of 0.262. Two blocks of 128 x
+# One block of 256 x 128 has a producer. Forward, of 16 bits, it goes through many tiles, the next on its way while one is stored,
+# which short sums need: U-Net's k2 s2 0.124 ms in place of 0.190, k4 s2 N16 256 to 256 64x64 0.231 in place of 0.262. Not input
+# gradients (k2 s2, 256 to 256 384x384: 0.188, 0.145 without) nor TF32 (forward, the same layer: 0.436, 0.373). Two blocks of 128 x
 # 128 overlap each other's stores (0.163), and fill the last round better. Chunks of half a row leave 256 x 64 five stages in
 # place of two: 0.436 in place of 0.499 (k5).
 foreach(format f16 bf16 tf32)
@@ -14,12 +15,16 @@ foreach(format f16 bf16 tf32)
     set(rates 717 546 566 505)
     set(sub_pixel_rates 763 655 566 546)
     set(maybe FULL)
+    set(not_of_tf32 "")
+    set(further_tiles resident_blocks=132)
     if(format STREQUAL f16)
         set(maybe "")
     elseif(format STREQUAL tf32)
         set(values 4)
         set(chunk chunk_channels=32)
         set(half_chunk chunk_channels=16)
+        set(not_of_tf32 FULL)
+        set(further_tiles "")
         set(rates 380 300 270 240)
         set(sub_pixel_rates 380 340 270 240)
     endif()
@@ -28,9 +33,9 @@ foreach(format f16 bf16 tf32)
     set(tile256x64 tile_rows=128 columns=64 ${half_chunk} stages=5 blocks=2)
     set(tile128x64 columns=64 ${chunk} stages=3 blocks=3)
     foreach(operation forward input_gradient)
-        set(further_tiles "")
+        set(of_operation "")
         if(operation STREQUAL forward)
-            set(further_tiles resident_blocks=132)
+            set(of_operation ${further_tiles})
         endif()
         set(maps ONLY_ON sm_90 GENERATOR ${operation}_cuda_implicit_gemm_tensor_maps format=${format}
             input_layout=channels_last channels_last_output=true in_channel_multiple=${values} out_channel_multiple=${values}
@@ -40,7 +45,7 @@ foreach(format f16 bf16 tf32)
         list(GET rates 2 rate256x64)
         list(GET rates 3 rate128x64)
         conv_transpose_kernel(${operation} ${format} cuda implicit_gemm LAYOUT nhwc AS maps_256x128 ${maps} ${tile256x128}
-            ${further_tiles} H200_TFLOPS ${rate256x128})
+            ${of_operation} H200_TFLOPS ${rate256x128})
         conv_transpose_kernel(${operation} ${format} cuda implicit_gemm LAYOUT nhwc AS maps_128x128 ${maps} ${tile128x128}
             H200_TFLOPS ${rate128x128} FULL)
         conv_transpose_kernel(${operation} ${format} cuda implicit_gemm LAYOUT nhwc AS maps_256x64 ${maps} ${tile256x64}
@@ -48,7 +53,7 @@ foreach(format f16 bf16 tf32)
         conv_transpose_kernel(${operation} ${format} cuda implicit_gemm LAYOUT nhwc AS maps_128x64 ${maps} ${tile128x64}
             H200_TFLOPS ${rate128x64} ${maybe})
         conv_transpose_kernel(${operation} ${format} cuda implicit_gemm LAYOUT ndhwc AS maps_256x128 rank=3 ${maps} ${tile256x128}
-            ${further_tiles} H200_TFLOPS ${rate256x128} FULL)
+            ${of_operation} H200_TFLOPS ${rate256x128} FULL)
         conv_transpose_kernel(${operation} ${format} cuda implicit_gemm LAYOUT ndhwc AS maps_256x64 rank=3 ${maps} ${tile256x64}
             H200_TFLOPS ${rate256x64} ${maybe})
     endforeach()
@@ -61,23 +66,25 @@ foreach(format f16 bf16 tf32)
     list(GET sub_pixel_rates 2 rate256x64)
     list(GET sub_pixel_rates 3 rate128x64)
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps_sub_pixel_256x128 ${sub_pixel} ${tile256x128}
-        resident_blocks=132 H200_TFLOPS ${rate256x128})
+        ${further_tiles} H200_TFLOPS ${rate256x128} ${not_of_tf32})
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps_sub_pixel_128x128 ${sub_pixel} ${tile128x128}
-        H200_TFLOPS ${rate128x128} ${maybe})
+        H200_TFLOPS ${rate128x128})
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps_sub_pixel_256x64 ${sub_pixel} ${tile256x64}
         H200_TFLOPS ${rate256x64} ${maybe})
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps_sub_pixel_128x64 ${sub_pixel} ${tile128x64}
         H200_TFLOPS ${rate128x64} ${maybe})
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ndhwc AS maps_sub_pixel_256x128 rank=3 ${sub_pixel}
-        ${tile256x128} resident_blocks=132 H200_TFLOPS ${rate256x128} ${maybe})
+        ${tile256x128} ${further_tiles} H200_TFLOPS ${rate256x128} ${maybe})
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ndhwc AS maps_sub_pixel_128x128 rank=3 ${sub_pixel}
         ${tile128x128} H200_TFLOPS ${rate128x128} ${maybe})
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ndhwc AS maps_sub_pixel_128x64 rank=3 ${sub_pixel}
         ${tile128x64} H200_TFLOPS ${rate128x64} ${maybe})
-    # Weights as they are given. Their rates are of a shorter time beside the loop (choice/estimated_time.cpp).
-    set(rates 850 880 670 570 550)
+    # Weights as they are given. Their rates are of a shorter time beside the loop (choice/estimated_time.cpp). Of few blocks
+    # one of 128 x 128 with six stages on a multiprocessor is fastest (k2 s2, 1024->1024 40x40: 0.023 ms, 0.032 by 128 x 64), and
+    # 192 positions fill rounds that 256 leave empty (256->256 100x88: 0.040 in place of 0.047).
+    set(rates 850 880 670 740 550)
     if(format STREQUAL tf32)
-        set(rates 425 440 335 285 275)
+        set(rates 425 440 335 370 275)
     endif()
     set(maps ONLY_ON sm_90 GENERATOR input_gradient_cuda_implicit_gemm_tensor_maps format=${format} weight_map=true
         input_layout=channels_last channels_last_output=true in_channel_multiple=${values} out_channel_multiple=${values}
@@ -90,31 +97,66 @@ foreach(format f16 bf16 tf32)
     conv_transpose_kernel(${row} AS weight_maps_128x256 ${maps} columns=256 ${chunk} stages=4 blocks=1 producer=true
         min_in_channels=129 H200_TFLOPS ${rate} FULL)
     list(GET rates 2 rate)
-    conv_transpose_kernel(${row} AS weight_maps_128x128 ${maps} columns=128 ${half_chunk} stages=6 blocks=2 H200_TFLOPS ${rate} FULL)
+    set(tile128x128 columns=128 ${chunk} stages=6 blocks=1 producer=true H200_TFLOPS ${rate} ${maybe})
+    conv_transpose_kernel(${row} AS weight_maps_128x128 ${maps} ${tile128x128})
+    conv_transpose_kernel(input_gradient ${format} cuda implicit_gemm LAYOUT ndhwc AS weight_maps_128x128 rank=3 ${maps} ${tile128x128})
     list(GET rates 3 rate)
-    conv_transpose_kernel(${row} AS weight_maps_256x64 ${maps} tile_rows=128 columns=64 ${half_chunk} stages=5 blocks=2
-        H200_TFLOPS ${rate} FULL)
-    list(GET rates 4 rate)
-    conv_transpose_kernel(${row} AS weight_maps_128x64 ${maps} columns=64 ${chunk} stages=4 blocks=2 producer=true producer_registers=24
+    conv_transpose_kernel(${row} AS weight_maps_192x128 ${maps} row_sets=3 columns=128 ${chunk} stages=5 blocks=1 producer=true
         H200_TFLOPS ${rate} ${maybe})
+    list(GET rates 4 rate)
+    set(tile128x64 columns=64 ${chunk} stages=4 blocks=2 producer=true producer_registers=24 H200_TFLOPS ${rate} ${maybe})
+    conv_transpose_kernel(${row} AS weight_maps_128x64 ${maps} ${tile128x64})
+    if(NOT format STREQUAL tf32)  # of which every kernel makes parts
+        conv_transpose_kernel(${row} AS weight_maps_parts_128x128 ${maps} ${tile128x128} makes_parts=true)
+        conv_transpose_kernel(${row} AS weight_maps_parts_128x64 ${maps} ${tile128x64} makes_parts=true)
+    endif()
 endforeach()
 
-# All taps of a window share a box, and one run of weights: of 64 channels k3 1.19 ms in place of 1.60, 3x7 0.548 in place of
-# 0.842. Not in TF32 (0.847 in place of 0.826).
+# Weights as they are given, of the forward operation: runs of 64 channels, which tensor cores take transposed, so of 16 bits.
+# Of three more tiles none was faster by more than 1 % of thirteen layers (128 x 256; 128 x 128 in six stages of half a chunk,
+# 128 x 64 in three blocks without a producer).
 foreach(format f16 bf16)
-    set(maps ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} input_layout=channels_last
-        channels_last_output=true in_channel_multiple=8 out_channel_multiple=8 tile_rows=128 columns=64 chunk_channels=32
-        blocks=2 boxes=2 ALLOW_SPILLS)
     set(maybe FULL)
     if(format STREQUAL f16)
         set(maybe "")
     endif()
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps_256x64_w3 ${maps} stages=3 window=3
-        H200_TFLOPS 870 ${maybe})
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps_256x64_w7 ${maps} stages=2 window=7
-        H200_TFLOPS 880 ${maybe})
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ndhwc AS maps_256x64_w3 rank=3 ${maps} stages=3 window=3
-        H200_TFLOPS 800 ${maybe})
+    set(maps ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} weight_map=true
+        input_layout=channels_last channels_last_output=true in_channel_multiple=8 out_channel_multiple=8 chunk_channels=64
+        ALLOW_SPILLS)
+    set(tile256x128 tile_rows=128 columns=128 stages=4 blocks=1 producer=true H200_TFLOPS 865)
+    set(tile128x128 columns=128 stages=3 blocks=2 H200_TFLOPS 820)
+    set(tile128x64 columns=64 stages=4 blocks=2 producer=true producer_registers=24 H200_TFLOPS 680)
+    foreach(rank 2 3)
+        set(layout nhwc)
+        if(rank EQUAL 3)
+            set(layout ndhwc)
+        endif()
+        set(row forward ${format} cuda implicit_gemm LAYOUT ${layout})
+        foreach(tile 256x128 128x128 128x64)
+            conv_transpose_kernel(${row} AS weight_maps_${tile} rank=${rank} ${maps} ${tile${tile}} ${maybe})
+        endforeach()
+    endforeach()
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS weight_maps_parts_128x64 ${maps} makes_parts=true
+        ${tile128x64} ${maybe})
+endforeach()
+
+# All taps of a window share a box, and one run of weights: of 64 channels k3 1.19 ms in place of 1.60, 3x7 0.548 in place of
+# 0.842. Not in TF32 (0.847 in place of 0.826). With further tiles 1.18, 0.497, and of 32 channels k3 0.302 in place of 0.378.
+foreach(format f16 bf16)
+    set(maps ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} input_layout=channels_last
+        channels_last_output=true in_channel_multiple=8 out_channel_multiple=8 tile_rows=128 columns=64 chunk_channels=32
+        boxes=2 ALLOW_SPILLS)
+    set(further_tiles blocks=1 producer=true resident_blocks=132)
+    set(maybe FULL)
+    if(format STREQUAL f16)
+        set(maybe "")
+    endif()
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps_256x64_w3 ${maps} ${further_tiles} stages=6
+        window=3 H200_TFLOPS 870 ${maybe})
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps_256x64_w7 ${maps} ${further_tiles} stages=4
+        window=7 H200_TFLOPS 880 ${maybe})
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ndhwc AS maps_256x64_w3 rank=3 ${maps} blocks=2 stages=3
+        window=3 H200_TFLOPS 800 ${maybe})
 endforeach()
 
 # Pictures in channels_first, packed as rows of their channels before (Computation::packed_rows), and outputs in
@@ -141,11 +183,17 @@ foreach(format f16 bf16 tf32)
         H200_TFLOPS ${rate256x128})
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_256x64 ${tile256x64} H200_TFLOPS ${rate256x64})
     if(NOT format STREQUAL tf32)  # of which every kernel makes parts
+        conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_parts_256x128 ${tile256x128} makes_parts=true
+            min_out_channels=65 H200_TFLOPS ${rate256x128} ${maybe})
         conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_parts_256x64 ${tile256x64} makes_parts=true
             H200_TFLOPS ${rate256x64} ${maybe})
     endif()
+    set(maybe "")
+    if(format STREQUAL bf16)
+        set(maybe FULL)
+    endif()
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ncdhw AS maps_256x128 rank=3 ${tile256x128} min_out_channels=65
-        H200_TFLOPS ${rate256x128} FULL)
+        H200_TFLOPS ${rate256x128} ${maybe})
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ncdhw AS maps_256x64 rank=3 ${tile256x64}
         H200_TFLOPS ${rate256x64} ${maybe})
 endforeach()
@@ -194,6 +242,7 @@ foreach(format f16 bf16 tf32)
         set(maybe "")
     elseif(format STREQUAL tf32)
         set(values 4)
+        set(maybe "")
         set(chunk chunk_channels=32)
         set(half_chunk chunk_channels=16)
         set(rates 420 320 330 300)
@@ -205,12 +254,26 @@ foreach(format f16 bf16 tf32)
     set(maps ONLY_ON sm_90 GENERATOR input_gradient_cuda_implicit_gemm_tensor_maps format=${format} input_layout=channels_last
         out_channel_multiple=${values} ALLOW_SPILLS)
     set(row input_gradient ${format} cuda implicit_gemm LAYOUT nchw)
-    conv_transpose_kernel(${row} AS maps_256x128 ${maps} columns=256 ${chunk} stages=4 blocks=1 producer=true min_in_channels=65
-        H200_TFLOPS ${rate256x128} FULL)
+    set(tile256x128 ${maps} columns=256 ${chunk} stages=4 blocks=1 producer=true min_in_channels=65)
+    set(tile128x64 ${maps} columns=128 row_sets=1 ${chunk} stages=4 blocks=2 producer=true producer_registers=24)
+    conv_transpose_kernel(${row} AS maps_256x128 ${tile256x128} H200_TFLOPS ${rate256x128} ${maybe})
     conv_transpose_kernel(${row} AS maps_128x128 ${maps} columns=128 ${half_chunk} stages=6 blocks=2 min_in_channels=65
         H200_TFLOPS ${rate128x128} FULL)
     conv_transpose_kernel(${row} AS maps_256x64 ${maps} columns=128 row_sets=1 column_sets=2 ${chunk} stages=2 blocks=2
         H200_TFLOPS ${rate256x64} FULL)
-    conv_transpose_kernel(${row} AS maps_128x64 ${maps} columns=128 row_sets=1 ${chunk} stages=4 blocks=2 producer=true
-        producer_registers=24 H200_TFLOPS ${rate128x64} ${maybe})
+    conv_transpose_kernel(${row} AS maps_128x64 ${tile128x64} H200_TFLOPS ${rate128x64} ${maybe})
+    # Weights as they are given, of kernels of one position: others are, when their taps are channels (Computation::by_taps).
+    conv_transpose_kernel(${row} AS weight_maps_256x128 ${tile256x128} weight_map=true H200_TFLOPS ${rate256x128} ${maybe})
+    conv_transpose_kernel(${row} AS weight_maps_256x64 ${maps} weight_map=true columns=128 row_sets=1 column_sets=2 ${chunk}
+        stages=2 blocks=2 H200_TFLOPS ${rate256x64} FULL)
+    conv_transpose_kernel(${row} AS weight_maps_128x64 ${tile128x64} weight_map=true H200_TFLOPS ${rate128x64} ${maybe})
+    if(NOT format STREQUAL tf32)
+        conv_transpose_kernel(${row} AS weight_maps_128x128 ${maps} weight_map=true columns=128 ${chunk} stages=6 blocks=1
+            producer=true min_in_channels=65 H200_TFLOPS 560 ${maybe})
+        conv_transpose_kernel(${row} AS weight_maps_parts_128x64 ${tile128x64} weight_map=true makes_parts=true
+            H200_TFLOPS ${rate128x64} ${maybe})
+    endif()
+    set(row input_gradient ${format} cuda implicit_gemm LAYOUT ncdhw)
+    conv_transpose_kernel(${row} AS maps_256x128 rank=3 ${tile256x128} H200_TFLOPS ${rate256x128} FULL)
+    conv_transpose_kernel(${row} AS maps_128x64 rank=3 ${tile128x64} H200_TFLOPS ${rate128x64} ${maybe})
 endforeach()

@@ -15,3 +15,62 @@ conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT ncdhw AS maps_512x6
 # Phases as channels, of an even stride along the width: U-Nets' k2 s2 0.133 in place of 0.153 ms. The rate is that of short sums.
 conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT ncdhw AS maps_pairs_256x64 ${maps} phases_as_channels=true
     neighbours=2 min_out_channels=1 columns=128 row_sets=1 column_sets=2 chunk_channels=32 stages=2 blocks=2 H200_TFLOPS 130)
+
+# Phases along the width as channels, of cells of several inputs where output channels are few (choice/input_cells.h): pairs
+# and fours are neighbours in the output. Two blocks of 256 x 64 overlap their stores. H200, 2026-11-22, packing included:
+# KernelBench 58 0.509 ms in TF32 by three taps in place of 0.881 by windows of seven, 70 3.18 in place of 4.38, 73 0.730 in
+# place of 1.01; in float16 0.272, 1.90 and 0.605. Not: 512 x 64 with a producer (58 0.499, 70 3.09, 73 0.897), chunks of 128
+# bytes (70 3.38).
+foreach(format tf32 f16 bf16)
+    set(maybe "")
+    set(chunk chunk_channels=32)
+    set(values 8)
+    set(rates 700 750 700)
+    if(format STREQUAL tf32)
+        set(chunk chunk_channels=16)
+        set(values 4)
+        set(rates 380 400 380)
+    elseif(format STREQUAL bf16)
+        set(maybe FULL)
+    endif()
+    set(cells ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} rank=3 input_layout=channels_last
+        in_channel_multiple=${values} min_in_channels=4 min_out_channels=1 phases_as_channels=true phases_along_width=true ${chunk}
+        boxes=2 stages=3 blocks=2 ALLOW_SPILLS ${maybe})
+    set(positions256 columns=128 row_sets=1 column_sets=2)
+    set(row forward ${format} cuda implicit_gemm)
+    list(GET rates 0 rate)
+    conv_transpose_kernel(${row} LAYOUT ncdhw AS maps_cells_pairs_256x64_w2 ${cells} ${positions256} neighbours=2 window=2
+        H200_TFLOPS ${rate})
+    list(GET rates 1 rate)
+    conv_transpose_kernel(${row} LAYOUT ncdhw AS maps_cells_pairs_256x64_w3 ${cells} ${positions256} neighbours=2 window=3
+        H200_TFLOPS ${rate})
+    list(GET rates 2 rate)
+    conv_transpose_kernel(${row} LAYOUT ncdhw AS maps_cells_fours_256x64_w2 ${cells} ${positions256} neighbours=4 window=2
+        H200_TFLOPS ${rate})
+    if(NOT format STREQUAL tf32)
+        set(rows channels_last_output=true out_channel_multiple=8 neighbours=8 tile_rows=128 columns=64)
+        conv_transpose_kernel(${row} LAYOUT ndhwc AS maps_cells_256x64_w2 ${cells} ${rows} window=2 H200_TFLOPS 750)
+        conv_transpose_kernel(${row} LAYOUT ndhwc AS maps_cells_256x64_w3 ${cells} ${rows} window=3 H200_TFLOPS 750)
+    endif()
+endforeach()
+
+# Windows of 16 bits: KernelBench 68 2.58 ms in place of 7.68 (in channels_last 2.11 in place of 3.54). Of three taps cells are
+# faster. Behind them, outputs in channels_last of any number of channels, which lanes store one by one; its rate is a guess that
+# keeps it behind all but the gather.
+foreach(format f16 bf16)
+    set(maybe FULL)
+    if(format STREQUAL f16)
+        set(maybe "")
+    endif()
+    set(maps ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} rank=3 input_layout=channels_last
+        in_channel_multiple=8 ALLOW_SPILLS ${maybe})
+    set(tile512x64 columns=256 row_sets=1 column_sets=2 boxes=3 chunk_channels=32 stages=3 producer=true)
+    set(rows channels_last_output=true out_channel_multiple=8 tile_rows=128 columns=64 boxes=2 chunk_channels=32 stages=2 blocks=2)
+    set(row forward ${format} cuda implicit_gemm)
+    conv_transpose_kernel(${row} LAYOUT ncdhw AS maps_512x64_w5 ${maps} ${tile512x64} window=5 H200_TFLOPS 720)
+    conv_transpose_kernel(${row} LAYOUT ncdhw AS maps_512x64_w7 ${maps} ${tile512x64} window=7 H200_TFLOPS 780)
+    conv_transpose_kernel(${row} LAYOUT ndhwc AS maps_256x64_w5 ${maps} ${rows} window=5 H200_TFLOPS 850)
+    conv_transpose_kernel(${row} LAYOUT ndhwc AS maps_256x64_w7 ${maps} ${rows} window=7 H200_TFLOPS 800)
+    conv_transpose_kernel(${row} LAYOUT ndhwc AS maps_sub_pixel_any_128x64 ${maps} channels_last_output=true phases_as_channels=true
+        min_out_channels=1 whole_rows=false columns=64 chunk_channels=64 stages=3 blocks=3 H200_TFLOPS 150)
+endforeach()

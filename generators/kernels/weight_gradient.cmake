@@ -159,11 +159,17 @@ foreach(format f16 bf16)
     conv_transpose_kernel(${row} AS maps_c64 ${maps_two_blocks} ${taps2x64} tile_in=64 min_in_channels=33 min_out_channels=33 FULL
         H200_TFLOPS 440)
     conv_transpose_kernel(${row} AS maps_t1c64 ${maps} blocks=3 stages=4 producer_registers=24 wanted_blocks=396 tile_taps=1 tile_out=64
-        tile_in=64 min_in_channels=33 min_out_channels=33 FULL H200_TFLOPS 350)
+        tile_in=64 min_in_channels=17 min_out_channels=17 ${full} H200_TFLOPS 460)
     conv_transpose_kernel(${row} AS maps_result_c64x128 ${maps_one_block} ${taps4x64} tile_in=128 writes_result=true min_in_channels=65
         min_out_channels=33 ${full} H200_TFLOPS 520)
     conv_transpose_kernel(${row} AS maps_result_c32x64 ${maps_two_blocks} ${taps4x32} tile_in=64 writes_result=true min_in_channels=33
-        min_out_channels=17 FULL H200_TFLOPS 340)
+        min_out_channels=17 FULL H200_TFLOPS 280)
+    # All kernel positions of a line share a box, three lines a block.
+    set(lines ${maps} blocks=1 ${one_round} tile_in=64 min_in_channels=17 min_out_channels=17)
+    conv_transpose_kernel(${row} AS maps_w3 ${lines} window=3 tile_taps=9 tile_out=64 stages=5 ${full} H200_TFLOPS 600)
+    conv_transpose_kernel(${row} AS maps_w5 ${lines} window=5 tile_taps=15 tile_out=32 stages=8 ${full} H200_TFLOPS 800)
+    # A warpgroup more would leave a thread too few registers.
+    conv_transpose_kernel(${row} AS maps_w7 ${lines} producer=false window=7 tile_taps=21 tile_out=32 stages=8 ${full} H200_TFLOPS 800)
     conv_transpose_kernel(${row} AS c64x256 ${of} ${taps2x64} tile_in=256 ${one_block} min_in_channels=129 min_out_channels=33 H200_TFLOPS 500)
     conv_transpose_kernel(${row} AS c64x128 ${of} ${taps4x64} tile_in=128 ${one_block} ALLOW_SPILLS ${full} min_in_channels=65
         min_out_channels=33 H200_TFLOPS 460)

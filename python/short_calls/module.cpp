@@ -47,8 +47,7 @@ bool is_computed(const DLTensor &tensor) {
 
 // Where not, Python makes a copy (_calls.py).
 bool lies_right(const DLTensor &tensor) {
-    const bool wide = tensor.bits == 16 || (tensor.dimensions > 1 && tensor.strides && tensor.strides[1] == 1);
-    return tensor.device_type != device_cuda || !wide || reinterpret_cast<uintptr_t>(tensor.data) % 16 == 0;
+    return tensor.device_type != device_cuda || reinterpret_cast<uintptr_t>(tensor.data) % 16 == 0;
 }
 
 // Python's `not implemented`: the caller goes the long way.

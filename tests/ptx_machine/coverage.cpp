@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <mutex>
+#include <set>
+#include <vector>
 
 namespace ptx_machine {
 
@@ -23,6 +26,37 @@ void for_each_goal(const Instruction &i, Function function) {
     if (i.compares) function(equal, "equal");
 }
 
+/// The blocks of a kernel, and which follow which.
+struct ControlFlow {
+    /// Of each instruction: its block and, where it has a condition, which of the block's conditions.
+    std::vector<std::string> place;
+    std::string text;
+
+    explicit ControlFlow(const Kernel &kernel) {
+        const std::vector<Instruction> &code = kernel.code;
+        const auto ends = [](const Instruction &i) { return i.kind == Kind::branch || i.kind == Kind::exit; };
+        std::set<int> begins{0};
+        for (size_t at = 0; at < code.size(); at++) {
+            if (code[at].kind == Kind::branch) begins.insert(code[at].number);
+            if (ends(code[at])) begins.insert(static_cast<int>(at) + 1);
+        }
+        const auto block_of = [&](int at) {
+            return std::to_string(std::distance(begins.begin(), begins.upper_bound(at)) - 1);
+        };
+        std::string block;
+        int conditions = 0;
+        for (size_t at = 0; at < code.size(); at++) {
+            const Instruction &i = code[at];
+            if (begins.count(static_cast<int>(at))) {
+                text += ' ' + std::to_string(conditions) + ';';
+                block = block_of(static_cast<int>(at)), conditions = 0;
+            }
+            place.push_back(block + '.' + std::to_string(i.guarded && !ends(i) ? ++conditions : 0));
+            if (ends(i)) text += (i.guarded ? '?' : '!') + (i.kind == Kind::branch ? block_of(i.number) : "");
+        }
+    }
+};
+
 class Coverage {
   public:
     ~Coverage() {
@@ -38,18 +72,21 @@ class Coverage {
   private:
     static void report(std::ofstream &file, const std::string &name, const Module &module) {
         size_t all = 0;
-        std::string missing;
-        for (const auto &[entry, kernel] : module)
-            for (const Instruction &i : kernel->code) {
+        std::string missing, flows;
+        for (const auto &[entry, kernel] : module) {
+            const ControlFlow flow(*kernel);
+            for (size_t at = 0; at < kernel->code.size(); at++, all++) {
+                const Instruction &i = kernel->code[at];
                 for_each_goal(i, [&](Reached what, const char *goal) {
                     if (i.reached & what) return;
                     std::string text = i.text.substr(0, 100);
                     std::replace(text.begin(), text.end(), '\n', ' ');
-                    missing += "\t" + std::to_string(all) + " " + goal + " " + text + "\n";
+                    missing += "\t" + std::to_string(all) + " " + goal + " " + flow.place[at] + " " + text + "\n";
                 });
-                all++;
             }
-        file << name << " " << all << "\n" << missing << std::flush;
+            flows += flow.text;
+        }
+        file << name << " " << all << " " << std::hash<std::string>()(flows) << "\n" << missing << std::flush;
     }
 };
 

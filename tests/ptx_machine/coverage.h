@@ -12,9 +12,10 @@ namespace ptx_machine {
 
 /// From now on until the process ends, when PTX_MACHINE_COVERAGE names a file: what was not reached is
 /// appended to it. For each module there is a line
-///     NAME INSTRUCTIONS
-/// and for each goal that was not reached a tabulator, the instruction's number, the goal and the
-/// instruction's text. tests/ptx_machine/coverage.py makes a table of it.
+///     NAME INSTRUCTIONS FLOW
+/// where FLOW is the same for modules whose blocks follow each other in the same way, and for each goal that was not
+/// reached a tabulator, the instruction's number, the goal, the instruction's block with the number of its condition
+/// there, and its text. tests/ptx_machine/coverage.py makes a table of it.
 void watch(const std::string &name, const Module *module);
 
 }  // namespace ptx_machine

@@ -12,6 +12,7 @@
 #include <exception>
 #include <fstream>
 #include <map>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -136,6 +137,8 @@ Problem draw(RandomProblems &random) {
             return random.one_in(2) ? random.between(5, 20) : random.between(20, 140);
         };
         p.height().input = std::min(size(), size()), p.width().input = size();
+        // Rows of whole tiles, of up to 256 positions.
+        if (random.one_in(5)) p.height().input = random.between(1, 5), p.width().input = random.between(120, 330);
         if (random.one_in(4)) {
             p.rank = 3, p.depth() = p.height();
             p.depth().input = random.between(1, 4);
@@ -153,6 +156,23 @@ Problem draw(RandomProblems &random) {
         } catch (const InvalidProblem &) {
         }
     }
+}
+
+bool is_small_and_valid(const Problem &p) {
+    try {
+        p.validate();
+    } catch (const InvalidProblem &) {
+        return false;
+    }
+    return p.output_elements() < 400000 && products(p) < 2e7;
+}
+
+void sort_by_cost(std::vector<KernelRun> &runs) {
+    const auto cost = [](const KernelRun &r) {
+        const Problem &p = r.problem;
+        return products(p) + 100. * (p.output_elements() + p.input_elements());
+    };
+    std::stable_sort(runs.begin(), runs.end(), [&](const KernelRun &a, const KernelRun &b) { return cost(a) < cost(b); });
 }
 
 std::map<std::string, std::vector<KernelRun>> draw_for_every_kernel(int problems) {
@@ -186,14 +206,86 @@ std::map<std::string, std::vector<KernelRun>> draw_for_every_kernel(int problems
                 }
             }
     }
-    const auto cost = [](const KernelRun &r) {
-        const Problem &p = r.problem;
-        return products(p) + 100. * (p.output_elements() + p.input_elements());
-    };
-    for (auto &[kernel, runs] : all)
-        std::stable_sort(runs.begin(), runs.end(),
-                         [&](const KernelRun &a, const KernelRun &b) { return cost(a) < cost(b); });
+    for (auto &[kernel, runs] : all) sort_by_cost(runs);
     return all;
+}
+
+/// The numbers that follow a mark in a kernel's name, such as 3 and 5 after "_k" in ..._k3x5_s1x1_...
+std::vector<int64_t> numbers_after(const std::string &name, const std::string &mark) {
+    std::smatch found;
+    if (!std::regex_search(name, found, std::regex(mark + "(\\d+)(?:x(\\d+))?(?=_|$)"))) return {};
+    std::vector<int64_t> numbers{std::stoll(found[1])};
+    if (found[2].matched) numbers.push_back(std::stoll(found[2]));
+    return numbers;
+}
+
+/// Of the attributes, channels and formats that a kernel's name tells.
+KernelRun draw_like(const std::string &kernel, RandomProblems &random) {
+    const auto has = [&](const char *text) { return kernel.find(text) != std::string::npos; };
+    KernelRun run;
+    run.kernel = kernel;
+    Problem p = draw(random);
+    if (has("dhw") != (p.rank == 3)) p.rank = has("dhw") ? 3 : 2, p.depth() = has("dhw") ? p.height() : Axis();
+    if (p.rank == 3) p.depth().input = random.between(1, 3), p.depth().kernel = std::min<int64_t>(p.depth().kernel, 3);
+    const auto of_plane = [&](const char *mark, int64_t Axis::*attribute, int64_t otherwise) {
+        const std::vector<int64_t> told = numbers_after(kernel, mark);
+        if (has("_any_")) return;
+        p.height().*attribute = told.empty() ? otherwise : told.front();
+        p.width().*attribute = told.empty() ? otherwise : told.back();
+    };
+    of_plane("_k", &Axis::kernel, 1), of_plane("_s", &Axis::stride, 1), of_plane("_d", &Axis::dilation, 1);
+    of_plane("_p", &Axis::padding, 0), of_plane("_op", &Axis::output_padding, 0);
+    if (!has("_any_"))
+        for (Axis *axis : {&p.height(), &p.width()}) {
+            if (has("gradient")) axis->padding = random.between(0, axis->kernel - 1);
+            axis->padding += axis->stride * random.between(0, 1);
+            axis->output_padding = random.one_in(2) ? 0 : random.between(0, axis->stride - 1);
+        }
+    if (const auto window = numbers_after(kernel, "_w"); !window.empty())
+        p.width().kernel = window.front(), p.width().stride = p.width().dilation = 1;
+    const auto channels = [&](int64_t least) { return least * random.between(1, 3); };
+    if (const auto told = numbers_after(kernel, "_c"); told.size() == 2 && told.front() == 1) {
+        p.groups = p.in_channels = p.out_channels = random.between(1, 9);
+    } else if (!random.one_in(4)) {
+        p.groups = 1, p.in_channels = channels(32), p.out_channels = channels(32);
+        if (told.size() == 2) p.in_channels = channels(told.front()), p.out_channels = channels(told.back());
+        if (told.size() == 1) p.in_channels = channels(told.front());
+        if (has("parts")) p.in_channels = 128 * random.between(2, 6);
+    }
+    if (const auto few = numbers_after(kernel, "_oc"); !few.empty()) p.groups = 1, p.out_channels = few.front();
+    if (const auto few = numbers_after(kernel, "_ic"); !few.empty()) p.groups = 1, p.in_channels = few.front();
+    run.problem = p;
+    const ElementType type = has("_bf16_")  ? ElementType::bfloat16
+                             : has("_f16_") ? ElementType::float16
+                                            : ElementType::float32;
+    const Layout layout = has("hwc") ? Layout::channels_last : Layout::channels_first;
+    run.input = run.weight = run.output = {type, layout};
+    if (has("_to_n")) run.input.layout = Layout::channels_first;
+    if (random.one_in(4)) run.weight.layout = Layout::channels_first;
+    if (random.one_in(6)) run.weight.type = ElementType::float32;
+    if (kernel_named(kernel).operation == Operation::forward) {
+        run.epilogue.bias = random.one_in(2);
+        if (random.one_in(3)) run.epilogue.activation = static_cast<Activation>(random.between(1, 4));
+    }
+    return run;
+}
+
+/// Those of many draws that the kernel accepts.
+std::vector<KernelRun> draw_for(const std::string &kernel, int problems) {
+    std::vector<KernelRun> runs;
+    RandomProblems random(7);
+    const KernelInfo info = kernel_named(kernel);
+    for (int n = 0; n < problems; n++) {
+        const KernelRun run = draw_like(kernel, random);
+        if (!is_small_and_valid(run.problem)) continue;
+        PlanOptions options;
+        options.device = Device::cuda, options.operation = info.operation, options.precision = info.precision;
+        options.input = run.input, options.weight = run.weight, options.output = run.output;
+        const std::vector<std::string_view> accepting = kernels_for(run.problem, options);
+        if (std::count(accepting.begin(), accepting.end(), kernel)) runs.push_back(run);
+    }
+    sort_by_cost(runs);
+    return runs;
 }
 
 Candidate run(const KernelRun &run) {
@@ -217,7 +309,7 @@ KernelRun varied(KernelRun run, RandomProblems &random) {
         if (random.one_in(2))
             length = std::max<int64_t>(1, length + random.between(-3, 3));
         else
-            length = random.one_in(2) ? 8 << random.between(0, 4) : random.between(1, 140);
+            length = random.one_in(2) ? 8 << random.between(0, 5) : random.between(1, random.one_in(2) ? 140 : 330);
     };
     for (int change = random.between(1, 3); change > 0; change--) switch (random.between(0, 10)) {
             case 0:
@@ -253,15 +345,6 @@ KernelRun varied(KernelRun run, RandomProblems &random) {
         }
     if (kernel_named(run.kernel).operation != Operation::forward) run.epilogue = {};
     return run;
-}
-
-bool is_small_and_valid(const Problem &p) {
-    try {
-        p.validate();
-    } catch (const InvalidProblem &) {
-        return false;
-    }
-    return p.output_elements() < 400000 && products(p) < 2e7;
 }
 
 /// The cheapest first, then ever dearer ones, then variations of those that reached something, for some time.
@@ -366,7 +449,12 @@ int main(int argc, char **argv) {
             if (kernel.device == conv_transpose::Device::cuda) wanted.emplace_back(kernel.name);
     for (const std::string &kernel : wanted) {
         const auto found = drawn.find(kernel);
-        search(kernel, given[kernel], found == drawn.end() ? std::vector<KernelRun>() : found->second,
-               std::atof(argv[1]));
+        std::vector<KernelRun> of_kernel = found == drawn.end() ? std::vector<KernelRun>() : found->second;
+        if (of_kernel.size() < 60) {
+            const std::vector<KernelRun> more = draw_for(kernel, 1500);
+            of_kernel.insert(of_kernel.end(), more.begin(), more.end());
+            sort_by_cost(of_kernel);
+        }
+        search(kernel, given[kernel], of_kernel, std::atof(argv[1]));
     }
 }

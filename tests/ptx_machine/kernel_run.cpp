@@ -38,6 +38,12 @@ bool is_smooth(Activation activation) {
     return activation == Activation::tanh || activation == Activation::sigmoid;
 }
 
+/// Makes every second `block` of a tensor numbers of more bits than one TF32 has: their second part is never zero.
+void widen(std::vector<float> &values, int64_t first, int64_t block) {
+    for (size_t i = 0; i < values.size(); i++)
+        if (static_cast<int64_t>(i) / block % 2 == first) values[i] *= 2049;
+}
+
 /// Tensors on the host, of small integers: every sum is exact. Where curves follow, sums of a few units are.
 struct Data {
     Data(const Problem &p, bool curves, RandomProblems random)
@@ -49,6 +55,31 @@ struct Data {
         for (float &v : input) v /= 4;
         for (float &v : weight) v /= 16;
         for (float &v : bias) v /= 16;
+    }
+
+    /// For products of numbers in two parts: one factor of each is wide, alternating along what is summed, as the
+    /// product of two second parts is left out.
+    void widen_for(const Problem &p, Operation operation) {
+        const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups;
+        const int64_t pixels = p.input_elements() / (p.batch * p.in_channels),
+                      out_pixels = p.output_elements() / (p.batch * p.out_channels),
+                      taps = p.weight_elements() / (p.in_channels * out);
+        switch (operation) {
+            case Operation::forward:
+                if (in % 2 == 0) widen(weight, 1, out * taps);
+                widen(input, 0, in % 2 == 0 ? pixels : p.input_elements());
+                break;
+            case Operation::input_gradient:
+                if (out % 2 == 0) widen(weight, 1, taps);
+                widen(output_gradient, 0, out % 2 == 0 ? out_pixels : p.output_elements());
+                break;
+            case Operation::weight_gradient:
+                widen(input, 0, p.in_channels * pixels);
+                widen(output_gradient, 1, p.out_channels * out_pixels);
+                break;
+            default:
+                break;
+        }
     }
 
     std::vector<float> input, weight, bias, output_gradient;
@@ -151,7 +182,8 @@ std::string KernelRun::error() const {
     const Operation operation = info.operation;
     const bool is_forward = operation == Operation::forward, of_input = operation == Operation::input_gradient,
                of_weight = operation == Operation::weight_gradient, of_bias = operation == Operation::bias_gradient;
-    const Data data(problem, is_smooth(epilogue.activation), RandomProblems(1));
+    Data data(problem, is_smooth(epilogue.activation), RandomProblems(1));
+    if (info.precision == Precision::tf32x3 && !is_smooth(epilogue.activation)) data.widen_for(problem, operation);
     const TensorFormat result_format = is_forward ? output : of_input ? input : weight;
     std::vector<double> expected = expected_result(*this, operation, data);
     for (double &value : expected) value = rounded(value, result_format.type);

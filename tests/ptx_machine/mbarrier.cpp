@@ -112,6 +112,7 @@ std::string state(uint32_t address, const Mbarrier &m) {
 
 void begin(Warp &w, const Instruction &i, int lane, const BulkCopy &copy) {
     Mbarrier &m = mbarrier_at(w, i, lane, w.from<uint32_t>(i.c)[lane]);
+    if (!m.fenced) fail(i, "the copy engine does not see this mbarrier: no fence has followed its initialization");
     w.block->history.bulk_write(i, w, w.thread(lane), copy.to, static_cast<int>(copy.bytes));
     note_arrival(w, m);
     const Timing timing = w.block->launch.timing;
@@ -130,7 +131,13 @@ void execute_mbarrier_init(Warp &w, const Instruction &i, uint32_t mask) {
         w.block->history.write(i, w, w.thread(l), address.of[l], 8);
         Mbarrier &m = w.block->mbarriers[address.of[l]] = {};
         m.count = m.pending = w.from<uint32_t>(i.b)[l];
+        m.made_by = w.index;
     });
+}
+
+void execute_mbarrier_fence(Warp &w, const Instruction &, uint32_t) {
+    for (auto &[address, m] : w.block->mbarriers)
+        if (m.made_by == w.index) m.fenced = true;
 }
 
 void execute_mbarrier_arrive(Warp &w, const Instruction &i, uint32_t mask) {

@@ -7,6 +7,8 @@
 namespace ptx_machine {
 
 void execute_mbarrier_init(Warp &, const Instruction &, uint32_t mask);
+/// The copy engine may use those that this warp has initialized, where a barrier follows.
+void execute_mbarrier_fence(Warp &, const Instruction &, uint32_t mask);
 /// With or without bytes that are expected.
 void execute_mbarrier_arrive(Warp &, const Instruction &, uint32_t mask);
 void execute_bulk_copy(Warp &, const Instruction &, uint32_t mask);

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <string>
 
+#include "mbarrier.h"
 #include "tensor_cores.h"
 #include "warp.h"
 
@@ -18,8 +19,9 @@ void Block::fail_outside(const Instruction &i, uint32_t address, int bytes) cons
                 " bytes, is not aligned or not in the block's " + std::to_string(shared.size()) + " bytes");
 }
 
-void execute_proxy_fence(Warp &w, const Instruction &, uint32_t) {
+void execute_proxy_fence(Warp &w, const Instruction &i, uint32_t mask) {
     w.block->history.proxy_fence(w);
+    execute_mbarrier_fence(w, i, mask);
 }
 
 SharedAddresses::SharedAddresses(const Warp &w, const Instruction &i) {

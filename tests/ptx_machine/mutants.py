@@ -6,18 +6,23 @@ What survives is listed with its place in the text; the score comes last. Mutant
 reason_to_survive() proves by the paths through the program, are not run and do not count."""
 
 import argparse
+import collections
 import concurrent.futures
 import dataclasses
+import math
 import os
 import pathlib
 import random
 import re
+import resource
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 
-# Every family of schedules, and what each synchronizes with; on GPUs without wgmma: mma.sync.
+# Every family of schedules, and what each synchronizes with; on GPUs without wgmma: mma.sync. Those with maps use the copy
+# engine and mbarriers.
 KERNELS = [
     ("forward_tf32_cuda_tensor_core_k3x3_s1x1_nchw", 90),
     ("forward_tf32_cuda_tensor_core_k4x4_s4x4_nchw", 90),
@@ -33,6 +38,10 @@ KERNELS = [
     ("weight_gradient_f32_cuda_dense_k3x3_s1x1_nchw", 90),
     ("forward_f32_cuda_few_out_channels_k3x3_s2x2_p1x1_nchw_oc3", 90),
     ("forward_f32_cuda_depthwise_k4x4_s2x2_p1x1_nchw_c1x1", 90),
+    ("forward_f16_cuda_implicit_gemm_any_nhwc_maps_256x64", 90),
+    ("input_gradient_f16_cuda_implicit_gemm_any_nchw_maps_128x64", 90),
+    ("weight_gradient_f16_cuda_implicit_gemm_any_nhwc_maps_c64x256", 90),
+    ("forward_f16_cuda_implicit_gemm_any_nhwc_128x64", 80),
 ]
 
 
@@ -75,6 +84,10 @@ KINDS = [
     Kind("cp.async.wait_group for one group too few", r"(cp\.async\.wait_group )(\d+)", next_number, 20),
     Kind("cp.async.commit_group deleted", r"cp\.async\.commit_group;", "", 20),
     Kind("cp.async deleted", r"cp\.async\.c[ag]\.[^;]*;", "", 2),
+    Kind("mbarrier wait deleted", r"mbarrier\.try_wait[^;]*; @!done bra[^;]*;", "", 20),
+    Kind("mbarrier arrival deleted", r"mbarrier\.arrive[^;]*;", "", 20),
+    Kind("bulk copy deleted", r"cp\.async\.bulk\.(?:tensor|shared)[^;]*;", "", 3),
+    Kind("box 8 bytes off", r"(cp\.async\.bulk\.tensor[^;]*\{)(%r\d+)(, [^;]*;)", r"add.s32 \2, \2, 4; \1\2\3", 2),
     Kind("load 4 bytes off", r"(ld\.global[\w.]* \t?[^;\[]*)" + ADDRESS, four_bytes_on, 4),
     Kind("load from shared memory 4 bytes off", r"(ld\.shared\.[bf]32 \t?[^;\[]*)" + ADDRESS, four_bytes_on, 3),
     Kind("store 4 bytes off", r"(st\.(?:global|shared)\.[bf]32 \t?)" + ADDRESS, four_bytes_on, 3),
@@ -86,8 +99,10 @@ KINDS = [
 
 # ---- mutants that change nothing: a barrier, fence or wait that nothing depends on, by the paths through the program
 
-SHARED = r"(st|ld)\.shared|cp\.async\.c[ag]|wgmma\.mma_async|ldmatrix"
-WRITES = r"st\.shared|cp\.async\.c[ag]"
+SHARED = r"(st|ld)\.shared|cp\.async\.(c[ag]|bulk)|mbarrier|wgmma\.mma_async|ldmatrix"
+WRITES = r"st\.shared|cp\.async\.(c[ag]|bulk)|mbarrier\.(init|arrive)"
+WRITTEN = r"st\.shared|cp\.async\.(c[ag]|wait)|mbarrier\.init|fence\.proxy"  # what a barrier lets others see
+OTHERS = r"bar\.(sync|arrive) (?!0;)"  # barriers that let only some warps go on
 
 
 class Paths:
@@ -119,13 +134,43 @@ class Paths:
             for to in following:
                 self.before[to].append(at)
 
+        # Where a register that is written once is compared with a constant: by the predicate, the register and the constant.
+        self.above = {}
+        written = collections.Counter(re.findall(r"(?m)^[a-z][\w.]* (%r\d+),", "\n".join(self.text)))
+        for text in self.text:
+            compared = re.fullmatch(r"setp\.(gt|ge)\.s32 (%p\d+), (%r\d+), (-?\d+);", text)
+            if compared and written[compared[3]] <= 1:
+                self.above[compared[2]] = compared[3], int(compared[4]) + (compared[1] == "gt")
+
     def at(self, position):
         return max(n for n, begin in enumerate(self.begin) if begin <= position)
 
+    def at_least(self, at):
+        """What registers are at least, by the branches that alone lead here."""
+        known = {}
+        while len(self.before[at]) == 1:
+            before = self.before[at][0]
+            jump = re.fullmatch(r"@(%p\d+) bra (\$\w+);", self.text[before])
+            if jump and jump[1] in self.above and self.next[before][0] == at:
+                register, least = self.above[jump[1]]
+                known[register] = max(least, known.get(register, least))
+            at = before
+        return known
+
+    def following(self, at, known):
+        """The statements that can follow, where registers are at least so large."""
+        jump = re.fullmatch(r"@(%p\d+) bra (\$\w+);", self.text[at])
+        if jump and jump[1] in self.above:
+            register, least = self.above[jump[1]]
+            if known.get(register, least - 1) >= least:
+                return self.next[at][:1]
+        return self.next[at]
+
     def first(self, start, reach, without, backward=False):
         """On the paths from a statement, or to it, the first ones like `reach`; None where one like `without` comes before."""
-        edges = self.before if backward else self.next
-        todo, done, found = list(edges[start]), set(), []
+        known = {} if backward else self.at_least(start)
+        edges = self.before.__getitem__ if backward else lambda at: self.following(at, known)
+        todo, done, found = list(edges(start)), set(), []
         while todo:
             at = todo.pop()
             if at in done:
@@ -136,7 +181,7 @@ class Paths:
             elif re.search(without, self.text[at]):
                 return None
             elif at != start:
-                todo += edges[at]
+                todo += edges(at)
         return found
 
     def always(self, *arguments, **options):
@@ -153,26 +198,42 @@ def reason_to_survive(paths, kind, position):
     at = paths.at(position)
     text = paths.text[at]
     if kind in ("bar.sync deleted", "bar.warp.sync deleted"):
-        like = BARRIER if kind == "bar.sync deleted" and text.startswith("bar.sync 0;") else r"bar\.warp\.sync|bar\.sync 0;"
+        # A barrier of the same threads, or of more, does as much.
+        like = r"bar\.(warp\.)?sync" if "warp" in kind else BARRIER + "|" + re.escape(text)
         for backward in (False, True):
-            if (like == BARRIER or "warp" in kind) and paths.always(at, like, SHARED, backward):
+            if paths.always(at, like, SHARED + "|" + OTHERS, backward):
                 return "no shared memory is used " + ("before, or since the barrier before" if backward else "after, or until the barrier after")
+        if paths.always(at, like, WRITTEN + "|" + OTHERS, backward=True) and paths.always(at, like, WRITES + "|" + OTHERS):
+            return "shared memory is only read between the barriers before and after"
     if kind == "fence.proxy deleted":
-        if paths.always(at, NEVER, r"wgmma\.mma_async"):
-            return "no product follows"
-        if paths.always(at, r"fence\.proxy", r"st\.shared|cp\.async\.c[ag]|cp\.async\.wait", backward=True):
+        written = r"st\.shared|cp\.async\.c[ag]|cp\.async\.wait"
+        if paths.always(at, NEVER, r"wgmma\.mma_async|cp\.async\.bulk|" + OTHERS):
+            return "neither a product nor the copy engine follows"
+        if paths.always(at, r"fence\.proxy", written + r"|mbarrier\.init", backward=True):
             return "nothing was written since the fence before"
+        if "mbarrier_init" in paths.text[at - 1] and paths.always(at, NEVER, written, backward=True):
+            return "only mbarriers were written, and fence.mbarrier_init does as much"
         if paths.always(at, r"fence\.proxy", r"bar\.(sync|arrive)|wgmma\.mma_async"):
             return "another fence comes before the barrier"
+    # Until something like this nobody may know whether a product is done: what comes before only adds to its registers.
+    shows = WRITES + r"|^(?!wgmma).*%tc_tile|" + OTHERS + "|^ret|^exit"
+    if kind == "wgmma.commit_group deleted":
+        commits = paths.first(at, r"wgmma\.commit", shows)
+        waits = commits and [paths.first(commit, r"wgmma\.wait_group\S* 0\b", shows) for commit in commits]
+        if waits and all(waits) and all(paths.always(w, BARRIER, WRITES) for found in waits for w in found):
+            return "its products go with the next group, which is waited for before it shows"
     if kind.startswith("wgmma.wait_group"):
         groups = int(re.search(r"wait_group\S* (\d+)", text).group(1))
         as_few = r"wgmma\.wait_group\S* ([0-%d])\b" % groups
-        # What follows until then, and until the barrier that lets other warps go on, only adds to the same registers.
-        waits = paths.first(at, as_few, WRITES + r"|^(?!wgmma).*%tc_tile|bar\.(sync|arrive) (?!0;)")
+        # And until the barrier that lets other warps go on.
+        waits = paths.first(at, as_few, shows)
         if waits is not None and all(paths.always(w, BARRIER, WRITES) for w in waits):
             return "another wait for as many comes before shared memory is written or a register used"
         if paths.always(at, as_few, r"wgmma\.(mma|commit)", backward=True):
             return "no product begins since the wait before"
+        before = paths.first(at, r"wgmma\.commit", NEVER, backward=True)
+        if groups == 1 and all(paths.always(commit, NEVER, r"wgmma\.commit", backward=True) for commit in before):
+            return "there has been one group yet, which it does not wait for"
     if kind == "wgmma.fence deleted" and paths.always(at, r"wgmma\.(fence|mma)", r"%tc_tile", backward=True) and \
             not paths.always(at, NEVER, r"wgmma\.fence", backward=True):
         return "no register of a product was used since the fence before"
@@ -229,14 +290,15 @@ def mutants_of(folder, kernel, gpu):
                          ptx[: match.start()] + new + ptx[match.end() :])
 
 
-def run(build, folder, kernel, gpu, timeout):
-    """What the tests say: "" where they notice nothing."""
+def run(build, folder, kernel, gpu, seconds):
+    """What the tests say, within so many seconds of a processor: "" where they notice nothing."""
     environment = dict(os.environ, LD_LIBRARY_PATH=str(build / "tests/ptx_machine"), PTX_MACHINE_GPU=str(gpu),
                        PTX_MACHINE_TIMING="late", PTX_MACHINE_CODE=f"{folder}:{build / 'runtime/kernels'}")
     command = [build / "tests/ptx_machine/shapes_test", "--gtest_brief=1", f"--gtest_filter=*/{kernel}"]
-    try:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout)
-    except subprocess.TimeoutExpired:
+    limit = math.ceil(seconds)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit)))
+    if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
         return "does not end"
     if any(text in done.stdout for text in ("SKIPPED", "0 tests from", "no problem of")):
         raise SystemExit(f"mutants.py: no test of {kernel}: {done.stdout}")
@@ -246,13 +308,19 @@ def run(build, folder, kernel, gpu, timeout):
     return notes[0] if notes else f"exit status {done.returncode}"
 
 
-def verdict(build, kernels, mutant, timeout):
+def processor_seconds():
+    """Of the tests until now."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def verdict(build, kernels, mutant, seconds):
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         source = path_of(kernels, mutant.kernel, mutant.gpu)
         (folder / f"{mutant.kernel}.fatbin").symlink_to((kernels / f"{mutant.kernel}.fatbin").resolve())
         (folder / source.name).write_text(mutant.ptx)
-        return run(build, folder, mutant.kernel, mutant.gpu, timeout)
+        return run(build, folder, mutant.kernel, mutant.gpu, seconds)
 
 
 def main():
@@ -268,10 +336,10 @@ def main():
     for kernel, gpu in KERNELS:
         if options.kernel and kernel not in options.kernel:
             continue
-        begin = time.monotonic()
+        begin, seconds_before = time.monotonic(), processor_seconds()
         if problem := run(build, kernels, kernel, gpu, 600):
             raise SystemExit(f"mutants.py: {kernel} fails as it is: {problem}")
-        timeout = 20 + 10 * (time.monotonic() - begin)
+        seconds = 2 + 4 * (processor_seconds() - seconds_before)
         mutants = []
         for mutant in mutants_of(kernels, kernel, gpu):
             (harmless if mutant.harmless else mutants).append(mutant)
@@ -279,7 +347,7 @@ def main():
                 print(f"changes nothing: {mutant.place()}\n    {mutant.harmless}")
         survived = 0
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-            for mutant, noticed in zip(mutants, pool.map(lambda m: verdict(build, kernels, m, timeout), mutants)):
+            for mutant, noticed in zip(mutants, pool.map(lambda m: verdict(build, kernels, m, seconds), mutants)):
                 if options.verbose or not noticed:
                     print(f"{'killed' if noticed else 'SURVIVES'}: {mutant.place()}" + (f"\n    {noticed[:200]}" if noticed else ""), flush=True)
                 if noticed:

@@ -395,6 +395,9 @@ TEST(PtxMachine, FindsAnMbarrierThatIsUsedTooSoon) {
     const std::string rest = expect + bulk_copy + started + wait_for_bytes + from_shared + store;
     expect_error(by_one + init + rest, "race");
     expect_error(by_one + rest, "no mbarrier at shared address 256");
+    const std::string without_fence = replaced(init, "fence.mbarrier_init.release.cluster;\n", "");
+    expect_error(by_one + without_fence + barrier + rest, "no fence has followed its initialization");
+    expect_error(by_one + without_fence + fence + barrier + rest, "none");
     expect_error(start_bulk + "@%p3 bra TWICE;\nmbarrier.arrive.shared.b64 _, [%r20];\nTWICE:\n" + wait_for_bytes + from_shared + store,
                  "more arrivals than 1", {Timing::late});
 }

@@ -319,6 +319,8 @@ class KernelDecoder {
             memory(i, parts, o);
         else if (name.starts_with("fence.proxy.async"))
             i.execute = execute_proxy_fence;
+        else if (name.starts_with("fence.mbarrier_init."))
+            i.execute = execute_mbarrier_fence;
         else if (base == "ldmatrix")
             ldmatrix(i, name, o);
         else if (base == "mma")
@@ -342,8 +344,8 @@ class KernelDecoder {
             i.a = places_.operand(o.at(0), 1);
             i.has_count = o.size() > 1;
             if (i.has_count) i.b = places_.operand(o[1], 1);
-        } else if (name.starts_with("setmaxnreg.") || name.starts_with("fence.mbarrier_init.")) {
-            if (name.starts_with("setmaxnreg.")) i.kind = Kind::whole_warp;
+        } else if (name.starts_with("setmaxnreg.")) {
+            i.kind = Kind::whole_warp;
             i.execute = [](Warp &, const Instruction &, uint32_t) {};
         } else if (name == "bar.warp.sync") {
             i.kind = Kind::warp_barrier;

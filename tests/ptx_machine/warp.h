@@ -56,6 +56,8 @@ struct Mbarrier {
     uint32_t pending = 0;  ///< of them
     uint32_t phases = 0;   ///< that have ended
     int64_t bytes = 0;     ///< that are expected and have not come
+    int made_by = -1;      ///< the warp that initialized it
+    bool fenced = false;   ///< since then, by that warp: the copy engine sees it
     std::vector<int32_t> seen, seen_in_phase;  ///< by the warps that arrived, until the last phase ended and until now
     std::deque<BulkCopy> under_way;
 };

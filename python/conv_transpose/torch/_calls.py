@@ -315,9 +315,8 @@ def _run_on_cuda(call: _Call, arguments: Any, stream: int) -> None:
 
 
 def _lies_askew(tensor: Tensor) -> bool:
-    """Kernels for 16 bits and for channels_last read 16 bytes at a time, from multiples of as many."""
-    is_wide = tensor.dtype in HALF or (tensor.dim() > 1 and tensor.stride(1) == 1)
-    return tensor.is_cuda and is_wide and tensor.data_ptr() % 16 != 0
+    """Kernels for 16 bits, for channels_last and for input gradients in TF32 read from multiples of 16 bytes."""
+    return tensor.is_cuda and tensor.data_ptr() % 16 != 0
 
 
 def _execute(call: _Call, result_slot: int, operands: tuple[tuple[int, Tensor], ...], like: Tensor) -> Tensor:

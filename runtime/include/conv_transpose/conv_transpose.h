@@ -174,8 +174,9 @@ class Status {
 ///   input_gradient   output_gradient, weight -> input_gradient
 ///   weight_gradient  input, output_gradient -> weight_gradient
 ///   bias_gradient    output_gradient -> bias_gradient
-/// A tensor may lie at any multiple of its elements, but that some CUDA kernels want pictures with channels last at
-/// multiples of 16 bytes, which run() tells.
+/// A tensor may lie at any multiple of its elements, but that some CUDA kernels want pictures with channels last, weights of
+/// 16 bits with channels last, and those of input gradients of 16 bits or in TF32 both that they read, at multiples of 16
+/// bytes, which run() tells.
 struct Arguments {
     const void *input = nullptr;
     const void *weight = nullptr;

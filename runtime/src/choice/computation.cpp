@@ -39,7 +39,7 @@ Problem with_positions_as_channels(const Problem &p, const PlanOptions &options)
     if (!same_order || !linear || !same_tensors || channels > max_elements_32bit()) return p;
     Problem layer = p;
     layer.out_channels *= taps(p);
-    layer.axes = {};
+    layer.rank = 2, layer.axes = {};
     return layer;
 }
 
@@ -87,6 +87,52 @@ std::optional<Problem> forward_over_phases(const Problem &p) {
     return forward;
 }
 
+// How many groups of few channels fill a tile of a weight gradient together: products of channels of two groups cost less
+// than tiles that are nearly empty. The last pass has a step for each group that is left.
+int64_t groups_worth_joining(const Problem &p) {
+    constexpr int64_t tile = 64, most_left = 16;
+    const int64_t channels = std::max(p.in_channels, p.out_channels) / p.groups;
+    for (int64_t joined = std::min(p.groups, tile / channels); joined > 1; joined--)
+        if (p.groups % joined == 0) return p.groups / joined <= most_left ? joined : 1;
+    return 1;
+}
+
+// What taps of the axes from `first` on see is a row for each position, so that they are channels. With channels_last taps of
+// the last axes lie side by side in a weight, with channels first those of all. None where this changes nothing.
+std::optional<Computation> with_taps_as_channels(const Computation &given, int first) {
+    Computation folded = given;
+    Problem &p = folded.problem, seen = given.problem;
+    int64_t folded_taps = 1;
+    double channels = double(p.out_channels);
+    for (int i = 0; i < max_rank; i++) {
+        if (i < first) {
+            seen.axes[i] = {.input = p.axes[i].output()};
+            continue;
+        }
+        channels *= double(p.axes[i].kernel);
+        if (channels > max_elements_32bit()) return {};
+        folded_taps *= p.axes[i].kernel;
+        p.axes[i] = {.input = p.axes[i].input};
+    }
+    if (first > 0 && (folded_taps == 1 || taps(p) == 1)) return {};
+    p.out_channels *= folded_taps;
+    if (first == 0) {  // positions of a kernel of one count through all axes
+        const int64_t positions = input_positions(p);
+        p.rank = 2, p.axes = {};
+        p.width().input = positions;
+    }
+    folded.packed_rows = true, folded.by_taps = seen;
+    return folded;
+}
+
+// A picture of one position has its channels innermost.
+std::optional<Computation> with_rows_as_given(const Computation &given) {
+    if (given.read_format.layout == Layout::channels_last || read_positions(given) != 1) return {};
+    Computation rows = given;
+    rows.read_format.layout = Layout::channels_last;
+    return rows;
+}
+
 Computation itself(const Problem &p, Operation operation) {
     switch (operation) {
         case Operation::forward: return {operation, p, Operand::input, Operand::output};
@@ -121,11 +167,23 @@ std::vector<Computation> alternatives(const Problem &problem, const PlanOptions 
             packed.by_phases = simplest;
             all.push_back(packed);
         }
+    if (const int64_t joined = groups_worth_joining(simplest);
+        joined > 1 && options.operation == Operation::weight_gradient) {
+        all.push_back(all[0]);
+        all.back().problem.groups /= joined, all.back().joined_groups = joined;
+    }
     for (std::size_t i = 0, given = all.size(); i < given; i++) {
         const bool sums_channels = all[i].operation == Operation::forward || all[i].operation == Operation::input_gradient;
         if (!sums_channels || all[i].by_phases) continue;
+        if (const std::optional<Computation> rows = with_rows_as_given(all[i])) all.push_back(*rows);
         all.push_back(all[i]);
         all.back().packed_rows = true;
+    }
+    if (options.operation == Operation::input_gradient) {
+        const int last = max_rank - 1;
+        for (const int first : {0, last})
+            if (first == 0 || options.weight.layout == Layout::channels_last)
+                if (const std::optional<Computation> folded = with_taps_as_channels(all[0], first)) all.push_back(*folded);
     }
     return all;
 }
@@ -148,6 +206,7 @@ int64_t summed_phases(const Computation &c) {
 Computation with_split_sum(const KernelTraits &kernel, const Computation &computation) {
     Computation split = computation;
     if (computation.has_wide_pixels()) return split;  // parts are dense
+    if (computation.cells) return split;  // kernels of later inputs are shifted
     split.partial_sums = partial_sums(kernel, computation.problem, summed_phases(computation));
     Problem &p = split.problem;
     p.groups *= split.partial_sums;

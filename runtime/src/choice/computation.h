@@ -17,6 +17,13 @@ enum class WeightView {
     mirrored,  ///< its channels are exchanged, and every kernel is turned round
 };
 
+/// Neighbouring inputs of a row that are channels of the problem that is computed (input_cells.h).
+struct InputCells {
+    Problem given;
+    int64_t inputs;    ///< of a cell
+    int64_t channels;  ///< of an input, with those that fill up 16 bytes where it is packed
+};
+
 /// What a kernel is to compute, and which tensors play its roles.
 struct Computation {
     Operation operation;
@@ -29,9 +36,18 @@ struct Computation {
     /// The forward operation is this problem's input gradient, whose output gradient is packed by phases: they are channels
     /// that `problem` sums over, at stride 1. Only for kernels that read packed channels.
     std::optional<Problem> by_phases{};
+    /// `problem` sums over channels of neighbouring inputs. Only for kernels whose channels are phases along the width.
+    std::optional<InputCells> cells{};
     /// The picture is packed before: channels innermost, each group's filled up with zeros (packed_row_channels). Only for
     /// kernels that read tensor maps.
     bool packed_rows = false;
+    /// Such a picture has a row for every position of this problem's input, of what its taps see in the output gradient: they
+    /// are channels of `problem`, whose weights lie as they did.
+    std::optional<Problem> by_taps{};
+
+    /// Of a weight gradient: so many groups are one of the problem's, which has the weights between all of their channels. A
+    /// second pass takes those that there are.
+    int64_t joined_groups = 1;
 
     /// How the tensors lie in memory.
     TensorFormat read_format{}, written_format{}, weight_format{};

@@ -29,22 +29,23 @@ struct Work {
         const bool forward = k.operation == Operation::forward;
         const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups,
                       chunk = k.weight_in_channel_multiple;
-        const int64_t summed = forward ? in : out;
-        picture = forward ? Size2{spanned_output(k, p.height()), spanned_output(k, p.width())}
+        const int64_t summed = summed_channels(k, p);
+        picture = forward ? Size2{spanned_output(k, p, p.height()), spanned_output(k, p, p.width())}
                           : plane_of(p, &Axis::input);
         channels = forward ? out : in;
-        const int64_t phases =
-            forward && !k.phases_as_channels ? product_of_axes(p, [](const Axis &a) { return a.stride; }) : 1;
+        const int64_t phases = block_phases(k, p);
         products = double(taps_of_phases(k, p)) / phases * round_up(summed, chunk);
-        if (forward && k.counts_through_images && !k.phases_as_channels)
-            longest = double(most_taps(p)) * phases / double(taps(p));
+        if (forward && k.counts_through_images)
+            longest = double(most_taps(k, p)) * double(phases) / double(taps_of_phases(k, p));
     }
 
   private:
     // Of a phase.
-    static int64_t most_taps(const Problem &p) {
-        return product_of_axes(
-            p, [](const Axis &a) { return ceil_divide(a.kernel, a.stride / std::gcd(a.stride, a.dilation)); });
+    static int64_t most_taps(const KernelTraits &k, const Problem &p) {
+        return product_of_axes(p, [&](const Axis &a) {
+            const bool in_channels = channel_phases(k, p, a) > 1;
+            return ceil_divide(a.kernel, in_channels ? a.stride : a.stride / std::gcd(a.stride, a.dilation));
+        });
     }
 };
 
@@ -56,9 +57,9 @@ double blocks_of(const KernelTraits &k, const Problem &p, const Work &work) {
     return double(p.batch) * tiles * double(ceil_divide(work.channels, k.block_channels)) * double(p.groups);
 }
 
-// Where copies of the next tile come while one is stored, of 256 x 128 in channels_last: for each tile, and once (H200,
-// 2026-11-22, thirteen layers in float16: 0.85 to 1.04 of what was measured).
-constexpr double beside_further_tiles = 1.8e-6, before_first_tile = 2.6e-6;
+// Where copies of the next tile come while one is stored, 1.1 us of 256 x 64 in channels_last, 1.8 of 256 x 128, and this once
+// (H200, 2026-11-22, seventeen layers in float16).
+constexpr double before_first_tile = 2.6e-6;
 
 // The same where the copy engine stages, on average of what was measured on an H200 (2026-11-22). In channels_last, where
 // lanes store whole rows, 3.2 us of 128 positions x 64 channels, 4.4 of 256 x 128 (fitted to 28 layers; of seven kernels the
@@ -66,17 +67,19 @@ constexpr double beside_further_tiles = 1.8e-6, before_first_tile = 2.6e-6;
 // that are stored in runs, 2.3 to 4.2 of 64: positions a stride apart are stored one by one; phases that are channels in runs
 // of two or four rows, slower where those begin at odd elements of 16 bits.
 double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
-    if (k.resident_blocks > 0) return beside_further_tiles;
+    if (k.resident_blocks > 0)
+        return 0.4e-6 + 4.3e-11 * double(area(k.block_positions)) * static_cast<double>(k.block_channels);
     const double tile = static_cast<double>(k.block_channels) / 128;
     const Axis &x = p.width();
     if (k.operation == Operation::input_gradient)  // by what a multiprocessor computes at once
-        return (k.input.layout == Layout::channels_last ? 5.5e-6 : 8e-6) * double(area(k.block_positions)) * tile *
+        return (k.input.layout == Layout::channels_last ? 5.5e-6 : 6e-6) * double(area(k.block_positions)) * tile *
                double(k.blocks_per_multiprocessor) / 256;
     if (k.output.layout == Layout::channels_last)
         return 2.8e-6 + 5e-11 * double(area(k.block_positions)) * static_cast<double>(k.block_channels);
     if (x.stride == 1) return 7e-6 * tile;
     const int64_t neighbours = k.stride_width_multiple;
     if (!k.phases_as_channels || neighbours == 1) return 8e-6 + 4e-6 * tile;
+    if (k.phases_along_width) return (x.stride > neighbours ? 20e-6 : neighbours == 4 ? 12.5e-6 : 14e-6) * tile;
     if (neighbours == 4) return 5.6e-6 * tile;
     const bool at_odd_elements = k.output.type != ElementType::float32 && x.padding % x.stride % 2 != 0;
     return (x.stride > neighbours ? 20e-6 : at_odd_elements ? 11e-6 : 9.5e-6) * tile;
@@ -85,10 +88,14 @@ double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
 // What a block does before and behind its loop, which may be short where any attributes are allowed: 13 us of
 // c128's blocks, two of which share a multiprocessor, and 17 of large ones (H200, strides 2 to 5), 10 where phases are
 // channels and their outputs meet. Rates of the others have it in them, on tensor cores those of sums of 1024 products:
-// of 256 products k4 s2 took 11 us more (2026-11-22).
+// of 256 products k4 s2 took 11 us more (2026-11-22). CUDA cores' input gradients: fitted to 30 layers, a tenth off.
 double block_overhead(const KernelTraits &k, const Problem &p, const Work &work) {
     const double blocks = double(k.blocks_per_multiprocessor);
     if (k.box_positions > 0) return block_overhead_of_maps(k, p);
+    if (k.taps_as_channels) return 2.5e-6;
+    if (k.counts_through_images && k.precision == Precision::float32 && k.operation == Operation::input_gradient &&
+        k.output.type == ElementType::float32)
+        return 4e-6;
     if (k.counts_through_images) return 8e-6 * (1 + 1 / blocks) * (channel_phases(k, p) > 1 ? 0.8 : 1);
     return k.precision == Precision::float32 ? 0 : 11e-6 / blocks * std::max(0.0, 1 - work.products / 1024);
 }
@@ -106,23 +113,33 @@ double scattered_stores_time(const KernelTraits &k, const Computation &c) {
 // A step of its own, before the kernel's or behind it, waits for what is before.
 constexpr double launch = 2.5e-6;
 
+// What taps see is gathered element by element: on an H200 0.8 ps each, with three axes 2.5 (2026-11-22).
+double gathering_time(const Computation &c, double elements) {
+    return c.by_taps ? 1.5e-6 + (c.by_taps->rank > 2 ? 2.5e-12 : 0.8e-12) * elements : 0;
+}
+
 // Of a picture that is packed before: it is read and written once. Lanes pack neighbours in a row of phases: of
-// channels_last each takes a sector of its own (302 MB in 7 ms).
+// channels_last each takes a sector of its own (302 MB in 7 ms; of 16 bits a third of that an element). By phases each element
+// is found by itself: 16 bits take as long as 32.
 double packing_time(const KernelTraits &k, const Computation &c) {
     if (c.packed_rows) {
         const Problem &p = c.problem;
-        const double read = double(c.operation == Operation::forward ? p.input_elements() : p.output_elements());
+        const double read = double(c.by_taps                             ? c.by_taps->output_elements()
+                                   : c.operation == Operation::forward ? p.input_elements()
+                                                                       : p.output_elements());
         const double written = double(p.batch) * double(p.groups) * double(packed_row_channels(k, c)) *
                                double(read_positions(c));
-        return launch + double(bytes_of(c.read_format.type)) * (read + written) / H200::memory_bytes_per_second;
+        return launch + gathering_time(c, written) + double(bytes_of(c.read_format.type)) * (read + written) / H200::memory_bytes_per_second;
     }
     if (!k.packed_channels) return 0;
     // Weights are packed by phases more slowly than others, by about as much as they take to read and write.
     const double weights =
         c.by_phases ? 2.0 * double(bytes_of(c.weight_format.type)) * double(c.by_phases->weight_elements())
                     : 0;
-    const double passes = c.by_phases && c.read_format.layout == Layout::channels_last ? 32.0 : 2.0;
-    const double picture = passes * double(bytes_of(c.read_format.type)) * double(c.problem.input_elements());
+    const bool apart = c.by_phases && c.read_format.layout == Layout::channels_last;
+    const double passes = !apart ? 2.0 : c.read_format.type == ElementType::float32 ? 32.0 : 10.0;
+    const double bytes = c.by_phases ? sizeof(float) : double(bytes_of(c.read_format.type));
+    const double picture = passes * bytes * double(c.problem.input_elements());
     return launch + (picture + weights) / H200::memory_bytes_per_second;
 }
 
@@ -138,7 +155,7 @@ double spared_packing_time(const KernelTraits &k, const Computation &c) {
 double adding_time(const Computation &c) {
     if (c.partial_sums == 1) return 0;
     const double parts = double(c.operation == Operation::forward ? c.problem.output_elements() : c.problem.input_elements());
-    return launch + 2.0 * sizeof(float) * parts / H200::second_level_bytes_per_second;
+    return launch + 1.5e-6 + 2.0 * sizeof(float) * parts / H200::second_level_bytes_per_second;
 }
 
 // An input gradient reads pixels a stride apart, where neighbours in a row are no neighbouring channels: a warp's load of
@@ -166,7 +183,8 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
     if (const double rest = blocks - rounds * slots; rest > 0) {
         // Blocks with fewer neighbours on their multiprocessor are faster, but each alone does not fill it. Of two that the
         // copy engine serves each waits for its own copies: one alone is hardly faster (4 x 4, 2048 channels: 104 us, 109 both).
-        const bool waits = k.box_positions > 0 && k.operation == Operation::forward &&
+        // Not where weights, too, come in boxes (8 x 6, 2048 channels, by 128 x 64: 53 us).
+        const bool waits = k.box_positions > 0 && k.operation == Operation::forward && !maps_weights(k) &&
                            k.output.layout == Layout::channels_last && k.blocks_per_multiprocessor == 2;
         const double alone = waits ? 0.8 : 0.4;
         rounds += work.longest * (alone + (1 - alone) * std::ceil(rest / multiprocessors) / k.blocks_per_multiprocessor);

@@ -77,21 +77,29 @@ FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p, TensorFormat read,
     // Each block of panels copies for itself: as many as make enough tasks.
     const int64_t panels = ceil_divide((forward ? p.out_channels : p.in_channels) / p.groups, k.weight_channel_multiple);
     const double tasks = double(ceil_divide(all_rows, tile_rows)) * double(segments) * double(p.groups);
-    const int64_t blocks = std::clamp<int64_t>(static_cast<int64_t>(2 * several / tasks), 1, panels);
+    const int64_t blocks = std::clamp<int64_t>(static_cast<int64_t>(several / tasks), 1, panels);
     block_panels = ceil_divide(panels, blocks);
-    relative_time = of_all(tile_rows, computed) * double(segments) *
-                    double(panels * k.weight_channel_multiple) / double(k.fma_percent);
-    if (!k.any_layout) return;
-    // Channels that lie apart are scattered, an element in so many products' time.
-    constexpr double products_an_element_read = 50, products_an_element_written = 400;
-    const double taps_of_phase = double(taps(p)) / double(product_of_axes(p, phases_of));
-    const double copied = of_all(tile_rows, copied_for) * double(segments) * double(product_of_axes(p, planes_of) * blocks);
-    const double positions = of_all(tile_rows, [&](int64_t n) { return double(n * segment_cells); }) * double(segments);
+    // A register tile's operands in rows, of many channels, do not stay in the first cache.
+    constexpr double most_near = 20000, far = 0.9;
     const int64_t channels = (forward ? p.out_channels : p.in_channels) / p.groups;
     const double all_summed = double(forward ? p.in_channels : p.out_channels) / p.groups;
-    if (read.layout == Layout::channels_first) relative_time += copied * products_an_element_read / double(taps(p)) / 100;
-    if (written.layout == Layout::channels_first)
-        relative_time += positions * double(channels) * products_an_element_written / (all_summed * taps_of_phase) / 100;
+    const bool is_far = !k.any_layout && !k.turns_channels && double(k.tile_places) * all_summed > most_near;
+    const double rate = double(k.fma_percent) * (is_far ? far : 1);
+    relative_time = of_all(tile_rows, computed) * double(segments) * double(panels * k.weight_channel_multiple) / rate;
+
+    // Elements that are copied and stored take so many products' time: scattered one by one, or as vectors along rows. Channels
+    // of a picture of one pixel are neighbours in any layout.
+    const auto is_apart = [](TensorFormat f, int64_t positions) { return f.layout == Layout::channels_first && positions > 1; };
+    const bool reads_apart = is_apart(read, forward ? input_positions(p) : output_positions(p)),
+               writes_apart = is_apart(written, forward ? output_positions(p) : input_positions(p));
+    const double read_time = k.turns_channels ? 130 : k.any_layout && reads_apart ? 50 : 0;
+    const double vectors = double(round_up(segment_cells, 16)) / double(segment_cells);
+    const double written_time = !k.any_layout ? (k.turns_channels ? 40 : 50) * vectors : writes_apart ? 400 : 0;
+    const double copied = of_all(tile_rows, copied_for) * double(segments) * double(product_of_axes(p, planes_of) * blocks);
+    const double positions = of_all(tile_rows, [&](int64_t n) { return double(n * segment_cells); }) * double(segments);
+    const double taps_of_phase = double(taps(p)) / double(product_of_axes(p, phases_of));
+    relative_time += copied * read_time / double(taps(p)) / 100;
+    relative_time += positions * double(channels) * written_time / (all_summed * taps_of_phase) / 100;
 }
 
 FlatGradientTiles::FlatGradientTiles(const KernelTraits &k, const Problem &p, int64_t images) {

@@ -2,10 +2,12 @@
 #include "choice/kernel_choice.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "choice/estimated_time.h"
 #include "choice/flat_tiles.h"
+#include "choice/input_cells.h"
 #include "choice/tensor_formats.h"
 #include "device/machine.h"
 
@@ -29,21 +31,32 @@ struct Request {
     Machine machine = this_machine();
     std::vector<Computation> computations = alternatives(problem, options);
 
-    /// Appends the kernel with the first computation that it accepts; else tells why it accepts none.
+    /// Appends the kernel with a computation that it accepts, of which one goes before that should take less time; else
+    /// tells why it accepts none.
     std::string try_kernel(const KernelTraits &k, Candidates &accepting) const {
         std::string reason;
-        for (const Computation &c : computations) {
+        std::optional<Computation> best;
+        double least = 0;
+        for (const Computation &computation : computations) {
+            const std::optional<Computation> cells = with_input_cells(k, computation);
+            const Computation &c = cells ? *cells : computation;
             std::string rejected = rejection(k, c, options, device, machine);
             if (rejected.empty()) {
                 const Computation split = with_split_sum(k, c);
-                if (!k.makes_parts || split.partial_sums > 1) return accepting.push_back({k, split}), "";
+                if (!k.makes_parts || split.partial_sums > 1) {
+                    const double time = has_estimate(k) ? estimated_time({k, split}, machine) : 0;
+                    if (!best || time < least) best = split, least = time;
+                    continue;
+                }
                 rejected = "its sum is not split";
             }
             // Pictures that are packed as rows tell nothing of a kernel that does not read them.
             const bool could_be_taken = k.operation == c.operation && (!c.packed_rows || k.box_positions > 0);
             if (reason.empty() || could_be_taken) reason = rejected;
         }
-        return reason;
+        if (!best) return reason;
+        accepting.push_back({k, *best});
+        return {};
     }
 
     /// In the registry's order.

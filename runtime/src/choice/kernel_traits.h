@@ -19,6 +19,7 @@ enum class KernelRole {
     weight_packing,
     channel_packing,
     phase_packing,
+    tap_packing,
     picture_packing,
     channels_last_packing,
     sum_of_parts,
@@ -71,6 +72,8 @@ struct CalledWith {
 
     /// Pictures, and weights that are read as they are given, may have any layout: strides are run-time values.
     bool any_layout = false;
+    /// Of a flat matrix product: channels, which lie apart, are turned into vectors, and back.
+    bool turns_channels = false;
     /// It reads and writes vectors of neighbouring channels, from multiples of 16 bytes.
     bool vectors_of_channels = false;
     /// A gradient of parameters, whose parts are float32, may have any format: the sum of parts converts it.
@@ -86,19 +89,25 @@ struct CalledWith {
     /// The output begins with a whole cell of `stride` positions: padding % stride elements early, which are
     /// not stored.
     bool whole_cells = false;
-    /// Phases are channels of its product (algorithm/implicit_gemm.h).
-    bool phases_as_channels = false;
+    /// Phases are channels of its product (algorithm/implicit_gemm.h), or of the width alone.
+    bool phases_as_channels = false, phases_along_width = false;
     /// Channels run faster than the phases that are channels; also of kernels that pack weights.
     bool phases_outermost = false;
+    /// Of a kernel that packs weights: summed channels may be those of neighbouring inputs (input_cells.h).
+    bool packs_cells = false;
+    /// Kernel positions are channels that it sums over, in the order of a weight in channels_first.
+    bool taps_as_channels = false;
     /// It is for split sums alone: it stores float32, in the layout of what it computes, whose elements have another type.
     bool makes_parts = false;
     /// The picture is read with four channels side by side, as many as weight_in_channel_multiple demands
     /// (forward.cpp in plan/).
     bool packed_channels = false;
-    /// Positions of a box, where the picture is read by a tensor map (picture_frame.h); else 0. Channels of it, where they
-    /// are no step of a sum over channels.
+    /// Positions of a box, where the picture is read by a tensor map (picture_frame.h); else 0. Channels of the weights', as
+    /// they are given, where they are no step of a sum over channels.
     int64_t box_positions = 0, box_channels = 0;
-    /// Taps along the width that a step of the sum has.
+    /// It stores single channels in channels_last, not 16 bytes of them at a time.
+    bool stores_single_channels = false;
+    /// Taps along the width that a step of the sum has; of a weight gradient, all of a line, which share a box.
     int64_t window = 1;
     /// It multiplies packed pictures (packed_pictures.h).
     bool packed_pictures = false;
@@ -166,9 +175,15 @@ struct KernelTraits : Accepts, CalledWith, Tile, MachineNeeds {
     KernelRole role = KernelRole::compute;
 };
 
-/// The extent of the output on an axis, as a launch of the kernel spans it.
-inline int64_t spanned_output(const KernelTraits &kernel, const Axis &axis) {
-    return axis.output() + (kernel.whole_cells ? axis.padding % axis.stride : 0);
+/// How many positions before the output a launch of the kernel begins on an axis of the problem.
+inline int64_t early_positions(const KernelTraits &kernel, const Problem &problem, const Axis &axis) {
+    const bool whole_cells = kernel.whole_cells && (!kernel.phases_along_width || &axis == &problem.width());
+    return whole_cells ? axis.padding % axis.stride : 0;
+}
+
+/// The extent of the output on it, as the launch spans it.
+inline int64_t spanned_output(const KernelTraits &kernel, const Problem &problem, const Axis &axis) {
+    return axis.output() + early_positions(kernel, problem, axis);
 }
 
 /// Whether it copies pictures 16 bytes at a time, from multiples of as many: those of 16 bits with channels innermost, and

@@ -2,16 +2,22 @@
 #include "choice/partial_sums.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "choice/launch_limits.h"
+#include "choice/picture_frame.h"
 #include "choice/product_blocks.h"
 
 namespace conv_transpose {
 
 namespace {
 
-// A part of fewer steps of its kernel's loop costs more than it gains: its sums are stored and read once more.
-constexpr int64_t least_steps = 16;
+// A part of fewer steps of its kernel's loop costs more than it gains: its sums are stored and read once more. Steps of what
+// the copy engine stages are short, so that adding a part takes as long as one of them: 256 steps in 16 parts 11 us, in 64
+// parts 24 (TF32, 8192 channels to 100 of 128 positions, H200, 2026-11-22).
+int64_t most_parts(const KernelTraits &k, int64_t steps) {
+    return maps_weights(k) ? std::min(steps / 4, static_cast<int64_t>(std::sqrt(double(steps)))) : steps / 16;
+}
 
 }  // namespace
 
@@ -19,13 +25,14 @@ int64_t partial_sums(const KernelTraits &k, const Problem &p, int64_t undivided)
     if (k.split_target_blocks == 0 || p.groups != 1 || p.batch == 0) return 1;
     // Pixels so far apart fill L1 with the window of one block: HiFi-GAN's first layer (stride 8) took 0.250
     // ms in two parts, 0.153 in one (H200). Channels that are neighbours fill lines whatever the stride is.
-    const bool far_apart = k.operation == Operation::input_gradient && k.output.layout == Layout::channels_first;
+    const bool far_apart = k.operation == Operation::input_gradient && k.output.layout == Layout::channels_first &&
+                           !k.taps_as_channels;  // whose steps see neighbours
     if (far_apart && p.width().stride >= 8) return 1;
     const ProductBlocks work(k, p);
     const int64_t summed = k.operation == Operation::forward ? p.in_channels : p.out_channels;
-    if (summed % k.weight_in_channel_multiple != 0 || work.blocks > double(k.split_target_blocks)) return 1;
+    if (summed_channels(k, p) % k.weight_in_channel_multiple != 0 || work.blocks > double(k.split_target_blocks)) return 1;
     int64_t parts = std::min(
-        {k.split_target_blocks / std::max<int64_t>(static_cast<int64_t>(work.blocks), 1), work.steps / least_steps, work.chunks});
+        {k.split_target_blocks / std::max<int64_t>(static_cast<int64_t>(work.blocks), 1), most_parts(k, work.steps), work.chunks});
     while (parts > 1 && (work.chunks % parts != 0 || summed % (parts * undivided) != 0)) parts--;
     const double elements = double(k.operation == Operation::forward ? p.output_elements() : p.input_elements());
     return elements * parts > max_elements_32bit() || p.batch > max_grid() ? 1 : std::max<int64_t>(parts, 1);

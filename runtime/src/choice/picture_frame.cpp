@@ -3,16 +3,17 @@
 
 #include <algorithm>
 
+#include "choice/product_blocks.h"
 #include "problem/counting.h"
 
 namespace conv_transpose {
 
 FrameAxis::FrameAxis(const KernelTraits &k, const Axis &a, bool along_x) {
     const int64_t reach = (a.kernel - 1) * a.dilation;
-    if (k.phases_as_channels) {
+    if (k.phases_as_channels && (along_x || !k.phases_along_width)) {
         const int64_t last = (ceil_divide(a.kernel, a.stride) - 1) * a.dilation;  // a stride above 1 has a dilation of 1
         first = a.padding / a.stride - last;
-        count = ceil_divide(a.output() + a.padding % a.stride, a.stride);
+        count = ceil_divide(a.output() + a.padding % a.stride, a.stride) + (along_x ? k.window - 1 : 0);
         step = 1;
         most_offset = last;
     } else if (k.operation == Operation::forward) {
@@ -22,10 +23,11 @@ FrameAxis::FrameAxis(const KernelTraits &k, const Axis &a, bool along_x) {
         step = 1;
         most_offset = (a.stride - 1 + a.padding % a.stride) / a.stride - least;
     } else {
+        const bool in_window = along_x && k.window > 1;  // whose taps are positions of the frame
         first = -a.padding;
-        count = a.input;
+        count = a.input + (in_window ? k.window - 1 : 0);
         step = a.stride;
-        most_offset = reach;
+        most_offset = in_window ? 0 : reach;
     }
 }
 
@@ -51,10 +53,16 @@ std::string picture_frame_rejection(const KernelTraits &k, const Computation &c)
         return "a box would hold channels of two groups";
     if (k.window > 1) {
         const Axis &x = p.width();
-        if (x.dilation > 1 || x.kernel % k.window != 0)
+        if (k.operation == Operation::weight_gradient) {
+            if (x.kernel != k.window || x.stride > 1 || x.dilation > 1)
+                return "taps along the width are no " + std::to_string(k.window) + " neighbours, at a stride of 1";
+            return {};
+        }
+        if (x.dilation > 1 || ceil_divide(x.kernel, channel_phases(k, p, x)) % k.window != 0)
             return "taps along the width are no multiple of " + std::to_string(k.window) + " neighbours";
         for (const Axis &a : p.axes)
-            if (a.stride > 1) return "stride is " + std::to_string(a.stride) + ", windows of taps are for 1";
+            if (a.stride > 1 && !k.phases_as_channels)
+                return "stride is " + std::to_string(a.stride) + ", windows of taps are for 1";
     }
     return {};
 }

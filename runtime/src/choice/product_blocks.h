@@ -8,18 +8,30 @@
 
 namespace conv_transpose {
 
-/// Phases of the output that are channels of the kernel's product, and those that have blocks of their own.
+/// Phases of the output on an axis of the problem that are channels of the kernel's product.
+inline int64_t channel_phases(const KernelTraits &k, const Problem &p, const Axis &a) {
+    return k.phases_as_channels && (!k.phases_along_width || &a == &p.width()) ? a.stride : 1;
+}
+
+/// Those of all axes, and those that have blocks of their own.
 inline int64_t channel_phases(const KernelTraits &k, const Problem &p) {
-    return k.phases_as_channels ? product_of_axes(p, [](const Axis &a) { return a.stride; }) : 1;
+    return product_of_axes(p, [&](const Axis &a) { return channel_phases(k, p, a); });
 }
 inline int64_t block_phases(const KernelTraits &k, const Problem &p) {
-    const bool own = k.operation == Operation::forward && !k.phases_as_channels;
-    return own ? product_of_axes(p, [](const Axis &a) { return a.stride; }) : 1;
+    if (k.operation != Operation::forward) return 1;
+    return product_of_axes(p, [&](const Axis &a) { return a.stride / channel_phases(k, p, a); });
+}
+
+/// Channels of a group that are summed over in chunks.
+inline int64_t summed_channels(const KernelTraits &k, const Problem &p) {
+    const int64_t channels = (k.operation == Operation::forward ? p.in_channels : p.out_channels) / p.groups;
+    return channels * (k.taps_as_channels ? taps(p) : 1);
 }
 
 /// Taps of all phases that have blocks of their own; a phase that is a channel has as many as the longest.
 inline int64_t taps_of_phases(const KernelTraits &k, const Problem &p) {
-    return product_of_axes(p, [&](const Axis &a) { return k.phases_as_channels ? ceil_divide(a.kernel, a.stride) : a.kernel; });
+    if (k.taps_as_channels) return 1;
+    return product_of_axes(p, [&](const Axis &a) { return ceil_divide(a.kernel, channel_phases(k, p, a)); });
 }
 
 struct ProductBlocks {
@@ -32,10 +44,10 @@ struct ProductBlocks {
         const bool forward = k.operation == Operation::forward;
         const int64_t phases = block_phases(k, p);
         const int64_t cells = p.batch * product_of_axes(p, [&](const Axis &a) {
-                                  return forward ? ceil_divide(spanned_output(k, a), a.stride) : a.input;
+                                  return forward ? ceil_divide(spanned_output(k, p, a), a.stride) : a.input;
                               });
         const int64_t channels = (forward ? p.out_channels : p.in_channels) / p.groups * channel_phases(k, p);
-        chunks = ceil_divide((forward ? p.in_channels : p.out_channels) / p.groups, k.weight_in_channel_multiple);
+        chunks = ceil_divide(summed_channels(k, p), k.weight_in_channel_multiple);
         blocks = double(ceil_divide(cells, k.block_positions.height * k.block_positions.width)) *
                  double(ceil_divide(channels, k.block_channels)) * double(phases) * double(p.groups);
         steps = ceil_divide(taps_of_phases(k, p), phases) * chunks;

@@ -64,9 +64,8 @@ std::string shape_rejection(const KernelTraits &k, const Computation &c) {
     if (!fits(plane(&Axis::dilation), k.dilation)) return differs("dilation", plane(&Axis::dilation), k.dilation);
     if (k.stride_width_multiple > 1 && p.width().stride % k.stride_width_multiple)
         return "stride.width is no multiple of " + std::to_string(k.stride_width_multiple);
-    if (k.phases_as_channels)
-        for (const Axis &a : p.axes)
-            if (a.stride > 1 && a.dilation > 1 && a.kernel > 1) return "an axis has a stride and a dilation";
+    for (const Axis &a : p.axes)
+        if (channel_phases(k, p, a) > 1 && a.dilation > 1 && a.kernel > 1) return "an axis has a stride and a dilation";
     // A kernel size that is a run-time value comes with a padding phase that is one.
     const Size2 phase{k.kernel.height ? p.height().padding % p.height().stride : k.padding_phase.height,
                       k.kernel.width ? p.width().padding % p.width().stride : k.padding_phase.width};
@@ -78,9 +77,9 @@ std::string shape_rejection(const KernelTraits &k, const Computation &c) {
     const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups;
     if (k.in_channels && in != k.in_channels) return "in_channels / groups is " + std::to_string(in);
     if (k.out_channels && out != k.out_channels) return "out_channels / groups is " + std::to_string(out);
-    if (in < k.min_in_channels)
+    if (in < k.min_in_channels && !c.by_taps)
         return "in_channels / groups is less than " + std::to_string(k.min_in_channels);
-    if (out < k.min_out_channels)
+    if (out < k.min_out_channels && !c.by_taps)
         return "out_channels / groups is less than " + std::to_string(k.min_out_channels);
     if (p.groups % k.group_multiple)
         return "groups is " + std::to_string(p.groups) + ", no multiple of " + std::to_string(k.group_multiple);
@@ -95,6 +94,10 @@ std::string shape_rejection(const KernelTraits &k, const Computation &c) {
         return "in_channels / groups is more than " + std::to_string(k.max_in_channels);
     if (k.max_out_channels && out > k.max_out_channels)
         return "out_channels / groups is more than " + std::to_string(k.max_out_channels);
+    if (k.taps_as_channels)
+        for (const Axis &a : p.axes)
+            if (double(summed_channels(k, p) + k.weight_in_channel_multiple) * double(a.kernel) > max_elements_32bit())
+                return "a kernel of that size times all that is summed over is more than 2^31 - 1";
     if (k.max_products && products(p) > k.max_products)
         return "it takes more than " + std::to_string(k.max_products) + " products";
     const Size2 o = output_plane(p);
@@ -134,8 +137,8 @@ std::string size_rejection(const KernelTraits &k, const Problem &p) {
     if (k.phases_as_channels || k.split_target_blocks > 0) {
         // A launch has the weights of all groups, filled up to whole tiles.
         const auto filled_up = [](int64_t channels) { return double(round_up(channels, 64)); };
-        const double channels = filled_up(p.out_channels / p.groups * (forward ? channel_phases(k, p) : 1)),
-                     others = filled_up(p.in_channels / p.groups);
+        const int64_t computed = (forward ? p.out_channels : p.in_channels) / p.groups;
+        const double channels = filled_up(computed * channel_phases(k, p)), others = filled_up(summed_channels(k, p));
         if (channels * others * double(taps_of_phases(k, p)) * 2 * double(p.groups) > max_elements_32bit())
             return "packed weights may have more than 2^31 - 1 elements";
     }
@@ -196,6 +199,7 @@ bool packs(const KernelTraits &k, const TensorOfOperation &tensor, Operation ope
                helper.phases_outermost == k.phases_outermost;
     };
     if (tensor.asked == &PlanOptions::weight && k.weight_layout != WeightLayout::as_given) {
+        if (k.taps_as_channels && given.layout == Layout::channels_last) return false;
         const Registry all = registry();
         return std::any_of(all.begin(), all.end(), type_fits);
     }
@@ -217,11 +221,15 @@ bool packs(const KernelTraits &k, const TensorOfOperation &tensor, Operation ope
            tensor.format_of(k, operation).type == given.type;
 }
 
-std::string format_rejection(const KernelTraits &k, const PlanOptions &options) {
-    for (const TensorOfOperation &tensor : tensors_of(options.operation))
-        if (const TensorFormat wanted = options.*tensor.asked, is = tensor.format_of(k, options.operation);
-            !takes_format(k, tensor, options.operation, wanted))
-            return std::string(tensor.name) + " is " + str(wanted) + ", the kernel is for " + str(is);
+// A weight of one position lies the same in both layouts.
+std::string format_rejection(const KernelTraits &k, const Computation &c, const PlanOptions &options) {
+    for (const TensorOfOperation &tensor : tensors_of(options.operation)) {
+        const TensorFormat is = tensor.format_of(k, options.operation);
+        TensorFormat wanted = options.*tensor.asked;
+        if (tensor.asked == &PlanOptions::weight && maps_weights(k) && taps(c.problem) == 1) wanted.layout = is.layout;
+        if (!takes_format(k, tensor, options.operation, wanted))
+            return std::string(tensor.name) + " is " + str(options.*tensor.asked) + ", the kernel is for " + str(is);
+    }
     return {};
 }
 
@@ -232,6 +240,7 @@ const char *purpose(KernelRole role) {
         case KernelRole::weight_packing: return "packs weights so";
         case KernelRole::channel_packing: return "packs channels";
         case KernelRole::phase_packing: return "packs phases";
+        case KernelRole::tap_packing: return "packs what taps see";
         case KernelRole::picture_packing: return "packs pictures";
         case KernelRole::channels_last_packing: return "puts channels innermost";
         case KernelRole::sum_of_parts: return "adds the parts of a gradient";
@@ -244,7 +253,7 @@ const char *purpose(KernelRole role) {
 }  // namespace
 
 int64_t spanned_outputs(const KernelTraits &kernel, const Problem &p) {
-    return product_of_axes(p, [&](const Axis &a) { return spanned_output(kernel, a); });
+    return product_of_axes(p, [&](const Axis &a) { return spanned_output(kernel, p, a); });
 }
 
 Registry registry() { return Registry(first_table.load(std::memory_order_acquire)); }
@@ -282,21 +291,24 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
     if (!precision_allows(options.precision, kernel.precision)) return "its precision is not allowed";
     if (const std::string reason = machine_rejection(kernel, machine); !reason.empty()) return reason;
     if (kernel.operation != computation.operation) return "it computes another operation";
-    if (const std::string reason = format_rejection(kernel, options); !reason.empty()) return reason;
+    if (const std::string reason = format_rejection(kernel, computation, options); !reason.empty()) return reason;
+    if (computation.joined_groups > 1 && (kernel.family != Family::weight_gradient_implicit_gemm || kernel.writes_result))
+        return "it computes the weights of groups";
     // The general ones are left to those that are made for gradients.
     const bool reads_mirrored = computation.by_phases
                                     ? kernel.packed_channels && kernel.counts_through_images
                                     : kernel.weight_layout != WeightLayout::as_given &&
-                                          (kernel.stride == Size2{1, 1} || kernel.window > 1);
+                                          (kernel.stride == Size2{1, 1} || (kernel.window > 1 && !kernel.phases_as_channels));
     if (computation.weight == WeightView::mirrored && !reads_mirrored) return "it computes another operation";
     if (const std::string reason = problem_rejection(kernel, computation); !reason.empty()) return reason;
     if (const std::string reason = span_rejection(kernel, computation); !reason.empty()) return reason;
     if (const std::string reason = pixel_rejection(kernel, computation); !reason.empty()) return reason;
-    const auto has_zero_weights = [](const Problem &p) {
-        return std::any_of(p.axes.begin(), p.axes.end(), [](const Axis &a) { return a.kernel % a.stride != 0; });
-    };
-    const bool multiplies_zeros = (kernel.phases_as_channels && has_zero_weights(computation.problem)) ||
-                                  (computation.by_phases && has_zero_weights(*computation.by_phases));
+    const Problem &p = computation.problem;
+    const bool multiplies_zeros =
+        computation.cells ||
+        std::any_of(p.axes.begin(), p.axes.end(), [&](const Axis &a) { return a.kernel % channel_phases(kernel, p, a) != 0; }) ||
+        (computation.by_phases && std::any_of(computation.by_phases->axes.begin(), computation.by_phases->axes.end(),
+                                              [](const Axis &a) { return a.kernel % a.stride != 0; }));
     if (options.strict_propagation && (!kernel.strict_propagation || multiplies_zeros))
         return "it lets an Inf or NaN reach further than strict_propagation allows";
     return {};

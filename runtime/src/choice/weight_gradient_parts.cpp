@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "algorithm/machine_facts.h"
 #include "choice/launch_ranges.h"
 
 namespace conv_transpose {
@@ -44,6 +45,11 @@ WeightGradientParts::WeightGradientParts(const Problem &p, const Tile &kernel, i
     bands = ceil_divide(rows, rows_a_band);
 }
 
+double seconds_of_a_part(int64_t floats) {
+    constexpr double in_order = 20e-9, written_and_read = 2;
+    return std::max(in_order, written_and_read * sizeof(float) * double(floats) / machines::H200::memory_bytes_per_second);
+}
+
 int64_t packed_part_elements(const Problem &p, const Tile &k) {
     return p.weight_elements() / taps(p) * round_up(taps(p), k.tile_taps);
 }
@@ -61,16 +67,23 @@ PackedPictureParts::PackedPictureParts(const Problem &p, const KernelTraits &k,
     cut_into_bands(p, k, fours * packed.input.positions());
 }
 
-// So that rounds of blocks are full, but each block has enough to do before it stores its sums.
-void SlicedParts::cut_into_bands(const Problem &p, const Tile &k, int64_t of_slice) {
+// So that rounds of blocks are full, but each block has enough to do before it stores its sums, and these are soon added.
+void SlicedParts::cut_into_bands(const Problem &p, const KernelTraits &k, int64_t of_slice) {
     constexpr int64_t chunks_worth_a_store = 8;
     const int64_t blocks = blocks_of_part(p, k), chunks = ceil_divide(of_slice, k.chunk_positions);
     const int64_t most = k.writes_result ? 1 : std::min({chunks, max_grid(), 2 * k.wanted_blocks / blocks + 1,
                                    max_floats_of_parts / packed_part_elements(p, k) / slices});
-    int64_t chunks_of_band = chunks, least_time = 0;
+    const double chunk_flop = 2.0 * k.tile_in_channels * k.tile_out_channels * k.tile_taps * k.chunk_positions *
+                              (k.packed_pictures ? 4 : 1);
+    // Of a full round's chunks.
+    const double seconds = chunk_flop * double(k.wanted_blocks) / (std::max(k.h200_tflops, 1) * 1e12);
+    const double part = seconds_of_a_part(packed_part_elements(p, k)) / seconds;
+    int64_t chunks_of_band = chunks;
+    double least_time = 0;
     for (int64_t b = 1; b <= most; b++) {
         const int64_t of_band = ceil_divide(chunks, b);
-        const int64_t time = ceil_divide(blocks * b, k.wanted_blocks) * (of_band + chunks_worth_a_store);
+        const double time = double(ceil_divide(blocks * b, k.wanted_blocks) * (of_band + chunks_worth_a_store)) +
+                            double(ceil_divide(chunks, of_band)) * part;
         if (b == 1 || time < least_time) least_time = time, chunks_of_band = of_band;
     }
     bands = ceil_divide(chunks, chunks_of_band);
@@ -79,7 +92,7 @@ void SlicedParts::cut_into_bands(const Problem &p, const Tile &k, int64_t of_sli
 
 int64_t whole_eights(int64_t channels) { return round_up(channels, 8); }
 
-ChannelsLastParts::ChannelsLastParts(const Problem &p, const Tile &k, TensorFormat input, TensorFormat output) {
+ChannelsLastParts::ChannelsLastParts(const Problem &p, const KernelTraits &k, TensorFormat input, TensorFormat output) {
     constexpr int64_t max_packed = int64_t{256} << 20;
     const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups;
     const auto must_pack = [](int64_t channels, int64_t positions, TensorFormat format) {
@@ -95,7 +108,8 @@ ChannelsLastParts::ChannelsLastParts(const Problem &p, const Tile &k, TensorForm
     slices = ceil_divide(p.batch, most);
     images = ceil_divide(p.batch, slices);
     slices = ceil_divide(p.batch, images);
-    cut_into_bands(p, k, images * input_positions(p));
+    // A window's rows have as many positions more as it has taps but one.
+    cut_into_bands(p, k, images * input_positions(p) / p.width().input * (p.width().input + k.window - 1));
 }
 
 std::string channels_last_rejection(const KernelTraits &k, const Problem &p) {

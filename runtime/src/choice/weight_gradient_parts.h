@@ -36,7 +36,7 @@ struct SlicedParts {
     int64_t count() const { return slices * bands; }
 
   protected:
-    void cut_into_bands(const Problem &, const Tile &, int64_t positions);
+    void cut_into_bands(const Problem &, const KernelTraits &, int64_t positions);
 };
 
 /// Of kernels that multiply packed pictures.
@@ -53,13 +53,16 @@ struct ChannelsLastParts : SlicedParts {
     bool packs_input, packs_output;
     int64_t images;  ///< in a slice
 
-    ChannelsLastParts(const Problem &, const Tile &, TensorFormat input, TensorFormat output);
+    ChannelsLastParts(const Problem &, const KernelTraits &, TensorFormat input, TensorFormat output);
 };
 
 /// Channels of a group as such a kernel reads them.
 int64_t whole_eights(int64_t channels);
 /// Why such a kernel cannot take the problem; empty if it can.
 std::string channels_last_rejection(const KernelTraits &, const Problem &);
+
+/// What a part of so many sums takes: to write and read them, or, where they are few, to add one part after the other.
+double seconds_of_a_part(int64_t floats);
 
 /// The sums of a part in memory, in floats: whole tiles of kernel positions.
 int64_t packed_part_elements(const Problem &, const Tile &);

@@ -36,19 +36,28 @@ double packed_time(const KernelTraits &k, const Problem &p, const Machine &machi
     constexpr double worth_a_store = 16;
     const double products =
         products_time(k, double(cut.count()) * double(blocks_of_part(p, k)), 4 * (cut.band_positions + worth_a_store), machine);
-    const double sums = float_bytes * (2.0 * cut.count() + 1) * packed_part_elements(p, k) / bytes_per_second;
+    const double sums = double(cut.count()) * seconds_of_a_part(packed_part_elements(p, k));
     return packing + products + sums + (3 * cut.slices + 1) * launch;
+}
+
+// The share of its rate that a multiprocessor reaches with fewer blocks than run there at a time, which do not fill each
+// other's gaps.
+double share_of_rate(const Tile &k, double blocks, const Machine &machine) {
+    const double most = std::ceil(blocks / std::max(machine.multiprocessors, 1));
+    return std::sqrt(std::min(most * H200::multiprocessors / double(k.wanted_blocks), 1.0));
 }
 
 double channels_last_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
     const Problem &p = c.problem;
     const ChannelsLastParts cut(p, k, c.read_format, c.written_format);
-    constexpr double worth_a_store = 512, half_bytes = 2;
-    const double products =
-        products_time(k, double(cut.count()) * double(blocks_of_part(p, k)), cut.band_positions + worth_a_store, machine);
+    constexpr double half_bytes = 2;
+    const double worth_a_store = k.writes_result ? 256 : 512;
+    const double blocks = double(cut.bands) * double(blocks_of_part(p, k));
+    const double products = double(cut.slices) * products_time(k, blocks, cut.band_positions + worth_a_store, machine) /
+                            share_of_rate(k, blocks, machine);
     const double input = half_bytes * p.batch * cut.input_elements, output = half_bytes * p.batch * cut.output_elements;
     const double packing = 2 * ((cut.packs_input ? input : 0) + (cut.packs_output ? output : 0)) / bytes_per_second;
-    const double sums = k.writes_result ? 0 : float_bytes * (2.0 * cut.count() + 1) * packed_part_elements(p, k) / bytes_per_second;
+    const double sums = k.writes_result ? 0 : double(cut.count()) * seconds_of_a_part(packed_part_elements(p, k));
     const double launches = double(cut.slices) * (1 + cut.packs_input + cut.packs_output) + !k.writes_result;
     return packing + std::max(products, (input + output) / bytes_per_second) + sums + launches * launch;
 }

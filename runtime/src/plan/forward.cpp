@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "choice/flat_tiles.h"
+#include "choice/picture_frame.h"
 #include "choice/registry.h"
 #include "plan/builders.h"
 #include "plan/epilogue_arguments.h"
@@ -156,7 +157,7 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
             const Axis &a = p.axes[2 - i];
             // Whole strides of padding are moved into the input's first coordinate.
             in.set_min(i, -(a.padding / a.stride) * (i == 0 ? packed.values() : 1));
-            if (k.whole_cells) out.begin_early(i, a.padding % a.stride);
+            out.begin_early(i, early_positions(k, p, a));
         }
         const View weight = weights.view(range);
         const int64_t channels = p.out_channels / p.groups;
@@ -189,6 +190,7 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
         } else {
             auto launch = set_all(Launch<Family::forward>(k));
             if (k.box_positions > 0) launch.add_map("input", picture_map(k, p, in));
+            if (maps_weights(k)) launch.add_map("weight", weight_map(k, weight));
             steps.push_back(launch.step());
         }
         return steps;

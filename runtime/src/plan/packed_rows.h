@@ -1,15 +1,18 @@
 // Pictures packed as rows of their channels, for kernels that read tensor maps (Computation::packed_rows): channels
-// innermost, each group's filled up with zeros.
+// innermost, each group's filled up with zeros. Of by_taps what taps see are the channels.
 #ifndef CONV_TRANSPOSE_RUNTIME_PACKED_ROWS_H
 #define CONV_TRANSPOSE_RUNTIME_PACKED_ROWS_H
 
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include "choice/computation.h"
 #include "choice/registry.h"
 #include "plan/recipe.h"
+#include "plan/row_packing.h"
+#include "plan/strided_axes.h"
 
 namespace conv_transpose {
 
@@ -17,28 +20,55 @@ class PackedRows {
   public:
     /// Of the picture that is summed over.
     PackedRows(const KernelTraits &kernel, const Computation &c)
-        : p_(c.problem), format_(c.read_format), rank_(kernel.rank),
+        : c_(c), p_(c.cells ? c.cells->given : c.problem), inputs_(c.cells ? c.cells->inputs : 1), format_(c.read_format),
+          rank_(kernel.rank),
           given_channels_(c.operation == Operation::forward ? p_.in_channels : p_.out_channels),
           size_(innermost_first(p_, kernel.rank,
                                 [&](const Axis &a) { return c.operation == Operation::forward ? a.input : a.output(); })) {
         if (!c.packed_rows) return;
-        channels_ = packed_row_channels(kernel, c);
-        packing_ = &helper_kernel(KernelRole::channels_last_packing, kernel.device, [&](const KernelTraits &k) {
-            return k.input.type == format_.type && k.aligned_positions == 0 &&
+        channels_ = packed_row_channels(kernel, c) / inputs_;
+        if (!c.by_taps) {
+            rows_.emplace(kernel.device, format_, channels_, positions());
+            return;
+        }
+        tap_packing_ = &helper_kernel(KernelRole::tap_packing, kernel.device, [&](const KernelTraits &k) {
+            return k.input.type == format_.type && c.by_taps->rank <= k.rank &&
                    (k.max_out_channels == 0 || channels_ <= k.max_out_channels);
         });
-        for (const KernelTraits &k : registry())
-            if (k.role == KernelRole::channels_last_packing && k.device == kernel.device && k.input.type == format_.type &&
-                k.aligned_positions > 0 && format_.layout == Layout::channels_first && positions() % k.aligned_positions == 0)
-                where_aligned_ = &k;
     }
 
-    bool needed() const { return packing_ != nullptr; }
+    bool needed() const { return rows_ || tap_packing_; }
     /// Of one group of an image.
     int64_t elements() const { return channels_ * positions(); }
 
-    /// As (x, y, z, channel, group, image).
+    /// As (x, y, z, channel, group, image), of cells where inputs are.
     View add_packing(std::vector<Step> &steps, Operand read, Operand packed, const LaunchRange &range) const {
+        const int64_t pixel = channels_ * range.groups;
+        steps.push_back(c_.by_taps ? packing_of_taps(read, packed, range) : packing_of_channels(read, packed, range));
+
+        Extents extents = size_;
+        extents[0] /= inputs_;
+        extents.insert(extents.end(), {inputs_ * channels_, range.groups, range.images});
+        View all(packed, 0, extents, format_.type);
+        for (int64_t i = 0, stride = inputs_ * pixel; i < rank_; stride *= extents[i++]) all.set_stride(i, stride);
+        return all.set_stride(rank_, 1).set_stride(rank_ + 1, channels_).set_stride(rank_ + 2, pixel * positions());
+    }
+
+  private:
+    const Computation &c_;
+    const Problem &p_;
+    const int64_t inputs_;  // of a cell
+    const TensorFormat format_;
+    const int rank_;
+    const int64_t given_channels_;  // of all groups
+    const Extents size_;  // innermost first
+    std::optional<RowPacking> rows_;
+    const KernelTraits *tap_packing_ = nullptr;
+    int64_t channels_ = 0;  // of a group
+
+    int64_t positions() const { return std::accumulate(size_.begin(), size_.end(), int64_t{1}, std::multiplies<>()); }
+
+    Step packing_of_channels(Operand read, Operand packed, const LaunchRange &range) const {
         const int64_t given = given_channels_ / p_.groups, pixel = channels_ * range.groups;
         const bool channels_last = format_.layout == Layout::channels_last;
         const int64_t group = given * (channels_last ? 1 : positions());
@@ -48,27 +78,25 @@ class PackedRows {
         from.set_stride(2, group).set_stride(3, given_channels_ * positions());
         View to(packed, 0, {positions(), channels_, range.groups, range.images}, format_.type);
         to.set_stride(0, pixel).set_stride(1, 1).set_stride(2, channels_).set_stride(3, pixel * positions());
-        Launch<Family::channel_packing> packing(*packing_);
-        if (where_aligned_) packing.set_where_aligned(*where_aligned_);
-        steps.push_back(packing.set("picture", from).set("packed", to).step());
-
-        Extents extents = size_;
-        extents.insert(extents.end(), {channels_, range.groups, range.images});
-        View all(packed, 0, extents, format_.type);
-        for (int64_t i = 0, stride = pixel; i < rank_; stride *= size_[i++]) all.set_stride(i, stride);
-        return all.set_stride(rank_, 1).set_stride(rank_ + 1, channels_).set_stride(rank_ + 2, pixel * positions());
+        return rows_->step(from, to);
     }
 
-  private:
-    const Problem &p_;
-    const TensorFormat format_;
-    const int rank_;
-    const int64_t given_channels_;  // of all groups
-    const Extents size_;  // innermost first
-    const KernelTraits *packing_ = nullptr, *where_aligned_ = nullptr;
-    int64_t channels_ = 0;  // of a group
-
-    int64_t positions() const { return std::accumulate(size_.begin(), size_.end(), int64_t{1}, std::multiplies<>()); }
+    // Groups that are parts of a sum are runs of one row.
+    Step packing_of_taps(Operand read, Operand packed, const LaunchRange &range) const {
+        const Problem seen = *c_.by_taps;
+        LaunchRange seen_range = range;
+        const bool parts = c_.partial_sums > 1;
+        if (parts) seen_range.first_group = 0, seen_range.groups = 1;
+        const int64_t pixel = channels_ * range.groups, row = parts ? pixel : channels_;
+        View rows(packed, 0, {positions() * range.images, row, seen_range.groups}, format_.type);
+        rows.set_stride(0, pixel).set_stride(1, 1).set_stride(2, row);
+        return launch_with_axes<Family::tap_packing>(*tap_packing_, seen)
+            .set("picture", padded_output_pictures(read, seen, tap_packing_->rank, seen_range, format_))
+            .set_axes("cells", seen, [](const Axis &a) { return a.input; })
+            .set("channels_fastest", int64_t{c_.weight_format.layout == Layout::channels_last})
+            .set("packed", rows)
+            .step();
+    }
 };
 
 }  // namespace conv_transpose

@@ -150,10 +150,10 @@ const char *Step::broken_alignment(const PlacedView *placed, bool rehearsal) con
         for (size_t i = 0; i < views_.size(); i++)
             if (pictures_read_ >> i & 1 && misplaced(i))
                 return "a picture lies at no multiple of 16 bytes, which is the kernel's rule in channels_last";
-    // Rows of channels are stored 16 bytes at a time; weights are not.
+    // Rows of channels are stored 16 bytes at a time as a rule; weights are not.
     const TensorFormat written = kernel_->operation == Operation::forward ? kernel_->output : kernel_->input;
     const bool in_rows = kernel_->operation != Operation::weight_gradient && written.layout == Layout::channels_last;
-    if (!maps_.empty() && in_rows && misplaced(views_.size() - 1))
+    if (!maps_.empty() && in_rows && !kernel_->stores_single_channels && misplaced(views_.size() - 1))
         return "its output lies at no multiple of 16 bytes, which is the rule in channels_last";
     return nullptr;
 }

@@ -1,7 +1,10 @@
 // Tensor maps of views: see view.h.
 #include "plan/view.h"
 
+#include <algorithm>
+
 #include "choice/picture_frame.h"
+#include "problem/counting.h"
 
 namespace conv_transpose {
 
@@ -38,6 +41,8 @@ void set_frame(PictureMap &map, const KernelTraits &kernel, const Problem &p) {
     }
 }
 
+constexpr int64_t most_channels_of_box = 64;  // of a weight gradient's
+
 void set_box(PictureMap &map, int64_t channels, int64_t positions) {
     map.channels = static_cast<uint32_t>(channels), map.positions = static_cast<uint32_t>(positions);
 }
@@ -56,7 +61,8 @@ PictureMap picture_map(const KernelTraits &kernel, const Problem &p, const View 
 PictureMap input_map(const KernelTraits &kernel, const View &input) {
     PictureMap map = map_of(input, 1, max_rank);
     set_channels_and_images(map, input, 0, 4, 5);
-    set_box(map, kernel.box_channels, kernel.box_positions);
+    map.upper[0] = static_cast<int>(kernel.window - 1);  // of a window's frame (picture_frame.cpp)
+    set_box(map, std::min<int64_t>(kernel.tile_in_channels, most_channels_of_box), kernel.box_positions);
     return map;
 }
 
@@ -64,11 +70,12 @@ PictureMap output_gradient_map(const KernelTraits &kernel, const Problem &p, con
     PictureMap map = map_of(output_gradient, 1, max_rank);
     set_channels_and_images(map, output_gradient, 0, 4, 5);
     set_frame(map, kernel, p);
-    set_box(map, kernel.box_channels, kernel.box_positions);
+    // A window's boxes reach beyond the input's, in whole eights of positions.
+    set_box(map, std::min<int64_t>(kernel.tile_out_channels, most_channels_of_box), round_up(kernel.box_positions + kernel.window - 1, 8));
     return map;
 }
 
-// The frame is one position, the kernel's first, of the picture that each computed channel has.
+// The frame is one position, the kernel's first, of the picture that each input channel has.
 PictureMap weight_map(const KernelTraits &kernel, const View &weight) {
     const auto &d = weight.dimensions();
     const int axes = kernel.rank;
@@ -78,7 +85,8 @@ PictureMap weight_map(const KernelTraits &kernel, const View &weight) {
     for (int i = 0; i < axes; i++) map.upper[i] = static_cast<int>(1 - d[i].extent);
     map.extents[1 + axes] = d[axes + 1].extent * (parts ? 1 : d[axes + 2].extent);
     map.strides[axes] = d[axes + 1].stride * bytes_of(weight.type());
-    set_box(map, kernel.weight_in_channel_multiple, kernel.block_channels);
+    if (kernel.box_channels > 0) set_box(map, kernel.box_channels, kernel.weight_in_channel_multiple);
+    else set_box(map, kernel.weight_in_channel_multiple, kernel.block_channels);
     return map;
 }
 

@@ -99,7 +99,7 @@ PictureMap picture_map(const KernelTraits &kernel, const Problem &p, const View 
 PictureMap input_map(const KernelTraits &kernel, const View &input);
 PictureMap output_gradient_map(const KernelTraits &kernel, const Problem &p, const View &output_gradient);
 
-/// That of weights in channels_last, as (x, y, (z), summed channel, computed channel, group), for a kernel that maps_weights().
+/// That of weights in channels_last, as (x, y, (z), channel of the output, of the input, group), for a kernel that maps_weights().
 PictureMap weight_map(const KernelTraits &kernel, const View &weight);
 
 }  // namespace conv_transpose

@@ -2,6 +2,7 @@
 #include "choice/registry.h"
 #include "choice/weight_gradient_parts.h"
 #include "plan/builders.h"
+#include "plan/row_packing.h"
 #include "plan/strided_axes.h"
 #include "plan/sum_of_products.h"
 
@@ -69,27 +70,20 @@ class ImplicitGemmRecipe {
         if (t.packed) {
             const bool channels_last = t.format.layout == Layout::channels_last;
             const int64_t given_pixel = t.channels * p_.groups;
-            View from(t.given, range.first_image * given_pixel * positions, {positions, t.channels, p_.groups, range.images},
+            // Where nothing is filled up, the channels of all groups are those of one.
+            const int64_t groups = t.channels == channels ? 1 : p_.groups, given = given_pixel / groups, filled = pixel / groups;
+            View from(t.given, range.first_image * given_pixel * positions, {positions, given, groups, range.images},
                       t.format.type);
-            if (channels_last) from.set_stride(0, given_pixel).set_stride(1, 1).set_stride(2, t.channels);
-            View to(t.read, 0, {positions, channels, p_.groups, range.images}, t.format.type);
-            to.set_stride(0, pixel).set_stride(1, 1).set_stride(2, channels).set_stride(3, pixel * positions);
-            steps.push_back(Launch<Family::channel_packing>(packing(t))
-                                .set("picture", from.set_stride(3, given_pixel * positions))
-                                .set("packed", to)
-                                .step());
+            if (channels_last) from.set_stride(0, given_pixel).set_stride(1, 1).set_stride(2, given);
+            View to(t.read, 0, {positions, filled, groups, range.images}, t.format.type);
+            to.set_stride(0, pixel).set_stride(1, 1).set_stride(2, filled).set_stride(3, pixel * positions);
+            steps.push_back(RowPacking(k_.device, t.format, filled, positions)
+                                .step(from.set_stride(3, given_pixel * positions), to));
         }
         View read(t.read, t.packed ? 0 : range.first_image * pixel * positions,
                   {channels, t.size[0], t.size[1], t.size[2], p_.groups, range.images}, t.format.type);
         for (int64_t i = 0, stride = pixel; i < max_rank; stride *= t.size[i++]) read.set_stride(i + 1, stride);
         return read.set_stride(4, channels).set_stride(5, pixel * positions);
-    }
-
-    const KernelTraits &packing(const Tensor &t) const {
-        return helper_kernel(KernelRole::channels_last_packing, k_.device, [&](const KernelTraits &k) {
-            return k.input.type == t.format.type && k.aligned_positions == 0 &&
-                   (k.max_out_channels == 0 || t.channels <= k.max_out_channels);
-        });
     }
 
     Step product(const LaunchRange &range, const View &input, const View &output) const {

@@ -8,6 +8,7 @@
 
 #include "algorithm/tensor_layout.h"
 #include "problem/counting.h"
+#include "choice/product_blocks.h"
 #include "choice/registry.h"
 
 namespace conv_transpose {
@@ -24,7 +25,17 @@ TensorFormat given_format(const KernelTraits &kernel, TensorFormat format) {
 }
 
 // Whose weight it is.
-const Problem &given_problem(const Computation &c) { return c.by_phases ? *c.by_phases : c.problem; }
+const Problem &given_problem(const Computation &c) {
+    return c.by_phases ? *c.by_phases : c.cells ? c.cells->given : c.problem;
+}
+
+// Kernel positions that a kernel takes for channels are what a weight has of them, one after the other.
+Computation with_taps_as_channels(const KernelTraits &kernel, Computation c) {
+    if (!kernel.taps_as_channels) return c;
+    c.problem.out_channels *= taps(c.problem);
+    for (Axis &a : c.problem.axes) a.kernel = 1;
+    return c;
+}
 
 Extents joined(Extents first, const Extents &rest) {
     first.insert(first.end(), rest.begin(), rest.end());
@@ -33,35 +44,38 @@ Extents joined(Extents first, const Extents &rest) {
 
 }  // namespace
 
-WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &c)
+WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &computation)
+    : WeightPacking(with_taps_as_channels(kernel, computation), kernel) {}
+
+WeightPacking::WeightPacking(const Computation &c, const KernelTraits &kernel)
     : kernel_(kernel),
       given_(given_format(kernel, c.weight_format)),
       window_(innermost_first(given_problem(c), kernel.rank, [](const Axis &a) { return a.kernel; })),
-      channel_phases_(innermost_first(
-          c.problem, kernel.rank, [&](const Axis &a) { return kernel.phases_as_channels ? a.stride : 1; })),
+      channel_phases_(innermost_first(c.problem, kernel.rank,
+                                      [&](const Axis &a) { return channel_phases(kernel, c.problem, a); })),
       summed_phases_(innermost_first(given_problem(c), kernel.rank,
                                      [&](const Axis &a) { return c.by_phases ? a.stride : 1; })),
       packed_window_(innermost_first(c.problem, kernel.rank,
                                      [&](const Axis &a) {
-                                         return kernel.phases_as_channels ? ceil_divide(a.kernel, a.stride)
-                                                                          : a.kernel;
+                                         return ceil_divide(a.kernel, channel_phases(kernel, c.problem, a));
                                      })),
       taps_(taps(given_problem(c))),
       transposed_(c.operation == Operation::input_gradient || c.weight == WeightView::mirrored),
       mirrored_(c.weight == WeightView::mirrored),
-      partial_sums_(c.partial_sums),
+      partial_sums_(c.partial_sums), cells_(c.cells),
       groups_(kernel.packs_groups ? 1 : c.problem.groups),
       channels_((c.operation == Operation::forward ? c.problem.out_channels : c.problem.in_channels) /
                 groups_),
-      summed_((c.operation == Operation::forward ? c.problem.in_channels : c.problem.out_channels) /
+      summed_((c.operation == Operation::forward ? (c.cells ? c.cells->given : c.problem).in_channels
+                                                 : c.problem.out_channels) /
               (kernel.packs_groups ? c.problem.groups : groups_) / summed_phases(c)) {
     const bool phases = kernel.phases_as_channels || c.by_phases;
-    packed_summed_ = summed_ * product(summed_phases_);
+    packed_summed_ = cells_ ? c.problem.in_channels : summed_ * product(summed_phases_);
     if (kernel.weight_layout == WeightLayout::as_given) return;
     packing_ = &helper_kernel(KernelRole::weight_packing, kernel.device, [&](const KernelTraits &k) {
         return k.weight_layout == kernel.weight_layout && k.min_taps <= taps_ && packs_rank(k, kernel.rank) &&
                k.weight.type == given_.type && (!phases || k.family == Family::gemm_weight_packing) &&
-               k.phases_outermost == kernel.phases_outermost;
+               k.phases_outermost == kernel.phases_outermost && (!cells_ || k.packs_cells);
     });
     packed_channels_ = round_up(channels_ * product(channel_phases_), kernel.weight_channel_multiple);
 }
@@ -101,11 +115,12 @@ View WeightPacking::given() const {
     return view.set_stride(rank + 2, parts_inside ? inner * summed_ : outer * (transposed_ ? channels_ : summed_));
 }
 
-// The same as a kernel reads it that packs nothing: (kx, ky, kz, channel of the output, of the input, group).
+// The same as a kernel reads it that packs nothing: (kx, ky, kz, channel of the output, of the input, group). Of one position
+// strides are those of rows of channels, which tensor maps demand.
 View WeightPacking::as_given(const LaunchRange &range) const {
     const int64_t out = transposed_ ? summed_ : channels_, in = transposed_ ? channels_ : summed_;
     const int64_t inside = out * (transposed_ ? partial_sums_ : 1);
-    const bool channels_last = given_.layout == Layout::channels_last;
+    const bool channels_last = given_.layout == Layout::channels_last || taps_ == 1;
     const int64_t inner = channels_last ? 1 : taps_, group = inside > out ? inner * out : in * out * taps_;
     View view(Operand::weight, range.first_group * group, joined(window_, {out, in, range.groups}), given_.type);
     int64_t stride = channels_last ? inside : 1;
@@ -131,6 +146,9 @@ void WeightPacking::add_to(Recipe &recipe) const {
         }
         launch.set("weight", given()).set("packed", View(Operand::packed_weight, 0, array, packed_type()));
         launch.set_axes("channel_phases", channel_phases_).set_axes("summed_phases", summed_phases_);
+        launch.set("input_channels", cells_ ? cells_->channels : round_up(packed_summed_, kernel_.weight_in_channel_multiple))
+            .set("input_shift", cells_ ? cells_->given.width().stride : 0)
+            .set("dilation", cells_ ? cells_->given.width().dilation : 1);
         return recipe.add_weight_packing(launch.step(), bytes);
     }
     if (kernel_.weight_tile == 0)

@@ -3,6 +3,8 @@
 #ifndef CONV_TRANSPOSE_RUNTIME_WEIGHT_PACKING_H
 #define CONV_TRANSPOSE_RUNTIME_WEIGHT_PACKING_H
 
+#include <optional>
+
 #include "choice/computation.h"
 #include "plan/recipe.h"
 
@@ -20,6 +22,9 @@ class WeightPacking {
     View view(const LaunchRange &range) const;
 
   private:
+    /// Of a computation as the kernel counts channels.
+    WeightPacking(const Computation &computation, const KernelTraits &kernel);
+
     const KernelTraits &kernel_;
     const KernelTraits *packing_ = nullptr;
     const TensorFormat given_;
@@ -28,7 +33,9 @@ class WeightPacking {
     const Extents packed_window_;  // of a phase
     const int64_t taps_;
     const bool transposed_, mirrored_;
-    const int64_t partial_sums_, groups_;  // 1 where groups are packed as channels
+    const int64_t partial_sums_;
+    const std::optional<InputCells> cells_;
+    const int64_t groups_;  // 1 where groups are packed as channels
     const int64_t channels_, summed_;  // that one group computes, and that it sums over, as they are given
     int64_t packed_channels_ = 0, packed_summed_ = 0;
 

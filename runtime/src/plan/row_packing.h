@@ -1,0 +1,37 @@
+// The step that brings channels innermost (generators/channels_last_packing.cpp): which kernels do it.
+#ifndef CONV_TRANSPOSE_RUNTIME_ROW_PACKING_H
+#define CONV_TRANSPOSE_RUNTIME_ROW_PACKING_H
+
+#include "choice/registry.h"
+#include "plan/recipe.h"
+
+namespace conv_transpose {
+
+class RowPacking {
+  public:
+    /// Of a picture of such a format, with so many channels of a group once they are packed.
+    RowPacking(Device device, TensorFormat format, int64_t channels, int64_t positions)
+        : packing_(helper_kernel(KernelRole::channels_last_packing, device, [&](const KernelTraits &k) {
+              return k.input.type == format.type && k.aligned_positions == 0 &&
+                     (k.max_out_channels == 0 || channels <= k.max_out_channels);
+          })) {
+        for (const KernelTraits &k : registry())
+            if (k.role == KernelRole::channels_last_packing && k.device == device && k.input.type == format.type &&
+                k.aligned_positions > 0 && format.layout == Layout::channels_first && positions % k.aligned_positions == 0)
+                where_aligned_ = &k;
+    }
+
+    /// Its pictures are (position, channel, group, image).
+    Step step(const View &picture, const View &packed) const {
+        Launch<Family::channel_packing> launch(packing_);
+        if (where_aligned_) launch.set_where_aligned(*where_aligned_);
+        return launch.set("picture", picture).set("packed", packed).step();
+    }
+
+  private:
+    const KernelTraits &packing_, *where_aligned_ = nullptr;
+};
+
+}  // namespace conv_transpose
+
+#endif
