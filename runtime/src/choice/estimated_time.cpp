@@ -72,17 +72,19 @@ double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
     const double tile = static_cast<double>(k.block_channels) / 128;
     const Axis &x = p.width();
     if (k.operation == Operation::input_gradient)  // by what a multiprocessor computes at once
-        return (k.input.layout == Layout::channels_last ? 5.5e-6 : 6e-6) * double(area(k.block_positions)) * tile *
-               double(k.blocks_per_multiprocessor) / 256;
+        return (k.input.layout == Layout::channels_last ? 5.5e-6 : k.input.type == ElementType::float32 ? 7e-6 : 6e-6) *
+               double(area(k.block_positions)) * tile * double(k.blocks_per_multiprocessor) / 256;
     if (k.output.layout == Layout::channels_last)
         return 2.8e-6 + 5e-11 * double(area(k.block_positions)) * static_cast<double>(k.block_channels);
     if (x.stride == 1) return 7e-6 * tile;
     const int64_t neighbours = k.stride_width_multiple;
     if (!k.phases_as_channels || neighbours == 1) return 8e-6 + 4e-6 * tile;
-    if (k.phases_along_width) return (x.stride > neighbours ? 20e-6 : neighbours == 4 ? 12.5e-6 : 14e-6) * tile;
+    if (k.phases_along_width) return (x.stride > neighbours ? 28e-6 : neighbours == 4 ? 12.5e-6 : 14e-6) * tile;
     if (neighbours == 4) return 5.6e-6 * tile;
-    const bool at_odd_elements = k.output.type != ElementType::float32 && x.padding % x.stride % 2 != 0;
-    return (x.stride > neighbours ? 20e-6 : at_odd_elements ? 11e-6 : 9.5e-6) * tile;
+    if (x.stride > neighbours) return 20e-6 * tile;
+    if (k.output.type == ElementType::float32) return 8.2e-6 * tile;
+    const bool at_odd_elements = x.padding % x.stride % 2 != 0;
+    return (at_odd_elements ? 11e-6 : 9.5e-6) * tile;
 }
 
 // What a block does before and behind its loop, which may be short where any attributes are allowed: 13 us of
@@ -96,7 +98,8 @@ double block_overhead(const KernelTraits &k, const Problem &p, const Work &work)
     if (k.counts_through_images && k.precision == Precision::float32 && k.operation == Operation::input_gradient &&
         k.output.type == ElementType::float32)
         return 4e-6;
-    if (k.counts_through_images) return 8e-6 * (1 + 1 / blocks) * (channel_phases(k, p) > 1 ? 0.8 : 1);
+    const double least = k.operation == Operation::input_gradient ? 6e-6 : 8e-6;
+    if (k.counts_through_images) return least * (1 + 1 / blocks) * (channel_phases(k, p) > 1 ? 0.8 : 1);
     return k.precision == Precision::float32 ? 0 : 11e-6 / blocks * std::max(0.0, 1 - work.products / 1024);
 }
 
@@ -143,7 +146,10 @@ double packing_time(const KernelTraits &k, const Computation &c) {
     return launch + (picture + weights) / H200::memory_bytes_per_second;
 }
 
-// Packing of weights takes about as long for all kernels, which therefore have it in no estimate; one that reads them as
+// Weights of cells are filled up with zeros, and each is found by itself (HiFi-GAN, DAC, FlowNet, H200, 2026-11-22).
+double packing_time_of_cells(const Computation &c) { return c.cells ? 2.3e-12 * double(c.problem.weight_elements()) : 0; }
+
+// Packing of weights takes about as long for all others, which therefore have it in no estimate; one that reads them as
 // they are given spares it.
 double spared_packing_time(const KernelTraits &k, const Computation &c) {
     if (!maps_weights(k)) return 0;
@@ -236,11 +242,13 @@ bool has_estimate(const KernelTraits &k) { return k.h200_tflops > 0 || k.max_pro
 double estimated_time(const Candidate &candidate, const Machine &machine) {
     const KernelTraits &k = candidate.kernel;
     const Computation &c = candidate.computation;
+    constexpr double shortest = 1e-7;  // what is spared may be more than what is left
     if (k.operation == Operation::weight_gradient) return weight_gradient_time(k, c, machine);
     if (k.row_parts > 0) return gather_time(k, c, machine);
-    if (k.max_products > 0) return serial_time(k, c);
-    return packing_time(k, c) + kernel_time(k, c, machine) + strided_loads_time(k, c, machine) +
-           adding_time(c) - spared_packing_time(k, c);
+    if (k.max_products > 0) return std::max(serial_time(k, c), shortest);
+    return std::max(packing_time(k, c) + kernel_time(k, c, machine) + strided_loads_time(k, c, machine) + adding_time(c) +
+                        packing_time_of_cells(c) - spared_packing_time(k, c),
+                    shortest);
 }
 
 }  // namespace conv_transpose

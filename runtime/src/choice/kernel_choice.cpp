@@ -44,7 +44,7 @@ struct Request {
             if (rejected.empty()) {
                 const Computation split = with_split_sum(k, c);
                 if (!k.makes_parts || split.partial_sums > 1) {
-                    const double time = has_estimate(k) ? estimated_time({k, split}, machine) : 0;
+                    const double time = k.h200_tflops > 0 ? estimated_time({k, split}, machine) : 0;
                     if (!best || time < least) best = split, least = time;
                     continue;
                 }
@@ -98,10 +98,11 @@ size_t least_wasteful(const Candidates &candidates, size_t first) {
 
 // The first; but a tuned kernel of float32 was not compared with those of tensor cores, which go before it.
 size_t preferred(const Candidates &candidates, Precision precision, const Machine &machine) {
+    const auto has_precision = [&](const Candidate &c) { return c.kernel.precision == precision; };
+    const bool none_has = std::none_of(candidates.begin(), candidates.end(), has_precision);
     const auto first = std::find_if(candidates.begin(), candidates.end(), [&](const Candidate &c) {
-        return c.kernel.precision == precision || c.kernel.exact_input == Size2{};
+        return none_has || has_precision(c) || c.kernel.exact_input == Size2{};
     });
-    if (first == candidates.end()) return 0;
     if (is_flat(first->kernel)) return least_wasteful(candidates, first - candidates.begin());
     return has_estimate(first->kernel) ? fastest(candidates, machine) : first - candidates.begin();
 }

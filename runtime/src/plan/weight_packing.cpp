@@ -8,6 +8,7 @@
 
 #include "algorithm/tensor_layout.h"
 #include "problem/counting.h"
+#include "choice/picture_frame.h"
 #include "choice/product_blocks.h"
 #include "choice/registry.h"
 
@@ -120,7 +121,7 @@ View WeightPacking::given() const {
 View WeightPacking::as_given(const LaunchRange &range) const {
     const int64_t out = transposed_ ? summed_ : channels_, in = transposed_ ? channels_ : summed_;
     const int64_t inside = out * (transposed_ ? partial_sums_ : 1);
-    const bool channels_last = given_.layout == Layout::channels_last || taps_ == 1;
+    const bool channels_last = given_.layout == Layout::channels_last || (maps_weights(kernel_) && taps_ == 1);
     const int64_t inner = channels_last ? 1 : taps_, group = inside > out ? inner * out : in * out * taps_;
     View view(Operand::weight, range.first_group * group, joined(window_, {out, in, range.groups}), given_.type);
     int64_t stride = channels_last ? inside : 1;
