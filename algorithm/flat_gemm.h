@@ -313,7 +313,7 @@ class Staging {
         const FlatGemmVars &v = f_.v;
         return f_.seen_rows(number, v.plane, v.segment, v.tile)[i];
     }
-    // Of the picture. Vectors of channels may go beyond the last one, which nothing reads.
+    // Coordinates in the picture. Vectors of channels may go beyond the last one, which nothing reads.
     Expr element(const Expr &cell, const Expr &row) const {
         using namespace Halide;
         const FlatGemmVars &v = f_.v;
@@ -531,7 +531,7 @@ class Storing {
                        v.group) = result(cell, phase(f_.interleaving[1], v.phase_y, v.phase_z, v.panel));
     }
 
-    // Of a segment, those that have results; and the first of a vector of them.
+    // The cells of a segment that have results; and the first of a vector of them.
     Expr used_cells(const Expr &segment) const {
         return rounded_up(places_.length() + places_.begin(segment) % x().stride, x().stride);
     }
@@ -540,7 +540,7 @@ class Storing {
         return max(min(number * vector, used_cells(segment) - vector), 0);
     }
 
-    // Of a cell of a row. Of rows beyond the last, which are not stored, the last one is read.
+    // Coordinates of a cell of a row. In place of rows beyond the last, which are not stored, the last one is read.
     Expr result(const Expr &cell, const Expr &phase) const {
         const FlatGemmVars &v = f_.v;
         const Expr row_of_tile = min(v.row, places_.rows_of(v.tile) - 1);

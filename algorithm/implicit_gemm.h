@@ -97,7 +97,7 @@ struct Geometry {
     Expr image;
     PerAxis kernel;     ///< position
     Expr chunk;
-    /// Of the picture, where kernel positions are channels of the product, too; else undefined.
+    /// The picture's, where kernel positions are channels of the product, too; else undefined.
     Expr picture_channel;
     /// Phases that are channels of the product, 1 of axes whose phases have blocks of their own; none where all have. They
     /// run faster than the output's channels, x first, unless neighbouring channels are neighbours in the output. On the
@@ -108,7 +108,7 @@ struct Geometry {
     Expr computed_channels(const Expr &channels) const { return channels * product(channel_phases); }
 };
 
-/// Of the forward operation, a gather. Phases of the first `channel_axes` are channels of the product: that is a convolution
+/// The forward operation's, a gather. Phases of the first `channel_axes` are channels of the product: that is a convolution
 /// of stride 1, whose weights are zero where a phase lacks a tap. Its cells begin with whole ones, `padding_phase` positions
 /// before the output, so that all phases of a cell see the same positions; a stride above 1 has a dilation of 1 there. Each
 /// phase of other axes has its own live taps. A row of cells has `window - 1` more than are stored, so that all taps of a
@@ -162,7 +162,7 @@ Geometry gather_geometry(const GemmVars &v, const std::vector<GatherAxis> &axes,
     return g;
 }
 
-/// Of the input gradient, a strided convolution: every tap is live everywhere, and there is one phase. With taps as
+/// The input gradient's, a strided convolution: every tap is live everywhere, and there is one phase. With taps as
 /// channels a chunk is of channels and kernel positions together, in the order of the weight: few channels fill it, too.
 template <class Output>
 Geometry strided_geometry(const GemmFuncs &f, const std::vector<StridedAxis> &axes, const Output &output,

@@ -64,7 +64,7 @@ class Forward : public Halide::Generator<Forward<Schedule>>,
         description.set("weight_layout", enumerator(layout));
         description.set("weight_channel_multiple", schedule_params.weight_channel_multiple());
         schedule_params.describe(description);
-        // Of constant strides.
+        // These schedules have constant strides.
         if constexpr (requires { schedule_params.block_cells(); }) {
             const auto [rows, columns] = schedule_params.block_cells();
             description.set("block_positions", rows * problem.stride_h.value(), columns * problem.stride_w.value());

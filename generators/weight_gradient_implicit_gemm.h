@@ -74,7 +74,7 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
         const Halide::Var &in = f.input_row(), &out = f.output_row();
         f.sum = Halide::Func("sum");
         f.sum(f.n, f.m, f.in_tile, f.out_tile, f.tap_tile, f.group, f.band) = 0.f;
-        // Of a window, whose columns have all positions of a line, a row tells the line.
+        // A row tells the line of a window, whose columns have all of its positions.
         const bool window = t.window > 1;
         const Halide::Expr step_of_output = window ? step + out / out_row : step;
         const Halide::Expr out_box = window ? in / in_row / in_boxes : out / out_row;

@@ -42,7 +42,7 @@ inline void stage_channels(FlatGemmFuncs &f) {
         .reorder(cell, cells, v.summed, row, v.plane).vectorize(cell);
 }
 
-/// Of pictures whose channels lie apart: blocks of vectors of cells are turned in registers (Halide makes shuffles of stores
+/// For pictures whose channels lie apart: blocks of vectors of cells are turned in registers (Halide makes shuffles of stores
 /// that lie a vector apart).
 inline void stage_turned_channels(FlatGemmFuncs &f) {
     using namespace Halide;

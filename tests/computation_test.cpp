@@ -115,7 +115,7 @@ KernelTraits kernel_of_cells(int64_t multiple_of_stride, int64_t window) {
     return kernel;
 }
 
-// Of 16 channels four inputs fill a tile: kernel 7 reaches over three cells.
+// Four inputs of 16 channels fill a tile: kernel 7 reaches over three cells.
 TEST(Computation, OfFewChannelsIsOfCellsOfInputs) {
     const Computation whole = computations("n2ic32oc16id5ih6iw64kd3kh5kw7pw3", Operation::forward)[0];
     const std::optional<Computation> cells = with_input_cells(kernel_of_cells(4, 3), whole);

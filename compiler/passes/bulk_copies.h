@@ -25,7 +25,7 @@ namespace conv_transpose {
 
 inline constexpr const char *bulk_loops = "bulk_";
 
-/// Of a pipeline, counted over all tiles of a block, in copies and their barriers.
+/// Places in a pipeline, counted over all tiles of a block, in copies and their barriers.
 Halide::Expr number_of_chunk(const std::string &loop);
 
 /// The mbarriers of a pipeline's stages, in shared memory.

@@ -55,7 +55,7 @@ class RowsAndPieces : public Halide::Internal::IRMutator {
         return Halide::Internal::Variable::make(e.type(), parts.back().first);
     }
 
-    /// Of a product of what depends on both and what depends on neither, the latter.
+    /// The factor of a product that depends on neither, where the other depends on both.
     Halide::Expr factor_of(const Halide::Expr &e) const {
         const Halide::Internal::Mul *product = e.as<Halide::Internal::Mul>();
         if (!distributes_ || !product || e.type() != Halide::Int(32)) return {};

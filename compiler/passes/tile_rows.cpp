@@ -185,7 +185,7 @@ class TileStore::Rows {
         return scratch(row % rows_per_turn) + words_ + turn * (columns_behind_row / turns_with_places_) + number;
     }
 
-    /// Of so many rows, from the first on, by a lane each.
+    /// Stores so many rows, from the first on, by a lane each.
     void find_places(int rows, std::vector<Stmt> &all) const {
         const Expr lane = integer(".thread_id_x");
         for (std::size_t i = 0; rows > 0 && i < parts_.of_rows.size(); i++) {

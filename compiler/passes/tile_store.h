@@ -66,7 +66,7 @@ class TileStore {
     int columns_of_run() const;
     void check_runs() const;
     int rows_of_warp() const { return tile_->rows / warps_of_warpgroup; }
-    /// Of a warp, in shared memory at a time.
+    /// How many a warp has in shared memory at a time.
     int rows_at_a_time() const { return further_tiles_ ? rows_per_turn : rows_of_warp(); }
 
     Halide::Internal::Stmt versions(const Halide::Expr &value, bool unrolled) const;

@@ -104,7 +104,7 @@ conv_transpose_kernel(input_gradient f32 cuda implicit_gemm LAYOUT ncdhw AS c32 
     H200_TFLOPS 43)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm LAYOUT ncdhw AS c16 rank=3 ${product} ${product_c16} MAX_REGISTERS 64
     H200_TFLOPS 29)
-# Of few output channels, or many taps: kernel positions are summed like channels.
+# Few output channels, or many taps: kernel positions are summed like channels.
 set(taps ${product} taps_as_channels=true min_out_channels=1)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS taps_c64 ${taps} ${product_c64} blocks=3 MAX_REGISTERS 168
     H200_TFLOPS 36)

@@ -113,7 +113,7 @@ foreach(format f16 bf16 tf32)
 endforeach()
 
 # Weights as they are given, of the forward operation: runs of 64 channels, which tensor cores take transposed, so of 16 bits.
-# Of three more tiles none was faster by more than 1 % of thirteen layers (128 x 256; 128 x 128 in six stages of half a chunk,
+# None of three more tiles was faster by more than 1 % of thirteen layers (128 x 256; 128 x 128 in six stages of half a chunk,
 # 128 x 64 in three blocks without a producer).
 foreach(format f16 bf16)
     set(maybe FULL)

@@ -76,7 +76,7 @@ struct Call {
         return plans[key] = Plan(made, conv_transpose_plan_destroy);
     }
 
-    // Of the part of PyTorch that is there with CUDA only, and loaded by whoever has tensors there.
+    // It is in the part of PyTorch that is there with CUDA only, and loaded by whoever has tensors there.
     static bool current_stream(int device, void **stream) {
         using Function = int (*)(int32_t, void **);
         static const auto function = [] {

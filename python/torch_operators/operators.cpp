@@ -157,7 +157,7 @@ Tensor forward(const Tensor &input, const Tensor &weight, const std::optional<Te
                          &conv_transpose_arguments::weight, bias ? &*bias : nullptr);
 }
 
-// What an input had that has an output of this shape.
+// The gradient of the input that has an output of this shape.
 Tensor input_gradient(const Tensor &gradient, const Tensor &weight, Sizes stride, Sizes padding, Sizes output_padding,
                       int64_t groups, Sizes dilation, std::string precision) {
     Operation operation(CONV_TRANSPOSE_INPUT_GRADIENT, gradient, weight);
@@ -178,7 +178,7 @@ Tensor input_gradient(const Tensor &gradient, const Tensor &weight, Sizes stride
                          &conv_transpose_arguments::weight);
 }
 
-// Of the weight with which this input has an output of this shape.
+// The gradient of the weight with which this input has an output of this shape.
 Tensor weight_gradient(const Tensor &gradient, const Tensor &input, Sizes stride, Sizes padding, Sizes output_padding,
                        int64_t groups, Sizes dilation, std::string precision) {
     Operation operation(CONV_TRANSPOSE_WEIGHT_GRADIENT, gradient, input);
@@ -197,7 +197,7 @@ Tensor weight_gradient(const Tensor &gradient, const Tensor &input, Sizes stride
                          &conv_transpose_arguments::input);
 }
 
-// Of a problem with a kernel of one element, whose output is the gradient that is given.
+// The bias is that of a problem with a kernel of one element, whose output is the gradient that is given.
 Tensor bias_gradient(const Tensor &gradient) {
     Operation operation(CONV_TRANSPOSE_BIAS_GRADIENT, gradient, gradient);
     const Sizes ones(gradient.dim() - 2, 1), zeros(gradient.dim() - 2, 0);

@@ -28,7 +28,7 @@ void for_each_goal(const Instruction &i, Function function) {
 
 /// The blocks of a kernel, and which follow which.
 struct ControlFlow {
-    /// Of each instruction: its block and, where it has a condition, which of the block's conditions.
+    /// Each instruction's block and, where it has a condition, which of the block's conditions.
     std::vector<std::string> place;
     std::string text;
 

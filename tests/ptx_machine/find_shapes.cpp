@@ -219,7 +219,7 @@ std::vector<int64_t> numbers_after(const std::string &name, const std::string &m
     return numbers;
 }
 
-/// Of the attributes, channels and formats that a kernel's name tells.
+/// The attributes, channels and formats that a kernel's name tells.
 KernelRun draw_like(const std::string &kernel, RandomProblems &random) {
     const auto has = [&](const char *text) { return kernel.find(text) != std::string::npos; };
     KernelRun run;

@@ -67,7 +67,7 @@ struct Request {
     }
 };
 
-// Of those with an estimate, whatever their precision, the one that is fastest by it: tensor cores win nothing where memory
+// The one that is fastest by estimate, whatever its precision, among those that have one: tensor cores win nothing where memory
 // limits, or where most of a tile is empty.
 size_t fastest(const Candidates &candidates, const Machine &machine) {
     size_t best = candidates.size();

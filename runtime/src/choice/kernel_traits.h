@@ -72,7 +72,7 @@ struct CalledWith {
 
     /// Pictures, and weights that are read as they are given, may have any layout: strides are run-time values.
     bool any_layout = false;
-    /// Of a flat matrix product: channels, which lie apart, are turned into vectors, and back.
+    /// A flat matrix product's channels, which lie apart, are turned into vectors, and back.
     bool turns_channels = false;
     /// It reads and writes vectors of neighbouring channels, from multiples of 16 bytes.
     bool vectors_of_channels = false;
@@ -93,7 +93,7 @@ struct CalledWith {
     bool phases_as_channels = false, phases_along_width = false;
     /// Channels run faster than the phases that are channels; also of kernels that pack weights.
     bool phases_outermost = false;
-    /// Of a kernel that packs weights: summed channels may be those of neighbouring inputs (input_cells.h).
+    /// A kernel that packs weights: summed channels may be those of neighbouring inputs (input_cells.h).
     bool packs_cells = false;
     /// Kernel positions are channels that it sums over, in the order of a weight in channels_first.
     bool taps_as_channels = false;

@@ -75,7 +75,7 @@ void SlicedParts::cut_into_bands(const Problem &p, const KernelTraits &k, int64_
                                    max_floats_of_parts / packed_part_elements(p, k) / slices});
     const double chunk_flop = 2.0 * k.tile_in_channels * k.tile_out_channels * k.tile_taps * k.chunk_positions *
                               (k.packed_pictures ? 4 : 1);
-    // Of a full round's chunks.
+    // The time of a full round's chunks.
     const double seconds = chunk_flop * double(k.wanted_blocks) / (std::max(k.h200_tflops, 1) * 1e12);
     const double part = seconds_of_a_part(packed_part_elements(p, k)) / seconds;
     int64_t chunks_of_band = chunks;

@@ -9,7 +9,7 @@ namespace conv_transpose {
 
 class RowPacking {
   public:
-    /// Of a picture of such a format, with so many channels of a group once they are packed.
+    /// For a picture of such a format, with so many channels of a group once they are packed.
     RowPacking(Device device, TensorFormat format, int64_t channels, int64_t positions)
         : packing_(helper_kernel(KernelRole::channels_last_packing, device, [&](const KernelTraits &k) {
               return k.input.type == format.type && k.aligned_positions == 0 &&

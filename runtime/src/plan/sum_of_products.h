@@ -21,7 +21,7 @@ inline void add_sum_of_products(Recipe &recipe, const KernelTraits &k, const Com
     const int64_t all_in = p.in_channels / p.groups, all_out = p.out_channels / p.groups, part = packed_part_elements(p, k);
     const int64_t in = all_in / c.joined_groups, out = all_out / c.joined_groups;
     const bool channels_last = c.weight_format.layout == Layout::channels_last, joined = c.joined_groups > 1;
-    // Of joined groups a step has those of one, which lie along a diagonal.
+    // A step has the weights of one of joined groups, which lie along a diagonal.
     const int64_t steps = joined ? p.groups : 1, groups = joined ? c.joined_groups : p.groups;
     const int64_t next_group = joined ? in + out * all_in : part / p.groups;
     for (int64_t i = 0; i < steps; i++) {

@@ -22,7 +22,7 @@ class WeightPacking {
     View view(const LaunchRange &range) const;
 
   private:
-    /// Of a computation as the kernel counts channels.
+    /// For a computation as the kernel counts channels.
     WeightPacking(const Computation &computation, const KernelTraits &kernel);
 
     const KernelTraits &kernel_;
