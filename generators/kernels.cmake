@@ -21,6 +21,15 @@
 #   AVX2 parameter=value  in place of those before: AVX2 has half as many registers as AVX-512
 # cpu kernels are made for each instruction set in CONV_TRANSPOSE_CPU_LEVELS.
 
+# Sets `maybe`, an option of rows: FULL, but for those formats of a loop over `format` that the small set has.
+function(conv_transpose_small_set_has)
+    set(maybe FULL)
+    if(format IN_LIST ARGN)
+        set(maybe "")
+    endif()
+    set(maybe "${maybe}" PARENT_SCOPE)
+endfunction()
+
 # Flat products on CPUs (schedules/cpu_implicit_gemm.h), any attributes and rank: register tiles for numbers of channels, and
 # for few places; then those for any layout and element type, with channels in vectors.
 macro(conv_transpose_flat_products operation)

@@ -22,7 +22,7 @@ conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT ncdhw AS maps_pairs
 # place of 1.01; in float16 0.272, 1.90 and 0.605. Not: 512 x 64 with a producer (58 0.499, 70 3.09, 73 0.897), chunks of 128
 # bytes (70 3.38).
 foreach(format tf32 f16 bf16)
-    set(maybe "")
+    conv_transpose_small_set_has(f16 tf32)
     set(chunk chunk_channels=32)
     set(values 8)
     set(rates 700 750 700)
@@ -30,8 +30,6 @@ foreach(format tf32 f16 bf16)
         set(chunk chunk_channels=16)
         set(values 4)
         set(rates 380 400 380)
-    elseif(format STREQUAL bf16)
-        set(maybe FULL)
     endif()
     set(cells ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} rank=3 input_layout=channels_last
         in_channel_multiple=${values} min_in_channels=4 min_out_channels=1 phases_as_channels=true phases_along_width=true ${chunk}
@@ -58,10 +56,7 @@ endforeach()
 # faster. Behind them, outputs in channels_last of any number of channels, which lanes store one by one; its rate is a guess that
 # keeps it behind all but the gather.
 foreach(format f16 bf16)
-    set(maybe FULL)
-    if(format STREQUAL f16)
-        set(maybe "")
-    endif()
+    conv_transpose_small_set_has(f16)
     set(maps ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} rank=3 input_layout=channels_last
         in_channel_multiple=8 ALLOW_SPILLS ${maybe})
     set(tile512x64 columns=256 row_sets=1 column_sets=2 boxes=3 chunk_channels=32 stages=3 producer=true)
