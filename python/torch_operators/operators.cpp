@@ -45,14 +45,14 @@ MemoryFormat channels_last(int64_t dimensions) {
     return dimensions == 5 ? MemoryFormat::ChannelsLast3d : MemoryFormat::ChannelsLast;
 }
 
-conv_transpose_element_type element_type(const Tensor &tensor, const char *name) {
+conv_transpose_element_type element_type(const Tensor &tensor) {
     switch (tensor.scalar_type()) {
         case ScalarType::Float: return CONV_TRANSPOSE_ELEMENT_FLOAT32;
         case ScalarType::Half: return CONV_TRANSPOSE_ELEMENT_FLOAT16;
         case ScalarType::BFloat16: return CONV_TRANSPOSE_ELEMENT_BFLOAT16;
         default: break;
     }
-    STD_TORCH_CHECK(false, "conv_transpose: ", name, " has elements of another type than float32, float16 and bfloat16");
+    STD_TORCH_CHECK(false, "conv_transpose: an operand has elements of another type than float32, float16 and bfloat16");
 }
 
 // A tensor as the library reads it: dense, in that layout, and at a multiple of 16 bytes.
@@ -78,7 +78,7 @@ class Operation {
         call_.options.operation = operation;
         call_.options.device = first.is_cuda() ? CONV_TRANSPOSE_CUDA : CONV_TRANSPOSE_CPU;
         const conv_transpose_layout layout = last_ ? CONV_TRANSPOSE_CHANNELS_LAST : CONV_TRANSPOSE_CHANNELS_FIRST;
-        call_.options.input = call_.options.weight = call_.options.output = {element_type(first, "an operand"), layout};
+        call_.options.input = call_.options.weight = call_.options.output = {element_type(first), layout};
     }
 
     conv_transpose_axis &axis(int64_t i) {

@@ -99,7 +99,7 @@ int64_t groups_worth_joining(const Problem &p) {
 
 // What taps of the axes from `first` on see is a row for each position, so that they are channels. With channels_last taps of
 // the last axes lie side by side in a weight, with channels first those of all. None where this changes nothing.
-std::optional<Computation> with_taps_as_channels(const Computation &given, int first) {
+std::optional<Computation> with_packed_taps(const Computation &given, int first) {
     Computation folded = given;
     Problem &p = folded.problem, seen = given.problem;
     int64_t folded_taps = 1;
@@ -183,7 +183,7 @@ std::vector<Computation> alternatives(const Problem &problem, const PlanOptions 
         const int last = max_rank - 1;
         for (const int first : {0, last})
             if (first == 0 || options.weight.layout == Layout::channels_last)
-                if (const std::optional<Computation> folded = with_taps_as_channels(all[0], first)) all.push_back(*folded);
+                if (const std::optional<Computation> folded = with_packed_taps(all[0], first)) all.push_back(*folded);
     }
     return all;
 }

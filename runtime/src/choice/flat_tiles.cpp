@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "problem/counting.h"
 #include "choice/launch_limits.h"
+#include "problem/counting.h"
 
 namespace conv_transpose {
 

@@ -7,10 +7,10 @@
 #include <string>
 
 #include "algorithm/tensor_layout.h"
-#include "problem/counting.h"
 #include "choice/picture_frame.h"
 #include "choice/product_blocks.h"
 #include "choice/registry.h"
+#include "problem/counting.h"
 
 namespace conv_transpose {
 
@@ -116,8 +116,8 @@ View WeightPacking::given() const {
     return view.set_stride(rank + 2, parts_inside ? inner * summed_ : outer * (transposed_ ? channels_ : summed_));
 }
 
-// The same as a kernel reads it that packs nothing: (kx, ky, kz, channel of the output, of the input, group). Of one position
-// strides are those of rows of channels, which tensor maps demand.
+// The same as a kernel reads it that packs nothing: (kx, ky, kz, channel of the output, of the input, group). Tensor maps
+// demand the strides of rows of channels, which a weight of one position has, too.
 View WeightPacking::as_given(const LaunchRange &range) const {
     const int64_t out = transposed_ ? summed_ : channels_, in = transposed_ ? channels_ : summed_;
     const int64_t inside = out * (transposed_ ? partial_sums_ : 1);
