@@ -9,13 +9,16 @@
 // - k] * weight[k]. An axis that is not transformed is F(1, 1), whose matrices are 1: there the taps are
 // summed as the gather does.
 //
-// The matrices hold 0, 1, -1 and 1/2 alone, so on small integers results are as exact as the gather's, and on
+// The matrices of F(2, 3) hold 0, 1, -1 and 1/2 alone, so on small integers results are as exact as the gather's, and on
 // real numbers as near (tests/accuracy_test.cpp). Larger tiles save more products, but divide by 3 somewhere
-// (five points cannot all differ modulo 3) and have larger coefficients: F(4x4, 3x3) was tried, 1.2 times as
-// fast at 128 channels.
+// (five points cannot all differ modulo 3) and have larger coefficients: on a CPU F(4x4, 3x3) was tried, 1.2 times as
+// fast at 128 channels. On GPUs six points make F(4, 3), F(3, 4) and F(2, 5), at 0, 1, -1, 2, -1/2 and infinity, whose errors
+// are two thirds of those at 0, 1, -1, 2, -2. What they divide by, 15, is left to the end, where the quotients of integers are
+// integers: so those stay exact here, too.
 #ifndef CONV_TRANSPOSE_GENERATORS_WINOGRAD_H
 #define CONV_TRANSPOSE_GENERATORS_WINOGRAD_H
 
+#include <cstddef>
 #include <vector>
 
 #include "Halide.h"
@@ -29,6 +32,7 @@ struct Transform {
     Matrix input;   ///< B^T
     Matrix weight;  ///< G
     Matrix output;  ///< A^T
+    float divisor = 1;  ///< of the outputs, which weights were multiplied by
 
     int outputs() const { return static_cast<int>(output.size()); }
     int taps() const { return static_cast<int>(weight[0].size()); }
@@ -41,6 +45,40 @@ inline const Transform f23{{{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0
                            {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}},
                            {{1, 1, 1, 0}, {0, 1, -1, -1}}};
 inline const Transform identity{{{1}}, {{1}}, {{1}}};
+
+/// F(6 - taps + 1, taps): output i and weight j of a point p are p^i and p^j, the last point's the highest power alone; an
+/// input's coefficients are those of the polynomial that is zero at all other points.
+inline Transform six_points(int taps) {
+    constexpr int points = 6, finite = points - 1;
+    constexpr float at[finite]{0, 1, -1, 2, -0.5f}, whole = 15;
+    const int outputs = points - taps + 1;
+    Transform t;
+    t.divisor = whole;
+    const auto powers = [](float base, int count, float factor) {
+        std::vector<float> row(count);
+        for (int i = 0; i < count; i++, factor *= base) row[i] = factor;
+        return row;
+    };
+    t.output.assign(outputs, std::vector<float>(points, 0));
+    for (int p = 0; p < points; p++) {
+        std::vector<float> polynomial{1};
+        float distances = 1;
+        for (int other = 0; other < finite; other++) {
+            if (other == p) continue;
+            if (p < finite) distances *= at[p] - at[other];
+            polynomial.insert(polynomial.begin(), 0);  // times (x - at[other])
+            for (std::size_t i = 0; i + 1 < polynomial.size(); i++) polynomial[i] -= at[other] * polynomial[i + 1];
+        }
+        polynomial.resize(points, 0);
+        t.input.push_back(polynomial);
+        std::vector<float> weights = powers(p < finite ? at[p] : 0, taps, whole / distances);
+        if (p == finite) weights.assign(taps, 0), weights.back() = whole;
+        t.weight.push_back(weights);
+        const std::vector<float> outputs_of_point = powers(p < finite ? at[p] : 0, outputs, 1);
+        for (int i = 0; i < outputs; i++) t.output[i][p] = p < finite ? outputs_of_point[i] : float(i == outputs - 1);
+    }
+    return t;
+}
 
 /// Element `row` of the product of the matrix and the vector that element(i) gives. Where `row` is a
 /// constant, only its terms that are not zero are left.

@@ -44,6 +44,19 @@ TEST(Computation, OfAPixelIsALinearLayer) {
     EXPECT_EQ(computations("n8ic3oc4ih1iw1kh4kw5", Operation::bias_gradient)[0].problem.out_channels, 4);
 }
 
+TEST(Computation, OfALinearLayersWeightIsAProductOverImages) {
+    const auto all = computations("n8ic3oc4ih1iw1kh4kw5", Operation::weight_gradient);
+    const auto product = std::find_if(all.begin(), all.end(), [](const Computation &c) { return c.operation == Operation::forward; });
+    ASSERT_NE(product, all.end());
+    EXPECT_EQ(product->problem.str(), Problem::parse("n1ic8oc3ih1iw80kh1kw1").str());
+    EXPECT_EQ(product->read, Operand::output_gradient);
+    EXPECT_EQ(product->weight_operand, Operand::input);
+    EXPECT_EQ(product->written, Operand::weight_gradient);
+    for (const char *other : {"n8ic3oc4ih1iw2kh4kw5", "n8g2ic4oc4ih1iw1kh4kw5", "n0ic3oc4ih1iw1kh4kw5", "n8ic3oc4ih1iw1kh4kw5ph1"})
+        for (const Computation &c : computations(other, Operation::weight_gradient))
+            EXPECT_EQ(c.weight_operand, Operand::weight) << other;
+}
+
 TEST(Computation, OfAnInputGradientMayBeForward) {
     const auto all = computations("n2g2ic4oc6ih8iw9kh3kw4ph1dw2", Operation::input_gradient);
     ASSERT_EQ(all.size(), 6u);

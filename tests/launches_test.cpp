@@ -168,6 +168,9 @@ TEST_P(Launches, MustSpanAPlane) {
     }
 }
 
+// Winograd's algorithm transforms as many images at once as its matrices may take elements for: here two, two and one.
+TEST_P(Launches, OfTilesOfSomeImages) { expect_exact(Problem::parse("n5ic9oc10ih6iw7kh3kw3"), 900000, whole_grid); }
+
 INSTANTIATE_ON_DEVICES(Launches);
 
 }  // namespace

@@ -178,6 +178,8 @@ conv_transpose_kernel(forward f32 cuda dense ${k3s2p1} ${block4x4x4_c64} load_of
 # Two taps a phase: weights are used so seldom that 128 sums a thread pay, at fewer warps.
 conv_transpose_kernel(forward f32 cuda dense ${k4s2p1} lanes_x=4 thread_rows=2
     load_offsets=true blocks=2 --registers=232 ALLOW_SPILLS H200_TFLOPS 43)
+# ---- Winograd's algorithm, where it saves more products than transforms cost
+conv_transpose_kernel(forward f32 cuda winograd GENERATOR winograd_product min_channels=8 MAX_REGISTERS 128 H200_TFLOPS 42)
 # ---- any attributes, for numbers of channels that fill enough of a tile; by splits of the sum where there
 # are few tiles
 set(product GENERATOR forward_cuda_implicit_gemm_cuda_cores)

@@ -72,3 +72,11 @@ foreach(format tf32 f16 bf16)
     conv_transpose_helper(pack_gemm_weights ${format} cuda AS volumes_phases_outermost rank=3 packs_cells=true
         format=${format} given=${given} phases_outermost=true)
 endforeach()
+# Winograd's algorithm: tiles of pictures, or with so many taps of weights, and of pictures that weights' gradients are of.
+conv_transpose_helper(winograd_tiles f32 cuda)
+conv_transpose_helper(winograd_tiles f32 cuda AS taps3x3 taps_h=3 taps_w=3)
+conv_transpose_helper(winograd_tiles f32 cuda AS taps3x5 taps_h=3 taps_w=5)
+conv_transpose_helper(winograd_tiles f32 cuda AS taps4x4 taps_h=4 taps_w=4)
+conv_transpose_helper(winograd_outputs f32 cuda AS taps3x3 taps_h=3 taps_w=3)
+conv_transpose_helper(winograd_outputs f32 cuda AS taps3x5 taps_h=3 taps_w=5)
+conv_transpose_helper(winograd_outputs f32 cuda AS taps4x4 taps_h=4 taps_w=4)

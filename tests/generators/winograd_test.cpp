@@ -17,7 +17,7 @@ float value(const Expr &e) {
 
 /// Both sides are bilinear, so they agree everywhere if they agree on unit vectors.
 TEST(Winograd, IsTheCorrelationOfEveryInputWithEveryTap) {
-    for (const Transform &transform : {f23, identity})
+    for (const Transform &transform : {f23, identity, six_points(2), six_points(3), six_points(4), six_points(5)})
         for (int input = 0; input < transform.points(); input++)
             for (int tap = 0; tap < transform.taps(); tap++)
                 for (int output = 0; output < transform.outputs(); output++) {
@@ -26,17 +26,21 @@ TEST(Winograd, IsTheCorrelationOfEveryInputWithEveryTap) {
                         return transformed(transform.input, point, [&](int i) { return unit(input, i); }) *
                                transformed(transform.weight, point, [&](int i) { return unit(tap, i); });
                     });
-                    EXPECT_EQ(value(sum), output + tap == input ? 1.f : 0.f)
+                    EXPECT_EQ(value(sum), output + tap == input ? transform.divisor : 0.f)
                         << "F(" << transform.outputs() << ", " << transform.taps() << "), input " << input << ", tap "
                         << tap << ", output " << output;
                 }
 }
 
 /// What makes integers exact: no coefficient needs rounding.
-TEST(Winograd, CoefficientsAreHalves) {
-    for (const Matrix &matrix : {f23.input, f23.weight, f23.output})
-        for (const auto &row : matrix)
-            for (float coefficient : row) EXPECT_EQ(coefficient * 2, std::trunc(coefficient * 2));
+TEST(Winograd, CoefficientsAreMultiplesOfPowersOfHalf) {
+    const auto expect_multiples = [](const Transform &transform, float part) {
+        for (const Matrix &matrix : {transform.input, transform.weight, transform.output})
+            for (const auto &row : matrix)
+                for (float coefficient : row) EXPECT_EQ(coefficient / part, std::trunc(coefficient / part));
+    };
+    expect_multiples(f23, 1 / 2.f);
+    for (int taps : {2, 3, 4, 5}) expect_multiples(six_points(taps), 1 / 16.f);
 }
 
 }  // namespace

@@ -133,6 +133,23 @@ std::optional<Computation> with_rows_as_given(const Computation &given) {
     return rows;
 }
 
+// The weight gradient of a linear layer is a product itself: images are the channels that are summed over, the channels of the
+// output the positions of one picture, and the input is the weight, (images, input channels) as weights lie.
+std::optional<Computation> forward_of_linear_gradient(const Computation &given, const PlanOptions &options) {
+    const Problem &p = given.problem;
+    const bool as_it_lies = options.input == TensorFormat{} && options.output == TensorFormat{} && options.weight == TensorFormat{};
+    if (given.operation != Operation::weight_gradient || !as_it_lies || p.groups != 1 || p.batch == 0 || taps(p) != 1 ||
+        input_positions(p) != 1 || output_positions(p) != 1)
+        return {};
+    Computation product = given;
+    product.operation = Operation::forward;
+    product.read = Operand::output_gradient, product.weight_operand = Operand::input;
+    product.problem = {};
+    product.problem.in_channels = p.batch, product.problem.out_channels = p.in_channels;
+    product.problem.width().input = p.out_channels;
+    return product;
+}
+
 Computation itself(const Problem &p, Operation operation) {
     switch (operation) {
         case Operation::forward: return {operation, p, Operand::input, Operand::output};
@@ -167,6 +184,7 @@ std::vector<Computation> alternatives(const Problem &problem, const PlanOptions 
             packed.by_phases = simplest;
             all.push_back(packed);
         }
+    if (const std::optional<Computation> product = forward_of_linear_gradient(all[0], options)) all.push_back(*product);
     if (const int64_t joined = groups_worth_joining(simplest);
         joined > 1 && options.operation == Operation::weight_gradient) {
         all.push_back(all[0]);

@@ -10,6 +10,7 @@
 #include "choice/product_blocks.h"
 #include "choice/tensor_formats.h"
 #include "choice/weight_gradient_time.h"
+#include "choice/winograd_sizes.h"
 #include "problem/counting.h"
 
 namespace conv_transpose {
@@ -157,6 +158,12 @@ double spared_packing_time(const KernelTraits &k, const Computation &c) {
                         H200::memory_bytes_per_second;
 }
 
+// Nothing is packed beside it by the kernels that a weight gradient's are compared with.
+double packing_time_of_input(const Computation &c) {
+    if (c.weight_operand == Operand::weight) return 0;
+    return launch + 2.0 * sizeof(float) * double(c.problem.weight_elements()) / H200::memory_bytes_per_second;
+}
+
 // Of the parts of a split sum, which are written and read once.
 double adding_time(const Computation &c) {
     if (c.partial_sums == 1) return 0;
@@ -243,11 +250,12 @@ double estimated_time(const Candidate &candidate, const Machine &machine) {
     const KernelTraits &k = candidate.kernel;
     const Computation &c = candidate.computation;
     constexpr double shortest = 1e-7;  // what is spared may be more than what is left
+    if (k.family == Family::winograd_product) return winograd_time(k, c.problem, machine);
     if (k.operation == Operation::weight_gradient) return weight_gradient_time(k, c, machine);
     if (k.row_parts > 0) return gather_time(k, c, machine);
     if (k.max_products > 0) return std::max(serial_time(k, c), shortest);
     return std::max(packing_time(k, c) + kernel_time(k, c, machine) + strided_loads_time(k, c, machine) + adding_time(c) +
-                        packing_time_of_cells(c) - spared_packing_time(k, c),
+                        packing_time_of_cells(c) + packing_time_of_input(c) - spared_packing_time(k, c),
                     shortest);
 }
 

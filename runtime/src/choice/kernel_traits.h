@@ -25,6 +25,8 @@ enum class KernelRole {
     sum_of_parts,
     sum_of_output_parts,
     weight_gradient_sum,
+    winograd_tiles,
+    winograd_outputs,
 };
 
 /// Halide's uniform entry point: pointers to the arguments in order.

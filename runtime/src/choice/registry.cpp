@@ -14,6 +14,7 @@
 #include "choice/packed_pictures.h"
 #include "choice/picture_frame.h"
 #include "choice/weight_gradient_parts.h"
+#include "choice/winograd_sizes.h"
 
 #define CONV_TRANSPOSE_KERNEL CONV_TRANSPOSE_DECLARE_KERNEL
 #include "kernels.inc"
@@ -188,6 +189,7 @@ std::string problem_rejection(const KernelTraits &k, const Computation &c) {
     if (k.box_positions > 0)
         if (std::string reason = picture_frame_rejection(k, c); !reason.empty()) return reason;
     if (k.family == Family::weight_gradient_implicit_gemm) return channels_last_rejection(k, p);
+    if (k.family == Family::winograd_product) return winograd_rejection(k, p);
     return k.packed_pictures ? packed_pictures_rejection(k, p) : "";
 }
 
@@ -246,6 +248,8 @@ const char *purpose(KernelRole role) {
         case KernelRole::sum_of_parts: return "adds the parts of a gradient";
         case KernelRole::sum_of_output_parts: return "adds the parts of an output";
         case KernelRole::weight_gradient_sum: return "adds the parts of a weight gradient";
+        case KernelRole::winograd_tiles: return "transforms tiles for Winograd's algorithm";
+        case KernelRole::winograd_outputs: return "transforms the products of Winograd's algorithm";
     }
     return "does this";
 }
@@ -299,7 +303,10 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
                                     ? kernel.packed_channels && kernel.counts_through_images
                                     : kernel.weight_layout != WeightLayout::as_given &&
                                           (kernel.stride == Size2{1, 1} || (kernel.window > 1 && !kernel.phases_as_channels));
-    if (computation.weight == WeightView::mirrored && !reads_mirrored) return "it computes another operation";
+    if (computation.weight_operand != Operand::weight && (device != Device::cuda || kernel.h200_tflops == 0))
+        return "it computes another operation";
+    const bool any_view = kernel.family == Family::winograd_product && !computation.by_phases;
+    if (computation.weight == WeightView::mirrored && !reads_mirrored && !any_view) return "it computes another operation";
     if (const std::string reason = problem_rejection(kernel, computation); !reason.empty()) return reason;
     if (const std::string reason = span_rejection(kernel, computation); !reason.empty()) return reason;
     if (const std::string reason = pixel_rejection(kernel, computation); !reason.empty()) return reason;
