@@ -12,9 +12,9 @@
 // The matrices of F(2, 3) hold 0, 1, -1 and 1/2 alone, so on small integers results are as exact as the gather's, and on
 // real numbers as near (tests/accuracy_test.cpp). Larger tiles save more products, but divide by 3 somewhere
 // (five points cannot all differ modulo 3) and have larger coefficients: on a CPU F(4x4, 3x3) was tried, 1.2 times as
-// fast at 128 channels. On GPUs six points make F(4, 3), F(3, 4) and F(2, 5), at 0, 1, -1, 2, -1/2 and infinity, whose errors
-// are two thirds of those at 0, 1, -1, 2, -2. What they divide by, 15, is left to the end, where the quotients of integers are
-// integers: so those stay exact here, too.
+// fast at 128 channels. On GPUs six points make F(4, 3) and F(3, 4), eight F(4, 5): at 0, 1, -1, 2, -1/2 and infinity, whose
+// errors are two thirds of those at 0, 1, -1, 2, -2, and at all of these. What they divide by is left to the end, where the
+// quotients of integers are integers: so those stay exact here, too.
 #ifndef CONV_TRANSPOSE_GENERATORS_WINOGRAD_H
 #define CONV_TRANSPOSE_GENERATORS_WINOGRAD_H
 
@@ -46,38 +46,43 @@ inline const Transform f23{{{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0
                            {{1, 1, 1, 0}, {0, 1, -1, -1}}};
 inline const Transform identity{{{1}}, {{1}}, {{1}}};
 
-/// F(6 - taps + 1, taps): output i and weight j of a point p are p^i and p^j, the last point's the highest power alone; an
-/// input's coefficients are those of the polynomial that is zero at all other points.
-inline Transform six_points(int taps) {
-    constexpr int points = 6, finite = points - 1;
-    constexpr float at[finite]{0, 1, -1, 2, -0.5f}, whole = 15;
-    const int outputs = points - taps + 1;
+/// F(points + 1 - taps, taps): output i and weight j of a point p are p^i and p^j, the last point's, at infinity, the highest
+/// power alone; an input's coefficients are those of the polynomial that is zero at all other points. Weights are multiplied
+/// by `divisor`, so that they are no fractions but of powers of two.
+inline Transform at_points(const std::vector<float> &finite, float divisor, int taps) {
+    const int points = static_cast<int>(finite.size()) + 1, last = points - 1, outputs = points + 1 - taps;
     Transform t;
-    t.divisor = whole;
-    const auto powers = [](float base, int count, float factor) {
-        std::vector<float> row(count);
-        for (int i = 0; i < count; i++, factor *= base) row[i] = factor;
+    t.divisor = divisor;
+    const auto powers = [&](int point, int count, float factor) {
+        std::vector<float> row(count, 0);
+        if (point == last) row.back() = factor;
+        for (int i = 0; point < last && i < count; i++, factor *= finite[point]) row[i] = factor;
         return row;
     };
-    t.output.assign(outputs, std::vector<float>(points, 0));
+    t.output.assign(outputs, std::vector<float>(points));
     for (int p = 0; p < points; p++) {
         std::vector<float> polynomial{1};
         float distances = 1;
-        for (int other = 0; other < finite; other++) {
+        for (int other = 0; other < last; other++) {
             if (other == p) continue;
-            if (p < finite) distances *= at[p] - at[other];
-            polynomial.insert(polynomial.begin(), 0);  // times (x - at[other])
-            for (std::size_t i = 0; i + 1 < polynomial.size(); i++) polynomial[i] -= at[other] * polynomial[i + 1];
+            if (p < last) distances *= finite[p] - finite[other];
+            polynomial.insert(polynomial.begin(), 0);  // times (x - finite[other])
+            for (std::size_t i = 0; i + 1 < polynomial.size(); i++) polynomial[i] -= finite[other] * polynomial[i + 1];
         }
         polynomial.resize(points, 0);
         t.input.push_back(polynomial);
-        std::vector<float> weights = powers(p < finite ? at[p] : 0, taps, whole / distances);
-        if (p == finite) weights.assign(taps, 0), weights.back() = whole;
-        t.weight.push_back(weights);
-        const std::vector<float> outputs_of_point = powers(p < finite ? at[p] : 0, outputs, 1);
-        for (int i = 0; i < outputs; i++) t.output[i][p] = p < finite ? outputs_of_point[i] : float(i == outputs - 1);
+        t.weight.push_back(powers(p, taps, divisor / distances));
+        const std::vector<float> outputs_of_point = powers(p, outputs, 1);
+        for (int i = 0; i < outputs; i++) t.output[i][p] = outputs_of_point[i];
     }
     return t;
+}
+
+/// On a GPU: of six points or eight, beside an axis of as many as `beside`. Six have the smallest errors with -1/2, eight leave
+/// fewer bits of a sum to the other axis.
+inline Transform of_points(int points, int beside, int taps) {
+    if (points == 8) return at_points({0, 1, -1, 2, -2, 0.5f, -0.5f}, 45, taps);
+    return beside == 8 ? at_points({0, 1, -1, 2, -2}, 3, taps) : at_points({0, 1, -1, 2, -0.5f}, 15, taps);
 }
 
 /// Element `row` of the product of the matrix and the vector that element(i) gives. Where `row` is a

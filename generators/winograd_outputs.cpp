@@ -1,4 +1,4 @@
-// The last pass of Winograd's algorithm on GPUs (algorithm/winograd.h): sums at six points an axis become the outputs of a tile,
+// The last pass of Winograd's algorithm on GPUs (algorithm/winograd.h): sums at six or eight points an axis become the outputs of a tile,
 // pictures or the gradients of weights, and what follows a sum (algorithm/epilogue.h).
 #include "Halide.h"
 #include "algorithm/epilogue.h"
@@ -11,7 +11,8 @@ namespace conv_transpose {
 /// output(x, y, channel, image) = activation(bias(channel) + what is transformed of points(tile of any image, channel, point)).
 class WinogradOutputs : public Halide::Generator<WinogradOutputs>, public DescribedGenerator {
   public:
-    /// Of what was multiplied with the tiles: of six points they leave 7 - taps outputs.
+    GeneratorParam<int> points_h{"points_h", 6}, points_w{"points_w", 6};
+    /// Of what was multiplied with the tiles: of the points they leave points + 1 - taps outputs.
     GeneratorParam<int> taps_h{"taps_h", 3}, taps_w{"taps_w", 3};
 
     Input<Halide::Buffer<float>> points{"points", 3};
@@ -24,7 +25,8 @@ class WinogradOutputs : public Halide::Generator<WinogradOutputs>, public Descri
     void generate() {
         using namespace Halide;
         using winograd::transformed;
-        const winograd::Transform across = winograd::six_points(taps_w), down = winograd::six_points(taps_h);
+        const winograd::Transform across = winograd::of_points(points_w, points_h, taps_w),
+                                  down = winograd::of_points(points_h, points_w, taps_h);
         half(x, j, tile, channel) =
             divided(transformed(across.output, x, [&](int k) { return points(tile, channel, k + across.points() * j); }), across);
         tile_output(x, y, tile, channel) =
@@ -56,8 +58,9 @@ class WinogradOutputs : public Halide::Generator<WinogradOutputs>, public Descri
         Func(output).update().allow_race_conditions().split(stored.z, block, thread, threads)
             .reorder(stored.x, stored.y, thread, block, channel).unroll(stored.x).unroll(stored.y)
             .gpu_blocks(block, channel).gpu_threads(thread).never_partition_all();
-        half.bound(x, 0, 7 - taps_w).bound(j, 0, 6).unroll(j);
-        tile_output.bound(x, 0, 7 - taps_w).bound(y, 0, 7 - taps_h).unroll(y);
+        const int outputs_w = points_w + 1 - taps_w, outputs_h = points_h + 1 - taps_h;
+        half.bound(x, 0, outputs_w).bound(j, 0, points_h).unroll(j);
+        tile_output.bound(x, 0, outputs_w).bound(y, 0, outputs_h).unroll(y);
         for (Func *f : {&half, &tile_output})
             f->compute_at(output, thread).store_in(MemoryType::Register)
                 .bound_extent(tile, 1).bound_extent(channel, 1).unroll(x).never_partition_all();
@@ -68,6 +71,7 @@ class WinogradOutputs : public Halide::Generator<WinogradOutputs>, public Descri
         description.set_family(Family::winograd_outputs);
         description.set("role", "KernelRole::winograd_outputs");
         description.set("kernel", taps_h, taps_w);
+        description.set("winograd_points", points_h, points_w);
         describe_target(get_target(), description);
     }
 

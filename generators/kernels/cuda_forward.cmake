@@ -12,11 +12,11 @@ set(block8x8_c64 ${tile8x8} lanes_x=2 lanes_y=8)
 set(block8x8_c32 ${tile8x8} lanes_x=4 lanes_channel=4 lanes_y=8)
 
 # ---- exact: KernelBench level 1, problems 57, 65, 69, 71, 75, 78, 81
-conv_transpose_kernel(forward f32 cuda dense ${k3} ${s1} ${c64x64} ${block4x4x4_c64})
+conv_transpose_kernel(forward f32 cuda dense ${k3} ${s1} ${c64x64} ${block4x4x4_c64} H200_TFLOPS 50)
 conv_transpose_kernel(forward f32 cuda dense ${k3x7} ${s1} ${c64x64} ${block8x8_c64})
 conv_transpose_kernel(forward f32 cuda dense ${k3x5} ${s1} in_channels=64 out_channels=128
-    ${block8x8_c64} load_offsets=true)
-conv_transpose_kernel(forward f32 cuda dense ${k3} ${s1} ${c32x32} ${block4x4x4_c32})
+    ${block8x8_c64} load_offsets=true H200_TFLOPS 46)
+conv_transpose_kernel(forward f32 cuda dense ${k3} ${s1} ${c32x32} ${block4x4x4_c32} H200_TFLOPS 46)
 conv_transpose_kernel(forward f32 cuda dense ${k3x7} ${s1} ${c32x32} ${block8x8_c32}
     load_offsets=true)
 # An even output width spares every store its tests.

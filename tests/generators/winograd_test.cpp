@@ -15,9 +15,12 @@ float value(const Expr &e) {
     return static_cast<float>(number->value);
 }
 
+const std::vector<Transform> transforms{f23,                identity,           of_points(6, 6, 3), of_points(6, 6, 4),
+                                        of_points(6, 8, 3), of_points(6, 8, 4), of_points(8, 6, 4), of_points(8, 6, 5)};
+
 /// Both sides are bilinear, so they agree everywhere if they agree on unit vectors.
 TEST(Winograd, IsTheCorrelationOfEveryInputWithEveryTap) {
-    for (const Transform &transform : {f23, identity, six_points(2), six_points(3), six_points(4), six_points(5)})
+    for (const Transform &transform : transforms)
         for (int input = 0; input < transform.points(); input++)
             for (int tap = 0; tap < transform.taps(); tap++)
                 for (int output = 0; output < transform.outputs(); output++) {
@@ -34,13 +37,11 @@ TEST(Winograd, IsTheCorrelationOfEveryInputWithEveryTap) {
 
 /// What makes integers exact: no coefficient needs rounding.
 TEST(Winograd, CoefficientsAreMultiplesOfPowersOfHalf) {
-    const auto expect_multiples = [](const Transform &transform, float part) {
+    constexpr float part = 1 / 16.f;
+    for (const Transform &transform : transforms)
         for (const Matrix &matrix : {transform.input, transform.weight, transform.output})
             for (const auto &row : matrix)
                 for (float coefficient : row) EXPECT_EQ(coefficient / part, std::trunc(coefficient / part));
-    };
-    expect_multiples(f23, 1 / 2.f);
-    for (int taps : {2, 3, 4, 5}) expect_multiples(six_points(taps), 1 / 16.f);
 }
 
 }  // namespace

@@ -41,6 +41,8 @@ struct Accepts {
 
     /// 0 where the attribute is a run-time value.
     Size2 kernel{}, stride{}, dilation{}, padding_phase{};
+    /// Of the passes of Winograd's algorithm: points of a tile.
+    Size2 winograd_points{};
     /// Channels of one group.
     int64_t in_channels = 0, out_channels = 0;
     int64_t max_in_channels = 0, max_out_channels = 0;

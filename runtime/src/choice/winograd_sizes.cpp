@@ -15,6 +15,8 @@ namespace {
 // Of the matrices of a launch, so that the workspace stays small.
 int64_t most_elements() { return std::min(int64_t{64} << 20, max_elements_32bit()); }
 
+int64_t points_of(const Axis &a) { return a.kernel == 5 ? 8 : 6; }
+
 bool is_forward(const KernelTraits &k) { return k.operation == Operation::forward; }
 
 double elements_of_launch(const WinogradSizes &s) {
@@ -25,18 +27,19 @@ double elements_of_launch(const WinogradSizes &s) {
 }  // namespace
 
 WinogradSizes::WinogradSizes(const KernelTraits &k, const Problem &p) : kernel_(&k), problem_(&p) {
-    constexpr int64_t inputs = 6;
     const auto of_axes = [&](auto of_axis) { return Size2{of_axis(p.height()), of_axis(p.width())}; };
-    step = of_axes([](const Axis &a) { return inputs + 1 - a.kernel; });
+    points_of_axes = of_axes(points_of);
+    points = area(points_of_axes);
+    step = of_axes([](const Axis &a) { return points_of(a) + 1 - a.kernel; });
     taps = is_forward(k) ? of_axes([](const Axis &a) { return a.kernel; }) : step;
     tiles = of_axes([&](const Axis &a) {
-        return ceil_divide(is_forward(k) ? a.output() : a.input, std::max<int64_t>(inputs + 1 - a.kernel, 1));
+        return ceil_divide(is_forward(k) ? a.output() : a.input, points_of(a) + 1 - a.kernel);
     });
     if (is_forward(k)) {
         set_images(1);
-        const double of_image = elements_of_launch(*this);
-        set_images(std::clamp<int64_t>(static_cast<int64_t>(double(most_elements()) / std::max(of_image, 1.0)), 1,
-                                       std::max<int64_t>(p.batch, 1)));
+        const double of_image = double(points * area(tiles)) * double(terms + right_rows);
+        const double most = double(most_elements()) / std::max(of_image, 1.0);
+        set_images(std::max<int64_t>(most < double(p.batch) ? static_cast<int64_t>(most) : p.batch, 1));
     } else {
         set_images(p.batch);  // the sum is over all
     }
@@ -63,12 +66,13 @@ std::string winograd_rejection(const KernelTraits &k, const Problem &p) {
     if (p.batch == 0) return "batch is 0";
     if (std::max(p.in_channels, p.out_channels) > max_grid()) return "there are more than 65535 channels";
     const Size2 kernel = plane_of(p, &Axis::kernel);
-    if (std::max(kernel.height, kernel.width) > 6) return "the kernel is larger than a tile";
+    if (std::max(kernel.height, kernel.width) > 5) return "the kernel is larger than tiles are made for";
     const WinogradSizes sizes(k, p);
     const auto has = [&](KernelRole role, Size2 taps) {
         const Registry all = registry();
         return std::any_of(all.begin(), all.end(), [&](const KernelTraits &helper) {
-            return helper.role == role && helper.device == k.device && helper.kernel == taps;
+            return helper.role == role && helper.device == k.device && helper.kernel == taps &&
+                   helper.winograd_points == sizes.points_of_axes;
         });
     };
     if (!has(KernelRole::winograd_tiles, sizes.taps) || !has(KernelRole::winograd_outputs, sizes.taps))

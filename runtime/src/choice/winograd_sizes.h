@@ -8,11 +8,11 @@
 
 namespace conv_transpose {
 
-/// Of six points an axis. In the forward operation a tile of outputs is summed over channels; in a weight gradient the weights of
+/// In the forward operation a tile of outputs is summed over channels; in a weight gradient the weights of
 /// two channels over tiles of inputs.
 struct WinogradSizes {
-    static constexpr int64_t points = 36;
-
+    Size2 points_of_axes;
+    int64_t points;
     Size2 step;  ///< positions of a tile
     Size2 taps;  ///< of what is multiplied with tiles: the kernel's, or those inputs
     Size2 tiles;  ///< of an image

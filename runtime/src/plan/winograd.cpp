@@ -68,7 +68,7 @@ class WinogradRecipe {
     Operand region(const char *name, int64_t floats) { return recipe_.add_region(name, sizeof(float) * floats); }
 
     const KernelTraits &helper(KernelRole role, Size2 taps) const {
-        return helper_kernel(role, k_.device, [&](const KernelTraits &k) { return k.kernel == taps; });
+        return helper_kernel(role, k_.device, [&](const KernelTraits &k) { return k.kernel == taps && k.winograd_points == whole_.points_of_axes; });
     }
 
     // (x, y, channel, image).
@@ -93,7 +93,7 @@ class WinogradRecipe {
 
     // `matrix`: tiles and channels, with those that fill up.
     Step tiles(Operand to, const View &from, const Extents &tiles, const Extents &step, Size2 taps, Extents matrix) const {
-        matrix.push_back(WinogradSizes::points);
+        matrix.push_back(whole_.points);
         return Launch<Family::winograd_tiles>(helper(KernelRole::winograd_tiles, taps))
             .set("picture", from)
             .set_axes("tiles", tiles)
