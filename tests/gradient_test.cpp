@@ -78,6 +78,13 @@ TEST_P(Gradient, PicturesOfOnePixel) {
         expect_exact(Problem::parse(text), random);
 }
 
+// Channels of the output gradient lie side by side in memory, in either layout.
+TEST_P(Gradient, OutputsOfOnePixel) {
+    RandomProblems random(8);
+    for (const char *text : {"n1ic1oc18ih3iw2kh2kw1sw6ph3pw3dh4", "n3g2ic2oc2ih6iw2kh1kw2sw4ph3pw4dh2oph1opw3"})
+        expect_exact(Problem::parse(text), random);
+}
+
 // Problems that kernels were made for: the attributes and channels that each demands, with sizes on either
 // side of a tile's and with padding, which no kernel of a gradient depends on. Random attributes alone would
 // meet them too seldom.

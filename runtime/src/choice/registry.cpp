@@ -227,7 +227,10 @@ std::string format_rejection(const KernelTraits &k, const Computation &c, const 
         const TensorFormat is = tensor.format_of(k, options.operation);
         TensorFormat wanted = options.*tensor.asked;
         if (tensor.asked == &PlanOptions::weight && maps_weights(k) && taps(c.problem) == 1) wanted.layout = is.layout;
-        if (!takes_format(k, tensor, options.operation, wanted))
+        // A picture of one position may be read as a row of channels, by kernels that take one.
+        const bool read = c.read == Operand::input ? tensor.asked == &PlanOptions::input : tensor.asked == &PlanOptions::output;
+        if (!takes_format(k, tensor, options.operation, wanted) ||
+            (read && !takes_format(k, tensor, options.operation, c.read_format)))
             return std::string(tensor.name) + " is " + str(options.*tensor.asked) + ", the kernel is for " + str(is);
     }
     return {};
