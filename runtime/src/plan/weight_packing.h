@@ -3,8 +3,6 @@
 #ifndef CONV_TRANSPOSE_RUNTIME_WEIGHT_PACKING_H
 #define CONV_TRANSPOSE_RUNTIME_WEIGHT_PACKING_H
 
-#include <optional>
-
 #include "choice/computation.h"
 #include "plan/recipe.h"
 
@@ -22,10 +20,8 @@ class WeightPacking {
     View view(const LaunchRange &range) const;
 
   private:
-    /// For a computation as the kernel counts channels.
-    WeightPacking(const Computation &computation, const KernelTraits &kernel);
-
     const KernelTraits &kernel_;
+    const Computation c_;  // as the kernel counts channels
     const KernelTraits *packing_ = nullptr;
     const TensorFormat given_;
     const Extents window_;  // innermost first
@@ -33,8 +29,6 @@ class WeightPacking {
     const Extents packed_window_;  // of a phase
     const int64_t taps_;
     const bool transposed_, mirrored_;
-    const int64_t partial_sums_;
-    const std::optional<InputCells> cells_;
     const int64_t groups_;  // 1 where groups are packed as channels
     const int64_t channels_, summed_;  // that one group computes, and that it sums over, as they are given
     int64_t packed_channels_ = 0, packed_summed_ = 0;
