@@ -87,7 +87,7 @@ TEST_P(PlanFuzz, IsQuickAndAsksForNothingThatNoMachineHas) {
         wanted.operation = operations[random.between(0, 3)];
         wanted.precision = precisions[random.between(0, 2)];
         wanted.epilogue.bias = wanted.operation == Operation::forward && random.between(0, 1);
-        SCOPED_TRACE(p.str() + ", operation " + std::to_string(static_cast<int>(wanted.operation)));
+        const Trace trace(p.str() + ", operation " + std::to_string(static_cast<int>(wanted.operation)));
         const auto make = [&] {
             try {
                 const Plan plan(p, wanted);
@@ -120,7 +120,7 @@ TEST(EstimateFuzz, IsATimeAndQuick) {
         const Problem p = random.next();
         PlanOptions wanted;
         wanted.operation = operations[random.between(0, 2)];
-        SCOPED_TRACE(p.str() + ", operation " + std::to_string(static_cast<int>(wanted.operation)));
+        const Trace trace(p.str() + ", operation " + std::to_string(static_cast<int>(wanted.operation)));
         const double before = processor_seconds();
         for (const Computation &c : alternatives(p, wanted))
             for (const KernelTraits &k : registry()) {

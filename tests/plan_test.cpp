@@ -260,7 +260,7 @@ TEST_P(PlanTest, PackedWeightReplacesWeight) {
         call.arguments.packed_weight = packed.data();
         const Status status = plan.run(call.arguments, {workspace.data(), workspace.bytes()});
         EXPECT_TRUE(status.ok()) << status.message();
-        SCOPED_TRACE(plan.kernel());
+        const Trace trace(plan.kernel());
         expect_equal(call.output(), expected);
     }
     if (with_packing == 0) GTEST_SKIP() << "no kernel of this build packs weights for " << small_problem.str();
