@@ -47,7 +47,7 @@ class Gradient : public ::testing::TestWithParam<Device> {
             EXPECT_FALSE(kernels.empty()) << problem.str();
             for (std::string_view kernel : kernels) {
                 wanted.kernel = kernel;
-                SCOPED_TRACE(problem.str() + " by " + std::string(kernel));
+                const Trace trace(problem.str() + " by " + std::string(kernel));
                 const Plan plan(problem, wanted);
                 expect_equal(run_gradient(plan, input, weight, output_gradient), of(expected, operation));
                 if (HasFatalFailure()) return;

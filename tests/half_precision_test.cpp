@@ -40,10 +40,10 @@ class HalfPrecision : public DeviceTest {
         int kernels = 0;
         for (const PlanOptions &forced : for_every_kernel(p, wanted)) {
             if (forced.kernel.find(named) == std::string::npos) continue;
-            SCOPED_TRACE(p.str() + " " + forced.kernel + ", input " + name(wanted.input.type) + " " +
-                         name(wanted.input.layout) + ", weight " + name(wanted.weight.type) + " " +
-                         name(wanted.weight.layout) + ", output " + name(wanted.output.type) + " " +
-                         name(wanted.output.layout));
+            const Trace trace(p.str() + " " + forced.kernel + ", input " + name(wanted.input.type) + " " +
+                              name(wanted.input.layout) + ", weight " + name(wanted.weight.type) + " " +
+                              name(wanted.weight.layout) + ", output " + name(wanted.output.type) + " " +
+                              name(wanted.output.layout));
             const Plan plan(p, forced);
             const int64_t in_positions = positions(p, p.input_elements(), p.in_channels);
             const int64_t out_positions = positions(p, p.output_elements(), p.out_channels);
