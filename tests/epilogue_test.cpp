@@ -13,13 +13,14 @@ namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-double activated(double sum, const Epilogue &epilogue) {
+double activated(double sum, const Epilogue &epilogue, double slope_of_channel = NAN) {
     switch (epilogue.activation) {
         case Activation::none: return sum;
         case Activation::relu: return sum < 0 ? 0 : sum;
         case Activation::leaky_relu: return sum < 0 ? sum * double(epilogue.negative_slope) : sum;
         case Activation::tanh: return std::tanh(sum);
         case Activation::sigmoid: return 1 / (1 + std::exp(-sum));
+        case Activation::prelu: return sum < 0 ? sum * slope_of_channel : sum;
     }
     return NAN;
 }

@@ -350,6 +350,14 @@ TEST(PlanOptionsTest, SlopeMustBeANumber) {
     EXPECT_TRUE(throws<InvalidProblem>("epilogue.negative_slope is NaN", [&] { Plan(small_problem, options); }));
 }
 
+TEST(PlanOptionsTest, SlopesOfChannelsStandBehindBiases) {
+    PlanOptions options;
+    options.epilogue.activation = Activation::prelu;
+    EXPECT_TRUE(throws<InvalidProblem>("epilogue.activation is prelu", [&] { Plan(small_problem, options); }));
+    options.epilogue.bias = true, options.device = Device::cpu;
+    EXPECT_TRUE(throws<Unsupported>("it has one slope for all channels", [&] { Plan(small_problem, options); }));
+}
+
 TEST(PlanOptionsTest, OnlyForwardHasAnEpilogue) {
     for (Operation operation : {Operation::input_gradient, Operation::weight_gradient, Operation::bias_gradient}) {
         PlanOptions options;

@@ -294,6 +294,8 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
     if (!precision_allows(options.precision, kernel.precision)) return "its precision is not allowed";
     if (const std::string reason = machine_rejection(kernel, machine); !reason.empty()) return reason;
     if (kernel.operation != computation.operation) return "it computes another operation";
+    if (options.epilogue.activation == Activation::prelu && !kernel.channel_slopes)
+        return "epilogue.activation is prelu, but it has one slope for all channels";
     if (const std::string reason = format_rejection(kernel, computation, options); !reason.empty()) return reason;
     if (computation.joined_groups > 1 && (kernel.family != Family::weight_gradient_implicit_gemm || kernel.writes_result))
         return "it computes the weights of groups";
