@@ -44,6 +44,22 @@ TEST(Computation, OfAPixelIsALinearLayer) {
     EXPECT_EQ(computations("n8ic3oc4ih1iw1kh4kw5", Operation::bias_gradient)[0].problem.out_channels, 4);
 }
 
+// Images are what is summed over: channels of the picture; the layer's outputs are its positions.
+TEST(Computation, OfALinearLayersWeightGradientMayBeForward) {
+    const auto all = computations("n8ic3oc4id1ih1iw1kd2kh4kw5", Operation::weight_gradient);
+    const auto forward =
+        std::find_if(all.begin(), all.end(), [](const Computation &c) { return c.operation == Operation::forward; });
+    ASSERT_NE(forward, all.end());
+    EXPECT_EQ(forward->problem.str(), Problem::parse("n1ic8oc3ih1iw160kh1kw1").str());
+    EXPECT_EQ(forward->read, Operand::output_gradient);
+    EXPECT_EQ(forward->weight_operand, Operand::input);
+    EXPECT_EQ(forward->written, Operand::weight_gradient);
+    // Neither of groups, whose channels lie inside of images, nor where a position is left out, nor of no images.
+    for (const char *other : {"n8g2ic4oc4ih1iw1kh4kw5", "n8ic3oc4ih1iw1kh4kw5ph1", "n0ic3oc4ih1iw1kh4kw5", "n8ic3oc4ih1iw2kh4kw5"})
+        for (const Computation &c : computations(other, Operation::weight_gradient))
+            EXPECT_EQ(c.operation, Operation::weight_gradient) << other;
+}
+
 TEST(Computation, OfAnInputGradientMayBeForward) {
     const auto all = computations("n2g2ic4oc6ih8iw9kh3kw4ph1dw2", Operation::input_gradient);
     ASSERT_EQ(all.size(), 6u);

@@ -30,6 +30,8 @@ struct Computation {
     Problem problem;
     Operand read, written;  ///< a weight gradient reads the output gradient as well
     WeightView weight = WeightView::as_given;
+    /// What plays the weight's role: a weight gradient may be the forward operation of others.
+    Operand weight_operand = Operand::weight;
     /// A split sum: so many groups of the problem are parts of one, each with its share of the summed channels, and a
     /// second pass adds what they give.
     int64_t partial_sums = 1;

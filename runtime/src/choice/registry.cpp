@@ -282,17 +282,28 @@ std::string pixel_rejection(const KernelTraits &kernel, const Computation &c) {
     return {};
 }
 
+// What is asked for, of the tensors that play the roles of what is computed.
+PlanOptions as_computed(const PlanOptions &options, const Computation &c) {
+    if (c.weight_operand == Operand::weight) return options;
+    PlanOptions roles = options;
+    roles.operation = c.operation;
+    roles.input = c.read_format, roles.weight = c.weight_format, roles.output = c.written_format;
+    return roles;
+}
+
 }  // namespace
 
-std::string rejection(const KernelTraits &kernel, const Computation &computation, const PlanOptions &options,
-                      Device device, const Machine &machine) {
+std::string rejection(const KernelTraits &kernel, const Computation &computation, const PlanOptions &asked, Device device,
+                      const Machine &machine) {
+    const PlanOptions options = as_computed(asked, computation);
     if (kernel.role != KernelRole::compute) return "it computes no operation";
     if (kernel.device != device) return "it runs on another device";
     if (!precision_allows(options.precision, kernel.precision)) return "its precision is not allowed";
     if (const std::string reason = machine_rejection(kernel, machine); !reason.empty()) return reason;
     if (kernel.operation != computation.operation) return "it computes another operation";
     if (const std::string reason = format_rejection(kernel, computation, options); !reason.empty()) return reason;
-    if (computation.joined_groups > 1 && (kernel.family != Family::weight_gradient_implicit_gemm || kernel.writes_result))
+    const bool multiplies_groups = kernel.family == Family::weight_gradient_implicit_gemm || kernel.packed_pictures;
+    if (computation.joined_groups > 1 && (!multiplies_groups || kernel.writes_result))
         return "it computes the weights of groups";
     // The general ones are left to those that are made for gradients.
     const bool reads_mirrored = computation.by_phases
