@@ -44,8 +44,11 @@ struct Computation {
     /// kernels that read tensor maps.
     bool packed_rows = false;
     /// Such a picture has a row for every position of this problem's input, of what its taps see in the output gradient: they
-    /// are channels of `problem`, whose weights lie as they did.
+    /// are channels of `problem`, whose weights lie as they did. Of a weight gradient these taps are those of a kernel that is as
+    /// long as the stride on the outermost axis: along that `problem` has a tap for each such cell, of which the last may have
+    /// more positions than are left of the kernel's.
     std::optional<Problem> by_taps{};
+    int64_t kernel_positions = 0;
 
     /// Of a weight gradient: so many groups are one of the problem's, which has the weights between all of their channels. A
     /// second pass takes those that there are.

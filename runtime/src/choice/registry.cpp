@@ -187,7 +187,7 @@ std::string problem_rejection(const KernelTraits &k, const Computation &c) {
         return "its loop takes fewer than " + std::to_string(k.min_steps) + " steps";
     if (k.box_positions > 0)
         if (std::string reason = picture_frame_rejection(k, c); !reason.empty()) return reason;
-    if (k.family == Family::weight_gradient_implicit_gemm) return channels_last_rejection(k, p);
+    if (k.family == Family::weight_gradient_implicit_gemm) return channels_last_rejection(k, c);
     return k.packed_pictures ? packed_pictures_rejection(k, p) : "";
 }
 
@@ -305,6 +305,9 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
     const bool multiplies_groups = kernel.family == Family::weight_gradient_implicit_gemm || kernel.packed_pictures;
     if (computation.joined_groups > 1 && (!multiplies_groups || kernel.writes_result))
         return "it computes the weights of groups";
+    const bool reads_rows = kernel.family == Family::weight_gradient_implicit_gemm && !kernel.writes_result;
+    if (computation.by_taps && computation.operation == Operation::weight_gradient && !reads_rows)
+        return "it computes weights in their own order";
     // The general ones are left to those that are made for gradients.
     const bool reads_mirrored = computation.by_phases
                                     ? kernel.packed_channels && kernel.counts_through_images
