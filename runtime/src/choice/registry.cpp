@@ -300,7 +300,10 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
     if (kernel.device != device) return "it runs on another device";
     if (!precision_allows(options.precision, kernel.precision)) return "its precision is not allowed";
     if (const std::string reason = machine_rejection(kernel, machine); !reason.empty()) return reason;
-    if (kernel.operation != computation.operation) return "it computes another operation";
+    // Flat products of a CPU's weight gradients sum over images as they are.
+    const bool in_other_roles = computation.weight_operand != Operand::weight;
+    if (kernel.operation != computation.operation || (in_other_roles && device == Device::cpu))
+        return "it computes another operation";
     if (const std::string reason = format_rejection(kernel, computation, options); !reason.empty()) return reason;
     const bool multiplies_groups = kernel.family == Family::weight_gradient_implicit_gemm || kernel.packed_pictures;
     if (computation.joined_groups > 1 && (!multiplies_groups || kernel.writes_result))
