@@ -70,6 +70,13 @@ TEST_P(Gradient, ManyChannelsOfSmallPictures) {
         expect_exact(Problem::parse(text), random);
 }
 
+// Groups that are joined, of whose weights a diagonal is taken.
+TEST_P(Gradient, GroupsOfFewChannels) {
+    RandomProblems random(8);
+    for (const char *text : {"n2g8ic64oc96ih5iw6kh3kw3", "n3g6ic48oc72ih4iw5kh4kw2sh2sw2pw1"})
+        expect_exact(Problem::parse(text), random);
+}
+
 // Each position of the output is one tap's.
 TEST_P(Gradient, PicturesOfOnePixel) {
     RandomProblems random(6);

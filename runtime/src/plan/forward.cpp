@@ -132,7 +132,7 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
     const Computation &c = candidate.computation;
     const Problem &p = c.problem;
     Recipe recipe(k.device);
-    const WeightPacking weights(k, c);
+    WeightPacking weights(k, c);
     weights.add_to(recipe);
     const PackedChannels packed(k, c);
     const PackedRows rows(k, c);

@@ -99,7 +99,7 @@ View WeightPacking::given() const {
     const bool channels_last = given_.layout == Layout::channels_last;
     const int64_t tap = channels_last ? inside : 1, inner = channels_last ? 1 : taps_, outer = taps_ * inside;
     const Extents window = joins_taps() ? Extents{taps_, 1} : window_;
-    View view(Operand::weight, mirrored_ ? (taps_ - 1) * tap : 0, joined(window, {channels_, summed_, groups_}), given_.type);
+    View view(c_.weight_operand, mirrored_ ? (taps_ - 1) * tap : 0, joined(window, {channels_, summed_, groups_}), given_.type);
     const int rank = static_cast<int>(window.size());
     int64_t stride = mirrored_ ? -tap : tap;
     for (int i = 0; i < rank; stride *= window[i++]) {
@@ -120,7 +120,7 @@ View WeightPacking::as_given(const LaunchRange &range) const {
     const int64_t inside = out * (transposed_ ? c_.partial_sums : 1);
     const bool channels_last = given_.layout == Layout::channels_last || (maps_weights(kernel_) && taps_ == 1);
     const int64_t inner = channels_last ? 1 : taps_, group = inside > out ? inner * out : in * out * taps_;
-    View view(Operand::weight, range.first_group * group, joined(window_, {out, in, range.groups}), given_.type);
+    View view(c_.weight_operand, range.first_group * group, joined(window_, {out, in, range.groups}), given_.type);
     int64_t stride = channels_last ? inside : 1;
     for (int i = 0; i < kernel_.rank; stride *= window_[i++]) view.set_stride(i, stride);
     return view.set_stride(kernel_.rank, inner)
@@ -128,12 +128,18 @@ View WeightPacking::as_given(const LaunchRange &range) const {
         .set_stride(kernel_.rank + 2, group);
 }
 
-void WeightPacking::add_to(Recipe &recipe) const {
+int64_t WeightPacking::packed_bytes() const { return bytes_of(packed_type()) * product(packed_extents(groups_)); }
+
+void WeightPacking::add_to(Recipe &recipe) {
     if (!packing_) return;
+    if (c_.weight_operand == Operand::weight) return recipe.add_weight_packing(step(), packed_bytes());
+    packed_ = recipe.add_region("packed weight", packed_bytes());
+    recipe.add(step());
+}
+
+Step WeightPacking::step() const {
     Extents to = packing_->min_taps > 0 ? tensor_core_tiles() : packed_extents(groups_);
     if (joins_taps()) to = {packed_channels_, taps_, 1, summed_, groups_};
-    const View packed(Operand::packed_weight, 0, to, packed_type());
-    const int64_t bytes = bytes_of(packed_type()) * product(packed_extents(groups_));
     if (packing_->family == Family::gemm_weight_packing) {
         Launch<Family::gemm_weight_packing> launch(*packing_);
         // Of tensor cores as (16 bytes of 64 channels, tap, the rest).
@@ -142,28 +148,27 @@ void WeightPacking::add_to(Recipe &recipe) const {
             const int64_t run = 64 * 16 / bytes_of(packed_type()), window = product(packed_window_);
             array = {run, window, array[0] / (run * window), 1, 1};
         }
-        launch.set("weight", given()).set("packed", View(Operand::packed_weight, 0, array, packed_type()));
+        launch.set("weight", given()).set("packed", View(packed_, 0, array, packed_type()));
         launch.set_axes("channel_phases", channel_phases_).set_axes("summed_phases", summed_phases_);
         launch.set("input_channels", c_.cells ? c_.cells->channels : round_up(packed_summed_, kernel_.weight_in_channel_multiple))
             .set("input_shift", c_.cells ? c_.cells->given.width().stride : 0)
             .set("dilation", c_.cells ? c_.cells->given.width().dilation : 1);
-        return recipe.add_weight_packing(launch.step(), bytes);
+        return launch.step();
     }
+    const View packed(packed_, 0, to, packed_type());
     if (kernel_.weight_tile == 0)
-        return recipe.add_weight_packing(
-            Launch<Family::weight_packing>(*packing_).set("weight", given()).set("packed", packed).step(), bytes);
+        return Launch<Family::weight_packing>(*packing_).set("weight", given()).set("packed", packed).step();
     // Tensor cores: a phase's taps lie together, unless the kernel is for any stride.
     Problem phases;
     phases.height().stride = std::max<int64_t>(kernel_.stride.height, 1);
     phases.width().stride = std::max<int64_t>(kernel_.stride.width, 1);
     phases.height().padding = kernel_.padding_phase.height, phases.width().padding = kernel_.padding_phase.width;
-    recipe.add_weight_packing(Launch<Family::tensor_core_weight_packing>(*packing_)
-                                  .set("weight", given())
-                                  .set_axes("stride", phases, [](const Axis &a) { return a.stride; })
-                                  .set_axes("padding_phase", phases, [](const Axis &a) { return a.padding; })
-                                  .set("packed", packed)
-                                  .step(),
-                              bytes);
+    return Launch<Family::tensor_core_weight_packing>(*packing_)
+        .set("weight", given())
+        .set_axes("stride", phases, [](const Axis &a) { return a.stride; })
+        .set_axes("padding_phase", phases, [](const Axis &a) { return a.padding; })
+        .set("packed", packed)
+        .step();
 }
 
 View WeightPacking::view(const LaunchRange &range) const {
@@ -171,8 +176,8 @@ View WeightPacking::view(const LaunchRange &range) const {
     Extents extents = packed_extents(kernel_.packs_groups ? 1 : range.groups);
     // One array has as many dimensions as any weight.
     if (kernel_.weight_tile != 0) extents.resize(kernel_.rank + 3, 1);
-    if (kernel_.packs_groups) return View(Operand::packed_weight, 0, extents, packed_type());
-    return View(Operand::packed_weight, range.first_group * product(extents) / range.groups, extents, packed_type());
+    if (kernel_.packs_groups) return View(packed_, 0, extents, packed_type());
+    return View(packed_, range.first_group * product(extents) / range.groups, extents, packed_type());
 }
 
 Extents WeightPacking::packed_extents(int64_t groups) const {

@@ -13,8 +13,9 @@ class WeightPacking {
     /// Throws Unsupported if this build cannot pack for the kernel.
     WeightPacking(const KernelTraits &kernel, const Computation &computation);
 
-    /// Adds the step that packs, where the kernel does not read weights as they are given.
-    void add_to(Recipe &recipe) const;
+    /// Adds the step that packs, where the kernel does not read weights as they are given. No caller has packed before what
+    /// is no weight: that has a region of its own.
+    void add_to(Recipe &recipe);
 
     /// What the kernel reads for the groups of a launch.
     View view(const LaunchRange &range) const;
@@ -23,6 +24,7 @@ class WeightPacking {
     const KernelTraits &kernel_;
     const Computation c_;  // as the kernel counts channels
     const KernelTraits *packing_ = nullptr;
+    Operand packed_ = Operand::packed_weight;
     const TensorFormat given_;
     const Extents window_;  // innermost first
     const Extents channel_phases_, summed_phases_;  // phases that are channels of the product
@@ -35,6 +37,8 @@ class WeightPacking {
 
     ElementType packed_type() const noexcept;
     bool joins_taps() const noexcept;
+    int64_t packed_bytes() const;
+    Step step() const;
     View given() const;
     View as_given(const LaunchRange &range) const;
     Extents packed_extents(int64_t groups) const;
