@@ -113,12 +113,12 @@ class WinogradRecipe {
 
     Step outputs(const WinogradSizes &sizes, const View &to, const Extents &tiles) const {
         // Without a bias the kernel discards what it reads there.
-        const bool has_bias = epilogue_.has_bias;
+        const bool has_bias = epilogue_.has_bias();
         const int64_t channels = to.dimensions()[2].extent;
         return Launch<Family::winograd_outputs>(helper(KernelRole::winograd_outputs, sizes.taps))
             .set("points", View(product_, 0, {sizes.left_rows, sizes.right_rows, sizes.points}))
             .set("bias", View(has_bias ? Operand::bias : product_, 0, {channels}))
-            .set("has_bias", int64_t{has_bias})
+            .set("has_bias", epilogue_.bias_kind())
             .set("activation", epilogue_.activation)
             .set("slope", epilogue_.slope)
             .set_axes("tiles", tiles)
