@@ -64,7 +64,8 @@ void WinogradSizes::set_images(int64_t count) {
 std::string winograd_rejection(const KernelTraits &k, const Problem &p) {
     if (p.groups != 1) return "there are groups";
     if (p.batch == 0) return "batch is 0";
-    if (std::max(p.in_channels, p.out_channels) > max_grid()) return "there are more than 65535 channels";
+    if (round_up(std::max(p.in_channels, p.out_channels), k.block_positions.width) > max_grid())
+        return "there are more than 65408 channels";
     const Size2 kernel = plane_of(p, &Axis::kernel);
     if (std::max(kernel.height, kernel.width) > 5) return "the kernel is larger than tiles are made for";
     const WinogradSizes sizes(k, p);
