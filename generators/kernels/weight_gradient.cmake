@@ -162,7 +162,7 @@ foreach(format f16 bf16)
     conv_transpose_kernel(${row} AS maps_c64 ${maps_two_blocks} ${taps2x64} tile_in=64 min_in_channels=33 min_out_channels=33 FULL
         H200_TFLOPS 440)
     conv_transpose_kernel(${row} AS maps_t1c64 ${maps} blocks=3 stages=4 producer_registers=24 wanted_blocks=396 tile_taps=1 tile_out=64
-        tile_in=64 min_in_channels=17 min_out_channels=17 ${full} H200_TFLOPS 460)
+        tile_in=64 min_in_channels=17 min_out_channels=17 ${full} H200_TFLOPS 430)
     conv_transpose_kernel(${row} AS maps_result_c64x128 ${maps_one_block} ${taps4x64} tile_in=128 writes_result=true min_in_channels=65
         min_out_channels=33 ${full} H200_TFLOPS 520)
     conv_transpose_kernel(${row} AS maps_result_c32x64 ${maps_two_blocks} ${taps4x32} tile_in=64 writes_result=true min_in_channels=33

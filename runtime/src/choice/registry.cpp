@@ -78,9 +78,10 @@ std::string shape_rejection(const KernelTraits &k, const Computation &c) {
     const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups;
     if (k.in_channels && in != k.in_channels) return "in_channels / groups is " + std::to_string(in);
     if (k.out_channels && out != k.out_channels) return "out_channels / groups is " + std::to_string(out);
-    if (in < k.min_in_channels && !c.by_taps)
+    const bool of_any_channels = c.by_taps && k.operation == Operation::input_gradient;
+    if (in < k.min_in_channels && !of_any_channels)
         return "in_channels / groups is less than " + std::to_string(k.min_in_channels);
-    if (out < k.min_out_channels && !c.by_taps)
+    if (out < k.min_out_channels && !of_any_channels)
         return "out_channels / groups is less than " + std::to_string(k.min_out_channels);
     if (p.groups % k.group_multiple)
         return "groups is " + std::to_string(p.groups) + ", no multiple of " + std::to_string(k.group_multiple);
