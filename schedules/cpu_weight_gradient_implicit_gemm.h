@@ -21,21 +21,23 @@
 
 namespace conv_transpose {
 
-struct CpuWeightGradientImplicitGemm : CpuSchedule {
-    static constexpr const char *family = "implicit_gemm";
+template <bool depthwise>
+struct CpuWeightGradientProduct : CpuSchedule {
+    static constexpr const char *family = depthwise ? "depthwise" : "implicit_gemm";
     template <typename T>
     using GeneratorParam = Halide::GeneratorParam<T>;
 
-    /// The register tile: vectors of input channels, and output channels.
-    GeneratorParam<int> vectors{"vectors", 2}, outputs{"outputs", 12};
+    /// The register tile: vectors of input channels, and output channels; depthwise: vectors of groups, and taps.
+    GeneratorParam<int> vectors{"vectors", depthwise ? 1 : 2}, outputs{"outputs", depthwise ? 8 : 12};
 
     /// Vectors of fewer channels are mostly empty: other kernels are faster.
-    GeneratorParam<int> min_in_channels{"min_in_channels", 2};
+    GeneratorParam<int> min_in_channels{"min_in_channels", depthwise ? 1 : 2};
 
     void set_sizes(FlatWeightGradientFuncs &f, const Halide::Target &target) const {
         const int vector = target.natural_vector_size<float>();
         f.lanes = vectors * vector, f.outputs = outputs;
-        f.size = {.vector = vector, .positions = 1, .channels = f.outputs, .channels_in_vectors = true};
+        f.size = {.vector = vector, .positions = 1, .channels = f.outputs, .channels_in_vectors = true,
+                  .depthwise = depthwise};
     }
 
     void apply(FlatWeightGradientFuncs &f, const Halide::Target &) const {
@@ -56,7 +58,12 @@ struct CpuWeightGradientImplicitGemm : CpuSchedule {
         f.part_sum.update().reorder({v.lane, v.out_lane, v.panel, v.out_panel, v.tap, segment, f.tiles.y}).vectorize(v.lane, width).unroll(v.lane).unroll(v.out_lane);
 
         for (Func table : {f.span, f.seen_rows, f.input_rows}) table.compute_at(f.part_sum, segment);
-        f.staged.compute_at(f.part_sum, segment).hoist_storage(f.partial, work).vectorize(v.place, width, TailStrategy::RoundUp);
+        f.staged.compute_at(f.part_sum, segment).hoist_storage(f.partial, work);
+        if (depthwise)
+            f.staged.reorder_storage(v.summed, v.place, v.plane, v.segment, v.tile, v.group).reorder(v.summed, v.place)
+                .vectorize(v.summed, width);
+        else
+            f.staged.vectorize(v.place, width, TailStrategy::RoundUp);
         stage_channels(f);
 
         f.staged_input.compute_at(f.part_sum, segment).hoist_storage(f.partial, work).bound_extent(v.lane, f.lanes)
@@ -73,6 +80,9 @@ struct CpuWeightGradientImplicitGemm : CpuSchedule {
         f.tile_sum.update().reorder(v.lane, v.out_lane, f.summed_places.x).vectorize(v.lane, width).unroll(v.lane).unroll(v.out_lane);
     }
 };
+
+using CpuWeightGradientImplicitGemm = CpuWeightGradientProduct<false>;
+using CpuWeightGradientDepthwise = CpuWeightGradientProduct<true>;
 
 }  // namespace conv_transpose
 

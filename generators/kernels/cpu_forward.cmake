@@ -2,12 +2,15 @@
 
 set(k4s2p1 kernel_h=4 kernel_w=4 stride_h=2 stride_w=2 padding_phase_h=1 padding_phase_w=1)
 
-# ---- depthwise: a common kernel, then any kernel, vertical stride and padding, without dilation
+# ---- depthwise: a common kernel, then any kernel, vertical stride and padding, without dilation, where rows are long and
+# many; then any attributes
 conv_transpose_kernel(forward f32 cpu depthwise ${k4s2p1} in_channels=1 out_channels=1
-    unroll_taps=true rows=4)
-foreach(stride RANGE 1 8)
-    conv_transpose_kernel(forward f32 cpu depthwise stride_w=${stride} in_channels=1 out_channels=1)
+    unroll_taps=true rows=4 min_output_h=32 min_output_w=32)
+foreach(stride RANGE 1 4)
+    conv_transpose_kernel(forward f32 cpu depthwise stride_w=${stride} in_channels=1 out_channels=1
+        min_output_h=16 min_output_w=128)
 endforeach()
+conv_transpose_depthwise_products(forward)
 
 # ---- images of a few pixels: a common kernel
 conv_transpose_kernel(forward f32 cpu channels ${k4s2p1} channels=16 max_size=16
@@ -47,12 +50,10 @@ conv_transpose_kernel(forward f32 cpu tiles kernel_h=9 kernel_w=9 stride_h=3 str
 conv_transpose_kernel(forward f32 cpu tiles kernel_h=9 kernel_w=9 stride_h=4 stride_w=4
     joint_phases=true tile_rows=1 channels=1 AVX2 joint_phases=false vectors=4)
 
-# ---- any attributes, of any rank; for four or five channels, and for many channels of small pictures, more register tiles
+# ---- any attributes, of any rank; for four or five channels another register tile
 conv_transpose_flat_products(forward)
 conv_transpose_kernel(forward f32 cpu implicit_gemm LAYOUT ncdhw AS channels5 rank=3 vectors=4 channels=5 fma_percent=74
     AVX2 vectors=2)
-conv_transpose_kernel(forward f32 cpu implicit_gemm LAYOUT ncdhw AS turned GENERATOR forward_cpu_implicit_gemm_channels rank=3
-    turned=true fma_percent=88 AVX2 places=6)
 
 # ---- general: every attribute a run-time value
 conv_transpose_kernel(forward f32 cpu general BASELINE)
