@@ -34,11 +34,6 @@ endfunction()
 # for few places; then those for any layout and element type, with channels in vectors.
 macro(conv_transpose_flat_products operation)
     set(gemm LAYOUT ncdhw rank=3)
-    # For many channels: pictures are turned. So many percent were measured.
-    set(forward_percent 88)
-    set(input_gradient_percent 70)
-    conv_transpose_kernel(${operation} f32 cpu implicit_gemm ${gemm} AS turned GENERATOR ${operation}_cpu_implicit_gemm_channels
-        turned=true fma_percent=${${operation}_percent} AVX2 places=6)
     set(channels3 AS channels3 vectors=8 channels=3 fma_percent=60 AVX2 vectors=4)
     conv_transpose_kernel(${operation} f32 cpu implicit_gemm ${gemm} AVX2 channels=4)
     conv_transpose_kernel(${operation} f32 cpu implicit_gemm ${gemm} ${channels3})

@@ -50,10 +50,12 @@ conv_transpose_kernel(forward f32 cpu tiles kernel_h=9 kernel_w=9 stride_h=3 str
 conv_transpose_kernel(forward f32 cpu tiles kernel_h=9 kernel_w=9 stride_h=4 stride_w=4
     joint_phases=true tile_rows=1 channels=1 AVX2 joint_phases=false vectors=4)
 
-# ---- any attributes, of any rank; for four or five channels another register tile
+# ---- any attributes, of any rank; for four or five channels, and for many channels of small pictures, more register tiles
 conv_transpose_flat_products(forward)
 conv_transpose_kernel(forward f32 cpu implicit_gemm LAYOUT ncdhw AS channels5 rank=3 vectors=4 channels=5 fma_percent=74
     AVX2 vectors=2)
+conv_transpose_kernel(forward f32 cpu implicit_gemm LAYOUT ncdhw AS turned GENERATOR forward_cpu_implicit_gemm_channels rank=3
+    turned=true fma_percent=88 AVX2 places=6)
 
 # ---- general: every attribute a run-time value
 conv_transpose_kernel(forward f32 cpu general BASELINE)

@@ -325,7 +325,8 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
     const bool reads_mirrored = computation.by_phases
                                     ? kernel.packed_channels && kernel.counts_through_images
                                     : kernel.weight_layout != WeightLayout::as_given &&
-                                          (kernel.stride == Size2{1, 1} || (kernel.window > 1 && !kernel.phases_as_channels));
+                                          (kernel.stride == Size2{1, 1} || (kernel.window > 1 && !kernel.phases_as_channels) ||
+                                           (kernel.packs_groups && is_flat(kernel)));
     if (computation.weight == WeightView::mirrored && !reads_mirrored) return "it computes another operation";
     if (const std::string reason = problem_rejection(kernel, computation); !reason.empty()) return reason;
     if (const std::string reason = span_rejection(kernel, computation); !reason.empty()) return reason;
