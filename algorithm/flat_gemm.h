@@ -8,6 +8,7 @@
 // no tests. What is summed for places in gaps is not stored. A picture that is read with a stride is copied as a plane for
 // each remainder, so that neighbouring cells are neighbours there; along x not where channels are in vectors, since any place
 // is a whole vector then: a cell is as many spots of what is copied as the stride says.
+// Of depthwise problems groups are numbered as channels, so that a tile's tables serve many of them.
 #ifndef CONV_TRANSPOSE_ALGORITHM_FLAT_GEMM_H
 #define CONV_TRANSPOSE_ALGORITHM_FLAT_GEMM_H
 

@@ -13,7 +13,11 @@
 // Tables hold what divisions give (rows, taps): with divisions in the loops copies took a third of the time. Register tiles
 // of 3 vectors x 8 channels read 11 operands for 24 products; fewer channels take tiles of their own, as wide as registers
 // allow. All phases of a register tile before the next tile: 2 to 8 % slower. Halide's prefetches of the picture: it makes loops
-// of them, which cost more than they bring.
+// of them, which cost more than they bring. Rows are stored in the order of memory, phases of y inside of rows: a depthwise
+// picture of 256x256 took 13.1 ms phase by phase and takes 9.7.
+//
+// Depthwise: a panel is one group, which sees itself alone and is copied when its panel begins. 1-D k3 s2, 512 channels of 400:
+// 0.09 ms, 16 GB/s; cpu_implicit_gemm_channels.h, groups in vectors, is up to twice as fast where taps are many.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CPU_IMPLICIT_GEMM_H
 #define CONV_TRANSPOSE_SCHEDULES_CPU_IMPLICIT_GEMM_H
 

@@ -17,6 +17,9 @@
 // 85 to 95 %: weights and channels are read in their order, where the other reads a row of places a channel, from the second
 // cache. Turning takes four products' time of a vector an element; below about 200 channels that is more than is won. Register
 // tiles of 8 places x 3 vectors and 24 x 1 were slower; vectors of results with a test for each element, 1.5 to 2 times.
+//
+// Depthwise: a vector is of groups, each of which sees itself alone; register tiles of 24 places. 3-D k5 s2, 2 images of 256
+// channels of 16^3, turned: 15 ms (with a product a group 28), its input gradient 21 (57). Half of the time goes to the turns.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CPU_IMPLICIT_GEMM_CHANNELS_H
 #define CONV_TRANSPOSE_SCHEDULES_CPU_IMPLICIT_GEMM_CHANNELS_H
 
