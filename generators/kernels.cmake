@@ -51,6 +51,17 @@ macro(conv_transpose_flat_products operation)
         conv_transpose_kernel(${operation} ${format} cpu implicit_gemm ${in_vectors} places=6 BASELINE_ONLY)
     endforeach()
 endmacro()
+# Depthwise, of any attributes and rank: places in vectors; where channels are innermost, or taps are many, groups.
+macro(conv_transpose_depthwise_products operation)
+    conv_transpose_kernel(${operation} f32 cpu depthwise LAYOUT ncdhw GENERATOR ${operation}_cpu_depthwise_places rank=3
+        ${depthwise} fma_percent=17)
+    conv_transpose_kernel(${operation} f32 cpu depthwise LAYOUT ncdhw AS turned GENERATOR ${operation}_cpu_depthwise_channels rank=3
+        ${depthwise} turned=true fma_percent=45 AVX2 places=12)
+    foreach(format f32 f16 bf16)
+        conv_transpose_kernel(${operation} ${format} cpu depthwise LAYOUT any GENERATOR ${operation}_cpu_depthwise_channels rank=3
+            storage=${format} ${depthwise} fma_percent=45 AVX2 places=12)
+    endforeach()
+endmacro()
 
 # A section's variables are its own; it sees those that are set here.
 block(PROPAGATE CONV_TRANSPOSE_KERNEL_OBJECTS CONV_TRANSPOSE_KERNEL_ROWS)

@@ -198,10 +198,11 @@ conv_transpose_kernel(weight_gradient f32 cpu channels AS few_outputs ${few_outp
 conv_transpose_kernel(weight_gradient f32 cpu channels AVX2 lanes=8 channels=6)
 set(half_vectors lanes=8 vectors=1 channels=16 out_blocks=4 min_in_channels=8)
 conv_transpose_kernel(weight_gradient f32 cpu channels AS eight_inputs ${half_vectors} AVX2 channels=12)
-conv_transpose_kernel(weight_gradient f32 cpu general ${depthwise} in_tile=1 out_tile=1)
 
 # ---- CPU: any attributes, rank, layout and element type
+conv_transpose_kernel(weight_gradient f32 cpu general ${depthwise} in_tile=1 out_tile=1 min_output_w=256)
 foreach(format f32 f16 bf16)
+    conv_transpose_kernel(weight_gradient ${format} cpu depthwise LAYOUT any ${depthwise} storage=${format})
     set(min_in_channels 2)
     if(format STREQUAL f32)
         set(min_in_channels 5)

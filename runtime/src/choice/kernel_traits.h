@@ -49,6 +49,8 @@ struct Accepts {
     int64_t in_channel_multiple = 1, out_channel_multiple = 1;
     /// Fewer channels of a group would leave most of a tile unused.
     int64_t min_in_channels = 1, min_out_channels = 1;
+    /// Pictures of fewer inputs leave most of a tile of positions unused.
+    int64_t min_input_positions = 1;
     /// Neighbouring groups are a vector, in channels_last.
     int64_t group_multiple = 1;
     int64_t output_width_multiple = 1, stride_width_multiple = 1;

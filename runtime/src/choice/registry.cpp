@@ -83,9 +83,11 @@ std::string shape_rejection(const KernelTraits &k, const Computation &c) {
         return "in_channels / groups is less than " + std::to_string(k.min_in_channels);
     if (out < k.min_out_channels && !of_any_channels)
         return "out_channels / groups is less than " + std::to_string(k.min_out_channels);
+    if (input_positions(p) < k.min_input_positions)
+        return "its pictures have fewer than " + std::to_string(k.min_input_positions) + " inputs";
     if (p.groups % k.group_multiple)
         return "groups is " + std::to_string(p.groups) + ", no multiple of " + std::to_string(k.group_multiple);
-    if (k.group_multiple > 1 && p.groups > max_grid()) return "a launch does not take all groups";
+    if ((k.group_multiple > 1 || k.packs_groups) && p.groups > max_grid()) return "a launch does not take all groups";
     const bool forward = k.operation == Operation::forward;
     if (in % k.in_channel_multiple && !(c.packed_rows && forward))
         return "in_channels / groups is no multiple of " + std::to_string(k.in_channel_multiple);
@@ -124,6 +126,9 @@ std::string size_rejection(const KernelTraits &k, const Problem &p) {
     const int64_t in = p.in_channels / p.groups * in_plane, out = p.out_channels / p.groups * out_plane;
     if (std::max({in, out, p.weight_elements() / p.groups}) > max_elements_32bit())
         return "one image of one group has more than 2^31 - 1 elements";
+    // All groups are one launch's.
+    if (k.packs_groups && k.device == Device::cpu && double(p.groups) * double(std::max(in, out)) > double(max_elements_32bit()))
+        return "one image has more than 2^31 - 1 elements";
     if (is_flat(k) && FlatTiles(k, p).rows > max_elements_32bit()) return "its rows, with gaps, are more than 2^31 - 1";
     if (k.family == Family::flat_weight_gradient) {
         if (p.batch == 0) return "batch is 0";
@@ -325,7 +330,8 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
     const bool reads_mirrored = computation.by_phases
                                     ? kernel.packed_channels && kernel.counts_through_images
                                     : kernel.weight_layout != WeightLayout::as_given &&
-                                          (kernel.stride == Size2{1, 1} || (kernel.window > 1 && !kernel.phases_as_channels));
+                                          (kernel.stride == Size2{1, 1} || (kernel.window > 1 && !kernel.phases_as_channels) ||
+                                            (kernel.packs_groups && is_flat(kernel)));
     const bool any_view = kernel.family == Family::winograd_product && !computation.by_phases;
     if (computation.weight == WeightView::mirrored && !reads_mirrored && !any_view) return "it computes another operation";
     if (const std::string reason = problem_rejection(kernel, computation); !reason.empty()) return reason;

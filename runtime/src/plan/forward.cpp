@@ -164,9 +164,11 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
         const int64_t channels = p.out_channels / p.groups;
         // Without a bias the kernel discards what it reads there; weights are at least as many.
         const int64_t of_group = after_kernel.bias_elements(channels);
-        const View bias(after_kernel.has_bias() ? given_bias : weight.operand(),
-                        after_kernel.has_bias() ? range.first_group * of_group
-                        : weight.type() == ElementType::float32 ? weight.offset() : 0, {of_group, range.groups});
+        View bias(after_kernel.has_bias() ? given_bias : weight.operand(),
+                  after_kernel.has_bias() ? range.first_group * of_group
+                  : weight.type() == ElementType::float32 ? weight.offset() : 0, {of_group, range.groups});
+        if (k.packs_groups && is_flat(k))
+            in.exchange(k.rank, k.rank + 1), out.exchange(k.rank, k.rank + 1), bias.exchange(0, 1);
         const auto set_all = [&]<Family family>(Launch<family> launch) {
             return launch.set("input", in)
                 .set("weight", weight)
