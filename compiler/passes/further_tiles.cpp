@@ -75,8 +75,12 @@ Stmt FurtherTiles::of_neighbours(const Stmt &tile) const {
 
 Stmt FurtherTiles::of_rounds(const Stmt &tile) const {
     const std::string round = blocks_->name + ".round", number = blocks_->name + ".tile";
-    const Expr block = Variable::make(Int(32), blocks_->name), rounds = (blocks_->extent - block + resident_ - 1) / resident_;
-    const Stmt one = LetStmt::make(number, block + Variable::make(Int(32), round) * resident_,
+    const Expr block = Variable::make(Int(32), blocks_->name), last = (blocks_->extent - 1) / resident_;
+    // A place further at every round: where tiles of several lengths follow each other, a block gets some of each.
+    const auto place = [&](const Expr &of_round) { return (block + of_round) % resident_; };
+    const Expr at = Variable::make(Int(32), round),
+               rounds = last + select(place(last) < blocks_->extent - last * resident_, 1, 0);
+    const Stmt one = LetStmt::make(number, at * resident_ + place(at),
                                    substitute(blocks_->name, Variable::make(Int(32), number), tile));
     return For::make(round, 0, rounds, ForType::Serial, Partition::Never, DeviceAPI::None, one);
 }
