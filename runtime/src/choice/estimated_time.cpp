@@ -153,11 +153,14 @@ double packing_time(const KernelTraits &k, const Computation &c) {
 double packing_time_of_cells(const Computation &c) { return c.cells ? 2.3e-12 * double(c.problem.weight_elements()) : 0; }
 
 // Packing of weights takes about as long for all others, which therefore have it in no estimate; one that reads them as
-// they are given spares it: about 4 ps a weight of 16 bits (k3, 512 to 512 channels; k4, 386 to 64; k2, 1024 to 1024).
-double spared_packing_time(const KernelTraits &k, const Computation &c) {
-    if (!maps_weights(k)) return 0;
-    return launch + 8.0 * double(bytes_of(c.weight_format.type)) * double(c.problem.weight_elements()) /
-                        H200::memory_bytes_per_second;
+// they are given spares it: about 4 ps a weight of 16 bits (k3, 512 to 512 channels; k4, 386 to 64; k2, 1024 to 1024). What is
+// no weight is compared with kernels that pack none.
+double weight_packing_time(const KernelTraits &k, const Computation &c) {
+    const bool of_weight = c.weight_operand == Operand::weight;
+    const double passes = of_weight ? 8 : 2, bytes = double(bytes_of(c.weight_format.type)) * double(c.problem.weight_elements()),
+                 time = launch + passes * bytes / H200::memory_bytes_per_second;
+    if (of_weight) return maps_weights(k) ? -time : 0;
+    return k.weight_layout == WeightLayout::as_given ? 0 : time;
 }
 
 // Mirrored, and given with channels innermost, each lies in a row of its own: of 2.4 million 9 us more (k3, 512 to 512).
@@ -258,7 +261,7 @@ double estimated_time(const Candidate &candidate, const Machine &machine) {
     if (k.row_parts > 0) return gather_time(k, c, machine);
     if (k.max_products > 0) return std::max(serial_time(k, c), shortest);
     return std::max(packing_time(k, c) + kernel_time(k, c, machine) + strided_loads_time(k, c, machine) + adding_time(c) +
-                        packing_time_of_cells(c) + mirroring_time(c) - spared_packing_time(k, c),
+                        packing_time_of_cells(c) + mirroring_time(c) + weight_packing_time(k, c),
                     shortest);
 }
 
