@@ -238,6 +238,21 @@ struct AnyTensors : DescribedGenerator {
         for (const char *picture : pictures) description.set(picture, format_text(storage, channels_last));
     }
 
+    /// Of a schedule for channels_last: vectors that are computed, and that are read.
+    template <class Schedule>
+    static int read_vector(const Schedule &schedule) {
+        if constexpr (requires { schedule.read; }) return schedule.read;
+        else return schedule.tile().vector();
+    }
+    template <class Schedule>
+    static void describe_vectors(const Schedule &schedule, const char *summed, const char *computed,
+                                 KernelDescription &description) {
+        if constexpr (requires { schedule.read; }) {
+            description.set(summed, schedule.read);
+            description.set(computed, schedule.tile().vector());
+        }
+    }
+
     /// What the runtime promises in channels_last: so many channels in dimension `contiguous` are a vector.
     template <class Tensor>
     static void declare_vectors(Tensor &tensor, int contiguous, int values) {

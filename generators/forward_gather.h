@@ -89,7 +89,7 @@ class ForwardGather : public Halide::Generator<ForwardGather<Schedule>>, public 
         if (problem.out_channels) output_->dim(3).set_extent(problem.out_channels);
         if (const GatherTile tile = schedule_params.tile(); tile.channels_last) {
             const int contiguous = tile.groups > 1 ? 4 : 3, values = tile.vector();
-            declare_vectors(input, contiguous, values), declare_vectors(*output_, contiguous, values);
+            declare_vectors(input, contiguous, read_vector(schedule_params)), declare_vectors(*output_, contiguous, values);
         }
         schedule_params.apply(funcs_, this->target);
         if (this->get_target().has_gpu_feature())
@@ -103,6 +103,7 @@ class ForwardGather : public Halide::Generator<ForwardGather<Schedule>>, public 
         describe_tensors({"input", "output"}, description, schedule_params.tile().channels_last);
         packed_weight().describe(description);
         schedule_params.describe(description);
+        describe_vectors(schedule_params, "in_channel_multiple", "out_channel_multiple", description);
     }
 
   private:

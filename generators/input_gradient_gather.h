@@ -67,7 +67,8 @@ class InputGradientGather : public Halide::Generator<InputGradientGather<Schedul
         if (problem.in_channels) input_gradient_->dim(3).set_extent(problem.in_channels);
         if (const GatherTile tile = schedule_params.tile(); tile.channels_last) {
             const int contiguous = tile.groups > 1 ? 4 : 3, values = tile.vector();
-            declare_vectors(output_gradient, contiguous, values), declare_vectors(*input_gradient_, contiguous, values);
+            declare_vectors(output_gradient, contiguous, read_vector(schedule_params));
+            declare_vectors(*input_gradient_, contiguous, values);
         }
         schedule_params.apply(funcs_, this->target);
         if (this->get_target().has_gpu_feature())
@@ -81,6 +82,7 @@ class InputGradientGather : public Halide::Generator<InputGradientGather<Schedul
         describe_tensors({"input", "output"}, description, schedule_params.tile().channels_last);
         packed_weight().describe(description);
         schedule_params.describe(description);
+        describe_vectors(schedule_params, "out_channel_multiple", "in_channel_multiple", description);
     }
 
   private:

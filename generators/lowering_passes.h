@@ -49,7 +49,10 @@ void add_tensor_core_passes(Halide::Pipeline pipeline, const Schedule &schedule,
     if constexpr (requires { schedule.producer; }) {
         pipelined.producer = schedule.producer;
         pipelined.producer_registers = schedule.producer_registers;
-        if constexpr (requires { schedule.resident_blocks; }) pipelined.resident_blocks = schedule.resident_blocks;
+        if constexpr (requires { schedule.resident_blocks; }) {
+            pipelined.resident_blocks = schedule.resident_blocks;
+            pipelined.tiles_in_rounds = schedule.tiles_in_rounds;
+        }
     }
     pipeline.add_custom_lowering_pass(new SoftwarePipelinePass(pipelined));
 }

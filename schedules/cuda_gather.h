@@ -25,9 +25,14 @@ struct CudaGather : CudaSchedule {
     static constexpr const char *family = "gather";
     /// Of a thread; threads of a block.
     Halide::GeneratorParam<int> channels{"channels", 8}, parts{"parts", 4}, threads{"threads", 128};
+    /// Off: they are read as they are given, of input gradients of no more than `channels`, which are done before they were packed.
+    Halide::GeneratorParam<bool> packs_weights{"packs_weights", true};
 
-    int weight_channel_multiple() const { return channels; }
-    void describe(KernelDescription &description) const { describe_tile(description); }
+    int weight_channel_multiple() const { return packs_weights ? int(channels) : 0; }
+    void describe(KernelDescription &description) const {
+        describe_tile(description);
+        if (!packs_weights) description.set("max_in_channels", channels);
+    }
 
     GatherTile tile() const { return {channels, 1, threads, parts}; }
 
@@ -87,14 +92,12 @@ struct CudaDepthwiseGather : CudaGather {
 
 /// In channels_last, of whole vectors of channels: lanes run over them first, so that a warp stores what lies together.
 struct CudaGatherVectors : CudaGather {
+    /// Summed channels that are read at once.
+    Halide::GeneratorParam<int> read{"read", 4};
     CudaGatherVectors() { channels.set(4), parts.set(8); }
     GatherTile tile() const { return {channels, 1, threads, parts, true}; }
-    void describe(KernelDescription &description) const {
-        describe_tile(description);
-        description.set("in_channel_multiple", channels);
-        description.set("out_channel_multiple", channels);
-    }
-    void apply(AnyGatherFuncs &f, const Halide::Target &) const { compute_in_threads(f, tile(), channels); }
+    void describe(KernelDescription &description) const { describe_tile(description); }
+    void apply(AnyGatherFuncs &f, const Halide::Target &) const { compute_in_threads(f, tile(), read); }
 };
 
 /// The same of depthwise problems: vectors of groups, whose weights are a vector, too.

@@ -43,6 +43,8 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
     /// So many blocks, those of a machine, go through all tiles: the producer begins the next while one is stored. 0: a block
     /// has one tile (see SoftwarePipelineOptions).
     Halide::GeneratorParam<int> resident_blocks{"resident_blocks", 0};
+    /// Neighbouring blocks have neighbouring tiles at the same time, which see the same rows (SoftwarePipelineOptions).
+    Halide::GeneratorParam<bool> tiles_in_rounds{"tiles_in_rounds", false};
 
     /// 16 bytes of channels are stored at once; set by apply().
     mutable bool row_stores = false;

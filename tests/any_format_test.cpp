@@ -145,7 +145,7 @@ TEST_P(AnyFormat, DepthwiseEqualsTheOracle) {
     }
 }
 
-// The same with whole vectors of groups, and groups of whole vectors of channels, in channels_last.
+// The same with whole vectors of groups, and groups of whole vectors of channels, all of them or the input's, in channels_last.
 TEST_P(AnyFormat, VectorsOfChannelsEqualTheOracle) {
     const ElementType types[] = {ElementType::float32, ElementType::float16, ElementType::bfloat16};
     for (int i = 0; i < problems() && !HasFailure(); i++) {
@@ -155,6 +155,7 @@ TEST_P(AnyFormat, VectorsOfChannelsEqualTheOracle) {
         p.groups = depthwise ? 4 * random.between(1, 5) : random.between(1, 3);
         p.in_channels = p.groups * (depthwise ? 1 : 4 * random.between(1, 3));
         p.out_channels = p.groups * (depthwise ? 1 : 4 * random.between(1, 3));
+        if (i % 4 == 2) p.in_channels = p.groups * 8 * random.between(1, 2), p.out_channels = p.groups * random.between(1, 3);
         if (p.output_elements() > 50000) continue;
         for (const Operation operation : operations) {
             PlanOptions wanted = any_formats(types[random.between(0, 2)], operation);

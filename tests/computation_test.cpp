@@ -112,6 +112,24 @@ TEST(Computation, OfAnInputGradientMayHaveTapsAsChannels) {
     EXPECT_EQ(of_width.by_taps->str(), Problem::parse("n2ic4oc6ih15iw9kw4kh1sw4pw1").str());
 }
 
+// With channels innermost, and taps of a row that follow each other in the output, as they do in a weight.
+TEST(Computation, OfAnInputGradientMayHaveTapsOfARowAsChannels) {
+    PlanOptions options;
+    options.output.layout = options.weight.layout = Layout::channels_last;
+    const auto simplest = [&](const char *problem) { return alternatives(Problem::parse(problem), options)[0].problem.str(); };
+    const char *const tiles = "n2ic4oc6ih8iw9kh3kw2sh2sw2ph1";
+    EXPECT_EQ(simplest(tiles), Problem::parse(tiles).str());
+    options.operation = Operation::input_gradient;
+    EXPECT_EQ(simplest(tiles), Problem::parse("n2ic4oc12ih8iw9kh3kw1sh2ph1").str());
+    EXPECT_EQ(simplest("ic4oc6id2ih8iw9kd2kh2kw4sd2sh2sw4"), Problem::parse("ic4oc24id2ih8iw9kd2kh2kw1sd2sh2").str());
+    EXPECT_EQ(simplest("n2ic4oc6iw9kw4sw4"), Problem::parse("n2ic4oc24ih1iw9kh1kw1").str());
+    for (const char *apart : {"ic4oc6ih8iw9kw2sw3", "ic4oc6ih8iw9kw3sw2", "ic4oc6ih8iw9kw2sw2pw1", "ic4oc6ih8iw9kw2sw2opw1",
+                              "ic4oc6ih8iw9kw2sw2dw2", "g2ic4oc6ih8iw9kw2sw2", "ic4oc6ih8iw9"})
+        EXPECT_EQ(simplest(apart), Problem::parse(apart).str());
+    options.weight.layout = Layout::channels_first;
+    EXPECT_EQ(simplest(tiles), Problem::parse(tiles).str());
+}
+
 // Nine rows of a kernel at stride four are three cells, whose last has one of them.
 TEST(Computation, OfAWeightGradientMayHaveStridesAsTaps) {
     const char *const text = "n2ic4oc3ih6iw5kh9kw7sh4sw2ph3pw1oph2opw1";

@@ -245,6 +245,10 @@ TEST_P(HalfPrecision, GoesThroughFurtherTiles) {
         expect_exact(Problem::parse(text), Operation::forward, options, 0, "256x128");
         if (HasFailure()) return;
     }
+    for (const char *text : {"n1ic8oc8ih181iw190kh1kw1", "n1ic136oc8ih95iw91kh2kw2sh2sw2"}) {
+        expect_exact(Problem::parse(text), Operation::input_gradient, options, 0, "weight_maps");
+        if (HasFailure()) return;
+    }
 }
 
 // Runs of channels that are not filled, chunks beyond the last channel, groups, phases without taps; sums that are split; one
@@ -259,6 +263,12 @@ TEST_P(HalfPrecision, ReadsWeightsByTensorMaps) {
                              "n2ic64oc72ih4iw3kh1kw1sh2sw2", "n2ic512oc72ih3iw2kh4kw4sh2sw2ph1pw1", "n2ic40oc24iw50kw16sw8pw4",
                              "n2ic64oc72id3ih2iw5kd2kh2kw2sd2sh2sw2", "n2ic256oc72id2ih2iw3kd3kh3kw3pd1ph1pw1"}) {
         kernels += expect_exact(Problem::parse(text), Operation::forward, options, 0, "weight_maps");
+        if (HasFailure()) return;
+    }
+    // Of the input gradient any number of channels, also where taps are summed over.
+    options.epilogue.bias = false;
+    for (const char *text : {"n2ic77oc72ih3iw5kh3kw3sh2sw2ph1pw1", "n1ic145oc16ih4iw9kh2kw2sh2sw2", "n2ic21oc5ih4iw5kh4kw4sh2sw2ph1pw1"}) {
+        kernels += expect_exact(Problem::parse(text), Operation::input_gradient, options, 0, "weight_maps_any");
         if (HasFailure()) return;
     }
     if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads them so";

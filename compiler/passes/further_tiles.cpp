@@ -48,8 +48,8 @@ class BesideStages : public IRMutator {
 
 }  // namespace
 
-FurtherTiles::FurtherTiles(const For *blocks, int resident)
-    : blocks_(blocks), resident_(resident), counter_(unique_name("chunks_of_block")) {
+FurtherTiles::FurtherTiles(const For *blocks, int resident, bool in_rounds)
+    : blocks_(blocks), resident_(resident), in_rounds_(in_rounds), counter_(unique_name("chunks_of_block")) {
     if (!blocks->body.as<Allocate>()) {
         refuse_pipeline(blocks->name, "between the blocks that have further tiles and their shared memory there may be nothing");
     }
@@ -63,19 +63,36 @@ Stmt FurtherTiles::count(const Expr &chunks_of_tile) const {
     return Store::make(counter_, chunks() + max(chunks_of_tile, 0), 0, Parameter(), const_true(), ModulusRemainder());
 }
 
-Stmt FurtherTiles::of_all_tiles(const Stmt &tile, const Stmt &behind) const {
-    const std::string number = blocks_->name + ".tile", each = blocks_->name + ".tiles", rest = blocks_->name + ".rest";
-    const Expr block = Variable::make(Int(32), blocks_->name), of_each = Variable::make(Int(32), each),
-               first_ones = Variable::make(Int(32), rest);
+Stmt FurtherTiles::of_neighbours(const Stmt &tile) const {
+    const std::string number = blocks_->name + ".tile";
+    const Expr block = Variable::make(Int(32), blocks_->name), of_each = Variable::make(Int(32), blocks_->name + ".tiles"),
+               first_ones = Variable::make(Int(32), blocks_->name + ".rest");
     // The first blocks have one more.
     const Expr begin = block * of_each + min(block, first_ones), end = begin + of_each + select(block < first_ones, 1, 0);
-    Stmt all = For::make(number, begin, end - begin, ForType::Serial, Partition::Never, DeviceAPI::None,
-                         substitute(blocks_->name, Variable::make(Int(32), number), tile));
+    return For::make(number, begin, end - begin, ForType::Serial, Partition::Never, DeviceAPI::None,
+                     substitute(blocks_->name, Variable::make(Int(32), number), tile));
+}
+
+Stmt FurtherTiles::of_rounds(const Stmt &tile) const {
+    const std::string round = blocks_->name + ".round", number = blocks_->name + ".tile";
+    const Expr block = Variable::make(Int(32), blocks_->name), last = (blocks_->extent - 1) / resident_;
+    // A place further at every round: where tiles of several lengths follow each other, a block gets some of each.
+    const auto place = [&](const Expr &of_round) { return (block + of_round) % resident_; };
+    const Expr at = Variable::make(Int(32), round),
+               rounds = last + select(place(last) < blocks_->extent - last * resident_, 1, 0);
+    const Stmt one = LetStmt::make(number, at * resident_ + place(at),
+                                   substitute(blocks_->name, Variable::make(Int(32), number), tile));
+    return For::make(round, 0, rounds, ForType::Serial, Partition::Never, DeviceAPI::None, one);
+}
+
+Stmt FurtherTiles::of_all_tiles(const Stmt &tile, const Stmt &behind) const {
+    Stmt all = in_rounds_ ? of_rounds(tile) : of_neighbours(tile);
     if (behind.defined()) all = Block::make(all, behind);
     all = Block::make(Store::make(counter_, 0, 0, Parameter(), const_true(), ModulusRemainder()), all);
     all = Allocate::make(counter_, Int(32), MemoryType::Register, {Expr(1)}, const_true(), all);
-    all = LetStmt::make(rest, blocks_->extent % resident_, all);
-    return LetStmt::make(each, blocks_->extent / resident_, all);
+    if (in_rounds_) return all;
+    all = LetStmt::make(blocks_->name + ".rest", blocks_->extent % resident_, all);
+    return LetStmt::make(blocks_->name + ".tiles", blocks_->extent / resident_, all);
 }
 
 Stmt FurtherTiles::beside_stages(const Stmt &consumers, const StagedMemory &memory) {

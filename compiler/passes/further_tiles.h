@@ -6,8 +6,9 @@
 //             the chunks of its pipeline                   stage its chunks
 //             store it                                 wait until all stages are empty
 //
-// A launch has as many blocks along x as are resident, and each of them as many neighbours of the blocks that there were:
-// they share what the second-level cache holds. Chunks are counted over all tiles, which may have different numbers of them.
+// A launch has as many blocks along x as are resident, and each of them as many neighbours of the blocks that there were; or,
+// in rounds, all of them neighbours at a time, which share what the second-level cache holds when what one block reads for its
+// neighbours is more than that. Chunks are counted over all tiles, which may have different numbers of them.
 // Consumers meet at no barrier: what a store keeps in shared memory lies behind all stages, and is a warp's own.
 #ifndef CONV_TRANSPOSE_COMPILER_FURTHER_TILES_H
 #define CONV_TRANSPOSE_COMPILER_FURTHER_TILES_H
@@ -22,7 +23,7 @@ namespace conv_transpose {
 class FurtherTiles {
   public:
     /// `blocks` is the loop over blocks along x, `resident` how many of them are launched.
-    FurtherTiles(const Halide::Internal::For *blocks, int resident);
+    FurtherTiles(const Halide::Internal::For *blocks, int resident, bool in_rounds);
 
     /// The number of blocks that are launched.
     static Halide::Expr launched(const Halide::Internal::For *blocks, int resident) {
@@ -40,8 +41,12 @@ class FurtherTiles {
     static Halide::Internal::Stmt beside_stages(const Halide::Internal::Stmt &consumers, const StagedMemory &memory);
 
   private:
+    Halide::Internal::Stmt of_neighbours(const Halide::Internal::Stmt &tile) const;
+    Halide::Internal::Stmt of_rounds(const Halide::Internal::Stmt &tile) const;
+
     const Halide::Internal::For *blocks_;
     const int resident_;
+    const bool in_rounds_;
     const std::string counter_;
 };
 

@@ -173,7 +173,7 @@ class ThreadRoles : public PipelineLoops {
         : PipelineLoops(memory, options) {
         if (options.resident_blocks == 0) return;
         if (!blocks) refuse_pipeline("pipeline", "blocks that have further tiles must be blocks along x");
-        tiles_.emplace(blocks, options.resident_blocks);
+        tiles_.emplace(blocks, options.resident_blocks, options.tiles_in_rounds);
     }
 
     Stmt with_roles(const Stmt &statement) {

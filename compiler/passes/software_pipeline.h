@@ -69,6 +69,8 @@ struct SoftwarePipelineOptions {
     /// With a producer: the blocks along x go through all their work one after the other, so many of them at once on a
     /// machine, and what is staged for the next comes while one is stored (further_tiles.h). 0: each block does its own.
     int resident_blocks = 0;
+    /// Then: neighbouring blocks go through neighbours at the same time, in place of each through its own.
+    bool tiles_in_rounds = false;
 };
 
 class SoftwarePipelinePass : public Halide::Internal::IRMutator {

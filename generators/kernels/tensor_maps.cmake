@@ -17,12 +17,14 @@ foreach(format f16 bf16 tf32)
     conv_transpose_small_set_has(f16)
     set(not_of_tf32 "")
     set(further_tiles resident_blocks=132)
+    set(in_rounds ${further_tiles} tiles_in_rounds=true)
     if(format STREQUAL tf32)
         set(values 4)
         set(chunk chunk_channels=32)
         set(half_chunk chunk_channels=16)
         set(not_of_tf32 FULL)
         set(further_tiles "")
+        set(in_rounds "")
         set(rates 380 300 270 240)
         set(sub_pixel_rates 380 340 270 240)
     endif()
@@ -55,7 +57,8 @@ foreach(format f16 bf16 tf32)
         conv_transpose_kernel(${operation} ${format} cuda implicit_gemm LAYOUT ndhwc AS maps_256x64 rank=3 ${maps} ${tile256x64}
             H200_TFLOPS ${rate256x64} ${maybe})
     endforeach()
-    # Phases as channels: the picture is read once for all phases, and a tile has the channels of several.
+    # Phases as channels: the picture is read once for all phases, and a tile has the channels of several. Rounds bring 5 to 10 %
+    # (k2 s2, 128->128 768x768: 0.215 ms in place of 0.237), which they do not above.
     set(sub_pixel ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} input_layout=channels_last
         channels_last_output=true in_channel_multiple=${values} phases_as_channels=true neighbours=${values} min_out_channels=1
         ALLOW_SPILLS)
@@ -64,7 +67,7 @@ foreach(format f16 bf16 tf32)
     list(GET sub_pixel_rates 2 rate256x64)
     list(GET sub_pixel_rates 3 rate128x64)
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps_sub_pixel_256x128 ${sub_pixel} ${tile256x128}
-        ${further_tiles} H200_TFLOPS ${rate256x128} ${not_of_tf32})
+        ${in_rounds} H200_TFLOPS ${rate256x128} ${not_of_tf32})
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps_sub_pixel_128x128 ${sub_pixel} ${tile128x128}
         H200_TFLOPS ${rate128x128})
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps_sub_pixel_256x64 ${sub_pixel} ${tile256x64}
@@ -72,17 +75,19 @@ foreach(format f16 bf16 tf32)
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps_sub_pixel_128x64 ${sub_pixel} ${tile128x64}
         H200_TFLOPS ${rate128x64} ${maybe})
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ndhwc AS maps_sub_pixel_256x128 rank=3 ${sub_pixel}
-        ${tile256x128} ${further_tiles} H200_TFLOPS ${rate256x128} ${maybe})
+        ${tile256x128} ${in_rounds} H200_TFLOPS ${rate256x128} ${maybe})
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ndhwc AS maps_sub_pixel_128x128 rank=3 ${sub_pixel}
         ${tile128x128} H200_TFLOPS ${rate128x128} ${maybe})
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ndhwc AS maps_sub_pixel_128x64 rank=3 ${sub_pixel}
         ${tile128x64} H200_TFLOPS ${rate128x64} ${maybe})
     # Weights as they are given. Their rates are of a shorter time beside the loop (choice/estimated_time.cpp). Of few blocks
     # one of 128 x 128 with six stages on a multiprocessor is fastest (k2 s2, 1024->1024 40x40: 0.023 ms, 0.032 by 128 x 64), and
-    # 192 positions fill rounds that 256 leave empty (256->256 100x88: 0.040 in place of 0.047).
-    set(rates 850 880 670 740 550)
+    # 192 positions fill rounds that 256 leave empty (256->256 100x88: 0.035 in place of 0.043). Of 16 bits those of many blocks
+    # go through many tiles, in rounds: each by itself through its neighbours would read the output gradient anew for all
+    # channels but the first (256->256 384x384, ncu: 642 MB in place of 304; 0.128 ms, 0.195, without further tiles 0.145).
+    set(rates 820 670 735 550 660 530)
     if(format STREQUAL tf32)
-        set(rates 425 440 335 370 275)
+        set(rates 425 335 370 275)
     endif()
     set(maps ONLY_ON sm_90 GENERATOR input_gradient_cuda_implicit_gemm_tensor_maps format=${format} weight_map=true
         input_layout=channels_last channels_last_output=true in_channel_multiple=${values} out_channel_multiple=${values}
@@ -90,23 +95,47 @@ foreach(format f16 bf16 tf32)
     set(row input_gradient ${format} cuda implicit_gemm LAYOUT nhwc)
     list(GET rates 0 rate)
     conv_transpose_kernel(${row} AS weight_maps_256x128 ${maps} tile_rows=128 columns=128 ${chunk} stages=4 blocks=1 producer=true
-        H200_TFLOPS ${rate} ${maybe})
+        ${in_rounds} H200_TFLOPS ${rate} ${maybe})
     list(GET rates 1 rate)
-    conv_transpose_kernel(${row} AS weight_maps_128x256 ${maps} columns=256 ${chunk} stages=4 blocks=1 producer=true
-        min_in_channels=129 H200_TFLOPS ${rate} FULL)
-    list(GET rates 2 rate)
     set(tile128x128 columns=128 ${chunk} stages=6 blocks=1 producer=true H200_TFLOPS ${rate} ${maybe})
     conv_transpose_kernel(${row} AS weight_maps_128x128 ${maps} ${tile128x128})
     conv_transpose_kernel(input_gradient ${format} cuda implicit_gemm LAYOUT ndhwc AS weight_maps_128x128 rank=3 ${maps} ${tile128x128})
+    list(GET rates 2 rate)
+    if(format STREQUAL tf32)
+        conv_transpose_kernel(${row} AS weight_maps_192x128 ${maps} row_sets=3 columns=128 ${chunk} stages=5 blocks=1 producer=true
+            H200_TFLOPS ${rate} ${maybe})
+    else()  # whose stores have shared memory of their own
+        conv_transpose_kernel(${row} AS weight_maps_192x128 ${maps} row_sets=3 columns=128 ${chunk} stages=4 blocks=1 producer=true
+            ${in_rounds} H200_TFLOPS ${rate} ${maybe})
+    endif()
     list(GET rates 3 rate)
-    conv_transpose_kernel(${row} AS weight_maps_192x128 ${maps} row_sets=3 columns=128 ${chunk} stages=5 blocks=1 producer=true
-        H200_TFLOPS ${rate} ${maybe})
-    list(GET rates 4 rate)
     set(tile128x64 columns=64 ${chunk} stages=4 blocks=2 producer=true producer_registers=24 H200_TFLOPS ${rate} ${maybe})
     conv_transpose_kernel(${row} AS weight_maps_128x64 ${maps} ${tile128x64})
     if(NOT format STREQUAL tf32)  # of which every kernel makes parts
         conv_transpose_kernel(${row} AS weight_maps_parts_128x128 ${maps} ${tile128x128} makes_parts=true)
         conv_transpose_kernel(${row} AS weight_maps_parts_128x64 ${maps} ${tile128x64} makes_parts=true)
+        list(GET rates 4 rate)
+        set(tiles128x128 columns=128 ${chunk} stages=6 blocks=1 producer=true ${in_rounds} H200_TFLOPS ${rate} ${maybe})
+        list(GET rates 5 rate)
+        set(tiles128x64 columns=64 ${chunk} stages=3 blocks=2 producer=true producer_registers=24 resident_blocks=264
+            tiles_in_rounds=true H200_TFLOPS ${rate} ${maybe})
+        foreach(rank 2 3)
+            set(layout nhwc)
+            if(rank EQUAL 3)
+                set(layout ndhwc)
+            endif()
+            set(row input_gradient ${format} cuda implicit_gemm LAYOUT ${layout})
+            conv_transpose_kernel(${row} AS weight_maps_tiles_128x128 rank=${rank} ${maps} ${tiles128x128})
+            conv_transpose_kernel(${row} AS weight_maps_tiles_128x64 rank=${rank} ${maps} ${tiles128x64})
+        endforeach()
+        # Any number of channels that are computed, stored one by one (k4 s2, N8 770 to 128 24x32: 0.051 ms, by threads 0.086).
+        set(row input_gradient ${format} cuda implicit_gemm LAYOUT nhwc)
+        list(APPEND maps in_channel_multiple=1 whole_rows=false producer=true ${chunk})
+        conv_transpose_kernel(${row} AS weight_maps_any_256x128 ${maps} tile_rows=128 columns=128 stages=4 blocks=1 H200_TFLOPS 700
+            ${maybe})
+        conv_transpose_kernel(${row} AS weight_maps_any_128x128 ${maps} columns=128 stages=6 blocks=1 H200_TFLOPS 560 ${maybe})
+        conv_transpose_kernel(${row} AS weight_maps_any_128x64 ${maps} columns=64 stages=4 blocks=2 producer_registers=24
+            H200_TFLOPS 460 ${maybe})
     endif()
 endforeach()
 
@@ -118,7 +147,8 @@ foreach(format f16 bf16)
     set(maps ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} weight_map=true
         input_layout=channels_last channels_last_output=true in_channel_multiple=8 out_channel_multiple=8 chunk_channels=64
         ALLOW_SPILLS)
-    set(tile256x128 tile_rows=128 columns=128 stages=4 blocks=1 producer=true H200_TFLOPS 865)
+    set(tile256x128 tile_rows=128 columns=128 stages=4 blocks=1 producer=true resident_blocks=132 tiles_in_rounds=true
+        H200_TFLOPS 820)
     set(tile128x128 columns=128 stages=3 blocks=2 H200_TFLOPS 820)
     set(tile128x64 columns=64 stages=4 blocks=2 producer=true producer_registers=24 H200_TFLOPS 680)
     foreach(rank 2 3)

@@ -2,7 +2,7 @@
 // tests/ptx_machine runs. The products by wgmma are for Hopper, the one by mma.sync for GPUs before it, with PTX
 // for later ones. A narrow product fits into the first of two tiles.
 //
-//   matrix_product_kernel (wgmma|mma_sync|narrow|gathers|bulk|bulk_producer|bulk_tiles|bulk_mma_sync|pack)[_f16|_bf16] DIRECTORY PTXAS FATBINARY
+//   matrix_product_kernel (wgmma|mma_sync|narrow|gathers|bulk|bulk_producer|bulk_tiles|bulk_rounds|bulk_mma_sync|pack)[_f16|_bf16] DIRECTORY PTXAS FATBINARY
 #include <iostream>
 
 #include "compiler/driver/device_code.h"
@@ -28,8 +28,9 @@ Halide::Module lower(std::string kind, const std::string &name, GpuAssembler &as
     if (kind == "narrow") product.columns = 64, product.repeats = 2, product.width = 40;
     if (kind == "gathers") product.columns = 64, product.stages = 3, product.gathers = product.producer = true;
     if (kind.starts_with("bulk")) product.bulk_copies = true;
-    if (kind == "bulk_producer" || kind == "bulk_tiles") product.producer = true, product.producer_registers = 40;
-    if (kind == "bulk_tiles") product.stages = 2, product.resident_blocks = 1;
+    const bool rounds = kind == "bulk_rounds", tiles = kind == "bulk_tiles" || rounds;
+    if (kind == "bulk_producer" || tiles) product.producer = true, product.producer_registers = 40;
+    if (tiles) product.stages = 2, product.resident_blocks = rounds ? 2 : 1, product.tiles_in_rounds = rounds;
     assembler.architectures = {kind.ends_with("mma_sync") ? "sm_80" : "sm_90"};
     return product.lower(name);
 }

@@ -77,6 +77,7 @@ struct MatrixProduct {
     bool producer = false;  ///< a warpgroup of its own stages
     int producer_registers = 104;
     int resident_blocks = 0;  ///< along n, which go through all tiles (SoftwarePipelineOptions)
+    bool tiles_in_rounds = false;
 
     Halide::Module lower(const std::string &name) {
         using namespace Halide;
@@ -111,7 +112,8 @@ struct MatrixProduct {
             new TensorCorePass({.blocks_per_multiprocessor = blocks, .stages = stages, .further_tiles = resident_blocks > 0}));
         pipeline.add_custom_lowering_pass(new SoftwarePipelinePass({.stages = stages, .producer = producer,
                                                                     .producer_registers = producer_registers,
-                                                                    .resident_blocks = resident_blocks}));
+                                                                    .resident_blocks = resident_blocks,
+                                                                    .tiles_in_rounds = tiles_in_rounds}));
         return pipeline.compile_to_module({a, b}, name, matrix_product_target());
     }
 

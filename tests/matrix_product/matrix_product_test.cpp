@@ -20,6 +20,7 @@
 #include "matrix_product_bulk_mma_sync_f16.h"
 #include "matrix_product_bulk_producer.h"
 #include "matrix_product_bulk_producer_f16.h"
+#include "matrix_product_bulk_rounds_f16.h"
 #include "matrix_product_bulk_tiles_f16.h"
 #include "matrix_product_gathers_f16.h"
 #include "matrix_product_mma_sync.h"
@@ -148,6 +149,7 @@ const Product products[] = {{"wgmma", float32, matrix_product_wgmma, matrix_prod
                             {"wgmma_bulk_f16", float16, matrix_product_bulk_f16, matrix_product_pack_f16, true},
                             {"wgmma_bulk_producer_f16", float16, matrix_product_bulk_producer_f16, matrix_product_pack_f16, true},
                             {"wgmma_bulk_tiles_f16", float16, matrix_product_bulk_tiles_f16, matrix_product_pack_f16, true},
+                            {"wgmma_bulk_rounds_f16", float16, matrix_product_bulk_rounds_f16, matrix_product_pack_f16, true},
                             {"mma_sync_bulk_f16", float16, matrix_product_bulk_mma_sync_f16, matrix_product_pack_f16, false}};
 
 /// Small integers, of which sums are exact.

@@ -43,6 +43,22 @@ Problem with_positions_as_channels(const Problem &p, const PlanOptions &options)
     return layer;
 }
 
+// Where the taps of a row lie side by side in the output, and channels innermost, they are channels, of tensors that lie as
+// they did: steps of a sum are fuller, and what they read of a row has no gaps.
+Problem with_row_taps_as_channels(const Problem &p, const PlanOptions &options) {
+    const Axis &x = p.width();
+    const bool side_by_side = x.kernel == x.stride && x.dilation == 1 && x.padding == 0 && x.output_padding == 0;
+    const bool channels_innermost = options.output.layout == Layout::channels_last &&
+                                    options.weight.layout == Layout::channels_last && p.groups == 1;
+    const double channels = double(p.out_channels) * double(x.kernel);
+    const bool pays = options.operation == Operation::input_gradient;  // a weight gradient of few positions takes longer
+    if (!pays || !side_by_side || !channels_innermost || channels > max_elements_32bit()) return p;
+    Problem joined = p;
+    joined.out_channels *= x.kernel;
+    joined.width() = {.input = x.input};
+    return joined;
+}
+
 // At stride 1 the input gradient is a transposed convolution itself, of the output gradient with mirrored weights, so
 // the fast forward kernels serve it. None if the stride is not 1, or a padding would be below 0.
 //
@@ -194,7 +210,9 @@ Computation itself(const Problem &p, Operation operation) {
 
 std::vector<Computation> alternatives(const Problem &problem, const PlanOptions &options) {
     const bool wide_pixels = options.input_pixel_stride != 0 || options.output_pixel_stride != 0;
-    const Problem simplest = wide_pixels ? problem : with_positions_as_channels(with_two_axes(problem), options);
+    const Problem simplest =
+        wide_pixels ? problem
+                    : with_row_taps_as_channels(with_positions_as_channels(with_two_axes(problem), options), options);
     std::vector<Computation> all{itself(simplest, options.operation)};
     const bool reads_input = all[0].read == Operand::input;
     all[0].read_format = reads_input ? options.input : options.output;

@@ -36,6 +36,8 @@ struct Work {
         channels = forward ? out : in;
         const int64_t phases = block_phases(k, p);
         products = double(taps_of_phases(k, p)) / phases * round_up(summed, chunk);
+        // Boxes that are half empty come as slowly as two (k2 s2, 32 to 16 channels, 2 x 48^3: 0.046 ms).
+        if (!forward && maps_weights(k) && 2 * summed <= chunk) products *= 2;
         if (forward && k.counts_through_images)
             longest = double(most_taps(k, p)) * double(phases) / double(taps_of_phases(k, p));
     }
@@ -59,7 +61,7 @@ double blocks_of(const KernelTraits &k, const Problem &p, const Work &work) {
 }
 
 // Where copies of the next tile come while one is stored, 1.1 us of 256 x 64 in channels_last, 1.8 of 256 x 128, and this once
-// (H200, 2026-11-22, seventeen layers in float16).
+// (H200, 2026-11-22, seventeen layers in float16; input gradients likewise, fitted to eleven).
 constexpr double before_first_tile = 2.6e-6;
 
 // The same where the copy engine stages, on average of what was measured on an H200 (2026-11-22). In channels_last, where
@@ -69,7 +71,8 @@ constexpr double before_first_tile = 2.6e-6;
 // of two or four rows, slower where those begin at odd elements of 16 bits.
 double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
     if (k.resident_blocks > 0)
-        return 0.4e-6 + 4.3e-11 * double(area(k.block_positions)) * static_cast<double>(k.block_channels);
+        return double(k.blocks_per_multiprocessor) *
+               (0.4e-6 + 4.3e-11 * double(area(k.block_positions)) * static_cast<double>(k.block_channels));
     const double tile = static_cast<double>(k.block_channels) / 128;
     const Axis &x = p.width();
     if (k.operation == Operation::input_gradient)  // by what a multiprocessor computes at once
@@ -151,12 +154,20 @@ double packing_time(const KernelTraits &k, const Computation &c) {
 double packing_time_of_cells(const Computation &c) { return c.cells ? 2.3e-12 * double(c.problem.weight_elements()) : 0; }
 
 // Packing of weights takes about as long for all others, which therefore have it in no estimate; one that reads them as
-// they are given spares it. What is no weight is compared with kernels that pack none.
+// they are given spares it: about 4 ps a weight of 16 bits (k3, 512 to 512 channels; k4, 386 to 64; k2, 1024 to 1024). What is
+// no weight is compared with kernels that pack none.
 double weight_packing_time(const KernelTraits &k, const Computation &c) {
-    const double time = launch + 2.0 * double(bytes_of(c.weight_format.type)) * double(c.problem.weight_elements()) /
-                                     H200::memory_bytes_per_second;
-    if (c.weight_operand == Operand::weight) return maps_weights(k) ? -time : 0;
+    const bool of_weight = c.weight_operand == Operand::weight;
+    const double passes = of_weight ? 8 : 2, bytes = double(bytes_of(c.weight_format.type)) * double(c.problem.weight_elements()),
+                 time = launch + passes * bytes / H200::memory_bytes_per_second;
+    if (of_weight) return maps_weights(k) ? -time : 0;
     return k.weight_layout == WeightLayout::as_given ? 0 : time;
+}
+
+// Mirrored, and given with channels innermost, each lies in a row of its own: of 2.4 million 9 us more (k3, 512 to 512).
+double mirroring_time(const Computation &c) {
+    if (c.weight != WeightView::mirrored || c.weight_format.layout != Layout::channels_last) return 0;
+    return 3.8e-12 * double(c.problem.weight_elements());
 }
 
 // Of the parts of a split sum, which are written and read once.
@@ -205,7 +216,7 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
 
 // Where threads have some channels at a position of each part of a row, and nothing in common (schedules/cuda_gather.h).
 // Phases along the width share warps, so the longest counts. An element takes 2 ps beside its products (H200, KernelBench 72,
-// 75 and 81, 2026-11-22); where lanes lie apart by all channels, about four times as long. Fewer threads than a machine holds
+// 75 and 81, 2026-11-22); where lanes lie apart by all channels, up to four times as long. Fewer threads than a machine holds
 // take as long as one of them, whose loads nobody hides.
 double gather_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
     const Problem &p = c.problem;
@@ -215,19 +226,21 @@ double gather_time(const KernelTraits &k, const Computation &c, const Machine &m
     const auto step = [&](const Axis &a) { return forward ? a.stride : 1; };
     const int64_t row = extent(p.width()), part = std::min(round_up(ceil_divide(row, k.row_parts), step(p.width())), row);
     const double sums = double(k.row_parts * k.block_channels),
-                 summed = double(round_up(forward ? in : out, k.in_channel_multiple));
+                 summed = forward ? double(round_up(in, k.in_channel_multiple)) : double(round_up(out, k.out_channel_multiple));
     const double threads = double(p.batch) * double(p.groups) * double(ceil_divide(forward ? out : in, k.block_channels)) *
                            double(product_of_axes(p, extent)) / double(row) * double(part);
     double products = summed;  // of an element
     for (const Axis &a : p.axes)
         products *= &a == &p.width() ? double(ceil_divide(a.kernel, step(a))) : double(a.kernel) / double(step(a));
 
-    constexpr double threads_a_multiprocessor = 768, alone = 0.4, element = 2e-12, apart = 4;
+    constexpr double threads_a_multiprocessor = 768, alone = 0.4, element = 2e-12;
     const double size = double(std::max(machine.multiprocessors, 1)) / H200::multiprocessors;
     const double elements = sums * std::max(threads, alone * threads_a_multiprocessor * H200::multiprocessors * size);
     const bool channels_last =
         c.read_format.layout == Layout::channels_last || c.written_format.layout == Layout::channels_last;
-    return elements / size * (element + 2 * products / (k.h200_tflops * 1e12)) * (k.any_layout && channels_last ? apart : 1);
+    const double pixel = double(bytes_of(c.read_format.type) * std::max(p.in_channels, p.out_channels)),
+                 apart = k.any_layout && channels_last ? std::clamp(pixel / 8, 1.0, 4.0) : 1;
+    return elements / size * (element + 2 * products / (k.h200_tflops * 1e12)) * apart;
 }
 
 // Where one thread computes an element, its products one after another, from memory: 0.04 to 0.12 us each (H200, 2026-11-22).
@@ -250,7 +263,7 @@ double estimated_time(const Candidate &candidate, const Machine &machine) {
     if (k.row_parts > 0) return gather_time(k, c, machine);
     if (k.max_products > 0) return std::max(serial_time(k, c), shortest);
     return std::max(packing_time(k, c) + kernel_time(k, c, machine) + strided_loads_time(k, c, machine) + adding_time(c) +
-                        packing_time_of_cells(c) + weight_packing_time(k, c),
+                        packing_time_of_cells(c) + mirroring_time(c) + weight_packing_time(k, c),
                     shortest);
 }
 
