@@ -331,7 +331,7 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
                                     ? kernel.packed_channels && kernel.counts_through_images
                                     : kernel.weight_layout != WeightLayout::as_given &&
                                           (kernel.stride == Size2{1, 1} || (kernel.window > 1 && !kernel.phases_as_channels) ||
-                                            (kernel.packs_groups && is_flat(kernel)));
+                                           (kernel.packs_groups && is_flat(kernel)));
     const bool any_view = kernel.family == Family::winograd_product && !computation.by_phases;
     if (computation.weight == WeightView::mirrored && !reads_mirrored && !any_view) return "it computes another operation";
     if (const std::string reason = problem_rejection(kernel, computation); !reason.empty()) return reason;
