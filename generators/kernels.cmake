@@ -85,6 +85,9 @@ block(PROPAGATE CONV_TRANSPOSE_KERNEL_OBJECTS CONV_TRANSPOSE_KERNEL_ROWS)
     set(product_c16 lanes_x=16 lanes_y=2 lanes_channel=4 column_vectors=1 channel_vectors=1 chunk=16 blocks=8)
     set(product_c64_split lanes_y=1 splits=4 chunk=32 blocks=2)
     set(product_c32_split lanes_y=1 lanes_channel=4 column_vectors=1 splits=16 chunk=128 blocks=1)
+    # Threads of a gather with parts of a column, of which neighbouring taps see what they share once.
+    set(columns2 part_axis=1 window=2)
+    set(columns3 part_axis=1 window=3)
     # Tensor cores before CUDA cores: where their precision is allowed they are faster.
     foreach(section small cpu_forward volumes tensor_maps tensor_cores cuda_forward input_gradient weight_gradient gather packing)
         block(PROPAGATE CONV_TRANSPOSE_KERNEL_OBJECTS CONV_TRANSPOSE_KERNEL_ROWS)

@@ -68,8 +68,9 @@ conv_transpose_kernel(weight_gradient f32 cuda general ${k4s2} ${depthwise}
 foreach(format f32 f16 bf16)
     conv_transpose_kernel(weight_gradient ${format} cuda depthwise LAYOUT nhwc GENERATOR weight_gradient_cuda_depthwise_vectors
         storage=${format} ${depthwise})
-    conv_transpose_kernel(weight_gradient ${format} cuda depthwise LAYOUT any GENERATOR weight_gradient_cuda_depthwise_gather
-        storage=${format} in_channels=1)
+    set(depthwise_gather LAYOUT any GENERATOR weight_gradient_cuda_depthwise_gather storage=${format} in_channels=1)
+    conv_transpose_kernel(weight_gradient ${format} cuda depthwise AS columns ${depthwise_gather} taps=3 window=3 run=8 at_once=1)
+    conv_transpose_kernel(weight_gradient ${format} cuda depthwise ${depthwise_gather})
 endforeach()
 
 # ---- families, for numbers of channels that fill enough of a tile

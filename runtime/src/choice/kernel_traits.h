@@ -66,7 +66,7 @@ struct Accepts {
     /// An Inf or NaN in a picture reaches the results that it is a factor of, and no others. Not where a kernel
     /// multiplies the zeros around pictures, or adds up neighbours.
     bool strict_propagation = true;
-    /// A kernel that packs weights: the first for a layout is taken that there are taps enough for.
+    /// The least kernel positions. Of those that pack weights the first for a layout is taken that there are enough for.
     int64_t min_taps = 0;
 };
 
@@ -136,8 +136,11 @@ struct Tile {
     bool counts_through_images = false;
     /// So many blocks go through all of that, and copies of the next come while one is stored; 0: each has its own.
     int64_t resident_blocks = 0;
-    /// Of a row, at each of which a thread computes a position by itself; 0 where threads share more.
-    int64_t row_parts = 0;
+    /// Of an axis (0: the width, 1: the height), at each of which a thread computes a position by itself; 0 where threads
+    /// share more. They are far from each other, or neighbours that see what their taps share once.
+    int64_t parts = 0;
+    int part_axis = 0;
+    bool parts_are_neighbours = false;
     /// TFLOP/s of full blocks on an H200 (machine_facts.h), measured; 0 where it is not known, and the order in the
     /// registry decides.
     int h200_tflops = 0;
@@ -155,6 +158,8 @@ struct Tile {
     int64_t chunk_rows = 1, chunk_columns = 1;
     /// The axes through which its bands count, the outermost first: 1, rows of a plane; 2, rows of a volume; 3, positions.
     int band_axes = 1;
+    /// Of rows, a dilation apart, what counts as a position: a lane goes through all of them.
+    int64_t run_rows = 1;
     /// Its bands are of the output's rows that taps reach, not of the input's.
     bool bands_of_output_rows = false;
     /// Its sum has one part, and it writes the weights themselves.
