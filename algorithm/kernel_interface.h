@@ -34,6 +34,10 @@ enum class WeightLayout {
     tensor_core_bf16,
 };
 
+/// Values of the `has_bias` argument of every forward kernel. Behind the biases of a group's channels may stand their slopes,
+/// in place of the argument of that name, where a kernel knows them (CalledWith::channel_slopes).
+enum class BiasKind { none = 0, biases = 1, biases_and_slopes = 2 };
+
 /// Values of the `activation` argument of every forward kernel.
 enum class EpilogueKind { piecewise_linear = 0, tanh = 1, sigmoid = 2 };
 

@@ -93,7 +93,7 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         define_stores(f, *output_, this->schedule_params.tile(f), g,
                       [&](const Expr &sum, const Expr &channel, const Expr &group) {
                           return begins_with_bias ? activate(sum, activation, slope)
-                                                  : finished(sum, bias_of(channel, group));
+                                                  : finished(sum, channel, group);
                       });
     }
 
@@ -120,6 +120,7 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         this->problem.describe(Family::forward, this->target, description);
         description.set("min_in_channels", min_in_channels);
         description.set("min_out_channels", min_out_channels);
+        if (Schedule::tensor_maps) description.set("channel_slopes", "true");
         this->describe_product("input", "output", description);
         if (this->funcs_.position_run > 0 && this->funcs_.computes_whole_rows) description.set("output_width_multiple", 8);
         if (!phases_as_channels) return;
@@ -139,11 +140,20 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
     Halide::Expr bias_of(const Halide::Expr &channel, const Halide::Expr &group) const {
         return select(has_bias != 0, bias(channel, group), 0.f);
     }
+    // A lane reads it once for all rows that it stores.
+    Halide::Expr slope_of(const Halide::Expr &channel, const Halide::Expr &group) const {
+        if constexpr (!Schedule::tensor_maps) return slope;
+        const Halide::Expr of_channel = has_bias == static_cast<int>(BiasKind::biases_and_slopes);
+        const Halide::Expr place = channel + select(of_channel, output_->dim(this->rank).extent(), 0);
+        const Halide::Expr there = Halide::unsafe_promise_clamped(place, 0, bias.dim(0).extent() - 1);
+        return select(of_channel, bias(there, group), slope);
+    }
     // Without an activation nothing is computed; the pass makes a version of the store for that.
-    Halide::Expr finished(const Halide::Expr &product, const Halide::Expr &bias) const {
+    Halide::Expr finished(const Halide::Expr &product, const Halide::Expr &channel, const Halide::Expr &group) const {
         const Halide::Expr no_activation =
             activation == static_cast<int>(EpilogueKind::piecewise_linear) && slope == 1.f;
-        const Halide::Expr sum = product + bias, all = branch(no_activation, sum, activate(sum, activation, slope));
+        const Halide::Expr sum = product + bias_of(channel, group),
+                           all = branch(no_activation, sum, activate(sum, activation, slope_of(channel, group)));
         return this->funcs_.spares_conditions ? branch(no_activation && has_bias == 0, product, all) : all;
     }
 };

@@ -27,7 +27,8 @@ class SumOfOutputParts : public Halide::Generator<SumOfOutputParts>, public Desc
         part = RDom(0, partial.dim(3).extent(), "part");
         total(position, channel, image) = select(has_bias != 0, bias(channel), 0.f);
         total(position, channel, image) += partial(position, channel, image, part);
-        (*output_)(position, channel, image) = store(activate(total(position, channel, image), activation, slope), stored);
+        (*output_)(position, channel, image) =
+            store(activate(total(position, channel, image), activation, slope_of(channel)), stored);
     }
 
     // A thread has one element: there are few outputs where a sum is cut, and planes may be smaller than a warp. Lanes run over
@@ -63,6 +64,12 @@ class SumOfOutputParts : public Halide::Generator<SumOfOutputParts>, public Desc
     Halide::RDom part;
     Halide::Func total{"total"};
     Halide::GeneratorOutput<Halide::Buffer<>> *output_ = nullptr;
+
+    Halide::Expr slope_of(const Halide::Expr &channel) const {
+        const Halide::Expr of_channel = has_bias == static_cast<int>(BiasKind::biases_and_slopes);
+        const Halide::Expr place = channel + select(of_channel, partial.dim(1).extent(), 0);
+        return select(of_channel, bias(Halide::unsafe_promise_clamped(place, 0, bias.dim(0).extent() - 1)), slope);
+    }
 };
 
 }  // namespace conv_transpose

@@ -45,7 +45,7 @@ class Accuracy : public DeviceTest {
         with.epilogue.bias = true;
         for (std::string_view kernel : kernels_for(problem, with)) {
             with.kernel = kernel;
-            SCOPED_TRACE(problem.str() + " by " + std::string(kernel));
+            const Trace trace(problem.str() + " by " + std::string(kernel));
             const double bound = relative_bound(precision_of(kernel), terms);
             const auto actual = run_forward(Plan(problem, with), input, weight, bias);
             for (size_t i = 0; i < actual.size(); i++)
@@ -96,7 +96,7 @@ TEST_P(Accuracy, WeightGradients) {
             with.kernel = {};
             for (std::string_view kernel : kernels_for(problem, with)) {
                 with.kernel = kernel;
-                SCOPED_TRACE(problem.str() + " by " + std::string(kernel));
+                const Trace trace(problem.str() + " by " + std::string(kernel));
                 const double bound = relative_bound(precision_of(kernel), terms);
                 const auto actual = run_gradient(Plan(problem, with), input, weight, output_gradient);
                 for (size_t i = 0; i < actual.size(); i++)

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "conv_transpose/conv_transpose.h"
+#include "trace.h"
 
 namespace {
 
@@ -84,7 +85,7 @@ TEST_P(Allocation, FailuresOfRunningAreStatuses) {
     const std::vector<float> input(problem.input_elements(), 1.f), weight(problem.weight_elements(), 1.f);
     std::vector<float> expected, output(problem.output_elements());
     for (std::string_view kernel : kernels_for(problem, options({}))) {
-        SCOPED_TRACE(kernel);
+        const Trace trace(kernel);
         const Plan plan(problem, options(kernel));
         std::vector<std::byte> memory(plan.workspace_bytes() + 64);
         const auto misalignment = reinterpret_cast<std::uintptr_t>(memory.data()) % 64;
@@ -115,7 +116,7 @@ TEST_P(Allocation, FailuresOfAWeightGradientAreStatuses) {
     PlanOptions with = options({});
     with.operation = Operation::weight_gradient;
     for (std::string_view kernel : kernels_for(problem, with)) {
-        SCOPED_TRACE(kernel);
+        const Trace trace(kernel);
         with.kernel = kernel;
         const Plan plan(problem, with);
         std::vector<float> memory(plan.workspace_bytes() / sizeof(float) + 1);

@@ -98,7 +98,7 @@ class AnyFormat : public DeviceTest {
         const auto all = for_every_kernel(p, wanted);
         EXPECT_FALSE(all.empty()) << description(p, wanted);
         for (const PlanOptions &forced : all) {
-            SCOPED_TRACE(description(p, forced));
+            const Trace trace(description(p, forced));
             expect_equal(computed(p, forced, d), result);
             if (HasFailure()) return;
         }
@@ -177,7 +177,7 @@ TEST_P(AnyFormat, OverflowsToInfinity) {
         for (double &value : result)
             if (value > 65504) value = std::numeric_limits<double>::infinity();
         for (const PlanOptions &forced : for_every_kernel(p, wanted)) {
-            SCOPED_TRACE(description(p, forced));
+            const Trace trace(description(p, forced));
             expect_equal(computed(p, forced, d), result);
         }
         EXPECT_EQ(result.back(), std::numeric_limits<double>::infinity());
@@ -199,7 +199,7 @@ TEST_P(AnyFormat, PropagatesStrictly) {
                 picture.front() = picture.back() = at_ends;
                 const std::vector<double> result = expected(p, wanted, d);
                 for (const PlanOptions &forced : for_every_kernel(p, wanted)) {
-                    SCOPED_TRACE(description(p, forced));
+                    const Trace trace(description(p, forced));
                     const std::vector<float> actual = computed(p, forced, d);
                     for (size_t i = 0; i < result.size() && !HasFailure(); i++) {
                         EXPECT_EQ(std::isnan(actual[i]), std::isnan(result[i])) << "element " << i;

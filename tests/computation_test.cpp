@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "choice/input_cells.h"
+#include "choice/kernel_choice.h"
 
 namespace conv_transpose::testing {
 namespace {
@@ -20,9 +21,9 @@ std::vector<Computation> computations(const char *problem, Operation operation, 
 TEST(Computation, OfOneAxisIsOfTwo) {
     for (Operation operation : {Operation::forward, Operation::weight_gradient, Operation::bias_gradient}) {
         const auto all = computations("n2ic3oc4iw20kw4sw2pw1", operation);
-        ASSERT_EQ(all.size(), operation == Operation::forward ? 2u : 1u);
+        ASSERT_EQ(all.size(), operation == Operation::bias_gradient ? 1u : 2u);
         EXPECT_EQ(all[0].operation, operation);
-        EXPECT_EQ(all.back().packed_rows, operation == Operation::forward);
+        EXPECT_EQ(all.back().packed_rows, operation != Operation::bias_gradient);
         EXPECT_EQ(all[0].problem.str(), "n2g1ic3oc4ih1iw20kh1kw4sh1sw2ph0pw1dh1dw1oph0opw0");
     }
 }
@@ -42,6 +43,22 @@ TEST(Computation, OfAPixelIsALinearLayer) {
     EXPECT_EQ(computations("n8ic3oc4ih1iw1kh4kw5", Operation::forward, true)[0].problem.out_channels, 4);
     EXPECT_EQ(computations("n8ic3oc4ih1iw1kh4kw5ph1", Operation::forward)[0].problem.out_channels, 4);
     EXPECT_EQ(computations("n8ic3oc4ih1iw1kh4kw5", Operation::bias_gradient)[0].problem.out_channels, 4);
+}
+
+// Images are what is summed over: channels of the picture; the layer's outputs are its positions.
+TEST(Computation, OfALinearLayersWeightGradientMayBeForward) {
+    const auto all = computations("n8ic3oc4id1ih1iw1kd2kh4kw5", Operation::weight_gradient);
+    const auto forward =
+        std::find_if(all.begin(), all.end(), [](const Computation &c) { return c.operation == Operation::forward; });
+    ASSERT_NE(forward, all.end());
+    EXPECT_EQ(forward->problem.str(), Problem::parse("n1ic8oc3ih1iw160kh1kw1").str());
+    EXPECT_EQ(forward->read, Operand::output_gradient);
+    EXPECT_EQ(forward->weight_operand, Operand::input);
+    EXPECT_EQ(forward->written, Operand::weight_gradient);
+    // Neither of groups, whose channels lie inside of images, nor where a position is left out, nor of no images.
+    for (const char *other : {"n8g2ic4oc4ih1iw1kh4kw5", "n8ic3oc4ih1iw1kh4kw5ph1", "n0ic3oc4ih1iw1kh4kw5", "n8ic3oc4ih1iw2kh4kw5"})
+        for (const Computation &c : computations(other, Operation::weight_gradient))
+            EXPECT_EQ(c.operation, Operation::weight_gradient) << other;
 }
 
 TEST(Computation, OfAnInputGradientMayBeForward) {
@@ -93,6 +110,37 @@ TEST(Computation, OfAnInputGradientMayHaveTapsAsChannels) {
     ASSERT_TRUE(of_width.by_taps && of_width.packed_rows);
     EXPECT_EQ(of_width.problem.str(), Problem::parse("n2ic4oc24ih8iw9kh5kw1sh2ph2").str());
     EXPECT_EQ(of_width.by_taps->str(), Problem::parse("n2ic4oc6ih15iw9kw4kh1sw4pw1").str());
+}
+
+// Nine rows of a kernel at stride four are three cells, whose last has one of them.
+TEST(Computation, OfAWeightGradientMayHaveStridesAsTaps) {
+    const char *const text = "n2ic4oc3ih6iw5kh9kw7sh4sw2ph3pw1oph2opw1";
+    const auto all = computations(text, Operation::weight_gradient);
+    const auto strides = std::find_if(all.begin(), all.end(), [](const Computation &c) { return c.by_taps.has_value(); });
+    ASSERT_NE(strides, all.end());
+    EXPECT_EQ(strides->problem.str(), Problem::parse("n2ic4oc84ih6iw5kh3kw1").str());
+    EXPECT_EQ(strides->kernel_positions, 63);
+    const Problem &seen = *strides->by_taps;
+    EXPECT_EQ(seen.height().input, 8);
+    EXPECT_EQ(seen.height().kernel, 4);
+    EXPECT_EQ(seen.width().kernel, 7);
+    for (int i = 0; i < max_rank; i++) EXPECT_EQ(seen.axes[i].output(), Problem::parse(text).axes[i].output());
+    // Not at stride 1, nor where taps are further apart, nor of groups.
+    for (const char *other : {"ic4oc3ih6iw5kh9kw7sw2", "ic4oc3ih6iw5kh9kw7sh4dh2", "ic4oc3ih6iw5kh3kw7sh4", "g2ic4oc4ih6iw5kh9kw7sh4"})
+        for (const Computation &c : computations(other, Operation::weight_gradient)) EXPECT_FALSE(c.by_taps) << other;
+}
+
+// Whose kernels take them, tests of half precision tell to be exact.
+TEST(Computation, OfAWeightGradientHasStridesAsTapsWhereKernelsAreLarge) {
+    PlanOptions options;
+    options.operation = Operation::weight_gradient;
+    options.input = options.weight = options.output = {ElementType::float16, Layout::channels_last};
+    for (const char *text : {"n2ic24oc5ih4iw5kh16kw16sh8sw8ph4pw4", "n1ic40oc3ih6iw5kh9kw7sh4sw3ph4pw2oph3opw1", "n2ic24oc3iw20kw64sw16pw3"}) {
+        const auto all = accepting_candidates(Problem::parse(text), options, Device::cuda);
+        if (all.empty()) GTEST_SKIP() << "this machine has no GPU";
+        const auto has_strides = [](const Candidate &c) { return c.computation.by_taps.has_value(); };
+        EXPECT_TRUE(std::any_of(all.begin(), all.end(), has_strides)) << text;
+    }
 }
 
 TEST(Computation, OfAPixelReadsItsChannelsSideBySide) {

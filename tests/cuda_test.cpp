@@ -39,7 +39,7 @@ TEST_F(Cuda, RunCanBeCapturedInAGraph) {
     use_primary_context();
     const CudaStream stream;
     for (const Plan &plan : plans()) {
-        SCOPED_TRACE(plan.kernel());
+        const Trace trace(plan.kernel());
         const ForwardCall call(plan, input_, weight_);
         void *graph = nullptr, *executable = nullptr;
         constexpr int mode_global = 0;
@@ -102,7 +102,7 @@ TEST_F(Cuda, WorksInTheContextOfTheStream) {
     {
         const CudaStream stream;
         for (const Plan &plan : all) {
-            SCOPED_TRACE(plan.kernel());
+            const Trace trace(plan.kernel());
             const ForwardCall call(plan, input_, weight_);  // in the context that is current
             void *popped = nullptr;
             cuda("cuCtxPopCurrent_v2", &popped);

@@ -44,7 +44,7 @@ TEST_F(DeviceFailure, OfPlanningIsAnException) {
         for (Operation operation : operations) {
             const Problem problem = Problem::parse(text);
             for (const PlanOptions &with : for_every_kernel(problem, options(operation))) {
-                SCOPED_TRACE(problem.str() + " by " + with.kernel);
+                const Trace trace(problem.str() + " by " + with.kernel);
                 for (int number = 0; number < 8; number++) {
                     bool threw = false;
                     const DriverFailure failure(number / 2);
@@ -73,7 +73,7 @@ TEST_F(DeviceFailure, OfRunningIsAStatus) {
                    weight = random.integers(problem.weight_elements());
         for (Precision precision : {Precision::float32, Precision::tf32}) {
             const Plan plan(problem, options(Operation::forward, precision));
-            SCOPED_TRACE(problem.str() + " by " + std::string(plan.kernel()));
+            const Trace trace(problem.str() + " by " + std::string(plan.kernel()));
             const ForwardCall call(plan, input, weight);
             ASSERT_TRUE(call.run().ok());
             const std::vector<float> expected = call.output();

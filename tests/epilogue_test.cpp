@@ -13,13 +13,14 @@ namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-double activated(double sum, const Epilogue &epilogue) {
+double activated(double sum, const Epilogue &epilogue, double slope_of_channel = NAN) {
     switch (epilogue.activation) {
         case Activation::none: return sum;
         case Activation::relu: return sum < 0 ? 0 : sum;
         case Activation::leaky_relu: return sum < 0 ? sum * double(epilogue.negative_slope) : sum;
         case Activation::tanh: return std::tanh(sum);
         case Activation::sigmoid: return 1 / (1 + std::exp(-sum));
+        case Activation::prelu: return sum < 0 ? sum * slope_of_channel : sum;
     }
     return NAN;
 }
@@ -45,7 +46,7 @@ class EpilogueTest : public DeviceTest {
         PlanOptions with = options();
         with.epilogue = epilogue, with.strict_propagation = strict;
         for (const PlanOptions &forced : for_every_kernel(problem, with)) {
-            SCOPED_TRACE(problem.str() + " by " + forced.kernel);
+            const Trace trace(problem.str() + " by " + forced.kernel);
             check(Plan(problem, forced));
         }
     }
@@ -89,7 +90,7 @@ TEST_P(EpilogueTest, NanAndInfinity) {
                               {Activation::tanh, 1, -1, std::tanh(-2.f)},
                               {Activation::sigmoid, 1, 0, 1 / (1 + std::exp(2.f))}})
         for_each_kernel(problem, {false, e.activation, 0.25f}, [&](const Plan &plan) {
-            SCOPED_TRACE("activation " + std::to_string(static_cast<int>(e.activation)));
+            const Trace trace("activation " + std::to_string(static_cast<int>(e.activation)));
             const auto actual = run_forward(plan, input, {1.f}, {});
             EXPECT_TRUE(std::isnan(actual[0])) << actual[0];
             EXPECT_EQ(actual[1], e.of_infinity);

@@ -99,7 +99,7 @@ void expect_exact_on_every_kernel(const Problem &problem, Device device, RandomP
     options.device = device;
     options.epilogue.bias = true;
     for (const PlanOptions &forced : for_every_kernel(problem, options)) {
-        SCOPED_TRACE(problem.str() + " by " + forced.kernel);
+        const Trace trace(problem.str() + " by " + forced.kernel);
         expect_equal(run_forward(Plan(problem, forced), input, weight, bias), expected);
     }
 }

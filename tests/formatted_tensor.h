@@ -42,6 +42,18 @@ inline float value_of(uint16_t bits, ElementType type) {
     return static_cast<float>(std::bit_cast<Half>(bits));
 }
 
+/// What a plan with prelu takes as its bias: behind the biases of a group the slopes of its channels, where there are any.
+inline std::vector<float> with_slopes(const std::vector<float> &bias, const std::vector<float> &slopes, int64_t groups) {
+    if (slopes.empty()) return bias;
+    std::vector<float> both;
+    const auto of_group = static_cast<std::ptrdiff_t>(bias.size()) / groups;
+    for (std::ptrdiff_t first = 0; first < static_cast<std::ptrdiff_t>(bias.size()); first += of_group) {
+        both.insert(both.end(), bias.begin() + first, bias.begin() + first + of_group);
+        both.insert(both.end(), slopes.begin() + first, slopes.begin() + first + of_group);
+    }
+    return both;
+}
+
 /// (outer, channels, positions) with channels innermost, and back.
 inline std::vector<float> turned(const std::vector<float> &values, int64_t channels, int64_t positions, bool back) {
     std::vector<float> to(values.size());

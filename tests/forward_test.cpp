@@ -21,7 +21,7 @@ void expect_exact(const Problem &problem, Device device, RandomProblems &random)
     const auto bias = options.epilogue.bias ? random.integers(problem.out_channels) : std::vector<float>();
     const auto expected = forward(problem, input, weight, bias);
     for (const PlanOptions &forced : for_every_kernel(problem, options)) {
-        SCOPED_TRACE(problem.str() + " by " + forced.kernel);
+        const Trace trace(problem.str() + " by " + forced.kernel);
         expect_equal(run_forward(Plan(problem, forced), input, weight, bias), expected);
         if (::testing::Test::HasFatalFailure()) return;
     }
@@ -92,8 +92,8 @@ TEST_P(Forward, TensorsAtAnyAddress) {
         const auto expected = forward(problem, input, weight, bias);
         for (std::string_view kernel : kernels_for(problem, wanted))
             for (size_t offset = 1; offset < 4; offset++) {
-                SCOPED_TRACE(problem.str() + " by " + std::string(kernel) + ", " + std::to_string(offset) +
-                             " floats off");
+                const Trace trace(problem.str() + " by " + std::string(kernel) + ", " + std::to_string(offset) +
+                                  " floats off");
                 wanted.kernel = kernel;
                 const Plan plan(problem, wanted);
                 const auto place = [&](std::vector<float> values) {

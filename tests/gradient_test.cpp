@@ -47,7 +47,7 @@ class Gradient : public ::testing::TestWithParam<Device> {
             EXPECT_FALSE(kernels.empty()) << problem.str();
             for (std::string_view kernel : kernels) {
                 wanted.kernel = kernel;
-                SCOPED_TRACE(problem.str() + " by " + std::string(kernel));
+                const Trace trace(problem.str() + " by " + std::string(kernel));
                 const Plan plan(problem, wanted);
                 expect_equal(run_gradient(plan, input, weight, output_gradient), of(expected, operation));
                 if (HasFatalFailure()) return;
@@ -70,11 +70,25 @@ TEST_P(Gradient, ManyChannelsOfSmallPictures) {
         expect_exact(Problem::parse(text), random);
 }
 
+// Groups that are joined, of whose weights a diagonal is taken.
+TEST_P(Gradient, GroupsOfFewChannels) {
+    RandomProblems random(8);
+    for (const char *text : {"n2g8ic64oc96ih5iw6kh3kw3", "n3g6ic48oc72ih4iw5kh4kw2sh2sw2pw1"})
+        expect_exact(Problem::parse(text), random);
+}
+
 // Each position of the output is one tap's.
 TEST_P(Gradient, PicturesOfOnePixel) {
     RandomProblems random(6);
     for (const char *text : {"n5ic12oc9ih1iw1kh4kw3", "n3g2ic40oc34ih1iw1kh2kw4sh2sw3", "n2ic5oc7ih1iw1kh3kw3ph1pw1",
                              "n2ic5oc7ih1iw1kh3kw3dh2", "n130ic33oc20ih1iw1kh4kw4"})
+        expect_exact(Problem::parse(text), random);
+}
+
+// Channels of the output gradient lie side by side in memory, in either layout.
+TEST_P(Gradient, OutputsOfOnePixel) {
+    RandomProblems random(8);
+    for (const char *text : {"n1ic1oc18ih3iw2kh2kw1sw6ph3pw3dh4", "n3g2ic2oc2ih6iw2kh1kw2sw4ph3pw4dh2oph1opw3"})
         expect_exact(Problem::parse(text), random);
 }
 

@@ -36,14 +36,18 @@ class HalfPrecision : public DeviceTest {
                                        : is_weight ? gradients(p, x, w, dy).weight
                                                    : gradients(p, x, w, dy).input;
         const TensorFormat result_format = is_forward ? wanted.output : is_weight ? wanted.weight : wanted.input;
+        const bool has_slopes = wanted.epilogue.activation == Activation::prelu;
+        const std::vector<float> slopes = has_slopes ? random.integers(p.out_channels) : std::vector<float>();
+        for (size_t i = 0; i < expected.size() && !slopes.empty(); i++)
+            if (expected[i] < 0) expected[i] *= slopes[i / positions(p, p.output_elements(), p.out_channels) % p.out_channels];
         for (double &value : expected) value = rounded(value, result_format.type);
         int kernels = 0;
         for (const PlanOptions &forced : for_every_kernel(p, wanted)) {
             if (forced.kernel.find(named) == std::string::npos) continue;
-            SCOPED_TRACE(p.str() + " " + forced.kernel + ", input " + name(wanted.input.type) + " " +
-                         name(wanted.input.layout) + ", weight " + name(wanted.weight.type) + " " +
-                         name(wanted.weight.layout) + ", output " + name(wanted.output.type) + " " +
-                         name(wanted.output.layout));
+            const Trace trace(p.str() + " " + forced.kernel + ", input " + name(wanted.input.type) + " " +
+                              name(wanted.input.layout) + ", weight " + name(wanted.weight.type) + " " +
+                              name(wanted.weight.layout) + ", output " + name(wanted.output.type) + " " +
+                              name(wanted.output.layout));
             const Plan plan(p, forced);
             const int64_t in_positions = positions(p, p.input_elements(), p.in_channels);
             const int64_t out_positions = positions(p, p.output_elements(), p.out_channels);
@@ -53,7 +57,8 @@ class HalfPrecision : public DeviceTest {
             const Tensor weight(GetParam(), wanted.weight, is_weight ? none : w, p.out_channels / p.groups,
                                 p.weight_elements() / (p.in_channels * (p.out_channels / p.groups)), offset);
             const Tensor output(GetParam(), wanted.output, is_forward ? none : dy, p.out_channels, out_positions, offset);
-            const Tensor bias(GetParam(), {wanted.weight.type, Layout::channels_first}, b, 1, 1, offset);
+            const Tensor bias(GetParam(), {wanted.weight.type, Layout::channels_first}, with_slopes(b, slopes, p.groups), 1, 1,
+                              offset);
             const DeviceMemory workspace = on_device(GetParam(), std::vector<float>(plan.workspace_bytes() / 4 + 1, std::nanf("")));
             Arguments arguments;
             arguments.weight = weight.data(), arguments.bias = bias.data();
@@ -148,6 +153,26 @@ TEST_P(HalfPrecision, AddsABias) {
         options.epilogue.bias = true;
         EXPECT_GE(expect_exact(Problem::parse(problems[1]), Operation::forward, options), 1);
     }
+}
+
+// Of several groups, of phases that are channels, and behind sums in parts; weights and biases of either type.
+TEST_P(HalfPrecision, HasSlopesOfChannelsByTensorMaps) {
+    if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";
+    constexpr TensorFormat f16{ElementType::float16, Layout::channels_last}, tf32{};
+    constexpr TensorFormat formats[][2] = {{f16, f16}, {f16, tf32}, {tf32, tf32},
+                                           {{ElementType::float16, Layout::channels_first}, f16},
+                                           {{ElementType::bfloat16, Layout::channels_last}, {ElementType::bfloat16}}};
+    int kernels = 0;
+    for (const auto &[picture, weight] : formats)
+        for (const char *text : {"n1ic64oc72ih5iw6kh3kw3ph1pw1", "n2g2ic32oc80ih3iw3kh4kw4sh2sw2ph1pw1",
+                                 "n1ic48oc3ih3iw4kh8kw8sh8sw8", "n1ic512oc16ih1iw2kh4kw4sh2sw2ph1pw1"}) {
+            PlanOptions options;
+            options.input = options.output = picture, options.weight = weight;
+            options.epilogue = {true, Activation::prelu};
+            kernels += expect_exact(Problem::parse(text), Operation::forward, options);
+            if (HasFailure()) return;
+        }
+    if (kernels == 0) GTEST_SKIP() << "this GPU reads no tensor maps";
 }
 
 TEST_P(HalfPrecision, Float32IsReadInChannelsLast) {
@@ -254,6 +279,19 @@ TEST_P(HalfPrecision, WeightGradientsReadTensorMaps) {
     }
     options.input.layout = Layout::channels_first;
     expect_exact(Problem::parse("n2ic136oc68ih4iw6kh2kw2sh2sw2"), Operation::weight_gradient, options, 0, "maps");
+}
+
+// Kernels of whole strides and of parts of them; one axis, two and three; padding, and outputs that no tap sees.
+TEST_P(HalfPrecision, WeightGradientsHaveStridesAsTaps) {
+    if (GetParam() == Device::cpu) GTEST_SKIP() << "it is a way of GPUs";
+    for (const Layout layout : {Layout::channels_first, Layout::channels_last})
+        for (const char *text : {"n2ic24oc5ih4iw5kh16kw16sh8sw8ph4pw4", "n1ic40oc3ih6iw5kh9kw7sh4sw3ph4pw2oph3opw1", "n2ic24oc3iw20kw64sw16pw3",
+                                 "n3ic32oc9iw30kw20sw8opw3", "n1ic24oc2id3ih4iw5kd4kh3kw4sd2sw2pd1ph1pw1", "n2ic72oc6ih5iw4kh8kw1sh4"}) {
+            PlanOptions options;
+            options.input = options.weight = options.output = {ElementType::float16, layout};
+            expect_exact(Problem::parse(text), Operation::weight_gradient, options, 0, "implicit_gemm_any_nhwc_c");
+            if (HasFailure()) return;
+        }
 }
 
 // Channels that fill no row of 16 bytes, groups that fill no chunk, planes that begin anywhere; strides, whose outputs are no

@@ -61,7 +61,7 @@ class HugeGradient : public ::testing::TestWithParam<HugeGradientProblem> {
         options.operation = operation;
         options.precision = precision;
         const Plan plan(p, options);
-        SCOPED_TRACE(p.str() + " by " + std::string(plan.kernel()));
+        const Trace trace(p.str() + " by " + std::string(plan.kernel()));
         DeviceMemory memory(Device::cuda, elements * sizeof(float));
         fill_with_nan(memory, elements);
         arguments.*result = memory.floats();

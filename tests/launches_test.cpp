@@ -36,8 +36,8 @@ class Launches : public DeviceTest {
 
     // Every operation, by every kernel that accepts the problem under the limits.
     void expect_exact(const Problem &p, int64_t elements, int64_t grid) {
-        SCOPED_TRACE(p.str() + ", launches of " + std::to_string(elements) + " elements and grids of " +
-                     std::to_string(grid));
+        const Trace trace(p.str() + ", launches of " + std::to_string(elements) + " elements and grids of " +
+                          std::to_string(grid));
         const SmallLaunches small(elements, grid);
         const auto input = random.integers(p.input_elements()), weight = random.integers(p.weight_elements());
         const auto bias = random.integers(p.out_channels), output_gradient = random.integers(p.output_elements());
@@ -49,7 +49,7 @@ class Launches : public DeviceTest {
             wanted.operation = operation;
             wanted.epilogue.bias = operation == Operation::forward;
             for (const PlanOptions &forced : for_every_kernel(p, wanted)) {
-                SCOPED_TRACE(forced.kernel);
+                const Trace trace(forced.kernel);
                 const Plan plan(p, forced);
                 if (operation == Operation::forward)
                     expect_equal(run_forward(plan, input, weight, bias), output);

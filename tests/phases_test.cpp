@@ -48,7 +48,7 @@ TEST_P(Phases, AreChannelsOfForwardProducts) {
         const std::vector<double> expected = forward(p, x, w, wanted.epilogue.bias ? b : std::vector<float>());
         for (const PlanOptions &forced : for_every_kernel(p, wanted)) {
             if (forced.kernel.find("sub_pixel") == std::string::npos && forced.kernel.find("pairs") == std::string::npos) continue;
-            SCOPED_TRACE(p.str() + " by " + forced.kernel);
+            const Trace trace(p.str() + " by " + forced.kernel);
             expect_equal(run_forward(Plan(p, forced), x, w, b), expected);
             kernels++;
         }
@@ -68,7 +68,7 @@ TEST_P(Phases, AreChannelsOfInputGradients) {
         const std::vector<double> expected = gradients(p, x, w, dy).input;
         for (const PlanOptions &forced : for_every_kernel(p, wanted)) {
             if (forced.kernel.find("forward") == std::string::npos) continue;
-            SCOPED_TRACE(p.str() + " by " + forced.kernel);
+            const Trace trace(p.str() + " by " + forced.kernel);
             expect_equal(run_gradient(Plan(p, forced), x, w, dy), expected);
             kernels++;
         }

@@ -126,6 +126,9 @@ TEST_P(PlanTest, EnumeratorsThatDoNotExistAreRefused) {
     refused("device is -1, but", [](PlanOptions &o) { o.device = static_cast<Device>(-1); });
     refused("precision is 9, but", [](PlanOptions &o) { o.precision = static_cast<Precision>(9); });
     refused("epilogue.activation is 9, but", [](PlanOptions &o) { o.epilogue.activation = static_cast<Activation>(9); });
+    refused("input.type is 9, but", [](PlanOptions &o) { o.input.type = static_cast<ElementType>(9); });
+    refused("weight.layout is 9, but", [](PlanOptions &o) { o.weight.layout = static_cast<Layout>(9); });
+    refused("output.type is -1, but", [](PlanOptions &o) { o.output.type = static_cast<ElementType>(-1); });
 }
 
 TEST_P(PlanTest, TensorsThatNoMachineHoldsAreRefused) {
@@ -142,6 +145,9 @@ TEST_P(PlanTest, APlanThatWasMovedFromStillRuns) {
     for (const Plan &plan : {first, second}) expect_equal(run_forward(plan, input_, weight_, {}), expected);
     EXPECT_EQ(first.kernel(), second.kernel());
     EXPECT_EQ(first.workspace_bytes(), second.workspace_bytes());
+    Plan third(Problem::parse("n1ic1oc1ih2iw2kh1kw1"), options());
+    third = std::move(first);
+    for (const Plan &plan : {first, third}) expect_equal(run_forward(plan, input_, weight_, {}), expected);
 }
 
 // A kernel would read what it has written.
@@ -169,12 +175,42 @@ TEST_P(PlanTest, OverlappingTensorsAreRefused) {
         expect_refused(element(apart.input, input_.size() - 1), "output overlaps input");
         expect_refused(element(apart.weight, 1 - small_problem.output_elements()), "output overlaps weight");
         expect_refused(element(apart.bias, 1), "output overlaps bias");
-        if (workspace.bytes() > 0) expect_refused(workspace.floats(), "output overlaps workspace");
+        if (workspace.bytes() > 0) {
+            expect_refused(workspace.floats(), "output overlaps workspace");
+            Arguments inside = apart;
+            inside.input = workspace.floats();
+            EXPECT_EQ(std::string(run(inside).message()), "input overlaps workspace, but workspace is written and must lie apart");
+        }
         Arguments neighbours = apart;
         neighbours.output = const_cast<float *>(element(apart.weight, -small_problem.output_elements()));
         EXPECT_TRUE(run(neighbours).ok());
     }
     synchronize(GetParam());
+}
+
+TEST_P(PlanTest, PackedWeightsLieApart) {
+    int with_packing = 0;
+    for (const Plan &plan : plans(options())) {
+        const size_t bytes = plan.packed_weight_bytes();
+        if (bytes == 0) continue;
+        with_packing++;
+        const DeviceMemory memory(GetParam(), 4 * bytes + 4 * sizeof(float) * small_problem.output_elements()),
+            workspace(GetParam(), plan.workspace_bytes(true));
+        float *const packed = memory.floats(), *const beyond = packed + bytes / sizeof(float);
+        EXPECT_EQ(std::string(plan.pack_weight(packed, packed).message()),
+                  "packed overlaps weight, but packed is written and must lie apart")
+            << plan.kernel();
+        ForwardCall call(plan, input_, weight_);
+        call.arguments.packed_weight = packed;
+        call.arguments.output = beyond - 1;
+        EXPECT_EQ(std::string(plan.run(call.arguments, {workspace.data(), workspace.bytes()}).message()),
+                  "output overlaps packed_weight, but output is written and must lie apart")
+            << plan.kernel();
+        call.arguments.output = beyond;
+        EXPECT_TRUE(plan.run(call.arguments, {workspace.data(), workspace.bytes()}).ok()) << plan.kernel();
+    }
+    synchronize(GetParam());
+    if (with_packing == 0) GTEST_SKIP() << "no kernel of this build packs weights for " << small_problem.str();
 }
 
 TEST_P(PlanTest, GradientsThatOverlapAreRefused) {
@@ -260,7 +296,7 @@ TEST_P(PlanTest, PackedWeightReplacesWeight) {
         call.arguments.packed_weight = packed.data();
         const Status status = plan.run(call.arguments, {workspace.data(), workspace.bytes()});
         EXPECT_TRUE(status.ok()) << status.message();
-        SCOPED_TRACE(plan.kernel());
+        const Trace trace(plan.kernel());
         expect_equal(call.output(), expected);
     }
     if (with_packing == 0) GTEST_SKIP() << "no kernel of this build packs weights for " << small_problem.str();
@@ -312,6 +348,14 @@ TEST(PlanOptionsTest, SlopeMustBeANumber) {
     options.epilogue.activation = Activation::leaky_relu;
     options.epilogue.negative_slope = std::nanf("");
     EXPECT_TRUE(throws<InvalidProblem>("epilogue.negative_slope is NaN", [&] { Plan(small_problem, options); }));
+}
+
+TEST(PlanOptionsTest, SlopesOfChannelsStandBehindBiases) {
+    PlanOptions options;
+    options.epilogue.activation = Activation::prelu;
+    EXPECT_TRUE(throws<InvalidProblem>("epilogue.activation is prelu", [&] { Plan(small_problem, options); }));
+    options.epilogue.bias = true, options.device = Device::cpu;
+    EXPECT_TRUE(throws<Unsupported>("it has one slope for all channels", [&] { Plan(small_problem, options); }));
 }
 
 TEST(PlanOptionsTest, OnlyForwardHasAnEpilogue) {

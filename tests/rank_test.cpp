@@ -14,7 +14,7 @@ class Rank : public DeviceTest {
 
     // Every operation, by every kernel that accepts the problem.
     void expect_exact(const Problem &p) {
-        SCOPED_TRACE(p.str());
+        const Trace trace(p.str());
         const auto input = random.integers(p.input_elements()), weight = random.integers(p.weight_elements());
         const auto output_gradient = random.integers(p.output_elements());
         const Gradients expected = gradients(p, input, weight, output_gradient);
@@ -24,7 +24,7 @@ class Rank : public DeviceTest {
             const auto all = for_every_kernel(p, wanted);
             EXPECT_FALSE(all.empty());
             for (const PlanOptions &forced : all) {
-                SCOPED_TRACE(forced.kernel);
+                const Trace trace(forced.kernel);
                 const Plan plan(p, forced);
                 expect_equal(operation == Operation::forward ? run_forward(plan, input, weight, {})
                                                              : run_gradient(plan, input, weight, output_gradient),
@@ -70,7 +70,7 @@ TEST_P(Rank, OfThreeAxesForwardAndInputGradient) {
         "n2ic9oc6iw11kw3sw7pw1opw2", "n2ic3oc5id6ih7iw8kd2kh2kw2pd3ph4pw2dd6dh8dw4", "n1ic33oc150id2ih2iw2kd2kh2kw2sd2sh2sw2"};
     for (const char *text : problems) {
         const Problem p = Problem::parse(text);
-        SCOPED_TRACE(text);
+        const Trace trace(text);
         const auto input = random.integers(p.input_elements()), weight = random.integers(p.weight_elements());
         const auto output_gradient = random.integers(p.output_elements());
         for (Operation operation : {Operation::forward, Operation::input_gradient}) {
@@ -78,7 +78,7 @@ TEST_P(Rank, OfThreeAxesForwardAndInputGradient) {
             wanted.operation = operation;
             const bool is_forward = operation == Operation::forward;
             for (const PlanOptions &forced : for_every_kernel(p, wanted)) {
-                SCOPED_TRACE(forced.kernel);
+                const Trace trace(forced.kernel);
                 const Plan plan(p, forced);
                 expect_equal(is_forward ? run_forward(plan, input, weight, {}) : run_gradient(plan, input, weight, output_gradient),
                              is_forward ? forward(p, input, weight, {}) : gradients(p, input, weight, output_gradient).input);
@@ -93,16 +93,16 @@ TEST_P(Rank, OfThreeAxesAtRandom) {
         const Problem p = random.next_of_rank(3);
         const auto input = random.integers(p.input_elements()), weight = random.integers(p.weight_elements());
         const auto output_gradient = random.integers(p.output_elements());
-        SCOPED_TRACE(p.str());
+        const Trace trace(p.str());
         PlanOptions wanted = options();
         for (const PlanOptions &forced : for_every_kernel(p, wanted)) {
-            SCOPED_TRACE(forced.kernel);
+            const Trace trace(forced.kernel);
             expect_equal(run_forward(Plan(p, forced), input, weight, {}), forward(p, input, weight, {}));
         }
         wanted.operation = Operation::input_gradient;
         const auto expected = gradients(p, input, weight, output_gradient).input;
         for (const PlanOptions &forced : for_every_kernel(p, wanted)) {
-            SCOPED_TRACE(forced.kernel);
+            const Trace trace(forced.kernel);
             expect_equal(run_gradient(Plan(p, forced), input, weight, output_gradient), expected);
         }
     }

@@ -11,6 +11,7 @@
 
 #include "conv_transpose/conv_transpose.h"
 #include "conv_transpose/device_memory.h"
+#include "trace.h"
 
 namespace conv_transpose::testing {
 

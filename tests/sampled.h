@@ -11,6 +11,7 @@
 
 #include "conv_transpose/conv_transpose.h"
 #include "conv_transpose/device_memory.h"
+#include "trace.h"
 
 namespace conv_transpose::testing {
 
@@ -120,7 +121,7 @@ inline void expect_exact_samples(const Problem &p, const std::vector<PlanOptions
     const DeviceMemory bias = patterned(device, p.out_channels, bias_seed);
     DeviceMemory output(device, p.output_elements() * sizeof(float));
     for (const PlanOptions &options : choices) {
-        SCOPED_TRACE(p.str() + " by " + options.kernel);
+        const Trace trace(p.str() + " by " + options.kernel);
         const Plan plan(p, options);
         fill_with_nan(output, p.output_elements());
         const DeviceMemory workspace(device, plan.workspace_bytes());

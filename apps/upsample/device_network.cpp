@@ -9,6 +9,7 @@
 
 namespace upsample {
 
+using conv_transpose::Activation;
 using conv_transpose::Device;
 using conv_transpose::DeviceMemory;
 using conv_transpose::ElementType;
@@ -21,6 +22,17 @@ namespace {
 bool has_weights(const Layer &layer) {
     return layer.kind == LayerKind::convolution || layer.kind == LayerKind::deconvolution ||
            layer.kind == LayerKind::inner_product;
+}
+
+bool is_rectifier(const Layer &layer) { return layer.kind == LayerKind::relu || layer.kind == LayerKind::prelu; }
+
+/// One a channel that is stored.
+std::vector<float> slopes_of(const Layer &layer, int64_t channels) {
+    if (layer.kind == LayerKind::relu) return std::vector<float>(channels, layer.negative_slope);
+    if (layer.weight.size() == 1) return std::vector<float>(channels, layer.weight[0]);
+    std::vector<float> slopes = layer.weight;
+    slopes.resize(channels);
+    return slopes;
 }
 
 /// Tensor cores multiply from 8 summed and 16 computed channels on.
@@ -62,55 +74,26 @@ std::vector<DeviceBlob> blobs_of(const Network &network, int64_t height, int64_t
     return blobs;
 }
 
-/// Blobs that are joined lie in the joined one from the beginning, so that nothing is copied: where every convolution that
-/// reads or writes them takes wider pixels. What is joined of the first of another's inputs is a part of that.
-std::vector<DeviceNetwork::Place> places_of(const NcnnModel &model, const std::vector<DeviceBlob> &blobs, bool joined) {
-    std::vector<DeviceNetwork::Place> places(blobs.size());
-    for (std::size_t i = 0; i < places.size(); ++i) places[i].root = static_cast<int>(i);
-    std::vector<const Layer *> roots;
-    for (auto layer = model.layers.rbegin(); joined && layer != model.layers.rend(); ++layer) {
-        if (layer->kind != LayerKind::concat) continue;
-        const auto begins = [&](const Layer *root) {
-            return root->inputs.size() >= layer->inputs.size() &&
-                   std::equal(layer->inputs.begin(), layer->inputs.end(), root->inputs.begin());
-        };
-        if (places[layer->output].root != layer->output) continue;
-        if (const auto root = std::find_if(roots.begin(), roots.end(), begins); root != roots.end()) {
-            places[layer->output] = {(*root)->output, 0};
-            continue;
-        }
-        const auto may_move = [&](int blob) {
-            const bool once = std::count(layer->inputs.begin(), layer->inputs.end(), blob) == 1;
-            const bool pooled = std::any_of(model.layers.begin(), model.layers.end(), [&](const Layer &reader) {
-                return reader.kind == LayerKind::pooling && reader.inputs[0] == blob;  // by sums of dense pictures
-            });
-            return once && !pooled && places[blob].root == blob && blob != model.input &&
-                   blobs[blob].shape.channels % 8 == 0 && blobs[blob].stored == blobs[blob].shape.channels &&
-                   blobs[blob].half;
-        };
-        const auto is_root = [&](int blob) {
-            return std::any_of(roots.begin(), roots.end(), [&](const Layer *r) { return r->output == blob; });
-        };
-        const bool all = std::all_of(layer->inputs.begin(), layer->inputs.end(),
-                                     [&](int blob) { return may_move(blob) && !is_root(blob); });
-        if (!all) continue;
-        int64_t channel = 0;
-        for (const int blob : layer->inputs) {
-            places[blob] = {layer->output, channel};
-            channel += blobs[blob].shape.channels;
-        }
-        roots.push_back(&*layer);
-    }
-    return places;
+/// Blobs that are joined lie in the joined one where every convolution that reads or writes them takes wider pixels.
+std::vector<BlobPlace> places_of(const Network &network, int64_t height, int64_t width, const std::vector<DeviceBlob> &blobs,
+                                 bool joined) {
+    const NcnnModel &model = network.model();
+    if (!joined) return places_apart(model.blobs);
+    return places_joined(model, network.shapes(height, width), [&](int blob) {
+        const bool pooled = std::any_of(model.layers.begin(), model.layers.end(), [&](const Layer &reader) {
+            return reader.kind == LayerKind::pooling && reader.inputs[0] == blob;  // by sums of dense pictures
+        });
+        return !pooled && blobs[blob].shape.channels % 8 == 0 && blobs[blob].stored == blobs[blob].shape.channels &&
+               blobs[blob].half;
+    });
 }
 
 BlobSlots slots_of(const NcnnModel &model, const std::vector<DeviceBlob> &blobs,
-                   const std::vector<DeviceNetwork::Place> &places) {
+                   const std::vector<BlobPlace> &places) {
     std::vector<std::size_t> bytes;
     for (const DeviceBlob &blob : blobs) bytes.push_back(blob.bytes());
     std::vector<bool> in_place;
-    std::vector<int> roots;
-    for (const DeviceNetwork::Place &place : places) roots.push_back(place.root);
+    const std::vector<int> roots = roots_of(places);
     for (const Layer &layer : model.layers) {
         const auto is_whole = [&](int blob) { return roots[blob] == blob; };
         in_place.push_back(works_in_place(layer.kind) && blobs[layer.output].stored == blobs[layer.inputs[0]].stored &&
@@ -172,7 +155,7 @@ InterpolationTable halves_of(const DeviceMemory &table) {
 
 std::size_t DeviceNetwork::blob_bytes(const Network &network, int64_t height, int64_t width, const RunOptions &options) {
     const std::vector<DeviceBlob> blobs = blobs_of(network, height, width, options);
-    return slots_of(network.model(), blobs, places_of(network.model(), blobs, options.half)).total_bytes();
+    return slots_of(network.model(), blobs, places_of(network, height, width, blobs, options.half)).total_bytes();
 }
 
 DeviceNetwork::Lane::Lane(std::size_t input_bytes, std::size_t output_bytes)
@@ -191,11 +174,11 @@ DeviceNetwork::DeviceNetwork(const Network &network, int64_t height, int64_t wid
       computing_(Device::cuda),
       writing_(Device::cuda) {
     const NcnnModel &model = network.model();
-    places_ = places_of(model, blobs_, options.half);
+    places_ = places_of(network, height, width, blobs_, options.half);
     try {
         prepare(options);
     } catch (const conv_transpose::Unsupported &) {  // a convolution takes no wider pixels: joined blobs are copied
-        places_ = places_of(model, blobs_, false);
+        places_ = places_apart(model.blobs);
         prepare(options);
     }
     std::size_t workspace = 0, rearranged = 0, sums = 0;
@@ -233,29 +216,13 @@ DeviceNetwork::Step DeviceNetwork::prepared(const Layer &layer, const RunOptions
     const DeviceBlob &input = blobs_[layer.inputs[0]];
     Step step;
     if (has_weights(layer)) {
-        LayerConvolution convolution = layer_convolution(layer, input.shape);
-        const Problem plain = convolution.problem;
-        const std::vector<float> weight = convolution_weight(layer, convolution);
-        const bool moved = is_moved(layer, convolution.phases, input);
-        if (!moved) convolution.problem.in_channels = input.stored;
-        convolution.problem.out_channels = blobs_[layer.output].stored;
-        convolution.options.device = Device::cuda;
-        convolution.options.precision = options.precision;
-        convolution.options.input = convolution.options.output = input.format();
-        if (!moved) convolution.options.input_pixel_stride = input.pixel;
-        convolution.options.output_pixel_stride = blobs_[layer.output].pixel;
-        convolution.options.kernel = kernel_for_any_size(convolution);
-        std::vector<float> bias = layer.bias;
-        if (!bias.empty()) bias.resize(convolution.problem.out_channels);
-        step.plan.emplace(convolution, filled_up(weight, plain, convolution.problem), bias);
-    } else if (layer.kind == LayerKind::prelu) {
-        std::vector<float> slopes = layer.weight;
-        slopes.resize(layer.weight.size() == 1 ? 1 : input.stored);
-        if (slopes.size() == 1) slopes.assign(input.stored, layer.weight[0]);
-        step.slopes = copy_to_device(Device::cuda, slopes.data(), slopes.size() * sizeof(float));
-    } else if (layer.kind == LayerKind::relu) {
-        const std::vector<float> slopes(input.stored, layer.negative_slope);
-        step.slopes = copy_to_device(Device::cuda, slopes.data(), slopes.size() * sizeof(float));
+        if (const Layer *rectifier = rectifier_behind(layer)) step.plan = plan_of(layer, rectifier, options);
+        step.rectified = step.plan.has_value();
+        if (!step.plan) step.plan = plan_of(layer, nullptr, options);
+    } else if (is_rectifier(layer)) {
+        step.rectified = is_rectified(layer.inputs[0]);
+        const std::vector<float> slopes = slopes_of(layer, input.stored);
+        if (!step.rectified) step.slopes = copy_to_device(Device::cuda, slopes.data(), slopes.size() * sizeof(float));
     } else if (layer.kind == LayerKind::bicubic) {
         const TensorShape &output = blobs_[layer.output].shape;
         step.columns = interpolation_table(layer.ratio, input.shape.width, output.width);
@@ -271,6 +238,57 @@ DeviceNetwork::Step DeviceNetwork::prepared(const Layer &layer, const RunOptions
         step.sum.emplace(problem, of_sum);
     }
     return step;
+}
+
+/// With the PReLU or ReLU behind it, if there is one and a kernel for both; else with nothing behind it, or none.
+std::optional<LayerPlan> DeviceNetwork::plan_of(const Layer &layer, const Layer *rectifier, const RunOptions &options) const {
+    const DeviceBlob &input = blobs_[layer.inputs[0]];
+    LayerConvolution convolution = layer_convolution(layer, input.shape);
+    const Problem plain = convolution.problem;
+    const std::vector<float> weight = convolution_weight(layer, convolution);
+    const bool moved = is_moved(layer, convolution.phases, input);
+    if (!moved) convolution.problem.in_channels = input.stored;
+    convolution.problem.out_channels = blobs_[layer.output].stored;
+    convolution.options.device = Device::cuda;
+    convolution.options.precision = options.precision;
+    convolution.options.input = convolution.options.output = input.format();
+    if (!moved) convolution.options.input_pixel_stride = input.pixel;
+    convolution.options.output_pixel_stride = blobs_[layer.output].pixel;
+    std::vector<float> bias = layer.bias;
+    if (!bias.empty() || rectifier) bias.resize(convolution.problem.out_channels);
+    if (rectifier) {
+        convolution.options.epilogue = {true, Activation::prelu};
+        const std::vector<float> slopes = slopes_of(*rectifier, convolution.problem.out_channels);
+        bias.insert(bias.end(), slopes.begin(), slopes.end());
+    }
+    try {
+        convolution.options.kernel = kernel_for_any_size(convolution);
+        return LayerPlan(convolution, filled_up(weight, plain, convolution.problem), bias);
+    } catch (const conv_transpose::Unsupported &) {
+        if (!rectifier) throw;
+        return {};
+    }
+}
+
+/// Which alone reads what the layer computes, and in the same place, so that both may be one step.
+const Layer *DeviceNetwork::rectifier_behind(const Layer &layer) const {
+    const std::vector<Layer> &layers = network().model().layers;
+    const auto reads = [&](const Layer &other) {
+        return std::find(other.inputs.begin(), other.inputs.end(), layer.output) != other.inputs.end();
+    };
+    const auto is_whole = [&](int blob) { return places_[blob].root == blob; };
+    const auto first = std::find_if(layers.begin(), layers.end(), reads);
+    const bool fits = first != layers.end() && std::count_if(first, layers.end(), reads) == 1 && is_rectifier(*first) &&
+                      layer.activation == Activation::none && layer.output != network().model().output &&
+                      is_whole(layer.output) && is_whole(first->output) &&
+                      blobs_[layer.output].stored == blobs_[first->output].stored;
+    return fits ? &*first : nullptr;
+}
+
+bool DeviceNetwork::is_rectified(int blob) const {
+    for (std::size_t i = 0; i < steps_.size(); ++i)
+        if (network().model().layers[i].output == blob) return steps_[i].rectified;
+    return false;
 }
 
 void DeviceNetwork::begin(int number, const float *input, const OutputPart &part) {
@@ -311,6 +329,7 @@ void DeviceNetwork::run_layer(const Layer &layer, const Step &step) {
         }
         case LayerKind::relu:
         case LayerKind::prelu:
+            if (step.rectified) return;
             return check(rectify_on_device(view_of(input), a_channel_each(input, step.slopes.data(), ElementType::float32),
                                            view_of(output), stream));
         case LayerKind::crop: {

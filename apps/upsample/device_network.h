@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "blob_places.h"
 #include "blob_slots.h"
 #include "conv_transpose/device_stream.h"
 #include "device_blob.h"
@@ -18,12 +19,6 @@ namespace upsample {
 class DeviceNetwork : public NetworkRun {
   public:
     DeviceNetwork(const Network &network, int64_t height, int64_t width, const RunOptions &options);
-
-    /// Where each blob lies: in itself, or from a channel on in a wider one that other layers join it into.
-    struct Place {
-        int root = 0;
-        int64_t channel = 0;
-    };
 
     static std::size_t blob_bytes(const Network &network, int64_t height, int64_t width, const RunOptions &options);
 
@@ -46,18 +41,22 @@ class DeviceNetwork : public NetworkRun {
         std::optional<LayerPlan> plan;                   // of a layer with weights
         std::optional<conv_transpose::Plan> sum;         // of a pooling: the sums of planes
         conv_transpose::DeviceMemory slopes;             // of a PReLU, one a channel
+        bool rectified = false;                          // its result, by the PReLU behind it, in the same pass; or that PReLU
         conv_transpose::DeviceMemory columns, rows;      // of an interpolation: places, then weights
     };
 
     void prepare(const RunOptions &options);
     Step prepared(const Layer &layer, const RunOptions &options) const;
+    std::optional<LayerPlan> plan_of(const Layer &layer, const Layer *rectifier, const RunOptions &options) const;
+    const Layer *rectifier_behind(const Layer &layer) const;
+    bool is_rectified(int blob) const;
     void run_layer(const Layer &layer, const Step &step);
     void run_plan(const Layer &layer, const LayerPlan &plan);
     void join(const Layer &layer);
     void pool(const Layer &layer, const conv_transpose::Plan &sum);
     void combine(const Layer &layer);
 
-    std::vector<Place> places_;
+    std::vector<BlobPlace> places_;
     std::vector<DeviceBlob> blobs_;
     std::vector<conv_transpose::DeviceMemory> memory_;
     std::vector<Step> steps_;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
 #include "light_layers.h"
 
@@ -16,14 +15,20 @@ using conv_transpose::Problem;
 
 namespace {
 
-BlobSlots slots_of(const NcnnModel &model, const std::vector<TensorShape> &shapes) {
+/// With channels first some channels of a blob are a dense blob.
+std::vector<BlobPlace> places_of(const NcnnModel &model, const std::vector<TensorShape> &shapes) {
+    return places_joined(model, shapes, [](int) { return true; });
+}
+
+BlobSlots slots_of(const NcnnModel &model, const std::vector<TensorShape> &shapes, const std::vector<BlobPlace> &places) {
     std::vector<std::size_t> bytes;
     for (const TensorShape &shape : shapes) bytes.push_back(shape.elements() * sizeof(float));
     std::vector<bool> in_place;
-    for (const Layer &layer : model.layers) in_place.push_back(works_in_place(layer.kind));
-    std::vector<int> roots(model.blobs);
-    std::iota(roots.begin(), roots.end(), 0);
-    return assign_slots(model, bytes, in_place, roots);
+    for (const Layer &layer : model.layers) {
+        const auto is_whole = [&](int blob) { return places[blob].root == blob; };
+        in_place.push_back(works_in_place(layer.kind) && is_whole(layer.output) && is_whole(layer.inputs[0]));
+    }
+    return assign_slots(model, bytes, in_place, roots_of(places));
 }
 
 LayerConvolution on_host(const Layer &layer, const TensorShape &input) {
@@ -35,7 +40,8 @@ LayerConvolution on_host(const Layer &layer, const TensorShape &input) {
 }  // namespace
 
 std::size_t HostNetwork::blob_bytes(const Network &network, int64_t height, int64_t width) {
-    return slots_of(network.model(), network.shapes(height, width)).total_bytes();
+    const std::vector<TensorShape> shapes = network.shapes(height, width);
+    return slots_of(network.model(), shapes, places_of(network.model(), shapes)).total_bytes();
 }
 
 std::size_t HostNetwork::bytes(const Network &network, int64_t height, int64_t width, const RunOptions &) {
@@ -59,7 +65,8 @@ HostNetwork::HostNetwork(const Network &network, int64_t height, int64_t width, 
     : NetworkRun(network, height, width, options),
       threads_(options.threads),
       shapes_(network.shapes(height, width)),
-      slots_(slots_of(network.model(), shapes_)) {
+      places_(places_of(network.model(), shapes_)),
+      slots_(slots_of(network.model(), shapes_, places_)) {
     for (const std::size_t bytes : slots_.bytes) memory_.emplace_back(Device::cpu, bytes);
     std::size_t workspace_bytes = 0, phase_bytes = 0;
     for (const Layer &layer : network.model().layers) {
@@ -87,8 +94,14 @@ void HostNetwork::begin(int, const float *input, const OutputPart &part) {
     }
 }
 
+float *HostNetwork::blob(int number) const {
+    const TensorShape &shape = shapes_[number];
+    return memory_[slots_.of_blob[number]].floats() + places_[number].channel * shape.height * shape.width;
+}
+
 void HostNetwork::run_layer(std::size_t number) {
     const Layer &layer = network().model().layers[number];
+    if (layer.kind == LayerKind::concat && places_[layer.inputs[0]].root == places_[layer.output].root) return;  // they lie there
     const std::optional<LayerPlan> &plan = plans_[number];
     if (!plan) {
         std::vector<Tensor> inputs;

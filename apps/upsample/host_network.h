@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "blob_places.h"
 #include "blob_slots.h"
 #include "layer_plan.h"
 #include "network_run.h"
@@ -25,11 +26,12 @@ class HostNetwork : public NetworkRun {
     void wait(int) override {}
 
   private:
-    float *blob(int number) const { return memory_[slots_.of_blob[number]].floats(); }
+    float *blob(int number) const;
     void run_layer(std::size_t number);
 
     int threads_;
     std::vector<TensorShape> shapes_;
+    std::vector<BlobPlace> places_;
     BlobSlots slots_;
     std::vector<conv_transpose::DeviceMemory> memory_;
     std::vector<std::optional<LayerPlan>> plans_;  // of the layers that have weights

@@ -129,11 +129,16 @@ void light_channel(const Layer &layer, const std::vector<Tensor> &inputs, int64_
 void split_phases(const float *input, const TensorShape &shape, int64_t s, Size2 size, float *output) {
     for (int64_t channel = 0; channel < shape.channels * s * s; ++channel) {
         const int64_t c = channel / (s * s), dy = channel / s % s, dx = channel % s;
-        for (int64_t y = 0; y < size.height; ++y) {
-            for (int64_t x = 0; x < size.width; ++x) {
-                const bool inside = y * s + dy < shape.height && x * s + dx < shape.width;
-                *output++ = inside ? input[(c * shape.height + y * s + dy) * shape.width + x * s + dx] : 0;
+        const int64_t rows = (shape.height - dy + s - 1) / s, columns = (shape.width - dx + s - 1) / s;
+        for (int64_t y = 0; y < size.height; ++y, output += size.width) {
+            const float *row = input + (c * shape.height + y * s + dy) * shape.width + dx;
+            const int64_t inside = y < rows ? columns : 0;
+            if (s == 2) {
+                for (int64_t x = 0; x < inside; ++x) output[x] = row[2 * x];
+            } else {
+                for (int64_t x = 0; x < inside; ++x) output[x] = row[s * x];
             }
+            std::fill(output + inside, output + size.width, 0.0f);
         }
     }
 }

@@ -246,17 +246,19 @@ int TileStore::full_extent(const std::string &role) const {
                                        : inner_rows_;
 }
 
-Stmt TileStore::lowered() const { return versions(value_, true); }
+Stmt TileStore::lowered() const { return versions(value_, 1); }
 
 /// A value that is a choice by a condition which is the same for all elements becomes two versions of the
 /// store. Only the first is unrolled, once with guards and once without: it is the one that was written
-/// first, and code has a price, too. (And the second, behind one that only moves sums.)
-Stmt TileStore::versions(const Expr &value, bool unrolled) const {
+/// first, and code has a price, too. (And two more behind one that only moves sums: without an activation, and with one that
+/// is piecewise linear, which took 0.483 ms rolled and 0.415 unrolled, of 64 channels at 1080p.)
+Stmt TileStore::versions(const Expr &value, int to_unroll) const {
+    const bool unrolled = to_unroll > 0;
     if (const Call *choice = value.as<Call>(); choice && choice->is_intrinsic(Call::if_then_else) &&
                                                choice->args.size() == 3 && is_uniform(choice->args[0])) {
-        const bool next_unrolled = unrolled && moves_sums({choice->args[1]});
-        return IfThenElse::make(choice->args[0], versions(choice->args[1], unrolled),
-                                versions(choice->args[2], next_unrolled));
+        const int then_to_unroll = unrolled && moves_sums({choice->args[1]}) ? 2 : to_unroll - 1;
+        return IfThenElse::make(choice->args[0], versions(choice->args[1], to_unroll),
+                                versions(choice->args[2], then_to_unroll));
     }
     if (by_rows_ && spared_if_.defined()) {
         return IfThenElse::make(spared_if_, rows({value, unrolled, true}), rows({value, false, false}));

@@ -72,7 +72,7 @@ class TileStore {
     /// How many a warp has in shared memory at a time.
     int rows_at_a_time() const { return further_tiles_ ? rows_per_turn : rows_of_warp(); }
 
-    Halide::Internal::Stmt versions(const Halide::Expr &value, bool unrolled) const;
+    Halide::Internal::Stmt versions(const Halide::Expr &value, int to_unroll) const;
     Halide::Internal::Stmt in_turns(const Halide::Expr &value, bool unrolled) const;
     Halide::Internal::Stmt turns(const Version &version) const;
     Halide::Internal::Stmt turn(const Version &version, int row_tile, int repeat, int half) const;

@@ -17,7 +17,7 @@ namespace conv_transpose::testing {
 
 namespace {
 
-const char *const activation_names[] = {"none", "relu", "leaky_relu", "tanh", "sigmoid"};
+const char *const activation_names[] = {"none", "relu", "leaky_relu", "tanh", "sigmoid", "prelu"};
 
 double activated(double sum, const Epilogue &epilogue) {
     switch (epilogue.activation) {
@@ -50,7 +50,8 @@ struct Data {
         : input(random.integers(p.input_elements())),
           weight(random.integers(p.weight_elements())),
           bias(random.integers(p.out_channels)),
-          output_gradient(random.integers(p.output_elements())) {
+          output_gradient(random.integers(p.output_elements())),
+          slopes(random.integers(p.out_channels)) {
         if (!curves) return;
         for (float &v : input) v /= 4;
         for (float &v : weight) v /= 16;
@@ -82,7 +83,7 @@ struct Data {
         }
     }
 
-    std::vector<float> input, weight, bias, output_gradient;
+    std::vector<float> input, weight, bias, output_gradient, slopes;
 };
 
 std::vector<double> expected_result(const KernelRun &run, Operation operation, const Data &data) {
@@ -90,7 +91,12 @@ std::vector<double> expected_result(const KernelRun &run, Operation operation, c
     if (operation == Operation::forward) {
         std::vector<double> sums =
             forward(p, data.input, data.weight, run.epilogue.bias ? data.bias : std::vector<float>());
-        for (double &sum : sums) sum = activated(sum, run.epilogue);
+        const bool has_slopes = run.epilogue.activation == Activation::prelu;
+        const int64_t plane = p.output_elements() / std::max<int64_t>(1, p.batch * p.out_channels);
+        for (size_t i = 0; i < sums.size(); i++)
+            sums[i] = !has_slopes  ? activated(sums[i], run.epilogue)
+                      : sums[i] < 0 ? sums[i] * data.slopes[i / plane % p.out_channels]
+                                    : sums[i];
         return sums;
     }
     Gradients all = gradients(p, data.input, data.weight, data.output_gradient);
@@ -187,6 +193,8 @@ std::string KernelRun::error() const {
     const TensorFormat result_format = is_forward ? output : of_input ? input : weight;
     std::vector<double> expected = expected_result(*this, operation, data);
     for (double &value : expected) value = rounded(value, result_format.type);
+    const std::vector<float> slopes = epilogue.activation == Activation::prelu ? data.slopes : std::vector<float>(),
+                             biases = with_slopes(data.bias, slopes, problem.groups);
     const std::vector<float> unwritten(expected.size(), std::nanf(""));
     const Tensor x(Device::cuda, input, of_input ? unwritten : data.input, problem.in_channels,
                    positions(problem, [](const Axis &a) { return a.input; }), offset),
@@ -194,7 +202,7 @@ std::string KernelRun::error() const {
           positions(problem, [](const Axis &a) { return a.kernel; }), offset),
         y(Device::cuda, output, is_forward ? unwritten : data.output_gradient, problem.out_channels,
           positions(problem, [](const Axis &a) { return a.output(); }), offset),
-        b(Device::cuda, {weight.type, Layout::channels_first}, of_bias ? unwritten : data.bias, 1, 1, offset);
+        b(Device::cuda, {weight.type, Layout::channels_first}, of_bias ? unwritten : biases, 1, 1, offset);
     const DeviceMemory workspace = on_device(
         Device::cuda, std::vector<float>((plan.workspace_bytes() + 3) / sizeof(float), std::nanf("")));
     Arguments arguments;
@@ -214,8 +222,8 @@ std::string KernelRun::error() const {
                        : result_format.type == ElementType::float16 ? 1e-3
                                                                     : 8e-3;
     for (size_t e = 0; e < expected.size(); e++) {
-        const double tolerance =
-            epilogue.activation > Activation::relu ? bit * (1 + std::abs(expected[e])) : 0;
+        const bool rounds = is_smooth(epilogue.activation) || epilogue.activation == Activation::leaky_relu;
+        const double tolerance = rounds ? bit * (1 + std::abs(expected[e])) : 0;
         if (!(std::abs(actual[e] - expected[e]) <= tolerance))
             return "element " + std::to_string(e) + " of " + std::to_string(expected.size()) + " is " +
                    std::to_string(actual[e]) + ", not " + std::to_string(expected[e]);

@@ -123,7 +123,9 @@ struct TensorFormat {
     friend bool operator!=(const TensorFormat &a, const TensorFormat &b) { return !(a == b); }
 };
 
-enum class Activation { none, relu, leaky_relu, tanh, sigmoid };
+/// prelu multiplies negative sums by a slope of their channel, of which there are as many as biases: behind the biases, those
+/// of a group behind the group's. Throws Unsupported where no kernel takes it: those that do read pictures by tensor maps.
+enum class Activation { none, relu, leaky_relu, tanh, sigmoid, prelu };
 
 /// What is applied to the sums before they are stored, in the same pass.
 struct Epilogue {

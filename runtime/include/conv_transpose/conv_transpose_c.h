@@ -36,7 +36,8 @@ typedef enum {
     CONV_TRANSPOSE_RELU,
     CONV_TRANSPOSE_LEAKY_RELU,
     CONV_TRANSPOSE_TANH,
-    CONV_TRANSPOSE_SIGMOID
+    CONV_TRANSPOSE_SIGMOID,
+    CONV_TRANSPOSE_PRELU /* slopes stand behind the biases: Activation in conv_transpose.h */
 } conv_transpose_activation;
 
 typedef enum {

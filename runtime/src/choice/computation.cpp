@@ -125,6 +125,53 @@ std::optional<Computation> with_packed_taps(const Computation &given, int first)
     return folded;
 }
 
+// The weight gradient of a linear layer is a sum over images, of products of an input and an output gradient: the forward
+// operation of a picture whose channels are the images and whose positions are the layer's outputs, with the input as the
+// weight. All tensors lie as they did.
+std::optional<Computation> forward_of_weight_gradient(const Computation &given) {
+    const Problem &p = given.problem;
+    const bool linear = std::all_of(p.axes.begin(), p.axes.end(), [](const Axis &a) {
+        return a.input == 1 && a.kernel == 1 && a.padding == 0 && a.output_padding == 0;
+    });
+    if (!linear || p.groups != 1 || p.batch == 0) return {};
+    Problem layer;
+    layer.rank = 2, layer.batch = 1, layer.in_channels = p.batch, layer.out_channels = p.in_channels;
+    layer.width().input = p.out_channels;
+    Computation forward{Operation::forward, layer, Operand::output_gradient, Operand::weight_gradient};
+    forward.weight_operand = Operand::input;
+    forward.read_format.type = given.written_format.type, forward.written_format.type = given.weight_format.type;
+    forward.weight_format.type = given.read_format.type;
+    return forward;
+}
+
+// Where kernels are large and channels few: what the kernel's inner axes and one stride of the outermost see is a row, whose
+// values are output channels, so that taps are whole strides of that axis. With rows in the order of the weights, a tap's are
+// neighbours among them.
+std::optional<Computation> with_strides_as_taps(const Computation &given) {
+    Computation folded = given;
+    Problem &p = folded.problem, seen = given.problem;
+    const auto outermost = std::find_if(p.axes.begin(), p.axes.end(), [](const Axis &a) { return a.kernel > 1; });
+    if (p.groups != 1 || p.batch == 0 || p.out_channels > max_grid() || outermost == p.axes.end()) return {};
+    const int64_t stride = outermost->stride;
+    if (stride == 1 || outermost->kernel < stride || outermost->dilation > 1) return {};
+    double channels = double(p.out_channels);
+    for (Axis &a : p.axes) {
+        const bool by_strides = &a == &*outermost;
+        const int64_t in_row = by_strides ? stride : a.kernel;
+        channels *= double(in_row);
+        if (channels > max_elements_32bit()) return {};
+        p.out_channels *= in_row;
+        a = {.input = a.input, .kernel = by_strides ? ceil_divide(a.kernel, stride) : 1};
+        Axis &cells = seen.axes[&a - p.axes.data()];
+        if (!by_strides) continue;
+        const int64_t output = cells.output();
+        cells = {.input = a.output(), .kernel = stride, .stride = stride, .padding = cells.padding};
+        cells.output_padding = output - cells.output();
+    }
+    folded.packed_rows = true, folded.by_taps = seen, folded.kernel_positions = taps(given.problem);
+    return folded;
+}
+
 // A picture of one position has its channels innermost.
 std::optional<Computation> with_rows_as_given(const Computation &given) {
     if (given.read_format.layout == Layout::channels_last || read_positions(given) != 1) return {};
@@ -190,6 +237,9 @@ std::vector<Computation> alternatives(const Problem &problem, const PlanOptions 
         all.push_back(all[0]);
         all.back().problem.groups /= joined, all.back().joined_groups = joined;
     }
+    if (options.operation == Operation::weight_gradient)
+        for (const auto &other : {forward_of_weight_gradient(all[0]), with_strides_as_taps(all[0])})
+            if (other) all.push_back(*other);
     for (std::size_t i = 0, given = all.size(); i < given; i++) {
         const bool sums_channels = all[i].operation == Operation::forward || all[i].operation == Operation::input_gradient;
         if (!sums_channels || all[i].by_phases) continue;

@@ -30,6 +30,8 @@ struct Computation {
     Problem problem;
     Operand read, written;  ///< a weight gradient reads the output gradient as well
     WeightView weight = WeightView::as_given;
+    /// What plays the weight's role: a weight gradient may be the forward operation of others.
+    Operand weight_operand = Operand::weight;
     /// A split sum: so many groups of the problem are parts of one, each with its share of the summed channels, and a
     /// second pass adds what they give.
     int64_t partial_sums = 1;
@@ -42,8 +44,11 @@ struct Computation {
     /// kernels that read tensor maps.
     bool packed_rows = false;
     /// Such a picture has a row for every position of this problem's input, of what its taps see in the output gradient: they
-    /// are channels of `problem`, whose weights lie as they did.
+    /// are channels of `problem`, whose weights lie as they did. Of a weight gradient these taps are those of a kernel that is as
+    /// long as the stride on the outermost axis: along that `problem` has a tap for each such cell, of which the last may have
+    /// more positions than are left of the kernel's.
     std::optional<Problem> by_taps{};
+    int64_t kernel_positions = 0;
 
     /// Of a weight gradient: so many groups are one of the problem's, which has the weights between all of their channels. A
     /// second pass takes those that there are.

@@ -150,11 +150,12 @@ double packing_time(const KernelTraits &k, const Computation &c) {
 double packing_time_of_cells(const Computation &c) { return c.cells ? 2.3e-12 * double(c.problem.weight_elements()) : 0; }
 
 // Packing of weights takes about as long for all others, which therefore have it in no estimate; one that reads them as
-// they are given spares it.
-double spared_packing_time(const KernelTraits &k, const Computation &c) {
-    if (!maps_weights(k)) return 0;
-    return launch + 2.0 * double(bytes_of(c.weight_format.type)) * double(c.problem.weight_elements()) /
-                        H200::memory_bytes_per_second;
+// they are given spares it. What is no weight is compared with kernels that pack none.
+double weight_packing_time(const KernelTraits &k, const Computation &c) {
+    const double time = launch + 2.0 * double(bytes_of(c.weight_format.type)) * double(c.problem.weight_elements()) /
+                                     H200::memory_bytes_per_second;
+    if (c.weight_operand == Operand::weight) return maps_weights(k) ? -time : 0;
+    return k.weight_layout == WeightLayout::as_given ? 0 : time;
 }
 
 // Of the parts of a split sum, which are written and read once.
@@ -247,7 +248,7 @@ double estimated_time(const Candidate &candidate, const Machine &machine) {
     if (k.row_parts > 0) return gather_time(k, c, machine);
     if (k.max_products > 0) return std::max(serial_time(k, c), shortest);
     return std::max(packing_time(k, c) + kernel_time(k, c, machine) + strided_loads_time(k, c, machine) + adding_time(c) +
-                        packing_time_of_cells(c) - spared_packing_time(k, c),
+                        packing_time_of_cells(c) + weight_packing_time(k, c),
                     shortest);
 }
 

@@ -35,8 +35,7 @@ struct Request {
     /// tells why it accepts none.
     std::string try_kernel(const KernelTraits &k, Candidates &accepting) const {
         std::string reason;
-        std::optional<Computation> best;
-        double least = 0;
+        std::optional<Candidate> best;
         for (const Computation &computation : computations) {
             const std::optional<Computation> cells = with_input_cells(k, computation);
             const Computation &c = cells ? *cells : computation;
@@ -44,8 +43,8 @@ struct Request {
             if (rejected.empty()) {
                 const Computation split = with_split_sum(k, c);
                 if (!k.makes_parts || split.partial_sums > 1) {
-                    const double time = k.h200_tflops > 0 ? estimated_time({k, split}, machine) : 0;
-                    if (!best || time < least) best = split, least = time;
+                    const double seconds = has_estimate(k) ? estimated_time({k, split}, machine) : 0;
+                    if (!best || seconds < best->seconds) best.emplace(k, split, seconds);
                     continue;
                 }
                 rejected = "its sum is not split";
@@ -55,7 +54,7 @@ struct Request {
             if (reason.empty() || could_be_taken) reason = rejected;
         }
         if (!best) return reason;
-        accepting.push_back({k, *best});
+        accepting.push_back(*best);
         return {};
     }
 
@@ -69,13 +68,11 @@ struct Request {
 
 // The one that is fastest by estimate, whatever its precision, among those that have one: tensor cores win nothing where memory
 // limits, or where most of a tile is empty.
-size_t fastest(const Candidates &candidates, const Machine &machine) {
+size_t fastest(const Candidates &candidates) {
     size_t best = candidates.size();
-    double least = 0;
     for (size_t i = 0; i < candidates.size(); i++) {
         if (!has_estimate(candidates[i].kernel)) continue;
-        const double time = estimated_time(candidates[i], machine);
-        if (best == candidates.size() || time < least) best = i, least = time;
+        if (best == candidates.size() || candidates[i].seconds < candidates[best].seconds) best = i;
     }
     return best;
 }
@@ -97,14 +94,14 @@ size_t least_wasteful(const Candidates &candidates, size_t first) {
 }
 
 // The first; but a tuned kernel of float32 was not compared with those of tensor cores, which go before it.
-size_t preferred(const Candidates &candidates, Precision precision, const Machine &machine) {
+size_t preferred(const Candidates &candidates, Precision precision) {
     const auto has_precision = [&](const Candidate &c) { return c.kernel.precision == precision; };
     const bool none_has = std::none_of(candidates.begin(), candidates.end(), has_precision);
     const auto first = std::find_if(candidates.begin(), candidates.end(), [&](const Candidate &c) {
         return none_has || has_precision(c) || c.kernel.exact_input == Size2{};
     });
     if (is_flat(first->kernel)) return least_wasteful(candidates, first - candidates.begin());
-    return has_estimate(first->kernel) ? fastest(candidates, machine) : first - candidates.begin();
+    return has_estimate(first->kernel) ? fastest(candidates) : first - candidates.begin();
 }
 
 // What no kernel for the operation and device takes, whatever the sizes are, and what would do; empty if each of rank and
@@ -161,7 +158,7 @@ Candidate chosen_candidate(const Problem &problem, const PlanOptions &options, D
     if (options.kernel.empty()) {
         const Candidates candidates = request.accepting();
         if (candidates.empty()) refuse(request);
-        return candidates[preferred(candidates, options.precision, request.machine)];
+        return candidates[preferred(candidates, options.precision)];
     }
     Candidates candidates;
     const std::string reason = request.try_kernel(named_kernel(options.kernel), candidates);
@@ -174,7 +171,7 @@ std::vector<Candidate> accepting_candidates(const Problem &problem, const PlanOp
     const Request request{problem, options, device};
     Candidates all = request.accepting();
     if (all.empty()) return all;
-    const size_t best = preferred(all, options.precision, request.machine);
+    const size_t best = preferred(all, options.precision);
     Candidates ordered{all[best]};
     for (size_t i = 0; i < all.size(); i++)
         if (i != best) ordered.push_back(all[i]);

@@ -12,6 +12,7 @@ namespace conv_transpose {
 struct Candidate {
     const KernelTraits &kernel;
     Computation computation;
+    double seconds = 0;  ///< estimated, of a kernel that has an estimate
 };
 
 /// By the kernel that options.kernel names, or else the preferred one. Throws Unsupported if there is none, or it

@@ -105,6 +105,8 @@ struct CalledWith {
     /// Positions of a box, where the picture is read by a tensor map (picture_frame.h); else 0. Channels of the weights', as
     /// they are given, where they are no step of a sum over channels.
     int64_t box_positions = 0, box_channels = 0;
+    /// Slopes of channels may stand behind their biases (BiasKind).
+    bool channel_slopes = false;
     /// It stores single channels in channels_last, not 16 bytes of them at a time.
     bool stores_single_channels = false;
     /// Taps along the width that a step of the sum has; of a weight gradient, all of a line, which share a box.

@@ -189,7 +189,7 @@ std::string problem_rejection(const KernelTraits &k, const Computation &c) {
         return "its loop takes fewer than " + std::to_string(k.min_steps) + " steps";
     if (k.box_positions > 0)
         if (std::string reason = picture_frame_rejection(k, c); !reason.empty()) return reason;
-    if (k.family == Family::weight_gradient_implicit_gemm) return channels_last_rejection(k, p);
+    if (k.family == Family::weight_gradient_implicit_gemm) return channels_last_rejection(k, c);
     return k.packed_pictures ? packed_pictures_rejection(k, p) : "";
 }
 
@@ -233,7 +233,10 @@ std::string format_rejection(const KernelTraits &k, const Computation &c, const 
             if (taps(c.problem) == 1 || has_rows) wanted.layout = is.layout;
             else if (maps_weights_of_phases(k)) wanted.layout = Layout::channels_first;
         }
-        if (!takes_format(k, tensor, options.operation, wanted))
+        // A picture of one position may be read as a row of channels, by kernels that take one.
+        const bool read = c.read == Operand::input ? tensor.asked == &PlanOptions::input : tensor.asked == &PlanOptions::output;
+        if (!takes_format(k, tensor, options.operation, wanted) ||
+            (read && !takes_format(k, tensor, options.operation, c.read_format)))
             return std::string(tensor.name) + " is " + str(options.*tensor.asked) + ", the kernel is for " + str(is);
     }
     return {};
@@ -288,18 +291,37 @@ std::string pixel_rejection(const KernelTraits &kernel, const Computation &c) {
     return {};
 }
 
+// What is asked for, of the tensors that play the roles of what is computed.
+PlanOptions as_computed(const PlanOptions &options, const Computation &c) {
+    if (c.weight_operand == Operand::weight) return options;
+    PlanOptions roles = options;
+    roles.operation = c.operation;
+    roles.input = c.read_format, roles.weight = c.weight_format, roles.output = c.written_format;
+    return roles;
+}
+
 }  // namespace
 
-std::string rejection(const KernelTraits &kernel, const Computation &computation, const PlanOptions &options,
-                      Device device, const Machine &machine) {
+std::string rejection(const KernelTraits &kernel, const Computation &computation, const PlanOptions &asked, Device device,
+                      const Machine &machine) {
+    const PlanOptions options = as_computed(asked, computation);
     if (kernel.role != KernelRole::compute) return "it computes no operation";
     if (kernel.device != device) return "it runs on another device";
     if (!precision_allows(options.precision, kernel.precision)) return "its precision is not allowed";
     if (const std::string reason = machine_rejection(kernel, machine); !reason.empty()) return reason;
-    if (kernel.operation != computation.operation) return "it computes another operation";
+    // Flat products of a CPU's weight gradients sum over images as they are.
+    const bool in_other_roles = computation.weight_operand != Operand::weight;
+    if (kernel.operation != computation.operation || (in_other_roles && device == Device::cpu))
+        return "it computes another operation";
+    if (options.epilogue.activation == Activation::prelu && !kernel.channel_slopes)
+        return "epilogue.activation is prelu, but it has one slope for all channels";
     if (const std::string reason = format_rejection(kernel, computation, options); !reason.empty()) return reason;
-    if (computation.joined_groups > 1 && (kernel.family != Family::weight_gradient_implicit_gemm || kernel.writes_result))
+    const bool multiplies_groups = kernel.family == Family::weight_gradient_implicit_gemm || kernel.packed_pictures;
+    if (computation.joined_groups > 1 && (!multiplies_groups || kernel.writes_result))
         return "it computes the weights of groups";
+    const bool reads_rows = kernel.family == Family::weight_gradient_implicit_gemm && !kernel.writes_result;
+    if (computation.by_taps && computation.operation == Operation::weight_gradient && !reads_rows)
+        return "it computes weights in their own order";
     // The general ones are left to those that are made for gradients.
     const bool reads_mirrored = computation.by_phases
                                     ? kernel.packed_channels && kernel.counts_through_images

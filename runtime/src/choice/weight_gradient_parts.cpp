@@ -92,18 +92,20 @@ void SlicedParts::cut_into_bands(const Problem &p, const KernelTraits &k, int64_
 
 int64_t whole_eights(int64_t channels) { return round_up(channels, 8); }
 
-ChannelsLastParts::ChannelsLastParts(const Problem &p, const KernelTraits &k, TensorFormat input, TensorFormat output) {
+ChannelsLastParts::ChannelsLastParts(const Computation &c, const KernelTraits &k) {
+    const Problem &p = c.problem;
     constexpr int64_t max_packed = int64_t{256} << 20;
     const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups;
     const auto must_pack = [](int64_t channels, int64_t positions, TensorFormat format) {
         return channels % 8 != 0 || (format.layout != Layout::channels_last && positions > 1);
     };
-    packs_input = must_pack(in, input_positions(p), input);
-    packs_output = must_pack(out, output_positions(p), output);
+    packs_input = must_pack(in, input_positions(p), c.read_format);
+    packs_output = c.by_taps || must_pack(out, output_positions(p), c.written_format);
     input_elements = p.groups * whole_eights(in) * input_positions(p);
     output_elements = p.groups * whole_eights(out) * output_positions(p);
     const int64_t packed = (packs_input ? input_elements : 0) + (packs_output ? output_elements : 0);
-    int64_t most = most_a_launch(p.batch, std::max(input_elements, output_elements));
+    const int64_t given = c.by_taps ? c.by_taps->output_elements() / p.batch : 0;
+    int64_t most = most_a_launch(p.batch, std::max({input_elements, output_elements, given}));
     if (packed > 0) most = std::min(most, std::clamp<int64_t>(max_packed / packed, 1, max_grid()));
     slices = ceil_divide(p.batch, most);
     images = ceil_divide(p.batch, slices);
@@ -112,7 +114,8 @@ ChannelsLastParts::ChannelsLastParts(const Problem &p, const KernelTraits &k, Te
     cut_into_bands(p, k, images * input_positions(p) / p.width().input * (p.width().input + k.window - 1));
 }
 
-std::string channels_last_rejection(const KernelTraits &k, const Problem &p) {
+std::string channels_last_rejection(const KernelTraits &k, const Computation &c) {
+    const Problem &p = c.problem;
     if (p.batch == 0) return "batch is 0";
     if (p.groups > max_grid()) return "there are more than 65535 groups";
     const double in = double(whole_eights(p.in_channels / p.groups)) * p.groups * input_positions(p);
@@ -122,7 +125,9 @@ std::string channels_last_rejection(const KernelTraits &k, const Problem &p) {
     if (k.writes_result && taps(p) % k.tile_taps != 0)
         return "the number of kernel positions is no multiple of " + std::to_string(k.tile_taps);
     // Where both tensors are packed there are the most slices.
-    const ChannelsLastParts parts(p, k, {}, {});
+    Computation packed = c;
+    packed.read_format = packed.written_format = {};
+    const ChannelsLastParts parts(packed, k);
     if (k.writes_result && parts.slices > 1) return "the sum has more than one part";
     if (packed_part_elements(p, k) > max_elements_32bit() / parts.slices)
         return "the parts of the sum have more elements than 32 bits count";

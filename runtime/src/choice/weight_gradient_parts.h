@@ -8,7 +8,7 @@
 #include <string>
 
 #include "problem/counting.h"
-#include "choice/kernel_traits.h"
+#include "choice/computation.h"
 #include "choice/packed_pictures.h"
 
 namespace conv_transpose {
@@ -53,13 +53,13 @@ struct ChannelsLastParts : SlicedParts {
     bool packs_input, packs_output;
     int64_t images;  ///< in a slice
 
-    ChannelsLastParts(const Problem &, const KernelTraits &, TensorFormat input, TensorFormat output);
+    ChannelsLastParts(const Computation &, const KernelTraits &);
 };
 
 /// Channels of a group as such a kernel reads them.
 int64_t whole_eights(int64_t channels);
 /// Why such a kernel cannot take the problem; empty if it can.
-std::string channels_last_rejection(const KernelTraits &, const Problem &);
+std::string channels_last_rejection(const KernelTraits &, const Computation &);
 
 /// What a part of so many sums takes: to write and read them, or, where they are few, to add one part after the other.
 double seconds_of_a_part(int64_t floats);

@@ -19,6 +19,8 @@ namespace {
 using machines::H200;
 
 constexpr double bytes_per_second = H200::memory_bytes_per_second, launch = 2e-6, float_bytes = sizeof(float);
+// What packs taps finds each element by itself (H200, 2026-11-22).
+constexpr double gathered_element = 0.8e-12;
 
 // The time of blocks that go through so many positions each. Multiprocessors, each as fast as an H200's, finish together,
 // or wait for the one with the most blocks.
@@ -49,14 +51,16 @@ double share_of_rate(const Tile &k, double blocks, const Machine &machine) {
 
 double channels_last_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
     const Problem &p = c.problem;
-    const ChannelsLastParts cut(p, k, c.read_format, c.written_format);
+    const ChannelsLastParts cut(c, k);
     constexpr double half_bytes = 2;
     const double worth_a_store = k.writes_result ? 256 : 512;
     const double blocks = double(cut.bands) * double(blocks_of_part(p, k));
     const double products = double(cut.slices) * products_time(k, blocks, cut.band_positions + worth_a_store, machine) /
                             share_of_rate(k, blocks, machine);
     const double input = half_bytes * p.batch * cut.input_elements, output = half_bytes * p.batch * cut.output_elements;
-    const double packing = 2 * ((cut.packs_input ? input : 0) + (cut.packs_output ? output : 0)) / bytes_per_second;
+    const double gathering = c.by_taps ? gathered_element * p.batch * double(cut.output_elements) : 0;
+    const double packing =
+        gathering + 2 * ((cut.packs_input ? input : 0) + (cut.packs_output ? output : 0)) / bytes_per_second;
     const double sums = k.writes_result ? 0 : double(cut.count()) * seconds_of_a_part(packed_part_elements(p, k));
     const double launches = double(cut.slices) * (1 + cut.packs_input + cut.packs_output) + !k.writes_result;
     return packing + std::max(products, (input + output) / bytes_per_second) + sums + launches * launch;

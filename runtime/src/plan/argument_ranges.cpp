@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "choice/tensor_formats.h"
+#include "plan/epilogue_arguments.h"
 
 namespace conv_transpose {
 
@@ -87,7 +88,7 @@ Status require_apart(const Problem &p, const PlanOptions &options, const Argumen
     const int64_t input = bytes_of(options.input.type) * p.input_elements();
     const int64_t output = bytes_of(options.output.type) * p.output_elements();
     const int64_t weight = bytes_of(options.weight.type) * p.weight_elements();
-    const int64_t bias = bytes_of(options.weight.type) * p.out_channels;
+    const int64_t bias = bytes_of(options.weight.type) * EpilogueArguments(options.epilogue).bias_elements(p.out_channels);
     Ranges ranges;
     ranges.written("workspace", workspace.data, static_cast<int64_t>(workspace.bytes));
     const auto read_weight = [&] {

@@ -109,14 +109,15 @@ class PackedChannels {
 };
 
 // The bias in float32, in which kernels add it: as given, or converted by a step of its own.
-Operand float32_bias(Recipe &recipe, const KernelTraits &kernel, const Computation &c, bool has_bias) {
+Operand float32_bias(Recipe &recipe, const KernelTraits &kernel, const Computation &c, const EpilogueArguments &epilogue) {
     const ElementType given = c.weight_format.type;
-    if (!has_bias || given == ElementType::float32) return Operand::bias;
+    if (!epilogue.has_bias() || given == ElementType::float32) return Operand::bias;
     const KernelTraits &conversion = helper_kernel(KernelRole::channel_packing, kernel.device, [&](const KernelTraits &k) {
         return k.input.type == given && k.output.type == ElementType::float32;
     });
-    const Extents extents{c.result_channels(), 1, 1, 1};
-    const Operand converted = recipe.add_region("bias in float32", sizeof(float) * c.result_channels());
+    const int64_t elements = epilogue.bias_elements(c.result_channels());
+    const Extents extents{elements, 1, 1, 1};
+    const Operand converted = recipe.add_region("bias in float32", sizeof(float) * elements);
     recipe.add(Launch<Family::channel_packing>(conversion)
                    .set("picture", View(Operand::bias, 0, extents, given))
                    .set("packed", View(converted, 0, extents))
@@ -142,7 +143,7 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
     const Computation &c = candidate.computation;
     const Problem &p = c.problem;
     Recipe recipe(k.device);
-    const WeightPacking weights(k, c);
+    WeightPacking weights(k, c);
     weights.add_to(recipe);
     const PackedChannels packed(k, c);
     const PackedRows rows(k, c);
@@ -156,7 +157,7 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
     PartialOutputs parts(recipe, c, k.device);
     const EpilogueArguments whole(epilogue), after_kernel = parts.needed() ? EpilogueArguments() : whole;
 
-    const Operand given_bias = float32_bias(recipe, k, c, whole.has_bias);
+    const Operand given_bias = float32_bias(recipe, k, c, whole);
     recipe.add_launches({p.batch, ranges.images}, {p.groups, ranges.groups}, [&](const LaunchRange &range) {
         std::vector<Step> steps;
         View in = packed.needed() ? packed.add_packing(steps, c.read, packed_picture, range)
@@ -174,14 +175,15 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
         const View weight = weights.view(range);
         const int64_t channels = p.out_channels / p.groups;
         // Without a bias the kernel discards what it reads there; weights are at least as many.
-        const View bias(after_kernel.has_bias ? given_bias : weight.operand(),
-                        after_kernel.has_bias ? range.first_group * channels
-                        : weight.type() == ElementType::float32 ? weight.offset() : 0, {channels, range.groups});
+        const int64_t of_group = after_kernel.bias_elements(channels);
+        const View bias(after_kernel.has_bias() ? given_bias : weight.operand(),
+                        after_kernel.has_bias() ? range.first_group * of_group
+                        : weight.type() == ElementType::float32 ? weight.offset() : 0, {of_group, range.groups});
         const auto set_all = [&]<Family family>(Launch<family> launch) {
             return launch.set("input", in)
                 .set("weight", weight)
                 .set("bias", bias)
-                .set("has_bias", int64_t{after_kernel.has_bias})
+                .set("has_bias", after_kernel.bias_kind())
                 .set("activation", after_kernel.activation)
                 .set("slope", after_kernel.slope)
                 .set_axes("stride", p, [](const Axis &a) { return a.stride; })

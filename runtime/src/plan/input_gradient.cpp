@@ -15,7 +15,7 @@ Recipe input_gradient_recipe(const Candidate &candidate) {
     const Computation &c = candidate.computation;
     const Problem &p = c.problem;
     Recipe recipe(k.device);
-    const WeightPacking weights(k, c);
+    WeightPacking weights(k, c);
     weights.add_to(recipe);
     const PartialOutputs parts(recipe, c, k.device);
     const PackedRows rows(k, c);

@@ -40,7 +40,7 @@ class PartialOutputs {
         if (!needed()) return;
         const int64_t channels = c_.result_channels(), images = c_.problem.batch;
         // Without a bias the kernel discards what it reads there; a part has at least as many elements.
-        const View bias(epilogue.has_bias ? float32_bias : region_, 0, {channels});
+        const View bias(epilogue.has_bias() ? float32_bias : region_, 0, {epilogue.bias_elements(channels)});
         View partial(region_, 0, {plane(), channels, images, c_.partial_sums});
         View output(c_.written, 0, {plane(), channels, images}, c_.written_format.type);
         if (channels_last())
@@ -48,7 +48,7 @@ class PartialOutputs {
         recipe.add(Launch<Family::sum_of_output_parts>(*sum_)
                        .set("partial", partial)
                        .set("bias", bias)
-                       .set("has_bias", int64_t{epilogue.has_bias})
+                       .set("has_bias", epilogue.bias_kind())
                        .set("activation", epilogue.activation)
                        .set("slope", epilogue.slope)
                        .set("output", output)

@@ -33,8 +33,8 @@ void require_valid(const PlanOptions &options) {
                        "forward, input_gradient, weight_gradient and bias_gradient");
     require_enumerator("device", options.device, Device::cuda, "automatic, cpu and cuda");
     require_enumerator("precision", options.precision, Precision::tf32x3, "float32, tf32 and tf32x3");
-    require_enumerator("epilogue.activation", e.activation, Activation::sigmoid,
-                       "none, relu, leaky_relu, tanh and sigmoid");
+    require_enumerator("epilogue.activation", e.activation, Activation::prelu,
+                       "none, relu, leaky_relu, tanh, sigmoid and prelu");
     require_format("input", options.input);
     require_format("weight", options.weight);
     require_format("output", options.output);
@@ -42,6 +42,9 @@ void require_valid(const PlanOptions &options) {
     if (options.operation != Operation::forward && !plain)
         throw InvalidProblem("epilogue",
                              "epilogue has a bias or an activation, but only the forward operation has one");
+    if (e.activation == Activation::prelu && !e.bias)
+        throw InvalidProblem("epilogue.activation",
+                             "epilogue.activation is prelu, whose slopes stand behind the biases: epilogue.bias must be true");
     if (e.activation == Activation::leaky_relu && std::isnan(e.negative_slope))
         throw InvalidProblem("epilogue.negative_slope", "epilogue.negative_slope is NaN, but it must be a number");
 }

@@ -19,23 +19,45 @@ inline void add_sum_of_products(Recipe &recipe, const KernelTraits &k, const Com
         return helper.weight.type == c.weight_format.type && helper.sums_in_order == in_order;
     });
     const int64_t all_in = p.in_channels / p.groups, all_out = p.out_channels / p.groups, part = packed_part_elements(p, k);
+    const bool channels_last = c.weight_format.layout == Layout::channels_last;
+    // Dimensions of the parts, and what one of its own is among others; weights are rows of columns.
+    struct Dimension {
+        int64_t extent, stride;
+    };
+    const auto add = [&](int64_t in, int64_t first, Dimension row, Dimension column, Dimension group, View to) {
+        View from(parts, first, {in, row.extent, column.extent, group.extent, count});
+        from.set_stride(1, row.stride).set_stride(2, column.stride).set_stride(3, group.stride).set_stride(4, part);
+        recipe.add(Launch<Family::weight_gradient_sum>(summing).set("partial", from).set("sum", to).step());
+    };
+    if (c.by_taps) {
+        // Rows are whole strides of the kernel, then what is left of it.
+        const int64_t cell = product_of_axes(*c.by_taps, [](const Axis &a) { return a.kernel; });
+        const int64_t channels = all_out / cell, positions = c.kernel_positions, of_channel = positions * channels;
+        const auto add_rows = [&](int64_t first, int64_t rows, int64_t in_row) {
+            if (rows * in_row == 0) return;
+            const Dimension row{rows, all_in * all_out};
+            const int64_t place = first * cell;
+            if (channels_last) {
+                View to(c.written, place * channels, {rows * in_row * channels, all_in, 1}, c.weight_format.type);
+                return add(all_in, first * all_in * all_out, row, {in_row * channels, all_in}, {1, part}, to.set_stride(1, of_channel));
+            }
+            View to(c.written, place, {rows * in_row, all_in, channels}, c.weight_format.type);
+            add(all_in, first * all_in * all_out, row, {in_row, all_in}, {channels, cell * all_in},
+                to.set_stride(1, of_channel).set_stride(2, positions));
+        };
+        add_rows(0, positions / cell, cell);
+        add_rows(positions / cell, 1, positions % cell);
+        return;
+    }
     const int64_t in = all_in / c.joined_groups, out = all_out / c.joined_groups;
-    const bool channels_last = c.weight_format.layout == Layout::channels_last, joined = c.joined_groups > 1;
+    const bool joined = c.joined_groups > 1;
     // A step has the weights of one of joined groups, which lie along a diagonal.
     const int64_t steps = joined ? p.groups : 1, groups = joined ? c.joined_groups : p.groups;
-    const int64_t next_group = joined ? in + out * all_in : part / p.groups;
-    for (int64_t i = 0; i < steps; i++) {
-        const int64_t first = i * (part / p.groups);
-        // The slower one first.
-        View partial = channels_last ? View(parts, first, {in, taps(p), out, groups, count})
-                                     : View(parts, first, {in, out, taps(p), groups, count});
-        partial.set_stride(channels_last ? 2 : 1, all_in).set_stride(channels_last ? 1 : 2, all_in * all_out);
-        recipe.add(Launch<Family::weight_gradient_sum>(summing)
-                       .set("partial", partial.set_stride(3, next_group).set_stride(4, part))
-                       .set("sum", View(c.written, i * groups * in * out * taps(p), {out * taps(p), in, groups},
-                                        c.weight_format.type))
-                       .step());
-    }
+    const Dimension channels{out, all_in}, positions{taps(p), all_in * all_out};
+    const Dimension group{groups, joined ? in + out * all_in : part / p.groups};
+    for (int64_t i = 0; i < steps; i++)
+        add(in, i * (part / p.groups), channels_last ? positions : channels, channels_last ? channels : positions, group,
+            View(c.written, i * groups * in * out * taps(p), {out * taps(p), in, groups}, c.weight_format.type));
 }
 
 }  // namespace conv_transpose

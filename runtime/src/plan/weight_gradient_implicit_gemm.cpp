@@ -2,6 +2,7 @@
 #include "choice/registry.h"
 #include "choice/weight_gradient_parts.h"
 #include "plan/builders.h"
+#include "plan/packed_rows.h"
 #include "plan/row_packing.h"
 #include "plan/strided_axes.h"
 #include "plan/sum_of_products.h"
@@ -15,7 +16,8 @@ class ImplicitGemmRecipe {
     explicit ImplicitGemmRecipe(const Candidate &candidate)
         : k_(candidate.kernel),
           c_(candidate.computation),
-          cut_(p_, k_, c_.read_format, c_.written_format),
+          cut_(c_, k_),
+          rows_(k_, c_),
           recipe_(k_.device),
           input_(tensor(Operand::input, c_.read_format, p_.in_channels, cut_.packs_input, cut_.input_elements,
                         [](const Axis &a) { return a.input; })),
@@ -51,6 +53,7 @@ class ImplicitGemmRecipe {
     const Computation &c_;
     const Problem &p_ = c_.problem;
     const ChannelsLastParts cut_;
+    const PackedRows rows_;
     const int64_t part_elements_ = packed_part_elements(p_, k_);
     Recipe recipe_;
     const Tensor input_, output_;
@@ -67,7 +70,9 @@ class ImplicitGemmRecipe {
     View view(const Tensor &t, const LaunchRange &range, std::vector<Step> &steps) const {
         const int64_t positions = t.size[0] * t.size[1] * t.size[2];
         const int64_t channels = t.packed ? whole_eights(t.channels) : t.channels, pixel = channels * p_.groups;
-        if (t.packed) {
+        if (t.given == Operand::output_gradient && rows_.needed()) {
+            rows_.add_packing(steps, t.given, t.read, range);
+        } else if (t.packed) {
             const bool channels_last = t.format.layout == Layout::channels_last;
             const int64_t given_pixel = t.channels * p_.groups;
             // Where nothing is filled up, the channels of all groups are those of one.

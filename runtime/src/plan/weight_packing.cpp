@@ -46,37 +46,34 @@ Extents joined(Extents first, const Extents &rest) {
 }  // namespace
 
 WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &computation)
-    : WeightPacking(with_taps_as_channels(kernel, computation), kernel) {}
-
-WeightPacking::WeightPacking(const Computation &c, const KernelTraits &kernel)
     : kernel_(kernel),
-      given_(given_format(kernel, c.weight_format)),
-      window_(innermost_first(given_problem(c), kernel.rank, [](const Axis &a) { return a.kernel; })),
-      channel_phases_(innermost_first(c.problem, kernel.rank,
-                                      [&](const Axis &a) { return channel_phases(kernel, c.problem, a); })),
-      summed_phases_(innermost_first(given_problem(c), kernel.rank,
-                                     [&](const Axis &a) { return c.by_phases ? a.stride : 1; })),
-      packed_window_(innermost_first(c.problem, kernel.rank,
+      c_(with_taps_as_channels(kernel, computation)),
+      given_(given_format(kernel, c_.weight_format)),
+      window_(innermost_first(given_problem(c_), kernel.rank, [](const Axis &a) { return a.kernel; })),
+      channel_phases_(innermost_first(c_.problem, kernel.rank,
+                                      [&](const Axis &a) { return channel_phases(kernel, c_.problem, a); })),
+      summed_phases_(innermost_first(given_problem(c_), kernel.rank,
+                                     [&](const Axis &a) { return c_.by_phases ? a.stride : 1; })),
+      packed_window_(innermost_first(c_.problem, kernel.rank,
                                      [&](const Axis &a) {
-                                         return ceil_divide(a.kernel, channel_phases(kernel, c.problem, a));
+                                         return ceil_divide(a.kernel, channel_phases(kernel, c_.problem, a));
                                      })),
-      taps_(taps(given_problem(c))),
-      transposed_(c.operation == Operation::input_gradient || c.weight == WeightView::mirrored),
-      mirrored_(c.weight == WeightView::mirrored),
-      partial_sums_(c.partial_sums), cells_(c.cells),
-      groups_(kernel.packs_groups ? 1 : c.problem.groups),
-      channels_((c.operation == Operation::forward ? c.problem.out_channels : c.problem.in_channels) /
+      taps_(taps(given_problem(c_))),
+      transposed_(c_.operation == Operation::input_gradient || c_.weight == WeightView::mirrored),
+      mirrored_(c_.weight == WeightView::mirrored),
+      groups_(kernel.packs_groups ? 1 : c_.problem.groups),
+      channels_((c_.operation == Operation::forward ? c_.problem.out_channels : c_.problem.in_channels) /
                 groups_),
-      summed_((c.operation == Operation::forward ? (c.cells ? c.cells->given : c.problem).in_channels
-                                                 : c.problem.out_channels) /
-              (kernel.packs_groups ? c.problem.groups : groups_) / summed_phases(c)) {
-    const bool phases = kernel.phases_as_channels || c.by_phases;
-    packed_summed_ = cells_ ? c.problem.in_channels : summed_ * product(summed_phases_);
+      summed_((c_.operation == Operation::forward ? (c_.cells ? c_.cells->given : c_.problem).in_channels
+                                                 : c_.problem.out_channels) /
+              (kernel.packs_groups ? c_.problem.groups : groups_) / summed_phases(c_)) {
+    const bool phases = kernel.phases_as_channels || c_.by_phases;
+    packed_summed_ = c_.cells ? c_.problem.in_channels : summed_ * product(summed_phases_);
     if (kernel.weight_layout == WeightLayout::as_given) return;
     packing_ = &helper_kernel(KernelRole::weight_packing, kernel.device, [&](const KernelTraits &k) {
         return k.weight_layout == kernel.weight_layout && k.min_taps <= taps_ && packs_rank(k, kernel.rank) &&
                k.weight.type == given_.type && (!phases || k.family == Family::gemm_weight_packing) &&
-               k.phases_outermost == kernel.phases_outermost && (!cells_ || k.packs_cells);
+               k.phases_outermost == kernel.phases_outermost && (!c_.cells || k.packs_cells);
     });
     packed_channels_ = round_up(channels_ * product(channel_phases_), kernel.weight_channel_multiple);
 }
@@ -98,11 +95,11 @@ bool WeightPacking::joins_taps() const noexcept {
 // of the input, and groups outside of both; but parts of a sum are groups inside of the channels that they share.
 // Kernel positions are innermost, or channels of the output.
 View WeightPacking::given() const {
-    const int64_t inside = transposed_ ? summed_ * partial_sums_ : channels_;
+    const int64_t inside = transposed_ ? summed_ * c_.partial_sums : channels_;
     const bool channels_last = given_.layout == Layout::channels_last;
     const int64_t tap = channels_last ? inside : 1, inner = channels_last ? 1 : taps_, outer = taps_ * inside;
     const Extents window = joins_taps() ? Extents{taps_, 1} : window_;
-    View view(Operand::weight, mirrored_ ? (taps_ - 1) * tap : 0, joined(window, {channels_, summed_, groups_}), given_.type);
+    View view(c_.weight_operand, mirrored_ ? (taps_ - 1) * tap : 0, joined(window, {channels_, summed_, groups_}), given_.type);
     const int rank = static_cast<int>(window.size());
     int64_t stride = mirrored_ ? -tap : tap;
     for (int i = 0; i < rank; stride *= window[i++]) {
@@ -112,7 +109,7 @@ View WeightPacking::given() const {
         view.set_min(i, packed_window_[i] * channel_phases_[i] * summed_phases_[i] - window_[i]);
     }
     view.set_stride(rank, transposed_ ? outer : inner).set_stride(rank + 1, transposed_ ? inner : outer);
-    const bool parts_inside = transposed_ && partial_sums_ > 1;
+    const bool parts_inside = transposed_ && c_.partial_sums > 1;
     return view.set_stride(rank + 2, parts_inside ? inner * summed_ : outer * (transposed_ ? channels_ : summed_));
 }
 
@@ -123,10 +120,10 @@ View WeightPacking::as_given(const LaunchRange &range) const {
     const int64_t taps = phases ? 1 : taps_;
     const Extents window = phases ? Extents(window_.size(), 1) : window_;
     const int64_t out = (transposed_ ? summed_ : channels_) * (phases ? taps_ : 1), in = transposed_ ? channels_ : summed_;
-    const int64_t inside = out * (transposed_ ? partial_sums_ : 1);
+    const int64_t inside = out * (transposed_ ? c_.partial_sums : 1);
     const bool channels_last = given_.layout == Layout::channels_last || (maps_weights(kernel_) && taps == 1);
     const int64_t inner = channels_last ? 1 : taps, group = inside > out ? inner * out : in * out * taps;
-    View view(Operand::weight, range.first_group * group, joined(window, {out, in, range.groups}), given_.type);
+    View view(c_.weight_operand, range.first_group * group, joined(window, {out, in, range.groups}), given_.type);
     int64_t stride = channels_last ? inside : 1;
     for (int i = 0; i < kernel_.rank; stride *= window[i++]) view.set_stride(i, stride);
     return view.set_stride(kernel_.rank, inner)
@@ -134,12 +131,18 @@ View WeightPacking::as_given(const LaunchRange &range) const {
         .set_stride(kernel_.rank + 2, group);
 }
 
-void WeightPacking::add_to(Recipe &recipe) const {
+int64_t WeightPacking::packed_bytes() const { return bytes_of(packed_type()) * product(packed_extents(groups_)); }
+
+void WeightPacking::add_to(Recipe &recipe) {
     if (!packing_) return;
+    if (c_.weight_operand == Operand::weight) return recipe.add_weight_packing(step(), packed_bytes());
+    packed_ = recipe.add_region("packed weight", packed_bytes());
+    recipe.add(step());
+}
+
+Step WeightPacking::step() const {
     Extents to = packing_->min_taps > 0 ? tensor_core_tiles() : packed_extents(groups_);
     if (joins_taps()) to = {packed_channels_, taps_, 1, summed_, groups_};
-    const View packed(Operand::packed_weight, 0, to, packed_type());
-    const int64_t bytes = bytes_of(packed_type()) * product(packed_extents(groups_));
     if (packing_->family == Family::gemm_weight_packing) {
         Launch<Family::gemm_weight_packing> launch(*packing_);
         // Of tensor cores as (16 bytes of 64 channels, tap, the rest).
@@ -148,28 +151,27 @@ void WeightPacking::add_to(Recipe &recipe) const {
             const int64_t run = 64 * 16 / bytes_of(packed_type()), window = product(packed_window_);
             array = {run, window, array[0] / (run * window), 1, 1};
         }
-        launch.set("weight", given()).set("packed", View(Operand::packed_weight, 0, array, packed_type()));
+        launch.set("weight", given()).set("packed", View(packed_, 0, array, packed_type()));
         launch.set_axes("channel_phases", channel_phases_).set_axes("summed_phases", summed_phases_);
-        launch.set("input_channels", cells_ ? cells_->channels : round_up(packed_summed_, kernel_.weight_in_channel_multiple))
-            .set("input_shift", cells_ ? cells_->given.width().stride : 0)
-            .set("dilation", cells_ ? cells_->given.width().dilation : 1);
-        return recipe.add_weight_packing(launch.step(), bytes);
+        launch.set("input_channels", c_.cells ? c_.cells->channels : round_up(packed_summed_, kernel_.weight_in_channel_multiple))
+            .set("input_shift", c_.cells ? c_.cells->given.width().stride : 0)
+            .set("dilation", c_.cells ? c_.cells->given.width().dilation : 1);
+        return launch.step();
     }
+    const View packed(packed_, 0, to, packed_type());
     if (kernel_.weight_tile == 0)
-        return recipe.add_weight_packing(
-            Launch<Family::weight_packing>(*packing_).set("weight", given()).set("packed", packed).step(), bytes);
+        return Launch<Family::weight_packing>(*packing_).set("weight", given()).set("packed", packed).step();
     // Tensor cores: a phase's taps lie together, unless the kernel is for any stride.
     Problem phases;
     phases.height().stride = std::max<int64_t>(kernel_.stride.height, 1);
     phases.width().stride = std::max<int64_t>(kernel_.stride.width, 1);
     phases.height().padding = kernel_.padding_phase.height, phases.width().padding = kernel_.padding_phase.width;
-    recipe.add_weight_packing(Launch<Family::tensor_core_weight_packing>(*packing_)
-                                  .set("weight", given())
-                                  .set_axes("stride", phases, [](const Axis &a) { return a.stride; })
-                                  .set_axes("padding_phase", phases, [](const Axis &a) { return a.padding; })
-                                  .set("packed", packed)
-                                  .step(),
-                              bytes);
+    return Launch<Family::tensor_core_weight_packing>(*packing_)
+        .set("weight", given())
+        .set_axes("stride", phases, [](const Axis &a) { return a.stride; })
+        .set_axes("padding_phase", phases, [](const Axis &a) { return a.padding; })
+        .set("packed", packed)
+        .step();
 }
 
 View WeightPacking::view(const LaunchRange &range) const {
@@ -177,8 +179,8 @@ View WeightPacking::view(const LaunchRange &range) const {
     Extents extents = packed_extents(kernel_.packs_groups ? 1 : range.groups);
     // One array has as many dimensions as any weight.
     if (kernel_.weight_tile != 0) extents.resize(kernel_.rank + 3, 1);
-    if (kernel_.packs_groups) return View(Operand::packed_weight, 0, extents, packed_type());
-    return View(Operand::packed_weight, range.first_group * product(extents) / range.groups, extents, packed_type());
+    if (kernel_.packs_groups) return View(packed_, 0, extents, packed_type());
+    return View(packed_, range.first_group * product(extents) / range.groups, extents, packed_type());
 }
 
 Extents WeightPacking::packed_extents(int64_t groups) const {

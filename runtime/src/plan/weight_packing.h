@@ -3,8 +3,6 @@
 #ifndef CONV_TRANSPOSE_RUNTIME_WEIGHT_PACKING_H
 #define CONV_TRANSPOSE_RUNTIME_WEIGHT_PACKING_H
 
-#include <optional>
-
 #include "choice/computation.h"
 #include "plan/recipe.h"
 
@@ -15,32 +13,32 @@ class WeightPacking {
     /// Throws Unsupported if this build cannot pack for the kernel.
     WeightPacking(const KernelTraits &kernel, const Computation &computation);
 
-    /// Adds the step that packs, where the kernel does not read weights as they are given.
-    void add_to(Recipe &recipe) const;
+    /// Adds the step that packs, where the kernel does not read weights as they are given. No caller has packed before what
+    /// is no weight: that has a region of its own.
+    void add_to(Recipe &recipe);
 
     /// What the kernel reads for the groups of a launch.
     View view(const LaunchRange &range) const;
 
   private:
-    /// For a computation as the kernel counts channels.
-    WeightPacking(const Computation &computation, const KernelTraits &kernel);
-
     const KernelTraits &kernel_;
+    const Computation c_;  // as the kernel counts channels
     const KernelTraits *packing_ = nullptr;
+    Operand packed_ = Operand::packed_weight;
     const TensorFormat given_;
     const Extents window_;  // innermost first
     const Extents channel_phases_, summed_phases_;  // phases that are channels of the product
     const Extents packed_window_;  // of a phase
     const int64_t taps_;
     const bool transposed_, mirrored_;
-    const int64_t partial_sums_;
-    const std::optional<InputCells> cells_;
     const int64_t groups_;  // 1 where groups are packed as channels
     const int64_t channels_, summed_;  // that one group computes, and that it sums over, as they are given
     int64_t packed_channels_ = 0, packed_summed_ = 0;
 
     ElementType packed_type() const noexcept;
     bool joins_taps() const noexcept;
+    int64_t packed_bytes() const;
+    Step step() const;
     View given() const;
     View as_given(const LaunchRange &range) const;
     Extents packed_extents(int64_t groups) const;
