@@ -80,6 +80,17 @@ std::map<std::string, Expr> TileStore::first_of_piece(int values) const {
     return coordinates(row_of_tile(integer(row_name) * rows), integer(piece_name) * (values / rows), 0);
 }
 
+/// And another.
+std::map<std::string, Expr> TileStore::element_of_piece(int values, int row, int column) const {
+    if (rows_of_piece() == 1) return coordinates(row_of_tile(integer(row_name)), integer(piece_name) * values + column, 0);
+    auto at = first_of_piece(values);
+    for (const TileLoop &loop : nest_.loops) {
+        if (loop.role == "mma_m") at[loop.name] = at.at(loop.name) + row;
+        if (loop.role == "mma_n") at[loop.name] = at.at(loop.name) + column;
+    }
+    return at;
+}
+
 /// Whether 16 bytes lie inside; they do with the first of them.
 Expr TileStore::is_inside(int values, const std::vector<Expr> &conditions) const {
     const auto first = first_of_piece(values);
@@ -159,9 +170,13 @@ class TileStore::Rows {
     /// Finds what depends on rows, and on pieces of columns, and makes the store of one piece of a row.
     void take_apart(const Version &version) {
         const Expr line = integer(row_name), piece = integer(piece_name);
+        // Of a let nobody would see what its variable depends on; of plain rows few are left.
+        const auto parts_of_whole = [&](const Expr &e) {
+            return parts_.mutate(rows_of_line_ > 1 ? simplify(substitute_in_all_lets(e)) : e);
+        };
         const Expr inside =
-            parts_.mutate(tile_.is_inside(values_, version.whole ? tile_.conditions_left_ : tile_.conditions_));
-        const Expr index = parts_.mutate(tile_.index_of_piece(values_));
+            parts_of_whole(tile_.is_inside(values_, version.whole ? tile_.conditions_left_ : tile_.conditions_));
+        const Expr index = parts_of_whole(tile_.index_of_piece(values_));
         const bool is_float = tile_.format_ == OperandFormat::float32;
         const Expr target = Load::make(is_float ? Float(32) : Float(16), tile_.nest_.store->name, index, Buffer<>(),
                                        tile_.nest_.store->param, const_true(), ModulusRemainder());
@@ -170,10 +185,9 @@ class TileStore::Rows {
         for (int i = 0; moves_ && i < 4; i++) arguments.push_back(moved_word(copy, piece, i));
         for (int i = 0; !moves_ && i < values_; i++) {
             const int row = i % rows_of_line_, column = i / rows_of_line_, columns = values_ / rows_of_line_;
-            const auto at =
-                tile_.coordinates(tile_.row_of_tile(line * rows_of_line_ + row), piece * columns + column, 0);
+            const auto at = tile_.element_of_piece(values_, row, column);
             const Expr sum = Variable::make(Float(32), sum_name);
-            const Expr value = parts_.mutate(simplify(tile_.value_at(version, at, sum)));
+            const Expr value = parts_of_whole(simplify(tile_.value_at(version, at, sum)));
             // Eight lanes read together: 16 of each's 32 bytes, so that they meet all banks once.
             const Expr half = swapped_ ? (column / 4 + piece / 4) % 2 : Expr(column / 4);
             arguments.push_back(
