@@ -199,6 +199,21 @@ inline int64_t spanned_output(const KernelTraits &kernel, const Problem &problem
     return axis.output() + early_positions(kernel, problem, axis);
 }
 
+/// Whether it reads a picture in channels_first as it lies, by a tensor map: box_positions of a row, of a chunk of channels.
+inline bool reads_as_it_lies(const KernelTraits &kernel) {
+    return kernel.box_positions > 0 && kernel.operation == Operation::forward &&
+           kernel.input.layout == Layout::channels_first;
+}
+
+/// Whether the inputs of such a picture are its cells, so that those of an image lie in one row: kernels as large as strides.
+inline bool reads_one_row(const KernelTraits &kernel) { return reads_as_it_lies(kernel) && kernel.phases_as_channels; }
+
+/// Whether it stores 16 bytes of neighbouring positions at once, where it does: rows of the output are multiples of that, and
+/// phases that are channels those of one stride along the width.
+inline bool stores_runs_of_positions(const KernelTraits &kernel) {
+    return reads_as_it_lies(kernel) && kernel.output_width_multiple > 1;
+}
+
 /// Whether it copies pictures 16 bytes at a time, from multiples of as many: those of 16 bits with channels innermost, and
 /// vectors of channels.
 inline bool copies_16_bytes(const KernelTraits &kernel) {
@@ -208,7 +223,7 @@ inline bool copies_16_bytes(const KernelTraits &kernel) {
     const bool reads_input = kernel.operation != Operation::input_gradient,
                reads_output = kernel.operation != Operation::forward;
     return kernel.role == KernelRole::compute && kernel.device == Device::cuda && !kernel.any_layout &&
-           (kernel.vectors_of_channels || (reads_input && of_16_bits(kernel.input)) ||
+           (kernel.vectors_of_channels || reads_as_it_lies(kernel) || (reads_input && of_16_bits(kernel.input)) ||
             (reads_output && of_16_bits(kernel.output)));
 }
 

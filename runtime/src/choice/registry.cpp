@@ -177,6 +177,8 @@ std::string machine_rejection(const MachineNeeds &k, const Machine &machine) {
 // With channels innermost an image is one tensor, and all of it is packed at once.
 std::string row_rejection(const KernelTraits &k, const Computation &c) {
     if (k.operation == Operation::weight_gradient) return {};  // packs what it reads itself
+    if (reads_as_it_lies(k))
+        return c.packed_rows || c.read_format.layout != Layout::channels_first ? "it reads channels_first as it lies" : "";
     if (!c.packed_rows)
         return k.box_positions > 0 && c.read_format.layout == Layout::channels_first
                    ? "it reads rows of channels"
@@ -226,16 +228,20 @@ bool packs(const KernelTraits &k, const TensorOfOperation &tensor, Operation ope
                    : tensor.format_of(k, operation).type == given.type;
     }
     const auto read = operation == Operation::forward ? &PlanOptions::input : &PlanOptions::output;
-    return (k.packed_channels || k.box_positions > 0) && tensor.asked == read &&
+    return (k.packed_channels || (k.box_positions > 0 && !reads_as_it_lies(k))) && tensor.asked == read &&
            tensor.format_of(k, operation).type == given.type;
 }
 
-// A weight of one position lies the same in both layouts.
+// A weight of one position lies the same in both layouts, and so do rows of phases, of channels_first.
 std::string format_rejection(const KernelTraits &k, const Computation &c, const PlanOptions &options) {
     for (const TensorOfOperation &tensor : tensors_of(options.operation)) {
         const TensorFormat is = tensor.format_of(k, options.operation);
         TensorFormat wanted = options.*tensor.asked;
-        if (tensor.asked == &PlanOptions::weight && maps_weights(k) && taps(c.problem) == 1) wanted.layout = is.layout;
+        if (tensor.asked == &PlanOptions::weight && maps_weights(k)) {
+            const bool has_rows = maps_weights_of_phases(k) && wanted.layout == Layout::channels_first;
+            if (taps(c.problem) == 1 || has_rows) wanted.layout = is.layout;
+            else if (maps_weights_of_phases(k)) wanted.layout = Layout::channels_first;
+        }
         // A picture of one position may be read as a row of channels, by kernels that take one.
         const bool read = c.read == Operand::input ? tensor.asked == &PlanOptions::input : tensor.asked == &PlanOptions::output;
         if (!takes_format(k, tensor, options.operation, wanted) ||
@@ -331,8 +337,8 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
     const bool reads_mirrored = computation.by_phases
                                     ? kernel.packed_channels && kernel.counts_through_images
                                     : kernel.weight_layout != WeightLayout::as_given &&
-                                          (kernel.stride == Size2{1, 1} || (kernel.window > 1 && !kernel.phases_as_channels) ||
-                                           (kernel.packs_groups && is_flat(kernel)));
+                                          (kernel.stride == Size2{1, 1} || (kernel.packs_groups && is_flat(kernel)) ||
+                                           (!kernel.phases_as_channels && (kernel.window > 1 || reads_as_it_lies(kernel))));
     const bool any_view = kernel.family == Family::winograd_product && !computation.by_phases;
     if (computation.weight == WeightView::mirrored && !reads_mirrored && !any_view) return "it computes another operation";
     if (const std::string reason = problem_rejection(kernel, computation); !reason.empty()) return reason;
