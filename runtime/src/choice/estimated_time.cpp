@@ -153,15 +153,15 @@ double packing_time(const KernelTraits &k, const Computation &c) {
 // Weights of cells are filled up with zeros, and each is found by itself (HiFi-GAN, DAC, FlowNet, H200, 2026-11-22).
 double packing_time_of_cells(const Computation &c) { return c.cells ? 2.3e-12 * double(c.problem.weight_elements()) : 0; }
 
-// Packing of weights takes about as long for all others, which therefore have it in no estimate; one that reads them as
-// they are given spares it: about 4 ps a weight of 16 bits (k3, 512 to 512 channels; k4, 386 to 64; k2, 1024 to 1024). What is
-// no weight is compared with kernels that pack none.
+// Packing of weights, in channels_last about 4 ps each of 16 bits (k3, 512 to 512 channels; k4, 386 to 64; k2, 1024 to 1024),
+// which kernels that read them as they are given spare. Others, and what is no weight, were fitted with a fourth of that.
 double weight_packing_time(const KernelTraits &k, const Computation &c) {
     const bool of_weight = c.weight_operand == Operand::weight;
-    const double passes = of_weight ? 8 : 2, bytes = double(bytes_of(c.weight_format.type)) * double(c.problem.weight_elements()),
-                 time = launch + passes * bytes / H200::memory_bytes_per_second;
-    if (of_weight) return maps_weights(k) ? -time : 0;
-    return k.weight_layout == WeightLayout::as_given ? 0 : time;
+    const double elements = double((c.cells ? c.cells->given : c.problem).weight_elements()),
+                 passes = of_weight && c.weight_format.layout == Layout::channels_last ? 8 : 2,
+                 time = launch + passes * double(bytes_of(c.weight_format.type)) * elements / H200::memory_bytes_per_second;
+    const bool packs = of_weight ? !maps_weights(k) && k.max_products == 0 : k.weight_layout != WeightLayout::as_given;
+    return packs ? time : 0;
 }
 
 // Mirrored, and given with channels innermost, each lies in a row of its own: of 2.4 million 9 us more (k3, 512 to 512).
@@ -251,7 +251,7 @@ double gather_time(const KernelTraits &k, const Computation &c, const Machine &m
 // No step packs its weights.
 double serial_time(const KernelTraits &k, const Computation &c) {
     constexpr double product = 8e-8;
-    return product * Work(k, c.problem).products - launch;
+    return product * Work(k, c.problem).products - (c.weight_operand == Operand::weight ? 0 : launch);
 }
 
 }  // namespace
@@ -261,14 +261,13 @@ bool has_estimate(const KernelTraits &k) { return k.h200_tflops > 0 || k.max_pro
 double estimated_time(const Candidate &candidate, const Machine &machine) {
     const KernelTraits &k = candidate.kernel;
     const Computation &c = candidate.computation;
-    constexpr double shortest = 1e-7;  // what is spared may be more than what is left
     if (k.family == Family::winograd_product) return winograd_time(k, c.problem, machine);
     if (k.operation == Operation::weight_gradient) return weight_gradient_time(k, c, machine);
-    if (k.parts > 0) return gather_time(k, c, machine);
+    constexpr double shortest = 1e-7;  // what is spared may be more than what is left
+    if (k.parts > 0) return gather_time(k, c, machine) + weight_packing_time(k, c);
     if (k.max_products > 0) return std::max(serial_time(k, c), shortest);
-    return std::max(packing_time(k, c) + kernel_time(k, c, machine) + strided_loads_time(k, c, machine) + adding_time(c) +
-                        packing_time_of_cells(c) + mirroring_time(c) + weight_packing_time(k, c),
-                    shortest);
+    return packing_time(k, c) + kernel_time(k, c, machine) + strided_loads_time(k, c, machine) + adding_time(c) +
+           packing_time_of_cells(c) + mirroring_time(c) + weight_packing_time(k, c);
 }
 
 }  // namespace conv_transpose
