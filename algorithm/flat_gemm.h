@@ -6,7 +6,9 @@
 // number of places further, whatever row it is in, and reads zeros in the gaps. So a tile is any run of places; the part of
 // the picture that its taps see is copied once, as rows with their gaps, for all phases, taps and channels; and sums have
 // no tests. What is summed for places in gaps is not stored. A picture that is read with a stride is copied as a plane for
-// each remainder, so that neighbouring cells are neighbours there.
+// each remainder, so that neighbouring cells are neighbours there; along x not where channels are in vectors, since any place
+// is a whole vector then: a cell is as many spots of what is copied as the stride says.
+// Of depthwise problems groups are numbered as channels, so that a tile's tables serve many of them.
 #ifndef CONV_TRANSPOSE_ALGORITHM_FLAT_GEMM_H
 #define CONV_TRANSPOSE_ALGORITHM_FLAT_GEMM_H
 
@@ -49,27 +51,32 @@ struct FlatAxis {
     Expr read_stride, planes;    ///< of the picture, which has a plane for each remainder that taps see
     Expr remainder_step;         ///< the n-th plane has remainder n * remainder_step
     Expr min, extent;            ///< of the picture
+    bool has_spots = false;      ///< a cell is a spot for each remainder, in place of planes
 
-    /// Cells that the picture has data in: of a plane, and of all.
+    /// Spots from a cell to the next.
+    Expr spots() const { return has_spots ? read_stride : Expr(1); }
+
+    /// Spots that the picture has data in: of a plane; and cells, of all.
     Expr first(const Expr &plane) const {
         return reads_all() ? min : (min - remainder(plane) + read_stride - 1) / read_stride;
     }
     Expr last(const Expr &plane) const {
         return reads_all() ? min + extent - 1 : (min + extent - 1 - remainder(plane)) / read_stride;
     }
-    Expr first() const { return reads_all() ? min : min / read_stride; }
-    Expr last() const { return reads_all() ? min + extent - 1 : (min + extent - 1) / read_stride; }
+    Expr first() const { return reads_cells() ? min : min / read_stride; }
+    Expr last() const { return reads_cells() ? min + extent - 1 : (min + extent - 1) / read_stride; }
     /// Those that some tap sees.
     Expr first_seen() const { return max(first(), low); }
     Expr last_seen() const { return Halide::min(last(), cells - 1 + high); }
     /// From a row to the next: gaps are shared by both.
     Expr pitch() const { return max(max(cells + high - first_seen(), last_seen() + 1 - low), cells); }
-    Expr coordinate(const Expr &cell, const Expr &plane) const {
-        return reads_all() ? cell : cell * read_stride + remainder(plane);
+    Expr coordinate(const Expr &spot, const Expr &plane) const {
+        return reads_all() ? spot : spot * read_stride + remainder(plane);
     }
 
   private:
-    bool reads_all() const { return Halide::Internal::is_const_one(read_stride); }
+    bool reads_cells() const { return Halide::Internal::is_const_one(read_stride); }
+    bool reads_all() const { return reads_cells() || has_spots; }
     Expr remainder(const Expr &plane) const { return plane * remainder_step % read_stride; }
 };
 
@@ -84,17 +91,24 @@ inline FlatAxis forward_axis(const AxisArguments &a, const Expr &input_min, cons
 
 /// Of the input gradient, which reads the output gradient with the stride.
 inline FlatAxis strided_axis(const Expr &kernel, const Expr &stride, const Expr &dilation, const Expr &output_min,
-                             const Expr &output_extent, const Expr &inputs) {
+                             const Expr &output_extent, const Expr &inputs, bool has_spots) {
     return {.cells = inputs, .phases = 1, .stride = 1, .low = 0, .high = (kernel - 1) * dilation / stride,
-            .read_stride = stride, .planes = min(kernel, stride), .remainder_step = dilation,
-            .min = output_min, .extent = output_extent};
+            .read_stride = stride, .planes = has_spots ? Expr(1) : min(kernel, stride), .remainder_step = dilation,
+            .min = output_min, .extent = output_extent, .has_spots = has_spots};
 }
 
 /// What a tap reads and multiplies, a value an axis.
 struct Tap {
-    PerAxis shift;  ///< from FlatAxis::low on
+    PerAxis shift;  ///< from FlatAxis::low on; along x in spots
     PerAxis plane, kernel;
 };
+
+/// A tap of such an axis.
+inline void add_strided(Tap &tap, const FlatAxis &axis, const Expr &stride, const Expr &dilation) {
+    const Expr kernel = tap.kernel[tap.shift.size()];
+    tap.shift.push_back(kernel * dilation / (axis.has_spots ? Expr(1) : stride));
+    tap.plane.push_back(kernel % axis.planes);
+}
 
 /// A tile: some rows of cells of a segment along x, as the runtime cuts them (choice/flat_tiles.h). So many panels share what
 /// is copied.
@@ -171,12 +185,16 @@ class Places {
     Expr rows_of(const Expr &tile) const { return min(rows_, all_rows_ - tile * rows_); }
     Expr places(const Expr &tile) const { return places_of(rows_of(tile)); }
     Expr most_places() const { return places_of(rows_); }
-    Expr window() const { return window_; }
+    /// Of what is copied, in spots.
+    Expr window() const { return window_ * spots(); }
+    Expr seen_pitch() const { return pitch_ * spots(); }
     Expr shift(const Tap &tap) const {
         Expr rows = 0;
         for (std::size_t d = 1; d < axes_.size(); d++) rows = rows + tap.shift[d] * row_pitches_[d - 1];
-        return tap.shift[0] + rows * pitch_;
+        return tap.shift[0] + rows * seen_pitch();
     }
+    /// The spot that a place sees by a tap.
+    Expr seen(const Expr &place, const Expr &shift) const { return place * spots() + shift; }
 
   private:
     std::vector<FlatAxis> axes_;
@@ -184,6 +202,8 @@ class Places {
     PerAxis row_pitches_;
     Expr low_row_ = 0, reach_ = 0, planes_ = 1;
     int positions_ = 1;
+
+    Expr spots() const { return axes_[0].spots(); }
 
     // Of so many rows, in whole register tiles.
     Expr places_of(const Expr &rows) const {
@@ -214,9 +234,9 @@ inline std::vector<Expr> seen_rows(FlatGemmFuncs &f, const Places &places, const
     const FlatGemmVars &v = f.v;
     const std::vector<FlatAxis> &axes = places.axes();
     const FlatAxis &x = axes[0];
-    const Expr low = places.first_cell(v.segment) + x.low;
+    const Expr low = (places.first_cell(v.segment) + x.low) * x.spots();
     const Expr first = max(x.first(planes[0]), low);
-    const Expr behind = Halide::min(x.last(planes[0]), low + places.cells() - 1 + x.high - x.low) + 1;
+    const Expr behind = Halide::min(x.last(planes[0]) + 1, low + (places.cells() + x.high - x.low) * x.spots());
     f.span(v.plane, v.segment) = Tuple(first, behind, low);
 
     const PerAxis cells = places.row(places.first_seen_row(v.tile) + v.row - places.first_row());
@@ -301,7 +321,7 @@ class Staging {
     const FlatAxis &x() const { return places_.axes()[0]; }
     Expr span(int i) const { return f_.span(f_.v.plane, f_.v.segment)[i]; }
     Expr most_cells() const {
-        return Halide::min(x().last() - x().first() + 1, places_.cells() + x().high - x().low);
+        return Halide::min(x().last() - x().first() + 1, places_.cells() + x().high - x().low) * x().spots();
     }
     // Zeros, and what is known of rows.
     void begin(const std::vector<Expr> &seen) {
@@ -322,7 +342,9 @@ class Staging {
         for (int d = 1; d < rank_; d++)
             index.push_back(unsafe_promise_clamped(of_row(row, d - 1), axes[d].min, axes[d].min + axes[d].extent - 1));
         const Expr channels = picture_.dim(rank_).extent();
-        const Expr channel = f_.size.turned ? promised(Halide::min(v.summed, channels - 1), channels) : Expr(v.summed);
+        const Expr channel = f_.size.turned      ? promised(Halide::min(v.summed, channels - 1), channels)
+                             : f_.size.depthwise ? promised(v.summed, channels)
+                                                 : Expr(v.summed);
         index.insert(index.end(), {channel, v.group, promised(of_row(row, rank_ - 1), places_.images())});
         return load_(picture_(index));
     }
@@ -330,7 +352,8 @@ class Staging {
     void add(int width, Halide::RDom r, const Expr &number, const Expr &row, const Expr &cell, const Expr &value) {
         const FlatGemmVars &v = f_.v;
         r.where(number < of_row(row, rank_ + static_cast<int>(f_.copies.size())));
-        f_.staged(promised(row * places_.pitch() + cell - span(2), places_.window()), v.summed, v.plane, v.segment, v.tile,
+        if (f_.size.depthwise && f_.size.any_layout()) r.where(v.summed < picture_.dim(rank_).extent());
+        f_.staged(promised(row * places_.seen_pitch() + cell - span(2), places_.window()), v.summed, v.plane, v.segment, v.tile,
                   v.group) = value;
         f_.copies.push_back({width, r});
     }
@@ -338,14 +361,15 @@ class Staging {
 
 template <class Tensor>
 void define_staged(FlatGemmFuncs &f, const Places &places, const Tensor &picture, const Load &load) {
+    f.read_stride = places.axes()[0].read_stride;
     f.reads_vectors = picture.dim(static_cast<int>(places.axes().size())).stride() == 1;
     Staging<Tensor> staging(f, places, picture, load);
     if (f.size.turned) staging.copy_turned();
     else f.size.channels_in_vectors ? staging.copy_channels() : staging.copy_places();
 }
 
-/// The sum over summed channels and live taps. Panels (lane, summed, kx, ky, kz, panel + panels * group) are of `channels`
-/// channels of a group.
+/// The sum over summed channels and live taps; where a channel sees itself alone, over taps. Panels (lane, summed, kx, ky, kz,
+/// panel + panels * group) are of `channels` channels of a group.
 template <class Tensor>
 void define_sum(FlatGemmFuncs &f, const Places &places, const Tensor &panels, const Expr &most_taps, const Expr &summed,
                 const Expr &channels, const std::function<Expr(const Expr &channel, const Expr &group)> &initial) {
@@ -358,13 +382,14 @@ void define_sum(FlatGemmFuncs &f, const Places &places, const Tensor &panels, co
     r.where(r[1] < f.live_taps(v.phase));
     const auto tap = [&](int i) -> Expr { return f.taps(r[1], v.phase)[i]; };
     const Expr panel = v.panel + rounded_up(channels, f.size.channels) * v.group;
+    const Expr seen_channel = f.size.depthwise ? v.panel * f.size.channels + v.lane : Expr(r[0]);
     std::vector<Expr> index{v.lane, r[0]};
     for (int d = 0; d < rank; d++) index.push_back(promised(tap(2 + d), panels.dim(2 + d).extent()));
     index.push_back(promised(panel, panels.dim(rank + 2).extent()));
     f.sum(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) =
         initial(promised(min(v.panel * f.size.channels + v.lane, channels - 1), channels), v.group);
     f.sum(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) +=
-        f.staged(promised(v.place + tap(0), places.window()), r[0], promised(tap(1), places.planes()),
+        f.staged(promised(places.seen(v.place, tap(0)), places.window()), seen_channel, promised(tap(1), places.planes()),
                  v.segment, v.tile, v.group) *
         panels(index);
     f.result(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) =
@@ -401,7 +426,7 @@ class Storing {
         auto &s = f_.stored;
         s.domain = domain({{0, vector}, {0, rounded_up(places_.length(), vector)}}, {{0, f_.size.channels}});
         RDom &r = s.domain;
-        s.element = r[0], s.vector = r[1], s.row = r[2], s.phase_y = r[3], s.phase_z = r[4], s.lane = r[5];
+        s.element = r[0], s.vector = r[1], s.phase_y = r[2], s.row = r[3], s.phase_z = r[4], s.lane = r[5];
         name_outer(6);
         // The last vector of a row begins early. Rows of less than a vector are stored one by one.
         f_.whole_vectors = places_.length() >= vector;
@@ -421,7 +446,7 @@ class Storing {
         auto &s = f_.stored;
         s.domain = domain({{0, vector}, {0, x().stride}, {0, vector}, {0, vectors()}}, {{0, f_.size.channels / vector}});
         RDom &r = s.domain;
-        s.element = r[0], s.phase_x = r[1], s.lane = r[2], s.vector = r[3], s.row = r[4], s.phase_y = r[5], s.phase_z = r[6];
+        s.element = r[0], s.phase_x = r[1], s.lane = r[2], s.vector = r[3], s.phase_y = r[4], s.row = r[5], s.phase_z = r[6];
         s.lane_vector = r[7];
         name_outer(8);
         const Expr lane = s.lane_vector * vector + s.lane, early = places_.begin(s.segment) % x().stride;
@@ -456,7 +481,7 @@ class Storing {
         auto &s = f_.stored;
         s.domain = domain({{0, vector}, {0, f_.size.channels / vector}, {0, x().phases}, {0, places_.cells()}}, {});
         RDom &r = s.domain;
-        s.element = r[0], s.vector = r[1], s.phase_x = r[2], s.cell = r[3], s.row = r[4], s.phase_y = r[5], s.phase_z = r[6];
+        s.element = r[0], s.vector = r[1], s.phase_x = r[2], s.cell = r[3], s.phase_y = r[4], s.row = r[5], s.phase_z = r[6];
         name_outer(7);
         const Expr lane = s.vector * vector + s.element;
         const Expr at = s.cell * x().stride + s.phase_x - places_.begin(s.segment) % x().stride;
@@ -483,10 +508,10 @@ class Storing {
     Expr panel() const { return f_.stored.block * places_.block_panels() + f_.stored.panel; }
 
     using Ranges = std::vector<std::pair<Expr, Expr>>;
-    // Of what a row has, rows, what lies between, and the loops of all schedules.
+    // Of what a row has, rows one after the other as they lie in memory, what lies between, and the loops of all schedules.
     Halide::RDom domain(Ranges ranges, const Ranges &inner) const {
         const Expr blocks = rounded_up(rounded_up(channels(), f_.size.channels), places_.block_panels());
-        ranges.insert(ranges.end(), {{0, places_.rows()}, {0, phases_of(1)}, {0, phases_of(2)}});
+        ranges.insert(ranges.end(), {{0, phases_of(1)}, {0, places_.rows()}, {0, phases_of(2)}});
         ranges.insert(ranges.end(), inner.begin(), inner.end());
         ranges.insert(ranges.end(), {{0, places_.block_panels()}, {0, blocks}, {0, places_.segments()}, {0, places_.tiles()},
                                      {0, extent(rank_ + 1)}});

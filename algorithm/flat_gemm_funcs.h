@@ -20,10 +20,10 @@ struct FlatGemmVars {
 
 /// Sizes that the algorithm is told. A tile has whole register tiles of `positions`. `vector` counts places along x, or
 /// channels, where those are in vectors; if they are `turned`, pictures have them apart, and are turned as they are copied and
-/// stored.
+/// stored. Of a depthwise problem groups are the channels, which are in vectors, and a channel sees itself alone.
 struct FlatGemmSizes {
     int vector, positions, channels;
-    bool channels_in_vectors = false, turned = false;
+    bool channels_in_vectors = false, turned = false, depthwise = false;
 
     bool any_layout() const { return channels_in_vectors && !turned; }
     int places_in_vector() const { return any_layout() ? 1 : vector; }
@@ -63,7 +63,7 @@ struct FlatGemmFuncs {
     /// vector, row, ...), those of a vector of cells.
     Halide::Func interleaved{"interleaved"};
     Halide::RDom interleaving;  ///< cell of a vector, phase, vector
-    Halide::Expr stride_x;
+    Halide::Expr stride_x, read_stride;  ///< of the result along x, and of the picture
     /// Stores in its update; its rows may have whole vectors.
     Halide::Expr whole_vectors;
     Halide::Func output;

@@ -1,6 +1,8 @@
 // The weight gradient as a matrix product for CPUs, every attribute a run-time value, of any rank, element type and layout. Its
 // operands lie as those of flat_gemm.h, which numbers the places: what a tap sees of the output gradient is a constant number
 // of places further. The input has zeros where places are gaps, so that they add nothing to the sum over places.
+// Of a depthwise problem groups are the channels, of which each has a weight for each tap alone: taps take the place of output
+// channels.
 #ifndef CONV_TRANSPOSE_ALGORITHM_FLAT_WEIGHT_GRADIENT_H
 #define CONV_TRANSPOSE_ALGORITHM_FLAT_WEIGHT_GRADIENT_H
 
@@ -42,7 +44,7 @@ class WeightGradientSum {
     const int rank_, lanes_, outputs_;
 
     Expr channels() const { return input_.dim(rank_).extent(); }
-    Expr out_channels() const { return partial_.dim(rank_).extent(); }
+    Expr out_channels() const { return f_.size.depthwise ? product(kernel_) : partial_.dim(rank_).extent(); }
 
     // Rows of the input in their places, whole tiles of channels. Of a segment that begins early, only what is its own.
     void stage_input() {
@@ -84,12 +86,14 @@ class WeightGradientSum {
         f_.summed_places = RDom(0, places_.most_places(), "summed_places");
         const RVar p = f_.summed_places.x;
         const Expr channel = promised(Halide::min(v.out_panel * outputs_ + v.out_lane, out_channels() - 1), out_channels());
-        const Expr seen = promised(p + f_.taps(v.tap, 0)[0], places_.window()),
-                   plane = promised(f_.taps(v.tap, 0)[1], places_.planes());
+        const Expr tap = f_.size.depthwise ? channel : Expr(v.tap);
+        const Expr seen_channel = f_.size.depthwise ? v.panel * lanes_ + v.lane : channel;
+        const Expr seen = promised(places_.seen(p, f_.taps(tap, 0)[0]), places_.window()),
+                   plane = promised(f_.taps(tap, 0)[1], places_.planes());
         f_.tile_sum(v.lane, v.out_lane, v.panel, v.out_panel, v.tap, v.segment, v.tile, v.group) = 0.f;
         f_.tile_sum(v.lane, v.out_lane, v.panel, v.out_panel, v.tap, v.segment, v.tile, v.group) +=
             f_.staged_input(p, v.lane, v.panel, v.segment, v.tile, v.group) *
-            f_.staged(seen, channel, plane, v.segment, v.tile, v.group);
+            f_.staged(seen, seen_channel, plane, v.segment, v.tile, v.group);
     }
 
     void sum_part() {
@@ -110,7 +114,7 @@ class WeightGradientSum {
         const Expr segment_parts = rounded_up(places_.segments(), block_.segments);
         auto &s = f_.stored;
         Region region{{0, outputs_}};
-        for (int d = 0; d < 3; d++) region.emplace_back(0, d < rank_ ? kernel_[d] : Expr(1));
+        for (int d = 0; d < 3; d++) region.emplace_back(0, d < rank_ && !f_.size.depthwise ? kernel_[d] : Expr(1));
         for (const Expr &extent : PerAxis{lanes_, block_.inputs, block_.outputs, rounded_up(in_panels, block_.inputs),
                                           rounded_up(out_panels, block_.outputs), partial_.dim(rank_ + 2).extent(),
                                           segment_parts, partial_.dim(rank_ + 3).extent() / segment_parts})
@@ -126,12 +130,14 @@ class WeightGradientSum {
         r.where(channel < channels());
         Expr tap = 0, taps = 1;
         std::vector<Expr> to;
-        for (int d = 0; d < rank_; d++) {
+        for (int d = 0; d < rank_ && !f_.size.depthwise; d++) {
             tap = tap + taps * r[1 + d], taps = taps * kernel_[d];
             to.push_back(r[1 + d]);
         }
+        for (int d = 0; d < rank_ && f_.size.depthwise; d++)
+            to.push_back(promised(f_.taps(promised(out_channel, out_channels()), 0)[2 + d], kernel_[d]));
         to.insert(to.end(),
-                  {promised(out_channel, out_channels()), promised(channel, channels()), s.group,
+                  {f_.size.depthwise ? Expr(0) : promised(out_channel, out_channels()), promised(channel, channels()), s.group,
                    promised(s.part * segment_parts + s.segment_part, partial_.dim(rank_ + 3).extent())});
         partial_(std::vector<Var>(rank_ + 4)) = undef<float>();
         partial_(to) =

@@ -86,7 +86,7 @@ struct Steps {
 
 /// What an operation makes of positions, phases and steps: where a step of a position reads, and what it stores.
 struct Geometry {
-    PerAxis cells;    ///< of a phase
+    PerAxis cells;    ///< of a phase; of a window, with those that are not stored
     PerAxis phases;   ///< that there are, of cells of `strides` outputs
     PerAxis strides;
     Expr images;
@@ -104,20 +104,72 @@ struct Geometry {
     /// first axes, those of such phases, the first cell begins so many positions before the output.
     PerAxis channel_phases, early;
 
+    /// Positions come in runs (GemmFuncs::position_run): of rows of cells, which are filled up, or of all cells of an image,
+    /// which lie in one row of the picture. So many of them, `position_unit`, are of one row of cells in any case.
+    int position_run = 0, position_unit = 1;
+    bool in_one_row = false;
+
     /// Of the product.
     Expr computed_channels(const Expr &channels) const { return channels * product(channel_phases); }
+
+    Expr positions() const { return position_run == 0 ? product(cells) * images : runs_of_image() * images * position_run; }
+
+    /// The cell at a position, on each axis, and its image.
+    PerAxis cell(const Expr &position) const {
+        return position_run == 0 ? digits(position, cells) : cell(position - position % position_unit, position % position_unit);
+    }
+
+    /// The same of a position in a unit, which begins at another.
+    PerAxis cell(const Expr &unit, const Expr &within) const {
+        PerAxis counted = cells, all;
+        counted[0] = rounded_up(cells[0], position_unit);
+        if (in_one_row) {
+            const Division of_image = divide(unit / position_unit, runs_of_image() * (position_run / position_unit));
+            counted.pop_back();
+            all = digits(of_image.rest, counted);
+            all.push_back(of_image.quotient);
+        } else {
+            all = digits(unit / position_unit, counted);
+        }
+        all[0] = all[0] * position_unit + within;
+        return all;
+    }
+
+    /// Where a position of a run is in the picture as it is read, and its image.
+    PerAxis place(const Expr &run, const Expr &within) const {
+        if (!in_one_row) return cell(run * position_run, within);
+        const Division of_image = divide(run, runs_of_image());
+        PerAxis all(cells.size(), 0);
+        all[0] = of_image.rest * position_run + within;
+        all.push_back(of_image.quotient);
+        return all;
+    }
+
+    /// Whether cells fill all runs.
+    Expr runs_are_whole() const { return (in_one_row ? product(cells) : cells[0]) % position_run == 0; }
+
+  private:
+    Expr runs_of_image() const {
+        if (in_one_row) return rounded_up(product(cells), position_run);
+        PerAxis rows = cells;
+        rows[0] = rounded_up(cells[0], position_run);
+        return product(rows);
+    }
 };
 
 /// The forward operation's, a gather. Phases of the first `channel_axes` are channels of the product: that is a convolution
 /// of stride 1, whose weights are zero where a phase lacks a tap. Its cells begin with whole ones, `padding_phase` positions
 /// before the output, so that all phases of a cell see the same positions; a stride above 1 has a dilation of 1 there. Each
 /// phase of other axes has its own live taps. A row of cells has `window - 1` more than are stored, so that all taps of a
-/// window see neighbours of one row.
+/// window see neighbours of one row. Of a picture as it lies cells of one tap, of all phases, lie in one row.
 template <class Output>
-Geometry gather_geometry(const GemmVars &v, const std::vector<GatherAxis> &axes, const PerAxis &padding_phase,
-                         int channel_axes, const Output &output, const Expr &summed, int chunk, int window) {
-    const int rank = static_cast<int>(axes.size());
+Geometry gather_geometry(const GemmFuncs &f, const std::vector<GatherAxis> &axes, const PerAxis &padding_phase,
+                         int channel_axes, const Output &output, const Expr &summed, int chunk) {
+    const GemmVars &v = f.v;
+    const int rank = static_cast<int>(axes.size()), window = f.window;
     Geometry g;
+    g.position_run = f.position_run, g.position_unit = f.position_unit;
+    g.in_one_row = f.position_run > 0 && channel_axes > 0;
     g.images = output.dim(rank + 2).extent();
     PerAxis most, live, shift, first;
     for (int d = 0; d < rank; d++) {
@@ -143,7 +195,9 @@ Geometry gather_geometry(const GemmVars &v, const std::vector<GatherAxis> &axes,
     }
     const PerAxis all_taps = most;
     if (window > 1) g.cells[0] = g.cells[0] + (window - 1), most[0] = most[0] / window, live[0] = live[0] / window;
-    const PerAxis cell = digits(v.position, g.cells);
+    const bool in_runs = f.position_run > 0;  // which v.position counts
+    const PerAxis cell = in_runs ? g.place(v.position, v.value) : g.cell(v.position);
+    const PerAxis first_cell = in_runs ? g.place(v.position, 0) : cell;
     g.most = {most, summed, chunk}, g.steps = {live, summed, chunk};
     const Steps::Step step = g.steps[v.step];
     for (int d = 0; d < rank; d++) {
@@ -153,7 +207,7 @@ Geometry gather_geometry(const GemmVars &v, const std::vector<GatherAxis> &axes,
         const Expr least = in_channels ? -((all_taps[d] - 1) * axes[d].input_step()) : axes[d].least_input();
         const Expr at = shift[d] - last * axes[d].input_step();
         g.at.push_back(cell[d] + at);
-        g.cell_at.push_back(cell[d] + least);
+        g.cell_at.push_back(first_cell[d] + least);
         g.offset.push_back(at - least);
         g.kernel.push_back(in_channels ? tap : first[d] + tap * axes[d].tap_step());
     }
@@ -231,7 +285,8 @@ Expr picture_or_zero(const GemmFuncs &f, const Tensor &picture, const Geometry &
     }
     const Expr images = picture.dim(rank + 2).extent(), channels = picture.dim(rank).extent();
     if (read.asynchronous) inside = inside && g.image < images;
-    const Expr first = g.chunk * g.steps.chunk, in_chunk = v.k_group * values + v.value;
+    const bool in_runs = f.position_run > 0;
+    const Expr first = g.chunk * g.steps.chunk, in_chunk = in_runs ? Expr(v.k_group) : v.k_group * values + v.value;
     if (g.picture_channel.defined()) {
         const Expr channel = read.asynchronous ? g.picture_channel : min(g.picture_channel, channels - 1);
         index.push_back(unsafe_promise_clamped(channel, 0, channels - 1));
@@ -305,12 +360,14 @@ inline void define_sum(GemmFuncs &f, const Geometry &g, const Expr &initial) {
     const PiecesOfTerm piece = pieces_of_term(f.format, r[2]);
     const bool in_runs = f.weight_run > 0;
     const Expr value = in_runs ? v.channel % f.weight_run : r[0], channel = in_runs ? v.channel / f.weight_run : v.channel;
-    const Expr k_group = in_runs ? r[1] * f.values() + r[0] : r[1];
+    const Expr k = r[1] * f.values() + r[0], k_group = in_runs ? k : Expr(r[1]);
     f.sum(v.position, v.channel, v.phase, v.group) = initial;
+    const int run = f.position_run;
     f.sum(v.position, v.channel, v.phase, v.group) +=
-        load(f.window == 1 ? f.picture(r[0], v.position, r[1], piece.first, r[3], v.phase, v.group)
-                           : f.picture(r[0], v.position + (f.window - 1) - r[1] % f.window, r[1] / f.window, piece.first,
-                                       r[3], v.phase, v.group)) *
+        load(run > 0         ? f.picture(v.position % run, v.position / run, k, piece.first, r[3], v.phase, v.group)
+             : f.window == 1 ? f.picture(r[0], v.position, r[1], piece.first, r[3], v.phase, v.group)
+                             : f.picture(r[0], v.position + (f.window - 1) - r[1] % f.window, r[1] / f.window, piece.first,
+                                         r[3], v.phase, v.group)) *
         load(f.weights(value, channel, k_group, piece.second, r[3], v.phase, v.group));
 }
 
@@ -326,7 +383,7 @@ void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geo
     // What simplifiers leave as it is can be found to be equal.
     const Expr phase_count = product(g.phases);
     const Expr channel_blocks = unsafe_promise_clamped(rounded_up(computed, tile.channels), 1, 1 << 30);
-    const Expr position_blocks = rounded_up(product(g.cells) * g.images, tile.positions);
+    const Expr position_blocks = rounded_up(g.positions(), tile.positions);
     std::vector<Range> ranges;
     for (const GemmStoreLoop &loop : tile.loops) ranges.emplace_back(0, loop.extent);
     const std::size_t block = ranges.size();
@@ -352,13 +409,13 @@ void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geo
         else if (loop.channels) set = set + r[i] * (loop.channels / tile.neighbours);
     }
     const Expr channel = set * tile.neighbours + neighbour;
-    const PerAxis cell = digits(position, g.cells);
+    const PerAxis cell = tile.has_units ? g.cell(position - r[0], r[0]) : g.cell(position);
     PerAxis of_phase = phase_digits(phase, g.phases);
     Expr output_channel = channel, is_channel = channel < extent(rank);
     if (!g.channel_phases.empty()) {
         PerAxis counted = g.channel_phases;
         if (f.channels_last_output) counted.insert(counted.begin(), extent(rank)), counted.pop_back();
-        counted[0] = counted[0] / tile.neighbours;
+        counted[0] = simplify(counted[0] / tile.neighbours);
         PerAxis at = digits(set, counted);
         at[0] = at[0] * tile.neighbours + neighbour;
         is_channel = at.back() < (f.channels_last_output ? g.channel_phases.back() : extent(rank));
@@ -373,10 +430,11 @@ void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geo
         Expr &there = f.spares_conditions ? in_picture : inside;
         there = at < extent(d) && there;
         whole_cells = whole_cells && extent(d) == g.cells[d] * g.strides[d];
-        if (d < static_cast<int>(g.early.size()))
+        if (d < static_cast<int>(g.early.size()) && !Internal::is_const_zero(g.early[d]))
             there = at >= g.early[d] && there, whole_cells = whole_cells && g.early[d] == 0;
         index.push_back(promised(at, d));
     }
+    if (g.position_run > 0) whole_cells = whole_cells && g.runs_are_whole();
     r.where(inside);
     if (f.spares_conditions) r.where(whole_cells || in_picture);
     r.where(is_channel);
@@ -390,19 +448,24 @@ void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geo
     f.output = output;
 }
 
+/// Neighbours of a dimension begin at multiples of 16 bytes, of so many values.
+template <class Tensor>
+void declare_aligned(Tensor &tensor, int contiguous, int values) {
+    for (int d = 0; d < tensor.dimensions(); d++) {
+        if (d == contiguous) tensor.dim(d).set_stride(1);
+        else tensor.dim(d).set_stride(tensor.dim(d).stride() / values * values);
+    }
+    tensor.set_host_alignment(16);
+}
+
 /// What the runtime promises of a picture's place, so that rows of 16 bytes are loaded, or stored, at once.
 template <class Tensor>
 void declare_rows(Tensor &picture, PictureLayout layout, int rank, int values) {
     if (layout == PictureLayout::channels_first) return;
     const bool in_rows = layout == PictureLayout::channel_rows;
-    const int contiguous = in_rows ? 0 : rank;
     const auto multiple = [&](const Expr &e) { return e / values * values; };
     if (in_rows) picture.dim(0).set_bounds(multiple(picture.dim(0).min()), multiple(picture.dim(0).extent()));
-    for (int d = 0; d < rank + 3; d++) {
-        if (d == contiguous) picture.dim(d).set_stride(1);
-        else picture.dim(d).set_stride(multiple(picture.dim(d).stride()));
-    }
-    picture.set_host_alignment(16);
+    declare_aligned(picture, in_rows ? 0 : rank, values);
 }
 
 /// Channels of packed weights begin at multiples of 16 bytes: vectors of them are copied asynchronously.

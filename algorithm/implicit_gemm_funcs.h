@@ -44,6 +44,8 @@ struct GemmTile {
     bool phases_innermost;
     /// So many neighbouring channels, the loop over which is one of its own, are neighbours in the output.
     int neighbours = 1;
+    /// The first loop is over the positions of a unit (GemmFuncs::position_unit), and the next over units.
+    bool has_units = false;
 };
 
 /// Of the output's update: the loops of a tile, blocks, groups.
@@ -73,6 +75,11 @@ struct GemmFuncs {
     /// Then, where neighbours are channels that are computed, runs of so many; `value` of the weights counts through a run,
     /// `channel` through the runs and `k_group` through the summed channels of a step. 0: neighbours are summed.
     int weight_run = 0;
+    /// A picture in channels_first that a tensor map reads as it lies: positions of a channel come in runs of so many, of a
+    /// row of cells, which runs fill up. `value` of the picture counts through a run, `position` through the runs and
+    /// `k_group` through the summed channels of a step. 0: channels are neighbours.
+    int position_run = 0;
+    int position_unit = 1;  ///< of them are known to be neighbours in a row of cells; a run, or as many as 16 bytes are stored of
     /// Where the output is made of whole cells, one condition for all of it spares those of its elements.
     bool spares_conditions = false;
     int values() const { return format.on_tensor_cores() ? format.values_of_16_bytes() : 1; }

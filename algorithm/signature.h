@@ -33,8 +33,11 @@ enum class Family {
     sum_of_parts,
     sum_of_output_parts,
     weight_gradient_sum,
+    winograd_tiles,    ///< tiles of pictures or of weights to points (winograd.h)
+    winograd_product,  ///< of the same point of all tiles
+    winograd_outputs,  ///< points to pictures, or to weights
 };
-inline constexpr std::size_t family_count = static_cast<std::size_t>(Family::weight_gradient_sum) + 1;
+inline constexpr std::size_t family_count = static_cast<std::size_t>(Family::winograd_outputs) + 1;
 
 enum class ArgumentKind { tensor, int32, float32 };
 
@@ -318,6 +321,29 @@ inline constexpr Argument weight_gradient_sum[] = {
     written(dense(3, "sum", TensorRole::weight)),
 };
 
+inline constexpr Argument winograd_tiles[] = {
+    dense(4, "picture", TensorRole::picture),  // x, y, channel, image
+    per_axis("tiles"),  // of an image
+    per_axis("step"),   // from one to the next
+    written(dense(3, "points", TensorRole::partial)),  // tile of any image, channel, point
+};
+
+inline constexpr Argument winograd_product[] = {
+    dense(3, "left", TensorRole::partial),  // row, term, point; or term, row, point
+    dense(3, "right", TensorRole::partial),
+    written(dense(3, "product", TensorRole::partial)),  // row of the left, of the right, point
+};
+
+inline constexpr Argument winograd_outputs[] = {
+    dense(3, "points", TensorRole::partial),  // tile of any image, channel, point
+    dense(1, "bias", TensorRole::bias),
+    int32("has_bias"),
+    int32("activation"),
+    float32("slope"),
+    per_axis("tiles"),
+    written(dense(4, "output", TensorRole::picture)),  // x, y, channel, image
+};
+
 /// In the order of Family.
 inline constexpr std::array<Signature, family_count> all{{
     {"forward", forward},
@@ -339,6 +365,9 @@ inline constexpr std::array<Signature, family_count> all{{
     {"sum_of_parts", sum_of_parts},
     {"sum_of_output_parts", sum_of_output_parts},
     {"weight_gradient_sum", weight_gradient_sum},
+    {"winograd_tiles", winograd_tiles},
+    {"winograd_product", winograd_product},
+    {"winograd_outputs", winograd_outputs},
 }};
 
 /// FNV-1a.

@@ -9,13 +9,16 @@
 // - k] * weight[k]. An axis that is not transformed is F(1, 1), whose matrices are 1: there the taps are
 // summed as the gather does.
 //
-// The matrices hold 0, 1, -1 and 1/2 alone, so on small integers results are as exact as the gather's, and on
+// The matrices of F(2, 3) hold 0, 1, -1 and 1/2 alone, so on small integers results are as exact as the gather's, and on
 // real numbers as near (tests/accuracy_test.cpp). Larger tiles save more products, but divide by 3 somewhere
-// (five points cannot all differ modulo 3) and have larger coefficients: F(4x4, 3x3) was tried, 1.2 times as
-// fast at 128 channels.
+// (five points cannot all differ modulo 3) and have larger coefficients: on a CPU F(4x4, 3x3) was tried, 1.2 times as
+// fast at 128 channels. On GPUs six points make F(4, 3) and F(3, 4), eight F(4, 5): at 0, 1, -1, 2, -1/2 and infinity, whose
+// errors are two thirds of those at 0, 1, -1, 2, -2, and at all of these. What they divide by is left to the end, where the
+// quotients of integers are integers: so those stay exact here, too.
 #ifndef CONV_TRANSPOSE_GENERATORS_WINOGRAD_H
 #define CONV_TRANSPOSE_GENERATORS_WINOGRAD_H
 
+#include <cstddef>
 #include <vector>
 
 #include "Halide.h"
@@ -29,6 +32,7 @@ struct Transform {
     Matrix input;   ///< B^T
     Matrix weight;  ///< G
     Matrix output;  ///< A^T
+    float divisor = 1;  ///< of the outputs, which weights were multiplied by
 
     int outputs() const { return static_cast<int>(output.size()); }
     int taps() const { return static_cast<int>(weight[0].size()); }
@@ -41,6 +45,45 @@ inline const Transform f23{{{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0
                            {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}},
                            {{1, 1, 1, 0}, {0, 1, -1, -1}}};
 inline const Transform identity{{{1}}, {{1}}, {{1}}};
+
+/// F(points + 1 - taps, taps): output i and weight j of a point p are p^i and p^j, the last point's, at infinity, the highest
+/// power alone; an input's coefficients are those of the polynomial that is zero at all other points. Weights are multiplied
+/// by `divisor`, so that they are no fractions but of powers of two.
+inline Transform at_points(const std::vector<float> &finite, float divisor, int taps) {
+    const int points = static_cast<int>(finite.size()) + 1, last = points - 1, outputs = points + 1 - taps;
+    Transform t;
+    t.divisor = divisor;
+    const auto powers = [&](int point, int count, float factor) {
+        std::vector<float> row(count, 0);
+        if (point == last) row.back() = factor;
+        for (int i = 0; point < last && i < count; i++, factor *= finite[point]) row[i] = factor;
+        return row;
+    };
+    t.output.assign(outputs, std::vector<float>(points));
+    for (int p = 0; p < points; p++) {
+        std::vector<float> polynomial{1};
+        float distances = 1;
+        for (int other = 0; other < last; other++) {
+            if (other == p) continue;
+            if (p < last) distances *= finite[p] - finite[other];
+            polynomial.insert(polynomial.begin(), 0);  // times (x - finite[other])
+            for (std::size_t i = 0; i + 1 < polynomial.size(); i++) polynomial[i] -= finite[other] * polynomial[i + 1];
+        }
+        polynomial.resize(points, 0);
+        t.input.push_back(polynomial);
+        t.weight.push_back(powers(p, taps, divisor / distances));
+        const std::vector<float> outputs_of_point = powers(p, outputs, 1);
+        for (int i = 0; i < outputs; i++) t.output[i][p] = outputs_of_point[i];
+    }
+    return t;
+}
+
+/// On a GPU: of six points or eight, beside an axis of as many as `beside`. Six have the smallest errors with -1/2, eight leave
+/// fewer bits of a sum to the other axis.
+inline Transform of_points(int points, int beside, int taps) {
+    if (points == 8) return at_points({0, 1, -1, 2, -2, 0.5f, -0.5f}, 45, taps);
+    return beside == 8 ? at_points({0, 1, -1, 2, -2}, 3, taps) : at_points({0, 1, -1, 2, -0.5f}, 15, taps);
+}
 
 /// Element `row` of the product of the matrix and the vector that element(i) gives. Where `row` is a
 /// constant, only its terms that are not zero are left.

@@ -70,25 +70,30 @@ struct AnyTensors : DescribedGenerator {
         }
     };
 
-    /// How many tiles there are, and where their elements lie. Parts of a row begin a multiple of `part_step` apart.
+    /// How many tiles there are, and where their elements lie. Parts begin a multiple of `part_step` apart, or, with a window,
+    /// just that.
     template <class Tensor>
     struct Tiles {
         const Tensor &tensor;
         GatherTile tile;
         bool on_gpu;
+        Halide::Func of_thread;  ///< AnyGatherFuncs::place, which define_places() defines
         Halide::Expr part_step = 1;
 
         Halide::Expr extent(int d) const { return tensor.dim(d).extent(); }
         bool of_rows() const { return tile.threads == 0; }
-        /// In steps; where that is more than the row, only the first part has any.
-        Halide::Expr part_steps() const { return up(up(extent(0), tile.parts), part_step); }
-        Halide::Expr part_width() const {
-            return tile.parts == 1 ? extent(0) : Halide::min(part_steps() * part_step, extent(0));
+        /// In steps; where that is more than the axis has, only the first part has any.
+        Halide::Expr part_steps() const { return up(up(extent(tile.part_axis), tile.parts), part_step); }
+        /// Positions of an axis that threads count.
+        Halide::Expr positions(int axis) const {
+            if (tile.parts == 1 || axis != tile.part_axis) return extent(axis);
+            if (tile.has_window(axis)) return up(extent(axis), tile.parts * part_step) * part_step;
+            return Halide::min(part_steps() * part_step, extent(axis));
         }
         Halide::Expr threads() const { return of_rows() ? extent(0) : Halide::Expr(tile.threads); }
         Halide::Expr blocks() const {
             if (of_rows()) return extent(1) * extent(2) * channel_tiles();
-            return up(part_width() * extent(1) * extent(2) * first_tiles() * group_tiles() * extent(5), tile.threads);
+            return up(positions(0) * positions(1) * extent(2) * first_tiles() * group_tiles() * extent(5), tile.threads);
         }
         Halide::Expr outer() const {
             if (of_rows()) return group_tiles() * extent(5);
@@ -97,11 +102,28 @@ struct AnyTensors : DescribedGenerator {
 
         Place place(const Halide::Expr &channel, const Halide::Expr &group, const Halide::Expr &part,
                     const Halide::Expr &thread, const Halide::Expr &block, const Halide::Expr &outer) const {
-            Place p = of_rows() ? of_row(thread, block, outer) : of_thread(part, block * tile.threads + thread, outer);
+            Place p = of_rows() ? of_row(thread, block, outer) : of_part(part, thread, block, outer);
             p.channel = p.channel * tile.channels + channel, p.group = p.group * tile.groups + group;
-            p.exists = p.axes[0] < extent(0) && p.image < extent(5);
+            p.exists = p.axes[tile.part_axis] < extent(tile.part_axis) && p.image < extent(5);
             if (!tile.channels_last) p.exists = p.exists && p.channel < extent(3) && p.group < extent(4);
             return p;
+        }
+
+        /// Found once, these are what all parts of a thread have in common.
+        void define_places(const Halide::Var &thread, const Halide::Var &block) {
+            if (of_rows()) return;
+            const bool last = tile.channels_last;
+            const Halide::Expr number = block * tile.threads + thread;
+            const Division position = last ? by(number, first_tiles() * group_tiles()) : Division{number, 0};
+            const Division row = by(position.quotient, positions(0)), plane = by(row.quotient, positions(1)),
+                           volume = by(plane.quotient, extent(2));
+            std::vector<Halide::Expr> axes{row.rest, plane.rest, volume.rest};
+            Halide::Expr &along = axes[tile.part_axis];
+            if (tile.parts > 1 && tile.window > 0) along += by(along, part_step).quotient * (tile.parts - 1) * part_step;
+            const Division channel = by(position.rest, first_tiles()), image = by(volume.quotient, group_tiles());
+            axes.insert(axes.end(), {last ? channel.rest : 0, last ? channel.quotient : image.rest,
+                                     last ? volume.quotient : image.quotient});
+            of_thread(thread, block) = Halide::Tuple(axes);
         }
 
       private:
@@ -123,15 +145,12 @@ struct AnyTensors : DescribedGenerator {
                            image = by(outer, group_tiles());
             return {{x, plane.rest, plane.quotient}, row.quotient, image.rest, image.quotient, {}};
         }
-        Place of_thread(const Halide::Expr &part, const Halide::Expr &number, const Halide::Expr &channel_tile) const {
-            const bool last = tile.channels_last;
-            const Division position = last ? by(number, first_tiles() * group_tiles()) : Division{number, 0};
-            const Division row = by(position.quotient, part_width()), plane = by(row.quotient, extent(1)),
-                           volume = by(plane.quotient, extent(2));
-            const std::vector<Halide::Expr> axes{row.rest + part * part_width(), plane.rest, volume.rest};
-            const Division channel = by(position.rest, first_tiles()), image = by(volume.quotient, group_tiles());
-            if (last) return {axes, channel.rest, channel.quotient, volume.quotient, {}};
-            return {axes, channel_tile, image.rest, image.quotient, {}};
+        Place of_part(const Halide::Expr &part, const Halide::Expr &thread, const Halide::Expr &block,
+                      const Halide::Expr &channel_tile) const {
+            const Halide::FuncRef at = of_thread(thread, block);
+            std::vector<Halide::Expr> axes{at[0], at[1], at[2]};
+            if (tile.parts > 1) axes[tile.part_axis] += part * (tile.window > 0 ? part_step : positions(tile.part_axis));
+            return {axes, tile.channels_last ? Halide::Expr(at[3]) : channel_tile, at[4], at[5], {}};
         }
     };
 
@@ -170,7 +189,7 @@ struct AnyTensors : DescribedGenerator {
     static Halide::Expr all_of(const std::vector<Halide::Expr> &conditions) {
         Halide::Expr all = 1;
         for (const Halide::Expr &condition : conditions) all = all & Halide::cast<int>(condition);
-        return all != 0;
+        return all > 0;
     }
     static void only_where(Halide::RDom &domain, const std::vector<Halide::Expr> &conditions) {
         domain.where(all_of(conditions));
@@ -181,6 +200,21 @@ struct AnyTensors : DescribedGenerator {
         Halide::Expr position, live;
     };
 
+    /// What the taps of a gather go through: of x, y and z `taps` (of the axis with a window: of each of `first_taps`), and of
+    /// that axis so many at once.
+    static Halide::RDom taps_of_windows(const GatherTile &tile, const Halide::Expr &summed, std::vector<Halide::Expr> taps,
+                                        const Halide::Expr &first_taps) {
+        const int at_once = tile.taps_at_once();
+        Halide::Expr &windows = taps[tile.part_axis];
+        if (at_once > 1) windows = (windows + at_once - 1) / at_once;
+        return Halide::RDom({{0, summed}, {0, taps[0]}, {0, taps[1]}, {0, taps[2]}, {0, at_once}, {0, first_taps}}, "taps");
+    }
+
+    /// The number of a tap: of a window's, or of another axis'.
+    static Halide::Expr tap_number(const GatherTile &tile, int axis, const Halide::Expr &tap, const Halide::Expr &in_window) {
+        return tile.has_window(axis) ? tap * tile.taps_at_once() + in_window : tap;
+    }
+
     /// Lets f.seen be the picture at three positions that follow from the vars of its taps. Where a thread has one position
     /// a row, a tap that sees nothing is left out as a whole; of several each is zero where it lies outside.
     template <class Picture, class Seen>
@@ -188,40 +222,54 @@ struct AnyTensors : DescribedGenerator {
                      const Halide::Expr &image, Seen seen) const {
         using namespace Halide;
         const bool several = tile.parts > 1;
-        const auto at = [&](int d, const Expr &tap) { return seen(d, tap, several && d == 0 ? Expr(f.part) : Expr(0)); };
+        const auto at = [&](int d, const Expr &tap, const Expr &first_tap) {
+            return seen(d, tap, several && d == tile.part_axis ? Expr(f.part) : Expr(0), first_tap);
+        };
         std::vector<Expr> from;
         const Var taps[] = {f.tap_x, f.tap_y, f.tap_z};
-        const Expr x = at(0, f.tap_x).position;
-        for (int d = 0; d < rank; d++) from.push_back(known(at(d, taps[d]).position, picture.dim(d)));
-        // Of vectors of groups, a load that is always there and a select of what it brings is 5 to 8 % faster than a test
-        // before it; of single elements, and where a sum has several channels, as much slower.
-        const bool clamps = several && tile.groups > 1;
-        for (int d = 0; d < rank && clamps; d++)
-            from[d] = clamp(at(d, taps[d]).position, picture.dim(d).min(), picture.dim(d).max());
+        const Expr of_part = at(tile.part_axis, taps[tile.part_axis], f.first_tap).position;
+        // A load that is always there and a select of what it brings is faster than a test before it where all else is
+        // known (vectors of groups: 5 to 8 %); of single elements far apart as much slower.
+        const bool clamps = several && (tile.groups > 1 || tile.window > 0);
+        for (int d = 0; d < rank; d++) {
+            const Expr position = at(d, taps[d], f.first_tap).position;
+            from.push_back(clamps ? clamp(position, picture.dim(d).min(), picture.dim(d).max()) : known(position, picture.dim(d)));
+        }
         from.insert(from.end(), {f.summed, group, image});
         // As it lies in memory: a conversion behind the test would wait there for its load.
         const Expr element = storage == Storage::f32 ? picture(from) : reinterpret<uint16_t>(picture(from));
-        const auto conditions = [&](const Expr &tap_x, const Expr &tap_y, const Expr &tap_z) {
-            const SeenAxis axes[] = {at(0, tap_x), at(1, tap_y), at(2, tap_z)};
+        const auto conditions = [&](const Expr &tap_x, const Expr &tap_y, const Expr &tap_z, const Expr &first_tap) {
+            const SeenAxis axes[] = {at(0, tap_x, first_tap), at(1, tap_y, first_tap), at(2, tap_z, first_tap)};
             std::vector<Expr> all;
             for (int d = 0; d < rank; d++) {
                 all.push_back(axes[d].live);
-                if (d > 0 || !several) all.push_back(inside(axes[d].position, picture.dim(d)));
+                if (d != tile.part_axis || !several) all.push_back(inside(axes[d].position, picture.dim(d)));
             }
             return all;
         };
-        only_where(f.taps, conditions(f.taps[1], f.taps[2], f.taps[3]));
-        // Halide may compute what is seen for taps that are left out.
-        const Expr is_there = all_of(conditions(f.tap_x, f.tap_y, f.tap_z)) && inside(x, picture.dim(0)),
-                   nothing = Internal::make_zero(element.type());
-        f.seen(f.group, f.part, f.thread, f.block, f.outer, f.summed, f.tap_x, f.tap_y, f.tap_z) =
-            !several ? element : clamps ? select(is_there, element, nothing) : branch(is_there, element, nothing);
+        only_where(f.taps, conditions(f.taps[1], f.taps[2], f.taps[3], f.taps[5]));
+        // Halide may compute what is seen for taps that are left out; at clamped positions it may be anything.
+        const Expr nothing = Internal::make_zero(element.type()), is_inside = inside(of_part, picture.dim(tile.part_axis));
+        const Expr is_there = all_of(conditions(f.tap_x, f.tap_y, f.tap_z, f.first_tap)) && is_inside;
+        f.seen(f.group, f.part, f.thread, f.block, f.outer, f.summed, f.tap_x, f.tap_y, f.tap_z, f.first_tap) =
+            !several ? element : clamps ? select(is_inside, element, nothing) : branch(is_there, element, nothing);
     }
 
-    /// In float32.
-    Halide::Expr what_is_seen(const AnyGatherFuncs &f, const Halide::Target &target) const {
-        const Halide::Expr element =
-            f.seen(f.group, f.part, f.thread, f.block, f.outer, f.taps[0], f.taps[1], f.taps[2], f.taps[3]);
+    /// What a tap's weight is, by the numbers of a tap as f.taps has them; with a window kept in f.tap_weight, where a tap that is
+    /// left out has that of another.
+    template <class WeightAt>
+    Halide::Expr weight_of_tap(AnyGatherFuncs &f, const GatherTile &tile, WeightAt at) const {
+        const Halide::RDom &r = f.taps;
+        if (tile.window == 0) return at(std::vector<Halide::Expr>{r[1], r[2], r[3]}, r[4], r[5], r[0]);
+        f.tap_weight(f.channel, f.group, f.in_window, f.thread, f.block, f.outer, f.summed, f.tap_x, f.tap_y, f.tap_z, f.first_tap) =
+            at(std::vector<Halide::Expr>{f.tap_x, f.tap_y, f.tap_z}, f.in_window, f.first_tap, f.summed);
+        return f.tap_weight(f.channel, f.group, r[4], f.thread, f.block, f.outer, r[0], r[1], r[2], r[3], r[5]);
+    }
+
+    /// In float32, at a place of the window.
+    Halide::Expr what_is_seen(const AnyGatherFuncs &f, const Halide::Expr &place, const Halide::Target &target) const {
+        const Halide::Expr element = f.seen(f.group, place, f.thread, f.block, f.outer, f.taps[0], f.taps[1], f.taps[2],
+                                            f.taps[3], f.taps[5]);
         return loaded(storage == Storage::f32 ? element : reinterpret(halide_type(storage), element), target);
     }
 

@@ -55,7 +55,7 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>, pub
             most.push_back(gather[d].taps());
             phase_counts.push_back(axes[d].phases);
         }
-        const Expr summed = input.dim(rank).extent(), channels = output.dim(rank).extent();
+        const Expr summed = f.size.depthwise ? Expr(1) : input.dim(rank).extent(), channels = output.dim(rank).extent();
         const Places places(axes, output.dim(rank + 2).extent(), output.dim(0).extent(), this->tile_shape(), f.size);
         define_taps(f, places, gather, phase_counts);
         define_staged(f, places, input, this->load(this->get_target()));

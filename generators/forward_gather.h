@@ -48,14 +48,16 @@ class ForwardGather : public Halide::Generator<ForwardGather<Schedule>>, public 
         AnyGatherFuncs &f = funcs_;
         const Target target = this->get_target();
         const GatherTile tile = schedule_params.tile();
-        // The positions of a thread are of one phase.
-        const Tiles<Written> tiles{*output_, tile, target.has_gpu_feature(), attribute(0, 0)};
+        // The positions of a thread are of one phase; of a window, neighbouring taps see neighbouring positions.
+        const int along = tile.part_axis, last = tile.taps_at_once() - 1;
+        const Expr step = tile.window > 0 ? attribute(along, 1) / attribute(along, 3) : Expr(1);
+        Tiles<Written> tiles{*output_, tile, target.has_gpu_feature(), f.place, attribute(along, 0) * step};
+        tiles.define_places(f.thread, f.block);
         const Place at = tiles.place(f.channel, f.group, 0, f.thread, f.block, f.outer);
         for (const char *name : {"taps_of_x", "taps_of_y", "taps_of_z"}) f.taps_of.emplace_back(name);
         const TapWalk axes[] = {walk(at, 0), walk(at, 1), walk(at, 2)};
-        f.taps = RDom({{0, input.dim(3).extent()}, {0, axes[0].most()}, {0, axes[1].most()}, {0, axes[2].most()}}, "taps");
+        f.taps = taps_of_windows(tile, input.dim(3).extent(), {axes[0].most(), axes[1].most(), axes[2].most()}, 1);
         const RDom &r = f.taps;
-        const auto tap = [&](int d) { return known(axes[d].tap(r[d + 1]), axes[d].kernel); };
         // Tiles may reach beyond the last channel, group and image; packed weights have whole tiles of channels.
         const auto within = [&](const Expr &i, int d) {
             return known(min(i, output_->dim(d).extent() - 1), output_->dim(d).extent());
@@ -63,17 +65,26 @@ class ForwardGather : public Halide::Generator<ForwardGather<Schedule>>, public 
         const Expr group = tile.channels_last ? known(at.group, output_->dim(4).extent()) : within(at.group, 4);
         const Expr image = within(at.image, 5),
                    channel = known(min(at.channel, bias.dim(0).extent() - 1), bias.dim(0).extent());
-        define_seen(f, input, tile, group, image, [&](int d, const Expr &t, const Expr &part) {
-            return SeenAxis{axes[d].input_of(t) + part * tiles.part_steps(), axes[d].live(t)};
+        define_seen(f, input, tile, group, image, [&](int d, const Expr &t, const Expr &place, const Expr &) {
+            const Expr first = tap_number(tile, d, t, 0);
+            const Expr part = tile.has_window(d) ? (place - last) * axes[d].input_step : place * tiles.part_steps();
+            return SeenAxis{axes[d].input_of(first) + part, axes[d].live(first)};
         });
+        if (last > 0) f.taps.where(axes[along].live(tap_number(tile, along, r[along + 1], r[4])));
 
         f.initial(f.channel, f.group, f.thread, f.block, f.outer) = branch(has_bias != 0, bias(channel, group), 0.f);
         f.sum(f.channel, f.group, f.part, f.thread, f.block, f.outer) =
             f.initial(f.channel, f.group, f.thread, f.block, f.outer);
         f.sum(f.channel, f.group, f.part, f.thread, f.block, f.outer) +=
-            what_is_seen(f, target) * packed_weight().at(weight, {tap(0), tap(1), tap(2)},
-                                                         packed_weight().packed() ? at.channel : channel,
-                                                         r[0], group);
+            what_is_seen(f, f.part - r[4] + last, target) *
+            weight_of_tap(f, tile, [&](const std::vector<Expr> &t, const Expr &in_window, const Expr &, const Expr &summed) {
+                std::vector<Expr> taps;
+                for (int d = 0; d < rank; d++) {
+                    const Expr tap = axes[d].tap(tap_number(tile, d, t[d], in_window)), kernel = axes[d].kernel;
+                    taps.push_back(known(tile.window > 0 ? min(tap, kernel - 1) : tap, kernel));
+                }
+                return packed_weight().at(weight, taps, packed_weight().packed() ? at.channel : channel, summed, group);
+            });
         f.finished(f.channel, f.group, f.part, f.thread, f.block, f.outer) =
             activate(f.sum(f.channel, f.group, f.part, f.thread, f.block, f.outer), activation, slope);
         f.no_smooth_activation = activation == static_cast<int>(EpilogueKind::piecewise_linear);

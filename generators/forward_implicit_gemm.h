@@ -37,9 +37,13 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
 
     void configure() {
         this->configure_format();
-        if (this->weight_map && (this->funcs_.format.multiply == Multiply::tf32 || phases_as_channels))
-            throw std::invalid_argument("weight_map with phases_as_channels, or in TF32; the rule is 16 bits, and phases of their own");
+        const bool as_it_lies = this->funcs_.position_run > 0;
+        if (this->weight_map && (this->funcs_.format.multiply == Multiply::tf32 || (phases_as_channels && !as_it_lies)))
+            throw std::invalid_argument("weight_map in TF32, or with phases_as_channels of packed pictures; the rule is 16 bits");
         if (this->weight_map) this->funcs_.weight_run = 64;
+        if (as_it_lies && this->funcs_.computes_whole_rows)
+            this->funcs_.position_unit =
+                phases_as_channels ? 8 / this->schedule_params.tile(this->funcs_).neighbours : this->funcs_.position_run;
         const int dimensions = this->rank + 3;
         input.set_type(this->stored_type()), input.set_dimensions(dimensions);
         weight.set_type(this->weight_type()), weight.set_dimensions(dimensions);
@@ -60,13 +64,16 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
                                .padding_phase = a(2),
                                .gcd = a(3),
                                .inverse = a(4)};
-            if (this->funcs_.window > 1 && !phases_as_channels) {  // a stride of 1, and along x neighbouring taps
+            // A stride of 1; windows have neighbouring taps along x.
+            if ((f.window > 1 || f.position_run > 0) && !phases_as_channels) {
                 axis.stride = axis.gcd = 1, axis.padding_phase = axis.inverse = 0;
             }
+            if (f.position_run > 0 && phases_as_channels) axis.padding_phase = 0;  // cells are inputs
+            if (f.position_unit > 1 && phases_as_channels && d == 0) axis.stride = this->schedule_params.tile(f).neighbours;
             if (this->funcs_.window > 1 && d == 0) axis.dilation = axis.gcd = 1;
             axes.push_back(GatherAxis::run_time(axis));
             kernel_size.push_back(a(5));
-            padding_phase.push_back(a(2));
+            padding_phase.push_back(axis.padding_phase);
         }
         const Expr summed = this->summed_channels(input), channels = output_->dim(this->rank).extent();
         const int chunk = this->schedule_params.chunk(f);
@@ -74,7 +81,7 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
             throw std::invalid_argument("phases_as_channels with a window; the rule is those along the width");
         const int channel_axes = !phases_as_channels ? 0 : phases_along_width ? 1 : this->rank.value();
         for (int d = 0; d < channel_axes; d++) kernel_size[d] = rounded_up(kernel_size[d], axes[d].stride());  // of a phase
-        const Geometry g = gather_geometry(f.v, axes, padding_phase, channel_axes, *output_, summed, chunk, f.window);
+        const Geometry g = gather_geometry(f, axes, padding_phase, channel_axes, *output_, summed, chunk);
         this->define_operands(g, input, weight, kernel_size, g.computed_channels(channels), this->problem.in_channel_multiple,
                               this->target);
         constexpr bool begins_with_bias = !Schedule::on_tensor_cores;  // a tile of tensor cores begins with 0
@@ -115,6 +122,7 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         description.set("min_out_channels", min_out_channels);
         if (Schedule::tensor_maps) description.set("channel_slopes", "true");
         this->describe_product("input", "output", description);
+        if (this->funcs_.position_run > 0 && this->funcs_.computes_whole_rows) description.set("output_width_multiple", 8);
         if (!phases_as_channels) return;
         description.set("phases_as_channels", "true");
         if (phases_along_width) description.set("phases_along_width", "true");

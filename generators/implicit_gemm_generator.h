@@ -77,10 +77,15 @@ struct ImplicitGemmGenerator : DescribedGenerator {
             if (weight_map && schedule_params.window > 1)
                 throw std::invalid_argument("weight_map with a window; the rule is one of them");
             funcs_.maps_weights = weight_map;
-            if (input_layout != PictureLayout::channels_last || named->terms > 1)
-                throw std::invalid_argument("a tensor map reads pictures in channels_last, of one piece a value");
+            const bool as_it_lies = input_layout == PictureLayout::channels_first;
+            if (input_layout == PictureLayout::channel_rows || named->terms > 1)
+                throw std::invalid_argument("a tensor map reads pictures in channels_last or _first, of one piece a value");
+            if (as_it_lies && (named->multiply == Multiply::tf32 || channels_last_output || schedule_params.window > 1))
+                throw std::invalid_argument("channels_first as it lies in TF32, to channels_last, or in windows; the rule is "
+                                            "none of these");
+            if (as_it_lies) funcs_.position_run = schedule_params.run;
             funcs_.window = schedule_params.window;
-            funcs_.computes_whole_rows = channels_last_output && schedule_params.whole_rows;
+            funcs_.computes_whole_rows = (channels_last_output || as_it_lies) && schedule_params.whole_rows;
             funcs_.loads_whole_tiles = true;
             funcs_.spares_conditions = funcs_.computes_whole_rows && schedule_params.resident_blocks > 0;
         }
@@ -126,10 +131,17 @@ struct ImplicitGemmGenerator : DescribedGenerator {
     }
 
     /// Where a tensor map finds the element: the map begins at the picture's first element, and has the channels of all
-    /// groups side by side. It rounds to TF32 itself.
+    /// groups side by side. It rounds to TF32 itself. In channels_first a box is of a run of positions and a chunk of channels.
     template <class Picture>
     TensorBox box_of_picture(const implicit_gemm::Geometry &g, const Picture &picture, const Halide::Expr &element) const {
         TensorBox box{element, {funcs_.v.group * picture.dim(rank).extent() + g.chunk * g.steps.chunk}, g.offset};
+        if (funcs_.position_run > 0) {
+            for (int d = 0; d < rank; d++)
+                box.coordinates.insert(d == 0 ? box.coordinates.begin() : box.coordinates.end(),
+                                       g.cell_at[d] + g.offset[d] - picture.dim(d).min());
+            box.coordinates.push_back(g.image), box.offsets.clear();
+            return box;
+        }
         for (int d = 0; d < rank; d++) box.coordinates.push_back(g.cell_at[d] - picture.dim(d).min());
         box.coordinates.push_back(g.image);
         return box;
@@ -189,7 +201,7 @@ struct ImplicitGemmGenerator : DescribedGenerator {
     void declare_output(Output &output) const {
         if constexpr (Schedule::tensor_maps)
             if (funcs_.computes_whole_rows)
-                implicit_gemm::declare_rows(output, PictureLayout::channels_last, rank, 16 / stored_type().bytes());
+                implicit_gemm::declare_aligned(output, channels_last_output ? rank.value() : 0, 16 / stored_type().bytes());
     }
 
     template <class Input, class Weight>

@@ -36,17 +36,15 @@ class InputGradientFlatGemm : public Halide::Generator<InputGradientFlatGemm<Sch
         for (int d = 0; d < rank; d++) {
             const auto a = [&](int i) { return this->attribute(d, i); };
             axes.push_back(strided_axis(a(0), a(1), a(2), output_gradient.dim(d).min(), output_gradient.dim(d).extent(),
-                                        result.dim(d).extent()));
+                                        result.dim(d).extent(), d == 0 && f.size.channels_in_vectors));
             kernel.push_back(a(0));
         }
-        const Expr summed = output_gradient.dim(rank).extent(), channels = result.dim(rank).extent();
+        const Expr summed = f.size.depthwise ? Expr(1) : output_gradient.dim(rank).extent(),
+                   channels = result.dim(rank).extent();
         const Places places(axes, result.dim(rank + 2).extent(), result.dim(0).extent(), this->tile_shape(), f.size);
         Tap tap{.shift = {}, .plane = {}, .kernel = digits(f.v.tap, kernel)};
         tap.kernel.pop_back();
-        for (int d = 0; d < rank; d++) {
-            tap.shift.push_back(tap.kernel[d] * this->attribute(d, 2) / this->attribute(d, 1));
-            tap.plane.push_back(tap.kernel[d] % axes[d].planes);
-        }
+        for (int d = 0; d < rank; d++) add_strided(tap, axes[d], this->attribute(d, 1), this->attribute(d, 2));
         define_taps(f, places, tap, product(kernel));
         define_staged(f, places, output_gradient, this->load(this->get_target()));
         define_sum(f, places, weight, product(kernel), summed, channels, [](const Expr &, const Expr &) { return 0.f; });

@@ -35,25 +35,48 @@ class InputGradientGather : public Halide::Generator<InputGradientGather<Schedul
         AnyGatherFuncs &f = funcs_;
         const Target target = this->get_target();
         const GatherTile tile = schedule_params.tile();
-        const Tiles<Written> tiles{*input_gradient_, tile, target.has_gpu_feature()};
+        // Taps a stride apart see of one position what they see of others a dilation apart: these are a thread's.
+        const int along = tile.part_axis;
+        const bool window = tile.window > 0;
+        Tiles<Written> tiles{*input_gradient_, tile, target.has_gpu_feature(), f.place, window ? axis(along).dilation : Expr(1)};
+        tiles.define_places(f.thread, f.block);
         const Place at = tiles.place(f.channel, f.group, 0, f.thread, f.block, f.outer);
-        f.taps = RDom({{0, output_gradient.dim(3).extent()}, {0, axis(0).kernel}, {0, axis(1).kernel}, {0, axis(2).kernel}},
-                      "taps");
+        std::vector<Expr> taps{axis(0).kernel, axis(1).kernel, axis(2).kernel};
+        const Expr stride = axis(along).stride, first_taps = window ? min(stride, taps[along]) : Expr(1);
+        if (window) taps[along] = (taps[along] + stride - 1) / stride;
+        f.taps = taps_of_windows(tile, output_gradient.dim(3).extent(), taps, first_taps);
         const RDom &r = f.taps;
+        const auto kernel_position = [&](int d, const Expr &tap, const Expr &in_window, const Expr &first_tap) {
+            const Expr number = tap_number(tile, d, tap, in_window);
+            return tile.has_window(d) ? first_tap + number * stride : number;
+        };
         // Tiles may reach beyond the last channel, group and image; packed weights have whole tiles of channels.
         const auto extent = [&](int d) { return input_gradient_->dim(d).extent(); };
         const auto within = [&](const Expr &i, int d) { return known(min(i, extent(d) - 1), extent(d)); };
         const Expr group = tile.channels_last ? known(at.group, extent(4)) : within(at.group, 4), image = within(at.image, 5);
         const Expr channel = packed_weight().packed() ? at.channel : within(at.channel, 3);
-        define_seen(f, output_gradient, tile, group, image, [&](int d, const Expr &t, const Expr &part) {
-            return SeenAxis{axis(d).output(at.axes[d] + part * tiles.part_width(), t), Internal::const_true()};
+        define_seen(f, output_gradient, tile, group, image, [&](int d, const Expr &t, const Expr &place, const Expr &first_tap) {
+            const Expr first = kernel_position(d, t, 0, first_tap);
+            const Expr apart = tile.has_window(d) ? axis(d).dilation : tiles.positions(d);
+            return SeenAxis{axis(d).output(at.axes[d] + place * apart, first),
+                            window && d == along ? first < axis(d).kernel : Internal::const_true()};
         });
+        if (tile.taps_at_once() > 1) f.taps.where(kernel_position(along, r[1 + along], r[4], r[5]) < axis(along).kernel);
 
         f.initial(f.channel, f.group, f.thread, f.block, f.outer) = 0.f;
         f.sum(f.channel, f.group, f.part, f.thread, f.block, f.outer) =
             f.initial(f.channel, f.group, f.thread, f.block, f.outer);
         f.sum(f.channel, f.group, f.part, f.thread, f.block, f.outer) +=
-            what_is_seen(f, target) * weight_at({r[1], r[2], r[3]}, channel, r[0], group);
+            what_is_seen(f, f.part + r[4], target) *
+            weight_of_tap(f, tile, [&](const std::vector<Expr> &t, const Expr &in_window, const Expr &first_tap,
+                                       const Expr &summed) {
+                std::vector<Expr> taps;
+                for (int d = 0; d < rank; d++) {
+                    const Expr tap = kernel_position(d, t[d], in_window, first_tap), kernel = axis(d).kernel;
+                    taps.push_back(known(window && d == along ? min(tap, kernel - 1) : tap, kernel));
+                }
+                return weight_at(taps, channel, summed, group);
+            });
         f.finished(f.channel, f.group, f.part, f.thread, f.block, f.outer) =
             f.sum(f.channel, f.group, f.part, f.thread, f.block, f.outer);
         store_tiles(f, *input_gradient_, tiles, target);

@@ -30,6 +30,8 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
         this->configure_format();
         if (taps_as_channels && this->funcs_.input_layout != PictureLayout::channels_first)
             throw std::invalid_argument("taps_as_channels is true; the rule is pictures in channels_first");
+        if (this->funcs_.position_run > 0)
+            throw std::invalid_argument("an input gradient by a tensor map of channels_first; the rule is channels_last");
         const int dimensions = this->rank + 3;
         output_gradient.set_type(this->stored_type()), output_gradient.set_dimensions(dimensions);
         weight.set_type(this->weight_type()), weight.set_dimensions(dimensions);

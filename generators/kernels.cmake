@@ -51,6 +51,17 @@ macro(conv_transpose_flat_products operation)
         conv_transpose_kernel(${operation} ${format} cpu implicit_gemm ${in_vectors} places=6 BASELINE_ONLY)
     endforeach()
 endmacro()
+# Depthwise, of any attributes and rank: places in vectors; where channels are innermost, or taps are many, groups.
+macro(conv_transpose_depthwise_products operation)
+    conv_transpose_kernel(${operation} f32 cpu depthwise LAYOUT ncdhw GENERATOR ${operation}_cpu_depthwise_places rank=3
+        ${depthwise} fma_percent=17)
+    conv_transpose_kernel(${operation} f32 cpu depthwise LAYOUT ncdhw AS turned GENERATOR ${operation}_cpu_depthwise_channels rank=3
+        ${depthwise} turned=true fma_percent=45 AVX2 places=12)
+    foreach(format f32 f16 bf16)
+        conv_transpose_kernel(${operation} ${format} cpu depthwise LAYOUT any GENERATOR ${operation}_cpu_depthwise_channels rank=3
+            storage=${format} ${depthwise} fma_percent=45 AVX2 places=12)
+    endforeach()
+endmacro()
 
 # A section's variables are its own; it sees those that are set here.
 block(PROPAGATE CONV_TRANSPOSE_KERNEL_OBJECTS CONV_TRANSPOSE_KERNEL_ROWS)
@@ -74,6 +85,9 @@ block(PROPAGATE CONV_TRANSPOSE_KERNEL_OBJECTS CONV_TRANSPOSE_KERNEL_ROWS)
     set(product_c16 lanes_x=16 lanes_y=2 lanes_channel=4 column_vectors=1 channel_vectors=1 chunk=16 blocks=8)
     set(product_c64_split lanes_y=1 splits=4 chunk=32 blocks=2)
     set(product_c32_split lanes_y=1 lanes_channel=4 column_vectors=1 splits=16 chunk=128 blocks=1)
+    # Threads of a gather with parts of a column, of which neighbouring taps see what they share once.
+    set(columns2 part_axis=1 window=2)
+    set(columns3 part_axis=1 window=3)
     # Tensor cores before CUDA cores: where their precision is allowed they are faster.
     foreach(section small cpu_forward volumes tensor_maps tensor_cores cuda_forward input_gradient weight_gradient gather packing)
         block(PROPAGATE CONV_TRANSPOSE_KERNEL_OBJECTS CONV_TRANSPOSE_KERNEL_ROWS)

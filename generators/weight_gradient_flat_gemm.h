@@ -40,16 +40,14 @@ class WeightGradientFlatGemm : public Halide::Generator<WeightGradientFlatGemm<S
         PerAxis kernel;
         for (int d = 0; d < rank; d++) {
             axes.push_back(strided_axis(attribute(d, 0), attribute(d, 1), attribute(d, 2), output_gradient.dim(d).min(),
-                                        output_gradient.dim(d).extent(), input.dim(d).extent()));
+                                        output_gradient.dim(d).extent(), input.dim(d).extent(),
+                                        d == 0 && f.size.depthwise));
             kernel.push_back(attribute(d, 0));
         }
         const Places places(axes, input.dim(rank + 2).extent(), input.dim(0).extent(), {*sizes_[0], *sizes_[1], 1}, f.size);
         Tap tap{.shift = {}, .plane = {}, .kernel = digits(f.v.tap, kernel)};
         tap.kernel.pop_back();
-        for (int d = 0; d < rank; d++) {
-            tap.shift.push_back(tap.kernel[d] * attribute(d, 2) / attribute(d, 1));
-            tap.plane.push_back(tap.kernel[d] % axes[d].planes);
-        }
+        for (int d = 0; d < rank; d++) add_strided(tap, axes[d], attribute(d, 1), attribute(d, 2));
         const Load load = [target = this->get_target()](const Expr &element) { return loaded(element, target); };
         define_taps(f, places, tap, product(kernel));
         define_staged(f, places, output_gradient, load);
@@ -74,6 +72,7 @@ class WeightGradientFlatGemm : public Halide::Generator<WeightGradientFlatGemm<S
         description.set("any_result", "true");
         description.set("strict_propagation", "false");
         description.set("min_in_channels", schedule_params.min_in_channels);
+        if (funcs_.size.depthwise) description.set("packs_groups", "true");
         description.set("tile_in_channels", funcs_.lanes);
         description.set("tile_out_channels", funcs_.outputs);
     }

@@ -42,10 +42,14 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
         const Place at = place(f.weight, f.tile, f.part, f.images);
 
         const Summed summed = summed_positions(at);
+        const bool window = schedule_params.tile().has_window();
         std::vector<Expr> of_input, of_output;
         Expr seen = summed.exists;
         for (int d = 0; d < rank; d++) {
-            const Expr output = axis(d).output(summed.position[d], at.taps[d]);
+            // Positions and taps of a window are written so that what they share is one expression.
+            const Expr output = window && d == 1 ? axis(d).output(summed.first_of_run, at.first_tap) +
+                                                       (funcs_.positions[1] + at.in_window) * (axis(d).dilation * axis(d).stride)
+                                                 : axis(d).output(summed.position[d], at.taps[d]);
             seen = seen && inside(output, output_gradient.dim(d));
             of_input.push_back(known(summed.position[d], in(d))),
                 of_output.push_back(
@@ -59,9 +63,10 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
 
         f.sum(f.weight, f.tile, f.part, f.images) = 0.f;
         // An Inf or NaN of the input stays with the taps that it is a factor of.
+        const Expr of_in = loaded(input(of_input), this->get_target()),
+                   of_out = loaded(output_gradient(of_output), this->get_target());
         f.sum(f.weight, f.tile, f.part, f.images) +=
-            select(seen, loaded(input(of_input), this->get_target()) * loaded(output_gradient(of_output), this->get_target()),
-                   0.f);
+            window ? select(seen, of_in, 0.f) * select(seen, of_out, 0.f) : select(seen, of_in * of_out, 0.f);
         store_tiles();
     }
 
@@ -97,12 +102,14 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
         std::vector<Halide::Expr> taps;
         Halide::Expr out_channel, in_channel, group, band, images;
         Halide::Expr read_group;  ///< the same, within the tensors
+        Halide::Expr first_tap = 0, in_window = 0;  ///< of a window along y
     };
 
     /// A position that is summed over, x, y, z. Where it does not exist it is another one.
     struct Summed {
         std::vector<Halide::Expr> position;
         Halide::Expr image, exists;
+        Halide::Expr first_of_run = 0;  ///< along y
     };
 
     AnyWeightGradientFuncs funcs_;
@@ -116,25 +123,44 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
                 const Halide::Expr &images) const {
         const bool on_gpu = Schedule::on_gpu;
         const WeightTile tile = schedule_params.tile();
-        const Division x = divide(tile_number, up(extent(0), tile.taps), on_gpu), y = divide(x.quotient, extent(1), on_gpu),
+        const Division x = divide(tile_number, up(extent(0), tile.taps), on_gpu), y = divide(x.quotient, tiles_y(), on_gpu),
                        z = divide(y.quotient, extent(2), on_gpu),
                        out = divide(z.quotient, up(extent(3), tile.out_channels), on_gpu),
                        band = divide(part, up(extent(5), tile.groups()), on_gpu);
-        if (tile.of_groups()) {
-            // Vectors of groups are the innermost weights, then taps.
-            const Halide::Expr vector = band.rest * tile.groups() + weight / (tile.vector * tile.taps) * tile.vector;
-            return {{x.rest * tile.taps + weight / tile.vector % tile.taps, y.rest, z.rest}, 0, 0,
-                    vector + weight % tile.vector, band.quotient, images,
-                    min(vector, extent(5) / tile.vector * tile.vector - tile.vector) + weight % tile.vector};
+        const int of_window = tile.taps * tile.window;
+        // Of a vector of groups, which are the innermost weights; else of a channel.
+        const Halide::Expr tap = weight / tile.vector, in_window = tap / tile.taps % tile.window;
+        Halide::Expr first_tap = y.rest, tap_y = y.rest;
+        if (tile.has_window()) {
+            const Halide::Expr stride = axis(1).stride;
+            const Division window = divide(y.rest, first_taps(), on_gpu);
+            first_tap = window.rest + window.quotient * tile.window * stride, tap_y = first_tap + in_window * stride;
         }
-        const int of_channel = tile.taps * tile.in_channels;
-        return {{x.rest * tile.taps + weight % tile.taps, y.rest, z.rest},
+        const std::vector<Halide::Expr> taps{x.rest * tile.taps + tap % tile.taps, tap_y, z.rest};
+        if (tile.of_groups()) {
+            const Halide::Expr vector = band.rest * tile.groups() + tap / of_window * tile.vector;
+            return {taps, 0, 0, vector + weight % tile.vector, band.quotient, images,
+                    min(vector, extent(5) / tile.vector * tile.vector - tile.vector) + weight % tile.vector, first_tap, in_window};
+        }
+        const int of_channel = of_window * tile.in_channels;
+        return {taps,
                 out.rest * tile.out_channels + weight / of_channel,
-                out.quotient * tile.in_channels + weight / tile.taps % tile.in_channels,
+                out.quotient * tile.in_channels + weight / of_window % tile.in_channels,
                 band.rest,
                 band.quotient,
                 images,
-                band.rest};
+                band.rest,
+                first_tap,
+                in_window};
+    }
+
+    /// Kernel positions along y that windows go through, and how many tiles there are of them.
+    Halide::Expr first_taps() const { return Halide::min(axis(1).stride, extent(1)); }
+    Halide::Expr tiles_y() const {
+        const WeightTile tile = schedule_params.tile();
+        if (!tile.has_window()) return extent(1);
+        const Halide::Expr taps = (extent(1) + axis(1).stride - 1) / axis(1).stride;
+        return first_taps() * up(taps, tile.window);
     }
 
     Summed summed_positions(const Place &at) {
@@ -146,18 +172,23 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
     // the loads of several are under way together.
     Summed summed_of_volume(const Place &at) {
         using namespace Halide;
-        const Expr all = input.dim(0).extent() * input.dim(1).extent() * input.dim(2).extent();
+        const int run = schedule_params.tile().run;
+        const Expr apart = axis(1).dilation, height = input.dim(1).extent();
+        const Expr rows = run > 1 ? (height + run * apart - 1) / (run * apart) * apart : height;
+        const Expr all = input.dim(0).extent() * rows * input.dim(2).extent();
         const Expr of_image = min(band_rows, all);
         const int round = schedule_params.tile().lanes * schedule_params.at_once;
         // None of an empty batch, of which there is nothing to read.
-        funcs_.positions = RDom(0, up(select(batch > 0, of_image * part_images, 0), round) * round, "positions");
+        funcs_.positions = RDom({{0, up(select(batch > 0, of_image * part_images, 0), round) * round}, {0, run}}, "positions");
         const Division image = divide(funcs_.positions.x, max(of_image, 1), true);
         const Expr number = at.band * band_rows + image.rest, of_all = at.images * part_images + image.quotient;
         const Division row = divide(min(number, all - 1), input.dim(0).extent(), true),
-                       plane = divide(row.quotient, input.dim(1).extent(), true);
-        return {{row.rest, plane.rest, plane.quotient},
-                min(of_all, batch - 1),
-                number < all && image.quotient < part_images && of_all < batch};
+                       plane = divide(row.quotient, rows, true);
+        const Expr exists = number < all && image.quotient < part_images && of_all < batch;
+        if (run == 1) return {{row.rest, plane.rest, plane.quotient}, min(of_all, batch - 1), exists};
+        const Expr first = plane.rest + divide(plane.rest, apart, true).quotient * ((run - 1) * apart),
+                   y = first + funcs_.positions[1] * apart;
+        return {{row.rest, min(y, height - 1), plane.quotient}, min(of_all, batch - 1), exists && y < height, first};
     }
 
     Summed summed_of_rows(const Place &at) {
@@ -174,7 +205,7 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
         using namespace Halide;
         AnyWeightGradientFuncs &f = funcs_;
         const WeightTile tile = schedule_params.tile();
-        const Expr tiles = up(extent(0), tile.taps) * extent(1) * extent(2) * up(extent(3), tile.out_channels) *
+        const Expr tiles = up(extent(0), tile.taps) * tiles_y() * extent(2) * up(extent(3), tile.out_channels) *
                            up(extent(4), tile.in_channels);
         const bool of_groups = tile.of_groups();
         const int first = of_groups ? tile.warps : tile.lanes, second = of_groups ? tile.lanes : tile.warps;
@@ -189,6 +220,7 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
         const Place at = place(weight, r[2], r[3], r[4]);
         if (tile.weights() < tile.lanes * tile.warps) f.weights.where(number < tile.weights());
         f.weights.where(at.taps[0] < extent(0) && at.out_channel < extent(3) && at.in_channel < extent(4));
+        if (tile.has_window()) f.weights.where(at.taps[1] < extent(1));
         if (of_groups) f.weights.where(at.group < extent(5));
         std::vector<Expr> to = at.taps;
         to.insert(to.end(), {at.out_channel, at.in_channel, at.group, at.band, at.images});

@@ -31,11 +31,16 @@ struct CpuDepthwise : CpuSchedule {
     /// For kernels of a constant size.
     Halide::GeneratorParam<bool> unroll_taps{"unroll_taps", false};
 
+    /// Blocks of less output are not worth their beginning: flat matrix products are faster.
+    Halide::GeneratorParam<int> min_output_h{"min_output_h", 0}, min_output_w{"min_output_w", 0};
+
     static constexpr SumIndex sum_index = SumIndex::cells_and_phases;
     static constexpr WeightLayout weight_layout = WeightLayout::as_given;
     static constexpr bool single_rows = true;
     int weight_channel_multiple() const { return 1; }
-    void describe(KernelDescription &) const {}
+    void describe(KernelDescription &description) const {
+        description.set("min_output", min_output_h, min_output_w);
+    }
 
     void search_space(SearchSpace &space, const SearchedProblem &problem) const {
         space.choose(vectors, {1, 2, 3, 4, 6, 8});

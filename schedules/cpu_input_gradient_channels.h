@@ -49,6 +49,7 @@ struct CpuInputGradientChannels : CpuSchedule {
     int weight_channel_multiple() const { return tile_channels(); }
     void describe(KernelDescription &description) const {
         description.set("min_in_channels", min_in_channels);
+        description.set("min_input_positions", 2);
         if (max_output_width > 0) description.set("max_output", 0, max_output_width);
     }
 

@@ -22,10 +22,14 @@ struct CpuInputGradientDepthwise : CpuSchedule {
     static constexpr const char *family = "depthwise";
     /// A tile of a row; rows of a block.
     Halide::GeneratorParam<int> vectors{"vectors", 2}, rows{"rows", 8};
+    /// Blocks of smaller pictures are not worth their beginning: flat matrix products are faster.
+    Halide::GeneratorParam<int> min_output_h{"min_output_h", 0}, min_output_w{"min_output_w", 0};
 
     static constexpr WeightLayout weight_layout = WeightLayout::as_given;
     int weight_channel_multiple() const { return 1; }
-    void describe(KernelDescription &) const {}
+    void describe(KernelDescription &description) const {
+        description.set("min_output", min_output_h, min_output_w);
+    }
 
     void search_space(SearchSpace &space, const GradientFacts &f) const {
         space.choose(vectors, {1, 2, 4});

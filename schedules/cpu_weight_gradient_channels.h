@@ -61,6 +61,7 @@ struct CpuWeightGradientChannels : CpuSchedule {
         description.set("wanted_blocks", 64);
         description.set("positions_worth_a_part", chunk_positions);
         description.set("min_in_channels", min_in_channels);
+        description.set("min_input_positions", 2);
         description.set("max_out_channels", max_out_channels);
     }
 

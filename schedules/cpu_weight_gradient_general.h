@@ -28,12 +28,15 @@ struct CpuWeightGradientGeneral : CpuSchedule {
 
     GeneratorParam<int> in_tile{"in_tile", 3}, out_tile{"out_tile", 3};
     GeneratorParam<int> chunk_columns{"chunk_columns", 64}, chunk_rows{"chunk_rows", 1};
+    /// Of shorter rows much of a vector of positions is empty; 0 is no limit.
+    GeneratorParam<int> min_output_w{"min_output_w", 0};
 
     void describe(KernelDescription &description, const WeightGradientFuncs &) const {
         description.set("tile_in_channels", in_tile);
         description.set("tile_out_channels", out_tile);
         description.set("tile_taps", std::numeric_limits<int>::max());  // all
         description.set("wanted_blocks", 64);
+        if (min_output_w > 0) description.set("min_output", 0, min_output_w);
     }
 
     void search_space(SearchSpace &space, const GradientFacts &f) const {

@@ -2,10 +2,14 @@
 // attribute a run-time value: the kernels of last resort, and those of depthwise problems and small groups.
 //
 // H200, 2026-11-22, channels_first: depthwise 1-D k3 s2, 8 x 512 channels, 4096 samples: 0.170 ms forward, 28 % of the memory
-// limit; 3-D k5 s2, 2 x 32 channels of 64^3, 2.07 ms (7 %). float16 takes as long, so instructions limit: finding a thread's
+// limit; 3-D k5 s2, 32 channels of 64^3, 0.450 ms (16 %). float16 takes as long, so instructions limit: finding a thread's
 // place and taps, and of each tap and position an address and a test. Groups of 8 channels, 3-D k(3,5,7) s2: 0.61 ms, 14 % of
 // the FP32 peak. channels_last, float16, without packing of weights: the 3-D one 0.88 ms (8 %), k4 s2, 16 x 64 channels of
 // 64x64, 0.044 (22 %).
+//
+// With a window the parts are neighbours in a column, a step of taps apart: what `window` taps see of them overlaps and is
+// loaded once, by addresses that rows of taps share (1.5 to 2.3 times as fast in three axes). Of a row they would take a warp's
+// stores apart, so one axis has parts far from each other.
 //
 // Order: lanes run over consecutive positions, all axes, groups and images joined, so that stores are dense and no lane idles
 // whatever the extents; in channels_last they run over vectors of channels first. A row is cut into parts a multiple of the
@@ -27,6 +31,8 @@ struct CudaGather : CudaSchedule {
     Halide::GeneratorParam<int> channels{"channels", 8}, parts{"parts", 4}, threads{"threads", 128};
     /// Off: they are read as they are given, of input gradients of no more than `channels`, which are done before they were packed.
     Halide::GeneratorParam<bool> packs_weights{"packs_weights", true};
+    /// Of its parts; see GatherTile.
+    Halide::GeneratorParam<int> part_axis{"part_axis", 0}, window{"window", 0};
 
     int weight_channel_multiple() const { return packs_weights ? int(channels) : 0; }
     void describe(KernelDescription &description) const {
@@ -34,13 +40,15 @@ struct CudaGather : CudaSchedule {
         if (!packs_weights) description.set("max_in_channels", channels);
     }
 
-    GatherTile tile() const { return {channels, 1, threads, parts}; }
+    GatherTile tile() const { return {channels, 1, threads, parts, false, part_axis, window}; }
 
     void apply(AnyGatherFuncs &f, const Halide::Target &) const { compute_in_threads(f, tile(), 1); }
 
   protected:
     void describe_tile(KernelDescription &description) const {
-        description.set("row_parts", parts);
+        description.set("parts", parts);
+        description.set("part_axis", part_axis);
+        if (window > 0) description.set("parts_are_neighbours", "true");
         description.set("block_channels", channels);
     }
     /// So many summed channels are read at once.
@@ -53,6 +61,11 @@ struct CudaGather : CudaSchedule {
         if (tile.vector() > 1) stored.vectorize(tile.groups > 1 ? r[1] : r[0], tile.vector());
         stored.unroll(r[0]).unroll(r[1]).unroll(r[2]).gpu_blocks(r[4], r[5]).gpu_threads(r[3]).never_partition_all();
 
+        // Else every store finds its place again. Of vectors their alignment would no longer be known, and an input gradient
+        // has few divisions to spare: kept, it took up to 1.3 times as long with several channels or a window.
+        const bool forward = !f.taps_of.empty();
+        if (!tile.channels_last && (forward || (tile.channels == 1 && tile.window == 0)))
+            f.place.compute_at(f.output, r[3]).store_in(MemoryType::Register);
         for (Func &taps_of : f.taps_of) taps_of.compute_at(f.output, r[3]).store_in(MemoryType::Register);
         for (Func in_thread : {f.initial, f.finished, f.sum})
             in_thread.compute_at(f.output, r[3]).store_in(MemoryType::Register)
@@ -67,14 +80,25 @@ struct CudaGather : CudaSchedule {
         if (read > 1) update.split(f.taps[0], f.taps[0], summed, read).unroll(summed);
         std::vector<VarOrRVar> order{f.channel, f.group, f.part};
         if (read > 1) order.push_back(summed);
-        for (int d = 0; d < 4; d++) order.push_back(f.taps[d]);
-        update.reorder(order);
+        for (int d : {4, 0, 1, 2, 5, 3}) order.push_back(f.taps[d]);
+        update.reorder(order).unroll(f.taps[4]);
         if (tile.groups % 4 == 0) update.vectorize(f.group, 4);
         else if (tile.channels % 4 == 0) update.vectorize(f.channel, 4);
         update.unroll(f.channel).unroll(f.group).unroll(f.part).never_partition_all();
+        const Var loops[] = {f.thread, f.block, f.outer, f.tap_x, f.tap_y, f.tap_z, f.first_tap};
+        if (tile.window > 0) {
+            f.tap_weight.compute_at(f.sum, f.taps[0]).store_in(MemoryType::Register).bound_extent(f.channel, tile.channels)
+                .bound_extent(f.group, tile.groups).bound_extent(f.in_window, tile.window).bound_extent(f.summed, read)
+                .reorder(f.channel, f.group, f.summed, f.in_window);
+            for (const Var &of_loops : loops) f.tap_weight.bound_extent(of_loops, 1);
+            if (tile.groups % 4 == 0) f.tap_weight.vectorize(f.group, 4);
+            else if (tile.channels % 4 == 0) f.tap_weight.vectorize(f.channel, 4);
+            f.tap_weight.unroll(f.channel).unroll(f.group).unroll(f.summed).unroll(f.in_window);
+        }
         if (tile.parts == 1) return;
-        f.seen.compute_at(f.sum, f.taps[0]).store_in(MemoryType::Register).bound_extent(f.part, tile.parts)
+        f.seen.compute_at(f.sum, f.taps[0]).store_in(MemoryType::Register).bound_extent(f.part, tile.seen())
             .bound_extent(f.group, tile.groups).bound_extent(f.summed, read).reorder(f.group, f.summed, f.part);
+        for (const Var &of_loops : loops) f.seen.bound_extent(of_loops, 1);
         if (tile.groups > 1) f.seen.vectorize(f.group, tile.groups);
         if (read > 1) f.seen.vectorize(f.summed, read);
         f.seen.unroll(f.group).unroll(f.summed).unroll(f.part);
@@ -84,10 +108,15 @@ struct CudaGather : CudaSchedule {
 /// Depthwise: weights are few, and read as they are given.
 struct CudaDepthwiseGather : CudaGather {
     static constexpr const char *family = "depthwise";
+    Halide::GeneratorParam<int> min_taps{"min_taps", 0};
     CudaDepthwiseGather() { channels.set(1), parts.set(8); }
     int weight_channel_multiple() const { return 0; }
-    /// More channels of a group share what a thread reads in CudaGather.
-    void describe(KernelDescription &description) const { description.set("max_out_channels", 4); }
+    /// More channels of a group share what a thread reads in CudaGather. Of parts of low columns most would lie outside.
+    void describe(KernelDescription &description) const {
+        description.set("max_out_channels", 4);
+        if (window > 0) description.set("min_output", 2 * parts, 1);
+        if (min_taps > 0) description.set("min_taps", min_taps);
+    }
 };
 
 /// In channels_last, of whole vectors of channels: lanes run over them first, so that a warp stores what lies together.
@@ -95,7 +124,7 @@ struct CudaGatherVectors : CudaGather {
     /// Summed channels that are read at once.
     Halide::GeneratorParam<int> read{"read", 4};
     CudaGatherVectors() { channels.set(4), parts.set(8); }
-    GatherTile tile() const { return {channels, 1, threads, parts, true}; }
+    GatherTile tile() const { return {channels, 1, threads, parts, true, part_axis, window}; }
     void describe(KernelDescription &description) const { describe_tile(description); }
     void apply(AnyGatherFuncs &f, const Halide::Target &) const { compute_in_threads(f, tile(), read); }
 };
@@ -106,7 +135,7 @@ struct CudaDepthwiseVectors : CudaGather {
     Halide::GeneratorParam<int> groups{"groups", 4};
     CudaDepthwiseVectors() { channels.set(1); }
     int weight_channel_multiple() const { return groups; }
-    GatherTile tile() const { return {1, groups, threads, parts, true}; }
+    GatherTile tile() const { return {1, groups, threads, parts, true, part_axis, window}; }
     void describe(KernelDescription &description) const { description.set("group_multiple", groups); }
     void apply(AnyGatherFuncs &f, const Halide::Target &) const { compute_in_threads(f, tile(), 1); }
 };

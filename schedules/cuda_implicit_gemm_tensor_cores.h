@@ -28,7 +28,10 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_IMPLICIT_GEMM_TENSOR_CORES_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_IMPLICIT_GEMM_TENSOR_CORES_H
 
+#include <algorithm>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "algorithm/implicit_gemm_funcs.h"
 #include "algorithm/machine_facts.h"
@@ -71,12 +74,17 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
                       .loops = {along_columns(columns, 1), along_rows(tile_rows, 1), along_columns(column_sets, columns),
                                 along_rows(row_sets, tile_rows)},
                       .phases_innermost = false};
+        if (f.position_unit > 1) {
+            tile.has_units = true;
+            tile.loops[0] = along_columns(f.position_unit, 1);
+            tile.loops.insert(tile.loops.begin() + 1, along_columns(columns / f.position_unit, f.position_unit));
+        }
         if (neighbours > 1) {
             tile.neighbours = neighbours;
             const auto along = [&](int extent, int step) {
                 return rows_are_positions ? along_columns(extent, step) : along_rows(extent, step);
             };
-            const int inner = rows_are_positions ? 0 : 1, all = rows_are_positions ? columns : 64;
+            const int inner = rows_are_positions ? 0 : tile.has_units ? 2 : 1, all = rows_are_positions ? columns : tile_rows;
             tile.loops[inner] = along(neighbours, 1);
             tile.loops.insert(tile.loops.begin() + inner + 1, along(all / neighbours, neighbours));
         }
@@ -145,13 +153,15 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
     void store_tile(GemmFuncs &f) const {
         using namespace Halide;
         RVar lane{"lane"}, warp{"warp"}, column{"mma_n"}, row{"mma_m"}, group_of_warps{"warpgroup"};
-        RVar set_of_neighbours{f.channels_last_output ? "mma_n_outer" : "mma_m_outer"};
-        const int last = neighbours > 1 && f.channels_last_output ? 2 : 1;
+        const bool splits_columns = tile(f).has_units || (neighbours > 1 && f.channels_last_output);
+        RVar column_outer{"mma_n_outer"}, row_outer{"mma_m_outer"};
+        const int first_row = splits_columns ? 2 : 1;
         RVar column_set = f.stored.loops.rbegin()[1], row_set = f.stored.loops.back();
         // Nothing is computed there, but it has to be on the GPU.
         f.output.gpu_single_thread();
-        f.output.update().allow_race_conditions().rename(f.stored.loops[0], column).rename(f.stored.loops[last], row);
-        if (neighbours > 1) f.output.update().rename(f.stored.loops[3 - last], set_of_neighbours);
+        f.output.update().allow_race_conditions().rename(f.stored.loops[0], column).rename(f.stored.loops[first_row], row);
+        if (splits_columns) f.output.update().rename(f.stored.loops[1], column_outer);
+        if (neighbours > 1 && !f.channels_last_output) f.output.update().rename(f.stored.loops[first_row + 1], row_outer);
         f.output.update()
             .split(column_set, column_set, lane, 1).split(column_set, column_set, warp, 1)
             .fuse(column_set, row_set, group_of_warps)
@@ -196,15 +206,19 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
         } else {
             update.rename(f.r.k_group, mma_k_outer);
         }
-        if (f.weight_run > 0) {
-            const bool along_columns = f.channels_last_output;
-            const Var group{along_columns ? "mma_n_group" : "mma_m_group"}, &run = along_columns ? mma_n : mma_m;
-            update.split(run, group, run, f.weight_run);
-            order.insert(order.begin() + (along_columns ? 3 : 4), group);
-        }
+        if (f.weight_run > 0) split_runs(update, order, f.channels_last_output, f.weight_run);
+        if (f.position_run > 0) split_runs(update, order, !f.channels_last_output, f.position_run);
         update.split(f.r.value, value_outer, mma_k, f.values()).reorder(order);
         if (f.window > 1) update.unroll(tap);
         update.unroll(f.r.term).gpu_threads(lane, warp, warpgroup).never_partition_all();
+    }
+
+    // Of an operand whose rows in shared memory run along the tile.
+    void split_runs(Halide::Stage &update, std::vector<Halide::VarOrRVar> &order, bool along_columns, int length) const {
+        const Halide::Var group{along_columns ? "mma_n_group" : "mma_m_group"}, &run = along_columns ? mma_n : mma_m;
+        update.split(run, group, run, length);
+        const auto inner = std::find_if(order.begin(), order.end(), [&](const auto &v) { return v.name() == run.name(); });
+        order.insert(inner + 1, group);
     }
 
     // Rows of 16 bytes. Neighbouring lanes have neighbouring positions or channels of the tile, or, `along_k`, the rows

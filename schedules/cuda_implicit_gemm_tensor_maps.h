@@ -21,6 +21,10 @@
 // channels is empty; k2 s2, N8 128->64 256x256, phases as channels, 0.324 (0.632 by threads); k4 s4, N32 256->256 37x37, fours
 // of phases, 0.355 (0.682). Where phases begin at odd elements of 16 bits, as with k4 s2 p1, runs are stored by 2 bytes.
 //
+// In channels_first as it lies (float16, 19:23): k2 s2, N8 128->64 256x256, 0.122 ms, 77 % of the memory's bandwidth; 1024->512
+// 72x72 0.0419 ms, 519 TFLOP/s; 1x1, N4 64->128 248x216, 0.0288 ms, 66 % of the bandwidth. Without further tiles 1x1 took 0.038 to
+// 0.043 in four other tiles, and k2 s2 0.225 (128 x 64 in four blocks, stored in runs of four).
+//
 // Order of the loops: a step is a window of taps along x, so that a box is fetched once for all of them: a tap is another
 // start address in shared memory. From the second-level cache come (positions + window - 1) rows in place of
 // positions * window, which is what limits layers of few channels.
@@ -34,6 +38,7 @@ namespace conv_transpose {
 struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
     static constexpr bool tensor_maps = true;
     Halide::GeneratorParam<int> window{"window", 1};  // taps along x of a step
+    Halide::GeneratorParam<int> run{"run", 64};       // positions of a box, of a picture in channels_first as it lies
     Halide::GeneratorParam<int> boxes{"boxes", 1};    // of a step's positions; one has at most 256
     Halide::GeneratorParam<bool> producer{"producer", false};  // a warpgroup of its own starts the copies
     /// In channels_last 16 bytes of channels are stored at once; off: any number of channels, by pairs.
@@ -63,10 +68,10 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
 
     void apply(GemmFuncs &f, const Halide::Target &) const {
         row_stores = f.computes_whole_rows;
-        run_stores = !f.channels_last_output && columns % 128 == 0;
+        run_stores = !f.channels_last_output && !row_stores && columns % 128 == 0;
         store_tile(f);
         multiply_in_tile(f);
-        stage_boxes(f);
+        f.position_run > 0 ? stage_position_runs(f) : stage_boxes(f);
         f.weight_run > 0 ? stage_weight_runs(f) : f.maps_weights ? stage_weight_boxes(f) : stage_weights(f);
     }
 
@@ -75,8 +80,10 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
     Halide::Var one{"one"};
 
     // A box begins at a multiple of eight positions, where the pattern does that its rows are permuted by.
-    int box_positions(const GemmFuncs &f) const { return ((positions(f) + window - 1 + boxes - 1) / boxes + 7) / 8 * 8; }
-    int staged_positions(const GemmFuncs &f) const { return boxes * box_positions(f); }
+    int box_positions(const GemmFuncs &f) const {
+        return f.position_run > 0 ? f.position_run : ((positions(f) + window - 1 + boxes - 1) / boxes + 7) / 8 * 8;
+    }
+    int staged_positions(const GemmFuncs &f) const { return f.position_run > 0 ? positions(f) : boxes * box_positions(f); }
     int stage_bytes(const GemmFuncs &f) const {
         return (staged_positions(f) + window * channels(f)) * (chunk_channels / f.values() * 16);
     }
@@ -103,6 +110,24 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
             .rename(v.k_group, bulk_k);
         by_one_thread(f.picture);
         f.picture.reorder(v.value, bulk_k, bulk_position, bulk_box, v.piece, one, lane, warp, warpgroup)
+            .gpu_threads(lane, warp, warpgroup).never_partition_all();
+    }
+
+    // Runs of positions, one for each channel that is summed over: a box is a run of all of a chunk.
+    void stage_position_runs(GemmFuncs &f) const {
+        using namespace Halide;
+        const GemmVars &v = f.v;
+        Var bulk_box{"bulk_box"}, bulk_k{"bulk_k"}, bulk_value{"bulk_value"}, value{"value"};
+        const int runs = positions(f) / f.position_run;
+        f.picture.compute_at(f.sum, pipeline).store_in(MemoryType::GPUShared)
+            .reorder_storage(v.value, v.k_group, v.position, v.piece, v.step, v.phase, v.group)
+            .bound_extent(v.value, f.position_run).bound(v.piece, 0, 1).bound_extent(v.k_group, chunk_channels)
+            .bound_extent(v.position, runs).bound_extent(v.step, 1).bound_extent(v.phase, 1)
+            .bound_extent(v.group, 1)
+            .split(v.value, bulk_value, value, f.values()).vectorize(value)
+            .split(v.position, one, bulk_box, runs).rename(v.k_group, bulk_k);
+        by_one_thread(f.picture);
+        f.picture.reorder(value, bulk_value, bulk_k, bulk_box, v.piece, one, lane, warp, warpgroup)
             .gpu_threads(lane, warp, warpgroup).never_partition_all();
     }
 
@@ -145,12 +170,12 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
         using namespace Halide;
         const GemmVars &v = f.v;
         Var bulk_tile{"bulk_tile"}, bulk_channel{"bulk_channel"}, bulk_k{"bulk_k"}, bulk_tap{"bulk_tap"};
-        const int run = std::min(64, channels(f)), all_k = chunk_channels / f.values() * window;
+        const int of_tile = std::min(64, channels(f)), all_k = chunk_channels / f.values() * window;
         f.weights.compute_at(f.sum, pipeline).store_in(MemoryType::GPUShared)
             .bound(v.value, 0, f.values()).bound(v.piece, 0, 1).bound(v.k_group, 0, all_k)
             .bound_extent(v.channel, channels(f)).bound_extent(v.step, 1).bound_extent(v.phase, 1)
             .bound_extent(v.group, 1).vectorize(v.value)
-            .split(v.channel, bulk_tile, bulk_channel, run).split(bulk_tile, one, bulk_tile, channels(f) / run)
+            .split(v.channel, bulk_tile, bulk_channel, of_tile).split(bulk_tile, one, bulk_tile, channels(f) / of_tile)
             .split(v.k_group, bulk_k, bulk_tap, window);
         by_one_thread(f.weights);
         f.weights.reorder(v.value, bulk_channel, bulk_tap, bulk_k, bulk_tile, v.piece, one, lane, warp, warpgroup)

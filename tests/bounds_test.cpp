@@ -60,16 +60,28 @@ void run_guarded(const Plan &plan, GuardedMemory::Guard guard, RandomProblems &r
                   guard == GuardedMemory::Guard::after ? "after" : "before");
     const GuardedMemory input(random.integers(p.input_elements()), guard),
         weight(random.integers(p.weight_elements()), guard), bias(random.integers(p.out_channels), guard),
-        output(p.output_elements() * sizeof(float), guard);
+        output(random.integers(p.output_elements()), guard);
     // The workspace is aligned, so only whole multiples of the alignment can end at the page.
     const GuardedMemory workspace((plan.workspace_bytes() + 63) / 64 * 64, guard);
     Arguments arguments;
-    arguments.input = input.floats();
-    arguments.weight = weight.floats();
-    arguments.bias = bias.floats();
-    arguments.output = output.floats();
+    const Operation o = plan.options().operation;
+    if (o != Operation::input_gradient) arguments.input = input.floats();
+    if (o != Operation::weight_gradient) arguments.weight = weight.floats();
+    if (o == Operation::forward) arguments.bias = bias.floats(), arguments.output = output.floats();
+    else arguments.output_gradient = output.floats();
+    if (o == Operation::input_gradient) arguments.input_gradient = input.floats();
+    if (o == Operation::weight_gradient) arguments.weight_gradient = weight.floats();
     const Status status = plan.run(arguments, {workspace.floats(), plan.workspace_bytes()});
     EXPECT_TRUE(status.ok()) << status.message();
+}
+
+void run_all_guarded(const Problem &problem, PlanOptions options, RandomProblems &random) {
+    options.device = Device::cpu;
+    for (std::string_view kernel : kernels_for(problem, options)) {
+        options.kernel = kernel;
+        const Plan plan(problem, options);
+        for (auto guard : {GuardedMemory::Guard::before, GuardedMemory::Guard::after}) run_guarded(plan, guard, random);
+    }
 }
 
 TEST(Bounds, NothingOutsideOfTheTensorsIsTouched) {
@@ -78,16 +90,25 @@ TEST(Bounds, NothingOutsideOfTheTensorsIsTouched) {
     for (int i = 0; i < 300; i++) {
         const Problem problem = random.next();
         PlanOptions options;
-        options.device = Device::cpu;
         options.epilogue.bias = random.one_in(2);
-        for (std::string_view kernel : kernels_for(problem, options)) {
-            options.kernel = kernel;
-            const Plan plan(problem, options);
-            for (auto guard : {GuardedMemory::Guard::before, GuardedMemory::Guard::after})
-                run_guarded(plan, guard, random);
-        }
-        options.kernel.clear();
+        run_all_guarded(problem, options, random);
     }
+    std::signal(SIGSEGV, previous);
+}
+
+// Vectors of groups, and rows that are read with a stride by whole vectors.
+TEST(Bounds, NorByDepthwiseProblemsAndGradients) {
+    const auto previous = std::signal(SIGSEGV, tell_and_exit);
+    RandomProblems random(42);
+    for (const char *problem : {"n3g33ic33oc33iw7kw6sw3pw2opw1", "n2g19ic19oc19ih5iw17kh3kw2sh2sw3ph1pw1dh1dw2",
+                                "n1g17ic17oc17id3ih4iw5kd2kh3kw3sd2sh1sw2", "n2g20ic20oc20ih20iw40kh7kw3ph3pw1",
+                                "n9g5ic5oc5ih1iw300kh1kw4sw2pw1", "n2g16ic16oc16ih3iw3kh2kw2sh3sw4", "n2ic5oc3ih4iw40kh2kw2sh2sw2",
+                                "n1ic20oc18iw70kw4sw4", "n1ic3oc5ih3iw33kh3kw3sh1sw3"})
+        for (Operation operation : {Operation::forward, Operation::input_gradient, Operation::weight_gradient}) {
+            PlanOptions options;
+            options.operation = operation;
+            run_all_guarded(Problem::parse(problem), options, random);
+        }
     std::signal(SIGSEGV, previous);
 }
 

@@ -93,7 +93,7 @@ MatrixProduct product_by_boxes() {
 
 TEST(BulkCopies, BoxesOfATensorAreOneCopy) {
     const std::string ptx = product_by_boxes().ptx();
-    EXPECT_EQ(calls(ptx, "tensor_copy__axes1_map0, "), 3);
+    EXPECT_EQ(calls(ptx, "tensor_copy__coordinates3_map0_offsets1, "), 3);
     EXPECT_EQ(calls(ptx, "bulk_expect__bytes3072, "), 3);
     EXPECT_EQ(calls(ptx, "multiply__ak16_asw32_bk512_br0_bs128_k8_m64_n32_r1_row0_tile0, "), 3);
     const std::string hopper = expand_tensor_core_calls(ptx, Architecture("sm_90a"));

@@ -141,6 +141,16 @@ TEST_P(ManyChannels, EqualTheOracleOnEveryKernelThatAcceptsThem) {
         expect_exact_on_every_kernel(Problem::parse(problem), GetParam(), random);
 }
 
+// Groups of one channel are the lanes of vectors: less than one, some, and not a whole number of them.
+TEST_P(ManyChannels, OfGroupsOfOneEqualTheOracle) {
+    if (const char *reason = missing(GetParam())) GTEST_SKIP() << reason;
+    RandomProblems random(4);
+    for (const char *problem : {"n3g33ic33oc33iw7kw6sw3pw2opw1", "n2g19ic19oc19ih5iw17kh3kw2sh2sw3ph1pw1dh1dw2",
+                                "n1g17ic17oc17id3ih4iw5kd2kh3kw3sd2sh1sw2", "n2g20ic20oc20ih20iw40kh7kw3ph3pw1",
+                                "n9g5ic5oc5ih1iw300kh1kw4sw2pw1", "n2g16ic16oc16ih3iw3kh2kw2sh3sw4"})
+        expect_exact_on_every_kernel(Problem::parse(problem), GetParam(), random);
+}
+
 std::string test_name(const ::testing::TestParamInfo<std::tuple<Device, Family>> &info) {
     const auto &[device, family] = info.param;
     return std::string(name(device)) + (family.depthwise      ? "_depthwise_"

@@ -70,6 +70,15 @@ TEST_P(Gradient, ManyChannelsOfSmallPictures) {
         expect_exact(Problem::parse(text), random);
 }
 
+// Groups of one channel are the lanes of vectors: less than one, some, and not a whole number of them.
+TEST_P(Gradient, ManyGroupsOfOneChannel) {
+    RandomProblems random(8);
+    for (const char *text : {"n3g33ic33oc33iw7kw6sw3pw2opw1", "n2g19ic19oc19ih5iw17kh3kw2sh2sw3ph1pw1dh1dw2",
+                             "n1g17ic17oc17id3ih4iw5kd2kh3kw3sd2sh1sw2", "n2g20ic20oc20ih20iw40kh7kw3ph3pw1",
+                             "n9g5ic5oc5ih1iw300kh1kw4sw2pw1", "n2g16ic16oc16ih3iw3kh2kw2sh3sw4"})
+        expect_exact(Problem::parse(text), random);
+}
+
 // Groups that are joined, of whose weights a diagonal is taken.
 TEST_P(Gradient, GroupsOfFewChannels) {
     RandomProblems random(8);

@@ -330,6 +330,44 @@ TEST_P(HalfPrecision, PacksRowsForTensorMaps) {
             }
 }
 
+// Runs that rows do not fill, and rows of several runs; borders above and below, taps eight apart, channels that fill no chunk
+// and no tile, groups; one axis, and three. Kernels as large as their strides, with weights as they are given, of which an
+// image is one row: rows that are no multiple of a run, or of 16 bytes.
+const char *const problems_as_they_lie[] = {
+    "n2ic72oc40ih5iw16kh3kw1ph1", "n1ic50oc136ih3iw72kh5kw1ph2", "n2g2ic128oc160ih2iw40kh1kw3pw8dw8", "n3ic24oc24iw128kw3dw16pw16",
+    "n2ic72oc80ih5iw24kh1kw1", "n3ic16oc136ih6iw4kh1kw1", "n2ic40oc24id2ih3iw16kd3kh3kw1pd1ph1", "n2ic72oc24id2ih2iw4kd1kh1kw1",
+    "n2ic72oc20ih5iw24kh2kw2sh2sw2", "n3ic24oc72ih6iw4kh4kw4sh4sw4", "n2ic64oc40ih6iw44kh3kw2sh3sw2", "n3ic40oc16ih16iw7kh2kw2sh2sw2",
+    "n2g2ic128oc48ih2iw8kh2kw2sh2sw2", "n2ic40oc24id2ih3iw4kd2kh2kw2sd2sh2sw2", "n2ic40oc24iw88kw2sw2", "n2ic24oc9iw96kw8sw8"};
+
+TEST_P(HalfPrecision, ReadsPicturesInChannelsFirstAsTheyLie) {
+    if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";
+    int kernels = 0;
+    for (const ElementType type : {ElementType::float16, ElementType::bfloat16})
+        for (const char *text : problems_as_they_lie) {
+            if (type != ElementType::float16 && text != problems_as_they_lie[0]) continue;
+            PlanOptions options;
+            options.input = options.weight = options.output = {type, Layout::channels_first};
+            const Problem p = Problem::parse(text);
+            kernels += expect_exact(p, Operation::input_gradient, options, 0, "as_it_lies");
+            kernels += expect_exact(p, Operation::forward, options, 0, "as_it_lies");
+            options.epilogue.bias = true;
+            kernels += expect_exact(p, Operation::forward, options, 0, "as_it_lies");
+            if (HasFailure()) return;
+        }
+    if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads them so";
+}
+
+// More tiles than blocks are launched, whose rows are stored with and without conditions.
+TEST_P(HalfPrecision, GoesThroughFurtherTilesOfPicturesAsTheyLie) {
+    if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";
+    PlanOptions options;
+    options.input = options.weight = options.output = {ElementType::float16, Layout::channels_first};
+    for (const char *text : {"n1g1ic8oc136ih92iw192kh1kw1", "n1g1ic8oc136ih68iw200kh3kw1ph1", "n1g1ic8oc68ih62iw188kh2kw2sh2sw2"}) {
+        expect_exact(Problem::parse(text), Operation::forward, options, 0, "nchw_as_it_lies");
+        if (HasFailure()) return;
+    }
+}
+
 // Few output channels, whose taps fill rows, and rows that are filled up; strides, dilation, padding and outputs that no tap
 // sees; groups; pictures of one position; one axis, and three; sums that are split. Some are rows of the width alone.
 const char *const tap_problems[] = {

@@ -168,6 +168,22 @@ TEST_P(Launches, MustSpanAPlane) {
     }
 }
 
+// Winograd's algorithm transforms as many images at once as its matrices may take elements for: here two, then one.
+TEST_P(Launches, OfTilesOfSomeImages) {
+    const SmallLaunches small(900000, whole_grid);
+    const Problem p = Problem::parse("n3ic8oc10ih30iw62kh3kw3");
+    const auto input = random.integers(p.input_elements()), weight = random.integers(p.weight_elements());
+    const auto bias = random.integers(p.out_channels);
+    const auto output = forward(p, input, weight, bias);
+    PlanOptions wanted = options();
+    wanted.epilogue.bias = true;
+    for (const PlanOptions &forced : for_every_kernel(p, wanted)) {
+        if (forced.kernel.find("winograd") == std::string::npos) continue;
+        SCOPED_TRACE(forced.kernel);
+        expect_equal(run_forward(Plan(p, forced), input, weight, bias), output);
+    }
+}
+
 INSTANTIATE_ON_DEVICES(Launches);
 
 }  // namespace

@@ -80,6 +80,24 @@ TEST_P(PlanTest, WhereMemoryLimitsFloat32IsEnough) {
     EXPECT_NE(Plan(dense, tensor_cores).kernel(), Plan(dense, options()).kernel());
 }
 
+// A linear layer's is a product that the forward kernels compute; groups of four channels fill a tile together; boxes of 24
+// channels take the copy engine longer than threads that copy.
+TEST_P(PlanTest, WeightGradientsTakeKernelsByClass) {
+    if (GetParam() == Device::cpu) GTEST_SKIP() << "a CPU's are flat products";
+    PlanOptions gradient = options();
+    gradient.operation = Operation::weight_gradient;
+    const auto taken = [&](const char *text, std::string_view part) {
+        return Plan(Problem::parse(text), gradient).kernel().find(part) != std::string_view::npos;
+    };
+    for (const Precision precision : {Precision::float32, Precision::tf32}) {
+        gradient.precision = precision;
+        EXPECT_TRUE(taken("n128ic100oc512ih1iw1kh4kw4", "forward_"));
+        EXPECT_TRUE(taken("n8g32ic128oc128ih56iw56kh4kw4sh2sw2ph1pw1", "_product_"));
+    }
+    gradient.input = gradient.weight = gradient.output = {ElementType::float16, Layout::channels_last};
+    EXPECT_FALSE(taken("n4ic21oc21ih66iw66kh16kw16sh8sw8", "_maps_"));
+}
+
 // In float32 the general kernel accepts every valid problem, so that none is ever unserved.
 TEST_P(PlanTest, EveryValidProblemHasAKernel) {
     RandomProblems random(5);

@@ -21,17 +21,16 @@ std::vector<int> last_uses(const NcnnModel &model, const std::vector<int> &root_
 std::size_t BlobSlots::total_bytes() const { return std::accumulate(bytes.begin(), bytes.end(), std::size_t{0}); }
 
 BlobSlots assign_slots(const NcnnModel &model, const std::vector<std::size_t> &blob_bytes,
-                       const std::vector<bool> &layer_works_in_place, const std::vector<int> &root_of_blob) {
+                       const std::vector<bool> &layer_works_in_place, const std::vector<int> &root_of_blob,
+                       const std::vector<std::size_t> &layer_bytes) {
     BlobSlots slots;
     std::vector<int> slot_of_root(model.blobs, -1), free;
-    const auto take = [&](int root) {
-        if (slot_of_root[root] >= 0) return;  // by another part
+    const auto taken = [&](std::size_t wanted) {
         if (free.empty()) {
             free.push_back(static_cast<int>(slots.bytes.size()));
             slots.bytes.push_back(0);
         }
         // The least of those that are large enough; else the largest, which then grows. Of equals the last, still in a cache.
-        const std::size_t wanted = blob_bytes[root];
         const auto is_better = [&](int a, int b) {
             const std::size_t of_a = slots.bytes[a], of_b = slots.bytes[b];
             return of_b < wanted ? of_a >= of_b : of_a >= wanted && of_a <= of_b;
@@ -39,9 +38,13 @@ BlobSlots assign_slots(const NcnnModel &model, const std::vector<std::size_t> &b
         auto best = free.begin();
         for (auto slot = free.begin(); slot != free.end(); ++slot)
             if (is_better(*slot, *best)) best = slot;
-        const int slot = slot_of_root[root] = *best;
+        const int slot = *best;
         free.erase(best);
         slots.bytes[slot] = std::max(slots.bytes[slot], wanted);
+        return slot;
+    };
+    const auto take = [&](int root) {
+        if (slot_of_root[root] < 0) slot_of_root[root] = taken(blob_bytes[root]);  // unless another part did
     };
     const std::vector<int> last = last_uses(model, root_of_blob);
     take(root_of_blob[model.input]);
@@ -54,6 +57,9 @@ BlobSlots assign_slots(const NcnnModel &model, const std::vector<std::size_t> &b
         } else {
             take(output);
         }
+        const bool wants_memory = !layer_bytes.empty() && layer_bytes[i] > 0;
+        slots.of_layer.push_back(wants_memory ? taken(layer_bytes[i]) : -1);
+        if (wants_memory) free.push_back(slots.of_layer.back());
         std::vector<int> ended;
         for (const int blob : layer.inputs) {
             const int root = root_of_blob[blob];

@@ -28,7 +28,16 @@ BlobSlots slots_of(const NcnnModel &model, const std::vector<TensorShape> &shape
         const auto is_whole = [&](int blob) { return places[blob].root == blob; };
         in_place.push_back(works_in_place(layer.kind) && is_whole(layer.output) && is_whole(layer.inputs[0]));
     }
-    return assign_slots(model, bytes, in_place, roots_of(places));
+    std::vector<std::size_t> phases;  // into which a layer takes its input apart
+    for (const Layer &layer : model.layers) {
+        if (!is_convolution(layer.kind)) {
+            phases.push_back(0);
+            continue;
+        }
+        const LayerConvolution convolution = layer_convolution(layer, shapes[layer.inputs[0]]);
+        phases.push_back(convolution.phases > 1 ? convolution.problem.input_elements() * sizeof(float) : 0);
+    }
+    return assign_slots(model, bytes, in_place, roots_of(places), phases);
 }
 
 LayerConvolution on_host(const Layer &layer, const TensorShape &input) {
@@ -47,7 +56,7 @@ std::size_t HostNetwork::blob_bytes(const Network &network, int64_t height, int6
 std::size_t HostNetwork::bytes(const Network &network, int64_t height, int64_t width, const RunOptions &) {
     const NcnnModel &model = network.model();
     const std::vector<TensorShape> shapes = network.shapes(height, width);
-    std::size_t weights = 0, workspace = 0, phases = 0;
+    std::size_t weights = 0, workspace = 0;
     for (const Layer &layer : model.layers) {
         if (!is_convolution(layer.kind)) continue;
         const LayerConvolution convolution = on_host(layer, shapes[layer.inputs[0]]);
@@ -56,9 +65,8 @@ std::size_t HostNetwork::bytes(const Network &network, int64_t height, int64_t w
                           plain = convolution.problem.weight_elements() * sizeof(float);
         weights += (packed > 0 ? packed : plain) + layer.weight.size() * sizeof(float);  // here, and in the model
         workspace = std::max(workspace, plan.workspace_bytes(packed > 0) + 2 * plain);
-        if (convolution.phases > 1) phases = std::max(phases, convolution.problem.input_elements() * sizeof(float));
     }
-    return blob_bytes(network, height, width) + weights + workspace + phases;
+    return blob_bytes(network, height, width) + weights + workspace;
 }
 
 HostNetwork::HostNetwork(const Network &network, int64_t height, int64_t width, const RunOptions &options)
@@ -68,17 +76,15 @@ HostNetwork::HostNetwork(const Network &network, int64_t height, int64_t width, 
       places_(places_of(network.model(), shapes_)),
       slots_(slots_of(network.model(), shapes_, places_)) {
     for (const std::size_t bytes : slots_.bytes) memory_.emplace_back(Device::cpu, bytes);
-    std::size_t workspace_bytes = 0, phase_bytes = 0;
+    std::size_t workspace_bytes = 0;
     for (const Layer &layer : network.model().layers) {
         std::optional<LayerPlan> &plan = plans_.emplace_back();
         if (!is_convolution(layer.kind)) continue;
         const LayerConvolution convolution = on_host(layer, shapes_[layer.inputs[0]]);
         plan.emplace(convolution, convolution_weight(layer, convolution), layer.bias);
         workspace_bytes = std::max(workspace_bytes, plan->workspace_bytes());
-        if (plan->phases() > 1) phase_bytes = std::max(phase_bytes, plan->problem().input_elements() * sizeof(float));
     }
     workspace_ = DeviceMemory(Device::cpu, workspace_bytes);
-    phases_ = DeviceMemory(Device::cpu, phase_bytes);
 }
 
 void HostNetwork::begin(int, const float *input, const OutputPart &part) {
@@ -111,9 +117,10 @@ void HostNetwork::run_layer(std::size_t number) {
     const float *input = blob(layer.inputs[0]);
     if (plan->phases() > 1) {
         const Problem &problem = plan->problem();
+        float *const phases = memory_[slots_.of_layer[number]].floats();
         split_phases(input, shapes_[layer.inputs[0]], plan->phases(), {problem.height().input, problem.width().input},
-                     phases_.floats());
-        input = phases_.floats();
+                     phases);
+        input = phases;
     }
     plan->run(input, blob(layer.output), workspace_, {});
 }

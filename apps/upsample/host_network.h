@@ -35,7 +35,7 @@ class HostNetwork : public NetworkRun {
     BlobSlots slots_;
     std::vector<conv_transpose::DeviceMemory> memory_;
     std::vector<std::optional<LayerPlan>> plans_;  // of the layers that have weights
-    conv_transpose::DeviceMemory workspace_, phases_;
+    conv_transpose::DeviceMemory workspace_;
 };
 
 }  // namespace upsample

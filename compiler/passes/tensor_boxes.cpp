@@ -20,9 +20,9 @@ Expr of_all_lanes(const Expr &e) {
 
 }  // namespace
 
-// The element, which map, coordinates, offsets: two more coordinates than offsets.
+// The element, which map, how many coordinates, these, offsets.
 Expr element_of_box(const TensorBox &box) {
-    std::vector<Expr> arguments{box.element, box.map};
+    std::vector<Expr> arguments{box.element, box.map, static_cast<int>(box.coordinates.size())};
     arguments.insert(arguments.end(), box.coordinates.begin(), box.coordinates.end());
     arguments.insert(arguments.end(), box.offsets.begin(), box.offsets.end());
     return Call::make(box.element.type(), name_of_call, arguments, Call::PureExtern);
@@ -31,11 +31,12 @@ Expr element_of_box(const TensorBox &box) {
 std::optional<TensorBox> box_of_element(const Expr &value) {
     const Call *call = value.as<Call>();
     if (!call || call->name != name_of_call) return std::nullopt;
-    constexpr std::size_t first = 2;
-    TensorBox box{call->args[0], {}, {}, static_cast<int>(*as_const_int(of_all_lanes(call->args[1])))};
-    const std::size_t offsets = (call->args.size() - first - 2) / 2;
+    constexpr std::size_t first = 3;
+    const auto constant = [&](int i) { return static_cast<int>(*as_const_int(of_all_lanes(call->args[i]))); };
+    TensorBox box{call->args[0], {}, {}, constant(1)};
+    const std::size_t offsets = first + constant(2);
     for (std::size_t i = first; i < call->args.size(); i++) {
-        std::vector<Expr> &part = i + offsets < call->args.size() ? box.coordinates : box.offsets;
+        std::vector<Expr> &part = i < offsets ? box.coordinates : box.offsets;
         part.push_back(of_all_lanes(call->args[i]));
         if (!part.back().defined()) return std::nullopt;
     }

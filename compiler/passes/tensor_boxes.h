@@ -7,6 +7,9 @@
 // them are read `offsets` further on. Zeros lie outside of the tensor. Maps are a parameter of the kernel behind those that
 // Halide knows, one after the other (compiler/ptx/ptx_expansion.cpp); the runtime makes them.
 //
+// Without offsets a box is a block of the tensor, of any order of dimensions ("tile"): `coordinates` are where it begins, the
+// innermost first, of which the first is a multiple of 16 bytes, and its rows run along it. So positions of a channel, channels_first, come as they lie.
+//
 // In shared memory a position's channels are a row of 32, 64 or 128 bytes, whose groups of 16 bytes the copy engine
 // permutes ("swizzles") so that eight rows lie in all banks: tensor cores read it so (tensor_core_instructions.cpp).
 // Whoever reads such a Func otherwise is refused.
@@ -22,8 +25,8 @@ namespace conv_transpose {
 
 struct TensorBox {
     Halide::Expr element;
-    std::vector<Halide::Expr> coordinates;  ///< of the first position: channel, x, y, (z,) image
-    std::vector<Halide::Expr> offsets;      ///< x, y, (z); from 0 on
+    std::vector<Halide::Expr> coordinates;  ///< of the first position: channel, x, y, (z,) image; or of a block
+    std::vector<Halide::Expr> offsets;      ///< x, y, (z); from 0 on; none of a block
     int map = 0;                            ///< which of the kernel's
 };
 

@@ -4,7 +4,8 @@
 // A warp brings all of its rows to shared memory, or, where a block has further tiles, 8 at a time. Then neighbouring lanes store neighbouring 16 bytes of a row, each lane
 // always the same columns, until all rows are stored. What an address or a condition takes from the row alone, as where a
 // position lies in the output, one lane works out for each row and leaves behind the row in shared memory; what comes from
-// the columns alone, as a bias, each lane works out once. (One copy by the copy engine for each row took longer: about 45
+// the columns alone, as a bias, each lane works out once. Where 2, 4 or 8 neighbouring rows alternate in the output, phases of a
+// stride, the same is done of such *lines* in place of rows. (One copy by the copy engine for each row took longer: about 45
 // cycles a row of 256 bytes, H200, 2026-11-22.)
 #include "compiler/passes/tile_store.h"
 
@@ -36,14 +37,16 @@ Expr with_known_strides(Expr index, const Store *store, int values) {
 }  // namespace
 
 void TileStore::check_rows() const {
-    const int values = bytes_of_row / bytes_of(format_), pieces = line() / values;
-    const bool plain = interleaved_ == 1 && tile_->groups == 1 && tile_->repeats == 1 && inner_columns_ % values == 0 &&
-                       middle_rows_ == tile_->rows && inner_rows_ == tile_->rows;
+    const int values = bytes_of_row / bytes_of(format_), pieces = line() * rows_of_piece() / values;
+    const bool alternate = along_rows_ && values % inner_rows_ == 0 && inner_rows_ <= rows_per_turn;
+    const bool plain = interleaved_ == 1 && tile_->groups == 1 && tile_->repeats == 1 &&
+                       inner_columns_ % (alternate ? values / inner_rows_ : values) == 0 &&
+                       middle_rows_ == tile_->rows && (inner_rows_ == tile_->rows || alternate);
     const int rows = rows_of_warp();
-    if (!plain || along_rows_ || !adjacent_ || column_sets_ > 0 || (rows != lanes_of_warp && rows != lanes_of_warp / 2) ||
+    if (!plain || (along_rows_ && !alternate) || !adjacent_ || column_sets_ > 0 || (rows != lanes_of_warp && rows != lanes_of_warp / 2) ||
         (pieces % lanes_of_warp != 0 && lanes_of_warp % pieces != 0)) {
         refuse_tile(nest_.name, "row stores are of tiles of 64 or 128 rows, whose columns are neighbours in the output, at "
-                                "least 16 bytes of them, and fill a power of two of 16 bytes");
+                                "least 16 bytes of them, or alternate with 2, 4 or 8 rows, and fill a power of two of 16 bytes");
     }
     if (further_tiles_ && pieces > lanes_of_warp) {
         refuse_tile(nest_.name, "while a block's further tiles are on their way, row stores are of at most 32 times 16 bytes, "
@@ -56,7 +59,8 @@ int TileStore::pitch_of_rows() const { return line() + columns_behind_row; }
 /// "it, or else" is a condition of its own, and the rest.
 void TileStore::take_spared_conditions() {
     std::vector<Expr> all, left;
-    for (const Expr &condition : parts_of(conditions_)) {
+    for (const Expr &part : parts_of(conditions_)) {
+        const Expr condition = part.as<Let>() ? substitute_in_all_lets(part) : part;
         const Or *either = condition.as<Or>();
         const bool first = either && is_uniform(either->a), spares = first || (either && is_uniform(either->b));
         const Expr spared_if = !spares ? Expr() : first ? either->a : either->b;
@@ -70,22 +74,46 @@ void TileStore::take_spared_conditions() {
     conditions_ = all, conditions_left_ = left;
 }
 
+/// Where the first element of 16 bytes is.
+std::map<std::string, Expr> TileStore::first_of_piece(int values) const {
+    const int rows = rows_of_piece();
+    return coordinates(row_of_tile(integer(row_name) * rows), integer(piece_name) * (values / rows), 0);
+}
+
+/// And another.
+std::map<std::string, Expr> TileStore::element_of_piece(int values, int row, int column) const {
+    if (rows_of_piece() == 1) return coordinates(row_of_tile(integer(row_name)), integer(piece_name) * values + column, 0);
+    auto at = first_of_piece(values);
+    for (const TileLoop &loop : nest_.loops) {
+        if (loop.role == "mma_m") at[loop.name] = at.at(loop.name) + row;
+        if (loop.role == "mma_n") at[loop.name] = at.at(loop.name) + column;
+    }
+    return at;
+}
+
 /// Whether 16 bytes lie inside; they do with the first of them.
 Expr TileStore::is_inside(int values, const std::vector<Expr> &conditions) const {
-    const Expr row = row_of_tile(integer(row_name)), piece = integer(piece_name) * values;
-    const auto first = coordinates(row, piece, 0), second = coordinates(row, piece + 1, 0);
+    const auto first = first_of_piece(values);
+    // The same, or "less than" an end that is a multiple of them.
+    const auto leaves_none_out = [&](const Expr &condition, const char *role, int step) {
+        auto next = first;
+        for (const TileLoop &loop : nest_.loops)
+            if (loop.role == role) next[loop.name] = first.at(loop.name) + 1;
+        if (equal(simplify(substitute(first, condition)), simplify(substitute(next, condition)))) return true;
+        const Expr plain = substitute_in_all_lets(condition);
+        const LT *less = plain.as<LT>();
+        return less && is_const(simplify(substitute(next, less->a) - substitute(first, less->a)), step) &&
+               is_const_zero(simplify(substitute(next, less->b) - substitute(first, less->b)));
+    };
     Expr inside = const_true();
     for (const Expr &condition : parts_of(conditions)) {
-        const Expr here = simplify(substitute(first, condition));
-        const LT *less = condition.as<LT>();
-        const bool same = equal(here, simplify(substitute(second, condition)));
-        const bool ends = less && is_const_one(simplify(substitute(second, less->a) - substitute(first, less->a))) &&
-                          is_const_zero(simplify(substitute(second, less->b) - substitute(first, less->b)));
-        if (!same && !ends) {
+        const bool whole = leaves_none_out(condition, "mma_n", rows_of_piece()) &&
+                           (rows_of_piece() == 1 || leaves_none_out(condition, "mma_m", 1));
+        if (!whole) {
             refuse_tile(nest_.name, "a row store cannot leave out columns by the condition " +
                                         text(condition).substr(0, 300));
         }
-        inside = inside && here;
+        inside = inside && simplify(substitute(first, condition));
     }
     return inside;
 }
@@ -98,8 +126,7 @@ bool TileStore::moves_sums(const Version &version) const {
 
 /// The index of the first of 16 bytes, which the output's strides are promised to keep aligned.
 Expr TileStore::index_of_piece(int values) const {
-    const Expr index = simplify(
-        substitute(coordinates(row_of_tile(integer(row_name)), integer(piece_name) * values, 0), index_));
+    const Expr index = simplify(substitute(first_of_piece(values), index_));
     const ModulusRemainder known = modulus_remainder(with_known_strides(index, nest_.store, values));
     if (known.modulus % values != 0 || known.remainder % values != 0 || nest_.store->param.host_alignment() < bytes_of_row) {
         refuse_tile(nest_.name, "a row store to " + text(index).substr(0, 300) + " of " + nest_.store->name +
@@ -119,9 +146,10 @@ class TileStore::Rows {
   public:
     Rows(const TileStore &tile, const Version &version)
         : tile_(tile), unrolled_(version.unrolled), moves_(tile.moves_sums(version)), rows_(tile.rows_at_a_time()),
-          values_(bytes_of_row / bytes_of(tile.format_)), pieces_(tile.line() / values_),
-          pieces_at_once_(std::min(pieces_, lanes_of_warp)), rows_at_once_(lanes_of_warp / pieces_at_once_),
-          swapped_(!moves_ && values_ > bytes_of_row / 4), words_(moves_ ? tile.line() / 2 : tile.line()),
+          values_(bytes_of_row / bytes_of(tile.format_)), rows_of_line_(tile.rows_of_piece()),
+          lines_of_turn_(rows_per_turn / rows_of_line_), pieces_(tile.line() * rows_of_line_ / values_),
+          pieces_at_once_(std::min(pieces_, lanes_of_warp)), lines_at_once_(lanes_of_warp / pieces_at_once_),
+          swapped_(!moves_ && rows_of_line_ == 1 && values_ > bytes_of_row / 4), words_(moves_ ? tile.line() / 2 : tile.line()),
           // Sums of 32 bits, or halves: the rows that lanes write together lie in different banks.
           pitch_(moves_ ? words_ + lanes_of_warp + 4 : tile.pitch_), parts_(tile.nest_.name, tile.further_tiles_) {
         take_apart(version);
@@ -130,9 +158,9 @@ class TileStore::Rows {
     Stmt statement() const { return tile_.further_tiles_ ? turn_by_turn() : all_together(); }
 
   private:
-    Expr first_row() const { return integer(tile_.nest_.name + ".first_row"); }
-    Stmt with_first_row(const Expr &row, const std::vector<Stmt> &statements) const {
-        return substitute(tile_.nest_.name + ".first_row", row, Block::make(statements));
+    Expr first_line() const { return integer(tile_.nest_.name + ".first_row"); }
+    Stmt with_first_line(const Expr &line, const std::vector<Stmt> &statements) const {
+        return substitute(tile_.nest_.name + ".first_row", line, Block::make(statements));
     }
     Expr scratch(const Expr &row) const {
         const Expr warpgroup = tile_.warpgroups_ > 1 ? integer(".thread_id_z") : Expr(0);
@@ -141,24 +169,29 @@ class TileStore::Rows {
 
     /// Finds what depends on rows, and on pieces of columns, and makes the store of one piece of a row.
     void take_apart(const Version &version) {
-        const Expr row = integer(row_name), piece = integer(piece_name);
+        const Expr line = integer(row_name), piece = integer(piece_name);
+        // Of a let nobody would see what its variable depends on; of plain rows few are left.
+        const auto parts_of_whole = [&](const Expr &e) {
+            return parts_.mutate(rows_of_line_ > 1 ? simplify(substitute_in_all_lets(e)) : e);
+        };
         const Expr inside =
-            parts_.mutate(tile_.is_inside(values_, version.whole ? tile_.conditions_left_ : tile_.conditions_));
-        const Expr index = parts_.mutate(tile_.index_of_piece(values_));
+            parts_of_whole(tile_.is_inside(values_, version.whole ? tile_.conditions_left_ : tile_.conditions_));
+        const Expr index = parts_of_whole(tile_.index_of_piece(values_));
         const bool is_float = tile_.format_ == OperandFormat::float32;
         const Expr target = Load::make(is_float ? Float(32) : Float(16), tile_.nest_.store->name, index, Buffer<>(),
                                        tile_.nest_.store->param, const_true(), ModulusRemainder());
         std::vector<Expr> arguments{target, select(inside, 1, 0)};
-        const Expr copy = scratch(row - first_row());
-        for (int i = 0; moves_ && i < 4; i++) arguments.push_back(tile_.load_of_copy(copy + piece * 4 + i));
+        const auto copy = [&](int row) { return scratch((line - first_line()) * rows_of_line_ + row); };
+        for (int i = 0; moves_ && i < 4; i++) arguments.push_back(moved_word(copy, piece, i));
         for (int i = 0; !moves_ && i < values_; i++) {
-            const auto at = tile_.coordinates(tile_.row_of_tile(row), piece * values_ + i, 0);
+            const int row = i % rows_of_line_, column = i / rows_of_line_, columns = values_ / rows_of_line_;
+            const auto at = tile_.element_of_piece(values_, row, column);
             const Expr sum = Variable::make(Float(32), sum_name);
-            const Expr value = parts_.mutate(simplify(tile_.value_at(version, at, sum)));
+            const Expr value = parts_of_whole(simplify(tile_.value_at(version, at, sum)));
             // Eight lanes read together: 16 of each's 32 bytes, so that they meet all banks once.
-            const Expr half = swapped_ ? (i / 4 + piece / 4) % 2 : Expr(i / 4);
+            const Expr half = swapped_ ? (column / 4 + piece / 4) % 2 : Expr(column / 4);
             arguments.push_back(
-                substitute(sum_name, tile_.load_of_copy(copy + piece * values_ + half * 4 + i % 4), value));
+                substitute(sum_name, tile_.load_of_copy(copy(row) + piece * columns + half * 4 + column % 4), value));
         }
         const auto numbers = static_cast<int>(parts_.of_rows.size());
         if (numbers > columns_behind_row) {
@@ -173,29 +206,45 @@ class TileStore::Rows {
         store_ = placeholder({"row_store", {{format_field, format}}}, arguments);
         for (int i = 0; i < numbers; i++) {
             const auto &[name, value] = parts_.of_rows[i];
-            const Expr left = tile_.load_of_copy(place_of(tile_.further_tiles_ ? row : row - first_row(), i));
+            const Expr left = tile_.load_of_copy(place_of(tile_.further_tiles_ ? line : line - first_line(), i));
             store_ = LetStmt::make(name, value.type() == Float(32) ? left : reinterpret(value.type(), left), store_);
         }
     }
 
-    /// Where a number of a row is left. Behind 8 rows that are turned together there is room for those of further turns.
-    Expr place_of(const Expr &row, int number) const {
+    /// Two elements that are stored side by side, of sums that were converted: of one row, or of two that alternate.
+    template <class CopyOfRow>
+    Expr moved_word(const CopyOfRow &copy, const Expr &piece, int word) const {
+        if (rows_of_line_ == 1) return tile_.load_of_copy(copy(0) + piece * 4 + word);
+        const int columns = values_ / rows_of_line_, column = 2 * word / rows_of_line_;
+        const auto half = [&](int row) {
+            const Expr two = columns > 1 ? tile_.load_of_copy(copy(row) + piece * (columns / 2) + column / 2)
+                                         : tile_.load_of_copy(copy(row) + piece / 2);
+            const Expr bits = reinterpret(UInt(32), two), shift = columns > 1 ? Expr(column % 2) : piece % 2;
+            return (bits >> cast(UInt(32), shift * 16)) & Expr(0xffffu);
+        };
+        const int row = 2 * word % rows_of_line_;
+        return reinterpret(Float(32), half(row) | (half(row + 1) << Expr(16u)));
+    }
+
+    /// Where a number of a line is left. Behind 8 rows that are turned together there is room for those of further turns.
+    Expr place_of(const Expr &line, int number) const {
+        const Expr row = line * rows_of_line_;
         if (!tile_.further_tiles_) return scratch(row) + words_ + number;
         const Expr turn = row / rows_per_turn % turns_with_places_;
         return scratch(row % rows_per_turn) + words_ + turn * (columns_behind_row / turns_with_places_) + number;
     }
 
-    /// Stores so many rows, from the first on, by a lane each.
-    void find_places(int rows, std::vector<Stmt> &all) const {
+    /// Of so many lines, from the first on, by a lane each.
+    void find_places(int lines, std::vector<Stmt> &all) const {
         const Expr lane = integer(".thread_id_x");
-        for (std::size_t i = 0; rows > 0 && i < parts_.of_rows.size(); i++) {
-            const Expr value = substitute(row_name, first_row() + lane, parts_.of_rows[i].second);
+        for (std::size_t i = 0; lines > 0 && i < parts_.of_rows.size(); i++) {
+            const Expr value = substitute(row_name, first_line() + lane, parts_.of_rows[i].second);
             const Expr place =
-                simplify(place_of(tile_.further_tiles_ ? first_row() + lane : lane, static_cast<int>(i)));
+                simplify(place_of(tile_.further_tiles_ ? first_line() + lane : lane, static_cast<int>(i)));
             const Stmt store =
                 Store::make(tile_.shared_, value.type() == Float(32) ? value : reinterpret(Float(32), value), place,
                             Parameter(), const_true(), ModulusRemainder());
-            all.push_back(rows == lanes_of_warp ? store : IfThenElse::make(lane < rows, store));
+            all.push_back(lines == lanes_of_warp ? store : IfThenElse::make(lane < lines, store));
         }
     }
 
@@ -208,17 +257,17 @@ class TileStore::Rows {
     }
 
     Stmt stores() const {
-        const auto rows_of = [&](const Expr &step) {
+        const auto lines_of = [&](const Expr &step) {
             return LetStmt::make(row_name,
-                                 first_row() + step * rows_at_once_ + integer(".thread_id_x") / pieces_at_once_, store_);
+                                 first_line() + step * lines_at_once_ + integer(".thread_id_x") / pieces_at_once_, store_);
         };
-        const int steps = rows_ / rows_at_once_;
+        const int steps = rows_ / rows_of_line_ / lines_at_once_;
         if (!unrolled_) {
             const std::string name = tile_.nest_.name + ".rows";
-            return For::make(name, 0, steps, ForType::Serial, Partition::Never, DeviceAPI::None, rows_of(integer(name)));
+            return For::make(name, 0, steps, ForType::Serial, Partition::Never, DeviceAPI::None, lines_of(integer(name)));
         }
         std::vector<Stmt> all;
-        for (int step = 0; step < steps; step++) all.push_back(rows_of(step));
+        for (int step = 0; step < steps; step++) all.push_back(lines_of(step));
         return Block::make(all);
     }
 
@@ -232,20 +281,20 @@ class TileStore::Rows {
 
     Stmt all_together() const {
         std::vector<Stmt> all;
-        find_places(rows_, all);
+        find_places(rows_ / rows_of_line_, all);
         for (int turn = 0; turn < rows_ / rows_per_turn; turn++) all.push_back(turned(turn));
         for (int first = 0; first < pieces_; first += pieces_at_once_) all.push_back(of_pieces(first, stores()));
-        return with_first_row(0, all);
+        return with_first_line(0, all);
     }
 
     /// Each by lanes that keep their columns.
     Stmt turn_by_turn() const {
         const int turns = tile_.rows_of_warp() / rows_per_turn;
-        const auto a_turn = [&](const Expr &number, const Stmt &turn, int rows_with_places) {
+        const auto a_turn = [&](const Expr &number, const Stmt &turn, int lines_with_places) {
             std::vector<Stmt> steps;
-            find_places(rows_with_places, steps);
+            find_places(lines_with_places, steps);
             steps.insert(steps.end(), {turn, stores(), placeholder({"turn_end", {}})});
-            return with_first_row(number * rows_per_turn, steps);
+            return with_first_line(number * lines_of_turn_, steps);
         };
         if (!unrolled_) {
             const std::string name = tile_.nest_.name + ".turn";
@@ -254,19 +303,19 @@ class TileStore::Rows {
                 one = IfThenElse::make(integer(name) == turn, turned(turn), one);
             }
             return of_pieces(0, For::make(name, 0, turns, ForType::Serial, Partition::Never, DeviceAPI::None,
-                                          a_turn(integer(name), one, rows_per_turn)));
+                                          a_turn(integer(name), one, lines_of_turn_)));
         }
         std::vector<Stmt> all;
         for (int turn = 0; turn < turns; turn++) {
             const int with_places = turn % turns_with_places_ == 0 ? std::min(turns_with_places_, turns - turn) : 0;
-            all.push_back(a_turn(turn, turned(turn), with_places * rows_per_turn));
+            all.push_back(a_turn(turn, turned(turn), with_places * lines_of_turn_));
         }
         return of_pieces(0, Block::make(all));
     }
 
     const TileStore &tile_;
     const bool unrolled_, moves_;
-    const int rows_, values_, pieces_, pieces_at_once_, rows_at_once_;
+    const int rows_, values_, rows_of_line_, lines_of_turn_, pieces_, pieces_at_once_, lines_at_once_;
     const bool swapped_;
     const int words_, pitch_;
     int turns_with_places_ = columns_behind_row;

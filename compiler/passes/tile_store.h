@@ -46,6 +46,10 @@ class TileStore {
     Halide::Expr is_inside(int values, const std::vector<Halide::Expr> &conditions) const;
     Halide::Expr index_of_piece(int values) const;
     Halide::Expr row_of_tile(const Halide::Expr &row) const;
+    std::map<std::string, Halide::Expr> first_of_piece(int values) const;
+    std::map<std::string, Halide::Expr> element_of_piece(int values, int row, int column) const;
+    /// Neighbouring rows of a tile that alternate in 16 bytes of the output; 1 where these are of one row.
+    int rows_of_piece() const { return along_rows_ ? inner_rows_ : 1; }
     void check_rows() const;
     int pitch_of_rows() const;
     bool moves_sums(const Version &version) const;

@@ -166,24 +166,25 @@ class KernelExpansion {
                  "], ", site.call.field("bytes"), ", [barrier]; }");
     }
 
-    /// To, barrier; then the coordinates, of which there are two more than axes, and the offsets.
+    /// To, barrier; then the coordinates and, where positions count through the images, the offsets.
     void tensor_copy(const CallSite &site, PtxWriter &out) {
         if (!wgmma_) throw PtxExpansionError("PTX expansion: only sm_90a reads tensor maps");
         const int map = site.call.field("map");
         tensor_maps_ = std::max(tensor_maps_, map + 1);
-        const std::size_t axes = site.call.field("axes"), first = 2, offsets = first + axes + 2;
+        const std::size_t dimensions = site.call.field("coordinates"), axes = site.call.field("offsets"), first = 2,
+                          offsets = first + dimensions;
         std::string coordinates, halves;
         out.line("{ .reg .b32 to, barrier, wide; .reg .b16 offset<3>; .reg .b64 map; mov.b32 to, ", site.arguments.at(0),
                  "; mov.b32 barrier, ", site.arguments.at(1), "; mov.b64 map, ", tensor_maps(), "; cvta.param.u64 map, map;",
                  map ? " add.s64 map, map, " + std::to_string(bytes_of_map * map) + ";" : "");
-        for (std::size_t i = 0; i < axes + 2; i++) coordinates += (i ? ", " : "") + site.arguments.at(first + i);
+        for (std::size_t i = 0; i < dimensions; i++) coordinates += (i ? ", " : "") + site.arguments.at(first + i);
         for (std::size_t i = 0; i < axes; i++) {
             out.line("mov.b32 wide, ", site.arguments.at(offsets + i), "; cvt.u16.u32 offset", i, ", wide;");
             halves += (i ? ", offset" : "offset") + std::to_string(i);
         }
-        out.line("cp.async.bulk.tensor.", axes + 2,
-                 "d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [to], [map, {", coordinates,
-                 "}], [barrier], {", halves, "}; }");
+        out.line("cp.async.bulk.tensor.", dimensions, "d.shared::cluster.global.", axes ? "im2col" : "tile",
+                 ".mbarrier::complete_tx::bytes [to], [map, {", coordinates, "}], [barrier]",
+                 axes ? ", {" + halves + "}" : "", "; }");
     }
 
     /// One after the other.

@@ -2,12 +2,15 @@
 
 set(k4s2p1 kernel_h=4 kernel_w=4 stride_h=2 stride_w=2 padding_phase_h=1 padding_phase_w=1)
 
-# ---- depthwise: a common kernel, then any kernel, vertical stride and padding, without dilation
+# ---- depthwise: a common kernel, then any kernel, vertical stride and padding, without dilation, where rows are long and
+# many; then any attributes
 conv_transpose_kernel(forward f32 cpu depthwise ${k4s2p1} in_channels=1 out_channels=1
-    unroll_taps=true rows=4)
-foreach(stride RANGE 1 8)
-    conv_transpose_kernel(forward f32 cpu depthwise stride_w=${stride} in_channels=1 out_channels=1)
+    unroll_taps=true rows=4 min_output_h=32 min_output_w=32)
+foreach(stride RANGE 1 4)
+    conv_transpose_kernel(forward f32 cpu depthwise stride_w=${stride} in_channels=1 out_channels=1
+        min_output_h=16 min_output_w=128)
 endforeach()
+conv_transpose_depthwise_products(forward)
 
 # ---- images of a few pixels: a common kernel
 conv_transpose_kernel(forward f32 cpu channels ${k4s2p1} channels=16 max_size=16

@@ -12,11 +12,11 @@ set(block8x8_c64 ${tile8x8} lanes_x=2 lanes_y=8)
 set(block8x8_c32 ${tile8x8} lanes_x=4 lanes_channel=4 lanes_y=8)
 
 # ---- exact: KernelBench level 1, problems 57, 65, 69, 71, 75, 78, 81
-conv_transpose_kernel(forward f32 cuda dense ${k3} ${s1} ${c64x64} ${block4x4x4_c64})
+conv_transpose_kernel(forward f32 cuda dense ${k3} ${s1} ${c64x64} ${block4x4x4_c64} H200_TFLOPS 50)
 conv_transpose_kernel(forward f32 cuda dense ${k3x7} ${s1} ${c64x64} ${block8x8_c64})
 conv_transpose_kernel(forward f32 cuda dense ${k3x5} ${s1} in_channels=64 out_channels=128
-    ${block8x8_c64} load_offsets=true)
-conv_transpose_kernel(forward f32 cuda dense ${k3} ${s1} ${c32x32} ${block4x4x4_c32})
+    ${block8x8_c64} load_offsets=true H200_TFLOPS 46)
+conv_transpose_kernel(forward f32 cuda dense ${k3} ${s1} ${c32x32} ${block4x4x4_c32} H200_TFLOPS 46)
 conv_transpose_kernel(forward f32 cuda dense ${k3x7} ${s1} ${c32x32} ${block8x8_c32}
     load_offsets=true)
 # An even output width spares every store its tests.
@@ -43,6 +43,7 @@ endforeach()
 # Any attributes, rank, element type and layout.
 set(depthwise_gather LAYOUT any GENERATOR forward_cuda_depthwise_gather in_channels=1)
 foreach(format f32 f16 bf16)
+    conv_transpose_kernel(forward ${format} cuda depthwise AS columns ${depthwise_gather} ${columns3} parts=16 storage=${format})
     conv_transpose_kernel(forward ${format} cuda depthwise ${depthwise_gather} storage=${format})
 endforeach()
 foreach(stride RANGE 2 8)
@@ -178,6 +179,8 @@ conv_transpose_kernel(forward f32 cuda dense ${k3s2p1} ${block4x4x4_c64} load_of
 # Two taps a phase: weights are used so seldom that 128 sums a thread pay, at fewer warps.
 conv_transpose_kernel(forward f32 cuda dense ${k4s2p1} lanes_x=4 thread_rows=2
     load_offsets=true blocks=2 --registers=232 ALLOW_SPILLS H200_TFLOPS 43)
+# ---- Winograd's algorithm, where it saves more products than transforms cost
+conv_transpose_kernel(forward f32 cuda winograd GENERATOR winograd_product min_channels=8 MAX_REGISTERS 128 H200_TFLOPS 42)
 # ---- any attributes, for numbers of channels that fill enough of a tile; by splits of the sum where there
 # are few tiles
 set(product GENERATOR forward_cuda_implicit_gemm_cuda_cores)

@@ -7,8 +7,11 @@ foreach(format f32 f16 bf16)
         set(rate H200_TFLOPS ${rate_${operation}})
         conv_transpose_kernel(${operation} ${format} cuda gather LAYOUT nhwc GENERATOR ${operation}_cuda_gather_vectors
             storage=${format} ${rate})
+        conv_transpose_kernel(${operation} ${format} cuda gather AS columns_c4 LAYOUT any storage=${format} ${columns2} channels=4
+            H200_TFLOPS 8)
         conv_transpose_kernel(${operation} ${format} cuda gather LAYOUT any storage=${format} ${rate})
     endforeach()
+    conv_transpose_kernel(input_gradient ${format} cuda gather AS columns LAYOUT any storage=${format} ${columns3} H200_TFLOPS 14)
     conv_transpose_kernel(weight_gradient ${format} cuda gather LAYOUT any storage=${format})
     foreach(operation forward input_gradient weight_gradient)
         conv_transpose_kernel(${operation} ${format} cuda gather LAYOUT any storage=${format} LARGE)

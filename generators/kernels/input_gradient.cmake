@@ -37,7 +37,8 @@ conv_transpose_kernel(input_gradient f32 cuda dense ${exact81}
 conv_transpose_kernel(input_gradient f32 cuda dense ${k9s3}
     in_channels=56 out_channels=1 lanes_channel=7 chunk=1 unroll_taps_y=false)
 
-conv_transpose_kernel(input_gradient f32 cpu depthwise ${k4s2} ${depthwise})
+conv_transpose_kernel(input_gradient f32 cpu depthwise ${k4s2} ${depthwise} min_output_h=32 min_output_w=32)
+conv_transpose_depthwise_products(input_gradient)
 
 # ---- tensor cores, any attributes: as the forward kernels of that name
 set(tensor_core_product GENERATOR input_gradient_cuda_implicit_gemm_tensor_cores)

@@ -3,9 +3,10 @@
 
 foreach(format f32 f16 bf16)
     conv_transpose_kernel(input_gradient ${format} cuda depthwise LAYOUT nhwc GENERATOR input_gradient_cuda_depthwise_vectors
-        storage=${format} ${depthwise})
-    conv_transpose_kernel(input_gradient ${format} cuda depthwise LAYOUT any GENERATOR input_gradient_cuda_depthwise_gather
-        storage=${format} in_channels=1)
+        storage=${format} parts=8 window=3 ${depthwise})
+    set(depthwise_gather LAYOUT any GENERATOR input_gradient_cuda_depthwise_gather storage=${format} in_channels=1)
+    conv_transpose_kernel(input_gradient ${format} cuda depthwise AS columns ${depthwise_gather} ${columns3} min_taps=16)
+    conv_transpose_kernel(input_gradient ${format} cuda depthwise ${depthwise_gather})
 endforeach()
 conv_transpose_kernel(forward f32 cuda small)
 conv_transpose_kernel(input_gradient f32 cuda small)

@@ -227,6 +227,40 @@ foreach(format f16 bf16)
         H200_TFLOPS 470 FULL)
 endforeach()
 
+# Pictures in channels_first as they lie: boxes of 64 positions x 64 channels, which tensor cores take with positions innermost,
+# so nothing is packed. The copy engine takes them from multiples of 16 bytes, so that taps along the width are one, or eight
+# inputs apart. Kernels as large as their strides read an image as one row, and weights as they are given: k2 s2, N8 128 to 64
+# 256x256 0.122 ms (0.324 packed; 77 % of the memory's bandwidth). 1x1, 1024 to 1024, whose boxes are
+# found by row and column: 435 TFLOP/s (what limits it was not found out).
+foreach(format f16 bf16)
+    conv_transpose_small_set_has(f16)
+    set(as_it_lies ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} input_layout=channels_first
+        chunk_channels=64 columns=128 row_sets=1 ALLOW_SPILLS)
+    set(further_tiles ${as_it_lies} column_sets=2 stages=4 blocks=1 producer=true resident_blocks=132)
+    set(tile256x128 ${further_tiles} tile_rows=128)
+    set(tile256x64 ${further_tiles})
+    set(tile128x64 ${as_it_lies} whole_rows=false stages=2 blocks=4 H200_TFLOPS 470)
+    set(rate256x128 H200_TFLOPS 503)
+    set(rate256x64 H200_TFLOPS 400)
+    set(row forward ${format} cuda implicit_gemm LAYOUT nchw)
+    foreach(tile 256x128 256x64)
+        conv_transpose_kernel(${row} AS as_it_lies_${tile} ${tile${tile}} ${rate${tile}} ${maybe})
+        conv_transpose_kernel(${row} AS as_it_lies_weight_maps_${tile} ${tile${tile}} weight_map=true out_channel_multiple=8
+            ${rate${tile}} ${maybe})
+    endforeach()
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ncdhw AS as_it_lies_256x128 rank=3 ${tile256x128} ${rate256x128} ${maybe})
+    set(rate256x128 H200_TFLOPS 717)
+    set(rate256x64 H200_TFLOPS 680)
+    set(phases phases_as_channels=true weight_map=true min_out_channels=8)
+    foreach(tile 256x128 256x64)
+        conv_transpose_kernel(${row} AS as_it_lies_whole_pairs_${tile} ${tile${tile}} ${phases} neighbours=2 ${rate${tile}} ${maybe})
+    endforeach()
+    conv_transpose_kernel(${row} AS as_it_lies_pairs_128x64 ${tile128x64} ${phases} neighbours=2 ${maybe})
+    conv_transpose_kernel(${row} AS as_it_lies_fours_128x64 ${tile128x64} ${phases} neighbours=4 ${maybe})
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ncdhw AS as_it_lies_pairs_128x64 rank=3 ${tile128x64} ${phases}
+        neighbours=2 ${maybe})
+endforeach()
+
 # Their phases as channels: of a stride along the width that is a multiple of two (pairs), or four, neighbours in the output
 # are rows of a tile. 256 x 128 is slower (k2 s2, 256 to 64 channels: 0.270 ms in place of 0.240), and TF32 has faster kernels.
 foreach(format f16 bf16)

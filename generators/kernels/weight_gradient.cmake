@@ -68,8 +68,9 @@ conv_transpose_kernel(weight_gradient f32 cuda general ${k4s2} ${depthwise}
 foreach(format f32 f16 bf16)
     conv_transpose_kernel(weight_gradient ${format} cuda depthwise LAYOUT nhwc GENERATOR weight_gradient_cuda_depthwise_vectors
         storage=${format} ${depthwise})
-    conv_transpose_kernel(weight_gradient ${format} cuda depthwise LAYOUT any GENERATOR weight_gradient_cuda_depthwise_gather
-        storage=${format} in_channels=1)
+    set(depthwise_gather LAYOUT any GENERATOR weight_gradient_cuda_depthwise_gather storage=${format} in_channels=1)
+    conv_transpose_kernel(weight_gradient ${format} cuda depthwise AS columns ${depthwise_gather} taps=3 window=3 run=8 at_once=1)
+    conv_transpose_kernel(weight_gradient ${format} cuda depthwise ${depthwise_gather})
 endforeach()
 
 # ---- families, for numbers of channels that fill enough of a tile
@@ -112,6 +113,9 @@ conv_transpose_kernel(weight_gradient tf32 cuda product AS c16x32 ${tf32_product
 conv_transpose_kernel(weight_gradient tf32x3 cuda product AS c64x128 ${tf32x3_product} ${taps2x64} tile_in=128 ${one_block} stages=3
     ${over_32} H200_TFLOPS 110)
 conv_transpose_kernel(weight_gradient tf32x3 cuda product AS c32x64 ${tf32x3_product} ${taps4x32} tile_in=64 stages=2 ${some_channels} H200_TFLOPS 104)
+# By Winograd's algorithm, where there are few positions of many channels.
+conv_transpose_kernel(weight_gradient f32 cuda winograd GENERATOR winograd_product terms_innermost=true min_channels=8 chunk=8 stages=3
+    MAX_REGISTERS 128 H200_TFLOPS 38)
 conv_transpose_kernel(weight_gradient f32 cuda product AS c64 ${taps2x64} tile_in=64 lanes_columns=4 ${over_32} H200_TFLOPS 47)
 conv_transpose_kernel(weight_gradient f32 cuda product AS c32 ${taps4x32} tile_in=32 ${some_channels} H200_TFLOPS 40)
 conv_transpose_kernel(weight_gradient f32 cuda product AS c16x32 ${taps4x16} tile_in=32 lanes_rows=8 ${some_channels} H200_TFLOPS 38)
@@ -159,7 +163,7 @@ foreach(format f16 bf16)
     conv_transpose_kernel(${row} AS maps_c64 ${maps_two_blocks} ${taps2x64} tile_in=64 min_in_channels=33 min_out_channels=33 FULL
         H200_TFLOPS 440)
     conv_transpose_kernel(${row} AS maps_t1c64 ${maps} blocks=3 stages=4 producer_registers=24 wanted_blocks=396 tile_taps=1 tile_out=64
-        tile_in=64 min_in_channels=17 min_out_channels=17 ${full} H200_TFLOPS 460)
+        tile_in=64 min_in_channels=17 min_out_channels=17 ${full} H200_TFLOPS 430)
     conv_transpose_kernel(${row} AS maps_result_c64x128 ${maps_one_block} ${taps4x64} tile_in=128 writes_result=true min_in_channels=65
         min_out_channels=33 ${full} H200_TFLOPS 520)
     conv_transpose_kernel(${row} AS maps_result_c32x64 ${maps_two_blocks} ${taps4x32} tile_in=64 writes_result=true min_in_channels=33
@@ -195,10 +199,11 @@ conv_transpose_kernel(weight_gradient f32 cpu channels AS few_outputs ${few_outp
 conv_transpose_kernel(weight_gradient f32 cpu channels AVX2 lanes=8 channels=6)
 set(half_vectors lanes=8 vectors=1 channels=16 out_blocks=4 min_in_channels=8)
 conv_transpose_kernel(weight_gradient f32 cpu channels AS eight_inputs ${half_vectors} AVX2 channels=12)
-conv_transpose_kernel(weight_gradient f32 cpu general ${depthwise} in_tile=1 out_tile=1)
 
 # ---- CPU: any attributes, rank, layout and element type
+conv_transpose_kernel(weight_gradient f32 cpu general ${depthwise} in_tile=1 out_tile=1 min_output_w=256)
 foreach(format f32 f16 bf16)
+    conv_transpose_kernel(weight_gradient ${format} cpu depthwise LAYOUT any ${depthwise} storage=${format})
     set(min_in_channels 2)
     if(format STREQUAL f32)
         set(min_in_channels 5)

@@ -15,9 +15,12 @@ float value(const Expr &e) {
     return static_cast<float>(number->value);
 }
 
+const std::vector<Transform> transforms{f23,                identity,           of_points(6, 6, 3), of_points(6, 6, 4),
+                                        of_points(6, 8, 3), of_points(6, 8, 4), of_points(8, 6, 4), of_points(8, 6, 5)};
+
 /// Both sides are bilinear, so they agree everywhere if they agree on unit vectors.
 TEST(Winograd, IsTheCorrelationOfEveryInputWithEveryTap) {
-    for (const Transform &transform : {f23, identity})
+    for (const Transform &transform : transforms)
         for (int input = 0; input < transform.points(); input++)
             for (int tap = 0; tap < transform.taps(); tap++)
                 for (int output = 0; output < transform.outputs(); output++) {
@@ -26,17 +29,19 @@ TEST(Winograd, IsTheCorrelationOfEveryInputWithEveryTap) {
                         return transformed(transform.input, point, [&](int i) { return unit(input, i); }) *
                                transformed(transform.weight, point, [&](int i) { return unit(tap, i); });
                     });
-                    EXPECT_EQ(value(sum), output + tap == input ? 1.f : 0.f)
+                    EXPECT_EQ(value(sum), output + tap == input ? transform.divisor : 0.f)
                         << "F(" << transform.outputs() << ", " << transform.taps() << "), input " << input << ", tap "
                         << tap << ", output " << output;
                 }
 }
 
 /// What makes integers exact: no coefficient needs rounding.
-TEST(Winograd, CoefficientsAreHalves) {
-    for (const Matrix &matrix : {f23.input, f23.weight, f23.output})
-        for (const auto &row : matrix)
-            for (float coefficient : row) EXPECT_EQ(coefficient * 2, std::trunc(coefficient * 2));
+TEST(Winograd, CoefficientsAreMultiplesOfPowersOfHalf) {
+    constexpr float part = 1 / 16.f;
+    for (const Transform &transform : transforms)
+        for (const Matrix &matrix : {transform.input, transform.weight, transform.output})
+            for (const auto &row : matrix)
+                for (float coefficient : row) EXPECT_EQ(coefficient / part, std::trunc(coefficient / part));
 }
 
 }  // namespace

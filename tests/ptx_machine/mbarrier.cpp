@@ -30,12 +30,46 @@ float rounded_to_tf32(float value) {
     return std::isfinite(value) ? std::bit_cast<float>((bits + 0xfff + (bits >> 13 & 1)) & ~0x1fffu) : value;
 }
 
-/// Positions count through the images, x fastest; their rows of channels follow each other, with groups of 16 bytes at
-/// places that depend on the address.
+/// An element of a box, or zero, at its place: groups of 16 bytes of a row are permuted by the address.
+void bring_element(Block &block, const TensorMap &map, uint32_t to, uint64_t address, bool inside) {
+    to ^= (to >> 7 & ((1u << map.row_bits) / 16 - 1)) << 4;
+    uint8_t *const element = block.shared.data() + to;
+    std::memset(element, 0, map.element_bytes);
+    if (!inside) return;
+    if (!block.launch.memory.holds(address, map.element_bytes))
+        throw PtxError("a box of a tensor reaches beyond the device's memory");
+    std::memcpy(element, reinterpret_cast<const void *>(address), map.element_bytes);
+    if (!map.rounds_to_tf32) return;
+    float value;
+    std::memcpy(&value, element, sizeof value);
+    value = rounded_to_tf32(value);
+    std::memcpy(element, &value, sizeof value);
+}
+
+/// Elements count through the block, its first dimension fastest.
+void bring_block(Block &block, const BulkCopy &copy) {
+    const TensorMap &map = copy.box->map;
+    const uint32_t elements = copy.bytes / map.element_bytes;
+    for (uint32_t i = 0; i < elements; i++) {
+        bool inside = true;
+        uint64_t from = map.address;
+        uint32_t rest = i;
+        for (int d = 0; d < map.dimensions; d++) {
+            const int64_t at = copy.box->first[d] + static_cast<int64_t>(rest % map.block[d]);
+            rest /= map.block[d];
+            inside = inside && at >= 0 && at < map.extents[d];
+            from += at * (d == 0 ? map.element_bytes : map.strides[d - 1]);
+        }
+        bring_element(block, map, copy.to + i * map.element_bytes, from, inside);
+    }
+}
+
+/// Positions count through the images, x fastest; their rows of channels follow each other.
 void bring(Block &block, const BulkCopy &copy) {
     const TensorMap &map = copy.box->map;
+    if (map.is_block()) return bring_block(block, copy);
     const int axes = map.dimensions - 2;
-    const uint32_t row = 1u << map.row_bits, mask = row / 16 - 1;
+    const uint32_t row = 1u << map.row_bits;
     int64_t at[3] = {}, image = copy.box->first[axes + 1];
     for (int d = 0; d < axes; d++) at[d] = copy.box->first[d + 1];
     for (uint32_t position = 0; position < map.positions; position++) {
@@ -48,22 +82,8 @@ void bring(Block &block, const BulkCopy &copy) {
         }
         for (uint32_t byte = 0; byte < row; byte += map.element_bytes) {
             const int64_t channel = copy.box->first[0] + byte / map.element_bytes;
-            const bool read = inside && channel >= 0 && channel < map.extents[0];
-            uint32_t to = copy.to + position * row + byte;
-            to ^= (to >> 7 & mask) << 4;
-            uint8_t *const element = block.shared.data() + to;
-            std::memset(element, 0, map.element_bytes);
-            if (!read) continue;
-            const uint64_t address = from + channel * map.element_bytes;
-            if (!block.launch.memory.holds(address, map.element_bytes))
-                throw PtxError("a box of a tensor reaches beyond the device's memory");
-            std::memcpy(element, reinterpret_cast<const void *>(address), map.element_bytes);
-            if (map.rounds_to_tf32) {
-                float value;
-                std::memcpy(&value, element, sizeof value);
-                value = rounded_to_tf32(value);
-                std::memcpy(element, &value, sizeof value);
-            }
+            bring_element(block, map, copy.to + position * row + byte, from + channel * map.element_bytes,
+                          inside && channel >= 0 && channel < map.extents[0]);
         }
         for (int d = 0; d <= axes; d++) {
             if (d == axes) {
@@ -175,8 +195,12 @@ void execute_tensor_copy(Warp &w, const Instruction &i, uint32_t mask) {
         if (box.map.mark != TensorMap::known || box.map.dimensions != i.number)
             fail(i, "the parameter is no tensor map of so many dimensions");
         const int coordinates = i.number, most_offset = 1 << 16 / (coordinates - 2);
+        const bool is_block = static_cast<int>(i.vector.size()) == coordinates;
+        if (box.map.is_block() != is_block) fail(i, "the tensor map is of the other kind of boxes");
         for (int d = 0; d < coordinates; d++) box.first[d] = w.from<int32_t>(i.vector[d])[l];
-        for (int d = 0; d < coordinates - 2; d++) {
+        if (is_block && box.first[0] * box.map.element_bytes % 16 != 0)  // an illegal instruction on an H200
+            fail(i, "a block begins at no multiple of 16 bytes along its first dimension");
+        for (int d = 0; !is_block && d < coordinates - 2; d++) {
             box.offset[d] = static_cast<uint16_t>(w.from<uint32_t>(i.vector[coordinates + d])[l]);
             if (box.offset[d] >= most_offset) fail(i, "an offset of " + std::to_string(box.offset[d]));
             const int last = static_cast<int>(box.map.extents[d + 1]) - 1 + box.map.upper[d];
@@ -184,6 +208,10 @@ void execute_tensor_copy(Warp &w, const Instruction &i, uint32_t mask) {
                 fail(i, "a box begins at " + std::to_string(box.first[d + 1]) + ", outside of its frame");
         }
         copy.bytes = uint32_t{box.map.positions} << box.map.row_bits;
+        if (is_block) {
+            copy.bytes = box.map.element_bytes;
+            for (int d = 0; d < coordinates; d++) copy.bytes *= box.map.block[d];
+        }
         if (copy.to % (8u << box.map.row_bits) || copy.to + uint64_t{copy.bytes} > w.block->shared.size())
             fail(i, "a box lies on eight of its rows, inside of the block's memory");
         begin(w, i, l, copy);

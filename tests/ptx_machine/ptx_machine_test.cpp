@@ -435,6 +435,9 @@ TEST(PtxMachine, RefusesWhatIsNoTensorMap) {
     const std::string box = "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%r21], "
                             "[%rd1, {%r21, %r21, %r21}], [%r20], {%rs1};\n";
     expect_error(by_one + init + barrier + expect + ".reg .b16 %rs<2>;\nmov.u16 %rs1, 0;\n" + box + started, "a tensor map is a parameter");
+    const std::string block = "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r21], "
+                              "[%rd1, {%r21, %r21, %r21}], [%r20];\n";
+    expect_error(by_one + init + barrier + expect + block + started, "a tensor map is a parameter");
 }
 
 TEST(PtxMachine, RefusesWhatItDoesNotKnow) {

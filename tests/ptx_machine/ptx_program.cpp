@@ -482,10 +482,11 @@ class KernelDecoder {
         }
     }
 
-    /// [to], [map, {coordinates}], [mbarrier], {offsets}
+    /// [to], [map, {coordinates}], [mbarrier], {offsets}; a block of a tensor has no offsets
     void tensor_copy(Instruction &i, const std::string &name, const std::vector<std::string> &o) {
         i.number = name[std::string("cp.async.bulk.tensor.").size()] - '0';
-        if (!name.ends_with("d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes"))
+        const bool is_block = name.ends_with("d.shared::cluster.global.tile.mbarrier::complete_tx::bytes");
+        if (!is_block && !name.ends_with("d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes"))
             throw PtxError("unknown instruction " + name);
         const auto in_brackets = [](const std::string &text) { return text.substr(1, text.size() - 2); };
         const std::vector<std::string> from = split_operands(in_brackets(o.at(1)));
@@ -494,6 +495,8 @@ class KernelDecoder {
         i.a = places_.operand(from.at(0), 2);
         i.c = places_.operand(in_brackets(o.at(2)), 1);
         i.vector = places_.operands(from.at(1), 1);
+        if (static_cast<int>(i.vector.size()) != i.number) throw PtxError("a coordinate for each dimension");
+        if (is_block) return;
         for (const int place : places_.operands(o.at(3), 1)) i.vector.push_back(place);
         if (static_cast<int>(i.vector.size()) != 2 * i.number - 2)
             throw PtxError("other than two more coordinates than offsets");

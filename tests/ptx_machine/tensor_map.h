@@ -1,4 +1,5 @@
-// Tensor maps as this machine has them: what cuTensorMapEncodeIm2col was told, in the 128 bytes of a CUtensorMap.
+// Tensor maps as this machine has them: what cuTensorMapEncodeIm2col or cuTensorMapEncodeTiled was told, in the 128 bytes of a
+// CUtensorMap.
 #ifndef CONV_TRANSPOSE_PTX_MACHINE_TENSOR_MAP_H
 #define CONV_TRANSPOSE_PTX_MACHINE_TENSOR_MAP_H
 
@@ -16,6 +17,8 @@ struct TensorMap {
     uint64_t strides[4];  ///< bytes, from the second dimension on
     int16_t lower[3], upper[3];
     uint16_t steps[3];
+    uint16_t block[5];  ///< of the tensor's dimensions; 0 of boxes that are positions
+    bool is_block() const { return block[0] > 0; }
 };
 static_assert(sizeof(TensorMap) <= 128);
 

@@ -196,6 +196,24 @@ std::optional<Computation> with_rows_as_given(const Computation &given) {
     return rows;
 }
 
+// Where every output sees one input, the positions of a channel are those of one row, of pictures that lie so.
+std::optional<Computation> with_one_row(const Computation &given) {
+    const auto is_plain = [](const Axis &a) {
+        return a.kernel == 1 && a.stride == 1 && a.padding == 0 && a.output_padding == 0;
+    };
+    const Problem &p = given.problem;
+    const bool lies_so = given.read_format.layout == Layout::channels_first && given.written_format == given.read_format &&
+                         bytes_of(given.read_format.type) == 2;  // what kernels for such rows read
+    if (given.operation != Operation::forward || given.by_phases || !lies_so || input_positions(p) == p.width().input ||
+        !std::all_of(p.axes.begin(), p.axes.end(), is_plain))
+        return {};
+    Computation row = given;
+    const int64_t positions = input_positions(p);
+    row.problem.rank = 2, row.problem.axes = {};
+    row.problem.width().input = positions;
+    return row;
+}
+
 Computation itself(const Problem &p, Operation operation) {
     switch (operation) {
         case Operation::forward: return {operation, p, Operand::input, Operand::output};
@@ -244,6 +262,7 @@ std::vector<Computation> alternatives(const Problem &problem, const PlanOptions 
         const bool sums_channels = all[i].operation == Operation::forward || all[i].operation == Operation::input_gradient;
         if (!sums_channels || all[i].by_phases) continue;
         if (const std::optional<Computation> rows = with_rows_as_given(all[i])) all.push_back(*rows);
+        if (const std::optional<Computation> row = with_one_row(all[i])) all.push_back(*row);
         all.push_back(all[i]);
         all.back().packed_rows = true;
     }

@@ -10,6 +10,7 @@
 #include "choice/product_blocks.h"
 #include "choice/tensor_formats.h"
 #include "choice/weight_gradient_time.h"
+#include "choice/winograd_sizes.h"
 #include "problem/counting.h"
 
 namespace conv_transpose {
@@ -223,11 +224,15 @@ double gather_time(const KernelTraits &k, const Computation &c, const Machine &m
     const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups;
     const auto extent = [&](const Axis &a) { return std::max<int64_t>(forward ? a.output() : a.input, 1); };
     const auto step = [&](const Axis &a) { return forward ? a.stride : 1; };
-    const int64_t row = extent(p.width()), part = std::min(round_up(ceil_divide(row, k.row_parts), step(p.width())), row);
-    const double sums = double(k.row_parts * k.block_channels),
-                 summed = forward ? double(round_up(in, k.in_channel_multiple)) : double(round_up(out, k.out_channel_multiple));
+    const Axis &cut = k.part_axis == 1 ? p.height() : p.width();
+    const int64_t all = extent(cut), of_taps = k.parts_are_neighbours ? cut.dilation / std::gcd(cut.stride, cut.dilation) : 1,
+                  apart_by = forward ? cut.stride * of_taps : k.parts_are_neighbours ? cut.dilation : 1,
+                  part = k.parts_are_neighbours ? ceil_divide(all, k.parts * apart_by) * apart_by
+                                                : std::min(round_up(ceil_divide(all, k.parts), apart_by), all);
+    const double sums = double(k.parts * k.block_channels),
+                 summed = double(forward ? round_up(in, k.in_channel_multiple) : round_up(out, k.out_channel_multiple));
     const double threads = double(p.batch) * double(p.groups) * double(ceil_divide(forward ? out : in, k.block_channels)) *
-                           double(product_of_axes(p, extent)) / double(row) * double(part);
+                           double(product_of_axes(p, extent)) / double(all) * double(part);
     double products = summed;  // of an element
     for (const Axis &a : p.axes)
         products *= &a == &p.width() ? double(ceil_divide(a.kernel, step(a))) : double(a.kernel) / double(step(a));
@@ -256,9 +261,10 @@ bool has_estimate(const KernelTraits &k) { return k.h200_tflops > 0 || k.max_pro
 double estimated_time(const Candidate &candidate, const Machine &machine) {
     const KernelTraits &k = candidate.kernel;
     const Computation &c = candidate.computation;
-    if (k.operation == Operation::weight_gradient) return weight_gradient_time(k, c, machine);
     constexpr double shortest = 1e-7;  // what is spared may be more than what is left
-    if (k.row_parts > 0) return gather_time(k, c, machine) + weight_packing_time(k, c);
+    if (k.family == Family::winograd_product) return winograd_time(k, c.problem, machine) + weight_packing_time(k, c);
+    if (k.operation == Operation::weight_gradient) return weight_gradient_time(k, c, machine);
+    if (k.parts > 0) return gather_time(k, c, machine) + weight_packing_time(k, c);
     if (k.max_products > 0) return std::max(serial_time(k, c), shortest);
     return packing_time(k, c) + kernel_time(k, c, machine) + strided_loads_time(k, c, machine) + adding_time(c) +
            packing_time_of_cells(c) + mirroring_time(c) + weight_packing_time(k, c);

@@ -43,16 +43,20 @@ FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p, TensorFormat read,
     const Extent x = extent_of(p.width(), forward), y = extent_of(p.height(), forward), z = extent_of(p.depth(), forward);
     const auto phases_of = [&](const Axis &a) { return forward ? std::min(a.stride, a.output()) : 1; };
     const auto planes_of = [&](const Axis &a) { return forward ? 1 : std::min(a.stride, a.kernel); };
-    const double summed = double(forward ? p.in_channels : p.out_channels) / p.groups * product_of_axes(p, planes_of);
+    const FlatChannels channels(k, p);
+    // Of those that are copied together.
+    const double copied_channels = k.packs_groups ? double(k.weight_channel_multiple) : channels.summed;
+    const double summed = copied_channels * product_of_axes(p, planes_of);
     const double results = double(product_of_axes(p, phases_of)) * k.weight_channel_multiple;
     // What is copied of the picture, and the results of a panel, stay in the second cache.
     constexpr double copied_floats = 128 << 10, result_floats = 64 << 10;
-    constexpr int64_t least = 192, most = 1024, several = 8;
+    constexpr int64_t least = 192, several = 8;
+    const int64_t most = k.packs_groups ? 4096 : 1024;
     const int64_t wanted =
         std::clamp(static_cast<int64_t>(std::min(copied_floats / summed, result_floats / results)), least, most);
 
     // Where taps see several rows, tiles of some rows copy fewer of them twice.
-    const bool sees_rows = y.reach() + z.reach() > 0;
+    const bool sees_rows = y.reach() + z.reach() > 0 && !k.packs_groups;
     const int64_t widest = sees_rows ? std::max<int64_t>(wanted / 8, 128) : wanted;
     const int64_t segments = ceil_divide(x.cells, widest + widest / 4);
     segment_cells = segments == 1 ? x.cells : round_up(ceil_divide(x.cells, segments), 16);
@@ -75,48 +79,56 @@ FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p, TensorFormat read,
         if (tile_rows == 0 || cost < least_cost) tile_rows = n, least_cost = cost;
     }
     // Each block of panels copies for itself: as many as make enough tasks.
-    const int64_t panels = ceil_divide((forward ? p.out_channels : p.in_channels) / p.groups, k.weight_channel_multiple);
-    const double tasks = double(ceil_divide(all_rows, tile_rows)) * double(segments) * double(p.groups);
+    const int64_t panels = ceil_divide(channels.computed, k.weight_channel_multiple);
+    const double tasks = double(ceil_divide(all_rows, tile_rows)) * double(segments) * double(channels.groups);
     const int64_t blocks = std::clamp<int64_t>(static_cast<int64_t>(several / tasks), 1, panels);
     block_panels = ceil_divide(panels, blocks);
     // A register tile's operands in rows, of many channels, do not stay in the first cache.
     constexpr double most_near = 20000, far = 0.9;
-    const int64_t channels = (forward ? p.out_channels : p.in_channels) / p.groups;
-    const double all_summed = double(forward ? p.in_channels : p.out_channels) / p.groups;
-    const bool is_far = !k.any_layout && !k.turns_channels && double(k.tile_places) * all_summed > most_near;
+    const bool is_far = !k.any_layout && !k.turns_channels && double(k.tile_places) * channels.summed > most_near;
     const double rate = double(k.fma_percent) * (is_far ? far : 1);
-    relative_time = of_all(tile_rows, computed) * double(segments) * double(panels * k.weight_channel_multiple) / rate;
+    // Of a group, where groups are channels.
+    const double share = k.packs_groups ? 1 / double(p.groups) : 1;
+    relative_time = of_all(tile_rows, computed) * double(segments) * double(panels * k.weight_channel_multiple) * share / rate;
 
     // Elements that are copied and stored take so many products' time: scattered one by one, or as vectors along rows. Channels
     // of a picture of one pixel are neighbours in any layout.
     const auto is_apart = [](TensorFormat f, int64_t positions) { return f.layout == Layout::channels_first && positions > 1; };
     const bool reads_apart = is_apart(read, forward ? input_positions(p) : output_positions(p)),
                writes_apart = is_apart(written, forward ? output_positions(p) : input_positions(p));
-    const double read_time = k.turns_channels ? 130 : k.any_layout && reads_apart ? 50 : 0;
+    const bool reads_strided = !forward && x.cells > 1 && p.width().stride > 1;
+    const double read_time = k.turns_channels                  ? 130
+                             : k.any_layout && reads_apart     ? (k.packs_groups ? 300 : 50)
+                             : !k.any_layout && k.packs_groups && reads_strided ? 130
+                                                               : 0;
     const double vectors = double(round_up(segment_cells, 16)) / double(segment_cells);
     const double written_time = !k.any_layout ? (k.turns_channels ? 40 : 50) * vectors : writes_apart ? 400 : 0;
     const double copied = of_all(tile_rows, copied_for) * double(segments) * double(product_of_axes(p, planes_of) * blocks);
     const double positions = of_all(tile_rows, [&](int64_t n) { return double(n * segment_cells); }) * double(segments);
     const double taps_of_phase = double(taps(p)) / double(product_of_axes(p, phases_of));
     relative_time += copied * read_time / double(taps(p)) / 100;
-    relative_time += positions * double(channels) * written_time / (all_summed * taps_of_phase) / 100;
+    relative_time += positions * double(channels.computed) * share * written_time / (channels.summed * taps_of_phase) / 100;
 }
 
 FlatGradientTiles::FlatGradientTiles(const KernelTraits &k, const Problem &p, int64_t images) {
     const Extent x = extent_of(p.width(), false), y = extent_of(p.height(), false), z = extent_of(p.depth(), false);
     const int64_t planes = product_of_axes(p, [](const Axis &a) { return std::min(a.stride, a.kernel); });
+    // Where groups are the channels, a task has one panel, and all taps are what a panel computes.
+    const int64_t groups = k.packs_groups ? 1 : p.groups;
     // Whole panels of about as many channels.
     const auto block = [](int64_t channels, int64_t of_panel, int64_t most) {
         const int64_t panels = ceil_divide(channels, of_panel), blocks = ceil_divide(panels * of_panel, most + of_panel);
         return std::pair{ceil_divide(panels, blocks), ceil_divide(panels, ceil_divide(panels, blocks))};
     };
-    const auto [inputs, in_blocks] = block(p.in_channels / p.groups, k.tile_in_channels, 128);
-    const auto [outputs, out_blocks] = block(p.out_channels / p.groups, k.tile_out_channels, 96);
+    const auto [inputs, in_blocks] = block(p.in_channels / groups, k.tile_in_channels, k.packs_groups ? 0 : 128);
+    const auto [outputs, out_blocks] = k.packs_groups ? std::pair{ceil_divide(taps(p), k.tile_out_channels), int64_t{1}}
+                                                      : block(p.out_channels / p.groups, k.tile_out_channels, 96);
     block_inputs = inputs, block_outputs = outputs;
 
     // What is copied stays in the second cache.
     constexpr int64_t copied_floats = 96 << 10, least = 64, most = 512;
-    const int64_t channels = inputs * k.tile_in_channels + outputs * k.tile_out_channels * planes;
+    const int64_t seen = k.packs_groups ? inputs * k.tile_in_channels : outputs * k.tile_out_channels;
+    const int64_t channels = inputs * k.tile_in_channels + seen * planes;
     const int64_t wanted = std::clamp(copied_floats / channels, least, most);
     int64_t segments = ceil_divide(x.cells, wanted + wanted / 4);
     segment_cells = ceil_divide(x.cells, segments);
@@ -127,7 +139,7 @@ FlatGradientTiles::FlatGradientTiles(const KernelTraits &k, const Problem &p, in
 
     // Parts make tasks, and each of them writes all weights.
     constexpr int64_t wanted_tasks = 4, positions_worth_a_part = 512, most_part_floats = int64_t{16} << 20;
-    const int64_t tiles = ceil_divide(all_rows, tile_rows), tasks = in_blocks * out_blocks * p.groups;
+    const int64_t tiles = ceil_divide(all_rows, tile_rows), tasks = in_blocks * out_blocks * groups;
     segments = ceil_divide(x.cells, segment_cells);
     const int64_t wanted_parts =
         std::min({ceil_divide(wanted_tasks, tasks), images * input_positions(p) / positions_worth_a_part,

@@ -14,6 +14,19 @@ inline bool is_flat(const KernelTraits &k) {
     return k.family == Family::flat_forward || k.family == Family::flat_input_gradient;
 }
 
+/// Where groups are the channels, a channel is summed alone.
+struct FlatChannels {
+    double summed;
+    int64_t computed, groups;
+
+    FlatChannels(const KernelTraits &k, const Problem &p) {
+        const bool forward = k.operation == Operation::forward;
+        summed = double(forward ? p.in_channels : p.out_channels) / double(p.groups);
+        computed = (forward ? p.out_channels : p.in_channels) / (k.packs_groups ? 1 : p.groups);
+        groups = k.packs_groups ? 1 : p.groups;
+    }
+};
+
 struct FlatTiles {
     /// A tile has so many rows of cells, of so many cells each along x; so many panels of channels share it.
     int64_t segment_cells, tile_rows, block_panels;

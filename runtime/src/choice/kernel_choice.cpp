@@ -77,7 +77,8 @@ size_t fastest(const Candidates &candidates) {
     return best;
 }
 
-// Of flat matrix products for the same instructions, the one whose register tiles waste least.
+// Of flat matrix products for the same instructions, the one whose register tiles waste least; those for depthwise problems
+// are compared with each other alone.
 size_t least_wasteful(const Candidates &candidates, size_t first) {
     const auto time = [](const Candidate &c) {
         const Computation &computed = c.computation;
@@ -87,7 +88,7 @@ size_t least_wasteful(const Candidates &candidates, size_t first) {
     for (size_t i = first + 1; i < candidates.size(); i++) {
         const KernelTraits &k = candidates[i].kernel;
         if (is_flat(k) && k.cpu_level == candidates[first].kernel.cpu_level &&
-            time(candidates[i]) < time(candidates[best]))
+            k.packs_groups == candidates[first].kernel.packs_groups && time(candidates[i]) < time(candidates[best]))
             best = i;
     }
     return best;

@@ -25,6 +25,8 @@ enum class KernelRole {
     sum_of_parts,
     sum_of_output_parts,
     weight_gradient_sum,
+    winograd_tiles,
+    winograd_outputs,
 };
 
 /// Halide's uniform entry point: pointers to the arguments in order.
@@ -39,12 +41,16 @@ struct Accepts {
 
     /// 0 where the attribute is a run-time value.
     Size2 kernel{}, stride{}, dilation{}, padding_phase{};
+    /// Of the passes of Winograd's algorithm: points of a tile.
+    Size2 winograd_points{};
     /// Channels of one group.
     int64_t in_channels = 0, out_channels = 0;
     int64_t max_in_channels = 0, max_out_channels = 0;
     int64_t in_channel_multiple = 1, out_channel_multiple = 1;
     /// Fewer channels of a group would leave most of a tile unused.
     int64_t min_in_channels = 1, min_out_channels = 1;
+    /// Pictures of fewer inputs leave most of a tile of positions unused.
+    int64_t min_input_positions = 1;
     /// Neighbouring groups are a vector, in channels_last.
     int64_t group_multiple = 1;
     int64_t output_width_multiple = 1, stride_width_multiple = 1;
@@ -60,7 +66,7 @@ struct Accepts {
     /// An Inf or NaN in a picture reaches the results that it is a factor of, and no others. Not where a kernel
     /// multiplies the zeros around pictures, or adds up neighbours.
     bool strict_propagation = true;
-    /// A kernel that packs weights: the first for a layout is taken that there are taps enough for.
+    /// The least kernel positions. Of those that pack weights the first for a layout is taken that there are enough for.
     int64_t min_taps = 0;
 };
 
@@ -130,8 +136,11 @@ struct Tile {
     bool counts_through_images = false;
     /// So many blocks go through all of that, and copies of the next come while one is stored; 0: each has its own.
     int64_t resident_blocks = 0;
-    /// Of a row, at each of which a thread computes a position by itself; 0 where threads share more.
-    int64_t row_parts = 0;
+    /// Of an axis (0: the width, 1: the height), at each of which a thread computes a position by itself; 0 where threads
+    /// share more. They are far from each other, or neighbours that see what their taps share once.
+    int64_t parts = 0;
+    int part_axis = 0;
+    bool parts_are_neighbours = false;
     /// TFLOP/s of full blocks on an H200 (machine_facts.h), measured; 0 where it is not known, and the order in the
     /// registry decides.
     int h200_tflops = 0;
@@ -149,6 +158,8 @@ struct Tile {
     int64_t chunk_rows = 1, chunk_columns = 1;
     /// The axes through which its bands count, the outermost first: 1, rows of a plane; 2, rows of a volume; 3, positions.
     int band_axes = 1;
+    /// Of rows, a dilation apart, what counts as a position: a lane goes through all of them.
+    int64_t run_rows = 1;
     /// Its bands are of the output's rows that taps reach, not of the input's.
     bool bands_of_output_rows = false;
     /// Its sum has one part, and it writes the weights themselves.
@@ -188,6 +199,21 @@ inline int64_t spanned_output(const KernelTraits &kernel, const Problem &problem
     return axis.output() + early_positions(kernel, problem, axis);
 }
 
+/// Whether it reads a picture in channels_first as it lies, by a tensor map: box_positions of a row, of a chunk of channels.
+inline bool reads_as_it_lies(const KernelTraits &kernel) {
+    return kernel.box_positions > 0 && kernel.operation == Operation::forward &&
+           kernel.input.layout == Layout::channels_first;
+}
+
+/// Whether the inputs of such a picture are its cells, so that those of an image lie in one row: kernels as large as strides.
+inline bool reads_one_row(const KernelTraits &kernel) { return reads_as_it_lies(kernel) && kernel.phases_as_channels; }
+
+/// Whether it stores 16 bytes of neighbouring positions at once, where it does: rows of the output are multiples of that, and
+/// phases that are channels those of one stride along the width.
+inline bool stores_runs_of_positions(const KernelTraits &kernel) {
+    return reads_as_it_lies(kernel) && kernel.output_width_multiple > 1;
+}
+
 /// Whether it copies pictures 16 bytes at a time, from multiples of as many: those of 16 bits with channels innermost, and
 /// vectors of channels.
 inline bool copies_16_bytes(const KernelTraits &kernel) {
@@ -197,7 +223,7 @@ inline bool copies_16_bytes(const KernelTraits &kernel) {
     const bool reads_input = kernel.operation != Operation::input_gradient,
                reads_output = kernel.operation != Operation::forward;
     return kernel.role == KernelRole::compute && kernel.device == Device::cuda && !kernel.any_layout &&
-           (kernel.vectors_of_channels || (reads_input && of_16_bits(kernel.input)) ||
+           (kernel.vectors_of_channels || reads_as_it_lies(kernel) || (reads_input && of_16_bits(kernel.input)) ||
             (reads_output && of_16_bits(kernel.output)));
 }
 

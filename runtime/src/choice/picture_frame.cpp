@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "choice/product_blocks.h"
+#include "choice/tensor_formats.h"
 #include "problem/counting.h"
 
 namespace conv_transpose {
@@ -31,8 +32,37 @@ FrameAxis::FrameAxis(const KernelTraits &k, const Axis &a, bool along_x) {
     }
 }
 
+namespace {
+
+// Of a picture in channels_first as it lies: rows, and what a tap sees of one, begin at multiples of 16 bytes, and runs are
+// not mostly empty.
+std::string rows_rejection(const KernelTraits &k, const Problem &p) {
+    const int64_t values = 16 / bytes_of(k.input.type), cells_of_row = cells(k, p, p.width());
+    const Axis &x = p.width();
+    if ((reads_one_row(k) ? input_positions(p) : x.input) % values != 0) return "rows of its input are no multiple of 16 bytes";
+    for (const Axis &a : p.axes) {
+        if (reads_one_row(k) && (a.kernel != a.stride || a.padding != 0 || cells(k, p, a) != a.input))
+            return "an axis has a kernel other than its stride, or padding";
+        if (!reads_one_row(k) && a.stride > 1) return "stride is " + std::to_string(a.stride) + ", the kernel is for 1";
+    }
+    if ((x.kernel > 1 && !reads_one_row(k) && x.dilation % values != 0) || x.padding % values != 0)
+        return "taps along the width see places that are no multiple of 16 bytes apart";
+    constexpr int64_t least_full = 4;
+    if (!reads_one_row(k) && cells_of_row * least_full < round_up(cells_of_row, k.box_positions))
+        return "rows of " + std::to_string(cells_of_row) + " positions leave most of a box empty";
+    if (reads_one_row(k) && stores_runs_of_positions(k) && x.stride != k.stride_width_multiple)
+        return "stride.width is " + std::to_string(x.stride) + ", the kernel is for " + std::to_string(k.stride_width_multiple);
+    if (maps_weights_of_phases(k) && p.out_channels / p.groups * taps(p) % values != 0)
+        return "rows of its weights are no multiple of 16 bytes";
+    return {};
+}
+
+}  // namespace
+
 std::string picture_frame_rejection(const KernelTraits &k, const Computation &c) {
     const Problem &p = c.problem;
+    if (reads_as_it_lies(k))
+        if (std::string reason = rows_rejection(k, p); !reason.empty()) return reason;
     // Bits that a map and an instruction have for an axis.
     const int64_t corner = k.rank == 2 ? 128 : 16, offsets = k.rank == 2 ? 256 : 32;
     constexpr int64_t most_step = 8;
@@ -41,6 +71,7 @@ std::string picture_frame_rejection(const KernelTraits &k, const Computation &c)
         const Axis &a = p.axes[2 - i];
         const FrameAxis frame(k, a, i == 0);
         const int64_t behind = frame.behind(forward ? a.input : a.output());
+        if (reads_as_it_lies(k)) continue;  // whose boxes have no frame
         if (std::min(frame.first, behind) < -corner || std::max(frame.first, behind) >= corner ||
             frame.most_offset >= offsets)
             return "its positions reach too far beyond the picture for a tensor map";

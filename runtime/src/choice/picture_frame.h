@@ -32,6 +32,10 @@ inline std::size_t tensor_maps(const KernelTraits &k) {
     return maps_weights(k) || k.operation == Operation::weight_gradient ? 2 : 1;
 }
 
+/// Whether a row of weights as they are given, of an input channel, has the phases of each output channel: kernels as large as
+/// their strides, in channels_first.
+inline bool maps_weights_of_phases(const KernelTraits &k) { return maps_weights(k) && k.phases_as_channels; }
+
 /// Why a kernel that reads a tensor map cannot compute a problem so; empty if it can.
 std::string picture_frame_rejection(const KernelTraits &, const Computation &);
 

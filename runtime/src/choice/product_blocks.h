@@ -3,6 +3,8 @@
 #ifndef CONV_TRANSPOSE_RUNTIME_PRODUCT_BLOCKS_H
 #define CONV_TRANSPOSE_RUNTIME_PRODUCT_BLOCKS_H
 
+#include <algorithm>
+
 #include "problem/counting.h"
 #include "choice/kernel_traits.h"
 
@@ -34,6 +36,20 @@ inline int64_t taps_of_phases(const KernelTraits &k, const Problem &p) {
     return product_of_axes(p, [&](const Axis &a) { return ceil_divide(a.kernel, channel_phases(k, p, a)); });
 }
 
+/// Cells of an axis: outputs of the forward operation that have a phase in common.
+inline int64_t cells(const KernelTraits &k, const Problem &p, const Axis &a) {
+    return k.operation == Operation::forward ? ceil_divide(spanned_output(k, p, a), a.stride) : a.input;
+}
+
+/// Positions of an image that its blocks compute, with those that fill up runs.
+inline int64_t positions_of_image(const KernelTraits &k, const Problem &p) {
+    const int64_t all = product_of_axes(p, [&](const Axis &a) { return cells(k, p, a); });
+    if (!reads_as_it_lies(k)) return all;
+    if (reads_one_row(k)) return round_up(all, k.box_positions);
+    const int64_t row = cells(k, p, p.width());
+    return all / std::max<int64_t>(row, 1) * round_up(row, k.box_positions);
+}
+
 struct ProductBlocks {
     double blocks = 0;   ///< more than an int64_t counts, where phases are many
     int64_t chunks = 0;  ///< of the channels that are summed over
@@ -43,9 +59,7 @@ struct ProductBlocks {
     ProductBlocks(const KernelTraits &k, const Problem &p) {
         const bool forward = k.operation == Operation::forward;
         const int64_t phases = block_phases(k, p);
-        const int64_t cells = p.batch * product_of_axes(p, [&](const Axis &a) {
-                                  return forward ? ceil_divide(spanned_output(k, p, a), a.stride) : a.input;
-                              });
+        const int64_t cells = p.batch * positions_of_image(k, p);
         const int64_t channels = (forward ? p.out_channels : p.in_channels) / p.groups * channel_phases(k, p);
         chunks = ceil_divide(summed_channels(k, p), k.weight_in_channel_multiple);
         blocks = double(ceil_divide(cells, k.block_positions.height * k.block_positions.width)) *

@@ -14,6 +14,7 @@
 #include "choice/packed_pictures.h"
 #include "choice/picture_frame.h"
 #include "choice/weight_gradient_parts.h"
+#include "choice/winograd_sizes.h"
 
 #define CONV_TRANSPOSE_KERNEL CONV_TRANSPOSE_DECLARE_KERNEL
 #include "kernels.inc"
@@ -77,13 +78,16 @@ std::string shape_rejection(const KernelTraits &k, const Computation &c) {
     const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups;
     if (k.in_channels && in != k.in_channels) return "in_channels / groups is " + std::to_string(in);
     if (k.out_channels && out != k.out_channels) return "out_channels / groups is " + std::to_string(out);
-    if (in < k.min_in_channels && !c.by_taps)
+    const bool of_any_channels = c.by_taps && k.operation == Operation::input_gradient;
+    if (in < k.min_in_channels && !of_any_channels)
         return "in_channels / groups is less than " + std::to_string(k.min_in_channels);
-    if (out < k.min_out_channels && !c.by_taps)
+    if (out < k.min_out_channels && !of_any_channels)
         return "out_channels / groups is less than " + std::to_string(k.min_out_channels);
+    if (input_positions(p) < k.min_input_positions)
+        return "its pictures have fewer than " + std::to_string(k.min_input_positions) + " inputs";
     if (p.groups % k.group_multiple)
         return "groups is " + std::to_string(p.groups) + ", no multiple of " + std::to_string(k.group_multiple);
-    if (k.group_multiple > 1 && p.groups > max_grid()) return "a launch does not take all groups";
+    if ((k.group_multiple > 1 || k.packs_groups) && p.groups > max_grid()) return "a launch does not take all groups";
     const bool forward = k.operation == Operation::forward;
     if (in % k.in_channel_multiple && !(c.packed_rows && forward))
         return "in_channels / groups is no multiple of " + std::to_string(k.in_channel_multiple);
@@ -98,6 +102,7 @@ std::string shape_rejection(const KernelTraits &k, const Computation &c) {
         for (const Axis &a : p.axes)
             if (double(summed_channels(k, p) + k.weight_in_channel_multiple) * double(a.kernel) > max_elements_32bit())
                 return "a kernel of that size times all that is summed over is more than 2^31 - 1";
+    if (taps(p) < k.min_taps) return "the kernel has fewer than " + std::to_string(k.min_taps) + " positions";
     if (k.max_products && products(p) > k.max_products)
         return "it takes more than " + std::to_string(k.max_products) + " products";
     const Size2 o = output_plane(p);
@@ -122,6 +127,9 @@ std::string size_rejection(const KernelTraits &k, const Problem &p) {
     const int64_t in = p.in_channels / p.groups * in_plane, out = p.out_channels / p.groups * out_plane;
     if (std::max({in, out, p.weight_elements() / p.groups}) > max_elements_32bit())
         return "one image of one group has more than 2^31 - 1 elements";
+    // All groups are one launch's.
+    if (k.packs_groups && k.device == Device::cpu && double(p.groups) * double(std::max(in, out)) > double(max_elements_32bit()))
+        return "one image has more than 2^31 - 1 elements";
     if (is_flat(k) && FlatTiles(k, p).rows > max_elements_32bit()) return "its rows, with gaps, are more than 2^31 - 1";
     if (k.family == Family::flat_weight_gradient) {
         if (p.batch == 0) return "batch is 0";
@@ -169,6 +177,8 @@ std::string machine_rejection(const MachineNeeds &k, const Machine &machine) {
 // With channels innermost an image is one tensor, and all of it is packed at once.
 std::string row_rejection(const KernelTraits &k, const Computation &c) {
     if (k.operation == Operation::weight_gradient) return {};  // packs what it reads itself
+    if (reads_as_it_lies(k))
+        return c.packed_rows || c.read_format.layout != Layout::channels_first ? "it reads channels_first as it lies" : "";
     if (!c.packed_rows)
         return k.box_positions > 0 && c.read_format.layout == Layout::channels_first
                    ? "it reads rows of channels"
@@ -188,6 +198,7 @@ std::string problem_rejection(const KernelTraits &k, const Computation &c) {
     if (k.box_positions > 0)
         if (std::string reason = picture_frame_rejection(k, c); !reason.empty()) return reason;
     if (k.family == Family::weight_gradient_implicit_gemm) return channels_last_rejection(k, c);
+    if (k.family == Family::winograd_product) return winograd_rejection(k, p);
     return k.packed_pictures ? packed_pictures_rejection(k, p) : "";
 }
 
@@ -217,16 +228,20 @@ bool packs(const KernelTraits &k, const TensorOfOperation &tensor, Operation ope
                    : tensor.format_of(k, operation).type == given.type;
     }
     const auto read = operation == Operation::forward ? &PlanOptions::input : &PlanOptions::output;
-    return (k.packed_channels || k.box_positions > 0) && tensor.asked == read &&
+    return (k.packed_channels || (k.box_positions > 0 && !reads_as_it_lies(k))) && tensor.asked == read &&
            tensor.format_of(k, operation).type == given.type;
 }
 
-// A weight of one position lies the same in both layouts.
+// A weight of one position lies the same in both layouts, and so do rows of phases, of channels_first.
 std::string format_rejection(const KernelTraits &k, const Computation &c, const PlanOptions &options) {
     for (const TensorOfOperation &tensor : tensors_of(options.operation)) {
         const TensorFormat is = tensor.format_of(k, options.operation);
         TensorFormat wanted = options.*tensor.asked;
-        if (tensor.asked == &PlanOptions::weight && maps_weights(k) && taps(c.problem) == 1) wanted.layout = is.layout;
+        if (tensor.asked == &PlanOptions::weight && maps_weights(k)) {
+            const bool has_rows = maps_weights_of_phases(k) && wanted.layout == Layout::channels_first;
+            if (taps(c.problem) == 1 || has_rows) wanted.layout = is.layout;
+            else if (maps_weights_of_phases(k)) wanted.layout = Layout::channels_first;
+        }
         // A picture of one position may be read as a row of channels, by kernels that take one.
         const bool read = c.read == Operand::input ? tensor.asked == &PlanOptions::input : tensor.asked == &PlanOptions::output;
         if (!takes_format(k, tensor, options.operation, wanted) ||
@@ -249,6 +264,8 @@ const char *purpose(KernelRole role) {
         case KernelRole::sum_of_parts: return "adds the parts of a gradient";
         case KernelRole::sum_of_output_parts: return "adds the parts of an output";
         case KernelRole::weight_gradient_sum: return "adds the parts of a weight gradient";
+        case KernelRole::winograd_tiles: return "transforms tiles for Winograd's algorithm";
+        case KernelRole::winograd_outputs: return "transforms the products of Winograd's algorithm";
     }
     return "does this";
 }
@@ -320,8 +337,10 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
     const bool reads_mirrored = computation.by_phases
                                     ? kernel.packed_channels && kernel.counts_through_images
                                     : kernel.weight_layout != WeightLayout::as_given &&
-                                          (kernel.stride == Size2{1, 1} || (kernel.window > 1 && !kernel.phases_as_channels));
-    if (computation.weight == WeightView::mirrored && !reads_mirrored) return "it computes another operation";
+                                          (kernel.stride == Size2{1, 1} || (kernel.packs_groups && is_flat(kernel)) ||
+                                           (!kernel.phases_as_channels && (kernel.window > 1 || reads_as_it_lies(kernel))));
+    const bool any_view = kernel.family == Family::winograd_product && !computation.by_phases;
+    if (computation.weight == WeightView::mirrored && !reads_mirrored && !any_view) return "it computes another operation";
     if (const std::string reason = problem_rejection(kernel, computation); !reason.empty()) return reason;
     if (const std::string reason = span_rejection(kernel, computation); !reason.empty()) return reason;
     if (const std::string reason = pixel_rejection(kernel, computation); !reason.empty()) return reason;

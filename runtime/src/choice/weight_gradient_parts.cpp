@@ -21,9 +21,12 @@ int64_t wanted_parts(const Problem &p, const Tile &k) {
 }
 
 // What bands count.
-int64_t positions_of(const Problem &p, int axes) {
-    if (axes == 1) return p.height().input;
-    return axes == 2 ? p.depth().input * p.height().input : input_positions(p);
+int64_t positions_of(const Problem &p, const Tile &k) {
+    if (k.band_axes == 1) return p.height().input;
+    if (k.band_axes == 2) return p.depth().input * p.height().input;
+    if (k.run_rows == 1) return input_positions(p);
+    const int64_t apart = p.height().dilation, runs = ceil_divide(p.height().input, k.run_rows * apart) * apart;
+    return p.depth().input * runs * p.width().input;
 }
 
 }  // namespace
@@ -39,7 +42,7 @@ WeightGradientParts::WeightGradientParts(const Problem &p, const Tile &kernel, i
     images_a_part = std::clamp<int64_t>(p.batch / wanted, 1, images_a_launch);
     const int64_t beyond_input =
         kernel.bands_of_output_rows ? (p.height().kernel - 1) * p.height().dilation / p.height().stride : 0;
-    const int64_t rows = positions_of(p, kernel.band_axes) + beyond_input, chunks = ceil_divide(rows, kernel.chunk_rows);
+    const int64_t rows = positions_of(p, kernel) + beyond_input, chunks = ceil_divide(rows, kernel.chunk_rows);
     rows_a_band =
         ceil_divide(chunks, std::clamp<int64_t>(wanted / of_images(p.batch), 1, chunks)) * kernel.chunk_rows;
     bands = ceil_divide(rows, rows_a_band);

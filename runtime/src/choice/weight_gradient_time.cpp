@@ -19,8 +19,8 @@ namespace {
 using machines::H200;
 
 constexpr double bytes_per_second = H200::memory_bytes_per_second, launch = 2e-6, float_bytes = sizeof(float);
-// What packs taps finds each element by itself (H200, 2026-11-22).
-constexpr double gathered_element = 0.8e-12;
+// What packs taps finds each element by itself, and is read once more.
+constexpr double gathered_element = 1.6e-12;
 
 // The time of blocks that go through so many positions each. Multiprocessors, each as fast as an H200's, finish together,
 // or wait for the one with the most blocks.
@@ -49,6 +49,24 @@ double share_of_rate(const Tile &k, double blocks, const Machine &machine) {
     return std::sqrt(std::min(most * H200::multiprocessors / double(k.wanted_blocks), 1.0));
 }
 
+// How much longer than its products a step takes of a kernel that reads tensor maps, of the block for the last channels. The
+// copy engine takes about 1.1 ns for a row of 128 bytes, 2.5 for half of one, 5.5 where more or less of it lies outside and 2 where
+// all does (H200, 2026-11-22; k4 s2, 8 images of 56x56 by tiles of 64 x 64: 64 channels 0.0144 ms, 56 0.0300, 32 0.0203, 24
+// 0.0345). Wide tiles hide it: 770 to 128 channels, k4 s2, take 0.0978 by 256 x 64, 0.0616 by twice as much.
+double share_of_copies(const KernelTraits &k, const Problem &p) {
+    if (k.box_positions == 0 || k.window > 1) return 1;
+    const auto copies = [](int64_t channels, int64_t tile) {
+        const int64_t row = 64, box = std::min(row, tile), last = channels - (ceil_divide(channels, tile) - 1) * tile;
+        const int64_t full = last / box, rest = last % box, outside = tile / box - full - (rest > 0);
+        return 1e-9 * (1.1 * double(full) + 2.0 * double(outside) + (rest == 0 ? 0 : rest == row / 2 ? 2.5 : 5.5));
+    };
+    const double rows = copies(whole_eights(p.in_channels / p.groups), k.tile_in_channels) +
+                        double(k.tile_taps) * copies(whole_eights(p.out_channels / p.groups), k.tile_out_channels);
+    const double flop = 2.0 * k.tile_in_channels * k.tile_out_channels * k.tile_taps;
+    const double products = H200::multiprocessors * flop / (k.h200_tflops * 1e12);
+    return std::max(1.0, rows / products);
+}
+
 double channels_last_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
     const Problem &p = c.problem;
     const ChannelsLastParts cut(c, k);
@@ -56,14 +74,17 @@ double channels_last_time(const KernelTraits &k, const Computation &c, const Mac
     const double worth_a_store = k.writes_result ? 256 : 512;
     const double blocks = double(cut.bands) * double(blocks_of_part(p, k));
     const double products = double(cut.slices) * products_time(k, blocks, cut.band_positions + worth_a_store, machine) /
-                            share_of_rate(k, blocks, machine);
+                            share_of_rate(k, blocks, machine) * share_of_copies(k, p);
     const double input = half_bytes * p.batch * cut.input_elements, output = half_bytes * p.batch * cut.output_elements;
     const double gathering = c.by_taps ? gathered_element * p.batch * double(cut.output_elements) : 0;
     const double packing =
         gathering + 2 * ((cut.packs_input ? input : 0) + (cut.packs_output ? output : 0)) / bytes_per_second;
     const double sums = k.writes_result ? 0 : double(cut.count()) * seconds_of_a_part(packed_part_elements(p, k));
     const double launches = double(cut.slices) * (1 + cut.packs_input + cut.packs_output) + !k.writes_result;
-    return packing + std::max(products, (input + output) / bytes_per_second) + sums + launches * launch;
+    // Where taps are packed this is too low by a fifth: of 59 choices for few channels what is taken then takes 1.03 of the
+    // fastest of six kernels on average, 1.15 at worst (H200, 2026-11-22).
+    const double packed = c.by_taps ? 1.25 : 1;
+    return packed * (packing + std::max(products, (input + output) / bytes_per_second) + sums + launches * launch);
 }
 
 double unpacked_time(const KernelTraits &k, const Problem &p, const Machine &machine) {

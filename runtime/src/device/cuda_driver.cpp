@@ -47,6 +47,7 @@ std::optional<CudaDriver> load() {
     resolve(driver.cuMemFreeHost, "cuMemFreeHost");
     resolve(driver.cuMemGetInfo, "cuMemGetInfo_v2");
     resolve(driver.cuTensorMapEncodeIm2col, "cuTensorMapEncodeIm2col");
+    resolve(driver.cuTensorMapEncodeTiled, "cuTensorMapEncodeTiled");
     resolve(driver.cuStreamSynchronize, "cuStreamSynchronize");
     resolve(driver.cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2");
     resolve(driver.cuMemcpy2DAsync, "cuMemcpy2DAsync_v2");

@@ -75,6 +75,8 @@ struct CudaDriver {
     CUresult (*cuStreamWaitEvent)(CUstream, void *, unsigned);
     CUresult (*cuTensorMapEncodeIm2col)(void *, int, uint32_t, void *, const uint64_t *, const uint64_t *, const int *,
                                         const int *, uint32_t, uint32_t, const uint32_t *, int, int, int, int);
+    CUresult (*cuTensorMapEncodeTiled)(void *, int, uint32_t, void *, const uint64_t *, const uint64_t *, const uint32_t *,
+                                       const uint32_t *, int, int, int, int);
     // For timing: device_timer.cpp.
     CUresult (*cuDeviceGetName)(char *, int, CUdevice);
     CUresult (*cuMemcpyDtoDAsync)(uint64_t, uint64_t, size_t, CUstream);

@@ -1,7 +1,6 @@
 // Memory on either device: see device_memory.h.
 #include "conv_transpose/device_memory.h"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -32,13 +31,9 @@ void check_allocation(CUresult result) {
 }
 
 void *allocate_on_host(std::size_t bytes) {
-    constexpr std::size_t huge_page = std::size_t{1} << 21;
-    const bool huge = bytes >= 2 * huge_page;
-    const std::size_t alignment = huge ? huge_page : 64;
+    constexpr std::size_t alignment = 64;
     void *data = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
     if (!data) throw std::bad_alloc();
-    // Touching small pages first took a quarter of the time of a network's run. Where this is refused, small ones do.
-    if (huge) madvise(data, bytes, MADV_HUGEPAGE);
     return data;
 }
 

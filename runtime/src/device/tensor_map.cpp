@@ -17,12 +17,18 @@ CUresult encode(const PictureMap &picture, const void *address, TensorMap &map) 
     const int type = is_float                                           ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32
                      : picture.element == PictureMap::Element::bfloat16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
                                                                         : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
-    const uint32_t row = picture.channels * (is_float ? 4 : 2);
+    const bool is_block = picture.block[0] > 0;
+    const uint32_t row = (is_block ? picture.block[0] : picture.channels) * (is_float ? 4 : 2);
     const int swizzle = row == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
                         : row == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
                                     : CU_TENSOR_MAP_SWIZZLE_32B;
     std::array<uint32_t, 5> steps{1, 1, 1, 1, 1};
     for (int i = 0; i < picture.axes; i++) steps[1 + i] = picture.traversal[i];
+    if (is_block)
+        return cuda_driver()->cuTensorMapEncodeTiled(
+            &map, type, picture.axes + 2, const_cast<void *>(address), picture.extents.data(), picture.strides.data(),
+            picture.block.data(), steps.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+            CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     return cuda_driver()->cuTensorMapEncodeIm2col(
         &map, type, picture.axes + 2, const_cast<void *>(address), picture.extents.data(), picture.strides.data(),
         picture.lower.data(), picture.upper.data(), picture.channels, picture.positions, steps.data(),

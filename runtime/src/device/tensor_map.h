@@ -27,6 +27,8 @@ struct PictureMap {
     std::array<int, 3> lower{}, upper{};
     std::array<uint32_t, 3> traversal{};
     uint32_t channels = 0, positions = 0;  ///< of a box
+    /// Where it is not 0, a box is a block of so many of each dimension, which are in any order, and has no frame.
+    std::array<uint32_t, 5> block{};
 };
 
 /// The map of the picture at an address.

@@ -4,6 +4,7 @@
 namespace conv_transpose {
 
 Recipe recipe(const Candidate &candidate, const Epilogue &epilogue) {
+    if (candidate.kernel.family == Family::winograd_product) return winograd_recipe(candidate, epilogue);
     switch (candidate.kernel.operation) {
         case Operation::forward: return forward_recipe(candidate, epilogue);
         case Operation::input_gradient: return input_gradient_recipe(candidate);

@@ -20,6 +20,8 @@ Recipe weight_gradient_product_recipe(const Candidate &candidate);
 Recipe weight_gradient_implicit_gemm_recipe(const Candidate &candidate);
 /// For flat matrix products.
 Recipe flat_weight_gradient_recipe(const Candidate &candidate);
+/// By Winograd's algorithm: forward, and weight gradients.
+Recipe winograd_recipe(const Candidate &candidate, const Epilogue &epilogue);
 Recipe bias_gradient_recipe(const Candidate &candidate);
 
 }  // namespace conv_transpose

@@ -27,11 +27,16 @@ Recipe flat_weight_gradient_recipe(const Candidate &candidate) {
             to.set_stride(k.rank, 1);
         }
         to.set_stride(k.rank + 3, p.weight_elements());
+        View in_view = input_pictures(c.read, p, k.rank, range, c.read_format),
+             out_view = padded_output_pictures(Operand::output_gradient, p, k.rank, range, c.written_format);
+        if (k.packs_groups) {
+            in_view.exchange(k.rank, k.rank + 1), out_view.exchange(k.rank, k.rank + 1);
+            to.exchange(k.rank + 1, k.rank + 2);
+        }
         return std::vector{
             launch_with_axes<Family::flat_weight_gradient>(k, p)
-                .set("input", input_pictures(c.read, p, k.rank, range, c.read_format))
-                .set("output_gradient",
-                     padded_output_pictures(Operand::output_gradient, p, k.rank, range, c.written_format))
+                .set("input", in_view)
+                .set("output_gradient", out_view)
                 .set("segment_cells", tiles.segment_cells)
                 .set("tile_rows", tiles.tile_rows)
                 .set("part_segments", tiles.part_segments)

@@ -125,6 +125,17 @@ Operand float32_bias(Recipe &recipe, const KernelTraits &kernel, const Computati
     return converted;
 }
 
+// The positions of a channel as those of one row.
+View one_row(const View &picture, int rank) {
+    const auto &d = picture.dimensions();
+    Extents extents(rank, 1);
+    for (int i = 0; i < rank; i++) extents[0] *= d[i].extent;
+    for (std::size_t i = rank; i < d.size(); i++) extents.push_back(d[i].extent);
+    View row(picture.operand(), picture.offset(), extents, picture.type());
+    for (std::size_t i = rank; i < d.size(); i++) row.set_stride(static_cast<int>(i), d[i].stride);
+    return row;
+}
+
 }  // namespace
 
 Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
@@ -154,6 +165,7 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
                                   : input_pictures(c.read, p, k.rank, range, c.read_format, c.read_pixel);
         View out = parts.needed() ? parts.view(p, k.rank, [](const Axis &a) { return a.output(); }, range)
                                   : output_pictures(c.written, p, k.rank, range, c.written_format, c.written_pixel);
+        if (reads_one_row(k)) in = one_row(in, k.rank);
         for (int i = 0; i < k.rank; i++) {
             const Axis &a = p.axes[2 - i];
             // Whole strides of padding are moved into the input's first coordinate.
@@ -164,9 +176,11 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
         const int64_t channels = p.out_channels / p.groups;
         // Without a bias the kernel discards what it reads there; weights are at least as many.
         const int64_t of_group = after_kernel.bias_elements(channels);
-        const View bias(after_kernel.has_bias() ? given_bias : weight.operand(),
-                        after_kernel.has_bias() ? range.first_group * of_group
-                        : weight.type() == ElementType::float32 ? weight.offset() : 0, {of_group, range.groups});
+        View bias(after_kernel.has_bias() ? given_bias : weight.operand(),
+                  after_kernel.has_bias() ? range.first_group * of_group
+                  : weight.type() == ElementType::float32 ? weight.offset() : 0, {of_group, range.groups});
+        if (k.packs_groups && is_flat(k))
+            in.exchange(k.rank, k.rank + 1), out.exchange(k.rank, k.rank + 1), bias.exchange(0, 1);
         const auto set_all = [&]<Family family>(Launch<family> launch) {
             return launch.set("input", in)
                 .set("weight", weight)

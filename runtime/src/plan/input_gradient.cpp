@@ -25,12 +25,13 @@ Recipe input_gradient_recipe(const Candidate &candidate) {
                                                                 ranges.groups * rows.elements())
                       : c.read;
     recipe.add_launches({p.batch, ranges.images}, {p.groups, ranges.groups}, [&](const LaunchRange &range) {
-        const View to = parts.needed() ? parts.view(p, k.rank, [](const Axis &a) { return a.input; }, range)
+        View to = parts.needed() ? parts.view(p, k.rank, [](const Axis &a) { return a.input; }, range)
                                        : input_pictures(c.written, p, k.rank, range, c.written_format);
         std::vector<Step> steps;
         View from = rows.needed() ? rows.add_packing(steps, c.read, packed_picture, range)
                                   : output_pictures(c.read, p, k.rank, range, c.read_format);
         begin_at_padding(from, p, k.rank);
+        if (k.packs_groups && is_flat(k)) from.exchange(k.rank, k.rank + 1), to.exchange(k.rank, k.rank + 1);
         const auto set_all = [&]<Family family>(Launch<family> launch) {
             return launch.set("output_gradient", from).set("weight", weights.view(range)).set("input_gradient", to);
         };

@@ -149,12 +149,13 @@ const char *Step::broken_alignment(const PlacedView *placed, bool rehearsal) con
     if (copies_16_bytes(*kernel_) && !rehearsal)
         for (size_t i = 0; i < views_.size(); i++)
             if (pictures_read_ >> i & 1 && misplaced(i))
-                return "a picture lies at no multiple of 16 bytes, which is the kernel's rule in channels_last";
+                return "a picture lies at no multiple of 16 bytes, which is the kernel's rule";
     // Rows of channels are stored 16 bytes at a time as a rule; weights are not.
     const TensorFormat written = kernel_->operation == Operation::forward ? kernel_->output : kernel_->input;
     const bool in_rows = kernel_->operation != Operation::weight_gradient && written.layout == Layout::channels_last;
-    if (!maps_.empty() && in_rows && !kernel_->stores_single_channels && misplaced(views_.size() - 1))
-        return "its output lies at no multiple of 16 bytes, which is the rule in channels_last";
+    const bool stores_16_bytes = (in_rows && !kernel_->stores_single_channels) || stores_runs_of_positions(*kernel_);
+    if (!maps_.empty() && stores_16_bytes && misplaced(views_.size() - 1))
+        return "its output lies at no multiple of 16 bytes, which is the kernel's rule";
     return nullptr;
 }
 

@@ -47,9 +47,27 @@ void set_box(PictureMap &map, int64_t channels, int64_t positions) {
     map.channels = static_cast<uint32_t>(channels), map.positions = static_cast<uint32_t>(positions);
 }
 
+// As it lies, of a picture in channels_first: columns, channels of all groups, rows, (planes,) images.
+PictureMap map_as_it_lies(const KernelTraits &kernel, const View &picture) {
+    const int axes = kernel.rank;
+    const auto &d = picture.dimensions();
+    PictureMap map = map_of(picture, 0, axes);
+    map.block = {static_cast<uint32_t>(kernel.box_positions), static_cast<uint32_t>(kernel.weight_in_channel_multiple), 1, 1, 1};
+    const auto set = [&](int dimension, int64_t extent, int64_t stride) {
+        const int64_t bytes = std::max<int64_t>(stride, 8) * bytes_of(picture.type());  // of what has one place, any
+        map.extents[dimension] = extent, map.strides[dimension - 1] = bytes;
+    };
+    map.extents[0] = d[0].extent;
+    set(1, d[axes].extent * d[axes + 1].extent, d[axes].stride);
+    for (int i = 1; i < axes; i++) set(1 + i, d[i].extent, d[i].stride);
+    set(1 + axes, d[axes + 2].extent, d[axes + 2].stride);
+    return map;
+}
+
 }  // namespace
 
 PictureMap picture_map(const KernelTraits &kernel, const Problem &p, const View &picture) {
+    if (reads_as_it_lies(kernel)) return map_as_it_lies(kernel, picture);
     const int axes = kernel.rank;
     PictureMap map = map_of(picture, 0, axes);
     set_channels_and_images(map, picture, axes, axes + 1, axes + 2);

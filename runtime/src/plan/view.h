@@ -2,6 +2,7 @@
 #ifndef CONV_TRANSPOSE_RUNTIME_VIEW_H
 #define CONV_TRANSPOSE_RUNTIME_VIEW_H
 
+#include <utility>
 #include <vector>
 
 #include "conv_transpose/conv_transpose.h"
@@ -42,6 +43,7 @@ class View {
     /// The first coordinate of dimension d, 0 unless set.
     View &set_min(int d, int64_t min) { return dimensions_[d].min = min, *this; }
     View &set_stride(int d, int64_t stride) { return dimensions_[d].stride = stride, *this; }
+    View &exchange(int d, int e) { return std::swap(dimensions_[d], dimensions_[e]), *this; }
 
     /// Puts n positions before the first of dimension d. Other dimensions keep their strides.
     View &begin_early(int d, int64_t n) {

@@ -116,15 +116,18 @@ View WeightPacking::given() const {
 // The same as a kernel reads it that packs nothing: (kx, ky, kz, channel of the output, of the input, group). Tensor maps
 // demand the strides of rows of channels, which a weight of one position has, too.
 View WeightPacking::as_given(const LaunchRange &range) const {
-    const int64_t out = transposed_ ? summed_ : channels_, in = transposed_ ? channels_ : summed_;
+    const bool phases = maps_weights_of_phases(kernel_);  // of each channel, which are its kernel positions
+    const int64_t taps = phases ? 1 : taps_;
+    const Extents window = phases ? Extents(window_.size(), 1) : window_;
+    const int64_t out = (transposed_ ? summed_ : channels_) * (phases ? taps_ : 1), in = transposed_ ? channels_ : summed_;
     const int64_t inside = out * (transposed_ ? c_.partial_sums : 1);
-    const bool channels_last = given_.layout == Layout::channels_last || (maps_weights(kernel_) && taps_ == 1);
-    const int64_t inner = channels_last ? 1 : taps_, group = inside > out ? inner * out : in * out * taps_;
-    View view(c_.weight_operand, range.first_group * group, joined(window_, {out, in, range.groups}), given_.type);
+    const bool channels_last = given_.layout == Layout::channels_last || (maps_weights(kernel_) && taps == 1);
+    const int64_t inner = channels_last ? 1 : taps, group = inside > out ? inner * out : in * out * taps;
+    View view(c_.weight_operand, range.first_group * group, joined(window, {out, in, range.groups}), given_.type);
     int64_t stride = channels_last ? inside : 1;
-    for (int i = 0; i < kernel_.rank; stride *= window_[i++]) view.set_stride(i, stride);
+    for (int i = 0; i < kernel_.rank; stride *= window[i++]) view.set_stride(i, stride);
     return view.set_stride(kernel_.rank, inner)
-        .set_stride(kernel_.rank + 1, taps_ * inside)
+        .set_stride(kernel_.rank + 1, taps * inside)
         .set_stride(kernel_.rank + 2, group);
 }
 

@@ -1,0 +1,46 @@
+// How Winograd's algorithm cuts a problem on a GPU (algorithm/winograd.h): its tiles, and the matrices that they become.
+#ifndef CONV_TRANSPOSE_RUNTIME_WINOGRAD_SIZES_H
+#define CONV_TRANSPOSE_RUNTIME_WINOGRAD_SIZES_H
+
+#include <string>
+
+#include "choice/registry.h"
+
+namespace conv_transpose {
+
+/// In the forward operation a tile of outputs is summed over channels; in a weight gradient the weights of
+/// two channels over tiles of inputs.
+struct WinogradSizes {
+    Size2 points_of_axes;
+    int64_t points;
+    Size2 step;  ///< positions of a tile
+    Size2 taps;  ///< of what is multiplied with tiles: the kernel's, or those inputs
+    Size2 tiles;  ///< of an image
+    int64_t images;  ///< of a launch
+    int64_t left_rows, right_rows, terms;  ///< of its matrices, with those that fill up whole blocks
+
+    WinogradSizes(const KernelTraits &kernel, const Problem &problem);
+
+    /// Of a launch of fewer images.
+    WinogradSizes of_images(int64_t count) const;
+
+    int64_t left_elements() const { return points * left_rows * terms; }
+    int64_t right_elements() const { return points * right_rows * terms; }
+    int64_t product_elements() const { return points * left_rows * right_rows; }
+
+  private:
+    const KernelTraits *kernel_;
+    const Problem *problem_;
+
+    void set_images(int64_t count);
+};
+
+/// Why a problem cannot be computed so; empty if it can.
+std::string winograd_rejection(const KernelTraits &kernel, const Problem &problem);
+
+/// In seconds.
+double winograd_time(const KernelTraits &kernel, const Problem &problem, const Machine &machine);
+
+}  // namespace conv_transpose
+
+#endif
