@@ -77,7 +77,7 @@ struct AnyTensors : DescribedGenerator {
         const Tensor &tensor;
         GatherTile tile;
         bool on_gpu;
-        Halide::Func of_thread;  ///< AnyGatherFuncs::place, which define_places() defines
+        Halide::Func of_thread;  ///< AnyGatherFuncs::place, where keep_places() defined it
         Halide::Expr part_step = 1;
 
         Halide::Expr extent(int d) const { return tensor.dim(d).extent(); }
@@ -109,21 +109,10 @@ struct AnyTensors : DescribedGenerator {
             return p;
         }
 
-        /// Found once, these are what all parts of a thread have in common.
-        void define_places(const Halide::Var &thread, const Halide::Var &block) {
-            if (of_rows()) return;
-            const bool last = tile.channels_last;
-            const Halide::Expr number = block * tile.threads + thread;
-            const Division position = last ? by(number, first_tiles() * group_tiles()) : Division{number, 0};
-            const Division row = by(position.quotient, positions(0)), plane = by(row.quotient, positions(1)),
-                           volume = by(plane.quotient, extent(2));
-            std::vector<Halide::Expr> axes{row.rest, plane.rest, volume.rest};
-            Halide::Expr &along = axes[tile.part_axis];
-            if (tile.parts > 1 && tile.window > 0) along += by(along, part_step).quotient * (tile.parts - 1) * part_step;
-            const Division channel = by(position.rest, first_tiles()), image = by(volume.quotient, group_tiles());
-            axes.insert(axes.end(), {last ? channel.rest : 0, last ? channel.quotient : image.rest,
-                                     last ? volume.quotient : image.quotient});
-            of_thread(thread, block) = Halide::Tuple(axes);
+        /// Lets a thread find its place once, not for each of its parts.
+        void keep_places(const Halide::Var &thread, const Halide::Var &block) {
+            const Place p = of_number(0, block * tile.threads + thread, 0);
+            of_thread(thread, block) = Halide::Tuple(p.axes[0], p.axes[1], p.axes[2], p.channel, p.group, p.image);
         }
 
       private:
@@ -147,10 +136,25 @@ struct AnyTensors : DescribedGenerator {
         }
         Place of_part(const Halide::Expr &part, const Halide::Expr &thread, const Halide::Expr &block,
                       const Halide::Expr &channel_tile) const {
+            if (!of_thread.defined()) return of_number(part, block * tile.threads + thread, channel_tile);
             const Halide::FuncRef at = of_thread(thread, block);
             std::vector<Halide::Expr> axes{at[0], at[1], at[2]};
             if (tile.parts > 1) axes[tile.part_axis] += part * (tile.window > 0 ? part_step : positions(tile.part_axis));
             return {axes, tile.channels_last ? Halide::Expr(at[3]) : channel_tile, at[4], at[5], {}};
+        }
+        Place of_number(const Halide::Expr &part, const Halide::Expr &number, const Halide::Expr &channel_tile) const {
+            const bool last = tile.channels_last;
+            const Division position = last ? by(number, first_tiles() * group_tiles()) : Division{number, 0};
+            const Division row = by(position.quotient, positions(0)), plane = by(row.quotient, positions(1)),
+                           volume = by(plane.quotient, extent(2));
+            std::vector<Halide::Expr> axes{row.rest, plane.rest, volume.rest};
+            Halide::Expr &along = axes[tile.part_axis];
+            if (tile.parts > 1 && tile.window > 0)
+                along += (by(along, part_step).quotient * (tile.parts - 1) + part) * part_step;
+            else if (tile.parts > 1) along += part * positions(tile.part_axis);
+            const Division channel = by(position.rest, first_tiles()), image = by(volume.quotient, group_tiles());
+            if (last) return {axes, channel.rest, channel.quotient, volume.quotient, {}};
+            return {axes, channel_tile, image.rest, image.quotient, {}};
         }
     };
 

@@ -52,7 +52,8 @@ class ForwardGather : public Halide::Generator<ForwardGather<Schedule>>, public 
         const int along = tile.part_axis, last = tile.taps_at_once() - 1;
         const Expr step = tile.window > 0 ? attribute(along, 1) / attribute(along, 3) : Expr(1);
         Tiles<Written> tiles{*output_, tile, target.has_gpu_feature(), f.place, attribute(along, 0) * step};
-        tiles.define_places(f.thread, f.block);
+        // Of vectors the alignment of stores would no longer be known.
+        if (!tile.channels_last && !tiles.of_rows()) tiles.keep_places(f.thread, f.block);
         const Place at = tiles.place(f.channel, f.group, 0, f.thread, f.block, f.outer);
         for (const char *name : {"taps_of_x", "taps_of_y", "taps_of_z"}) f.taps_of.emplace_back(name);
         const TapWalk axes[] = {walk(at, 0), walk(at, 1), walk(at, 2)};

@@ -61,11 +61,7 @@ struct CudaGather : CudaSchedule {
         if (tile.vector() > 1) stored.vectorize(tile.groups > 1 ? r[1] : r[0], tile.vector());
         stored.unroll(r[0]).unroll(r[1]).unroll(r[2]).gpu_blocks(r[4], r[5]).gpu_threads(r[3]).never_partition_all();
 
-        // Else every store finds its place again. Of vectors their alignment would no longer be known, and an input gradient
-        // has few divisions to spare: kept, it took up to 1.3 times as long with several channels or a window.
-        const bool forward = !f.taps_of.empty();
-        if (!tile.channels_last && (forward || (tile.channels == 1 && tile.window == 0)))
-            f.place.compute_at(f.output, r[3]).store_in(MemoryType::Register);
+        if (f.place.defined()) f.place.compute_at(f.output, r[3]).store_in(MemoryType::Register);
         for (Func &taps_of : f.taps_of) taps_of.compute_at(f.output, r[3]).store_in(MemoryType::Register);
         for (Func in_thread : {f.initial, f.finished, f.sum})
             in_thread.compute_at(f.output, r[3]).store_in(MemoryType::Register)
@@ -114,7 +110,7 @@ struct CudaDepthwiseGather : CudaGather {
     /// More channels of a group share what a thread reads in CudaGather. Of parts of low columns most would lie outside.
     void describe(KernelDescription &description) const {
         description.set("max_out_channels", 4);
-        if (window > 0) description.set("min_output", 2 * parts, 1);
+        if (window > 0) description.set("min_output", parts + parts / 2, 1);
         if (min_taps > 0) description.set("min_taps", min_taps);
     }
 };

@@ -38,7 +38,7 @@ struct CudaWeightGradientGather : CudaSchedule {
     void describe(KernelDescription &description) const {
         description.set("tile_taps", int(taps) * int(window));
         description.set("run_rows", run);
-        if (run > 1) description.set("min_output", 2 * run, 1);
+        if (run > 1) description.set("min_output", run + run / 2, 1);
         description.set("tile_in_channels", in_tile);
         description.set("tile_out_channels", block_out_channels());
         description.set("wanted_blocks", wanted_blocks);

@@ -2,9 +2,12 @@
 // (coverage.h) in the least time of ptx_machine. Prints lines for shapes.txt.
 //     find_shapes SECONDS SHAPES [KERNEL...]      SECONDS: for each kernel; SHAPES: lines to begin with, or
 //     /dev/null
+// With the word `fault` before these: for a kernel into which a fault was put (mutants.py), the first problem by which it
+// shows.
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -300,10 +303,15 @@ Candidate run(const KernelRun &run) {
 KernelRun varied(KernelRun run, RandomProblems &random) {
     Problem &p = run.problem;
     const auto channels = [&](int64_t &count) {
-        if (random.one_in(2))
+        if (random.one_in(3))
             count = p.groups * 32 * random.between(1, 4);
         else
-            count = std::max<int64_t>(p.groups, count + p.groups * random.between(-8, 8));
+            count = random.one_in(3) ? p.groups * random.between(1, 330)
+                                     : std::max<int64_t>(p.groups, count + p.groups * random.between(-8, 8));
+    };
+    const auto attribute = [&](Axis &axis) {
+        int64_t &any = axis.*std::array{&Axis::kernel, &Axis::stride, &Axis::dilation, &Axis::padding}[random.between(0, 3)];
+        any = std::max<int64_t>(&any == &axis.padding ? 0 : 1, any + random.between(-1, 2));
     };
     const auto size = [&](int64_t &length) {
         if (random.one_in(2))
@@ -311,7 +319,7 @@ KernelRun varied(KernelRun run, RandomProblems &random) {
         else
             length = random.one_in(2) ? 8 << random.between(0, 5) : random.between(1, random.one_in(2) ? 140 : 330);
     };
-    for (int change = random.between(1, 3); change > 0; change--) switch (random.between(0, 10)) {
+    for (int change = random.between(1, 3); change > 0; change--) switch (random.between(0, 14)) {
             case 0:
             case 1:
                 run.offset = static_cast<int>(random.between(0, 3));
@@ -335,6 +343,15 @@ KernelRun varied(KernelRun run, RandomProblems &random) {
                 break;
             case 7:
                 size(p.width().input);
+                break;
+            case 11:
+                p.batch = random.between(1, 7);
+                break;
+            case 12:
+                attribute(p.height());
+                break;
+            case 13:
+                attribute(p.width());
                 break;
             case 8:
                 p.width().padding += p.width().stride * random.between(-1, 1);
@@ -429,12 +446,41 @@ void search(const std::string &kernel, const std::vector<KernelRun> &given,
                  drawn.size(), kernel.c_str());
 }
 
+/// Prints the first problem on which the kernel goes wrong: of those there are, of those drawn, and of variations of both,
+/// for some time.
+void seek_fault(std::vector<KernelRun> known, const std::vector<KernelRun> &drawn, double seconds) {
+    const size_t steps = std::min<size_t>(drawn.size(), 30);
+    for (size_t n = 0; n < steps; n++) known.push_back(drawn[n * drawn.size() / steps]);
+    const std::clock_t begin = std::clock();
+    const auto spent = [&] { return double(std::clock() - begin) / CLOCKS_PER_SEC; };
+    const auto goes_wrong = [&](const KernelRun &one) {
+        if (!is_small_and_valid(one.problem)) return false;
+        try {
+            const double before = spent();
+            const bool wrong = !one.error().empty();
+            if (wrong) std::printf("%s\n", one.str().c_str());
+            if (spent() - before < 0.5) known.push_back(one);  // to be varied again
+            return wrong;
+        } catch (const Unsupported &) {
+            return false;
+        }
+    };
+    if (known.empty()) return;
+    for (const KernelRun &one : std::vector<KernelRun>(known))
+        if (goes_wrong(one) || spent() > seconds) return;
+    RandomProblems random(8);
+    while (spent() < seconds)
+        if (goes_wrong(varied(known[random.between(0, static_cast<int64_t>(known.size()) - 1)], random))) return;
+}
+
 }  // namespace
 }  // namespace conv_transpose::testing
 
 int main(int argc, char **argv) {
     using namespace conv_transpose::testing;
-    if (argc < 3) return std::fprintf(stderr, "find_shapes SECONDS SHAPES [KERNEL...]\n"), 2;
+    const bool of_fault = argc > 1 && std::string(argv[1]) == "fault";
+    if (of_fault) argc--, argv++;
+    if (argc < 3) return std::fprintf(stderr, "find_shapes [fault] SECONDS SHAPES [KERNEL...]\n"), 2;
     std::map<std::string, std::vector<KernelRun>> given;
     std::ifstream file(argv[2]);
     for (std::string line; std::getline(file, line);)
@@ -442,8 +488,12 @@ int main(int argc, char **argv) {
             const KernelRun run = KernelRun::parse(line);
             given[run.kernel].push_back(run);
         }
-    const auto drawn = draw_for_every_kernel(2500);
     std::vector<std::string> wanted(argv + 3, argv + argc);
+    if (of_fault) {
+        for (const std::string &kernel : wanted) seek_fault(given[kernel], draw_for(kernel, 1500), std::atof(argv[1]));
+        return 0;
+    }
+    const auto drawn = draw_for_every_kernel(2500);
     if (wanted.empty())
         for (const conv_transpose::KernelInfo &kernel : conv_transpose::kernels())
             if (kernel.device == conv_transpose::Device::cuda) wanted.emplace_back(kernel.name);

@@ -214,6 +214,7 @@ std::string KernelRun::error() const {
     if (of_weight) arguments.weight_gradient = w.data();
     if (of_bias) arguments.bias_gradient = b.data();
     const Status status = plan.run(arguments, {workspace.data(), workspace.bytes()});
+    if (status.code() == Status::Code::invalid_argument) throw Unsupported(status.message());  // tensors at such addresses
     if (!status.ok()) return status.message();
     synchronize(Device::cuda);
     const std::vector<float> actual = (is_forward ? y : of_input ? x : of_weight ? w : b).values();

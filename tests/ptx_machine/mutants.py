@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Puts small faults into the PTX of some kernels, one by one, and tells how many of them the shapes of shapes.txt
 notice on ptx_machine: a wait deleted, a load 4 bytes off, a comparison off by one. Run by hand, from the root:
-    tests/ptx_machine/mutants.py [--jobs 2] [--kernel NAME ...] [--verbose]
-What survives is listed with its place in the text; the score comes last. Mutants that change nothing, as
+    tests/ptx_machine/mutants.py [--jobs 2] [--kernel NAME ...] [--verbose] [--seek SECONDS]
+What survives is listed with its place in the text, with --seek and a problem for shapes.txt that would notice it, if
+find_shapes finds one so soon; the score comes last. Mutants that change nothing, as
 reason_to_survive() proves by the paths through the program, are not run and do not count."""
 
 import argparse
@@ -67,6 +68,7 @@ def four_bytes_on(match):
     return f"{match.group(1)}[{match.group(2)}+{offset}]"
 
 
+SHAPES = pathlib.Path(__file__).with_name("shapes.txt")
 ADDRESS = r"\[(%?\w+)(?:\+(\d+))?\]"
 KINDS = [
     Kind("wgmma.fence deleted", r"wgmma\.fence[^;]*;", "", 20),
@@ -100,6 +102,7 @@ KINDS = [
 # ---- mutants that change nothing: a barrier, fence or wait that nothing depends on, by the paths through the program
 
 SHARED = r"(st|ld)\.shared|cp\.async\.(c[ag]|bulk)|mbarrier|wgmma\.mma_async|ldmatrix"
+READS = r"ld\.shared|cp\.async\.bulk|wgmma\.mma_async|ldmatrix"
 WRITES = r"st\.shared|cp\.async\.(c[ag]|bulk)|mbarrier\.(init|arrive)"
 WRITTEN = r"st\.shared|cp\.async\.(c[ag]|wait)|mbarrier\.init|fence\.proxy"  # what a barrier lets others see
 OTHERS = r"bar\.(sync|arrive) (?!0;)"  # barriers that let only some warps go on
@@ -109,6 +112,7 @@ class Paths:
     """The statements of a text, and which can follow which."""
 
     def __init__(self, ptx):
+        self.ptx = ptx
         body = ptx.find("{", ptx.find(".entry"))
         plain = re.sub(r"//[^\n]*", lambda m: " " * len(m.group()), ptx)
         self.text, self.begin, labels = [], [], {}
@@ -134,42 +138,79 @@ class Paths:
             for to in following:
                 self.before[to].append(at)
 
-        # Where a register that is written once is compared with a constant: by the predicate, the register and the constant.
-        self.above = {}
-        written = collections.Counter(re.findall(r"(?m)^[a-z][\w.]* (%r\d+),", "\n".join(self.text)))
-        for text in self.text:
-            compared = re.fullmatch(r"setp\.(gt|ge)\.s32 (%p\d+), (%r\d+), (-?\d+);", text)
-            if compared and written[compared[3]] <= 1:
-                self.above[compared[2]] = compared[3], int(compared[4]) + (compared[1] == "gt")
+        self.compared, self.bounds = {}, []
+        self.find_bounds()
 
     def at(self, position):
         return max(n for n, begin in enumerate(self.begin) if begin <= position)
 
-    def at_least(self, at):
-        """What registers are at least, by the branches that alone lead here."""
-        known = {}
-        while len(self.before[at]) == 1:
-            before = self.before[at][0]
-            jump = re.fullmatch(r"@(%p\d+) bra (\$\w+);", self.text[before])
-            if jump and jump[1] in self.above and self.next[before][0] == at:
-                register, least = self.above[jump[1]]
-                known[register] = max(least, known.get(register, least))
-            at = before
-        return known
+    def block_of(self, at):
+        """The line of the label before a statement."""
+        label = re.compile(r"(?m)^\$\w+:.*$")
+        return ([""] + label.findall(self.ptx, 0, self.begin[at]))[-1]
 
-    def following(self, at, known):
-        """The statements that can follow, where registers are at least so large."""
-        jump = re.fullmatch(r"@(%p\d+) bra (\$\w+);", self.text[at])
-        if jump and jump[1] in self.above:
-            register, least = self.above[jump[1]]
-            if known.get(register, least - 1) >= least:
-                return self.next[at][:1]
-        return self.next[at]
+    def find_bounds(self):
+        """What registers that never change are compared with, by predicate, and at each statement their bounds."""
+        written = {}
+        for at, text in enumerate(self.text):
+            if match := re.match(r"[a-z][\w.]* (%[rp]\d+),", text):
+                written.setdefault(match[1], []).append(at)
+        constant = {register for register, places in written.items() if len(places) == 1 and not self.follows_itself(places[0])}
+        for text in self.text:
+            match = re.fullmatch(r"setp\.(lt|le|gt|ge|eq)\.([su])32 (%p\d+), (%r\d+), (-?\d+);", text)
+            if match and match[4] in constant and len(written[match[3]]) == 1:
+                self.compared[match[3]] = match[1], match[2] + match[4], int(match[5])  # as a number with a sign, or without
+        self.bounds = [None] * len(self.text)
+        todo = [(0, {})]
+        while todo:
+            at, bounds = todo.pop()
+            before = self.bounds[at]
+            if before is not None:  # what holds on every way here
+                bounds = {r: (min(bounds[r][0], before[r][0]), max(bounds[r][1], before[r][1])) for r in bounds.keys() & before.keys()}
+                if bounds == before:
+                    continue
+            self.bounds[at] = bounds
+            for n, to in enumerate(self.next[at]):
+                further = self.along(at, n, bounds)
+                if further is not None:
+                    todo.append((to, further))
+
+    def follows_itself(self, at):
+        todo, done = list(self.next[at]), set()
+        while todo:
+            here = todo.pop()
+            if here == at:
+                return True
+            if here not in done:
+                done.add(here)
+                todo += self.next[here]
+        return False
+
+    def along(self, at, n, bounds):
+        """The bounds beyond the nth way on from a statement; None where nobody with these bounds goes there."""
+        jump = re.fullmatch(r"@(!?)(%p\d+) bra (\$\w+);", self.text[at])
+        if not jump or jump[2] not in self.compared:
+            return bounds
+        relation, register, number = self.compared[jump[2]]
+        if (n == 0) == (jump[1] == "!"):
+            relation = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": ""}[relation]
+        least, most = {"lt": (-math.inf, number - 1), "le": (-math.inf, number), "gt": (number + 1, math.inf),
+                       "ge": (number, math.inf), "eq": (number, number), "": (-math.inf, math.inf)}[relation]
+        before = bounds.get(register, (-math.inf, math.inf))
+        now = max(least, before[0]), min(most, before[1])
+        return {**bounds, register: now} if now[0] <= now[1] else None
+
+    def after(self, at, bounds):
+        return [to for n, to in enumerate(self.next[at]) if self.along(at, n, bounds) is not None]
+
+    def earlier(self, at, bounds):
+        return [before for before in self.before[at]
+                if any(to == at and self.along(before, n, bounds) is not None for n, to in enumerate(self.next[before]))]
 
     def first(self, start, reach, without, backward=False):
         """On the paths from a statement, or to it, the first ones like `reach`; None where one like `without` comes before."""
-        known = {} if backward else self.at_least(start)
-        edges = self.before.__getitem__ if backward else lambda at: self.following(at, known)
+        bounds = self.bounds[start] or {}
+        edges = (lambda at: self.earlier(at, bounds)) if backward else (lambda at: self.after(at, bounds))
         todo, done, found = list(edges(start)), set(), []
         while todo:
             at = todo.pop()
@@ -197,14 +238,21 @@ def reason_to_survive(paths, kind, position):
     """Why a fault of this kind cannot show; "" where it should."""
     at = paths.at(position)
     text = paths.text[at]
-    if kind in ("bar.sync deleted", "bar.warp.sync deleted"):
-        # A barrier of the same threads, or of more, does as much.
+    # Of a barrier of the warp the compiler may have made copies, for lanes that part: then others wait for these.
+    if kind == "bar.sync deleted" or (kind == "bar.warp.sync deleted" and "critedge" not in paths.block_of(at)):
+        # A barrier of the same threads, or of more, does as much; but not for one with a computed name, at which others
+        # arrive without waiting.
+        of_all = max(map(int, re.findall(r"bar\.sync \d+, (\d+);", "\n".join(paths.text))), default=0)
         like = r"bar\.(warp\.)?sync" if "warp" in kind else BARRIER + "|" + re.escape(text)
+        if re.match(r"bar\.sync \d", text):
+            like += rf"|bar\.sync \d+, {of_all};"
         for backward in (False, True):
             if paths.always(at, like, SHARED + "|" + OTHERS, backward):
                 return "no shared memory is used " + ("before, or since the barrier before" if backward else "after, or until the barrier after")
         if paths.always(at, like, WRITTEN + "|" + OTHERS, backward=True) and paths.always(at, like, WRITES + "|" + OTHERS):
             return "shared memory is only read between the barriers before and after"
+        if "warp" in kind and all(paths.always(at, like, READS + "|" + OTHERS, backward) for backward in (False, True)):
+            return "shared memory is only written between the barriers before and after"
     if kind == "fence.proxy deleted":
         written = r"st\.shared|cp\.async\.c[ag]|cp\.async\.wait"
         if paths.always(at, NEVER, r"wgmma\.mma_async|cp\.async\.bulk|" + OTHERS):
@@ -290,14 +338,18 @@ def mutants_of(folder, kernel, gpu):
                          ptx[: match.start()] + new + ptx[match.end() :])
 
 
-def run(build, folder, kernel, gpu, seconds):
-    """What the tests say, within so many seconds of a processor: "" where they notice nothing."""
+def interpret(build, folder, gpu, seconds, program, *arguments):
+    """A program on ptx_machine, for so many seconds of a processor at most."""
     environment = dict(os.environ, LD_LIBRARY_PATH=str(build / "tests/ptx_machine"), PTX_MACHINE_GPU=str(gpu),
                        PTX_MACHINE_TIMING="late", PTX_MACHINE_CODE=f"{folder}:{build / 'runtime/kernels'}")
-    command = [build / "tests/ptx_machine/shapes_test", "--gtest_brief=1", f"--gtest_filter=*/{kernel}"]
     limit = math.ceil(seconds)
-    done = subprocess.run(command, env=environment, capture_output=True, text=True,
+    return subprocess.run([build / "tests/ptx_machine" / program, *arguments], env=environment, capture_output=True, text=True,
                           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit)))
+
+
+def run(build, folder, kernel, gpu, seconds):
+    """What the tests say, within so many seconds of a processor: "" where they notice nothing."""
+    done = interpret(build, folder, gpu, seconds, "shapes_test", "--gtest_brief=1", f"--gtest_filter=*/{kernel}")
     if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
         return "does not end"
     if any(text in done.stdout for text in ("SKIPPED", "0 tests from", "no problem of")):
@@ -308,19 +360,18 @@ def run(build, folder, kernel, gpu, seconds):
     return notes[0] if notes else f"exit status {done.returncode}"
 
 
-def processor_seconds():
-    """Of the tests until now."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
-def verdict(build, kernels, mutant, seconds):
+def verdict(build, kernels, mutant, seconds, seek):
+    """How it is noticed, "" where it is not, and then a problem that would notice it."""
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         source = path_of(kernels, mutant.kernel, mutant.gpu)
         (folder / f"{mutant.kernel}.fatbin").symlink_to((kernels / f"{mutant.kernel}.fatbin").resolve())
         (folder / source.name).write_text(mutant.ptx)
-        return run(build, folder, mutant.kernel, mutant.gpu, seconds)
+        noticed = run(build, folder, mutant.kernel, mutant.gpu, seconds)
+        found = ""
+        if not noticed and seek:
+            found = interpret(build, folder, mutant.gpu, 2 * seek, "find_shapes", "fault", str(seek), SHAPES, mutant.kernel).stdout
+        return noticed, found.strip()
 
 
 def main():
@@ -328,36 +379,41 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default="build")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--kernel", action="append", default=[], help="only this one")
+    parser.add_argument("--seek", type=float, default=0, help="seconds for a problem that notices what survives")
     parser.add_argument("--verbose", action="store_true", help="says how each mutant was noticed")
     options = parser.parse_args()
     build = options.build.resolve()
     kernels = build / "runtime/kernels"
-    killed, survivors, harmless = 0, [], []
-    for kernel, gpu in KERNELS:
-        if options.kernel and kernel not in options.kernel:
-            continue
-        begin, seconds_before = time.monotonic(), processor_seconds()
-        if problem := run(build, kernels, kernel, gpu, 600):
-            raise SystemExit(f"mutants.py: {kernel} fails as it is: {problem}")
-        seconds = 2 + 4 * (processor_seconds() - seconds_before)
-        mutants = []
-        for mutant in mutants_of(kernels, kernel, gpu):
-            (harmless if mutant.harmless else mutants).append(mutant)
-            if mutant.harmless and options.verbose:
-                print(f"changes nothing: {mutant.place()}\n    {mutant.harmless}")
-        survived = 0
-        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-            for mutant, noticed in zip(mutants, pool.map(lambda m: verdict(build, kernels, m, seconds), mutants)):
-                if options.verbose or not noticed:
-                    print(f"{'killed' if noticed else 'SURVIVES'}: {mutant.place()}" + (f"\n    {noticed[:200]}" if noticed else ""), flush=True)
-                if noticed:
-                    killed += 1
-                else:
-                    survived += 1
-                    survivors.append(mutant)
-        print(f"{kernel} sm_{gpu}: {len(mutants) - survived} of {len(mutants)} noticed, {time.monotonic() - begin:.0f} s", flush=True)
-    total = killed + len(survivors)
-    print(f"score: {killed} of {total}, {100 * killed / max(total, 1):.1f} %; {len(harmless)} more change nothing")
+    wanted = [k for k in KERNELS if not options.kernel or k[0] in options.kernel]
+    killed, survivors, harmless = collections.Counter(), collections.Counter(), 0
+
+    def seconds_as_it_is(kernel_and_gpu):
+        begin = time.monotonic()
+        if problem := run(build, kernels, *kernel_and_gpu, 600):
+            raise SystemExit(f"mutants.py: {kernel_and_gpu[0]} fails as it is: {problem}")
+        return time.monotonic() - begin
+
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        mutants, limits = [], []
+        for kernel, seconds in zip(wanted, pool.map(seconds_as_it_is, wanted)):
+            for mutant in mutants_of(kernels, *kernel):
+                if not mutant.harmless:
+                    mutants.append(mutant)
+                    limits.append(2 + 4 * seconds)
+                    continue
+                harmless += 1
+                if options.verbose:
+                    print(f"changes nothing: {mutant.place()}\n    {mutant.harmless}")
+        for mutant, (noticed, found) in zip(mutants, pool.map(lambda m, s: verdict(build, kernels, m, s, options.seek), mutants, limits)):
+            if options.verbose or not noticed:
+                word = noticed[:200] or found
+                print(f"{'killed' if noticed else 'SURVIVES'}: {mutant.place()}" + (f"\n    {word}" if word else ""), flush=True)
+            (killed if noticed else survivors)[mutant.kernel, mutant.gpu] += 1
+    for kernel, gpu in wanted:
+        of_kernel = kernel, gpu
+        print(f"{kernel} sm_{gpu}: {killed[of_kernel]} of {killed[of_kernel] + survivors[of_kernel]} noticed")
+    total = killed.total() + survivors.total()
+    print(f"score: {killed.total()} of {total}, {100 * killed.total() / max(total, 1):.1f} %; {harmless} more change nothing")
     return 0
 
 

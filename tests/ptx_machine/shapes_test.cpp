@@ -1,7 +1,8 @@
 // The kernels on the problems of shapes.txt, which between them execute nearly every instruction of each
-// (find_shapes.cpp chose them), against the oracle. For ptx_machine; any GPU will do.
+// (find_shapes.cpp chose them), against the oracle. For ptx_machine; any GPU will do. CONV_TRANSPOSE_SHAPES names another file.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -25,7 +26,8 @@ using Runs = std::vector<KernelRun>;
 /// By kernel.
 std::map<std::string, Runs> runs_of_file() {
     std::map<std::string, Runs> all;
-    std::ifstream file(SHAPES);
+    const char *const other = std::getenv("CONV_TRANSPOSE_SHAPES");
+    std::ifstream file(other ? other : SHAPES);
     for (std::string line; std::getline(file, line);)
         if (!line.empty() && line[0] != '#') {
             const KernelRun run = KernelRun::parse(line);
