@@ -261,13 +261,14 @@ bool has_estimate(const KernelTraits &k) { return k.h200_tflops > 0 || k.max_pro
 double estimated_time(const Candidate &candidate, const Machine &machine) {
     const KernelTraits &k = candidate.kernel;
     const Computation &c = candidate.computation;
-    if (k.family == Family::winograd_product) return winograd_time(k, c.problem, machine);
+    const double packing = c.operation == Operation::weight_gradient ? 0 : weight_packing_time(k, c);
+    if (k.family == Family::winograd_product) return winograd_time(k, c.problem, machine) + packing;
     if (k.operation == Operation::weight_gradient) return weight_gradient_time(k, c, machine);
     constexpr double shortest = 1e-7;  // what is spared may be more than what is left
-    if (k.parts > 0) return gather_time(k, c, machine) + weight_packing_time(k, c);
+    if (k.parts > 0) return gather_time(k, c, machine) + packing;
     if (k.max_products > 0) return std::max(serial_time(k, c), shortest);
     return packing_time(k, c) + kernel_time(k, c, machine) + strided_loads_time(k, c, machine) + adding_time(c) +
-           packing_time_of_cells(c) + mirroring_time(c) + weight_packing_time(k, c);
+           packing_time_of_cells(c) + mirroring_time(c) + packing;
 }
 
 }  // namespace conv_transpose
