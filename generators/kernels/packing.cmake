@@ -44,11 +44,12 @@ foreach(format f16 bf16)
     conv_transpose_helper(pack_channels_last ${format} cuda AS narrow given=${format} narrow=true tile_channels=32 tile_positions=128)
     conv_transpose_helper(pack_channels_last ${format} cuda given=${format})
     conv_transpose_helper(pack_channels_last ${format} cuda AS aligned given=${format} aligned=true)
-    # Taps as channels.
-    conv_transpose_helper(pack_taps ${format} cuda AS narrow given=${format} most_rows=8 ONLY_ON sm_90)
-    conv_transpose_helper(pack_taps ${format} cuda given=${format} ONLY_ON sm_90)
-    conv_transpose_helper(pack_taps ${format} cuda AS volumes given=${format} rank=3 ONLY_ON sm_90)
+    # Taps as channels: weight gradients of every GPU read them.
+    conv_transpose_helper(pack_taps ${format} cuda AS narrow given=${format} most_rows=8)
+    conv_transpose_helper(pack_taps ${format} cuda given=${format})
+    conv_transpose_helper(pack_taps ${format} cuda AS volumes given=${format} rank=3)
 endforeach()
+# Of float32 kernels by tensor maps alone.
 conv_transpose_helper(pack_taps f32 cuda AS narrow given=f32 most_rows=4 ONLY_ON sm_90)
 conv_transpose_helper(pack_taps f32 cuda given=f32 ONLY_ON sm_90)
 conv_transpose_helper(pack_taps f32 cuda AS volumes given=f32 rank=3 ONLY_ON sm_90)
