@@ -148,7 +148,7 @@ foreach(format f16 bf16)
         input_layout=channels_last channels_last_output=true in_channel_multiple=8 out_channel_multiple=8 chunk_channels=64
         ALLOW_SPILLS)
     set(tile256x128 tile_rows=128 columns=128 stages=4 blocks=1 producer=true resident_blocks=132 tiles_in_rounds=true
-        H200_TFLOPS 820)
+        H200_TFLOPS 850)
     set(tile128x128 columns=128 stages=3 blocks=2 H200_TFLOPS 820)
     set(tile128x64 columns=64 stages=4 blocks=2 producer=true producer_registers=24 H200_TFLOPS 680)
     foreach(rank 2 3)

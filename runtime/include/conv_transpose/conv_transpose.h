@@ -124,7 +124,7 @@ struct TensorFormat {
 };
 
 /// prelu multiplies negative sums by a slope of their channel, of which there are as many as biases: behind the biases, those
-/// of a group behind the group's. Throws Unsupported where no kernel takes it: those that do read pictures by tensor maps.
+/// of a group behind the group's. Throws Unsupported where no kernel takes it: those that do are of 16 bits and read pictures by tensor maps.
 enum class Activation { none, relu, leaky_relu, tanh, sigmoid, prelu };
 
 /// What is applied to the sums before they are stored, in the same pass.
@@ -176,9 +176,8 @@ class Status {
 ///   input_gradient   output_gradient, weight -> input_gradient
 ///   weight_gradient  input, output_gradient -> weight_gradient
 ///   bias_gradient    output_gradient -> bias_gradient
-/// A tensor may lie at any multiple of its elements, but that some CUDA kernels want pictures with channels last, weights of
-/// 16 bits with channels last, and those of input gradients of 16 bits or in TF32 both that they read, at multiples of 16
-/// bytes, which run() tells.
+/// A tensor may lie at any multiple of its elements, but that some CUDA kernels want what they read, of 16 bits, with channels
+/// last, or of input gradients in TF32, at multiples of 16 bytes, which run() tells.
 struct Arguments {
     const void *input = nullptr;
     const void *weight = nullptr;

@@ -61,7 +61,8 @@ double blocks_of(const KernelTraits &k, const Problem &p, const Work &work) {
 }
 
 // Where copies of the next tile come while one is stored, 1.1 us of 256 x 64 in channels_last, 1.8 of 256 x 128, and this once
-// (H200, 2026-11-22, seventeen layers in float16; input gradients likewise, fitted to eleven).
+// (H200, 2026-11-22, seventeen layers in float16; input gradients likewise, fitted to eleven); where the weights of a forward
+// operation come by a map, too, 0.6 us more (nine layers).
 constexpr double before_first_tile = 2.6e-6;
 
 // The same where the copy engine stages, on average of what was measured on an H200 (2026-11-22). In channels_last, where
@@ -70,9 +71,10 @@ constexpr double before_first_tile = 2.6e-6;
 // that are stored in runs, 2.3 to 4.2 of 64: positions a stride apart are stored one by one; phases that are channels in runs
 // of two or four rows, slower where those begin at odd elements of 16 bits.
 double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
+    const bool maps_both = k.operation == Operation::forward && maps_weights(k) && k.output.layout == Layout::channels_last;
     if (k.resident_blocks > 0)
         return double(k.blocks_per_multiprocessor) *
-               (0.4e-6 + 4.3e-11 * double(area(k.block_positions)) * static_cast<double>(k.block_channels));
+               ((maps_both ? 1e-6 : 0.4e-6) + 4.3e-11 * double(area(k.block_positions)) * static_cast<double>(k.block_channels));
     const double tile = static_cast<double>(k.block_channels) / 128;
     const Axis &x = p.width();
     if (k.operation == Operation::input_gradient)  // by what a multiprocessor computes at once
