@@ -124,7 +124,8 @@ struct TensorFormat {
 };
 
 /// prelu multiplies negative sums by a slope of their channel, of which there are as many as biases: behind the biases, those
-/// of a group behind the group's. Throws Unsupported where no kernel takes it: those that do are of 16 bits and read pictures by tensor maps.
+/// of a group behind the group's. Throws Unsupported where no kernel takes it: those that do are of 16 bits and read pictures by
+/// tensor maps.
 enum class Activation { none, relu, leaky_relu, tanh, sigmoid, prelu };
 
 /// What is applied to the sums before they are stored, in the same pass.
