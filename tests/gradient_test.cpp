@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <initializer_list>
 
 #include "oracle.h"
 #include "random_problems.h"
@@ -54,6 +55,11 @@ class Gradient : public ::testing::TestWithParam<Device> {
             }
         }
     }
+
+    void expect_all_exact(std::initializer_list<const char *> problems, unsigned seed) const {
+        RandomProblems random(seed);
+        for (const char *problem : problems) expect_exact(Problem::parse(problem), random);
+    }
 };
 
 TEST_P(Gradient, RandomProblemsOnEveryKernelThatAcceptsThem) {
@@ -64,41 +70,30 @@ TEST_P(Gradient, RandomProblemsOnEveryKernelThatAcceptsThem) {
 
 // So few results of so many channels that their sums are cut into parts.
 TEST_P(Gradient, ManyChannelsOfSmallPictures) {
-    RandomProblems random(7);
-    for (const char *text :
-         {"n1ic64oc256ih4iw4kh4kw4sh2sw2ph1pw1", "n2ic70oc128ih3iw5kh5kw5", "n3ic33oc192ih2iw3kh3kw3sh2sw2"})
-        expect_exact(Problem::parse(text), random);
+    expect_all_exact({"n1ic64oc256ih4iw4kh4kw4sh2sw2ph1pw1", "n2ic70oc128ih3iw5kh5kw5", "n3ic33oc192ih2iw3kh3kw3sh2sw2"}, 7);
 }
 
 // Groups of one channel are the lanes of vectors: less than one, some, and not a whole number of them.
 TEST_P(Gradient, ManyGroupsOfOneChannel) {
-    RandomProblems random(8);
-    for (const char *text : {"n3g33ic33oc33iw7kw6sw3pw2opw1", "n2g19ic19oc19ih5iw17kh3kw2sh2sw3ph1pw1dh1dw2",
-                             "n1g17ic17oc17id3ih4iw5kd2kh3kw3sd2sh1sw2", "n2g20ic20oc20ih20iw40kh7kw3ph3pw1",
-                             "n9g5ic5oc5ih1iw300kh1kw4sw2pw1", "n2g16ic16oc16ih3iw3kh2kw2sh3sw4"})
-        expect_exact(Problem::parse(text), random);
+    expect_all_exact({"n3g33ic33oc33iw7kw6sw3pw2opw1", "n2g19ic19oc19ih5iw17kh3kw2sh2sw3ph1pw1dh1dw2",
+                      "n1g17ic17oc17id3ih4iw5kd2kh3kw3sd2sh1sw2", "n2g20ic20oc20ih20iw40kh7kw3ph3pw1",
+                      "n9g5ic5oc5ih1iw300kh1kw4sw2pw1", "n2g16ic16oc16ih3iw3kh2kw2sh3sw4"}, 8);
 }
 
 // Groups that are joined, of whose weights a diagonal is taken.
 TEST_P(Gradient, GroupsOfFewChannels) {
-    RandomProblems random(8);
-    for (const char *text : {"n2g8ic64oc96ih5iw6kh3kw3", "n3g6ic48oc72ih4iw5kh4kw2sh2sw2pw1"})
-        expect_exact(Problem::parse(text), random);
+    expect_all_exact({"n2g8ic64oc96ih5iw6kh3kw3", "n3g6ic48oc72ih4iw5kh4kw2sh2sw2pw1"}, 8);
 }
 
 // Each position of the output is one tap's.
 TEST_P(Gradient, PicturesOfOnePixel) {
-    RandomProblems random(6);
-    for (const char *text : {"n5ic12oc9ih1iw1kh4kw3", "n3g2ic40oc34ih1iw1kh2kw4sh2sw3", "n2ic5oc7ih1iw1kh3kw3ph1pw1",
-                             "n2ic5oc7ih1iw1kh3kw3dh2", "n130ic33oc20ih1iw1kh4kw4"})
-        expect_exact(Problem::parse(text), random);
+    expect_all_exact({"n5ic12oc9ih1iw1kh4kw3", "n3g2ic40oc34ih1iw1kh2kw4sh2sw3", "n2ic5oc7ih1iw1kh3kw3ph1pw1",
+                      "n2ic5oc7ih1iw1kh3kw3dh2", "n130ic33oc20ih1iw1kh4kw4"}, 6);
 }
 
 // Channels of the output gradient lie side by side in memory, in either layout.
 TEST_P(Gradient, OutputsOfOnePixel) {
-    RandomProblems random(8);
-    for (const char *text : {"n1ic1oc18ih3iw2kh2kw1sw6ph3pw3dh4", "n3g2ic2oc2ih6iw2kh1kw2sw4ph3pw4dh2oph1opw3"})
-        expect_exact(Problem::parse(text), random);
+    expect_all_exact({"n1ic1oc18ih3iw2kh2kw1sw6ph3pw3dh4", "n3g2ic2oc2ih6iw2kh1kw2sw4ph3pw4dh2oph1opw3"}, 8);
 }
 
 // Problems that kernels were made for: the attributes and channels that each demands, with sizes on either
@@ -166,20 +161,16 @@ TEST_P(Gradient, FullTilesWithStrides) {
 
 // Beyond one task's or block's channels and one chunk's columns, and not a whole number of any.
 TEST_P(Gradient, ManyChannelsAndWidePictures) {
-    RandomProblems random(7);
-    for (const char *problem : {"n1g2ic300oc140ih3iw9kh2kw2sw2", "n1g1ic150oc70ih5iw19kh3kw3sh2sw2",
-                                "n1g1ic40oc20ih3iw300kh3kw3sh2sw2", "n1g1ic17oc2ih2iw700kh2kw4sw3dw2",
-                                "n1g1ic9oc33ih9iw130kh3kw5sh2sw3ph1pw2dh2"})
-        expect_exact(Problem::parse(problem), random);
+    expect_all_exact({"n1g2ic300oc140ih3iw9kh2kw2sw2", "n1g1ic150oc70ih5iw19kh3kw3sh2sw2",
+                      "n1g1ic40oc20ih3iw300kh3kw3sh2sw2", "n1g1ic17oc2ih2iw700kh2kw4sw3dw2",
+                      "n1g1ic9oc33ih9iw130kh3kw5sh2sw3ph1pw2dh2"}, 7);
 }
 
 // Enough positions for many parts, in bands of rows as well as in images, and for parts that are not full.
 TEST_P(Gradient, SumsInManyParts) {
-    RandomProblems random(3);
-    for (const char *problem : {"n1g1ic3oc2ih257iw129kh3kw3", "n37g2ic2oc4ih40iw33kh2kw3sh2sw2ph1pw1",
-                                "n5g3ic3oc3ih61iw70kh4kw4sh2sw2ph1pw1", "n300g1ic1oc1ih9iw7kh3kw3",
-                                "n2g1ic64oc96ih31iw70kh3kw3ph1pw2", "n5g2ic64oc64ih9iw65kh3kw7"})
-        expect_exact(Problem::parse(problem), random);
+    expect_all_exact({"n1g1ic3oc2ih257iw129kh3kw3", "n37g2ic2oc4ih40iw33kh2kw3sh2sw2ph1pw1",
+                      "n5g3ic3oc3ih61iw70kh4kw4sh2sw2ph1pw1", "n300g1ic1oc1ih9iw7kh3kw3",
+                      "n2g1ic64oc96ih31iw70kh3kw3ph1pw2", "n5g2ic64oc64ih9iw65kh3kw7"}, 3);
 }
 
 // Nothing to add up: PyTorch gives zeros, and so do we; null pointers are fine for the empty tensors.

@@ -250,10 +250,11 @@ double gather_time(const KernelTraits &k, const Computation &c, const Machine &m
 }
 
 // Where one thread computes an element, its products one after another, from memory: 0.04 to 0.12 us each (H200, 2026-11-22).
-// No step packs its weights.
+// No step packs its weights, and what is spared so may be more than what is left.
 double serial_time(const KernelTraits &k, const Computation &c) {
-    constexpr double product = 8e-8;
-    return product * Work(k, c.problem).products - (c.weight_operand == Operand::weight ? 0 : launch);
+    constexpr double product = 8e-8, shortest = 1e-7;
+    const double spared = c.weight_operand == Operand::weight ? 0 : launch;
+    return std::max(product * Work(k, c.problem).products - spared, shortest);
 }
 
 }  // namespace
@@ -266,9 +267,8 @@ double estimated_time(const Candidate &candidate, const Machine &machine) {
     const double packing = c.operation == Operation::weight_gradient ? 0 : weight_packing_time(k, c);
     if (k.family == Family::winograd_product) return winograd_time(k, c.problem, machine) + packing;
     if (k.operation == Operation::weight_gradient) return weight_gradient_time(k, c, machine);
-    constexpr double shortest = 1e-7;  // what is spared may be more than what is left
     if (k.parts > 0) return gather_time(k, c, machine) + packing;
-    if (k.max_products > 0) return std::max(serial_time(k, c), shortest);
+    if (k.max_products > 0) return serial_time(k, c);
     return packing_time(k, c) + kernel_time(k, c, machine) + strided_loads_time(k, c, machine) + adding_time(c) +
            packing_time_of_cells(c) + mirroring_time(c) + packing;
 }

@@ -21,9 +21,9 @@ struct FlatChannels {
 
     FlatChannels(const KernelTraits &k, const Problem &p) {
         const bool forward = k.operation == Operation::forward;
-        summed = double(forward ? p.in_channels : p.out_channels) / double(p.groups);
-        computed = (forward ? p.out_channels : p.in_channels) / (k.packs_groups ? 1 : p.groups);
         groups = k.packs_groups ? 1 : p.groups;
+        summed = double(forward ? p.in_channels : p.out_channels) / double(p.groups);
+        computed = (forward ? p.out_channels : p.in_channels) / groups;
     }
 };
 

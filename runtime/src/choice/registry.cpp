@@ -315,15 +315,15 @@ PlanOptions as_computed(const PlanOptions &options, const Computation &c) {
 
 std::string rejection(const KernelTraits &kernel, const Computation &computation, const PlanOptions &asked, Device device,
                       const Machine &machine) {
-    const PlanOptions options = as_computed(asked, computation);
     if (kernel.role != KernelRole::compute) return "it computes no operation";
     if (kernel.device != device) return "it runs on another device";
-    if (!precision_allows(options.precision, kernel.precision)) return "its precision is not allowed";
+    if (!precision_allows(asked.precision, kernel.precision)) return "its precision is not allowed";
     if (const std::string reason = machine_rejection(kernel, machine); !reason.empty()) return reason;
     // Flat products of a CPU's weight gradients sum over images as they are.
     const bool in_other_roles = computation.weight_operand != Operand::weight;
     if (kernel.operation != computation.operation || (in_other_roles && device == Device::cpu))
         return "it computes another operation";
+    const PlanOptions options = as_computed(asked, computation);
     if (options.epilogue.activation == Activation::prelu && !kernel.channel_slopes)
         return "epilogue.activation is prelu, but it has one slope for all channels";
     if (const std::string reason = format_rejection(kernel, computation, options); !reason.empty()) return reason;
