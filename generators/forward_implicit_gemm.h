@@ -41,6 +41,7 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         if (this->weight_map && (this->funcs_.format.multiply == Multiply::tf32 || (phases_as_channels && !as_it_lies)))
             throw std::invalid_argument("weight_map in TF32, or with phases_as_channels of packed pictures; the rule is 16 bits");
         if (this->weight_map) this->funcs_.weight_run = 64;
+        this->funcs_.groups_are_parts = this->makes_parts;
         if (as_it_lies && this->funcs_.computes_whole_rows)
             this->funcs_.position_unit =
                 phases_as_channels ? 8 / this->schedule_params.tile(this->funcs_).neighbours : this->funcs_.position_run;
@@ -152,6 +153,7 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
     }
     // Without an activation nothing is computed; the pass makes a version of the store for that.
     Halide::Expr finished(const Halide::Expr &product, const Halide::Expr &channel, const Halide::Expr &group) const {
+        if (this->makes_parts) return product;  // the second pass has the rest
         const Halide::Expr no_activation =
             activation == static_cast<int>(EpilogueKind::piecewise_linear) && slope == 1.f;
         const Halide::Expr sum = product + bias_of(channel, group),

@@ -238,5 +238,22 @@ TEST(Computation, OfFewBlocksIsASumOfParts) {
     EXPECT_EQ(with_split_sum(kernel, whole).partial_sums, 1);
 }
 
+// Kernels for parts alone take shares of their steps, which are taps as well as channels that fill no chunk.
+TEST(Computation, OfFewBlocksIsASumOfSharesOfSteps) {
+    KernelTraits kernel;
+    kernel.counts_through_images = kernel.makes_parts = true;
+    kernel.block_positions = {8, 8};
+    kernel.block_channels = 64;
+    kernel.weight_in_channel_multiple = 64;
+    kernel.split_target_blocks = 264;
+    const Computation whole = computations("n1ic112oc21ih8iw8kh3kw3ph1pw1", Operation::forward)[0];
+    const Computation split = with_split_sum(kernel, whole);
+    EXPECT_TRUE(split.parts_of_steps);
+    EXPECT_EQ(split.partial_sums, 5);  // of 18 steps, at least four each
+    EXPECT_EQ(split.problem.str(), whole.problem.str());
+    EXPECT_EQ(split.result_channels(), 21);
+    EXPECT_EQ(with_split_sum(kernel, computations("n1ic112oc21ih128iw128kh3kw3", Operation::forward)[0]).partial_sums, 1);
+}
+
 }  // namespace
 }  // namespace conv_transpose::testing

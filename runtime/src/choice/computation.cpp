@@ -293,8 +293,10 @@ int64_t summed_phases(const Computation &c) {
 Computation with_split_sum(const KernelTraits &kernel, const Computation &computation) {
     Computation split = computation;
     if (computation.has_wide_pixels()) return split;  // parts are dense
-    if (computation.cells) return split;  // kernels of later inputs are shifted
+    split.parts_of_steps = makes_parts_of_steps(kernel);
+    if (computation.cells && !split.parts_of_steps) return split;  // kernels of later inputs are shifted
     split.partial_sums = partial_sums(kernel, computation.problem, summed_phases(computation));
+    if (split.parts_of_steps) return split;
     Problem &p = split.problem;
     p.groups *= split.partial_sums;
     (kernel.operation == Operation::forward ? p.out_channels : p.in_channels) *= split.partial_sums;

@@ -35,6 +35,9 @@ struct Computation {
     /// A split sum: so many groups of the problem are parts of one, each with its share of the summed channels, and a
     /// second pass adds what they give.
     int64_t partial_sums = 1;
+    /// Where it is not of groups: each part has a share of the kernel's steps, and `problem` stays as it was.
+    bool parts_of_steps = false;
+    int64_t parts_in_groups() const { return parts_of_steps ? 1 : partial_sums; }
     /// The forward operation is this problem's input gradient, whose output gradient is packed by phases: they are channels
     /// that `problem` sums over, at stride 1. Only for kernels that read packed channels.
     std::optional<Problem> by_phases{};
@@ -62,7 +65,7 @@ struct Computation {
 
     /// Channels of the result, of all groups that are left when the parts are added.
     int64_t result_channels() const {
-        return (operation == Operation::forward ? problem.out_channels : problem.in_channels) / partial_sums;
+        return (operation == Operation::forward ? problem.out_channels : problem.in_channels) / parts_in_groups();
     }
 };
 

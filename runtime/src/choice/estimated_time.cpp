@@ -115,7 +115,7 @@ double scattered_stores_time(const KernelTraits &k, const Computation &c) {
     if (!k.counts_through_images || k.operation != Operation::forward || k.output.layout == Layout::channels_last) return 0;
     if (k.box_positions > 0 && k.phases_as_channels && k.stride_width_multiple > 1) return 0;
     const int64_t apart = std::min<int64_t>(4 * c.problem.width().stride, 32);
-    return static_cast<double>(c.problem.output_elements() / c.partial_sums) * std::max<int64_t>(apart - 16, 0) /
+    return static_cast<double>(c.problem.output_elements() / c.parts_in_groups()) * std::max<int64_t>(apart - 16, 0) /
            H200::second_level_bytes_per_second;
 }
 
@@ -176,7 +176,10 @@ double mirroring_time(const Computation &c) {
 double adding_time(const Computation &c) {
     if (c.partial_sums == 1) return 0;
     const double parts = double(c.operation == Operation::forward ? c.problem.output_elements() : c.problem.input_elements());
-    return launch + 1.5e-6 + 2.0 * sizeof(float) * parts / H200::second_level_bytes_per_second;
+    const double bytes = sizeof(float) * (c.parts_of_steps ? parts * double(c.partial_sums) : parts);
+    constexpr double most_in_second_level = 2.4e7;
+    const double rate = bytes <= most_in_second_level ? H200::second_level_bytes_per_second : H200::memory_bytes_per_second;
+    return launch + 1.5e-6 + 2 * bytes / rate;
 }
 
 // An input gradient reads pixels a stride apart, where neighbours in a row are no neighbouring channels: a warp's load of
@@ -196,8 +199,8 @@ double strided_loads_time(const KernelTraits &k, const Computation &c, const Mac
 double kernel_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
     const Problem &p = c.problem;
     const Work work(k, p);
-    const double blocks = blocks_of(k, p, work);
-    const double flop = 2.0 * double(area(k.block_positions)) * k.block_channels * work.products;
+    const double parts = c.parts_of_steps ? double(std::max<int64_t>(c.partial_sums, 1)) : 1, blocks = blocks_of(k, p, work) * parts;
+    const double flop = 2.0 * double(area(k.block_positions)) * k.block_channels * work.products / parts;
     const int64_t multiprocessors = std::max(machine.multiprocessors, 1);
     const double slots = double(multiprocessors * k.blocks_per_multiprocessor);
     double rounds = std::floor(blocks / slots);

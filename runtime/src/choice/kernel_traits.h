@@ -78,7 +78,8 @@ struct CalledWith {
 
     /// Pictures, and weights that are read as they are given, may have any layout: strides are run-time values.
     bool any_layout = false;
-    /// A flat matrix product's channels, which lie apart, are turned into vectors, and back.
+    /// A flat matrix product's channels, which lie apart, are turned into vectors, and back. Of a kernel that packs weights for
+    /// tensor cores: a block turns those of channels_first, whose order is all that changes.
     bool turns_channels = false;
     /// It reads and writes vectors of neighbouring channels, from multiples of 16 bytes.
     bool vectors_of_channels = false;
@@ -212,6 +213,11 @@ inline bool reads_one_row(const KernelTraits &kernel) { return reads_as_it_lies(
 /// phases that are channels those of one stride along the width.
 inline bool stores_runs_of_positions(const KernelTraits &kernel) {
     return reads_as_it_lies(kernel) && kernel.output_width_multiple > 1;
+}
+
+/// Whether the parts of its sums are shares of its steps: whatever they are summed over, in an array of their own.
+inline bool makes_parts_of_steps(const KernelTraits &kernel) {
+    return kernel.makes_parts && kernel.operation == Operation::forward;
 }
 
 /// Whether it copies pictures 16 bytes at a time, from multiples of as many: those of 16 bits with channels innermost, and

@@ -22,20 +22,32 @@ int64_t most_parts(const KernelTraits &k, int64_t steps) {
 }  // namespace
 
 int64_t partial_sums(const KernelTraits &k, const Problem &p, int64_t undivided) {
-    if (k.split_target_blocks == 0 || p.groups != 1 || p.batch == 0) return 1;
+    const bool of_steps = makes_parts_of_steps(k);
+    if (k.split_target_blocks == 0 || p.groups != 1 || p.batch == 0) return of_steps ? 0 : 1;
     // Pixels so far apart fill L1 with the window of one block: HiFi-GAN's first layer (stride 8) took 0.250
     // ms in two parts, 0.153 in one (H200). Channels that are neighbours fill lines whatever the stride is.
     const bool far_apart = k.operation == Operation::input_gradient && k.output.layout == Layout::channels_first &&
                            !k.taps_as_channels;  // whose steps see neighbours
     if (far_apart && p.width().stride >= 8) return 1;
     const ProductBlocks work(k, p);
+    const double elements = double(k.operation == Operation::forward ? p.output_elements() : p.input_elements());
+    const auto counted = [&](int64_t parts) {
+        return elements * double(parts) > double(max_elements_32bit()) || p.batch > max_grid() ? 1 : std::max<int64_t>(parts, 1);
+    };
+    if (of_steps) {
+        if (elements > double(max_elements_32bit()) || p.batch > max_grid()) return 0;
+        if (work.blocks > double(k.split_target_blocks) / 2) return 1;
+        constexpr int64_t fewest_steps = 4;
+        const int64_t most = k.split_target_blocks / std::max<int64_t>(static_cast<int64_t>(work.blocks), 1),
+                      of_part = std::max(ceil_divide(work.steps, std::max<int64_t>(most, 1)), fewest_steps);
+        return counted(ceil_divide(work.steps, of_part));
+    }
     const int64_t summed = k.operation == Operation::forward ? p.in_channels : p.out_channels;
     if (summed_channels(k, p) % k.weight_in_channel_multiple != 0 || work.blocks > double(k.split_target_blocks)) return 1;
     int64_t parts = std::min(
         {k.split_target_blocks / std::max<int64_t>(static_cast<int64_t>(work.blocks), 1), most_parts(k, work.steps), work.chunks});
     while (parts > 1 && (work.chunks % parts != 0 || summed % (parts * undivided) != 0)) parts--;
-    const double elements = double(k.operation == Operation::forward ? p.output_elements() : p.input_elements());
-    return elements * parts > max_elements_32bit() || p.batch > max_grid() ? 1 : std::max<int64_t>(parts, 1);
+    return counted(parts);
 }
 
 }  // namespace conv_transpose

@@ -362,7 +362,9 @@ bool takes_format(const KernelTraits &k, const TensorOfOperation &tensor, Operat
     // What is packed must have a helper of its type, whatever the kernel's own is.
     if (reads_weights && tensor.asked == &PlanOptions::weight && k.weight_layout != WeightLayout::as_given)
         return packs(k, tensor, operation, wanted);
-    return is == wanted || (k.any_layout && is.type == wanted.type) || packs(k, tensor, operation, wanted);
+    // What adds parts writes every layout.
+    const bool is_added = makes_parts_of_steps(k) && tensor.made_for == &KernelTraits::output && operation == k.operation;
+    return is == wanted || ((k.any_layout || is_added) && is.type == wanted.type) || packs(k, tensor, operation, wanted);
 }
 
 const KernelTraits &helper_kernel(KernelRole role, Device device,

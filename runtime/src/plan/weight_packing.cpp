@@ -70,7 +70,14 @@ WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &comp
     const bool phases = kernel.phases_as_channels || c_.by_phases;
     packed_summed_ = c_.cells ? c_.problem.in_channels : summed_ * product(summed_phases_);
     if (kernel.weight_layout == WeightLayout::as_given) return;
+    // A block's share of a kernel's positions has to fit shared memory.
+    constexpr int64_t most_turned_taps = 90;
+    const bool for_products = kernel.counts_through_images && kernel.kernel == Size2{} && kernel.weight_tile == 64;
+    turns_ = for_products && !phases && !c_.cells && !transposed_ &&
+             given_.layout == Layout::channels_first && given_.type == kernel.input.type && taps_ > 1 && taps_ <= most_turned_taps;
     packing_ = &helper_kernel(KernelRole::weight_packing, kernel.device, [&](const KernelTraits &k) {
+        if (turns_ || k.turns_channels)
+            return turns_ == k.turns_channels && k.weight_layout == kernel.weight_layout && k.weight.type == given_.type;
         return k.weight_layout == kernel.weight_layout && k.min_taps <= taps_ && packs_rank(k, kernel.rank) &&
                k.weight.type == given_.type && (!phases || k.family == Family::gemm_weight_packing) &&
                k.phases_outermost == kernel.phases_outermost && (!c_.cells || k.packs_cells);
@@ -95,7 +102,7 @@ bool WeightPacking::joins_taps() const noexcept {
 // of the input, and groups outside of both; but parts of a sum are groups inside of the channels that they share.
 // Kernel positions are innermost, or channels of the output.
 View WeightPacking::given() const {
-    const int64_t inside = transposed_ ? summed_ * c_.partial_sums : channels_;
+    const int64_t inside = transposed_ ? summed_ * c_.parts_in_groups() : channels_;
     const bool channels_last = given_.layout == Layout::channels_last;
     const int64_t tap = channels_last ? inside : 1, inner = channels_last ? 1 : taps_, outer = taps_ * inside;
     const Extents window = joins_taps() ? Extents{taps_, 1} : window_;
@@ -109,7 +116,7 @@ View WeightPacking::given() const {
         view.set_min(i, packed_window_[i] * channel_phases_[i] * summed_phases_[i] - window_[i]);
     }
     view.set_stride(rank, transposed_ ? outer : inner).set_stride(rank + 1, transposed_ ? inner : outer);
-    const bool parts_inside = transposed_ && c_.partial_sums > 1;
+    const bool parts_inside = transposed_ && c_.parts_in_groups() > 1;
     return view.set_stride(rank + 2, parts_inside ? inner * summed_ : outer * (transposed_ ? channels_ : summed_));
 }
 
@@ -120,7 +127,7 @@ View WeightPacking::as_given(const LaunchRange &range) const {
     const int64_t taps = phases ? 1 : taps_;
     const Extents window = phases ? Extents(window_.size(), 1) : window_;
     const int64_t out = (transposed_ ? summed_ : channels_) * (phases ? taps_ : 1), in = transposed_ ? channels_ : summed_;
-    const int64_t inside = out * (transposed_ ? c_.partial_sums : 1);
+    const int64_t inside = out * (transposed_ ? c_.parts_in_groups() : 1);
     const bool channels_last = given_.layout == Layout::channels_last || (maps_weights(kernel_) && taps == 1);
     const int64_t inner = channels_last ? 1 : taps, group = inside > out ? inner * out : in * out * taps;
     View view(c_.weight_operand, range.first_group * group, joined(window, {out, in, range.groups}), given_.type);
@@ -143,14 +150,19 @@ void WeightPacking::add_to(Recipe &recipe) {
 Step WeightPacking::step() const {
     Extents to = packing_->min_taps > 0 ? tensor_core_tiles() : packed_extents(groups_);
     if (joins_taps()) to = {packed_channels_, taps_, 1, summed_, groups_};
+    // Of tensor cores as (16 bytes of 64 channels, tap, the rest).
+    Extents array{product(to), 1, 1, 1, 1};
+    if (kernel_.weight_layout != WeightLayout::channels_innermost) {
+        const int64_t run = 64 * 16 / bytes_of(packed_type()), window = product(packed_window_);
+        array = {run, window, array[0] / (run * window), 1, 1};
+    }
+    if (turns_)
+        return Launch<Family::weight_packing>(*packing_)
+            .set("weight", View(c_.weight_operand, 0, {taps_ * channels_, 1, 1, summed_, groups_}, given_.type))
+            .set("packed", View(packed_, 0, array, packed_type()))
+            .step();
     if (packing_->family == Family::gemm_weight_packing) {
         Launch<Family::gemm_weight_packing> launch(*packing_);
-        // Of tensor cores as (16 bytes of 64 channels, tap, the rest).
-        Extents array{product(to), 1, 1, 1, 1};
-        if (kernel_.weight_layout != WeightLayout::channels_innermost) {
-            const int64_t run = 64 * 16 / bytes_of(packed_type()), window = product(packed_window_);
-            array = {run, window, array[0] / (run * window), 1, 1};
-        }
         launch.set("weight", given()).set("packed", View(packed_, 0, array, packed_type()));
         launch.set_axes("channel_phases", channel_phases_).set_axes("summed_phases", summed_phases_);
         launch.set("input_channels", c_.cells ? c_.cells->channels : round_up(packed_summed_, kernel_.weight_in_channel_multiple))
