@@ -29,9 +29,8 @@ enum class WeightLayout {
     tensor_core_split_row_pairs,
     tensor_core_sub_pixel,
     tensor_core_split_sub_pixel,
-    /// layouts::tensor_core_weights (tensor_layout.h) of 16-bit values.
-    tensor_core_f16,
-    tensor_core_bf16,
+    /// layouts::tensor_core_weights (tensor_layout.h) of 16-bit values, in the format of the kernel's output.
+    tensor_core_16_bits,
 };
 
 /// Values of the `has_bias` argument of every forward kernel. Behind the biases of a group's channels may stand their slopes,

@@ -46,8 +46,7 @@ struct AnyTensors : DescribedGenerator {
 
     ProblemParams problem;
     /// Of pictures, and of weights that are read as they are given.
-    GeneratorParam<Storage> storage{"storage", Storage::f32,
-                                    {{"f32", Storage::f32}, {"f16", Storage::f16}, {"bf16", Storage::bf16}}};
+    GeneratorParam<Storage> storage{"storage", Storage::f32, storage_names()};
 
     /// A position in a picture of which that is known.
     static Halide::Expr known(const Halide::Expr &i, const Halide::Internal::Dimension &d) {

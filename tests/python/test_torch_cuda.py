@@ -164,12 +164,12 @@ def smooth_pictures(count):
 
 
 def losses_of_training(model, dtype, autocast, steps=500, batch=16):
-    """One loss a step. Without autocast the model's weights are of the dtype themselves."""
+    """A mean a fifty steps, and the first five. Without autocast the model's weights are of the dtype themselves."""
     model = model.to(memory_format=torch.channels_last)
     pictures = smooth_pictures(8 * batch)
     if not autocast:
         model, pictures = model.to(dtype), pictures.to(dtype)
-    optimizer = torch.optim.Adam(model.parameters(), 1e-3, eps=1e-8 if autocast else 1e-4)
+    optimizer = torch.optim.Adam(model.parameters(), 5e-4, eps=1e-4)  # which float16 has
     scaler = torch.amp.GradScaler("cuda", enabled=autocast and dtype == torch.float16)
     history = []
     for step in range(steps):
@@ -183,20 +183,22 @@ def losses_of_training(model, dtype, autocast, steps=500, batch=16):
         scaler.step(optimizer)
         scaler.update()
         history.append(loss.detach())
-    return torch.stack(history).cpu()
+    history = torch.stack(history).cpu()
+    return history.view(-1, 50).mean(1), history[:5]
 
 
 @pytest.mark.parametrize("autocast", [True, False], ids=["autocast", "weights of 16 bits"])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_500_steps_of_half_precision_agree_with_pytorchs(dtype, autocast):
-    """Roundings differ and training enlarges them: the first losses agree closely, then means of fifty steps."""
-    ours = AutoEncoder().cuda()
-    theirs = pytorchs(ours)
-    ours, theirs = (losses_of_training(model, dtype, autocast) for model in (ours, theirs))
-    epsilon = torch.finfo(dtype).eps
-    torch.testing.assert_close(ours[:5], theirs[:5], rtol=2 * epsilon, atol=0)
-    torch.testing.assert_close(ours.view(-1, 50).mean(1), theirs.view(-1, 50).mean(1), rtol=0.05, atol=0)
-    assert ours[-50:].mean() < ours[:5].mean() / 4
+    """Roundings differ and training enlarges them: the first losses agree closely, later means of fifty to a twentieth, or to
+    twice what the format's own roundings cost PyTorch's layers."""
+    model = AutoEncoder().cuda()
+    exact, _ = losses_of_training(pytorchs(model), torch.float32, autocast=False)
+    theirs, their_first = losses_of_training(pytorchs(model), dtype, autocast)
+    ours, our_first = losses_of_training(model, dtype, autocast)
+    torch.testing.assert_close(our_first, their_first, rtol=2 * torch.finfo(dtype).eps, atol=0)
+    assert ((ours - theirs).abs() <= torch.maximum(0.05 * theirs, 2 * (theirs - exact).abs())).all(), (ours, theirs, exact)
+    assert ours[-1] < ours[0] / 4
 
 
 def test_memory_does_not_grow_over_1000_steps():

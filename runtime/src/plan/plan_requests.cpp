@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 #include <string>
 
 #include "choice/tensor_formats.h"
@@ -13,7 +14,7 @@ namespace {
 
 // An enumeration may hold any number, from a cast or from C.
 template <class Enum>
-void require_enumerator(const std::string &field, Enum value, Enum last, const char *valid) {
+void require_enumerator(const std::string &field, Enum value, Enum last, const std::string &valid) {
     const int number = static_cast<int>(value);
     if (number < 0 || number > static_cast<int>(last))
         throw InvalidProblem(field, field + " is " + std::to_string(number) + ", but it must be one of " +
@@ -21,7 +22,8 @@ void require_enumerator(const std::string &field, Enum value, Enum last, const c
 }
 
 void require_format(const std::string &tensor, const TensorFormat &format) {
-    require_enumerator(tensor + ".type", format.type, ElementType::bfloat16, "float32, float16 and bfloat16");
+    constexpr auto last = static_cast<ElementType>(std::size(storages) - 1);
+    require_enumerator(tensor + ".type", format.type, last, names_of_element_types(" and "));
     require_enumerator(tensor + ".layout", format.layout, Layout::channels_last, "channels_first and channels_last");
 }
 

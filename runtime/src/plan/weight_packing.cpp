@@ -71,20 +71,14 @@ WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &comp
     packed_summed_ = c_.cells ? c_.problem.in_channels : summed_ * product(summed_phases_);
     if (kernel.weight_layout == WeightLayout::as_given) return;
     packing_ = &helper_kernel(KernelRole::weight_packing, kernel.device, [&](const KernelTraits &k) {
-        return k.weight_layout == kernel.weight_layout && k.min_taps <= taps_ && packs_rank(k, kernel.rank) &&
-               k.weight.type == given_.type && (!phases || k.family == Family::gemm_weight_packing) &&
-               k.phases_outermost == kernel.phases_outermost && (!c_.cells || k.packs_cells);
+        return packs_weights(k, kernel, given_.type) && k.min_taps <= taps_ &&
+               (!phases || k.family == Family::gemm_weight_packing) && (!c_.cells || k.packs_cells);
     });
     packed_channels_ = round_up(channels_ * product(channel_phases_), kernel.weight_channel_multiple);
 }
 
-// Of what is packed. A kernel for tensor cores multiplies elements as it stores its output, others in float32.
-ElementType WeightPacking::packed_type() const noexcept {
-    if (!packing_) return given_.type;
-    const bool in_float32 = kernel_.weight_layout == WeightLayout::channels_innermost ||
-                            kernel_.weight_layout == WeightLayout::channel_panels;
-    return in_float32 ? ElementType::float32 : kernel_.output.type;
-}
+// Of what is packed.
+ElementType WeightPacking::packed_type() const noexcept { return packing_ ? packed_weight_type(kernel_) : given_.type; }
 
 // Where channels become innermost, kernel positions are one dimension of the helper's two.
 bool WeightPacking::joins_taps() const noexcept {
