@@ -4,10 +4,11 @@
 #ifndef CONV_TRANSPOSE_ALGORITHM_ELEMENT_FORMAT_H
 #define CONV_TRANSPOSE_ALGORITHM_ELEMENT_FORMAT_H
 
-#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "algorithm/listed.h"
 
 namespace conv_transpose {
 
@@ -29,10 +30,7 @@ constexpr int bytes_of(Storage storage) { return named(storage).bytes; }
 
 /// As in "float32, float16 or bfloat16", of which a message says that they are the rule.
 inline std::string names_of_element_types(const char *last = " or ") {
-    std::string text;
-    for (const NamedStorage &s : storages)
-        text += (text.empty() ? "" : &s == std::end(storages) - 1 ? last : ", ") + std::string(s.element_type);
-    return text;
+    return listed(storages, &NamedStorage::element_type, last);
 }
 
 struct ElementFormat {

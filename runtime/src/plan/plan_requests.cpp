@@ -6,6 +6,8 @@
 #include <iterator>
 #include <string>
 
+#include "algorithm/kernel_interface.h"
+#include "algorithm/listed.h"
 #include "choice/tensor_formats.h"
 
 namespace conv_transpose {
@@ -35,8 +37,8 @@ void require_valid(const PlanOptions &options) {
                        "forward, input_gradient, weight_gradient and bias_gradient");
     require_enumerator("device", options.device, Device::cuda, "automatic, cpu and cuda");
     require_enumerator("precision", options.precision, Precision::tf32x3, "float32, tf32 and tf32x3");
-    require_enumerator("epilogue.activation", e.activation, Activation::prelu,
-                       "none, relu, leaky_relu, tanh, sigmoid and prelu");
+    require_enumerator("epilogue.activation", e.activation, static_cast<Activation>(std::size(activations) - 1),
+                       listed(activations, &NamedActivation::name, " and "));
     require_format("input", options.input);
     require_format("weight", options.weight);
     require_format("output", options.output);
