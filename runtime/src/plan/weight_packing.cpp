@@ -90,8 +90,8 @@ bool WeightPacking::joins_taps() const noexcept {
 // Kernel positions are innermost, or channels of the output.
 View WeightPacking::given() const {
     const int64_t inside = transposed_ ? summed_ * c_.partial_sums : channels_;
-    const bool channels_last = given_.layout == Layout::channels_last;
-    const int64_t tap = channels_last ? inside : 1, inner = channels_last ? 1 : taps_, outer = taps_ * inside;
+    const auto [tap, inner] = LayoutStrides(given_.layout, inside, taps_);
+    const int64_t outer = taps_ * inside;
     const Extents window = joins_taps() ? Extents{taps_, 1} : window_;
     View view(c_.weight_operand, mirrored_ ? (taps_ - 1) * tap : 0, joined(window, {channels_, summed_, groups_}), given_.type);
     const int rank = static_cast<int>(window.size());
@@ -115,10 +115,11 @@ View WeightPacking::as_given(const LaunchRange &range) const {
     const Extents window = phases ? Extents(window_.size(), 1) : window_;
     const int64_t out = (transposed_ ? summed_ : channels_) * (phases ? taps_ : 1), in = transposed_ ? channels_ : summed_;
     const int64_t inside = out * (transposed_ ? c_.partial_sums : 1);
-    const bool channels_last = given_.layout == Layout::channels_last || (maps_weights(kernel_) && taps == 1);
-    const int64_t inner = channels_last ? 1 : taps, group = inside > out ? inner * out : in * out * taps;
+    const Layout layout = maps_weights(kernel_) && taps == 1 ? Layout::channels_last : given_.layout;
+    const auto [tap, inner] = LayoutStrides(layout, inside, taps);
+    const int64_t group = inside > out ? inner * out : in * out * taps;
     View view(c_.weight_operand, range.first_group * group, joined(window, {out, in, range.groups}), given_.type);
-    int64_t stride = channels_last ? inside : 1;
+    int64_t stride = tap;
     for (int i = 0; i < kernel_.rank; stride *= window[i++]) view.set_stride(i, stride);
     return view.set_stride(kernel_.rank, inner)
         .set_stride(kernel_.rank + 1, taps * inside)
