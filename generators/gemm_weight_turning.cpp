@@ -82,6 +82,7 @@ class TurnGemmWeights : public Halide::Generator<TurnGemmWeights>, public Descri
         description.set("role", "KernelRole::weight_packing");
         description.set("weight_layout", enumerator(gemm_weight_layout(format_)));
         description.set("weight", format_text(format_.storage));
+        description.set("output", format_text(format_.operand()));
         description.set("turns_channels", "true");
         describe_target(get_target(), description);
     }
