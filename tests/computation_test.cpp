@@ -254,7 +254,7 @@ TEST(Computation, OfFewBlocksIsASumOfPartsOfSteps) {
     for (const char *problem : {"n2ic113oc21id6ih12iw12kd3kh3kw3pd1ph1pw1", "g2n1ic512oc10ih8iw8kh3kw3sh2sw2"}) {
         const Computation parts = split(problem);
         EXPECT_GT(parts.partial_sums, 8) << problem;
-        EXPECT_EQ(parts.groups_of_parts(), 1) << problem;
+        EXPECT_EQ(parts.parts_in_groups(), 1) << problem;
         EXPECT_EQ(parts.problem.str(), computations(problem, Operation::forward)[0].problem.str());
         EXPECT_EQ(parts.result_channels(), parts.problem.out_channels) << problem;
     }

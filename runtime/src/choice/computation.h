@@ -35,7 +35,7 @@ struct Computation {
     /// A split sum: a second pass adds so many parts. They are groups of the problem, each with its share of the summed
     /// channels, or parts of each group's steps, of which the problem tells nothing.
     int64_t partial_sums = 1;
-    bool splits_steps = false;
+    bool parts_of_steps = false;
     /// The forward operation is this problem's input gradient, whose output gradient is packed by phases: they are channels
     /// that `problem` sums over, at stride 1. Only for kernels that read packed channels.
     std::optional<Problem> by_phases{};
@@ -62,11 +62,11 @@ struct Computation {
     bool has_wide_pixels() const { return read_pixel != 0 || written_pixel != 0; }
 
     /// Groups of the problem that are parts of one.
-    int64_t groups_of_parts() const { return splits_steps ? 1 : partial_sums; }
+    int64_t parts_in_groups() const { return parts_of_steps ? 1 : partial_sums; }
 
     /// Channels of the result, of all groups that are left when the parts are added.
     int64_t result_channels() const {
-        return (operation == Operation::forward ? problem.out_channels : problem.in_channels) / groups_of_parts();
+        return (operation == Operation::forward ? problem.out_channels : problem.in_channels) / parts_in_groups();
     }
 };
 

@@ -43,7 +43,7 @@ int64_t partial_sums(const KernelTraits &k, const Problem &p, int64_t undivided)
     return elements * parts > max_elements_32bit() || p.batch > max_grid() ? 1 : std::max<int64_t>(parts, 1);
 }
 
-int64_t parts_of_steps(const KernelTraits &k, const Computation &computation) {
+int64_t best_parts_of_steps(const KernelTraits &k, const Computation &computation) {
     const Problem &p = computation.problem;
     if (k.split_target_blocks == 0 || p.batch == 0 || p.batch > max_grid()) return 1;
     const ProductBlocks work(k, p);
@@ -54,7 +54,7 @@ int64_t parts_of_steps(const KernelTraits &k, const Computation &computation) {
     Machine machine;
     machine.multiprocessors = machines::H200::multiprocessors;
     Computation cut = computation;
-    cut.splits_steps = true;
+    cut.parts_of_steps = true;
     int64_t best = 1;
     double shortest = estimated_time({k, cut}, machine);
     for (int64_t parts = 2; double(parts) <= most; parts += std::max<int64_t>(parts / 4, 1)) {

@@ -16,7 +16,7 @@ namespace conv_transpose {
 int64_t partial_sums(const KernelTraits &kernel, const Problem &problem, int64_t undivided = 1);
 
 /// The same of a kernel whose steps are cut: as many as an H200 should be fastest with, the same on every GPU.
-int64_t parts_of_steps(const KernelTraits &kernel, const Computation &computation);
+int64_t best_parts_of_steps(const KernelTraits &kernel, const Computation &computation);
 
 }  // namespace conv_transpose
 

@@ -25,10 +25,10 @@ class PartialOutputs {
     /// outside.
     template <class OfAxis>
     View view(const Problem &p, int rank, OfAxis extent, const LaunchRange &range) const {
-        const int64_t groups = c_.splits_steps ? p.groups : 1, channels = c_.result_channels() / groups;
+        const int64_t groups = c_.parts_of_steps ? p.groups : 1, channels = c_.result_channels() / groups;
         const int64_t of_group = plane() * channels;
         Extents extents = innermost_first(p, rank, extent);
-        extents.insert(extents.end(), {channels, range.groups * (c_.splits_steps ? c_.partial_sums : 1), range.images});
+        extents.insert(extents.end(), {channels, range.groups * (c_.parts_of_steps ? c_.partial_sums : 1), range.images});
         View part(region_, range.first_image * image() + range.first_group * of_group, extents);
         if (channels_last()) {
             for (int64_t i = 0, stride = channels; i < rank; stride *= extents[i++]) part.set_stride(i, stride);
