@@ -82,9 +82,6 @@ struct GemmFuncs {
     int position_unit = 1;  ///< of them are known to be neighbours in a row of cells; a run, or as many as 16 bytes are stored of
     /// Where the output is made of whole cells, one condition for all of it spares those of its elements.
     bool spares_conditions = false;
-    /// Groups of the output are parts of the sums, each of so many steps; operands have one group.
-    bool groups_are_parts = false;
-    Halide::Expr operand_group() const { return groups_are_parts ? Halide::Expr(0) : Halide::Expr(v.group); }
     int values() const { return format.on_tensor_cores() ? format.values_of_16_bytes() : 1; }
 
     /// Operands; zero outside of the picture, and in channels beyond the last.

@@ -293,10 +293,13 @@ int64_t summed_phases(const Computation &c) {
 Computation with_split_sum(const KernelTraits &kernel, const Computation &computation) {
     Computation split = computation;
     if (computation.has_wide_pixels()) return split;  // parts are dense
-    split.parts_of_steps = makes_parts_of_steps(kernel);
-    if (computation.cells && !split.parts_of_steps) return split;  // kernels of later inputs are shifted
+    if (computation.cells) return split;  // kernels of later inputs are shifted
+    if (kernel.splits_steps) {
+        split.partial_sums = best_parts_of_steps(kernel, computation);
+        split.parts_of_steps = split.partial_sums > 1;
+        return split;
+    }
     split.partial_sums = partial_sums(kernel, computation.problem, summed_phases(computation));
-    if (split.parts_of_steps) return split;
     Problem &p = split.problem;
     p.groups *= split.partial_sums;
     (kernel.operation == Operation::forward ? p.out_channels : p.in_channels) *= split.partial_sums;

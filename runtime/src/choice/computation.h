@@ -32,12 +32,10 @@ struct Computation {
     WeightView weight = WeightView::as_given;
     /// What plays the weight's role: a weight gradient may be the forward operation of others.
     Operand weight_operand = Operand::weight;
-    /// A split sum: so many groups of the problem are parts of one, each with its share of the summed channels, and a
-    /// second pass adds what they give.
+    /// A split sum: a second pass adds so many parts. They are groups of the problem, each with its share of the summed
+    /// channels, or parts of each group's steps, of which the problem tells nothing.
     int64_t partial_sums = 1;
-    /// Where it is not of groups: each part has a share of the kernel's steps, and `problem` stays as it was.
     bool parts_of_steps = false;
-    int64_t parts_in_groups() const { return parts_of_steps ? 1 : partial_sums; }
     /// The forward operation is this problem's input gradient, whose output gradient is packed by phases: they are channels
     /// that `problem` sums over, at stride 1. Only for kernels that read packed channels.
     std::optional<Problem> by_phases{};
@@ -62,6 +60,9 @@ struct Computation {
     /// Elements from a pixel to the next, where pixels are wider than their channels; else 0.
     int64_t read_pixel = 0, written_pixel = 0;
     bool has_wide_pixels() const { return read_pixel != 0 || written_pixel != 0; }
+
+    /// Groups of the problem that are parts of one.
+    int64_t parts_in_groups() const { return parts_of_steps ? 1 : partial_sums; }
 
     /// Channels of the result, of all groups that are left when the parts are added.
     int64_t result_channels() const {

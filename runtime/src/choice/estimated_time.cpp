@@ -71,6 +71,8 @@ constexpr double before_first_tile = 2.6e-6;
 // that are stored in runs, 2.3 to 4.2 of 64: positions a stride apart are stored one by one; phases that are channels in runs
 // of two or four rows, slower where those begin at odd elements of 16 bits.
 double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
+    // Of parts 7 to 10 us, whose lanes store single channels of any number (twelve layers in float16, H200, 2026-11-22).
+    if (k.makes_parts && k.splits_steps) return 8e-6;
     const bool maps_both = k.operation == Operation::forward && maps_weights(k) && k.output.layout == Layout::channels_last;
     if (k.resident_blocks > 0)
         return double(k.blocks_per_multiprocessor) *
@@ -195,11 +197,11 @@ double strided_loads_time(const KernelTraits &k, const Computation &c, const Mac
     return loads * std::max(apart - 2, 0.0) / (H200::loads_per_second * std::max(machine.multiprocessors, 1));
 }
 
-// The kernel's own step. Its problem has a group for each part of a split sum.
+// The kernel's own step. Its problem has a group for each part of a split sum, unless its steps are cut.
 double kernel_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
     const Problem &p = c.problem;
     const Work work(k, p);
-    const double parts = c.parts_of_steps ? double(std::max<int64_t>(c.partial_sums, 1)) : 1, blocks = blocks_of(k, p, work) * parts;
+    const double parts = c.parts_of_steps ? double(c.partial_sums) : 1, blocks = blocks_of(k, p, work) * parts;
     const double flop = 2.0 * double(area(k.block_positions)) * k.block_channels * work.products / parts;
     const int64_t multiprocessors = std::max(machine.multiprocessors, 1);
     const double slots = double(multiprocessors * k.blocks_per_multiprocessor);

@@ -148,6 +148,8 @@ struct Tile {
     /// The sum may be cut into parts of so many blocks together, where there are fewer (partial_sums.h);
     /// 0: it may not. They occupy an H200 and are as many on every GPU: how a sum is cut decides its last bits.
     int64_t split_target_blocks = 0;
+    /// Its steps are cut, whatever the channels are: the output has a group for each part, its operands have not.
+    bool splits_steps = false;
 
     /// Weights that one block or task of a weight gradient computes.
     int64_t tile_in_channels = 1, tile_out_channels = 1, tile_taps = 1, tile_groups = 1;
@@ -213,11 +215,6 @@ inline bool reads_one_row(const KernelTraits &kernel) { return reads_as_it_lies(
 /// phases that are channels those of one stride along the width.
 inline bool stores_runs_of_positions(const KernelTraits &kernel) {
     return reads_as_it_lies(kernel) && kernel.output_width_multiple > 1;
-}
-
-/// Whether the parts of its sums are shares of its steps: whatever they are summed over, in an array of their own.
-inline bool makes_parts_of_steps(const KernelTraits &kernel) {
-    return kernel.makes_parts && kernel.operation == Operation::forward;
 }
 
 /// Whether it copies pictures 16 bytes at a time, from multiples of as many: those of 16 bits with channels innermost, and

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
+#include "algorithm/machine_facts.h"
+#include "choice/estimated_time.h"
 #include "choice/launch_limits.h"
 #include "choice/picture_frame.h"
 #include "choice/product_blocks.h"
@@ -19,35 +22,49 @@ int64_t most_parts(const KernelTraits &k, int64_t steps) {
     return maps_weights(k) ? std::min(steps / 4, static_cast<int64_t>(std::sqrt(double(steps)))) : steps / 16;
 }
 
+// Fewer are hardly begun.
+constexpr double least_steps_of_part = 4;
+
 }  // namespace
 
 int64_t partial_sums(const KernelTraits &k, const Problem &p, int64_t undivided) {
-    const bool of_steps = makes_parts_of_steps(k);
-    if (k.split_target_blocks == 0 || p.groups != 1 || p.batch == 0) return of_steps ? 0 : 1;
+    if (k.split_target_blocks == 0 || p.groups != 1 || p.batch == 0) return 1;
     // Pixels so far apart fill L1 with the window of one block: HiFi-GAN's first layer (stride 8) took 0.250
     // ms in two parts, 0.153 in one (H200). Channels that are neighbours fill lines whatever the stride is.
     const bool far_apart = k.operation == Operation::input_gradient && k.output.layout == Layout::channels_first &&
                            !k.taps_as_channels;  // whose steps see neighbours
     if (far_apart && p.width().stride >= 8) return 1;
     const ProductBlocks work(k, p);
-    const double elements = double(k.operation == Operation::forward ? p.output_elements() : p.input_elements());
-    const auto counted = [&](int64_t parts) {
-        return elements * double(parts) > double(max_elements_32bit()) || p.batch > max_grid() ? 1 : std::max<int64_t>(parts, 1);
-    };
-    if (of_steps) {
-        if (elements > double(max_elements_32bit()) || p.batch > max_grid()) return 0;
-        if (work.blocks > double(k.split_target_blocks) / 2) return 1;
-        constexpr int64_t fewest_steps = 4;
-        const int64_t most = k.split_target_blocks / std::max<int64_t>(static_cast<int64_t>(work.blocks), 1),
-                      of_part = std::max(ceil_divide(work.steps, std::max<int64_t>(most, 1)), fewest_steps);
-        return counted(ceil_divide(work.steps, of_part));
-    }
     const int64_t summed = k.operation == Operation::forward ? p.in_channels : p.out_channels;
     if (summed_channels(k, p) % k.weight_in_channel_multiple != 0 || work.blocks > double(k.split_target_blocks)) return 1;
     int64_t parts = std::min(
         {k.split_target_blocks / std::max<int64_t>(static_cast<int64_t>(work.blocks), 1), most_parts(k, work.steps), work.chunks});
     while (parts > 1 && (work.chunks % parts != 0 || summed % (parts * undivided) != 0)) parts--;
-    return counted(parts);
+    const double elements = double(k.operation == Operation::forward ? p.output_elements() : p.input_elements());
+    return elements * parts > max_elements_32bit() || p.batch > max_grid() ? 1 : std::max<int64_t>(parts, 1);
+}
+
+int64_t best_parts_of_steps(const KernelTraits &k, const Computation &computation) {
+    const Problem &p = computation.problem;
+    if (k.split_target_blocks == 0 || p.batch == 0 || p.batch > max_grid()) return 1;
+    // With channels innermost a group's lie apart by those of all, a part's by all positions.
+    if (k.output.layout == Layout::channels_last && p.groups != 1) return 1;
+    const ProductBlocks work(k, p);
+    const double elements = double(k.operation == Operation::forward ? p.output_elements() : p.input_elements());
+    if (double(p.input_elements()) > max_elements_32bit() || double(p.output_elements()) > max_elements_32bit()) return 1;
+    const double most = std::min({double(k.split_target_blocks) / std::max(work.blocks, 1.0), double(work.steps) / least_steps_of_part,
+                                  double(max_elements_32bit()) / std::max(elements, 1.0), double(max_grid()) / double(p.groups)});
+    Machine machine;
+    machine.multiprocessors = machines::H200::multiprocessors;
+    Computation cut = computation;
+    cut.parts_of_steps = true;
+    int64_t best = 1;
+    double shortest = k.makes_parts ? std::numeric_limits<double>::infinity() : estimated_time({k, cut}, machine);
+    for (int64_t parts = 2; double(parts) <= most; parts += std::max<int64_t>(parts / 4, 1)) {
+        cut.partial_sums = parts;
+        if (const double time = estimated_time({k, cut}, machine); time < shortest) best = parts, shortest = time;
+    }
+    return best;
 }
 
 }  // namespace conv_transpose
