@@ -142,7 +142,7 @@ std::string size_rejection(const KernelTraits &k, const Problem &p) {
         if (std::max(packed, values * (p.width().padding / p.width().stride)) > max_elements_32bit())
             return "one image of one group, packed, has more than 2^31 - 1 elements";
     }
-    if (k.phases_as_channels || k.split_target_blocks > 0) {
+    if (k.phases_as_channels || (k.split_target_blocks > 0 && !k.splits_steps)) {
         // A launch has the weights of all groups, filled up to whole tiles.
         const auto filled_up = [](int64_t channels) { return double(round_up(channels, 64)); };
         const int64_t computed = (forward ? p.out_channels : p.in_channels) / p.groups;

@@ -84,7 +84,7 @@ class PackedRows {
     Step packing_of_taps(Operand read, Operand packed, const LaunchRange &range) const {
         const Problem seen = *c_.by_taps;
         LaunchRange seen_range = range;
-        const bool parts = c_.partial_sums > 1;
+        const bool parts = c_.parts_in_groups() > 1;
         if (parts) seen_range.first_group = 0, seen_range.groups = 1;
         const int64_t pixel = channels_ * range.groups, row = parts ? pixel : channels_;
         View rows(packed, 0, {positions() * range.images, row, seen_range.groups}, format_.type);

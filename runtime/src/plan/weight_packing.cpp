@@ -89,7 +89,7 @@ bool WeightPacking::joins_taps() const noexcept {
 // of the input, and groups outside of both; but parts of a sum are groups inside of the channels that they share.
 // Kernel positions are innermost, or channels of the output.
 View WeightPacking::given() const {
-    const int64_t inside = transposed_ ? summed_ * c_.partial_sums : channels_;
+    const int64_t inside = transposed_ ? summed_ * c_.parts_in_groups() : channels_;
     const auto [tap, inner] = LayoutStrides(given_.layout, inside, taps_);
     const int64_t outer = taps_ * inside;
     const Extents window = joins_taps() ? Extents{taps_, 1} : window_;
@@ -103,7 +103,7 @@ View WeightPacking::given() const {
         view.set_min(i, packed_window_[i] * channel_phases_[i] * summed_phases_[i] - window_[i]);
     }
     view.set_stride(rank, transposed_ ? outer : inner).set_stride(rank + 1, transposed_ ? inner : outer);
-    const bool parts_inside = transposed_ && c_.partial_sums > 1;
+    const bool parts_inside = transposed_ && c_.parts_in_groups() > 1;
     return view.set_stride(rank + 2, parts_inside ? inner * summed_ : outer * (transposed_ ? channels_ : summed_));
 }
 
@@ -114,7 +114,7 @@ View WeightPacking::as_given(const LaunchRange &range) const {
     const int64_t taps = phases ? 1 : taps_;
     const Extents window = phases ? Extents(window_.size(), 1) : window_;
     const int64_t out = (transposed_ ? summed_ : channels_) * (phases ? taps_ : 1), in = transposed_ ? channels_ : summed_;
-    const int64_t inside = out * (transposed_ ? c_.partial_sums : 1);
+    const int64_t inside = out * (transposed_ ? c_.parts_in_groups() : 1);
     const Layout layout = maps_weights(kernel_) && taps == 1 ? Layout::channels_last : given_.layout;
     const auto [tap, inner] = LayoutStrides(layout, inside, taps);
     const int64_t group = inside > out ? inner * out : in * out * taps;
