@@ -6,7 +6,7 @@ conv_transpose_helper(pack_channel_panels f32 cpu rank=3 BASELINE_ONLY)
 conv_transpose_helper(pack_winograd f32 cpu BASELINE_ONLY)
 conv_transpose_helper(pack_winograd f32 cpu AS columns transform_rows=false BASELINE_ONLY)
 conv_transpose_helper(pack_channels_innermost f32 cuda)
-foreach(format f16 bf16)  # multiplied in float32
+foreach(format ${formats_of_16_bits})  # multiplied in float32
     conv_transpose_helper(pack_half_channels_innermost ${format} cpu given=${format} BASELINE_ONLY)
     conv_transpose_helper(pack_half_channels_innermost ${format} cuda given=${format})
     conv_transpose_helper(pack_channel_panels ${format} cpu rank=3 given=${format} BASELINE_ONLY)
@@ -29,7 +29,7 @@ conv_transpose_helper(pack_gemm_weights tf32 cuda AS phases_outermost format=tf3
 conv_transpose_helper(turn_gemm_weights tf32 cuda format=tf32)
 conv_transpose_helper(pack_phases tf32 cuda)
 # Operands of 16 bits, of weights as they are given, or in float32 (mixed precision).
-foreach(format f16 bf16)
+foreach(format ${formats_of_16_bits})
     conv_transpose_helper(pack_gemm_weights ${format} cuda format=${format} given=${format})
     conv_transpose_helper(pack_gemm_weights ${format} cuda AS of_f32 format=${format} given=f32)
     conv_transpose_helper(turn_gemm_weights ${format} cuda format=${format})
@@ -42,7 +42,7 @@ foreach(format f16 bf16)
     conv_transpose_helper(to_float32 ${format} cuda given=${format})
 endforeach()
 # Channels innermost.
-foreach(format f16 bf16)
+foreach(format ${formats_of_16_bits})
     conv_transpose_helper(pack_channels_last ${format} cuda AS few given=${format} few_channels=true)
     conv_transpose_helper(pack_channels_last ${format} cuda AS narrow given=${format} narrow=true tile_channels=32 tile_positions=128)
     conv_transpose_helper(pack_channels_last ${format} cuda given=${format})
@@ -60,7 +60,7 @@ conv_transpose_helper(pack_channels_last f32 cuda AS narrow given=f32 narrow=tru
 conv_transpose_helper(pack_channels_last f32 cuda given=f32 tile_channels=32)
 conv_transpose_helper(pack_channels_last f32 cuda AS aligned given=f32 aligned=true)
 # Of three axes.
-foreach(format tf32 f16 bf16)
+foreach(format tf32 ${formats_of_16_bits})
     set(given f32)
     if(NOT format STREQUAL tf32)
         set(given ${format})
