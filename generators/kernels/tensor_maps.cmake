@@ -272,7 +272,7 @@ endforeach()
 
 # Long sums of few tiles, whose parts are shares of the steps, taps as well as channels, and lie in channels_last whatever the
 # output does. So one kernel of three axes serves every layout, rank and number of channels.
-foreach(format f16 bf16 tf32)
+foreach(format ${formats_of_16_bits} tf32)
     conv_transpose_small_set_has(f16 tf32)
     set(values 8)
     set(chunk chunk_channels=64)
