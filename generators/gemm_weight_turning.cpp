@@ -43,7 +43,8 @@ class TurnGemmWeights : public Halide::Generator<TurnGemmWeights>, public Descri
         const Expr eight = (FastNumber(rest) % eights).value, group = (of_tile / tiles).value;
         const Expr at = (of_tile % tiles).value * 64 * taps + place, channel = eight * values + value;
         const auto promised = [](const Expr &e, const Expr &extent) { return unsafe_promise_clamped(e, 0, extent - 1); };
-        const Expr given = weight(promised(min(at, all - 1), all), 0, 0, promised(min(channel, summed - 1), summed), promised(group, groups));
+        const Expr given = weight(promised(min(at, all - 1), all), 0, 0, promised(min(channel, summed - 1), summed),
+                                  promised(group, groups));
         const Expr element = select(at < all && channel < summed, given, Internal::make_zero(given.type()));
         const bool is_float = format_.storage == Storage::f32;
         // In words of shared memory, each of which one thread writes.
