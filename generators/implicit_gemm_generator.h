@@ -71,6 +71,7 @@ struct ImplicitGemmGenerator : DescribedGenerator {
         funcs_.input_layout = input_layout;
         funcs_.channels_last_output = channels_last_output;
         funcs_.computed = makes_parts ? Storage::f32 : named->storage;
+        if constexpr (!Schedule::on_tensor_cores) funcs_.window = schedule_params.window;
         if (weight_map && !Schedule::tensor_maps)
             throw std::invalid_argument("weight_map is true; the rule is a schedule for tensor maps");
         if constexpr (Schedule::tensor_maps) {

@@ -188,8 +188,6 @@ conv_transpose_kernel(forward f32 cuda implicit_gemm AS c64 ${product} ${product
 conv_transpose_kernel(forward f32 cuda implicit_gemm AS c32 ${product} ${product_c32} MAX_REGISTERS 96 H200_TFLOPS 31)
 conv_transpose_kernel(forward f32 cuda implicit_gemm AS c16 ${product} ${product_c16} MAX_REGISTERS 64 H200_TFLOPS 22)
 conv_transpose_kernel(forward f32 cuda implicit_gemm AS c64_split ${product} ${product_c64_split} MAX_REGISTERS 128 H200_TFLOPS 35)
-conv_transpose_kernel(forward f32 cuda implicit_gemm AS c32_split ${product} ${product_c32_split} min_in_channels=128
-    MAX_REGISTERS 96 H200_TFLOPS 21)
 
 set(sub_pixel ${product} phases_as_channels=true min_out_channels=1)
 conv_transpose_kernel(forward f32 cuda implicit_gemm AS sub_pixel_c32 ${sub_pixel} ${product_c32} MAX_REGISTERS 96 H200_TFLOPS 31)
@@ -200,6 +198,12 @@ conv_transpose_kernel(forward f32 cuda implicit_gemm LAYOUT ncdhw AS c32 rank=3 
 conv_transpose_kernel(forward f32 cuda implicit_gemm LAYOUT ncdhw AS c16 rank=3 ${product} ${product_c16} MAX_REGISTERS 64 H200_TFLOPS 22)
 conv_transpose_kernel(forward f32 cuda implicit_gemm LAYOUT ncdhw AS sub_pixel_c32 rank=3 ${sub_pixel} ${product_c32} MAX_REGISTERS 96
     H200_TFLOPS 24)
+# Few output channels: a thread has all of a block's, and what a row of three taps sees is staged once.
+set(window ${sub_pixel} rank=3 window=3 lanes_x=32 lanes_y=2 lanes_channel=1 chunk=8 blocks=4)
+conv_transpose_kernel(forward f32 cuda implicit_gemm LAYOUT ncdhw AS sub_pixel_w3_c8 ${window} channel_vectors=2 splits=2 unroll_summed=12
+    MAX_REGISTERS 128 H200_TFLOPS 32)
+conv_transpose_kernel(forward f32 cuda implicit_gemm LAYOUT ncdhw AS sub_pixel_w3_c4 ${window} channel_vectors=1 splits=4 unroll_summed=6
+    MAX_REGISTERS 64 FULL H200_TFLOPS 18)
 
 # ---- general: every attribute a run-time value
 conv_transpose_kernel(forward f32 cuda general AS c1 channels=1 max_out_channels=1)

@@ -208,7 +208,9 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
         // Not where weights, too, come in boxes (8 x 6, 2048 channels, by 128 x 64: 53 us).
         const bool waits = k.box_positions > 0 && k.operation == Operation::forward && !maps_weights(k) &&
                            k.output.layout == Layout::channels_last && k.blocks_per_multiprocessor == 2;
-        const double alone = waits ? 0.8 : 0.4;
+        // Of phases as channels on CUDA cores a block alone takes half as long as of others (twelve layers, H200, 2026-11-22).
+        const bool quick = k.splits_steps && k.phases_as_channels && k.window == 1;
+        const double alone = waits ? 0.8 : quick ? 0.25 : 0.4;
         rounds += work.longest * (alone + (1 - alone) * std::ceil(rest / multiprocessors) / k.blocks_per_multiprocessor);
     }
     // Of a round: a multiprocessor is as fast as an H200's, whatever the number of them.
