@@ -13,7 +13,7 @@ namespace conv_transpose {
 class SumOfOutputParts : public Halide::Generator<SumOfOutputParts>, public DescribedGenerator {
   public:
     /// Of the output.
-    GeneratorParam<Storage> stored{"stored", Storage::f32, {{"f32", Storage::f32}, {"f16", Storage::f16}, {"bf16", Storage::bf16}}};
+    GeneratorParam<Storage> stored{"stored", Storage::f32, storage_names()};
 
     Input<Halide::Buffer<float>> partial{"partial", 4};
     Input<Halide::Buffer<float>> bias{"bias", 1};
