@@ -30,9 +30,10 @@ inline int64_t summed_channels(const KernelTraits &k, const Problem &p) {
     return channels * (k.taps_as_channels ? taps(p) : 1);
 }
 
-/// Taps of a window, where the steps of a kernel for CUDA cores see neighbours that are staged once.
+/// Taps of a window, where the steps of a kernel for CUDA cores see neighbours that are staged once: those beyond the last have
+/// weights of zero.
 inline int64_t window_of_steps(const KernelTraits &k, const Problem &p, const Axis &a) {
-    return k.box_positions == 0 && &a == &p.width() ? k.window : 1;
+    return k.splits_steps && &a == &p.width() ? k.window : 1;
 }
 
 /// Taps of all phases that have blocks of their own; a phase that is a channel has as many as the longest.

@@ -345,7 +345,9 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
     const Problem &p = computation.problem;
     const bool multiplies_zeros =
         computation.cells ||
-        std::any_of(p.axes.begin(), p.axes.end(), [&](const Axis &a) { return a.kernel % channel_phases(kernel, p, a) != 0; }) ||
+        std::any_of(p.axes.begin(), p.axes.end(), [&](const Axis &a) {
+            return a.kernel % (channel_phases(kernel, p, a) * window_of_steps(kernel, p, a)) != 0;
+        }) ||
         (computation.by_phases && std::any_of(computation.by_phases->axes.begin(), computation.by_phases->axes.end(),
                                               [](const Axis &a) { return a.kernel % a.stride != 0; }));
     if (options.strict_propagation && (!kernel.strict_propagation || multiplies_zeros))
