@@ -365,7 +365,7 @@ Expr tensor_core_weight(const GemmFuncs &f, const Tensor &weight, const Geometry
     const Expr tile = v.channel / 64, last_tile = (channels + 63) / 64 - 1;
     const Expr channel = (block_goes_beyond ? min(tile, last_tile) : tile) * 64 + v.channel % 64;
     PerDimension<Expr> at(0, {{Dimension::summed, (g.chunk * groups_of_chunk + k_group) * values},
-                              {Dimension::channel, channel}, {Dimension::piece, v.piece}, {Dimension::group, v.group}});
+                              {Dimension::channel, channel}, {Dimension::piece, v.piece}, {Dimension::group, g.group}});
     PerDimension<Expr> extents(1, {{Dimension::summed, g.steps.chunks() * g.steps.chunk},
                                    {Dimension::channel, channels}, {Dimension::piece, f.format.pieces()}});
     constexpr Dimension axes[] = {Dimension::x, Dimension::y, Dimension::z};

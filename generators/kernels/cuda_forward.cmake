@@ -159,6 +159,7 @@ conv_transpose_kernel(forward f16 cuda implicit_gemm LAYOUT ncdhw AS sub_pixel $
     input_layout=channel_rows columns=128 row_sets=1 column_sets=2 chunk_channels=64 stages=3 blocks=2 ALLOW_SPILLS
     H200_TFLOPS 350)
 conv_transpose_helper(sum_of_output_parts f32 cuda)
+conv_transpose_helper(sum_of_output_parts f32 cuda AS turned turned=true)
 
 # ---- families: any number of channels. Few output channels take blocks of few channels; of five, phases as channels leave less
 # of a block empty (k4 s2, 150 to 5: 0.0524 ms, 0.151 by blocks of 32).

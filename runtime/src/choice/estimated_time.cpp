@@ -71,6 +71,10 @@ constexpr double before_first_tile = 2.6e-6;
 // that are stored in runs, 2.3 to 4.2 of 64: positions a stride apart are stored one by one; phases that are channels in runs
 // of two or four rows, slower where those begin at odd elements of 16 bits.
 double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
+    // Of parts, whose lanes store single channels of any number: 7 to 10 us of 128 x 64, 13 to 19 of 256 x 128 (fourteen layers
+    // in float16, H200, 2026-11-22).
+    if (k.makes_parts && k.splits_steps)
+        return 6e-6 + 3e-10 * double(area(k.block_positions)) * static_cast<double>(k.block_channels);
     const bool maps_both = k.operation == Operation::forward && maps_weights(k) && k.output.layout == Layout::channels_last;
     if (k.resident_blocks > 0)
         return double(k.blocks_per_multiprocessor) *
@@ -175,9 +179,11 @@ double mirroring_time(const Computation &c) {
 // Of the parts of a split sum, which are written and read once.
 double adding_time(const Computation &c) {
     if (c.partial_sums == 1) return 0;
-    const double parts = (c.parts_of_steps ? double(c.partial_sums) : 1) *
-                         double(c.operation == Operation::forward ? c.problem.output_elements() : c.problem.input_elements());
-    return launch + 1.5e-6 + 2.0 * sizeof(float) * parts / H200::second_level_bytes_per_second;
+    const double parts = double(c.operation == Operation::forward ? c.problem.output_elements() : c.problem.input_elements());
+    const double bytes = sizeof(float) * (c.parts_of_steps ? parts * double(c.partial_sums) : parts);
+    constexpr double most_in_second_level = 2.4e7;
+    const double rate = bytes <= most_in_second_level ? H200::second_level_bytes_per_second : H200::memory_bytes_per_second;
+    return launch + 1.5e-6 + 2 * bytes / rate;
 }
 
 // An input gradient reads pixels a stride apart, where neighbours in a row are no neighbouring channels: a warp's load of

@@ -362,7 +362,9 @@ bool takes_format(const KernelTraits &k, const TensorOfOperation &tensor, Operat
     // What is packed must have a helper of its type, whatever the kernel's own is.
     if (reads_weights && tensor.asked == &PlanOptions::weight && k.weight_layout != WeightLayout::as_given)
         return packs(k, tensor, operation, wanted);
-    return is == wanted || (k.any_layout && is.type == wanted.type) || packs(k, tensor, operation, wanted);
+    // What adds parts writes every layout.
+    const bool is_added = k.makes_parts && k.splits_steps && tensor.made_for == &KernelTraits::output && operation == k.operation;
+    return is == wanted || ((k.any_layout || is_added) && is.type == wanted.type) || packs(k, tensor, operation, wanted);
 }
 
 const KernelTraits &helper_kernel(KernelRole role, Device device,
@@ -379,9 +381,10 @@ ElementType packed_weight_type(const KernelTraits &kernel) {
 }
 
 bool packs_weights(const KernelTraits &helper, const KernelTraits &kernel, ElementType given) {
-    // Where channels become innermost, kernel positions are one dimension.
+    // Where channels become innermost, or those of channels_first are turned, kernel positions are one dimension.
     const bool of_any_rank =
-        helper.weight_layout == WeightLayout::channels_innermost && helper.family == Family::weight_packing;
+        (helper.weight_layout == WeightLayout::channels_innermost && helper.family == Family::weight_packing) ||
+        helper.turns_channels;
     return helper.role == KernelRole::weight_packing && helper.device == kernel.device &&
            helper.weight_layout == kernel.weight_layout && (helper.rank == kernel.rank || of_any_rank) &&
            helper.weight.type == given && helper.output.type == packed_weight_type(kernel) &&
