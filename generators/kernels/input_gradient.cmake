@@ -78,16 +78,6 @@ conv_transpose_kernel(input_gradient tf32 cuda implicit_gemm LAYOUT nhwc ${tenso
 conv_transpose_kernel(input_gradient tf32 cuda implicit_gemm LAYOUT ncdhw ${tensor_core_product} rank=3 columns=128 row_sets=1
     chunk_channels=16 blocks=4 ALLOW_SPILLS H200_TFLOPS 105)
 
-# ---- families, for numbers of channels that fill enough of a tile
-set(many_channels in_channel_multiple=32 out_channel_multiple=8)
-set(rows2 lanes_y=2 runs=1 thread_rows=2)
-conv_transpose_kernel(input_gradient f32 cuda dense ${k2s2} ${many_channels}
-    ${rows2} unroll_chunk=2 ${asynchronous} H200_TFLOPS 43)
-conv_transpose_kernel(input_gradient f32 cuda dense ${k3s2}
-    ${many_channels} ${rows2} chunk=4 ${asynchronous} H200_TFLOPS 42)
-conv_transpose_kernel(input_gradient f32 cuda dense ${k4s2} ${many_channels}
-    lanes_x=4 runs=1 thread_rows=2 chunk=4 ${asynchronous} H200_TFLOPS 46)
-
 # ---- CPU: any attributes; those for vectors of input channels, then any rank and channels
 set(narrow columns=4 rows=2 block_columns=8 block_rows=8 chunk=64 max_output_width=16)
 conv_transpose_kernel(input_gradient f32 cpu channels AS narrow ${narrow} AVX2 lanes=8 columns=2)
