@@ -100,11 +100,18 @@ set(taps ${product} taps_as_channels=true min_out_channels=1)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS taps_c64 ${taps} ${product_c64} blocks=3 MAX_REGISTERS 168
     H200_TFLOPS 36)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS taps_c32 ${taps} ${product_c32} min_in_channels=1 MAX_REGISTERS 96
-    H200_TFLOPS 30)
+    H200_TFLOPS 33)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm LAYOUT ncdhw AS taps_c64 rank=3 ${taps} ${product_c64} blocks=3
     min_in_channels=1 MAX_REGISTERS 168 H200_TFLOPS 33)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm LAYOUT ncdhw AS taps_c128 rank=3 ${taps} lanes_x=8 lanes_y=1
     lanes_channel=16 chunk=16 unroll_summed=16 blocks=3 min_in_channels=65 MAX_REGISTERS 168 H200_TFLOPS 35)
+# Of small problems, which are mostly launches: one, and the threads of a block share out the sum. A multiprocessor is busy
+# with one of its blocks.
+set(small LAYOUT ncdhw rank=3 ${taps} weights_as_given=true min_in_channels=1 lanes_y=1 column_vectors=1 channel_vectors=1 chunk=64
+    blocks=1)
+conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS small_c32 ${small} splits=4 MAX_REGISTERS 64 H200_TFLOPS 17)
+conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS small_c16 ${small} lanes_channel=4 splits=8 MAX_REGISTERS 64
+    H200_TFLOPS 11.5)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c64_split ${product} ${product_c64_split} MAX_REGISTERS 128 H200_TFLOPS 34)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c32_split ${product} ${product_c32_split} min_out_channels=128
     MAX_REGISTERS 96 H200_TFLOPS 22)
