@@ -353,6 +353,20 @@ Expr channels_innermost_weight(const GemmFuncs &f, const Tensor &weight, const G
     return select(there, weight(index), 0.f);
 }
 
+/// A weight as it is given, of one kernel position, whose summed channels are neighbours; zero beyond the last of either.
+template <class Tensor>
+Expr given_weight(const GemmFuncs &f, const Tensor &weight, const Geometry &g) {
+    using namespace Halide;
+    const int rank = static_cast<int>(g.kernel.size());
+    const auto extent = [&](int d) { return Expr(weight.dim(d).extent()); };
+    const Expr summed = g.chunk * g.steps.chunk + f.v.k_group;
+    std::vector<Expr> index(rank, 0);
+    index.push_back(unsafe_promise_clamped(summed, 0, extent(rank) - 1));
+    index.push_back(unsafe_promise_clamped(f.v.channel, 0, extent(rank + 1) - 1));
+    index.push_back(f.v.group);
+    return select(summed < extent(rank) && f.v.channel < extent(rank + 1), weight(index), 0.f);
+}
+
 /// Packed weights (layouts::tensor_core_weights) are one array.
 template <class Tensor>
 Expr tensor_core_weight(const GemmFuncs &f, const Tensor &weight, const Geometry &g, const PerAxis &kernel_size,

@@ -3,9 +3,10 @@
 //
 // H200, 2026-11-21, TFLOP/s of 67: k16 s8 512 to 256 channels 38, k10 s5 256 to 128 39, k5 s2 256 to 128 35,
 // k4 s4 32; their input gradients 33 to 41; k4 s2 on 4x4 pictures 38. The kernels of cuda_general.h reached
-// 1.5 to 7.5, of cuda_input_gradient_general.h 1 to 5. Of three axes, 2026-11-22: k2 s2, 128 to 64 channels, 26 (39 %); k4
+// 1.5 to 7.5. Of three axes, 2026-11-22: k2 s2, 128 to 64 channels, 26 (39 %); k4
 // s2, 168 to 112, 29; phases as channels, 384 to 5, 30. Input gradients whose taps are channels: k7 s2, 64 to 3, 28; k8
-// s8, 192 to 3, 20; k(2,4,4), 384 to 5, 34. ncu on k5 s2: 70 % of all cycles issue, the ends of phases of unequal length
+// s8, 192 to 3, 20; k(2,4,4), 384 to 5, 34. Of small problems with weights as they are given, in one launch, k4 s2 of 4 x 8^3, 64
+// to 3 channels, 7.4 us (21.8 in three), 21 to 21 of 16 x 16^2 10.5 (23.8); a step of a block takes 1 us. ncu on k5 s2: 70 % of all cycles issue, the ends of phases of unequal length
 // among them; of the loop's instructions 84 % multiply.
 //
 // Order: a block computes a tile of one phase, columns (cells of the phase, counted through all pictures, so
@@ -220,12 +221,26 @@ struct CudaImplicitGemmCudaCores : CudaSchedule {
         f.weights.compute_at(own_sum, pipeline).store_in(MemoryType::GPUShared)
             .bound_extent(f.v.channel, channels()).bound_extent(f.v.k_group, chunk_channels * window.value())
             .bound_extent(f.v.step, 1).bound_extent(f.v.phase, 1).bound_extent(f.v.group, 1)
-            .bound(f.v.value, 0, 1).bound(f.v.piece, 0, 1)
-            .split(f.v.channel, f.v.channel, vec, vector).vectorize(vec)
-            .fuse(f.v.channel, f.v.k_group, element);
-        threads.share_out(f.weights, element, {vec, f.v.value, f.v.piece, threads.round},
-                          {f.v.step, f.v.phase, f.v.group});
+            .bound(f.v.value, 0, 1).bound(f.v.piece, 0, 1);
+        std::vector<VarOrRVar> own{f.v.value, f.v.piece, threads.round};
+        if (f.weights_as_given) {
+            join_sectors(f);
+        } else {
+            f.weights.split(f.v.channel, f.v.channel, vec, vector).vectorize(vec).fuse(f.v.channel, f.v.k_group, element);
+            own.insert(own.begin(), vec);
+        }
+        threads.share_out(f.weights, element, own, {f.v.step, f.v.phase, f.v.group});
         f.weights.unroll(threads.round);
+    }
+
+    /// Lanes read eight neighbours, which are 32 bytes, of four rows each; by a vector more a row of shared memory
+    /// they write to banks of their own.
+    void join_sectors(GemmFuncs &f) const {
+        Halide::Var sector{"sector"}, row{"row"};
+        f.weights.align_storage(f.v.channel, channels() + vector)
+            .split(f.v.k_group, f.v.k_group, sector, 8)
+            .split(f.v.channel, f.v.channel, row, 4)
+            .fuse(sector, row, element).fuse(element, f.v.channel, element).fuse(element, f.v.k_group, element);
     }
 };
 
