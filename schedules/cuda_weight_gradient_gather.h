@@ -30,6 +30,7 @@ struct CudaWeightGradientGather : CudaSchedule {
     Halide::GeneratorParam<int> lanes{"lanes", 32}, warps{"warps", 4};
     Halide::GeneratorParam<int> at_once{"at_once", 4};  // positions of a lane whose loads are under way together
     Halide::GeneratorParam<int> wanted_blocks{"wanted_blocks", 2112};
+    Halide::GeneratorParam<int> positions_worth_a_part{"positions_worth_a_part", 512};
     Halide::GeneratorParam<int> window{"window", 1}, run{"run", 1};  // see WeightTile
 
     int block_out_channels() const { return int(out_tile) * int(warps); }
@@ -43,6 +44,7 @@ struct CudaWeightGradientGather : CudaSchedule {
         description.set("tile_out_channels", block_out_channels());
         description.set("wanted_blocks", wanted_blocks);
         description.set("chunk_rows", lanes);
+        description.set("positions_worth_a_part", positions_worth_a_part);
     }
 
     void apply(AnyWeightGradientFuncs &f, const Halide::Target &) const { compute_in_threads(f, tile()); }
@@ -60,12 +62,12 @@ struct CudaWeightGradientGather : CudaSchedule {
         Func lane_sums = lane_sum.in(f.sum);
 
         f.partial.update().allow_race_conditions()  // no two elements are one
-            .gpu_blocks(w[2], w[3], w[4]).gpu_threads(w[0], w[1]).never_partition_all();
+            .gpu_blocks(w[3], w[4], w[5]).gpu_threads(w[1], w[2]).never_partition_all();
         f.sum.compute_at(f.partial, w[0]);
         f.sum.update().unroll(r_lane, std::min(lanes, 16));
 
         const int of_thread = tile.weights() / tile.warps;
-        lane_sums.compute_at(f.partial, w[2]).store_in(MemoryType::GPUShared)
+        lane_sums.compute_at(f.partial, w[3]).store_in(MemoryType::GPUShared)
             .bound_extent(f.weight, tile.weights()).reorder_storage(f.weight, lane)
             .align_storage(f.weight, tile.weights() + 1)
             .split(f.weight, warp, f.weight, of_thread);
@@ -87,6 +89,8 @@ struct CudaDepthwiseWeightGradientGather : CudaWeightGradientGather {
     CudaDepthwiseWeightGradientGather() {
         in_tile.set(1), out_tile.set(1), taps.set(4), lanes.set(128), warps.set(1), wanted_blocks.set(8448);
     }
+    WeightTile tile() const { return {1, 1, taps, lanes, warps, 1, window, run, true}; }
+    void apply(AnyWeightGradientFuncs &f, const Halide::Target &) const { compute_in_threads(f, tile()); }
 };
 
 /// Depthwise in channels_last: neighbouring threads have neighbouring vectors of groups, and share positions.
@@ -96,7 +100,7 @@ struct CudaDepthwiseWeightGradientVectors : CudaWeightGradientGather {
     CudaDepthwiseWeightGradientVectors() {
         in_tile.set(1), out_tile.set(1), taps.set(4), lanes.set(16), warps.set(16), wanted_blocks.set(2112);
     }
-    WeightTile tile() const { return {1, 1, taps, lanes, warps, vector, window, run}; }
+    WeightTile tile() const { return {1, 1, taps, lanes, warps, vector, window, run, true}; }
     void describe(KernelDescription &description) const {
         CudaWeightGradientGather::describe(description);
         description.set("tile_out_channels", 1);
