@@ -3,7 +3,8 @@
 //
 // H200, 2026-11-22: depthwise 1-D k3 s2, 8 x 512 channels, 4096 samples: 0.099 ms, 2.0 TB/s, 47 % of the memory limit; k6
 // s3, 16 x 512 channels, 32 samples: 0.0095 ms (PyTorch 0.0060; 0.0172 with images and positions one after the other).
-// channels_last, float16: 2-D k4 s2, 16 x 64 channels of 64x64, 0.041 (24 %).
+// channels_last, float16: 2-D k4 s2, 16 x 64 channels of 64x64, 0.041 (24 %); k3 s2, 8 x 96 channels of 128x170: 0.068 (57 %;
+// PyTorch 0.066) by vectors of eight and three taps, by four and four 0.133; all nine taps in a thread 0.076 to 0.10.
 //
 // Runs of eight positions of a column with windows of three taps: depthwise 3-D k5 s2, 2 x 256 channels of 16^3: 0.173 ms
 // (0.515 of single positions).
@@ -30,7 +31,6 @@ struct CudaWeightGradientGather : CudaSchedule {
     Halide::GeneratorParam<int> lanes{"lanes", 32}, warps{"warps", 4};
     Halide::GeneratorParam<int> at_once{"at_once", 4};  // positions of a lane whose loads are under way together
     Halide::GeneratorParam<int> wanted_blocks{"wanted_blocks", 2112};
-    Halide::GeneratorParam<int> positions_worth_a_part{"positions_worth_a_part", 512};
     Halide::GeneratorParam<int> window{"window", 1}, run{"run", 1};  // see WeightTile
 
     int block_out_channels() const { return int(out_tile) * int(warps); }
@@ -44,7 +44,6 @@ struct CudaWeightGradientGather : CudaSchedule {
         description.set("tile_out_channels", block_out_channels());
         description.set("wanted_blocks", wanted_blocks);
         description.set("chunk_rows", lanes);
-        description.set("positions_worth_a_part", positions_worth_a_part);
     }
 
     void apply(AnyWeightGradientFuncs &f, const Halide::Target &) const { compute_in_threads(f, tile()); }
@@ -89,8 +88,6 @@ struct CudaDepthwiseWeightGradientGather : CudaWeightGradientGather {
     CudaDepthwiseWeightGradientGather() {
         in_tile.set(1), out_tile.set(1), taps.set(4), lanes.set(128), warps.set(1), wanted_blocks.set(8448);
     }
-    WeightTile tile() const { return {1, 1, taps, lanes, warps, 1, window, run, true}; }
-    void apply(AnyWeightGradientFuncs &f, const Halide::Target &) const { compute_in_threads(f, tile()); }
 };
 
 /// Depthwise in channels_last: neighbouring threads have neighbouring vectors of groups, and share positions.

@@ -66,10 +66,18 @@ conv_transpose_kernel(weight_gradient f32 cuda dense ${k9s3}
 conv_transpose_kernel(weight_gradient f32 cuda general ${k4s2} ${depthwise}
     in_tile=1 out_tile=1 all_taps_x=true all_taps_y=true warps=1 wanted_blocks=8448)
 foreach(format f32 ${formats_of_16_bits})
-    conv_transpose_kernel(weight_gradient ${format} cuda depthwise LAYOUT nhwc GENERATOR weight_gradient_cuda_depthwise_vectors
-        storage=${format} ${depthwise})
+    set(depthwise_vectors LAYOUT nhwc GENERATOR weight_gradient_cuda_depthwise_vectors storage=${format} ${depthwise})
+    if(format IN_LIST formats_of_16_bits)  # 16 bytes of them
+        set(eights vector=8 taps=3 warps=4 lanes=64 at_once=2)
+        conv_transpose_kernel(weight_gradient ${format} cuda depthwise AS eights_result ${depthwise_vectors} ${eights} writes_result=true)
+        conv_transpose_kernel(weight_gradient ${format} cuda depthwise AS eights ${depthwise_vectors} ${eights})
+    endif()
+    conv_transpose_kernel(weight_gradient ${format} cuda depthwise ${depthwise_vectors})
     set(depthwise_gather LAYOUT any GENERATOR weight_gradient_cuda_depthwise_gather storage=${format} in_channels=1)
     conv_transpose_kernel(weight_gradient ${format} cuda depthwise AS columns ${depthwise_gather} taps=3 window=3 run=8 at_once=1)
+    if(format IN_LIST formats_of_16_bits)
+        conv_transpose_kernel(weight_gradient ${format} cuda depthwise AS result ${depthwise_gather} writes_result=true)
+    endif()
     conv_transpose_kernel(weight_gradient ${format} cuda depthwise ${depthwise_gather})
 endforeach()
 
