@@ -1,7 +1,8 @@
 // The generator of the weight gradient for tensors of any rank, format and layout (any_tensors.h), every attribute a
 // run-time value. Arguments as in weight_gradient.h; the sum is cut into parts in the same way, of bands of positions that
 // count through all axes (on a CPU bands of rows, which count through height and depth). Parts are float32 whatever the
-// tensors are, but where there is one, and the kernel writes the result. Template argument: a schedule of AnyWeightGradientFuncs.
+// tensors are, but where there is one, and the kernel writes the result. Template argument: a schedule of
+// AnyWeightGradientFuncs.
 #ifndef CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_GATHER_H
 #define CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_GATHER_H
 
@@ -96,8 +97,12 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
     void describe(KernelDescription &description) override {
         problem.describe(Family::weight_gradient, this->target, description);
         describe_tensors({"input", "output"}, description, schedule_params.tile().of_groups());
-        if (writes_result) description.set("writes_result", "true"), description.set("weight", format_text(storage));
-        else description.set("any_result", "true");
+        if (writes_result) {
+            description.set("writes_result", "true");
+            description.set("weight", format_text(storage, schedule_params.tile().of_groups()));
+        } else {
+            description.set("any_result", "true");
+        }
         if (schedule_params.tile().multiplies_zeros) description.set("strict_propagation", "false");
         description.set("band_axes", Schedule::on_gpu ? 3 : 2);
         schedule_params.describe(description);
