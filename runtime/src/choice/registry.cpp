@@ -200,6 +200,7 @@ std::string problem_rejection(const KernelTraits &k, const Computation &c) {
     if (k.box_positions > 0)
         if (std::string reason = picture_frame_rejection(k, c); !reason.empty()) return reason;
     if (k.family == Family::weight_gradient_implicit_gemm) return channels_last_rejection(k, c);
+    if (k.writes_result && unpacked_parts(p, k).count(p) > 1) return "the sum has more than one part";
     if (k.family == Family::winograd_product) return winograd_rejection(k, p);
     return k.packed_pictures ? packed_pictures_rejection(k, p) : "";
 }
