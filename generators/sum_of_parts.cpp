@@ -15,15 +15,9 @@ class SumOfParts : public Halide::Generator<SumOfParts>, public DescribedGenerat
 
     void generate() {
         Output<Halide::Buffer<>> &sum = *sum_;
-        // A thread's loads of `at_once` parts are under way together.
-        const Halide::Expr parts = partial.dim(1).extent();
-        const int slices = this->slices(), at_once = this->at_once(), round = slices * at_once;
-        part = Halide::RDom(0, at_once, 0, slices, 0, (parts + round - 1) / round, "part");
-        const Halide::Expr first = (part.z * slices + part.y) * at_once, number = first + part.x;
-        if (round > 1) part.where(first < parts);
+        part = Halide::RDom(0, partial.dim(1).extent(), "part");
         // Blocks that reach beyond the last element compute sums that nobody stores.
-        const Halide::Expr added = partial(min(element, partial.dim(0).extent() - 1), min(number, parts - 1));
-        total(element) += at_once > 1 ? select(number < parts, added, 0.f) : added;
+        total(element) += partial(min(element, partial.dim(0).extent() - 1), part);
         sum(element) = stored(total(element), result, get_target());
     }
 
@@ -36,19 +30,22 @@ class SumOfParts : public Halide::Generator<SumOfParts>, public DescribedGenerat
         sum.dim(0).set_min(0);
         Var block{"block"}, slice{"slice"};
         if (get_target().has_gpu_feature()) {
-            Func slice_total = total.update().rfactor(part.y, slice);
+            constexpr int slices = 8;
+            RVar outer{"outer"}, inner{"inner"};
+            total.update().split(part, outer, inner, slices, TailStrategy::GuardWithIf);
+            Func slice_total = total.update().rfactor(inner, slice);
             Func slice_totals = slice_total.in(total);
             Func(sum).split(element, block, element, 32, TailStrategy::GuardWithIf).gpu_blocks(block).gpu_threads(element);
             total.compute_at(sum, element);
             slice_totals.compute_at(sum, block).store_in(MemoryType::GPUShared).bound_extent(element, 32)
                 .gpu_threads(element, slice);
-            slice_total.compute_at(slice_totals, element).update().unroll(part.x);
+            slice_total.compute_at(slice_totals, element);
         } else {
             const int width = natural_vector_size<float>();
             Func(sum).split(element, block, element, 16 * width, TailStrategy::GuardWithIf).parallel(block)
                 .vectorize(element, width, TailStrategy::GuardWithIf);
             total.compute_at(sum, block).vectorize(element, width, TailStrategy::RoundUp)
-                .update().reorder(element, part.z).vectorize(element, width, TailStrategy::GuardWithIf);
+                .update().reorder(element, part).vectorize(element, width, TailStrategy::GuardWithIf);
         }
     }
 
@@ -60,9 +57,6 @@ class SumOfParts : public Halide::Generator<SumOfParts>, public DescribedGenerat
     }
 
   private:
-    int slices() const { return get_target().has_gpu_feature() ? 8 : 1; }
-    int at_once() const { return get_target().has_gpu_feature() ? 4 : 1; }
-
     Output<Halide::Buffer<>> *sum_ = nullptr;
     Halide::Var element{"element"};
     Halide::RDom part;
