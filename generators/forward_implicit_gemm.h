@@ -78,7 +78,7 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         }
         const Expr summed = this->summed_channels(input), channels = output_->dim(this->rank).extent();
         const int chunk = this->schedule_params.chunk(f);
-        if (phases_as_channels && !phases_along_width && f.window > 1)
+        if (phases_as_channels && !phases_along_width && f.window > 1 && Schedule::on_tensor_cores)
             throw std::invalid_argument("phases_as_channels with a window; the rule is those along the width");
         const int channel_axes = !phases_as_channels ? 0 : phases_along_width ? 1 : this->rank.value();
         for (int d = 0; d < channel_axes; d++) kernel_size[d] = rounded_up(kernel_size[d], axes[d].stride());  // of a phase

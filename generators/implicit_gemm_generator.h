@@ -72,6 +72,7 @@ struct ImplicitGemmGenerator : DescribedGenerator {
         funcs_.input_layout = input_layout;
         funcs_.channels_last_output = channels_last_output;
         funcs_.computed = makes_parts ? Storage::f32 : named->storage;
+        if constexpr (!Schedule::on_tensor_cores) funcs_.window = schedule_params.window;
         if (weight_map && !Schedule::tensor_maps)
             throw std::invalid_argument("weight_map is true; the rule is a schedule for tensor maps");
         if constexpr (Schedule::tensor_maps) {
@@ -128,6 +129,7 @@ struct ImplicitGemmGenerator : DescribedGenerator {
             : Schedule::on_tensor_cores
                 ? implicit_gemm::tensor_core_weight(f, weight, g, kernel_size, channels,
                                                     schedule_params.tile(f).channels > 64)
+            : f.weights_as_given ? implicit_gemm::given_weight(f, weight, g)
                 : implicit_gemm::channels_innermost_weight(f, weight, g);
     }
 
@@ -211,6 +213,10 @@ struct ImplicitGemmGenerator : DescribedGenerator {
         if (funcs_.maps_weights) {
             for (int d = 0; d < rank + 3; d++) weight.dim(d).set_min(0);
             implicit_gemm::declare_rows(weight, PictureLayout::channels_last, rank, funcs_.values());
+        } else if (funcs_.weights_as_given) {
+            for (int d = 0; d < rank + 3; d++) weight.dim(d).set_min(0);
+            weight.dim(0).set_stride(Halide::Expr());
+            weight.dim(rank).set_stride(1);
         } else {
             implicit_gemm::declare_packed_weight(weight, Schedule::on_tensor_cores ? funcs_.values() : 4);
         }
@@ -251,7 +257,8 @@ struct ImplicitGemmGenerator : DescribedGenerator {
             }
             description.set("weight_in_channel_multiple", schedule_params.chunk(f));
         } else {
-            description.set("weight_layout", enumerator(WeightLayout::channels_innermost));
+            description.set("weight_layout",
+                            enumerator(f.weights_as_given ? WeightLayout::as_given : WeightLayout::channels_innermost));
         }
         schedule_params.describe(description, f);
     }

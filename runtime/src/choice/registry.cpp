@@ -67,6 +67,8 @@ std::string shape_rejection(const KernelTraits &k, const Computation &c) {
         return "stride.width is no multiple of " + std::to_string(k.stride_width_multiple);
     for (const Axis &a : p.axes)
         if (channel_phases(k, p, a) > 1 && a.dilation > 1 && a.kernel > 1) return "an axis has a stride and a dilation";
+    if (window_of_steps(k, p, p.width()) > 1 && p.width().dilation > 1)
+        return "dilation.width is " + std::to_string(p.width().dilation) + "; taps of a window are neighbours";
     // A kernel size that is a run-time value comes with a padding phase that is one.
     const Size2 phase{k.kernel.height ? p.height().padding % p.height().stride : k.padding_phase.height,
                       k.kernel.width ? p.width().padding % p.width().stride : k.padding_phase.width};
@@ -198,6 +200,7 @@ std::string problem_rejection(const KernelTraits &k, const Computation &c) {
     if (k.box_positions > 0)
         if (std::string reason = picture_frame_rejection(k, c); !reason.empty()) return reason;
     if (k.family == Family::weight_gradient_implicit_gemm) return channels_last_rejection(k, c);
+    if (k.writes_result && unpacked_parts(p, k).count(p) > 1) return "the sum has more than one part";
     if (k.family == Family::winograd_product) return winograd_rejection(k, p);
     return k.packed_pictures ? packed_pictures_rejection(k, p) : "";
 }
@@ -343,7 +346,9 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
     const Problem &p = computation.problem;
     const bool multiplies_zeros =
         computation.cells ||
-        std::any_of(p.axes.begin(), p.axes.end(), [&](const Axis &a) { return a.kernel % channel_phases(kernel, p, a) != 0; }) ||
+        std::any_of(p.axes.begin(), p.axes.end(), [&](const Axis &a) {
+            return a.kernel % (channel_phases(kernel, p, a) * window_of_steps(kernel, p, a)) != 0;
+        }) ||
         (computation.by_phases && std::any_of(computation.by_phases->axes.begin(), computation.by_phases->axes.end(),
                                               [](const Axis &a) { return a.kernel % a.stride != 0; }));
     if (options.strict_propagation && (!kernel.strict_propagation || multiplies_zeros))
