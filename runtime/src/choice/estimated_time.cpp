@@ -71,6 +71,10 @@ constexpr double before_first_tile = 2.6e-6;
 // that are stored in runs, 2.3 to 4.2 of 64: positions a stride apart are stored one by one; phases that are channels in runs
 // of two or four rows, slower where those begin at odd elements of 16 bits.
 double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
+    // Of parts, whose lanes store single channels of any number: 7 to 10 us of 128 x 64, 13 to 19 of 256 x 128 (fourteen layers
+    // in float16, H200, 2026-11-22).
+    if (k.makes_parts && k.splits_steps)
+        return 6e-6 + 3e-10 * double(area(k.block_positions)) * static_cast<double>(k.block_channels);
     const bool maps_both = k.operation == Operation::forward && maps_weights(k) && k.output.layout == Layout::channels_last;
     if (k.resident_blocks > 0)
         return double(k.blocks_per_multiprocessor) *
@@ -182,9 +186,11 @@ double mirroring_time(const Computation &c) {
 // Of the parts of a split sum, which are written and read once.
 double adding_time(const Computation &c) {
     if (c.partial_sums == 1) return 0;
-    const double parts = (c.parts_of_steps ? double(c.partial_sums) : 1) *
-                         double(c.operation == Operation::forward ? c.problem.output_elements() : c.problem.input_elements());
-    return launch + 1.5e-6 + 2.0 * sizeof(float) * parts / H200::second_level_bytes_per_second;
+    const double parts = double(c.operation == Operation::forward ? c.problem.output_elements() : c.problem.input_elements());
+    const double bytes = sizeof(float) * (c.parts_of_steps ? parts * double(c.partial_sums) : parts);
+    constexpr double most_in_second_level = 2.4e7;
+    const double rate = bytes <= most_in_second_level ? H200::second_level_bytes_per_second : H200::memory_bytes_per_second;
+    return launch + 1.5e-6 + 2 * bytes / rate;
 }
 
 // An input gradient reads pixels a stride apart, where neighbours in a row are no neighbouring channels: a warp's load of
@@ -215,7 +221,9 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
         // Not where weights, too, come in boxes (8 x 6, 2048 channels, by 128 x 64: 53 us).
         const bool waits = k.box_positions > 0 && k.operation == Operation::forward && !maps_weights(k) &&
                            k.output.layout == Layout::channels_last && k.blocks_per_multiprocessor == 2;
-        const double alone = waits ? 0.8 : 0.4;
+        // Of phases as channels on CUDA cores a block alone takes half as long as of others (twelve layers, H200, 2026-11-22).
+        const bool quick = k.splits_steps && k.phases_as_channels && k.window == 1;
+        const double alone = waits ? 0.8 : quick ? 0.25 : 0.4;
         rounds += work.longest * (alone + (1 - alone) * std::ceil(rest / multiprocessors) / k.blocks_per_multiprocessor);
     }
     // Of a round: a multiprocessor is as fast as an H200's, whatever the number of them.
