@@ -59,6 +59,8 @@ struct CudaImplicitGemmCudaCores : CudaSchedule {
 
     /// Channels of a group: with fewer most of a tile would be computed in vain.
     static constexpr int least_summed = 5, least_computed = 5;
+    /// Of windows: of 56 and 64 larger tiles took half as long (k4 s4, k2 s2 of three axes, H200, 2026-11-22).
+    static constexpr int most_of_window = 4;
     static constexpr bool guarded_pipeline = true;
 
     GemmTile tile(const GemmFuncs &) const {
@@ -74,7 +76,10 @@ struct CudaImplicitGemmCudaCores : CudaSchedule {
         description.set("weight_channel_multiple", channels());
         description.set("min_compute_capability", 80);
         description.set("block_positions", 1, positions());
-        if (window > 1) description.set("window", window);
+        if (window > 1) {
+            description.set("window", window);
+            description.set("max_out_channels", most_of_window);
+        }
         description.set("block_channels", channels());
         description.set("weight_in_channel_multiple", chunk_channels);
         description.set("blocks_per_multiprocessor", blocks);
