@@ -19,6 +19,7 @@
 #define CONV_TRANSPOSE_SCHEDULES_CPU_WEIGHT_GRADIENT_IMPLICIT_GEMM_H
 
 #include "algorithm/flat_gemm_funcs.h"
+#include "schedules/cpu_implicit_gemm.h"
 #include "schedules/cpu_implicit_gemm_channels.h"
 #include "schedules/kernel_description.h"
 #include "schedules/schedule_defaults.h"
@@ -31,11 +32,11 @@ struct CpuWeightGradientProduct : CpuSchedule {
     template <typename T>
     using GeneratorParam = Halide::GeneratorParam<T>;
 
-    /// The register tile: vectors of input channels, and output channels; depthwise: vectors of groups, and taps.
+    /// The register tile: vectors of input channels (depthwise: of groups), and entries.
     GeneratorParam<int> vectors{"vectors", depthwise ? 1 : 2}, outputs{"outputs", depthwise ? 8 : 12};
 
-    /// Vectors of fewer channels are mostly empty: other kernels are faster.
-    GeneratorParam<int> min_in_channels{"min_in_channels", depthwise ? 1 : 2};
+    /// Vectors of fewer channels are mostly empty, and of more a wider tile has all: other kernels are faster. 0 is no limit.
+    GeneratorParam<int> min_in_channels{"min_in_channels", depthwise ? 1 : 2}, max_in_channels{"max_in_channels", 0};
 
     void set_sizes(FlatWeightGradientFuncs &f, const Halide::Target &target) const {
         const int vector = target.natural_vector_size<float>();
@@ -49,39 +50,61 @@ struct CpuWeightGradientProduct : CpuSchedule {
         const FlatGemmVars &v = f.v;
         const int width = f.size.vector;
         RVar work{"work"};
+        Var entries{"entries"};
         auto &s = f.stored;
 
         Func(f.taps).compute_root();
+        f.entries.compute_root();
 
-        f.partial.update().allow_race_conditions().fuse(s.in_block, s.out_block, work).fuse(work, s.group, work)
-            .fuse(work, s.segment_part, work).fuse(work, s.part, work).parallel(work).vectorize(s.out_lane);
+        Stage stores = f.partial.update();
+        stores.allow_race_conditions().fuse(s.in_block, s.out_block, work).fuse(work, s.group, work)
+            .fuse(work, s.segment_part, work).fuse(work, s.part, work).parallel(work);
+        stores.specialize(f.whole_vectors).vectorize(s.element);
 
         const RVar segment = f.tiles.x;
-        f.part_sum.compute_at(f.partial, work).bound_extent(v.lane, f.lanes).bound_extent(v.out_lane, f.outputs)
-            .vectorize(v.lane, width);
-        f.part_sum.update().reorder({v.lane, v.out_lane, v.panel, v.out_panel, v.tap, segment, f.tiles.y}).vectorize(v.lane, width).unroll(v.lane).unroll(v.out_lane);
+        f.part_sum.compute_at(f.partial, work).bound_extent(v.lane, f.lanes);
+        for (Stage stage : {Stage(f.part_sum), f.part_sum.update()})
+            stage.split(v.entry, entries, v.entry, f.outputs, TailStrategy::RoundUp).vectorize(v.lane, width)
+                .unroll(v.lane).unroll(v.entry);
+        f.part_sum.update().reorder({v.lane, v.entry, v.panel, entries, segment, f.tiles.y});
 
         for (Func table : {f.span, f.seen_rows, f.input_rows}) table.compute_at(f.part_sum, segment);
         f.staged.compute_at(f.part_sum, segment).hoist_storage(f.partial, work);
-        if (depthwise)
+        if (depthwise) {
             f.staged.reorder_storage(v.summed, v.place, v.plane, v.segment, v.tile, v.group).reorder(v.summed, v.place)
                 .vectorize(v.summed, width);
-        else
+            stage_channels(f, 0);
+        } else {
             f.staged.vectorize(v.place, width, TailStrategy::RoundUp);
-        stage_channels(f);
+            stage_places(f);
+            stage_channels(f, static_cast<int>(f.copies.size()) - 1);
+        }
+        stage_input(f, segment, work);
 
+        f.tile_sum.compute_at(f.part_sum, v.panel).bound_extent(v.lane, f.lanes).bound_extent(v.entry, f.outputs)
+            .vectorize(v.lane, width).unroll(v.lane).unroll(v.entry);
+        f.tile_sum.update().reorder(v.lane, v.entry, f.summed_places.x).vectorize(v.lane, width).unroll(v.lane).unroll(v.entry);
+    }
+
+  private:
+    void stage_input(FlatWeightGradientFuncs &f, const Halide::RVar &segment, const Halide::RVar &work) const {
+        using namespace Halide;
+        const FlatGemmVars &v = f.v;
+        const int width = f.size.vector;
         f.staged_input.compute_at(f.part_sum, segment).hoist_storage(f.partial, work).bound_extent(v.lane, f.lanes)
             .reorder_storage(v.lane, v.place, v.panel, v.segment, v.tile, v.group).reorder(v.lane, v.place).vectorize(v.lane, width);
+        // Blocks of vectors of cells are turned in registers.
+        const RDom &turned = f.input_turn;
+        Var lanes{"lanes"};
+        f.staged_input.update(0).allow_race_conditions().split(v.lane, lanes, v.lane, width)
+            .reorder({v.lane, turned[0], lanes, turned[1], turned[2], v.panel}).vectorize(v.lane).unroll(turned[0]);
+        f.turned_input.compute_at(f.staged_input, lanes).reorder_storage(v.lane, v.element).reorder(v.element, v.lane)
+            .bound_extent(v.element, width).bound_extent(v.lane, width).vectorize(v.element).unroll(v.lane);
         const RVar lane = f.input_copy[1];
-        RVar cell{"cell"}, cells{"cells"}, vector{"vector"};
-        Stage copy = f.staged_input.update();
+        RVar vector{"vector"};
+        Stage copy = f.staged_input.update(1);
         copy.allow_race_conditions().reorder({f.input_copy[0], lane, f.input_copy[2], v.panel});
         copy.specialize(f.reads_input_vectors).split(lane, vector, lane, width).vectorize(lane);
-        copy.split(f.input_copy[0], cells, cell, width, TailStrategy::GuardWithIf).vectorize(cell);
-
-        f.tile_sum.compute_at(f.part_sum, v.panel).bound_extent(v.lane, f.lanes).bound_extent(v.out_lane, f.outputs)
-            .vectorize(v.lane, width).unroll(v.lane).unroll(v.out_lane);
-        f.tile_sum.update().reorder(v.lane, v.out_lane, f.summed_places.x).vectorize(v.lane, width).unroll(v.lane).unroll(v.out_lane);
     }
 };
 

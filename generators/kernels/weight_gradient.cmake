@@ -208,6 +208,9 @@ foreach(format f32 f16 bf16)
     if(format STREQUAL f32)
         set(min_in_channels 5)
     endif()
+    if(format STREQUAL f32)
+        conv_transpose_kernel(weight_gradient f32 cpu implicit_gemm LAYOUT any AS narrow vectors=1 min_in_channels=5 max_in_channels=16)
+    endif()
     conv_transpose_kernel(weight_gradient ${format} cpu implicit_gemm LAYOUT any storage=${format}
         min_in_channels=${min_in_channels} AVX2 outputs=6)
     conv_transpose_kernel(weight_gradient ${format} cpu implicit_gemm LAYOUT any storage=${format}
