@@ -11,13 +11,13 @@ Recipe flat_weight_gradient_recipe(const Candidate &candidate) {
     const Computation &c = candidate.computation;
     const Problem &p = c.problem;
     const LaunchRanges ranges(p, output_positions(p));
-    const bool channels_inside = c.weight_format.layout == Layout::channels_last;
-    const FlatGradientTiles tiles(k, p, ranges.images, channels_inside);
+    const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups;
+    const LayoutStrides entries(c.weight_format.layout, out, taps(p));
+    const FlatGradientTiles tiles(k, p, ranges.images, entries.channel == 1 && taps(p) > 1);
 
     Recipe recipe(k.device);
     const SumOfParts sum(recipe, k.device, p.weight_elements(), ceil_divide(p.batch, ranges.images) * tiles.parts, c.written,
                          c.weight_format.type);
-    const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups;
     recipe.add_launches({p.batch, ranges.images}, {p.groups, ranges.groups}, [&](const LaunchRange &range) {
         const int64_t first_part = range.first_image / ranges.images * tiles.parts;
         View to(sum.first_pass(), first_part * p.weight_elements() + range.first_group * in * out * taps(p),
@@ -39,8 +39,8 @@ Recipe flat_weight_gradient_recipe(const Candidate &candidate) {
                 .set("part_tiles", tiles.part_tiles)
                 .set("block_inputs", tiles.block_inputs)
                 .set("block_outputs", tiles.block_outputs)
-                .set("tap_entries", channels_inside ? out : 1)
-                .set("channel_entries", channels_inside ? 1 : taps(p))
+                .set("tap_entries", entries.position)
+                .set("channel_entries", entries.channel)
                 .set("partial", to)
                 .step()};
     });
