@@ -14,7 +14,7 @@ namespace conv_transpose {
 struct FlatGemmVars {
     Halide::Var place{"place"}, summed{"summed"}, plane{"plane"}, lane{"lane"}, panel{"panel"}, phase{"phase"};
     Halide::Var tap{"tap"}, segment{"segment"}, tile{"tile"}, group{"group"};
-    Halide::Var entry{"entry"}, out_block{"out_block"}, part{"part"}, segment_part{"segment_part"};
+    Halide::Var entry{"entry"}, lane_vector{"lane_vector"}, out_block{"out_block"}, part{"part"}, segment_part{"segment_part"};
     Halide::Var element{"element"}, vector{"vector"}, row{"row"}, phase_y{"phase_y"}, phase_z{"phase_z"};
 };
 
@@ -94,12 +94,14 @@ struct FlatWeightGradientFuncs : FlatGemmFuncs {
     /// (lane, entry, panel, out_block, segment, tile, group): over the places of a tile. With parts in place of segment and tile:
     /// over those of the part.
     Halide::Func tile_sum{"tile_sum"}, part_sum{"part_sum"};
+    /// (element, lane, lane_vector, vector, panel, out_block, segment_part, part, group): a vector of entries of a vector of channels.
+    Halide::Func turned_sums{"turned_sums"};
     Halide::RDom summed_places, tiles;  ///< the latter of segment, tile
     /// Stores in its update.
     Halide::Func partial;
     struct {
         Halide::RDom domain;
-        Halide::RVar element, vector, lane, panel, in_block, out_block, group, segment_part, part;
+        Halide::RVar element, lane, lane_vector, vector, panel, in_block, out_block, group, segment_part, part;
     } stored;
 };
 

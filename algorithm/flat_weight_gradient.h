@@ -156,21 +156,23 @@ class WeightGradientSum {
             f_.tile_sum(v.lane, v.entry, v.panel, v.out_block, segment, tile, v.group);
     }
 
-    // Entries in vectors, of which the last of a task begins early; where a task may have less than a vector, one by one.
+    // Vectors of channels become vectors of entries, of which the last of a task begins early; where a task may have less than a
+    // vector, entries are stored one by one.
     void store() {
         using namespace Halide;
+        const FlatGemmVars &v = f_.v;
         const int vector = f_.size.vector, lanes = f_.lanes;
         const Expr panels = rounded_up(channels(), lanes), out_blocks = rounded_up(out_channels_, block_.outputs);
         const Expr segment_parts = rounded_up(places_.segments(), block_.segments);
         auto &s = f_.stored;
-        s.domain = RDom({{0, vector}, {0, rounded_up(block_entries(), vector)}, {0, lanes}, {0, block_.inputs},
-                         {0, rounded_up(panels, block_.inputs)}, {0, out_blocks}, {0, partial_.dim(2).extent()},
-                         {0, segment_parts}, {0, partial_.dim(3).extent() / segment_parts}},
+        s.domain = RDom({{0, vector}, {0, vector}, {0, lanes / vector}, {0, rounded_up(block_entries(), vector)},
+                         {0, block_.inputs}, {0, rounded_up(panels, block_.inputs)}, {0, out_blocks},
+                         {0, partial_.dim(2).extent()}, {0, segment_parts}, {0, partial_.dim(3).extent() / segment_parts}},
                         "stored");
         RDom &r = s.domain;
-        s.element = r[0], s.vector = r[1], s.lane = r[2], s.panel = r[3], s.in_block = r[4], s.out_block = r[5];
-        s.group = r[6], s.segment_part = r[7], s.part = r[8];
-        const Expr panel = s.in_block * block_.inputs + s.panel, channel = panel * lanes + s.lane;
+        s.element = r[0], s.lane = r[1], s.lane_vector = r[2], s.vector = r[3], s.panel = r[4], s.in_block = r[5];
+        s.out_block = r[6], s.group = r[7], s.segment_part = r[8], s.part = r[9];
+        const Expr panel = s.in_block * block_.inputs + s.panel, channel = panel * lanes + s.lane_vector * vector + s.lane;
         const auto entries_of = [&](const Expr &out_block) -> Expr {
             return Halide::min(out_channels_ - out_block * block_.outputs, block_.outputs) * taps_;
         };
@@ -179,13 +181,19 @@ class WeightGradientSum {
         r.where(panel < panels);
         r.where(channel < channels());
         r.where(s.vector * vector < count);
-        const Expr entry = min(s.vector * vector, max(count - vector, 0)) + s.element;
+        const auto begin = [&](const Expr &number, const Expr &out_block) -> Expr {
+            return min(number * vector, max(entries_of(out_block) - vector, 0));
+        };
         r.where(f_.whole_vectors || s.element < count);
+        f_.turned_sums(v.element, v.lane, v.lane_vector, v.vector, v.panel, v.out_block, v.segment_part, v.part, v.group) =
+            f_.part_sum(v.lane_vector * vector + v.lane,
+                        promised(min(begin(v.vector, v.out_block) + v.element, entries_of(v.out_block) - 1), block_entries()),
+                        promised(v.panel, panels), v.out_block, v.segment_part, v.part, v.group);
+        const Expr entry = s.out_block * block_entries() + begin(s.vector, s.out_block) + s.element;
         partial_(Var(), Var(), Var(), Var()) = undef<float>();
-        partial_(promised(s.out_block * block_entries() + entry, partial_.dim(0).extent()), promised(channel, channels()), s.group,
+        partial_(promised(entry, partial_.dim(0).extent()), promised(channel, channels()), s.group,
                  promised(s.part * segment_parts + s.segment_part, partial_.dim(3).extent())) =
-            f_.part_sum(s.lane, promised(entry, block_entries()), promised(panel, panels), s.out_block, s.segment_part, s.part,
-                        s.group);
+            f_.turned_sums(s.element, s.lane, s.lane_vector, s.vector, panel, s.out_block, s.segment_part, s.part, s.group);
         f_.partial = partial_;
     }
 };

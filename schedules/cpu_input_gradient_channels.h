@@ -63,7 +63,7 @@ struct CpuInputGradientChannels : CpuSchedule {
         const int block_rows = space.choose(this->block_rows, {2, 4, 8, 16}),
                   blocks = space.choose(this->blocks, {1, 2, 4});
         const int chunk = space.choose(this->chunk, {8, 16, 32, 64});
-        space.choose(min_in_channels, {1});
+        space.choose(min_in_channels, {1}), space.choose(min_terms, {0});
         const int sums = vectors * columns * rows;
         space.require("vectors are the target's", lanes * 2 <= f.vector_registers);
         space.require("sums leave registers for operands", sums >= 6 && sums <= f.vector_registers - 4);

@@ -1,18 +1,21 @@
 // Schedule: the weight gradient as a matrix product on the CPU, for pictures of any rank, layout and element type, every
 // attribute of the problem a run-time value.
 //
-// Machine: 2 cores of an AMD EPYC (Zen 5, AVX-512) that other programs kept busy, one thread, processor time, 2026-11-22, percent
-// of 255 GFLOP/s: k4 s2 64->64 32x32 54 % (channels_first), 50 % (channels_last); k4 s2 512->256 16x16 35 and 40 %; k2 s2
-// 128->64 64x64 44 and 36 %. cpu_weight_gradient_channels.h, for float32 of two axes, goes before: 75, 58 and 54 %.
+// Machine: 2 cores of an AMD EPYC (Zen 5, AVX-512) that many other programs kept busy, one thread, processor time, 2026-11-22
+// at 22:40, channels_first, GFLOP/s (255 is the FMA rate): k4 s2 64->64 32x32 142, k2 s2 128->64 64x64 118, k3 s1 64->64 64x64
+// 163, k2 s2 192->96 12^3 120, k5 s2 160->1 12x24x24 93. cpu_weight_gradient_channels.h, for float32 of two axes and four and more
+// output channels, goes before, by 1.03 to 1.6 times. Before output channels and taps were one dimension, the last took 18, since
+// one of twelve sums of a register tile was used.
 //
 // Order: a task has channels of both pictures and a part of the tiles. What a tile and its taps see is copied once, converted:
-// of the input a panel of channels side by side, of the output gradient the places of a channel. Then tap by tap, register tiles
-// of vectors of input channels x output channels: of each place of the tile a vector of the input serves all output channels, and
-// an element of the output gradient all lanes.
-// Sums of a tile are added to those of the part, which stay in the second cache, and are stored in the weights' order at the
-// end.
+// of the input panels of channels side by side, turned in registers, of the output gradient the places of a channel. Then
+// register tiles of vectors of input channels x entries (output channels and taps, in the order of the weights): of each place of
+// the tile a vector of the input serves all entries, and an element of the output gradient all lanes.
+// Sums of a tile are added to those of the part, which stay in the second cache, and are turned and stored at the end.
 //
-// Depthwise: taps take the place of output channels, and an element of the output gradient is a vector of groups. k7 s1, 4 images
+// Sums stored without turning: k2 s2 768->128 6^3 1.08 times as long, k4 s2 1024->512 4x4 1.2 times; but k4 s2 768->21 4x7 0.6.
+//
+// Depthwise: an entry is a tap, and an element of the output gradient a vector of groups. k7 s1, 4 images
 // of 96 channels of 28x28: 0.9 ms, where a kernel with lanes along rows took 12.6; that one remains for long rows, where copies
 // whose elements are scattered cost more than sums.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CPU_WEIGHT_GRADIENT_IMPLICIT_GEMM_H
@@ -60,6 +63,8 @@ struct CpuWeightGradientProduct : CpuSchedule {
         stores.allow_race_conditions().fuse(s.in_block, s.out_block, work).fuse(work, s.group, work)
             .fuse(work, s.segment_part, work).fuse(work, s.part, work).parallel(work);
         stores.specialize(f.whole_vectors).vectorize(s.element);
+        f.turned_sums.compute_at(f.partial, s.lane_vector).reorder_storage(v.element, v.lane).reorder(v.lane, v.element)
+            .bound_extent(v.element, width).bound_extent(v.lane, width).vectorize(v.lane).unroll(v.element);
 
         const RVar segment = f.tiles.x;
         f.part_sum.compute_at(f.partial, work).bound_extent(v.lane, f.lanes);
