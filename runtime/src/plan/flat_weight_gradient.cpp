@@ -16,7 +16,7 @@ Recipe flat_weight_gradient_recipe(const Candidate &candidate) {
     const FlatGradientTiles tiles(k, p, ranges.images, entries.channel == 1 && taps(p) > 1);
 
     Recipe recipe(k.device);
-    const SumOfParts sum(recipe, k.device, p.weight_elements(), ceil_divide(p.batch, ranges.images) * tiles.parts, c.written,
+    const SumOfParts sum(recipe, k, p.weight_elements(), ceil_divide(p.batch, ranges.images) * tiles.parts, c.written,
                          c.weight_format.type);
     recipe.add_launches({p.batch, ranges.images}, {p.groups, ranges.groups}, [&](const LaunchRange &range) {
         const int64_t first_part = range.first_image / ranges.images * tiles.parts;
