@@ -266,19 +266,22 @@ class Staging {
         planes_ = digits(f.v.plane, plane_counts);
     }
 
-    /// In vectors along a row, of which the last begins early; rows of less than a vector are copied by smaller ones.
-    void copy_places() {
+    /// In vectors along a row, of which the last begins early; rows of less than a vector are copied by smaller ones. Where
+    /// channels lie side by side, cell by cell, if that is wanted.
+    void copy_places(bool any_layout) {
         std::vector<Expr> seen = seen_rows(f_, places_, planes_);
-        const Expr count = seen.back();
+        const Expr by_cells = seen.back(), count = any_layout ? select(f_.reads_vectors, 0, by_cells) : by_cells;
         seen.pop_back();
         for (int width = f_.size.vector, above = 0; width > 0; above = width, width = next_width(width))
             seen.push_back(select(count >= width && (above == 0 || count < above), rounded_up(count, width), 0));
+        if (any_layout) seen.push_back(select(f_.reads_vectors, by_cells, 0));
         begin(seen);
         for (int width = f_.size.vector; width > 0; width = next_width(width)) {
             const Halide::RDom r({{0, width}, {0, rounded_up(most_cells(), width)}, {0, places_.seen_rows()}}, "copied");
             const Expr cell = Halide::min(span(0) + r[1] * width, span(1) - width) + r[0];
             add(width, r, r[1], r[2], cell, element(cell, r[2]));
         }
+        if (any_layout) add_cells();
     }
 
     /// Vectors of cells are turned into vectors of channels; rows of less than a vector are copied cell by cell.
@@ -306,8 +309,7 @@ class Staging {
     /// Cell by cell; a schedule makes vectors of channels.
     void copy_channels() {
         begin(seen_rows(f_, places_, planes_));
-        const Halide::RDom r({{0, most_cells()}, {0, places_.seen_rows()}}, "copied");
-        add(1, r, r[0], r[1], span(0) + r[0], element(span(0) + r[0], r[1]));
+        add_cells();
     }
 
   private:
@@ -348,6 +350,10 @@ class Staging {
         index.insert(index.end(), {channel, v.group, promised(of_row(row, rank_ - 1), places_.images())});
         return load_(picture_(index));
     }
+    void add_cells() {
+        const Halide::RDom r({{0, most_cells()}, {0, places_.seen_rows()}}, "copied");
+        add(1, r, r[0], r[1], span(0) + r[0], element(span(0) + r[0], r[1]));
+    }
     // While `number` is below what the row has of the width.
     void add(int width, Halide::RDom r, const Expr &number, const Expr &row, const Expr &cell, const Expr &value) {
         const FlatGemmVars &v = f_.v;
@@ -359,13 +365,15 @@ class Staging {
     }
 };
 
+/// `places_inside`: in vectors of places whatever the picture's layout is.
 template <class Tensor>
-void define_staged(FlatGemmFuncs &f, const Places &places, const Tensor &picture, const Load &load) {
+void define_staged(FlatGemmFuncs &f, const Places &places, const Tensor &picture, const Load &load, bool places_inside = false) {
     f.read_stride = places.axes()[0].read_stride;
     f.reads_vectors = picture.dim(static_cast<int>(places.axes().size())).stride() == 1;
     Staging<Tensor> staging(f, places, picture, load);
     if (f.size.turned) staging.copy_turned();
-    else f.size.channels_in_vectors ? staging.copy_channels() : staging.copy_places();
+    else if (f.size.channels_in_vectors && !places_inside) staging.copy_channels();
+    else staging.copy_places(places_inside);
 }
 
 /// The sum over summed channels and live taps; where a channel sees itself alone, over taps. Panels (lane, summed, kx, ky, kz,

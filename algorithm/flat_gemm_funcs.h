@@ -14,7 +14,7 @@ namespace conv_transpose {
 struct FlatGemmVars {
     Halide::Var place{"place"}, summed{"summed"}, plane{"plane"}, lane{"lane"}, panel{"panel"}, phase{"phase"};
     Halide::Var tap{"tap"}, segment{"segment"}, tile{"tile"}, group{"group"};
-    Halide::Var out_lane{"out_lane"}, out_panel{"out_panel"}, part{"part"}, segment_part{"segment_part"};
+    Halide::Var entry{"entry"}, lane_vector{"lane_vector"}, out_block{"out_block"}, part{"part"}, segment_part{"segment_part"};
     Halide::Var element{"element"}, vector{"vector"}, row{"row"}, phase_y{"phase_y"}, phase_z{"phase_z"};
 };
 
@@ -77,26 +77,31 @@ struct FlatGemmFuncs {
     } stored;
 };
 
-/// Of the weight gradient (algorithm/flat_weight_gradient.h): a panel is of input channels, an `out_panel` of output channels.
+/// Of the weight gradient (algorithm/flat_weight_gradient.h): a panel is of input channels, an `out_block` of output channels.
 /// `taps`, `span`, `seen_rows` and `staged` are of the output gradient.
 struct FlatWeightGradientFuncs : FlatGemmFuncs {
-    int lanes = 0, outputs = 0;  ///< channels of a panel
+    int lanes = 0, outputs = 0;  ///< channels of a panel, entries of a register tile
 
-    /// (row, segment, tile) -> coordinates in the input, and how many cells are copied: a table.
+    /// (entry of a task) -> where its tap reads, plane, output channel of the task: a table.
+    Halide::Func entries{"entries"};
+    /// (row, segment, tile) -> coordinates in the input, and how many vectors of cells are turned or cells copied: a table.
     Halide::Func input_rows{"input_rows"};
-    /// (place, lane, panel, segment, tile, group), float32
-    Halide::Func staged_input{"staged_input"};
-    Halide::RDom input_copy;  ///< cell, lane, row
+    /// (place, lane, panel, segment, tile, group), float32; and (element, lane, vector, row, panel, segment, tile, group), a vector
+    /// of cells of a row.
+    Halide::Func staged_input{"staged_input"}, turned_input{"turned_input"};
+    Halide::RDom input_turn, input_copy;  ///< element, vector, row; cell, lane, row
     Halide::Expr reads_input_vectors;
-    /// (lane, out_lane, panel, out_panel, tap, segment, tile, group): over the places of a tile. With parts in place of segment and
-    /// tile: over those of the part.
+    /// (lane, entry, panel, out_block, segment, tile, group): over the places of a tile. With parts in place of segment and tile:
+    /// over those of the part.
     Halide::Func tile_sum{"tile_sum"}, part_sum{"part_sum"};
+    /// (element, lane, lane_vector, vector, panel, out_block, segment_part, part, group): a vector of entries of a vector of channels.
+    Halide::Func turned_sums{"turned_sums"};
     Halide::RDom summed_places, tiles;  ///< the latter of segment, tile
     /// Stores in its update.
     Halide::Func partial;
     struct {
         Halide::RDom domain;
-        Halide::RVar out_lane, kx, ky, kz, lane, panel, out_panel, in_block, out_block, group, segment_part, part;
+        Halide::RVar element, lane, lane_vector, vector, panel, in_block, out_block, group, segment_part, part;
     } stored;
 };
 

@@ -1,8 +1,8 @@
 // The weight gradient as a matrix product for CPUs, every attribute a run-time value, of any rank, element type and layout. Its
 // operands lie as those of flat_gemm.h, which numbers the places: what a tap sees of the output gradient is a constant number
 // of places further. The input has zeros where places are gaps, so that they add nothing to the sum over places.
-// Of a depthwise problem groups are the channels, of which each has a weight for each tap alone: taps take the place of output
-// channels.
+// What is computed for an input channel are `entries`, as they lie in memory: output channels and taps are one dimension, so
+// that neither has to fill a register tile. Of a depthwise problem groups are the channels, of which each has an entry a tap.
 #ifndef CONV_TRANSPOSE_ALGORITHM_FLAT_WEIGHT_GRADIENT_H
 #define CONV_TRANSPOSE_ALGORITHM_FLAT_WEIGHT_GRADIENT_H
 
@@ -13,18 +13,29 @@
 
 namespace conv_transpose::flat_gemm {
 
-/// What a task computes: panels of channels of both pictures, and so many segments and tiles of a part.
+/// What a task computes: panels of input channels, output channels, and so many segments and tiles of a part.
 struct GradientBlock {
     Expr inputs, outputs, segments, tiles;
+};
+
+/// How far apart the entries of neighbouring taps and of neighbouring output channels are. If the latter are neighbours, a task
+/// has all of them.
+struct EntryOrder {
+    Expr tap, channel;
 };
 
 template <class Tensor, class Partial>
 class WeightGradientSum {
   public:
-    WeightGradientSum(FlatWeightGradientFuncs &f, const Places &places, const Tensor &input, Partial &partial,
-                      const PerAxis &kernel, const GradientBlock &block, const Load &load)
-        : f_(f), places_(places), input_(input), partial_(partial), kernel_(kernel), block_(block), load_(load),
-          rank_(static_cast<int>(kernel.size())), lanes_(f.lanes), outputs_(f.outputs) {}
+    WeightGradientSum(FlatWeightGradientFuncs &f, const Places &places, const Tensor &input, const Tensor &output_gradient,
+                      Partial &partial, const PerAxis &kernel, const GradientBlock &block, const EntryOrder &order,
+                      const Load &load)
+        : f_(f), places_(places), input_(input), partial_(partial), block_(block), load_(load),
+          rank_(static_cast<int>(kernel.size())), taps_(product(kernel)),
+          out_channels_(f.size.depthwise ? Expr(1) : output_gradient.dim(rank_).extent()) {
+        const Expr entry = f.v.entry, tap = promised(entry / order.tap % taps_, taps_);
+        f.entries(entry) = Halide::Tuple(f.taps(tap, 0)[0], f.taps(tap, 0)[1], entry / order.channel % block.outputs);
+    }
 
     void define() {
         stage_input();
@@ -38,19 +49,20 @@ class WeightGradientSum {
     const Places &places_;
     const Tensor &input_;
     Partial &partial_;
-    const PerAxis &kernel_;
     const GradientBlock &block_;
     const Load &load_;
-    const int rank_, lanes_, outputs_;
+    const int rank_;
+    const Expr taps_, out_channels_;
 
     Expr channels() const { return input_.dim(rank_).extent(); }
-    Expr out_channels() const { return f_.size.depthwise ? product(kernel_) : partial_.dim(rank_).extent(); }
+    Expr block_entries() const { return block_.outputs * taps_; }
 
-    // Rows of the input in their places, whole tiles of channels. Of a segment that begins early, only what is its own.
+    // Rows of the input in their places, whole panels of channels. Of a segment that begins early, only what is its own.
     void stage_input() {
         using namespace Halide;
         const FlatGemmVars &v = f_.v;
         const std::vector<FlatAxis> &axes = places_.axes();
+        const int vector = f_.size.vector;
         const PerAxis cells = places_.row(v.tile * places_.rows() + v.row);
         PerAxis seen;
         Expr there_is = cells.back() < places_.images();
@@ -58,26 +70,62 @@ class WeightGradientSum {
             there_is = there_is && cells[d - 1] < axes[d].cells;
             seen.push_back(cells[d - 1]);
         }
-        const Expr first = v.segment * places_.length(), begin = places_.begin(v.segment),
-                   own = begin + places_.length() - first;
-        seen.insert(seen.end(), {cells.back(), select(there_is, own, 0)});
-        f_.input_rows(v.row, v.segment, v.tile) = Tuple(seen);
-
         f_.reads_input_vectors = input_.dim(rank_).stride() == 1;
+        const Expr count = select(there_is, own(v.segment), 0), is_turned = count >= vector && !f_.reads_input_vectors;
+        seen.insert(seen.end(), {cells.back(), select(is_turned, rounded_up(count, vector), 0), select(is_turned, 0, count)});
+        f_.input_rows(v.row, v.segment, v.tile) = Tuple(seen);
         f_.staged_input(v.place, v.lane, v.panel, v.segment, v.tile, v.group) = 0.f;
-        const Expr of_panel = Halide::min(channels() - v.panel * lanes_, lanes_);
-        f_.input_copy = RDom({{0, places_.length()}, {0, lanes_}, {0, places_.rows()}}, "copied_input");
+        turn_input();
+        copy_input();
+    }
+    Expr first(const Expr &segment) const { return segment * places_.length(); }
+    Expr own(const Expr &segment) const { return places_.begin(segment) + places_.length() - first(segment); }
+    Expr input_row(const Expr &row, int i) const { return f_.input_rows(row, f_.v.segment, f_.v.tile)[i]; }
+
+    // Vectors of cells become vectors of channels; the last one of a row begins early. Channels beyond the last repeat it, and
+    // their sums are not stored.
+    void turn_input() {
+        using namespace Halide;
+        const FlatGemmVars &v = f_.v;
+        const int vector = f_.size.vector;
+        const auto cell = [&](const Expr &number, const Expr &element) -> Expr {
+            return Halide::min(number * vector, own(v.segment) - vector) + element;
+        };
+        const Expr channel = Halide::min(v.panel * f_.lanes + v.lane, channels() - 1);
+        f_.turned_input(v.element, v.lane, v.vector, v.row, v.panel, v.segment, v.tile, v.group) =
+            input_element(cell(v.vector, v.element), v.row, channel);
+        f_.input_turn = RDom({{0, vector}, {0, rounded_up(places_.length(), vector)}, {0, places_.rows()}}, "turned_input");
+        RDom &r = f_.input_turn;
+        r.where(r[1] < input_row(r[2], rank_));
+        stage_input_element(cell(r[1], r[0]), r[2], v.lane,
+                            f_.turned_input(r[0], v.lane, r[1], r[2], v.panel, v.segment, v.tile, v.group));
+    }
+
+    // Rows of less than a vector, and channels that lie side by side.
+    void copy_input() {
+        using namespace Halide;
+        const FlatGemmVars &v = f_.v;
+        const int lanes = f_.lanes;
+        f_.input_copy = RDom({{0, places_.length()}, {0, lanes}, {0, places_.rows()}}, "copied_input");
         RDom &r = f_.input_copy;
-        const auto row = [&](int i) -> Expr { return f_.input_rows(r[2], v.segment, v.tile)[i]; };
-        r.where(r[0] < row(rank_));
-        r.where(r[1] < of_panel);
-        std::vector<Expr> index{promised(first + r[0], axes[0].cells)};
-        for (int d = 1; d < rank_; d++) index.push_back(promised(row(d - 1), axes[d].cells));
-        index.insert(index.end(), {promised(v.panel * lanes_ + r[1], channels()), v.group,
-                                   promised(row(rank_ - 1), places_.images())});
-        const Expr place = r[2] * places_.pitch() + first + r[0] - begin;
-        f_.staged_input(promised(place, places_.most_places()), r[1], v.panel, v.segment, v.tile, v.group) =
-            load_(input_(index));
+        r.where(r[0] < input_row(r[2], rank_ + 1));
+        r.where(r[1] < Halide::min(channels() - v.panel * lanes, lanes));
+        stage_input_element(r[0], r[2], r[1], input_element(r[0], r[2], v.panel * lanes + r[1]));
+    }
+
+    // `cell` counts those of a segment's own.
+    Expr input_element(const Expr &cell, const Expr &row, const Expr &channel) const {
+        const FlatGemmVars &v = f_.v;
+        const std::vector<FlatAxis> &axes = places_.axes();
+        std::vector<Expr> index{promised(first(v.segment) + cell, axes[0].cells)};
+        for (int d = 1; d < rank_; d++) index.push_back(promised(input_row(row, d - 1), axes[d].cells));
+        index.insert(index.end(), {promised(channel, channels()), v.group, promised(input_row(row, rank_ - 1), places_.images())});
+        return load_(input_(index));
+    }
+    void stage_input_element(const Expr &cell, const Expr &row, const Expr &lane, const Expr &value) {
+        const FlatGemmVars &v = f_.v;
+        const Expr place = row * places_.pitch() + first(v.segment) + cell - places_.begin(v.segment);
+        f_.staged_input(promised(place, places_.most_places()), lane, v.panel, v.segment, v.tile, v.group) = value;
     }
 
     void sum_tile() {
@@ -85,15 +133,15 @@ class WeightGradientSum {
         const FlatGemmVars &v = f_.v;
         f_.summed_places = RDom(0, places_.most_places(), "summed_places");
         const RVar p = f_.summed_places.x;
-        const Expr channel = promised(Halide::min(v.out_panel * outputs_ + v.out_lane, out_channels() - 1), out_channels());
-        const Expr tap = f_.size.depthwise ? channel : Expr(v.tap);
-        const Expr seen_channel = f_.size.depthwise ? v.panel * lanes_ + v.lane : channel;
-        const Expr seen = promised(places_.seen(p, f_.taps(tap, 0)[0]), places_.window()),
-                   plane = promised(f_.taps(tap, 0)[1], places_.planes());
-        f_.tile_sum(v.lane, v.out_lane, v.panel, v.out_panel, v.tap, v.segment, v.tile, v.group) = 0.f;
-        f_.tile_sum(v.lane, v.out_lane, v.panel, v.out_panel, v.tap, v.segment, v.tile, v.group) +=
+        const auto entry = [&](int i) -> Expr { return f_.entries(v.entry)[i]; };
+        const Expr out_channel = v.out_block * block_.outputs + promised(entry(2), block_.outputs);
+        const Expr seen_channel =
+            f_.size.depthwise ? v.panel * f_.lanes + v.lane : promised(Halide::min(out_channel, out_channels_ - 1), out_channels_);
+        f_.tile_sum(v.lane, v.entry, v.panel, v.out_block, v.segment, v.tile, v.group) = 0.f;
+        f_.tile_sum(v.lane, v.entry, v.panel, v.out_block, v.segment, v.tile, v.group) +=
             f_.staged_input(p, v.lane, v.panel, v.segment, v.tile, v.group) *
-            f_.staged(seen, seen_channel, plane, v.segment, v.tile, v.group);
+            f_.staged(promised(places_.seen(p, entry(0)), places_.window()), seen_channel, promised(entry(1), places_.planes()),
+                      v.segment, v.tile, v.group);
     }
 
     void sum_part() {
@@ -103,46 +151,49 @@ class WeightGradientSum {
         const Expr segment = v.segment_part * block_.segments + f_.tiles.x, tile = v.part * block_.tiles + f_.tiles.y;
         f_.tiles.where(segment < places_.segments());
         f_.tiles.where(tile < places_.tiles());
-        f_.part_sum(v.lane, v.out_lane, v.panel, v.out_panel, v.tap, v.segment_part, v.part, v.group) = 0.f;
-        f_.part_sum(v.lane, v.out_lane, v.panel, v.out_panel, v.tap, v.segment_part, v.part, v.group) +=
-            f_.tile_sum(v.lane, v.out_lane, v.panel, v.out_panel, v.tap, segment, tile, v.group);
+        f_.part_sum(v.lane, v.entry, v.panel, v.out_block, v.segment_part, v.part, v.group) = 0.f;
+        f_.part_sum(v.lane, v.entry, v.panel, v.out_block, v.segment_part, v.part, v.group) +=
+            f_.tile_sum(v.lane, v.entry, v.panel, v.out_block, segment, tile, v.group);
     }
 
+    // Vectors of channels become vectors of entries, of which the last of a task begins early; where a task may have less than a
+    // vector, entries are stored one by one.
     void store() {
         using namespace Halide;
-        const Expr in_panels = rounded_up(channels(), lanes_), out_panels = rounded_up(out_channels(), outputs_);
+        const FlatGemmVars &v = f_.v;
+        const int vector = f_.size.vector, lanes = f_.lanes;
+        const Expr panels = rounded_up(channels(), lanes), out_blocks = rounded_up(out_channels_, block_.outputs);
         const Expr segment_parts = rounded_up(places_.segments(), block_.segments);
         auto &s = f_.stored;
-        Region region{{0, outputs_}};
-        for (int d = 0; d < 3; d++) region.emplace_back(0, d < rank_ && !f_.size.depthwise ? kernel_[d] : Expr(1));
-        for (const Expr &extent : PerAxis{lanes_, block_.inputs, block_.outputs, rounded_up(in_panels, block_.inputs),
-                                          rounded_up(out_panels, block_.outputs), partial_.dim(rank_ + 2).extent(),
-                                          segment_parts, partial_.dim(rank_ + 3).extent() / segment_parts})
-            region.emplace_back(0, extent);
-        s.domain = RDom(region, "stored");
+        s.domain = RDom({{0, vector}, {0, vector}, {0, lanes / vector}, {0, rounded_up(block_entries(), vector)},
+                         {0, block_.inputs}, {0, rounded_up(panels, block_.inputs)}, {0, out_blocks},
+                         {0, partial_.dim(2).extent()}, {0, segment_parts}, {0, partial_.dim(3).extent() / segment_parts}},
+                        "stored");
         RDom &r = s.domain;
-        s.out_lane = r[0], s.kx = r[1], s.ky = r[2], s.kz = r[3], s.lane = r[4], s.panel = r[5], s.out_panel = r[6];
-        s.in_block = r[7], s.out_block = r[8], s.group = r[9], s.segment_part = r[10], s.part = r[11];
-        const Expr panel = s.in_block * block_.inputs + s.panel, out_panel = s.out_block * block_.outputs + s.out_panel;
-        const Expr channel = panel * lanes_ + s.lane, out_channel = out_panel * outputs_ + s.out_lane;
-        r.where(panel < in_panels);
-        r.where(out_channel < out_channels());
+        s.element = r[0], s.lane = r[1], s.lane_vector = r[2], s.vector = r[3], s.panel = r[4], s.in_block = r[5];
+        s.out_block = r[6], s.group = r[7], s.segment_part = r[8], s.part = r[9];
+        const Expr panel = s.in_block * block_.inputs + s.panel, channel = panel * lanes + s.lane_vector * vector + s.lane;
+        const auto entries_of = [&](const Expr &out_block) -> Expr {
+            return Halide::min(out_channels_ - out_block * block_.outputs, block_.outputs) * taps_;
+        };
+        const Expr count = entries_of(s.out_block);
+        f_.whole_vectors = entries_of(out_blocks - 1) >= vector;
+        r.where(panel < panels);
         r.where(channel < channels());
-        Expr tap = 0, taps = 1;
-        std::vector<Expr> to;
-        for (int d = 0; d < rank_ && !f_.size.depthwise; d++) {
-            tap = tap + taps * r[1 + d], taps = taps * kernel_[d];
-            to.push_back(r[1 + d]);
-        }
-        for (int d = 0; d < rank_ && f_.size.depthwise; d++)
-            to.push_back(promised(f_.taps(promised(out_channel, out_channels()), 0)[2 + d], kernel_[d]));
-        to.insert(to.end(),
-                  {f_.size.depthwise ? Expr(0) : promised(out_channel, out_channels()), promised(channel, channels()), s.group,
-                   promised(s.part * segment_parts + s.segment_part, partial_.dim(rank_ + 3).extent())});
-        partial_(std::vector<Var>(rank_ + 4)) = undef<float>();
-        partial_(to) =
-            f_.part_sum(s.lane, s.out_lane, promised(panel, in_panels), promised(out_panel, out_panels),
-                        promised(tap, taps), s.segment_part, s.part, s.group);
+        r.where(s.vector * vector < count);
+        const auto begin = [&](const Expr &number, const Expr &out_block) -> Expr {
+            return min(number * vector, max(entries_of(out_block) - vector, 0));
+        };
+        r.where(f_.whole_vectors || s.element < count);
+        f_.turned_sums(v.element, v.lane, v.lane_vector, v.vector, v.panel, v.out_block, v.segment_part, v.part, v.group) =
+            f_.part_sum(v.lane_vector * vector + v.lane,
+                        promised(min(begin(v.vector, v.out_block) + v.element, entries_of(v.out_block) - 1), block_entries()),
+                        promised(v.panel, panels), v.out_block, v.segment_part, v.part, v.group);
+        const Expr entry = s.out_block * block_entries() + begin(s.vector, s.out_block) + s.element;
+        partial_(Var(), Var(), Var(), Var()) = undef<float>();
+        partial_(promised(entry, partial_.dim(0).extent()), promised(channel, channels()), s.group,
+                 promised(s.part * segment_parts + s.segment_part, partial_.dim(3).extent())) =
+            f_.turned_sums(s.element, s.lane, s.lane_vector, s.vector, panel, s.out_block, s.segment_part, s.part, s.group);
         f_.partial = partial_;
     }
 };

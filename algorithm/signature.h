@@ -210,9 +210,11 @@ inline constexpr Argument flat_weight_gradient[] = {
     int32("tile_rows"),
     int32("part_segments"),
     int32("part_tiles"),
-    int32("block_inputs"),   // of a task: input channels,
+    int32("block_inputs"),   // of a task: panels of input channels,
     int32("block_outputs"),  // and output channels
-    written(axes_and(4, "partial", TensorRole::partial)),  // output channel, input channel, group, part
+    int32("tap_entries"),    // from a tap's weight to the next one's, and from an output channel's to the next one's
+    int32("channel_entries"),
+    written(dense(4, "partial", TensorRole::partial)),  // entry (output channel and tap), input channel, group, part
 };
 
 inline constexpr Argument weight_gradient_product[] = {

@@ -26,10 +26,10 @@ class WeightGradientFlatGemm : public Halide::Generator<WeightGradientFlatGemm<S
         set_format(output_gradient);
         attributes_ = add_axis_inputs(*this, rank, strided_attributes);
         for (const char *name :
-             {"segment_cells", "tile_rows", "part_segments", "part_tiles", "block_inputs", "block_outputs"})
+             {"segment_cells", "tile_rows", "part_segments", "part_tiles", "block_inputs", "block_outputs", "tap_entries",
+              "channel_entries"})
             sizes_.push_back(this->template add_input<int>(name));
-        // kx, ky, kz, output channel, input channel, group, part
-        partial_ = this->template add_output<Halide::Buffer<float>>("partial", dimensions + 1);
+        partial_ = this->template add_output<Halide::Buffer<float>>("partial", 4);  // entry, input channel, group, part
     }
 
     void generate() {
@@ -50,16 +50,16 @@ class WeightGradientFlatGemm : public Halide::Generator<WeightGradientFlatGemm<S
         for (int d = 0; d < rank; d++) add_strided(tap, axes[d], attribute(d, 1), attribute(d, 2));
         const Load load = [target = this->get_target()](const Expr &element) { return loaded(element, target); };
         define_taps(f, places, tap, product(kernel));
-        define_staged(f, places, output_gradient, load);
+        define_staged(f, places, output_gradient, load, !f.size.depthwise);
         const GradientBlock block{.inputs = *sizes_[4], .outputs = *sizes_[5], .segments = *sizes_[2], .tiles = *sizes_[3]};
-        WeightGradientSum(f, places, input, *partial_, kernel, block, load).define();
+        const EntryOrder order{.tap = *sizes_[6], .channel = *sizes_[7]};
+        WeightGradientSum(f, places, input, output_gradient, *partial_, kernel, block, order, load).define();
     }
 
     void schedule() {
         declare_strides(input, true);
         declare_strides(output_gradient, false);
-        for (int d = 0; d < dimensions + 1; d++) partial_->dim(d).set_min(0);
-        partial_->dim(0).set_stride(Halide::Expr());
+        for (int d = 0; d < 4; d++) partial_->dim(d).set_min(0);
         schedule_params.apply(funcs_, this->target);
     }
 
@@ -72,6 +72,7 @@ class WeightGradientFlatGemm : public Halide::Generator<WeightGradientFlatGemm<S
         description.set("any_result", "true");
         description.set("strict_propagation", "false");
         description.set("min_in_channels", schedule_params.min_in_channels);
+        description.set("max_in_channels", schedule_params.max_in_channels);
         if (funcs_.size.depthwise) description.set("packs_groups", "true");
         description.set("tile_in_channels", funcs_.lanes);
         description.set("tile_out_channels", funcs_.outputs);

@@ -27,6 +27,20 @@
 
 namespace conv_transpose {
 
+/// The copies of rows by vectors of places, of several widths.
+inline void stage_places(FlatGemmFuncs &f) {
+    using namespace Halide;
+    for (std::size_t i = 0; i < f.copies.size() && f.copies[i].domain.dimensions() == 3; i++) {
+        const RDom &r = f.copies[i].domain;
+        Stage copy = f.staged.update(i);
+        copy.allow_race_conditions().reorder({r[0], r[1], f.v.summed, r[2], f.v.plane}).vectorize(r[0]);
+        // Every so many-th element of whole vectors, by shuffles.
+        if (Internal::is_const(f.read_stride) || f.copies[i].width == 1) continue;
+        for (int stride : {1, 2, 3, 4})
+            if (stride <= 2 || f.copies[i].width == f.size.vector) copy.specialize(f.read_stride == stride);
+    }
+}
+
 template <bool depthwise>
 struct CpuProductOfPlaces : CpuSchedule {
     static constexpr const char *family = depthwise ? "depthwise" : "implicit_gemm";
@@ -61,14 +75,7 @@ struct CpuProductOfPlaces : CpuSchedule {
         for (Func table : {f.span, f.seen_rows, f.stored_rows}) table.compute_at(f.output, work);
         f.staged.compute_at(f.output, depthwise ? s.panel : work).hoist_storage(f.output, work)
             .vectorize(v.place, width, TailStrategy::RoundUp);
-        for (std::size_t i = 0; i < f.copies.size(); i++) {
-            const RDom &r = f.copies[i].domain;
-            Stage copy = f.staged.update(i);
-            copy.allow_race_conditions().reorder({r[0], r[1], v.summed, r[2], v.plane}).vectorize(r[0]);
-            // Every so many-th element of whole vectors, by shuffles.
-            if (f.copies[i].width == width && !Internal::is_const(f.read_stride))
-                for (int stride : {1, 2, 3, 4}) copy.specialize(f.read_stride == stride);
-        }
+        stage_places(f);
 
         // Allocated once a task.
         f.result.compute_at(f.output, s.panel).hoist_storage(f.output, work).bound_extent(v.lane, f.size.channels)

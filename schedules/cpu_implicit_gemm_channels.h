@@ -31,14 +31,14 @@ namespace conv_transpose {
 
 /// The copies of pictures whose channels are in vectors: by vectors of channels; where channels lie apart, by vectors of cells,
 /// whose elements are scattered.
-inline void stage_channels(FlatGemmFuncs &f) {
+inline void stage_channels(FlatGemmFuncs &f, int update) {
     using namespace Halide;
     const FlatGemmVars &v = f.v;
-    const RDom &copied = f.copies[0].domain;
+    const RDom &copied = f.copies[update].domain;
     const RVar row = copied[1];
     Var channels{"channels"};
     RVar cell{"cell"}, cells{"cells"};
-    Stage copy = f.staged.update();
+    Stage copy = f.staged.update(update);
     copy.specialize(f.reads_vectors).split(v.summed, channels, v.summed, f.size.vector, TailStrategy::GuardWithIf)
         .reorder(v.summed, channels, copied[0], row, v.plane).vectorize(v.summed);
     copy.allow_race_conditions().split(copied[0], cells, cell, f.size.vector, TailStrategy::GuardWithIf)
@@ -109,7 +109,7 @@ struct CpuProductOfChannels : CpuSchedule {
         f.staged.compute_at(f.output, depthwise ? s.panel : work).hoist_storage(f.output, work)
             .reorder_storage(v.summed, v.place, v.plane, v.segment, v.tile, v.group).reorder(v.summed, v.place);
         if (depthwise) f.staged.bound_extent(v.summed, f.size.channels).vectorize(v.summed, width);
-        turned ? stage_turned_channels(f) : stage_channels(f);
+        turned ? stage_turned_channels(f) : stage_channels(f, 0);
 
         // Allocated once a task.
         f.result.compute_at(f.output, s.panel).hoist_storage(f.output, work).bound_extent(v.lane, f.size.channels)

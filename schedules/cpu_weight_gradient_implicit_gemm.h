@@ -1,24 +1,28 @@
 // Schedule: the weight gradient as a matrix product on the CPU, for pictures of any rank, layout and element type, every
 // attribute of the problem a run-time value.
 //
-// Machine: 2 cores of an AMD EPYC (Zen 5, AVX-512) that other programs kept busy, one thread, processor time, 2026-11-22, percent
-// of 255 GFLOP/s: k4 s2 64->64 32x32 54 % (channels_first), 50 % (channels_last); k4 s2 512->256 16x16 35 and 40 %; k2 s2
-// 128->64 64x64 44 and 36 %. cpu_weight_gradient_channels.h, for float32 of two axes, goes before: 75, 58 and 54 %.
+// Machine: 2 cores of an AMD EPYC (Zen 5, AVX-512) that many other programs kept busy, one thread, processor time, 2026-11-22
+// at 22:40, channels_first, GFLOP/s (255 is the FMA rate): k4 s2 64->64 32x32 142, k2 s2 128->64 64x64 118, k3 s1 64->64 64x64
+// 163, k2 s2 192->96 12^3 120, k5 s2 160->1 12x24x24 93. cpu_weight_gradient_channels.h, for float32 of two axes and four and more
+// output channels, goes before, by 1.03 to 1.6 times. Before output channels and taps were one dimension, the last took 18, since
+// one of twelve sums of a register tile was used.
 //
 // Order: a task has channels of both pictures and a part of the tiles. What a tile and its taps see is copied once, converted:
-// of the input a panel of channels side by side, of the output gradient the places of a channel. Then tap by tap, register tiles
-// of vectors of input channels x output channels: of each place of the tile a vector of the input serves all output channels, and
-// an element of the output gradient all lanes.
-// Sums of a tile are added to those of the part, which stay in the second cache, and are stored in the weights' order at the
-// end.
+// of the input panels of channels side by side, turned in registers, of the output gradient the places of a channel. Then
+// register tiles of vectors of input channels x entries (output channels and taps, in the order of the weights): of each place of
+// the tile a vector of the input serves all entries, and an element of the output gradient all lanes.
+// Sums of a tile are added to those of the part, which stay in the second cache, and are turned and stored at the end.
 //
-// Depthwise: taps take the place of output channels, and an element of the output gradient is a vector of groups. k7 s1, 4 images
+// Sums stored without turning: k2 s2 768->128 6^3 1.08 times as long, k4 s2 1024->512 4x4 1.2 times; but k4 s2 768->21 4x7 0.6.
+//
+// Depthwise: an entry is a tap, and an element of the output gradient a vector of groups. k7 s1, 4 images
 // of 96 channels of 28x28: 0.9 ms, where a kernel with lanes along rows took 12.6; that one remains for long rows, where copies
 // whose elements are scattered cost more than sums.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CPU_WEIGHT_GRADIENT_IMPLICIT_GEMM_H
 #define CONV_TRANSPOSE_SCHEDULES_CPU_WEIGHT_GRADIENT_IMPLICIT_GEMM_H
 
 #include "algorithm/flat_gemm_funcs.h"
+#include "schedules/cpu_implicit_gemm.h"
 #include "schedules/cpu_implicit_gemm_channels.h"
 #include "schedules/kernel_description.h"
 #include "schedules/schedule_defaults.h"
@@ -31,11 +35,11 @@ struct CpuWeightGradientProduct : CpuSchedule {
     template <typename T>
     using GeneratorParam = Halide::GeneratorParam<T>;
 
-    /// The register tile: vectors of input channels, and output channels; depthwise: vectors of groups, and taps.
+    /// The register tile: vectors of input channels (depthwise: of groups), and entries.
     GeneratorParam<int> vectors{"vectors", depthwise ? 1 : 2}, outputs{"outputs", depthwise ? 8 : 12};
 
-    /// Vectors of fewer channels are mostly empty: other kernels are faster.
-    GeneratorParam<int> min_in_channels{"min_in_channels", depthwise ? 1 : 2};
+    /// Vectors of fewer channels are mostly empty, and of more a wider tile has all: other kernels are faster. 0 is no limit.
+    GeneratorParam<int> min_in_channels{"min_in_channels", depthwise ? 1 : 2}, max_in_channels{"max_in_channels", 0};
 
     void set_sizes(FlatWeightGradientFuncs &f, const Halide::Target &target) const {
         const int vector = target.natural_vector_size<float>();
@@ -49,39 +53,63 @@ struct CpuWeightGradientProduct : CpuSchedule {
         const FlatGemmVars &v = f.v;
         const int width = f.size.vector;
         RVar work{"work"};
+        Var entries{"entries"};
         auto &s = f.stored;
 
         Func(f.taps).compute_root();
+        f.entries.compute_root();
 
-        f.partial.update().allow_race_conditions().fuse(s.in_block, s.out_block, work).fuse(work, s.group, work)
-            .fuse(work, s.segment_part, work).fuse(work, s.part, work).parallel(work).vectorize(s.out_lane);
+        Stage stores = f.partial.update();
+        stores.allow_race_conditions().fuse(s.in_block, s.out_block, work).fuse(work, s.group, work)
+            .fuse(work, s.segment_part, work).fuse(work, s.part, work).parallel(work);
+        stores.specialize(f.whole_vectors).vectorize(s.element);
+        f.turned_sums.compute_at(f.partial, s.lane_vector).reorder_storage(v.element, v.lane).reorder(v.lane, v.element)
+            .bound_extent(v.element, width).bound_extent(v.lane, width).vectorize(v.lane).unroll(v.element);
 
         const RVar segment = f.tiles.x;
-        f.part_sum.compute_at(f.partial, work).bound_extent(v.lane, f.lanes).bound_extent(v.out_lane, f.outputs)
-            .vectorize(v.lane, width);
-        f.part_sum.update().reorder({v.lane, v.out_lane, v.panel, v.out_panel, v.tap, segment, f.tiles.y}).vectorize(v.lane, width).unroll(v.lane).unroll(v.out_lane);
+        f.part_sum.compute_at(f.partial, work).bound_extent(v.lane, f.lanes);
+        for (Stage stage : {Stage(f.part_sum), f.part_sum.update()})
+            stage.split(v.entry, entries, v.entry, f.outputs, TailStrategy::RoundUp).vectorize(v.lane, width)
+                .unroll(v.lane).unroll(v.entry);
+        f.part_sum.update().reorder({v.lane, v.entry, v.panel, entries, segment, f.tiles.y});
 
         for (Func table : {f.span, f.seen_rows, f.input_rows}) table.compute_at(f.part_sum, segment);
         f.staged.compute_at(f.part_sum, segment).hoist_storage(f.partial, work);
-        if (depthwise)
+        if (depthwise) {
             f.staged.reorder_storage(v.summed, v.place, v.plane, v.segment, v.tile, v.group).reorder(v.summed, v.place)
                 .vectorize(v.summed, width);
-        else
+            stage_channels(f, 0);
+        } else {
             f.staged.vectorize(v.place, width, TailStrategy::RoundUp);
-        stage_channels(f);
+            stage_places(f);
+            stage_channels(f, static_cast<int>(f.copies.size()) - 1);
+        }
+        stage_input(f, segment, work);
 
+        f.tile_sum.compute_at(f.part_sum, v.panel).bound_extent(v.lane, f.lanes).bound_extent(v.entry, f.outputs)
+            .vectorize(v.lane, width).unroll(v.lane).unroll(v.entry);
+        f.tile_sum.update().reorder(v.lane, v.entry, f.summed_places.x).vectorize(v.lane, width).unroll(v.lane).unroll(v.entry);
+    }
+
+  private:
+    void stage_input(FlatWeightGradientFuncs &f, const Halide::RVar &segment, const Halide::RVar &work) const {
+        using namespace Halide;
+        const FlatGemmVars &v = f.v;
+        const int width = f.size.vector;
         f.staged_input.compute_at(f.part_sum, segment).hoist_storage(f.partial, work).bound_extent(v.lane, f.lanes)
             .reorder_storage(v.lane, v.place, v.panel, v.segment, v.tile, v.group).reorder(v.lane, v.place).vectorize(v.lane, width);
+        // Blocks of vectors of cells are turned in registers.
+        const RDom &turned = f.input_turn;
+        Var lanes{"lanes"};
+        f.staged_input.update(0).allow_race_conditions().split(v.lane, lanes, v.lane, width)
+            .reorder({v.lane, turned[0], lanes, turned[1], turned[2], v.panel}).vectorize(v.lane).unroll(turned[0]);
+        f.turned_input.compute_at(f.staged_input, lanes).reorder_storage(v.lane, v.element).reorder(v.element, v.lane)
+            .bound_extent(v.element, width).bound_extent(v.lane, width).vectorize(v.element).unroll(v.lane);
         const RVar lane = f.input_copy[1];
-        RVar cell{"cell"}, cells{"cells"}, vector{"vector"};
-        Stage copy = f.staged_input.update();
+        RVar vector{"vector"};
+        Stage copy = f.staged_input.update(1);
         copy.allow_race_conditions().reorder({f.input_copy[0], lane, f.input_copy[2], v.panel});
         copy.specialize(f.reads_input_vectors).split(lane, vector, lane, width).vectorize(lane);
-        copy.split(f.input_copy[0], cells, cell, width, TailStrategy::GuardWithIf).vectorize(cell);
-
-        f.tile_sum.compute_at(f.part_sum, v.panel).bound_extent(v.lane, f.lanes).bound_extent(v.out_lane, f.outputs)
-            .vectorize(v.lane, width).unroll(v.lane).unroll(v.out_lane);
-        f.tile_sum.update().reorder(v.lane, v.out_lane, f.summed_places.x).vectorize(v.lane, width).unroll(v.lane).unroll(v.out_lane);
     }
 };
 

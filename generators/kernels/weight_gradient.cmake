@@ -205,10 +205,8 @@ foreach(format ${formats_of_16_bits})
 endforeach()
 
 # ---- CPU: any attributes
-set(one_output max_out_channels=1 channels=1 taps=9 out_blocks=1)
+set(one_output min_out_channels=1 max_out_channels=1 channels=1 taps=9 out_blocks=1 min_input_positions=2)
 conv_transpose_kernel(weight_gradient f32 cpu channels AS one_output ${one_output} AVX2 lanes=8 taps=5)
-set(few_outputs max_out_channels=3 channels=3 taps=4 out_blocks=1)
-conv_transpose_kernel(weight_gradient f32 cpu channels AS few_outputs ${few_outputs} AVX2 lanes=8 taps=2)
 conv_transpose_kernel(weight_gradient f32 cpu channels AVX2 lanes=8 channels=6)
 set(half_vectors lanes=8 vectors=1 channels=16 out_blocks=4 min_in_channels=8)
 conv_transpose_kernel(weight_gradient f32 cpu channels AS eight_inputs ${half_vectors} AVX2 channels=12)
@@ -220,6 +218,8 @@ foreach(format f32 ${formats_of_16_bits})
     set(min_in_channels 2)
     if(format STREQUAL f32)
         set(min_in_channels 5)
+        conv_transpose_kernel(weight_gradient f32 cpu implicit_gemm LAYOUT any AS narrow vectors=1 min_in_channels=5
+            max_in_channels=16)
     endif()
     conv_transpose_kernel(weight_gradient ${format} cpu implicit_gemm LAYOUT any storage=${format}
         min_in_channels=${min_in_channels} AVX2 outputs=6)

@@ -110,24 +110,31 @@ FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p, TensorFormat read,
     relative_time += positions * double(channels.computed) * share * written_time / (channels.summed * taps_of_phase) / 100;
 }
 
-FlatGradientTiles::FlatGradientTiles(const KernelTraits &k, const Problem &p, int64_t images) {
+FlatGradientTiles::FlatGradientTiles(const KernelTraits &k, const Problem &p, int64_t images, bool channels_inside) {
     const Extent x = extent_of(p.width(), false), y = extent_of(p.height(), false), z = extent_of(p.depth(), false);
     const int64_t planes = product_of_axes(p, [](const Axis &a) { return std::min(a.stride, a.kernel); });
     // Where groups are the channels, a task has one panel, and all taps are what a panel computes.
     const int64_t groups = k.packs_groups ? 1 : p.groups;
-    // Whole panels of about as many channels.
-    const auto block = [](int64_t channels, int64_t of_panel, int64_t most) {
-        const int64_t panels = ceil_divide(channels, of_panel), blocks = ceil_divide(panels * of_panel, most + of_panel);
-        return std::pair{ceil_divide(panels, blocks), ceil_divide(panels, ceil_divide(panels, blocks))};
+    // About as many each.
+    const auto block = [](int64_t all, int64_t most) {
+        const int64_t of_block = ceil_divide(all, ceil_divide(all, most));
+        return std::pair{of_block, ceil_divide(all, of_block)};
     };
-    const auto [inputs, in_blocks] = block(p.in_channels / groups, k.tile_in_channels, k.packs_groups ? 0 : 128);
-    const auto [outputs, out_blocks] = k.packs_groups ? std::pair{ceil_divide(taps(p), k.tile_out_channels), int64_t{1}}
-                                                      : block(p.out_channels / p.groups, k.tile_out_channels, 96);
+    const int64_t out_channels = p.out_channels / p.groups;
+    const auto [outputs, out_blocks] = block(out_channels, channels_inside ? out_channels : 108);
+    // The output gradient is copied for each block of input channels: where few taps see an element of it, those are large, but
+    // so that their sums stay in the second cache.
+    constexpr int64_t sums = 192 << 10, least_inputs = 160;
+    const int64_t worth_a_copy = least_inputs * std::max<int64_t>(4 * planes / taps(p), 1);
+    const int64_t most_inputs = std::max(std::min(worth_a_copy, sums / (outputs * taps(p))), least_inputs);
+    const auto [inputs, in_blocks] = block(ceil_divide(p.in_channels / groups, k.tile_in_channels),
+                                           k.packs_groups ? 1 : std::max<int64_t>(most_inputs / k.tile_in_channels, 1));
     block_inputs = inputs, block_outputs = outputs;
 
     // What is copied stays in the second cache.
-    constexpr int64_t copied_floats = 96 << 10, least = 64, most = 512;
-    const int64_t seen = k.packs_groups ? inputs * k.tile_in_channels : outputs * k.tile_out_channels;
+    constexpr int64_t copied_floats = 96 << 10, least = 64;
+    const int64_t most = k.packs_groups ? 512 : 192;
+    const int64_t seen = k.packs_groups ? inputs * k.tile_in_channels : outputs;
     const int64_t channels = inputs * k.tile_in_channels + seen * planes;
     const int64_t wanted = std::clamp(copied_floats / channels, least, most);
     int64_t segments = ceil_divide(x.cells, wanted + wanted / 4);
@@ -136,6 +143,7 @@ FlatGradientTiles::FlatGradientTiles(const KernelTraits &k, const Problem &p, in
     rows = double(images) * y.pitch * z.pitch;
     const int64_t all_rows = static_cast<int64_t>(std::min(rows, double(max_elements_32bit())));
     tile_rows = std::clamp<int64_t>(wanted / pitch, 1, std::max<int64_t>(all_rows, 1));
+    if (all_rows > 0) tile_rows = ceil_divide(all_rows, ceil_divide(all_rows, tile_rows));  // of about as many
 
     // Parts make tasks, and each of them writes all weights.
     constexpr int64_t wanted_tasks = 4, positions_worth_a_part = 512, most_part_floats = int64_t{16} << 20;

@@ -41,12 +41,12 @@ struct FlatTiles {
 /// Of a weight gradient (algorithm/flat_weight_gradient.h). How its sum is cut depends on the problem alone.
 struct FlatGradientTiles {
     int64_t segment_cells, tile_rows, part_segments, part_tiles;
-    int64_t block_inputs, block_outputs;  ///< panels of a task
+    int64_t block_inputs, block_outputs;  ///< of a task: panels of input channels, and output channels
     int64_t parts;
     double rows;
 
-    /// `images` are those of a launch.
-    FlatGradientTiles(const KernelTraits &, const Problem &, int64_t images);
+    /// `images` are those of a launch. A task has all output channels where those of a weight are neighbours.
+    FlatGradientTiles(const KernelTraits &, const Problem &, int64_t images, bool channels_inside = false);
 };
 
 }  // namespace conv_transpose

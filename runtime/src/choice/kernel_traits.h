@@ -59,6 +59,8 @@ struct Accepts {
     int64_t max_products = 0;
     /// It is not worth its while for fewer steps of its loop.
     int64_t min_steps = 0;
+    /// An input gradient's sums of fewer products are not worth its while.
+    int64_t min_terms = 0;
     /// Sizes of the one problem that it was tuned for.
     Size2 exact_input{}, exact_output{};
     /// Indices are 64-bit: one launch may span more than 2^31 elements.

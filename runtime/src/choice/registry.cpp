@@ -105,6 +105,8 @@ std::string shape_rejection(const KernelTraits &k, const Computation &c) {
             if (double(summed_channels(k, p) + k.weight_in_channel_multiple) * double(a.kernel) > max_elements_32bit())
                 return "a kernel of that size times all that is summed over is more than 2^31 - 1";
     if (taps(p) < k.min_taps) return "the kernel has fewer than " + std::to_string(k.min_taps) + " positions";
+    if (double(out) * double(taps(p)) < double(k.min_terms))
+        return "a sum has fewer than " + std::to_string(k.min_terms) + " products";
     if (k.max_products && products(p) > k.max_products)
         return "it takes more than " + std::to_string(k.max_products) + " products";
     const Size2 o = output_plane(p);
