@@ -27,7 +27,7 @@ struct WeightGradientProductTile {
     int output_steps() const { return window > 1 ? (steps + window - 1 + 7) / 8 * 8 : steps; }
 };
 
-/// What a block stages of an operand: rows of 16 bytes, the same position of four pictures.
+/// What a block stages of an operand: rows of 16 bytes, the same position of four pictures or four neighbouring positions.
 struct WeightGradientProductOperand {
     Halide::Func staged;
     Halide::Var row;
@@ -41,6 +41,8 @@ struct WeightGradientProductFuncs {
     Halide::Var value{"value"}, step{"step"}, part{"part"}, chunk{"chunk"};
     WeightGradientProductTile tile;
     int parts = 0;  ///< of an operand: 0 for float32, 1 for tf32, 2 for tf32x3
+    /// Pictures are read as they lie, so that the four values of a row are neighbouring positions.
+    bool neighbours = false;
 
     /// Picture of four, step, in tf32x3 the three products of parts, chunk of the band.
     Halide::RDom r;
@@ -54,6 +56,42 @@ struct WeightGradientProductFuncs {
                 {output_gradient, output_row(), tile.output_rows(), tile.output_steps(), tile.out_channels,
                  {chunk, out_tile, tap_tile, group, band}}};
     }
+    /// Rows of 16 bytes from one step to the next: an odd number more, so that lanes that write neighbours write to all banks.
+    int pitch(int rows) const { return neighbours ? rows + 1 : rows; }
+    int staged_bytes() const {
+        const int rows = tile.steps * pitch(tile.in_channels) + tile.output_steps() * pitch(tile.output_rows());
+        return rows * std::max(parts, 1) * 16;
+    }
+
+    /// The sum over `chunks` of what is staged, and where its results go.
+    void define_sum(const Halide::Expr &chunks) {
+        using Halide::Expr;
+        const int products = parts == 2 ? 3 : 1;
+        r = Halide::RDom({{0, 4}, {0, tile.steps}, {0, products}, {0, chunks}}, "r");
+        // The small products come first, while the sum is small.
+        const Expr input_part = products == 1 ? Expr(0) : select(r[2] == 1, 1, 0);
+        const Expr output_part = products == 1 ? Expr(0) : select(r[2] == 0, 1, 0);
+        // Of a window, a row tells the line, whose columns have all of its positions, a step further on each.
+        const bool window = tile.window > 1;
+        const Expr out_row = window ? m / tile.in_channels * tile.out_channels + n % tile.out_channels : Expr(m);
+        const Expr out_step = window ? r[1] + n / tile.out_channels : Expr(r[1]), in_row = window ? m % tile.in_channels : Expr(n);
+        sum = Halide::Func("sum");
+        sum(n, m, in_tile, out_tile, tap_tile, group, band) = 0.f;
+        sum(n, m, in_tile, out_tile, tap_tile, group, band) +=
+            output_gradient(r[0], out_row, out_step, output_part, r[3], out_tile, tap_tile, group, band) *
+            input(r[0], in_row, r[1], input_part, r[3], in_tile, group, band);
+    }
+    template <class Output>
+    void store_sum(Output &to) {
+        const Halide::Expr in = in_channel % tile.in_channels, out = out_channel % tile.out_channels;
+        const Halide::Expr of_in = in_channel / tile.in_channels, of_out = out_channel / tile.out_channels;
+        to(in_channel, out_channel, tap, tap_tile, group, band) =
+            tile.window > 1 ? sum(tap % tile.window * tile.out_channels + out, tap / tile.window * tile.in_channels + in, of_in,
+                                  of_out, tap_tile, group, band)
+                            : sum(in, tap * tile.out_channels + out, of_in, of_out, tap_tile, group, band);
+        partial = to;
+    }
+
     Halide::Var input_row() const { return tile.in_channels_are_rows ? m : n; }
     Halide::Var output_row() const { return tile.in_channels_are_rows ? n : m; }
     /// Of what is staged of an operand, or loaded of that.

@@ -128,6 +128,41 @@ foreach(few 16x4 64x1)
     conv_transpose_kernel(weight_gradient f32 cuda product AS t${few} ${taps${few}} tile_in=32 lanes_rows=8 min_in_channels=8
         H200_TFLOPS 38)
 endforeach()
+# ---- any attributes: pictures as they lie
+set(pictures GENERATOR weight_gradient_cuda_pictures)
+conv_transpose_kernel(weight_gradient f32 cuda implicit_gemm AS c64 ${pictures} ${taps2x64} tile_in=64 ${over_32} H200_TFLOPS 40)
+conv_transpose_kernel(weight_gradient f32 cuda implicit_gemm AS t1c64 ${pictures} tile_taps=1 tile_out=64 tile_in=64 lanes_rows=8
+    H200_TFLOPS 42)
+conv_transpose_kernel(weight_gradient f32 cuda implicit_gemm AS t3c32 ${pictures} tile_taps=3 tile_out=32 tile_in=32 lanes_rows=12
+    H200_TFLOPS 33)
+conv_transpose_kernel(weight_gradient f32 cuda implicit_gemm AS c16x32 ${pictures} ${taps4x16} tile_in=32 lanes_rows=8 H200_TFLOPS 32)
+conv_transpose_kernel(weight_gradient f32 cuda implicit_gemm AS t1c32x64 ${pictures} tile_taps=1 tile_out=32 tile_in=64 lanes_rows=4
+    H200_TFLOPS 37)
+conv_transpose_kernel(weight_gradient f32 cuda implicit_gemm AS t1c16x64 ${pictures} tile_taps=1 tile_out=16 tile_in=64 lanes_rows=4
+    lanes_columns=16 H200_TFLOPS 28)
+# Rounded on their way through registers.
+set(tf32_pictures GENERATOR weight_gradient_cuda_pictures_tensor_core parts=1 separate_registers=true stages=2 ALLOW_SPILLS)
+set(pictures_one_block ${tf32_pictures} ${one_block})
+set(pictures_two_blocks ${tf32_pictures} blocks=2 ${two_rounds})
+conv_transpose_kernel(weight_gradient tf32 cuda implicit_gemm AS c64x128 ${pictures_one_block} ${taps2x64} tile_in=128 H200_TFLOPS 200)
+conv_transpose_kernel(weight_gradient tf32 cuda implicit_gemm AS t1c64x128 ${pictures_two_blocks} tile_taps=1 tile_out=64 tile_in=128
+    H200_TFLOPS 150)
+conv_transpose_kernel(weight_gradient tf32 cuda implicit_gemm AS t3c64 ${pictures_one_block} tile_taps=3 tile_out=64 tile_in=64
+    H200_TFLOPS 100)
+conv_transpose_kernel(weight_gradient tf32 cuda implicit_gemm AS c32 ${tf32_pictures} blocks=3 wanted_blocks=396 ${taps4x32} tile_in=32
+    H200_TFLOPS 60)
+# All kernel positions of a line share what is staged, three lines a block.
+set(lines ${pictures_one_block} tile_in=64 min_in_channels=17 min_out_channels=9)
+conv_transpose_kernel(weight_gradient tf32 cuda implicit_gemm AS w3 ${lines} window=3 tile_taps=9 tile_out=64 steps=14 H200_TFLOPS 200)
+conv_transpose_kernel(weight_gradient tf32 cuda implicit_gemm AS w3c32 ${lines} window=3 tile_taps=9 tile_out=32 steps=14 H200_TFLOPS 200)
+conv_transpose_kernel(weight_gradient tf32 cuda implicit_gemm AS w5 ${lines} window=5 tile_taps=15 tile_out=32 steps=12 H200_TFLOPS 200)
+conv_transpose_kernel(weight_gradient tf32 cuda implicit_gemm AS w7 ${lines} window=7 tile_taps=21 tile_out=32 steps=18 H200_TFLOPS 200)
+set(tf32x3_pictures GENERATOR weight_gradient_cuda_pictures_tensor_core parts=2 separate_registers=true stages=2 ALLOW_SPILLS ${one_block})
+conv_transpose_kernel(weight_gradient tf32x3 cuda implicit_gemm AS w3c32 ${tf32x3_pictures} tile_in=64 min_in_channels=17
+    min_out_channels=9 window=3 tile_taps=9 tile_out=32 steps=14 H200_TFLOPS 90)
+conv_transpose_kernel(weight_gradient tf32x3 cuda implicit_gemm AS t3c64 ${tf32x3_pictures} tile_taps=3 tile_out=64 tile_in=64 H200_TFLOPS 80)
+conv_transpose_kernel(weight_gradient tf32x3 cuda implicit_gemm AS c32 ${tf32x3_pictures} ${taps4x32} tile_in=32 H200_TFLOPS 45)
+
 foreach(turned true false)
     set(as "")
     if(NOT turned)

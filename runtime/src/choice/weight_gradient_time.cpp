@@ -67,15 +67,15 @@ double share_of_copies(const KernelTraits &k, const Problem &p) {
     return std::max(1.0, rows / products);
 }
 
-double channels_last_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
+double implicit_gemm_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
     const Problem &p = c.problem;
     const ChannelsLastParts cut(c, k);
-    constexpr double half_bytes = 2;
+    const double element = bytes_of(c.read_format.type);
     const double worth_a_store = k.writes_result ? 256 : 512;
     const double blocks = double(cut.bands) * double(blocks_of_part(p, k));
     const double products = double(cut.slices) * products_time(k, blocks, cut.band_positions + worth_a_store, machine) /
                             share_of_rate(k, blocks, machine) * share_of_copies(k, p);
-    const double input = half_bytes * p.batch * cut.input_elements, output = half_bytes * p.batch * cut.output_elements;
+    const double input = element * p.batch * cut.input_elements, output = element * p.batch * cut.output_elements;
     const double gathering = c.by_taps ? gathered_element * p.batch * double(cut.output_elements) : 0;
     const double packing =
         gathering + 2 * ((cut.packs_input ? input : 0) + (cut.packs_output ? output : 0)) / bytes_per_second;
@@ -105,7 +105,7 @@ double unpacked_time(const KernelTraits &k, const Problem &p, const Machine &mac
 
 double weight_gradient_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
     const Problem &p = c.problem;
-    if (k.family == Family::weight_gradient_implicit_gemm) return channels_last_time(k, c, machine);
+    if (k.family == Family::weight_gradient_implicit_gemm) return implicit_gemm_time(k, c, machine);
     return k.packed_pictures ? packed_time(k, p, machine) : unpacked_time(k, p, machine);
 }
 
