@@ -59,8 +59,7 @@ struct WeightGradientProductFuncs {
     /// Rows of 16 bytes from one step to the next: an odd number more, so that lanes that write neighbours write to all banks.
     int pitch(int rows) const { return neighbours ? rows + 1 : rows; }
     int staged_bytes() const {
-        const int rows = tile.steps * pitch(tile.in_channels) + tile.output_steps() * pitch(tile.output_rows());
-        return rows * std::max(parts, 1) * 16;
+        return tile.steps * (pitch(tile.rows()) + pitch(tile.columns())) * std::max(parts, 1) * 16;
     }
 
     /// The sum over `chunks` of what is staged, and where its results go.
@@ -71,24 +70,17 @@ struct WeightGradientProductFuncs {
         // The small products come first, while the sum is small.
         const Expr input_part = products == 1 ? Expr(0) : select(r[2] == 1, 1, 0);
         const Expr output_part = products == 1 ? Expr(0) : select(r[2] == 0, 1, 0);
-        // Of a window, a row tells the line, whose columns have all of its positions, a step further on each.
-        const bool window = tile.window > 1;
-        const Expr out_row = window ? m / tile.in_channels * tile.out_channels + n % tile.out_channels : Expr(m);
-        const Expr out_step = window ? r[1] + n / tile.out_channels : Expr(r[1]), in_row = window ? m % tile.in_channels : Expr(n);
         sum = Halide::Func("sum");
         sum(n, m, in_tile, out_tile, tap_tile, group, band) = 0.f;
         sum(n, m, in_tile, out_tile, tap_tile, group, band) +=
-            output_gradient(r[0], out_row, out_step, output_part, r[3], out_tile, tap_tile, group, band) *
-            input(r[0], in_row, r[1], input_part, r[3], in_tile, group, band);
+            output_gradient(r[0], m, r[1], output_part, r[3], out_tile, tap_tile, group, band) *
+            input(r[0], n, r[1], input_part, r[3], in_tile, group, band);
     }
     template <class Output>
     void store_sum(Output &to) {
-        const Halide::Expr in = in_channel % tile.in_channels, out = out_channel % tile.out_channels;
-        const Halide::Expr of_in = in_channel / tile.in_channels, of_out = out_channel / tile.out_channels;
         to(in_channel, out_channel, tap, tap_tile, group, band) =
-            tile.window > 1 ? sum(tap % tile.window * tile.out_channels + out, tap / tile.window * tile.in_channels + in, of_in,
-                                  of_out, tap_tile, group, band)
-                            : sum(in, tap * tile.out_channels + out, of_in, of_out, tap_tile, group, band);
+            sum(in_channel % tile.in_channels, tap * tile.out_channels + out_channel % tile.out_channels,
+                in_channel / tile.in_channels, out_channel / tile.out_channels, tap_tile, group, band);
         partial = to;
     }
 

@@ -32,8 +32,6 @@ class WeightGradientPictures : public Halide::Generator<WeightGradientPictures<S
     /// As in weight_gradient_product.h.
     Halide::GeneratorParam<int> parts{"parts", 0};
     Halide::GeneratorParam<int> min_in_channels{"min_in_channels", 1}, min_out_channels{"min_out_channels", 1};
-    /// TF32 operands are rounded on their way, through registers; otherwise tensor cores cut off the bits that they do not read.
-    Halide::GeneratorParam<bool> rounded{"rounded", true};
     Schedule schedule_params;
 
     /// (channel, x, y, z, group, image); the output gradient's coordinates begin at the padding.
@@ -83,7 +81,8 @@ class WeightGradientPictures : public Halide::Generator<WeightGradientPictures<S
     WeightGradientProductFuncs f_;
 
     int chunk_positions() const { return 4 * f_.tile.steps; }
-    bool through_registers() const { return parts == 2 || (parts == 1 && rounded); }
+    /// TF32 is rounded on the way; asynchronous copies change nothing.
+    bool through_registers() const { return parts > 0; }
 
     // Of a tile that reaches beyond the last: that is computed once more, and not stored.
     static Halide::Expr existing(const Halide::Expr &index, const Halide::Expr &extent) {
@@ -99,7 +98,7 @@ class WeightGradientPictures : public Halide::Generator<WeightGradientPictures<S
         };
         Expr inside = image < picture.dim(5).extent();
         for (int d = 0; d < 3; d++) {
-            if (&picture == &input && (d > 0 || f_.tile.window == 1)) continue;  // digits are inside
+            if (&picture == &input) continue;  // digits are inside
             const Expr min = picture.dim(d + 1).min(), extent = picture.dim(d + 1).extent();
             // One comparison tells both ends: below the first, an unsigned distance is large.
             inside = inside && cast<uint32_t>(place[d] - min) < cast<uint32_t>(extent);
@@ -119,26 +118,20 @@ class WeightGradientPictures : public Halide::Generator<WeightGradientPictures<S
         WeightGradientProductFuncs &f = f_;
         const WeightGradientProductTile &t = f.tile;
         // Bands take turns with chunks: what blocks read at a time lies together, and is in the second-level cache.
-        // A window's four values are as many steps apart as a chunk has, so that the next position is the next step; a row has
-        // as many positions more as a line has kernel positions but one, of which the input's are zeros.
-        const bool window = t.window > 1;
-        const Expr of_chunk = window ? f.value * t.steps + f.step : f.step * 4 + f.value;
         const PerAxis at = implicit_gemm::digits(
-            (f.chunk * partial.dim(5).extent() + f.band) * chunk_positions() + of_chunk,
-            {input.dim(1).extent() + (t.window - 1), input.dim(2).extent(), input.dim(3).extent()});
+            (f.chunk * partial.dim(5).extent() + f.band) * chunk_positions() + f.step * 4 + f.value,
+            {input.dim(1).extent(), input.dim(2).extent(), input.dim(3).extent()});
         f.input = Func("staged_input");
-        const Var &in = f.input_row(), &out = f.output_row();
-        f.input(f.value, in, f.step, f.part, f.chunk, f.in_tile, f.group, f.band) =
-            element(input, f.in_tile * t.in_channels + in, {at[0], at[1], at[2]}, at[3]);
+        f.input(f.value, f.n, f.step, f.part, f.chunk, f.in_tile, f.group, f.band) =
+            element(input, f.in_tile * t.in_channels + f.n, {at[0], at[1], at[2]}, at[3]);
 
         const auto quotient = [](const Expr &a, const Expr &b) { return cast<int>(cast<uint32_t>(a) / cast<uint32_t>(b)); };
-        const Expr lines = kernel_h * kernel_d, taps = window ? lines : kernel_w * lines;  // of a window lines are counted
-        const Expr tap = existing(f.tap_tile * (t.taps / t.window) + out / t.out_channels, taps);
-        const Expr line = window ? tap : quotient(tap, kernel_w), plane = quotient(line, kernel_h);
+        const Expr tap = existing(f.tap_tile * t.taps + f.m / t.out_channels, kernel_w * kernel_h * kernel_d);
+        const Expr line = quotient(tap, kernel_w), plane = quotient(line, kernel_h);
         f.output_gradient = Func("staged_output_gradient");
-        f.output_gradient(f.value, out, f.step, f.part, f.chunk, f.out_tile, f.tap_tile, f.group, f.band) =
-            element(output_gradient, f.out_tile * t.out_channels + out % t.out_channels,
-                    {window ? at[0] : at[0] * stride_w + (tap - line * kernel_w) * dilation_w,
+        f.output_gradient(f.value, f.m, f.step, f.part, f.chunk, f.out_tile, f.tap_tile, f.group, f.band) =
+            element(output_gradient, f.out_tile * t.out_channels + f.m % t.out_channels,
+                    {at[0] * stride_w + (tap - line * kernel_w) * dilation_w,
                      at[1] * stride_h + (line - plane * kernel_h) * dilation_h, at[2] * stride_d + plane * dilation_d},
                     at[3]);
     }

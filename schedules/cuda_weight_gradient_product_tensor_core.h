@@ -37,12 +37,8 @@ struct CudaWeightGradientProductTensorCore : TensorCoreSchedule {
     GeneratorParam<bool> tensor_cores{"tensor_cores", true};  // off: the same program without the passes
     /// See SoftwarePipelineOptions; where pictures are packed nothing goes through registers.
     GeneratorParam<bool> separate_registers{"separate_registers", false};
-    static constexpr bool single_floats = true;
 
-    /// Kernel positions of a line, all of them, that share what is staged of the output gradient.
-    GeneratorParam<int> window{"window", 1};
-
-    WeightGradientProductTile tile() const { return {tile_taps, tile_out, tile_in, steps, window > 1, window}; }
+    WeightGradientProductTile tile() const { return {tile_taps, tile_out, tile_in, steps}; }
 
     void describe(KernelDescription &description, const WeightGradientProductFuncs &f) const {
         description.set("min_compute_capability", 80);
@@ -50,7 +46,6 @@ struct CudaWeightGradientProductTensorCore : TensorCoreSchedule {
         if (f.parts == 2) description.set("min_compute_capability", 90), description.set("max_compute_capability", 90);
         description.set("shared_bytes", shared_bytes(f));
         description.set("wanted_blocks", wanted_blocks);
-        if (window > 1) description.set("window", window);
     }
 
     void search_space(SearchSpace &space, const WeightGradientProductFuncs &f) const {
@@ -77,7 +72,7 @@ struct CudaWeightGradientProductTensorCore : TensorCoreSchedule {
     }
 
     void apply(WeightGradientProductFuncs &f) const {
-        window > 1 ? store_lines(f) : store_tile(f);
+        store_tile(f);
         multiply(f);
         for (const WeightGradientProductOperand &operand : f.operands())
             f.neighbours ? stage_positions(f, operand) : stage(f, operand);
@@ -88,7 +83,7 @@ struct CudaWeightGradientProductTensorCore : TensorCoreSchedule {
     static constexpr int warpgroup_rows = 64;
 
     Halide::Var lane{"lane"}, warp{"warp"}, warpgroup{"warpgroup"}, one{"one"}, block{"block"};
-    Halide::Var mma_m{"mma_m"}, mma_n{"mma_n"}, mma_n_outer{"mma_n_outer"};
+    Halide::Var mma_m{"mma_m"}, mma_n{"mma_n"};
     Halide::RVar pipeline{"pipeline"};
 
     int warpgroups(const WeightGradientProductFuncs &f) const { return f.tile.rows() / warpgroup_rows; }
@@ -112,43 +107,16 @@ struct CudaWeightGradientProductTensorCore : TensorCoreSchedule {
             .never_partition_all();
     }
 
-    // A warpgroup has a line of kernel positions.
-    void store_lines(WeightGradientProductFuncs &f) const {
-        const WeightGradientProductTile &t = f.tile;
-        if (t.in_channels != warpgroup_rows || t.out_channels > warpgroup_rows)
-            throw std::invalid_argument("window with tile_in " + std::to_string(t.in_channels) + " and tile_out " +
-                                        std::to_string(t.out_channels) + "; the rule is 64, and 64 at most");
-        f.partial.split(f.in_channel, f.in_tile, mma_m, t.in_channels, guard)
-            .split(f.out_channel, f.out_tile, mma_n, t.out_channels, guard)
-            .bound(f.tap, 0, t.taps).split(f.tap, warpgroup, mma_n_outer, t.window)
-            .split(f.in_tile, f.in_tile, one, 1).split(one, one, lane, 1).split(one, one, warp, 1)
-            .reorder({mma_n, mma_n_outer, mma_m, one, lane, warp, warpgroup, f.tap_tile, f.in_tile, f.out_tile, f.group,
-                      f.band})
-            .fuse(f.tap_tile, f.in_tile, block).fuse(block, f.out_tile, block).fuse(block, f.group, block)
-            .gpu_blocks(block, f.band).gpu_threads(lane, warp, warpgroup)
-            .never_partition_all();
-    }
-
     void tile_loops(const WeightGradientProductFuncs &f, Halide::Stage s) const {
         s.split(f.m, warpgroup, mma_m, warpgroup_rows).split(f.n, one, mma_n, f.tile.columns())
             .split(one, one, lane, 1).split(one, one, warp, 1).never_partition_all();
-        if (f.tile.window > 1 && f.neighbours) s.split(mma_n, mma_n_outer, mma_n, f.tile.out_channels);
-    }
-
-    /// From the inside: those of a product with a set of columns for each position of a window, then `others`.
-    std::vector<Halide::VarOrRVar> tile_order(const WeightGradientProductFuncs &f, std::vector<Halide::VarOrRVar> others) const {
-        std::vector<Halide::VarOrRVar> order{mma_n};
-        if (f.tile.window > 1 && f.neighbours) order.push_back(mma_n_outer);
-        order.push_back(mma_m);
-        order.insert(order.end(), others.begin(), others.end());
-        return order;
     }
 
     void keep_in_registers(const WeightGradientProductFuncs &f, Halide::Func s) const {
         s.store_in(Halide::MemoryType::Register).bound_extent(f.n, f.tile.columns()).bound_extent(f.m, f.tile.rows());
         for (const Halide::Var &d : {f.in_tile, f.out_tile, f.tap_tile, f.group, f.band}) s.bound_extent(d, 1);
         tile_loops(f, s);
-        s.reorder(tile_order(f, {one, lane, warp, warpgroup})).gpu_threads(lane, warp, warpgroup);
+        s.reorder(mma_n, mma_m, one, lane, warp, warpgroup).gpu_threads(lane, warp, warpgroup);
     }
 
     void multiply(WeightGradientProductFuncs &f) const {
@@ -166,12 +134,12 @@ struct CudaWeightGradientProductTensorCore : TensorCoreSchedule {
             keep_in_registers(f, multiplied);
             Stage add = f.sum.update();
             tile_loops(f, add);
-            add.reorder(tile_order(f, {one, lane, warp, warpgroup, pipeline})).gpu_threads(lane, warp, warpgroup);
+            add.reorder(mma_n, mma_m, one, lane, warp, warpgroup, pipeline).gpu_threads(lane, warp, warpgroup);
         }
         Stage update = multiplied.update();
         tile_loops(f, update);
-        std::vector<VarOrRVar> order = tile_order(f, {one, value_outer, step_outer, f.r[2], lane, warp, warpgroup});
-        order.insert(order.begin(), {mma_k, mma_k_outer});
+        std::vector<VarOrRVar> order{mma_k, mma_k_outer, mma_n, mma_m, one, value_outer, step_outer, f.r[2],
+                                     lane, warp, warpgroup};
         if (f.parts != 2) order.push_back(pipeline);
         update.split(f.r[0], value_outer, mma_k, 4).split(f.r[1], step_outer, mma_k_outer, f.tile.steps)
             .reorder(order).unroll(f.r[2]).gpu_threads(lane, warp, warpgroup);
@@ -193,18 +161,15 @@ struct CudaWeightGradientProductTensorCore : TensorCoreSchedule {
 
     // Pictures as they lie: lanes are neighbouring positions, warps take turns with channels of a kernel position.
     void stage_positions(const WeightGradientProductFuncs &f, const WeightGradientProductOperand &operand) const {
-        Halide::Var round{"round"}, tap{"tap"}, position{"position"};
+        Halide::Var round{"round"}, tap{"tap"};
         Halide::Func staged = operand.staged;
-        f.bound(operand, staged, operand.rows, operand.steps);
+        f.bound(operand, staged, operand.rows, f.tile.steps);
         staged.compute_at(f.sum, pipeline).store_in(Halide::MemoryType::GPUShared)
-            .align_storage(operand.row, f.pitch(operand.rows));
-        if (f.tile.window > 1) staged.fuse(f.step, f.value, position);
-        else staged.fuse(f.value, f.step, position);
-        staged.split(position, position, lane, 32, guard)
+            .align_storage(operand.row, f.pitch(operand.rows)).fuse(f.value, f.step, lane)
             .split(operand.row, tap, warp, operand.channels).split(warp, round, warp, 4 * warpgroups(f), guard)
             .split(warp, warpgroup, warp, 4)
-            .reorder({f.part, round, tap, position, lane, warp, warpgroup})
-            .unroll(f.part).unroll(round).unroll(tap).unroll(position)
+            .reorder({f.part, round, tap, lane, warp, warpgroup})
+            .unroll(f.part).unroll(round).unroll(tap)
             .gpu_threads(lane, warp, warpgroup).never_partition_all();
     }
 };

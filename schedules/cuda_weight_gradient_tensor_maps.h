@@ -34,6 +34,7 @@ struct CudaWeightGradientTensorMaps : CudaWeightGradientImplicitGemm {
     static constexpr bool tensor_maps = true;
     GeneratorParam<bool> producer{"producer", false};  // a warpgroup of its own starts the copies
     GeneratorParam<int> producer_registers{"producer_registers", 40};
+    GeneratorParam<int> window{"window", 1};  // kernel positions of a line, all of them, that share a box
 
     WeightGradientProductTile tile() const {
         return {tile_taps, tile_out, tile_in, steps, writes_result || window > 1, window};
@@ -62,6 +63,24 @@ struct CudaWeightGradientTensorMaps : CudaWeightGradientImplicitGemm {
     }
 
   private:
+    // A warpgroup has a line of kernel positions.
+    void store_lines(WeightGradientProductFuncs &f) const {
+        const WeightGradientProductTile &t = f.tile;
+        if (t.in_channels != warpgroup_rows || t.out_channels > row_channels(t.out_channels))
+            throw std::invalid_argument("window with tile_in " + std::to_string(t.in_channels) + " and tile_out " +
+                                        std::to_string(t.out_channels) + "; the rule is 64, and 64 at most");
+        Halide::Var mma_n_outer{"mma_n_outer"};
+        f.partial.split(f.in_channel, f.in_tile, mma_m, t.in_channels, guard)
+            .split(f.out_channel, f.out_tile, mma_n, t.out_channels, guard)
+            .bound(f.tap, 0, t.taps).split(f.tap, warpgroup, mma_n_outer, t.window)
+            .split(f.in_tile, f.in_tile, one, 1).split(one, one, lane, 1).split(one, one, warp, 1)
+            .reorder({mma_n, mma_n_outer, mma_m, one, lane, warp, warpgroup, f.tap_tile, f.in_tile, f.out_tile, f.group,
+                      f.band})
+            .fuse(f.tap_tile, f.in_tile, block).fuse(block, f.out_tile, block).fuse(block, f.group, block)
+            .gpu_blocks(block, f.band).gpu_threads(lane, warp, warpgroup)
+            .never_partition_all();
+    }
+
     void stage_boxes(const WeightGradientProductFuncs &f, const WeightGradientProductOperand &operand) const {
         Halide::Var bulk_box{"bulk_box"}, bulk_step{"bulk_step"}, bulk_value{"bulk_value"}, value{"value"};
         Halide::Func staged = operand.staged;

@@ -128,9 +128,6 @@ std::string channels_last_rejection(const KernelTraits &k, const Computation &c)
     if (sums_as_it_lies(k) && (lies_apart(c.read_format, p.in_channels, input_positions(p)) ||
                                lies_apart(c.written_format, p.out_channels, output_positions(p))))
         return "it reads channels_first as it lies";
-    const Axis &x = p.width();
-    if (sums_as_it_lies(k) && k.window > 1 && (x.kernel != k.window || x.stride > 1 || x.dilation > 1))
-        return "taps along the width are no " + std::to_string(k.window) + " neighbours, at a stride of 1";
     const double in = double(whole_eights(p.in_channels / p.groups)) * p.groups * input_positions(p);
     const double out = double(whole_eights(p.out_channels / p.groups)) * p.groups * output_positions(p);
     if (std::max({in, out, 2.0 * packed_part_elements(p, k)}) > max_elements_32bit())

@@ -71,7 +71,7 @@ double implicit_gemm_time(const KernelTraits &k, const Computation &c, const Mac
     const Problem &p = c.problem;
     const ChannelsLastParts cut(c, k);
     const double element = bytes_of(c.read_format.type);
-    const double worth_a_store = k.writes_result ? 256 : 512;
+    const double worth_a_store = sums_as_it_lies(k) ? 64 : k.writes_result ? 256 : 512;
     const double blocks = double(cut.bands) * double(blocks_of_part(p, k));
     const double products = double(cut.slices) * products_time(k, blocks, cut.band_positions + worth_a_store, machine) /
                             share_of_rate(k, blocks, machine) * share_of_copies(k, p);
