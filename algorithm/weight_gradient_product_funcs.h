@@ -27,7 +27,7 @@ struct WeightGradientProductTile {
     int output_steps() const { return window > 1 ? (steps + window - 1 + 7) / 8 * 8 : steps; }
 };
 
-/// What a block stages of an operand: rows of 16 bytes, the same position of four pictures.
+/// What a block stages of an operand: rows of 16 bytes, the same position of four pictures or four neighbouring positions.
 struct WeightGradientProductOperand {
     Halide::Func staged;
     Halide::Var row;
@@ -41,6 +41,8 @@ struct WeightGradientProductFuncs {
     Halide::Var value{"value"}, step{"step"}, part{"part"}, chunk{"chunk"};
     WeightGradientProductTile tile;
     int parts = 0;  ///< of an operand: 0 for float32, 1 for tf32, 2 for tf32x3
+    /// Pictures are read as they lie, so that the four values of a row are neighbouring positions.
+    bool neighbours = false;
 
     /// Picture of four, step, in tf32x3 the three products of parts, chunk of the band.
     Halide::RDom r;
@@ -54,6 +56,34 @@ struct WeightGradientProductFuncs {
                 {output_gradient, output_row(), tile.output_rows(), tile.output_steps(), tile.out_channels,
                  {chunk, out_tile, tap_tile, group, band}}};
     }
+    /// Rows of 16 bytes from one step to the next: an odd number more, so that lanes that write neighbours write to all banks.
+    int pitch(int rows) const { return neighbours ? rows + 1 : rows; }
+    int staged_bytes() const {
+        return tile.steps * (pitch(tile.rows()) + pitch(tile.columns())) * std::max(parts, 1) * 16;
+    }
+
+    /// The sum over `chunks` of what is staged, and where its results go.
+    void define_sum(const Halide::Expr &chunks) {
+        using Halide::Expr;
+        const int products = parts == 2 ? 3 : 1;
+        r = Halide::RDom({{0, 4}, {0, tile.steps}, {0, products}, {0, chunks}}, "r");
+        // The small products come first, while the sum is small.
+        const Expr input_part = products == 1 ? Expr(0) : select(r[2] == 1, 1, 0);
+        const Expr output_part = products == 1 ? Expr(0) : select(r[2] == 0, 1, 0);
+        sum = Halide::Func("sum");
+        sum(n, m, in_tile, out_tile, tap_tile, group, band) = 0.f;
+        sum(n, m, in_tile, out_tile, tap_tile, group, band) +=
+            output_gradient(r[0], m, r[1], output_part, r[3], out_tile, tap_tile, group, band) *
+            input(r[0], n, r[1], input_part, r[3], in_tile, group, band);
+    }
+    template <class Output>
+    void store_sum(Output &to) {
+        to(in_channel, out_channel, tap, tap_tile, group, band) =
+            sum(in_channel % tile.in_channels, tap * tile.out_channels + out_channel % tile.out_channels,
+                in_channel / tile.in_channels, out_channel / tile.out_channels, tap_tile, group, band);
+        partial = to;
+    }
+
     Halide::Var input_row() const { return tile.in_channels_are_rows ? m : n; }
     Halide::Var output_row() const { return tile.in_channels_are_rows ? n : m; }
     /// Of what is staged of an operand, or loaded of that.

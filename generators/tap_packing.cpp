@@ -1,4 +1,4 @@
-// Packing of pictures for implicit matrix products of input gradients whose taps are channels (Computation::by_taps): a row
+// Packing of pictures for implicit matrix products of gradients whose taps are channels (Computation::by_taps): a row
 // for every position of the result, of what its taps see, so that what is left is a product of kernels of one position.
 // Where an output gradient has few channels, taps fill the rows; where weights are large, they are read as they are given.
 #include <array>
@@ -23,6 +23,8 @@ class PackTaps : public Halide::Generator<PackTaps>, public DescribedGenerator {
     GeneratorParam<int> rank{"rank", 2};
     /// It is for rows of at most so many values, which one lane writes.
     GeneratorParam<int> most_rows{"most_rows", 0};
+    /// The positions of a row lie side by side, not the rows of a position.
+    GeneratorParam<bool> positions_innermost{"positions_innermost", false};
 
     Input<Halide::Buffer<>> picture{"picture"};
 
@@ -71,6 +73,7 @@ class PackTaps : public Halide::Generator<PackTaps>, public DescribedGenerator {
         picture.dim(0).set_stride(Expr());
         for (int d = rank; d < rank + 3; d++) picture.dim(d).set_min(0);
         for (int d = 0; d < 3; d++) packed_->dim(d).set_min(0);
+        if (positions_innermost) return schedule_along_positions();
         packed_->dim(1).set_stride(1).set_extent(multiple(packed_->dim(1).extent()));
         for (const int d : {0, 2}) packed_->dim(d).set_stride(multiple(packed_->dim(d).stride()));
         packed_->set_host_alignment(16);
@@ -88,12 +91,24 @@ class PackTaps : public Halide::Generator<PackTaps>, public DescribedGenerator {
         rows.unroll(own).gpu_blocks(block, group).gpu_threads(lane).never_partition_all();
     }
 
+    // Neighbouring lanes read and write neighbours.
+    void schedule_along_positions() {
+        using namespace Halide;
+        constexpr auto guard = TailStrategy::GuardWithIf;
+        constexpr int threads = 256, own_rows = 4;
+        Var block{"block"}, lane{"lane"}, own{"own"};
+        Func(*packed_).split(position, block, lane, threads, guard).split(row, row, own, own_rows, guard)
+            .reorder(own, lane, block, row, group).unroll(own)
+            .gpu_blocks(block, row, group).gpu_threads(lane).never_partition_all();
+    }
+
     void describe(KernelDescription &description) override {
         description.set_family(Family::tap_packing);
         description.set("role", "KernelRole::tap_packing");
         if (given != Storage::f32) description.set("input", format_text(given)), description.set("output", format_text(given));
         description.set("rank", rank);
         if (most_rows > 0) description.set("max_out_channels", most_rows);
+        if (positions_innermost) description.set("positions_innermost", "true");
         describe_target(get_target(), description);
     }
 

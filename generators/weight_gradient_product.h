@@ -56,29 +56,14 @@ class WeightGradientProduct : public Halide::Generator<WeightGradientProduct<Sch
     Halide::GeneratorOutput<Tensor> partial{"partial", 6};
 
     void generate() {
-        using Halide::Expr;
         WeightGradientProductFuncs &f = f_;
         f.tile = schedule_params.tile();
         f.parts = parts;
         const WeightGradientProductTile &t = f.tile;
         stage_operands();
 
-        const int products = parts == 2 ? 3 : 1;
-        f.r = Halide::RDom({{0, 4}, {0, t.steps}, {0, products}, {0, band_steps / t.steps}}, "r");
-        const Halide::RDom &r = f.r;
-        // The small products come first, while the sum is small.
-        const Expr input_part = products == 1 ? Expr(0) : select(r[2] == 1, 1, 0);
-        const Expr output_part = products == 1 ? Expr(0) : select(r[2] == 0, 1, 0);
-        f.sum = Halide::Func("sum");
-        f.sum(f.n, f.m, f.in_tile, f.out_tile, f.tap_tile, f.group, f.band) = 0.f;
-        f.sum(f.n, f.m, f.in_tile, f.out_tile, f.tap_tile, f.group, f.band) +=
-            f.output_gradient(r[0], f.m, r[1], output_part, r[3], f.out_tile, f.tap_tile, f.group, f.band) *
-            f.input(r[0], f.n, r[1], input_part, r[3], f.in_tile, f.group, f.band);
-
-        partial(f.in_channel, f.out_channel, f.tap, f.tap_tile, f.group, f.band) =
-            f.sum(f.in_channel % t.in_channels, f.tap * t.out_channels + f.out_channel % t.out_channels,
-                  f.in_channel / t.in_channels, f.out_channel / t.out_channels, f.tap_tile, f.group, f.band);
-        f.partial = partial;
+        f.define_sum(band_steps / t.steps);
+        f.store_sum(partial);
     }
 
     void schedule() {

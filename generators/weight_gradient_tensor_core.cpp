@@ -1,5 +1,6 @@
 // Weight gradient generators for tensor cores.
 #include "generators/weight_gradient_implicit_gemm.h"
+#include "generators/weight_gradient_pictures.h"
 #include "generators/weight_gradient_product.h"
 #include "generators/weight_gradient_tensor_core.h"
 #include "schedules/cuda_weight_gradient_implicit_gemm.h"
@@ -10,12 +11,14 @@
 namespace conv_transpose {
 using WeightGradientCudaTensorCore = WeightGradientTensorCore<CudaWeightGradientTensorCore>;
 using WeightGradientCudaProductTensorCore = WeightGradientProduct<CudaWeightGradientProductTensorCore>;
+using WeightGradientCudaPicturesTensorCore = WeightGradientPictures<CudaWeightGradientProductTensorCore>;
 using WeightGradientCudaImplicitGemm = WeightGradientImplicitGemm<CudaWeightGradientImplicitGemm>;
 using WeightGradientCudaImplicitGemmTensorMaps = WeightGradientImplicitGemm<CudaWeightGradientTensorMaps>;
 }  // namespace conv_transpose
 
 HALIDE_REGISTER_GENERATOR(conv_transpose::WeightGradientCudaTensorCore, weight_gradient_cuda_tensor_core)
 HALIDE_REGISTER_GENERATOR(conv_transpose::WeightGradientCudaProductTensorCore, weight_gradient_cuda_product_tensor_core)
+HALIDE_REGISTER_GENERATOR(conv_transpose::WeightGradientCudaPicturesTensorCore, weight_gradient_cuda_pictures_tensor_core)
 HALIDE_REGISTER_GENERATOR(conv_transpose::WeightGradientCudaImplicitGemm, weight_gradient_cuda_implicit_gemm)
 HALIDE_REGISTER_GENERATOR(conv_transpose::WeightGradientCudaImplicitGemmTensorMaps,
                           weight_gradient_cuda_implicit_gemm_tensor_maps)

@@ -34,11 +34,12 @@ struct CudaWeightGradientProduct : CudaSchedule {
     GeneratorParam<int> steps{"steps", 8};  // see cuda_weight_gradient_product_tensor_core.h
     GeneratorParam<int> stages{"stages", 2};
     GeneratorParam<int> wanted_blocks{"wanted_blocks", 528};
+    static constexpr bool single_floats = true;
 
     WeightGradientProductTile tile() const { return {tile_taps, tile_out, tile_in, steps}; }
 
     void describe(KernelDescription &description, const WeightGradientProductFuncs &f) const {
-        description.set("shared_bytes", stages * f.tile.steps * (f.tile.rows() + f.tile.columns()) * 16);
+        description.set("shared_bytes", stages * f.staged_bytes());
         description.set("wanted_blocks", wanted_blocks);
     }
 
@@ -67,7 +68,8 @@ struct CudaWeightGradientProduct : CudaSchedule {
     void apply(WeightGradientProductFuncs &f) const {
         store_tile(f);
         multiply(f);
-        for (const WeightGradientProductOperand &operand : f.operands()) stage(f, operand);
+        for (const WeightGradientProductOperand &operand : f.operands())
+            f.neighbours ? stage_positions(f, operand) : stage(f, operand);
     }
 
   private:
@@ -130,6 +132,21 @@ struct CudaWeightGradientProduct : CudaSchedule {
             .split(thread, lane_row, lane_column, lanes_columns)
             .reorder({f.value, f.part, round, step_round, neighbour_row, lane_column, lane_row})
             .unroll(round).unroll(step_round)
+            .gpu_threads(neighbour_row, lane_column, lane_row).never_partition_all();
+    }
+
+    // Pictures as they lie: lanes are neighbouring positions, warps take turns with channels of a kernel position.
+    void stage_positions(const WeightGradientProductFuncs &f, const WeightGradientProductOperand &operand) const {
+        Halide::Var round{"round"}, tap{"tap"}, warp{"warp"}, lane{"lane"}, thread{"thread"};
+        Halide::Func staged = operand.staged;
+        f.bound(operand, staged, operand.rows, f.tile.steps);
+        staged.compute_at(f.sum, pipeline).store_in(Halide::MemoryType::GPUShared)
+            .align_storage(operand.row, f.pitch(operand.rows)).fuse(f.value, f.step, lane)
+            .split(operand.row, tap, warp, operand.channels).split(warp, round, warp, threads() / 32, guard)
+            .fuse(lane, warp, thread).split(thread, thread, neighbour_row, neighbour_rows)
+            .split(thread, lane_row, lane_column, lanes_columns)
+            .reorder({f.part, round, tap, neighbour_row, lane_column, lane_row})
+            .unroll(round).unroll(tap)
             .gpu_threads(neighbour_row, lane_column, lane_row).never_partition_all();
     }
 };

@@ -35,7 +35,8 @@ struct CudaWeightGradientProductTensorCore : TensorCoreSchedule {
     GeneratorParam<int> blocks{"blocks", 2};  // on a multiprocessor
     GeneratorParam<int> wanted_blocks{"wanted_blocks", 264};
     GeneratorParam<bool> tensor_cores{"tensor_cores", true};  // off: the same program without the passes
-    static constexpr bool separate_registers = false;         // nothing goes through registers
+    /// See SoftwarePipelineOptions; where pictures are packed nothing goes through registers.
+    GeneratorParam<bool> separate_registers{"separate_registers", false};
 
     WeightGradientProductTile tile() const { return {tile_taps, tile_out, tile_in, steps}; }
 
@@ -73,7 +74,8 @@ struct CudaWeightGradientProductTensorCore : TensorCoreSchedule {
     void apply(WeightGradientProductFuncs &f) const {
         store_tile(f);
         multiply(f);
-        for (const WeightGradientProductOperand &operand : f.operands()) stage(f, operand);
+        for (const WeightGradientProductOperand &operand : f.operands())
+            f.neighbours ? stage_positions(f, operand) : stage(f, operand);
     }
 
   protected:
@@ -87,9 +89,8 @@ struct CudaWeightGradientProductTensorCore : TensorCoreSchedule {
     int warpgroups(const WeightGradientProductFuncs &f) const { return f.tile.rows() / warpgroup_rows; }
 
     int shared_bytes(const WeightGradientProductFuncs &f) const {
-        const int staged = f.tile.steps * (f.tile.rows() + f.tile.columns()) * std::max(f.parts, 1) * 16;
         const int turned = warpgroups(f) * 4 * 8 * (f.tile.columns() + 8) * 4;
-        return std::max(stages * staged, turned);
+        return std::max(stages * f.staged_bytes(), turned);
     }
 
     void store_tile(WeightGradientProductFuncs &f) const {
@@ -155,6 +156,20 @@ struct CudaWeightGradientProductTensorCore : TensorCoreSchedule {
             .split(warp, warpgroup, warp, 4)
             .reorder({f.value, f.part, round, step_round, lane, warp, warpgroup})
             .unroll(f.part).unroll(round).unroll(step_round)
+            .gpu_threads(lane, warp, warpgroup).never_partition_all();
+    }
+
+    // Pictures as they lie: lanes are neighbouring positions, warps take turns with channels of a kernel position.
+    void stage_positions(const WeightGradientProductFuncs &f, const WeightGradientProductOperand &operand) const {
+        Halide::Var round{"round"}, tap{"tap"};
+        Halide::Func staged = operand.staged;
+        f.bound(operand, staged, operand.rows, f.tile.steps);
+        staged.compute_at(f.sum, pipeline).store_in(Halide::MemoryType::GPUShared)
+            .align_storage(operand.row, f.pitch(operand.rows)).fuse(f.value, f.step, lane)
+            .split(operand.row, tap, warp, operand.channels).split(warp, round, warp, 4 * warpgroups(f), guard)
+            .split(warp, warpgroup, warp, 4)
+            .reorder({f.part, round, tap, lane, warp, warpgroup})
+            .unroll(f.part).unroll(round).unroll(tap)
             .gpu_threads(lane, warp, warpgroup).never_partition_all();
     }
 };

@@ -56,6 +56,8 @@ endforeach()
 conv_transpose_helper(pack_taps f32 cuda AS narrow given=f32 most_rows=4 ONLY_ON sm_90)
 conv_transpose_helper(pack_taps f32 cuda given=f32 ONLY_ON sm_90)
 conv_transpose_helper(pack_taps f32 cuda AS volumes given=f32 rank=3 ONLY_ON sm_90)
+# Of weight gradients that read pictures as they lie.
+conv_transpose_helper(pack_taps f32 cuda AS along_positions given=f32 rank=3 positions_innermost=true)
 conv_transpose_helper(pack_channels_last f32 cuda AS narrow given=f32 narrow=true tile_channels=16 tile_positions=128)
 conv_transpose_helper(pack_channels_last f32 cuda given=f32 tile_channels=32)
 conv_transpose_helper(pack_channels_last f32 cuda AS aligned given=f32 aligned=true)

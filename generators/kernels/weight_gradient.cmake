@@ -6,7 +6,6 @@ set(asynchronous stages=2 single_floats=true)
 # As many blocks as one round takes, or two: each ends with the stores of its part of the sum, and the parts are added.
 set(one_round wanted_blocks=132)
 set(two_rounds wanted_blocks=264)
-set(c64 in_channel_multiple=64 out_channel_multiple=64)
 set(c64x32 in_channel_multiple=64 out_channel_multiple=32 tile_out=32)
 set(c64x16 in_channel_multiple=64 out_channel_multiple=16 tile_out=16)
 set(c32 in_channel_multiple=32 out_channel_multiple=32 tile_in=32 tile_out=32)
@@ -23,10 +22,6 @@ conv_transpose_kernel(weight_gradient tf32 cuda tensor_core AS c64 ${tf32} ${k3x
     chunk_columns=32 chunk_rows=6 ${two_rounds} H200_TFLOPS 265)
 conv_transpose_kernel(weight_gradient tf32 cuda tensor_core AS c32 ${tf32} ${k3x7} ${s1} ${c32}
     chunk_columns=32 chunk_rows=4 ${two_rounds} H200_TFLOPS 216)
-conv_transpose_kernel(weight_gradient tf32 cuda tensor_core AS c64 ${tf32} ${k2s2} ${c64}
-    chunk_columns=16 chunk_rows=2 stages=3 ${two_rounds} H200_TFLOPS 110)
-conv_transpose_kernel(weight_gradient tf32 cuda tensor_core AS c64x32 ${tf32} ${k2s2} ${c64x32}
-    chunk_columns=16 chunk_rows=2 blocks=2 ${two_rounds} FULL H200_TFLOPS 100)
 conv_transpose_kernel(weight_gradient tf32 cuda tensor_core AS c64 ${tf32} ${k3s2} ${c64x32}
     chunk_columns=32 chunk_rows=3 ${one_round} H200_TFLOPS 150)
 conv_transpose_kernel(weight_gradient tf32 cuda tensor_core AS c64 ${tf32} ${k4s2} ${c64x32}
@@ -41,10 +36,6 @@ conv_transpose_kernel(weight_gradient tf32x3 cuda tensor_core AS c64 ${tf32x3} $
     chunk_columns=16 chunk_rows=3 ${two_rounds} H200_TFLOPS 100)
 conv_transpose_kernel(weight_gradient tf32x3 cuda tensor_core AS c32 ${tf32x3} ${k3x7} ${s1} ${c32x16}
     chunk_columns=32 chunk_rows=2 H200_TFLOPS 75)
-conv_transpose_kernel(weight_gradient tf32x3 cuda tensor_core AS c64 ${tf32x3} ${k2s2} ${c64x32}
-    chunk_columns=16 chunk_rows=2 ${two_rounds} FULL H200_TFLOPS 49)
-conv_transpose_kernel(weight_gradient tf32x3 cuda tensor_core AS c64 ${tf32x3} ${k3s2} ${c64x16}
-    chunk_columns=16 chunk_rows=3 ${one_round} FULL H200_TFLOPS 55)
 conv_transpose_kernel(weight_gradient tf32x3 cuda tensor_core AS c64 ${tf32x3} ${k4s2} ${c64x16}
     chunk_columns=16 chunk_rows=4 wanted_blocks=128 H200_TFLOPS 66)
 
@@ -55,8 +46,6 @@ conv_transpose_kernel(weight_gradient f32 cuda dense ${k3x7} ${s1} ${c32x32}
     lanes_in=8 lanes_out=8 chunk_columns=32 run=8 ${asynchronous} H200_TFLOPS 49)
 conv_transpose_kernel(weight_gradient f32 cuda general ${exact75}
     in_tile=4 out_tile=1 all_taps_x=true all_taps_y=true)
-conv_transpose_kernel(weight_gradient f32 cuda dense ${exact81}
-    lanes_in=8 thread_out=2 chunk_columns=16 chunk_rows=2 staging_columns=16 MAX_REGISTERS 128)
 conv_transpose_kernel(weight_gradient f32 cuda dense ${k4s2}
     in_channels=64 out_channels=3 lanes_out=1 thread_out=3 lanes_taps_y=true chunk_columns=32 staging_columns=32 ${asynchronous})
 conv_transpose_kernel(weight_gradient f32 cuda dense ${k9s3}
@@ -95,10 +84,6 @@ conv_transpose_kernel(weight_gradient f32 cuda dense ${k3x5} ${s1} ${many_channe
     lanes_in=8 thread_in=8 thread_out=2 chunk_columns=32 run=8 ${asynchronous} H200_TFLOPS 49)
 conv_transpose_kernel(weight_gradient f32 cuda dense ${k2s2} ${many_channels}
     lanes_out=8 thread_in=8 all_taps_y=true chunk_columns=16 wanted_blocks=264 ${asynchronous} H200_TFLOPS 44)
-conv_transpose_kernel(weight_gradient f32 cuda dense ${k3s2} ${many_channels}
-    ${tile64x32} chunk_columns=32 run=8 wanted_blocks=768 ${asynchronous} H200_TFLOPS 39)
-conv_transpose_kernel(weight_gradient f32 cuda dense ${k4s2} ${many_channels}
-    ${tile64x64} chunk_columns=16 run=8 wanted_blocks=512 ${asynchronous} H200_TFLOPS 44)
 
 # ---- any attributes: products of packed pictures
 set(tf32_product GENERATOR weight_gradient_cuda_product_tensor_core parts=1)
@@ -136,6 +121,32 @@ foreach(few 16x4 64x1)
     conv_transpose_kernel(weight_gradient f32 cuda product AS t${few} ${taps${few}} tile_in=32 lanes_rows=8 min_in_channels=8
         H200_TFLOPS 38)
 endforeach()
+# ---- any attributes: pictures as they lie
+set(pictures GENERATOR weight_gradient_cuda_pictures)
+conv_transpose_kernel(weight_gradient f32 cuda implicit_gemm AS c64 ${pictures} ${taps2x64} tile_in=64 ${over_32} H200_TFLOPS 34)
+conv_transpose_kernel(weight_gradient f32 cuda implicit_gemm AS t1c64 ${pictures} tile_taps=1 tile_out=64 tile_in=64 lanes_rows=8
+    H200_TFLOPS 37)
+conv_transpose_kernel(weight_gradient f32 cuda implicit_gemm AS t3c32 ${pictures} tile_taps=3 tile_out=32 tile_in=32 lanes_rows=12
+    H200_TFLOPS 33)
+conv_transpose_kernel(weight_gradient f32 cuda implicit_gemm AS c16x32 ${pictures} ${taps4x16} tile_in=32 lanes_rows=8 H200_TFLOPS 28)
+conv_transpose_kernel(weight_gradient f32 cuda implicit_gemm AS t1c32x64 ${pictures} tile_taps=1 tile_out=32 tile_in=64 lanes_rows=4
+    H200_TFLOPS 29)
+conv_transpose_kernel(weight_gradient f32 cuda implicit_gemm AS t1c16x64 ${pictures} tile_taps=1 tile_out=16 tile_in=64 lanes_rows=4
+    lanes_columns=16 H200_TFLOPS 26)
+# Rounded on their way through registers.
+set(tf32_pictures GENERATOR weight_gradient_cuda_pictures_tensor_core parts=1 separate_registers=true stages=2 ALLOW_SPILLS)
+set(pictures_one_block ${tf32_pictures} ${one_block})
+set(pictures_two_blocks ${tf32_pictures} blocks=2 ${two_rounds})
+conv_transpose_kernel(weight_gradient tf32 cuda implicit_gemm AS c64x128 ${pictures_one_block} ${taps2x64} tile_in=128 H200_TFLOPS 115)
+conv_transpose_kernel(weight_gradient tf32 cuda implicit_gemm AS t1c64x128 ${pictures_two_blocks} tile_taps=1 tile_out=64 tile_in=128
+    H200_TFLOPS 105)
+conv_transpose_kernel(weight_gradient tf32 cuda implicit_gemm AS t3c64 ${pictures_one_block} tile_taps=3 tile_out=64 tile_in=64
+    H200_TFLOPS 86)
+conv_transpose_kernel(weight_gradient tf32 cuda implicit_gemm AS c32 ${tf32_pictures} blocks=3 wanted_blocks=396 ${taps4x32} tile_in=32
+    H200_TFLOPS 51)
+conv_transpose_kernel(weight_gradient tf32x3 cuda implicit_gemm AS t3c64 GENERATOR weight_gradient_cuda_pictures_tensor_core parts=2
+    separate_registers=true stages=2 ALLOW_SPILLS ${one_block} tile_taps=3 tile_out=64 tile_in=64 H200_TFLOPS 55)
+
 foreach(turned true false)
     set(as "")
     if(NOT turned)

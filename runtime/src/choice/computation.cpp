@@ -188,6 +188,16 @@ std::optional<Computation> with_strides_as_taps(const Computation &given) {
     return folded;
 }
 
+// Where output channels are few, what all taps see of them is less than the input, which then is read once.
+std::optional<Computation> with_taps_as_rows(const Computation &given) {
+    const Problem &p = given.problem;
+    const bool of_floats = given.read_format.type == ElementType::float32 && given.written_format.type == ElementType::float32;
+    if (p.groups != 1 || p.batch == 0 || taps(p) == 1 || !of_floats) return {};
+    std::optional<Computation> folded = with_packed_taps(given, 0);
+    if (folded) folded->kernel_positions = taps(p);
+    return folded;
+}
+
 // A picture of one position has its channels innermost.
 std::optional<Computation> with_rows_as_given(const Computation &given) {
     if (given.read_format.layout == Layout::channels_last || read_positions(given) != 1) return {};
@@ -256,7 +266,7 @@ std::vector<Computation> alternatives(const Problem &problem, const PlanOptions 
         all.back().problem.groups /= joined, all.back().joined_groups = joined;
     }
     if (options.operation == Operation::weight_gradient)
-        for (const auto &other : {forward_of_weight_gradient(all[0]), with_strides_as_taps(all[0])})
+        for (const auto &other : {forward_of_weight_gradient(all[0]), with_strides_as_taps(all[0]), with_taps_as_rows(all[0])})
             if (other) all.push_back(*other);
     for (std::size_t i = 0, given = all.size(); i < given; i++) {
         const bool sums_channels = all[i].operation == Operation::forward || all[i].operation == Operation::input_gradient;

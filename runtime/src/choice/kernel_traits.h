@@ -126,6 +126,8 @@ struct CalledWith {
     int64_t aligned_positions = 0;
     /// Of a kernel that packs pictures: neighbouring lanes read neighbouring channels.
     bool packs_along_channels = false;
+    /// Of a kernel that packs taps: the positions of a row lie side by side.
+    bool positions_innermost = false;
     /// Of a kernel that adds the parts of a weight gradient: each thread adds all of some weights.
     bool sums_in_order = false;
 };
@@ -212,6 +214,11 @@ inline bool reads_as_it_lies(const KernelTraits &kernel) {
 
 /// Whether the inputs of such a picture are its cells, so that those of an image lie in one row: kernels as large as strides.
 inline bool reads_one_row(const KernelTraits &kernel) { return reads_as_it_lies(kernel) && kernel.phases_as_channels; }
+
+/// Whether it is an implicit product of a weight gradient that reads pictures in channels_first as they lie.
+inline bool sums_as_it_lies(const KernelTraits &kernel) {
+    return kernel.family == Family::weight_gradient_implicit_gemm && kernel.input.layout == Layout::channels_first;
+}
 
 /// Whether it stores 16 bytes of neighbouring positions at once, where it does: rows of the output are multiples of that, and
 /// phases that are channels those of one stride along the width.

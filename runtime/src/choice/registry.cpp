@@ -331,7 +331,9 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
     const bool multiplies_groups = kernel.family == Family::weight_gradient_implicit_gemm || kernel.packed_pictures;
     if (computation.joined_groups > 1 && (!multiplies_groups || kernel.writes_result))
         return "it computes the weights of groups";
-    const bool reads_rows = kernel.family == Family::weight_gradient_implicit_gemm && !kernel.writes_result;
+    // Of rows of positions all taps are one's.
+    const bool reads_rows = kernel.family == Family::weight_gradient_implicit_gemm && !kernel.writes_result &&
+                            (!sums_as_it_lies(kernel) || taps(computation.problem) == 1);
     if (computation.by_taps && computation.operation == Operation::weight_gradient && !reads_rows)
         return "it computes weights in their own order";
     // The general ones are left to those that are made for gradients.

@@ -103,13 +103,14 @@ ChannelsLastParts::ChannelsLastParts(const Computation &c, const KernelTraits &k
     const Problem &p = c.problem;
     constexpr int64_t max_packed = int64_t{256} << 20;
     const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups;
-    const auto must_pack = [](int64_t channels, int64_t positions, TensorFormat format) {
-        return channels % 8 != 0 || (format.layout != Layout::channels_last && positions > 1);
+    const auto must_pack = [&](int64_t channels, int64_t positions, TensorFormat format) {
+        return !sums_as_it_lies(k) && (channels % 8 != 0 || (format.layout != Layout::channels_last && positions > 1));
     };
     packs_input = must_pack(in, input_positions(p), c.read_format);
     packs_output = c.by_taps || must_pack(out, output_positions(p), c.written_format);
-    input_elements = p.groups * whole_eights(in) * input_positions(p);
-    output_elements = p.groups * whole_eights(out) * output_positions(p);
+    const auto channels = [&](int64_t given) { return sums_as_it_lies(k) ? given : whole_eights(given); };
+    input_elements = p.groups * channels(in) * input_positions(p);
+    output_elements = p.groups * channels(out) * output_positions(p);
     const int64_t packed = (packs_input ? input_elements : 0) + (packs_output ? output_elements : 0);
     const int64_t given = c.by_taps ? c.by_taps->output_elements() / p.batch : 0;
     int64_t most = most_a_launch(p.batch, std::max({input_elements, output_elements, given}));
@@ -125,6 +126,12 @@ std::string channels_last_rejection(const KernelTraits &k, const Computation &c)
     const Problem &p = c.problem;
     if (p.batch == 0) return "batch is 0";
     if (p.groups > max_grid()) return "there are more than 65535 groups";
+    const auto lies_apart = [](TensorFormat format, int64_t channels, int64_t positions) {
+        return format.layout != Layout::channels_first && channels > 1 && positions > 1;
+    };
+    if (sums_as_it_lies(k) && (lies_apart(c.read_format, p.in_channels, input_positions(p)) ||
+                               lies_apart(c.written_format, p.out_channels, output_positions(p))))
+        return "it reads channels_first as it lies";
     const double in = double(whole_eights(p.in_channels / p.groups)) * p.groups * input_positions(p);
     const double out = double(whole_eights(p.out_channels / p.groups)) * p.groups * output_positions(p);
     if (std::max({in, out, 2.0 * packed_part_elements(p, k)}) > max_elements_32bit())

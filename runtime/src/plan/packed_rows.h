@@ -21,18 +21,19 @@ class PackedRows {
     /// Of the picture that is summed over.
     PackedRows(const KernelTraits &kernel, const Computation &c)
         : c_(c), p_(c.cells ? c.cells->given : c.problem), inputs_(c.cells ? c.cells->inputs : 1), format_(c.read_format),
-          rank_(kernel.rank),
+          rank_(kernel.rank), positions_innermost_(sums_as_it_lies(kernel)),
           given_channels_(c.operation == Operation::forward ? p_.in_channels : p_.out_channels),
           size_(innermost_first(p_, kernel.rank,
                                 [&](const Axis &a) { return c.operation == Operation::forward ? a.input : a.output(); })) {
         if (!c.packed_rows) return;
-        channels_ = packed_row_channels(kernel, c) / inputs_;
+        channels_ = positions_innermost_ ? p_.out_channels : packed_row_channels(kernel, c) / inputs_;
         if (!c.by_taps) {
             rows_.emplace(kernel.device, format_, channels_, positions());
             return;
         }
         tap_packing_ = &helper_kernel(KernelRole::tap_packing, kernel.device, [&](const KernelTraits &k) {
             return k.input.type == format_.type && c.by_taps->rank <= k.rank &&
+                   k.positions_innermost == positions_innermost_ &&
                    (k.max_out_channels == 0 || channels_ <= k.max_out_channels);
         });
     }
@@ -60,6 +61,7 @@ class PackedRows {
     const int64_t inputs_;  // of a cell
     const TensorFormat format_;
     const int rank_;
+    const bool positions_innermost_;
     const int64_t given_channels_;  // of all groups
     const Extents size_;  // innermost first
     std::optional<RowPacking> rows_;
@@ -88,7 +90,7 @@ class PackedRows {
         if (parts) seen_range.first_group = 0, seen_range.groups = 1;
         const int64_t pixel = channels_ * range.groups, row = parts ? pixel : channels_;
         View rows(packed, 0, {positions() * range.images, row, seen_range.groups}, format_.type);
-        rows.set_stride(0, pixel).set_stride(1, 1).set_stride(2, row);
+        if (!positions_innermost_) rows.set_stride(0, pixel).set_stride(1, 1).set_stride(2, row);
         return launch_with_axes<Family::tap_packing>(*tap_packing_, seen)
             .set("picture", padded_output_pictures(read, seen, tap_packing_->rank, seen_range, format_))
             .set_axes("cells", seen, [](const Axis &a) { return a.input; })

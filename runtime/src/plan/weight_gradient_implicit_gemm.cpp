@@ -1,4 +1,5 @@
-// The weight gradient as a recipe, for kernels that read channels innermost: what does not lie so is packed before.
+// The weight gradient as a recipe, for implicit products: of pictures in channels_first as they lie, or of pictures with
+// channels innermost, where what does not lie so is packed before.
 #include "choice/registry.h"
 #include "choice/weight_gradient_parts.h"
 #include "plan/builders.h"
@@ -68,6 +69,7 @@ class ImplicitGemmRecipe {
 
     // (channel, x, y, z, group, image); adds the step that packs it.
     View view(const Tensor &t, const LaunchRange &range, std::vector<Step> &steps) const {
+        if (sums_as_it_lies(k_)) return view_as_it_lies(t, range, steps);
         const int64_t positions = t.size[0] * t.size[1] * t.size[2];
         const int64_t channels = t.packed ? whole_eights(t.channels) : t.channels, pixel = channels * p_.groups;
         if (t.given == Operand::output_gradient && rows_.needed()) {
@@ -89,6 +91,17 @@ class ImplicitGemmRecipe {
                   {channels, t.size[0], t.size[1], t.size[2], p_.groups, range.images}, t.format.type);
         for (int64_t i = 0, stride = pixel; i < max_rank; stride *= t.size[i++]) read.set_stride(i + 1, stride);
         return read.set_stride(4, channels).set_stride(5, pixel * positions);
+    }
+
+    // Of what taps see the images of a row follow each other.
+    View view_as_it_lies(const Tensor &t, const LaunchRange &range, std::vector<Step> &steps) const {
+        const int64_t positions = t.size[0] * t.size[1] * t.size[2], all_channels = t.channels * p_.groups;
+        if (t.packed) rows_.add_packing(steps, t.given, t.read, range);
+        View read(t.read, t.packed ? 0 : range.first_image * all_channels * positions,
+                  {t.channels, t.size[0], t.size[1], t.size[2], p_.groups, range.images}, t.format.type);
+        for (int64_t i = 0, stride = 1; i < max_rank; stride *= t.size[i++]) read.set_stride(i + 1, stride);
+        const int64_t channel = positions * (t.packed ? range.images : 1), image = t.packed ? 1 : all_channels;
+        return read.set_stride(0, channel).set_stride(4, t.channels * channel).set_stride(5, image * positions);
     }
 
     Step product(const LaunchRange &range, const View &input, const View &output) const {
