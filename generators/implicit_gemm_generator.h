@@ -71,6 +71,7 @@ struct ImplicitGemmGenerator : DescribedGenerator {
         funcs_.input_layout = input_layout;
         funcs_.channels_last_output = channels_last_output;
         funcs_.computed = makes_parts ? Storage::f32 : named->storage;
+        if constexpr (Schedule::on_tensor_cores) funcs_.computes_whole_rows = channels_last_output && schedule_params.whole_rows;
         if (weight_map && !Schedule::tensor_maps)
             throw std::invalid_argument("weight_map is true; the rule is a schedule for tensor maps");
         if constexpr (Schedule::tensor_maps) {
@@ -105,7 +106,8 @@ struct ImplicitGemmGenerator : DescribedGenerator {
     /// A thread must not convert what is copied asynchronously: it is as tensor cores read it, or CUDA cores multiply.
     bool copies_pictures() const {
         return !Schedule::on_tensor_cores || Schedule::tensor_maps || funcs_.input_layout == PictureLayout::channel_rows ||
-               (funcs_.input_layout == PictureLayout::channels_last && funcs_.format.multiply != Multiply::tf32);
+               (funcs_.input_layout == PictureLayout::channels_last && funcs_.format.multiply != Multiply::tf32 &&
+                funcs_.copied_values() > 1);
     }
 
     /// `channel_multiple` is what the summed channels are known to be a multiple of.
@@ -123,7 +125,8 @@ struct ImplicitGemmGenerator : DescribedGenerator {
         f.picture(v.value, v.position, v.k_group, v.piece, v.step, v.phase, v.group) =
             Schedule::tensor_maps ? element_of_box(box_of_picture(g, picture, operand)) : operand;
         f.weights(v.value, v.channel, v.k_group, v.piece, v.step, v.phase, v.group) =
-            f.maps_weights ? element_of_box(box_of_weights(g, weight))
+            f.maps_weights           ? element_of_box(box_of_weights(g, weight))
+            : f.given_channels > 0   ? implicit_gemm::given_weight(f, weight, g)
             : Schedule::on_tensor_cores
                 ? implicit_gemm::tensor_core_weight(f, weight, g, kernel_size, channels,
                                                     schedule_params.tile(f).channels > 64)
@@ -199,17 +202,17 @@ struct ImplicitGemmGenerator : DescribedGenerator {
     /// Rows of channels that are stored at once.
     template <class Output>
     void declare_output(Output &output) const {
-        if constexpr (Schedule::tensor_maps)
-            if (funcs_.computes_whole_rows)
-                implicit_gemm::declare_aligned(output, channels_last_output ? rank.value() : 0, 16 / stored_type().bytes());
+        if (funcs_.computes_whole_rows)
+            implicit_gemm::declare_aligned(output, channels_last_output ? rank.value() : 0, 16 / stored_type().bytes());
     }
 
     template <class Input, class Weight>
     void schedule_product(Halide::Pipeline pipeline, Input &picture, Weight &weight, const Halide::Target &target) {
-        implicit_gemm::declare_rows(picture, funcs_.input_layout, rank, funcs_.values());
-        if (funcs_.maps_weights) {
+        implicit_gemm::declare_rows(picture, funcs_.input_layout, rank, funcs_.copied_values());
+        if (funcs_.maps_weights || funcs_.given_channels > 0) {
             for (int d = 0; d < rank + 3; d++) weight.dim(d).set_min(0);
-            implicit_gemm::declare_rows(weight, PictureLayout::channels_last, rank, funcs_.values());
+            const auto layout = funcs_.maps_weights ? PictureLayout::channels_last : funcs_.input_layout;
+            implicit_gemm::declare_rows(weight, layout, rank, funcs_.copied_values());
         } else {
             implicit_gemm::declare_packed_weight(weight, Schedule::on_tensor_cores ? funcs_.values() : 4);
         }
@@ -231,6 +234,7 @@ struct ImplicitGemmGenerator : DescribedGenerator {
         if (makes_parts) description.set("makes_parts", "true");
         if constexpr (Schedule::tensor_maps)
             if (f.channels_last_output && !f.computes_whole_rows) description.set("stores_single_channels", "true");
+        if (!Schedule::tensor_maps && f.computes_whole_rows) description.set("vectors_of_channels", "true");
         if (rank != 2) description.set("rank", rank);
         // A block has one phase, and its steps are that phase's live taps; where weights fill up chunks of channels with
         // zeros, the picture is zero as well.
@@ -240,9 +244,9 @@ struct ImplicitGemmGenerator : DescribedGenerator {
             const int pieces = f.format.pieces();
             // Operands of 16 bits need no permission to be rounded.
             if (f.format.multiply == Multiply::tf32) description.set("precision", tensor_core_precision(pieces));
-            if (f.maps_weights) {
+            if (f.maps_weights || f.given_channels > 0) {
                 description.set("weight_layout", enumerator(WeightLayout::as_given));
-                description.set("weight", tensor(true));
+                description.set("weight", tensor(f.maps_weights || f.input_layout == PictureLayout::channels_last));
             } else {
                 description.set("weight_layout", enumerator(gemm_weight_layout(f.format)));
                 description.set("weight_channel_multiple", 64);

@@ -100,7 +100,7 @@ double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
 double block_overhead(const KernelTraits &k, const Problem &p, const Work &work) {
     const double blocks = double(k.blocks_per_multiprocessor);
     if (k.box_positions > 0) return block_overhead_of_maps(k, p);
-    if (k.taps_as_channels) return 2.5e-6;
+    if (k.taps_as_channels) return 2.6e-6;
     if (k.counts_through_images && k.precision == Precision::float32 && k.operation == Operation::input_gradient &&
         k.output.type == ElementType::float32)
         return 4e-6;
@@ -162,7 +162,8 @@ double weight_packing_time(const KernelTraits &k, const Computation &c) {
     const double elements = double((c.cells ? c.cells->given : c.problem).weight_elements()),
                  passes = of_weight && c.weight_format.layout == Layout::channels_last ? 8 : 2,
                  time = launch + passes * double(bytes_of(c.weight_format.type)) * elements / H200::memory_bytes_per_second;
-    const bool packs = of_weight ? !maps_weights(k) && k.max_products == 0 : k.weight_layout != WeightLayout::as_given;
+    const bool reads_given = k.counts_through_images && k.weight_layout == WeightLayout::as_given;
+    const bool packs = of_weight ? !reads_given && k.max_products == 0 : k.weight_layout != WeightLayout::as_given;
     return packs ? time : 0;
 }
 
@@ -192,6 +193,17 @@ double strided_loads_time(const KernelTraits &k, const Computation &c, const Mac
     return loads * std::max(apart - 2, 0.0) / (H200::loads_per_second * std::max(machine.multiprocessors, 1));
 }
 
+// What the copy engine takes for a block's boxes of 16 bits whose rows, of channels, are partly empty or begin anywhere: 10 cycles
+// for 128 bytes, 4 for 32, of 40 and of 8 channels (k2, 80 from 40 channels, 512x512, in twelve tiles of seven kernels; H200,
+// 2026-11-22). Whole ones come in less time than products take.
+double partial_boxes_time(const KernelTraits &k, const Problem &p) {
+    const int64_t summed = p.out_channels / p.groups, of_box = k.weight_in_channel_multiple;
+    if (k.box_positions == 0 || k.operation != Operation::input_gradient || bytes_of(k.output.type) != 2 || summed % of_box == 0)
+        return 0;
+    const double rows = double(area(k.block_positions)) + (maps_weights(k) ? double(k.block_channels) : 0);
+    return double(ProductBlocks(k, p).steps) * rows * (1.2e-9 + 3.5e-11 * double(bytes_of(k.output.type) * of_box));
+}
+
 // The kernel's own step. Its problem has a group for each part of a split sum.
 double kernel_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
     const Problem &p = c.problem;
@@ -213,7 +225,9 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
     // Of a round: a multiprocessor is as fast as an H200's, whatever the number of them.
     const double round_flop = H200::multiprocessors * k.blocks_per_multiprocessor * flop;
     const double once = k.resident_blocks > 0 ? before_first_tile : 0;
-    return rounds * (round_flop / (k.h200_tflops * 1e12) + block_overhead(k, p, work)) + once + scattered_stores_time(k, c);
+    const double products_time = round_flop / (k.h200_tflops * 1e12) + block_overhead(k, p, work),
+                 boxes_time = double(k.blocks_per_multiprocessor) * partial_boxes_time(k, p);
+    return rounds * std::max(products_time, boxes_time) + once + scattered_stores_time(k, c);
 }
 
 // Where threads have some channels at a position of each part of a row, and nothing in common (schedules/cuda_gather.h).
