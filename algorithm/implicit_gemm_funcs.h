@@ -72,8 +72,8 @@ struct GemmFuncs {
     int window = 1;
     /// Weights are read as they are given, in channels_last.
     bool maps_weights = false;
-    /// The same by threads, in the picture's layout, where kernel positions are summed over like channels: so many channels of one
-    /// position are copied at once, of the picture too; 1: each by itself, through registers. 0: weights are packed.
+    /// The same by threads, where kernel positions are summed over like channels: so many channels of one position are copied at
+    /// once, of the picture too. 0: weights are packed.
     int given_channels = 0;
     /// Of maps, where neighbours are channels that are computed, runs of so many; `value` of the weights counts through a run,
     /// `channel` through the runs and `k_group` through the summed channels of a step. 0: neighbours are summed.

@@ -106,8 +106,7 @@ struct ImplicitGemmGenerator : DescribedGenerator {
     /// A thread must not convert what is copied asynchronously: it is as tensor cores read it, or CUDA cores multiply.
     bool copies_pictures() const {
         return !Schedule::on_tensor_cores || Schedule::tensor_maps || funcs_.input_layout == PictureLayout::channel_rows ||
-               (funcs_.input_layout == PictureLayout::channels_last && funcs_.format.multiply != Multiply::tf32 &&
-                funcs_.copied_values() > 1);
+               (funcs_.input_layout == PictureLayout::channels_last && funcs_.format.multiply != Multiply::tf32);
     }
 
     /// `channel_multiple` is what the summed channels are known to be a multiple of.
@@ -211,8 +210,7 @@ struct ImplicitGemmGenerator : DescribedGenerator {
         implicit_gemm::declare_rows(picture, funcs_.input_layout, rank, funcs_.copied_values());
         if (funcs_.maps_weights || funcs_.given_channels > 0) {
             for (int d = 0; d < rank + 3; d++) weight.dim(d).set_min(0);
-            const auto layout = funcs_.maps_weights ? PictureLayout::channels_last : funcs_.input_layout;
-            implicit_gemm::declare_rows(weight, layout, rank, funcs_.copied_values());
+            implicit_gemm::declare_rows(weight, PictureLayout::channels_last, rank, funcs_.copied_values());
         } else {
             implicit_gemm::declare_packed_weight(weight, Schedule::on_tensor_cores ? funcs_.values() : 4);
         }
@@ -246,7 +244,7 @@ struct ImplicitGemmGenerator : DescribedGenerator {
             if (f.format.multiply == Multiply::tf32) description.set("precision", tensor_core_precision(pieces));
             if (f.maps_weights || f.given_channels > 0) {
                 description.set("weight_layout", enumerator(WeightLayout::as_given));
-                description.set("weight", tensor(f.maps_weights || f.input_layout == PictureLayout::channels_last));
+                description.set("weight", tensor(true));
             } else {
                 description.set("weight_layout", enumerator(gemm_weight_layout(f.format)));
                 description.set("weight_channel_multiple", 64);

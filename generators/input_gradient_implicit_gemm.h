@@ -20,23 +20,23 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
     Halide::GeneratorParam<int> min_in_channels{"min_in_channels", Schedule::least_computed};
     Halide::GeneratorParam<int> min_out_channels{"min_out_channels", Schedule::least_summed};
 
-    /// Kernel positions are channels that are summed over, too; on tensor cores of weights as they are given.
+    /// Kernel positions are channels that are summed over, too; in channels_last of weights as they are given.
     Halide::GeneratorParam<bool> taps_as_channels{"taps_as_channels", false};
     /// Then: so many of them are copied at once (GemmFuncs::given_channels).
-    Halide::GeneratorParam<int> given_channels{"given_channels", 1};
+    Halide::GeneratorParam<int> given_channels{"given_channels", 8};
 
     /// The output gradient's coordinates begin at the padding.
     Halide::GeneratorInput<Halide::Buffer<>> output_gradient{"output_gradient"}, weight{"weight"};
 
     void configure() {
         this->configure_format();
-        const bool channels_last = this->funcs_.input_layout == PictureLayout::channels_last;
-        if (taps_as_channels && (Schedule::tensor_maps || this->funcs_.format.pieces() > 1 ||
-                                 (!channels_last && this->funcs_.input_layout != PictureLayout::channels_first)))
-            throw std::invalid_argument("taps_as_channels by a tensor map, in pieces, or of packed rows; the rule is none of these");
-        if (given_channels > 1 && (!channels_last || this->funcs_.format.multiply == Multiply::tf32))
-            throw std::invalid_argument("given_channels is " + std::to_string(given_channels) + ", of channels_first or in TF32; the rule is 1");
-        if (taps_as_channels && Schedule::on_tensor_cores) this->funcs_.given_channels = given_channels;
+        const bool of_channels_last =
+            this->funcs_.input_layout == PictureLayout::channels_last && this->funcs_.format.multiply != Multiply::tf32;
+        if (taps_as_channels && (Schedule::tensor_maps || Schedule::on_tensor_cores != of_channels_last))
+            throw std::invalid_argument("taps_as_channels; the rule is CUDA cores, or 16 bits in channels_last without a tensor map");
+        if (given_channels != 2 && given_channels != 4 && given_channels != 8)
+            throw std::invalid_argument("given_channels is " + std::to_string(given_channels) + "; the rule is 2, 4 or 8");
+        if (taps_as_channels && of_channels_last) this->funcs_.given_channels = given_channels;
         if (this->funcs_.position_run > 0)
             throw std::invalid_argument("an input gradient by a tensor map of channels_first; the rule is channels_last");
         const int dimensions = this->rank + 3;

@@ -120,7 +120,7 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
             throw std::invalid_argument("chunk_channels is " + std::to_string(chunk_channels) +
                                         "; the rule is a multiple of " + std::to_string(2 * f.values()));
         row_stores = f.computes_whole_rows;
-        small_copies = f.copied_values() < f.values() && f.copied_values() > 1;
+        small_copies = f.copied_values() < f.values();
         store_tile(f);
         multiply_in_tile(f);
         stage(f, f.picture, f.v.position, positions(f), f.input_layout == PictureLayout::channels_last);
