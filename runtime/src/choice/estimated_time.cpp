@@ -194,15 +194,17 @@ double strided_loads_time(const KernelTraits &k, const Computation &c, const Mac
     return loads * std::max(apart - 2, 0.0) / (H200::loads_per_second * std::max(machine.multiprocessors, 1));
 }
 
-// What the copy engine takes for a block's boxes of 16 bits whose rows, of channels, are partly empty or begin anywhere: 10 cycles
-// for 128 bytes, 4 for 32, of 40 and of 8 channels (k2, 80 from 40 channels, 512x512, in twelve tiles of seven kernels; H200,
+// What the second-level cache takes at least for boxes of 16 bits whose rows, of channels, are partly empty or begin anywhere: the
+// copy engine reads all of a row, and a sector more (k2, 80 from 40 channels, 512x512, in seven kernels: 3.4 to 3.7 TB/s; H200,
 // 2026-11-22). Whole ones come in less time than products take.
 double partial_boxes_time(const KernelTraits &k, const Problem &p) {
     const int64_t summed = p.out_channels / p.groups, of_box = k.weight_in_channel_multiple;
     if (k.box_positions == 0 || k.operation != Operation::input_gradient || bytes_of(k.output.type) != 2 || summed % of_box == 0)
         return 0;
+    constexpr double sector = 32, bytes_per_second = 3.6e12;
     const double rows = double(area(k.block_positions)) + (maps_weights(k) ? double(k.block_channels) : 0);
-    return double(ProductBlocks(k, p).steps) * rows * (1.2e-9 + 3.5e-11 * double(bytes_of(k.output.type) * of_box));
+    const ProductBlocks work(k, p);
+    return work.blocks * double(work.steps) * rows * (double(bytes_of(k.output.type) * of_box) + sector) / bytes_per_second;
 }
 
 // The kernel's own step. Its problem has a group for each part of a split sum, unless its steps are cut.
@@ -226,9 +228,8 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
     // Of a round: a multiprocessor is as fast as an H200's, whatever the number of them.
     const double round_flop = H200::multiprocessors * k.blocks_per_multiprocessor * flop;
     const double once = k.resident_blocks > 0 ? before_first_tile : 0;
-    const double products_time = round_flop / (k.h200_tflops * 1e12) + block_overhead(k, p, work),
-                 boxes_time = double(k.blocks_per_multiprocessor) * partial_boxes_time(k, p) / parts;
-    return rounds * std::max(products_time, boxes_time) + once + scattered_stores_time(k, c);
+    const double in_rounds = rounds * (round_flop / (k.h200_tflops * 1e12) + block_overhead(k, p, work));
+    return std::max(in_rounds, partial_boxes_time(k, p)) + once + scattered_stores_time(k, c);
 }
 
 // Where threads have some channels at a position of each part of a row, and nothing in common (schedules/cuda_gather.h).
