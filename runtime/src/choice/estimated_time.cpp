@@ -194,17 +194,18 @@ double strided_loads_time(const KernelTraits &k, const Computation &c, const Mac
     return loads * std::max(apart - 2, 0.0) / (H200::loads_per_second * std::max(machine.multiprocessors, 1));
 }
 
-// What the second-level cache takes at least for boxes of 16 bits whose rows, of channels, are partly empty or begin anywhere: the
-// copy engine reads all of a row, and a sector more (k2, 80 from 40 channels, 512x512, in seven kernels: 3.4 to 3.7 TB/s; H200,
-// 2026-11-22). Whole ones come in less time than products take.
-double partial_boxes_time(const KernelTraits &k, const Problem &p) {
-    const int64_t summed = p.out_channels / p.groups, of_box = k.weight_in_channel_multiple;
-    if (k.box_positions == 0 || k.operation != Operation::input_gradient || bytes_of(k.output.type) != 2 || summed % of_box == 0)
-        return 0;
-    constexpr double sector = 32, bytes_per_second = 3.6e12;
+// What the second-level cache takes at least for boxes of 16 bits whose rows, of channels, begin inside of its sectors: the copy
+// engine reads all of a row, however few channels it has, and a sector more (k2, 80 from 40 channels, 512x512, in seven kernels:
+// 3.4 to 3.7 TB/s; H200, 2026-11-22). Others come in less time than products take (k4 s2, 96 from 48).
+double split_sectors_time(const KernelTraits &k, const Problem &p) {
+    constexpr int64_t sector = 32;
+    constexpr double bytes_per_second = 3.6e12;
+    const int64_t bytes = bytes_of(k.output.type), summed = p.out_channels / p.groups;
+    const bool measured = k.operation == Operation::input_gradient && k.input == TensorFormat{k.input.type, Layout::channels_last};
+    if (k.box_positions == 0 || !measured || bytes != 2 || summed * bytes % sector == 0) return 0;
     const double rows = double(area(k.block_positions)) + (maps_weights(k) ? double(k.block_channels) : 0);
     const ProductBlocks work(k, p);
-    return work.blocks * double(work.steps) * rows * (double(bytes_of(k.output.type) * of_box) + sector) / bytes_per_second;
+    return work.blocks * double(work.steps) * rows * double(bytes * k.weight_in_channel_multiple + sector) / bytes_per_second;
 }
 
 // The kernel's own step. Its problem has a group for each part of a split sum, unless its steps are cut.
@@ -229,7 +230,7 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
     const double round_flop = H200::multiprocessors * k.blocks_per_multiprocessor * flop;
     const double once = k.resident_blocks > 0 ? before_first_tile : 0;
     const double in_rounds = rounds * (round_flop / (k.h200_tflops * 1e12) + block_overhead(k, p, work));
-    return std::max(in_rounds, partial_boxes_time(k, p)) + once + scattered_stores_time(k, c);
+    return std::max(in_rounds, split_sectors_time(k, p)) + once + scattered_stores_time(k, c);
 }
 
 // Where threads have some channels at a position of each part of a row, and nothing in common (schedules/cuda_gather.h).
