@@ -75,6 +75,9 @@ struct GemmFuncs {
     /// The same by threads, where kernel positions are summed over like channels: so many channels of one position are copied at
     /// once, of the picture too. 0: weights are packed.
     int given_channels = 0;
+    /// The same in channels_first, on CUDA cores, where kernel positions are summed like channels: what is summed are
+    /// neighbours in memory.
+    bool weights_as_given = false;
     /// Of maps, where neighbours are channels that are computed, runs of so many; `value` of the weights counts through a run,
     /// `channel` through the runs and `k_group` through the summed channels of a step. 0: neighbours are summed.
     int weight_run = 0;

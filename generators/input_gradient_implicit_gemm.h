@@ -24,6 +24,8 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
     Halide::GeneratorParam<bool> taps_as_channels{"taps_as_channels", false};
     /// Then: so many of them are copied at once (GemmFuncs::given_channels).
     Halide::GeneratorParam<int> given_channels{"given_channels", 8};
+    /// Then weights may be read as they are given: small problems are spared a launch that packs them.
+    Halide::GeneratorParam<bool> weights_as_given{"weights_as_given", false};
 
     /// The output gradient's coordinates begin at the padding.
     Halide::GeneratorInput<Halide::Buffer<>> output_gradient{"output_gradient"}, weight{"weight"};
@@ -39,6 +41,9 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
         if (taps_as_channels && of_channels_last) this->funcs_.given_channels = given_channels;
         if (this->funcs_.position_run > 0)
             throw std::invalid_argument("an input gradient by a tensor map of channels_first; the rule is channels_last");
+        if (weights_as_given && (!taps_as_channels || Schedule::on_tensor_cores))
+            throw std::invalid_argument("weights_as_given is true; the rule is taps_as_channels on CUDA cores");
+        this->funcs_.weights_as_given = weights_as_given;
         const int dimensions = this->rank + 3;
         output_gradient.set_type(this->stored_type()), output_gradient.set_dimensions(dimensions);
         weight.set_type(this->weight_type()), weight.set_dimensions(dimensions);
@@ -90,7 +95,8 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
         this->describe_product("output", "input", description);
         if (!taps_as_channels) return;
         description.set("taps_as_channels", "true");
-        if (!Schedule::on_tensor_cores)
+        // A second pass, which adds parts, would be a launch more.
+        if (!Schedule::on_tensor_cores && !weights_as_given)
             description.set("split_target_blocks", machines::H200::multiprocessors * this->schedule_params.blocks);
     }
 

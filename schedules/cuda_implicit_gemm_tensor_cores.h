@@ -116,9 +116,9 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
     }
 
     void apply(GemmFuncs &f, const Halide::Target &) const {
-        if (chunk_channels % (2 * f.values()) != 0)
+        if (chunk_channels % (4 * f.values()) != 0)  // as weights are packed
             throw std::invalid_argument("chunk_channels is " + std::to_string(chunk_channels) +
-                                        "; the rule is a multiple of " + std::to_string(2 * f.values()));
+                                        "; the rule is a multiple of " + std::to_string(4 * f.values()));
         row_stores = f.computes_whole_rows;
         small_copies = f.copied_values() < f.values();
         store_tile(f);

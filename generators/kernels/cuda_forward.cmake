@@ -24,13 +24,11 @@ set(tiles75 ${exact75} padding_phase_h=1 padding_phase_w=2 thread_cells=4 thread
 set(tiles81 ${exact81} padding_phase_h=1 padding_phase_w=1 thread_cells=4 threads_x=16 thread_channels=2 lanes_x=8
     rows_outermost=true unroll_in_channels=8 H200_TFLOPS 17)
 conv_transpose_kernel(forward f32 cuda phases AS even ${tiles75} width_multiple=2)
-conv_transpose_kernel(forward f32 cuda phases ${tiles75})
 conv_transpose_kernel(forward f32 cuda phases AS even ${tiles81} width_multiple=2)
-conv_transpose_kernel(forward f32 cuda phases ${tiles81})
 
 # ---- depthwise in channels_last, any attributes and rank: neighbouring groups are lanes and vectors
 set(depthwise_vectors LAYOUT nhwc GENERATOR forward_cuda_depthwise_vectors ${depthwise})
-foreach(format f32 f16 bf16)
+foreach(format f32 ${formats_of_16_bits})
     conv_transpose_kernel(forward ${format} cuda depthwise ${depthwise_vectors} storage=${format})
 endforeach()
 # ---- depthwise: first by vectors for even strides, then any kernel of a stride (separable resampling, either pass)
@@ -42,7 +40,7 @@ foreach(stride RANGE 2 8)
 endforeach()
 # Any attributes, rank, element type and layout.
 set(depthwise_gather LAYOUT any GENERATOR forward_cuda_depthwise_gather in_channels=1)
-foreach(format f32 f16 bf16)
+foreach(format f32 ${formats_of_16_bits})
     conv_transpose_kernel(forward ${format} cuda depthwise AS columns ${depthwise_gather} ${columns3} parts=16 storage=${format})
     conv_transpose_kernel(forward ${format} cuda depthwise ${depthwise_gather} storage=${format})
 endforeach()
@@ -104,7 +102,7 @@ conv_transpose_kernel(forward tf32 cuda implicit_gemm AS pairs_c128 ${sub_pixel}
     ALLOW_SPILLS H200_TFLOPS 210)
 # ---- 16 bits, any attributes. Pictures with channels innermost are read as they are; others are packed before. Names
 # tell the layout of input and output, and tiles that are not 128 positions x 128 channels.
-foreach(format f16 bf16)
+foreach(format ${formats_of_16_bits})
     set(gemm16 ${tensor_core_product} format=${format} chunk_channels=64 stages=3 ALLOW_SPILLS)
     set(channels_last input_layout=channels_last channels_last_output=true in_channel_multiple=8)
     set(from_channels_last input_layout=channels_last in_channel_multiple=8 H200_TFLOPS 420)
@@ -146,10 +144,11 @@ conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT nhwc AS sub_pixel $
 # ---- of three axes
 conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT ncdhw ${tensor_core_product} rank=3 columns=128 row_sets=1
     chunk_channels=16 blocks=4 ALLOW_SPILLS H200_TFLOPS 110)
-conv_transpose_kernel(forward f16 cuda implicit_gemm LAYOUT ncdhw ${tensor_core_product} rank=3 format=f16 input_layout=channel_rows
-    columns=128 chunk_channels=64 stages=3 blocks=2 ALLOW_SPILLS H200_TFLOPS 430)
-conv_transpose_kernel(forward bf16 cuda implicit_gemm LAYOUT ncdhw ${tensor_core_product} rank=3 format=bf16
-    input_layout=channel_rows columns=128 chunk_channels=64 stages=3 blocks=2 ALLOW_SPILLS FULL H200_TFLOPS 430)
+foreach(format ${formats_of_16_bits})
+    conv_transpose_small_set_has(f16)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ncdhw ${tensor_core_product} rank=3 format=${format}
+        input_layout=channel_rows columns=128 chunk_channels=64 stages=3 blocks=2 ALLOW_SPILLS ${maybe} H200_TFLOPS 430)
+endforeach()
 conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT ncdhw AS sub_pixel ${sub_pixel} ${any_channels} rank=3 blocks=2
     column_sets=2 ALLOW_SPILLS H200_TFLOPS 110)
 conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT ncdhw AS sub_pixel_packed_c128 rank=3 ${sub_pixel} ${packed_picture}
@@ -158,20 +157,15 @@ conv_transpose_kernel(forward f16 cuda implicit_gemm LAYOUT ncdhw AS sub_pixel $
     input_layout=channel_rows columns=128 row_sets=1 column_sets=2 chunk_channels=64 stages=3 blocks=2 ALLOW_SPILLS
     H200_TFLOPS 350)
 conv_transpose_helper(sum_of_output_parts f32 cuda)
+conv_transpose_helper(sum_of_output_parts f32 cuda AS turned turned=true)
 
 # ---- families: any number of channels. Few output channels take blocks of few channels; of five, phases as channels leave less
 # of a block empty (k4 s2, 150 to 5: 0.0524 ms, 0.151 by blocks of 32).
-conv_transpose_kernel(forward f32 cuda dense AS c4 ${k3} ${s1} lanes_channel=1 thread_channels=4
-    lanes_x=32 thread_vectors=1 thread_rows=2 max_out_channels=4 --registers=128 ALLOW_SPILLS H200_TFLOPS 29)
-conv_transpose_kernel(forward f32 cuda dense AS c32 ${k3} ${s1} ${block4x4x4_c32} max_out_channels=32 H200_TFLOPS 45)
-conv_transpose_kernel(forward f32 cuda dense AS c32 ${k3x5} ${s1} ${block8x8_c32} max_out_channels=32 H200_TFLOPS 42)
-conv_transpose_kernel(forward f32 cuda dense AS c32 ${k3x7} ${s1} ${block8x8_c32} max_out_channels=32 H200_TFLOPS 43)
 conv_transpose_kernel(forward f32 cuda dense AS c32 ${k2s2} ${block4x4x4_c32} max_out_channels=32 H200_TFLOPS 24)
 conv_transpose_kernel(forward f32 cuda dense AS c32 ${k3s2p1} ${block4x4x4_c32} max_out_channels=32 H200_TFLOPS 26)
 conv_transpose_kernel(forward f32 cuda dense AS c32 ${k4s2p1} ${block4x4x4_c32} max_out_channels=32 H200_TFLOPS 34)
 conv_transpose_kernel(forward f32 cuda dense ${k3} ${s1} ${block4x4x4_c64} H200_TFLOPS 48)
 conv_transpose_kernel(forward f32 cuda dense ${k3x5} ${s1} ${block8x8_c64} H200_TFLOPS 45)
-conv_transpose_kernel(forward f32 cuda dense ${k3x7} ${s1} ${block8x8_c64} H200_TFLOPS 48)
 conv_transpose_kernel(forward f32 cuda dense ${k2s2} ${block4x4x4_c64} load_offsets=true
     H200_TFLOPS 38)
 conv_transpose_kernel(forward f32 cuda dense ${k3s2p1} ${block4x4x4_c64} load_offsets=true
@@ -188,8 +182,6 @@ conv_transpose_kernel(forward f32 cuda implicit_gemm AS c64 ${product} ${product
 conv_transpose_kernel(forward f32 cuda implicit_gemm AS c32 ${product} ${product_c32} MAX_REGISTERS 96 H200_TFLOPS 31)
 conv_transpose_kernel(forward f32 cuda implicit_gemm AS c16 ${product} ${product_c16} MAX_REGISTERS 64 H200_TFLOPS 22)
 conv_transpose_kernel(forward f32 cuda implicit_gemm AS c64_split ${product} ${product_c64_split} MAX_REGISTERS 128 H200_TFLOPS 35)
-conv_transpose_kernel(forward f32 cuda implicit_gemm AS c32_split ${product} ${product_c32_split} min_in_channels=128
-    MAX_REGISTERS 96 H200_TFLOPS 21)
 
 set(sub_pixel ${product} phases_as_channels=true min_out_channels=1)
 conv_transpose_kernel(forward f32 cuda implicit_gemm AS sub_pixel_c32 ${sub_pixel} ${product_c32} MAX_REGISTERS 96 H200_TFLOPS 31)
@@ -200,9 +192,14 @@ conv_transpose_kernel(forward f32 cuda implicit_gemm LAYOUT ncdhw AS c32 rank=3 
 conv_transpose_kernel(forward f32 cuda implicit_gemm LAYOUT ncdhw AS c16 rank=3 ${product} ${product_c16} MAX_REGISTERS 64 H200_TFLOPS 22)
 conv_transpose_kernel(forward f32 cuda implicit_gemm LAYOUT ncdhw AS sub_pixel_c32 rank=3 ${sub_pixel} ${product_c32} MAX_REGISTERS 96
     H200_TFLOPS 24)
+# Few output channels: a thread has all of a block's, and what a row of three taps sees is staged once.
+set(window ${sub_pixel} rank=3 window=3 lanes_x=32 lanes_y=2 lanes_channel=1 chunk=8 blocks=4)
+conv_transpose_kernel(forward f32 cuda implicit_gemm LAYOUT ncdhw AS sub_pixel_w3_c8 ${window} channel_vectors=2 splits=2 unroll_summed=12
+    MAX_REGISTERS 128 H200_TFLOPS 32)
+conv_transpose_kernel(forward f32 cuda implicit_gemm LAYOUT ncdhw AS sub_pixel_w3_c4 ${window} channel_vectors=1 splits=4 unroll_summed=6
+    MAX_REGISTERS 64 FULL H200_TFLOPS 18)
 
 # ---- general: every attribute a run-time value
-conv_transpose_kernel(forward f32 cuda general AS c1 channels=1 max_out_channels=1)
 conv_transpose_kernel(forward f32 cuda general AS c4 channels=4 max_out_channels=4)
 conv_transpose_kernel(forward f32 cuda general)
 conv_transpose_kernel(forward f32 cuda general LARGE)
