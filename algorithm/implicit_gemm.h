@@ -8,6 +8,7 @@
 #define CONV_TRANSPOSE_ALGORITHM_IMPLICIT_GEMM_H
 
 #include <functional>
+#include <tuple>
 #include <vector>
 
 #include "Halide.h"
@@ -97,8 +98,8 @@ struct Geometry {
     Expr image;
     PerAxis kernel;     ///< position
     Expr chunk;
-    /// The picture's, where kernel positions are channels of the product, too; else undefined.
-    Expr picture_channel;
+    /// The picture's, where kernel positions are channels of the product, too, and whether there is such a one; else undefined.
+    Expr picture_channel, is_summed;
     /// Phases that are channels of the product, 1 of axes whose phases have blocks of their own; none where all have. They
     /// run faster than the output's channels, x first, unless neighbouring channels are neighbours in the output. On the
     /// first axes, those of such phases, the first cell begins so many positions before the output.
@@ -241,6 +242,27 @@ Geometry gather_geometry(const GemmFuncs &f, const std::vector<GatherAxis> &axes
     return g;
 }
 
+/// Where kernel positions are summed over like channels: the position and the channel at 16 bytes of an operand, and whether
+/// there are such ones. In channels_last channels run fastest, and GemmFuncs::given_channels of them are of one position; else
+/// last.
+inline std::tuple<PerAxis, Expr, Expr> summed_tap(const GemmFuncs &f, const Expr &k_group, const PerAxis &kernel_size,
+                                                  const Expr &channels) {
+    const int values = f.values();
+    if (f.input_layout != PictureLayout::channels_last) {
+        PerAxis tap = digits(k_group * values + f.v.value, kernel_size, divide_small);
+        const Expr channel = tap.back();
+        tap.pop_back();
+        return {tap, channel, channel < channels};
+    }
+    const int together = f.given_channels;
+    PerAxis counted{channels / together};
+    counted.insert(counted.end(), kernel_size.begin(), kernel_size.end() - 1);
+    PerAxis tap = digits(k_group * (values / together) + (together < values ? f.v.value / together : 0), counted, divide_small);
+    const Expr channel = tap[0] * together + f.v.value % together;
+    tap.erase(tap.begin());
+    return {tap, channel, tap.back() < kernel_size.back()};
+}
+
 /// The input gradient's, a strided convolution: every tap is live everywhere, and there is one phase. With taps as
 /// channels a chunk is of channels and kernel positions together, in the order of the weight: few channels fill it, too.
 template <class Output>
@@ -265,8 +287,8 @@ Geometry strided_geometry(const GemmFuncs &f, const std::vector<StridedAxis> &ax
     g.kernel = step.tap, g.chunk = step.chunk;
     PerAxis tap = step.tap;
     if (taps_as_channels) {
-        tap = digits(step.chunk * chunk + v.k_group * f.values() + v.value, kernel_size, divide_small);
-        g.picture_channel = tap.back();
+        std::tie(tap, g.picture_channel, g.is_summed) = summed_tap(f, step.chunk * (chunk / f.values()) + v.k_group, kernel_size, summed);
+        if (f.given_channels > 0) g.kernel = tap;
     }
     for (int d = 0; d < rank; d++) {
         g.at.push_back(axes[d].output(cell[d], tap[d]));
@@ -316,7 +338,7 @@ Expr picture_or_zero(const GemmFuncs &f, const Tensor &picture, const Geometry &
     if (g.picture_channel.defined()) {
         const Expr channel = read.asynchronous ? g.picture_channel : min(g.picture_channel, channels - 1);
         index.push_back(unsafe_promise_clamped(channel, 0, channels - 1));
-        inside = inside && g.picture_channel < channels;
+        inside = inside && g.is_summed;
     } else if (in_rows) {
         index.push_back(unsafe_promise_clamped(g.chunk * (g.steps.chunk / values) + v.k_group, 0, channels - 1));
     } else {
@@ -332,6 +354,18 @@ Expr picture_or_zero(const GemmFuncs &f, const Tensor &picture, const Geometry &
     const Expr left = select(inside, channels - first, 0);
     const bool whole_rows = f.input_layout == PictureLayout::channels_last;
     return select((whole_rows ? v.k_group * values : in_chunk) < left, element, zero);
+}
+
+/// Where kernel positions are summed over like channels: a weight in channels_last as it is given.
+template <class Tensor>
+Expr given_weight_of_taps(const GemmFuncs &f, const Tensor &weight, const Geometry &g) {
+    using namespace Halide;
+    const int rank = static_cast<int>(g.kernel.size());
+    PerAxis index = g.kernel;
+    index.insert(index.end(), {g.picture_channel, f.v.channel, f.v.group});
+    for (int d = 0; d < rank + 2; d++) index[d] = unsafe_promise_clamped(index[d], 0, weight.dim(d).extent() - 1);
+    const Expr element = weight(index);
+    return select(g.is_summed && f.v.channel < weight.dim(rank + 1).extent(), element, Internal::make_zero(element.type()));
 }
 
 /// A weight as pack_channels_innermost has put it; zero for summed channels beyond the last, and for taps of a window.

@@ -72,10 +72,13 @@ struct GemmFuncs {
     int window = 1;
     /// Weights are read as they are given, in channels_last.
     bool maps_weights = false;
+    /// The same by threads, where kernel positions are summed over like channels: so many channels of one position are copied at
+    /// once, of the picture too. 0: weights are packed.
+    int given_channels = 0;
     /// The same in channels_first, on CUDA cores, where kernel positions are summed like channels: what is summed are
     /// neighbours in memory.
     bool weights_as_given = false;
-    /// Then, where neighbours are channels that are computed, runs of so many; `value` of the weights counts through a run,
+    /// Of maps, where neighbours are channels that are computed, runs of so many; `value` of the weights counts through a run,
     /// `channel` through the runs and `k_group` through the summed channels of a step. 0: neighbours are summed.
     int weight_run = 0;
     /// A picture in channels_first that a tensor map reads as it lies: positions of a channel come in runs of so many, of a
@@ -85,6 +88,8 @@ struct GemmFuncs {
     int position_unit = 1;  ///< of them are known to be neighbours in a row of cells; a run, or as many as 16 bytes are stored of
     /// Where the output is made of whole cells, one condition for all of it spares those of its elements.
     bool spares_conditions = false;
+    /// Neighbours of an operand in memory, as it is copied.
+    int copied_values() const { return given_channels > 0 ? given_channels : values(); }
     int values() const { return format.on_tensor_cores() ? format.values_of_16_bytes() : 1; }
 
     /// Operands; zero outside of the picture, and in channels beyond the last.

@@ -72,6 +72,7 @@ struct ImplicitGemmGenerator : DescribedGenerator {
         funcs_.input_layout = input_layout;
         funcs_.channels_last_output = channels_last_output;
         funcs_.computed = makes_parts ? Storage::f32 : named->storage;
+        if constexpr (Schedule::on_tensor_cores) funcs_.computes_whole_rows = channels_last_output && schedule_params.whole_rows;
         if constexpr (!Schedule::on_tensor_cores) funcs_.window = schedule_params.window;
         if (weight_map && !Schedule::tensor_maps)
             throw std::invalid_argument("weight_map is true; the rule is a schedule for tensor maps");
@@ -125,7 +126,8 @@ struct ImplicitGemmGenerator : DescribedGenerator {
         f.picture(v.value, v.position, v.k_group, v.piece, v.step, v.phase, v.group) =
             Schedule::tensor_maps ? element_of_box(box_of_picture(g, picture, operand)) : operand;
         f.weights(v.value, v.channel, v.k_group, v.piece, v.step, v.phase, v.group) =
-            f.maps_weights ? element_of_box(box_of_weights(g, weight))
+            f.maps_weights         ? element_of_box(box_of_weights(g, weight))
+            : f.given_channels > 0 ? implicit_gemm::given_weight_of_taps(f, weight, g)
             : Schedule::on_tensor_cores
                 ? implicit_gemm::tensor_core_weight(f, weight, g, kernel_size, channels,
                                                     schedule_params.tile(f).channels > 64)
@@ -202,17 +204,16 @@ struct ImplicitGemmGenerator : DescribedGenerator {
     /// Rows of channels that are stored at once.
     template <class Output>
     void declare_output(Output &output) const {
-        if constexpr (Schedule::tensor_maps)
-            if (funcs_.computes_whole_rows)
-                implicit_gemm::declare_aligned(output, channels_last_output ? rank.value() : 0, 16 / stored_type().bytes());
+        if (funcs_.computes_whole_rows)
+            implicit_gemm::declare_aligned(output, channels_last_output ? rank.value() : 0, 16 / stored_type().bytes());
     }
 
     template <class Input, class Weight>
     void schedule_product(Halide::Pipeline pipeline, Input &picture, Weight &weight, const Halide::Target &target) {
-        implicit_gemm::declare_rows(picture, funcs_.input_layout, rank, funcs_.values());
-        if (funcs_.maps_weights) {
+        implicit_gemm::declare_rows(picture, funcs_.input_layout, rank, funcs_.copied_values());
+        if (funcs_.maps_weights || funcs_.given_channels > 0) {
             for (int d = 0; d < rank + 3; d++) weight.dim(d).set_min(0);
-            implicit_gemm::declare_rows(weight, PictureLayout::channels_last, rank, funcs_.values());
+            implicit_gemm::declare_rows(weight, PictureLayout::channels_last, rank, funcs_.copied_values());
         } else if (funcs_.weights_as_given) {
             for (int d = 0; d < rank + 3; d++) weight.dim(d).set_min(0);
             weight.dim(0).set_stride(Halide::Expr());
@@ -238,6 +239,7 @@ struct ImplicitGemmGenerator : DescribedGenerator {
         if (makes_parts) description.set("makes_parts", "true");
         if constexpr (Schedule::tensor_maps)
             if (f.channels_last_output && !f.computes_whole_rows) description.set("stores_single_channels", "true");
+        if (!Schedule::tensor_maps && f.computes_whole_rows) description.set("vectors_of_channels", "true");
         if (rank != 2) description.set("rank", rank);
         // A block has one phase, and its steps are that phase's live taps; where weights fill up chunks of channels with
         // zeros, the picture is zero as well.
@@ -247,7 +249,7 @@ struct ImplicitGemmGenerator : DescribedGenerator {
             const int pieces = f.format.pieces();
             // Operands of 16 bits need no permission to be rounded.
             if (f.format.multiply == Multiply::tf32) description.set("precision", tensor_core_precision(pieces));
-            if (f.maps_weights) {
+            if (f.maps_weights || f.given_channels > 0) {
                 description.set("weight_layout", enumerator(WeightLayout::as_given));
                 description.set("weight", tensor(true));
             } else {

@@ -20,8 +20,10 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
     Halide::GeneratorParam<int> min_in_channels{"min_in_channels", Schedule::least_computed};
     Halide::GeneratorParam<int> min_out_channels{"min_out_channels", Schedule::least_summed};
 
-    /// Kernel positions are channels that are summed over, too.
+    /// Kernel positions are channels that are summed over, too; in channels_last of weights as they are given.
     Halide::GeneratorParam<bool> taps_as_channels{"taps_as_channels", false};
+    /// Then: so many of them are copied at once (GemmFuncs::given_channels).
+    Halide::GeneratorParam<int> given_channels{"given_channels", 8};
     /// Then weights may be read as they are given: small problems are spared a launch that packs them.
     Halide::GeneratorParam<bool> weights_as_given{"weights_as_given", false};
 
@@ -30,8 +32,13 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
 
     void configure() {
         this->configure_format();
-        if (taps_as_channels && this->funcs_.input_layout != PictureLayout::channels_first)
-            throw std::invalid_argument("taps_as_channels is true; the rule is pictures in channels_first");
+        const bool of_channels_last =
+            this->funcs_.input_layout == PictureLayout::channels_last && this->funcs_.format.multiply != Multiply::tf32;
+        if (taps_as_channels && (Schedule::tensor_maps || Schedule::on_tensor_cores != of_channels_last))
+            throw std::invalid_argument("taps_as_channels; the rule is CUDA cores, or 16 bits in channels_last without a tensor map");
+        if (given_channels != 2 && given_channels != 4 && given_channels != 8)
+            throw std::invalid_argument("given_channels is " + std::to_string(given_channels) + "; the rule is 2, 4 or 8");
+        if (taps_as_channels && of_channels_last) this->funcs_.given_channels = given_channels;
         if (this->funcs_.position_run > 0)
             throw std::invalid_argument("an input gradient by a tensor map of channels_first; the rule is channels_last");
         if (weights_as_given && (!taps_as_channels || Schedule::on_tensor_cores))
@@ -89,7 +96,7 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
         if (!taps_as_channels) return;
         description.set("taps_as_channels", "true");
         // A second pass, which adds parts, would be a launch more.
-        if (!weights_as_given)
+        if (!Schedule::on_tensor_cores && !weights_as_given)
             description.set("split_target_blocks", machines::H200::multiprocessors * this->schedule_params.blocks);
     }
 

@@ -45,6 +45,7 @@ void add_tensor_core_passes(Halide::Pipeline pipeline, const Schedule &schedule,
     if constexpr (Schedule::guarded_pipeline) pipeline.add_custom_lowering_pass(new GuardedPipelinePass);
     SoftwarePipelineOptions pipelined{.stages = schedule.stages, .separate_registers = schedule.separate_registers};
     pipelined.through_first_cache = through_first_cache;
+    if constexpr (requires { schedule.small_copies; }) pipelined.single_floats = schedule.small_copies;
     if constexpr (requires { schedule.products_in_flight; }) pipelined.products_in_flight = schedule.products_in_flight;
     if constexpr (requires { schedule.producer; }) {
         pipelined.producer = schedule.producer;

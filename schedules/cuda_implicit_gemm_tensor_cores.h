@@ -53,6 +53,8 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
     /// Of phases that are channels: so many are neighbours in the output. In channels_first those of a stride along the
     /// width that is a multiple, in channels_last channels.
     Halide::GeneratorParam<int> neighbours{"neighbours", 1};
+    /// In channels_last 16 bytes of channels are stored at once; off: any number of channels, by pairs.
+    Halide::GeneratorParam<bool> whole_rows;
     Halide::GeneratorParam<bool> tensor_cores{"tensor_cores", true};  // off: the same program without the passes
 
     /// Channels of a group: fewer would leave most of a tile unused.
@@ -60,6 +62,13 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
     static constexpr bool far_apart = true;           // see TensorCoreOptions
     static constexpr bool guarded_pipeline = true;    // a phase has its own number of taps
     static constexpr bool separate_registers = true;  // see SoftwarePipelineOptions
+
+    /// 16 bytes of channels are stored at once; set by apply().
+    mutable bool row_stores = false;
+    /// Less than 16 bytes are copied asynchronously; likewise.
+    mutable bool small_copies = false;
+
+    explicit CudaImplicitGemmTensorCores(bool whole_rows = false) : whole_rows("whole_rows", whole_rows) {}
 
     int chunk(const GemmFuncs &) const { return chunk_channels; }
     GemmTile tile(const GemmFuncs &f) const {
@@ -110,14 +119,16 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
         if (chunk_channels % (4 * f.values()) != 0)  // as weights are packed
             throw std::invalid_argument("chunk_channels is " + std::to_string(chunk_channels) +
                                         "; the rule is a multiple of " + std::to_string(4 * f.values()));
+        row_stores = f.computes_whole_rows;
+        small_copies = f.copied_values() < f.values();
         store_tile(f);
         multiply_in_tile(f);
         stage(f, f.picture, f.v.position, positions(f), f.input_layout == PictureLayout::channels_last);
-        stage(f, f.weights, f.v.channel, channels(f), false);
+        stage(f, f.weights, f.v.channel, channels(f), f.given_channels > 0);
     }
 
   protected:
-    Halide::Var lane{"lane"}, warp{"warp"}, warpgroup{"warpgroup"}, rest{"rest"};
+    Halide::Var lane{"lane"}, warp{"warp"}, warpgroup{"warpgroup"}, rest{"rest"}, part{"part"};
     Halide::Var mma_m{"mma_m"}, mma_n{"mma_n"};
     Halide::RVar pipeline{"pipeline"};
 
@@ -137,7 +148,8 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
 
     // Of the rows that keep banks apart.
     int padded_bytes(const GemmFuncs &f) const {
-        return f.input_layout == PictureLayout::channels_last ? chunk_channels / f.values() * 16 * f.format.pieces() : 0;
+        const int operands = (f.input_layout == PictureLayout::channels_last) + (f.given_channels > 0);
+        return operands * chunk_channels / f.values() * 16 * f.format.pieces();
     }
 
     // A warpgroup's tile is computed in one lane, as far as Halide knows.
@@ -230,15 +242,18 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
         rows.compute_at(f.sum, pipeline).store_in(MemoryType::GPUShared)
             .bound(v.value, 0, f.values()).bound(v.piece, 0, f.format.pieces())
             .bound(v.k_group, 0, chunk_channels / f.values())
-            .bound_extent(row, extent).bound_extent(v.step, 1).bound_extent(v.phase, 1).bound_extent(v.group, 1)
-            .vectorize(v.value);
+            .bound_extent(row, extent).bound_extent(v.step, 1).bound_extent(v.phase, 1).bound_extent(v.group, 1);
+        if (small_copies) rows.split(v.value, part, v.value, f.copied_values()).unroll(part);
+        rows.vectorize(v.value);
         if (along_k) {
             rows.align_storage(row, extent + 1).fuse(v.k_group, row, rest).split(rest, rest, lane, 32, guard);
         } else {
             rows.split(row, row, lane, 32).fuse(row, v.k_group, rest);
         }
+        std::vector<VarOrRVar> inner{v.value, v.piece, rest, lane, warp, warpgroup};
+        if (small_copies) inner.insert(inner.begin() + 1, part);
         rows.split(rest, rest, warp, 4 * warpgroups(), guard).split(warp, warpgroup, warp, 4)
-            .reorder(v.value, v.piece, rest, lane, warp, warpgroup).unroll(rest).unroll(v.piece)
+            .reorder(inner).unroll(rest).unroll(v.piece)
             .gpu_threads(lane, warp, warpgroup).never_partition_all();
     }
 };

@@ -41,8 +41,6 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
     Halide::GeneratorParam<int> run{"run", 64};       // positions of a box, of a picture in channels_first as it lies
     Halide::GeneratorParam<int> boxes{"boxes", 1};    // of a step's positions; one has at most 256
     Halide::GeneratorParam<bool> producer{"producer", false};  // a warpgroup of its own starts the copies
-    /// In channels_last 16 bytes of channels are stored at once; off: any number of channels, by pairs.
-    Halide::GeneratorParam<bool> whole_rows{"whole_rows", true};
     Halide::GeneratorParam<int> products_in_flight{"products_in_flight", 0};  // see SoftwarePipelineOptions
     Halide::GeneratorParam<int> producer_registers{"producer_registers", 40};
     /// So many blocks, those of a machine, go through all tiles: the producer begins the next while one is stored. 0: a block
@@ -51,10 +49,10 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
     /// Neighbouring blocks have neighbouring tiles at the same time, which see the same rows (SoftwarePipelineOptions).
     Halide::GeneratorParam<bool> tiles_in_rounds{"tiles_in_rounds", false};
 
-    /// 16 bytes of channels are stored at once; set by apply().
-    mutable bool row_stores = false;
-    /// In channels_first, neighbouring positions of a channel, or phases of them; likewise.
+    /// In channels_first neighbouring positions of a channel are, or phases of them; set by apply().
     mutable bool run_stores = false;
+
+    CudaImplicitGemmTensorMaps() : CudaImplicitGemmTensorCores(true) {}
 
     void describe(KernelDescription &description, const GemmFuncs &f) const {
         CudaImplicitGemmTensorCores::describe(description, f);

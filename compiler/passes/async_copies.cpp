@@ -12,7 +12,7 @@ using namespace Halide::Internal;
 
 namespace {
 
-constexpr int most_bytes = 16, least_bytes = 4;  // of a copy
+constexpr int most_bytes = 16;  // of a copy; 4 and 8 are others
 
 class CopyAsync : public IRMutator {
   public:
@@ -68,7 +68,8 @@ class CopyAsync : public IRMutator {
         const Source source = source_of(store->value);
         const Load *load = source.load;
         const Expr from = load ? dense_base(load->index) : Expr(), to = dense_base(store->index);
-        if (!(bytes == most_bytes || (bytes == least_bytes && options_.single_floats)) || !from.defined() ||
+        const bool is_small = options_.single_floats && (bytes == 4 || bytes == 8);
+        if (!(bytes == most_bytes || is_small) || !from.defined() ||
             !to.defined() || load->type != type || !operand_format(type) || !is_const_one(load->predicate) ||
             !is_const_one(store->predicate) || !is_aligned(load, from, lanes)) {
             all_copied = false;

@@ -1,8 +1,8 @@
 // Staging stores as asynchronous copies: cp.async moves numbers from global to shared memory without a
 // register that waits for them.
 //
-// A store becomes such a copy when it moves 16 aligned bytes, or 4 (one float, or a pair of 16 bits), unchanged. Outside of a boundary,
-// where the store would write zero, the copy reads nothing and fills with zeros.
+// A store becomes such a copy when it moves 16 aligned bytes, or 4 or 8 (one float, or two or four of 16 bits), unchanged. Outside
+// of a boundary, where the store would write zero, the copy reads nothing and fills with zeros.
 #ifndef CONV_TRANSPOSE_COMPILER_ASYNC_COPIES_H
 #define CONV_TRANSPOSE_COMPILER_ASYNC_COPIES_H
 
@@ -15,7 +15,7 @@
 namespace conv_transpose {
 
 struct CopyOptions {
-    /// Copies of 4 bytes are made only if asked for: each is an instruction.
+    /// Copies of 4 and 8 bytes are made only if asked for: each is an instruction.
     bool single_floats = false;
     /// Copies of 16 bytes leave what they bring in the first-level cache, for those that want it again.
     bool through_first_cache = false;

@@ -69,6 +69,31 @@ foreach(format ${formats_of_16_bits})
         blocks=3 H200_TFLOPS 310)
     conv_transpose_kernel(input_gradient ${format} cuda implicit_gemm LAYOUT nhwc AS parts ${gemm16} ${channels_last} columns=128
         blocks=2 makes_parts=true H200_TFLOPS 460)
+    # Few channels that are summed over, or rows of them that a box would leave partly empty: kernel positions are summed like
+    # channels, of weights as they are given, 16, 8 or 4 bytes at a time. H200, float16, 2026-11-22: k2 s2, 80 from 4 channels, N8
+    # 180x180: 0.029 ms, 0.058 by boxes; k5 s2, 80 from 8, N8 180x360: 0.122 (0.249); k16 s8, 16 from 8, N32 20x35: 0.029 (0.067);
+    # k5 s2, 24 from 4: 0.0040 (0.0116); k4 s2, 96 from 2: 0.0089 (0.0127); k3 s2, 16 from 8 of 16x32x32: 0.0056 (0.0186).
+    set(taps ${tensor_core_product} format=${format} ALLOW_SPILLS input_layout=channels_last channels_last_output=true
+        taps_as_channels=true min_out_channels=1 min_in_channels=8 in_channel_multiple=8 whole_rows=true)
+    set(taps128x128 ${taps} columns=128 blocks=2 chunk_channels=32 stages=4)
+    set(taps128x64 ${taps} columns=64 blocks=3 chunk_channels=64 stages=3)
+    set(row input_gradient ${format} cuda implicit_gemm LAYOUT nhwc)
+    set(eights given_channels=8 out_channel_multiple=8)
+    set(fours given_channels=4 out_channel_multiple=4)
+    set(pairs given_channels=2 out_channel_multiple=2)
+    conv_transpose_small_set_has(f16)
+    conv_transpose_kernel(${row} AS taps_128x128 ${taps128x128} ${eights} H200_TFLOPS 389 FULL)
+    conv_transpose_kernel(${row} AS taps_128x64 ${taps128x64} ${eights} H200_TFLOPS 283 ${maybe})
+    conv_transpose_kernel(${row} AS taps_128x32 ${taps} ${eights} columns=32 blocks=4 chunk_channels=64 stages=3 H200_TFLOPS 182 FULL)
+    conv_transpose_kernel(${row} AS taps_fours_128x128 ${taps128x128} ${fours} H200_TFLOPS 260 FULL)
+    conv_transpose_kernel(${row} AS taps_fours_128x64 ${taps128x64} ${fours} H200_TFLOPS 193 ${maybe})
+    conv_transpose_kernel(${row} AS taps_pairs_128x128 ${taps128x128} ${pairs} H200_TFLOPS 130 FULL)
+    conv_transpose_kernel(${row} AS taps_pairs_128x64 ${taps} ${pairs} columns=64 blocks=4 chunk_channels=32 stages=3 H200_TFLOPS 95
+        ${maybe})
+    set(row input_gradient ${format} cuda implicit_gemm LAYOUT ndhwc)
+    conv_transpose_kernel(${row} AS taps_128x128 rank=3 ${taps128x128} ${eights} H200_TFLOPS 389 FULL)
+    conv_transpose_kernel(${row} AS taps_128x64 rank=3 ${taps128x64} ${eights} H200_TFLOPS 283 ${maybe})
+    conv_transpose_kernel(${row} AS taps_fours_128x64 rank=3 ${taps128x64} ${fours} H200_TFLOPS 193 FULL)
     conv_transpose_kernel(input_gradient ${format} cuda implicit_gemm LAYOUT nhwc_to_nchw ${gemm16} ${from_channels_last} columns=128
         blocks=2 FULL H200_TFLOPS 420)
 endforeach()

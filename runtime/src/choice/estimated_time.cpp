@@ -100,7 +100,7 @@ constexpr double launch = 2.5e-6;
 
 // Blocks of small problems, which read weights as they are given (fitted to 25 layers, a tenth off, H200, 2026-11-22).
 bool is_for_small_problems(const KernelTraits &k) {
-    return k.taps_as_channels && k.weight_layout == WeightLayout::as_given;
+    return k.taps_as_channels && k.weight_layout == WeightLayout::as_given && k.output.layout == Layout::channels_first;
 }
 
 // What a block does before and behind its loop, which may be short where any attributes are allowed: 13 us of
@@ -170,8 +170,8 @@ double weight_packing_time(const KernelTraits &k, const Computation &c) {
     const double elements = double((c.cells ? c.cells->given : c.problem).weight_elements()),
                  passes = of_weight && c.weight_format.layout == Layout::channels_last ? 8 : 2,
                  time = launch + passes * double(bytes_of(c.weight_format.type)) * elements / H200::memory_bytes_per_second;
-    const bool reads_as_given = maps_weights(k) || is_for_small_problems(k) || k.max_products > 0;
-    const bool packs = of_weight ? !reads_as_given : k.weight_layout != WeightLayout::as_given;
+    const bool reads_as_given = k.counts_through_images && k.weight_layout == WeightLayout::as_given;
+    const bool packs = of_weight ? !reads_as_given && k.max_products == 0 : k.weight_layout != WeightLayout::as_given;
     return packs ? time : 0;
 }
 
@@ -204,6 +204,20 @@ double strided_loads_time(const KernelTraits &k, const Computation &c, const Mac
     return loads * std::max(apart - 2, 0.0) / (H200::loads_per_second * std::max(machine.multiprocessors, 1));
 }
 
+// What the second-level cache takes at least for boxes of 16 bits whose rows, of channels, begin inside of its sectors: the copy
+// engine reads all of a row, however few channels it has, and a sector more (k2, 80 from 40 channels, 512x512, in seven kernels:
+// 3.4 to 3.7 TB/s; H200, 2026-11-22). Others come in less time than products take (k4 s2, 96 from 48).
+double split_sectors_time(const KernelTraits &k, const Problem &p) {
+    constexpr int64_t sector = 32;
+    constexpr double bytes_per_second = 3.6e12;
+    const int64_t bytes = bytes_of(k.output.type), summed = p.out_channels / p.groups;
+    const bool measured = k.operation == Operation::input_gradient && k.input == TensorFormat{k.input.type, Layout::channels_last};
+    if (k.box_positions == 0 || !measured || bytes != 2 || summed * bytes % sector == 0) return 0;
+    const double rows = double(area(k.block_positions)) + (maps_weights(k) ? double(k.block_channels) : 0);
+    const ProductBlocks work(k, p);
+    return work.blocks * double(work.steps) * rows * double(bytes * k.weight_in_channel_multiple + sector) / bytes_per_second;
+}
+
 // The kernel's own step. Its problem has a group for each part of a split sum, unless its steps are cut.
 double kernel_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
     const Problem &p = c.problem;
@@ -227,7 +241,8 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
     // Of a round: a multiprocessor is as fast as an H200's, whatever the number of them.
     const double round_flop = H200::multiprocessors * k.blocks_per_multiprocessor * flop;
     const double once = k.resident_blocks > 0 ? before_first_tile : is_for_small_problems(k) ? launch : 0;
-    return rounds * (round_flop / (k.h200_tflops * 1e12) + block_overhead(k, p, work)) + once + scattered_stores_time(k, c);
+    const double in_rounds = rounds * (round_flop / (k.h200_tflops * 1e12) + block_overhead(k, p, work));
+    return std::max(in_rounds, split_sectors_time(k, p)) + once + scattered_stores_time(k, c);
 }
 
 // Where threads have some channels at a position of each part of a row, and nothing in common (schedules/cuda_gather.h).

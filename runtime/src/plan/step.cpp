@@ -110,7 +110,8 @@ void Step::set(int position, const View &view) {
                                std::string(argument(position).name) + "', or fewer tensors");
     const Argument &a = argument(position);
     const bool is_picture = a.role == TensorRole::input || a.role == TensorRole::output || a.role == TensorRole::picture;
-    if (is_picture && (!a.written || kernel_->vectors_of_channels)) pictures_read_ |= 1u << views_.size();
+    const bool is_copied = a.role == TensorRole::weight && kernel_->counts_through_images && kernel_->weight_layout == WeightLayout::as_given;
+    if (is_copied || (is_picture && (!a.written || kernel_->vectors_of_channels))) read_in_rows_ |= 1u << views_.size();
     views_.push_back(view);
 }
 
@@ -146,8 +147,8 @@ const char *Step::broken_alignment(const PlacedView *placed, bool rehearsal) con
     const auto misplaced = [&](size_t view) { return placed[view].buffer.device % 16 != 0; };
     if (copies_16_bytes(*kernel_) && !rehearsal)
         for (size_t i = 0; i < views_.size(); i++)
-            if (pictures_read_ >> i & 1 && misplaced(i))
-                return "a picture lies at no multiple of 16 bytes, which is the kernel's rule";
+            if (read_in_rows_ >> i & 1 && misplaced(i))
+                return "a tensor lies at no multiple of 16 bytes, which is the kernel's rule";
     // Rows of channels are stored 16 bytes at a time as a rule; weights are not.
     const TensorFormat written = kernel_->operation == Operation::forward ? kernel_->output : kernel_->input;
     const bool in_rows = kernel_->operation != Operation::weight_gradient && written.layout == Layout::channels_last;

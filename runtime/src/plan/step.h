@@ -65,8 +65,8 @@ class Step {
         PictureMap map;
     };
     std::vector<Mapped> maps_;
-    /// Bits of the views that are pictures and read, or written by vectors.
-    unsigned pictures_read_ = 0;
+    /// Bits of the views that are read 16 bytes at a time, or written by vectors: pictures, and weights as they are given.
+    unsigned read_in_rows_ = 0;
 
     const Argument &argument(int position) const;
     Value &value(int position, ArgumentKind kind);

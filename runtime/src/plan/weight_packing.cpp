@@ -32,7 +32,8 @@ const Problem &given_problem(const Computation &c) {
 
 // Kernel positions that a kernel takes for channels are what a weight has of them, one after the other.
 Computation with_taps_as_channels(const KernelTraits &kernel, Computation c) {
-    if (!kernel.taps_as_channels) return c;
+    const bool finds_taps = kernel.weight_layout == WeightLayout::as_given && kernel.output.layout == Layout::channels_last;
+    if (!kernel.taps_as_channels || finds_taps) return c;
     c.problem.out_channels *= taps(c.problem);
     for (Axis &a : c.problem.axes) a.kernel = 1;
     return c;
