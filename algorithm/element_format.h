@@ -5,14 +5,33 @@
 #define CONV_TRANSPOSE_ALGORITHM_ELEMENT_FORMAT_H
 
 #include <optional>
+#include <string>
 #include <string_view>
+
+#include "algorithm/listed.h"
 
 namespace conv_transpose {
 
 enum class Storage { f32, f16, bf16 };
 enum class Multiply { fma, tf32, f16, bf16 };
 
-constexpr int bytes_of(Storage storage) { return storage == Storage::f32 ? 4 : 2; }
+/// `name` is that of rows and generator parameters, `element_type` the public interface's (ElementType).
+struct NamedStorage {
+    Storage storage;
+    const char *name, *element_type;
+    int bytes;
+};
+/// In the order of Storage and of ElementType.
+inline constexpr NamedStorage storages[] = {
+    {Storage::f32, "f32", "float32", 4}, {Storage::f16, "f16", "float16", 2}, {Storage::bf16, "bf16", "bfloat16", 2}};
+
+constexpr const NamedStorage &named(Storage storage) { return storages[static_cast<int>(storage)]; }
+constexpr int bytes_of(Storage storage) { return named(storage).bytes; }
+
+/// As in "float32, float16 or bfloat16", of which a message says that they are the rule.
+inline std::string names_of_element_types(const char *last = " or ") {
+    return listed(storages, &NamedStorage::element_type, last);
+}
 
 struct ElementFormat {
     Storage storage = Storage::f32;

@@ -33,6 +33,28 @@ inline Halide::Expr store(const Halide::Expr &value, Storage storage) {
     return reinterpret(BFloat(16), cast<uint16_t>(select(is_nan, Expr(0x7fffu), rounded)));
 }
 
+/// In float32, on any target. Halide 21 cannot convert a single bfloat16 in CUDA code; its bits are the upper half of those of a
+/// float32. Its conversion from float16 without instructions for it loses NaN; a product with 2^112 is exact.
+inline Halide::Expr loaded(const Halide::Expr &element, const Halide::Target &target) {
+    using namespace Halide;
+    const auto bits = [&] { return cast<uint32_t>(reinterpret<uint16_t>(element)); };
+    if (element.type() == BFloat(16)) return reinterpret<float>(bits() << 16);
+    const bool converts = target.has_gpu_feature() || target.has_feature(Target::F16C);
+    if (element.type() != Float(16) || converts) return load(element);
+    const Expr magnitude = (bits() & 0x7fffu) << 13, sign = (bits() & 0x8000u) << 16;
+    const Expr number = reinterpret<uint32_t>(strict_float(reinterpret<float>(magnitude) * 0x1p112f));
+    return reinterpret<float>(sign | select(magnitude >= Expr(0x0f800000u), magnitude | 0x7f800000u, number));
+}
+
+/// Rounded once to an element, on any target; NaN stays NaN, which Halide's conversion to float16 without instructions for it loses.
+inline Halide::Expr stored(const Halide::Expr &value, Storage storage, const Halide::Target &target) {
+    using namespace Halide;
+    const bool converts = target.has_gpu_feature() || target.has_feature(Target::F16C);
+    if (storage != Storage::f16 || converts) return store(value, storage);
+    const Expr is_nan = (reinterpret<uint32_t>(value) & 0x7fffffffu) > Expr(0x7f800000u);
+    return reinterpret(Float(16), select(is_nan, cast<uint16_t>(0x7e00), reinterpret<uint16_t>(store(value, storage))));
+}
+
 /// What tensor cores multiply: the piece of an element, as it lies in shared memory. In tf32x3 piece 0 is the TF32
 /// rounding, and piece 1 that of what the first leaves.
 inline Halide::Expr operand_piece(const ElementFormat &format, const Halide::Expr &element, const Halide::Expr &piece,

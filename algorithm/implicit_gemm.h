@@ -109,6 +109,23 @@ struct Geometry {
     int position_run = 0, position_unit = 1;
     bool in_one_row = false;
 
+    /// Of the operands. An output of more groups than they have holds parts of sums, of one part all groups after the other;
+    /// a part is `part_steps` steps from `first_step` on, the last maybe fewer.
+    Expr group, first_step = 0, part_steps;
+
+    /// Cuts the sum into as many parts as there are groups of the output for each of the operands; not if those are undefined.
+    void cut_sum(const GemmVars &v, const Expr &groups, const Expr &written_groups) {
+        using Halide::cast;
+        group = v.group, part_steps = steps.count();
+        if (!groups.defined()) return;
+        const auto divided = [](const Expr &a, const Expr &b) { return cast<int>(cast<uint32_t>(a) / cast<uint32_t>(b)); };
+        const Expr part = divided(v.group, groups), length = divided(steps.count() + divided(written_groups, groups) - 1,
+                                                                     divided(written_groups, groups));
+        group = Halide::unsafe_promise_clamped(v.group - part * groups, 0, groups - 1);
+        first_step = part * length;
+        part_steps = min(length, steps.count() - first_step);
+    }
+
     /// Of the product.
     Expr computed_channels(const Expr &channels) const { return channels * product(channel_phases); }
 
@@ -162,9 +179,11 @@ struct Geometry {
 /// before the output, so that all phases of a cell see the same positions; a stride above 1 has a dilation of 1 there. Each
 /// phase of other axes has its own live taps. A row of cells has `window - 1` more than are stored, so that all taps of a
 /// window see neighbours of one row. Of a picture as it lies cells of one tap, of all phases, lie in one row.
+/// With `operand_groups` the sum may be cut.
 template <class Output>
 Geometry gather_geometry(const GemmFuncs &f, const std::vector<GatherAxis> &axes, const PerAxis &padding_phase,
-                         int channel_axes, const Output &output, const Expr &summed, int chunk) {
+                         int channel_axes, const Output &output, const Expr &summed, int chunk,
+                         const Expr &operand_groups = Expr()) {
     const GemmVars &v = f.v;
     const int rank = static_cast<int>(axes.size()), window = f.window;
     Geometry g;
@@ -199,7 +218,8 @@ Geometry gather_geometry(const GemmFuncs &f, const std::vector<GatherAxis> &axes
     const PerAxis cell = in_runs ? g.place(v.position, v.value) : g.cell(v.position);
     const PerAxis first_cell = in_runs ? g.place(v.position, 0) : cell;
     g.most = {most, summed, chunk}, g.steps = {live, summed, chunk};
-    const Steps::Step step = g.steps[v.step];
+    g.cut_sum(v, operand_groups, output.dim(rank + 1).extent());
+    const Steps::Step step = g.steps[v.step + g.first_step];
     for (int d = 0; d < rank; d++) {
         const bool in_window = d == 0 && window > 1, in_channels = d < channel_axes;
         const Expr last = in_window ? step.tap[d] * window + (window - 1) : step.tap[d];
@@ -234,6 +254,7 @@ Geometry strided_geometry(const GemmFuncs &f, const std::vector<StridedAxis> &ax
     }
     const PerAxis none(rank, 1);
     g.most = g.steps = taps_as_channels ? Steps{none, summed * product(kernel_size), chunk} : Steps{kernel_size, summed, chunk};
+    g.cut_sum(v, Expr(), output.dim(rank + 1).extent());
     const PerAxis cell = digits(v.position, g.cells);
     const Steps::Step step = g.steps[v.step];
     g.kernel = step.tap, g.chunk = step.chunk;
@@ -297,7 +318,7 @@ Expr picture_or_zero(const GemmFuncs &f, const Tensor &picture, const Geometry &
         const Expr channel = read.whole_chunks || read.asynchronous ? first + in_chunk : min(first + in_chunk, channels - 1);
         index.push_back(unsafe_promise_clamped(channel, 0, channels - 1));
     }
-    index.push_back(v.group);
+    index.push_back(g.group);
     index.push_back(limited(g.image, 0, images - 1));
     const Expr element = picture(index), zero = Internal::make_zero(element.type());
     if (read.whole_chunks || in_rows || g.picture_channel.defined()) return select(inside, element, zero);
@@ -321,7 +342,7 @@ Expr channels_innermost_weight(const GemmFuncs &f, const Tensor &weight, const G
     std::vector<Expr> index{promised(f.v.channel, 0)};
     for (int d = 0; d < rank; d++) index.push_back(promised(g.kernel[d], d + 1));
     index.push_back(promised(summed, rank + 1));
-    index.push_back(f.v.group);
+    index.push_back(g.group);
     return select(summed < weight.dim(rank + 1).extent(), weight(index), 0.f);
 }
 
@@ -356,7 +377,7 @@ inline void define_sum(GemmFuncs &f, const Geometry &g, const Expr &initial) {
                        {0, g.most.count()}}, "r");
     const RDom &r = f.r.domain;
     f.r.value = r[0], f.r.k_group = r[1], f.r.term = r[2], f.r.step = r[3];
-    f.r.domain.where(r[3] < g.steps.count());
+    f.r.domain.where(r[3] < g.part_steps);
     const PiecesOfTerm piece = pieces_of_term(f.format, r[2]);
     const bool in_runs = f.weight_run > 0;
     const Expr value = in_runs ? v.channel % f.weight_run : r[0], channel = in_runs ? v.channel / f.weight_run : v.channel;

@@ -29,17 +29,24 @@ enum class WeightLayout {
     tensor_core_split_row_pairs,
     tensor_core_sub_pixel,
     tensor_core_split_sub_pixel,
-    /// layouts::tensor_core_weights (tensor_layout.h) of 16-bit values.
-    tensor_core_f16,
-    tensor_core_bf16,
+    /// layouts::tensor_core_weights (tensor_layout.h) of 16-bit values, in the format of the kernel's output.
+    tensor_core_16_bits,
 };
 
 /// Values of the `has_bias` argument of every forward kernel. Behind the biases of a group's channels may stand their slopes,
 /// in place of the argument of that name, where a kernel knows them (CalledWith::channel_slopes).
 enum class BiasKind { none = 0, biases = 1, biases_and_slopes = 2 };
 
-/// Values of the `activation` argument of every forward kernel.
-enum class EpilogueKind { piecewise_linear = 0, tanh = 1, sigmoid = 2 };
+/// Activations by the numbers of the public interface (Activation).
+struct NamedActivation {
+    const char *name;
+    bool smooth;  ///< others are a slope of negative sums
+};
+inline constexpr NamedActivation activations[] = {{"none", false}, {"relu", false}, {"leaky_relu", false},
+                                                  {"tanh", true},  {"sigmoid", true}, {"prelu", false}};
+
+/// Values of the `activation` argument of every forward kernel: a smooth one's number.
+enum class EpilogueKind { piecewise_linear = 0, tanh = 3, sigmoid = 4 };
 
 }  // namespace conv_transpose
 

@@ -26,8 +26,7 @@ inline const char *enumerator(WeightLayout layout) {
         case WeightLayout::tensor_core_split_row_pairs: return "WeightLayout::tensor_core_split_row_pairs";
         case WeightLayout::tensor_core_sub_pixel: return "WeightLayout::tensor_core_sub_pixel";
         case WeightLayout::tensor_core_split_sub_pixel: return "WeightLayout::tensor_core_split_sub_pixel";
-        case WeightLayout::tensor_core_f16: return "WeightLayout::tensor_core_f16";
-        case WeightLayout::tensor_core_bf16: return "WeightLayout::tensor_core_bf16";
+        case WeightLayout::tensor_core_16_bits: return "WeightLayout::tensor_core_16_bits";
     }
     throw std::logic_error("an unknown weight layout");
 }
@@ -41,8 +40,7 @@ inline WeightLayout tensor_core_layout(int parts, int picture_rows, bool sub_pix
 
 /// Of implicit matrix products on tensor cores.
 inline WeightLayout gemm_weight_layout(const ElementFormat &format) {
-    if (format.operand() == Storage::f16) return WeightLayout::tensor_core_f16;
-    if (format.operand() == Storage::bf16) return WeightLayout::tensor_core_bf16;
+    if (format.operand() != Storage::f32) return WeightLayout::tensor_core_16_bits;
     return tensor_core_layout(format.pieces(), 1);
 }
 

@@ -16,28 +16,6 @@
 
 namespace conv_transpose {
 
-/// Of one in float32. Halide 21 cannot convert a single bfloat16 in CUDA code; its bits are the upper half of those of a
-/// float32. Its conversion from float16 without instructions for it loses NaN; a product with 2^112 is exact.
-inline Halide::Expr loaded(const Halide::Expr &element, const Halide::Target &target) {
-    using namespace Halide;
-    const auto bits = [&] { return cast<uint32_t>(reinterpret<uint16_t>(element)); };
-    if (element.type() == BFloat(16)) return reinterpret<float>(bits() << 16);
-    const bool converts = target.has_gpu_feature() || target.has_feature(Target::F16C);
-    if (element.type() != Float(16) || converts) return load(element);
-    const Expr magnitude = (bits() & 0x7fffu) << 13, sign = (bits() & 0x8000u) << 16;
-    const Expr number = reinterpret<uint32_t>(strict_float(reinterpret<float>(magnitude) * 0x1p112f));
-    return reinterpret<float>(sign | select(magnitude >= Expr(0x0f800000u), magnitude | 0x7f800000u, number));
-}
-
-/// Rounded once to an element; NaN stays NaN, which Halide's conversion to float16 without instructions for it loses.
-inline Halide::Expr stored(const Halide::Expr &value, Storage storage, const Halide::Target &target) {
-    using namespace Halide;
-    const bool converts = target.has_gpu_feature() || target.has_feature(Target::F16C);
-    if (storage != Storage::f16 || converts) return store(value, storage);
-    const Expr is_nan = (reinterpret<uint32_t>(value) & 0x7fffffffu) > Expr(0x7f800000u);
-    return reinterpret(Float(16), select(is_nan, cast<uint16_t>(0x7e00), reinterpret<uint16_t>(store(value, storage))));
-}
-
 /// A base of generators.
 struct AnyTensors : DescribedGenerator {
     template <typename T>
@@ -46,8 +24,7 @@ struct AnyTensors : DescribedGenerator {
 
     ProblemParams problem;
     /// Of pictures, and of weights that are read as they are given.
-    GeneratorParam<Storage> storage{"storage", Storage::f32,
-                                    {{"f32", Storage::f32}, {"f16", Storage::f16}, {"bf16", Storage::bf16}}};
+    GeneratorParam<Storage> storage{"storage", Storage::f32, storage_names()};
 
     /// A position in a picture of which that is known.
     static Halide::Expr known(const Halide::Expr &i, const Halide::Internal::Dimension &d) {

@@ -9,8 +9,7 @@ namespace conv_transpose {
 /// whole plane of a channel is one dimension, whatever the rank.
 class BiasGradient : public Halide::Generator<BiasGradient>, public DescribedGenerator {
   public:
-    GeneratorParam<Storage> storage{"storage", Storage::f32,
-                                    {{"f32", Storage::f32}, {"f16", Storage::f16}, {"bf16", Storage::bf16}}};
+    GeneratorParam<Storage> storage{"storage", Storage::f32, storage_names()};
     GeneratorParam<bool> channels_last{"channels_last", false};
 
     Input<Halide::Buffer<>> output_gradient{"output_gradient"};

@@ -13,8 +13,7 @@ class PackChannelPanels : public Halide::Generator<PackChannelPanels>, public De
   public:
     GeneratorParam<int> rank{"rank", 2};
     /// What the weights are given in.
-    GeneratorParam<Storage> given{"given", Storage::f32, {{"f32", Storage::f32}, {"f16", Storage::f16},
-                                                           {"bf16", Storage::bf16}}};
+    GeneratorParam<Storage> given{"given", Storage::f32, storage_names()};
 
     Input<Halide::Buffer<>> weight{"weight"};
 

@@ -14,7 +14,7 @@ namespace conv_transpose {
 /// The same (position, channel, group, image), with other strides.
 class PackChannelsLast : public Halide::Generator<PackChannelsLast>, public DescribedGenerator {
   public:
-    GeneratorParam<Storage> given{"given", Storage::f16, {{"f32", Storage::f32}, {"f16", Storage::f16}, {"bf16", Storage::bf16}}};
+    GeneratorParam<Storage> given{"given", Storage::f16, storage_names()};
 
     /// What a block turns.
     GeneratorParam<int> tile_channels{"tile_channels", 64}, tile_positions{"tile_positions", 64};

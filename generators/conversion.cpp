@@ -9,7 +9,7 @@ namespace conv_transpose {
 /// The same (position, channel, group, image) in float32. Arguments are those of the family that packs channels.
 class ToFloat32 : public Halide::Generator<ToFloat32>, public DescribedGenerator {
   public:
-    GeneratorParam<Storage> given{"given", Storage::f16, {{"f16", Storage::f16}, {"bf16", Storage::bf16}}};
+    GeneratorParam<Storage> given{"given", Storage::f16, storage_names()};
 
     Input<Halide::Buffer<>> picture{"picture"};
     Output<Halide::Buffer<float>> packed{"packed", 4};

@@ -28,8 +28,7 @@ struct FlatGemmGenerator : DescribedGenerator {
     ProblemParams problem;
     GeneratorParam<int> rank{"rank", 2};
     /// Of pictures.
-    GeneratorParam<Storage> storage{"storage", Storage::f32,
-                                    {{"f32", Storage::f32}, {"f16", Storage::f16}, {"bf16", Storage::bf16}}};
+    GeneratorParam<Storage> storage{"storage", Storage::f32, storage_names()};
     /// Percent of the FMA units' rate that full register tiles reach, measured.
     GeneratorParam<int> fma_percent{"fma_percent", 78};
     Schedule schedule_params;

@@ -1,16 +1,23 @@
-// The format of a tensor as C++ text, for the registry's row.
+// What a tensor's format is called: by generator parameters, and as C++ text in the registry's row.
 #ifndef CONV_TRANSPOSE_GENERATORS_FORMAT_TEXT_H
 #define CONV_TRANSPOSE_GENERATORS_FORMAT_TEXT_H
 
+#include <map>
 #include <string>
 
 #include "algorithm/element_format.h"
 
 namespace conv_transpose {
 
+/// The values of a generator parameter.
+inline std::map<std::string, Storage> storage_names() {
+    std::map<std::string, Storage> names;
+    for (const NamedStorage &s : storages) names.emplace(s.name, s.storage);
+    return names;
+}
+
 inline std::string format_text(Storage storage, bool channels_last = false) {
-    const char *type = storage == Storage::f16 ? "float16" : storage == Storage::bf16 ? "bfloat16" : "float32";
-    return std::string("{ElementType::") + type + (channels_last ? ", Layout::channels_last}" : "}");
+    return std::string("{ElementType::") + named(storage).element_type + (channels_last ? ", Layout::channels_last}" : "}");
 }
 
 }  // namespace conv_transpose

@@ -6,6 +6,7 @@
 
 #include "Halide.h"
 #include "algorithm/epilogue.h"
+#include "algorithm/machine_facts.h"
 #include "generators/axis_inputs.h"
 #include "generators/implicit_gemm_generator.h"
 
@@ -81,7 +82,8 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
             throw std::invalid_argument("phases_as_channels with a window; the rule is those along the width");
         const int channel_axes = !phases_as_channels ? 0 : phases_along_width ? 1 : this->rank.value();
         for (int d = 0; d < channel_axes; d++) kernel_size[d] = rounded_up(kernel_size[d], axes[d].stride());  // of a phase
-        const Geometry g = gather_geometry(f, axes, padding_phase, channel_axes, *output_, summed, chunk);
+        const Expr cut = Schedule::on_tensor_cores ? Expr() : Expr(input.dim(this->rank + 1).extent());
+        const Geometry g = gather_geometry(f, axes, padding_phase, channel_axes, *output_, summed, chunk, cut);
         this->define_operands(g, input, weight, kernel_size, g.computed_channels(channels), this->problem.in_channel_multiple,
                               this->target);
         constexpr bool begins_with_bias = !Schedule::on_tensor_cores;  // a tile of tensor cores begins with 0
@@ -89,7 +91,7 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         const Expr output_channel =
             phases_as_channels ? divide(f.v.channel, product(g.channel_phases)).quotient : f.v.channel;
         const Expr of_channel = Halide::unsafe_promise_clamped(min(output_channel, last), 0, last);
-        define_sum(f, g, begins_with_bias ? bias_of(of_channel, f.v.group) : 0.f);
+        define_sum(f, g, begins_with_bias ? bias_of(of_channel, g.group) : 0.f);
         define_stores(f, *output_, this->schedule_params.tile(f), g,
                       [&](const Expr &sum, const Expr &channel, const Expr &group) {
                           return begins_with_bias ? activate(sum, activation, slope)
@@ -122,6 +124,10 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         description.set("min_out_channels", min_out_channels);
         if (knows_channel_slopes()) description.set("channel_slopes", "true");
         this->describe_product("input", "output", description);
+        if (!Schedule::on_tensor_cores) {
+            description.set("splits_steps", "true");
+            description.set("split_target_blocks", machines::H200::multiprocessors * this->schedule_params.blocks);
+        }
         if (this->funcs_.position_run > 0 && this->funcs_.computes_whole_rows) description.set("output_width_multiple", 8);
         if (!phases_as_channels) return;
         description.set("phases_as_channels", "true");

@@ -25,8 +25,7 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
     GeneratorParam<int> rank{"rank", 2};
     GeneratorParam<std::string> format{"format", "f16"};
     /// What the weights are given in: mixed precision has float32 weights for operands of 16 bits.
-    GeneratorParam<Storage> given{"given", Storage::f32, {{"f32", Storage::f32}, {"f16", Storage::f16},
-                                                           {"bf16", Storage::bf16}}};
+    GeneratorParam<Storage> given{"given", Storage::f32, storage_names()};
 
     GeneratorParam<bool> phases_outermost{"phases_outermost", false};
     /// Summed channels may be those of neighbouring inputs of a row, `input_channels` of each: the kernel of the next is
@@ -149,6 +148,7 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         description.set("weight_layout", enumerator(format_.on_tensor_cores() ? gemm_weight_layout(format_)
                                                                               : WeightLayout::channels_innermost));
         description.set("weight", format_text(given));
+        description.set("output", format_text(format_.operand()));
         description.set("rank", rank);
         if (phases_outermost) description.set("phases_outermost", "true");
         if (packs_cells) description.set("packs_cells", "true");

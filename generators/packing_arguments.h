@@ -5,6 +5,7 @@
 
 #include "Halide.h"
 #include "algorithm/element_format.h"
+#include "generators/format_text.h"
 #include "schedules/kernel_description.h"
 #include "algorithm/weight_layouts.h"
 
@@ -16,7 +17,7 @@ struct WeightToPack {
 };
 /// The same of 16 bits.
 struct HalfWeightToPack {
-    Halide::GeneratorParam<Storage> given{"given", Storage::f16, {{"f16", Storage::f16}, {"bf16", Storage::bf16}}};
+    Halide::GeneratorParam<Storage> given{"given", Storage::f16, storage_names()};
     Halide::GeneratorInput<Halide::Buffer<>> weight{"weight"};
 };
 /// The attributes are those of the kernel that reads what is packed; where a stride is not 1, its dilation is.

@@ -13,7 +13,7 @@ namespace conv_transpose {
 class SumOfOutputParts : public Halide::Generator<SumOfOutputParts>, public DescribedGenerator {
   public:
     /// Of the output.
-    GeneratorParam<Storage> stored{"stored", Storage::f32, {{"f32", Storage::f32}, {"f16", Storage::f16}, {"bf16", Storage::bf16}}};
+    GeneratorParam<Storage> stored{"stored", Storage::f32, storage_names()};
 
     Input<Halide::Buffer<float>> partial{"partial", 4};
     Input<Halide::Buffer<float>> bias{"bias", 1};
@@ -24,9 +24,12 @@ class SumOfOutputParts : public Halide::Generator<SumOfOutputParts>, public Desc
 
     void generate() {
         using namespace Halide;
-        part = RDom(0, partial.dim(3).extent(), "part");
+        const Expr parts = partial.dim(3).extent();
+        r = RDom({{0, batch}, {0, (parts + batch - 1) / batch}}, "part");
+        const Expr part = r[0] + batch * r[1];
+        const Expr there = unsafe_promise_clamped(min(part, parts - 1), 0, parts - 1);
         total(position, channel, image) = select(has_bias != 0, bias(channel), 0.f);
-        total(position, channel, image) += partial(position, channel, image, part);
+        total(position, channel, image) += select(part < parts, partial(position, channel, image, there), 0.f);
         (*output_)(position, channel, image) =
             store(activate(total(position, channel, image), activation, slope_of(channel)), stored);
     }
@@ -49,7 +52,7 @@ class SumOfOutputParts : public Halide::Generator<SumOfOutputParts>, public Desc
         by_lanes(output.specialize(partial.dim(1).stride() == 1 && output_->dim(1).stride() == 1).reorder(channel, position, image),
                  channel, position);
         by_lanes(output, position, channel);
-        total.compute_at(Func(*output_), thread);
+        total.compute_at(Func(*output_), thread).update().unroll(r[0]);
     }
 
     void describe(KernelDescription &description) override {
@@ -61,7 +64,8 @@ class SumOfOutputParts : public Halide::Generator<SumOfOutputParts>, public Desc
 
   private:
     Halide::Var position{"position"}, channel{"channel"}, image{"image"};
-    Halide::RDom part;
+    static constexpr int batch = 8;  // of parts that are loaded at once: one after the other takes a fourth of a microsecond each
+    Halide::RDom r;
     Halide::Func total{"total"};
     Halide::GeneratorOutput<Halide::Buffer<>> *output_ = nullptr;
 

@@ -9,8 +9,7 @@ class SumOfParts : public Halide::Generator<SumOfParts>, public DescribedGenerat
   public:
     Input<Halide::Buffer<float>> partial{"partial", 2};
     /// Of the sum, which is rounded once.
-    GeneratorParam<Storage> result{"result", Storage::f32,
-                                   {{"f32", Storage::f32}, {"f16", Storage::f16}, {"bf16", Storage::bf16}}};
+    GeneratorParam<Storage> result{"result", Storage::f32, storage_names()};
 
     void configure() { sum_ = add_output<Halide::Buffer<>>("sum", halide_type(result), 1); }
 

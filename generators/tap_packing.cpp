@@ -19,7 +19,7 @@ namespace conv_transpose {
 /// picture is zero, and so are rows that fill up the last 16 bytes.
 class PackTaps : public Halide::Generator<PackTaps>, public DescribedGenerator {
   public:
-    GeneratorParam<Storage> given{"given", Storage::f16, {{"f32", Storage::f32}, {"f16", Storage::f16}, {"bf16", Storage::bf16}}};
+    GeneratorParam<Storage> given{"given", Storage::f16, storage_names()};
     GeneratorParam<int> rank{"rank", 2};
     /// It is for rows of at most so many values, which one lane writes.
     GeneratorParam<int> most_rows{"most_rows", 0};

@@ -16,7 +16,7 @@ namespace conv_transpose {
 /// in memory, tap * output channels + output channel: then the runtime lets those two dimensions change places.
 class WeightGradientSum : public Halide::Generator<WeightGradientSum>, public DescribedGenerator {
   public:
-    GeneratorParam<Storage> written{"written", Storage::f32, {{"f32", Storage::f32}, {"f16", Storage::f16}, {"bf16", Storage::bf16}}};
+    GeneratorParam<Storage> written{"written", Storage::f32, storage_names()};
     /// Each thread adds every `slices`-th part of some weights.
     GeneratorParam<int> slices{"slices", 16};
     Input<Halide::Buffer<float>> partial{"partial", 5};

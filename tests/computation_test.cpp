@@ -238,5 +238,29 @@ TEST(Computation, OfFewBlocksIsASumOfParts) {
     EXPECT_EQ(with_split_sum(kernel, whole).partial_sums, 1);
 }
 
+// The same of one whose steps are cut: the problem stays as it is, channels are no whole chunks, and there may be groups.
+TEST(Computation, OfFewBlocksIsASumOfPartsOfSteps) {
+    KernelTraits kernel;
+    kernel.counts_through_images = kernel.splits_steps = true;
+    kernel.block_positions = {1, 128};
+    kernel.block_channels = 32;
+    kernel.weight_in_channel_multiple = 16;
+    kernel.split_target_blocks = 660;
+    kernel.blocks_per_multiprocessor = 5;
+    kernel.h200_tflops = 31;
+    const auto split = [&](const char *problem) {
+        return with_split_sum(kernel, computations(problem, Operation::forward)[0]);
+    };
+    for (const char *problem : {"n2ic113oc21id6ih12iw12kd3kh3kw3pd1ph1pw1", "g2n1ic512oc10ih8iw8kh3kw3sh2sw2"}) {
+        const Computation parts = split(problem);
+        EXPECT_GT(parts.partial_sums, 8) << problem;
+        EXPECT_EQ(parts.parts_in_groups(), 1) << problem;
+        EXPECT_EQ(parts.problem.str(), computations(problem, Operation::forward)[0].problem.str());
+        EXPECT_EQ(parts.result_channels(), parts.problem.out_channels) << problem;
+    }
+    EXPECT_EQ(split("n2ic40oc21ih12iw12kh1kw2").partial_sums, 1) << "six steps";
+    EXPECT_EQ(split("n16ic512oc128ih64iw64kh3kw3").partial_sums, 1) << "many blocks";
+}
+
 }  // namespace
 }  // namespace conv_transpose::testing

@@ -47,6 +47,8 @@ def parse_arguments():
     parser.add_argument("--packed-weights", action="store_true",
                         help="ours: pack weights once, before the clock starts")
     parser.add_argument("--markdown", help="also write the table to this file")
+    parser.add_argument("--errors", action="store_true",
+                        help="print errors against float64 beside PyTorch's of the same format and layout, not times")
     parser.add_argument("--json", help="write everything measured to this file")
     return parser.parse_args()
 
@@ -119,10 +121,12 @@ class Task:
     def _part(self, tensor):
         return tensor[:1] if self.operation in ("forward", "input_gradient") else tensor
 
-    def error(self, result, expected):
-        """Relative l2; not a number counts as infinite."""
-        difference = (self._part(result).double() - expected).norm() / expected.norm()
-        return difference.item() if difference.isfinite() else math.inf
+    def errors(self, result, expected):
+        """Relative l2, and the largest over the root of the expected values' mean square; not a number counts as infinite."""
+        difference = self._part(result).double() - expected
+        finite = lambda value: value.item() if value.isfinite() else math.inf
+        largest = difference.abs().max() * math.sqrt(expected.numel()) / expected.norm()
+        return finite(difference.norm() / expected.norm()), finite(largest)
 
 
 class Contender:
@@ -131,14 +135,21 @@ class Contender:
     def __init__(self, name, accuracy, task, run, kernel="", clock=None):
         self._clock = clock
         self.name, self.accuracy, self.kernel, self._task, self._run = name, accuracy, kernel, task, run
-        self.times, self.failure, self.error = [], None, None
+        self.channels_last = name.endswith("channels_last")
+        self.times, self.failure, self.error, self.largest_error = [], None, None, None
         self._on_cpu = task.device == "cpu"
 
-    def prepare(self, expected):
+    def check(self, expected):
+        """Compares the first set's result with what is expected."""
         try:
-            self.error = self._task.error(self._run(0), expected)
+            self.error, self.largest_error = self._task.errors(self._run(0), expected)
             if self.error > TOLERANCE[self.accuracy] + TOLERANCE_A_ROOT_OF_TERMS * math.sqrt(self._task.terms):
                 raise c_library.Error(f"relative error {self.error:.1e}")
+        except (c_library.Error, RuntimeError) as failure:
+            self.failure = str(failure).splitlines()[0]
+
+    def prepare(self):
+        try:
             self._record()
         except (c_library.Error, RuntimeError) as failure:
             self.failure = str(failure).splitlines()[0]
@@ -335,12 +346,19 @@ def compare(task, library, precisions, arguments):
     expected = task.expected()
     field = contenders(library, task, precisions, arguments)
     for contender in field:
-        contender.prepare(expected)
-    for _ in range(arguments.rounds):
+        contender.check(expected)
+    if not arguments.errors:
+        time_in_turn([contender for contender in field if not contender.failure], arguments.rounds)
+    return field
+
+
+def time_in_turn(field, rounds):
+    for contender in field:
+        contender.prepare()
+    for _ in range(rounds):
         for contender in field:
             if not contender.failure:
                 contender.time_once()
-    return field
 
 
 def table(rows):
@@ -365,10 +383,26 @@ def table(rows):
     return "\n".join(lines)
 
 
+def error_table(rows):
+    """One line for each problem and precision of ours: relative l2 error and largest error, over PyTorch's in brackets."""
+    lines = ["| problem | precision | kernel | l2 | largest | PyTorch's l2 | largest |", "|---" * 7 + "|"]
+    for row in rows:
+        peers = [c for c in row["field"] if c.name.startswith("PyTorch") and not c.failure]
+        for mine in (c for c in row["field"] if c.name.startswith("ours") and not c.failure):
+            accuracy = {"tf32x3": "float32"}.get(mine.accuracy, mine.accuracy)
+            peer = next((c for c in peers if c.accuracy == accuracy and c.channels_last == mine.channels_last), None)
+            if peer:
+                lines.append(f"| {row['name'] or row['problem']} | {mine.name.removeprefix('ours ')} | `{mine.kernel}` | "
+                             f"{mine.error:.2e} ({mine.error / peer.error:.2f}) | "
+                             f"{mine.largest_error:.2e} ({mine.largest_error / peer.largest_error:.2f}) | "
+                             f"{peer.error:.2e} | {peer.largest_error:.2e} |")
+    return "\n".join(lines)
+
+
 def as_json(rows, library, device):
     name = torch.cuda.get_device_name() if device == "cuda" else "cpu"
     contender = lambda c: {"name": c.name, "kernel": c.kernel, "ms": c.ms, "ms_min": min(c.times, default=math.nan),
-                           "relative_error": c.error, "failure": c.failure}
+                           "relative_error": c.error, "largest_error": c.largest_error, "failure": c.failure}
     return {"device": name, "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
             "pytorch": torch.__version__, "version": library.version(),
             "problems": [{**row, "field": [contender(c) for c in row["field"]]} for row in rows]}
@@ -392,6 +426,7 @@ def main():
     keep_freed_pages()
     torch.backends.cudnn.benchmark = True
     torch.set_grad_enabled(False)
+    print_rows = error_table if arguments.errors else table
     precisions = arguments.precision or (c_library.PRECISIONS if arguments.device == "cuda" else ("float32",))
     rows = []
     for name, text in read_problems(arguments):
@@ -399,7 +434,7 @@ def main():
         field = compare(task, library, precisions, arguments)
         rows.append({"name": name, "problem": text, "operation": arguments.operation, "flops": task.flops,
                      "bytes": task.bytes, "field": field})
-        print(*table(rows[-1:]).splitlines()[0 if len(rows) == 1 else 2:], sep="\n", flush=True)
+        print(*print_rows(rows[-1:]).splitlines()[0 if len(rows) == 1 else 2:], sep="\n", flush=True)
         for contender in field:
             if contender.failure:
                 print(f"{contender.name} {contender.kernel}: {contender.failure}", file=sys.stderr)
@@ -411,7 +446,7 @@ def main():
             os.replace(file.name, arguments.json)
     if arguments.markdown:
         with open(arguments.markdown, "w") as file:
-            file.write(table(rows) + "\n")
+            file.write(print_rows(rows) + "\n")
 
 
 if __name__ == "__main__":

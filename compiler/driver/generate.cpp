@@ -26,6 +26,7 @@
 #include <sstream>
 
 #include "Halide.h"
+#include "algorithm/element_format.h"
 #include "compiler/driver/device_code.h"
 #include "compiler/driver/generator_listing.h"
 #include "compiler/driver/gpu_assembler.h"
@@ -140,8 +141,8 @@ void check_word(const char *what, const std::string &row, const std::string &ker
 // The format of a kernel's products as rows name it: that of its tensors, where they have 16 bits.
 std::string format_of(const KernelDescription &description) {
     const std::string input = description.get("input"), precision = description.get("precision");
-    for (const auto &[type, format] : {std::pair{"::bfloat16", "bf16"}, std::pair{"::float16", "f16"}})
-        if (input.find(type) != std::string::npos) return format;
+    for (const NamedStorage &s : storages)
+        if (s.storage != Storage::f32 && input.find(std::string("::") + s.element_type) != std::string::npos) return s.name;
     const std::string prefix = "Precision::";
     return precision.empty() || precision == prefix + "float32" ? "f32" : precision.substr(prefix.size());
 }

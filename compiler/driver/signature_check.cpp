@@ -1,9 +1,12 @@
 // Comparing arguments with a signature: see signature_check.h.
 #include "compiler/driver/signature_check.h"
 
+#include <algorithm>
 #include <sstream>
 #include <stdexcept>
 #include <vector>
+
+#include "algorithm/element_operations.h"
 
 namespace conv_transpose {
 
@@ -45,7 +48,8 @@ Described describe(const LoweredArgument &argument, const std::string &name) {
 // What a tensor of the role may hold.
 bool element_fits(const Halide::Type &type, TensorRole role) {
     if (role == TensorRole::partial) return type == Halide::Float(32);
-    return type == Halide::Float(32) || type == Halide::Float(16) || type == Halide::BFloat(16);
+    return std::any_of(std::begin(storages), std::end(storages),
+                       [&](const NamedStorage &s) { return type == halide_type(s.storage); });
 }
 
 // The names are those that generators declared: Halide knows an output by its Func, to whose name it appends a number
@@ -83,8 +87,7 @@ void check_signature(const Halide::Module &module, const Signature &signature, i
         if (has.name != says.name || has.what != says.what) reject(position, str(has), str(says));
         if (argument.is_buffer() && !element_fits(argument.type, wanted.role))
             reject(position, str(has) + " of " + type_name(argument.type),
-                   wanted.role == TensorRole::partial ? "elements are float32"
-                                                      : "elements are float32, float16 or bfloat16");
+                   "elements are " + (wanted.role == TensorRole::partial ? storages[0].element_type : names_of_element_types()));
         position++;
     });
     if (position < count) reject(position, str(describe(arguments[position].first, arguments[position].second)),

@@ -1,6 +1,9 @@
 // Small questions about Halide's lowered statements that more than one lowering pass asks.
 #include "compiler/passes/lowered_ir.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace conv_transpose {
 
 using namespace Halide;
@@ -112,11 +115,10 @@ Stmt placeholder(const PlaceholderCall &call, std::vector<Expr> arguments) {
 }
 
 std::optional<OperandFormat> operand_format(const Type &type) {
-    const Type element = type.element_of();
-    return element == Float(32)    ? std::optional(OperandFormat::float32)
-           : element == Float(16)  ? std::optional(OperandFormat::float16)
-           : element == BFloat(16) ? std::optional(OperandFormat::bfloat16)
-                                   : std::nullopt;
+    static const Type types[] = {Float(32), Float(16), BFloat(16)};  // in the order of OperandFormat
+    const auto found = std::find(std::begin(types), std::end(types), type.element_of());
+    if (found == std::end(types)) return std::nullopt;
+    return static_cast<OperandFormat>(found - std::begin(types));
 }
 
 Expr address_of(const Load *load, const Expr &index) {

@@ -42,7 +42,7 @@ Halide::Internal::Stmt without_lets(const Halide::Internal::Stmt &statement);
 /// The statement that calls a placeholder.
 Halide::Internal::Stmt placeholder(const PlaceholderCall &call, std::vector<Halide::Expr> arguments = {});
 
-/// The format of float32, float16 and bfloat16, or vectors of them.
+/// The format of numbers, or vectors of them, that have one.
 std::optional<OperandFormat> operand_format(const Halide::Type &type);
 
 /// A load of one element that stands for the element's address: the PTX expansion takes the address out of

@@ -9,11 +9,11 @@
 // recognises four nests over such loops, in which `tile` is a Func stored in MemoryType::Register:
 //
 //     clear     tile(m, n) = 0
-//     multiply  tile(m, n) += a(m, k) * b(n, k)         operands in MemoryType::GPUShared, of float32; or of float16
-//                                                       or bfloat16, both converted to float32
+//     multiply  tile(m, n) += a(m, k) * b(n, k)         operands in MemoryType::GPUShared, of float32; or of 16
+//                                                       bits, both converted to float32
 //     promote   tile(m, n) += partial(m, n)             a tile of its own for every few steps of the reduction
 //     store     out(...) = f(tile(m, n))                any expression of it, any place in global memory; may be
-//                                                       converted to float16 or bfloat16
+//                                                       converted to 16 bits
 //
 // and replaces each by placeholder calls that the whole warpgroup executes (see placeholder_calls.h). Loop
 // names:

@@ -225,7 +225,7 @@ TileOperand TileArithmetic::read_operand(const Nest &nest, const Expr &factor) c
     const auto format = operand_format(load->type);
     if (!format) {
         refuse_tile(nest.name, "the factor " + text(factor) +
-                                   " is no number that tensor cores take: the rule is float32, float16 or bfloat16");
+                                   " is no number that tensor cores take: the rule is " + names_of_operand_formats());
     }
     return {affine_index(nest, load->index), *format, 0};
 }

@@ -119,7 +119,7 @@ TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string share
       by_rows_(options.row_stores), in_runs_(options.run_stores), further_tiles_(options.further_tiles) {
     const auto format = operand_format(nest.store->value.type());
     if (!format) {
-        refuse_tile(nest.name, "a tile is stored as float32, float16 or bfloat16, not as " + text(nest.store->value));
+        refuse_tile(nest.name, "a tile is stored as " + names_of_operand_formats() + ", not as " + text(nest.store->value));
     }
     format_ = *format;
     value_ = as_float(value_);

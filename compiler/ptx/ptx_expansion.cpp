@@ -231,7 +231,7 @@ class KernelExpansion {
 
     /// Rounds to nearest even; the first of two lies in the lower half.
     static std::string pair_of_16_bits(const CallSite &site, const std::string &second) {
-        return std::string("cvt.rn.") + (is_half(site) ? "f16x2" : "bf16x2") + ".f32 both, " + second + ", " +
+        return "cvt.rn." + pair_type(site) + ".f32 both, " + second + ", " +
                site.arguments.at(1) + ";";
     }
 
@@ -259,7 +259,7 @@ class KernelExpansion {
     }
     void store_run_of_16_bits(const CallSite &site, PtxWriter &out) const {
         const std::string at = addresses_.of(site),
-                          convert = std::string("cvt.rn.") + (is_half(site) ? "f16x2" : "bf16x2") + ".f32 ";
+                          convert = "cvt.rn." + pair_type(site) + ".f32 ";
         const auto value = [&](int i) { return site.arguments.at(1 + i); };
         out.line("{ .reg .b32 low, first, second; .reg .b16 e<4>; .reg .pred on8, on4; cvt.u32.u64 low, ", at,
                  "; and.b32 low, low, 7; setp.eq.u32 on8, low, 0; setp.eq.u32 on4, low, 4;");
@@ -278,14 +278,14 @@ class KernelExpansion {
         for (int i = 0; i < 4; i++) {
             if (is_float(site)) out.line("mov.b32 v", i, ", ", value(i), ";");
             else
-                out.line("cvt.rn.", is_half(site) ? "f16x2" : "bf16x2", ".f32 v", i, ", ", value(2 * i + 1),
+                out.line("cvt.rn.", pair_type(site), ".f32 v", i, ", ", value(2 * i + 1),
                          ", ", value(2 * i), ";");
         }
         out.line("@inside st.global.v4.b32 [", addresses_.of(site), "], {v0, v1, v2, v3}; }");
     }
 
-    static bool is_half(const CallSite &site) {
-        return site.call.field(format_field) == static_cast<int>(OperandFormat::float16);
+    static std::string pair_type(const CallSite &site) {
+        return named(static_cast<OperandFormat>(site.call.field(format_field))).ptx + std::string("x2");
     }
 
     /// Two neighbouring elements: one store where they lie on 8 bytes.

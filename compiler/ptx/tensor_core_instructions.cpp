@@ -59,9 +59,7 @@ namespace {
 struct ProductType {
     explicit ProductType(const PlaceholderCall &call)
         : format(static_cast<OperandFormat>(call.field_or(format_field, 0))),
-          name(format == OperandFormat::float32   ? "tf32"
-               : format == OperandFormat::float16 ? "f16"
-                                                  : "bf16"),
+          name(named(format).ptx),
           k(rows_of_instruction_k * bytes_of_row / bytes_of(format)) {}
     OperandFormat format;
     std::string name;

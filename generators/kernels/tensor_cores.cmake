@@ -1,32 +1,15 @@
 # Forward, on tensor cores.
 
-# ---- stride 1: exact for KernelBench level 1, problems 57, 65, 69, 71, 78; then any channels
+# ---- stride 1: channels of KernelBench level 1, problems 57, 65, 71, 78; then any
 # A few bytes spill where tiles were chosen for speed, more of them in the portable code (docs/tensor-core-experiments.md).
 # One block a multiprocessor has registers to spare.
 set(split parts=2 blocks=1 separate_registers=true)
 # On Hopper a warpgroup of its own may stage; other GPUs take the next kernel that fits.
 set(split_staged parts=2 blocks=1 producer=true)
-# Exact sizes, too, where they were faster: constants spare the registers that indices and tests of the edges take.
-conv_transpose_kernel(forward tf32 cuda tensor_core
-    ${k3x7} ${s1} ${c64x64} input_h=512 input_w=512 output_h=514 output_w=518 columns=104 FULL ALLOW_SPILLS)
-conv_transpose_kernel(forward tf32 cuda tensor_core
-    ${k3x5} ${s1} in_channels=64 out_channels=128 input_h=128 input_w=256 output_h=130 output_w=260 columns=136
-    FULL ALLOW_SPILLS)
-conv_transpose_kernel(forward tf32 cuda tensor_core
-    ${k3} ${s1} ${c32x32} input_h=512 input_w=1024 output_h=514 output_w=1026 picture_rows=2 columns=104
-    FULL ALLOW_SPILLS)
-conv_transpose_kernel(forward tf32 cuda tensor_core
-    ${k3x7} ${s1} ${c32x32} input_h=512 input_w=1024 output_h=512 output_w=1024 picture_rows=2 columns=128
-    warpgroups=3 blocks=1 producer=true producer_registers=128 FULL ALLOW_SPILLS)
-conv_transpose_kernel(forward tf32 cuda tensor_core
-    ${k3} ${s1} ${c64x64} input_h=1024 input_w=1024 output_h=1026 output_w=1026 columns=152 tiles=2
-    warpgroups=1 producer=true producer_registers=72 FULL ALLOW_SPILLS)
 conv_transpose_kernel(forward tf32 cuda tensor_core
     ${k3} ${s1} ${c64x64} columns=152 ALLOW_SPILLS H200_TFLOPS 263)
 conv_transpose_kernel(forward tf32 cuda tensor_core
     ${k3x7} ${s1} ${c64x64} columns=104 ALLOW_SPILLS H200_TFLOPS 320)
-conv_transpose_kernel(forward tf32 cuda tensor_core
-    ${k3x5} ${s1} in_channels=64 out_channels=128 columns=136 ALLOW_SPILLS H200_TFLOPS 300)
 conv_transpose_kernel(forward tf32 cuda tensor_core
     ${k3} ${s1} ${c32x32} picture_rows=2 columns=104 ALLOW_SPILLS H200_TFLOPS 138)
 conv_transpose_kernel(forward tf32 cuda tensor_core
@@ -35,12 +18,7 @@ conv_transpose_kernel(forward tf32 cuda tensor_core
 set(tile8x8 columns=8 tile_rows=8 separate_registers=true ALLOW_SPILLS)
 conv_transpose_kernel(forward tf32 cuda tensor_core
     ${k3} ${s1} columns=128 ALLOW_SPILLS H200_TFLOPS 250)
-conv_transpose_kernel(forward tf32 cuda tensor_core AS tile8x16 ${k3} ${s1} columns=8 tile_rows=16
-    channel_sets=2 blocks=1 chunk_channels=16 separate_registers=true ALLOW_SPILLS H200_TFLOPS 240)
 conv_transpose_kernel(forward tf32 cuda tensor_core AS tile8x8 ${k3} ${s1} ${tile8x8} H200_TFLOPS 222)
-conv_transpose_kernel(forward tf32x3 cuda tensor_core
-    ${k3x5} ${s1} in_channels=64 out_channels=128 input_h=128 input_w=256 output_h=130 output_w=260
-    ${split_staged} columns=136 FULL ALLOW_SPILLS)
 conv_transpose_kernel(forward tf32x3 cuda tensor_core
     ${k3} ${s1} ${c64x64} ${split_staged} columns=152 ALLOW_SPILLS H200_TFLOPS 110)
 conv_transpose_kernel(forward tf32x3 cuda tensor_core
@@ -48,19 +26,11 @@ conv_transpose_kernel(forward tf32x3 cuda tensor_core
 conv_transpose_kernel(forward tf32x3 cuda tensor_core
     ${k3x5} ${s1} in_channels=64 out_channels=128 ${split_staged} columns=136 ALLOW_SPILLS H200_TFLOPS 110)
 conv_transpose_kernel(forward tf32x3 cuda tensor_core
-    ${k3} ${s1} ${c32x32} ${split} picture_rows=2 columns=152 ALLOW_SPILLS H200_TFLOPS 58)
-conv_transpose_kernel(forward tf32x3 cuda tensor_core
-    ${k3x7} ${s1} ${c32x32} ${split_staged} columns=88 producer_registers=152 ALLOW_SPILLS H200_TFLOPS 54)
-conv_transpose_kernel(forward tf32x3 cuda tensor_core
     ${k3} ${s1} ${split} columns=72 ALLOW_SPILLS H200_TFLOPS 80)
 # One row: KernelBench 64 2.24 ms in place of 2.85, 74 0.847 in place of 1.08.
 set(row ${s1} kernel_h=1 columns=128 chunk_channels=16 separate_registers=true ALLOW_SPILLS)
 conv_transpose_kernel(forward tf32 cuda tensor_core ${row} kernel_w=3 channel_sets=2 H200_TFLOPS 225)
 conv_transpose_kernel(forward tf32 cuda tensor_core ${row} kernel_w=5 dilation_w=3 warpgroups_x=2 H200_TFLOPS 155)
-# For the input gradient of problem 69, among others.
-conv_transpose_kernel(forward tf32 cuda tensor_core ${k3x5} ${s1} columns=136 ALLOW_SPILLS H200_TFLOPS 250)
-conv_transpose_kernel(forward tf32x3 cuda tensor_core ${k3x5} ${s1} ${split} columns=136
-    FULL ALLOW_SPILLS H200_TFLOPS 90)
 
 # ---- phases of strided problems: any channels
 set(k3s2p1 ${k3s2} padding_phase_h=1 padding_phase_w=1)

@@ -294,6 +294,11 @@ Computation with_split_sum(const KernelTraits &kernel, const Computation &comput
     Computation split = computation;
     if (computation.has_wide_pixels()) return split;  // parts are dense
     if (computation.cells) return split;  // kernels of later inputs are shifted
+    if (kernel.splits_steps) {
+        split.partial_sums = best_parts_of_steps(kernel, computation);
+        split.parts_of_steps = split.partial_sums > 1;
+        return split;
+    }
     split.partial_sums = partial_sums(kernel, computation.problem, summed_phases(computation));
     Problem &p = split.problem;
     p.groups *= split.partial_sums;

@@ -32,9 +32,10 @@ struct Computation {
     WeightView weight = WeightView::as_given;
     /// What plays the weight's role: a weight gradient may be the forward operation of others.
     Operand weight_operand = Operand::weight;
-    /// A split sum: so many groups of the problem are parts of one, each with its share of the summed channels, and a
-    /// second pass adds what they give.
+    /// A split sum: a second pass adds so many parts. They are groups of the problem, each with its share of the summed
+    /// channels, or parts of each group's steps, of which the problem tells nothing.
     int64_t partial_sums = 1;
+    bool parts_of_steps = false;
     /// The forward operation is this problem's input gradient, whose output gradient is packed by phases: they are channels
     /// that `problem` sums over, at stride 1. Only for kernels that read packed channels.
     std::optional<Problem> by_phases{};
@@ -60,9 +61,12 @@ struct Computation {
     int64_t read_pixel = 0, written_pixel = 0;
     bool has_wide_pixels() const { return read_pixel != 0 || written_pixel != 0; }
 
+    /// Groups of the problem that are parts of one.
+    int64_t parts_in_groups() const { return parts_of_steps ? 1 : partial_sums; }
+
     /// Channels of the result, of all groups that are left when the parts are added.
     int64_t result_channels() const {
-        return (operation == Operation::forward ? problem.out_channels : problem.in_channels) / partial_sums;
+        return (operation == Operation::forward ? problem.out_channels : problem.in_channels) / parts_in_groups();
     }
 };
 

@@ -115,7 +115,7 @@ double scattered_stores_time(const KernelTraits &k, const Computation &c) {
     if (!k.counts_through_images || k.operation != Operation::forward || k.output.layout == Layout::channels_last) return 0;
     if (k.box_positions > 0 && k.phases_as_channels && k.stride_width_multiple > 1) return 0;
     const int64_t apart = std::min<int64_t>(4 * c.problem.width().stride, 32);
-    return static_cast<double>(c.problem.output_elements() / c.partial_sums) * std::max<int64_t>(apart - 16, 0) /
+    return static_cast<double>(c.problem.output_elements() / c.parts_in_groups()) * std::max<int64_t>(apart - 16, 0) /
            H200::second_level_bytes_per_second;
 }
 
@@ -175,7 +175,8 @@ double mirroring_time(const Computation &c) {
 // Of the parts of a split sum, which are written and read once.
 double adding_time(const Computation &c) {
     if (c.partial_sums == 1) return 0;
-    const double parts = double(c.operation == Operation::forward ? c.problem.output_elements() : c.problem.input_elements());
+    const double parts = (c.parts_of_steps ? double(c.partial_sums) : 1) *
+                         double(c.operation == Operation::forward ? c.problem.output_elements() : c.problem.input_elements());
     return launch + 1.5e-6 + 2.0 * sizeof(float) * parts / H200::second_level_bytes_per_second;
 }
 
@@ -192,12 +193,12 @@ double strided_loads_time(const KernelTraits &k, const Computation &c, const Mac
     return loads * std::max(apart - 2, 0.0) / (H200::loads_per_second * std::max(machine.multiprocessors, 1));
 }
 
-// The kernel's own step. Its problem has a group for each part of a split sum.
+// The kernel's own step. Its problem has a group for each part of a split sum, unless its steps are cut.
 double kernel_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
     const Problem &p = c.problem;
     const Work work(k, p);
-    const double blocks = blocks_of(k, p, work);
-    const double flop = 2.0 * double(area(k.block_positions)) * k.block_channels * work.products;
+    const double parts = c.parts_of_steps ? double(c.partial_sums) : 1, blocks = blocks_of(k, p, work) * parts;
+    const double flop = 2.0 * double(area(k.block_positions)) * k.block_channels * work.products / parts;
     const int64_t multiprocessors = std::max(machine.multiprocessors, 1);
     const double slots = double(multiprocessors * k.blocks_per_multiprocessor);
     double rounds = std::floor(blocks / slots);

@@ -147,6 +147,8 @@ struct Tile {
     /// The sum may be cut into parts of so many blocks together, where there are fewer (partial_sums.h);
     /// 0: it may not. They occupy an H200 and are as many on every GPU: how a sum is cut decides its last bits.
     int64_t split_target_blocks = 0;
+    /// Its steps are cut, whatever the channels are: the output has a group for each part, its operands have not.
+    bool splits_steps = false;
 
     /// Weights that one block or task of a weight gradient computes.
     int64_t tile_in_channels = 1, tile_out_channels = 1, tile_taps = 1, tile_groups = 1;

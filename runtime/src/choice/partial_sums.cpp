@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "algorithm/machine_facts.h"
+#include "choice/estimated_time.h"
 #include "choice/launch_limits.h"
 #include "choice/picture_frame.h"
 #include "choice/product_blocks.h"
@@ -18,6 +20,9 @@ namespace {
 int64_t most_parts(const KernelTraits &k, int64_t steps) {
     return maps_weights(k) ? std::min(steps / 4, static_cast<int64_t>(std::sqrt(double(steps)))) : steps / 16;
 }
+
+// Fewer are hardly begun.
+constexpr double least_steps_of_part = 4;
 
 }  // namespace
 
@@ -36,6 +41,27 @@ int64_t partial_sums(const KernelTraits &k, const Problem &p, int64_t undivided)
     while (parts > 1 && (work.chunks % parts != 0 || summed % (parts * undivided) != 0)) parts--;
     const double elements = double(k.operation == Operation::forward ? p.output_elements() : p.input_elements());
     return elements * parts > max_elements_32bit() || p.batch > max_grid() ? 1 : std::max<int64_t>(parts, 1);
+}
+
+int64_t best_parts_of_steps(const KernelTraits &k, const Computation &computation) {
+    const Problem &p = computation.problem;
+    if (k.split_target_blocks == 0 || p.batch == 0 || p.batch > max_grid()) return 1;
+    const ProductBlocks work(k, p);
+    const double elements = double(k.operation == Operation::forward ? p.output_elements() : p.input_elements());
+    if (double(p.input_elements()) > max_elements_32bit() || double(p.output_elements()) > max_elements_32bit()) return 1;
+    const double most = std::min({double(k.split_target_blocks) / std::max(work.blocks, 1.0), double(work.steps) / least_steps_of_part,
+                                  double(max_elements_32bit()) / std::max(elements, 1.0), double(max_grid()) / double(p.groups)});
+    Machine machine;
+    machine.multiprocessors = machines::H200::multiprocessors;
+    Computation cut = computation;
+    cut.parts_of_steps = true;
+    int64_t best = 1;
+    double shortest = estimated_time({k, cut}, machine);
+    for (int64_t parts = 2; double(parts) <= most; parts += std::max<int64_t>(parts / 4, 1)) {
+        cut.partial_sums = parts;
+        if (const double time = estimated_time({k, cut}, machine); time < shortest) best = parts, shortest = time;
+    }
+    return best;
 }
 
 }  // namespace conv_transpose

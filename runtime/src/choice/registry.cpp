@@ -142,7 +142,7 @@ std::string size_rejection(const KernelTraits &k, const Problem &p) {
         if (std::max(packed, values * (p.width().padding / p.width().stride)) > max_elements_32bit())
             return "one image of one group, packed, has more than 2^31 - 1 elements";
     }
-    if (k.phases_as_channels || k.split_target_blocks > 0) {
+    if (k.phases_as_channels || (k.split_target_blocks > 0 && !k.splits_steps)) {
         // A launch has the weights of all groups, filled up to whole tiles.
         const auto filled_up = [](int64_t channels) { return double(round_up(channels, 64)); };
         const int64_t computed = (forward ? p.out_channels : p.in_channels) / p.groups;
@@ -204,15 +204,11 @@ std::string problem_rejection(const KernelTraits &k, const Computation &c) {
 
 // What a kernel does not read as it is given may come in every format that can be packed for it.
 bool packs(const KernelTraits &k, const TensorOfOperation &tensor, Operation operation, TensorFormat given) {
-    const auto type_fits = [&](const KernelTraits &helper) {
-        return helper.role == KernelRole::weight_packing && helper.device == k.device &&
-               helper.weight_layout == k.weight_layout && packs_rank(helper, k.rank) && helper.weight.type == given.type &&
-               helper.phases_outermost == k.phases_outermost;
-    };
     if (tensor.asked == &PlanOptions::weight && k.weight_layout != WeightLayout::as_given) {
         if (k.taps_as_channels && given.layout == Layout::channels_last) return false;
         const Registry all = registry();
-        return std::any_of(all.begin(), all.end(), type_fits);
+        return std::any_of(all.begin(), all.end(),
+                           [&](const KernelTraits &helper) { return packs_weights(helper, k, given.type); });
     }
     // Products of weight gradients read and write every layout, and their sums are rounded by the last pass.
     if (k.packed_pictures || k.family == Family::weight_gradient_implicit_gemm) {
@@ -372,9 +368,20 @@ const KernelTraits &helper_kernel(KernelRole role, Device device,
     throw Unsupported(std::string("this build has no kernel that ") + purpose(role));
 }
 
-bool packs_rank(const KernelTraits &helper, int rank) {
-    return helper.rank == rank ||
-           (helper.weight_layout == WeightLayout::channels_innermost && helper.family == Family::weight_packing);
+ElementType packed_weight_type(const KernelTraits &kernel) {
+    const bool in_float32 = kernel.weight_layout == WeightLayout::channels_innermost ||
+                            kernel.weight_layout == WeightLayout::channel_panels;
+    return in_float32 ? ElementType::float32 : kernel.output.type;
+}
+
+bool packs_weights(const KernelTraits &helper, const KernelTraits &kernel, ElementType given) {
+    // Where channels become innermost, kernel positions are one dimension.
+    const bool of_any_rank =
+        helper.weight_layout == WeightLayout::channels_innermost && helper.family == Family::weight_packing;
+    return helper.role == KernelRole::weight_packing && helper.device == kernel.device &&
+           helper.weight_layout == kernel.weight_layout && (helper.rank == kernel.rank || of_any_rank) &&
+           helper.weight.type == given && helper.output.type == packed_weight_type(kernel) &&
+           helper.phases_outermost == kernel.phases_outermost;
 }
 
 int64_t packed_planes(const KernelTraits &kernel, int64_t channels) {

@@ -93,8 +93,11 @@ int64_t spanned_outputs(const KernelTraits &kernel, const Problem &problem);
 const KernelTraits &helper_kernel(KernelRole role, Device device,
                                   const std::function<bool(const KernelTraits &)> &fits = {});
 
-/// Whether it packs weights of that rank. Where channels become innermost, kernel positions are one dimension.
-bool packs_rank(const KernelTraits &helper, int rank);
+/// The elements of the packed weights that a kernel reads: for tensor cores as it stores its output, for others float32.
+ElementType packed_weight_type(const KernelTraits &kernel);
+
+/// Whether a helper packs weights of the given elements as a kernel reads them.
+bool packs_weights(const KernelTraits &helper, const KernelTraits &kernel, ElementType given);
 
 /// Of a kernel that reads packed channels: planes of four channels of one group.
 int64_t packed_planes(const KernelTraits &kernel, int64_t channels);

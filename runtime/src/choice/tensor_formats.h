@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "algorithm/element_format.h"
 #include "choice/kernel_traits.h"
 
 namespace conv_transpose {
@@ -30,14 +31,16 @@ inline std::span<const TensorOfOperation> tensors_of(Operation operation) {
     return std::span(all).first(operation == Operation::bias_gradient ? 2 : 3);
 }
 
+/// The public type by its other name: both have one order.
+constexpr Storage storage_of(ElementType type) { return static_cast<Storage>(type); }
+
 /// Of one element.
-constexpr int64_t bytes_of(ElementType type) { return type == ElementType::float32 ? 4 : 2; }
+constexpr int64_t bytes_of(ElementType type) { return bytes_of(storage_of(type)); }
 
 /// As in "float16 with channels_last".
 inline std::string str(TensorFormat format) {
-    static constexpr const char *types[] = {"float32", "float16", "bfloat16"};
     static constexpr const char *layouts[] = {"channels_first", "channels_last"};
-    return std::string(types[int(format.type)]) + " with " + layouts[int(format.layout)];
+    return std::string(named(storage_of(format.type)).element_type) + " with " + layouts[int(format.layout)];
 }
 
 }  // namespace conv_transpose

@@ -1,11 +1,12 @@
 // Tensor maps: see tensor_map.h. Values are cuda.h's.
 #include "device/tensor_map.h"
 
+#include "device/element_types.h"
+
 namespace conv_transpose {
 
 namespace {
 
-constexpr int CU_TENSOR_MAP_DATA_TYPE_FLOAT16 = 6, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 = 9, CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 = 11;
 constexpr int CU_TENSOR_MAP_INTERLEAVE_NONE = 0, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE = 0;  // zeros outside
 constexpr int CU_TENSOR_MAP_SWIZZLE_32B = 1, CU_TENSOR_MAP_SWIZZLE_64B = 2, CU_TENSOR_MAP_SWIZZLE_128B = 3;
 constexpr int CU_TENSOR_MAP_L2_PROMOTION_L2_256B = 3;
@@ -13,12 +14,9 @@ constexpr int CU_TENSOR_MAP_L2_PROMOTION_L2_256B = 3;
 }  // namespace
 
 CUresult encode(const PictureMap &picture, const void *address, TensorMap &map) {
-    const bool is_float = picture.element == PictureMap::Element::tf32;
-    const int type = is_float                                           ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32
-                     : picture.element == PictureMap::Element::bfloat16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
-                                                                        : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    const int type = device_type(picture.element).tensor_map;
     const bool is_block = picture.block[0] > 0;
-    const uint32_t row = (is_block ? picture.block[0] : picture.channels) * (is_float ? 4 : 2);
+    const uint32_t row = (is_block ? picture.block[0] : picture.channels) * device_type(picture.element).bits / 8;
     const int swizzle = row == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
                         : row == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
                                     : CU_TENSOR_MAP_SWIZZLE_32B;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 
+#include "conv_transpose/conv_transpose.h"
 #include "device/cuda_driver.h"
 
 namespace conv_transpose {
@@ -17,9 +18,7 @@ struct alignas(64) TensorMap {
 /// A picture in channels_last, of all but its address, and the boxes that are read of it: positions of a frame around it,
 /// counted through the images, x fastest, and channels of each. Dimensions are channel, x, y, (z,) image.
 struct PictureMap {
-    enum class Element { float16, bfloat16, tf32 };  ///< tf32: float32 that the copy engine rounds
-
-    Element element = Element::float16;
+    ElementType element = ElementType::float16;
     int axes = 2;
     std::array<uint64_t, 5> extents{};
     std::array<uint64_t, 4> strides{};  ///< bytes, of all but the first dimension

@@ -15,7 +15,7 @@ Recipe bias_gradient_recipe(const Candidate &candidate) {
     const SumOfParts sum(recipe, k.device, p.out_channels, p.batch * slices, candidate.computation.written,
                          candidate.computation.weight_format.type);
     const TensorFormat format = candidate.computation.read_format;
-    const bool channels_last = format.layout == Layout::channels_last;
+    const LayoutStrides strides(format.layout, p.out_channels, plane);
 
     // Every image is a launch of its own only where one launch cannot span two of them.
     const int64_t most_channels = most_a_launch(p.out_channels, plane);
@@ -27,9 +27,9 @@ Recipe bias_gradient_recipe(const Candidate &candidate) {
         const int64_t n = range.first_image, images = range.images;
         const int64_t c = range.first_group, channels = range.groups;  // no groups here: channels are cut
         View to(sum.first_pass(), n * slices * p.out_channels + c, {channels, slices, images});
-        View from(candidate.computation.read, n * p.out_channels * plane + c * (channels_last ? 1 : plane),
+        View from(candidate.computation.read, n * p.out_channels * plane + c * strides.channel,
                   {plane, channels, images}, format.type);
-        if (channels_last) from.set_stride(0, p.out_channels).set_stride(1, 1);
+        from.set_stride(0, strides.position).set_stride(1, strides.channel);
         return std::vector{Launch<Family::bias_gradient>(k)
                                .set("output_gradient", from.set_stride(2, p.out_channels * plane))
                                .set("slice_positions", slice_positions)

@@ -15,15 +15,12 @@ struct EpilogueArguments {
 
     EpilogueArguments() = default;
     explicit EpilogueArguments(const Epilogue &epilogue) {
-        if (epilogue.bias) bias = BiasKind::biases;
-        switch (epilogue.activation) {
-            case Activation::none: break;
-            case Activation::relu: slope = 0; break;
-            case Activation::leaky_relu: slope = epilogue.negative_slope; break;
-            case Activation::tanh: activation = static_cast<int64_t>(EpilogueKind::tanh); break;
-            case Activation::sigmoid: activation = static_cast<int64_t>(EpilogueKind::sigmoid); break;
-            case Activation::prelu: bias = BiasKind::biases_and_slopes, slope = 0; break;  // this slope is not read
-        }
+        const bool has_slopes = epilogue.activation == Activation::prelu;
+        if (epilogue.bias) bias = has_slopes ? BiasKind::biases_and_slopes : BiasKind::biases;
+        if (activations[static_cast<int>(epilogue.activation)].smooth) activation = static_cast<int64_t>(epilogue.activation);
+        // That of PReLU is not read.
+        if (epilogue.activation == Activation::relu || has_slopes) slope = 0;
+        if (epilogue.activation == Activation::leaky_relu) slope = epilogue.negative_slope;
     }
 
     bool has_bias() const { return bias != BiasKind::none; }

@@ -22,10 +22,9 @@ Recipe flat_weight_gradient_recipe(const Candidate &candidate) {
         Extents extents = innermost_first(p, k.rank, [](const Axis &a) { return a.kernel; });
         extents.insert(extents.end(), {out, in, range.groups, tiles.parts});
         View to(sum.first_pass(), first_part * p.weight_elements() + range.first_group * in * out * taps(p), extents);
-        if (c.weight_format.layout == Layout::channels_last) {
-            for (int64_t i = 0, stride = out; i < k.rank; stride *= extents[i++]) to.set_stride(i, stride);
-            to.set_stride(k.rank, 1);
-        }
+        const LayoutStrides strides(c.weight_format.layout, out, taps(p));
+        for (int64_t i = 0, stride = strides.position; i < k.rank; stride *= extents[i++]) to.set_stride(i, stride);
+        to.set_stride(k.rank, strides.channel);
         to.set_stride(k.rank + 3, p.weight_elements());
         View in_view = input_pictures(c.read, p, k.rank, range, c.read_format),
              out_view = padded_output_pictures(Operand::output_gradient, p, k.rank, range, c.written_format);

@@ -63,11 +63,11 @@ class PackedChannels {
             return all;
         }
         const int64_t plane = input_positions(p_), channels = p_.in_channels / p_.groups;
-        const bool channels_last = format_.layout == Layout::channels_last;
-        const int64_t group = channels * (channels_last ? 1 : plane);
+        const LayoutStrides strides(format_.layout, p_.in_channels, plane);
+        const int64_t group = channels * strides.channel;
         View picture(read, range.first_image * p_.in_channels * plane + range.first_group * group,
                      {plane, channels, range.groups, range.images}, format_.type);
-        if (channels_last) picture.set_stride(0, p_.in_channels).set_stride(1, 1);
+        picture.set_stride(0, strides.position).set_stride(1, strides.channel);
         picture.set_stride(2, group).set_stride(3, p_.in_channels * plane);
         steps.push_back(
             Launch<Family::channel_packing>(*packing_)

@@ -70,12 +70,11 @@ class PackedRows {
 
     Step packing_of_channels(Operand read, Operand packed, const LaunchRange &range) const {
         const int64_t given = given_channels_ / p_.groups, pixel = channels_ * range.groups;
-        const bool channels_last = format_.layout == Layout::channels_last;
-        const int64_t group = given * (channels_last ? 1 : positions());
+        const LayoutStrides strides(format_.layout, given_channels_, positions());
+        const int64_t group = given * strides.channel;
         View from(read, range.first_image * given_channels_ * positions() + range.first_group * group,
                   {positions(), given, range.groups, range.images}, format_.type);
-        if (channels_last) from.set_stride(0, given_channels_).set_stride(1, 1);
-        from.set_stride(2, group).set_stride(3, given_channels_ * positions());
+        from.set_stride(0, strides.position).set_stride(1, strides.channel).set_stride(2, group).set_stride(3, given_channels_ * positions());
         View to(packed, 0, {positions(), channels_, range.groups, range.images}, format_.type);
         to.set_stride(0, pixel).set_stride(1, 1).set_stride(2, channels_).set_stride(3, pixel * positions());
         return rows_->step(from, to);
@@ -85,7 +84,7 @@ class PackedRows {
     Step packing_of_taps(Operand read, Operand packed, const LaunchRange &range) const {
         const Problem seen = *c_.by_taps;
         LaunchRange seen_range = range;
-        const bool parts = c_.partial_sums > 1;
+        const bool parts = c_.parts_in_groups() > 1;
         if (parts) seen_range.first_group = 0, seen_range.groups = 1;
         const int64_t pixel = channels_ * range.groups, row = parts ? pixel : channels_;
         View rows(packed, 0, {positions() * range.images, row, seen_range.groups}, format_.type);

@@ -16,23 +16,25 @@ class PartialOutputs {
         if (!needed()) return;
         sum_ = &helper_kernel(KernelRole::sum_of_output_parts, device,
                               [&](const KernelTraits &k) { return k.output.type == c.written_format.type; });
-        region_ = recipe.add_region("partial sums", sizeof(float) * c.partial_sums * elements());
+        region_ = recipe.add_region("partial sums", sizeof(float) * c.problem.batch * image());
     }
 
     bool needed() const { return c_.partial_sums > 1; }
 
-    /// The kernel's result: a part for each group, images inside.
+    /// The kernel's result: a part for each of the problem's groups, or after the other so many times all of them. Images are
+    /// outside.
     template <class OfAxis>
     View view(const Problem &p, int rank, OfAxis extent, const LaunchRange &range) const {
-        const int64_t image = c_.result_channels() * plane();
+        const int64_t groups = c_.parts_of_steps ? p.groups : 1, channels = c_.result_channels() / groups;
+        const int64_t of_group = plane() * channels;
         Extents extents = innermost_first(p, rank, extent);
-        extents.insert(extents.end(), {c_.result_channels(), range.groups, range.images});
-        View part(region_, range.first_image * image + range.first_group * elements(), extents);
+        extents.insert(extents.end(), {channels, range.groups * (c_.parts_of_steps ? c_.partial_sums : 1), range.images});
+        View part(region_, range.first_image * image() + range.first_group * of_group, extents);
         if (channels_last()) {
-            for (int64_t i = 0, stride = c_.result_channels(); i < rank; stride *= extents[i++]) part.set_stride(i, stride);
+            for (int64_t i = 0, stride = channels; i < rank; stride *= extents[i++]) part.set_stride(i, stride);
             part.set_stride(rank, 1);
         }
-        return part.set_stride(rank + 1, elements()).set_stride(rank + 2, image);
+        return part.set_stride(rank + 1, of_group).set_stride(rank + 2, image());
     }
 
     /// `float32_bias` where the epilogue has one.
@@ -42,6 +44,7 @@ class PartialOutputs {
         // Without a bias the kernel discards what it reads there; a part has at least as many elements.
         const View bias(epilogue.has_bias() ? float32_bias : region_, 0, {epilogue.bias_elements(channels)});
         View partial(region_, 0, {plane(), channels, images, c_.partial_sums});
+        partial.set_stride(2, image()).set_stride(3, plane() * channels);
         View output(c_.written, 0, {plane(), channels, images}, c_.written_format.type);
         if (channels_last())
             for (View *view : {&partial, &output}) view->set_stride(0, channels).set_stride(1, 1);
@@ -64,8 +67,8 @@ class PartialOutputs {
     int64_t plane() const {
         return c_.operation == Operation::forward ? output_positions(c_.problem) : input_positions(c_.problem);
     }
-    /// Of the result, which are those of one part.
-    int64_t elements() const { return plane() * c_.result_channels() * c_.problem.batch; }
+    /// Elements of an image's parts.
+    int64_t image() const { return plane() * c_.result_channels() * c_.partial_sums; }
 };
 
 }  // namespace conv_transpose

@@ -3,8 +3,11 @@
 
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 #include <string>
 
+#include "algorithm/kernel_interface.h"
+#include "algorithm/listed.h"
 #include "choice/tensor_formats.h"
 
 namespace conv_transpose {
@@ -13,7 +16,7 @@ namespace {
 
 // An enumeration may hold any number, from a cast or from C.
 template <class Enum>
-void require_enumerator(const std::string &field, Enum value, Enum last, const char *valid) {
+void require_enumerator(const std::string &field, Enum value, Enum last, const std::string &valid) {
     const int number = static_cast<int>(value);
     if (number < 0 || number > static_cast<int>(last))
         throw InvalidProblem(field, field + " is " + std::to_string(number) + ", but it must be one of " +
@@ -21,7 +24,8 @@ void require_enumerator(const std::string &field, Enum value, Enum last, const c
 }
 
 void require_format(const std::string &tensor, const TensorFormat &format) {
-    require_enumerator(tensor + ".type", format.type, ElementType::bfloat16, "float32, float16 and bfloat16");
+    constexpr auto last = static_cast<ElementType>(std::size(storages) - 1);
+    require_enumerator(tensor + ".type", format.type, last, names_of_element_types(" and "));
     require_enumerator(tensor + ".layout", format.layout, Layout::channels_last, "channels_first and channels_last");
 }
 
@@ -33,8 +37,8 @@ void require_valid(const PlanOptions &options) {
                        "forward, input_gradient, weight_gradient and bias_gradient");
     require_enumerator("device", options.device, Device::cuda, "automatic, cpu and cuda");
     require_enumerator("precision", options.precision, Precision::tf32x3, "float32, tf32 and tf32x3");
-    require_enumerator("epilogue.activation", e.activation, Activation::prelu,
-                       "none, relu, leaky_relu, tanh, sigmoid and prelu");
+    require_enumerator("epilogue.activation", e.activation, static_cast<Activation>(std::size(activations) - 1),
+                       listed(activations, &NamedActivation::name, " and "));
     require_format("input", options.input);
     require_format("weight", options.weight);
     require_format("output", options.output);

@@ -11,6 +11,7 @@
 #include "HalideRuntime.h"
 #include "HalideRuntimeCuda.h"
 #include "choice/picture_frame.h"
+#include "device/element_types.h"
 
 namespace conv_transpose {
 
@@ -18,10 +19,7 @@ namespace {
 
 constexpr size_t max_dimensions = 8, max_tensors = std::tuple_size_v<Step::Moves>, max_maps = 2;
 
-halide_type_t halide_type(ElementType type) {
-    if (type == ElementType::float32) return {halide_type_float, 32, 1};
-    return {type == ElementType::float16 ? halide_type_float : halide_type_bfloat, 16, 1};
-}
+halide_type_t halide_type(ElementType type) { return {device_type(type).code, device_type(type).bits, 1}; }
 
 }  // namespace
 

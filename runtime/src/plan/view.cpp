@@ -16,9 +16,7 @@ PictureMap map_of(const View &view, int x, int axes) {
     const auto &d = view.dimensions();
     const int64_t bytes = bytes_of(view.type());
     PictureMap map;
-    map.element = view.type() == ElementType::float16    ? PictureMap::Element::float16
-                  : view.type() == ElementType::bfloat16 ? PictureMap::Element::bfloat16
-                                                         : PictureMap::Element::tf32;
+    map.element = view.type();
     map.axes = axes;
     for (int i = 0; i < axes; i++)
         map.extents[1 + i] = d[x + i].extent, map.strides[i] = d[x + i].stride * bytes, map.traversal[i] = 1;

@@ -9,6 +9,7 @@
 #include "choice/launch_ranges.h"
 #include "choice/tensor_formats.h"
 #include "device/tensor_map.h"
+#include "plan/layout_strides.h"
 #include "problem/operand.h"
 
 namespace conv_transpose {
@@ -72,14 +73,12 @@ View pictures(Operand operand, const Problem &p, int rank, int64_t channels, OfA
     const int64_t plane = product_of_axes(p, extent), of_group = channels / p.groups;
     Extents extents = innermost_first(p, rank, extent);
     extents.insert(extents.end(), {of_group, range.groups, std::max<int64_t>(range.images, 1)});
-    const bool channels_last = format.layout == Layout::channels_last;
     const int64_t pixel = wide_pixel > 0 ? wide_pixel : channels;
-    View view(operand, range.first_image * pixel * plane + range.first_group * of_group * (channels_last ? 1 : plane),
-              extents, format.type);
-    if (channels_last) {
-        for (int64_t i = 0, stride = pixel; i < rank; stride *= extents[i++]) view.set_stride(i, stride);
-        view.set_stride(rank, 1).set_stride(rank + 1, of_group);
-    }
+    const LayoutStrides strides(format.layout, pixel, plane);
+    const int64_t group = of_group * strides.channel;
+    View view(operand, range.first_image * pixel * plane + range.first_group * group, extents, format.type);
+    for (int64_t i = 0, stride = strides.position; i < rank; stride *= extents[i++]) view.set_stride(i, stride);
+    view.set_stride(rank, strides.channel).set_stride(rank + 1, group);
     // A launch of some of the groups leaves the others' planes between its images.
     return view.set_stride(rank + 2, pixel * plane);
 }

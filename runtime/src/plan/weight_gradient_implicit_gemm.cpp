@@ -73,13 +73,13 @@ class ImplicitGemmRecipe {
         if (t.given == Operand::output_gradient && rows_.needed()) {
             rows_.add_packing(steps, t.given, t.read, range);
         } else if (t.packed) {
-            const bool channels_last = t.format.layout == Layout::channels_last;
             const int64_t given_pixel = t.channels * p_.groups;
+            const LayoutStrides strides(t.format.layout, given_pixel, positions);
             // Where nothing is filled up, the channels of all groups are those of one.
             const int64_t groups = t.channels == channels ? 1 : p_.groups, given = given_pixel / groups, filled = pixel / groups;
             View from(t.given, range.first_image * given_pixel * positions, {positions, given, groups, range.images},
                       t.format.type);
-            if (channels_last) from.set_stride(0, given_pixel).set_stride(1, 1).set_stride(2, given);
+            from.set_stride(0, strides.position).set_stride(1, strides.channel).set_stride(2, given * strides.channel);
             View to(t.read, 0, {positions, filled, groups, range.images}, t.format.type);
             to.set_stride(0, pixel).set_stride(1, 1).set_stride(2, filled).set_stride(3, pixel * positions);
             steps.push_back(RowPacking(k_.device, t.format, filled, positions)

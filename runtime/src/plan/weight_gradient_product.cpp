@@ -99,15 +99,15 @@ class ProductRecipe {
 
     Step packing(const Picture &t, int64_t slice, int64_t fours) const {
         const int64_t image = first_image(slice), images = std::min(packed_.images(fours), p_.batch - image);
-        const bool channels_last = t.format.layout == Layout::channels_last;
         const int64_t positions = t.size[0] * t.size[1] * t.size[2];
+        const LayoutStrides layout(t.format.layout, t.channels, positions);
         View from(t.tensor, image * t.channels * positions, {t.size[packed_.axes[0]], t.size[packed_.axes[1]],
                                                              t.size[packed_.axes[2]], t.channels, images});
-        int64_t stride = channels_last ? t.channels : 1;
+        int64_t stride = layout.position;
         std::array<int64_t, 3> strides;
         for (int axis = 2; axis >= 0; stride *= t.size[axis--]) strides[axis] = stride;
         for (int i = 0; i < 3; i++) from.set_stride(i, strides[packed_.axes[i]]).set_min(i, t.padding[packed_.axes[i]]);
-        from.set_stride(3, channels_last ? 1 : positions).set_stride(4, t.channels * positions);
+        from.set_stride(3, layout.channel).set_stride(4, t.channels * positions);
         return Launch<Family::picture_packing>(t.packing)
             .set("images", from)
             .set("positions", t.packed.positions())

@@ -71,20 +71,14 @@ WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &comp
     packed_summed_ = c_.cells ? c_.problem.in_channels : summed_ * product(summed_phases_);
     if (kernel.weight_layout == WeightLayout::as_given) return;
     packing_ = &helper_kernel(KernelRole::weight_packing, kernel.device, [&](const KernelTraits &k) {
-        return k.weight_layout == kernel.weight_layout && k.min_taps <= taps_ && packs_rank(k, kernel.rank) &&
-               k.weight.type == given_.type && (!phases || k.family == Family::gemm_weight_packing) &&
-               k.phases_outermost == kernel.phases_outermost && (!c_.cells || k.packs_cells);
+        return packs_weights(k, kernel, given_.type) && k.min_taps <= taps_ &&
+               (!phases || k.family == Family::gemm_weight_packing) && (!c_.cells || k.packs_cells);
     });
     packed_channels_ = round_up(channels_ * product(channel_phases_), kernel.weight_channel_multiple);
 }
 
-// Of what is packed. A kernel for tensor cores multiplies elements as it stores its output, others in float32.
-ElementType WeightPacking::packed_type() const noexcept {
-    if (!packing_) return given_.type;
-    const bool in_float32 = kernel_.weight_layout == WeightLayout::channels_innermost ||
-                            kernel_.weight_layout == WeightLayout::channel_panels;
-    return in_float32 ? ElementType::float32 : kernel_.output.type;
-}
+// Of what is packed.
+ElementType WeightPacking::packed_type() const noexcept { return packing_ ? packed_weight_type(kernel_) : given_.type; }
 
 // Where channels become innermost, kernel positions are one dimension of the helper's two.
 bool WeightPacking::joins_taps() const noexcept {
@@ -95,9 +89,9 @@ bool WeightPacking::joins_taps() const noexcept {
 // of the input, and groups outside of both; but parts of a sum are groups inside of the channels that they share.
 // Kernel positions are innermost, or channels of the output.
 View WeightPacking::given() const {
-    const int64_t inside = transposed_ ? summed_ * c_.partial_sums : channels_;
-    const bool channels_last = given_.layout == Layout::channels_last;
-    const int64_t tap = channels_last ? inside : 1, inner = channels_last ? 1 : taps_, outer = taps_ * inside;
+    const int64_t inside = transposed_ ? summed_ * c_.parts_in_groups() : channels_;
+    const auto [tap, inner] = LayoutStrides(given_.layout, inside, taps_);
+    const int64_t outer = taps_ * inside;
     const Extents window = joins_taps() ? Extents{taps_, 1} : window_;
     View view(c_.weight_operand, mirrored_ ? (taps_ - 1) * tap : 0, joined(window, {channels_, summed_, groups_}), given_.type);
     const int rank = static_cast<int>(window.size());
@@ -109,7 +103,7 @@ View WeightPacking::given() const {
         view.set_min(i, packed_window_[i] * channel_phases_[i] * summed_phases_[i] - window_[i]);
     }
     view.set_stride(rank, transposed_ ? outer : inner).set_stride(rank + 1, transposed_ ? inner : outer);
-    const bool parts_inside = transposed_ && c_.partial_sums > 1;
+    const bool parts_inside = transposed_ && c_.parts_in_groups() > 1;
     return view.set_stride(rank + 2, parts_inside ? inner * summed_ : outer * (transposed_ ? channels_ : summed_));
 }
 
@@ -120,11 +114,12 @@ View WeightPacking::as_given(const LaunchRange &range) const {
     const int64_t taps = phases ? 1 : taps_;
     const Extents window = phases ? Extents(window_.size(), 1) : window_;
     const int64_t out = (transposed_ ? summed_ : channels_) * (phases ? taps_ : 1), in = transposed_ ? channels_ : summed_;
-    const int64_t inside = out * (transposed_ ? c_.partial_sums : 1);
-    const bool channels_last = given_.layout == Layout::channels_last || (maps_weights(kernel_) && taps == 1);
-    const int64_t inner = channels_last ? 1 : taps, group = inside > out ? inner * out : in * out * taps;
+    const int64_t inside = out * (transposed_ ? c_.parts_in_groups() : 1);
+    const Layout layout = maps_weights(kernel_) && taps == 1 ? Layout::channels_last : given_.layout;
+    const auto [tap, inner] = LayoutStrides(layout, inside, taps);
+    const int64_t group = inside > out ? inner * out : in * out * taps;
     View view(c_.weight_operand, range.first_group * group, joined(window, {out, in, range.groups}), given_.type);
-    int64_t stride = channels_last ? inside : 1;
+    int64_t stride = tap;
     for (int i = 0; i < kernel_.rank; stride *= window[i++]) view.set_stride(i, stride);
     return view.set_stride(kernel_.rank, inner)
         .set_stride(kernel_.rank + 1, taps * inside)

@@ -76,9 +76,8 @@ class WinogradRecipe {
     View pictures(Operand operand, TensorFormat format, int64_t channels, OfAxis extent, const LaunchRange &range) const {
         const int64_t width = extent(p_.width()), plane = width * extent(p_.height());
         View view(operand, range.first_image * channels * plane, {width, extent(p_.height()), channels, range.images});
-        if (format.layout == Layout::channels_last)
-            view.set_stride(0, channels).set_stride(1, channels * width).set_stride(2, 1);
-        return view;
+        const LayoutStrides strides(format.layout, channels, plane);
+        return view.set_stride(0, strides.position).set_stride(1, strides.position * width).set_stride(2, strides.channel);
     }
 
     // (x, y, input channel, output channel), turned round as a gather meets them. Those of a mirrored problem are so already.
