@@ -301,8 +301,8 @@ class Values:
         return False
 
     def compared_twice(self, text):
-        predicate = re.search(r"%p\d+", text)[0]
-        return self.only_beside(predicate, predicate)
+        compared = re.match(r"setp\.\S+ (%p\d+),", text)
+        return bool(compared) and self.only_beside(compared[1], compared[1])
 
     def only_beside(self, all_of, predicate):
         """Whether a predicate counts only together with another one of the same meaning; `all_of`: itself and others."""
