@@ -21,6 +21,9 @@
 #   AVX2 parameter=value  in place of those before: AVX2 has half as many registers as AVX-512
 # cpu kernels are made for each instruction set in CONV_TRANSPOSE_CPU_LEVELS.
 
+# Formats of half precision, each with the same rows.
+set(formats_of_16_bits f16 bf16)
+
 # Sets `maybe`, an option of rows: FULL, but for those formats of a loop over `format` that the small set has.
 function(conv_transpose_small_set_has)
     set(maybe FULL)
@@ -40,7 +43,7 @@ macro(conv_transpose_flat_products operation)
     conv_transpose_kernel(${operation} f32 cpu implicit_gemm ${gemm} AS channels1 vectors=12 channels=1 fma_percent=30 AVX2 vectors=6)
     conv_transpose_kernel(${operation} f32 cpu implicit_gemm ${gemm} AS narrow vectors=1 channels=16 fma_percent=72 AVX2 channels=8)
     conv_transpose_kernel(${operation} f32 cpu implicit_gemm ${gemm} vectors=2 channels=4 BASELINE_ONLY)
-    foreach(format f32 f16 bf16)
+    foreach(format f32 ${formats_of_16_bits})
         if(NOT format STREQUAL f32)
             conv_transpose_kernel(${operation} ${format} cpu implicit_gemm ${gemm} storage=${format} AVX2 channels=4)
             conv_transpose_kernel(${operation} ${format} cpu implicit_gemm ${gemm} storage=${format} ${channels3})
@@ -57,7 +60,7 @@ macro(conv_transpose_depthwise_products operation)
         ${depthwise} fma_percent=17)
     conv_transpose_kernel(${operation} f32 cpu depthwise LAYOUT ncdhw AS turned GENERATOR ${operation}_cpu_depthwise_channels rank=3
         ${depthwise} turned=true fma_percent=45 AVX2 places=12)
-    foreach(format f32 f16 bf16)
+    foreach(format f32 ${formats_of_16_bits})
         conv_transpose_kernel(${operation} ${format} cpu depthwise LAYOUT any GENERATOR ${operation}_cpu_depthwise_channels rank=3
             storage=${format} ${depthwise} fma_percent=45 AVX2 places=12)
     endforeach()

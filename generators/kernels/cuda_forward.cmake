@@ -30,7 +30,7 @@ conv_transpose_kernel(forward f32 cuda phases ${tiles81})
 
 # ---- depthwise in channels_last, any attributes and rank: neighbouring groups are lanes and vectors
 set(depthwise_vectors LAYOUT nhwc GENERATOR forward_cuda_depthwise_vectors ${depthwise})
-foreach(format f32 f16 bf16)
+foreach(format f32 ${formats_of_16_bits})
     conv_transpose_kernel(forward ${format} cuda depthwise ${depthwise_vectors} storage=${format})
 endforeach()
 # ---- depthwise: first by vectors for even strides, then any kernel of a stride (separable resampling, either pass)
@@ -42,7 +42,7 @@ foreach(stride RANGE 2 8)
 endforeach()
 # Any attributes, rank, element type and layout.
 set(depthwise_gather LAYOUT any GENERATOR forward_cuda_depthwise_gather in_channels=1)
-foreach(format f32 f16 bf16)
+foreach(format f32 ${formats_of_16_bits})
     conv_transpose_kernel(forward ${format} cuda depthwise AS columns ${depthwise_gather} ${columns3} parts=16 storage=${format})
     conv_transpose_kernel(forward ${format} cuda depthwise ${depthwise_gather} storage=${format})
 endforeach()
@@ -104,7 +104,7 @@ conv_transpose_kernel(forward tf32 cuda implicit_gemm AS pairs_c128 ${sub_pixel}
     ALLOW_SPILLS H200_TFLOPS 210)
 # ---- 16 bits, any attributes. Pictures with channels innermost are read as they are; others are packed before. Names
 # tell the layout of input and output, and tiles that are not 128 positions x 128 channels.
-foreach(format f16 bf16)
+foreach(format ${formats_of_16_bits})
     set(gemm16 ${tensor_core_product} format=${format} chunk_channels=64 stages=3 ALLOW_SPILLS)
     set(channels_last input_layout=channels_last channels_last_output=true in_channel_multiple=8)
     set(from_channels_last input_layout=channels_last in_channel_multiple=8 H200_TFLOPS 420)
@@ -146,10 +146,11 @@ conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT nhwc AS sub_pixel $
 # ---- of three axes
 conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT ncdhw ${tensor_core_product} rank=3 columns=128 row_sets=1
     chunk_channels=16 blocks=4 ALLOW_SPILLS H200_TFLOPS 110)
-conv_transpose_kernel(forward f16 cuda implicit_gemm LAYOUT ncdhw ${tensor_core_product} rank=3 format=f16 input_layout=channel_rows
-    columns=128 chunk_channels=64 stages=3 blocks=2 ALLOW_SPILLS H200_TFLOPS 430)
-conv_transpose_kernel(forward bf16 cuda implicit_gemm LAYOUT ncdhw ${tensor_core_product} rank=3 format=bf16
-    input_layout=channel_rows columns=128 chunk_channels=64 stages=3 blocks=2 ALLOW_SPILLS FULL H200_TFLOPS 430)
+foreach(format ${formats_of_16_bits})
+    conv_transpose_small_set_has(f16)
+    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ncdhw ${tensor_core_product} rank=3 format=${format}
+        input_layout=channel_rows columns=128 chunk_channels=64 stages=3 blocks=2 ALLOW_SPILLS ${maybe} H200_TFLOPS 430)
+endforeach()
 conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT ncdhw AS sub_pixel ${sub_pixel} ${any_channels} rank=3 blocks=2
     column_sets=2 ALLOW_SPILLS H200_TFLOPS 110)
 conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT ncdhw AS sub_pixel_packed_c128 rank=3 ${sub_pixel} ${packed_picture}

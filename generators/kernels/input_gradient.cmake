@@ -59,7 +59,7 @@ conv_transpose_kernel(input_gradient tf32x3 cuda implicit_gemm ${tensor_core_pro
 
 # ---- 16 bits, any attributes. Pictures with channels innermost are read as they are. Names tell the layout of input and
 # output, and tiles that are not 128 positions x 128 channels.
-foreach(format f16 bf16)
+foreach(format ${formats_of_16_bits})
     set(gemm16 ${tensor_core_product} format=${format} chunk_channels=64 stages=3 ALLOW_SPILLS)
     set(channels_last input_layout=channels_last channels_last_output=true out_channel_multiple=8)
     set(from_channels_last input_layout=channels_last out_channel_multiple=8)

@@ -8,7 +8,7 @@
 # gradients (k2 s2, 256 to 256 384x384: 0.188, 0.145 without) nor TF32 (forward, the same layer: 0.436, 0.373). Two blocks of 128 x
 # 128 overlap each other's stores (0.163), and fill the last round better. Chunks of half a row leave 256 x 64 five stages in
 # place of two: 0.436 in place of 0.499 (k5).
-foreach(format f16 bf16 tf32)
+foreach(format ${formats_of_16_bits} tf32)
     set(values 8)  # of 16 bytes
     set(chunk chunk_channels=64)
     set(half_chunk chunk_channels=32)
@@ -142,7 +142,7 @@ endforeach()
 # Weights as they are given, of the forward operation: runs of 64 channels, which tensor cores take transposed, so of 16 bits.
 # None of three more tiles was faster by more than 1 % of thirteen layers (128 x 256; 128 x 128 in six stages of half a chunk,
 # 128 x 64 in three blocks without a producer).
-foreach(format f16 bf16)
+foreach(format ${formats_of_16_bits})
     conv_transpose_small_set_has(f16)
     set(maps ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} weight_map=true
         input_layout=channels_last channels_last_output=true in_channel_multiple=8 out_channel_multiple=8 chunk_channels=64
@@ -167,7 +167,7 @@ endforeach()
 
 # All taps of a window share a box, and one run of weights: of 64 channels k3 1.19 ms in place of 1.60, 3x7 0.548 in place of
 # 0.842. Not in TF32 (0.847 in place of 0.826). With further tiles 1.18, 0.497, and of 32 channels k3 0.302 in place of 0.378.
-foreach(format f16 bf16)
+foreach(format ${formats_of_16_bits})
     set(maps ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} input_layout=channels_last
         channels_last_output=true in_channel_multiple=8 out_channel_multiple=8 tile_rows=128 columns=64 chunk_channels=32
         boxes=2 ALLOW_SPILLS)
@@ -183,7 +183,7 @@ endforeach()
 
 # Pictures in channels_first, packed as rows of their channels before (Computation::packed_rows), and outputs in
 # channels_first: rows of a tile are channels, whose positions are neighbours. Names tell positions x channels.
-foreach(format f16 bf16 tf32)
+foreach(format ${formats_of_16_bits} tf32)
     set(values 8)  # of 16 bytes
     set(chunk chunk_channels=64)
     set(rates 695 420)
@@ -215,7 +215,7 @@ foreach(format f16 bf16 tf32)
         H200_TFLOPS ${rate256x64} ${maybe})
 endforeach()
 
-foreach(format f16 bf16)
+foreach(format ${formats_of_16_bits})
     set(maps ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} input_layout=channels_last
         in_channel_multiple=8 columns=128 row_sets=1 column_sets=2 chunk_channels=32 blocks=2 boxes=2 ALLOW_SPILLS)
     conv_transpose_small_set_has(f16)
@@ -232,7 +232,7 @@ endforeach()
 # inputs apart. Kernels as large as their strides read an image as one row, and weights as they are given: k2 s2, N8 128 to 64
 # 256x256 0.122 ms (0.324 packed; 77 % of the memory's bandwidth). 1x1, 1024 to 1024, whose boxes are
 # found by row and column: 435 TFLOP/s (what limits it was not found out).
-foreach(format f16 bf16)
+foreach(format ${formats_of_16_bits})
     conv_transpose_small_set_has(f16)
     set(as_it_lies ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} input_layout=channels_first
         chunk_channels=64 columns=128 row_sets=1 ALLOW_SPILLS)
@@ -263,7 +263,7 @@ endforeach()
 
 # Their phases as channels: of a stride along the width that is a multiple of two (pairs), or four, neighbours in the output
 # are rows of a tile. 256 x 128 is slower (k2 s2, 256 to 64 channels: 0.270 ms in place of 0.240), and TF32 has faster kernels.
-foreach(format f16 bf16)
+foreach(format ${formats_of_16_bits})
     conv_transpose_small_set_has(f16)
     set(maps ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} input_layout=channels_last
         in_channel_multiple=8 phases_as_channels=true min_out_channels=1 chunk_channels=64 columns=128 row_sets=1 column_sets=2
@@ -277,7 +277,7 @@ foreach(format f16 bf16)
 endforeach()
 
 # Input gradients of output gradients in channels_first, packed likewise.
-foreach(format f16 bf16 tf32)
+foreach(format ${formats_of_16_bits} tf32)
     set(values 8)
     set(chunk chunk_channels=64)
     set(half_chunk chunk_channels=32)

@@ -21,7 +21,7 @@ conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT ncdhw AS maps_pairs
 # KernelBench 58 0.509 ms in TF32 by three taps in place of 0.881 by windows of seven, 70 3.18 in place of 4.38, 73 0.730 in
 # place of 1.01; in float16 0.272, 1.90 and 0.605. Not: 512 x 64 with a producer (58 0.499, 70 3.09, 73 0.897), chunks of 128
 # bytes (70 3.38).
-foreach(format tf32 f16 bf16)
+foreach(format tf32 ${formats_of_16_bits})
     conv_transpose_small_set_has(f16 tf32)
     set(chunk chunk_channels=32)
     set(values 8)
@@ -55,7 +55,7 @@ endforeach()
 # Windows of 16 bits: KernelBench 68 2.58 ms in place of 7.68 (in channels_last 2.11 in place of 3.54). Of three taps cells are
 # faster. Behind them, outputs in channels_last of any number of channels, which lanes store one by one; its rate is a guess that
 # keeps it behind all but the gather.
-foreach(format f16 bf16)
+foreach(format ${formats_of_16_bits})
     conv_transpose_small_set_has(f16)
     set(maps ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} rank=3 input_layout=channels_last
         in_channel_multiple=8 ALLOW_SPILLS ${maybe})

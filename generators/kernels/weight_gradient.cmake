@@ -65,7 +65,7 @@ conv_transpose_kernel(weight_gradient f32 cuda dense ${k9s3}
 # ---- depthwise
 conv_transpose_kernel(weight_gradient f32 cuda general ${k4s2} ${depthwise}
     in_tile=1 out_tile=1 all_taps_x=true all_taps_y=true warps=1 wanted_blocks=8448)
-foreach(format f32 f16 bf16)
+foreach(format f32 ${formats_of_16_bits})
     conv_transpose_kernel(weight_gradient ${format} cuda depthwise LAYOUT nhwc GENERATOR weight_gradient_cuda_depthwise_vectors
         storage=${format} ${depthwise})
     set(depthwise_gather LAYOUT any GENERATOR weight_gradient_cuda_depthwise_gather storage=${format} in_channels=1)
@@ -142,14 +142,12 @@ conv_transpose_helper(weight_gradient_sum f32 cuda AS in_order slices=1)
 
 # ---- operands of 16 bits, any attributes
 set(implicit_gemm steps=64 stages=4)
-foreach(format f16 bf16)
+foreach(format ${formats_of_16_bits})
     set(row weight_gradient ${format} cuda implicit_gemm LAYOUT nhwc)
     set(of format=${format} ${implicit_gemm})
     # What both formats have in a full build, float16 has in every.
-    set(full "")
-    if("${format}" STREQUAL "bf16")
-        set(full FULL)
-    endif()
+    conv_transpose_small_set_has(f16)
+    set(full "${maybe}")
     # Read by tensor maps; with a producer. Tiles of one kernel position waste nothing where there are nine.
     set(maps ONLY_ON sm_90 GENERATOR weight_gradient_cuda_implicit_gemm_tensor_maps format=${format} steps=64 producer=true ALLOW_SPILLS)
     set(maps_one_block ${maps} ${one_block} stages=4)
@@ -202,7 +200,7 @@ conv_transpose_kernel(weight_gradient f32 cpu channels AS eight_inputs ${half_ve
 
 # ---- CPU: any attributes, rank, layout and element type
 conv_transpose_kernel(weight_gradient f32 cpu general ${depthwise} in_tile=1 out_tile=1 min_output_w=256)
-foreach(format f32 f16 bf16)
+foreach(format f32 ${formats_of_16_bits})
     conv_transpose_kernel(weight_gradient ${format} cpu depthwise LAYOUT any ${depthwise} storage=${format})
     set(min_in_channels 2)
     if(format STREQUAL f32)
@@ -223,7 +221,7 @@ conv_transpose_kernel(weight_gradient f32 cuda general LARGE H200_TFLOPS 3)
 # For those who ask for strict propagation.
 conv_transpose_kernel(weight_gradient f32 cpu general AS strict BASELINE ${tile4} strict=true LARGE ${tile3})
 conv_transpose_kernel(weight_gradient f32 cuda general AS strict strict=true LARGE)
-foreach(format f32 f16 bf16)
+foreach(format f32 ${formats_of_16_bits})
     conv_transpose_kernel(bias_gradient ${format} cpu general GENERATOR bias_gradient storage=${format} BASELINE)
     conv_transpose_kernel(bias_gradient ${format} cpu general LAYOUT nhwc GENERATOR bias_gradient storage=${format}
         channels_last=true BASELINE LARGE)
