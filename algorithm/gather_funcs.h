@@ -62,10 +62,11 @@ struct AnyGatherFuncs {
 
 /// How the weight is cut whose gradient is computed: the channels of a tile, and its neighbouring taps of a row; or of groups
 /// with one channel, in channels_last, its taps of vectors of groups, of which each thread has one. Threads are lanes, of
-/// positions, times warps, of weights; at least one a weight stores them. With a window, a lane's position is a run of so many
-/// along y, a dilation apart, and a tile has `window` taps along y, a stride apart: what these see overlaps, and is read once.
+/// positions, times warps, of weights. A tile has `window` taps along y, too: neighbours, or, where a lane's position is a run of
+/// so many along y, a dilation apart, taps a stride apart: what these see overlaps, and is read once.
 struct WeightTile {
     int in_channels, out_channels, taps, lanes, warps, vector = 1, window = 1, run = 1;
+    bool multiplies_zeros = false;  // what lies outside is zero, and a factor as all else
 
     bool has_window() const { return run > 1; }
 
@@ -81,7 +82,7 @@ struct AnyWeightGradientFuncs {
     Halide::Func sum{"sum"};
     Halide::RDom positions;  ///< run in the part's band, image by image, position in it (on a CPU along the row, row, image)
     Halide::Func partial;    ///< what is written; its update goes through all tiles
-    Halide::RDom weights;    ///< lane, warp (of vectors of groups: warp, lane), tile, part, images
+    Halide::RDom weights;    ///< round of threads, lane, warp (of vectors of groups: warp, lane), tile, part, images
 };
 
 }  // namespace conv_transpose

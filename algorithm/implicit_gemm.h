@@ -213,7 +213,12 @@ Geometry gather_geometry(const GemmFuncs &f, const std::vector<GatherAxis> &axes
         live.push_back(of_phase.taps), shift.push_back(of_phase.shift), first.push_back(of_phase.first);
     }
     const PerAxis all_taps = most;
-    if (window > 1) g.cells[0] = g.cells[0] + (window - 1), most[0] = most[0] / window, live[0] = live[0] / window;
+    if (window > 1) {
+        g.cells[0] = g.cells[0] + (window - 1);
+        // Weights of taps beyond the last are zero where they are not packed so.
+        const int filled_up = f.format.on_tensor_cores() ? 0 : window - 1;
+        most[0] = (most[0] + filled_up) / window, live[0] = (live[0] + filled_up) / window;
+    }
     const bool in_runs = f.position_run > 0;  // which v.position counts
     const PerAxis cell = in_runs ? g.place(v.position, v.value) : g.cell(v.position);
     const PerAxis first_cell = in_runs ? g.place(v.position, 0) : cell;
@@ -329,7 +334,7 @@ Expr picture_or_zero(const GemmFuncs &f, const Tensor &picture, const Geometry &
     return select((whole_rows ? v.k_group * values : in_chunk) < left, element, zero);
 }
 
-/// A weight as pack_channels_innermost has put it; zero for summed channels beyond the last.
+/// A weight as pack_channels_innermost has put it; zero for summed channels beyond the last, and for taps of a window.
 template <class Tensor>
 Expr channels_innermost_weight(const GemmFuncs &f, const Tensor &weight, const Geometry &g) {
     using namespace Halide;
@@ -338,12 +343,28 @@ Expr channels_innermost_weight(const GemmFuncs &f, const Tensor &weight, const G
     const auto promised = [&](const Expr &at, int d) {
         return unsafe_promise_clamped(at, 0, weight.dim(d).extent() - 1);
     };
-    const Expr summed = g.chunk * g.steps.chunk + f.v.k_group;
+    const Expr summed = g.chunk * g.steps.chunk + f.v.k_group / f.window;
     std::vector<Expr> index{promised(f.v.channel, 0)};
     for (int d = 0; d < rank; d++) index.push_back(promised(g.kernel[d], d + 1));
     index.push_back(promised(summed, rank + 1));
     index.push_back(g.group);
-    return select(summed < weight.dim(rank + 1).extent(), weight(index), 0.f);
+    Expr there = summed < weight.dim(rank + 1).extent();
+    if (f.window > 1) there = there && g.kernel[0] < weight.dim(1).extent();
+    return select(there, weight(index), 0.f);
+}
+
+/// A weight as it is given, of one kernel position, whose summed channels are neighbours; zero beyond the last of either.
+template <class Tensor>
+Expr given_weight(const GemmFuncs &f, const Tensor &weight, const Geometry &g) {
+    using namespace Halide;
+    const int rank = static_cast<int>(g.kernel.size());
+    const auto extent = [&](int d) { return Expr(weight.dim(d).extent()); };
+    const Expr summed = g.chunk * g.steps.chunk + f.v.k_group;
+    std::vector<Expr> index(rank, 0);
+    index.push_back(unsafe_promise_clamped(summed, 0, extent(rank) - 1));
+    index.push_back(unsafe_promise_clamped(f.v.channel, 0, extent(rank + 1) - 1));
+    index.push_back(f.v.group);
+    return select(summed < extent(rank) && f.v.channel < extent(rank + 1), weight(index), 0.f);
 }
 
 /// Packed weights (layouts::tensor_core_weights) are one array.
@@ -358,7 +379,7 @@ Expr tensor_core_weight(const GemmFuncs &f, const Tensor &weight, const Geometry
     const Expr tile = v.channel / 64, last_tile = (channels + 63) / 64 - 1;
     const Expr channel = (block_goes_beyond ? min(tile, last_tile) : tile) * 64 + v.channel % 64;
     PerDimension<Expr> at(0, {{Dimension::summed, (g.chunk * groups_of_chunk + k_group) * values},
-                              {Dimension::channel, channel}, {Dimension::piece, v.piece}, {Dimension::group, v.group}});
+                              {Dimension::channel, channel}, {Dimension::piece, v.piece}, {Dimension::group, g.group}});
     PerDimension<Expr> extents(1, {{Dimension::summed, g.steps.chunks() * g.steps.chunk},
                                    {Dimension::channel, channels}, {Dimension::piece, f.format.pieces()}});
     constexpr Dimension axes[] = {Dimension::x, Dimension::y, Dimension::z};

@@ -72,6 +72,9 @@ struct GemmFuncs {
     int window = 1;
     /// Weights are read as they are given, in channels_last.
     bool maps_weights = false;
+    /// The same in channels_first, on CUDA cores, where kernel positions are summed like channels: what is summed are
+    /// neighbours in memory.
+    bool weights_as_given = false;
     /// Then, where neighbours are channels that are computed, runs of so many; `value` of the weights counts through a run,
     /// `channel` through the runs and `k_group` through the summed channels of a step. 0: neighbours are summed.
     int weight_run = 0;

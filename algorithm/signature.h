@@ -196,7 +196,8 @@ inline constexpr Argument weight_gradient[] = {
     per_axis("kernel"),
     per_axis("stride"),
     per_axis("dilation"),
-    written(axes_and(5, "partial", TensorRole::partial)),  // output channel, input channel, group, band, images
+    // Output channel, input channel, group, band, images; or the weights themselves.
+    written(axes_and(5, "partial", TensorRole::parameter)),
 };
 
 inline constexpr Argument flat_weight_gradient[] = {

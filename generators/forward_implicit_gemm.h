@@ -78,11 +78,11 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         }
         const Expr summed = this->summed_channels(input), channels = output_->dim(this->rank).extent();
         const int chunk = this->schedule_params.chunk(f);
-        if (phases_as_channels && !phases_along_width && f.window > 1)
+        if (phases_as_channels && !phases_along_width && f.window > 1 && Schedule::on_tensor_cores)
             throw std::invalid_argument("phases_as_channels with a window; the rule is those along the width");
         const int channel_axes = !phases_as_channels ? 0 : phases_along_width ? 1 : this->rank.value();
         for (int d = 0; d < channel_axes; d++) kernel_size[d] = rounded_up(kernel_size[d], axes[d].stride());  // of a phase
-        const Expr cut = Schedule::on_tensor_cores ? Expr() : Expr(input.dim(this->rank + 1).extent());
+        const Expr cut = cuts_steps() ? Expr(input.dim(this->rank + 1).extent()) : Expr();
         const Geometry g = gather_geometry(f, axes, padding_phase, channel_axes, *output_, summed, chunk, cut);
         this->define_operands(g, input, weight, kernel_size, g.computed_channels(channels), this->problem.in_channel_multiple,
                               this->target);
@@ -124,9 +124,10 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         description.set("min_out_channels", min_out_channels);
         if (knows_channel_slopes()) description.set("channel_slopes", "true");
         this->describe_product("input", "output", description);
-        if (!Schedule::on_tensor_cores) {
+        if (cuts_steps()) {
             description.set("splits_steps", "true");
-            description.set("split_target_blocks", machines::H200::multiprocessors * this->schedule_params.blocks);
+            if (!Schedule::on_tensor_cores)
+                description.set("split_target_blocks", machines::H200::multiprocessors * this->schedule_params.blocks);
         }
         if (this->funcs_.position_run > 0 && this->funcs_.computes_whole_rows) description.set("output_width_multiple", 8);
         if (!phases_as_channels) return;
@@ -146,6 +147,8 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
     Halide::Expr bias_of(const Halide::Expr &channel, const Halide::Expr &group) const {
         return select(has_bias != 0, bias(channel, group), 0.f);
     }
+    // Of tensor cores' kernels those that store float32 in any case know nothing of parts: these are groups to them.
+    bool cuts_steps() const { return !Schedule::on_tensor_cores || this->makes_parts; }
     // TF32's kernels have no registers left for them: those of 256 x 128 spilled, and took 9 % longer without an activation.
     bool knows_channel_slopes() const { return Schedule::tensor_maps && this->funcs_.format.multiply != Multiply::tf32; }
     // A lane reads it once for all rows that it stores.
@@ -158,6 +161,7 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
     }
     // Without an activation nothing is computed; the pass makes a version of the store for that.
     Halide::Expr finished(const Halide::Expr &product, const Halide::Expr &channel, const Halide::Expr &group) const {
+        if (this->makes_parts) return product;  // the second pass has the rest
         const Halide::Expr no_activation =
             activation == static_cast<int>(EpilogueKind::piecewise_linear) && slope == 1.f;
         const Halide::Expr sum = product + bias_of(channel, group),

@@ -1,5 +1,6 @@
 // Weight packing for implicit matrix products, of any rank and element format. For tensor cores the order is
 // layouts::tensor_core_weights, and values are converted to what those multiply; for CUDA cores channels are innermost.
+#include <algorithm>
 #include <array>
 #include <stdexcept>
 #include <string>
@@ -85,16 +86,19 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         const Func zero_outside = BoundaryConditions::constant_exterior(
             weight, Internal::make_zero(weight.type()), inside);
         const auto element = [&](const std::vector<Expr> &summed_phases) {
-            Place at = get_target().has_gpu_feature()
-                           ? place<FastNumber>(layout, number, extents, given_channels, summed_phases)
-                           : place<Expr>(layout, number, extents, given_channels, summed_phases);
+            Place at = rows_are_found_together() ? place_in_rows(extents, given_channels, summed_phases)
+                       : get_target().has_gpu_feature()
+                           ? place(layout.coordinates<FastNumber>(number, counted<FastNumber>(extents)), given_channels, summed_phases)
+                           : place(layout.coordinates<Expr>(number, counted<Expr>(extents)), given_channels, summed_phases);
             std::vector<Expr> index;
             for (int d = 0; d < rank; d++)
                 index.push_back(at.of[axes[d]] * channel_phases[d] * summed_phases[d] + at.channel_phase[d] +
                                 at.summed_phase[d]);
             if (packs_cells) {
-                const FastNumber channels(*input_channels_), of_cell(at.of[summed]);
-                at.of[summed] = (of_cell % channels).value;
+                // Channels of an input are whole rows; where phases are summed over, there is one input.
+                const int of_row = rows_are_found_together() && all_one(summed_phases) ? values : 1;
+                const FastNumber channels(*input_channels_ / of_row), of_cell(at.of[summed] / of_row);
+                at.of[summed] = (of_cell % channels).value * of_row + at.of[summed] % of_row;
                 const Expr shift = (of_cell / channels).value * *input_shift_, shifted = index[0] - shift;
                 const FastNumber spread(max(shifted, 0)), dilation(*dilation_);
                 const Expr is_tap = shift < channel_phases[0] && shifted >= 0 && (spread % dilation).value == 0;
@@ -107,7 +111,7 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         };
         const Expr general = element(summed_phases);
         (*packed_)(i, tap, rest, three, four) =
-            specializes() ? select(sums_no_phases(), element(std::vector<Expr>(rank, 1)), general) : general;
+            rows_are_found_together() ? select(sums_no_phases(), element(std::vector<Expr>(rank, 1)), general) : general;
     }
 
     void schedule() {
@@ -119,6 +123,8 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         // A thread finds the place of a row of 16 bytes once: that costs more than to move it.
         const int values = format_.values_of_16_bytes();
         packed_->dim(0).set_extent(packed_->dim(0).extent() / values * values);
+        // Rows are stored at once: by single values 38 MB took 75 us on an H200, of which memory takes 18.
+        for (int d = 1; d < 5; d++) packed_->dim(d).set_stride(packed_->dim(d).stride() / values * values);
         packed_->set_host_alignment(16);
         Func all(*packed_);
         Var block{"block"}, thread{"thread"}, value{"value"};
@@ -136,8 +142,8 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         }
         packed_->dim(0).set_bounds(0, 64 * values);
         packed_->dim(1).set_stride(64 * values);
-        // Without phases that are summed over, nothing is divided for each value: 360 lines of PTX in place of 600, where a thread
-        // moves 16 bytes (38 MB took 75 us on an H200, of which memory takes 18, whatever the order of the blocks).
+        packed_->dim(2).set_extent(packed_->dim(2).extent() / rows_at_once() * rows_at_once());
+        // Without phases that are summed over, nothing is divided for each value.
         schedule_lanes(all.specialize(sums_no_phases()));
         schedule_lanes(all);
     }
@@ -156,7 +162,16 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
     }
 
   private:
-    bool specializes() { return get_target().has_gpu_feature() && format_.on_tensor_cores(); }
+    bool rows_are_found_together() { return get_target().has_gpu_feature() && format_.on_tensor_cores(); }
+
+    // A thread has rows of as many neighbouring eights (or fours) of summed channels, of which chunks have a multiple: where a
+    // row lies takes some 300 instructions, to move it 40.
+    static constexpr int eights_at_once = 4;
+    int rows_at_once() const { return eights_at_once * format_.pieces(); }
+
+    static bool all_one(const std::vector<Expr> &numbers) {
+        return std::all_of(numbers.begin(), numbers.end(), [](const Expr &e) { return Halide::Internal::is_const_one(e); });
+    }
     Expr sums_no_phases() const {
         Expr phases = 1;
         for (const Expr &count : values_of(summed_phases_)) phases = phases * count;
@@ -168,19 +183,19 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
     void schedule_lanes(Halide::Stage all) {
         using namespace Halide;
         const int values = format_.values_of_16_bytes();
-        Var block{"block"}, thread{"thread"}, value{"value"}, warp{"warp"}, channels{"channels"};
+        Var block{"block"}, thread{"thread"}, value{"value"}, warp{"warp"}, channels{"channels"}, row{"row"};
+        all.split(rest, rest, row, rows_at_once()).split(i, i, value, values).vectorize(value).unroll(row)
+            .reorder(value, row, i, tap, rest);
         all.specialize(weight.dim(rank).stride() == 1)
-            .split(i, i, value, values)
-            .vectorize(value)
             .fuse(i, tap, thread)
             .fuse(thread, rest, thread)
             .split(thread, block, thread, 256, TailStrategy::GuardWithIf)
             .gpu_blocks(block)
             .gpu_threads(thread)
             .never_partition_all();
-        all.split(i, i, value, values).vectorize(value).fuse(tap, rest, thread)
+        all.fuse(tap, rest, thread)
             .split(thread, block, thread, 32, TailStrategy::GuardWithIf).split(thread, warp, thread, 4)
-            .split(i, channels, i, 8).fuse(i, thread, thread).reorder({value, thread, warp, block, channels})
+            .split(i, channels, i, 8).fuse(i, thread, thread).reorder({value, row, thread, warp, block, channels})
             .gpu_blocks(block, channels).gpu_threads(thread, warp).never_partition_all();
     }
 
@@ -198,15 +213,37 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
     static const Expr &expr(const Expr &number) { return number; }
     static const Expr &expr(const FastNumber &number) { return number.value; }
 
+    static constexpr Dimension dimensions_[] = {Dimension::channel, Dimension::summed, Dimension::x, Dimension::y,
+                                                Dimension::z, Dimension::group, Dimension::piece};
+
+    template <class Number>
+    static PerDimension<Number> counted(const PerDimension<Expr> &extents) {
+        PerDimension<Number> counted(Number(1), {});
+        for (Dimension d : dimensions_) counted[d] = extents[d];
+        return counted;
+    }
+
+    /// Of layouts::tensor_core_weights, in its three dimensions: `rest` is of pieces, eights of summed channels, tiles and groups.
+    Place place_in_rows(const PerDimension<Expr> &extents, const Expr &given_channels, const std::vector<Expr> &summed_phases) const {
+        using enum Dimension;
+        const int values = format_.values_of_16_bytes(), pieces = format_.pieces();
+        const FastNumber together = rest / rows_at_once(), eights = (extents[summed] / (values * eights_at_once)),
+                         tiles((extents[channel] + 63) / 64), of_tile = together / eights;
+        PerDimension<FastNumber> at(FastNumber(0), {{piece, rest % pieces}, {group, of_tile / tiles}});
+        const Expr eight = (together % eights).value * eights_at_once + rest / pieces % eights_at_once;
+        at[summed] = eight * values + i % values;
+        at[channel] = (of_tile % tiles).value * 64 + i / values;
+        const FastNumber line = FastNumber(tap) / FastNumber(extents[x]);
+        at[x] = FastNumber(tap) % FastNumber(extents[x]);
+        at[y] = rank == 2 ? line : line % FastNumber(extents[y]);
+        if (rank > 2) at[z] = line / FastNumber(extents[y]);
+        return place(at, given_channels, summed_phases);
+    }
+
     /// A Number says how to divide.
     template <class Number>
-    Place place(const TensorLayout &layout, const Expr &number, const PerDimension<Expr> &extents,
-                const Expr &given_channels, const std::vector<Expr> &summed_phases) const {
+    Place place(PerDimension<Number> at, const Expr &given_channels, const std::vector<Expr> &summed_phases) const {
         using enum Dimension;
-        constexpr Dimension all[] = {channel, summed, x, y, z, group, piece};
-        PerDimension<Number> counted(Number(1), {});
-        for (Dimension d : all) counted[d] = extents[d];
-        PerDimension<Number> at = layout.coordinates<Number>(Number(number), counted);
         const auto take_phases = [](Number &number, const std::vector<Expr> &phases) {
             std::vector<Expr> taken;
             for (const Expr &count : phases) {
@@ -225,7 +262,7 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
                     take_phases(at[summed], summed_phases)};
         // What is left of the number of a phase lies beyond the last.
         if (phases_outermost) at[channel] = first_channel + at[channel] * Number(given_channels);
-        for (Dimension d : all) place.of[d] = expr(at[d]);
+        for (Dimension d : dimensions_) place.of[d] = expr(at[d]);
         return place;
     }
 

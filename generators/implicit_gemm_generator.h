@@ -37,7 +37,8 @@ struct ImplicitGemmGenerator : DescribedGenerator {
          {"channels_last", PictureLayout::channels_last},
          {"channel_rows", PictureLayout::channel_rows}}};
     GeneratorParam<bool> channels_last_output{"channels_last_output", false};
-    /// A kernel for parts of sums: it stores float32, and a second pass adds them and converts.
+    /// A kernel for parts of sums: it stores float32, and a second pass adds them and converts. Of the forward operation they
+    /// are parts of its steps.
     GeneratorParam<bool> makes_parts{"makes_parts", false};
     /// Weights, too, are read by a tensor map, as they are given in channels_last.
     GeneratorParam<bool> weight_map{"weight_map", false};
@@ -71,6 +72,7 @@ struct ImplicitGemmGenerator : DescribedGenerator {
         funcs_.input_layout = input_layout;
         funcs_.channels_last_output = channels_last_output;
         funcs_.computed = makes_parts ? Storage::f32 : named->storage;
+        if constexpr (!Schedule::on_tensor_cores) funcs_.window = schedule_params.window;
         if (weight_map && !Schedule::tensor_maps)
             throw std::invalid_argument("weight_map is true; the rule is a schedule for tensor maps");
         if constexpr (Schedule::tensor_maps) {
@@ -127,6 +129,7 @@ struct ImplicitGemmGenerator : DescribedGenerator {
             : Schedule::on_tensor_cores
                 ? implicit_gemm::tensor_core_weight(f, weight, g, kernel_size, channels,
                                                     schedule_params.tile(f).channels > 64)
+            : f.weights_as_given ? implicit_gemm::given_weight(f, weight, g)
                 : implicit_gemm::channels_innermost_weight(f, weight, g);
     }
 
@@ -134,7 +137,7 @@ struct ImplicitGemmGenerator : DescribedGenerator {
     /// groups side by side. It rounds to TF32 itself. In channels_first a box is of a run of positions and a chunk of channels.
     template <class Picture>
     TensorBox box_of_picture(const implicit_gemm::Geometry &g, const Picture &picture, const Halide::Expr &element) const {
-        TensorBox box{element, {funcs_.v.group * picture.dim(rank).extent() + g.chunk * g.steps.chunk}, g.offset};
+        TensorBox box{element, {g.group * picture.dim(rank).extent() + g.chunk * g.steps.chunk}, g.offset};
         if (funcs_.position_run > 0) {
             for (int d = 0; d < rank; d++)
                 box.coordinates.insert(d == 0 ? box.coordinates.begin() : box.coordinates.end(),
@@ -164,11 +167,11 @@ struct ImplicitGemmGenerator : DescribedGenerator {
         std::vector<Expr> index;
         for (int d = 0; d < rank; d++) index.push_back(unsafe_promise_clamped(g.kernel[d], 0, weight.dim(d).extent() - 1));
         index.push_back(unsafe_promise_clamped(channel, 0, weight.dim(rank).extent() - 1));
-        index.insert(index.end(), {unsafe_promise_clamped(summed, 0, of_group - 1), v.group});
+        index.insert(index.end(), {unsafe_promise_clamped(summed, 0, of_group - 1), g.group});
         const Expr element = weight(index), inside = channel < weight.dim(rank).extent() && summed < of_group;
         TensorBox box{select(inside, element, Internal::make_zero(element.type())), {first}, g.kernel, 1};
         box.coordinates.resize(rank + 1, 0);
-        box.coordinates.push_back(v.group * of_group + summed);
+        box.coordinates.push_back(g.group * of_group + summed);
         return box;
     }
 
@@ -210,6 +213,10 @@ struct ImplicitGemmGenerator : DescribedGenerator {
         if (funcs_.maps_weights) {
             for (int d = 0; d < rank + 3; d++) weight.dim(d).set_min(0);
             implicit_gemm::declare_rows(weight, PictureLayout::channels_last, rank, funcs_.values());
+        } else if (funcs_.weights_as_given) {
+            for (int d = 0; d < rank + 3; d++) weight.dim(d).set_min(0);
+            weight.dim(0).set_stride(Halide::Expr());
+            weight.dim(rank).set_stride(1);
         } else {
             implicit_gemm::declare_packed_weight(weight, Schedule::on_tensor_cores ? funcs_.values() : 4);
         }
@@ -250,7 +257,8 @@ struct ImplicitGemmGenerator : DescribedGenerator {
             }
             description.set("weight_in_channel_multiple", schedule_params.chunk(f));
         } else {
-            description.set("weight_layout", enumerator(WeightLayout::channels_innermost));
+            description.set("weight_layout",
+                            enumerator(f.weights_as_given ? WeightLayout::as_given : WeightLayout::channels_innermost));
         }
         schedule_params.describe(description, f);
     }

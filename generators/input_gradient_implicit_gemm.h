@@ -22,6 +22,8 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
 
     /// Kernel positions are channels that are summed over, too.
     Halide::GeneratorParam<bool> taps_as_channels{"taps_as_channels", false};
+    /// Then weights may be read as they are given: small problems are spared a launch that packs them.
+    Halide::GeneratorParam<bool> weights_as_given{"weights_as_given", false};
 
     /// The output gradient's coordinates begin at the padding.
     Halide::GeneratorInput<Halide::Buffer<>> output_gradient{"output_gradient"}, weight{"weight"};
@@ -32,6 +34,9 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
             throw std::invalid_argument("taps_as_channels is true; the rule is pictures in channels_first");
         if (this->funcs_.position_run > 0)
             throw std::invalid_argument("an input gradient by a tensor map of channels_first; the rule is channels_last");
+        if (weights_as_given && (!taps_as_channels || Schedule::on_tensor_cores))
+            throw std::invalid_argument("weights_as_given is true; the rule is taps_as_channels on CUDA cores");
+        this->funcs_.weights_as_given = weights_as_given;
         const int dimensions = this->rank + 3;
         output_gradient.set_type(this->stored_type()), output_gradient.set_dimensions(dimensions);
         weight.set_type(this->weight_type()), weight.set_dimensions(dimensions);
@@ -83,7 +88,9 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
         this->describe_product("output", "input", description);
         if (!taps_as_channels) return;
         description.set("taps_as_channels", "true");
-        description.set("split_target_blocks", machines::H200::multiprocessors * this->schedule_params.blocks);
+        // A second pass, which adds parts, would be a launch more.
+        if (!weights_as_given)
+            description.set("split_target_blocks", machines::H200::multiprocessors * this->schedule_params.blocks);
     }
 
   private:

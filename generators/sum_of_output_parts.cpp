@@ -15,6 +15,9 @@ class SumOfOutputParts : public Halide::Generator<SumOfOutputParts>, public Desc
     /// Of the output.
     GeneratorParam<Storage> stored{"stored", Storage::f32, storage_names()};
 
+    /// Parts have channels innermost, the output has them outside: blocks turn what they have added.
+    GeneratorParam<bool> turned{"turned", false};
+
     Input<Halide::Buffer<float>> partial{"partial", 4};
     Input<Halide::Buffer<float>> bias{"bias", 1};
     Input<int> has_bias{"has_bias"}, activation{"activation"};
@@ -24,50 +27,78 @@ class SumOfOutputParts : public Halide::Generator<SumOfOutputParts>, public Desc
 
     void generate() {
         using namespace Halide;
+        // Loads of neighbours are under way together; what is beyond the last is the last's.
         const Expr parts = partial.dim(3).extent();
-        r = RDom({{0, batch}, {0, (parts + batch - 1) / batch}}, "part");
-        const Expr part = r[0] + batch * r[1];
-        const Expr there = unsafe_promise_clamped(min(part, parts - 1), 0, parts - 1);
-        total(position, channel, image) = select(has_bias != 0, bias(channel), 0.f);
-        total(position, channel, image) += select(part < parts, partial(position, channel, image, there), 0.f);
+        part = RDom(0, at_once, 0, (parts + at_once - 1) / at_once, "part");
+        const Expr number = part.x + part.y * at_once;
+        const Expr at = turned ? min(position, partial.dim(0).extent() - 1) : Expr(position),
+                   of = turned ? min(channel, partial.dim(1).extent() - 1) : Expr(channel);
+        total(position, channel, image) = select(has_bias != 0, bias(of), 0.f);
+        total(position, channel, image) += select(number < parts, partial(at, of, image, min(number, parts - 1)), 0.f);
+        staged(position, channel, image) = total(position, channel, image);
+        const Func added = turned ? staged : total;
         (*output_)(position, channel, image) =
-            store(activate(total(position, channel, image), activation, slope_of(channel)), stored);
+            store(activate(added(position, channel, image), activation, slope_of(channel)), stored);
     }
 
-    // A thread has one element: there are few outputs where a sum is cut, and planes may be smaller than a warp. Lanes run over
-    // what are neighbours in memory: with channels innermost over those.
     void schedule() {
         using namespace Halide;
         for (int d = 0; d < 4; d++) partial.dim(d).set_min(0);
         for (int d = 0; d < 3; d++) output_->dim(d).set_min(0);
         partial.dim(0).set_stride(Expr()), output_->dim(0).set_stride(Expr());
         bias.dim(0).set_min(0);
-        Var block{"block"}, thread{"thread"}, element{"element"};
-        const auto by_lanes = [&](Stage stage, const Var &inner, const Var &outer) {
-            stage.fuse(inner, outer, element).split(element, block, thread, 128, TailStrategy::GuardWithIf)
-                .gpu_blocks(block, image).gpu_threads(thread).never_partition_all();
-        };
-        Func output(*output_);
-        output.reorder(position, channel, image);
-        by_lanes(output.specialize(partial.dim(1).stride() == 1 && output_->dim(1).stride() == 1).reorder(channel, position, image),
-                 channel, position);
-        by_lanes(output, position, channel);
-        total.compute_at(Func(*output_), thread).update().unroll(r[0]);
+        total.update().unroll(part.x);
+        turned ? schedule_turned() : schedule_in_order();
     }
 
     void describe(KernelDescription &description) override {
         description.set_family(Family::sum_of_output_parts);
         description.set("role", "KernelRole::sum_of_output_parts");
+        description.set("input", format_text(Storage::f32, turned));
         description.set("output", format_text(stored));
         describe_target(get_target(), description);
     }
 
   private:
     Halide::Var position{"position"}, channel{"channel"}, image{"image"};
-    static constexpr int batch = 8;  // of parts that are loaded at once: one after the other takes a fourth of a microsecond each
-    Halide::RDom r;
-    Halide::Func total{"total"};
+    Halide::Var block{"block"}, thread{"thread"}, element{"element"};
+    static constexpr int at_once = 8;
+    Halide::RDom part;
+    Halide::Func total{"total"}, staged{"staged"};
     Halide::GeneratorOutput<Halide::Buffer<>> *output_ = nullptr;
+
+    // A thread has one element: there are few outputs where a sum is cut, and planes may be smaller than a warp. Lanes run over
+    // neighbours of a part, of which there are several to an output: with channels innermost over those.
+    void schedule_in_order() {
+        using namespace Halide;
+        const auto by_lanes = [&](Stage stage, const Var &inner, const Var &outer) {
+            stage.fuse(inner, outer, element).split(element, block, thread, 128, TailStrategy::GuardWithIf)
+                .gpu_blocks(block, image).gpu_threads(thread).never_partition_all();
+        };
+        Func output(*output_);
+        output.reorder(position, channel, image);
+        by_lanes(output.specialize(partial.dim(1).stride() == 1).reorder(channel, position, image), channel, position);
+        by_lanes(output, position, channel);
+        total.compute_at(output, thread);
+    }
+
+    // Lanes read neighbouring channels, and write neighbouring positions. The pitch keeps what they read in different banks.
+    void schedule_turned() {
+        using namespace Halide;
+        constexpr int tile = 32, warps = 8;
+        constexpr auto guard = TailStrategy::GuardWithIf;
+        Var warp{"warp"}, channels{"channels"};
+        Func output(*output_);
+        output.split(position, block, thread, tile, guard).split(channel, channels, channel, tile, guard)
+            .split(channel, channel, warp, warps).reorder(channel, thread, warp, block, channels, image).unroll(channel)
+            .fuse(block, channels, block).gpu_blocks(block, image).gpu_threads(thread, warp).never_partition_all();
+        staged.compute_at(output, block).store_in(MemoryType::GPUShared).reorder_storage(channel, position, image)
+            .bound_extent(position, tile).bound_extent(channel, tile).align_storage(channel, tile + 1)
+            .split(position, warp, position, tile / warps).rename(channel, thread).reorder(position, thread, warp)
+            .unroll(position).gpu_threads(thread, warp).never_partition_all();
+        total.compute_at(staged, thread).store_in(MemoryType::Register).bound_extent(position, tile / warps).unroll(position);
+        total.update().reorder(part.x, position, part.y).unroll(position);
+    }
 
     Halide::Expr slope_of(const Halide::Expr &channel) const {
         const Halide::Expr of_channel = has_bias == static_cast<int>(BiasKind::biases_and_slopes);

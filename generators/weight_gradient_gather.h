@@ -1,7 +1,8 @@
 // The generator of the weight gradient for tensors of any rank, format and layout (any_tensors.h), every attribute a
 // run-time value. Arguments as in weight_gradient.h; the sum is cut into parts in the same way, of bands of positions that
 // count through all axes (on a CPU bands of rows, which count through height and depth). Parts are float32 whatever the
-// tensors are. Template argument: a schedule of AnyWeightGradientFuncs.
+// tensors are, but where there is one, and the kernel writes the result. Template argument: a schedule of
+// AnyWeightGradientFuncs.
 #ifndef CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_GATHER_H
 #define CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_GATHER_H
 
@@ -20,6 +21,8 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
   public:
     template <typename T>
     using Input = Halide::GeneratorInput<T>;
+    /// The sum has one part, and the kernel rounds it itself: a second launch would take as long as the first of few positions.
+    Halide::GeneratorParam<bool> writes_result{"writes_result", false};
     Schedule schedule_params;
 
     /// The output gradient's coordinates begin at the padding. `batch` may be 0, where tensors have one image that is
@@ -32,7 +35,8 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
         set_format(output_gradient);
         attributes_ = add_axis_inputs(*this, rank, strided_attributes);
         // kx, ky, kz, output channel, input channel, group, band, images
-        partial_ = this->template add_output<Halide::Buffer<float>>("partial", dimensions + 2);
+        const Halide::Type stored = writes_result ? halide_type(storage) : Halide::Float(32);
+        partial_ = this->template add_output<Halide::Buffer<>>("partial", stored, dimensions + 2);
     }
 
     void generate() {
@@ -65,8 +69,10 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
         // An Inf or NaN of the input stays with the taps that it is a factor of.
         const Expr of_in = loaded(input(of_input), this->get_target()),
                    of_out = loaded(output_gradient(of_output), this->get_target());
-        f.sum(f.weight, f.tile, f.part, f.images) +=
-            window ? select(seen, of_in, 0.f) * select(seen, of_out, 0.f) : select(seen, of_in * of_out, 0.f);
+        const Expr of_out_or_zero = loaded(or_zero(seen, output_gradient(of_output)), this->get_target());
+        f.sum(f.weight, f.tile, f.part, f.images) += schedule_params.tile().multiplies_zeros ? of_in * of_out_or_zero
+                                                     : window ? select(seen, of_in, 0.f) * select(seen, of_out, 0.f)
+                                                              : select(seen, of_in * of_out, 0.f);
         store_tiles();
     }
 
@@ -91,7 +97,13 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
     void describe(KernelDescription &description) override {
         problem.describe(Family::weight_gradient, this->target, description);
         describe_tensors({"input", "output"}, description, schedule_params.tile().of_groups());
-        description.set("any_result", "true");
+        if (writes_result) {
+            description.set("writes_result", "true");
+            description.set("weight", format_text(storage, schedule_params.tile().of_groups()));
+        } else {
+            description.set("any_result", "true");
+        }
+        if (schedule_params.tile().multiplies_zeros) description.set("strict_propagation", "false");
         description.set("band_axes", Schedule::on_gpu ? 3 : 2);
         schedule_params.describe(description);
     }
@@ -114,7 +126,14 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
 
     AnyWeightGradientFuncs funcs_;
     AxisInputs attributes_;
-    Halide::GeneratorOutput<Halide::Buffer<float>> *partial_ = nullptr;
+    Halide::GeneratorOutput<Halide::Buffer<>> *partial_ = nullptr;
+
+    /// An element as it lies in memory, or zero: two of 16 bits are chosen at once.
+    static Halide::Expr or_zero(const Halide::Expr &condition, const Halide::Expr &element) {
+        using namespace Halide;
+        if (element.type() == Float(32)) return select(condition, element, 0.f);
+        return reinterpret(element.type(), select(condition, reinterpret<uint16_t>(element), cast<uint16_t>(0)));
+    }
 
     Halide::Expr extent(int d) const { return partial_->dim(d).extent(); }
     static Halide::Expr up(const Halide::Expr &number, int divisor) { return (number + divisor - 1) / divisor; }
@@ -130,7 +149,7 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
         const int of_window = tile.taps * tile.window;
         // Of a vector of groups, which are the innermost weights; else of a channel.
         const Halide::Expr tap = weight / tile.vector, in_window = tap / tile.taps % tile.window;
-        Halide::Expr first_tap = y.rest, tap_y = y.rest;
+        Halide::Expr first_tap = y.rest, tap_y = y.rest * tile.window + in_window;
         if (tile.has_window()) {
             const Halide::Expr stride = axis(1).stride;
             const Division window = divide(y.rest, first_taps(), on_gpu);
@@ -158,7 +177,7 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
     Halide::Expr first_taps() const { return Halide::min(axis(1).stride, extent(1)); }
     Halide::Expr tiles_y() const {
         const WeightTile tile = schedule_params.tile();
-        if (!tile.has_window()) return extent(1);
+        if (!tile.has_window()) return up(extent(1), tile.window);
         const Halide::Expr taps = (extent(1) + axis(1).stride - 1) / axis(1).stride;
         return first_taps() * up(taps, tile.window);
     }
@@ -209,25 +228,28 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
                            up(extent(4), tile.in_channels);
         const bool of_groups = tile.of_groups();
         const int first = of_groups ? tile.warps : tile.lanes, second = of_groups ? tile.lanes : tile.warps;
-        f.weights = RDom({{0, first},
+        const int rounds = (tile.weights() + first * second - 1) / (first * second);
+        f.weights = RDom({{0, rounds},
+                          {0, first},
                           {0, second},
                           {0, tiles},
                           {0, up(extent(5), tile.groups()) * extent(6)},
                           {0, extent(7)}},
                          "weights");
         const RDom &r = f.weights;
-        const Expr number = r[1] * first + r[0], weight = min(number, tile.weights() - 1);
-        const Place at = place(weight, r[2], r[3], r[4]);
-        if (tile.weights() < tile.lanes * tile.warps) f.weights.where(number < tile.weights());
+        const Expr number = (r[0] * second + r[2]) * first + r[1], weight = min(number, tile.weights() - 1);
+        const Place at = place(weight, r[3], r[4], r[5]);
+        if (tile.weights() < rounds * first * second) f.weights.where(number < tile.weights());
         f.weights.where(at.taps[0] < extent(0) && at.out_channel < extent(3) && at.in_channel < extent(4));
-        if (tile.has_window()) f.weights.where(at.taps[1] < extent(1));
+        if (tile.window > 1) f.weights.where(at.taps[1] < extent(1));
         if (of_groups) f.weights.where(at.group < extent(5));
         std::vector<Expr> to = at.taps;
         to.insert(to.end(), {at.out_channel, at.in_channel, at.group, at.band, at.images});
         for (int d = 0; d < dimensions + 2; d++) to[d] = known(to[d], extent(d));
-        (*partial_)(std::vector<Var>(dimensions + 2)) = undef<float>();
+        (*partial_)(std::vector<Var>(dimensions + 2)) = undef(partial_->type());
         if (Schedule::on_gpu) Func(*partial_).gpu_single_thread();  // nothing, but on the host it would ask for host memory
-        (*partial_)(to) = f.sum(weight, r[2], r[3], r[4]);
+        const Expr sum = f.sum(weight, r[3], r[4], r[5]);
+        (*partial_)(to) = writes_result ? stored(sum, storage, this->get_target()) : sum;
         f.partial = *partial_;
     }
 

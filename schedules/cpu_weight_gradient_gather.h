@@ -34,7 +34,7 @@ struct CpuWeightGradientGather : CpuSchedule {
         Var lane{"lane"};
         RVar step{"step"}, r_lane{"r_lane"}, parts{"parts"}, work{"work"};
         f.partial.update().allow_race_conditions()  // no two elements are one
-            .fuse(w[3], w[4], parts).fuse(w[2], parts, work).parallel(work).never_partition_all();
+            .fuse(w[4], w[5], parts).fuse(w[3], parts, work).parallel(work).never_partition_all();
         // A few sums of neighbours at a time hide the latency of additions.
         f.sum.update().split(f.positions[0], step, r_lane, lanes, TailStrategy::GuardWithIf);
         Func lane_sum = f.sum.update().rfactor(r_lane, lane);

@@ -3,9 +3,10 @@
 //
 // H200, 2026-11-21, TFLOP/s of 67: k16 s8 512 to 256 channels 38, k10 s5 256 to 128 39, k5 s2 256 to 128 35,
 // k4 s4 32; their input gradients 33 to 41; k4 s2 on 4x4 pictures 38. The kernels of cuda_general.h reached
-// 1.5 to 7.5, of cuda_input_gradient_general.h 1 to 5. Of three axes, 2026-11-22: k2 s2, 128 to 64 channels, 26 (39 %); k4
+// 1.5 to 7.5. Of three axes, 2026-11-22: k2 s2, 128 to 64 channels, 26 (39 %); k4
 // s2, 168 to 112, 29; phases as channels, 384 to 5, 30. Input gradients whose taps are channels: k7 s2, 64 to 3, 28; k8
-// s8, 192 to 3, 20; k(2,4,4), 384 to 5, 34. ncu on k5 s2: 70 % of all cycles issue, the ends of phases of unequal length
+// s8, 192 to 3, 20; k(2,4,4), 384 to 5, 34. Of small problems with weights as they are given, in one launch, k4 s2 of 4 x 8^3, 64
+// to 3 channels, 7.4 us (21.8 in three), 21 to 21 of 16 x 16^2 10.5 (23.8); a step of a block takes 1 us. ncu on k5 s2: 70 % of all cycles issue, the ends of phases of unequal length
 // among them; of the loop's instructions 84 % multiply.
 //
 // Order: a block computes a tile of one phase, columns (cells of the phase, counted through all pictures, so
@@ -18,7 +19,11 @@
 // they store of one sector meets in the second cache. At the end sums pass through shared memory, so that
 // lanes store neighbouring columns, whose place is found once for all channels; stores straight from the
 // sums' threads would write four times as many sectors. Few tiles leave multiprocessors idle: there the
-// threads of a block share out the channels of a step, too, and their sums meet on the way to the stores.
+// threads of a block share out the channels of a step, too, and their sums meet on the way to the stores. Tiles of few
+// channels stage a pixel for few products, 4 bytes at a time: there a step has a window of taps along x, whose pixels are
+// neighbours in a row of cells, and those that rows share are filled up. H200, 2026-11-22: k5 s2, 160 to 1 channels of
+// 12x24x24, 0.106 ms, 0.224 with a step a tap; k3, 128 to 3, 0.32 and 0.71; k9 s2, 56 to 1, 0.25 and 0.50. The kernels of
+// cuda_few_out_channels.h, which stage them for all taps of a plane, take a fourth to two thirds of that.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_IMPLICIT_GEMM_CUDA_CORES_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_IMPLICIT_GEMM_CUDA_CORES_H
 
@@ -45,6 +50,10 @@ struct CudaImplicitGemmCudaCores : CudaSchedule {
     /// Steps in shared memory: one is computed while the next are on their way.
     GeneratorParam<int> stages{"stages", 2};
 
+    /// Taps along x of a step, which see neighbours that are staged once. Then a thread has every lanes_x-th column, as no four
+    /// of a tap's are a vector of another's.
+    GeneratorParam<int> window{"window", 1};
+
     /// On a multiprocessor, as registers allow: for the estimate of times.
     GeneratorParam<int> blocks{"blocks", 4};
 
@@ -65,6 +74,7 @@ struct CudaImplicitGemmCudaCores : CudaSchedule {
         description.set("weight_channel_multiple", channels());
         description.set("min_compute_capability", 80);
         description.set("block_positions", 1, positions());
+        if (window > 1) description.set("window", window);
         description.set("block_channels", channels());
         description.set("weight_in_channel_multiple", chunk_channels);
         description.set("blocks_per_multiprocessor", blocks);
@@ -119,7 +129,7 @@ struct CudaImplicitGemmCudaCores : CudaSchedule {
         using namespace Halide;
         const BlockThreads threads = this->threads();
         RVar summed = f.r.k_group, split_of_chunk{"split_of_chunk"}, unrolled{"unrolled"};
-        f.sum.update().rename(f.r.step, pipeline).split(summed, split_of_chunk, summed, chunk_channels / splits.value());
+        f.sum.update().rename(f.r.step, pipeline).split(summed, split_of_chunk, summed, chunk_channels * window.value() / splits.value());
         Func own_sum = f.sum.update().rfactor(split_of_chunk, split);
         own_sum.compute_at(f.output, block).store_in(MemoryType::Register);
         bound_tile(own_sum, f).bound_extent(f.v.channel, channels());
@@ -143,9 +153,12 @@ struct CudaImplicitGemmCudaCores : CudaSchedule {
     /// Gives each thread its columns and channels.
     void distribute(Halide::Stage s, const GemmFuncs &f) const {
         const BlockThreads threads = this->threads();
-        s.split(f.v.position, f.v.position, vec, vector)
-            .split(f.v.position, f.v.position, threads.x, lanes_x)
-            .split(f.v.position, threads.y, part, column_vectors)
+        if (window > 1) {
+            s.split(f.v.position, f.v.position, threads.x, lanes_x).split(f.v.position, f.v.position, vec, vector);
+        } else {
+            s.split(f.v.position, f.v.position, vec, vector).split(f.v.position, f.v.position, threads.x, lanes_x);
+        }
+        s.split(f.v.position, threads.y, part, column_vectors)
             .fuse(threads.y, split, threads.y)
             .split(f.v.channel, f.v.channel, element, vector)
             .split(f.v.channel, piece, threads.channel, lanes_channel)
@@ -190,7 +203,7 @@ struct CudaImplicitGemmCudaCores : CudaSchedule {
         using namespace Halide;
         const BlockThreads threads = this->threads();
         f.picture.compute_at(own_sum, pipeline).store_in(MemoryType::GPUShared)
-            .bound_extent(f.v.position, positions()).bound_extent(f.v.k_group, chunk_channels)
+            .bound_extent(f.v.position, positions() + window.value() - 1).bound_extent(f.v.k_group, chunk_channels)
             .bound_extent(f.v.step, 1).bound_extent(f.v.phase, 1).bound_extent(f.v.group, 1)
             .bound(f.v.value, 0, 1).bound(f.v.piece, 0, 1);
         // A thread has as few columns as there can be: each has a place of its own in a picture.
@@ -206,14 +219,28 @@ struct CudaImplicitGemmCudaCores : CudaSchedule {
         using namespace Halide;
         const BlockThreads threads = this->threads();
         f.weights.compute_at(own_sum, pipeline).store_in(MemoryType::GPUShared)
-            .bound_extent(f.v.channel, channels()).bound_extent(f.v.k_group, chunk_channels)
+            .bound_extent(f.v.channel, channels()).bound_extent(f.v.k_group, chunk_channels * window.value())
             .bound_extent(f.v.step, 1).bound_extent(f.v.phase, 1).bound_extent(f.v.group, 1)
-            .bound(f.v.value, 0, 1).bound(f.v.piece, 0, 1)
-            .split(f.v.channel, f.v.channel, vec, vector).vectorize(vec)
-            .fuse(f.v.channel, f.v.k_group, element);
-        threads.share_out(f.weights, element, {vec, f.v.value, f.v.piece, threads.round},
-                          {f.v.step, f.v.phase, f.v.group});
+            .bound(f.v.value, 0, 1).bound(f.v.piece, 0, 1);
+        std::vector<VarOrRVar> own{f.v.value, f.v.piece, threads.round};
+        if (f.weights_as_given) {
+            join_sectors(f);
+        } else {
+            f.weights.split(f.v.channel, f.v.channel, vec, vector).vectorize(vec).fuse(f.v.channel, f.v.k_group, element);
+            own.insert(own.begin(), vec);
+        }
+        threads.share_out(f.weights, element, own, {f.v.step, f.v.phase, f.v.group});
         f.weights.unroll(threads.round);
+    }
+
+    /// Lanes read eight neighbours, which are 32 bytes, of four rows each; by a vector more a row of shared memory
+    /// they write to banks of their own.
+    void join_sectors(GemmFuncs &f) const {
+        Halide::Var sector{"sector"}, row{"row"};
+        f.weights.align_storage(f.v.channel, channels() + vector)
+            .split(f.v.k_group, f.v.k_group, sector, 8)
+            .split(f.v.channel, f.v.channel, row, 4)
+            .fuse(sector, row, element).fuse(element, f.v.channel, element).fuse(element, f.v.k_group, element);
     }
 };
 

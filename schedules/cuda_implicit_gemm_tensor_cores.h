@@ -107,9 +107,9 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
     }
 
     void apply(GemmFuncs &f, const Halide::Target &) const {
-        if (chunk_channels % (2 * f.values()) != 0)
+        if (chunk_channels % (4 * f.values()) != 0)  // as weights are packed
             throw std::invalid_argument("chunk_channels is " + std::to_string(chunk_channels) +
-                                        "; the rule is a multiple of " + std::to_string(2 * f.values()));
+                                        "; the rule is a multiple of " + std::to_string(4 * f.values()));
         store_tile(f);
         multiply_in_tile(f);
         stage(f, f.picture, f.v.position, positions(f), f.input_layout == PictureLayout::channels_last);

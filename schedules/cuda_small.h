@@ -1,9 +1,8 @@
-// Schedules: problems so small that launching a second kernel, which packs the weights, takes longer than it saves.
+// Schedule: problems so small that launching a second kernel, which packs the weights, takes longer than it saves.
 //
 // NVIDIA H200, 2026-11-21, microseconds, and of the next best kernel with its packing: 4 to 4 channels k3 on
 // 4x4 pixels 5.1 (5.8), 8 to 8 on 8x8 6.7 (9.4), 16 to 16 k4 s2 p1 on 16x16 7.6 (9.6), 32 to 32 k3 p1 on 8x8
-// 19.9 (20.0). Input gradients of the same 4.8 (5.8), 9.1 (9.5), 22.5 (80), 29.6 (20.2). All under 1 % of
-// what memory or multipliers allow.
+// 19.9 (20.0). All under 1 % of what memory or multipliers allow.
 //
 // One thread computes one element, and reads weights as PyTorch has them. The launch itself is the larger part
 // of a few microseconds, so there is nothing to tile; what counts is that one launch is all. Where a sum
@@ -13,7 +12,6 @@
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_SMALL_H
 
 #include "schedules/cuda_general.h"
-#include "schedules/cuda_input_gradient_general.h"
 
 namespace conv_transpose {
 
@@ -31,18 +29,6 @@ struct CudaSmall : CudaGeneral {
         description.set("min_in_channels", 2);  // depthwise problems
     }
     void search_space(SearchSpace &, const SearchedProblem &) const {}  // nothing to choose
-};
-
-struct CudaInputGradientSmall : CudaInputGradientGeneral {
-    static constexpr const char *family = "small";
-    static constexpr WeightLayout weight_layout = WeightLayout::as_given;
-    CudaInputGradientSmall() { channels.set(1), columns.set(1); }
-    int weight_channel_multiple() const { return 1; }
-    void describe(KernelDescription &description) const {
-        description.set("max_products", small_problem_products);
-        description.set("min_in_channels", 2);
-    }
-    void search_space(SearchSpace &, const GradientFacts &) const {}
 };
 
 }  // namespace conv_transpose

@@ -3,7 +3,8 @@
 //
 // H200, 2026-11-22: depthwise 1-D k3 s2, 8 x 512 channels, 4096 samples: 0.099 ms, 2.0 TB/s, 47 % of the memory limit; k6
 // s3, 16 x 512 channels, 32 samples: 0.0095 ms (PyTorch 0.0060; 0.0172 with images and positions one after the other).
-// channels_last, float16: 2-D k4 s2, 16 x 64 channels of 64x64, 0.041 (24 %).
+// channels_last, float16: 2-D k4 s2, 16 x 64 channels of 64x64, 0.041 (24 %); k3 s2, 8 x 96 channels of 128x170: 0.068 (57 %;
+// PyTorch 0.066) by vectors of eight and three taps, by four and four 0.133; all nine taps in a thread 0.076 to 0.10.
 //
 // Runs of eight positions of a column with windows of three taps: depthwise 3-D k5 s2, 2 x 256 channels of 16^3: 0.173 ms
 // (0.515 of single positions).
@@ -60,12 +61,12 @@ struct CudaWeightGradientGather : CudaSchedule {
         Func lane_sums = lane_sum.in(f.sum);
 
         f.partial.update().allow_race_conditions()  // no two elements are one
-            .gpu_blocks(w[2], w[3], w[4]).gpu_threads(w[0], w[1]).never_partition_all();
+            .gpu_blocks(w[3], w[4], w[5]).gpu_threads(w[1], w[2]).never_partition_all();
         f.sum.compute_at(f.partial, w[0]);
         f.sum.update().unroll(r_lane, std::min(lanes, 16));
 
         const int of_thread = tile.weights() / tile.warps;
-        lane_sums.compute_at(f.partial, w[2]).store_in(MemoryType::GPUShared)
+        lane_sums.compute_at(f.partial, w[3]).store_in(MemoryType::GPUShared)
             .bound_extent(f.weight, tile.weights()).reorder_storage(f.weight, lane)
             .align_storage(f.weight, tile.weights() + 1)
             .split(f.weight, warp, f.weight, of_thread);
@@ -96,7 +97,7 @@ struct CudaDepthwiseWeightGradientVectors : CudaWeightGradientGather {
     CudaDepthwiseWeightGradientVectors() {
         in_tile.set(1), out_tile.set(1), taps.set(4), lanes.set(16), warps.set(16), wanted_blocks.set(2112);
     }
-    WeightTile tile() const { return {1, 1, taps, lanes, warps, vector, window, run}; }
+    WeightTile tile() const { return {1, 1, taps, lanes, warps, vector, window, run, true}; }
     void describe(KernelDescription &description) const {
         CudaWeightGradientGather::describe(description);
         description.set("tile_out_channels", 1);

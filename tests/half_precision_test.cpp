@@ -357,6 +357,31 @@ TEST_P(HalfPrecision, ReadsPicturesInChannelsFirstAsTheyLie) {
     if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads them so";
 }
 
+// Sums that are cut into shares of their steps: of taps and of channels that fill no chunk; phases of different lengths, or
+// without taps; channels that fill no 16 bytes; one to three axes.
+const char *const problems_of_parts[] = {
+    "n2ic112oc21id2ih3iw5kd3kh3kw3pd1ph1pw1", "n1ic520oc3iw40kw5pw2", "n2ic1000oc40ih3iw4kh3kw3sh2sw2ph1pw1oph1opw1",
+    "n1ic520oc5id2ih3iw3kd3kh3kw3sd2sh2sw2pd1ph1pw1opd1", "n1ic1600oc72iw9kw16sw8pw4", "n3ic41oc7ih4iw5kh4kw5dh2dw3",
+    "n2ic4000oc136ih2iw2kh1kw1", "n1ic4000oc24ih2iw3kh2kw2sh3sw3oph1opw1"};
+
+TEST_P(HalfPrecision, CutsLongSumsIntoSharesOfSteps) {
+    if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";
+    int kernels = 0;
+    for (const ElementType type : {ElementType::float16, ElementType::bfloat16})
+        for (const Layout in : {Layout::channels_first, Layout::channels_last})
+            for (const Layout out : {Layout::channels_first, Layout::channels_last})
+                for (const char *text : problems_of_parts) {
+                    const bool mixed = in != out || type != ElementType::float16;
+                    if (mixed && text != problems_of_parts[0]) continue;
+                    PlanOptions options;
+                    options.input = {type, in}, options.weight = options.output = {type, out};
+                    options.epilogue = {.bias = true, .activation = Activation::relu};
+                    kernels += expect_exact(Problem::parse(text), Operation::forward, options, 0, "parts_");
+                    if (HasFailure()) return;
+                }
+    if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU makes parts so";
+}
+
 // More tiles than blocks are launched, whose rows are stored with and without conditions.
 TEST_P(HalfPrecision, GoesThroughFurtherTilesOfPicturesAsTheyLie) {
     if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";

@@ -24,9 +24,7 @@ set(tiles75 ${exact75} padding_phase_h=1 padding_phase_w=2 thread_cells=4 thread
 set(tiles81 ${exact81} padding_phase_h=1 padding_phase_w=1 thread_cells=4 threads_x=16 thread_channels=2 lanes_x=8
     rows_outermost=true unroll_in_channels=8 H200_TFLOPS 17)
 conv_transpose_kernel(forward f32 cuda phases AS even ${tiles75} width_multiple=2)
-conv_transpose_kernel(forward f32 cuda phases ${tiles75})
 conv_transpose_kernel(forward f32 cuda phases AS even ${tiles81} width_multiple=2)
-conv_transpose_kernel(forward f32 cuda phases ${tiles81})
 
 # ---- depthwise in channels_last, any attributes and rank: neighbouring groups are lanes and vectors
 set(depthwise_vectors LAYOUT nhwc GENERATOR forward_cuda_depthwise_vectors ${depthwise})
@@ -159,20 +157,15 @@ conv_transpose_kernel(forward f16 cuda implicit_gemm LAYOUT ncdhw AS sub_pixel $
     input_layout=channel_rows columns=128 row_sets=1 column_sets=2 chunk_channels=64 stages=3 blocks=2 ALLOW_SPILLS
     H200_TFLOPS 350)
 conv_transpose_helper(sum_of_output_parts f32 cuda)
+conv_transpose_helper(sum_of_output_parts f32 cuda AS turned turned=true)
 
 # ---- families: any number of channels. Few output channels take blocks of few channels; of five, phases as channels leave less
 # of a block empty (k4 s2, 150 to 5: 0.0524 ms, 0.151 by blocks of 32).
-conv_transpose_kernel(forward f32 cuda dense AS c4 ${k3} ${s1} lanes_channel=1 thread_channels=4
-    lanes_x=32 thread_vectors=1 thread_rows=2 max_out_channels=4 --registers=128 ALLOW_SPILLS H200_TFLOPS 29)
-conv_transpose_kernel(forward f32 cuda dense AS c32 ${k3} ${s1} ${block4x4x4_c32} max_out_channels=32 H200_TFLOPS 45)
-conv_transpose_kernel(forward f32 cuda dense AS c32 ${k3x5} ${s1} ${block8x8_c32} max_out_channels=32 H200_TFLOPS 42)
-conv_transpose_kernel(forward f32 cuda dense AS c32 ${k3x7} ${s1} ${block8x8_c32} max_out_channels=32 H200_TFLOPS 43)
 conv_transpose_kernel(forward f32 cuda dense AS c32 ${k2s2} ${block4x4x4_c32} max_out_channels=32 H200_TFLOPS 24)
 conv_transpose_kernel(forward f32 cuda dense AS c32 ${k3s2p1} ${block4x4x4_c32} max_out_channels=32 H200_TFLOPS 26)
 conv_transpose_kernel(forward f32 cuda dense AS c32 ${k4s2p1} ${block4x4x4_c32} max_out_channels=32 H200_TFLOPS 34)
 conv_transpose_kernel(forward f32 cuda dense ${k3} ${s1} ${block4x4x4_c64} H200_TFLOPS 48)
 conv_transpose_kernel(forward f32 cuda dense ${k3x5} ${s1} ${block8x8_c64} H200_TFLOPS 45)
-conv_transpose_kernel(forward f32 cuda dense ${k3x7} ${s1} ${block8x8_c64} H200_TFLOPS 48)
 conv_transpose_kernel(forward f32 cuda dense ${k2s2} ${block4x4x4_c64} load_offsets=true
     H200_TFLOPS 38)
 conv_transpose_kernel(forward f32 cuda dense ${k3s2p1} ${block4x4x4_c64} load_offsets=true
@@ -189,8 +182,6 @@ conv_transpose_kernel(forward f32 cuda implicit_gemm AS c64 ${product} ${product
 conv_transpose_kernel(forward f32 cuda implicit_gemm AS c32 ${product} ${product_c32} MAX_REGISTERS 96 H200_TFLOPS 31)
 conv_transpose_kernel(forward f32 cuda implicit_gemm AS c16 ${product} ${product_c16} MAX_REGISTERS 64 H200_TFLOPS 22)
 conv_transpose_kernel(forward f32 cuda implicit_gemm AS c64_split ${product} ${product_c64_split} MAX_REGISTERS 128 H200_TFLOPS 35)
-conv_transpose_kernel(forward f32 cuda implicit_gemm AS c32_split ${product} ${product_c32_split} min_in_channels=128
-    MAX_REGISTERS 96 H200_TFLOPS 21)
 
 set(sub_pixel ${product} phases_as_channels=true min_out_channels=1)
 conv_transpose_kernel(forward f32 cuda implicit_gemm AS sub_pixel_c32 ${sub_pixel} ${product_c32} MAX_REGISTERS 96 H200_TFLOPS 31)
@@ -201,9 +192,14 @@ conv_transpose_kernel(forward f32 cuda implicit_gemm LAYOUT ncdhw AS c32 rank=3 
 conv_transpose_kernel(forward f32 cuda implicit_gemm LAYOUT ncdhw AS c16 rank=3 ${product} ${product_c16} MAX_REGISTERS 64 H200_TFLOPS 22)
 conv_transpose_kernel(forward f32 cuda implicit_gemm LAYOUT ncdhw AS sub_pixel_c32 rank=3 ${sub_pixel} ${product_c32} MAX_REGISTERS 96
     H200_TFLOPS 24)
+# Few output channels: a thread has all of a block's, and what a row of three taps sees is staged once.
+set(window ${sub_pixel} rank=3 window=3 lanes_x=32 lanes_y=2 lanes_channel=1 chunk=8 blocks=4)
+conv_transpose_kernel(forward f32 cuda implicit_gemm LAYOUT ncdhw AS sub_pixel_w3_c8 ${window} channel_vectors=2 splits=2 unroll_summed=12
+    MAX_REGISTERS 128 H200_TFLOPS 32)
+conv_transpose_kernel(forward f32 cuda implicit_gemm LAYOUT ncdhw AS sub_pixel_w3_c4 ${window} channel_vectors=1 splits=4 unroll_summed=6
+    MAX_REGISTERS 64 FULL H200_TFLOPS 18)
 
 # ---- general: every attribute a run-time value
-conv_transpose_kernel(forward f32 cuda general AS c1 channels=1 max_out_channels=1)
 conv_transpose_kernel(forward f32 cuda general AS c4 channels=4 max_out_channels=4)
 conv_transpose_kernel(forward f32 cuda general)
 conv_transpose_kernel(forward f32 cuda general LARGE)

@@ -78,16 +78,6 @@ conv_transpose_kernel(input_gradient tf32 cuda implicit_gemm LAYOUT nhwc ${tenso
 conv_transpose_kernel(input_gradient tf32 cuda implicit_gemm LAYOUT ncdhw ${tensor_core_product} rank=3 columns=128 row_sets=1
     chunk_channels=16 blocks=4 ALLOW_SPILLS H200_TFLOPS 105)
 
-# ---- families, for numbers of channels that fill enough of a tile
-set(many_channels in_channel_multiple=32 out_channel_multiple=8)
-set(rows2 lanes_y=2 runs=1 thread_rows=2)
-conv_transpose_kernel(input_gradient f32 cuda dense ${k2s2} ${many_channels}
-    ${rows2} unroll_chunk=2 ${asynchronous} H200_TFLOPS 43)
-conv_transpose_kernel(input_gradient f32 cuda dense ${k3s2}
-    ${many_channels} ${rows2} chunk=4 ${asynchronous} H200_TFLOPS 42)
-conv_transpose_kernel(input_gradient f32 cuda dense ${k4s2} ${many_channels}
-    lanes_x=4 runs=1 thread_rows=2 chunk=4 ${asynchronous} H200_TFLOPS 46)
-
 # ---- CPU: any attributes; those for vectors of input channels, then any rank and channels
 set(narrow columns=4 rows=2 block_columns=8 block_rows=8 chunk=64 max_output_width=16)
 conv_transpose_kernel(input_gradient f32 cpu channels AS narrow ${narrow} AVX2 lanes=8 columns=2)
@@ -110,11 +100,18 @@ set(taps ${product} taps_as_channels=true min_out_channels=1)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS taps_c64 ${taps} ${product_c64} blocks=3 MAX_REGISTERS 168
     H200_TFLOPS 36)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS taps_c32 ${taps} ${product_c32} min_in_channels=1 MAX_REGISTERS 96
-    H200_TFLOPS 30)
+    H200_TFLOPS 33)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm LAYOUT ncdhw AS taps_c64 rank=3 ${taps} ${product_c64} blocks=3
     min_in_channels=1 MAX_REGISTERS 168 H200_TFLOPS 33)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm LAYOUT ncdhw AS taps_c128 rank=3 ${taps} lanes_x=8 lanes_y=1
     lanes_channel=16 chunk=16 unroll_summed=16 blocks=3 min_in_channels=65 MAX_REGISTERS 168 H200_TFLOPS 35)
+# Of small problems, which are mostly launches: one, and the threads of a block share out the sum. A multiprocessor is busy
+# with one of its blocks.
+set(small LAYOUT ncdhw rank=3 ${taps} weights_as_given=true min_in_channels=1 lanes_y=1 column_vectors=1 channel_vectors=1 chunk=64
+    blocks=1)
+conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS small_c32 ${small} splits=4 MAX_REGISTERS 64 H200_TFLOPS 17)
+conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS small_c16 ${small} lanes_channel=4 splits=8 MAX_REGISTERS 64
+    H200_TFLOPS 11.5)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c64_split ${product} ${product_c64_split} MAX_REGISTERS 128 H200_TFLOPS 34)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c32_split ${product} ${product_c32_split} min_out_channels=128
     MAX_REGISTERS 96 H200_TFLOPS 22)

@@ -202,12 +202,6 @@ foreach(format ${formats_of_16_bits} tf32)
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_256x128 ${tile256x128} min_out_channels=65
         H200_TFLOPS ${rate256x128})
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_256x64 ${tile256x64} H200_TFLOPS ${rate256x64})
-    if(NOT format STREQUAL tf32)  # of which every kernel makes parts
-        conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_parts_256x128 ${tile256x128} makes_parts=true
-            min_out_channels=65 H200_TFLOPS ${rate256x128} ${maybe})
-        conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_parts_256x64 ${tile256x64} makes_parts=true
-            H200_TFLOPS ${rate256x64} ${maybe})
-    endif()
     conv_transpose_small_set_has(f16 tf32)
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ncdhw AS maps_256x128 rank=3 ${tile256x128} min_out_channels=65
         H200_TFLOPS ${rate256x128} ${maybe})
@@ -274,6 +268,30 @@ foreach(format ${formats_of_16_bits})
         ${maybe})
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ncdhw AS maps_pairs_256x64 rank=3 ${maps} neighbours=2
         H200_TFLOPS 420 ${maybe})
+endforeach()
+
+# Long sums of few tiles, whose parts are shares of the steps, taps as well as channels, and lie in channels_last whatever the
+# output does. So one kernel of three axes serves every layout, rank and number of channels.
+foreach(format ${formats_of_16_bits} tf32)
+    conv_transpose_small_set_has(f16 tf32)
+    set(values 8)
+    set(chunk chunk_channels=64)
+    set(rates 717 660)
+    if(format STREQUAL tf32)
+        set(values 4)
+        set(chunk chunk_channels=32)
+        set(rates 380 320)
+    endif()
+    list(GET rates 0 rate256x128)
+    list(GET rates 1 rate128x64)
+    set(row forward ${format} cuda implicit_gemm LAYOUT ndhwc)
+    set(parts ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} rank=3 input_layout=channels_last
+        channels_last_output=true in_channel_multiple=${values} min_in_channels=1 min_out_channels=1 whole_rows=false
+        makes_parts=true ${chunk} producer=true ALLOW_SPILLS ${maybe})
+    set(tile128x64 ${parts} columns=64 stages=4 blocks=2 producer_registers=24 H200_TFLOPS ${rate128x64})
+    conv_transpose_kernel(${row} AS maps_parts_256x128 ${parts} tile_rows=128 columns=128 stages=4 blocks=1 H200_TFLOPS ${rate256x128})
+    conv_transpose_kernel(${row} AS maps_parts_128x64 ${tile128x64})
+    conv_transpose_kernel(${row} AS maps_sub_pixel_parts_128x64 ${tile128x64} phases_as_channels=true)
 endforeach()
 
 # Input gradients of output gradients in channels_first, packed likewise.

@@ -66,10 +66,18 @@ conv_transpose_kernel(weight_gradient f32 cuda dense ${k9s3}
 conv_transpose_kernel(weight_gradient f32 cuda general ${k4s2} ${depthwise}
     in_tile=1 out_tile=1 all_taps_x=true all_taps_y=true warps=1 wanted_blocks=8448)
 foreach(format f32 ${formats_of_16_bits})
-    conv_transpose_kernel(weight_gradient ${format} cuda depthwise LAYOUT nhwc GENERATOR weight_gradient_cuda_depthwise_vectors
-        storage=${format} ${depthwise})
+    set(depthwise_vectors LAYOUT nhwc GENERATOR weight_gradient_cuda_depthwise_vectors storage=${format} ${depthwise})
+    if(format IN_LIST formats_of_16_bits)  # 16 bytes of them
+        set(eights vector=8 taps=3 warps=4 lanes=64 at_once=2)
+        conv_transpose_kernel(weight_gradient ${format} cuda depthwise AS eights_result ${depthwise_vectors} ${eights} writes_result=true)
+        conv_transpose_kernel(weight_gradient ${format} cuda depthwise AS eights ${depthwise_vectors} ${eights})
+    endif()
+    conv_transpose_kernel(weight_gradient ${format} cuda depthwise ${depthwise_vectors})
     set(depthwise_gather LAYOUT any GENERATOR weight_gradient_cuda_depthwise_gather storage=${format} in_channels=1)
     conv_transpose_kernel(weight_gradient ${format} cuda depthwise AS columns ${depthwise_gather} taps=3 window=3 run=8 at_once=1)
+    if(format IN_LIST formats_of_16_bits)
+        conv_transpose_kernel(weight_gradient ${format} cuda depthwise AS result ${depthwise_gather} writes_result=true)
+    endif()
     conv_transpose_kernel(weight_gradient ${format} cuda depthwise ${depthwise_gather})
 endforeach()
 
@@ -152,6 +160,7 @@ foreach(format ${formats_of_16_bits})
     set(maps ONLY_ON sm_90 GENERATOR weight_gradient_cuda_implicit_gemm_tensor_maps format=${format} steps=64 producer=true ALLOW_SPILLS)
     set(maps_one_block ${maps} ${one_block} stages=4)
     set(maps_two_blocks ${maps} blocks=2 stages=4 producer_registers=24 ${two_rounds})
+    set(maps_three_blocks ${maps} blocks=3 stages=4 producer_registers=24 wanted_blocks=396)
     conv_transpose_kernel(${row} AS maps_t1c64x256 ${maps_one_block} tile_taps=1 tile_out=64 tile_in=256 stages=5 min_in_channels=129
         min_out_channels=33 FULL H200_TFLOPS 640)
     conv_transpose_kernel(${row} AS maps_c64x256 ${maps_one_block} ${taps2x64} tile_in=256 min_in_channels=129 min_out_channels=33 ${full}
@@ -160,12 +169,18 @@ foreach(format ${formats_of_16_bits})
         min_out_channels=33 ${full} H200_TFLOPS 550)
     conv_transpose_kernel(${row} AS maps_c64 ${maps_two_blocks} ${taps2x64} tile_in=64 min_in_channels=33 min_out_channels=33 FULL
         H200_TFLOPS 440)
-    conv_transpose_kernel(${row} AS maps_t1c64 ${maps} blocks=3 stages=4 producer_registers=24 wanted_blocks=396 tile_taps=1 tile_out=64
-        tile_in=64 min_in_channels=17 min_out_channels=17 ${full} H200_TFLOPS 430)
-    conv_transpose_kernel(${row} AS maps_result_c64x128 ${maps_one_block} ${taps4x64} tile_in=128 writes_result=true min_in_channels=65
-        min_out_channels=33 ${full} H200_TFLOPS 520)
-    conv_transpose_kernel(${row} AS maps_result_c32x64 ${maps_two_blocks} ${taps4x32} tile_in=64 writes_result=true min_in_channels=33
-        min_out_channels=17 FULL H200_TFLOPS 280)
+    conv_transpose_kernel(${row} AS maps_t1c64 ${maps_three_blocks} tile_taps=1 tile_out=64 tile_in=64 min_in_channels=17
+        min_out_channels=17 ${full} H200_TFLOPS 430)
+    # They write weights of channels_last themselves, tiles of one kernel position x output channels x input channels.
+    set(result writes_result=true tile_taps=1)
+    conv_transpose_kernel(${row} AS maps_result_c256x128 ${maps_one_block} ${result} tile_out=256 tile_in=128 min_in_channels=65
+        min_out_channels=129 ${full} H200_TFLOPS 850)
+    conv_transpose_kernel(${row} AS maps_result_c128 ${maps_one_block} ${result} stages=5 tile_out=128 tile_in=128 min_in_channels=65
+        min_out_channels=65 ${full} H200_TFLOPS 760)
+    conv_transpose_kernel(${row} AS maps_result_c64x128 ${maps_two_blocks} ${result} tile_out=64 tile_in=128 min_in_channels=65
+        min_out_channels=33 ${full} H200_TFLOPS 680)
+    conv_transpose_kernel(${row} AS maps_result_c64 ${maps_three_blocks} ${result} tile_out=64 tile_in=64 min_in_channels=17
+        min_out_channels=17 ${full} H200_TFLOPS 530)
     # All kernel positions of a line share a box, three lines a block.
     set(lines ${maps} blocks=1 ${one_round} tile_in=64 min_in_channels=17 min_out_channels=17)
     conv_transpose_kernel(${row} AS maps_w3 ${lines} window=3 tile_taps=9 tile_out=64 stages=5 ${full} H200_TFLOPS 600)

@@ -71,6 +71,10 @@ constexpr double before_first_tile = 2.6e-6;
 // that are stored in runs, 2.3 to 4.2 of 64: positions a stride apart are stored one by one; phases that are channels in runs
 // of two or four rows, slower where those begin at odd elements of 16 bits.
 double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
+    // Of parts, whose lanes store single channels of any number: 7 to 10 us of 128 x 64, 13 to 19 of 256 x 128 (fourteen layers
+    // in float16, H200, 2026-11-22).
+    if (k.makes_parts && k.splits_steps)
+        return 6e-6 + 3e-10 * double(area(k.block_positions)) * static_cast<double>(k.block_channels);
     const bool maps_both = k.operation == Operation::forward && maps_weights(k) && k.output.layout == Layout::channels_last;
     if (k.resident_blocks > 0)
         return double(k.blocks_per_multiprocessor) *
@@ -93,6 +97,14 @@ double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
     return (at_odd_elements ? 11e-6 : 9.5e-6) * tile;
 }
 
+// A step of its own, before the kernel's or behind it, waits for what is before.
+constexpr double launch = 2.5e-6;
+
+// Blocks of small problems, which read weights as they are given (fitted to 25 layers, a tenth off, H200, 2026-11-22).
+bool is_for_small_problems(const KernelTraits &k) {
+    return k.taps_as_channels && k.weight_layout == WeightLayout::as_given;
+}
+
 // What a block does before and behind its loop, which may be short where any attributes are allowed: 13 us of
 // c128's blocks, two of which share a multiprocessor, and 17 of large ones (H200, strides 2 to 5), 10 where phases are
 // channels and their outputs meet. Rates of the others have it in them, on tensor cores those of sums of 1024 products:
@@ -100,6 +112,7 @@ double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
 double block_overhead(const KernelTraits &k, const Problem &p, const Work &work) {
     const double blocks = double(k.blocks_per_multiprocessor);
     if (k.box_positions > 0) return block_overhead_of_maps(k, p);
+    if (is_for_small_problems(k)) return 0.35e-6;
     if (k.taps_as_channels) return 2.5e-6;
     if (k.counts_through_images && k.precision == Precision::float32 && k.operation == Operation::input_gradient &&
         k.output.type == ElementType::float32)
@@ -118,9 +131,6 @@ double scattered_stores_time(const KernelTraits &k, const Computation &c) {
     return static_cast<double>(c.problem.output_elements() / c.parts_in_groups()) * std::max<int64_t>(apart - 16, 0) /
            H200::second_level_bytes_per_second;
 }
-
-// A step of its own, before the kernel's or behind it, waits for what is before.
-constexpr double launch = 2.5e-6;
 
 // What taps see is gathered element by element: on an H200 0.8 ps each, with three axes 2.5 (2026-11-22).
 double gathering_time(const Computation &c, double elements) {
@@ -162,7 +172,8 @@ double weight_packing_time(const KernelTraits &k, const Computation &c) {
     const double elements = double((c.cells ? c.cells->given : c.problem).weight_elements()),
                  passes = of_weight && c.weight_format.layout == Layout::channels_last ? 8 : 2,
                  time = launch + passes * double(bytes_of(c.weight_format.type)) * elements / H200::memory_bytes_per_second;
-    const bool packs = of_weight ? !maps_weights(k) && k.max_products == 0 : k.weight_layout != WeightLayout::as_given;
+    const bool reads_as_given = maps_weights(k) || is_for_small_problems(k) || k.max_products > 0;
+    const bool packs = of_weight ? !reads_as_given : k.weight_layout != WeightLayout::as_given;
     return packs ? time : 0;
 }
 
@@ -175,9 +186,11 @@ double mirroring_time(const Computation &c) {
 // Of the parts of a split sum, which are written and read once.
 double adding_time(const Computation &c) {
     if (c.partial_sums == 1) return 0;
-    const double parts = (c.parts_of_steps ? double(c.partial_sums) : 1) *
-                         double(c.operation == Operation::forward ? c.problem.output_elements() : c.problem.input_elements());
-    return launch + 1.5e-6 + 2.0 * sizeof(float) * parts / H200::second_level_bytes_per_second;
+    const double parts = double(c.operation == Operation::forward ? c.problem.output_elements() : c.problem.input_elements());
+    const double bytes = sizeof(float) * (c.parts_of_steps ? parts * double(c.partial_sums) : parts);
+    constexpr double most_in_second_level = 2.4e7;
+    const double rate = bytes <= most_in_second_level ? H200::second_level_bytes_per_second : H200::memory_bytes_per_second;
+    return launch + 1.5e-6 + 2 * bytes / rate;
 }
 
 // An input gradient reads pixels a stride apart, where neighbours in a row are no neighbouring channels: a warp's load of
@@ -208,12 +221,14 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
         // Not where weights, too, come in boxes (8 x 6, 2048 channels, by 128 x 64: 53 us).
         const bool waits = k.box_positions > 0 && k.operation == Operation::forward && !maps_weights(k) &&
                            k.output.layout == Layout::channels_last && k.blocks_per_multiprocessor == 2;
-        const double alone = waits ? 0.8 : 0.4;
+        // Of phases as channels on CUDA cores a block alone takes half as long as of others (twelve layers, H200, 2026-11-22).
+        const bool quick = k.splits_steps && k.phases_as_channels && k.window == 1;
+        const double alone = waits ? 0.8 : quick ? 0.25 : 0.4;
         rounds += work.longest * (alone + (1 - alone) * std::ceil(rest / multiprocessors) / k.blocks_per_multiprocessor);
     }
     // Of a round: a multiprocessor is as fast as an H200's, whatever the number of them.
     const double round_flop = H200::multiprocessors * k.blocks_per_multiprocessor * flop;
-    const double once = k.resident_blocks > 0 ? before_first_tile : 0;
+    const double once = k.resident_blocks > 0 ? before_first_tile : is_for_small_problems(k) ? launch : 0;
     return rounds * (round_flop / (k.h200_tflops * 1e12) + block_overhead(k, p, work)) + once + scattered_stores_time(k, c);
 }
 

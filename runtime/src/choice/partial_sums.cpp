@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "algorithm/machine_facts.h"
 #include "choice/estimated_time.h"
@@ -46,6 +47,8 @@ int64_t partial_sums(const KernelTraits &k, const Problem &p, int64_t undivided)
 int64_t best_parts_of_steps(const KernelTraits &k, const Computation &computation) {
     const Problem &p = computation.problem;
     if (k.split_target_blocks == 0 || p.batch == 0 || p.batch > max_grid()) return 1;
+    // With channels innermost a group's lie apart by those of all, a part's by all positions.
+    if (k.output.layout == Layout::channels_last && p.groups != 1) return 1;
     const ProductBlocks work(k, p);
     const double elements = double(k.operation == Operation::forward ? p.output_elements() : p.input_elements());
     if (double(p.input_elements()) > max_elements_32bit() || double(p.output_elements()) > max_elements_32bit()) return 1;
@@ -56,7 +59,7 @@ int64_t best_parts_of_steps(const KernelTraits &k, const Computation &computatio
     Computation cut = computation;
     cut.parts_of_steps = true;
     int64_t best = 1;
-    double shortest = estimated_time({k, cut}, machine);
+    double shortest = k.makes_parts ? std::numeric_limits<double>::infinity() : estimated_time({k, cut}, machine);
     for (int64_t parts = 2; double(parts) <= most; parts += std::max<int64_t>(parts / 4, 1)) {
         cut.partial_sums = parts;
         if (const double time = estimated_time({k, cut}, machine); time < shortest) best = parts, shortest = time;

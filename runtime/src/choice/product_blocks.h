@@ -30,15 +30,24 @@ inline int64_t summed_channels(const KernelTraits &k, const Problem &p) {
     return channels * (k.taps_as_channels ? taps(p) : 1);
 }
 
+/// Taps of a window, where the steps of a kernel for CUDA cores see neighbours that are staged once: those beyond the last have
+/// weights of zero.
+inline int64_t window_of_steps(const KernelTraits &k, const Problem &p, const Axis &a) {
+    return k.splits_steps && &a == &p.width() ? k.window : 1;
+}
+
 /// Taps of all phases that have blocks of their own; a phase that is a channel has as many as the longest.
 inline int64_t taps_of_phases(const KernelTraits &k, const Problem &p) {
     if (k.taps_as_channels) return 1;
-    return product_of_axes(p, [&](const Axis &a) { return ceil_divide(a.kernel, channel_phases(k, p, a)); });
+    return product_of_axes(p, [&](const Axis &a) {
+        return round_up(ceil_divide(a.kernel, channel_phases(k, p, a)), window_of_steps(k, p, a));
+    });
 }
 
 /// Cells of an axis: outputs of the forward operation that have a phase in common.
 inline int64_t cells(const KernelTraits &k, const Problem &p, const Axis &a) {
-    return k.operation == Operation::forward ? ceil_divide(spanned_output(k, p, a), a.stride) : a.input;
+    const int64_t gap = window_of_steps(k, p, a) - 1;  // that rows share
+    return k.operation == Operation::forward ? ceil_divide(spanned_output(k, p, a), a.stride) + gap : a.input;
 }
 
 /// Positions of an image that its blocks compute, with those that fill up runs.
@@ -64,7 +73,7 @@ struct ProductBlocks {
         chunks = ceil_divide(summed_channels(k, p), k.weight_in_channel_multiple);
         blocks = double(ceil_divide(cells, k.block_positions.height * k.block_positions.width)) *
                  double(ceil_divide(channels, k.block_channels)) * double(phases) * double(p.groups);
-        steps = ceil_divide(taps_of_phases(k, p), phases) * chunks;
+        steps = ceil_divide(taps_of_phases(k, p), phases * window_of_steps(k, p, p.width())) * chunks;
     }
 };
 

@@ -67,6 +67,8 @@ std::string shape_rejection(const KernelTraits &k, const Computation &c) {
         return "stride.width is no multiple of " + std::to_string(k.stride_width_multiple);
     for (const Axis &a : p.axes)
         if (channel_phases(k, p, a) > 1 && a.dilation > 1 && a.kernel > 1) return "an axis has a stride and a dilation";
+    if (window_of_steps(k, p, p.width()) > 1 && p.width().dilation > 1)
+        return "dilation.width is " + std::to_string(p.width().dilation) + "; taps of a window are neighbours";
     // A kernel size that is a run-time value comes with a padding phase that is one.
     const Size2 phase{k.kernel.height ? p.height().padding % p.height().stride : k.padding_phase.height,
                       k.kernel.width ? p.width().padding % p.width().stride : k.padding_phase.width};
@@ -198,6 +200,7 @@ std::string problem_rejection(const KernelTraits &k, const Computation &c) {
     if (k.box_positions > 0)
         if (std::string reason = picture_frame_rejection(k, c); !reason.empty()) return reason;
     if (k.family == Family::weight_gradient_implicit_gemm) return channels_last_rejection(k, c);
+    if (k.writes_result && unpacked_parts(p, k).count(p) > 1) return "the sum has more than one part";
     if (k.family == Family::winograd_product) return winograd_rejection(k, p);
     return k.packed_pictures ? packed_pictures_rejection(k, p) : "";
 }
@@ -343,7 +346,9 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
     const Problem &p = computation.problem;
     const bool multiplies_zeros =
         computation.cells ||
-        std::any_of(p.axes.begin(), p.axes.end(), [&](const Axis &a) { return a.kernel % channel_phases(kernel, p, a) != 0; }) ||
+        std::any_of(p.axes.begin(), p.axes.end(), [&](const Axis &a) {
+            return a.kernel % (channel_phases(kernel, p, a) * window_of_steps(kernel, p, a)) != 0;
+        }) ||
         (computation.by_phases && std::any_of(computation.by_phases->axes.begin(), computation.by_phases->axes.end(),
                                               [](const Axis &a) { return a.kernel % a.stride != 0; }));
     if (options.strict_propagation && (!kernel.strict_propagation || multiplies_zeros))
@@ -358,7 +363,9 @@ bool takes_format(const KernelTraits &k, const TensorOfOperation &tensor, Operat
     // What is packed must have a helper of its type, whatever the kernel's own is.
     if (reads_weights && tensor.asked == &PlanOptions::weight && k.weight_layout != WeightLayout::as_given)
         return packs(k, tensor, operation, wanted);
-    return is == wanted || (k.any_layout && is.type == wanted.type) || packs(k, tensor, operation, wanted);
+    // What adds parts writes every layout.
+    const bool is_added = k.makes_parts && k.splits_steps && tensor.made_for == &KernelTraits::output && operation == k.operation;
+    return is == wanted || ((k.any_layout || is_added) && is.type == wanted.type) || packs(k, tensor, operation, wanted);
 }
 
 const KernelTraits &helper_kernel(KernelRole role, Device device,
@@ -375,9 +382,10 @@ ElementType packed_weight_type(const KernelTraits &kernel) {
 }
 
 bool packs_weights(const KernelTraits &helper, const KernelTraits &kernel, ElementType given) {
-    // Where channels become innermost, kernel positions are one dimension.
+    // Where channels become innermost, or those of channels_first are turned, kernel positions are one dimension.
     const bool of_any_rank =
-        helper.weight_layout == WeightLayout::channels_innermost && helper.family == Family::weight_packing;
+        (helper.weight_layout == WeightLayout::channels_innermost && helper.family == Family::weight_packing) ||
+        helper.turns_channels;
     return helper.role == KernelRole::weight_packing && helper.device == kernel.device &&
            helper.weight_layout == kernel.weight_layout && (helper.rank == kernel.rank || of_any_rank) &&
            helper.weight.type == given && helper.output.type == packed_weight_type(kernel) &&

@@ -48,6 +48,10 @@ WeightGradientParts::WeightGradientParts(const Problem &p, const Tile &kernel, i
     bands = ceil_divide(rows, rows_a_band);
 }
 
+WeightGradientParts unpacked_parts(const Problem &p, const Tile &kernel) {
+    return {p, kernel, LaunchRanges(p, output_positions(p)).images};
+}
+
 double seconds_of_a_part(int64_t floats) {
     constexpr double in_order = 20e-9, written_and_read = 2;
     return std::max(in_order, written_and_read * sizeof(float) * double(floats) / machines::H200::memory_bytes_per_second);

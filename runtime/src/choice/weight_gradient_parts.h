@@ -28,6 +28,8 @@ struct WeightGradientParts {
     int64_t count(const Problem &p) const { return of_images(p.batch) * bands; }
 };
 
+WeightGradientParts unpacked_parts(const Problem &, const Tile &);
+
 /// Tensors that are packed before are packed and multiplied a slice at a time, so that the workspace stays small; the
 /// positions of a slice are cut into bands, of whole chunks.
 struct SlicedParts {

@@ -88,7 +88,7 @@ double channels_last_time(const KernelTraits &k, const Computation &c, const Mac
 }
 
 double unpacked_time(const KernelTraits &k, const Problem &p, const Machine &machine) {
-    const WeightGradientParts parts(p, k, LaunchRanges(p, output_positions(p)).images);
+    const WeightGradientParts parts = unpacked_parts(p, k);
     const double positions =
         double(parts.images_a_part) * parts.rows_a_band * round_up(p.width().input, k.chunk_columns);
     // CUDA cores store sums one by one.

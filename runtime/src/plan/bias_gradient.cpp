@@ -12,7 +12,7 @@ Recipe bias_gradient_recipe(const Candidate &candidate) {
     const int64_t slice_positions = std::max(positions_a_slice, plane / max_grid() + 1);
     const int64_t slices = ceil_divide(plane, slice_positions);
     Recipe recipe(k.device);
-    const SumOfParts sum(recipe, k.device, p.out_channels, p.batch * slices, candidate.computation.written,
+    const SumOfParts sum(recipe, k, p.out_channels, p.batch * slices, candidate.computation.written,
                          candidate.computation.weight_format.type);
     const TensorFormat format = candidate.computation.read_format;
     const LayoutStrides strides(format.layout, p.out_channels, plane);

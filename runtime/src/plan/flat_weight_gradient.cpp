@@ -14,7 +14,7 @@ Recipe flat_weight_gradient_recipe(const Candidate &candidate) {
     const FlatGradientTiles tiles(k, p, ranges.images);
 
     Recipe recipe(k.device);
-    const SumOfParts sum(recipe, k.device, p.weight_elements(), ceil_divide(p.batch, ranges.images) * tiles.parts, c.written,
+    const SumOfParts sum(recipe, k, p.weight_elements(), ceil_divide(p.batch, ranges.images) * tiles.parts, c.written,
                          c.weight_format.type);
     const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups;
     recipe.add_launches({p.batch, ranges.images}, {p.groups, ranges.groups}, [&](const LaunchRange &range) {

@@ -154,7 +154,7 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
             ? recipe.add_region("packed picture", bytes_of(c.read_format.type) * ranges.images *
                                                       ranges.groups * packed_elements)
             : c.read;
-    PartialOutputs parts(recipe, c, k.device);
+    PartialOutputs parts(recipe, c, k.device, k.output.layout);
     const EpilogueArguments whole(epilogue), after_kernel = parts.needed() ? EpilogueArguments() : whole;
 
     const Operand given_bias = float32_bias(recipe, k, c, whole);

@@ -12,10 +12,13 @@ namespace conv_transpose {
 class PartialOutputs {
   public:
     /// Adds the region of the parts, if the sum is split.
-    PartialOutputs(Recipe &recipe, const Computation &c, Device device) : c_(c) {
+    PartialOutputs(Recipe &recipe, const Computation &c, Device device, Layout of_parts)
+        : c_(c), channels_last_(of_parts == Layout::channels_last) {
         if (!needed()) return;
-        sum_ = &helper_kernel(KernelRole::sum_of_output_parts, device,
-                              [&](const KernelTraits &k) { return k.output.type == c.written_format.type; });
+        const bool turned = channels_last_ && c.written_format.layout == Layout::channels_first;
+        sum_ = &helper_kernel(KernelRole::sum_of_output_parts, device, [&](const KernelTraits &k) {
+            return k.output.type == c.written_format.type && (k.input.layout == Layout::channels_last) == turned;
+        });
         region_ = recipe.add_region("partial sums", sizeof(float) * c.problem.batch * image());
     }
 
@@ -30,7 +33,7 @@ class PartialOutputs {
         Extents extents = innermost_first(p, rank, extent);
         extents.insert(extents.end(), {channels, range.groups * (c_.parts_of_steps ? c_.partial_sums : 1), range.images});
         View part(region_, range.first_image * image() + range.first_group * of_group, extents);
-        if (channels_last()) {
+        if (channels_last_) {
             for (int64_t i = 0, stride = channels; i < rank; stride *= extents[i++]) part.set_stride(i, stride);
             part.set_stride(rank, 1);
         }
@@ -46,8 +49,8 @@ class PartialOutputs {
         View partial(region_, 0, {plane(), channels, images, c_.partial_sums});
         partial.set_stride(2, image()).set_stride(3, plane() * channels);
         View output(c_.written, 0, {plane(), channels, images}, c_.written_format.type);
-        if (channels_last())
-            for (View *view : {&partial, &output}) view->set_stride(0, channels).set_stride(1, 1);
+        if (channels_last_) partial.set_stride(0, channels).set_stride(1, 1);
+        if (c_.written_format.layout == Layout::channels_last) output.set_stride(0, channels).set_stride(1, 1);
         recipe.add(Launch<Family::sum_of_output_parts>(*sum_)
                        .set("partial", partial)
                        .set("bias", bias)
@@ -63,7 +66,7 @@ class PartialOutputs {
     const KernelTraits *sum_ = nullptr;
     Operand region_{};
 
-    bool channels_last() const { return c_.written_format.layout == Layout::channels_last; }
+    bool channels_last_;  // parts
     int64_t plane() const {
         return c_.operation == Operation::forward ? output_positions(c_.problem) : input_positions(c_.problem);
     }

@@ -13,17 +13,19 @@ namespace conv_transpose {
 class SumOfParts {
   public:
     /// Throws Unsupported where this build has no kernel for the device.
-    SumOfParts(Recipe &recipe, Device device, int64_t elements, int64_t parts, Operand result, ElementType type)
-        : kernel_(helper_kernel(KernelRole::sum_of_parts, device,
+    SumOfParts(Recipe &recipe, const KernelTraits &first, int64_t elements, int64_t parts, Operand result, ElementType type)
+        : kernel_(helper_kernel(KernelRole::sum_of_parts, first.device,
                                 [&](const KernelTraits &k) { return k.output.type == type; })),
           elements_(elements), parts_(parts), result_(result), type_(type),
-          first_pass_(is_result() ? result : add_region(recipe, elements, parts)) {}
+          is_result_(first.writes_result || (parts == 1 && type == ElementType::float32)),
+          first_pass_(is_result_ ? result : add_region(recipe, elements, parts)) {}
 
-    /// What the first pass writes, in float32.
+    /// What the first pass writes, in float32 or as the result.
     Operand first_pass() const { return first_pass_; }
+    ElementType first_pass_type() const { return is_result_ ? type_ : ElementType::float32; }
 
     void add_to(Recipe &recipe) const {
-        if (is_result()) return;
+        if (is_result_) return;
         // Nothing is read of an empty batch, but a view needs an address.
         const Operand from = parts_ > 0 ? first_pass_ : result_;
         recipe.add_launches({elements_, most_a_launch(elements_, parts_)}, {1, 1}, [&](const LaunchRange &range) {
@@ -40,10 +42,8 @@ class SumOfParts {
     int64_t elements_, parts_;
     Operand result_;
     ElementType type_;
+    bool is_result_;  ///< there is one part, and nothing to convert
     Operand first_pass_;
-
-    /// A single part of float32 needs no second pass.
-    bool is_result() const { return parts_ == 1 && type_ == ElementType::float32; }
 
     static Operand add_region(Recipe &recipe, int64_t elements, int64_t parts) {
         require_addressable("the parts of a gradient", double(sizeof(float)) * double(elements) * double(parts));

@@ -18,7 +18,7 @@ Recipe weight_gradient_recipe(const Candidate &candidate) {
     ranges.groups = std::clamp<int64_t>(max_grid() / parts.bands * k.tile_groups, 1, ranges.groups);
 
     Recipe recipe(k.device);
-    const SumOfParts sum(recipe, k.device, p.weight_elements(), parts.count(p), c.written, c.weight_format.type);
+    const SumOfParts sum(recipe, k, p.weight_elements(), parts.count(p), c.written, c.weight_format.type);
     // Nothing is read of an empty batch, but a view needs an address.
     const Operand read = p.batch > 0 ? c.read : c.written;
     const Operand gradient = p.batch > 0 ? Operand::output_gradient : c.written;
@@ -28,7 +28,8 @@ Recipe weight_gradient_recipe(const Candidate &candidate) {
         const int64_t first_part = range.first_image / parts.images_a_part * parts.bands;
         Extents extents = innermost_first(p, k.rank, [](const Axis &a) { return a.kernel; });
         extents.insert(extents.end(), {out, in, range.groups, parts.bands, parts.of_images(range.images)});
-        View to(sum.first_pass(), first_part * p.weight_elements() + range.first_group * in * out * taps(p), extents);
+        View to(sum.first_pass(), first_part * p.weight_elements() + range.first_group * in * out * taps(p), extents,
+                sum.first_pass_type());
         const LayoutStrides strides(c.weight_format.layout, out, taps(p));
         for (int64_t i = 0, stride = strides.position; i < k.rank; stride *= extents[i++]) to.set_stride(i, stride);
         to.set_stride(k.rank, strides.channel);

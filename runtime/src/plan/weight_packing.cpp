@@ -70,8 +70,13 @@ WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &comp
     const bool phases = kernel.phases_as_channels || c_.by_phases;
     packed_summed_ = c_.cells ? c_.problem.in_channels : summed_ * product(summed_phases_);
     if (kernel.weight_layout == WeightLayout::as_given) return;
+    // A block's share of a kernel's positions has to fit shared memory.
+    constexpr int64_t most_turned_taps = 90;
+    const bool for_products = kernel.counts_through_images && kernel.kernel == Size2{} && kernel.weight_tile == 64;
+    turns_ = for_products && !phases && !c_.cells && !transposed_ &&
+             given_.layout == Layout::channels_first && given_.type == kernel.input.type && taps_ > 1 && taps_ <= most_turned_taps;
     packing_ = &helper_kernel(KernelRole::weight_packing, kernel.device, [&](const KernelTraits &k) {
-        return packs_weights(k, kernel, given_.type) && k.min_taps <= taps_ &&
+        return turns_ == k.turns_channels && packs_weights(k, kernel, given_.type) && k.min_taps <= taps_ &&
                (!phases || k.family == Family::gemm_weight_packing) && (!c_.cells || k.packs_cells);
     });
     packed_channels_ = round_up(channels_ * product(channel_phases_), kernel.weight_channel_multiple);
@@ -138,14 +143,19 @@ void WeightPacking::add_to(Recipe &recipe) {
 Step WeightPacking::step() const {
     Extents to = packing_->min_taps > 0 ? tensor_core_tiles() : packed_extents(groups_);
     if (joins_taps()) to = {packed_channels_, taps_, 1, summed_, groups_};
+    // Of tensor cores as (16 bytes of 64 channels, tap, the rest).
+    Extents array{product(to), 1, 1, 1, 1};
+    if (kernel_.weight_layout != WeightLayout::channels_innermost) {
+        const int64_t run = 64 * 16 / bytes_of(packed_type()), window = product(packed_window_);
+        array = {run, window, array[0] / (run * window), 1, 1};
+    }
+    if (turns_)
+        return Launch<Family::weight_packing>(*packing_)
+            .set("weight", View(c_.weight_operand, 0, {taps_ * channels_, 1, 1, summed_, groups_}, given_.type))
+            .set("packed", View(packed_, 0, array, packed_type()))
+            .step();
     if (packing_->family == Family::gemm_weight_packing) {
         Launch<Family::gemm_weight_packing> launch(*packing_);
-        // Of tensor cores as (16 bytes of 64 channels, tap, the rest).
-        Extents array{product(to), 1, 1, 1, 1};
-        if (kernel_.weight_layout != WeightLayout::channels_innermost) {
-            const int64_t run = 64 * 16 / bytes_of(packed_type()), window = product(packed_window_);
-            array = {run, window, array[0] / (run * window), 1, 1};
-        }
         launch.set("weight", given()).set("packed", View(packed_, 0, array, packed_type()));
         launch.set_axes("channel_phases", channel_phases_).set_axes("summed_phases", summed_phases_);
         launch.set("input_channels", c_.cells ? c_.cells->channels : round_up(packed_summed_, kernel_.weight_in_channel_multiple))
