@@ -4,7 +4,8 @@
 // H200, 2026-11-22: depthwise 1-D k3 s2, 8 x 512 channels, 4096 samples: 0.099 ms, 2.0 TB/s, 47 % of the memory limit; k6
 // s3, 16 x 512 channels, 32 samples: 0.0095 ms (PyTorch 0.0060; 0.0172 with images and positions one after the other).
 // channels_last, float16: 2-D k4 s2, 16 x 64 channels of 64x64, 0.041 (24 %); k3 s2, 8 x 96 channels of 128x170: 0.068 (57 %;
-// PyTorch 0.066) by vectors of eight and three taps, by four and four 0.133; all nine taps in a thread 0.076 to 0.10.
+// PyTorch 0.066) by vectors of eight and three taps, by four and four 0.133; all nine taps in a thread 0.076 to 0.10. float16, 1-D k3 s2, 512
+// channels of 400: 0.0049, where one part is rounded at once, with a second launch 0.0059 (PyTorch 0.0051).
 //
 // Runs of eight positions of a column with windows of three taps: depthwise 3-D k5 s2, 2 x 256 channels of 16^3: 0.173 ms
 // (0.515 of single positions).

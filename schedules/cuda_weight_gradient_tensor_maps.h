@@ -15,6 +15,10 @@
 // share a multiprocessor (128 x 64: 0.0534 in place of 0.0726). Not: chunks of 32 positions in six stages without one (0.0542
 // where three of 64 take 0.0585), four positions x 128 input channels (0.0532).
 //
+// What writes the result has such tiles, too, output x input channels: 2048 to 256, k4 s2, N32 8x6, 256 x 128 0.0386 ms, 128 x
+// 128 0.0429, 64 x 128 in two blocks 0.0477 (four positions x 64 x 128 0.0540); 512 to 512, k2 s2, 37x37, 64 x 64 in three
+// 0.0102 (in parts 0.0131). Not: 128 x 128 in two blocks without a producer (0.0221 where one with it takes 0.0108).
+//
 // Windows, of all kernel positions of a line: a block stages three lines' boxes of the output gradient and one of the input,
 // and each of three warpgroups multiplies a line, 64 input channels x (positions of the line, output channels). A chunk is
 // read once for nine products and more; tiles of one position read as much for each, and still win where few positions leave

@@ -163,16 +163,12 @@ conv_transpose_helper(sum_of_output_parts f32 cuda AS turned turned=true)
 # of a block empty (k4 s2, 150 to 5: 0.0524 ms, 0.151 by blocks of 32).
 conv_transpose_kernel(forward f32 cuda dense AS c32 ${k2s2} ${block4x4x4_c32} max_out_channels=32 H200_TFLOPS 24)
 conv_transpose_kernel(forward f32 cuda dense AS c32 ${k3s2p1} ${block4x4x4_c32} max_out_channels=32 H200_TFLOPS 26)
-conv_transpose_kernel(forward f32 cuda dense AS c32 ${k4s2p1} ${block4x4x4_c32} max_out_channels=32 H200_TFLOPS 34)
 conv_transpose_kernel(forward f32 cuda dense ${k3} ${s1} ${block4x4x4_c64} H200_TFLOPS 48)
 conv_transpose_kernel(forward f32 cuda dense ${k3x5} ${s1} ${block8x8_c64} H200_TFLOPS 45)
 conv_transpose_kernel(forward f32 cuda dense ${k2s2} ${block4x4x4_c64} load_offsets=true
     H200_TFLOPS 38)
 conv_transpose_kernel(forward f32 cuda dense ${k3s2p1} ${block4x4x4_c64} load_offsets=true
     H200_TFLOPS 39)
-# Two taps a phase: weights are used so seldom that 128 sums a thread pay, at fewer warps.
-conv_transpose_kernel(forward f32 cuda dense ${k4s2p1} lanes_x=4 thread_rows=2
-    load_offsets=true blocks=2 --registers=232 ALLOW_SPILLS H200_TFLOPS 43)
 # ---- Winograd's algorithm, where it saves more products than transforms cost
 conv_transpose_kernel(forward f32 cuda winograd GENERATOR winograd_product min_channels=8 MAX_REGISTERS 128 H200_TFLOPS 42)
 # ---- any attributes, for numbers of channels that fill enough of a tile; by splits of the sum where there

@@ -109,9 +109,9 @@ conv_transpose_kernel(input_gradient f32 cuda implicit_gemm LAYOUT ncdhw AS taps
 # with one of its blocks.
 set(small LAYOUT ncdhw rank=3 ${taps} weights_as_given=true min_in_channels=1 lanes_y=1 column_vectors=1 channel_vectors=1 chunk=64
     blocks=1)
-conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS small_c32 ${small} splits=4 MAX_REGISTERS 64 H200_TFLOPS 17)
+conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS small_c32 ${small} splits=4 MAX_REGISTERS 64 H200_TFLOPS 13)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS small_c16 ${small} lanes_channel=4 splits=8 MAX_REGISTERS 64
-    H200_TFLOPS 11.5)
+    H200_TFLOPS 7.5)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c64_split ${product} ${product_c64_split} MAX_REGISTERS 128 H200_TFLOPS 34)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c32_split ${product} ${product_c32_split} min_out_channels=128
     MAX_REGISTERS 96 H200_TFLOPS 22)

@@ -71,10 +71,8 @@ constexpr double before_first_tile = 2.6e-6;
 // that are stored in runs, 2.3 to 4.2 of 64: positions a stride apart are stored one by one; phases that are channels in runs
 // of two or four rows, slower where those begin at odd elements of 16 bits.
 double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
-    // Of parts, whose lanes store single channels of any number: 7 to 10 us of 128 x 64, 13 to 19 of 256 x 128 (fourteen layers
-    // in float16, H200, 2026-11-22).
-    if (k.makes_parts && k.splits_steps)
-        return 6e-6 + 3e-10 * double(area(k.block_positions)) * static_cast<double>(k.block_channels);
+    // Of parts, whose lanes store single channels of any number: 7 to 10 us (twelve layers in float16, H200, 2026-11-22).
+    if (k.makes_parts && k.stores_single_channels && k.operation == Operation::forward) return 8.5e-6;
     const bool maps_both = k.operation == Operation::forward && maps_weights(k) && k.output.layout == Layout::channels_last;
     if (k.resident_blocks > 0)
         return double(k.blocks_per_multiprocessor) *
