@@ -98,6 +98,16 @@ std::string described(const Problem &p, const PlanOptions &options) {
     return text;
 }
 
+// Where ctest runs it, in a process of its own, this is the first plan that the process makes.
+TEST(FirstPlan, IsQuickAsWell) {
+    const Problem p = Problem::parse("n1g1ic64oc64ih32iw32kh3kw3ph1pw1");
+    PlanOptions options;
+    options.device = Device::cpu;
+    const double before = processor_seconds();
+    const Plan plan(p, options);
+    EXPECT_LT(processor_seconds() - before, most_seconds) << plan.kernel();
+}
+
 class PlanFuzz : public DeviceTest {};
 
 TEST_P(PlanFuzz, IsQuickAndAsksForNothingThatNoMachineHas) {

@@ -35,6 +35,7 @@ const char *const attributes[] = {"kh3kw3",
                                   "kh42kw1sh7sw1ph17",
                                   "kh1kw48sh1sw8pw20",
                                   "kh1kw1",
+                                  "kh3kw4sh4sw6ph1pw2dh2dw4",  // phases that no tap reaches
                                   "kh2kw3sh3sw2dh2dw3",
                                   "kh16kw1sh2sw1ph3",
                                   "kh1kw12sh1sw3pw3",

@@ -10,7 +10,9 @@ import argparse
 import collections
 import concurrent.futures
 import dataclasses
+import functools
 import math
+import operator
 import os
 import pathlib
 import random
@@ -22,27 +24,27 @@ import sys
 import tempfile
 import time
 
-# Every family of schedules, and what each synchronizes with; on GPUs without wgmma: mma.sync. Those with maps use the copy
-# engine and mbarriers.
+# Every family of schedules that takes any attributes, and what each synchronizes with; on GPUs without wgmma: mma.sync.
+# Those with maps use the copy engine and mbarriers.
 KERNELS = [
-    ("forward_tf32_cuda_tensor_core_k3x3_s1x1_nchw", 90),
-    ("forward_tf32_cuda_tensor_core_k4x4_s4x4_nchw", 90),
-    ("forward_tf32x3_cuda_tensor_core_k3x3_s1x1_nchw_c64x64", 90),
     ("forward_tf32_cuda_implicit_gemm_any_nchw", 90),
-    ("input_gradient_tf32_cuda_tensor_core_k4x4_s2x2_nchw_c128", 90),
-    ("weight_gradient_tf32_cuda_tensor_core_k3x3_s1x1_nchw_c64", 90),
-    ("weight_gradient_tf32_cuda_product_any_nchw_c64x256", 90),
-    ("forward_tf32_cuda_tensor_core_k3x3_s1x1_nchw", 80),
-    ("weight_gradient_tf32_cuda_product_any_nchw_c16x32", 80),
-    ("forward_f32_cuda_dense_k3x3_s1x1_nchw", 90),
+    ("forward_tf32_cuda_implicit_gemm_any_nchw", 80),
+    ("forward_tf32x3_cuda_implicit_gemm_any_nchw_c128", 90),
     ("forward_f32_cuda_implicit_gemm_any_nchw_c32", 90),
-    ("weight_gradient_f32_cuda_dense_k3x3_s1x1_nchw", 90),
-    ("forward_f32_cuda_few_out_channels_k3x3_s2x2_p1x1_nchw_oc3", 90),
-    ("forward_f32_cuda_depthwise_k4x4_s2x2_p1x1_nchw_c1x1", 90),
+    ("forward_f32_cuda_winograd_any_nchw", 90),
+    ("forward_f32_cuda_small_any_nchw", 90),
+    ("forward_f32_cuda_gather_any_any", 90),
+    ("forward_f32_cuda_depthwise_any_any_columns", 90),
     ("forward_f16_cuda_implicit_gemm_any_nhwc_maps_256x64", 90),
-    ("input_gradient_f16_cuda_implicit_gemm_any_nchw_maps_128x64", 90),
-    ("weight_gradient_f16_cuda_implicit_gemm_any_nhwc_maps_c64x256", 90),
+    ("forward_f16_cuda_implicit_gemm_any_nchw_as_it_lies_256x64", 90),
     ("forward_f16_cuda_implicit_gemm_any_nhwc_128x64", 80),
+    ("input_gradient_f16_cuda_implicit_gemm_any_nchw_maps_128x64", 90),
+    ("input_gradient_f16_cuda_gather_any_nhwc_few_summed", 90),
+    ("weight_gradient_tf32_cuda_product_any_nchw_c64x256", 90),
+    ("weight_gradient_tf32_cuda_product_any_nchw_c16x32", 80),
+    ("weight_gradient_f32_cuda_product_any_nchw_c64", 90),
+    ("weight_gradient_f32_cuda_winograd_any_nchw", 90),
+    ("weight_gradient_f16_cuda_implicit_gemm_any_nhwc_maps_c64x256", 90),
 ]
 
 
@@ -230,6 +232,97 @@ class Paths:
         return self.first(*arguments, **options) is not None
 
 
+class Values:
+    """How registers that one statement writes are computed."""
+
+    def __init__(self, statements):
+        made = collections.defaultdict(list)
+        for text in statements:
+            if match := re.match(r"(?:@!?%p\d+ )?[a-z][\w.:]* (\{[^}]*\}|%\w+),", text):
+                for register in re.findall(r"%\w+", match[1]):
+                    made[register].append(text)
+        self.statements, self.written = statements, made
+        self.made = {register: texts[0] for register, texts in made.items() if len(texts) == 1 and not texts[0].startswith("@")}
+
+    def parts(self, register, operation):
+        """The operands of the operation that makes it; none where another one does."""
+        match = re.fullmatch(rf"(?:{operation})\S* {re.escape(register)}, (\S+), (\S+);", self.made.get(register, ""))
+        return match.groups() if match else ()
+
+    def leaves(self, predicate):
+        """The comparisons that a predicate is all of."""
+        both = self.parts(predicate, r"and\.pred")
+        return set.union(*map(self.leaves, both)) if both else {predicate}
+
+    def less(self, predicate):
+        """Smaller and larger of a comparison for less."""
+        match = re.fullmatch(r"setp\.(lt|gt)\.[su]32 \S+ (\S+), (\S+);", self.made.get(predicate, ""))
+        return (match[2], match[3])[:: 1 if match[1] == "lt" else -1] if match else ()
+
+    def most_bits(self, value, depth=8):
+        """Those that it may have, by whatever statement writes it."""
+        if value.isdigit():
+            return int(value)
+        written = self.written.get(value) if depth > 0 else None
+        return functools.reduce(operator.or_, (self.bits_of(text, depth - 1) for text in written)) if written else 0xffffffff
+
+    def bits_of(self, statement, depth):
+        match = re.fullmatch(r"(and|or|shl|shr|mov)\.\w+ %\w+, ([^,]+)(?:, ([^,]+))?;", statement)
+        if not match:
+            return 0xffffffff
+        operation, first, second = match.groups()
+        if operation == "mov":
+            return 1023 if first.startswith("%tid") else 0xffffffff
+        if operation in ("and", "or"):
+            a, b = self.most_bits(first, depth), self.most_bits(second, depth)
+            return a & b if operation == "and" else a | b
+        if not second.isdigit():
+            return 0xffffffff
+        bits = self.most_bits(first, depth)
+        return bits << int(second) & 0xffffffff if operation == "shl" else bits >> int(second) if bits < 1 << 31 else 0xffffffff
+
+    def same_meaning(self, predicate, other):
+        """Whether one is begin + at < end, the other at < end - begin, at most a tile, with `at` below the tile and `begin` a
+        multiple of it: then both are true or both false, and with equality in one the other is still false."""
+        if not self.less(predicate) or not self.less(other):
+            return False
+        for (place, end), (at, left) in ((self.less(predicate), self.less(other)), (self.less(other), self.less(predicate))):
+            sum_ = self.parts(place, r"or\.b32|add\.s32")
+            if at not in sum_:
+                continue
+            begin = sum_[1 - sum_.index(at)]
+            shift = self.parts(begin, r"shl\.b32")
+            tile = 1 << int(shift[1]) if shift and shift[1].isdigit() else 0
+            for bound, constant in (("min", tile), ("max", 0)):  # of what is left
+                operands = self.parts(left, rf"{bound}\.s32")
+                left = operands[0] if operands and operands[1] == str(constant) else left
+            if self.most_bits(at) < tile and self.parts(left, r"sub\.s32") == (end, begin):
+                return True
+        return False
+
+    def compared_twice(self, text):
+        compared = re.match(r"setp\.\S+ (%p\d+),", text)
+        return bool(compared) and self.only_beside(compared[1], compared[1])
+
+    def only_beside(self, all_of, predicate):
+        """Whether a predicate counts only together with another one of the same meaning; `all_of`: itself and others."""
+        uses = [t for t in self.statements if re.search(re.escape(all_of) + r"\b", t) and t != self.made.get(all_of)]
+        made = [re.match(r"and\.pred (%p\d+),", use) for use in uses]
+        return bool(uses) and all(m and m[1] in self.made and (
+            any(self.same_meaning(predicate, other) for other in self.leaves(m[1]) - {predicate}) or
+            self.only_beside(m[1], predicate)) for m in made)
+
+    def is_zero(self, value):
+        made = self.made.get(value, "")
+        return value == "0" or bool(re.fullmatch(rf"(mov\.b32|neg\.s32) {re.escape(value)}, (\S+);", made) and self.is_zero(made.rstrip(";").split()[-1])) \
+            or any(self.is_zero(part) for part in self.parts(value, r"mul\.hi\.u32|mul\.lo\.s32"))
+
+    def never_equal(self, text):
+        """Of a comparison for less or equal; where it is one that equality would decide."""
+        match = re.search(r"setp\.\w+\.[su]32 %p\d+, (\S+), (\S+);", text)
+        return bool(match) and any(self.is_zero(a) and "1" in self.parts(b, r"max\.s32") for a, b in (match.groups(), match.groups()[::-1]))
+
+
 NEVER = r"(?!)"
 BARRIER = r"bar\.sync 0;"
 
@@ -280,11 +373,16 @@ def reason_to_survive(paths, kind, position):
         if paths.always(at, as_few, r"wgmma\.(mma|commit)", backward=True):
             return "no product begins since the wait before"
         before = paths.first(at, r"wgmma\.commit", NEVER, backward=True)
-        if groups == 1 and all(paths.always(commit, NEVER, r"wgmma\.commit", backward=True) for commit in before):
-            return "there has been one group yet, which it does not wait for"
+        none_under_way = r"wgmma\.wait_group\S* 0\b"
+        if groups == 1 and all(paths.always(commit, none_under_way, r"wgmma\.commit", backward=True) for commit in before):
+            return "there has been one group yet since all were waited for, which it does not wait for"
     if kind == "wgmma.fence deleted" and paths.always(at, r"wgmma\.(fence|mma)", r"%tc_tile", backward=True) and \
             not paths.always(at, NEVER, r"wgmma\.fence", backward=True):
         return "no register of a product was used since the fence before"
+    if kind == "comparison off by one" and Values(paths.text).compared_twice(text):
+        return "where it is asked, another comparison of the same meaning is, too"
+    if kind == "comparison off by one" and Values(paths.text).never_equal(text):
+        return "of what is compared one is 0, the other more"
     if kind == "comparison off by one" and re.search(r"setp\.(lt|gt)\.s32 %p\d+, %r\d+, (128|-127);", text):
         return "at the limit of exp's range, where activations have reached theirs"
     return ""

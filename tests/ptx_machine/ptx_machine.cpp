@@ -215,6 +215,10 @@ class BlockRun {
         }
         for (const ProductRules &rules : rules_) rules.end();
         check_mbarriers(block_);
+        for (const Barrier &barrier : block_.barriers)
+            if (!barrier.arrived.empty())
+                throw PtxError("a block ends although warps have arrived at barrier " +
+                               std::to_string(&barrier - block_.barriers) + " for which nobody waits");
         for (const Warp &w : warps_)
             if (!w.bulk_stores.empty()) throw PtxError("a block ends while its shared memory is being stored");
     }

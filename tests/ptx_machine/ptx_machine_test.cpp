@@ -148,6 +148,7 @@ TEST(PtxMachine, FindsBarriersThatAreMiscounted) {
     EXPECT_NE(error_of(roles + consumer + "bar.sync 2, 64;\n" + end, 64, 256).find("wait for each other"),
               std::string::npos);
     EXPECT_NE(error_of("bar.arrive 1, 64;\nbar.arrive 1, 64;\n", 32).find("arrives again"), std::string::npos);
+    EXPECT_NE(error_of(roles + consumer + end, 64, 256).find("for which nobody waits"), std::string::npos);
     EXPECT_NE(error_of("bar.arrive 16, 64;\n", 32).find("a block has 0 to 15"), std::string::npos);
     EXPECT_NE(error_of("bar.sync 1, 40;\n", 32).find("no whole warps"), std::string::npos);
 }
