@@ -191,7 +191,7 @@ conv_transpose_kernel(forward f32 cuda implicit_gemm LAYOUT ncdhw AS sub_pixel_c
 # Few output channels: a thread has all of a block's, and what a row of three taps sees is staged once.
 set(window ${sub_pixel} rank=3 window=3 lanes_x=32 lanes_y=2 lanes_channel=1 chunk=8 blocks=4)
 conv_transpose_kernel(forward f32 cuda implicit_gemm LAYOUT ncdhw AS sub_pixel_w3_c8 ${window} channel_vectors=2 splits=2 unroll_summed=12
-    MAX_REGISTERS 128 H200_TFLOPS 26)
+    MAX_REGISTERS 128 H200_TFLOPS 19)
 conv_transpose_kernel(forward f32 cuda implicit_gemm LAYOUT ncdhw AS sub_pixel_w3_c4 ${window} channel_vectors=1 splits=4 unroll_summed=6
     MAX_REGISTERS 64 FULL H200_TFLOPS 18)
 

@@ -131,7 +131,7 @@ foreach(format ${formats_of_16_bits} tf32)
         # Any number of channels that are computed, stored one by one (k4 s2, N8 770 to 128 24x32: 0.051 ms, by threads 0.086).
         set(row input_gradient ${format} cuda implicit_gemm LAYOUT nhwc)
         list(APPEND maps in_channel_multiple=1 whole_rows=false producer=true ${chunk})
-        conv_transpose_kernel(${row} AS weight_maps_any_256x128 ${maps} tile_rows=128 columns=128 stages=4 blocks=1 H200_TFLOPS 700
+        conv_transpose_kernel(${row} AS weight_maps_any_256x128 ${maps} tile_rows=128 columns=128 stages=4 blocks=1 H200_TFLOPS 600
             ${maybe})
         conv_transpose_kernel(${row} AS weight_maps_any_128x128 ${maps} columns=128 stages=6 blocks=1 H200_TFLOPS 560 ${maybe})
         conv_transpose_kernel(${row} AS weight_maps_any_128x64 ${maps} columns=64 stages=4 blocks=2 producer_registers=24

@@ -125,7 +125,7 @@ endforeach()
 set(pictures GENERATOR weight_gradient_cuda_pictures)
 conv_transpose_kernel(weight_gradient f32 cuda implicit_gemm AS c64 ${pictures} ${taps2x64} tile_in=64 ${over_32} H200_TFLOPS 34)
 conv_transpose_kernel(weight_gradient f32 cuda implicit_gemm AS t1c64 ${pictures} tile_taps=1 tile_out=64 tile_in=64 lanes_rows=8
-    H200_TFLOPS 37)
+    H200_TFLOPS 33)
 conv_transpose_kernel(weight_gradient f32 cuda implicit_gemm AS t3c32 ${pictures} tile_taps=3 tile_out=32 tile_in=32 lanes_rows=12
     H200_TFLOPS 33)
 conv_transpose_kernel(weight_gradient f32 cuda implicit_gemm AS c16x32 ${pictures} ${taps4x16} tile_in=32 lanes_rows=8 H200_TFLOPS 28)

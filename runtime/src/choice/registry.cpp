@@ -201,6 +201,7 @@ std::string problem_rejection(const KernelTraits &k, const Computation &c) {
         return "its loop takes fewer than " + std::to_string(k.min_steps) + " steps";
     if (k.box_positions > 0)
         if (std::string reason = picture_frame_rejection(k, c); !reason.empty()) return reason;
+    if (sums_as_it_lies(k) && input_positions(p) == 1) return "its pictures have one input: lanes would read far apart";
     if (k.family == Family::weight_gradient_implicit_gemm) return channels_last_rejection(k, c);
     if (k.writes_result && unpacked_parts(p, k).count(p) > 1) return "the sum has more than one part";
     if (k.family == Family::winograd_product) return winograd_rejection(k, p);
