@@ -190,14 +190,17 @@ def losses_of_training(model, dtype, autocast, steps=500, batch=16):
 @pytest.mark.parametrize("autocast", [True, False], ids=["autocast", "weights of 16 bits"])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_500_steps_of_half_precision_agree_with_pytorchs(dtype, autocast):
-    """Roundings differ and training enlarges them: the first losses agree closely, later means of fifty to a twentieth, or to
-    twice what the format's own roundings cost PyTorch's layers."""
+    """Roundings differ and training enlarges them: the first losses agree closely, later means of fifty to a twentieth (a fifth
+    where weights themselves are rounded), or to twice what the format's own roundings cost PyTorch's layers; the mean of all to a
+    twentieth."""
     model = AutoEncoder().cuda()
     exact, _ = losses_of_training(pytorchs(model), torch.float32, autocast=False)
     theirs, their_first = losses_of_training(pytorchs(model), dtype, autocast)
     ours, our_first = losses_of_training(model, dtype, autocast)
     torch.testing.assert_close(our_first, their_first, rtol=2 * torch.finfo(dtype).eps, atol=0)
-    assert ((ours - theirs).abs() <= torch.maximum(0.05 * theirs, 2 * (theirs - exact).abs())).all(), (ours, theirs, exact)
+    allowed = torch.maximum((0.05 if autocast else 0.2) * theirs, 2 * (theirs - exact).abs())
+    assert ((ours - theirs).abs() <= allowed).all(), (ours, theirs, exact)
+    torch.testing.assert_close(ours.mean(), theirs.mean(), rtol=0.05, atol=0)
     assert ours[-1] < ours[0] / 4
 
 
