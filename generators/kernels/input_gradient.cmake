@@ -19,15 +19,6 @@ conv_transpose_kernel(input_gradient tf32 cuda tensor_core AS c64 ${k3s2} ${one_
     ${small_pictures} tile_rows=16 blocks=1 FULL H200_TFLOPS 110)
 conv_transpose_kernel(input_gradient tf32 cuda tensor_core AS c64 ${k4s2} ${one_set}
     ${small_pictures} tile_rows=8 FULL H200_TFLOPS 230)
-set(split parts=2 blocks=1 ${one_set})
-conv_transpose_kernel(input_gradient tf32x3 cuda tensor_core AS c128 ${k2s2} ${two_sets}
-    out_channel_multiple=16 parts=2 blocks=1 ${small_pictures} tile_rows=8 warpgroups=4 FULL H200_TFLOPS 60)
-conv_transpose_kernel(input_gradient tf32x3 cuda tensor_core AS c64 ${k2s2} ${split}
-    columns=64 FULL H200_TFLOPS 46)
-conv_transpose_kernel(input_gradient tf32x3 cuda tensor_core AS c64 ${k3s2} ${split}
-    columns=64 FULL H200_TFLOPS 54)
-conv_transpose_kernel(input_gradient tf32x3 cuda tensor_core AS c64 ${k4s2} ${split}
-    ${small_pictures} tile_rows=8 H200_TFLOPS 91)
 
 # ---- exact
 conv_transpose_kernel(input_gradient f32 cuda dense ${exact75}

@@ -4,7 +4,7 @@
 # A few bytes spill where tiles were chosen for speed, more of them in the portable code (docs/tensor-core-experiments.md).
 # One block a multiprocessor has registers to spare.
 set(split parts=2 blocks=1 separate_registers=true)
-# On Hopper a warpgroup of its own may stage; other GPUs take the next kernel that fits.
+# Three products for one are made for Hopper alone, where a warpgroup of its own may stage; other GPUs have the implicit product.
 set(split_staged parts=2 blocks=1 producer=true)
 conv_transpose_kernel(forward tf32 cuda tensor_core
     ${k3} ${s1} ${c64x64} columns=152 ALLOW_SPILLS H200_TFLOPS 263)
@@ -20,13 +20,13 @@ conv_transpose_kernel(forward tf32 cuda tensor_core
     ${k3} ${s1} columns=128 ALLOW_SPILLS H200_TFLOPS 250)
 conv_transpose_kernel(forward tf32 cuda tensor_core AS tile8x8 ${k3} ${s1} ${tile8x8} H200_TFLOPS 222)
 conv_transpose_kernel(forward tf32x3 cuda tensor_core
-    ${k3} ${s1} ${c64x64} ${split_staged} columns=152 ALLOW_SPILLS H200_TFLOPS 110)
+    ${k3} ${s1} ${c64x64} ${split_staged} columns=152 ONLY_ON sm_90 ALLOW_SPILLS H200_TFLOPS 110)
 conv_transpose_kernel(forward tf32x3 cuda tensor_core
-    ${k3x7} ${s1} ${c64x64} ${split_staged} columns=104 producer_registers=136 ALLOW_SPILLS H200_TFLOPS 118)
+    ${k3x7} ${s1} ${c64x64} ${split_staged} columns=104 producer_registers=136 ONLY_ON sm_90 ALLOW_SPILLS H200_TFLOPS 118)
 conv_transpose_kernel(forward tf32x3 cuda tensor_core
-    ${k3x5} ${s1} in_channels=64 out_channels=128 ${split_staged} columns=136 ALLOW_SPILLS H200_TFLOPS 110)
+    ${k3x5} ${s1} in_channels=64 out_channels=128 ${split_staged} columns=136 ONLY_ON sm_90 ALLOW_SPILLS H200_TFLOPS 110)
 conv_transpose_kernel(forward tf32x3 cuda tensor_core
-    ${k3} ${s1} ${split} columns=72 ALLOW_SPILLS H200_TFLOPS 80)
+    ${k3} ${s1} ${split} columns=72 ONLY_ON sm_90 ALLOW_SPILLS H200_TFLOPS 80)
 # One row: KernelBench 64 2.24 ms in place of 2.85, 74 0.847 in place of 1.08.
 set(row ${s1} kernel_h=1 columns=128 chunk_channels=16 separate_registers=true ALLOW_SPILLS)
 conv_transpose_kernel(forward tf32 cuda tensor_core ${row} kernel_w=3 channel_sets=2 H200_TFLOPS 225)
@@ -38,20 +38,18 @@ set(k4s2p1 ${k4s2} padding_phase_h=1 padding_phase_w=1)
 conv_transpose_kernel(forward tf32 cuda tensor_core ${k2s2} columns=64 chunk_channels=32
     separate_registers=true ALLOW_SPILLS H200_TFLOPS 200)
 conv_transpose_kernel(forward tf32x3 cuda tensor_core ${k2s2} ${split} columns=64
-    chunk_channels=16 ALLOW_SPILLS H200_TFLOPS 72)
+    chunk_channels=16 ONLY_ON sm_90 ALLOW_SPILLS H200_TFLOPS 72)
 conv_transpose_kernel(forward tf32 cuda tensor_core ${k3s2p1}
     columns=8 tile_rows=16 blocks=1 chunk_channels=16 separate_registers=true ALLOW_SPILLS H200_TFLOPS 155)
 conv_transpose_kernel(forward tf32 cuda tensor_core ${k4s2p1}
     columns=8 tile_rows=16 blocks=1 stages=3 separate_registers=true ALLOW_SPILLS H200_TFLOPS 285)
 conv_transpose_kernel(forward tf32 cuda tensor_core AS tile8x8 ${k2s2} ${tile8x8} chunk_channels=32
     H200_TFLOPS 176)
-conv_transpose_kernel(forward tf32 cuda tensor_core AS tile8x8 ${k3s2p1} ${tile8x8}
-    chunk_channels=16 H200_TFLOPS 112)
 conv_transpose_kernel(forward tf32 cuda tensor_core AS tile8x8 ${k4s2p1} ${tile8x8} H200_TFLOPS 240)
 conv_transpose_kernel(forward tf32x3 cuda tensor_core ${k3s2p1} ${split}
-    columns=8 tile_rows=8 ALLOW_SPILLS H200_TFLOPS 55)
+    columns=8 tile_rows=8 ONLY_ON sm_90 ALLOW_SPILLS H200_TFLOPS 55)
 conv_transpose_kernel(forward tf32x3 cuda tensor_core ${k4s2p1} ${split_staged}
-    columns=8 tile_rows=8 producer_registers=136 ALLOW_SPILLS H200_TFLOPS 98)
+    columns=8 tile_rows=8 producer_registers=136 ONLY_ON sm_90 ALLOW_SPILLS H200_TFLOPS 98)
 
 # ---- sub-pixels: any padding and channels. Tiles that an H200's tuner found for patches and for audio, whose pictures
 # have one row.
