@@ -170,8 +170,7 @@ double weight_packing_time(const KernelTraits &k, const Computation &c) {
     const double elements = double((c.cells ? c.cells->given : c.problem).weight_elements()),
                  passes = of_weight && c.weight_format.layout == Layout::channels_last ? 8 : 2,
                  time = launch + passes * double(bytes_of(c.weight_format.type)) * elements / H200::memory_bytes_per_second;
-    const bool reads_as_given = k.counts_through_images && k.weight_layout == WeightLayout::as_given;
-    const bool packs = of_weight ? !reads_as_given && k.max_products == 0 : k.weight_layout != WeightLayout::as_given;
+    const bool packs = of_weight ? !reads_weights_as_given(k) && k.max_products == 0 : k.weight_layout != WeightLayout::as_given;
     return packs ? time : 0;
 }
 

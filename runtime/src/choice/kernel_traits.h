@@ -220,6 +220,11 @@ inline bool sums_as_it_lies(const KernelTraits &kernel) {
     return kernel.family == Family::weight_gradient_implicit_gemm && kernel.input.layout == Layout::channels_first;
 }
 
+/// Whether it is an implicit product of weights that nothing packs.
+inline bool reads_weights_as_given(const KernelTraits &kernel) {
+    return kernel.counts_through_images && kernel.weight_layout == WeightLayout::as_given;
+}
+
 /// Whether it stores 16 bytes of neighbouring positions at once, where it does: rows of the output are multiples of that, and
 /// phases that are channels those of one stride along the width.
 inline bool stores_runs_of_positions(const KernelTraits &kernel) {

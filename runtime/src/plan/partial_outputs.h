@@ -13,9 +13,9 @@ class PartialOutputs {
   public:
     /// Adds the region of the parts, if the sum is split.
     PartialOutputs(Recipe &recipe, const Computation &c, Device device, Layout of_parts)
-        : c_(c), channels_last_(of_parts == Layout::channels_last) {
+        : c_(c), layout_(of_parts) {
         if (!needed()) return;
-        const bool turned = channels_last_ && c.written_format.layout == Layout::channels_first;
+        const bool turned = of_parts == Layout::channels_last && c.written_format.layout == Layout::channels_first;
         sum_ = &helper_kernel(KernelRole::sum_of_output_parts, device, [&](const KernelTraits &k) {
             return k.output.type == c.written_format.type && (k.input.layout == Layout::channels_last) == turned;
         });
@@ -33,11 +33,9 @@ class PartialOutputs {
         Extents extents = innermost_first(p, rank, extent);
         extents.insert(extents.end(), {channels, range.groups * (c_.parts_of_steps ? c_.partial_sums : 1), range.images});
         View part(region_, range.first_image * image() + range.first_group * of_group, extents);
-        if (channels_last_) {
-            for (int64_t i = 0, stride = channels; i < rank; stride *= extents[i++]) part.set_stride(i, stride);
-            part.set_stride(rank, 1);
-        }
-        return part.set_stride(rank + 1, of_group).set_stride(rank + 2, image());
+        const LayoutStrides strides(layout_, channels, plane());
+        for (int64_t i = 0, stride = strides.position; i < rank; stride *= extents[i++]) part.set_stride(i, stride);
+        return part.set_stride(rank, strides.channel).set_stride(rank + 1, of_group).set_stride(rank + 2, image());
     }
 
     /// `float32_bias` where the epilogue has one.
@@ -47,10 +45,10 @@ class PartialOutputs {
         // Without a bias the kernel discards what it reads there; a part has at least as many elements.
         const View bias(epilogue.has_bias() ? float32_bias : region_, 0, {epilogue.bias_elements(channels)});
         View partial(region_, 0, {plane(), channels, images, c_.partial_sums});
-        partial.set_stride(2, image()).set_stride(3, plane() * channels);
+        const LayoutStrides parts(layout_, channels, plane()), written(c_.written_format.layout, channels, plane());
+        partial.set_stride(0, parts.position).set_stride(1, parts.channel).set_stride(2, image()).set_stride(3, plane() * channels);
         View output(c_.written, 0, {plane(), channels, images}, c_.written_format.type);
-        if (channels_last_) partial.set_stride(0, channels).set_stride(1, 1);
-        if (c_.written_format.layout == Layout::channels_last) output.set_stride(0, channels).set_stride(1, 1);
+        output.set_stride(0, written.position).set_stride(1, written.channel);
         recipe.add(Launch<Family::sum_of_output_parts>(*sum_)
                        .set("partial", partial)
                        .set("bias", bias)
@@ -66,7 +64,7 @@ class PartialOutputs {
     const KernelTraits *sum_ = nullptr;
     Operand region_{};
 
-    bool channels_last_;  // parts
+    Layout layout_;  // of parts
     int64_t plane() const {
         return c_.operation == Operation::forward ? output_positions(c_.problem) : input_positions(c_.problem);
     }

@@ -110,7 +110,7 @@ void Step::set(int position, const View &view) {
                                std::string(argument(position).name) + "', or fewer tensors");
     const Argument &a = argument(position);
     const bool is_picture = a.role == TensorRole::input || a.role == TensorRole::output || a.role == TensorRole::picture;
-    const bool is_copied = a.role == TensorRole::weight && kernel_->counts_through_images && kernel_->weight_layout == WeightLayout::as_given;
+    const bool is_copied = a.role == TensorRole::weight && reads_weights_as_given(*kernel_);
     if (is_copied || (is_picture && (!a.written || kernel_->vectors_of_channels))) read_in_rows_ |= 1u << views_.size();
     views_.push_back(view);
 }
