@@ -256,7 +256,7 @@ struct AnyTensors : DescribedGenerator {
 
     /// Whether a position lies in a picture.
     static Halide::Expr inside(const Halide::Expr &i, const Halide::Internal::Dimension &d) {
-        return Halide::cast<uint32_t>(i - d.min()) < Halide::cast<uint32_t>(d.extent());
+        return is_inside(i, d.min(), d.extent());
     }
 
     /// `pictures` are the names of the tensors in the registry.

@@ -8,6 +8,8 @@
 
 #include "Halide.h"
 #include "algorithm/implicit_gemm.h"
+#include "algorithm/implicit_gemm_picture.h"
+#include "algorithm/implicit_gemm_weights.h"
 #include "algorithm/tensor_core_operands.h"
 #include "algorithm/weight_layouts.h"
 #include "compiler/passes/tensor_boxes.h"
