@@ -16,7 +16,7 @@
 #include "generators/format_text.h"
 #include "generators/lowering_passes.h"
 #include "generators/problem_params.h"
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
 
