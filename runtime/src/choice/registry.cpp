@@ -231,7 +231,8 @@ bool packs_weights(const KernelTraits &helper, const KernelTraits &kernel, Eleme
         helper.turns_channels;
     return helper.role == KernelRole::weight_packing && helper.device == kernel.device &&
            helper.weight_layout == kernel.weight_layout && (helper.rank == kernel.rank || of_any_rank) &&
-           helper.weight.type == given && helper.output.type == packed_weight_type(kernel) &&
+           ((given == packed_weight_type(kernel) && moves_elements_of(helper, given)) ||
+            (helper.weight.type == given && helper.output.type == packed_weight_type(kernel))) &&
            helper.phases_outermost == kernel.phases_outermost;
 }
 
