@@ -54,7 +54,7 @@ double share_of_rate(const Tile &k, double blocks, const Machine &machine) {
 // all does (H200, 2026-11-22; k4 s2, 8 images of 56x56 by tiles of 64 x 64: 64 channels 0.0144 ms, 56 0.0300, 32 0.0203, 24
 // 0.0345). Wide tiles hide it: 770 to 128 channels, k4 s2, take 0.0978 by 256 x 64, 0.0616 by twice as much.
 double share_of_copies(const KernelTraits &k, const Problem &p) {
-    if (k.box_positions == 0 || k.window > 1) return 1;
+    if (k.box_positions == 0 || k.window > 1 || sums_runs(k)) return 1;
     const auto copies = [](int64_t channels, int64_t tile) {
         const int64_t row = 64, box = std::min(row, tile), last = channels - (ceil_divide(channels, tile) - 1) * tile;
         const int64_t full = last / box, rest = last % box, outside = tile / box - full - (rest > 0);
@@ -70,14 +70,14 @@ double share_of_copies(const KernelTraits &k, const Problem &p) {
 // How much longer a kernel takes whose copies of single floats bring a sector of memory each: FCN-32s at a stride of 32, on an
 // H200, 2026-11-22; at 8 nothing was seen of it.
 double share_of_sectors(const KernelTraits &k, const Problem &p) {
-    return sums_as_it_lies(k) && p.width().stride >= 16 ? 2.5 : 1;
+    return sums_as_it_lies(k) && !sums_runs(k) && p.width().stride >= 16 ? 2.5 : 1;
 }
 
 double implicit_gemm_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
     const Problem &p = c.problem;
     const ChannelsLastParts cut(c, k);
     const double element = bytes_of(c.read_format.type);
-    const double worth_a_store = sums_as_it_lies(k) ? 16 : k.writes_result ? 256 : 512;
+    const double worth_a_store = sums_as_it_lies(k) && !sums_runs(k) ? 16 : k.writes_result ? 256 : 512;
     const double blocks = double(cut.bands) * double(blocks_of_part(p, k));
     const double products = double(cut.slices) * products_time(k, blocks, cut.band_positions + worth_a_store, machine) /
                             share_of_rate(k, blocks, machine) * share_of_copies(k, p) * share_of_sectors(k, p);
@@ -92,7 +92,7 @@ double implicit_gemm_time(const KernelTraits &k, const Computation &c, const Mac
     const double packed = c.by_taps ? 1.25 : 1;
     // Threads that copy four bytes at a time hide not all of it.
     const double reading = (input + output) / bytes_per_second, hidden = std::min(products, reading);
-    const double both = std::max(products, reading) + (sums_as_it_lies(k) ? 0.1 * hidden : 0);
+    const double both = std::max(products, reading) + (sums_as_it_lies(k) && !sums_runs(k) ? 0.1 * hidden : 0);
     return packed * (packing + both + sums + launches * launch);
 }
 
