@@ -150,16 +150,14 @@ foreach(format tf32 ${formats_of_16_bits})
     conv_transpose_small_set_has(tf32 f16)
     set(full "${maybe}")
     set(storage ${format})
-    set(rates c128x256 640 c128 550 c64 430)
+    set(rates c128 600 c64 450)
     if(format STREQUAL "tf32")
         set(storage f32)
-        set(rates c128x256 330 c128 290 c64 210)
+        set(rates c128 350 c64 210)
     endif()
     set(runs weight_gradient ${format} cuda implicit_gemm ONLY_ON sm_90 GENERATOR weight_gradient_cuda_pictures_tensor_maps
         storage=${storage} parts=1 steps=8 producer=true tile_taps=1 ALLOW_SPILLS)
-    cmake_parse_arguments(TFLOPS "" "c128x256;c128;c64" "" ${rates})
-    conv_transpose_kernel(${runs} AS maps_c128x256 ${one_block} stages=4 tile_out=128 tile_in=256 min_in_channels=129
-        min_out_channels=65 FULL H200_TFLOPS ${TFLOPS_c128x256})
+    cmake_parse_arguments(TFLOPS "" "c128;c64" "" ${rates})
     conv_transpose_kernel(${runs} AS maps_c128 ${one_block} stages=6 tile_out=128 tile_in=128 min_in_channels=65
         min_out_channels=65 ${full} H200_TFLOPS ${TFLOPS_c128})
     conv_transpose_kernel(${runs} AS maps_c64 blocks=3 wanted_blocks=396 stages=4 producer_registers=24 tile_out=64 tile_in=64
@@ -193,8 +191,6 @@ foreach(format ${formats_of_16_bits})
     set(maps_one_block ${maps} ${one_block} stages=4)
     set(maps_two_blocks ${maps} blocks=2 stages=4 producer_registers=24 ${two_rounds})
     set(maps_three_blocks ${maps} blocks=3 stages=4 producer_registers=24 wanted_blocks=396)
-    conv_transpose_kernel(${row} AS maps_t1c128x256 ${maps_one_block} tile_taps=1 tile_out=128 tile_in=256 min_in_channels=129
-        min_out_channels=65 FULL H200_TFLOPS 700)
     conv_transpose_kernel(${row} AS maps_t1c128 ${maps_one_block} tile_taps=1 tile_out=128 tile_in=128 stages=6 min_in_channels=65
         min_out_channels=65 ${full} H200_TFLOPS 650)
     conv_transpose_kernel(${row} AS maps_c64x256 ${maps_one_block} ${taps2x64} tile_in=256 min_in_channels=129 min_out_channels=33 ${full}
@@ -210,7 +206,7 @@ foreach(format ${formats_of_16_bits})
     conv_transpose_kernel(${row} AS maps_result_c128 ${maps_one_block} ${result} stages=5 tile_out=128 tile_in=128 min_in_channels=65
         min_out_channels=65 ${full} H200_TFLOPS 760)
     conv_transpose_kernel(${row} AS maps_result_c64x128 ${maps_two_blocks} ${result} tile_out=64 tile_in=128 min_in_channels=65
-        min_out_channels=33 ${full} H200_TFLOPS 680)
+        min_out_channels=33 ${full} H200_TFLOPS 580)
     conv_transpose_kernel(${row} AS maps_result_c64 ${maps_three_blocks} ${result} tile_out=64 tile_in=64 min_in_channels=17
         min_out_channels=9 ${full} H200_TFLOPS 530)
     # All kernel positions of a line share a box, three lines a block.
