@@ -170,6 +170,9 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
     const bool multiplies_groups = kernel.family == Family::weight_gradient_implicit_gemm || kernel.packed_pictures;
     if (computation.joined_groups > 1 && (!multiplies_groups || kernel.writes_result))
         return "it computes the weights of groups";
+    const bool adds_parts = kernel.family == Family::weight_gradient_implicit_gemm && !kernel.writes_result;
+    if (computation.joined_positions > 1 && (!adds_parts || kernel.tile_taps > 1 || sums_as_it_lies(kernel)))
+        return "it computes the weights of single positions";
     // Of rows of positions all taps are one's.
     const bool reads_rows = kernel.family == Family::weight_gradient_implicit_gemm && !kernel.writes_result &&
                             (!sums_as_it_lies(kernel) || taps(computation.problem) == 1);
