@@ -12,7 +12,7 @@
 #include "algorithm/tap_walk.h"
 #include "generators/format_text.h"
 #include "generators/problem_params.h"
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
 

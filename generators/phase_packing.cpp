@@ -9,7 +9,7 @@
 #include "algorithm/fast_division.h"
 #include "generators/format_text.h"
 #include "compiler/passes/device_assertions.h"
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
 

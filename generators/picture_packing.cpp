@@ -6,7 +6,7 @@
 #include "Halide.h"
 #include "algorithm/fast_division.h"
 #include "compiler/passes/device_assertions.h"
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 #include "algorithm/tensor_core_operands.h"
 #include "algorithm/tf32.h"
 

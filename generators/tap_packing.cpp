@@ -10,7 +10,7 @@
 #include "compiler/passes/device_assertions.h"
 #include "generators/axis_inputs.h"
 #include "generators/format_text.h"
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
 

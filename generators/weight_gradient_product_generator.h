@@ -9,7 +9,7 @@
 #include "algorithm/weight_gradient_product_funcs.h"
 #include "generators/lowering_passes.h"
 #include "generators/problem_params.h"
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
 

@@ -5,7 +5,7 @@
 #include "algorithm/fast_division.h"
 #include "algorithm/winograd.h"
 #include "compiler/passes/device_assertions.h"
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
 
