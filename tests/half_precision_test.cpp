@@ -384,6 +384,38 @@ TEST_P(HalfPrecision, ReadsPicturesInChannelsFirstAsTheyLie) {
     if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads them so";
 }
 
+// Weight gradients of pictures whose positions are one row: images that fill no run, channels that fill no tile, groups; taps
+// along an outer axis, and along the width where they are eight apart.
+const char *const problems_of_runs[] = {"n3ic70oc40ih10iw20kh1kw1", "n2g3ic66oc45ih10iw12kh1kw1", "n2ic150oc140iw200kw1",
+                                        "n2ic24oc20ih10iw16kh3kw1ph1", "n2ic24oc20id5ih4iw4kd3kh1kw1dd2opd1", "n1ic24oc20iw64kw3pw8dw8"};
+
+TEST_P(HalfPrecision, SumsRunsOfPositionsAsTheyLie) {
+    if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";
+    int kernels = 0;
+    for (const ElementType type : {ElementType::float16, ElementType::bfloat16, ElementType::float32})
+        for (const char *text : problems_of_runs) {
+            PlanOptions options;
+            options.precision = Precision::tf32;
+            options.input = options.weight = options.output = {type, Layout::channels_first};
+            kernels += expect_exact(Problem::parse(text), Operation::weight_gradient, options, 0, "nchw_maps");
+            if (HasFailure()) return;
+        }
+    if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads them so";
+}
+
+// Channels of positions that together fill 16 bytes, as many as those of two, four and eight.
+TEST_P(HalfPrecision, JoinsPositionsOfOddChannels) {
+    int kernels = 0;
+    for (const ElementType type : {ElementType::float16, ElementType::bfloat16})
+        for (const char *text : {"n2ic20oc12ih9iw10kh1kw1", "n1ic20oc10ih40iw50kh1kw1", "n3ic9oc21iw64kw1", "n2ic36oc70id2ih3iw7kd1kh1kw1"}) {
+            PlanOptions options;
+            options.input = options.output = {type, Layout::channels_last}, options.weight = {type, Layout::channels_first};
+            kernels += expect_exact(Problem::parse(text), Operation::weight_gradient, options);
+            if (HasFailure()) return;
+        }
+    EXPECT_GT(kernels, 0);
+}
+
 // Sums that are cut into shares of their steps: of taps and of channels that fill no chunk; phases of different lengths, or
 // without taps; channels that fill no 16 bytes; one to three axes.
 const char *const problems_of_parts[] = {
