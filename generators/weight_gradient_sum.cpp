@@ -5,9 +5,10 @@
 
 #include "Halide.h"
 #include "algorithm/element_operations.h"
+#include "algorithm/fast_division.h"
 #include "generators/format_text.h"
 #include "compiler/passes/device_assertions.h"
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
 
@@ -28,7 +29,7 @@ class WeightGradientSum : public Halide::Generator<WeightGradientSum>, public De
         using namespace Halide;
         const auto inside = [&](const Expr &index, int d) { return clamp(index, 0, partial.dim(d).extent() - 1); };
         const Expr bands = partial.dim(4).extent();
-        const Expr out_channel = cast<int>(cast<uint32_t>(weight) / cast<uint32_t>(partial.dim(2).extent()));
+        const Expr out_channel = unsigned_quotient(weight, partial.dim(2).extent());
         const Expr tap = weight - out_channel * partial.dim(2).extent();
         const int slices = this->slices;
         band = RDom(0, at_once, 0, slices, 0, (bands + at_once * slices - 1) / (at_once * slices), "band");

@@ -16,9 +16,9 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_PRODUCT_TENSOR_CORE_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_PRODUCT_TENSOR_CORE_H
 
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 #include "algorithm/weight_gradient_product_funcs.h"
-#include "schedules/schedule_defaults.h"
+#include "schedules/shared/schedule_defaults.h"
 
 namespace conv_transpose {
 
@@ -41,9 +41,8 @@ struct CudaWeightGradientProductTensorCore : TensorCoreSchedule {
     WeightGradientProductTile tile() const { return {tile_taps, tile_out, tile_in, steps}; }
 
     void describe(KernelDescription &description, const WeightGradientProductFuncs &f) const {
-        description.set("min_compute_capability", 80);
         // With two tiles (tf32x3) there are too few registers for mma.sync.
-        if (f.parts == 2) description.set("min_compute_capability", 90), description.set("max_compute_capability", 90);
+        describe_gpus(description, f.parts == 2);
         description.set("shared_bytes", shared_bytes(f));
         description.set("wanted_blocks", wanted_blocks);
     }

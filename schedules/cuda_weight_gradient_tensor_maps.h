@@ -56,7 +56,7 @@ struct CudaWeightGradientTensorMaps : CudaWeightGradientImplicitGemm {
         const int row_bytes = f.neighbours ? 16 : 2;  // of a step
         const int staged = (f.tile.steps * f.tile.in_channels + f.tile.output_steps() * f.tile.output_rows()) * row_bytes;
         const int turned = warpgroups(f) * 4 * 8 * (f.tile.columns() + 8) * 4;
-        description.set("min_compute_capability", 90), description.set("max_compute_capability", 90);
+        describe_gpus(description, true);
         description.set("shared_bytes", std::max(stages * staged, turned) + barriers_and_alignment);
         description.set("box_positions", f.neighbours ? f.values * f.tile.steps : f.tile.steps);
         if (window > 1) description.set("window", window);

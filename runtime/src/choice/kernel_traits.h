@@ -188,7 +188,7 @@ struct MachineNeeds {
     int64_t shared_bytes = 0;
 };
 
-/// The fields are filled in by the rows that generators write (schedules/kernel_description.h).
+/// The fields are filled in by the rows that generators write (schedules/shared/kernel_description.h).
 struct KernelTraits : Accepts, CalledWith, Tile, MachineNeeds {
     std::string_view name;
     KernelFunction function = nullptr;
