@@ -216,9 +216,11 @@ inline std::tuple<PerAxis, Expr, Expr> summed_tap(const GemmFuncs &f, const Expr
 
 /// The input gradient's, a strided convolution: every tap is live everywhere, and there is one phase. With taps as
 /// channels a chunk is of channels and kernel positions together, in the order of the weight: few channels fill it, too.
+/// With `operand_groups` the sum may be cut.
 template <class Output>
 Geometry strided_geometry(const GemmFuncs &f, const std::vector<StridedAxis> &axes, const Output &output,
-                          const Expr &summed, int chunk, bool taps_as_channels = false) {
+                          const Expr &summed, int chunk, bool taps_as_channels = false,
+                          const Expr &operand_groups = Expr()) {
     const GemmVars &v = f.v;
     const int rank = static_cast<int>(axes.size());
     Geometry g;
@@ -232,9 +234,9 @@ Geometry strided_geometry(const GemmFuncs &f, const std::vector<StridedAxis> &ax
     }
     const PerAxis none(rank, 1);
     g.most = g.steps = taps_as_channels ? Steps{none, summed * product(kernel_size), chunk} : Steps{kernel_size, summed, chunk};
-    g.cut_sum(v, Expr(), output.dim(rank + 1).extent());
+    g.cut_sum(v, operand_groups, output.dim(rank + 1).extent());
     const PerAxis cell = digits(v.position, g.cells);
-    const Steps::Step step = g.steps[v.step];
+    const Steps::Step step = g.steps[v.step + g.first_step];
     g.kernel = step.tap, g.chunk = step.chunk;
     PerAxis tap = step.tap;
     if (taps_as_channels) {

@@ -72,6 +72,8 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
                                         out_tile, f.tap_tile, f.group, f.band))
             : t.in_channels_are_rows
                 ? cast(result_type(), f.sum(out_of_tile, f.in_channel, 0, out_tile, f.tap_tile, f.group, f.band))
+            : t.shares_out_channels()
+                ? Halide::Expr(f.sum(f.in_channel % t.in_channels, f.out_channel, in_tile, 0, f.tap_tile, f.group, f.band))
                 : Halide::Expr(f.sum(f.in_channel % t.in_channels, out_of_tile, in_tile, out_tile, f.tap_tile, f.group, f.band));
         f.partial = partial;
     }
@@ -163,11 +165,16 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
         const int rows = t.out_channels / out_row;
         const bool window = t.window > 1;  // of which there is one box for a line, and lines are counted
         const Expr taps = window ? kernel_h * kernel_d : kernel_w * kernel_h * kernel_d;
-        const Expr counted = f.tap_tile * (t.taps / t.window) + out / rows;
+        const bool shared_out = t.shares_out_channels();  // of one kernel position
+        if (shared_out && t.taps != 1)
+            throw std::invalid_argument("tile_taps is " + std::to_string(t.taps) + ", tile_out " + std::to_string(t.out_channels) +
+                                        "; the rule above 64 is one kernel position");
+        const Expr counted = f.tap_tile * (t.taps / t.window) + (shared_out ? Expr(0) : out / rows);
+        const Expr out_row_of_group = shared_out ? Expr(out) : f.out_tile * rows + out % rows;
         const Expr tap = Schedule::tensor_maps ? min(counted, taps - 1) : counted;  // of what is not used there must be a box
         f.output_gradient = Func("staged_output_gradient");
         f.output_gradient(f.value, f.step, out, f.chunk, f.out_tile, f.tap_tile, f.group, f.band) =
-            element(output_gradient, f.out_tile * rows + out % rows, first_seen(at),
+            element(output_gradient, out_row_of_group, first_seen(at),
                     window ? seen_further_by_line(tap) : seen_further(tap), at[3], counted < taps);
     }
 

@@ -5,14 +5,24 @@
 // copied by itself: so a kernel position is only another place to copy from, and nothing is packed before. Where channels
 // are few, packing would take longer than the products (weight_gradient_product.h, whose schedules these are). Bands of the
 // sum are added by weight_gradient_sum.cpp.
+//
+// By tensor maps, of float32 or 16 bits, a box is a run of positions of each channel of a tile: both operands have what is
+// summed over innermost, as tensor cores want it of any format. All positions of an image are one row, and so are taps, whose
+// places are multiples of 16 bytes apart: the runtime makes it so (choice/weight_gradient_parts.h).
 #ifndef CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_PICTURES_H
 #define CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_PICTURES_H
 
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "Halide.h"
+#include "algorithm/element_operations.h"
+#include "algorithm/fast_division.h"
 #include "algorithm/tensor_core_operands.h"
 #include "algorithm/tf32.h"
+#include "compiler/passes/tensor_boxes.h"
+#include "generators/format_text.h"
 #include "generators/weight_gradient_product_generator.h"
 
 namespace conv_transpose {
@@ -24,17 +34,24 @@ class WeightGradientPictures : public Halide::Generator<WeightGradientPictures<S
     using Product = WeightGradientProductGenerator<Schedule>;
 
   public:
+    Halide::GeneratorParam<Storage> storage{"storage", Storage::f32, storage_names()};
     /// As in weight_gradient_product.h.
     Halide::GeneratorParam<int> parts{"parts", 0};
     using Product::schedule_params;
 
-    void configure() { set_types(Halide::Float(32), Halide::Float(32)); }
+    void configure() {
+        if (storage != Storage::f32 && (!Schedule::tensor_maps || parts != 1))
+            throw std::invalid_argument("storage is of 16 bits; the rule is float32, or tensor maps and one part");
+        set_types(halide_type(storage), Halide::Float(32));
+    }
 
     void generate() {
         f_.tile = schedule_params.tile();
         f_.parts = parts;
         f_.neighbours = true;
-        stage_operands();
+        f_.values = 16 / bytes_of(storage);
+        if constexpr (Schedule::tensor_maps) stage_runs();
+        else stage_operands();
         f_.define_sum(band_positions / chunk_positions());
         f_.store_sum(partial);
     }
@@ -46,13 +63,17 @@ class WeightGradientPictures : public Halide::Generator<WeightGradientPictures<S
 
     void describe(KernelDescription &description) override {
         this->describe_product(Family::weight_gradient_implicit_gemm, chunk_positions(), this->target, description);
-        description.set("precision", parts == 0 ? "Precision::float32" : tensor_core_precision(parts));
+        if (storage == Storage::f32) {
+            description.set("precision", parts == 0 ? "Precision::float32" : tensor_core_precision(parts));
+        } else {
+            for (const char *tensor : {"input", "weight", "output"}) description.set(tensor, format_text(storage));
+        }
     }
 
   private:
     using Product::existing, Product::f_;
 
-    int chunk_positions() const { return 4 * f_.tile.steps; }
+    int chunk_positions() const { return f_.values * f_.tile.steps; }
     /// TF32 is rounded on the way; asynchronous copies change nothing.
     bool through_registers() const { return parts > 0; }
 
@@ -93,6 +114,44 @@ class WeightGradientPictures : public Halide::Generator<WeightGradientPictures<S
         f.output_gradient = Func("staged_output_gradient");
         f.output_gradient(f.value, f.m, f.step, f.part, f.chunk, f.out_tile, f.tap_tile, f.group, f.band) =
             element(output_gradient, f.out_tile * t.out_channels + f.m % t.out_channels, seen, at[3]);
+    }
+
+    // A box is a run of positions of all channels of the tile, whether there are so many or not.
+    void stage_runs() {
+        using namespace Halide;
+        WeightGradientProductFuncs &f = f_;
+        const WeightGradientProductTile &t = f.tile;
+        if (t.taps != 1 || parts != 1)
+            throw std::invalid_argument("tile_taps is " + std::to_string(t.taps) + ", parts is " + std::to_string(parts.value()) +
+                                        "; the rule of tensor maps is 1");
+        // An image's last run may reach beyond it, into zeros.
+        const Expr run = f.chunk * partial.dim(5).extent() + f.band;
+        const Expr runs = (input.dim(1).extent() + (chunk_positions() - 1)) / chunk_positions();
+        const Division at = divide(run, runs);
+        const Expr position = at.rest * chunk_positions() + f.step * f.values;
+        f.input = Func("staged_input");
+        f.input(f.value, f.n, f.step, f.part, f.chunk, f.in_tile, f.group, f.band) =
+            element_of_run(input, f.in_tile * t.in_channels + f.n, position, at.quotient, 0);
+        f.output_gradient = Func("staged_output_gradient");
+        f.output_gradient(f.value, f.m, f.step, f.part, f.chunk, f.out_tile, f.tap_tile, f.group, f.band) =
+            element_of_run(output_gradient, f.out_tile * t.out_channels + f.m, position + f.tap_tile * dilation_w, at.quotient, 1);
+    }
+
+    /// The map begins at the picture's first element, and has the channels of all groups side by side. It rounds to TF32 itself.
+    Halide::Expr element_of_run(const Picture &picture, const Halide::Expr &channel, const Halide::Expr &position,
+                                const Halide::Expr &image, int map) const {
+        using namespace Halide;
+        const auto promised = [&](const Expr &at, int d) {
+            return unsafe_promise_clamped(at, picture.dim(d).min(), picture.dim(d).max());
+        };
+        const Expr at = position + f_.value, channels = picture.dim(0).extent(), first = picture.dim(1).min();
+        const Expr inside = is_inside(at, first, picture.dim(1).extent()) &&
+                            channel < channels && image < picture.dim(5).extent();
+        const Expr value = picture(std::vector<Expr>{promised(channel, 0), promised(at, 1), picture.dim(2).min(),
+                                                     picture.dim(3).min(), f_.group, promised(image, 5)});
+        const Expr loaded = select(inside, value, Internal::make_zero(value.type()));
+        const Expr operand = storage == Storage::f32 ? tf32_part(loaded, f_.part, this->target) : loaded;
+        return element_of_box({operand, {position - first, f_.group * channels + channel, image}, {}, map});
     }
 
     void declare_shapes() {

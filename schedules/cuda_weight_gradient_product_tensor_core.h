@@ -89,9 +89,10 @@ struct CudaWeightGradientProductTensorCore : WarpgroupTile {
         const WeightGradientProductTile &t = f.tile;
         Halide::Var mma_m_outer{"mma_m_outer"};
         f.partial.split(f.in_channel, f.in_tile, mma_n, t.in_channels, guard)
-            .split(f.out_channel, f.out_tile, mma_m, t.out_channels, guard)
-            .bound(f.tap, 0, t.taps).split(f.tap, warpgroup, mma_m_outer, warpgroup_rows / t.out_channels)
-            .split(f.in_tile, f.in_tile, one, 1).split(one, one, lane, 1).split(one, one, warp, 1)
+            .split(f.out_channel, f.out_tile, mma_m, t.out_channels, guard).bound(f.tap, 0, t.taps);
+        if (t.shares_out_channels()) f.partial.split(mma_m, warpgroup, mma_m, warpgroup_rows).rename(f.tap, mma_m_outer);
+        else f.partial.split(f.tap, warpgroup, mma_m_outer, warpgroup_rows / t.out_channels);
+        f.partial.split(f.in_tile, f.in_tile, one, 1).split(one, one, lane, 1).split(one, one, warp, 1)
             .reorder({mma_n, mma_m, mma_m_outer, one, lane, warp, warpgroup, f.tap_tile, f.in_tile, f.out_tile, f.group,
                       f.band})
             .fuse(f.tap_tile, f.in_tile, block).fuse(block, f.out_tile, block).fuse(block, f.group, block)
@@ -108,7 +109,7 @@ struct CudaWeightGradientProductTensorCore : WarpgroupTile {
         std::vector<VarOrRVar> order{mma_k, mma_k_outer, mma_n, mma_m, one, value_outer, step_outer, f.r[2],
                                      lane, warp, warpgroup};
         if (f.parts != 2) order.push_back(pipeline);
-        update.split(f.r[0], value_outer, mma_k, 4).split(f.r[1], step_outer, mma_k_outer, f.tile.steps)
+        update.split(f.r[0], value_outer, mma_k, f.values).split(f.r[1], step_outer, mma_k_outer, f.tile.steps)
             .reorder(order).unroll(f.r[2]).gpu_threads(lane, warp, warpgroup);
     }
 

@@ -220,6 +220,9 @@ inline bool sums_as_it_lies(const KernelTraits &kernel) {
     return kernel.family == Family::weight_gradient_implicit_gemm && kernel.input.layout == Layout::channels_first;
 }
 
+/// Whether its boxes are runs of positions of such pictures, all of an image in one row (in_one_row() in weight_gradient_parts.h).
+inline bool sums_runs(const KernelTraits &kernel) { return sums_as_it_lies(kernel) && kernel.box_positions > 0; }
+
 /// Whether it is an implicit product of weights that nothing packs.
 inline bool reads_weights_as_given(const KernelTraits &kernel) {
     return kernel.counts_through_images && kernel.weight_layout == WeightLayout::as_given;

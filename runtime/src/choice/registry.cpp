@@ -170,6 +170,9 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
     const bool multiplies_groups = kernel.family == Family::weight_gradient_implicit_gemm || kernel.packed_pictures;
     if (computation.joined_groups > 1 && (!multiplies_groups || kernel.writes_result))
         return "it computes the weights of groups";
+    const bool adds_parts = kernel.family == Family::weight_gradient_implicit_gemm && !kernel.writes_result;
+    if (computation.joined_positions > 1 && (!adds_parts || kernel.tile_taps > 1 || sums_as_it_lies(kernel)))
+        return "it computes the weights of single positions";
     // Of rows of positions all taps are one's.
     const bool reads_rows = kernel.family == Family::weight_gradient_implicit_gemm && !kernel.writes_result &&
                             (!sums_as_it_lies(kernel) || taps(computation.problem) == 1);
@@ -231,7 +234,8 @@ bool packs_weights(const KernelTraits &helper, const KernelTraits &kernel, Eleme
         helper.turns_channels;
     return helper.role == KernelRole::weight_packing && helper.device == kernel.device &&
            helper.weight_layout == kernel.weight_layout && (helper.rank == kernel.rank || of_any_rank) &&
-           helper.weight.type == given && helper.output.type == packed_weight_type(kernel) &&
+           ((given == packed_weight_type(kernel) && moves_elements_of(helper, given)) ||
+            (helper.weight.type == given && helper.output.type == packed_weight_type(kernel))) &&
            helper.phases_outermost == kernel.phases_outermost;
 }
 

@@ -40,9 +40,7 @@ class PackedChannels {
         if (!kernel.packed_channels) return;
         if (c.by_phases) by_phases_ = &*c.by_phases;
         packing_ = &helper_kernel(by_phases_ ? KernelRole::phase_packing : KernelRole::channel_packing, kernel.device,
-                                  [&](const KernelTraits &k) {
-                                      return k.input.type == format_.type && k.output.type == format_.type;
-                                  });
+                                  [&](const KernelTraits &k) { return moves_elements_of(k, format_.type); });
         planes_ = packed_planes(kernel, p_.in_channels / p_.groups);
     }
 
@@ -193,7 +191,7 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
             ? recipe.add_region("packed picture", bytes_of(c.read_format.type) * ranges.images *
                                                       ranges.groups * packed_elements)
             : c.read;
-    PartialOutputs parts(recipe, c, k.device, k.output.layout);
+    PartialOutputs parts(recipe, c, k);
     const EpilogueArguments whole(epilogue), after_kernel = parts.needed() ? EpilogueArguments() : whole;
 
     const Operand given_bias = float32_bias(recipe, k, c, whole);

@@ -32,7 +32,7 @@ class PackedRows {
             return;
         }
         tap_packing_ = &helper_kernel(KernelRole::tap_packing, kernel.device, [&](const KernelTraits &k) {
-            return k.input.type == format_.type && c.by_taps->rank <= k.rank &&
+            return moves_elements_of(k, format_.type) && c.by_taps->rank <= k.rank &&
                    k.positions_innermost == positions_innermost_ &&
                    (k.max_out_channels == 0 || channels_ <= k.max_out_channels);
         });
