@@ -238,10 +238,11 @@ foreach(format ${formats_of_16_bits})
     set(further_tiles ${as_it_lies} row_sets=1 column_sets=2 stages=4 blocks=1 producer=true resident_blocks=132)
     set(tile256x128 ${further_tiles} tile_rows=128)
     set(tile256x64 ${further_tiles})
-    # Of weights as they are given, for few blocks: 192->192, 2 of 10x10x10, 0.0047 ms in place of 0.0053 by 256 x 64, which was at
-    # most 6 % faster elsewhere; and for long sums.
-    set(tiles128x64 ${as_it_lies} row_sets=1 stages=3 blocks=2 producer=true producer_registers=24 resident_blocks=264 H200_TFLOPS 650)
-    set(tiles128x128 ${as_it_lies} row_sets=2 stages=6 blocks=1 producer=true resident_blocks=132 H200_TFLOPS 680)
+    # Of weights as they are given, also for few blocks: 192->192, 2 of 10x10x10, 0.0042 ms in place of 0.0051 by 256 x 64, which is
+    # faster where blocks are many (160->160, 32 of 32x32, 0.0114, 0.0117). 128 x 128 is not (2048->512, 4 of 32x32: 0.0171 by all).
+    set(tiles128x64 ${as_it_lies} row_sets=1 stages=3 blocks=2 producer=true producer_registers=24 resident_blocks=264
+        H200_TFLOPS 650)
+    set(tiles256x64 ${tile256x64} H200_TFLOPS 600)
     set(tiles256x128 ${tile256x128} H200_TFLOPS 680)
     set(tile128x64 ${as_it_lies} row_sets=1 whole_rows=false stages=2 blocks=4 H200_TFLOPS 470)
     set(rate256x128 H200_TFLOPS 503)
@@ -250,9 +251,10 @@ foreach(format ${formats_of_16_bits})
     foreach(tile 256x128 256x64)
         conv_transpose_kernel(${row} AS as_it_lies_${tile} ${tile${tile}} min_out_channels=1 ${rate${tile}} ${maybe})
     endforeach()
-    foreach(tile 256x128 128x128 128x64)
-        conv_transpose_kernel(${row} AS as_it_lies_weight_maps_${tile} ${tiles${tile}} weight_map=true out_channel_multiple=8 ${maybe})
-        # Input gradients of kernels of one position: 1x1, 2048->512, 4 of 32x32, 0.0176 ms, with packed weights 0.0247.
+    foreach(tile 256x128 256x64 128x64)
+        conv_transpose_kernel(${row} AS as_it_lies_weight_maps_${tile} ${tiles${tile}} weight_map=true out_channel_multiple=8
+            ${maybe})
+        # Input gradients of kernels of one position: 1x1, 2048->512, 4 of 32x32, 0.0174 ms, with packed weights 0.0251.
         conv_transpose_kernel(${row} AS as_it_lies_weight_rows_${tile} ${tiles${tile}} weight_map=true weight_rows=true
             min_out_channels=1 in_channel_multiple=8 ${maybe})
     endforeach()
