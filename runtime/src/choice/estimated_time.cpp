@@ -220,7 +220,7 @@ double split_sectors_time(const KernelTraits &k, const Problem &p) {
     constexpr int64_t sector = 32;
     constexpr double bytes_per_second = 3.6e12;
     const int64_t bytes = bytes_of(k.output.type), summed = p.out_channels / p.groups;
-    const bool measured = k.operation == Operation::input_gradient && k.input == TensorFormat{k.input.type, Layout::channels_last};
+    const bool measured = k.operation == Operation::input_gradient && (k.input.layout == Layout::channels_last || k.rank == 3);
     if (k.box_positions == 0 || !measured || bytes != 2 || summed * bytes % sector == 0) return 0;
     const double rows = double(area(k.block_positions)) + (maps_weights(k) ? double(k.block_channels) : 0);
     const ProductBlocks work(k, p);
