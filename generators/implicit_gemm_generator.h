@@ -8,13 +8,15 @@
 
 #include "Halide.h"
 #include "algorithm/implicit_gemm.h"
+#include "algorithm/implicit_gemm_picture.h"
+#include "algorithm/implicit_gemm_weights.h"
 #include "algorithm/tensor_core_operands.h"
 #include "algorithm/weight_layouts.h"
 #include "compiler/passes/tensor_boxes.h"
 #include "generators/format_text.h"
 #include "generators/lowering_passes.h"
 #include "generators/problem_params.h"
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
 

@@ -16,9 +16,9 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_PRODUCT_TENSOR_CORE_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_PRODUCT_TENSOR_CORE_H
 
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 #include "algorithm/weight_gradient_product_funcs.h"
-#include "schedules/schedule_defaults.h"
+#include "schedules/shared/schedule_defaults.h"
 
 namespace conv_transpose {
 
@@ -41,9 +41,8 @@ struct CudaWeightGradientProductTensorCore : TensorCoreSchedule {
     WeightGradientProductTile tile() const { return {tile_taps, tile_out, tile_in, steps}; }
 
     void describe(KernelDescription &description, const WeightGradientProductFuncs &f) const {
-        description.set("min_compute_capability", 80);
         // With two tiles (tf32x3) there are too few registers for mma.sync.
-        if (f.parts == 2) description.set("min_compute_capability", 90), description.set("max_compute_capability", 90);
+        describe_gpus(description, f.parts == 2);
         description.set("shared_bytes", shared_bytes(f));
         description.set("wanted_blocks", wanted_blocks);
     }
@@ -97,9 +96,10 @@ struct CudaWeightGradientProductTensorCore : TensorCoreSchedule {
         const WeightGradientProductTile &t = f.tile;
         Halide::Var mma_m_outer{"mma_m_outer"};
         f.partial.split(f.in_channel, f.in_tile, mma_n, t.in_channels, guard)
-            .split(f.out_channel, f.out_tile, mma_m, t.out_channels, guard)
-            .bound(f.tap, 0, t.taps).split(f.tap, warpgroup, mma_m_outer, warpgroup_rows / t.out_channels)
-            .split(f.in_tile, f.in_tile, one, 1).split(one, one, lane, 1).split(one, one, warp, 1)
+            .split(f.out_channel, f.out_tile, mma_m, t.out_channels, guard).bound(f.tap, 0, t.taps);
+        if (t.shares_out_channels()) f.partial.split(mma_m, warpgroup, mma_m, warpgroup_rows).rename(f.tap, mma_m_outer);
+        else f.partial.split(f.tap, warpgroup, mma_m_outer, warpgroup_rows / t.out_channels);
+        f.partial.split(f.in_tile, f.in_tile, one, 1).split(one, one, lane, 1).split(one, one, warp, 1)
             .reorder({mma_n, mma_m, mma_m_outer, one, lane, warp, warpgroup, f.tap_tile, f.in_tile, f.out_tile, f.group,
                       f.band})
             .fuse(f.tap_tile, f.in_tile, block).fuse(block, f.out_tile, block).fuse(block, f.group, block)
@@ -141,7 +141,7 @@ struct CudaWeightGradientProductTensorCore : TensorCoreSchedule {
         std::vector<VarOrRVar> order{mma_k, mma_k_outer, mma_n, mma_m, one, value_outer, step_outer, f.r[2],
                                      lane, warp, warpgroup};
         if (f.parts != 2) order.push_back(pipeline);
-        update.split(f.r[0], value_outer, mma_k, 4).split(f.r[1], step_outer, mma_k_outer, f.tile.steps)
+        update.split(f.r[0], value_outer, mma_k, f.values).split(f.r[1], step_outer, mma_k_outer, f.tile.steps)
             .reorder(order).unroll(f.r[2]).gpu_threads(lane, warp, warpgroup);
     }
 

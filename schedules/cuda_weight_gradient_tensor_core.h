@@ -19,10 +19,10 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_TENSOR_CORE_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_TENSOR_CORE_H
 
-#include "schedules/kernel_description.h"
-#include "schedules/search_space.h"
+#include "schedules/shared/kernel_description.h"
+#include "schedules/shared/search_space.h"
 #include "algorithm/weight_gradient_tensor_core_funcs.h"
-#include "schedules/schedule_defaults.h"
+#include "schedules/shared/schedule_defaults.h"
 
 namespace conv_transpose {
 
@@ -53,9 +53,8 @@ struct CudaWeightGradientTensorCore : TensorCoreSchedule {
     }
 
     void describe(KernelDescription &description, const WeightGradientTensorCoreFuncs &f) const {
-        description.set("min_compute_capability", 80);
         // With two tiles (tf32x3) there are too few registers for mma.sync.
-        if (f.parts == 2) description.set("min_compute_capability", 90), description.set("max_compute_capability", 90);
+        describe_gpus(description, f.parts == 2);
         description.set("shared_bytes", shared_bytes(f));
         description.set("wanted_blocks", wanted_blocks);
     }

@@ -7,19 +7,10 @@
 #include "oracle.h"
 #include "random_problems.h"
 #include "run_plan.h"
-#include "runtime/src/choice/launch_limits.h"
+#include "small_launches.h"
 
 namespace conv_transpose::testing {
 namespace {
-
-/// Holds for plans that are made and run while it lives.
-class SmallLaunches {
-  public:
-    SmallLaunches(int64_t elements, int64_t grid) { limit_launches(elements, grid); }
-    ~SmallLaunches() { restore_launch_limits(); }
-    SmallLaunches(const SmallLaunches &) = delete;
-    SmallLaunches &operator=(const SmallLaunches &) = delete;
-};
 
 constexpr int64_t whole_grid = 65535;
 
