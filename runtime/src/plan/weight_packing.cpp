@@ -71,7 +71,8 @@ WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &comp
     const bool phases = kernel.phases_as_channels || c_.by_phases;
     packed_summed_ = c_.cells ? c_.problem.in_channels : summed_ * product(summed_phases_);
     if (kernel.weight_layout == WeightLayout::as_given) return;
-    const bool of_any_taps = kernel.counts_through_images && kernel.precision != Precision::tf32x3;
+    // Of those for many taps, which turn them, the packing of any is the faster where channels keep their order.
+    const bool of_any_taps = kernel.counts_through_images && kernel.precision != Precision::tf32x3 && !transposed_;
     packing_ = &helper_kernel(KernelRole::weight_packing, kernel.device, [&](const KernelTraits &k) {
         return packs_weights(k, kernel, given_.type) && k.min_taps <= (of_any_taps ? 0 : taps_) &&
                (!phases || k.family == Family::gemm_weight_packing) && (!c_.cells || k.packs_cells);
