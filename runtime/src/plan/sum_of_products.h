@@ -15,7 +15,7 @@ inline void add_sum_of_products(Recipe &recipe, const KernelTraits &k, const Com
     const Problem &p = c.problem;
     // Few weights of many parts are shared out among more threads.
     const int64_t shares = c.joined_positions;  // of what a part adds
-    const bool in_order = count * shares <= 16 || p.weight_elements() / (c.joined_groups * shares * shares) >= int64_t{1} << 18;
+    const bool in_order = count * shares <= 4 || p.weight_elements() / (c.joined_groups * shares * shares) >= int64_t{1} << 18;
     const KernelTraits &summing = helper_kernel(KernelRole::weight_gradient_sum, k.device, [&](const KernelTraits &helper) {
         return helper.weight.type == c.weight_format.type && helper.sums_in_order == in_order;
     });
