@@ -216,6 +216,7 @@ double strided_loads_time(const KernelTraits &k, const Computation &c, const Mac
 // What the second-level cache takes at least for boxes of 16 bits whose rows, of channels, begin inside of its sectors: the copy
 // engine reads all of a row, however few channels it has, and a sector more (k2, 80 from 40 channels, 512x512, in seven kernels:
 // 3.4 to 3.7 TB/s; H200, 2026-11-22). Others come in less time than products take (k4 s2, 96 from 48).
+// Of pictures that are packed those of three axes (k5 s2, 192 from 24 channels, 32 x 6x12x12, by 256 x 64: 256 us, and so estimated).
 double split_sectors_time(const KernelTraits &k, const Problem &p) {
     constexpr int64_t sector = 32;
     constexpr double bytes_per_second = 3.6e12;
