@@ -26,12 +26,10 @@ conv_transpose_helper(pack_gemm_weights f32 cuda format=f32)
 conv_transpose_helper(pack_gemm_weights f32 cuda AS volumes rank=3 format=f32)
 conv_transpose_helper(pack_gemm_weights tf32 cuda format=tf32)
 conv_transpose_helper(pack_gemm_weights tf32 cuda AS phases_outermost format=tf32 phases_outermost=true)
-conv_transpose_helper(turn_gemm_weights tf32 cuda format=tf32)
 conv_transpose_helper(pack_phases tf32 cuda)
 # Operands of 16 bits. What is moved alone is moved as float16, of bfloat16 too (moves_elements() in the runtime).
 conv_transpose_helper(pack_gemm_weights f16 cuda format=f16 given=f16)
 conv_transpose_helper(pack_gemm_weights f16 cuda AS phases_outermost format=f16 given=f16 phases_outermost=true)
-conv_transpose_helper(turn_gemm_weights f16 cuda format=f16)
 conv_transpose_helper(pack_channels f16 cuda format=f16)
 conv_transpose_helper(pack_phases f16 cuda format=f16)
 # Of weights in float32 (mixed precision).

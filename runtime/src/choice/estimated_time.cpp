@@ -216,11 +216,12 @@ double strided_loads_time(const KernelTraits &k, const Computation &c, const Mac
 // What the second-level cache takes at least for boxes of 16 bits whose rows, of channels, begin inside of its sectors: the copy
 // engine reads all of a row, however few channels it has, and a sector more (k2, 80 from 40 channels, 512x512, in seven kernels:
 // 3.4 to 3.7 TB/s; H200, 2026-11-22). Others come in less time than products take (k4 s2, 96 from 48).
+// Of pictures that are packed those of three axes (k5 s2, 192 from 24 channels, 32 x 6x12x12, by 256 x 64: 256 us, and so estimated).
 double split_sectors_time(const KernelTraits &k, const Problem &p) {
     constexpr int64_t sector = 32;
     constexpr double bytes_per_second = 3.6e12;
     const int64_t bytes = bytes_of(k.output.type), summed = p.out_channels / p.groups;
-    const bool measured = k.operation == Operation::input_gradient && k.input == TensorFormat{k.input.type, Layout::channels_last};
+    const bool measured = k.operation == Operation::input_gradient && (k.input.layout == Layout::channels_last || k.rank == 3);
     if (k.box_positions == 0 || !measured || bytes != 2 || summed * bytes % sector == 0) return 0;
     const double rows = double(area(k.block_positions)) + (maps_weights(k) ? double(k.block_channels) : 0);
     const ProductBlocks work(k, p);

@@ -80,8 +80,7 @@ struct CalledWith {
 
     /// Pictures, and weights that are read as they are given, may have any layout: strides are run-time values.
     bool any_layout = false;
-    /// A flat matrix product's channels, which lie apart, are turned into vectors, and back. Of a kernel that packs weights for
-    /// tensor cores: a block turns those of channels_first, whose order is all that changes.
+    /// A flat matrix product's channels, which lie apart, are turned into vectors, and back.
     bool turns_channels = false;
     /// It reads and writes vectors of neighbouring channels, from multiples of 16 bytes.
     bool vectors_of_channels = false;

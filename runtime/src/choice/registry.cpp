@@ -240,10 +240,9 @@ ElementType packed_weight_type(const KernelTraits &kernel) {
 }
 
 bool packs_weights(const KernelTraits &helper, const KernelTraits &kernel, ElementType given) {
-    // Where channels become innermost, or those of channels_first are turned, kernel positions are one dimension.
+    // Where channels become innermost, kernel positions are one dimension.
     const bool of_any_rank =
-        (helper.weight_layout == WeightLayout::channels_innermost && helper.family == Family::weight_packing) ||
-        helper.turns_channels;
+        helper.weight_layout == WeightLayout::channels_innermost && helper.family == Family::weight_packing;
     return helper.role == KernelRole::weight_packing && helper.device == kernel.device &&
            helper.weight_layout == kernel.weight_layout && (helper.rank == kernel.rank || of_any_rank) &&
            ((given == packed_weight_type(kernel) && moves_elements_of(helper, given)) ||

@@ -86,14 +86,11 @@ WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &comp
     const int64_t of_cells = c_.operation == Operation::forward ? c_.problem.in_channels : c_.problem.out_channels;
     packed_summed_ = c_.cells ? of_cells : summed_ * product(summed_phases_);
     if (kernel.weight_layout == WeightLayout::as_given) return;
-    // A block's share of a kernel's positions has to fit shared memory.
-    constexpr int64_t most_turned_taps = 90;
-    const bool for_products = kernel.counts_through_images && kernel.kernel == Size2{} && kernel.weight_tile == 64;
-    turns_ = for_products && !phases && !c_.cells && !transposed_ &&
-             given_.layout == Layout::channels_first && given_.type == kernel.input.type && taps_ > 1 && taps_ <= most_turned_taps;
+    // Of those for many taps, which turn them, the packing of any is the faster where channels keep their order.
+    const bool of_any_taps = kernel.counts_through_images && kernel.precision != Precision::tf32x3 && !transposed_;
     const KernelTraits reader = with_phases_outermost(kernel, joins_positions(c_));
     packing_ = &helper_kernel(KernelRole::weight_packing, kernel.device, [&](const KernelTraits &k) {
-        return turns_ == k.turns_channels && packs_weights(k, reader, given_.type) && k.min_taps <= taps_ &&
+        return packs_weights(k, reader, given_.type) && k.min_taps <= (of_any_taps ? 0 : taps_) &&
                (!phases || k.family == Family::gemm_weight_packing) && (!c_.cells || k.packs_cells);
     });
     packed_channels_ = round_up(channels_ * product(channel_phases_), kernel.weight_channel_multiple);
@@ -166,11 +163,6 @@ Step WeightPacking::step() const {
         const int64_t run = 64 * 16 / bytes_of(packed_type()), window = product(packed_window_);
         array = {run, window, array[0] / (run * window), 1, 1};
     }
-    if (turns_)
-        return Launch<Family::weight_packing>(*packing_)
-            .set("weight", View(c_.weight_operand, 0, {taps_ * channels_, 1, 1, summed_, groups_}, given_.type))
-            .set("packed", View(packed_, 0, array, packed_type()))
-            .step();
     if (packing_->family == Family::gemm_weight_packing) {
         Launch<Family::gemm_weight_packing> launch(*packing_);
         launch.set("weight", given()).set("packed", View(packed_, 0, array, packed_type()));

@@ -31,7 +31,6 @@ class WeightPacking {
     const Extents packed_window_;  // of a phase
     const int64_t taps_;
     const bool transposed_, mirrored_;
-    bool turns_ = false;  // nothing but the order of a weight in channels_first
     const int64_t groups_;  // 1 where groups are packed as channels
     const int64_t channels_, summed_;  // that one group computes, and that it sums over, as they are given
     int64_t packed_channels_ = 0, packed_summed_ = 0;
