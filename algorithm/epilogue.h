@@ -13,17 +13,20 @@ inline Halide::Expr branch(const Halide::Expr &condition, const Halide::Expr &th
     return Call::make(then.type(), Call::if_then_else, {condition, then, otherwise}, Call::PureIntrinsic);
 }
 
-/// `slope` multiplies negative sums: 1 is no activation, 0 is ReLU, anything else LeakyReLU. The smooth activations
-/// stand behind a branch that is the same for all threads, so that they cost nothing where they are not asked for.
-inline Halide::Expr activate(const Halide::Expr &sum, const Halide::Expr &activation, const Halide::Expr &slope) {
+/// `slope` multiplies negative sums: 1 is no activation, 0 is ReLU, anything else LeakyReLU.
+inline Halide::Expr piecewise_linear(const Halide::Expr &sum, const Halide::Expr &slope) {
     // Strict: otherwise LLVM may assume that there is no NaN and make a maximum of the select, which loses NaN.
     // 0 * -inf would be NaN.
-    const Halide::Expr piecewise_linear = strict_float(select(sum < 0.f, select(slope == 0.f, 0.f, sum * slope), sum));
+    return strict_float(select(sum < 0.f, select(slope == 0.f, 0.f, sum * slope), sum));
+}
+
+/// The same or a smooth activation, chosen at run time. Smooth ones stand behind a branch that is the same for all threads, so that they cost nothing where they are not asked for.
+inline Halide::Expr activate(const Halide::Expr &sum, const Halide::Expr &activation, const Halide::Expr &slope) {
     // Halide's exp is a polynomial that knows neither NaN nor what lies outside of its range; below -88 the result is
     // no normal number.
     const Halide::Expr sigmoid = select(is_nan(sum), sum, sum < -88.f, 0.f, 1.f / (1.f + exp(-max(sum, -88.f))));
     const Halide::Expr smooth = branch(activation == static_cast<int>(EpilogueKind::tanh), tanh(sum), sigmoid);
-    return branch(activation == static_cast<int>(EpilogueKind::piecewise_linear), piecewise_linear, smooth);
+    return branch(activation == static_cast<int>(EpilogueKind::piecewise_linear), piecewise_linear(sum, slope), smooth);
 }
 
 }  // namespace conv_transpose

@@ -54,21 +54,26 @@ void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geo
     const Expr phase_count = product(g.phases);
     const Expr channel_blocks = unsafe_promise_clamped(rounded_up(computed, tile.channels), 1, 1 << 30);
     const Expr position_blocks = rounded_up(g.positions(), tile.positions);
+    const bool apart = f.longest_phases_first && !Internal::is_const_one(simplify(phase_count));
     std::vector<Range> ranges;
     for (const GemmStoreLoop &loop : tile.loops) ranges.emplace_back(0, loop.extent);
     const std::size_t block = ranges.size();
-    ranges.emplace_back(0, phase_count * channel_blocks * position_blocks);
+    ranges.emplace_back(0, apart ? channel_blocks * position_blocks : phase_count * channel_blocks * position_blocks);
     ranges.emplace_back(0, extent(rank + 1));
+    if (apart) ranges.emplace_back(0, phase_count);
     f.stored.domain = RDom(ranges, "stored");
     RDom &r = f.stored.domain;
     f.stored.block = r[block], f.stored.group = r[block + 1];
-    // Phases meet in sectors of the output: their blocks are near each other, so that the second cache has both.
-    const Expr faster = tile.phases_innermost ? phase_count : channel_blocks;
-    const Expr slower = tile.phases_innermost ? channel_blocks : phase_count;
+    if (apart) f.stored.phase = r[block + 2];
+    // Otherwise phases meet in sectors of the output: their blocks are near each other, so that the second cache has both.
+    const Expr phases_of_block = apart ? Expr(1) : phase_count;
+    const Expr faster = tile.phases_innermost ? phases_of_block : channel_blocks;
+    const Expr slower = tile.phases_innermost ? channel_blocks : phases_of_block;
     // Of a remainder Halide knows no closer bounds than those of all blocks.
     const Expr rest = r[block] / faster, fast = r[block] - rest * faster;
     const Expr position_block = rest / slower, slow = rest - position_block * slower;
-    const Expr phase = tile.phases_innermost ? fast : slow, channel_block = tile.phases_innermost ? slow : fast;
+    const Expr phase = apart ? Expr(r[block + 2]) : tile.phases_innermost ? fast : slow,
+               channel_block = tile.phases_innermost ? slow : fast;
     // Channels are counted in sets of neighbours.
     Expr position = position_block * tile.positions, set = channel_block * (tile.channels / tile.neighbours), neighbour = 0;
     for (std::size_t i = 0; i < tile.loops.size(); i++) {
@@ -80,7 +85,7 @@ void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geo
     }
     const Expr channel = set * tile.neighbours + neighbour;
     const PerAxis cell = tile.has_units ? g.cell(position - r[0], r[0]) : g.cell(position);
-    PerAxis of_phase = phase_digits(phase, g.phases);
+    PerAxis of_phase = phase_digits(phase, g.phases, g.first_phases);
     Expr output_channel = channel, is_channel = channel < extent(rank);
     if (!g.channel_phases.empty()) {
         PerAxis counted = g.channel_phases;

@@ -2,6 +2,7 @@
 #ifndef CONV_TRANSPOSE_ALGORITHM_IMPLICIT_GEMM_FUNCS_H
 #define CONV_TRANSPOSE_ALGORITHM_IMPLICIT_GEMM_FUNCS_H
 
+#include <optional>
 #include <vector>
 
 #include "Halide.h"
@@ -48,11 +49,12 @@ struct GemmTile {
     bool has_units = false;
 };
 
-/// Of the output's update: the loops of a tile, blocks, groups.
+/// Of the output's update: the loops of a tile, blocks, groups; phases, where blocks of a phase come one after the other.
 struct GemmStores {
     Halide::RDom domain;
     std::vector<Halide::RVar> loops;
     Halide::RVar block, group;
+    std::optional<Halide::RVar> phase;
 };
 
 struct GemmFuncs {
@@ -78,6 +80,9 @@ struct GemmFuncs {
     /// The same in channels_first, on CUDA cores, where kernel positions are summed like channels: what is summed are
     /// neighbours in memory.
     bool weights_as_given = false;
+    /// Blocks of phases with more taps begin earlier: were phases innermost among blocks, a multiprocessor would have blocks of
+    /// the same few, and the longest would be begun last.
+    bool longest_phases_first = false;
     /// Of maps, where neighbours are channels that are computed, runs of so many; `value` of the weights counts through a run,
     /// `channel` through the runs and `k_group` through the summed channels of a step. 0: neighbours are summed.
     int weight_run = 0;

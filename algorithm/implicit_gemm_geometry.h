@@ -42,6 +42,7 @@ struct Steps {
 struct Geometry {
     PerAxis cells;    ///< of a phase; of a window, with those that are not stored
     PerAxis phases;   ///< that there are, of cells of `strides` outputs
+    PerAxis first_phases;  ///< which is counted first, where GemmFuncs::longest_phases_first
     PerAxis strides;
     Expr images;
     Steps most, steps;  ///< of any phase, of v.phase
@@ -154,8 +155,11 @@ Geometry gather_geometry(const GemmFuncs &f, const std::vector<GatherAxis> &axes
         most.push_back(in_channels ? rounded_up(axes[d].kernel(), stride) : axes[d].taps());
         if (channel_axes > 0) g.channel_phases.push_back(in_channels ? stride : 1);
         if (in_channels) g.early.push_back(padding_phase[d]);
+        // That of the kernel's first position has the most taps, and the next ones no more.
+        if (f.longest_phases_first)
+            g.first_phases.push_back(is_one ? Expr(0) : select(padding_phase[d] > 0, max(g.phases[d] - padding_phase[d], 0), 0));
     }
-    const PerAxis phase = phase_digits(v.phase, g.phases);
+    const PerAxis phase = phase_digits(v.phase, g.phases, g.first_phases);
     for (int d = 0; d < rank; d++) {
         if (d < channel_axes) {
             live.push_back(most[d]), shift.push_back(0), first.push_back(0);

@@ -38,13 +38,19 @@ inline PerAxis digits(const Expr &number, const PerAxis &extents, Division (*div
 }
 
 /// The same of a phase, which does not change in a block's loop: Halide takes plain divisions out of that.
-inline PerAxis phase_digits(const Expr &phase, const PerAxis &phases) {
+/// They are counted from `firsts` on, if there are any, and behind the last comes 0.
+inline PerAxis phase_digits(const Expr &phase, const PerAxis &phases, const PerAxis &firsts = {}) {
     using Halide::cast;
     PerAxis all;
     Expr rest = cast<uint32_t>(phase);
     for (std::size_t d = 0; d < phases.size(); d++) {
         const Expr extent = cast<uint32_t>(phases[d]);
-        all.push_back(cast<int>(d + 1 < phases.size() ? rest % extent : rest));
+        Expr at = cast<int>(d + 1 < phases.size() ? rest % extent : rest);
+        if (d < firsts.size()) {
+            const Expr counted = at + firsts[d];
+            at = counted - select(counted >= phases[d], phases[d], 0);
+        }
+        all.push_back(at);
         rest = rest / extent;
     }
     return all;

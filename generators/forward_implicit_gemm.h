@@ -42,6 +42,7 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
     void configure() {
         this->configure_format();
         const bool as_it_lies = this->funcs_.position_run > 0;
+        this->funcs_.longest_phases_first = !Schedule::on_tensor_cores;
         if (this->weight_map && (this->funcs_.format.multiply == Multiply::tf32 || (phases_as_channels && !as_it_lies)))
             throw std::invalid_argument("weight_map in TF32, or with phases_as_channels of packed pictures; the rule is 16 bits");
         if (weight_rows && !(this->weight_map && as_it_lies && !phases_as_channels))
@@ -92,16 +93,10 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         const Geometry g = gather_geometry(f, axes, padding_phase, channel_axes, *output_, summed, chunk, cut);
         this->define_operands(g, input, weight, kernel_size, g.computed_channels(channels), this->problem.in_channel_multiple,
                               this->target);
-        constexpr bool begins_with_bias = !Schedule::on_tensor_cores;  // a tile of tensor cores begins with 0
-        const Expr last = bias.dim(0).extent() - 1;
-        const Expr output_channel =
-            phases_as_channels ? divide(f.v.channel, product(g.channel_phases)).quotient : f.v.channel;
-        const Expr of_channel = Halide::unsafe_promise_clamped(min(output_channel, last), 0, last);
-        define_sum(f, g, begins_with_bias ? bias_of(of_channel, g.group) : 0.f);
+        define_sum(f, g, 0.f);
         define_stores(f, *output_, this->schedule_params.tile(f), g,
                       [&](const Expr &sum, const Expr &channel, const Expr &group) {
-                          return begins_with_bias ? activate(sum, activation, slope)
-                                                  : finished(sum, channel, group);
+                          return Schedule::on_tensor_cores ? finished(sum, channel, group) : finished_in_versions(sum, channel, group);
                       });
     }
 
@@ -164,6 +159,15 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         const Halide::Expr place = channel + select(of_channel, output_->dim(this->rank).extent(), 0);
         const Halide::Expr there = Halide::unsafe_promise_clamped(place, 0, bias.dim(0).extent() - 1);
         return select(of_channel, bias(there, group), slope);
+    }
+    // For each of these choices there is a loop of its own (compiler/passes/uniform_choices.h). Parts of sums are groups that have
+    // no bias.
+    Halide::Expr finished_in_versions(const Halide::Expr &sum, const Halide::Expr &channel, const Halide::Expr &group) const {
+        const Halide::Expr of_group = Halide::unsafe_promise_clamped(group, 0, bias.dim(1).extent() - 1);
+        const Halide::Expr of_channel = bias(channel, of_group), no_bias = has_bias == 0,
+                           linear = activation == static_cast<int>(EpilogueKind::piecewise_linear);
+        return branch(linear, branch(no_bias, piecewise_linear(sum, slope), piecewise_linear(sum + of_channel, slope)),
+                      activate(sum + branch(no_bias, 0.f, of_channel), activation, slope));
     }
     // Without an activation nothing is computed; the pass makes a version of the store for that.
     Halide::Expr finished(const Halide::Expr &product, const Halide::Expr &channel, const Halide::Expr &group) const {

@@ -226,7 +226,10 @@ struct ImplicitGemmGenerator : DescribedGenerator {
         // Taps see much the same rows of channels: 3x3 of 64 channels 4.42 to 2.79 ms, 3x7 4.89 to 2.68 (H200).
         const bool through_first_cache = funcs_.format.storage != Storage::f32;
         if constexpr (Schedule::on_tensor_cores) add_tensor_core_passes(pipeline, schedule_params, through_first_cache);
-        else add_cuda_core_passes(pipeline, schedule_params, {.single_floats = true, .load_offsets = true});
+        else {
+            add_cuda_core_passes(pipeline, schedule_params, {.single_floats = true, .load_offsets = true});
+            pipeline.add_custom_lowering_pass(new UniformChoices);
+        }
     }
 
     /// What the registry is told beside the problem; `summed` and `computed` are the names of its tensors.

@@ -10,6 +10,7 @@
 #include "compiler/passes/software_pipeline.h"
 #include "compiler/passes/tensor_boxes.h"
 #include "compiler/passes/tensor_core_pass.h"
+#include "compiler/passes/uniform_choices.h"
 
 namespace conv_transpose {
 

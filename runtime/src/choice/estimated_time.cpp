@@ -112,6 +112,11 @@ bool is_for_small_problems(const KernelTraits &k) {
     return k.taps_as_channels && k.weight_layout == WeightLayout::as_given && k.output.layout == Layout::channels_first;
 }
 
+// Forward products on CUDA cores, whose longest phases come first.
+bool is_forward_on_cuda_cores(const KernelTraits &k) {
+    return k.counts_through_images && k.operation == Operation::forward && k.weight_layout == WeightLayout::channels_innermost;
+}
+
 // What a block does before and behind its loop, which may be short where any attributes are allowed: 13 us of
 // c128's blocks, two of which share a multiprocessor, and 17 of large ones (H200, strides 2 to 5), 10 where phases are
 // channels and their outputs meet. Rates of the others have it in them, on tensor cores those of sums of 1024 products:
@@ -124,6 +129,8 @@ double block_overhead(const KernelTraits &k, const Problem &p, const Work &work)
     if (k.counts_through_images && k.precision == Precision::float32 && k.operation == Operation::input_gradient &&
         k.output.type == ElementType::float32)
         return 4e-6;
+    // Fitted to six layers of a few microseconds (H200, 2026-11-23).
+    if (is_forward_on_cuda_cores(k) && !k.phases_as_channels) return 2.5e-6 * (1 + 1 / blocks);
     const double least = k.operation == Operation::input_gradient ? 6e-6 : 8e-6;
     if (k.counts_through_images) return least * (1 + 1 / blocks) * (channel_phases(k, p) > 1 ? 0.8 : 1);
     return k.precision == Precision::float32 ? 0 : 11e-6 / blocks * std::max(0.0, 1 - work.products / 1024);
@@ -243,12 +250,17 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
         // Not where weights, too, come in boxes (8 x 6, 2048 channels, by 128 x 64: 53 us).
         const bool waits = k.box_positions > 0 && k.operation == Operation::forward && !maps_weights(k) &&
                            k.output.layout == Layout::channels_last && k.blocks_per_multiprocessor == 2;
-        // Of phases as channels on CUDA cores a block alone takes half as long as of others (twelve layers, H200, 2026-11-22).
-        const bool quick = k.splits_steps && k.phases_as_channels && k.window == 1;
+        // On CUDA cores a block alone takes half as long as of others (twelve layers, H200, 2026-11-22).
+        const bool sorted = is_forward_on_cuda_cores(k), quick = sorted && k.window == 1;
         // Tiles beside others have fewer stages, for which one alone waits (k3 s3, 128 to 64, 4 x 8x10x8: 15 us by 40 of 128 x 64).
         const bool shallow = k.resident_blocks > 0 && k.blocks_per_multiprocessor > 1;
         const double alone = waits ? 0.8 : quick ? 0.25 : shallow ? 0.5 : 0.4;
-        rounds += work.longest * (alone + (1 - alone) * std::ceil(rest / multiprocessors) / k.blocks_per_multiprocessor);
+        const auto with_neighbours = [&](double of_multiprocessor) {
+            return alone + (1 - alone) * of_multiprocessor / double(k.blocks_per_multiprocessor);
+        };
+        // Where the longest come first, shorter ones fill up what they leave.
+        const double last = with_neighbours(std::ceil(rest / multiprocessors));
+        rounds += !sorted ? work.longest * last : rounds > 0 ? last : std::max(work.longest * with_neighbours(1), last);
     }
     // Of a round: a multiprocessor is as fast as an H200's, whatever the number of them.
     const double round_flop = H200::multiprocessors * k.blocks_per_multiprocessor * flop;

@@ -92,6 +92,8 @@ std::string extent_rejection(const KernelTraits &k, const Problem &p) {
         for (const Axis &a : p.axes)
             if (double(summed_channels(k, p) + k.weight_in_channel_multiple) * double(a.kernel) > max_elements_32bit())
                 return "a kernel of that size times all that is summed over is more than 2^31 - 1";
+    if (k.splits_steps && k.operation == Operation::forward && block_phases(k, p) > max_grid())
+        return "a launch does not take all phases";
     if (taps(p) < k.min_taps) return "the kernel has fewer than " + std::to_string(k.min_taps) + " positions";
     if (double(p.out_channels / p.groups) * double(taps(p)) < double(k.min_terms))
         return "a sum has fewer than " + std::to_string(k.min_terms) + " products";
