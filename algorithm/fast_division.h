@@ -1,6 +1,6 @@
-// Division of numbers from 0 on by what does not change in a loop.
-#ifndef CONV_TRANSPOSE_GENERATORS_FAST_DIVISION_H
-#define CONV_TRANSPOSE_GENERATORS_FAST_DIVISION_H
+// Division of numbers from 0 on, and comparisons without a sign.
+#ifndef CONV_TRANSPOSE_ALGORITHM_FAST_DIVISION_H
+#define CONV_TRANSPOSE_ALGORITHM_FAST_DIVISION_H
 
 #include "Halide.h"
 
@@ -30,6 +30,18 @@ inline Division divide_small(const Halide::Expr &number, const Halide::Expr &div
     const Expr quotient = cast<int>(Internal::Call::make(UInt(32), "llvm.nvvm.mulhi.ui",
                                                          {cast<uint32_t>(number * 2), reciprocal}, Internal::Call::PureExtern));
     return {quotient, number - quotient * divisor};
+}
+
+/// The compiler's division, without a sign, which a GPU's handles apart.
+inline Halide::Expr unsigned_quotient(const Halide::Expr &number, const Halide::Expr &divisor) {
+    using Halide::cast;
+    return cast<int>(cast<uint32_t>(number) / cast<uint32_t>(divisor));
+}
+
+/// One comparison tells both ends: below the first, an unsigned distance is large.
+inline Halide::Expr is_inside(const Halide::Expr &at, const Halide::Expr &min, const Halide::Expr &extent) {
+    using Halide::cast;
+    return cast<uint32_t>(at - min) < cast<uint32_t>(extent);
 }
 
 /// A number from 0 on that is divided so, for templates of arithmetic (tensor_layout.h).

@@ -1,6 +1,6 @@
 // What compiled kernels and the runtime agree on: enumerations that appear on both sides. No Halide, no runtime types.
-#ifndef CONV_TRANSPOSE_GENERATORS_KERNEL_INTERFACE_H
-#define CONV_TRANSPOSE_GENERATORS_KERNEL_INTERFACE_H
+#ifndef CONV_TRANSPOSE_ALGORITHM_KERNEL_INTERFACE_H
+#define CONV_TRANSPOSE_ALGORITHM_KERNEL_INTERFACE_H
 
 namespace conv_transpose {
 
@@ -37,15 +37,8 @@ enum class WeightLayout {
 /// in place of the argument of that name, where a kernel knows them (CalledWith::channel_slopes).
 enum class BiasKind { none = 0, biases = 1, biases_and_slopes = 2 };
 
-/// Activations by the numbers of the public interface (Activation).
-struct NamedActivation {
-    const char *name;
-    bool smooth;  ///< others are a slope of negative sums
-};
-inline constexpr NamedActivation activations[] = {{"none", false}, {"relu", false}, {"leaky_relu", false},
-                                                  {"tanh", true},  {"sigmoid", true}, {"prelu", false}};
-
-/// Values of the `activation` argument of every forward kernel: a smooth one's number.
+/// Values of the `activation` argument of every forward kernel: a smooth one's number in the public interface
+/// (activations.h).
 enum class EpilogueKind { piecewise_linear = 0, tanh = 3, sigmoid = 4 };
 
 }  // namespace conv_transpose

@@ -5,6 +5,9 @@
 
 namespace conv_transpose::machines {
 
+/// Of the GPUs that kernels are for, 80 is sm_80. Hopper alone has warpgroups' products and tensor maps.
+inline constexpr int least_compute_capability = 80, hopper_compute_capability = 90;
+
 /// A multiprocessor of any GPU since compute capability 8.0.
 struct Multiprocessor {
     static constexpr int warp = 32, block_threads = 1024;

@@ -33,7 +33,7 @@ struct TapWalk {
 inline Division divide(const Halide::Expr &number, const Halide::Expr &divisor, bool on_gpu) {
     using namespace Halide;
     if (on_gpu) return divide(number, divisor);
-    const Expr quotient = cast<int>(cast<uint32_t>(number) / cast<uint32_t>(divisor));
+    const Expr quotient = unsigned_quotient(number, divisor);
     return {quotient, number - quotient * divisor};
 }
 

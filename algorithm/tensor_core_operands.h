@@ -4,6 +4,7 @@
 #define CONV_TRANSPOSE_GENERATORS_TENSOR_CORE_OPERANDS_H
 
 #include "Halide.h"
+#include "algorithm/fast_division.h"
 #include "algorithm/gather.h"
 
 namespace conv_transpose {
@@ -24,10 +25,7 @@ Halide::Expr groups_of_four(const Tensor &picture, int channels, int chunk) {
 template <class Tensor>
 Halide::Func padded_picture(const Tensor &picture, const GatherVars &v, int channel_multiple, int chunk) {
     using namespace Halide;
-    // One comparison tells both ends: below the first, an unsigned distance is large.
-    const auto is_inside = [&](const Expr &at, const Internal::Dimension &d) {
-        return cast<uint32_t>(at - d.min()) < cast<uint32_t>(d.extent());
-    };
+    const auto inside = [](const Expr &at, const Internal::Dimension &d) { return is_inside(at, d.min(), d.extent()); };
     const auto nearest = [](const Expr &at, const Internal::Dimension &d) { return clamp(at, d.min(), d.max()); };
     const auto x = picture.dim(0), y = picture.dim(1), channels = picture.dim(2);
     const bool whole_chunks = channel_multiple != 0 && channel_multiple % chunk == 0;
@@ -35,7 +33,7 @@ Halide::Func padded_picture(const Tensor &picture, const GatherVars &v, int chan
     const Expr channel_inside = whole_chunks ? Internal::const_true() : v.channel < channels.extent();
     Func padded{"padded"};
     padded(v.x, v.y, v.channel, v.group, v.batch) =
-        select(is_inside(v.x, x) && is_inside(v.y, y) && channel_inside,
+        select(inside(v.x, x) && inside(v.y, y) && channel_inside,
                picture(nearest(v.x, x), nearest(v.y, y), channel, v.group, v.batch), 0.f);
     return padded;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "Halide.h"
+#include "algorithm/element_operations.h"
 
 namespace conv_transpose {
 
@@ -19,6 +20,9 @@ struct WeightGradientProductTile {
     /// further on each. Row m then is (line, input channel), column n (position of the line, output channel).
     int window = 1;
 
+    /// Warpgroups share out the output channels of a kernel position. These count through all tiles then: a remainder of what is
+    /// shared out would be no affine index.
+    bool shares_out_channels() const { return !in_channels_are_rows && out_channels > 64; }
     int lines() const { return window > 1 ? taps / window : 1; }
     int rows() const { return in_channels_are_rows ? lines() * in_channels : taps * out_channels; }
     int columns() const { return in_channels_are_rows ? taps / lines() * out_channels : in_channels; }
@@ -43,6 +47,7 @@ struct WeightGradientProductFuncs {
     int parts = 0;  ///< of an operand: 0 for float32, 1 for tf32, 2 for tf32x3
     /// Pictures are read as they lie, so that the four values of a row are neighbouring positions.
     bool neighbours = false;
+    int values = 4;  ///< of a row of 16 bytes
 
     /// Picture of four, step, in tf32x3 the three products of parts, chunk of the band.
     Halide::RDom r;
@@ -56,6 +61,7 @@ struct WeightGradientProductFuncs {
                 {output_gradient, output_row(), tile.output_rows(), tile.output_steps(), tile.out_channels,
                  {chunk, out_tile, tap_tile, group, band}}};
     }
+    std::vector<Halide::Var> of_block() const { return {in_tile, out_tile, tap_tile, group, band}; }
     /// Rows of 16 bytes from one step to the next: an odd number more, so that lanes that write neighbours write to all banks.
     int pitch(int rows) const { return neighbours ? rows + 1 : rows; }
     int staged_bytes() const {
@@ -66,21 +72,23 @@ struct WeightGradientProductFuncs {
     void define_sum(const Halide::Expr &chunks) {
         using Halide::Expr;
         const int products = parts == 2 ? 3 : 1;
-        r = Halide::RDom({{0, 4}, {0, tile.steps}, {0, products}, {0, chunks}}, "r");
+        r = Halide::RDom({{0, values}, {0, tile.steps}, {0, products}, {0, chunks}}, "r");
         // The small products come first, while the sum is small.
         const Expr input_part = products == 1 ? Expr(0) : select(r[2] == 1, 1, 0);
         const Expr output_part = products == 1 ? Expr(0) : select(r[2] == 0, 1, 0);
         sum = Halide::Func("sum");
         sum(n, m, in_tile, out_tile, tap_tile, group, band) = 0.f;
         sum(n, m, in_tile, out_tile, tap_tile, group, band) +=
-            output_gradient(r[0], m, r[1], output_part, r[3], out_tile, tap_tile, group, band) *
-            input(r[0], n, r[1], input_part, r[3], in_tile, group, band);
+            load(output_gradient(r[0], m, r[1], output_part, r[3], out_tile, tap_tile, group, band)) *
+            load(input(r[0], n, r[1], input_part, r[3], in_tile, group, band));
     }
     template <class Output>
     void store_sum(Output &to) {
         to(in_channel, out_channel, tap, tap_tile, group, band) =
-            sum(in_channel % tile.in_channels, tap * tile.out_channels + out_channel % tile.out_channels,
-                in_channel / tile.in_channels, out_channel / tile.out_channels, tap_tile, group, band);
+            tile.shares_out_channels()
+                ? sum(in_channel % tile.in_channels, out_channel, in_channel / tile.in_channels, 0, tap_tile, group, band)
+                : sum(in_channel % tile.in_channels, tap * tile.out_channels + out_channel % tile.out_channels,
+                      in_channel / tile.in_channels, out_channel / tile.out_channels, tap_tile, group, band);
         partial = to;
     }
 
@@ -88,7 +96,7 @@ struct WeightGradientProductFuncs {
     Halide::Var output_row() const { return tile.in_channels_are_rows ? n : m; }
     /// Of what is staged of an operand, or loaded of that.
     void bound(const WeightGradientProductOperand &operand, Halide::Func f, int rows, int steps) const {
-        f.bound(value, 0, 4).bound(part, 0, std::max(parts, 1)).bound_extent(operand.row, rows)
+        f.bound(value, 0, values).bound(part, 0, std::max(parts, 1)).bound_extent(operand.row, rows)
             .bound_extent(step, steps);
         for (const Halide::Var &d : operand.others) f.bound_extent(d, 1);
     }

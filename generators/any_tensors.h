@@ -12,7 +12,7 @@
 #include "algorithm/tap_walk.h"
 #include "generators/format_text.h"
 #include "generators/problem_params.h"
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
 
@@ -256,7 +256,7 @@ struct AnyTensors : DescribedGenerator {
 
     /// Whether a position lies in a picture.
     static Halide::Expr inside(const Halide::Expr &i, const Halide::Internal::Dimension &d) {
-        return Halide::cast<uint32_t>(i - d.min()) < Halide::cast<uint32_t>(d.extent());
+        return is_inside(i, d.min(), d.extent());
     }
 
     /// `pictures` are the names of the tensors in the registry.

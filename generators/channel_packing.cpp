@@ -8,7 +8,7 @@
 #include "algorithm/element_operations.h"
 #include "generators/format_text.h"
 #include "compiler/passes/device_assertions.h"
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
 

@@ -3,7 +3,7 @@
 #include "algorithm/weight_layouts.h"
 #include "generators/any_tensors.h"
 #include "generators/format_text.h"
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
 

@@ -13,7 +13,7 @@
 #include "generators/axis_inputs.h"
 #include "generators/format_text.h"
 #include "generators/problem_params.h"
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
 

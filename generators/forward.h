@@ -1,12 +1,12 @@
 // The generator of the forward operation. Template argument: the schedule, a struct in schedules/ with what
-// schedules/schedule_defaults.h says, and
+// schedules/shared/schedule_defaults.h says, and
 //   GeneratorParams for its tile sizes,
 //   SumIndex sum_index: see gather.h,
 //   WeightLayout weight_layout and int weight_channel_multiple() const: how the kernel reads its weights,
 //   void apply(ForwardFuncs &, const Target &): loop order, staging and mapping to hardware,
 //   int stages, to have its staging pipelined (compiler/passes/software_pipeline.h),
 //   int in_channel_chunk() const, if it stages input channels by chunks,
-//   void search_space(SearchSpace &, const SearchedProblem &) const, if it can be tuned (schedules/search_space.h),
+//   void search_space(SearchSpace &, const SearchedProblem &) const, if it can be tuned (schedules/shared/search_space.h),
 //   void describe(KernelDescription &) const: what it demands of a problem beyond the generator's own parameters.
 #ifndef CONV_TRANSPOSE_GENERATORS_FORWARD_H
 #define CONV_TRANSPOSE_GENERATORS_FORWARD_H
@@ -16,7 +16,7 @@
 #include "algorithm/epilogue.h"
 #include "generators/forward_arguments.h"
 #include "algorithm/gather.h"
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 #include "generators/lowering_passes.h"
 #include "algorithm/weight_layouts.h"
 #include "algorithm/forward_funcs.h"

@@ -5,7 +5,6 @@
 #include "schedules/cuda_few_out_channels.h"
 #include "schedules/cuda_general.h"
 #include "schedules/cuda_phases.h"
-#include "schedules/cuda_small.h"
 
 namespace conv_transpose {
 using ForwardCudaDense = Forward<CudaDense>;

@@ -18,7 +18,7 @@
 #include "algorithm/epilogue.h"
 #include "generators/forward_arguments.h"
 #include "algorithm/gather.h"
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 #include "generators/lowering_passes.h"
 #include "algorithm/tensor_core_operands.h"
 #include "algorithm/tf32.h"

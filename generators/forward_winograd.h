@@ -9,7 +9,7 @@
 #include "Halide.h"
 #include "algorithm/epilogue.h"
 #include "generators/forward_arguments.h"
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 #include "algorithm/weight_layouts.h"
 #include "algorithm/winograd.h"
 #include "algorithm/winograd_funcs.h"

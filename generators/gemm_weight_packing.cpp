@@ -12,7 +12,7 @@
 #include "algorithm/weight_layouts.h"
 #include "generators/format_text.h"
 #include "compiler/passes/device_assertions.h"
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
 

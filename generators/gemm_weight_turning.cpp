@@ -9,7 +9,7 @@
 #include "algorithm/weight_layouts.h"
 #include "compiler/passes/device_assertions.h"
 #include "generators/format_text.h"
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
 

@@ -8,13 +8,15 @@
 
 #include "Halide.h"
 #include "algorithm/implicit_gemm.h"
+#include "algorithm/implicit_gemm_picture.h"
+#include "algorithm/implicit_gemm_weights.h"
 #include "algorithm/tensor_core_operands.h"
 #include "algorithm/weight_layouts.h"
 #include "compiler/passes/tensor_boxes.h"
 #include "generators/format_text.h"
 #include "generators/lowering_passes.h"
 #include "generators/problem_params.h"
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
 
@@ -37,8 +39,7 @@ struct ImplicitGemmGenerator : DescribedGenerator {
          {"channels_last", PictureLayout::channels_last},
          {"channel_rows", PictureLayout::channel_rows}}};
     GeneratorParam<bool> channels_last_output{"channels_last_output", false};
-    /// A kernel for parts of sums: it stores float32, and a second pass adds them and converts. Of the forward operation they
-    /// are parts of its steps.
+    /// A kernel for parts of sums, of its steps: it stores float32, and a second pass adds them and converts.
     GeneratorParam<bool> makes_parts{"makes_parts", false};
     /// Weights, too, are read by a tensor map, as they are given in channels_last.
     GeneratorParam<bool> weight_map{"weight_map", false};
@@ -189,15 +190,15 @@ struct ImplicitGemmGenerator : DescribedGenerator {
         const Expr channels = weight.dim(rank + 1).extent();
         std::vector<Expr> index;
         for (int d = 0; d < rank; d++) index.push_back(promised(g.kernel[d], d));
-        index.insert(index.end(), {promised(summed, rank), promised(v.channel, rank + 1), v.group});
+        index.insert(index.end(), {promised(summed, rank), promised(v.channel, rank + 1), g.group});
         const Expr element = weight(index);
         // Groups that are parts of a sum follow each other inside of the channels that they share.
         const Expr of_group = weight.dim(rank).extent();
         const Expr is_part = weight.dim(rank + 2).stride() == of_group;
         TensorBox box{select(summed < of_group, element, Internal::make_zero(element.type())),
-                      {first + select(is_part, v.group * of_group, 0)}, g.kernel, 1};
+                      {first + select(is_part, g.group * of_group, 0)}, g.kernel, 1};
         box.coordinates.resize(rank + 1, 0);
-        box.coordinates.push_back(select(is_part, 0, v.group * channels) + v.channel);
+        box.coordinates.push_back(select(is_part, 0, g.group * channels) + v.channel);
         return box;
     }
 

@@ -8,7 +8,7 @@
 
 #include "Halide.h"
 #include "generators/input_gradient_arguments.h"
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 #include "generators/lowering_passes.h"
 #include "algorithm/weight_layouts.h"
 #include "algorithm/input_gradient_funcs.h"

@@ -61,8 +61,9 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
             axes.push_back({.kernel = a(0), .stride = a(1), .dilation = a(2)});
             kernel_size.push_back(taps_as_channels ? Expr(1) : a(0));
         }
+        const Expr cut = this->makes_parts ? Expr(output_gradient.dim(this->rank + 1).extent()) : Expr();
         const Geometry g = strided_geometry(f, axes, *input_gradient_, this->summed_channels(output_gradient),
-                                            this->schedule_params.chunk(f), taps_as_channels);
+                                            this->schedule_params.chunk(f), taps_as_channels, cut);
         this->define_operands(g, output_gradient, weight, kernel_size, input_gradient_->dim(this->rank).extent(),
                               this->problem.out_channel_multiple, this->target);
         define_sum(f, g, 0.f);
@@ -93,6 +94,7 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
         description.set("min_in_channels", min_in_channels);
         description.set("min_out_channels", min_out_channels);
         this->describe_product("output", "input", description);
+        if (this->makes_parts) description.set("splits_steps", "true");
         if (!taps_as_channels) return;
         description.set("taps_as_channels", "true");
         // A second pass, which adds parts, would be a launch more.

@@ -12,7 +12,7 @@
 
 #include "Halide.h"
 #include "generators/input_gradient_arguments.h"
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 #include "generators/lowering_passes.h"
 #include "algorithm/tensor_core_operands.h"
 #include "algorithm/tf32.h"

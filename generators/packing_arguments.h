@@ -6,7 +6,7 @@
 #include "Halide.h"
 #include "algorithm/element_format.h"
 #include "generators/format_text.h"
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 #include "algorithm/weight_layouts.h"
 
 namespace conv_transpose {

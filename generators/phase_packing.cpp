@@ -9,7 +9,7 @@
 #include "algorithm/fast_division.h"
 #include "generators/format_text.h"
 #include "compiler/passes/device_assertions.h"
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
 
@@ -46,7 +46,7 @@ class PackPhases : public Halide::Generator<PackPhases>, public DescribedGenerat
             const Division phase = divide(channel, stride);
             channel = phase.quotient;
             const Expr at = cells[d] * stride + (stride - 1 - phase.rest);
-            inside = inside && cast<uint32_t>(at - min) < cast<uint32_t>(extent);
+            inside = inside && is_inside(at, min, extent);
             index.push_back(clamp(at, min, min + extent - 1));
         }
         const Expr channels = picture.dim(rank).extent();

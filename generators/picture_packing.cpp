@@ -4,8 +4,9 @@
 // is zero, so that whoever reads them needs no test of the edges, and a kernel position is only another place
 // to begin. Which axes are x, y and z is the runtime's choice, and so is their order in memory.
 #include "Halide.h"
+#include "algorithm/fast_division.h"
 #include "compiler/passes/device_assertions.h"
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 #include "algorithm/tensor_core_operands.h"
 #include "algorithm/tf32.h"
 
@@ -31,9 +32,9 @@ class PackPictures : public Halide::Generator<PackPictures>, public DescribedGen
         const auto x = images.dim(0), y = images.dim(1), z = images.dim(2);
         const auto is_inside = [](const Expr &at, const auto &d) { return at >= d.min() && at <= d.max(); };
         const auto inside_of = [](const Expr &at, const auto &d) { return clamp(at, d.min(), d.max()); };
-        const Expr four = quotient(place, positions), position = place - four * positions;
-        const Expr line = quotient(position, columns), column = position - line * columns;
-        const Expr plane = quotient(line, rows), row = line - plane * rows;
+        const Expr four = unsigned_quotient(place, positions), position = place - four * positions;
+        const Expr line = unsigned_quotient(position, columns), column = position - line * columns;
+        const Expr plane = unsigned_quotient(line, rows), row = line - plane * rows;
         const Expr picture = first_picture + four * 4 + value, image = picture >> strip_bits;
         const Expr plane_of_image = plane + (picture - (image << strip_bits)) * strip_planes;
         const Expr inside = is_inside(column, x) && is_inside(row, y) && is_inside(plane_of_image, z) &&
@@ -75,11 +76,6 @@ class PackPictures : public Halide::Generator<PackPictures>, public DescribedGen
     Halide::Func staged{"staged"};
 
     int planes() const { return parts == 2 ? 2 : 1; }
-
-    // Without a sign, which a GPU's division handles apart.
-    static Halide::Expr quotient(const Halide::Expr &number, const Halide::Expr &divisor) {
-        return Halide::cast<int>(Halide::cast<uint32_t>(number) / Halide::cast<uint32_t>(divisor));
-    }
 
     // A thread has 16 loads under way.
     void schedule_turned() {

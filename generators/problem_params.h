@@ -6,7 +6,7 @@
 
 #include "Halide.h"
 #include "algorithm/gather.h"
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 #include "algorithm/gradient_facts.h"
 
 namespace conv_transpose {

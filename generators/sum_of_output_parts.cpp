@@ -4,7 +4,7 @@
 #include "algorithm/element_operations.h"
 #include "algorithm/epilogue.h"
 #include "generators/format_text.h"
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
 

@@ -6,11 +6,11 @@
 
 #include "Halide.h"
 #include "algorithm/element_operations.h"
-#include "algorithm/implicit_gemm.h"
+#include "algorithm/per_axis.h"
 #include "compiler/passes/device_assertions.h"
 #include "generators/axis_inputs.h"
 #include "generators/format_text.h"
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
 
@@ -53,7 +53,7 @@ class PackTaps : public Halide::Generator<PackTaps>, public DescribedGenerator {
             const Expr tap = select(fastest, digit[d + 1], digit[d]);
             const Expr at = cell[d] * attribute(d, 1) + tap * attribute(d, 2);
             const Expr min = picture.dim(d).min(), extent = picture.dim(d).extent();
-            inside = inside && cast<uint32_t>(at - min) < cast<uint32_t>(extent);
+            inside = inside && is_inside(at, min, extent);
             index.push_back(clamp(at, min, min + extent - 1));
         }
         const Expr images = picture.dim(rank + 2).extent();

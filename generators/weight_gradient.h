@@ -11,7 +11,7 @@
 #define CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_H
 
 #include "Halide.h"
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 #include "generators/lowering_passes.h"
 #include "generators/weight_gradient_arguments.h"
 #include "algorithm/weight_gradient_funcs.h"

@@ -9,55 +9,35 @@
 #ifndef CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_IMPLICIT_GEMM_H
 #define CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_IMPLICIT_GEMM_H
 
-#include <array>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "Halide.h"
 #include "algorithm/element_operations.h"
-#include "algorithm/implicit_gemm.h"
-#include "algorithm/weight_gradient_product_funcs.h"
 #include "compiler/passes/tensor_boxes.h"
 #include "generators/format_text.h"
-#include "generators/lowering_passes.h"
-#include "generators/problem_params.h"
-#include "schedules/kernel_description.h"
+#include "generators/weight_gradient_product_generator.h"
 
 namespace conv_transpose {
 
 template <class Schedule>
 class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplicitGemm<Schedule>>,
-      public DescribedGenerator {
-  public:
-    template <typename T>
-    using Input = Halide::GeneratorInput<T>;
-    using Picture = Input<Halide::Buffer<>>;
+      public WeightGradientProductGenerator<Schedule>,
+      public UnpackedPictures {
+    using Product = WeightGradientProductGenerator<Schedule>;
 
-    ProblemParams problem;
+  public:
     /// One of named_formats (algorithm/element_format.h).
     Halide::GeneratorParam<std::string> format{"format", "f16"};
-    /// Fewer channels of a group leave too much of a tile unused.
-    Halide::GeneratorParam<int> min_in_channels{"min_in_channels", 1}, min_out_channels{"min_out_channels", 1};
-    Schedule schedule_params;
-
-    /// (channel, x, y, z, group, image); the output gradient's coordinates begin at the padding.
-    Picture input{"input"}, output_gradient{"output_gradient"};
-    Input<int> band_positions{"band_positions"};
-    Input<int> kernel_w{"kernel_width"}, stride_w{"stride_width"}, dilation_w{"dilation_width"};
-    Input<int> kernel_h{"kernel_height"}, stride_h{"stride_height"}, dilation_h{"dilation_height"};
-    Input<int> kernel_d{"kernel_depth"}, stride_d{"stride_depth"}, dilation_d{"dilation_depth"};
-    /// As in weight_gradient_product.h.
-    Halide::GeneratorOutput<Halide::Buffer<>> partial{"partial", 6};
+    using Product::schedule_params;
 
     void configure() {
         const auto named = format_named(format.value());
         if (!named || bytes_of(named->operand()) != 2)
             throw std::invalid_argument("format is '" + format.value() + "'; the rule is one of 16 bits");
         format_ = *named;
-        for (Picture *picture : {&input, &output_gradient})
-            picture->set_type(halide_type(format_.storage)), picture->set_dimensions(6);
-        partial.set_type(result_type());
+        set_types(halide_type(format_.storage), result_type());
     }
 
     void generate() {
@@ -92,15 +72,16 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
                                         out_tile, f.tap_tile, f.group, f.band))
             : t.in_channels_are_rows
                 ? cast(result_type(), f.sum(out_of_tile, f.in_channel, 0, out_tile, f.tap_tile, f.group, f.band))
+            : t.shares_out_channels()
+                ? Halide::Expr(f.sum(f.in_channel % t.in_channels, f.out_channel, in_tile, 0, f.tap_tile, f.group, f.band))
                 : Halide::Expr(f.sum(f.in_channel % t.in_channels, out_of_tile, in_tile, out_tile, f.tap_tile, f.group, f.band));
         f.partial = partial;
     }
 
     void schedule() {
         declare_shapes();
-        schedule_params.apply(f_);
         // Neighbouring kernel positions read much the same positions.
-        add_tensor_core_passes(this->get_pipeline(), schedule_params, true);
+        this->apply_schedule(this->get_pipeline(), true);
     }
 
     /// Nothing is tuned of what reads tensor maps.
@@ -110,29 +91,16 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
     }
 
     void describe(KernelDescription &description) override {
-        const WeightGradientProductTile &t = f_.tile;
-        description.set_family(Family::weight_gradient_implicit_gemm);
-        description.set("operation", "Operation::weight_gradient");
-        describe_target(this->target, description);
-        problem.describe(description);
-        description.set("rank", max_rank);
+        this->describe_product(Family::weight_gradient_implicit_gemm, f_.tile.steps, this->target, description);
         for (const char *tensor : {"input", "output"}) description.set(tensor, format_text(format_.storage, true));
         description.set("weight", format_text(format_.storage, schedule_params.writes_result));
         if (schedule_params.writes_result) description.set("writes_result", "true");
-        description.set("strict_propagation", "false");
-        description.set("min_in_channels", min_in_channels);
-        description.set("min_out_channels", min_out_channels);
-        description.set("tile_taps", t.taps);
-        description.set("tile_in_channels", t.in_channels);
-        description.set("tile_out_channels", t.out_channels);
-        description.set("chunk_positions", t.steps);
-        schedule_params.describe(description, f_);
     }
 
   private:
+    using Product::f_;
     static constexpr int values = 8;  // of 16 bytes
     ElementFormat format_;
-    WeightGradientProductFuncs f_;
 
     /// Channels that follow each other in shared memory.
     int input_row() const { return schedule_params.row_channels(f_.tile.in_channels); }
@@ -143,8 +111,8 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
     }
 
     /// picture[base + offset] of a row of channels, or zero.
-    Halide::Expr element(const Picture &picture, const Halide::Expr &row, const implicit_gemm::PerAxis &base,
-                         const implicit_gemm::PerAxis &offset, const Halide::Expr &image, Halide::Expr inside) const {
+    Halide::Expr element(const Picture &picture, const Halide::Expr &row, const PerAxis &base,
+                         const PerAxis &offset, const Halide::Expr &image, Halide::Expr inside) const {
         using namespace Halide;
         const int in_row = &picture == &input ? input_row() : output_row();
         const Expr first = row * in_row, channels = picture.dim(0).extent();
@@ -158,7 +126,7 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
     }
 
     Halide::Expr element_or_zero(const Picture &picture, int in_row, const Halide::Expr &first,
-                                 const implicit_gemm::PerAxis &base, const implicit_gemm::PerAxis &offset,
+                                 const PerAxis &base, const PerAxis &offset,
                                  const Halide::Expr &image, Halide::Expr inside) const {
         using namespace Halide;
         const auto promised = [](const Expr &index, const Expr &min, const Expr &extent) {
@@ -171,8 +139,7 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
         for (int d = 0; d < 3; d++) {
             const Expr at = base[d] + offset[d];
             const Expr min = picture.dim(d + 1).min(), extent = picture.dim(d + 1).extent();
-            // One comparison tells both ends: below the first, an unsigned distance is large.
-            inside = inside && cast<uint32_t>(at - min) < cast<uint32_t>(extent);
+            inside = inside && is_inside(at, min, extent);
             index.push_back(promised(at, min, extent));
         }
         index.push_back(f_.group);
@@ -183,17 +150,12 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
 
     void stage_operands() {
         using namespace Halide;
-        using implicit_gemm::PerAxis;
         WeightGradientProductFuncs &f = f_;
         const WeightGradientProductTile &t = f.tile;
         const int in_row = input_row(), out_row = output_row();
-        // Bands take turns with chunks: what blocks read at a time lies together, so that lines of kernel positions find in the
-        // second-level cache what others read.
         // A row has as many positions more as a line has kernel positions but one: the input's are zeros, and what is next in
         // shared memory is next in the output gradient's row.
-        const PerAxis at = implicit_gemm::digits(
-            (f.chunk * partial.dim(5).extent() + f.band) * t.steps + f.step,
-            {input.dim(1).extent() + (t.window - 1), input.dim(2).extent(), input.dim(3).extent()});
+        const PerAxis at = position(f, t.steps, f.step, t.window - 1);
         f.input = Func("staged_input");
         const Var &in = f.input_row(), &out = f.output_row();
         f.input(f.value, f.step, in, f.chunk, f.in_tile, f.group, f.band) =
@@ -203,15 +165,17 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
         const int rows = t.out_channels / out_row;
         const bool window = t.window > 1;  // of which there is one box for a line, and lines are counted
         const Expr taps = window ? kernel_h * kernel_d : kernel_w * kernel_h * kernel_d;
-        const Expr counted = f.tap_tile * (t.taps / t.window) + out / rows;
+        const bool shared_out = t.shares_out_channels();  // of one kernel position
+        if (shared_out && t.taps != 1)
+            throw std::invalid_argument("tile_taps is " + std::to_string(t.taps) + ", tile_out " + std::to_string(t.out_channels) +
+                                        "; the rule above 64 is one kernel position");
+        const Expr counted = f.tap_tile * (t.taps / t.window) + (shared_out ? Expr(0) : out / rows);
+        const Expr out_row_of_group = shared_out ? Expr(out) : f.out_tile * rows + out % rows;
         const Expr tap = Schedule::tensor_maps ? min(counted, taps - 1) : counted;  // of what is not used there must be a box
-        const auto quotient = [](const Expr &a, const Expr &b) { return cast<int>(cast<uint32_t>(a) / cast<uint32_t>(b)); };
-        const Expr line = window ? tap : quotient(tap, kernel_w), plane = quotient(line, kernel_h);
         f.output_gradient = Func("staged_output_gradient");
         f.output_gradient(f.value, f.step, out, f.chunk, f.out_tile, f.tap_tile, f.group, f.band) =
-            element(output_gradient, f.out_tile * rows + out % rows, {at[0] * stride_w, at[1] * stride_h, at[2] * stride_d},
-                    {window ? Expr(0) : (tap - line * kernel_w) * dilation_w, (line - plane * kernel_h) * dilation_h, plane * dilation_d},
-                    at[3], counted < taps);
+            element(output_gradient, out_row_of_group, first_seen(at),
+                    window ? seen_further_by_line(tap) : seen_further(tap), at[3], counted < taps);
     }
 
     // What the runtime promises of the buffers, so that 16 bytes are known to be aligned.
@@ -220,12 +184,10 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
         for (Picture *picture : {&input, &output_gradient}) {
             picture->dim(0).set_bounds(0, multiple(picture->dim(0).extent())).set_stride(1);
             for (int d = 1; d < 6; d++) picture->dim(d).set_stride(multiple(picture->dim(d).stride()));
-            for (int d = 4; d < 6; d++) picture->dim(d).set_min(0);
             picture->set_host_alignment(16);
         }
-        for (int d = 1; d < 4; d++) input.dim(d).set_min(0);
-        for (int d = 0; d < 6; d++) partial.dim(d).set_min(0);
-        partial.dim(2).set_extent(f_.tile.taps);
+        declare_origins();
+        this->declare_partial(partial);
         if (schedule_params.writes_result) partial.dim(0).set_stride(Halide::Expr()), partial.dim(1).set_stride(1);
     }
 };

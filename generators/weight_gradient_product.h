@@ -14,30 +14,24 @@
 #define CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_PRODUCT_H
 
 #include "Halide.h"
-#include "algorithm/fast_division.h"
-#include "schedules/kernel_description.h"
-#include "generators/lowering_passes.h"
-#include "generators/problem_params.h"
 #include "algorithm/tensor_core_operands.h"
-#include "algorithm/weight_gradient_product_funcs.h"
+#include "generators/weight_gradient_product_generator.h"
 
 namespace conv_transpose {
 
 template <class Schedule>
 class WeightGradientProduct : public Halide::Generator<WeightGradientProduct<Schedule>>,
-      public DescribedGenerator {
+      public WeightGradientProductGenerator<Schedule> {
+    using Product = WeightGradientProductGenerator<Schedule>;
+
   public:
     template <typename T>
     using Input = Halide::GeneratorInput<T>;
     using Tensor = Halide::Buffer<float>;
 
-    /// They narrow what the kernel accepts, no more: every attribute stays a run-time value.
-    ProblemParams problem;
     /// 0: float32. 1: tf32. 2: tf32x3, operands split in two, all products but that of the two small parts.
     Halide::GeneratorParam<int> parts{"parts", 0};
-    /// Fewer channels of a group leave too much of a tile unused.
-    Halide::GeneratorParam<int> min_in_channels{"min_in_channels", 1}, min_out_channels{"min_out_channels", 1};
-    Schedule schedule_params;
+    using Product::schedule_params;
 
     /// (value, channel, group, step, part), of the four, plane, row and column in one.
     Input<Tensor> input{"input", 5};
@@ -68,30 +62,15 @@ class WeightGradientProduct : public Halide::Generator<WeightGradientProduct<Sch
 
     void schedule() {
         declare_shapes();
-        schedule_params.apply(f_);
-        if constexpr (Schedule::on_tensor_cores) add_tensor_core_passes(this->get_pipeline(), schedule_params);
-        else add_cuda_core_passes(this->get_pipeline(), schedule_params, {.load_offsets = true});
+        this->apply_schedule(this->get_pipeline());
     }
 
     std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::weight_gradient); }
 
     void describe(KernelDescription &description) override {
-        const WeightGradientProductTile &t = f_.tile;
-        description.set_family(Family::weight_gradient_product);
-        description.set("operation", "Operation::weight_gradient");
-        describe_target(this->target, description);
-        problem.describe(description);
+        this->describe_product(Family::weight_gradient_product, f_.tile.steps, this->target, description);
         description.set("packed_pictures", "true");
-        description.set("rank", max_rank);
-        description.set("strict_propagation", "false");
         description.set("precision", parts == 0 ? "Precision::float32" : tensor_core_precision(parts));
-        description.set("min_in_channels", min_in_channels);
-        description.set("min_out_channels", min_out_channels);
-        description.set("tile_taps", t.taps);
-        description.set("tile_in_channels", t.in_channels);
-        description.set("tile_out_channels", t.out_channels);
-        description.set("chunk_positions", t.steps);
-        schedule_params.describe(description, f_);
     }
 
     void search_space(SearchSpace &space) const override {
@@ -102,12 +81,7 @@ class WeightGradientProduct : public Halide::Generator<WeightGradientProduct<Sch
     }
 
   private:
-    WeightGradientProductFuncs f_;
-
-    // A channel or kernel position of a tile that reaches beyond the last: that is computed once more, and not stored.
-    static Halide::Expr existing(const Halide::Expr &index, const Halide::Expr &extent) {
-        return min(index, extent - 1);
-    }
+    using Product::existing, Product::f_;
 
     // An index that is inside, which Halide cannot prove.
     static Halide::Expr promised(const Halide::Expr &index, const Halide::Expr &extent) {
@@ -154,8 +128,7 @@ class WeightGradientProduct : public Halide::Generator<WeightGradientProduct<Sch
         };
         declare(input, 4);
         declare(output_gradient, 5);
-        for (int d = 0; d < 6; d++) partial.dim(d).set_min(0);
-        partial.dim(2).set_extent(f_.tile.taps);
+        this->declare_partial(partial);
     }
 };
 

@@ -5,9 +5,10 @@
 
 #include "Halide.h"
 #include "algorithm/element_operations.h"
+#include "algorithm/fast_division.h"
 #include "generators/format_text.h"
 #include "compiler/passes/device_assertions.h"
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
 
@@ -28,9 +29,9 @@ class WeightGradientSum : public Halide::Generator<WeightGradientSum>, public De
         using namespace Halide;
         const auto inside = [&](const Expr &index, int d) { return clamp(index, 0, partial.dim(d).extent() - 1); };
         const Expr bands = partial.dim(4).extent();
-        const Expr out_channel = cast<int>(cast<uint32_t>(weight) / cast<uint32_t>(partial.dim(2).extent()));
+        const Expr out_channel = unsigned_quotient(weight, partial.dim(2).extent());
         const Expr tap = weight - out_channel * partial.dim(2).extent();
-        const int slices = this->slices, at_once = slices > 1 ? 2 : 1;
+        const int slices = this->slices;
         band = RDom(0, at_once, 0, slices, 0, (bands + at_once * slices - 1) / (at_once * slices), "band");
         const Expr part = (band.z * at_once + band.x) * slices + band.y;
         total(weight, in_channel, group) +=
@@ -57,6 +58,7 @@ class WeightGradientSum : public Halide::Generator<WeightGradientSum>, public De
   private:
     static constexpr auto guard = Halide::TailStrategy::GuardWithIf;
     static constexpr int lanes = 32;
+    static constexpr int at_once = 4;  // parts whose loads are under way, of each weight of a thread
     Halide::Var weight{"weight"}, in_channel{"in_channel"}, group{"group"};
     Halide::RDom band;
     Halide::Func total{"total"};
@@ -78,17 +80,18 @@ class WeightGradientSum : public Halide::Generator<WeightGradientSum>, public De
             .reorder(weight, in_channel, lane, warp).unroll(weight).gpu_threads(lane, warp).never_partition_all();
         total.compute_at(totals, in_channel).store_in(MemoryType::Register)
             .bound_extent(weight, of_thread).bound_extent(in_channel, 1).unroll(weight);
-        total.update().reorder(weight, band.x, band.y, band.z).unroll(weight);
+        total.update().reorder(weight, band.x, band.y, band.z).unroll(weight).unroll(band.x);
     }
 
     // Lanes read neighbouring input channels, and write neighbouring weights. Where weights are few there are
     // many bands: each thread adds every `slices`-th of some weights, so that many loads are under way. With four slices
     // that made layers of few channels up to a third faster (MNIST, 32 to 16 channels, tf32: 0.058 to 0.040 ms,
     // NVIDIA H200, 2026-11-21); with sixteen, all threads of a block, 32 to 1 channels of 128 images 14x14 took 0.022 ms
-    // in place of 0.045 (tf32, 2026-11-22).
+    // in place of 0.045 (tf32, 2026-11-22). Blocks of few weights, as 20 x 10 of them had one block of 16 a channel for 530 parts,
+    // which took 19.5 us (2026-11-23).
     void schedule_slices() {
         using namespace Halide;
-        constexpr int of_thread = 8, weights = 16, channels = 32;
+        constexpr int of_thread = 2, weights = 4, channels = 32;
         const int warps = std::min(slices * weights / of_thread, channels * weights / lanes);  // that store
         Var weight_block{"weight_block"}, in_block{"in_block"}, neighbour{"neighbour"}, lane{"lane"}, warp{"warp"};
         Var round{"round"}, slice{"slice"};

@@ -12,6 +12,7 @@ namespace conv_transpose {
 using WeightGradientCudaTensorCore = WeightGradientTensorCore<CudaWeightGradientTensorCore>;
 using WeightGradientCudaProductTensorCore = WeightGradientProduct<CudaWeightGradientProductTensorCore>;
 using WeightGradientCudaPicturesTensorCore = WeightGradientPictures<CudaWeightGradientProductTensorCore>;
+using WeightGradientCudaPicturesTensorMaps = WeightGradientPictures<CudaWeightGradientTensorMaps>;
 using WeightGradientCudaImplicitGemm = WeightGradientImplicitGemm<CudaWeightGradientImplicitGemm>;
 using WeightGradientCudaImplicitGemmTensorMaps = WeightGradientImplicitGemm<CudaWeightGradientTensorMaps>;
 }  // namespace conv_transpose
@@ -19,6 +20,7 @@ using WeightGradientCudaImplicitGemmTensorMaps = WeightGradientImplicitGemm<Cuda
 HALIDE_REGISTER_GENERATOR(conv_transpose::WeightGradientCudaTensorCore, weight_gradient_cuda_tensor_core)
 HALIDE_REGISTER_GENERATOR(conv_transpose::WeightGradientCudaProductTensorCore, weight_gradient_cuda_product_tensor_core)
 HALIDE_REGISTER_GENERATOR(conv_transpose::WeightGradientCudaPicturesTensorCore, weight_gradient_cuda_pictures_tensor_core)
+HALIDE_REGISTER_GENERATOR(conv_transpose::WeightGradientCudaPicturesTensorMaps, weight_gradient_cuda_pictures_tensor_maps)
 HALIDE_REGISTER_GENERATOR(conv_transpose::WeightGradientCudaImplicitGemm, weight_gradient_cuda_implicit_gemm)
 HALIDE_REGISTER_GENERATOR(conv_transpose::WeightGradientCudaImplicitGemmTensorMaps,
                           weight_gradient_cuda_implicit_gemm_tensor_maps)

@@ -15,7 +15,7 @@
 
 #include "Halide.h"
 #include "algorithm/fast_division.h"
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 #include "generators/lowering_passes.h"
 #include "algorithm/tensor_core_operands.h"
 #include "algorithm/tf32.h"

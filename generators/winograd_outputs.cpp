@@ -2,9 +2,10 @@
 // pictures or the gradients of weights, and what follows a sum (algorithm/epilogue.h).
 #include "Halide.h"
 #include "algorithm/epilogue.h"
+#include "algorithm/fast_division.h"
 #include "algorithm/winograd.h"
 #include "compiler/passes/device_assertions.h"
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
 
@@ -34,7 +35,7 @@ class WinogradOutputs : public Halide::Generator<WinogradOutputs>, public Descri
         // All tiles, and those that fill up the last block.
         const Expr all = tiles_w * tiles_h * output.dim(3).extent();
         stored = RDom({{0, across.outputs()}, {0, down.outputs()}, {0, (all + threads - 1) / threads * threads}}, "stored");
-        const Expr line = quotient(stored.z, tiles_w), of_image = quotient(line, tiles_h);
+        const Expr line = unsigned_quotient(stored.z, tiles_w), of_image = unsigned_quotient(line, tiles_h);
         const Expr column = (stored.z - line * tiles_w) * across.outputs() + stored.x;
         const Expr row = (line - of_image * tiles_h) * down.outputs() + stored.y;
         stored.where(of_image < output.dim(3).extent());
@@ -81,10 +82,6 @@ class WinogradOutputs : public Halide::Generator<WinogradOutputs>, public Descri
     Halide::Var x{"x"}, y{"y"}, j{"j"}, tile{"tile"}, channel{"channel"}, image{"image"};
     Halide::Func half{"half"}, tile_output{"tile_output"};
 
-    // Without a sign, which a GPU's division handles apart.
-    static Halide::Expr quotient(const Halide::Expr &number, const Halide::Expr &divisor) {
-        return Halide::cast<int>(Halide::cast<uint32_t>(number) / Halide::cast<uint32_t>(divisor));
-    }
     // Exact where the quotient is an integer: what remains of the first is found by a fused multiplication, and so is the
     // result, which no further sum is fused with.
     static Halide::Expr divided(const Halide::Expr &sum, const winograd::Transform &transform) {

@@ -1,9 +1,10 @@
 // The first pass of Winograd's algorithm on GPUs (algorithm/winograd.h): tiles of a picture, or of weights, become six or eight
 // points an axis. The same point of all tiles and channels is a matrix, so that what follows is a product of matrices for each point.
 #include "Halide.h"
+#include "algorithm/fast_division.h"
 #include "algorithm/winograd.h"
 #include "compiler/passes/device_assertions.h"
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
 
@@ -23,7 +24,7 @@ class WinogradTiles : public Halide::Generator<WinogradTiles>, public DescribedG
         using namespace Halide;
         using winograd::transformed;
         const auto x = picture.dim(0), y = picture.dim(1);
-        const Expr line = quotient(tile, tiles_w), image = quotient(line, tiles_h);
+        const Expr line = unsigned_quotient(tile, tiles_w), image = unsigned_quotient(line, tiles_h);
         const Expr first_x = (tile - line * tiles_w) * step_w, first_y = (line - image * tiles_h) * step_h;
         const Expr exists = channel < picture.dim(2).extent() && image < picture.dim(3).extent();
         const auto is_inside = [](const Expr &at, const auto &d) { return at >= d.min() && at <= d.max(); };
@@ -76,10 +77,6 @@ class WinogradTiles : public Halide::Generator<WinogradTiles>, public DescribedG
         return taps > 0 ? transform.weight : transform.input;
     }
     static int extent(int taps, int points) { return taps > 0 ? taps : points; }
-    // Without a sign, which a GPU's division handles apart.
-    static Halide::Expr quotient(const Halide::Expr &number, const Halide::Expr &divisor) {
-        return Halide::cast<int>(Halide::cast<uint32_t>(number) / Halide::cast<uint32_t>(divisor));
-    }
 };
 
 }  // namespace conv_transpose

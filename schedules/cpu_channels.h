@@ -19,7 +19,7 @@
 #define CONV_TRANSPOSE_SCHEDULES_CPU_CHANNELS_H
 
 #include "algorithm/forward_funcs.h"
-#include "schedules/schedule_defaults.h"
+#include "schedules/shared/schedule_defaults.h"
 
 namespace conv_transpose {
 

@@ -22,8 +22,8 @@
 #define CONV_TRANSPOSE_SCHEDULES_CPU_IMPLICIT_GEMM_H
 
 #include "algorithm/flat_gemm_funcs.h"
-#include "schedules/kernel_description.h"
-#include "schedules/schedule_defaults.h"
+#include "schedules/shared/kernel_description.h"
+#include "schedules/shared/schedule_defaults.h"
 
 namespace conv_transpose {
 

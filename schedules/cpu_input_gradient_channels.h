@@ -24,8 +24,8 @@
 #define CONV_TRANSPOSE_SCHEDULES_CPU_INPUT_GRADIENT_CHANNELS_H
 
 #include "algorithm/input_gradient_funcs.h"
-#include "schedules/search_space.h"
-#include "schedules/schedule_defaults.h"
+#include "schedules/shared/search_space.h"
+#include "schedules/shared/schedule_defaults.h"
 
 namespace conv_transpose {
 

@@ -28,9 +28,9 @@
 
 #include <limits>
 
-#include "schedules/search_space.h"
+#include "schedules/shared/search_space.h"
 #include "algorithm/weight_gradient_funcs.h"
-#include "schedules/schedule_defaults.h"
+#include "schedules/shared/schedule_defaults.h"
 
 namespace conv_transpose {
 

@@ -24,8 +24,8 @@
 #include "algorithm/flat_gemm_funcs.h"
 #include "schedules/cpu_implicit_gemm.h"
 #include "schedules/cpu_implicit_gemm_channels.h"
-#include "schedules/kernel_description.h"
-#include "schedules/schedule_defaults.h"
+#include "schedules/shared/kernel_description.h"
+#include "schedules/shared/schedule_defaults.h"
 
 namespace conv_transpose {
 

@@ -24,9 +24,9 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CPU_WINOGRAD_H
 #define CONV_TRANSPOSE_SCHEDULES_CPU_WINOGRAD_H
 
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 #include "algorithm/winograd_funcs.h"
-#include "schedules/schedule_defaults.h"
+#include "schedules/shared/schedule_defaults.h"
 
 namespace conv_transpose {
 

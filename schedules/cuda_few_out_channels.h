@@ -23,8 +23,8 @@
 #include <numeric>
 
 #include "algorithm/forward_funcs.h"
-#include "schedules/search_space.h"
-#include "schedules/schedule_defaults.h"
+#include "schedules/shared/search_space.h"
+#include "schedules/shared/schedule_defaults.h"
 
 namespace conv_transpose {
 

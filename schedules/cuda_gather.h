@@ -20,8 +20,8 @@
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_GATHER_H
 
 #include "algorithm/gather_funcs.h"
-#include "schedules/kernel_description.h"
-#include "schedules/schedule_defaults.h"
+#include "schedules/shared/kernel_description.h"
+#include "schedules/shared/schedule_defaults.h"
 
 namespace conv_transpose {
 

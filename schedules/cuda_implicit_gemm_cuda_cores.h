@@ -28,9 +28,9 @@
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_IMPLICIT_GEMM_CUDA_CORES_H
 
 #include "algorithm/implicit_gemm_funcs.h"
-#include "schedules/kernel_description.h"
-#include "schedules/block_threads.h"
-#include "schedules/schedule_defaults.h"
+#include "schedules/shared/kernel_description.h"
+#include "schedules/shared/block_threads.h"
+#include "schedules/shared/schedule_defaults.h"
 
 namespace conv_transpose {
 
@@ -74,7 +74,7 @@ struct CudaImplicitGemmCudaCores : CudaSchedule {
 
     void describe(KernelDescription &description, const GemmFuncs &) const {
         description.set("weight_channel_multiple", channels());
-        description.set("min_compute_capability", 80);
+        describe_gpus(description);
         description.set("block_positions", 1, positions());
         if (window > 1) {
             description.set("window", window);

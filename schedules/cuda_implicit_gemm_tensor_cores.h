@@ -35,8 +35,8 @@
 
 #include "algorithm/implicit_gemm_funcs.h"
 #include "algorithm/machine_facts.h"
-#include "schedules/kernel_description.h"
-#include "schedules/schedule_defaults.h"
+#include "schedules/shared/kernel_description.h"
+#include "schedules/shared/schedule_defaults.h"
 
 namespace conv_transpose {
 
@@ -101,9 +101,7 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
     }
 
     void describe(KernelDescription &description, const GemmFuncs &f) const {
-        description.set("min_compute_capability", 80);
-        if (f.format.terms > 1 || columns > 128)
-            description.set("min_compute_capability", 90), description.set("max_compute_capability", 90);
+        describe_gpus(description, f.format.terms > 1 || columns > 128);
         description.set("shared_bytes", shared_bytes(f));
         description.set("counts_through_images", "true");
         description.set("block_positions", 1, positions(f));

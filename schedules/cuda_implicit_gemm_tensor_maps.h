@@ -56,7 +56,7 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
 
     void describe(KernelDescription &description, const GemmFuncs &f) const {
         CudaImplicitGemmTensorCores::describe(description, f);
-        description.set("min_compute_capability", 90), description.set("max_compute_capability", 90);
+        describe_gpus(description, true);
         description.set("shared_bytes", stages * stage_bytes(f) + (resident_blocks > 0 ? scratch_bytes() : 1024));
         description.set("box_positions", box_positions(f));
         if (window > 1) description.set("window", window);

@@ -14,10 +14,10 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_INPUT_GRADIENT_DENSE_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_INPUT_GRADIENT_DENSE_H
 
-#include "schedules/block_threads.h"
+#include "schedules/shared/block_threads.h"
 #include "algorithm/input_gradient_funcs.h"
-#include "schedules/search_space.h"
-#include "schedules/schedule_defaults.h"
+#include "schedules/shared/search_space.h"
+#include "schedules/shared/schedule_defaults.h"
 
 namespace conv_transpose {
 

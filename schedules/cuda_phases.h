@@ -20,8 +20,8 @@
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_PHASES_H
 
 #include "algorithm/forward_funcs.h"
-#include "schedules/search_space.h"
-#include "schedules/schedule_defaults.h"
+#include "schedules/shared/search_space.h"
+#include "schedules/shared/schedule_defaults.h"
 
 namespace conv_transpose {
 

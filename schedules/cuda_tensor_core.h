@@ -27,10 +27,10 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_TENSOR_CORE_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_TENSOR_CORE_H
 
-#include "schedules/kernel_description.h"
-#include "schedules/search_space.h"
+#include "schedules/shared/kernel_description.h"
+#include "schedules/shared/search_space.h"
 #include "algorithm/tensor_core_funcs.h"
-#include "schedules/schedule_defaults.h"
+#include "schedules/shared/schedule_defaults.h"
 
 namespace conv_transpose {
 
@@ -54,12 +54,10 @@ struct CudaTensorCore : TensorCoreSchedule {
     int chunk() const { return chunk_channels; }
 
     void describe(KernelDescription &description, const TensorCoreFuncs &f) const {
-        description.set("min_compute_capability", 80);
         // With two tiles (tf32x3) there are too few registers for mma.sync, and spills make it slower than
         // float32.
         // With a producer those that compute lack registers without setmaxnreg.
-        if (f.parts == 2 || producer)
-            description.set("min_compute_capability", 90), description.set("max_compute_capability", 90);
+        describe_gpus(description, f.parts == 2 || producer);
         description.set("shared_bytes", shared_bytes(f));
         description.set("block_positions", block_cells(f) * f.picture_rows * f.phases_y * f.row_phases_y,
                         block_columns() * f.phases_x * f.row_phases_x);

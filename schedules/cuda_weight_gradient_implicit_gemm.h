@@ -31,10 +31,8 @@ struct CudaWeightGradientImplicitGemm : CudaWeightGradientProductTensorCore {
     virtual ~CudaWeightGradientImplicitGemm() = default;
 
     void describe(KernelDescription &description, const WeightGradientProductFuncs &f) const {
-        description.set("min_compute_capability", 80);
         // More columns, or threads, leave mma.sync too few registers.
-        if (f.tile.columns() > 128 || warpgroups(f) > 2)
-            description.set("min_compute_capability", 90), description.set("max_compute_capability", 90);
+        describe_gpus(description, f.tile.columns() > 128 || warpgroups(f) > 2);
         const int staged = (f.tile.steps + 1) * (f.tile.rows() + f.tile.columns()) / values * 16;
         const int turned = warpgroups(f) * 4 * 8 * (f.tile.columns() + 8) * 4;
         description.set("shared_bytes", std::max(stages * staged, turned));

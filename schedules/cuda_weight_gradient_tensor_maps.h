@@ -10,14 +10,17 @@
 // Nobody computes addresses of pixels, and what lies outside comes as zeros. Tensor cores take them as they lie, the
 // index that is summed over outside (compiler/ptx/tensor_core_instructions.cpp).
 //
-// Tiles of one kernel position x 64 output channels are the fastest of most problems: they waste nothing of nine positions,
-// and one warpgroup of 64 x 256 keeps the tensor cores busy from five stages. A producer is worth 10 to 25 % where blocks
-// share a multiprocessor (128 x 64: 0.0534 in place of 0.0726). Not: chunks of 32 positions in six stages without one (0.0542
-// where three of 64 take 0.0585), four positions x 128 input channels (0.0532).
+// Tiles of one kernel position are the fastest of most problems: they waste nothing of nine. 128 x 128 where channels fill it
+// (1x1, N4 384->384 16x48x48: 0.0829 ms, 64 x 128 0.0951, 128 x 256 0.0998, 2026-11-23), else 64 output channels. A producer
+// is worth 10 to 25 % where blocks share a multiprocessor (128 x 64: 0.0534 in place of 0.0726). Not: chunks of 32 positions
+// in six stages without one (0.0542 where three of 64 take 0.0585), four positions x 128 input channels (0.0532).
 //
 // What writes the result has such tiles, too, output x input channels: 2048 to 256, k4 s2, N32 8x6, 256 x 128 0.0386 ms, 128 x
 // 128 0.0429, 64 x 128 in two blocks 0.0477 (four positions x 64 x 128 0.0540); 512 to 512, k2 s2, 37x37, 64 x 64 in three
 // 0.0102 (in parts 0.0131). Not: 128 x 128 in two blocks without a producer (0.0221 where one with it takes 0.0108).
+//
+// Runs of positions, of pictures in channels_first as they lie (generators/weight_gradient_pictures.h): boxes are channels x 128
+// bytes of neighbouring positions, of 16 bits or float32, and both operands are read along what is summed over.
 //
 // Windows, of all kernel positions of a line: a block stages three lines' boxes of the output gradient and one of the input,
 // and each of three warpgroups multiplies a line, 64 input channels x (positions of the line, output channels). A chunk is
@@ -50,15 +53,22 @@ struct CudaWeightGradientTensorMaps : CudaWeightGradientImplicitGemm {
     void describe(KernelDescription &description, const WeightGradientProductFuncs &f) const {
         CudaWeightGradientImplicitGemm::describe(description, f);
         constexpr int barriers_and_alignment = 2048;
-        const int staged = (f.tile.steps * f.tile.in_channels + f.tile.output_steps() * f.tile.output_rows()) * 2;
+        const int row_bytes = f.neighbours ? 16 : 2;  // of a step
+        const int staged = (f.tile.steps * f.tile.in_channels + f.tile.output_steps() * f.tile.output_rows()) * row_bytes;
         const int turned = warpgroups(f) * 4 * 8 * (f.tile.columns() + 8) * 4;
-        description.set("min_compute_capability", 90), description.set("max_compute_capability", 90);
+        describe_gpus(description, true);
         description.set("shared_bytes", std::max(stages * staged, turned) + barriers_and_alignment);
-        description.set("box_positions", f.tile.steps);
+        description.set("box_positions", f.neighbours ? f.values * f.tile.steps : f.tile.steps);
         if (window > 1) description.set("window", window);
     }
 
     void apply(WeightGradientProductFuncs &f) const {
+        if (f.neighbours) {
+            store_tile(f);
+            multiply(f);
+            for (const WeightGradientProductOperand &operand : f.operands()) stage_runs(f, operand);
+            return;
+        }
         window > 1      ? store_lines(f)
         : writes_result ? store_result(f)
                         : store_tile(f);
@@ -85,20 +95,37 @@ struct CudaWeightGradientTensorMaps : CudaWeightGradientImplicitGemm {
             .never_partition_all();
     }
 
+    // As far as Halide knows, by one thread of the block's.
+    void by_one_thread(const WeightGradientProductFuncs &f, Halide::Func staged) const {
+        staged.split(one, one, lane, 32, guard).split(one, one, warp, 4, guard)
+            .split(one, one, warpgroup, producer ? 1 : warpgroups(f), guard);
+    }
+
+    // A run of positions of each channel.
+    void stage_runs(const WeightGradientProductFuncs &f, const WeightGradientProductOperand &operand) const {
+        Halide::Var bulk_channel{"bulk_channel"}, bulk_step{"bulk_step"};
+        Halide::Func staged = operand.staged;
+        f.bound(operand, staged, operand.rows, f.tile.steps);
+        staged.compute_at(f.sum, pipeline).store_in(Halide::MemoryType::GPUShared)
+            .reorder_storage({f.value, f.step, operand.row}).vectorize(f.value).rename(f.step, bulk_step)
+            .split(operand.row, one, bulk_channel, operand.rows);
+        by_one_thread(f, staged);
+        staged.reorder({f.value, bulk_step, bulk_channel, f.part, one, lane, warp, warpgroup})
+            .gpu_threads(lane, warp, warpgroup).never_partition_all();
+    }
+
     void stage_boxes(const WeightGradientProductFuncs &f, const WeightGradientProductOperand &operand) const {
         Halide::Var bulk_box{"bulk_box"}, bulk_step{"bulk_step"}, bulk_value{"bulk_value"}, value{"value"};
         Halide::Func staged = operand.staged;
         const int row = row_channels(operand.channels), boxes = operand.rows / row;
         staged.bound(f.value, 0, row).bound_extent(operand.row, boxes).bound_extent(f.step, operand.steps);
         for (const Halide::Var &d : operand.others) staged.bound_extent(d, 1);
-        // As far as Halide knows, by one thread of the block's.
         staged.compute_at(f.sum, pipeline).store_in(Halide::MemoryType::GPUShared)
             .reorder_storage({f.value, f.step, operand.row})
             .split(f.value, bulk_value, value, 8).vectorize(value).rename(f.step, bulk_step)
-            .split(operand.row, one, bulk_box, boxes)
-            .split(one, one, lane, 32, guard).split(one, one, warp, 4, guard)
-            .split(one, one, warpgroup, producer ? 1 : warpgroups(f), guard)
-            .reorder({value, bulk_value, bulk_step, bulk_box, one, lane, warp, warpgroup})
+            .split(operand.row, one, bulk_box, boxes);
+        by_one_thread(f, staged);
+        staged.reorder({value, bulk_value, bulk_step, bulk_box, one, lane, warp, warpgroup})
             .gpu_threads(lane, warp, warpgroup).never_partition_all();
     }
 };

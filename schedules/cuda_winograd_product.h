@@ -11,9 +11,9 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_WINOGRAD_PRODUCT_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_WINOGRAD_PRODUCT_H
 
-#include "schedules/block_threads.h"
-#include "schedules/kernel_description.h"
-#include "schedules/schedule_defaults.h"
+#include "schedules/shared/block_threads.h"
+#include "schedules/shared/kernel_description.h"
+#include "schedules/shared/schedule_defaults.h"
 
 namespace conv_transpose {
 
@@ -41,7 +41,7 @@ struct CudaWinogradProduct : CudaSchedule {
     int right_rows() const { return lanes_right * 2 * vector; }
 
     void describe(KernelDescription &description) const {
-        description.set("min_compute_capability", 80);
+        describe_gpus(description);
         description.set("block_positions", 1, left_rows());
         description.set("block_channels", right_rows());
         description.set("weight_in_channel_multiple", chunk);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 
 #include "formatted_tensor.h"
@@ -87,6 +88,21 @@ class HalfPrecision : public DeviceTest {
     }
 };
 
+/// Calls `test(problem, format of pictures, format of another tensor)` for the texts in float16 with equal layouts, and for
+/// those that are in every format with bfloat16 and layouts of their own, too; until one fails.
+template <size_t count, class Test>
+void in_formats(const char *const (&texts)[count], std::initializer_list<const char *> in_every_format, Test test) {
+    for (const ElementType type : {ElementType::float16, ElementType::bfloat16})
+        for (const Layout layout : {Layout::channels_first, Layout::channels_last})
+            for (const Layout other : {Layout::channels_first, Layout::channels_last})
+                for (const char *text : texts) {
+                    const bool everywhere = std::find(in_every_format.begin(), in_every_format.end(), text) != in_every_format.end();
+                    if ((layout != other || type != ElementType::float16) && !everywhere) continue;
+                    test(Problem::parse(text), TensorFormat{type, layout}, TensorFormat{type, other});
+                    if (::testing::Test::HasFailure()) return;
+                }
+}
+
 // Tiles that are full and that are not, taps that are dead, groups, small pictures.
 const char *const problems[] = {"n2ic64oc72ih5iw6kh3kw3ph1pw1", "n3g2ic32oc80ih4iw3kh4kw4sh2sw2ph1pw1",
                                 "n1ic40oc24ih3iw9kh2kw3sh3sw1dh2opw0", "n1ic16oc24ih3iw4kh3kw3sh2sw2ph1pw1"};
@@ -95,23 +111,14 @@ const char *const strided_problems[] = {"n2ic48oc3ih5iw6kh8kw8sh8sw8", "n3g2ic32
                                         "n1ic40oc24ih3iw9kh3kw4sh2sw2ph1pw1", "n1ic512oc16ih1iw2kh4kw4sh2sw2ph1pw1"};
 
 TEST_P(HalfPrecision, IsExactInEveryLayout) {
-    for (const ElementType type : {ElementType::float16, ElementType::bfloat16})
-        for (const Layout in : {Layout::channels_first, Layout::channels_last})
-            for (const Layout out : {Layout::channels_first, Layout::channels_last})
-                for (const char *text : problems) {
-                    PlanOptions options;
-                    options.input = {type, in}, options.output = {type, out}, options.weight = {type, in};
-                    const Problem p = Problem::parse(text);
-                    const int kernels = expect_exact(p, Operation::forward, options);
-                    // The conversion from channels_last is in full builds.
-                    if (in == out || out == Layout::channels_last) {
-                        EXPECT_GE(kernels, 1) << text;
-                    }
-                    if (in == out && in == Layout::channels_last) {
-                        EXPECT_GE(expect_exact(p, Operation::input_gradient, options), 1) << text;
-                    }
-                    if (HasFailure()) return;
-                }
+    in_formats(problems, {problems[0], problems[1]}, [&](const Problem &p, TensorFormat in, TensorFormat out) {
+        PlanOptions options;
+        options.input = options.weight = in, options.output = out;
+        const int kernels = expect_exact(p, Operation::forward, options);
+        // The conversion from channels_last is in full builds.
+        if (in == out || out.layout == Layout::channels_last) EXPECT_GE(kernels, 1) << p.str();
+        if (in == out && in.layout == Layout::channels_last) EXPECT_GE(expect_exact(p, Operation::input_gradient, options), 1) << p.str();
+    });
 }
 
 TEST_P(HalfPrecision, IsExactWithPhasesAsChannels) {
@@ -314,14 +321,14 @@ TEST_P(HalfPrecision, WeightGradientsReadTensorMaps) {
 // Kernels of whole strides and of parts of them; one axis, two and three; padding, and outputs that no tap sees.
 TEST_P(HalfPrecision, WeightGradientsHaveStridesAsTaps) {
     if (GetParam() == Device::cpu) GTEST_SKIP() << "it is a way of GPUs";
-    for (const Layout layout : {Layout::channels_first, Layout::channels_last})
-        for (const char *text : {"n2ic24oc5ih4iw5kh16kw16sh8sw8ph4pw4", "n1ic40oc3ih6iw5kh9kw7sh4sw3ph4pw2oph3opw1", "n2ic24oc3iw20kw64sw16pw3",
-                                 "n3ic32oc9iw30kw20sw8opw3", "n1ic24oc2id3ih4iw5kd4kh3kw4sd2sw2pd1ph1pw1", "n2ic72oc6ih5iw4kh8kw1sh4"}) {
-            PlanOptions options;
-            options.input = options.weight = options.output = {ElementType::float16, layout};
-            expect_exact(Problem::parse(text), Operation::weight_gradient, options, 0, "implicit_gemm_any_nhwc_c");
-            if (HasFailure()) return;
-        }
+    const char *const large_kernels[] = {"n2ic24oc5ih4iw5kh16kw16sh8sw8ph4pw4", "n1ic40oc3ih6iw5kh9kw7sh4sw3ph4pw2oph3opw1",
+                                         "n2ic24oc3iw20kw64sw16pw3", "n3ic32oc9iw30kw20sw8opw3",
+                                         "n1ic24oc2id3ih4iw5kd4kh3kw4sd2sw2pd1ph1pw1", "n2ic72oc6ih5iw4kh8kw1sh4"};
+    in_formats(large_kernels, {large_kernels[5]}, [&](const Problem &p, TensorFormat input, TensorFormat output) {
+        PlanOptions options;
+        options.input = options.weight = input, options.output = output;
+        expect_exact(p, Operation::weight_gradient, options, 0, "implicit_gemm_any_nhwc_");
+    });
 }
 
 // Channels that fill no row of 16 bytes, groups that fill no chunk, planes that begin anywhere; strides, whose outputs are no
@@ -377,6 +384,38 @@ TEST_P(HalfPrecision, ReadsPicturesInChannelsFirstAsTheyLie) {
     if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads them so";
 }
 
+// Weight gradients of pictures whose positions are one row: images that fill no run, channels that fill no tile, groups; taps
+// along an outer axis, and along the width where they are eight apart.
+const char *const problems_of_runs[] = {"n3ic70oc40ih10iw20kh1kw1", "n2g3ic66oc45ih10iw12kh1kw1", "n2ic150oc140iw200kw1",
+                                        "n2ic24oc20ih10iw16kh3kw1ph1", "n2ic24oc20id5ih4iw4kd3kh1kw1dd2opd1", "n1ic24oc20iw64kw3pw8dw8"};
+
+TEST_P(HalfPrecision, SumsRunsOfPositionsAsTheyLie) {
+    if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";
+    int kernels = 0;
+    for (const ElementType type : {ElementType::float16, ElementType::bfloat16, ElementType::float32})
+        for (const char *text : problems_of_runs) {
+            PlanOptions options;
+            options.precision = Precision::tf32;
+            options.input = options.weight = options.output = {type, Layout::channels_first};
+            kernels += expect_exact(Problem::parse(text), Operation::weight_gradient, options, 0, "nchw_maps");
+            if (HasFailure()) return;
+        }
+    if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads them so";
+}
+
+// Channels of positions that together fill 16 bytes, as many as those of two, four and eight.
+TEST_P(HalfPrecision, JoinsPositionsOfOddChannels) {
+    int kernels = 0;
+    for (const ElementType type : {ElementType::float16, ElementType::bfloat16})
+        for (const char *text : {"n2ic20oc12ih9iw10kh1kw1", "n1ic20oc10ih40iw50kh1kw1", "n3ic9oc21iw64kw1", "n2ic36oc70id2ih3iw7kd1kh1kw1"}) {
+            PlanOptions options;
+            options.input = options.output = {type, Layout::channels_last}, options.weight = {type, Layout::channels_first};
+            kernels += expect_exact(Problem::parse(text), Operation::weight_gradient, options);
+            if (HasFailure()) return;
+        }
+    EXPECT_GT(kernels, 0);
+}
+
 // Sums that are cut into shares of their steps: of taps and of channels that fill no chunk; phases of different lengths, or
 // without taps; channels that fill no 16 bytes; one to three axes.
 const char *const problems_of_parts[] = {
@@ -387,18 +426,12 @@ const char *const problems_of_parts[] = {
 TEST_P(HalfPrecision, CutsLongSumsIntoSharesOfSteps) {
     if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";
     int kernels = 0;
-    for (const ElementType type : {ElementType::float16, ElementType::bfloat16})
-        for (const Layout in : {Layout::channels_first, Layout::channels_last})
-            for (const Layout out : {Layout::channels_first, Layout::channels_last})
-                for (const char *text : problems_of_parts) {
-                    const bool mixed = in != out || type != ElementType::float16;
-                    if (mixed && text != problems_of_parts[0]) continue;
-                    PlanOptions options;
-                    options.input = {type, in}, options.weight = options.output = {type, out};
-                    options.epilogue = {.bias = true, .activation = Activation::relu};
-                    kernels += expect_exact(Problem::parse(text), Operation::forward, options, 0, "parts");
-                    if (HasFailure()) return;
-                }
+    in_formats(problems_of_parts, {problems_of_parts[0]}, [&](const Problem &p, TensorFormat in, TensorFormat out) {
+        PlanOptions options;
+        options.input = in, options.weight = options.output = out;
+        options.epilogue = {.bias = true, .activation = Activation::relu};
+        kernels += expect_exact(p, Operation::forward, options, 0, "parts");
+    });
     if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU makes parts so";
 }
 
@@ -423,17 +456,11 @@ const char *const tap_problems[] = {
 TEST_P(HalfPrecision, HasTapsAsChannelsByTensorMaps) {
     if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";
     int kernels = 0;
-    for (const ElementType type : {ElementType::float16, ElementType::bfloat16})
-        for (const Layout layout : {Layout::channels_first, Layout::channels_last})
-            for (const Layout other : {Layout::channels_first, Layout::channels_last})
-                for (const char *text : tap_problems) {
-                    const bool mixed = layout != other || type != ElementType::float16;
-                    if (mixed && text != tap_problems[1] && text != tap_problems[5]) continue;
-                    PlanOptions options;
-                    options.input = options.output = {type, layout}, options.weight = {type, other};
-                    kernels += expect_exact(Problem::parse(text), Operation::input_gradient, options, 0, "maps");
-                    if (HasFailure()) return;
-                }
+    in_formats(tap_problems, {tap_problems[1], tap_problems[5]}, [&](const Problem &p, TensorFormat pictures, TensorFormat weight) {
+        PlanOptions options;
+        options.input = options.output = pictures, options.weight = weight;
+        kernels += expect_exact(p, Operation::input_gradient, options, 0, "maps");
+    });
     if (kernels == 0) GTEST_SKIP() << "this GPU reads no tensor maps";
 }
 

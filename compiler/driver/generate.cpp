@@ -6,7 +6,7 @@
 //   generate GENERATOR --search-space --target TARGET [parameter=value ...]    what the autotuner may choose, as JSON
 //
 // Writes NAME.o and NAME.kernel.inc (the kernel's row in the registry). Options:
-//   --gpu=sm_80,sm_90,...   machine code for these GPUs goes into the fat binary (default sm_80,sm_90,sm_100)
+//   --gpu=sm_80,sm_90,...   machine code for these GPUs goes into the fat binary
 //   --ptxas=PATH, --fatbinary=PATH
 //   --compression=MODE      fatbinary's --compress-mode, for all that it holds
 //   --registers=N           at most N registers a thread
@@ -32,7 +32,7 @@
 #include "compiler/driver/gpu_assembler.h"
 #include "compiler/driver/search_space_listing.h"
 #include "compiler/driver/signature_check.h"
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 
 namespace fs = std::filesystem;
 using namespace conv_transpose;

@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "Halide.h"
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
 

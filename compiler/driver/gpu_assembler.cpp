@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "algorithm/machine_facts.h"
 #include "compiler/ptx/ptx_expansion.h"
 
 namespace conv_transpose {
@@ -66,6 +67,7 @@ struct IntermediateFile {
 }  // namespace
 
 std::string GpuAssembler::assemble(const std::string &ptx, const fs::path &stem) const {
+    if (architectures.empty()) throw std::runtime_error("--gpu is missing; the rule is names of GPUs, such as sm_80,sm_90");
     std::vector<IntermediateFile> files;  // until fatbinary has read them
     std::string images;
     for (const std::string &name : architectures) {
@@ -86,7 +88,7 @@ std::string GpuAssembler::assemble(const std::string &ptx, const fs::path &stem)
         images += " --image3=kind=elf,sm=" + architecture.name().substr(3) + ",file=" + quoted(cubin);
     }
     const IntermediateFile text(stem.string() + ".portable.ptx", false), fat(stem.string() + ".fatbin", keep_files);
-    if (const Architecture least("sm_80"); least.has_instructions_of(ptx)) {
+    if (const Architecture least("sm_" + std::to_string(machines::least_compute_capability)); least.has_instructions_of(ptx)) {
         const std::string portable = expand_tensor_core_calls(ptx, least);
         std::smatch target;
         if (!std::regex_search(portable, target, std::regex("\\.target sm_([0-9]+a?)")))
@@ -94,7 +96,8 @@ std::string GpuAssembler::assemble(const std::string &ptx, const fs::path &stem)
         std::ofstream(text.path) << portable;
         images += " --image3=kind=ptx,sm=" + target[1].str() + ",file=" + quoted(text.path);
     }
-    if (images.empty()) throw std::runtime_error("no GPU in --gpu has the kernel's instructions; the rule is sm_90");
+    if (images.empty()) throw std::runtime_error("no GPU in --gpu has the kernel's instructions; the rule is sm_" +
+                                                std::to_string(machines::hopper_compute_capability));
     const std::string compress = compression.empty() ? "" : " --compress-all --compress-mode=" + compression;
     run(quoted(fatbinary) + " --64" + compress + " --create=" + quoted(fat.path) + images);
     return read(fat.path);

@@ -10,7 +10,7 @@ namespace conv_transpose {
 
 struct GpuAssembler {
     /// Machine code is made for these; the PTX itself goes in too, for later GPUs.
-    std::vector<std::string> architectures{"sm_80", "sm_90", "sm_100"};
+    std::vector<std::string> architectures;  ///< of which the fat binary has machine code, by their names
     std::filesystem::path ptxas = "ptxas", fatbinary = "fatbinary";
     /// fatbinary's --compress-mode for machine code and PTX; empty: machine code as it is.
     std::string compression;

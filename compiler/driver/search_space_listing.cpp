@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "schedules/kernel_description.h"
+#include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
 

@@ -28,30 +28,29 @@ conv_transpose_helper(pack_gemm_weights tf32 cuda format=tf32)
 conv_transpose_helper(pack_gemm_weights tf32 cuda AS phases_outermost format=tf32 phases_outermost=true)
 conv_transpose_helper(turn_gemm_weights tf32 cuda format=tf32)
 conv_transpose_helper(pack_phases tf32 cuda)
-# Operands of 16 bits, of weights as they are given, or in float32 (mixed precision).
+# Operands of 16 bits. What is moved alone is moved as float16, of bfloat16 too (moves_elements() in the runtime).
+conv_transpose_helper(pack_gemm_weights f16 cuda format=f16 given=f16)
+conv_transpose_helper(pack_gemm_weights f16 cuda AS phases_outermost format=f16 given=f16 phases_outermost=true)
+conv_transpose_helper(turn_gemm_weights f16 cuda format=f16)
+conv_transpose_helper(pack_channels f16 cuda format=f16)
+conv_transpose_helper(pack_phases f16 cuda format=f16)
+# Of weights in float32 (mixed precision).
 foreach(format ${formats_of_16_bits})
-    conv_transpose_helper(pack_gemm_weights ${format} cuda format=${format} given=${format})
     conv_transpose_helper(pack_gemm_weights ${format} cuda AS of_f32 format=${format} given=f32)
-    conv_transpose_helper(turn_gemm_weights ${format} cuda format=${format})
-    conv_transpose_helper(pack_channels ${format} cuda format=${format})
-    conv_transpose_helper(pack_phases ${format} cuda format=${format})
-    conv_transpose_helper(pack_gemm_weights ${format} cuda AS phases_outermost format=${format} given=${format} phases_outermost=true)
     conv_transpose_helper(pack_gemm_weights ${format} cuda AS phases_outermost_of_f32 format=${format} given=f32 phases_outermost=true)
     conv_transpose_helper(sum_of_output_parts ${format} cuda stored=${format})
     conv_transpose_helper(sum_of_output_parts ${format} cuda AS turned stored=${format} turned=true)
     conv_transpose_helper(to_float32 ${format} cuda given=${format})
 endforeach()
 # Channels innermost.
-foreach(format ${formats_of_16_bits})
-    conv_transpose_helper(pack_channels_last ${format} cuda AS few given=${format} few_channels=true)
-    conv_transpose_helper(pack_channels_last ${format} cuda AS narrow given=${format} narrow=true tile_channels=32 tile_positions=128)
-    conv_transpose_helper(pack_channels_last ${format} cuda given=${format})
-    conv_transpose_helper(pack_channels_last ${format} cuda AS aligned given=${format} aligned=true)
-    # Taps as channels: weight gradients of every GPU read them.
-    conv_transpose_helper(pack_taps ${format} cuda AS narrow given=${format} most_rows=8)
-    conv_transpose_helper(pack_taps ${format} cuda given=${format})
-    conv_transpose_helper(pack_taps ${format} cuda AS volumes given=${format} rank=3)
-endforeach()
+conv_transpose_helper(pack_channels_last f16 cuda AS few given=f16 few_channels=true)
+conv_transpose_helper(pack_channels_last f16 cuda AS narrow given=f16 narrow=true tile_channels=32 tile_positions=128)
+conv_transpose_helper(pack_channels_last f16 cuda given=f16)
+conv_transpose_helper(pack_channels_last f16 cuda AS aligned given=f16 aligned=true)
+# Taps as channels: weight gradients of every GPU read them.
+conv_transpose_helper(pack_taps f16 cuda AS narrow given=f16 most_rows=8)
+conv_transpose_helper(pack_taps f16 cuda given=f16)
+conv_transpose_helper(pack_taps f16 cuda AS volumes given=f16 rank=3)
 # Of float32 kernels by tensor maps alone.
 conv_transpose_helper(pack_taps f32 cuda AS narrow given=f32 most_rows=4 ONLY_ON sm_90)
 conv_transpose_helper(pack_taps f32 cuda given=f32 ONLY_ON sm_90)
@@ -62,21 +61,19 @@ conv_transpose_helper(pack_channels_last f32 cuda AS narrow given=f32 narrow=tru
 conv_transpose_helper(pack_channels_last f32 cuda given=f32 tile_channels=32)
 conv_transpose_helper(pack_channels_last f32 cuda AS aligned given=f32 aligned=true)
 # Of three axes.
-foreach(format tf32 ${formats_of_16_bits})
+foreach(format tf32 f16)
     set(given f32)
-    if(NOT format STREQUAL tf32)
-        set(given ${format})
+    if(format STREQUAL f16)
+        set(given f16)
     endif()
-    conv_transpose_helper(pack_gemm_weights ${format} cuda AS volumes rank=3 packs_cells=true format=${format}
-        given=${given})
-    if(NOT format STREQUAL tf32)
-        conv_transpose_helper(pack_gemm_weights ${format} cuda AS volumes_of_f32 rank=3 packs_cells=true
-            format=${format} given=f32)
-        conv_transpose_helper(pack_gemm_weights ${format} cuda AS volumes_phases_outermost_of_f32 rank=3 packs_cells=true
-            format=${format} given=f32 phases_outermost=true)
-    endif()
-    conv_transpose_helper(pack_gemm_weights ${format} cuda AS volumes_phases_outermost rank=3 packs_cells=true
-        format=${format} given=${given} phases_outermost=true)
+    conv_transpose_helper(pack_gemm_weights ${format} cuda AS volumes rank=3 packs_cells=true format=${format} given=${given})
+    conv_transpose_helper(pack_gemm_weights ${format} cuda AS volumes_phases_outermost rank=3 packs_cells=true format=${format}
+        given=${given} phases_outermost=true)
+endforeach()
+foreach(format ${formats_of_16_bits})
+    conv_transpose_helper(pack_gemm_weights ${format} cuda AS volumes_of_f32 rank=3 packs_cells=true format=${format} given=f32)
+    conv_transpose_helper(pack_gemm_weights ${format} cuda AS volumes_phases_outermost_of_f32 rank=3 packs_cells=true
+        format=${format} given=f32 phases_outermost=true)
 endforeach()
 # Winograd's algorithm: tiles of pictures, or with so many taps of weights, and of pictures that weights' gradients are of.
 foreach(points_w 6 8)

@@ -105,15 +105,16 @@ foreach(format ${formats_of_16_bits} tf32)
         conv_transpose_kernel(${row} AS weight_maps_192x128 ${maps} row_sets=3 columns=128 ${chunk} stages=5 blocks=1 producer=true
             H200_TFLOPS ${rate} ${maybe})
     else()  # whose stores have shared memory of their own
-        conv_transpose_kernel(${row} AS weight_maps_192x128 ${maps} row_sets=3 columns=128 ${chunk} stages=4 blocks=1 producer=true
-            ${in_rounds} H200_TFLOPS ${rate} ${maybe})
+        conv_transpose_kernel(input_gradient ${format} cuda implicit_gemm LAYOUT ndhwc AS weight_maps_192x128 rank=3 ${maps}
+            row_sets=3 columns=128 ${chunk} stages=4 blocks=1 producer=true ${in_rounds} H200_TFLOPS ${rate} ${maybe})
     endif()
     list(GET rates 3 rate)
     set(tile128x64 columns=64 ${chunk} stages=4 blocks=2 producer=true producer_registers=24 H200_TFLOPS ${rate} ${maybe})
     conv_transpose_kernel(${row} AS weight_maps_128x64 ${maps} ${tile128x64})
     if(NOT format STREQUAL tf32)  # of which every kernel makes parts
-        conv_transpose_kernel(${row} AS weight_maps_parts_128x128 ${maps} ${tile128x128} makes_parts=true)
-        conv_transpose_kernel(${row} AS weight_maps_parts_128x64 ${maps} ${tile128x64} makes_parts=true)
+        set(parts input_gradient ${format} cuda implicit_gemm LAYOUT ndhwc)
+        conv_transpose_kernel(${parts} AS weight_maps_parts_128x128 rank=3 ${maps} ${tile128x128} makes_parts=true)
+        conv_transpose_kernel(${parts} AS weight_maps_parts_128x64 rank=3 ${maps} ${tile128x64} makes_parts=true)
         list(GET rates 4 rate)
         set(tiles128x128 columns=128 ${chunk} stages=6 blocks=1 producer=true ${in_rounds} H200_TFLOPS ${rate} ${maybe})
         list(GET rates 5 rate)
@@ -161,8 +162,10 @@ foreach(format ${formats_of_16_bits})
             conv_transpose_kernel(${row} AS weight_maps_${tile} rank=${rank} ${maps} ${tile${tile}} ${maybe})
         endforeach()
     endforeach()
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS weight_maps_parts_128x64 ${maps} makes_parts=true
-        ${tile128x64} ${maybe})
+    set(row forward ${format} cuda implicit_gemm LAYOUT ndhwc)
+    conv_transpose_kernel(${row} AS weight_maps_parts_128x128 rank=3 ${maps} makes_parts=true columns=128 stages=6 blocks=1
+        producer=true H200_TFLOPS 700 ${maybe})
+    conv_transpose_kernel(${row} AS weight_maps_parts_128x64 rank=3 ${maps} makes_parts=true ${tile128x64} ${maybe})
 endforeach()
 
 # All taps of a window share a box, and one run of weights: of 64 channels k3 1.19 ms in place of 1.60, 3x7 0.548 in place of
@@ -289,11 +292,13 @@ foreach(format ${formats_of_16_bits} tf32)
         set(rate H200_TFLOPS 320)
     endif()
     set(row forward ${format} cuda implicit_gemm LAYOUT ndhwc)
-    set(tile128x64 ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} rank=3 input_layout=channels_last
-        channels_last_output=true in_channel_multiple=${values} min_in_channels=1 min_out_channels=1 whole_rows=false
-        makes_parts=true ${chunk} columns=64 stages=4 blocks=2 producer=true producer_registers=24 ${rate} ALLOW_SPILLS ${maybe})
+    set(parts ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} rank=3 input_layout=channels_last
+        channels_last_output=true in_channel_multiple=${values} min_in_channels=1 makes_parts=true ${chunk} producer=true
+        ALLOW_SPILLS ${maybe})
+    set(tile128x64 ${parts} min_out_channels=1 columns=64 stages=4 blocks=2 producer_registers=24 ${rate})
+    conv_transpose_kernel(${row} AS maps_parts_128x128 ${parts} min_out_channels=65 columns=128 stages=6 blocks=1 ${rate})
     conv_transpose_kernel(${row} AS maps_parts_128x64 ${tile128x64})
-    conv_transpose_kernel(${row} AS maps_sub_pixel_parts_128x64 ${tile128x64} phases_as_channels=true)
+    conv_transpose_kernel(${row} AS maps_sub_pixel_parts_128x64 ${tile128x64} whole_rows=false phases_as_channels=true)
 endforeach()
 
 # Input gradients of output gradients in channels_first, packed likewise.
@@ -337,5 +342,9 @@ foreach(format ${formats_of_16_bits} tf32)
     endif()
     set(row input_gradient ${format} cuda implicit_gemm LAYOUT ncdhw)
     conv_transpose_kernel(${row} AS maps_256x128 rank=3 ${tile256x128} H200_TFLOPS ${rate256x128} FULL)
+    conv_transpose_kernel(${row} AS maps_128x128 rank=3 ${maps} columns=128 ${chunk} stages=6 blocks=1 producer=true
+        min_in_channels=65 H200_TFLOPS ${rate128x128} FULL)
+    conv_transpose_kernel(${row} AS maps_256x64 rank=3 ${maps} columns=128 row_sets=1 column_sets=2 ${half_chunk} stages=5 blocks=2
+        H200_TFLOPS ${rate256x64} FULL)
     conv_transpose_kernel(${row} AS maps_128x64 rank=3 ${tile128x64} H200_TFLOPS ${rate128x64} ${maybe})
 endforeach()

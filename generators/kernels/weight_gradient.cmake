@@ -145,6 +145,24 @@ conv_transpose_kernel(weight_gradient tf32 cuda implicit_gemm AS t3c64 ${picture
     H200_TFLOPS 86)
 conv_transpose_kernel(weight_gradient tf32 cuda implicit_gemm AS c32 ${tf32_pictures} blocks=3 wanted_blocks=396 ${taps4x32} tile_in=32
     H200_TFLOPS 51)
+# By tensor maps, where all positions of an image are one row and taps see others of it: 1x1, and kernels along one outer axis.
+foreach(format tf32 ${formats_of_16_bits})
+    conv_transpose_small_set_has(tf32 f16)
+    set(full "${maybe}")
+    set(storage ${format})
+    set(rates c128 600 c64 450)
+    if(format STREQUAL "tf32")
+        set(storage f32)
+        set(rates c128 350 c64 210)
+    endif()
+    set(runs weight_gradient ${format} cuda implicit_gemm ONLY_ON sm_90 GENERATOR weight_gradient_cuda_pictures_tensor_maps
+        storage=${storage} parts=1 steps=8 producer=true tile_taps=1 ALLOW_SPILLS)
+    cmake_parse_arguments(TFLOPS "" "c128;c64" "" ${rates})
+    conv_transpose_kernel(${runs} AS maps_c128 ${one_block} stages=6 tile_out=128 tile_in=128 min_in_channels=65
+        min_out_channels=65 ${full} H200_TFLOPS ${TFLOPS_c128})
+    conv_transpose_kernel(${runs} AS maps_c64 blocks=3 wanted_blocks=396 stages=4 producer_registers=24 tile_out=64 tile_in=64
+        ${full} H200_TFLOPS ${TFLOPS_c64})
+endforeach()
 conv_transpose_kernel(weight_gradient tf32x3 cuda implicit_gemm AS t3c64 GENERATOR weight_gradient_cuda_pictures_tensor_core parts=2
     separate_registers=true stages=2 ALLOW_SPILLS ${one_block} tile_taps=3 tile_out=64 tile_in=64 H200_TFLOPS 55)
 
@@ -173,14 +191,12 @@ foreach(format ${formats_of_16_bits})
     set(maps_one_block ${maps} ${one_block} stages=4)
     set(maps_two_blocks ${maps} blocks=2 stages=4 producer_registers=24 ${two_rounds})
     set(maps_three_blocks ${maps} blocks=3 stages=4 producer_registers=24 wanted_blocks=396)
-    conv_transpose_kernel(${row} AS maps_t1c64x256 ${maps_one_block} tile_taps=1 tile_out=64 tile_in=256 stages=5 min_in_channels=129
-        min_out_channels=33 FULL H200_TFLOPS 640)
+    conv_transpose_kernel(${row} AS maps_t1c128 ${maps_one_block} tile_taps=1 tile_out=128 tile_in=128 stages=6 min_in_channels=65
+        min_out_channels=65 ${full} H200_TFLOPS 620)
     conv_transpose_kernel(${row} AS maps_c64x256 ${maps_one_block} ${taps2x64} tile_in=256 min_in_channels=129 min_out_channels=33 ${full}
         H200_TFLOPS 640)
     conv_transpose_kernel(${row} AS maps_t1c64x128 ${maps_two_blocks} tile_taps=1 tile_out=64 tile_in=128 min_in_channels=65
         min_out_channels=33 ${full} H200_TFLOPS 550)
-    conv_transpose_kernel(${row} AS maps_c64 ${maps_two_blocks} ${taps2x64} tile_in=64 min_in_channels=33 min_out_channels=33 FULL
-        H200_TFLOPS 440)
     conv_transpose_kernel(${row} AS maps_t1c64 ${maps_three_blocks} tile_taps=1 tile_out=64 tile_in=64 min_in_channels=17
         min_out_channels=17 ${full} H200_TFLOPS 430)
     # They write weights of channels_last themselves, tiles of one kernel position x output channels x input channels.
@@ -190,9 +206,9 @@ foreach(format ${formats_of_16_bits})
     conv_transpose_kernel(${row} AS maps_result_c128 ${maps_one_block} ${result} stages=5 tile_out=128 tile_in=128 min_in_channels=65
         min_out_channels=65 ${full} H200_TFLOPS 760)
     conv_transpose_kernel(${row} AS maps_result_c64x128 ${maps_two_blocks} ${result} tile_out=64 tile_in=128 min_in_channels=65
-        min_out_channels=33 ${full} H200_TFLOPS 680)
+        min_out_channels=33 ${full} H200_TFLOPS 580)
     conv_transpose_kernel(${row} AS maps_result_c64 ${maps_three_blocks} ${result} tile_out=64 tile_in=64 min_in_channels=17
-        min_out_channels=17 ${full} H200_TFLOPS 530)
+        min_out_channels=9 ${full} H200_TFLOPS 530)
     # All kernel positions of a line share a box, three lines a block.
     set(lines ${maps} blocks=1 ${one_round} tile_in=64 min_in_channels=17 min_out_channels=17)
     conv_transpose_kernel(${row} AS maps_w3 ${lines} window=3 tile_taps=9 tile_out=64 stages=5 ${full} H200_TFLOPS 600)

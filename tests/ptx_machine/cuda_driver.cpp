@@ -213,11 +213,11 @@ CUresult cuTensorMapEncodeIm2col(void *map, int type, uint32_t dimensions, void 
 CUresult cuTensorMapEncodeTiled(void *map, int type, uint32_t dimensions, void *address, const uint64_t *extents,
                                 const uint64_t *strides, const uint32_t *block, const uint32_t *steps, int interleave,
                                 int swizzle, int, int fill) {
-    constexpr int float16 = 6, bfloat16 = 9;
-    const bool known = (type == float16 || type == bfloat16) && dimensions >= 3 && dimensions <= 5 && interleave == 0 &&
-                       fill == 0 && swizzle >= 1 && swizzle <= 3;
+    constexpr int float16 = 6, bfloat16 = 9, tf32 = 11;
+    const bool known = (type == float16 || type == bfloat16 || type == tf32) && dimensions >= 3 && dimensions <= 5 &&
+                       interleave == 0 && fill == 0 && swizzle >= 1 && swizzle <= 3;
     if (!known) return invalid_value;
-    constexpr uint32_t element = 2;
+    const uint32_t element = type == tf32 ? 4 : 2;
     bool fits = reinterpret_cast<uint64_t>(address) % 16 == 0 && block[0] * element == 16u << swizzle;
     for (uint32_t d = 0; d < dimensions; d++)
         fits = fits && extents[d] >= 1 && extents[d] <= uint64_t{1} << 32 && block[d] >= 1 && block[d] <= 256 && steps[d] == 1;
@@ -225,8 +225,8 @@ CUresult cuTensorMapEncodeTiled(void *map, int type, uint32_t dimensions, void *
     if (!fits) return invalid_value;
     ptx_machine::TensorMap all{};
     all.mark = ptx_machine::TensorMap::known;
-    all.dimensions = static_cast<uint8_t>(dimensions), all.element_bytes = element;
-    all.row_bits = static_cast<uint8_t>(4 + swizzle), all.address = reinterpret_cast<uint64_t>(address);
+    all.dimensions = static_cast<uint8_t>(dimensions), all.element_bytes = static_cast<uint8_t>(element);
+    all.rounds_to_tf32 = type == tf32, all.row_bits = static_cast<uint8_t>(4 + swizzle), all.address = reinterpret_cast<uint64_t>(address);
     for (uint32_t d = 0; d < dimensions; d++)
         all.extents[d] = static_cast<uint32_t>(extents[d]), all.block[d] = static_cast<uint16_t>(block[d]);
     std::copy_n(strides, dimensions - 1, all.strides);

@@ -265,7 +265,7 @@ KernelRun varied(KernelRun run, RandomProblems &random) {
         else
             length = random.one_in(2) ? 8 << random.between(0, 5) : random.between(1, random.one_in(2) ? 140 : 330);
     };
-    for (int change = random.between(1, 3); change > 0; change--) switch (random.between(0, 14)) {
+    for (int change = random.between(1, 3); change > 0; change--) switch (random.between(0, 15)) {
             case 0:
             case 1:
                 run.offset = static_cast<int>(random.between(0, 3));
@@ -299,6 +299,9 @@ KernelRun varied(KernelRun run, RandomProblems &random) {
             case 13:
                 attribute(p.width());
                 break;
+            case 14:
+                run.grid = random.one_in(3) ? 0 : static_cast<int>(random.between(1, 4));
+                break;
             case 8:
                 p.width().padding += p.width().stride * random.between(-1, 1);
                 break;
@@ -306,7 +309,9 @@ KernelRun varied(KernelRun run, RandomProblems &random) {
                 p.width().output_padding = random.between(0, p.width().stride - 1);
                 break;
         }
-    if (kernel_named(run.kernel).operation != Operation::forward) run.epilogue = {};
+    const Operation operation = kernel_named(run.kernel).operation;
+    if (operation != Operation::forward) run.epilogue = {};
+    if (operation != Operation::weight_gradient) run.grid = 0;
     return run;
 }
 

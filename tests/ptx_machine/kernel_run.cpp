@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "oracle.h"
 #include "random_problems.h"
 #include "run_plan.h"
+#include "small_launches.h"
 
 namespace conv_transpose::testing {
 
@@ -146,12 +148,14 @@ KernelRun KernelRun::parse(const std::string &line) {
             run.epilogue.bias = true;
         else if (word[0] == '+')
             run.offset = std::stoi(word.substr(1));
+        else if (word.starts_with("grid="))
+            run.grid = std::stoi(word.substr(5));
         else if (const size_t equals = word.find('='); equals != std::string::npos)
             run.tensor(word.substr(0, equals)) = format_named(word.substr(equals + 1));
         else if (activation != std::end(activation_names))
             run.epilogue.activation = static_cast<Activation>(activation - activation_names);
         else
-            throw std::invalid_argument("'" + word + "' is neither bias nor an activation nor TENSOR=FORMAT nor +OFFSET");
+            throw std::invalid_argument("'" + word + "' is neither bias nor an activation nor TENSOR=FORMAT nor grid=BLOCKS nor +OFFSET");
     }
     return run;
 }
@@ -171,6 +175,7 @@ std::string KernelRun::str() const {
         if (format != TensorFormat()) line += std::string(" ") + name + "=" + name_of(format);
     };
     add("input", input), add("weight", weight), add("output", output);
+    if (grid) line += " grid=" + std::to_string(grid);
     return line + (offset ? " +" + std::to_string(offset) : "");
 }
 
@@ -183,6 +188,8 @@ std::string KernelRun::error() const {
     options.epilogue = epilogue;
     options.input = input, options.weight = weight, options.output = output;
     options.kernel = kernel;
+    std::optional<SmallLaunches> small;
+    if (grid) small.emplace(max_elements_32bit(), grid);
     const Plan plan(problem, options);
 
     const Operation operation = info.operation;

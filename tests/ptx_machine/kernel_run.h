@@ -14,9 +14,10 @@ struct KernelRun {
     Epilogue epilogue;
     TensorFormat input{}, weight{}, output{};
     int offset = 0;  ///< elements, from an aligned address to that of each tensor
+    int grid = 0;    ///< the most blocks along an axis, so that each goes through more of a sum; 0: as many as GPUs have
 
-    /// KERNEL PROBLEM [bias] [ACTIVATION] [TENSOR=FORMAT...] [+OFFSET], where TENSOR is input, weight or output, and FORMAT
-    /// is f32, f16 or bf16, with _last where channels are innermost. Throws std::invalid_argument.
+    /// KERNEL PROBLEM [bias] [ACTIVATION] [TENSOR=FORMAT...] [grid=BLOCKS] [+OFFSET], where TENSOR is input, weight or
+    /// output, and FORMAT is f32, f16 or bf16, with _last where channels are innermost. Throws std::invalid_argument.
     static KernelRun parse(const std::string &line);
     std::string str() const;
     TensorFormat &tensor(const std::string &name);

@@ -30,10 +30,14 @@ float rounded_to_tf32(float value) {
     return std::isfinite(value) ? std::bit_cast<float>((bits + 0xfff + (bits >> 13 & 1)) & ~0x1fffu) : value;
 }
 
-/// An element of a box, or zero, at its place: groups of 16 bytes of a row are permuted by the address.
+/// Groups of 16 bytes of a row are permuted by the address.
+uint32_t permuted(const TensorMap &map, uint32_t at) {
+    return at ^ (at >> 7 & ((1u << map.row_bits) / 16 - 1)) << 4;
+}
+
+/// An element of a box, or zero, at its place.
 void bring_element(Block &block, const TensorMap &map, uint32_t to, uint64_t address, bool inside) {
-    to ^= (to >> 7 & ((1u << map.row_bits) / 16 - 1)) << 4;
-    uint8_t *const element = block.shared.data() + to;
+    uint8_t *const element = block.shared.data() + permuted(map, to);
     std::memset(element, 0, map.element_bytes);
     if (!inside) return;
     if (!block.launch.memory.holds(address, map.element_bytes))
@@ -46,22 +50,43 @@ void bring_element(Block &block, const TensorMap &map, uint32_t to, uint64_t add
     std::memcpy(element, &value, sizeof value);
 }
 
-/// Elements count through the block, its first dimension fastest.
-void bring_block(Block &block, const BulkCopy &copy) {
-    const TensorMap &map = copy.box->map;
-    const uint32_t elements = copy.bytes / map.element_bytes;
-    for (uint32_t i = 0; i < elements; i++) {
+/// Calls `move(offset in shared memory, address, inside)` for each element of a block, which count through it, its first
+/// dimension fastest.
+template <class Move>
+void for_each_element(const Box &box, uint32_t bytes, Move move) {
+    const TensorMap &map = box.map;
+    for (uint32_t offset = 0; offset < bytes; offset += map.element_bytes) {
         bool inside = true;
-        uint64_t from = map.address;
-        uint32_t rest = i;
+        uint64_t address = map.address;
+        uint32_t rest = offset / map.element_bytes;
         for (int d = 0; d < map.dimensions; d++) {
-            const int64_t at = copy.box->first[d] + static_cast<int64_t>(rest % map.block[d]);
+            const int64_t at = box.first[d] + static_cast<int64_t>(rest % map.block[d]);
             rest /= map.block[d];
             inside = inside && at >= 0 && at < map.extents[d];
-            from += at * (d == 0 ? map.element_bytes : map.strides[d - 1]);
+            address += at * (d == 0 ? map.element_bytes : map.strides[d - 1]);
         }
-        bring_element(block, map, copy.to + i * map.element_bytes, from, inside);
+        move(offset, address, inside);
     }
+}
+
+void bring_block(Block &block, const BulkCopy &copy) {
+    for_each_element(*copy.box, copy.bytes, [&](uint32_t offset, uint64_t address, bool inside) {
+        bring_element(block, copy.box->map, copy.to + offset, address, inside);
+    });
+}
+
+void perform(const Block &block, const BulkStore &store) {
+    if (!store.box) {
+        std::memcpy(reinterpret_cast<void *>(store.to), block.shared.data() + store.from, store.bytes);
+        return;
+    }
+    const TensorMap &map = store.box->map;
+    for_each_element(*store.box, store.bytes, [&](uint32_t offset, uint64_t address, bool inside) {
+        if (!inside) return;
+        if (!block.launch.memory.holds(address, map.element_bytes))
+            throw PtxError("a block of a tensor reaches beyond the device's memory");
+        std::memcpy(reinterpret_cast<void *>(address), block.shared.data() + permuted(map, store.from + offset), map.element_bytes);
+    });
 }
 
 /// Positions count through the images, x fastest; their rows of channels follow each other.
@@ -142,6 +167,40 @@ void begin(Warp &w, const Instruction &i, int lane, const BulkCopy &copy) {
         m.under_way.push_back(copy);
 }
 
+/// Where it begins, of the map and the coordinates that a lane names.
+Box box_of(const Warp &w, const Instruction &i, int lane, bool is_block) {
+    Box box{};
+    const uint64_t at = w.from<uint64_t>(i.a)[lane] - parameter_space;
+    if (at % 64 || at + 128 > w.block->launch.parameters.size()) fail(i, "a tensor map is a parameter on 64 bytes");
+    std::memcpy(&box.map, w.block->launch.parameters.data() + at, sizeof box.map);
+    if (box.map.mark != TensorMap::known || box.map.dimensions != i.number)
+        fail(i, "the parameter is no tensor map of so many dimensions");
+    if (box.map.is_block() != is_block) fail(i, "the tensor map is of the other kind of boxes");
+    for (int d = 0; d < i.number; d++) box.first[d] = w.from<int32_t>(i.vector[d])[lane];
+    if (is_block && box.first[0] * box.map.element_bytes % 16 != 0)  // an illegal instruction on an H200
+        fail(i, "a block begins at no multiple of 16 bytes along its first dimension");
+    return box;
+}
+
+uint32_t bytes_of_box(const TensorMap &map) {
+    if (!map.is_block()) return uint32_t{map.positions} << map.row_bits;
+    uint32_t bytes = map.element_bytes;
+    for (int d = 0; d < map.dimensions; d++) bytes *= map.block[d];
+    return bytes;
+}
+
+void require_place_of_box(const Warp &w, const Instruction &i, const TensorMap &map, uint32_t at, uint32_t bytes) {
+    if (at % (8u << map.row_bits) || at + uint64_t{bytes} > w.block->shared.size())
+        fail(i, "a box lies on eight of its rows, inside of the block's memory");
+}
+
+void begin(Warp &w, const Instruction &i, int lane, const BulkStore &store) {
+    w.block->history.bulk_read(i, w, w.thread(lane), store.from, static_cast<int>(store.bytes));
+    const Timing timing = w.block->launch.timing;
+    if (timing == Timing::early || timing == Timing::late_products) perform(*w.block, store);
+    w.bulk_stores.push_back(store);
+}
+
 }  // namespace
 
 void execute_mbarrier_init(Warp &w, const Instruction &i, uint32_t mask) {
@@ -187,19 +246,11 @@ void execute_bulk_copy(Warp &w, const Instruction &i, uint32_t mask) {
 
 void execute_tensor_copy(Warp &w, const Instruction &i, uint32_t mask) {
     for_each_lane(mask, [&](int l) {
-        BulkCopy copy{w.from<uint32_t>(i.d)[l], 0, 0, Box()};
-        Box &box = *copy.box;
-        const uint64_t at = w.from<uint64_t>(i.a)[l] - parameter_space;
-        if (at % 64 || at + 128 > w.block->launch.parameters.size()) fail(i, "a tensor map is a parameter on 64 bytes");
-        std::memcpy(&box.map, w.block->launch.parameters.data() + at, sizeof box.map);
-        if (box.map.mark != TensorMap::known || box.map.dimensions != i.number)
-            fail(i, "the parameter is no tensor map of so many dimensions");
-        const int coordinates = i.number, most_offset = 1 << 16 / (coordinates - 2);
+        const int coordinates = i.number;
         const bool is_block = static_cast<int>(i.vector.size()) == coordinates;
-        if (box.map.is_block() != is_block) fail(i, "the tensor map is of the other kind of boxes");
-        for (int d = 0; d < coordinates; d++) box.first[d] = w.from<int32_t>(i.vector[d])[l];
-        if (is_block && box.first[0] * box.map.element_bytes % 16 != 0)  // an illegal instruction on an H200
-            fail(i, "a block begins at no multiple of 16 bytes along its first dimension");
+        const int most_offset = is_block ? 0 : 1 << 16 / (coordinates - 2);
+        BulkCopy copy{w.from<uint32_t>(i.d)[l], 0, 0, box_of(w, i, l, is_block)};
+        Box &box = *copy.box;
         for (int d = 0; !is_block && d < coordinates - 2; d++) {
             box.offset[d] = static_cast<uint16_t>(w.from<uint32_t>(i.vector[coordinates + d])[l]);
             if (box.offset[d] >= most_offset) fail(i, "an offset of " + std::to_string(box.offset[d]));
@@ -207,13 +258,8 @@ void execute_tensor_copy(Warp &w, const Instruction &i, uint32_t mask) {
             if (box.first[d + 1] < box.map.lower[d] || box.first[d + 1] > last)
                 fail(i, "a box begins at " + std::to_string(box.first[d + 1]) + ", outside of its frame");
         }
-        copy.bytes = uint32_t{box.map.positions} << box.map.row_bits;
-        if (is_block) {
-            copy.bytes = box.map.element_bytes;
-            for (int d = 0; d < coordinates; d++) copy.bytes *= box.map.block[d];
-        }
-        if (copy.to % (8u << box.map.row_bits) || copy.to + uint64_t{copy.bytes} > w.block->shared.size())
-            fail(i, "a box lies on eight of its rows, inside of the block's memory");
+        copy.bytes = bytes_of_box(box.map);
+        require_place_of_box(w, i, box.map, copy.to, copy.bytes);
         begin(w, i, l, copy);
     });
 }
@@ -221,30 +267,41 @@ void execute_tensor_copy(Warp &w, const Instruction &i, uint32_t mask) {
 void execute_bulk_store(Warp &w, const Instruction &i, uint32_t mask) {
     constexpr uint32_t granularity = 16;
     for_each_lane(mask, [&](int l) {
-        const BulkStore store{w.from<uint64_t>(i.a)[l] + i.offset, w.from<uint32_t>(i.d)[l], w.from<uint32_t>(i.b)[l], false};
+        const BulkStore store{w.from<uint64_t>(i.a)[l] + i.offset, w.from<uint32_t>(i.d)[l], w.from<uint32_t>(i.b)[l], {}};
         if (store.to % granularity || store.from % granularity || store.bytes % granularity)
             fail(i, "a bulk store moves 16 aligned bytes, or a multiple");
         if (store.from + uint64_t{store.bytes} > w.block->shared.size() ||
             !w.block->launch.memory.holds(store.to, static_cast<int>(store.bytes)))
             fail(i, "a bulk store reaches beyond the device's memory or the block's");
-        w.block->history.bulk_read(i, w, w.thread(l), store.from, static_cast<int>(store.bytes));
-        w.bulk_stores.push_back(store);
-        const Timing timing = w.block->launch.timing;
-        if (timing == Timing::early || timing == Timing::late_products) w.finish_bulk_stores(false);
+        begin(w, i, l, store);
+    });
+}
+
+void execute_tensor_store(Warp &w, const Instruction &i, uint32_t mask) {
+    for_each_lane(mask, [&](int l) {
+        BulkStore store{0, w.from<uint32_t>(i.d)[l], 0, box_of(w, i, l, true)};
+        store.bytes = bytes_of_box(store.box->map);
+        require_place_of_box(w, i, store.box->map, store.from, store.bytes);
+        begin(w, i, l, store);
     });
 }
 
 void execute_bulk_commit(Warp &w, const Instruction &, uint32_t) {
-    for (BulkStore &store : w.bulk_stores) store.committed = true;
+    w.bulk_groups++;
+    for (BulkStore &store : w.bulk_stores)
+        if (store.group == 0) store.group = w.bulk_groups;
 }
 
-void execute_bulk_wait(Warp &w, const Instruction &, uint32_t) { w.finish_bulk_stores(true); }
+void execute_bulk_wait(Warp &w, const Instruction &i, uint32_t) { w.finish_bulk_stores(w.bulk_groups - i.number); }
 
-void Warp::finish_bulk_stores(bool waited) {
-    for (const BulkStore &store : bulk_stores)
-        if (!waited || store.committed)
-            std::memcpy(reinterpret_cast<void *>(store.to), block->shared.data() + store.from, store.bytes);
-    if (waited) std::erase_if(bulk_stores, [](const BulkStore &store) { return store.committed; });
+/// What is late happens now.
+void Warp::finish_bulk_stores(int last_group) {
+    const bool late = block->launch.timing == Timing::late || block->launch.timing == Timing::late_copies;
+    std::erase_if(bulk_stores, [&](const BulkStore &store) {
+        const bool over = store.group > 0 && store.group <= last_group;
+        if (over && late) perform(*block, store);
+        return over;
+    });
 }
 
 bool pass_mbarrier(Warp &w, const Instruction &i) {

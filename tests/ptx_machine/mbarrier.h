@@ -15,6 +15,8 @@ void execute_bulk_copy(Warp &, const Instruction &, uint32_t mask);
 void execute_tensor_copy(Warp &, const Instruction &, uint32_t mask);
 /// From shared memory, where they read what the same thread has fenced, until it has waited for their group.
 void execute_bulk_store(Warp &, const Instruction &, uint32_t mask);
+/// To a block of a tensor; what lies outside of it is left out.
+void execute_tensor_store(Warp &, const Instruction &, uint32_t mask);
 void execute_bulk_commit(Warp &, const Instruction &, uint32_t mask);
 void execute_bulk_wait(Warp &, const Instruction &, uint32_t mask);
 

@@ -85,7 +85,8 @@ void ProductRules::start(const Instruction &i) {
             registers.under_way[r]++;
         }
     }
-    std::vector<uint32_t> all = rows(i, i.a, i.transposed[0], rows_of_a);
+    std::vector<uint32_t> all;
+    if (!i.registers_of_a) all = rows(i, i.a, i.transposed[0], rows_of_a);
     const std::vector<uint32_t> b = rows(i, i.b, i.transposed[1], i.number);
     all.insert(all.end(), b.begin(), b.end());
     open_.push_back({&i, block_.history.begin_product(i, warps_, all)});

@@ -5,20 +5,23 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tensor_map.h"
+
 namespace {
 
 using namespace ptx_machine;
 
-/// A program with one parameter, the address of `floats`, and one block of `threads` threads.
+/// A program with two parameters, the address of `floats` and a tensor map, and one block of `threads` threads.
 void run_program(const std::string &body, std::vector<float> &floats, unsigned threads, int shared_bytes = 0,
-                 Timing timing = Timing::early) {
+                 Timing timing = Timing::early, const TensorMap &map = {}) {
     const Module module = decode(
-        ".visible .entry program(.param .u64 floats)\n{\n"
+        ".visible .entry program(.param .u64 floats,\n.param .align 64 .b8 map[128])\n{\n"
         ".reg .pred %p<9>;\n.reg .b32 %r<99>;\n.reg .b64 %rd<99>;\n.reg .f32 %f<99>;\n"
         "ld.param.u64 %rd1, [floats];\n"
         "mov.u32 %r1, %tid.x;\n"
@@ -30,8 +33,9 @@ void run_program(const std::string &body, std::vector<float> &floats, unsigned t
     const auto address = reinterpret_cast<uint64_t>(floats.data());
     DeviceMemoryMap memory;
     memory.add(address, floats.size() * sizeof(float));
-    std::vector<uint8_t> parameters(sizeof address);
-    std::copy_n(reinterpret_cast<const uint8_t *>(&address), sizeof address, parameters.begin());
+    std::vector<uint8_t> parameters(64 + 128);
+    std::memcpy(parameters.data(), &address, sizeof address);
+    std::memcpy(parameters.data() + 64, &map, sizeof map);
     run({*module.at("program"), {1, 1, 1}, {threads, 1, 1}, shared_bytes, parameters, memory, timing});
 }
 
@@ -297,6 +301,43 @@ TEST(PtxMachine, LoadsTransposedMatrices) {
     for (int l = 0; l < 32; l++) EXPECT_EQ(floats[l], float(2 * (l % 4) + (2 * (l % 4) + 1) * 65536)) << l;
 }
 
+// Row r and column c of a matrix have 8 r + c, so lane l of the transposed one has 16 (l % 4) + l / 4 and 8 more.
+const std::string numbered_matrix = "shl.b32 %r4, %r1, 1;\nshl.b32 %r5, %r1, 17;\nadd.s32 %r5, %r5, 65536;\nor.b32 %r5, %r5, %r4;\n"
+                                    "and.b32 %r6, %r1, 7;\nshl.b32 %r6, %r6, 4;\n";
+const std::string word_to_float = "cvt.rn.f32.u32 %f2, %r7;\n" + store;
+
+void expect_transposed(const std::string &body) {
+    std::vector<float> floats(32);
+    run_program(numbered_matrix + body + word_to_float, floats, 32, 128);
+    for (int l = 0; l < 32; l++) {
+        const int low = 16 * (l % 4) + l / 4;
+        EXPECT_EQ(floats[l], float(low + (low + 8) * 65536)) << l << " of " << body;
+    }
+}
+
+TEST(PtxMachine, StoresAndMovesMatrices) {
+    const std::string synced = "bar.warp.sync 0xffffffff;\n", word = "ld.shared.u32 %r7, [%r2];\n";
+    expect_transposed("movmatrix.sync.aligned.m8n8.trans.b16 %r7, %r5;\n");
+    expect_transposed("stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [%r6], {%r5};\n" + synced + word);
+    expect_transposed("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r6], {%r5};\n" + synced +
+                      "ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%r7}, [%r6];\n");
+    EXPECT_NE(error_of(numbered_matrix + "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r6], {%r5};\n"
+                                         "ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%r7}, [%r6];\n", 32, 128).find("race"),
+              std::string::npos);
+    EXPECT_NE(error_of(numbered_matrix + "stmatrix.sync.aligned.m8n8.x2.shared.b16 [%r6], {%r5};\n", 32, 128).find("number of matrices"),
+              std::string::npos);
+}
+
+// Of four bytes all, two or none are read; the rest is zero.
+TEST(PtxMachine, FillsCopiesUpWithZeros) {
+    for (const Timing timing : {Timing::early, Timing::late}) {
+        std::vector<float> floats(32, 1.f);  // 0x3F800000
+        run_program("and.b32 %r3, %r1, 1;\nshl.b32 %r3, %r3, 2;\ncp.async.ca.shared.global [%r2], [%rd3], 4, %r3;\n"
+                    "cp.async.commit_group;\n" + wait + "ld.shared.f32 %f2, [%r2];\n" + store, floats, 32, 128, timing);
+        for (int l = 0; l < 32; l++) EXPECT_EQ(floats[l], float(l % 2)) << l;
+    }
+}
+
 // Lane 4 g + t has k = 2t and 2t+1 of row g of A, and of column g of B.
 TEST(PtxMachine, KnowsTheFragmentsOfProductsOf16Bits) {
     std::vector<float> floats(32);
@@ -309,6 +350,28 @@ TEST(PtxMachine, KnowsTheFragmentsOfProductsOf16Bits) {
                 "{%r7, %r5}, {%f4, %f4, %f4, %f4};\n" + store,
                 floats, 32);
     for (int l = 0; l < 32; l++) EXPECT_EQ(floats[l], l < 4 ? 2.f * l : 0.f) << l;
+}
+
+// B is 1; rows of A have their lanes' numbers at k = 0 and, eight rows below, at k = 8.
+TEST(PtxMachine, MultipliesRegisters) {
+    const std::string ones = replaced(fill, "mov.f32 %f1, 0f3F800000;\n", "mov.b32 %f1, 0x3C003C00;\n");
+    const std::string rows = "shr.u32 %r10, %r1, 2;\ncvt.rn.f32.u32 %f20, %r10;\nmov.f32 %f21, 0f00000000;\n"
+                             "and.b32 %r10, %r1, 3;\nsetp.eq.s32 %p1, %r10, 0;\ncvt.rn.f16x2.f32 %r11, %f21, %f20;\n"
+                             "selp.b32 %r11, %r11, 0, %p1;\nmov.b32 %r12, 0;\n";
+    const std::string by_registers = replaced(replaced(product, "k8.f32.tf32.tf32", "k16.f32.f16.f16"), "%rd8, %rd9, %p2, 1, 1;\nwgmma",
+                                              "{%r11, %r12, %r12, %r11}, %rd9, %p2, 1, 1, 0;\nwgmma");
+    for (const Timing timing : timings) {
+        std::vector<float> floats(128);
+        run_program(ones + fence + barrier + rows + by_registers + wait_for_product + "add.f32 %f2, %f10, %f13;\n" + store, floats, 128,
+                    2560, timing);
+        for (int l = 0; l < 128; l++) EXPECT_EQ(floats[l], 2 + 2 * float(l / 4)) << l;
+        const std::string early = error_of(ones + fence + barrier + rows + by_registers + "mov.b32 %r12, 1;\n" + wait_for_product, 128, 2560, timing);
+        EXPECT_NE(early.find("a register of a product that nobody has waited for"), std::string::npos) << early;
+        const std::string unfenced = error_of(
+            ones + fence + barrier + rows + by_registers + wait_for_product + "mov.b32 %r12, 1;\n" +
+                by_registers.substr(by_registers.find("wgmma.mma_async")) + wait_for_product, 128, 2560, timing);
+        EXPECT_NE(unfenced.find("without a wgmma.fence since"), std::string::npos) << unfenced;
+    }
 }
 
 TEST(PtxMachine, RoundsTo16BitsToNearestEven) {
@@ -425,11 +488,39 @@ TEST(PtxMachine, StoresInBulk) {
         run_program(written + bulk_store + commit + wait, floats, 64, 264, timing);
         EXPECT_EQ(floats, counting(64));
     }
+    const std::string one_group_left = replaced(wait, "read 0", "read 1");
+    EXPECT_EQ(error_of(written + bulk_store + commit + commit + one_group_left, 64, 264), "none");
+    expect_error(written + bulk_store + commit + one_group_left, "while its shared memory is being stored");
     expect_error(written + bulk_store + wait, "while its shared memory is being stored");
     expect_error(written + bulk_store + commit + "STORED:\n", "while its shared memory is being stored");
     expect_error(replaced(written, fence, "") + bulk_store + commit + wait, "written without a proxy fence");
     expect_error(written + replaced(bulk_store, "[%rd1]", "[%rd1+16]") + commit + wait, "beyond");
     expect_error(written + replaced(bulk_store, "[%rd1]", "[%rd1+8]") + commit + wait, "16 aligned bytes");
+}
+
+// A block of 8 x 4 x 2 floats to a tensor of 6 x 4 x 2, from its second row on; the copy engine permutes 16 bytes from 128 on.
+TEST(PtxMachine, StoresBlocksOfTensors) {
+    const std::string map_of_parameter = "mov.b64 %rd5, map;\ncvta.param.u64 %rd5, %rd5;\nmov.u32 %r22, 1;\n";
+    const std::string store_block = "cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%rd5, {%r21, %r22, %r21}], [%r21];\n";
+    const std::string whole = by_one + map_of_parameter + load + to_shared + fence + barrier + "@%p3 bra STORED;\n" + store_block +
+                              "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group.read 0;\nSTORED:\n";
+    for (const Timing timing : {Timing::early, Timing::late}) {
+        std::vector<float> floats = counting(128);
+        TensorMap map{};
+        map.mark = TensorMap::known, map.dimensions = 3, map.element_bytes = 4, map.row_bits = 5;
+        map.address = reinterpret_cast<uint64_t>(floats.data() + 64);
+        const uint32_t extents[] = {6, 4, 2}, block[] = {8, 4, 2};
+        for (int d = 0; d < 3; d++) map.extents[d] = extents[d], map.block[d] = static_cast<uint16_t>(block[d]);
+        map.strides[0] = 32, map.strides[1] = 128;
+        run_program(whole, floats, 128, 512, timing, map);
+        for (int i = 0; i < 64; i++) {
+            const bool inside = i % 8 < 6 && i / 8 % 4 >= 1;
+            EXPECT_EQ(floats[64 + i], inside ? (i - 8) ^ (i >= 40 ? 4 : 0) : 64 + i) << i;
+        }
+        map.block[0] = 0;
+        EXPECT_THROW(run_program(whole, floats, 128, 512, timing, map), PtxError);
+    }
+    expect_error(whole, "no tensor map of so many dimensions");
 }
 
 TEST(PtxMachine, RefusesWhatIsNoTensorMap) {

@@ -139,8 +139,10 @@ class KernelDecoder {
             i.execute = execute_proxy_fence;
         else if (name.starts_with("fence.mbarrier_init."))
             i.execute = execute_mbarrier_fence;
-        else if (base == "ldmatrix")
-            ldmatrix(i, name, o);
+        else if (base == "ldmatrix" || base == "stmatrix")
+            matrices(i, name, o);
+        else if (name == "movmatrix.sync.aligned.m8n8.trans.b16")
+            movmatrix(i, o);
         else if (base == "mma")
             mma_sync(i, name, o);
         else if (base == "mov" && (is_braced(o.at(0)) || is_braced(o.at(1))))
@@ -183,12 +185,19 @@ class KernelDecoder {
             i.number = std::stoi(o.at(0));
         } else {
             i.factors = factors(name);
-            // Those of 16 bits may be transposed.
-            if (o.size() > 7) i.transposed = {o[6] == "1", o[7] == "1"};
+            i.registers_of_a = is_braced(o.at(1));
+            // Those of 16 bits may be transposed, but for registers.
+            if (o.size() > 6) i.transposed = {!i.registers_of_a && o[6] == "1", o.back() == "1"};
             i.kind = Kind::wgmma;
             i.number = std::stoi(name.substr(name.find("m64n") + 4));
             i.vector = places_.operands(o.at(0), 1);
-            i.a = places_.operand(o.at(1), 2);
+            if (i.registers_of_a) {
+                for (const int place : places_.operands(o[1], 1)) i.vector.push_back(place);
+            } else {
+                i.a = places_.operand(o[1], 2);
+            }
+            const int registers = i.number / 2 + (i.registers_of_a ? 4 : 0);
+            if (static_cast<int>(i.vector.size()) != registers) throw PtxError("other than " + std::to_string(registers) + " registers");
             i.b = places_.operand(o.at(2), 2);
             i.c = places_.operand(o.at(3), 1);
         }
@@ -202,12 +211,21 @@ class KernelDecoder {
         throw PtxError("a product of other types");
     }
 
-    void ldmatrix(Instruction &i, const std::string &name, const std::vector<std::string> &o) {
+    void matrices(Instruction &i, const std::string &name, const std::vector<std::string> &o) {
+        const bool load = name.starts_with("ld");
         i.kind = Kind::whole_warp;
         i.transposed[0] = name.find(".trans.") != std::string::npos;
-        i.execute = execute_ldmatrix;
-        i.vector = places_.operands(o.at(0), 1);
-        address(i, o.at(1), true);
+        i.execute = load ? execute_ldmatrix : execute_stmatrix;
+        i.vector = places_.operands(o.at(load ? 0 : 1), 1);
+        if (name.find(".x" + std::to_string(i.vector.size()) + ".") == std::string::npos) throw PtxError("a wrong number of matrices");
+        address(i, o.at(load ? 1 : 0), true);
+    }
+
+    void movmatrix(Instruction &i, const std::vector<std::string> &o) {
+        i.kind = Kind::whole_warp;
+        i.execute = execute_movmatrix;
+        i.d = places_.operand(o.at(0), 1);
+        i.a = places_.operand(o.at(1), 1);
     }
 
     void mma_sync(Instruction &i, const std::string &name, const std::vector<std::string> &o) {
@@ -290,8 +308,8 @@ class KernelDecoder {
         if (name == "cp.async.bulk.commit_group") {
             i.execute = execute_bulk_commit;
         } else if (name.find(".wait_group") != std::string::npos) {
-            if (std::stoi(o.at(0)) != 0) throw PtxError("a wait for other than all groups");
             i.execute = execute_bulk_wait;
+            i.number = std::stoi(o.at(0));
         } else {
             i.execute = execute_bulk_store;
             address(i, o.at(0), false);
@@ -300,24 +318,34 @@ class KernelDecoder {
         }
     }
 
-    /// [to], [map, {coordinates}], [mbarrier], {offsets}; a block of a tensor has no offsets
+    /// [to], [map, {coordinates}], [mbarrier], {offsets}; a block of a tensor has no offsets; [map, {coordinates}], [from]
     void tensor_copy(Instruction &i, const std::string &name, const std::vector<std::string> &o) {
         i.number = name[std::string("cp.async.bulk.tensor.").size()] - '0';
+        if (name.ends_with("d.global.shared::cta.tile.bulk_group") || name.ends_with("d.global.shared::cta.bulk_group")) {
+            i.execute = execute_tensor_store;
+            i.d = places_.operand(o.at(1).substr(1, o[1].size() - 2), 1);
+            return of_map(i, o.at(0));
+        }
         const bool is_block = name.ends_with("d.shared::cluster.global.tile.mbarrier::complete_tx::bytes");
         if (!is_block && !name.ends_with("d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes"))
             throw PtxError("unknown instruction " + name);
         const auto in_brackets = [](const std::string &text) { return text.substr(1, text.size() - 2); };
-        const std::vector<std::string> from = split_operands(in_brackets(o.at(1)));
         i.execute = execute_tensor_copy;
         i.d = places_.operand(in_brackets(o.at(0)), 1);
-        i.a = places_.operand(from.at(0), 2);
         i.c = places_.operand(in_brackets(o.at(2)), 1);
-        i.vector = places_.operands(from.at(1), 1);
-        if (static_cast<int>(i.vector.size()) != i.number) throw PtxError("a coordinate for each dimension");
+        of_map(i, o.at(1));
         if (is_block) return;
         for (const int place : places_.operands(o.at(3), 1)) i.vector.push_back(place);
         if (static_cast<int>(i.vector.size()) != 2 * i.number - 2)
             throw PtxError("other than two more coordinates than offsets");
+    }
+
+    /// [map, {coordinates}]
+    void of_map(Instruction &i, const std::string &text) {
+        const std::vector<std::string> parts = split_operands(text.substr(1, text.size() - 2));
+        i.a = places_.operand(parts.at(0), 2);
+        i.vector = places_.operands(parts.at(1), 1);
+        if (static_cast<int>(i.vector.size()) != i.number) throw PtxError("a coordinate for each dimension");
     }
 
     void memory(Instruction &i, const std::vector<std::string> &parts, const std::vector<std::string> &o) {

@@ -73,7 +73,8 @@ struct Instruction {
     bool has_count = false;     ///< a barrier is for some threads of the block, or expects bytes
     int number = 0;             ///< target of a branch, columns of a product, groups to wait for, bytes, bits
     Factors factors = Factors::tf32;  ///< of a product
-    std::array<bool, 2> transposed{};  ///< operands of a product; the first, of what ldmatrix loads
+    std::array<bool, 2> transposed{};  ///< operands of a product; the first, of what ldmatrix loads and stmatrix stores
+    bool registers_of_a = false;       ///< a product's first operand are the last four of the vector
     std::string text;
     int loop = -1;                  ///< the number of a branch back
     bool compares = false;          ///< registers or constants of 32 bits

@@ -25,12 +25,23 @@ int k_of_product(Factors factors) {
     return 8 * in_a_word(factors);
 }
 
+const uint16_t *halves_of(const Warp &w, int place, int lane) {
+    return reinterpret_cast<const uint16_t *>(w.from<uint32_t>(place) + lane);
+}
+
 /// The n-th in a word.
 float factor(Factors factors, uint32_t word, int n) {
     const uint16_t half = static_cast<uint16_t>(word >> 16 * n);
     return factors == Factors::f16    ? from_half(half)
            : factors == Factors::bf16 ? from_bfloat(half)
                                       : std::bit_cast<float>(word & ~0x1fffu);
+}
+
+/// Of 16 rows (of b: 8 columns), whose registers begin at `first`; those `step` apart hold the halves of k.
+float element_of_fragment(const Warp &w, const Instruction &i, size_t first, int step, int row, int k) {
+    const int in_word = in_a_word(i.factors), half_of_k = 4 * in_word, in_half = k % half_of_k;
+    const uint32_t word = w.from<uint32_t>(i.vector[first + row / 8 + k / half_of_k * step])[row % 8 * 4 + in_half / in_word];
+    return factor(i.factors, word, in_half % in_word);
 }
 
 }  // namespace
@@ -58,21 +69,42 @@ void execute_ldmatrix(Warp &w, const Instruction &i, uint32_t mask) {
         }
 }
 
+// The other way. Transposed, two lanes write halves of a word, of which the history gets one.
+void execute_stmatrix(Warp &w, const Instruction &i, uint32_t mask) {
+    if (mask != ~0u) fail(i, "not all lanes take part");
+    const SharedAddresses address(w, i);
+    for (size_t m = 0; m < i.vector.size(); m++)
+        for (int l = 0; l < lanes; l++) {
+            const uint32_t row = address.of[8 * m + l / 4], word = row + l % 4 * 4;
+            w.block->check_shared(i, row, 16);
+            w.block->history.write(i, w, w.thread(l), word, 4);
+            for (int half = 0; half < 2; half++) {
+                const uint32_t to = i.transposed[0] ? address.of[8 * m + l % 4 * 2 + half] + l / 4 * 2 : word + half * 2;
+                std::memcpy(w.block->shared.data() + to, halves_of(w, i.vector[m], l) + half, 2);
+            }
+        }
+}
+
+// As a matrix that was stored and is loaded transposed.
+void execute_movmatrix(Warp &w, const Instruction &i, uint32_t mask) {
+    if (mask != ~0u) fail(i, "not all lanes take part");
+    uint32_t turned[lanes];
+    for (int l = 0; l < lanes; l++) {
+        const auto element = [&](int row, int column) { return halves_of(w, i.a, 4 * row + column / 2)[column % 2]; };
+        turned[l] = element(l % 4 * 2, l / 4) | uint32_t{element(l % 4 * 2 + 1, l / 4)} << 16;
+    }
+    std::memcpy(w.to<uint32_t>(i.d), turned, sizeof turned);
+}
+
 // m16n8k8, m16n8k16. The vector holds 4 registers of d, 4 of a, 2 of b, 4 of c.
 void execute_mma_sync(Warp &w, const Instruction &i, uint32_t mask) {
     if (mask != ~0u) fail(i, "not all lanes take part");
     if (i.vector.size() != 14) fail(i, "other than 4 + 4 + 2 + 4 registers");
-    const int in_word = in_a_word(i.factors), half_of_k = 4 * in_word, all_k = k_of_product(i.factors);
-    // Registers `step` apart hold the halves of k.
-    const auto operand = [&](int index, int step, int row, int k) {
-        const int in_half = k % half_of_k, lane = row * 4 + in_half / in_word;
-        const uint32_t word = w.from<uint32_t>(i.vector[index + k / half_of_k * step])[lane];
-        return factor(i.factors, word, in_half % in_word);
-    };
+    const int all_k = k_of_product(i.factors);
     float a[16][most_k], b[8][most_k];
     for (int k = 0; k < all_k; k++) {
-        for (int row = 0; row < 16; row++) a[row][k] = operand(4 + row / 8, 2, row % 8, k);
-        for (int column = 0; column < 8; column++) b[column][k] = operand(8, 1, column, k);
+        for (int row = 0; row < 16; row++) a[row][k] = element_of_fragment(w, i, 4, 2, row, k);
+        for (int column = 0; column < 8; column++) b[column][k] = element_of_fragment(w, i, 8, 1, column, k);
     }
     float sums[4][lanes];
     for (int l = 0; l < lanes; l++)
@@ -87,8 +119,7 @@ void execute_mma_sync(Warp &w, const Instruction &i, uint32_t mask) {
 void Products::start(const Instruction &i) {
     const auto of_all = [&](int place) { return warps_[0].from<uint64_t>(place)[0]; };
     if (warps_[0].from<uint32_t>(i.c)[0] == 0) fail(i, "scale-d of 0 is not supported");
-    if (static_cast<int>(i.vector.size()) != i.number / 2) fail(i, "operand A in registers is not supported");
-    open_.push_back({&i, of_all(i.a), of_all(i.b)});
+    open_.push_back({&i, i.registers_of_a ? 0 : of_all(i.a), of_all(i.b)});
     const Timing timing = block_.launch.timing;
     if (timing == Timing::late || timing == Timing::late_products) return;
     multiply(open_.back());
@@ -121,12 +152,17 @@ float Products::element(const Instruction &i, uint64_t descriptor, bool transpos
     return factor(i.factors, bits, k % in_word);
 }
 
+float Products::element_of_registers(const Instruction &i, int row, int k) const {
+    return element_of_fragment(warps_[row / 16], i, i.number / 2, 2, row % 16, k);
+}
+
 void Products::multiply(const Product &product) {
     const Instruction &i = *product.instruction;
     const int columns = i.number, all_k = k_of_product(i.factors);
     float a[rows_of_product][most_k], b[most_k][256];
     for (int k = 0; k < all_k; k++) {
-        for (int m = 0; m < rows_of_product; m++) a[m][k] = element(i, product.a, i.transposed[0], m, k);
+        for (int m = 0; m < rows_of_product; m++)
+            a[m][k] = i.registers_of_a ? element_of_registers(i, m, k) : element(i, product.a, i.transposed[0], m, k);
         for (int n = 0; n < columns; n++) b[k][n] = element(i, product.b, i.transposed[1], n, k);
     }
     for (int m = 0; m < rows_of_product; m++) {

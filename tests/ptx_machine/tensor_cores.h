@@ -11,6 +11,8 @@
 namespace ptx_machine {
 
 void execute_ldmatrix(Warp &, const Instruction &, uint32_t mask);
+void execute_stmatrix(Warp &, const Instruction &, uint32_t mask);
+void execute_movmatrix(Warp &, const Instruction &, uint32_t mask);
 void execute_mma_sync(Warp &, const Instruction &, uint32_t mask);
 
 /// The wgmma products that a warpgroup has under way.
@@ -27,9 +29,10 @@ class Products {
   private:
     struct Product {
         const Instruction *instruction;
-        uint64_t a, b;  ///< descriptors of matrices in shared memory
+        uint64_t a, b;  ///< descriptors of matrices in shared memory; no a where registers hold it
     };
     float element(const Instruction &instruction, uint64_t descriptor, bool transposed, int row, int k);
+    float element_of_registers(const Instruction &instruction, int row, int k) const;
     void multiply(const Product &product);
 
     Block &block_;

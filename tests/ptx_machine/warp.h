@@ -44,11 +44,12 @@ struct BulkCopy {
     std::optional<Box> box;
 };
 
-/// From shared memory. Nobody may know that it is done before its thread has waited for it.
+/// From shared memory, of a run of bytes or of a box. Nobody may know that it is done before its thread has waited for it.
 struct BulkStore {
     uint64_t to;
     uint32_t from, bytes;
-    bool committed;
+    std::optional<Box> box;
+    int group = 0;  ///< the number of its group, from 1 on, once it has been committed
 };
 
 struct Mbarrier {
@@ -137,8 +138,9 @@ class Warp {
     }
 
     std::deque<BulkStore> bulk_stores;  ///< under way
-    /// They may happen before they are waited for.
-    void finish_bulk_stores(bool waited);
+    int bulk_groups = 0;                ///< that were committed, ever
+    /// Those of groups up to this one are over.
+    void finish_bulk_stores(int last_group);
     void copy(const PendingCopy &pending);
     void finish_copies(size_t groups_left);
 };

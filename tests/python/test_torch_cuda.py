@@ -163,23 +163,39 @@ def smooth_pictures(count):
     return F.interpolate(coarse, size=(48, 48), mode="bicubic").contiguous(memory_format=torch.channels_last)
 
 
-def losses_of_training(model, dtype, autocast, steps=500, batch=16):
-    """A mean a fifty steps, and the first five. Without autocast the model's weights are of the dtype themselves."""
+def adam(parameters):
+    return torch.optim.Adam(parameters, 5e-4, eps=1e-4)  # which float16 has
+
+
+LOSS_SCALE = 1024
+
+
+def sgd(parameters):
+    return torch.optim.SGD(parameters, 0.1 / LOSS_SCALE, momentum=0.9)
+
+
+def losses_of_training(model, dtype, autocast, make_optimizer=adam, steps=500, batch=16, watch=None):
+    """A mean a fifty steps, and the first five. Without autocast the model's weights are of the dtype themselves. Every
+    hundredth step stands between calls of `watch`."""
     model = model.to(memory_format=torch.channels_last)
     pictures = smooth_pictures(8 * batch)
     if not autocast:
         model, pictures = model.to(dtype), pictures.to(dtype)
-    optimizer = torch.optim.Adam(model.parameters(), 5e-4, eps=1e-4)  # which float16 has
+    optimizer = make_optimizer(model.parameters())
     scaler = torch.amp.GradScaler("cuda", enabled=autocast and dtype == torch.float16)
     history = []
     for step in range(steps):
         x = pictures[step % 8 * batch:][:batch]
         optimizer.zero_grad()
+        if watch and step % 100 == 0:
+            watch(model)
         with torch.autocast("cuda", dtype, enabled=autocast):
             y = model(x)
             assert y.dtype == dtype and y.is_contiguous(memory_format=torch.channels_last)
             loss = F.mse_loss(y.float(), x.float())
-        scaler.scale(loss).backward()
+        scaler.scale(loss * (LOSS_SCALE if make_optimizer is sgd else 1)).backward()
+        if watch and step % 100 == 0:
+            watch(model)
         scaler.step(optimizer)
         scaler.update()
         history.append(loss.detach())
@@ -187,21 +203,78 @@ def losses_of_training(model, dtype, autocast, steps=500, batch=16):
     return history.view(-1, 50).mean(1), history[:5]
 
 
-@pytest.mark.parametrize("autocast", [True, False], ids=["autocast", "weights of 16 bits"])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_500_steps_of_half_precision_agree_with_pytorchs(dtype, autocast):
-    """Roundings differ and training enlarges them: the first losses agree closely, later means of fifty to a twentieth (a fifth
-    where weights themselves are rounded), or to twice what the format's own roundings cost PyTorch's layers; the mean of all to a
-    twentieth."""
+def test_500_steps_under_autocast_agree_with_pytorchs(dtype):
+    """Roundings differ and training enlarges them: the first losses agree closely, later means of fifty to a twentieth, or to
+    twice what the format's own roundings cost PyTorch's layers; the mean of all to a twentieth."""
     model = AutoEncoder().cuda()
     exact, _ = losses_of_training(pytorchs(model), torch.float32, autocast=False)
-    theirs, their_first = losses_of_training(pytorchs(model), dtype, autocast)
-    ours, our_first = losses_of_training(model, dtype, autocast)
+    theirs, their_first = losses_of_training(pytorchs(model), dtype, autocast=True)
+    ours, our_first = losses_of_training(model, dtype, autocast=True)
     torch.testing.assert_close(our_first, their_first, rtol=2 * torch.finfo(dtype).eps, atol=0)
-    allowed = torch.maximum((0.05 if autocast else 0.2) * theirs, 2 * (theirs - exact).abs())
+    allowed = torch.maximum(0.05 * theirs, 2 * (theirs - exact).abs())
     assert ((ours - theirs).abs() <= allowed).all(), (ours, theirs, exact)
     torch.testing.assert_close(ours.mean(), theirs.mean(), rtol=0.05, atol=0)
     assert ours[-1] < ours[0] / 4
+
+
+@pytest.mark.parametrize("dtype, rtol", [(torch.float16, 5e-3), (torch.bfloat16, 1e-2)])
+def test_training_of_16_bit_weights_agrees_with_pytorchs(dtype, rtol):
+    """By SGD, whose steps are in proportion to gradients, and with scaled losses. (Adam normalizes what 16 bits barely hold:
+    PyTorch's own layers differ by a third from themselves in the other memory format.) A bias' gradient that is half of
+    what it should be differs by 1 % here, a weight's that is 0.9 of it by 9 %."""
+    model = AutoEncoder().cuda()
+    theirs, _ = losses_of_training(pytorchs(model), dtype, False, sgd, steps=250)
+    ours, _ = losses_of_training(model, dtype, False, sgd, steps=250)
+    torch.testing.assert_close(ours, theirs, rtol=rtol, atol=0)
+    assert ours[-1] < ours[0] / 4
+
+
+class GradientsOfLayers:
+    """What the layers of this library get and give in a step: watches it from one call to the next."""
+
+    def __init__(self, check):
+        self.check, self.seen = check, None
+
+    def __call__(self, model):
+        if self.seen is None:
+            self.seen = {}
+            layers = [m for m in model.modules() if isinstance(m, ct.ConvTranspose2d)]
+            self.handles = [layer.register_forward_hook(self.note) for layer in layers]
+            return
+        for handle in self.handles:
+            handle.remove()
+        for layer, tensors in self.seen.items():
+            self.check(layer, *tensors)
+        self.seen = None
+
+    def note(self, layer, inputs, output):
+        x = inputs[0]
+        self.seen[layer] = tensors = [x.detach(), output.detach(), None, None]
+        output.register_hook(lambda g: tensors.__setitem__(2, g.detach()))
+        x.register_hook(lambda g: tensors.__setitem__(3, g.detach()))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_gradients_in_training_are_rounded_once(dtype):
+    """By float64 from the same operands, errors are those of one rounding, whose median is a fourth of a unit in the last
+    place (of two it would be 0.29), subnormal numbers, too. Few numbers may have more; a sum that cancels has more as well."""
+    checked = []
+
+    def check(layer, x, y, output_gradient, input_gradient):
+        operands = [t.detach().double().requires_grad_() for t in (x, layer.weight, layer.bias)]
+        exact = F.conv_transpose2d(*operands, stride=layer.stride, padding=layer.padding)
+        exact_gradients = torch.autograd.grad(exact, operands, output_gradient.double())
+        for what, ours, e in zip(("output", "input", "weight", "bias"), (y, input_gradient, layer.weight.grad, layer.bias.grad),
+                                 (exact.detach(), *exact_gradients)):
+            smallest = torch.finfo(dtype).smallest_normal
+            unit = torch.finfo(dtype).eps * torch.exp2(torch.floor(torch.log2(e.abs().clamp_min(smallest))))
+            errors = (ours.double() - e).abs() / unit
+            assert errors.median() < 0.265 + errors.numel() ** -0.5, (what, layer, errors.median())
+            checked.append(what)
+
+    losses_of_training(AutoEncoder().cuda(), dtype, False, sgd, steps=250, watch=GradientsOfLayers(check))
+    assert len(checked) == 3 * 3 * 4
 
 
 def test_memory_does_not_grow_over_1000_steps():

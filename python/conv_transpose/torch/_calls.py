@@ -315,7 +315,7 @@ def _run_on_cuda(call: _Call, arguments: Any, stream: int) -> None:
 
 
 def _lies_askew(tensor: Tensor) -> bool:
-    """Kernels for 16 bits, for channels_last and for input gradients in TF32 read from multiples of 16 bytes."""
+    """Kernels for 16 bits, for channels_last and for gradients in TF32 read from multiples of 16 bytes."""
     return tensor.is_cuda and tensor.data_ptr() % 16 != 0
 
 

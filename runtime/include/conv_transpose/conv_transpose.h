@@ -29,6 +29,8 @@
 #include <string_view>
 #include <vector>
 
+#include "conv_transpose/activations.h"
+
 namespace conv_transpose {
 
 /// A rejected argument. what() names the field, its value, the rule and what would be valid.
@@ -123,10 +125,12 @@ struct TensorFormat {
     friend bool operator!=(const TensorFormat &a, const TensorFormat &b) { return !(a == b); }
 };
 
-/// prelu multiplies negative sums by a slope of their channel, of which there are as many as biases: behind the biases, those
-/// of a group behind the group's. Throws Unsupported where no kernel takes it: those that do are of 16 bits and read pictures by
-/// tensor maps.
-enum class Activation { none, relu, leaky_relu, tanh, sigmoid, prelu };
+/// Activation::none, relu and the others of activations.h, which says where prelu's slopes stand.
+enum class Activation {
+#define CONV_TRANSPOSE_ENUMERATOR(name, c_name, is_smooth) name,
+    CONV_TRANSPOSE_ACTIVATIONS(CONV_TRANSPOSE_ENUMERATOR)
+#undef CONV_TRANSPOSE_ENUMERATOR
+};
 
 /// What is applied to the sums before they are stored, in the same pass.
 struct Epilogue {

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "conv_transpose/activations.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -31,13 +33,11 @@ typedef enum {
 
 typedef enum { CONV_TRANSPOSE_AUTOMATIC, CONV_TRANSPOSE_CPU, CONV_TRANSPOSE_CUDA } conv_transpose_device;
 typedef enum { CONV_TRANSPOSE_FLOAT32, CONV_TRANSPOSE_TF32, CONV_TRANSPOSE_TF32X3 } conv_transpose_precision;
+/* CONV_TRANSPOSE_NONE, CONV_TRANSPOSE_RELU and the others of activations.h, which says where PReLU's slopes stand. */
 typedef enum {
-    CONV_TRANSPOSE_NONE,
-    CONV_TRANSPOSE_RELU,
-    CONV_TRANSPOSE_LEAKY_RELU,
-    CONV_TRANSPOSE_TANH,
-    CONV_TRANSPOSE_SIGMOID,
-    CONV_TRANSPOSE_PRELU /* slopes stand behind the biases: Activation in conv_transpose.h */
+#define CONV_TRANSPOSE_ENUMERATOR(name, c_name, is_smooth) CONV_TRANSPOSE_##c_name,
+    CONV_TRANSPOSE_ACTIVATIONS(CONV_TRANSPOSE_ENUMERATOR)
+#undef CONV_TRANSPOSE_ENUMERATOR
 } conv_transpose_activation;
 
 typedef enum {

@@ -2,6 +2,7 @@
 #include "choice/computation.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "choice/launch_limits.h"
@@ -198,6 +199,26 @@ std::optional<Computation> with_taps_as_rows(const Computation &given) {
     return folded;
 }
 
+// Of 1x1 kernels in channels_last, where channels fill no 16 bytes: those of a few positions do.
+std::optional<Computation> with_joined_positions(const Computation &given) {
+    const Problem &p = given.problem;
+    const bool plain = std::all_of(p.axes.begin(), p.axes.end(), [](const Axis &a) { return a == Axis{.input = a.input}; });
+    const bool channels_last = given.read_format == given.written_format && given.read_format.layout == Layout::channels_last &&
+                               bytes_of(given.read_format.type) == 2;
+    const int64_t channels = std::gcd(p.in_channels, p.out_channels), joined = 8 / std::gcd(channels, int64_t{8});
+    const int64_t positions = p.batch * input_positions(p);
+    const double most = double(std::max(p.in_channels, p.out_channels)), row = double(joined) * most;
+    if (!plain || !channels_last || p.groups != 1 || joined == 1 || positions % joined != 0 || positions == 0 ||
+        std::max(double(positions) * most, row * row) > double(max_elements_32bit()))
+        return {};
+    Computation rows = given;
+    rows.joined_positions = joined;
+    rows.problem.rank = 1, rows.problem.batch = 1, rows.problem.axes = {};
+    rows.problem.width().input = positions / joined;
+    rows.problem.in_channels *= joined, rows.problem.out_channels *= joined;
+    return rows;
+}
+
 // A picture of one position has its channels innermost.
 std::optional<Computation> with_rows_as_given(const Computation &given) {
     if (given.read_format.layout == Layout::channels_last || read_positions(given) != 1) return {};
@@ -266,7 +287,8 @@ std::vector<Computation> alternatives(const Problem &problem, const PlanOptions 
         all.back().problem.groups /= joined, all.back().joined_groups = joined;
     }
     if (options.operation == Operation::weight_gradient)
-        for (const auto &other : {forward_of_weight_gradient(all[0]), with_strides_as_taps(all[0]), with_taps_as_rows(all[0])})
+        for (const auto &other : {forward_of_weight_gradient(all[0]), with_strides_as_taps(all[0]), with_taps_as_rows(all[0]),
+                                  with_joined_positions(all[0])})
             if (other) all.push_back(*other);
     for (std::size_t i = 0, given = all.size(); i < given; i++) {
         const bool sums_channels = all[i].operation == Operation::forward || all[i].operation == Operation::input_gradient;

@@ -54,6 +54,9 @@ struct Computation {
     /// Of a weight gradient: so many groups are one of the problem's, which has the weights between all of their channels. A
     /// second pass takes those that there are.
     int64_t joined_groups = 1;
+    /// Of a weight gradient: the channels of so many neighbouring positions are those of one of the problem's. What each position
+    /// makes of its own are parts of the sum, which lie along a diagonal.
+    int64_t joined_positions = 1;
 
     /// How the tensors lie in memory.
     TensorFormat read_format{}, written_format{}, weight_format{};

@@ -36,8 +36,10 @@ struct Work {
         channels = forward ? out : in;
         const int64_t phases = block_phases(k, p);
         products = double(taps_of_phases(k, p)) / phases * round_up(summed, chunk);
-        // Boxes that are half empty come as slowly as two (k2 s2, 32 to 16 channels, 2 x 48^3: 0.046 ms).
-        if (!forward && maps_weights(k) && 2 * summed <= chunk) products *= 2;
+        // Boxes that are half empty come as slowly as two (k2 s2, 32 to 16 channels, 2 x 48^3: 0.046 ms), of packed pictures those
+        // of three axes (k5 s2, 192 to 24 channels, 32 x 6x12x12: 0.35 ms).
+        const bool measured = k.box_positions > 0 && (maps_weights(k) || k.rank == 3);
+        if (!forward && measured && 2 * summed <= chunk) products *= 2;
         if (forward && k.counts_through_images)
             longest = double(most_taps(k, p)) * double(phases) / double(taps_of_phases(k, p));
     }
@@ -65,6 +67,14 @@ double blocks_of(const KernelTraits &k, const Problem &p, const Work &work) {
 // operation come by a map, too, 0.6 us more (nine layers).
 constexpr double before_first_tile = 2.6e-6;
 
+// Runs of phases that are channels, in channels_first, are then stored by 2 bytes.
+bool stores_at_odd_elements(const KernelTraits &k, const Problem &p) {
+    const Axis &x = p.width();
+    return k.operation == Operation::forward && k.output == TensorFormat{k.output.type, Layout::channels_first} &&
+           bytes_of(k.output.type) == 2 && k.phases_as_channels && !k.phases_along_width && k.stride_width_multiple == 2 &&
+           x.stride == 2 && x.padding % 2 != 0;
+}
+
 // The same where the copy engine stages, on average of what was measured on an H200 (2026-11-22). In channels_last, where
 // lanes store whole rows, 3.2 us of 128 positions x 64 channels, 4.4 of 256 x 128 (fitted to 28 layers; of seven kernels the
 // one that is chosen so takes 1.06 of the fastest's time at most). In channels_first 6.7 to 7.3 us of tiles of 128 channels
@@ -91,8 +101,7 @@ double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
     if (neighbours == 4) return 5.6e-6 * tile;
     if (x.stride > neighbours) return 20e-6 * tile;
     if (k.output.type == ElementType::float32) return 8.2e-6 * tile;
-    const bool at_odd_elements = x.padding % x.stride % 2 != 0;
-    return (at_odd_elements ? 11e-6 : 9.5e-6) * tile;
+    return (stores_at_odd_elements(k, p) ? 11e-6 : 9.5e-6) * tile;
 }
 
 // A step of its own, before the kernel's or behind it, waits for what is before.
@@ -154,7 +163,8 @@ double packing_time(const KernelTraits &k, const Computation &c) {
         c.by_phases ? 2.0 * double(bytes_of(c.weight_format.type)) * double(c.by_phases->weight_elements())
                     : 0;
     const bool apart = c.by_phases && c.read_format.layout == Layout::channels_last;
-    const double passes = !apart ? 2.0 : c.read_format.type == ElementType::float32 ? 32.0 : 10.0;
+    const double of_axes = c.by_phases && c.by_phases->rank > 2 ? 2 : 1;  // k4 s2, 4 x 32 channels of 48^3: 55 us of 16 bits
+    const double passes = of_axes * (!apart ? 2.0 : c.read_format.type == ElementType::float32 ? 32.0 : 10.0);
     const double bytes = c.by_phases ? sizeof(float) : double(bytes_of(c.read_format.type));
     const double picture = passes * bytes * double(c.problem.input_elements());
     return launch + (picture + weights) / H200::memory_bytes_per_second;
@@ -234,13 +244,18 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
                            k.output.layout == Layout::channels_last && k.blocks_per_multiprocessor == 2;
         // Of phases as channels on CUDA cores a block alone takes half as long as of others (twelve layers, H200, 2026-11-22).
         const bool quick = k.splits_steps && k.phases_as_channels && k.window == 1;
-        const double alone = waits ? 0.8 : quick ? 0.25 : 0.4;
+        // Tiles beside others have fewer stages, for which one alone waits (k3 s3, 128 to 64, 4 x 8x10x8: 15 us by 40 of 128 x 64).
+        const bool shallow = k.resident_blocks > 0 && k.blocks_per_multiprocessor > 1;
+        const double alone = waits ? 0.8 : quick ? 0.25 : shallow ? 0.5 : 0.4;
         rounds += work.longest * (alone + (1 - alone) * std::ceil(rest / multiprocessors) / k.blocks_per_multiprocessor);
     }
     // Of a round: a multiprocessor is as fast as an H200's, whatever the number of them.
     const double round_flop = H200::multiprocessors * k.blocks_per_multiprocessor * flop;
     const double once = k.resident_blocks > 0 ? before_first_tile : is_for_small_problems(k) ? launch : 0;
-    const double in_rounds = rounds * (round_flop / (k.h200_tflops * 1e12) + block_overhead(k, p, work));
+    const double overhead = block_overhead(k, p, work);
+    // Of few blocks nothing hides such stores (k4 s2 p1, 64 to 32 channels, 32 x 94: 14 us of 12 blocks).
+    const double bare = k.box_positions > 0 && blocks <= double(multiprocessors) && stores_at_odd_elements(k, p) ? overhead : 0;
+    const double in_rounds = rounds * (round_flop / (k.h200_tflops * 1e12) + overhead) + bare;
     return std::max(in_rounds, split_sectors_time(k, p)) + once + scattered_stores_time(k, c);
 }
 

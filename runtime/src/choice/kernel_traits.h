@@ -190,7 +190,7 @@ struct MachineNeeds {
     int64_t shared_bytes = 0;
 };
 
-/// The fields are filled in by the rows that generators write (schedules/kernel_description.h).
+/// The fields are filled in by the rows that generators write (schedules/shared/kernel_description.h).
 struct KernelTraits : Accepts, CalledWith, Tile, MachineNeeds {
     std::string_view name;
     KernelFunction function = nullptr;
@@ -221,6 +221,9 @@ inline bool reads_one_row(const KernelTraits &kernel) { return reads_as_it_lies(
 inline bool sums_as_it_lies(const KernelTraits &kernel) {
     return kernel.family == Family::weight_gradient_implicit_gemm && kernel.input.layout == Layout::channels_first;
 }
+
+/// Whether its boxes are runs of positions of such pictures, all of an image in one row (in_one_row() in weight_gradient_parts.h).
+inline bool sums_runs(const KernelTraits &kernel) { return sums_as_it_lies(kernel) && kernel.box_positions > 0; }
 
 /// Whether it is an implicit product of weights that nothing packs.
 inline bool reads_weights_as_given(const KernelTraits &kernel) {

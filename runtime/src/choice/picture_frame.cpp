@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "choice/launch_ranges.h"
 #include "choice/product_blocks.h"
 #include "choice/tensor_formats.h"
+#include "choice/weight_gradient_parts.h"
 #include "problem/counting.h"
 
 namespace conv_transpose {
@@ -57,10 +59,26 @@ std::string rows_rejection(const KernelTraits &k, const Problem &p) {
     return {};
 }
 
+// Of runs of positions: a box begins at a multiple of 16 bytes, whatever a tap sees.
+std::string runs_rejection(const KernelTraits &k, const Computation &c) {
+    const int64_t values = 16 / bytes_of(k.input.type);
+    const std::optional<Problem> row = in_one_row(c.problem);
+    if (!row) return "taps do not see neighbours of one row";
+    const Axis &x = row->width();
+    if (x.input % values != 0 || x.output() % values != 0) return "an image of a channel is no multiple of 16 bytes";
+    if ((x.kernel > 1 && x.dilation % values != 0) || x.padding % values != 0)
+        return "taps see places that are no multiple of 16 bytes apart";
+    if (std::max(x.padding, (x.kernel - 1) * x.dilation) > max_elements_32bit() - x.input - x.output())
+        return "taps see places that are more than 2^31 - 1 apart";
+    // Nobody packs them in 16 bits.
+    return c.by_taps && k.input.type != ElementType::float32 ? "it reads no packed taps" : "";
+}
+
 }  // namespace
 
 std::string picture_frame_rejection(const KernelTraits &k, const Computation &c) {
     const Problem &p = c.problem;
+    if (sums_runs(k)) return runs_rejection(k, c);
     if (reads_as_it_lies(k))
         if (std::string reason = rows_rejection(k, p); !reason.empty()) return reason;
     // Bits that a map and an instruction have for an axis.

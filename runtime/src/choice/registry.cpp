@@ -5,16 +5,14 @@
 #include <atomic>
 #include <memory>
 
-#include "problem/counting.h"
 #include "choice/flat_tiles.h"
 #include "choice/kernel_rows.h"
 #include "choice/launch_limits.h"
+#include "choice/picture_frame.h"
+#include "choice/problem_rejection.h"
 #include "choice/product_blocks.h"
 #include "choice/tensor_formats.h"
-#include "choice/packed_pictures.h"
-#include "choice/picture_frame.h"
-#include "choice/weight_gradient_parts.h"
-#include "choice/winograd_sizes.h"
+#include "problem/counting.h"
 
 #define CONV_TRANSPOSE_KERNEL CONV_TRANSPOSE_DECLARE_KERNEL
 #include "kernels.inc"
@@ -33,138 +31,8 @@ constexpr KernelTable built_in{built_in_rows, nullptr};
 
 std::atomic<const KernelTable *> first_table{&built_in};
 
-std::string str(Size2 size) { return std::to_string(size.height) + "x" + std::to_string(size.width); }
-
-// 0 stands for "any" on its axis.
-bool fits(Size2 value, Size2 wanted) {
-    return (!wanted.height || value.height == wanted.height) &&
-           (!wanted.width || value.width == wanted.width);
-}
-
-std::string differs(const char *field, Size2 value, Size2 wanted) {
-    return std::string(field) + " is " + str(value) + ", the kernel is for " + str(wanted);
-}
-
 bool precision_allows(Precision allowed, Precision kernel) {
     return kernel == allowed || kernel == Precision::float32;
-}
-
-// Of input and weight elements; more than an int64_t holds are many in any case.
-double products(const Problem &p) {
-    return static_cast<double>(p.input_elements()) * (p.out_channels / p.groups) * taps(p);
-}
-
-// Attributes and channels.
-std::string shape_rejection(const KernelTraits &k, const Computation &c) {
-    const Problem &p = c.problem;
-    if (p.rank > k.rank)
-        return "rank is " + std::to_string(p.rank) + ", the kernel is for " + std::to_string(k.rank);
-    const auto plane = [&](int64_t Axis::*attribute) { return plane_of(p, attribute); };
-    if (!fits(plane(&Axis::kernel), k.kernel)) return differs("kernel", plane(&Axis::kernel), k.kernel);
-    if (!fits(plane(&Axis::stride), k.stride)) return differs("stride", plane(&Axis::stride), k.stride);
-    if (!fits(plane(&Axis::dilation), k.dilation)) return differs("dilation", plane(&Axis::dilation), k.dilation);
-    if (k.stride_width_multiple > 1 && p.width().stride % k.stride_width_multiple)
-        return "stride.width is no multiple of " + std::to_string(k.stride_width_multiple);
-    for (const Axis &a : p.axes)
-        if (channel_phases(k, p, a) > 1 && a.dilation > 1 && a.kernel > 1) return "an axis has a stride and a dilation";
-    if (window_of_steps(k, p, p.width()) > 1 && p.width().dilation > 1)
-        return "dilation.width is " + std::to_string(p.width().dilation) + "; taps of a window are neighbours";
-    // A kernel size that is a run-time value comes with a padding phase that is one.
-    const Size2 phase{k.kernel.height ? p.height().padding % p.height().stride : k.padding_phase.height,
-                      k.kernel.width ? p.width().padding % p.width().stride : k.padding_phase.width};
-    // Only the forward operation's gather depends on the padding, and not where it begins with a whole cell;
-    // there it is a matter of sizes.
-    const bool any_phase = k.operation != Operation::forward || (k.whole_cells && k.exact_output == Size2{});
-    if (!any_phase && phase != k.padding_phase)
-        return differs("padding % stride", phase, k.padding_phase);
-    const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups;
-    if (k.in_channels && in != k.in_channels) return "in_channels / groups is " + std::to_string(in);
-    if (k.out_channels && out != k.out_channels) return "out_channels / groups is " + std::to_string(out);
-    const bool of_any_channels = c.by_taps && k.operation == Operation::input_gradient;
-    if (in < k.min_in_channels && !of_any_channels)
-        return "in_channels / groups is less than " + std::to_string(k.min_in_channels);
-    if (out < k.min_out_channels && !of_any_channels)
-        return "out_channels / groups is less than " + std::to_string(k.min_out_channels);
-    if (input_positions(p) < k.min_input_positions)
-        return "its pictures have fewer than " + std::to_string(k.min_input_positions) + " inputs";
-    if (p.groups % k.group_multiple)
-        return "groups is " + std::to_string(p.groups) + ", no multiple of " + std::to_string(k.group_multiple);
-    if ((k.group_multiple > 1 || k.packs_groups) && p.groups > max_grid()) return "a launch does not take all groups";
-    const bool forward = k.operation == Operation::forward;
-    if (in % k.in_channel_multiple && !(c.packed_rows && forward))
-        return "in_channels / groups is no multiple of " + std::to_string(k.in_channel_multiple);
-    if (out % k.out_channel_multiple && (!c.packed_rows || forward || maps_weights(k)))
-        return "out_channels / groups is no multiple of " + std::to_string(k.out_channel_multiple);
-    if (!fits(plane(&Axis::input), k.exact_input)) return differs("input", plane(&Axis::input), k.exact_input);
-    if (k.max_in_channels && in > k.max_in_channels)
-        return "in_channels / groups is more than " + std::to_string(k.max_in_channels);
-    if (k.max_out_channels && out > k.max_out_channels)
-        return "out_channels / groups is more than " + std::to_string(k.max_out_channels);
-    if (k.taps_as_channels)
-        for (const Axis &a : p.axes)
-            if (double(summed_channels(k, p) + k.weight_in_channel_multiple) * double(a.kernel) > max_elements_32bit())
-                return "a kernel of that size times all that is summed over is more than 2^31 - 1";
-    if (taps(p) < k.min_taps) return "the kernel has fewer than " + std::to_string(k.min_taps) + " positions";
-    if (double(out) * double(taps(p)) < double(k.min_terms))
-        return "a sum has fewer than " + std::to_string(k.min_terms) + " products";
-    if (k.max_products && products(p) > k.max_products)
-        return "it takes more than " + std::to_string(k.max_products) + " products";
-    const Size2 o = output_plane(p);
-    if (!fits(o, k.exact_output)) return differs("output", o, k.exact_output);
-    if (o.width % k.output_width_multiple)
-        return "output width is no multiple of " + std::to_string(k.output_width_multiple);
-    if (o.height < k.min_output.height || o.width < k.min_output.width)
-        return "output is " + str(o) + ", the kernel needs at least " + str(k.min_output);
-    if ((k.max_output.height && o.height > k.max_output.height) ||
-        (k.max_output.width && o.width > k.max_output.width))
-        return "output is " + str(o) + ", the kernel takes at most " + str(k.max_output);
-    return {};
-}
-
-// Larger tensors are cut along batch and groups; one image of one group must fit a launch.
-std::string size_rejection(const KernelTraits &k, const Problem &p) {
-    const bool forward = k.operation == Operation::forward;
-    const int64_t in_plane = input_positions(p), out_plane = spanned_outputs(k, p);
-    if (std::max(in_plane, out_plane) > max_elements_32bit()) return "a plane has more than 2^31 - 1 elements";
-    // The bias gradient is cut along channels as well.
-    if (k.large_buffers || k.operation == Operation::bias_gradient) return {};
-    const int64_t in = p.in_channels / p.groups * in_plane, out = p.out_channels / p.groups * out_plane;
-    if (std::max({in, out, p.weight_elements() / p.groups}) > max_elements_32bit())
-        return "one image of one group has more than 2^31 - 1 elements";
-    // All groups are one launch's.
-    if (k.packs_groups && k.device == Device::cpu && double(p.groups) * double(std::max(in, out)) > double(max_elements_32bit()))
-        return "one image has more than 2^31 - 1 elements";
-    if (is_flat(k) && FlatTiles(k, p).rows > max_elements_32bit()) return "its rows, with gaps, are more than 2^31 - 1";
-    if (k.family == Family::flat_weight_gradient) {
-        if (p.batch == 0) return "batch is 0";
-        if (FlatGradientTiles(k, p, p.batch).rows > max_elements_32bit())
-            return "its rows, with gaps, are more than 2^31 - 1";
-    }
-    if (k.packed_channels) {
-        const double values = k.input.type == ElementType::float32 ? 4 : 8;  // of 16 bytes
-        const double packed = values * packed_planes(k, p.in_channels / p.groups) * in_plane;
-        if (std::max(packed, values * (p.width().padding / p.width().stride)) > max_elements_32bit())
-            return "one image of one group, packed, has more than 2^31 - 1 elements";
-    }
-    if (k.phases_as_channels || (k.split_target_blocks > 0 && !k.splits_steps)) {
-        // A launch has the weights of all groups, filled up to whole tiles.
-        const auto filled_up = [](int64_t channels) { return double(round_up(channels, 64)); };
-        const int64_t computed = (forward ? p.out_channels : p.in_channels) / p.groups;
-        const double channels = filled_up(computed * channel_phases(k, p)), others = filled_up(summed_channels(k, p));
-        if (channels * others * double(taps_of_phases(k, p)) * 2 * double(p.groups) > max_elements_32bit())
-            return "packed weights may have more than 2^31 - 1 elements";
-    }
-    return {};
-}
-
-// With channels innermost the channels of one group span the image.
-std::string span_rejection(const KernelTraits &k, const Computation &c) {
-    const Problem &p = c.problem;
-    const bool channels_last =
-        c.read_format.layout == Layout::channels_last || c.written_format.layout == Layout::channels_last;
-    if (k.large_buffers || !channels_last) return {};
-    const int64_t image = std::max(p.in_channels * input_positions(p), p.out_channels * spanned_outputs(k, p));
-    return image > max_elements_32bit() ? "one image has more than 2^31 - 1 elements, with channels innermost" : "";
 }
 
 std::string machine_rejection(const MachineNeeds &k, const Machine &machine) {
@@ -176,36 +44,6 @@ std::string machine_rejection(const MachineNeeds &k, const Machine &machine) {
     if (k.shared_bytes > machine.shared_bytes)
         return "a block needs " + std::to_string(k.shared_bytes) + " bytes of shared memory";
     return {};
-}
-
-// With channels innermost an image is one tensor, and all of it is packed at once.
-std::string row_rejection(const KernelTraits &k, const Computation &c) {
-    if (k.operation == Operation::weight_gradient) return {};  // packs what it reads itself
-    if (reads_as_it_lies(k))
-        return c.packed_rows || c.read_format.layout != Layout::channels_first ? "it reads channels_first as it lies" : "";
-    if (!c.packed_rows)
-        return k.box_positions > 0 && c.read_format.layout == Layout::channels_first
-                   ? "it reads rows of channels"
-                   : "";
-    if (k.box_positions == 0) return "it reads pictures as they are given";
-    const double packed = double(c.problem.groups) * double(packed_row_channels(k, c)) * double(read_positions(c));
-    return packed > max_elements_32bit() ? "one image, packed, has more than 2^31 - 1 elements" : "";
-}
-
-std::string problem_rejection(const KernelTraits &k, const Computation &c) {
-    const Problem &p = c.problem;
-    if (std::string reason = shape_rejection(k, c); !reason.empty()) return reason;
-    if (std::string reason = row_rejection(k, c); !reason.empty()) return reason;
-    if (std::string reason = size_rejection(k, p); !reason.empty()) return reason;
-    if (k.min_steps > 0 && ProductBlocks(k, p).steps < k.min_steps)
-        return "its loop takes fewer than " + std::to_string(k.min_steps) + " steps";
-    if (k.box_positions > 0)
-        if (std::string reason = picture_frame_rejection(k, c); !reason.empty()) return reason;
-    if (sums_as_it_lies(k) && input_positions(p) == 1) return "its pictures have one input: lanes would read far apart";
-    if (k.family == Family::weight_gradient_implicit_gemm) return channels_last_rejection(k, c);
-    if (k.writes_result && unpacked_parts(p, k).count(p) > 1) return "the sum has more than one part";
-    if (k.family == Family::winograd_product) return winograd_rejection(k, p);
-    return k.packed_pictures ? packed_pictures_rejection(k, p) : "";
 }
 
 // What a kernel does not read as it is given may come in every format that can be packed for it.
@@ -332,6 +170,9 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
     const bool multiplies_groups = kernel.family == Family::weight_gradient_implicit_gemm || kernel.packed_pictures;
     if (computation.joined_groups > 1 && (!multiplies_groups || kernel.writes_result))
         return "it computes the weights of groups";
+    const bool adds_parts = kernel.family == Family::weight_gradient_implicit_gemm && !kernel.writes_result;
+    if (computation.joined_positions > 1 && (!adds_parts || kernel.tile_taps > 1 || sums_as_it_lies(kernel)))
+        return "it computes the weights of single positions";
     // Of rows of positions all taps are one's.
     const bool reads_rows = kernel.family == Family::weight_gradient_implicit_gemm && !kernel.writes_result &&
                             (!sums_as_it_lies(kernel) || taps(computation.problem) == 1);
@@ -393,7 +234,8 @@ bool packs_weights(const KernelTraits &helper, const KernelTraits &kernel, Eleme
         helper.turns_channels;
     return helper.role == KernelRole::weight_packing && helper.device == kernel.device &&
            helper.weight_layout == kernel.weight_layout && (helper.rank == kernel.rank || of_any_rank) &&
-           helper.weight.type == given && helper.output.type == packed_weight_type(kernel) &&
+           ((given == packed_weight_type(kernel) && moves_elements_of(helper, given)) ||
+            (helper.weight.type == given && helper.output.type == packed_weight_type(kernel))) &&
            helper.phases_outermost == kernel.phases_outermost;
 }
 

@@ -37,6 +37,19 @@ constexpr Storage storage_of(ElementType type) { return static_cast<Storage>(typ
 /// Of one element.
 constexpr int64_t bytes_of(ElementType type) { return bytes_of(storage_of(type)); }
 
+/// Whether a kernel puts elements of its type into another order, and no more.
+inline bool moves_elements(const KernelTraits &k) {
+    const bool packs_weights = k.role == KernelRole::weight_packing;
+    const bool packs = packs_weights || k.role == KernelRole::channel_packing || k.role == KernelRole::phase_packing ||
+                       k.role == KernelRole::tap_packing || k.role == KernelRole::channels_last_packing;
+    return packs && (packs_weights ? k.weight : k.input).type == k.output.type;
+}
+
+/// Whether it moves elements of a type: those of 16 bits alike.
+inline bool moves_elements_of(const KernelTraits &k, ElementType type) {
+    return moves_elements(k) && (k.output.type == type || bytes_of(k.output.type) + bytes_of(type) == 4);
+}
+
 /// As in "float16 with channels_last".
 inline std::string str(TensorFormat format) {
     static constexpr const char *layouts[] = {"channels_first", "channels_last"};

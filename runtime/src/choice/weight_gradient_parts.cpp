@@ -61,6 +61,10 @@ int64_t packed_part_elements(const Problem &p, const Tile &k) {
     return p.weight_elements() / taps(p) * round_up(taps(p), k.tile_taps);
 }
 
+int64_t part_stride(const Computation &c, const Tile &k) {
+    return packed_part_elements(c.problem, k) + (c.joined_positions > 1 ? c.problem.in_channels : 0);
+}
+
 PackedPictureParts::PackedPictureParts(const Problem &p, const KernelTraits &k,
                                        const PackedPictures &packed) {
     constexpr int64_t max_packed = int64_t{128} << 20;
@@ -119,7 +123,28 @@ ChannelsLastParts::ChannelsLastParts(const Computation &c, const KernelTraits &k
     images = ceil_divide(p.batch, slices);
     slices = ceil_divide(p.batch, images);
     // A window's rows have as many positions more as it has taps but one.
-    cut_into_bands(p, k, images * input_positions(p) / p.width().input * (p.width().input + k.window - 1));
+    cut_into_bands(p, k, sums_runs(k) ? images * round_up(input_positions(p), k.box_positions)
+                                      : images * input_positions(p) / p.width().input * (p.width().input + k.window - 1));
+}
+
+std::optional<Problem> in_one_row(const Problem &p) {
+    Axis row;
+    bool has_taps = false;  // the axes so far, the inner ones
+    for (int i = max_rank - 1; i >= 0; i--) {
+        const Axis &a = p.axes[i];
+        if (has_taps && a.input > 1) return {};
+        const int64_t inside = row.input;
+        row.input *= a.input;
+        if (a == Axis{.input = a.input}) continue;
+        if (has_taps || a.stride > 1) return {};
+        has_taps = true;
+        row.kernel = a.kernel;
+        row.padding = a.padding * inside, row.output_padding = a.output_padding * inside, row.dilation = a.dilation * inside;
+    }
+    Problem flat = p;
+    flat.rank = 1;
+    flat.axes = {Axis{}, Axis{}, row};
+    return flat;
 }
 
 std::string channels_last_rejection(const KernelTraits &k, const Computation &c) {

@@ -5,6 +5,7 @@
 #define CONV_TRANSPOSE_RUNTIME_WEIGHT_GRADIENT_PARTS_H
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "problem/counting.h"
@@ -60,11 +61,19 @@ struct ChannelsLastParts : SlicedParts {
 
 /// Channels of a group as such a kernel reads them.
 int64_t whole_eights(int64_t channels);
+/// The problem whose pictures are single rows, with the same tensors in channels_first, where there is one: taps lie along one
+/// axis, at a stride of 1, and the axes outside of it have one position.
+std::optional<Problem> in_one_row(const Problem &);
+
 /// Why such a kernel cannot take the problem; empty if it can.
 std::string channels_last_rejection(const KernelTraits &, const Computation &);
 
 /// What a part of so many sums takes: to write and read them, or, where they are few, to add one part after the other.
 double seconds_of_a_part(int64_t floats);
+
+/// From a part of the sum to the next in memory, in floats: where positions are joined, what each adds is as far from the last
+/// one's as that is from the next part's first.
+int64_t part_stride(const Computation &, const Tile &);
 
 /// The sums of a part in memory, in floats: whole tiles of kernel positions.
 int64_t packed_part_elements(const Problem &, const Tile &);

@@ -49,38 +49,41 @@ double share_of_rate(const Tile &k, double blocks, const Machine &machine) {
     return std::sqrt(std::min(most * H200::multiprocessors / double(k.wanted_blocks), 1.0));
 }
 
-// How much longer than its products a step takes of a kernel that reads tensor maps, of the block for the last channels. The
-// copy engine takes about 1.1 ns for a row of 128 bytes, 2.5 for half of one, 5.5 where more or less of it lies outside and 2 where
-// all does (H200, 2026-11-22; k4 s2, 8 images of 56x56 by tiles of 64 x 64: 64 channels 0.0144 ms, 56 0.0300, 32 0.0203, 24
+// What a multiprocessor's copy engine takes for the boxes of a kernel that reads tensor maps, of the blocks for the last channels:
+// about 1.1 ns for a row of 128 bytes, 3 for half of one, 5.5 where more or less of it lies outside and 2 where all does (H200,
+// 2026-11-22; k4 s2, 8 images of 56x56 by tiles of 64 x 64: 64 channels 0.0144 ms, 56 0.0300, 32 0.0203, 24
 // 0.0345). Wide tiles hide it: 770 to 128 channels, k4 s2, take 0.0978 by 256 x 64, 0.0616 by twice as much.
-double share_of_copies(const KernelTraits &k, const Problem &p) {
-    if (k.box_positions == 0 || k.window > 1) return 1;
+double copies_time(const KernelTraits &k, const Problem &p, double blocks, double positions, const Machine &machine) {
+    if (k.box_positions == 0 || k.window > 1 || sums_runs(k)) return 0;
     const auto copies = [](int64_t channels, int64_t tile) {
         const int64_t row = 64, box = std::min(row, tile), last = channels - (ceil_divide(channels, tile) - 1) * tile;
         const int64_t full = last / box, rest = last % box, outside = tile / box - full - (rest > 0);
-        return 1e-9 * (1.1 * double(full) + 2.0 * double(outside) + (rest == 0 ? 0 : rest == row / 2 ? 2.5 : 5.5));
+        return 1e-9 * (1.1 * double(full) + 2.0 * double(outside) + (rest == 0 ? 0 : rest == row / 2 ? 3.0 : 5.5));
     };
     const double rows = copies(whole_eights(p.in_channels / p.groups), k.tile_in_channels) +
                         double(k.tile_taps) * copies(whole_eights(p.out_channels / p.groups), k.tile_out_channels);
-    const double flop = 2.0 * k.tile_in_channels * k.tile_out_channels * k.tile_taps;
-    const double products = H200::multiprocessors * flop / (k.h200_tflops * 1e12);
-    return std::max(1.0, rows / products);
+    return std::ceil(blocks / std::max(machine.multiprocessors, 1)) * positions * rows;
 }
 
 // How much longer a kernel takes whose copies of single floats bring a sector of memory each: FCN-32s at a stride of 32, on an
 // H200, 2026-11-22; at 8 nothing was seen of it.
 double share_of_sectors(const KernelTraits &k, const Problem &p) {
-    return sums_as_it_lies(k) && p.width().stride >= 16 ? 2.5 : 1;
+    return sums_as_it_lies(k) && !sums_runs(k) && p.width().stride >= 16 ? 2.5 : 1;
 }
 
 double implicit_gemm_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
     const Problem &p = c.problem;
     const ChannelsLastParts cut(c, k);
     const double element = bytes_of(c.read_format.type);
-    const double worth_a_store = sums_as_it_lies(k) ? 16 : k.writes_result ? 256 : 512;
+    const double worth_a_store = sums_as_it_lies(k) && !sums_runs(k) ? 16
+                                 : k.writes_result                   ? 256
+                                 : !sums_runs(k)                     ? 512
+                                 : k.tile_out_channels > 64          ? 384
+                                                                     : 768 / element;
     const double blocks = double(cut.bands) * double(blocks_of_part(p, k));
-    const double products = double(cut.slices) * products_time(k, blocks, cut.band_positions + worth_a_store, machine) /
-                            share_of_rate(k, blocks, machine) * share_of_copies(k, p) * share_of_sectors(k, p);
+    const double computing = products_time(k, blocks, cut.band_positions + worth_a_store, machine) /
+                             share_of_rate(k, blocks, machine) * share_of_sectors(k, p);
+    const double products = double(cut.slices) * std::max(computing, copies_time(k, p, blocks, double(cut.band_positions), machine));
     const double input = element * p.batch * cut.input_elements, output = element * p.batch * cut.output_elements;
     const double gathering = c.by_taps ? gathered_element * p.batch * double(cut.output_elements) : 0;
     const double packing =
@@ -92,7 +95,7 @@ double implicit_gemm_time(const KernelTraits &k, const Computation &c, const Mac
     const double packed = c.by_taps ? 1.25 : 1;
     // Threads that copy four bytes at a time hide not all of it.
     const double reading = (input + output) / bytes_per_second, hidden = std::min(products, reading);
-    const double both = std::max(products, reading) + (sums_as_it_lies(k) ? 0.1 * hidden : 0);
+    const double both = std::max(products, reading) + (sums_as_it_lies(k) && !sums_runs(k) ? 0.1 * hidden : 0);
     return packed * (packing + both + sums + launches * launch);
 }
 

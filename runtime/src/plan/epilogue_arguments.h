@@ -7,6 +7,17 @@
 
 namespace conv_transpose {
 
+struct NamedActivation {
+    const char *name;
+    bool smooth;
+};
+/// By their numbers.
+inline constexpr NamedActivation activations[] = {
+#define CONV_TRANSPOSE_ROW(name, c_name, is_smooth) {#name, is_smooth != 0},
+    CONV_TRANSPOSE_ACTIVATIONS(CONV_TRANSPOSE_ROW)
+#undef CONV_TRANSPOSE_ROW
+};
+
 /// Made without an Epilogue, one that changes nothing.
 struct EpilogueArguments {
     BiasKind bias = BiasKind::none;

@@ -40,9 +40,7 @@ class PackedChannels {
         if (!kernel.packed_channels) return;
         if (c.by_phases) by_phases_ = &*c.by_phases;
         packing_ = &helper_kernel(by_phases_ ? KernelRole::phase_packing : KernelRole::channel_packing, kernel.device,
-                                  [&](const KernelTraits &k) {
-                                      return k.input.type == format_.type && k.output.type == format_.type;
-                                  });
+                                  [&](const KernelTraits &k) { return moves_elements_of(k, format_.type); });
         planes_ = packed_planes(kernel, p_.in_channels / p_.groups);
     }
 
@@ -136,6 +134,45 @@ View one_row(const View &picture, int rank) {
     return row;
 }
 
+// Without a bias the kernel discards what it reads there; weights are at least as many.
+View bias_view(const EpilogueArguments &epilogue, Operand given, const View &weight, int64_t channels, const LaunchRange &range) {
+    const int64_t of_group = epilogue.bias_elements(channels);
+    const Extents extents{of_group, range.groups};
+    if (epilogue.has_bias()) return View(given, range.first_group * of_group, extents);
+    return View(weight.operand(), weight.type() == ElementType::float32 ? weight.offset() : 0, extents);
+}
+
+Step forward_step(const KernelTraits &k, const Problem &p, const View &in, const View &weight, const View &bias, const View &out,
+                  const EpilogueArguments &epilogue) {
+    const auto set_all = [&]<Family family>(Launch<family> launch) {
+        return launch.set("input", in)
+            .set("weight", weight)
+            .set("bias", bias)
+            .set("has_bias", epilogue.bias_kind())
+            .set("activation", epilogue.activation)
+            .set("slope", epilogue.slope)
+            .set_axes("stride", p, [](const Axis &a) { return a.stride; })
+            .set_axes("dilation", p, [](const Axis &a) { return a.dilation; })
+            .set_axes("padding_phase", p, [](const Axis &a) { return a.padding % a.stride; })
+            .set_axes("gcd", p, [](const Axis &a) { return std::gcd(a.stride, a.dilation); })
+            .set_axes("inverse", p, inverse)
+            .set_axes("kernel", p, [](const Axis &a) { return a.kernel; })
+            .set("output", out);
+    };
+    if (k.family == Family::flat_forward) {
+        const FlatTiles tiles(k, p);
+        return set_all(Launch<Family::flat_forward>(k))
+            .set("segment_cells", tiles.segment_cells)
+            .set("tile_rows", tiles.tile_rows)
+            .set("block_panels", tiles.block_panels)
+            .step();
+    }
+    auto launch = set_all(Launch<Family::forward>(k));
+    if (k.box_positions > 0) launch.add_map("input", picture_map(k, p, in));
+    if (maps_weights(k)) launch.add_map("weight", weight_map(k, weight));
+    return launch.step();
+}
+
 }  // namespace
 
 Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
@@ -154,7 +191,7 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
             ? recipe.add_region("packed picture", bytes_of(c.read_format.type) * ranges.images *
                                                       ranges.groups * packed_elements)
             : c.read;
-    PartialOutputs parts(recipe, c, k.device, k.output.layout);
+    PartialOutputs parts(recipe, c, k);
     const EpilogueArguments whole(epilogue), after_kernel = parts.needed() ? EpilogueArguments() : whole;
 
     const Operand given_bias = float32_bias(recipe, k, c, whole);
@@ -173,42 +210,10 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
             out.begin_early(i, early_positions(k, p, a));
         }
         const View weight = weights.view(range);
-        const int64_t channels = p.out_channels / p.groups;
-        // Without a bias the kernel discards what it reads there; weights are at least as many.
-        const int64_t of_group = after_kernel.bias_elements(channels);
-        View bias(after_kernel.has_bias() ? given_bias : weight.operand(),
-                  after_kernel.has_bias() ? range.first_group * of_group
-                  : weight.type() == ElementType::float32 ? weight.offset() : 0, {of_group, range.groups});
+        View bias = bias_view(after_kernel, given_bias, weight, p.out_channels / p.groups, range);
         if (k.packs_groups && is_flat(k))
             in.exchange(k.rank, k.rank + 1), out.exchange(k.rank, k.rank + 1), bias.exchange(0, 1);
-        const auto set_all = [&]<Family family>(Launch<family> launch) {
-            return launch.set("input", in)
-                .set("weight", weight)
-                .set("bias", bias)
-                .set("has_bias", after_kernel.bias_kind())
-                .set("activation", after_kernel.activation)
-                .set("slope", after_kernel.slope)
-                .set_axes("stride", p, [](const Axis &a) { return a.stride; })
-                .set_axes("dilation", p, [](const Axis &a) { return a.dilation; })
-                .set_axes("padding_phase", p, [](const Axis &a) { return a.padding % a.stride; })
-                .set_axes("gcd", p, [](const Axis &a) { return std::gcd(a.stride, a.dilation); })
-                .set_axes("inverse", p, inverse)
-                .set_axes("kernel", p, [](const Axis &a) { return a.kernel; })
-                .set("output", out);
-        };
-        if (k.family == Family::flat_forward) {
-            const FlatTiles tiles(k, p);
-            steps.push_back(set_all(Launch<Family::flat_forward>(k))
-                                .set("segment_cells", tiles.segment_cells)
-                                .set("tile_rows", tiles.tile_rows)
-                                .set("block_panels", tiles.block_panels)
-                                .step());
-        } else {
-            auto launch = set_all(Launch<Family::forward>(k));
-            if (k.box_positions > 0) launch.add_map("input", picture_map(k, p, in));
-            if (maps_weights(k)) launch.add_map("weight", weight_map(k, weight));
-            steps.push_back(launch.step());
-        }
+        steps.push_back(forward_step(k, p, in, weight, bias, out, after_kernel));
         return steps;
     });
     parts.add_sum(recipe, whole, given_bias);

@@ -17,7 +17,7 @@ Recipe input_gradient_recipe(const Candidate &candidate) {
     Recipe recipe(k.device);
     WeightPacking weights(k, c);
     weights.add_to(recipe);
-    const PartialOutputs parts(recipe, c, k.device, k.input.layout);
+    const PartialOutputs parts(recipe, c, k);
     const PackedRows rows(k, c);
     const LaunchRanges ranges = LaunchRanges(p, output_positions(p), rows.elements()).on_one_grid_axis();
     const Operand packed_picture =

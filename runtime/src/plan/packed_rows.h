@@ -18,10 +18,10 @@ namespace conv_transpose {
 
 class PackedRows {
   public:
-    /// Of the picture that is summed over.
+    /// Of the picture that is summed over; of weight gradients, of the output gradient.
     PackedRows(const KernelTraits &kernel, const Computation &c)
-        : c_(c), p_(c.cells ? c.cells->given : c.problem), inputs_(c.cells ? c.cells->inputs : 1), format_(c.read_format),
-          rank_(kernel.rank), positions_innermost_(sums_as_it_lies(kernel)),
+        : c_(c), p_(c.cells ? c.cells->given : c.problem), inputs_(c.cells ? c.cells->inputs : 1),
+          format_(c.operation == Operation::weight_gradient ? c.written_format : c.read_format), rank_(kernel.rank), positions_innermost_(sums_as_it_lies(kernel)),
           given_channels_(c.operation == Operation::forward ? p_.in_channels : p_.out_channels),
           size_(innermost_first(p_, kernel.rank,
                                 [&](const Axis &a) { return c.operation == Operation::forward ? a.input : a.output(); })) {
@@ -32,7 +32,7 @@ class PackedRows {
             return;
         }
         tap_packing_ = &helper_kernel(KernelRole::tap_packing, kernel.device, [&](const KernelTraits &k) {
-            return k.input.type == format_.type && c.by_taps->rank <= k.rank &&
+            return moves_elements_of(k, format_.type) && c.by_taps->rank <= k.rank &&
                    k.positions_innermost == positions_innermost_ &&
                    (k.max_out_channels == 0 || channels_ <= k.max_out_channels);
         });

@@ -4,6 +4,7 @@
 
 #include "choice/computation.h"
 #include "choice/registry.h"
+#include "problem/counting.h"
 #include "plan/epilogue_arguments.h"
 #include "plan/recipe.h"
 
@@ -12,13 +13,20 @@ namespace conv_transpose {
 class PartialOutputs {
   public:
     /// Adds the region of the parts, if the sum is split.
-    PartialOutputs(Recipe &recipe, const Computation &c, Device device, Layout of_parts)
-        : c_(c), layout_(of_parts) {
+    PartialOutputs(Recipe &recipe, const Computation &c, const KernelTraits &kernel)
+        : c_(c), layout_((kernel.operation == Operation::forward ? kernel.output : kernel.input).layout),
+          channels_(c.result_channels()) {
         if (!needed()) return;
-        const bool turned = of_parts == Layout::channels_last && c.written_format.layout == Layout::channels_first;
-        sum_ = &helper_kernel(KernelRole::sum_of_output_parts, device, [&](const KernelTraits &k) {
+        // Of few outputs blocks that turn them would leave a machine idle: lanes store them one by one.
+        constexpr int64_t fills_machine = 1 << 17;
+        const bool turned = layout_ == Layout::channels_last && c.written_format.layout == Layout::channels_first &&
+                            c.problem.batch * plane() * channels_ >= fills_machine;
+        sum_ = &helper_kernel(KernelRole::sum_of_output_parts, kernel.device, [&](const KernelTraits &k) {
             return k.output.type == c.written_format.type && (k.input.layout == Layout::channels_last) == turned;
         });
+        // Whole rows of 16 bytes are stored, whatever the number of channels is.
+        if (kernel.box_positions > 0 && layout_ == Layout::channels_last && !kernel.stores_single_channels)
+            channels_ = round_up(channels_, 16 / bytes_of(c.read_format.type));
         region_ = recipe.add_region("partial sums", sizeof(float) * c.problem.batch * image());
     }
 
@@ -28,7 +36,7 @@ class PartialOutputs {
     /// outside.
     template <class OfAxis>
     View view(const Problem &p, int rank, OfAxis extent, const LaunchRange &range) const {
-        const int64_t groups = c_.parts_of_steps ? p.groups : 1, channels = c_.result_channels() / groups;
+        const int64_t groups = c_.parts_of_steps ? p.groups : 1, channels = channels_ / groups;
         const int64_t of_group = plane() * channels;
         Extents extents = innermost_first(p, rank, extent);
         extents.insert(extents.end(), {channels, range.groups * (c_.parts_of_steps ? c_.partial_sums : 1), range.images});
@@ -45,8 +53,8 @@ class PartialOutputs {
         // Without a bias the kernel discards what it reads there; a part has at least as many elements.
         const View bias(epilogue.has_bias() ? float32_bias : region_, 0, {epilogue.bias_elements(channels)});
         View partial(region_, 0, {plane(), channels, images, c_.partial_sums});
-        const LayoutStrides parts(layout_, channels, plane()), written(c_.written_format.layout, channels, plane());
-        partial.set_stride(0, parts.position).set_stride(1, parts.channel).set_stride(2, image()).set_stride(3, plane() * channels);
+        const LayoutStrides parts(layout_, channels_, plane()), written(c_.written_format.layout, channels, plane());
+        partial.set_stride(0, parts.position).set_stride(1, parts.channel).set_stride(2, image()).set_stride(3, plane() * channels_);
         View output(c_.written, 0, {plane(), channels, images}, c_.written_format.type);
         output.set_stride(0, written.position).set_stride(1, written.channel);
         recipe.add(Launch<Family::sum_of_output_parts>(*sum_)
@@ -65,11 +73,12 @@ class PartialOutputs {
     Operand region_{};
 
     Layout layout_;  // of parts
+    int64_t channels_;  // likewise
     int64_t plane() const {
         return c_.operation == Operation::forward ? output_positions(c_.problem) : input_positions(c_.problem);
     }
     /// Elements of an image's parts.
-    int64_t image() const { return plane() * c_.result_channels() * c_.partial_sums; }
+    int64_t image() const { return plane() * channels_ * c_.partial_sums; }
 };
 
 }  // namespace conv_transpose

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include "algorithm/machine_facts.h"
 #include "plan/argument_ranges.h"
 #include "device/cuda_driver.h"
 #include "choice/kernel_choice.h"
@@ -161,7 +162,7 @@ std::vector<std::string_view> kernels_for(const Problem &problem, const PlanOpti
 
 bool cuda_available() noexcept {
     static const bool has_kernels = has_cuda_kernels();
-    return has_kernels && compute_capability() >= 80;
+    return has_kernels && compute_capability() >= machines::least_compute_capability;
 }
 
 std::string_view version() noexcept { return CONV_TRANSPOSE_VERSION; }

@@ -6,9 +6,9 @@
 #include <iterator>
 #include <string>
 
-#include "algorithm/kernel_interface.h"
 #include "algorithm/listed.h"
 #include "choice/tensor_formats.h"
+#include "plan/epilogue_arguments.h"
 
 namespace conv_transpose {
 

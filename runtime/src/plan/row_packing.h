@@ -12,11 +12,11 @@ class RowPacking {
     /// For a picture of such a format, with so many channels of a group once they are packed.
     RowPacking(Device device, TensorFormat format, int64_t channels, int64_t positions)
         : packing_(helper_kernel(KernelRole::channels_last_packing, device, [&](const KernelTraits &k) {
-              return k.input.type == format.type && k.aligned_positions == 0 &&
+              return moves_elements_of(k, format.type) && k.aligned_positions == 0 &&
                      (k.max_out_channels == 0 || channels <= k.max_out_channels);
           })) {
         for (const KernelTraits &k : registry())
-            if (k.role == KernelRole::channels_last_packing && k.device == device && k.input.type == format.type &&
+            if (k.role == KernelRole::channels_last_packing && k.device == device && moves_elements_of(k, format.type) &&
                 k.aligned_positions > 0 && format.layout == Layout::channels_first && positions % k.aligned_positions == 0)
                 where_aligned_ = &k;
     }

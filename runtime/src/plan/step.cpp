@@ -113,6 +113,7 @@ void Step::set(int position, const View &view) {
     const bool is_copied = a.role == TensorRole::weight && reads_weights_as_given(*kernel_);
     if (is_copied || (is_picture && (!a.written || kernel_->vectors_of_channels))) read_in_rows_ |= 1u << views_.size();
     views_.push_back(view);
+    if (moves_elements(*kernel_)) views_.back().set_type(kernel_->output.type);
 }
 
 void Step::set(int position, int64_t scalar) {

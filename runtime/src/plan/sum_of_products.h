@@ -14,19 +14,20 @@ namespace conv_transpose {
 inline void add_sum_of_products(Recipe &recipe, const KernelTraits &k, const Computation &c, Operand parts, int64_t count) {
     const Problem &p = c.problem;
     // Few weights of many parts are shared out among more threads.
-    const bool in_order = count <= 8 || p.weight_elements() / c.joined_groups >= int64_t{1} << 20;
+    const int64_t shares = c.joined_positions;  // of what a part adds
+    const bool in_order = count * shares <= 4 || p.weight_elements() / (c.joined_groups * shares * shares) >= int64_t{1} << 18;
     const KernelTraits &summing = helper_kernel(KernelRole::weight_gradient_sum, k.device, [&](const KernelTraits &helper) {
         return helper.weight.type == c.weight_format.type && helper.sums_in_order == in_order;
     });
-    const int64_t all_in = p.in_channels / p.groups, all_out = p.out_channels / p.groups, part = packed_part_elements(p, k);
+    const int64_t all_in = p.in_channels / p.groups, all_out = p.out_channels / p.groups, part = part_stride(c, k);
     const bool channels_last = c.weight_format.layout == Layout::channels_last;
     // Dimensions of the parts, and what one of its own is among others; weights are rows of columns.
     struct Dimension {
         int64_t extent, stride;
     };
     const auto add = [&](int64_t in, int64_t first, Dimension row, Dimension column, Dimension group, View to) {
-        View from(parts, first, {in, row.extent, column.extent, group.extent, count});
-        from.set_stride(1, row.stride).set_stride(2, column.stride).set_stride(3, group.stride).set_stride(4, part);
+        View from(parts, first, {in, row.extent, column.extent, group.extent, count * shares});
+        from.set_stride(1, row.stride).set_stride(2, column.stride).set_stride(3, group.stride).set_stride(4, part / shares);
         recipe.add(Launch<Family::weight_gradient_sum>(summing).set("partial", from).set("sum", to).step());
     };
     if (c.by_taps) {
@@ -49,7 +50,7 @@ inline void add_sum_of_products(Recipe &recipe, const KernelTraits &k, const Com
         add_rows(positions / cell, 1, positions % cell);
         return;
     }
-    const int64_t in = all_in / c.joined_groups, out = all_out / c.joined_groups;
+    const int64_t in = all_in / (c.joined_groups * shares), out = all_out / (c.joined_groups * shares);
     const bool joined = c.joined_groups > 1;
     // A step has the weights of one of joined groups, which lie along a diagonal.
     const int64_t steps = joined ? p.groups : 1, groups = joined ? c.joined_groups : p.groups;

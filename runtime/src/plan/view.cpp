@@ -62,6 +62,18 @@ PictureMap map_as_it_lies(const KernelTraits &kernel, const View &picture) {
     return map;
 }
 
+// Runs of positions, one for each channel of a tile; pictures are single rows.
+PictureMap map_of_runs(const KernelTraits &kernel, const View &picture, int64_t channels) {
+    const auto &d = picture.dimensions();
+    PictureMap map;
+    map.element = picture.type();
+    map.axes = 1, map.traversal[0] = 1;
+    map.block = {static_cast<uint32_t>(kernel.box_positions), static_cast<uint32_t>(channels), 1, 1, 1};
+    map.extents = {uint64_t(d[1].extent), uint64_t(d[0].extent * d[4].extent), uint64_t(d[5].extent)};
+    map.strides = {uint64_t(d[0].stride * bytes_of(picture.type())), uint64_t(d[5].stride * bytes_of(picture.type()))};
+    return map;
+}
+
 }  // namespace
 
 PictureMap picture_map(const KernelTraits &kernel, const Problem &p, const View &picture) {
@@ -75,6 +87,7 @@ PictureMap picture_map(const KernelTraits &kernel, const Problem &p, const View 
 }
 
 PictureMap input_map(const KernelTraits &kernel, const View &input) {
+    if (sums_runs(kernel)) return map_of_runs(kernel, input, kernel.tile_in_channels);
     PictureMap map = map_of(input, 1, max_rank);
     set_channels_and_images(map, input, 0, 4, 5);
     map.upper[0] = static_cast<int>(kernel.window - 1);  // of a window's frame (picture_frame.cpp)
@@ -83,6 +96,7 @@ PictureMap input_map(const KernelTraits &kernel, const View &input) {
 }
 
 PictureMap output_gradient_map(const KernelTraits &kernel, const Problem &p, const View &output_gradient) {
+    if (sums_runs(kernel)) return map_of_runs(kernel, output_gradient, kernel.tile_out_channels);
     PictureMap map = map_of(output_gradient, 1, max_rank);
     set_channels_and_images(map, output_gradient, 0, 4, 5);
     set_frame(map, kernel, p);

@@ -43,6 +43,8 @@ class View {
 
     /// The first coordinate of dimension d, 0 unless set.
     View &set_min(int d, int64_t min) { return dimensions_[d].min = min, *this; }
+    /// As elements of another type of that size.
+    View &set_type(ElementType type) { return type_ = type, *this; }
     View &set_stride(int d, int64_t stride) { return dimensions_[d].stride = stride, *this; }
     View &exchange(int d, int e) { return std::swap(dimensions_[d], dimensions_[e]), *this; }
 

@@ -52,10 +52,10 @@ class ImplicitGemmRecipe {
 
     const KernelTraits &k_;
     const Computation &c_;
-    const Problem &p_ = c_.problem;
+    const Problem p_ = sums_runs(k_) ? *in_one_row(c_.problem) : c_.problem;
     const ChannelsLastParts cut_;
     const PackedRows rows_;
-    const int64_t part_elements_ = packed_part_elements(p_, k_);
+    const int64_t part_elements_ = part_stride(c_, k_);
     Recipe recipe_;
     const Tensor input_, output_;
     const Operand parts_;
@@ -110,6 +110,7 @@ class ImplicitGemmRecipe {
         const ElementType type = k_.writes_result ? c_.weight_format.type : ElementType::float32;
         View to(parts_, slice * cut_.bands * part_elements_,
                 {in, out, k_.tile_taps, ceil_divide(taps(p_), k_.tile_taps), p_.groups, cut_.bands}, type);
+        to.set_stride(5, part_elements_);
         // Output channels are innermost in a result, kernel positions next.
         if (k_.writes_result)
             to.set_stride(0, out * taps(p_))

@@ -1,7 +1,7 @@
 // What a schedule declares of itself: bases of the schedules. A schedule shadows a member to change it, and declares
 // `family`, which names it among those of its operation and device.
-#ifndef CONV_TRANSPOSE_SCHEDULES_SCHEDULE_DEFAULTS_H
-#define CONV_TRANSPOSE_SCHEDULES_SCHEDULE_DEFAULTS_H
+#ifndef CONV_TRANSPOSE_SCHEDULES_SHARED_SCHEDULE_DEFAULTS_H
+#define CONV_TRANSPOSE_SCHEDULES_SHARED_SCHEDULE_DEFAULTS_H
 
 namespace conv_transpose {
 

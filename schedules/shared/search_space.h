@@ -10,8 +10,8 @@
 //
 // The generator driver calls it with every combination of values set, so rules are plain C++ on the present values; it
 // hands the combinations that obey all of them to the tuner (compiler/driver/search_space_listing.h).
-#ifndef CONV_TRANSPOSE_SCHEDULES_SEARCH_SPACE_H
-#define CONV_TRANSPOSE_SCHEDULES_SEARCH_SPACE_H
+#ifndef CONV_TRANSPOSE_SCHEDULES_SHARED_SEARCH_SPACE_H
+#define CONV_TRANSPOSE_SCHEDULES_SHARED_SEARCH_SPACE_H
 
 #include <algorithm>
 #include <string>

@@ -1,6 +1,6 @@
 // The threads of a CUDA block as the dense schedules arrange them, and how they share out what a block stages.
-#ifndef CONV_TRANSPOSE_SCHEDULES_BLOCK_THREADS_H
-#define CONV_TRANSPOSE_SCHEDULES_BLOCK_THREADS_H
+#ifndef CONV_TRANSPOSE_SCHEDULES_SHARED_BLOCK_THREADS_H
+#define CONV_TRANSPOSE_SCHEDULES_SHARED_BLOCK_THREADS_H
 
 #include <vector>
 

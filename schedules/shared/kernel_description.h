@@ -1,7 +1,7 @@
 // What a generator tells the runtime's registry about the kernel that it makes: which problems the kernel accepts.
 // The generator driver writes it beside the object file, as one row that runtime/src/choice/registry.cpp includes.
-#ifndef CONV_TRANSPOSE_GENERATORS_KERNEL_DESCRIPTION_H
-#define CONV_TRANSPOSE_GENERATORS_KERNEL_DESCRIPTION_H
+#ifndef CONV_TRANSPOSE_SCHEDULES_SHARED_KERNEL_DESCRIPTION_H
+#define CONV_TRANSPOSE_SCHEDULES_SHARED_KERNEL_DESCRIPTION_H
 
 #include <optional>
 #include <string>
@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "Halide.h"
+#include "algorithm/machine_facts.h"
 #include "algorithm/signature.h"
-#include "schedules/search_space.h"
+#include "schedules/shared/search_space.h"
 
 namespace conv_transpose {
 
@@ -77,6 +78,13 @@ std::optional<GeneratorFacts> facts_of(Family operation, const char *format_para
     if (Schedule::autoscheduled) return {};
     return GeneratorFacts{operation, Schedule::family, Schedule::on_gpu, Schedule::on_tensor_cores, Schedule::last_resort,
                           format_parameter};
+}
+
+/// Which GPUs have a kernel's instructions, or registers enough: all of them, or Hopper alone.
+inline void describe_gpus(KernelDescription &description, bool hopper_alone = false) {
+    using namespace machines;
+    description.set("min_compute_capability", hopper_alone ? hopper_compute_capability : least_compute_capability);
+    if (hopper_alone) description.set("max_compute_capability", hopper_compute_capability);
 }
 
 /// Facts that follow from the target alone.

@@ -1,0 +1,95 @@
+// The weights of an implicit matrix product, in each of the ways in which they lie: as they are given, of one kernel position or
+// of all, and packed for CUDA cores or tensor cores.
+#ifndef CONV_TRANSPOSE_ALGORITHM_IMPLICIT_GEMM_WEIGHTS_H
+#define CONV_TRANSPOSE_ALGORITHM_IMPLICIT_GEMM_WEIGHTS_H
+
+#include <cstddef>
+#include <vector>
+
+#include "Halide.h"
+#include "algorithm/implicit_gemm_geometry.h"
+#include "algorithm/tensor_layout.h"
+
+namespace conv_transpose::implicit_gemm {
+
+/// Where kernel positions are summed over like channels: a weight in channels_last as it is given.
+template <class Tensor>
+Expr given_weight_of_taps(const GemmFuncs &f, const Tensor &weight, const Geometry &g) {
+    using namespace Halide;
+    const int rank = static_cast<int>(g.kernel.size());
+    PerAxis index = g.kernel;
+    index.insert(index.end(), {g.picture_channel, f.v.channel, f.v.group});
+    for (int d = 0; d < rank + 2; d++) index[d] = unsafe_promise_clamped(index[d], 0, weight.dim(d).extent() - 1);
+    const Expr element = weight(index);
+    return select(g.is_summed && f.v.channel < weight.dim(rank + 1).extent(), element, Internal::make_zero(element.type()));
+}
+
+/// A weight as pack_channels_innermost has put it; zero for summed channels beyond the last, and for taps of a window.
+template <class Tensor>
+Expr channels_innermost_weight(const GemmFuncs &f, const Tensor &weight, const Geometry &g) {
+    using namespace Halide;
+    const int rank = static_cast<int>(g.kernel.size());
+    // There is such a kernel position, and packed channels fill whole tiles.
+    const auto promised = [&](const Expr &at, int d) {
+        return unsafe_promise_clamped(at, 0, weight.dim(d).extent() - 1);
+    };
+    const Expr summed = g.chunk * g.steps.chunk + f.v.k_group / f.window;
+    std::vector<Expr> index{promised(f.v.channel, 0)};
+    for (int d = 0; d < rank; d++) index.push_back(promised(g.kernel[d], d + 1));
+    index.push_back(promised(summed, rank + 1));
+    index.push_back(g.group);
+    Expr there = summed < weight.dim(rank + 1).extent();
+    if (f.window > 1) there = there && g.kernel[0] < weight.dim(1).extent();
+    return select(there, weight(index), 0.f);
+}
+
+/// A weight as it is given, of one kernel position, whose summed channels are neighbours; zero beyond the last of either.
+template <class Tensor>
+Expr given_weight(const GemmFuncs &f, const Tensor &weight, const Geometry &g) {
+    using namespace Halide;
+    const int rank = static_cast<int>(g.kernel.size());
+    const auto extent = [&](int d) { return Expr(weight.dim(d).extent()); };
+    const Expr summed = g.chunk * g.steps.chunk + f.v.k_group;
+    std::vector<Expr> index(rank, 0);
+    index.push_back(unsafe_promise_clamped(summed, 0, extent(rank) - 1));
+    index.push_back(unsafe_promise_clamped(f.v.channel, 0, extent(rank + 1) - 1));
+    index.push_back(f.v.group);
+    return select(summed < extent(rank) && f.v.channel < extent(rank + 1), weight(index), 0.f);
+}
+
+/// Packed weights (layouts::tensor_core_weights) are one array.
+template <class Tensor>
+Expr tensor_core_weight(const GemmFuncs &f, const Tensor &weight, const Geometry &g, const PerAxis &kernel_size,
+                        const Expr &channels, bool block_goes_beyond) {
+    using namespace Halide;
+    const GemmVars &v = f.v;
+    const int values = f.values(), groups_of_chunk = g.steps.chunk / values;
+    const Expr k_group = f.window > 1 ? v.k_group / f.window : v.k_group;
+    // Tiles of 64 channels that a block has beyond the last are computed of the last, and not stored.
+    const Expr tile = v.channel / 64, last_tile = (channels + 63) / 64 - 1;
+    const Expr channel = (block_goes_beyond ? min(tile, last_tile) : tile) * 64 + v.channel % 64;
+    PerDimension<Expr> at(0, {{Dimension::summed, (g.chunk * groups_of_chunk + k_group) * values},
+                              {Dimension::channel, channel}, {Dimension::piece, v.piece}, {Dimension::group, g.group}});
+    PerDimension<Expr> extents(1, {{Dimension::summed, g.steps.chunks() * g.steps.chunk},
+                                   {Dimension::channel, channels}, {Dimension::piece, f.format.pieces()}});
+    constexpr Dimension axes[] = {Dimension::x, Dimension::y, Dimension::z};
+    for (std::size_t d = 0; d < kernel_size.size(); d++) at[axes[d]] = g.kernel[d], extents[axes[d]] = kernel_size[d];
+    const Expr row = layouts::tensor_core_weights(values).offset<Expr>(at, extents);
+    std::vector<Expr> index(weight.dimensions(), 0);
+    index[0] = unsafe_promise_clamped(row + v.value, 0, weight.dim(0).extent() - 1);
+    return weight(index);
+}
+
+/// Channels of packed weights begin at multiples of 16 bytes: vectors of them are copied asynchronously.
+template <class Tensor>
+void declare_packed_weight(Tensor &weight, int values) {
+    weight.set_host_alignment(16);
+    for (int d = 0; d < weight.dimensions(); d++) {
+        weight.dim(d).set_min(0);
+        if (d > 0) weight.dim(d).set_stride(weight.dim(d).stride() / values * values);
+    }
+}
+
+}  // namespace conv_transpose::implicit_gemm
+
+#endif

@@ -1,0 +1,220 @@
+"""What the text of a kernel's PTX says of its runs: the paths through its statements, and how registers are computed."""
+
+import collections
+import functools
+import math
+import operator
+import re
+
+
+class Paths:
+    """The statements of a text, and which can follow which."""
+
+    def __init__(self, ptx):
+        self.ptx = ptx
+        body = ptx.find("{", ptx.find(".entry"))
+        plain = re.sub(r"//[^\n]*", lambda m: " " * len(m.group()), ptx)
+        self.text, self.begin, labels = [], [], {}
+        for match in re.compile(r"(\$?\w+):(?!:)|[^;]*;").finditer(plain, body + 1):
+            if match.group(1):
+                labels[match.group(1)] = len(self.text)
+                continue
+            text = match.group()
+            for label in re.findall(r"(?m)^\s*(\$\w+):", text):
+                labels[label] = len(self.text)
+            text = re.sub(r"(?m)^\s*\$\w+:", "", text)
+            self.begin.append(match.start())
+            self.text.append(re.sub(r"\s+", " ", text).strip(" {}\n\t"))
+        self.next = [[] for _ in self.text]
+        for at, text in enumerate(self.text):
+            jump = re.search(r"bra(?:\.uni)? (\$\w+)", text)
+            if jump:
+                self.next[at].append(labels[jump.group(1)])
+            if not (text.startswith(("ret", "exit")) or (jump and not text.startswith("@"))) and at + 1 < len(self.text):
+                self.next[at].append(at + 1)
+        self.before = [[] for _ in self.text]
+        for at, following in enumerate(self.next):
+            for to in following:
+                self.before[to].append(at)
+
+        self.compared, self.bounds = {}, []
+        self.find_bounds()
+
+    def at(self, position):
+        return max(n for n, begin in enumerate(self.begin) if begin <= position)
+
+    def block_of(self, at):
+        """The line of the label before a statement."""
+        label = re.compile(r"(?m)^\$\w+:.*$")
+        return ([""] + label.findall(self.ptx, 0, self.begin[at]))[-1]
+
+    def find_bounds(self):
+        """What registers that never change are compared with, by predicate, and at each statement their bounds."""
+        written = {}
+        for at, text in enumerate(self.text):
+            if match := re.match(r"[a-z][\w.]* (%[rp]\d+),", text):
+                written.setdefault(match[1], []).append(at)
+        constant = {register for register, places in written.items() if len(places) == 1 and not self.follows_itself(places[0])}
+        for text in self.text:
+            match = re.fullmatch(r"setp\.(lt|le|gt|ge|eq)\.([su])32 (%p\d+), (%r\d+), (-?\d+);", text)
+            if match and match[4] in constant and len(written[match[3]]) == 1:
+                self.compared[match[3]] = match[1], match[2] + match[4], int(match[5])  # as a number with a sign, or without
+        self.bounds = [None] * len(self.text)
+        todo = [(0, {})]
+        while todo:
+            at, bounds = todo.pop()
+            before = self.bounds[at]
+            if before is not None:  # what holds on every way here
+                bounds = {r: (min(bounds[r][0], before[r][0]), max(bounds[r][1], before[r][1])) for r in bounds.keys() & before.keys()}
+                if bounds == before:
+                    continue
+            self.bounds[at] = bounds
+            for n, to in enumerate(self.next[at]):
+                further = self.along(at, n, bounds)
+                if further is not None:
+                    todo.append((to, further))
+
+    def follows_itself(self, at):
+        todo, done = list(self.next[at]), set()
+        while todo:
+            here = todo.pop()
+            if here == at:
+                return True
+            if here not in done:
+                done.add(here)
+                todo += self.next[here]
+        return False
+
+    def along(self, at, n, bounds):
+        """The bounds beyond the nth way on from a statement; None where nobody with these bounds goes there."""
+        jump = re.fullmatch(r"@(!?)(%p\d+) bra (\$\w+);", self.text[at])
+        if not jump or jump[2] not in self.compared:
+            return bounds
+        relation, register, number = self.compared[jump[2]]
+        if (n == 0) == (jump[1] == "!"):
+            relation = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": ""}[relation]
+        least, most = {"lt": (-math.inf, number - 1), "le": (-math.inf, number), "gt": (number + 1, math.inf),
+                       "ge": (number, math.inf), "eq": (number, number), "": (-math.inf, math.inf)}[relation]
+        before = bounds.get(register, (-math.inf, math.inf))
+        now = max(least, before[0]), min(most, before[1])
+        return {**bounds, register: now} if now[0] <= now[1] else None
+
+    def after(self, at, bounds):
+        return [to for n, to in enumerate(self.next[at]) if self.along(at, n, bounds) is not None]
+
+    def earlier(self, at, bounds):
+        return [before for before in self.before[at]
+                if any(to == at and self.along(before, n, bounds) is not None for n, to in enumerate(self.next[before]))]
+
+    def first(self, start, reach, without, backward=False):
+        """On the paths from a statement, or to it, the first ones like `reach`; None where one like `without` comes before."""
+        bounds = self.bounds[start] or {}
+        edges = (lambda at: self.earlier(at, bounds)) if backward else (lambda at: self.after(at, bounds))
+        todo, done, found = list(edges(start)), set(), []
+        while todo:
+            at = todo.pop()
+            if at in done:
+                continue
+            done.add(at)
+            if re.search(reach, self.text[at]) and at != start:
+                found.append(at)
+            elif re.search(without, self.text[at]):
+                return None
+            elif at != start:
+                todo += edges(at)
+        return found
+
+    def always(self, *arguments, **options):
+        """Whether every path meets one like `reach`, or the end, before one like `without`."""
+        return self.first(*arguments, **options) is not None
+
+
+class Values:
+    """How registers that one statement writes are computed."""
+
+    def __init__(self, statements):
+        made = collections.defaultdict(list)
+        for text in statements:
+            if match := re.match(r"(?:@!?%p\d+ )?[a-z][\w.:]* (\{[^}]*\}|%\w+),", text):
+                for register in re.findall(r"%\w+", match[1]):
+                    made[register].append(text)
+        self.statements, self.written = statements, made
+        self.made = {register: texts[0] for register, texts in made.items() if len(texts) == 1 and not texts[0].startswith("@")}
+
+    def parts(self, register, operation):
+        """The operands of the operation that makes it; none where another one does."""
+        match = re.fullmatch(rf"(?:{operation})\S* {re.escape(register)}, (\S+), (\S+);", self.made.get(register, ""))
+        return match.groups() if match else ()
+
+    def leaves(self, predicate):
+        """The comparisons that a predicate is all of."""
+        both = self.parts(predicate, r"and\.pred")
+        return set.union(*map(self.leaves, both)) if both else {predicate}
+
+    def less(self, predicate):
+        """Smaller and larger of a comparison for less."""
+        match = re.fullmatch(r"setp\.(lt|gt)\.[su]32 \S+ (\S+), (\S+);", self.made.get(predicate, ""))
+        return (match[2], match[3])[:: 1 if match[1] == "lt" else -1] if match else ()
+
+    def most_bits(self, value, depth=8):
+        """Those that it may have, by whatever statement writes it."""
+        if value.isdigit():
+            return int(value)
+        written = self.written.get(value) if depth > 0 else None
+        return functools.reduce(operator.or_, (self.bits_of(text, depth - 1) for text in written)) if written else 0xffffffff
+
+    def bits_of(self, statement, depth):
+        match = re.fullmatch(r"(and|or|shl|shr|mov)\.\w+ %\w+, ([^,]+)(?:, ([^,]+))?;", statement)
+        if not match:
+            return 0xffffffff
+        operation, first, second = match.groups()
+        if operation == "mov":
+            return 1023 if first.startswith("%tid") else 0xffffffff
+        if operation in ("and", "or"):
+            a, b = self.most_bits(first, depth), self.most_bits(second, depth)
+            return a & b if operation == "and" else a | b
+        if not second.isdigit():
+            return 0xffffffff
+        bits = self.most_bits(first, depth)
+        return bits << int(second) & 0xffffffff if operation == "shl" else bits >> int(second) if bits < 1 << 31 else 0xffffffff
+
+    def same_meaning(self, predicate, other):
+        """Whether one is begin + at < end, the other at < end - begin, at most a tile, with `at` below the tile and `begin` a
+        multiple of it: then both are true or both false, and with equality in one the other is still false."""
+        if not self.less(predicate) or not self.less(other):
+            return False
+        for (place, end), (at, left) in ((self.less(predicate), self.less(other)), (self.less(other), self.less(predicate))):
+            sum_ = self.parts(place, r"or\.b32|add\.s32")
+            if at not in sum_:
+                continue
+            begin = sum_[1 - sum_.index(at)]
+            shift = self.parts(begin, r"shl\.b32")
+            tile = 1 << int(shift[1]) if shift and shift[1].isdigit() else 0
+            for bound, constant in (("min", tile), ("max", 0)):  # of what is left
+                operands = self.parts(left, rf"{bound}\.s32")
+                left = operands[0] if operands and operands[1] == str(constant) else left
+            if self.most_bits(at) < tile and self.parts(left, r"sub\.s32") == (end, begin):
+                return True
+        return False
+
+    def compared_twice(self, text):
+        compared = re.match(r"setp\.\S+ (%p\d+),", text)
+        return bool(compared) and self.only_beside(compared[1], compared[1])
+
+    def only_beside(self, all_of, predicate):
+        """Whether a predicate counts only together with another one of the same meaning; `all_of`: itself and others."""
+        uses = [t for t in self.statements if re.search(re.escape(all_of) + r"\b", t) and t != self.made.get(all_of)]
+        made = [re.match(r"and\.pred (%p\d+),", use) for use in uses]
+        return bool(uses) and all(m and m[1] in self.made and (
+            any(self.same_meaning(predicate, other) for other in self.leaves(m[1]) - {predicate}) or
+            self.only_beside(m[1], predicate)) for m in made)
+
+    def is_zero(self, value):
+        made = self.made.get(value, "")
+        return value == "0" or bool(re.fullmatch(rf"(mov\.b32|neg\.s32) {re.escape(value)}, (\S+);", made) and self.is_zero(made.rstrip(";").split()[-1])) \
+            or any(self.is_zero(part) for part in self.parts(value, r"mul\.hi\.u32|mul\.lo\.s32"))
+
+    def never_equal(self, text):
+        """Of a comparison for less or equal; where it is one that equality would decide."""
+        match = re.search(r"setp\.\w+\.[su]32 %p\d+, (\S+), (\S+);", text)
+        return bool(match) and any(self.is_zero(a) and "1" in self.parts(b, r"max\.s32") for a, b in (match.groups(), match.groups()[::-1]))
