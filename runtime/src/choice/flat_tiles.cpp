@@ -10,7 +10,7 @@ namespace conv_transpose {
 
 namespace {
 
-// Cells of an axis, as algorithm/flat_gemm.h counts them.
+// Cells of an axis, as algorithm/flat_places.h counts them.
 struct Extent {
     int64_t cells, low, high, pitch;
 
@@ -94,17 +94,17 @@ FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p, TensorFormat read,
     block_panels = ceil_divide(panels, blocks);
     // A register tile's operands in rows, of many channels, do not stay in the first cache.
     constexpr double most_near = 20000, far = 0.9;
-    const bool is_far = !k.computes_taps && !k.any_layout && !k.turns_channels && double(k.tile_places) * channels.summed > most_near;
+    const bool in_rows = !k.computes_taps && !k.any_layout && !k.turns_channels;
+    const bool is_far = in_rows && double(k.tile_places) * channels.summed > most_near;
     const double rate = double(k.fma_percent) * (is_far ? far : 1);
     // Of a group, where groups are channels.
     const double share = k.packs_groups ? 1 / double(p.groups) : 1;
     // Entries of whole register tiles, each of which is added once.
     constexpr int64_t tile_entries = 8;
     constexpr double adding = 4;
-    const double entries = double(channels.computed * taps(p));
-    const double computed_channels =
-        k.computes_taps ? (double(round_up(channels.computed * taps(p), tile_entries)) + entries * adding / channels.summed) / double(taps(p))
-                        : double(panels * k.weight_channel_multiple);
+    const int64_t entries = channels.computed * taps(p);
+    const double of_entries = double(round_up(entries, tile_entries)) + double(entries) * adding / channels.summed;
+    const double computed_channels = k.computes_taps ? of_entries / double(taps(p)) : double(panels * k.weight_channel_multiple);
     relative_time = of_all(tile_rows, computed) * double(segments) * computed_channels * share / rate;
 
     // Elements that are copied and stored take so many products' time: scattered one by one, or as vectors along rows. Channels
