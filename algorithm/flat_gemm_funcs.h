@@ -24,6 +24,8 @@ struct FlatGemmVars {
 struct FlatGemmSizes {
     int vector, positions, channels;
     bool channels_in_vectors = false, turned = false, depthwise = false;
+    /// Of a register tile of the product of each place with all taps of all channels; 0 where there is none.
+    int entries = 0;
 
     bool any_layout() const { return channels_in_vectors && !turned; }
     int places_in_vector() const { return any_layout() ? 1 : vector; }
@@ -59,6 +61,10 @@ struct FlatGemmFuncs {
         Halide::RDom domain;
         Halide::RVar summed, tap;
     } reduced;
+    /// (entry) -> kernel position and channel: a table. (place, lane, panel, segment, tile, group), float32: what a place gives to
+    /// each entry, and the same as a register tile sums it.
+    Halide::Func entries{"entries"}, products{"products"}, product{"product"};
+    Halide::RDom summed_entries;
     /// (element, row, phase_y, phase_z, lane, panel, segment, tile, group): the phases of a row side by side; turned: (element,
     /// vector, row, ...), those of a vector of cells.
     Halide::Func interleaved{"interleaved"};
@@ -82,8 +88,7 @@ struct FlatGemmFuncs {
 struct FlatWeightGradientFuncs : FlatGemmFuncs {
     int lanes = 0, outputs = 0;  ///< channels of a panel, entries of a register tile
 
-    /// (entry of a task) -> where its tap reads, plane, output channel of the task: a table.
-    Halide::Func entries{"entries"};
+    /// `entries`, of a task: where its tap reads, plane, output channel of the task.
     /// (row, segment, tile) -> coordinates in the input, and how many vectors of cells are turned or cells copied: a table.
     Halide::Func input_rows{"input_rows"};
     /// (place, lane, panel, segment, tile, group), float32; and (element, lane, vector, row, panel, segment, tile, group), a vector

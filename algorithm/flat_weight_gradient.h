@@ -1,5 +1,5 @@
 // The weight gradient as a matrix product for CPUs, every attribute a run-time value, of any rank, element type and layout. Its
-// operands lie as those of flat_gemm.h, which numbers the places: what a tap sees of the output gradient is a constant number
+// operands lie as those of flat_places.h, which numbers the places: what a tap sees of the output gradient is a constant number
 // of places further. The input has zeros where places are gaps, so that they add nothing to the sum over places.
 // What is computed for an input channel are `entries`, as they lie in memory: output channels and taps are one dimension, so
 // that neither has to fill a register tile. Of a depthwise problem groups are the channels, of which each has an entry a tap.

@@ -41,7 +41,7 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>, pub
         auto &output = *this->result_;
         std::vector<GatherAxis> gather;
         std::vector<FlatAxis> axes;
-        PerAxis most, phase_counts;
+        PerAxis kernel, most, phase_counts;
         for (int d = 0; d < rank; d++) {
             const auto a = [&](int i) { return this->attribute(d, i); };
             const AxisArguments arguments{.kernel = a(5),
@@ -50,6 +50,7 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>, pub
                                           .padding_phase = a(2),
                                           .gcd = a(3),
                                           .inverse = a(4)};
+            kernel.push_back(arguments.kernel);
             gather.push_back(GatherAxis::run_time(arguments));
             axes.push_back(forward_axis(arguments, input.dim(d).min(), input.dim(d).extent(), output.dim(d).extent()));
             most.push_back(gather[d].taps());
@@ -59,9 +60,11 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>, pub
         const Places places(axes, output.dim(rank + 2).extent(), output.dim(0).extent(), this->tile_shape(), f.size);
         define_taps(f, places, gather, phase_counts);
         define_staged(f, places, input, this->load(this->get_target()));
-        define_sum(f, places, weight, product(most), summed, channels, [&](const Expr &channel, const Expr &group) {
+        const auto initial = [&](const Expr &channel, const Expr &group) {
             return select(has_bias != 0, bias(channel, group), 0.f);
-        });
+        };
+        if (f.size.entries > 0) define_sum_of_entries(f, places, weight, kernel, summed, channels, initial);
+        else define_sum(f, places, weight, product(most), summed, channels, initial);
         define_stores(f, output, places, [&](const Expr &sum) {
             return this->rounded(activate(sum, activation, slope), this->get_target());
         });

@@ -2,14 +2,11 @@
 #include "generators/input_gradient.h"
 #include "schedules/cpu_input_gradient_channels.h"
 #include "schedules/cpu_input_gradient_depthwise.h"
-#include "schedules/cpu_input_gradient_general.h"
 
 namespace conv_transpose {
 using InputGradientCpuChannels = InputGradient<CpuInputGradientChannels>;
 using InputGradientCpuDepthwise = InputGradient<CpuInputGradientDepthwise>;
-using InputGradientCpuGeneral = InputGradient<CpuInputGradientGeneral>;
 }  // namespace conv_transpose
 
 HALIDE_REGISTER_GENERATOR(conv_transpose::InputGradientCpuChannels, input_gradient_cpu_channels)
 HALIDE_REGISTER_GENERATOR(conv_transpose::InputGradientCpuDepthwise, input_gradient_cpu_depthwise)
-HALIDE_REGISTER_GENERATOR(conv_transpose::InputGradientCpuGeneral, input_gradient_cpu_general)

@@ -33,7 +33,10 @@ inline void stage_places(FlatGemmFuncs &f) {
     for (std::size_t i = 0; i < f.copies.size() && f.copies[i].domain.dimensions() == 3; i++) {
         const RDom &r = f.copies[i].domain;
         Stage copy = f.staged.update(i);
-        copy.allow_race_conditions().reorder({r[0], r[1], f.v.summed, r[2], f.v.plane}).vectorize(r[0]);
+        // Rows of less than a vector have one or two pieces, for which a loop would cost more than copying them.
+        if (f.copies[i].width < f.size.vector) copy.reorder({r[0], f.v.summed, r[1], r[2], f.v.plane});
+        else copy.reorder({r[0], r[1], f.v.summed, r[2], f.v.plane});
+        copy.allow_race_conditions().vectorize(r[0]);
         // Every so many-th element of whole vectors, by shuffles.
         if (Internal::is_const(f.read_stride) || f.copies[i].width == 1) continue;
         for (int stride : {1, 2, 3, 4})
@@ -50,9 +53,13 @@ struct CpuProductOfPlaces : CpuSchedule {
     /// The register tile: vectors of places, and channels.
     GeneratorParam<int> vectors{"vectors", depthwise ? 8 : 3}, channels{"channels", depthwise ? 1 : 8};
 
+    /// The product's channels are all taps of all channels.
+    GeneratorParam<bool> computes_taps{"computes_taps", false};
+
     FlatGemmSizes sizes(const Halide::Target &target) const {
-        const int vector = target.natural_vector_size<float>();
-        return {.vector = vector, .positions = vectors * vector, .channels = channels, .depthwise = depthwise};
+        const int vector = target.natural_vector_size<float>(), entries = computes_taps ? int(channels) : 0;
+        return {.vector = vector, .positions = vectors * vector, .channels = entries > 0 ? 1 : int(channels),
+                .depthwise = depthwise, .entries = entries};
     }
 
     void apply(FlatGemmFuncs &f, const Halide::Target &) const {
@@ -71,6 +78,7 @@ struct CpuProductOfPlaces : CpuSchedule {
             .reorder({s.element, s.vector, s.phase_y, s.row, s.phase_z, s.lane, s.panel, s.block, s.segment, s.tile, s.group})
             .fuse(s.block, s.segment, work).fuse(work, s.tile, work).fuse(work, s.group, work).parallel(work);
         stores.specialize(f.whole_vectors).vectorize(s.element);
+        stores.vectorize(s.element);  // some lanes of one
 
         for (Func table : {f.span, f.seen_rows, f.stored_rows}) table.compute_at(f.output, work);
         f.staged.compute_at(f.output, depthwise ? s.panel : work).hoist_storage(f.output, work)
@@ -83,14 +91,32 @@ struct CpuProductOfPlaces : CpuSchedule {
             .reorder(v.place, v.lane, register_tile, v.phase).vectorize(v.place, width).unroll(v.place).unroll(v.lane);
         f.sum.compute_at(f.result, register_tile).bound_extent(v.place, f.size.positions).bound_extent(v.lane, f.size.channels)
             .vectorize(v.place, width).unroll(v.place).unroll(v.lane);
-        f.sum.update().reorder(v.place, v.lane, f.reduced.summed, f.reduced.tap)
-            .vectorize(v.place, width).unroll(v.place).unroll(v.lane);
+        Stage sums = f.sum.update();
+        if (computes_taps) compute_entries(f), sums.reorder(v.place, v.lane, f.reduced.tap);
+        else sums.reorder(v.place, v.lane, f.reduced.summed, f.reduced.tap);
+        sums.vectorize(v.place, width).unroll(v.place).unroll(v.lane);
 
         f.interleaved.compute_at(f.output, s.phase_y).hoist_storage(f.output, work);
         Stage interleave = f.interleaved.update();
         interleave.allow_race_conditions().vectorize(f.interleaving[0]);
         if (!Internal::is_const(f.stride_x))
             for (int stride : {1, 2, 3, 4, 5, 8}) interleave.specialize(f.stride_x == stride).unroll(f.interleaving[1]);
+    }
+
+  private:
+    /// All entries of a register tile's places, which stay in the first cache meanwhile.
+    void compute_entries(FlatGemmFuncs &f) const {
+        using namespace Halide;
+        const FlatGemmVars &v = f.v;
+        const int width = f.size.vector;
+        Var register_tile{"register_tile"};
+        f.entries.compute_root();
+        f.products.compute_at(f.output, RVar("work")).bound_extent(v.lane, f.size.entries)
+            .split(v.place, register_tile, v.place, f.size.positions, TailStrategy::RoundUp)
+            .reorder(v.place, v.lane, v.panel, register_tile).vectorize(v.place, width).unroll(v.place).unroll(v.lane);
+        f.product.compute_at(f.products, v.panel).bound_extent(v.place, f.size.positions).bound_extent(v.lane, f.size.entries)
+            .vectorize(v.place, width).unroll(v.place).unroll(v.lane);
+        f.product.update().reorder(v.place, v.lane, f.summed_entries.x).vectorize(v.place, width).unroll(v.place).unroll(v.lane);
     }
 };
 

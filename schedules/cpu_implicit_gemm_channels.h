@@ -99,6 +99,7 @@ struct CpuProductOfChannels : CpuSchedule {
         stores.fuse(s.block, s.segment, work).fuse(work, s.tile, work).fuse(work, s.group, work).parallel(work);
         if (turned) {
             stores.specialize(f.whole_vectors).vectorize(s.element);
+            stores.vectorize(s.element);  // some lanes of one
             interleave(f);
         } else {
             stores.vectorize(s.element);

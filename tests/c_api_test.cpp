@@ -80,7 +80,7 @@ TEST_F(CApi, TellsOutputAndSizes) {
 
 TEST_F(CApi, TellsWhatIsALastResort) {
     for (const auto &[kernel, type, expected] :
-         {std::tuple{"forward_f32_cpu_general_any_nchw", CONV_TRANSPOSE_ELEMENT_FLOAT32, 0},
+         {std::tuple{"forward_f32_cpu_implicit_gemm_any_ncdhw", CONV_TRANSPOSE_ELEMENT_FLOAT32, 0},
           std::tuple{"forward_f16_cpu_gather_any_any_large", CONV_TRANSPOSE_ELEMENT_FLOAT16, 1}}) {
         conv_transpose_plan_destroy(plan_);
         options_.kernel = kernel;

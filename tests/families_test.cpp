@@ -143,6 +143,15 @@ TEST_P(ManyChannels, EqualTheOracleOnEveryKernelThatAcceptsThem) {
         expect_exact_on_every_kernel(Problem::parse(problem), GetParam(), random);
 }
 
+// Several tiles along a row, and down the rows of volumes; sums of more channels than one loop takes.
+TEST_P(ManyChannels, OfFewOutputChannelsEqualTheOracle) {
+    if (const char *reason = missing(GetParam())) GTEST_SKIP() << reason;
+    RandomProblems random(6);
+    for (const char *problem : {"n1g1ic3oc2iw9000kw4sw2pw1", "n2g1ic270oc1ih7iw6kh4kw4sh2sw2ph1pw1",
+                                "n2g2ic4oc2id6ih17iw20kd3kh3kw5sd2sh2sw2pd1", "n1g1ic140oc3ih3iw11kh3kw3sh3sw3"})
+        expect_exact_on_every_kernel(Problem::parse(problem), GetParam(), random);
+}
+
 // Groups of one channel are the lanes of vectors: less than one, some, and not a whole number of them.
 TEST_P(ManyChannels, OfGroupsOfOneEqualTheOracle) {
     if (const char *reason = missing(GetParam())) GTEST_SKIP() << reason;

@@ -98,7 +98,7 @@ TEST_P(PlanTest, WeightGradientsTakeKernelsByClass) {
     EXPECT_FALSE(taken("n4ic21oc21ih66iw66kh16kw16sh8sw8", "_maps_"));
 }
 
-// In float32 the general kernel accepts every valid problem, so that none is ever unserved.
+// A kernel for any tensors accepts every valid problem, so that none is ever unserved.
 TEST_P(PlanTest, EveryValidProblemHasAKernel) {
     RandomProblems random(5);
     for (int i = 0; i < 500; i++) {

@@ -44,7 +44,7 @@ conv_transpose_kernel(forward f32 cpu tiles AS few kernel_h=4 kernel_w=4 ${s2p1}
     joint_phases=true channels=3 max_channels=3 AVX2 tile_rows=1)
 conv_transpose_kernel(forward f32 cpu tiles kernel_h=4 kernel_w=4 ${s2p1} min_channels=11 AVX2 channels=6)
 conv_transpose_kernel(forward f32 cpu tiles kernel_h=9 kernel_w=9 stride_h=2 stride_w=2
-    joint_phases=true vectors=3 channels=1 AVX2 tile_rows=1)
+    joint_phases=true vectors=3 channels=1 max_channels=4 AVX2 tile_rows=1)
 conv_transpose_kernel(forward f32 cpu tiles kernel_h=9 kernel_w=9 stride_h=3 stride_w=3
     padding_phase_h=1 padding_phase_w=1 joint_phases=true vectors=2 tile_rows=1 channels=1 AVX2 vectors=1)
 conv_transpose_kernel(forward f32 cpu tiles kernel_h=9 kernel_w=9 stride_h=4 stride_w=4
@@ -56,7 +56,5 @@ conv_transpose_kernel(forward f32 cpu implicit_gemm LAYOUT ncdhw AS channels5 ra
     AVX2 vectors=2)
 conv_transpose_kernel(forward f32 cpu implicit_gemm LAYOUT ncdhw AS turned GENERATOR forward_cpu_implicit_gemm_channels rank=3
     turned=true fma_percent=88 AVX2 places=6)
-
-# ---- general: every attribute a run-time value
-conv_transpose_kernel(forward f32 cpu general BASELINE)
-conv_transpose_kernel(forward f32 cpu general BASELINE LARGE)
+# Few channels: the product's are all taps of them.
+conv_transpose_kernel(forward f32 cpu implicit_gemm LAYOUT ncdhw AS taps rank=3 computes_taps=true fma_percent=75 AVX2 channels=4)

@@ -131,7 +131,3 @@ conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS small_c16 ${small
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c64_split ${product} ${product_c64_split} MAX_REGISTERS 128 H200_TFLOPS 34)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c32_split ${product} ${product_c32_split} min_out_channels=128
     MAX_REGISTERS 96 H200_TFLOPS 22)
-
-# ---- general
-conv_transpose_kernel(input_gradient f32 cpu general BASELINE)
-conv_transpose_kernel(input_gradient f32 cpu general BASELINE LARGE)

@@ -10,7 +10,7 @@ namespace conv_transpose {
 
 namespace {
 
-// Cells of an axis, as algorithm/flat_gemm.h counts them.
+// Cells of an axis, as algorithm/flat_places.h counts them.
 struct Extent {
     int64_t cells, low, high, pitch;
 
@@ -47,11 +47,19 @@ FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p, TensorFormat read,
     // Of those that are copied together.
     const double copied_channels = k.packs_groups ? double(k.weight_channel_multiple) : channels.summed;
     const double summed = copied_channels * product_of_axes(p, planes_of);
-    const double results = double(product_of_axes(p, phases_of)) * k.weight_channel_multiple;
+    double results = double(product_of_axes(p, phases_of)) * k.weight_channel_multiple;
     // What is copied of the picture, and the results of a panel, stay in the second cache.
-    constexpr double copied_floats = 128 << 10, result_floats = 64 << 10;
-    constexpr int64_t least = 192, several = 8;
-    const int64_t most = k.packs_groups ? 4096 : 1024;
+    double copied_floats = 128 << 10;
+    constexpr double result_floats = 64 << 10;
+    constexpr int64_t several = 8;
+    int64_t least = 192;
+    // What is copied is read once, and its products with all taps stay in the second cache; but what two tiles see is multiplied
+    // for both.
+    if (k.computes_taps) {
+        copied_floats = 1 << 20, results += double(channels.computed * taps(p)) / 2;
+        least = std::clamp<int64_t>(3 * x.pitch * (y.reach() + z.reach() * y.pitch), 512, 4096);
+    }
+    const int64_t most = k.packs_groups || k.computes_taps ? 4096 : 1024;
     const int64_t wanted =
         std::clamp(static_cast<int64_t>(std::min(copied_floats / summed, result_floats / results)), least, most);
 
@@ -68,7 +76,8 @@ FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p, TensorFormat read,
     // Register tiles are whole; and rows that taps see beyond a tile's own are copied again.
     const int64_t seen_rows = y.reach() + z.reach() * y.pitch;
     const auto computed = [&](int64_t n) {
-        return n == 0 ? 0.0 : double(round_up((n - 1) * pitch + segment_cells, k.tile_places));
+        const int64_t also = k.computes_taps ? seen_rows * pitch + x.reach() : 0;
+        return n == 0 ? 0.0 : double(round_up((n - 1) * pitch + segment_cells + also, k.tile_places));
     };
     const auto copied_for = [&](int64_t n) { return n == 0 ? 0.0 : double((n + seen_rows) * pitch); };
     const auto of_all = [&](int64_t n, auto of_tile) { return double(all_rows / n) * of_tile(n) + of_tile(all_rows % n); };
@@ -81,15 +90,22 @@ FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p, TensorFormat read,
     // Each block of panels copies for itself: as many as make enough tasks.
     const int64_t panels = ceil_divide(channels.computed, k.weight_channel_multiple);
     const double tasks = double(ceil_divide(all_rows, tile_rows)) * double(segments) * double(channels.groups);
-    const int64_t blocks = std::clamp<int64_t>(static_cast<int64_t>(several / tasks), 1, panels);
+    const int64_t blocks = k.computes_taps ? 1 : std::clamp<int64_t>(static_cast<int64_t>(several / tasks), 1, panels);
     block_panels = ceil_divide(panels, blocks);
     // A register tile's operands in rows, of many channels, do not stay in the first cache.
     constexpr double most_near = 20000, far = 0.9;
-    const bool is_far = !k.any_layout && !k.turns_channels && double(k.tile_places) * channels.summed > most_near;
+    const bool in_rows = !k.computes_taps && !k.any_layout && !k.turns_channels;
+    const bool is_far = in_rows && double(k.tile_places) * channels.summed > most_near;
     const double rate = double(k.fma_percent) * (is_far ? far : 1);
     // Of a group, where groups are channels.
     const double share = k.packs_groups ? 1 / double(p.groups) : 1;
-    relative_time = of_all(tile_rows, computed) * double(segments) * double(panels * k.weight_channel_multiple) * share / rate;
+    // Entries of whole register tiles, each of which is added once.
+    constexpr int64_t tile_entries = 8;
+    constexpr double adding = 4;
+    const int64_t entries = channels.computed * taps(p);
+    const double of_entries = double(round_up(entries, tile_entries)) + double(entries) * adding / channels.summed;
+    const double computed_channels = k.computes_taps ? of_entries / double(taps(p)) : double(panels * k.weight_channel_multiple);
+    relative_time = of_all(tile_rows, computed) * double(segments) * computed_channels * share / rate;
 
     // Elements that are copied and stored take so many products' time: scattered one by one, or as vectors along rows. Channels
     // of a picture of one pixel are neighbours in any layout.

@@ -1,4 +1,4 @@
-// How kernels of flat matrix products cut a problem into tiles (algorithm/flat_gemm.h). What a tile computes does not
+// How kernels of flat matrix products cut a problem into tiles (algorithm/flat_places.h). What a tile computes does not
 // depend on its shape: results are the same bits whatever is chosen here.
 #ifndef CONV_TRANSPOSE_RUNTIME_FLAT_TILES_H
 #define CONV_TRANSPOSE_RUNTIME_FLAT_TILES_H

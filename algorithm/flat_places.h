@@ -1,0 +1,220 @@
+// The forward operation and the input gradient as a matrix product for CPUs, every attribute a run-time value, of any
+// rank. The gather is that of gather.h and strided_axis.h; this is where its operands lie.
+//
+// Cells of one phase are numbered through rows, planes, volumes and images, with gaps between rows (and between planes)
+// that are as wide as taps reach beyond a row: a number is a `place`. What a tap sees of a place then lies a constant
+// number of places further, whatever row it is in, and reads zeros in the gaps. So a tile is any run of places; the part of
+// the picture that its taps see is copied once, as rows with their gaps, for all phases, taps and channels; and sums have
+// no tests. What is summed for places in gaps is not stored. A picture that is read with a stride is copied as a plane for
+// each remainder, so that neighbouring cells are neighbours there; along x not where channels are in vectors, since any place
+// is a whole vector then: a cell is as many spots of what is copied as the stride says.
+// Of depthwise problems groups are numbered as channels, so that a tile's tables serve many of them.
+#ifndef CONV_TRANSPOSE_ALGORITHM_FLAT_PLACES_H
+#define CONV_TRANSPOSE_ALGORITHM_FLAT_PLACES_H
+
+#include <vector>
+
+#include "Halide.h"
+#include "algorithm/flat_gemm_funcs.h"
+#include "algorithm/gather.h"
+
+namespace conv_transpose::flat_gemm {
+
+using Halide::Expr;
+/// One value for each axis, x first.
+using PerAxis = std::vector<Expr>;
+
+inline Expr product(const PerAxis &factors) {
+    Expr all = 1;
+    for (const Expr &factor : factors) all = all * factor;
+    return all;
+}
+inline Expr rounded_up(const Expr &a, const Expr &b) { return (a + b - 1) / b; }
+
+/// Takes a number apart that counts through `extents`, the first fastest; the last entry is what is left.
+inline PerAxis digits(const Expr &number, const PerAxis &extents) {
+    PerAxis all;
+    Expr rest = number;
+    for (const Expr &extent : extents) {
+        all.push_back(rest % extent);
+        rest = rest / extent;
+    }
+    all.push_back(rest);
+    return all;
+}
+
+/// One axis, in cells.
+struct FlatAxis {
+    Expr cells, phases, stride;  ///< of the result: of a phase, how many phases, how far apart
+    Expr low, high;              ///< what taps see, from a cell on
+    Expr read_stride, planes;    ///< of the picture, which has a plane for each remainder that taps see
+    Expr remainder_step;         ///< the n-th plane has remainder n * remainder_step
+    Expr min, extent;            ///< of the picture
+    bool has_spots = false;      ///< a cell is a spot for each remainder, in place of planes
+
+    /// Spots from a cell to the next.
+    Expr spots() const { return has_spots ? read_stride : Expr(1); }
+
+    /// Spots that the picture has data in: of a plane; and cells, of all.
+    Expr first(const Expr &plane) const {
+        return reads_all() ? min : (min - remainder(plane) + read_stride - 1) / read_stride;
+    }
+    Expr last(const Expr &plane) const {
+        return reads_all() ? min + extent - 1 : (min + extent - 1 - remainder(plane)) / read_stride;
+    }
+    Expr first() const { return reads_cells() ? min : min / read_stride; }
+    Expr last() const { return reads_cells() ? min + extent - 1 : (min + extent - 1) / read_stride; }
+    /// Those that some tap sees.
+    Expr first_seen() const { return max(first(), low); }
+    Expr last_seen() const { return Halide::min(last(), cells - 1 + high); }
+    /// From a row to the next: gaps are shared by both.
+    Expr pitch() const { return max(max(cells + high - first_seen(), last_seen() + 1 - low), cells); }
+    Expr coordinate(const Expr &spot, const Expr &plane) const {
+        return reads_all() ? spot : spot * read_stride + remainder(plane);
+    }
+
+  private:
+    bool reads_cells() const { return Halide::Internal::is_const_one(read_stride); }
+    bool reads_all() const { return reads_cells() || has_spots; }
+    Expr remainder(const Expr &plane) const { return plane * remainder_step % read_stride; }
+};
+
+/// Of the forward operation.
+inline FlatAxis forward_axis(const AxisArguments &a, const Expr &input_min, const Expr &input_extent, const Expr &outputs) {
+    const Expr phases = min(a.stride, outputs);
+    return {.cells = rounded_up(outputs, a.stride), .phases = phases, .stride = a.stride,
+            .low = -(((a.kernel - 1) * a.dilation - a.padding_phase) / a.stride),
+            .high = (phases - 1 + a.padding_phase) / a.stride,
+            .read_stride = 1, .planes = 1, .remainder_step = 0, .min = input_min, .extent = input_extent};
+}
+
+/// Of the input gradient, which reads the output gradient with the stride.
+inline FlatAxis strided_axis(const Expr &kernel, const Expr &stride, const Expr &dilation, const Expr &output_min,
+                             const Expr &output_extent, const Expr &inputs, bool has_spots) {
+    return {.cells = inputs, .phases = 1, .stride = 1, .low = 0, .high = (kernel - 1) * dilation / stride,
+            .read_stride = stride, .planes = has_spots ? Expr(1) : min(kernel, stride), .remainder_step = dilation,
+            .min = output_min, .extent = output_extent, .has_spots = has_spots};
+}
+
+/// What a tap reads and multiplies, a value an axis.
+struct Tap {
+    PerAxis shift;  ///< from FlatAxis::low on; along x in spots
+    PerAxis plane, kernel;
+};
+
+/// A tap of such an axis.
+inline void add_strided(Tap &tap, const FlatAxis &axis, const Expr &stride, const Expr &dilation) {
+    const Expr kernel = tap.kernel[tap.shift.size()];
+    tap.shift.push_back(kernel * dilation / (axis.has_spots ? Expr(1) : stride));
+    tap.plane.push_back(kernel % axis.planes);
+}
+
+/// A tile: some rows of cells of a segment along x, as the runtime cuts them (choice/flat_tiles.h). So many panels share what
+/// is copied.
+struct TileShape {
+    Expr segment, rows, panels;
+};
+
+/// Places of a tile, and where they are in the result and in the picture.
+class Places {
+  public:
+    Places(const std::vector<FlatAxis> &axes, const Expr &images, const Expr &outputs, const TileShape &shape,
+           const FlatGemmSizes &size)
+        : axes_(axes), images_(images), rows_(shape.rows), panels_(shape.panels) {
+        using Halide::Internal::is_const_one;
+        const FlatAxis &x = axes[0];
+        const Expr whole = shape.segment >= x.cells;
+        // Segments are of the result, and the last begins early; so a segment may begin and end within a cell.
+        length_ = min(shape.segment * x.stride, outputs);
+        segments_ = rounded_up(outputs, length_);
+        last_begin_ = outputs - length_;
+        cells_ = select(whole, x.cells, shape.segment + 1);
+        // Segments have gaps of their own, whole rows share them with their neighbours.
+        pitch_ = select(whole, x.pitch(), shape.segment + 1 + x.high - x.low);
+        Expr pitch = 1, last = 0;
+        for (std::size_t d = 1; d < axes.size(); d++) {
+            const FlatAxis &a = axes[d];
+            row_pitches_.push_back(pitch);
+            last = last + (a.cells - 1) * pitch;
+            low_row_ = low_row_ + a.low * pitch;
+            reach_ = reach_ + (a.high - a.low) * pitch;
+            pitch = pitch * a.pitch();
+        }
+        all_rows_ = last + (images - 1) * pitch + 1;
+        tiles_ = rounded_up(all_rows_, rows_);
+        for (const FlatAxis &a : axes) planes_ = planes_ * a.planes;
+        row_places_ = rounded_up(cells_, size.places_in_vector()) * size.places_in_vector(), positions_ = size.positions;
+        // Not a power of two: the channels of a place would meet in one set of the cache.
+        const int line = 16;
+        Expr seen = places_of(rows_) + reach_ * pitch_ + x.high - x.low;
+        if (size.entries > 0) seen = rounded_up(seen, positions_) * positions_;  // whole register tiles are multiplied
+        window_ = (rounded_up(seen, line) / 2 * 2 + 1) * line;
+    }
+
+    const std::vector<FlatAxis> &axes() const { return axes_; }
+    Expr images() const { return images_; }
+    Expr planes() const { return planes_; }
+    Expr block_panels() const { return panels_; }
+
+    // Along x: so many results of a segment, from this one on.
+    Expr length() const { return length_; }
+    Expr segments() const { return segments_; }
+    Expr begin(const Expr &segment) const { return min(segment * length_, last_begin_); }
+    Expr first_cell(const Expr &segment) const { return begin(segment) / axes_[0].stride; }
+    Expr cells() const { return cells_; }
+
+    // Rows of cells, counted through all images; of those that taps see, the first is `reach` below the last one's.
+    Expr rows() const { return rows_; }
+    Expr tiles() const { return tiles_; }
+    Expr seen_rows() const { return rows_ + reach_; }
+    Expr first_seen_row(const Expr &tile) const { return tile * rows_ + low_row_; }
+    /// Coordinates of a row behind x: the last one is the image.
+    PerAxis row(const Expr &number) const {
+        PerAxis pitches;
+        for (std::size_t d = 1; d < axes_.size(); d++) pitches.push_back(axes_[d].pitch());
+        return digits(number, pitches);
+    }
+    /// The number of the first row that has data, seen by a tap.
+    Expr first_row() const {
+        Expr all = 0;
+        for (std::size_t d = 1; d < axes_.size(); d++) all = all + axes_[d].first_seen() * row_pitches_[d - 1];
+        return all;
+    }
+
+    /// Of a row's results, from a row to the next; the places of a tile, and those that its taps see.
+    Expr pitch() const { return pitch_; }
+    Expr rows_of(const Expr &tile) const { return min(rows_, all_rows_ - tile * rows_); }
+    Expr places(const Expr &tile) const { return places_of(rows_of(tile)); }
+    Expr most_places() const { return places_of(rows_); }
+    Expr seen_places(const Expr &tile) const { return places(tile) + reach_ * pitch_ + axes_[0].high - axes_[0].low; }
+    /// Of what is copied, in spots.
+    Expr window() const { return window_ * spots(); }
+    Expr seen_pitch() const { return pitch_ * spots(); }
+    Expr shift(const Tap &tap) const {
+        Expr rows = 0;
+        for (std::size_t d = 1; d < axes_.size(); d++) rows = rows + tap.shift[d] * row_pitches_[d - 1];
+        return tap.shift[0] + rows * seen_pitch();
+    }
+    /// The spot that a place sees by a tap.
+    Expr seen(const Expr &place, const Expr &shift) const { return place * spots() + shift; }
+
+  private:
+    std::vector<FlatAxis> axes_;
+    Expr images_, rows_, panels_, length_, segments_, last_begin_, cells_, pitch_, tiles_, all_rows_, row_places_, window_;
+    PerAxis row_pitches_;
+    Expr low_row_ = 0, reach_ = 0, planes_ = 1;
+    int positions_ = 1;
+
+    Expr spots() const { return axes_[0].spots(); }
+
+    // Of so many rows, in whole register tiles.
+    Expr places_of(const Expr &rows) const {
+        return rounded_up((rows - 1) * pitch_ + row_places_, positions_) * positions_;
+    }
+};
+
+inline Expr promised(const Expr &at, const Expr &extent) { return Halide::unsafe_promise_clamped(at, 0, extent - 1); }
+
+}  // namespace conv_transpose::flat_gemm
+
+#endif

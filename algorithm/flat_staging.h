@@ -1,0 +1,168 @@
+// What taps of a tile's places see of a picture, copied as rows with their gaps (flat_places.h): in vectors of places, of
+// channels, or of cells that are turned into channels. A schedule says how.
+#ifndef CONV_TRANSPOSE_ALGORITHM_FLAT_STAGING_H
+#define CONV_TRANSPOSE_ALGORITHM_FLAT_STAGING_H
+
+#include <functional>
+#include <vector>
+
+#include "Halide.h"
+#include "algorithm/flat_places.h"
+
+namespace conv_transpose::flat_gemm {
+
+/// Of the vectors that copy rows: down to single elements.
+inline int next_width(int width) { return width > 4 ? width / 2 : width > 1 ? 1 : 0; }
+
+/// Defines f.span, and gives the columns of f.seen_rows: coordinates of rows that taps see, and how many cells they have.
+/// `planes` are the digits of the plane's number.
+inline std::vector<Expr> seen_rows(FlatGemmFuncs &f, const Places &places, const PerAxis &planes) {
+    using namespace Halide;
+    const FlatGemmVars &v = f.v;
+    const std::vector<FlatAxis> &axes = places.axes();
+    const FlatAxis &x = axes[0];
+    const Expr low = (places.first_cell(v.segment) + x.low) * x.spots();
+    const Expr first = max(x.first(planes[0]), low);
+    const Expr behind = Halide::min(x.last(planes[0]) + 1, low + (places.cells() + x.high - x.low) * x.spots());
+    f.span(v.plane, v.segment) = Tuple(first, behind, low);
+
+    const PerAxis cells = places.row(places.first_seen_row(v.tile) + v.row - places.first_row());
+    std::vector<Expr> seen;
+    Expr there_is = cells.back() >= 0 && cells.back() < places.images();
+    for (std::size_t d = 1; d < axes.size(); d++) {
+        const Expr cell = cells[d - 1] + axes[d].first_seen(), at = axes[d].coordinate(cell, planes[d]);
+        there_is = there_is && cell <= axes[d].last_seen() && at >= axes[d].min && at < axes[d].min + axes[d].extent;
+        seen.push_back(at);
+    }
+    seen.push_back(cells.back());
+    seen.push_back(select(there_is, f.span(v.plane, v.segment)[1] - f.span(v.plane, v.segment)[0], 0));
+    return seen;
+}
+
+/// What is copied: elements in float32.
+using Load = std::function<Expr(const Expr &)>;
+
+/// Copies of rows of the picture (x, y, z, channel, group, image), with their gaps: an update for each of several widths.
+template <class Tensor>
+class Staging {
+  public:
+    Staging(FlatGemmFuncs &f, const Places &places, const Tensor &picture, const Load &load)
+        : f_(f), places_(places), picture_(picture), load_(load), rank_(static_cast<int>(places.axes().size())) {
+        PerAxis plane_counts;
+        for (const FlatAxis &a : places.axes()) plane_counts.push_back(a.planes);
+        planes_ = digits(f.v.plane, plane_counts);
+    }
+
+    /// In vectors along a row, of which the last begins early; rows of less than a vector are copied by smaller ones. Where
+    /// channels lie side by side, cell by cell, if that is wanted.
+    void copy_places(bool any_layout) {
+        std::vector<Expr> seen = seen_rows(f_, places_, planes_);
+        const Expr by_cells = seen.back(), count = any_layout ? select(f_.reads_vectors, 0, by_cells) : by_cells;
+        seen.pop_back();
+        for (int width = f_.size.vector, above = 0; width > 0; above = width, width = next_width(width))
+            seen.push_back(select(count >= width && (above == 0 || count < above), rounded_up(count, width), 0));
+        if (any_layout) seen.push_back(select(f_.reads_vectors, by_cells, 0));
+        begin(seen);
+        for (int width = f_.size.vector; width > 0; width = next_width(width)) {
+            const Halide::RDom r({{0, width}, {0, rounded_up(most_cells(), width)}, {0, places_.seen_rows()}}, "copied");
+            const Expr cell = Halide::min(span(0) + r[1] * width, span(1) - width) + r[0];
+            add(width, r, r[1], r[2], cell, element(cell, r[2]));
+        }
+        if (any_layout) add_cells();
+    }
+
+    /// Vectors of cells are turned into vectors of channels; rows of less than a vector are copied cell by cell.
+    void copy_turned() {
+        using namespace Halide;
+        const FlatGemmVars &v = f_.v;
+        const int vector = f_.size.vector;
+        std::vector<Expr> seen = seen_rows(f_, places_, planes_);
+        const Expr count = seen.back();
+        seen.back() = select(count >= vector, rounded_up(count, vector), 0);
+        seen.push_back(select(count < vector, count, 0));
+        begin(seen);
+        const auto cell = [&](const Expr &number, const Expr &element) -> Expr {
+            return Halide::min(span(0) + number * vector, span(1) - vector) + element;
+        };
+        f_.turned_cells(v.element, v.summed, v.vector, v.row, v.plane, v.segment, v.tile, v.group) =
+            element(cell(v.vector, v.element), v.row);
+        const RDom r({{0, vector}, {0, rounded_up(most_cells(), vector)}, {0, places_.seen_rows()}}, "copied");
+        add(vector, r, r[1], r[2], cell(r[1], r[0]),
+            f_.turned_cells(r[0], v.summed, r[1], r[2], v.plane, v.segment, v.tile, v.group));
+        const RDom rest({{0, Halide::min(most_cells(), vector - 1)}, {0, places_.seen_rows()}}, "copied_rest");
+        add(1, rest, rest[0], rest[1], span(0) + rest[0], element(span(0) + rest[0], rest[1]));
+    }
+
+    /// Cell by cell; a schedule makes vectors of channels.
+    void copy_channels() {
+        begin(seen_rows(f_, places_, planes_));
+        add_cells();
+    }
+
+  private:
+    FlatGemmFuncs &f_;
+    const Places &places_;
+    const Tensor &picture_;
+    const Load &load_;
+    const int rank_;
+    PerAxis planes_;
+
+    const FlatAxis &x() const { return places_.axes()[0]; }
+    Expr span(int i) const { return f_.span(f_.v.plane, f_.v.segment)[i]; }
+    Expr most_cells() const {
+        return Halide::min(x().last() - x().first() + 1, places_.cells() + x().high - x().low) * x().spots();
+    }
+    // Zeros, and what is known of rows.
+    void begin(const std::vector<Expr> &seen) {
+        const FlatGemmVars &v = f_.v;
+        f_.seen_rows(v.row, v.plane, v.segment, v.tile) = Halide::Tuple(seen);
+        f_.staged(v.place, v.summed, v.plane, v.segment, v.tile, v.group) = 0.f;
+    }
+    Expr of_row(const Expr &number, int i) const {
+        const FlatGemmVars &v = f_.v;
+        return f_.seen_rows(number, v.plane, v.segment, v.tile)[i];
+    }
+    // Coordinates in the picture. Vectors of channels may go beyond the last one, which nothing reads.
+    Expr element(const Expr &cell, const Expr &row) const {
+        using namespace Halide;
+        const FlatGemmVars &v = f_.v;
+        const std::vector<FlatAxis> &axes = places_.axes();
+        std::vector<Expr> index{unsafe_promise_clamped(x().coordinate(cell, planes_[0]), x().min, x().min + x().extent - 1)};
+        for (int d = 1; d < rank_; d++)
+            index.push_back(unsafe_promise_clamped(of_row(row, d - 1), axes[d].min, axes[d].min + axes[d].extent - 1));
+        const Expr channels = picture_.dim(rank_).extent();
+        const Expr channel = f_.size.turned      ? promised(Halide::min(v.summed, channels - 1), channels)
+                             : f_.size.depthwise ? promised(v.summed, channels)
+                                                 : Expr(v.summed);
+        index.insert(index.end(), {channel, v.group, promised(of_row(row, rank_ - 1), places_.images())});
+        return load_(picture_(index));
+    }
+    void add_cells() {
+        const Halide::RDom r({{0, most_cells()}, {0, places_.seen_rows()}}, "copied");
+        add(1, r, r[0], r[1], span(0) + r[0], element(span(0) + r[0], r[1]));
+    }
+    // While `number` is below what the row has of the width.
+    void add(int width, Halide::RDom r, const Expr &number, const Expr &row, const Expr &cell, const Expr &value) {
+        const FlatGemmVars &v = f_.v;
+        r.where(number < of_row(row, rank_ + static_cast<int>(f_.copies.size())));
+        if (f_.size.depthwise && f_.size.any_layout()) r.where(v.summed < picture_.dim(rank_).extent());
+        f_.staged(promised(row * places_.seen_pitch() + cell - span(2), places_.window()), v.summed, v.plane, v.segment, v.tile,
+                  v.group) = value;
+        f_.copies.push_back({width, r});
+    }
+};
+
+/// `places_inside`: in vectors of places whatever the picture's layout is.
+template <class Tensor>
+void define_staged(FlatGemmFuncs &f, const Places &places, const Tensor &picture, const Load &load, bool places_inside = false) {
+    f.read_stride = places.axes()[0].read_stride;
+    f.reads_vectors = picture.dim(static_cast<int>(places.axes().size())).stride() == 1;
+    Staging<Tensor> staging(f, places, picture, load);
+    if (f.size.turned) staging.copy_turned();
+    else if (f.size.channels_in_vectors && !places_inside) staging.copy_channels();
+    else staging.copy_places(places_inside);
+}
+
+}  // namespace conv_transpose::flat_gemm
+
+#endif

@@ -1,0 +1,216 @@
+// What flat matrix products store of their sums (flat_places.h): row by row, the phases of a row together, in vectors of results
+// of a row or of channels.
+#ifndef CONV_TRANSPOSE_ALGORITHM_FLAT_STORING_H
+#define CONV_TRANSPOSE_ALGORITHM_FLAT_STORING_H
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "Halide.h"
+#include "algorithm/flat_places.h"
+
+namespace conv_transpose::flat_gemm {
+
+/// What is stored of a sum.
+using Finish = std::function<Expr(const Expr &)>;
+
+/// The stores of output(x, y, z, channel, group, image): row by row, the phases of a row together.
+template <class Tensor>
+class Storing {
+  public:
+    Storing(FlatGemmFuncs &f, Tensor &output, const Places &places, const Finish &finish)
+        : f_(f), output_(output), places_(places), finish_(finish), rank_(static_cast<int>(places.axes().size())) {
+        f.writes_vectors = output.dim(rank_).stride() == 1;
+        const std::vector<FlatAxis> &axes = places.axes();
+        const FlatGemmVars &v = f.v;
+        const PerAxis cells = places.row(v.tile * places.rows() + v.row);
+        PerAxis stored;
+        Expr there_is = cells.back() < places.images();
+        for (int d = 1; d < rank_; d++) {
+            stored.push_back(cells[d - 1] * axes[d].stride + (d == 1 ? v.phase_y : v.phase_z));
+            there_is = there_is && stored.back() < extent(d);
+        }
+        stored.insert(stored.end(), {cells.back(), Halide::cast<int>(there_is)});
+        f.stored_rows(v.row, v.phase_y, v.phase_z, v.tile) = Halide::Tuple(stored);
+    }
+
+    /// In vectors along a row, whose phases are interleaved before.
+    void store_places() {
+        using namespace Halide;
+        const int vector = f_.size.vector;
+        auto &s = f_.stored;
+        s.domain = domain({{0, vector}, {0, rounded_up(places_.length(), vector)}}, {{0, f_.size.channels}});
+        RDom &r = s.domain;
+        s.element = r[0], s.vector = r[1], s.phase_y = r[2], s.row = r[3], s.phase_z = r[4], s.lane = r[5];
+        name_outer(6);
+        // The last vector of a row begins early. Rows of less than a vector are stored one by one.
+        f_.whole_vectors = places_.length() >= vector;
+        const Expr at = min(r[1] * vector, max(places_.length() - vector, 0)) + r[0];
+        only_what_there_is(s.lane);
+        r.where(f_.whole_vectors || r[0] < places_.length());
+        interleave();
+        const Expr element = promised(at + places_.begin(s.segment) % x().stride, vectors() * vector * x().stride);
+        store(at, s.lane, f_.interleaved(element, s.row, s.phase_y, s.phase_z, s.lane, panel(), s.segment, s.tile, s.group));
+    }
+
+    /// The results of a vector of cells of a row, for a vector of channels, are turned, interleaved and stored together.
+    void store_turned() {
+        using namespace Halide;
+        const FlatGemmVars &v = f_.v;
+        const int vector = f_.size.vector;
+        auto &s = f_.stored;
+        s.domain = domain({{0, vector}, {0, x().stride}, {0, vector}, {0, vectors()}}, {{0, f_.size.channels / vector}});
+        RDom &r = s.domain;
+        s.element = r[0], s.phase_x = r[1], s.lane = r[2], s.vector = r[3], s.phase_y = r[4], s.row = r[5], s.phase_z = r[6];
+        s.lane_vector = r[7];
+        name_outer(8);
+        const Expr lane = s.lane_vector * vector + s.lane, early = places_.begin(s.segment) % x().stride;
+        // The last vectors of cells and of results begin early, too. Rows of less than a vector are stored one by one.
+        f_.whole_vectors = places_.length() >= vector;
+        const Expr before = first_cell(s.vector, s.segment) * x().stride - early;
+        const Expr at = clamp(before + s.phase_x * vector, 0, max(places_.length() - vector, 0)) + s.element;
+        r.where(s.vector * vector < used_cells(s.segment));
+        r.where(before + s.phase_x * vector < places_.length());
+        only_what_there_is(lane);
+        r.where(f_.whole_vectors || at < places_.length());
+        f_.stride_x = x().stride;
+        f_.interleaving = RDom({{0, vector}, {0, x().stride}}, "interleaving");
+        const RDom &i = f_.interleaving;
+        f_.turned_results(v.element, v.lane, v.vector, v.row, v.panel, v.phase, v.segment, v.tile, v.group) =
+            result(first_cell(v.vector, v.segment) + v.element, v.phase);
+        f_.interleaved(v.element, v.vector, v.row, v.phase_y, v.phase_z, v.lane, v.panel, v.segment, v.tile, v.group) =
+            undef<float>();
+        f_.interleaved(i[0] * x().stride + i[1], v.vector, v.row, v.phase_y, v.phase_z, v.lane, v.panel, v.segment, v.tile,
+                       v.group) =
+            f_.turned_results(i[0], v.lane, v.vector, v.row, v.panel, phase(i[1], v.phase_y, v.phase_z, v.panel), v.segment,
+                              v.tile, v.group);
+        const Expr element = promised(at - before, vector * x().stride);
+        store(at, lane,
+              f_.interleaved(element, s.vector, s.row, s.phase_y, s.phase_z, lane, panel(), s.segment, s.tile, s.group));
+    }
+
+    /// In vectors of channels, cell by cell, the phases of a cell together.
+    void store_channels() {
+        using namespace Halide;
+        const int vector = f_.size.vector;
+        auto &s = f_.stored;
+        s.domain = domain({{0, vector}, {0, f_.size.channels / vector}, {0, x().phases}, {0, places_.cells()}}, {});
+        RDom &r = s.domain;
+        s.element = r[0], s.vector = r[1], s.phase_x = r[2], s.cell = r[3], s.phase_y = r[4], s.row = r[5], s.phase_z = r[6];
+        name_outer(7);
+        const Expr lane = s.vector * vector + s.element;
+        const Expr at = s.cell * x().stride + s.phase_x - places_.begin(s.segment) % x().stride;
+        r.where(at >= 0 && at < places_.length());
+        only_what_there_is(lane);
+        const Expr place = promised(s.row * places_.pitch() + s.cell, places_.places(s.tile));
+        store(at, lane,
+              f_.result(place, lane, panel(), phase(s.phase_x, s.phase_y, s.phase_z, panel()), s.segment,
+                        s.tile, s.group));
+    }
+
+  private:
+    FlatGemmFuncs &f_;
+    Tensor &output_;
+    const Places &places_;
+    const Finish &finish_;
+    const int rank_;
+
+    const FlatAxis &x() const { return places_.axes()[0]; }
+    Expr extent(int d) const { return output_.dim(d).extent(); }
+    Expr channels() const { return extent(rank_); }
+    Expr phases_of(int d) const { return d < rank_ ? places_.axes()[d].phases : Expr(1); }
+    Expr vectors() const { return rounded_up(places_.cells(), f_.size.vector); }
+    Expr panel() const { return f_.stored.block * places_.block_panels() + f_.stored.panel; }
+
+    using Ranges = std::vector<std::pair<Expr, Expr>>;
+    // Of what a row has, rows one after the other as they lie in memory, what lies between, and the loops of all schedules.
+    Halide::RDom domain(Ranges ranges, const Ranges &inner) const {
+        const Expr blocks = rounded_up(rounded_up(channels(), f_.size.channels), places_.block_panels());
+        ranges.insert(ranges.end(), {{0, phases_of(1)}, {0, places_.rows()}, {0, phases_of(2)}});
+        ranges.insert(ranges.end(), inner.begin(), inner.end());
+        ranges.insert(ranges.end(), {{0, places_.block_panels()}, {0, blocks}, {0, places_.segments()}, {0, places_.tiles()},
+                                     {0, extent(rank_ + 1)}});
+        Halide::Region region;
+        for (const auto &[min, count] : ranges) region.emplace_back(min, count);
+        return Halide::RDom(region, "stored");
+    }
+    void name_outer(int first) {
+        auto &s = f_.stored;
+        const Halide::RDom &r = s.domain;
+        s.panel = r[first], s.block = r[first + 1], s.segment = r[first + 2], s.tile = r[first + 3], s.group = r[first + 4];
+    }
+    Expr row(int i) const {
+        const auto &s = f_.stored;
+        return f_.stored_rows(s.row, s.phase_y, s.phase_z, s.tile)[i];
+    }
+    void only_what_there_is(const Expr &lane) {
+        Halide::RDom &r = f_.stored.domain;
+        r.where(panel() * f_.size.channels < channels());
+        r.where(panel() * f_.size.channels + lane < channels());
+        r.where(row(rank_) != 0);
+    }
+
+    // The number of a phase; there is none of panels beyond the last, so that nothing is computed for them.
+    Expr phase(const Expr &phase_x, const Expr &phase_y, const Expr &phase_z, const Expr &panel) const {
+        Expr number = min(phase_x, x().phases - 1), all = 1;
+        if (rank_ > 1) number = number + phases_of(0) * phase_y;
+        if (rank_ > 2) number = number + phases_of(0) * phases_of(1) * phase_z;
+        for (const FlatAxis &a : places_.axes()) all = all * a.phases;
+        return promised(number, Halide::select(panel * f_.size.channels < channels(), all, 0));
+    }
+
+    void interleave() {
+        using namespace Halide;
+        const FlatGemmVars &v = f_.v;
+        const int vector = f_.size.vector;
+        f_.stride_x = x().stride;
+        f_.interleaving = RDom({{0, vector}, {0, x().stride}, {0, vectors()}}, "interleaving");
+        const Expr cell = f_.interleaving[2] * vector + f_.interleaving[0];
+        f_.interleaved(v.element, v.row, v.phase_y, v.phase_z, v.lane, v.panel, v.segment, v.tile, v.group) = undef<float>();
+        f_.interleaved(cell * x().stride + f_.interleaving[1], v.row, v.phase_y, v.phase_z, v.lane, v.panel, v.segment, v.tile,
+                       v.group) = result(cell, phase(f_.interleaving[1], v.phase_y, v.phase_z, v.panel));
+    }
+
+    // The cells of a segment that have results; and the first of a vector of them.
+    Expr used_cells(const Expr &segment) const {
+        return rounded_up(places_.length() + places_.begin(segment) % x().stride, x().stride);
+    }
+    Expr first_cell(const Expr &number, const Expr &segment) const {
+        const int vector = f_.size.vector;
+        return max(min(number * vector, used_cells(segment) - vector), 0);
+    }
+
+    // Coordinates of a cell of a row. In place of rows beyond the last, which are not stored, the last one is read.
+    Expr result(const Expr &cell, const Expr &phase) const {
+        const FlatGemmVars &v = f_.v;
+        const Expr row_of_tile = min(v.row, places_.rows_of(v.tile) - 1);
+        return f_.result(promised(row_of_tile * places_.pitch() + cell, places_.places(v.tile)), v.lane, v.panel, phase,
+                         v.segment, v.tile, v.group);
+    }
+
+    // `at` counts the results of a segment.
+    void store(const Expr &at, const Expr &lane, const Expr &sum) {
+        const auto &s = f_.stored;
+        std::vector<Expr> index{promised(places_.begin(s.segment) + at, extent(0))};
+        for (int d = 1; d < rank_; d++) index.push_back(promised(row(d - 1), extent(d)));
+        index.insert(index.end(), {promised(panel() * f_.size.channels + lane, channels()), s.group,
+                                   promised(row(rank_ - 1), places_.images())});
+        const std::vector<Halide::Var> any(rank_ + 3);
+        const Expr stored = finish_(sum);
+        output_(any) = Halide::undef(stored.type());
+        output_(index) = stored;
+        f_.output = output_;
+    }
+};
+
+template <class Tensor>
+void define_stores(FlatGemmFuncs &f, Tensor &output, const Places &places, const Finish &finish) {
+    Storing<Tensor> storing(f, output, places, finish);
+    if (f.size.turned) storing.store_turned();
+    else f.size.channels_in_vectors ? storing.store_channels() : storing.store_places();
+}
+
+}  // namespace conv_transpose::flat_gemm
+
+#endif
