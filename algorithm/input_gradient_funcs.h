@@ -26,8 +26,6 @@ struct InputGradientFuncs : GradientFacts {
     Halide::Func sum;         ///< (x, y, channel, group, batch); its update has the taps
     Halide::RDom taps;        ///< kx, ky, out_channel
     Halide::Func input_gradient;  ///< (x, y, channel, group, batch)
-
-    bool constant_attributes() const { return phases.defined(); }
 };
 
 }  // namespace conv_transpose

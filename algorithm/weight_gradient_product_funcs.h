@@ -61,6 +61,7 @@ struct WeightGradientProductFuncs {
                 {output_gradient, output_row(), tile.output_rows(), tile.output_steps(), tile.out_channels,
                  {chunk, out_tile, tap_tile, group, band}}};
     }
+    std::vector<Halide::Var> of_block() const { return {in_tile, out_tile, tap_tile, group, band}; }
     /// Rows of 16 bytes from one step to the next: an odd number more, so that lanes that write neighbours write to all banks.
     int pitch(int rows) const { return neighbours ? rows + 1 : rows; }
     int staged_bytes() const {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <vector>
 
 #include "Halide.h"
 
@@ -86,6 +87,7 @@ struct WeightGradientTensorCoreFuncs {
     /// there are any.
     StagedPositions inside, beyond;
     int parts = 1;  ///< of an operand: two in tf32x3
+    std::vector<Halide::Var> of_block() const { return {out_tile, in_tile, group, band, images}; }
 
     Halide::Func input;            ///< (value, row, step, part, chunk, in_tile, group, band, images): rounded
     Halide::Func output_gradient;  ///< (value, channel, position, step, y, part, chunk, out_tile, group, band, images): rounded

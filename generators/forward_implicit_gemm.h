@@ -28,6 +28,9 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
     /// fewer zeros; then cells of neighbouring inputs may be channels, too (runtime/src/choice/input_cells.h).
     Halide::GeneratorParam<bool> phases_as_channels{"phases_as_channels", false};
     Halide::GeneratorParam<bool> phases_along_width{"phases_along_width", false};
+    /// Weights that a map reads are those of the operation whose input gradient this is, of one kernel position: a row of the
+    /// channels that are summed over for each computed one.
+    Halide::GeneratorParam<bool> weight_rows{"weight_rows", false};
 
     /// The input's coordinates begin at -(padding / stride).
     Input<Halide::Buffer<>> input{"input"}, weight{"weight"};
@@ -42,7 +45,10 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         this->funcs_.longest_phases_first = !Schedule::on_tensor_cores;
         if (this->weight_map && (this->funcs_.format.multiply == Multiply::tf32 || (phases_as_channels && !as_it_lies)))
             throw std::invalid_argument("weight_map in TF32, or with phases_as_channels of packed pictures; the rule is 16 bits");
-        if (this->weight_map) this->funcs_.weight_run = 64;
+        if (weight_rows && !(this->weight_map && as_it_lies && !phases_as_channels))
+            throw std::invalid_argument("weight_rows without weight_map, of other pictures than those that lie as they do in "
+                                        "channels_first, or with phases_as_channels; the rule is none of these");
+        if (this->weight_map && !weight_rows) this->funcs_.weight_run = 64;
         if (as_it_lies && this->funcs_.computes_whole_rows)
             this->funcs_.position_unit =
                 phases_as_channels ? 8 / this->schedule_params.tile(this->funcs_).neighbours : this->funcs_.position_run;

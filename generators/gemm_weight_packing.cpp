@@ -111,7 +111,7 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         };
         const Expr general = element(summed_phases);
         (*packed_)(i, tap, rest, three, four) =
-            rows_are_found_together() ? select(sums_no_phases(), element(std::vector<Expr>(rank, 1)), general) : general;
+            rows_are_found_together() ? select(has_whole_rows(), element(std::vector<Expr>(rank, 1)), general) : general;
     }
 
     void schedule() {
@@ -144,7 +144,7 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         packed_->dim(1).set_stride(64 * values);
         packed_->dim(2).set_extent(packed_->dim(2).extent() / rows_at_once() * rows_at_once());
         // Without phases that are summed over, nothing is divided for each value.
-        schedule_lanes(all.specialize(sums_no_phases()));
+        schedule_lanes(all.specialize(has_whole_rows()));
         schedule_lanes(all);
     }
 
@@ -176,6 +176,11 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         Expr phases = 1;
         for (const Expr &count : values_of(summed_phases_)) phases = phases * count;
         return phases == 1;
+    }
+
+    // Nor are the channels of an input cut anywhere but between rows.
+    Expr has_whole_rows() {
+        return packs_cells ? sums_no_phases() && *input_channels_ % format_.values_of_16_bytes() == 0 : sums_no_phases();
     }
 
     // Lanes are 32 channels where those are side by side in the weights. Elsewhere a load would be one of as many lines: they

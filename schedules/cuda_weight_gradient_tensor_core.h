@@ -22,11 +22,11 @@
 #include "schedules/shared/kernel_description.h"
 #include "schedules/shared/search_space.h"
 #include "algorithm/weight_gradient_tensor_core_funcs.h"
-#include "schedules/shared/schedule_defaults.h"
+#include "schedules/shared/warpgroup_tile.h"
 
 namespace conv_transpose {
 
-struct CudaWeightGradientTensorCore : TensorCoreSchedule {
+struct CudaWeightGradientTensorCore : WarpgroupTile {
     static constexpr const char *family = "tensor_core";
     template <typename T>
     using GeneratorParam = Halide::GeneratorParam<T>;
@@ -89,12 +89,6 @@ struct CudaWeightGradientTensorCore : TensorCoreSchedule {
     }
 
   private:
-    static constexpr auto guard = Halide::TailStrategy::GuardWithIf;
-
-    Halide::Var lane{"lane"}, warp{"warp"}, warpgroup{"warpgroup"}, one{"one"}, block{"block"};
-    Halide::Var mma_m{"mma_m"}, mma_n{"mma_n"};
-    Halide::RVar pipeline{"pipeline"};
-
     void store_tile(WeightGradientTensorCoreFuncs &f) const {
         const WeightGradientTile &t = f.tile;
         Halide::Var mma_m_outer{"mma_m_outer"}, mma_n_outer{"mma_n_outer"};
@@ -109,36 +103,11 @@ struct CudaWeightGradientTensorCore : TensorCoreSchedule {
             .never_partition_all();
     }
 
-    void tile_loops(const WeightGradientTensorCoreFuncs &f, Halide::Stage s) const {
-        s.split(f.m, warpgroup, mma_m, 64).split(f.n, one, mma_n, f.tile.columns())
-            .split(one, one, lane, 1).split(one, one, warp, 1).never_partition_all();
-    }
-
-    void keep_in_registers(const WeightGradientTensorCoreFuncs &f, Halide::Func s) const {
-        s.store_in(Halide::MemoryType::Register).bound_extent(f.n, f.tile.columns()).bound_extent(f.m, f.tile.rows());
-        for (const Halide::Var &d : {f.out_tile, f.in_tile, f.group, f.band, f.images}) s.bound_extent(d, 1);
-        tile_loops(f, s);
-        s.reorder(mma_n, mma_m, one, lane, warp, warpgroup).gpu_threads(lane, warp, warpgroup);
-    }
-
     void multiply_in_tile(WeightGradientTensorCoreFuncs &f) const {
         using namespace Halide;
         RVar mma_k{"mma_k"}, mma_k_outer{"mma_k_outer"}, value_outer{"value_outer"}, step_outer{"step_outer"};
-        f.sum.compute_at(f.partial, block);
-        keep_in_registers(f, f.sum);
         f.sum.update().rename(f.r.chunk, pipeline);
-        Func multiplied = f.sum;
-        if (f.parts == 2) {
-            // A sum of its own for every chunk: see cuda_tensor_core.h.
-            Var chunk_index{"chunk_index"};
-            multiplied = f.sum.update().rfactor(pipeline, chunk_index);
-            multiplied.compute_at(f.sum, pipeline);
-            keep_in_registers(f, multiplied);
-            Stage add = f.sum.update();
-            tile_loops(f, add);
-            add.reorder(mma_n, mma_m, one, lane, warp, warpgroup, pipeline).gpu_threads(lane, warp, warpgroup);
-        }
-        Stage update = multiplied.update();
+        Stage update = multiplied_sum(f).update();
         tile_loops(f, update);
         std::vector<VarOrRVar> order{mma_k, mma_k_outer, mma_n, mma_m, one, value_outer, step_outer, f.r.y, f.r.product,
                                      lane, warp, warpgroup};

@@ -10,10 +10,10 @@
 // Nobody computes addresses of pixels, and what lies outside comes as zeros. Tensor cores take them as they lie, the
 // index that is summed over outside (compiler/ptx/tensor_core_instructions.cpp).
 //
-// Tiles of one kernel position x 64 output channels are the fastest of most problems: they waste nothing of nine positions,
-// and one warpgroup of 64 x 256 keeps the tensor cores busy from five stages. A producer is worth 10 to 25 % where blocks
-// share a multiprocessor (128 x 64: 0.0534 in place of 0.0726). Not: chunks of 32 positions in six stages without one (0.0542
-// where three of 64 take 0.0585), four positions x 128 input channels (0.0532).
+// Tiles of one kernel position are the fastest of most problems: they waste nothing of nine. 128 x 128 where channels fill it
+// (1x1, N4 384->384 16x48x48: 0.0829 ms, 64 x 128 0.0951, 128 x 256 0.0998, 2026-11-23), else 64 output channels. A producer
+// is worth 10 to 25 % where blocks share a multiprocessor (128 x 64: 0.0534 in place of 0.0726). Not: chunks of 32 positions
+// in six stages without one (0.0542 where three of 64 take 0.0585), four positions x 128 input channels (0.0532).
 //
 // What writes the result has such tiles, too, output x input channels: 2048 to 256, k4 s2, N32 8x6, 256 x 128 0.0386 ms, 128 x
 // 128 0.0429, 64 x 128 in two blocks 0.0477 (four positions x 64 x 128 0.0540); 512 to 512, k2 s2, 37x37, 64 x 64 in three

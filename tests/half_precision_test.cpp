@@ -384,6 +384,30 @@ TEST_P(HalfPrecision, ReadsPicturesInChannelsFirstAsTheyLie) {
     if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads them so";
 }
 
+// Rows of four, eight and two positions that are joined: of channels that fill no 16 bytes, more tiles than one, other axes with
+// taps, strides and padding, and those of all images.
+const char *const problems_of_joined_positions[] = {"n2ic20oc10ih5iw60kh1kw1", "n1ic5oc3id2ih3iw16kd1kh1kw1", "n2ic12oc6ih7iw8kh4kw1sh2ph1",
+                                                    "n2ic36oc20ih3iw20kh3kw1ph1", "n3ic12oc28id3ih2iw4kd2kh3kw1sd2ph1"};
+
+TEST_P(HalfPrecision, JoinsNeighbouringPositions) {
+    if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";
+    int kernels = 0;
+    for (const ElementType type : {ElementType::float16, ElementType::bfloat16})
+        for (const char *text : problems_of_joined_positions) {
+            if (type != ElementType::float16 && text != problems_of_joined_positions[0]) continue;
+            PlanOptions options;
+            options.input = options.weight = options.output = {type, Layout::channels_last};
+            const Problem p = Problem::parse(text);
+            kernels += expect_exact(p, Operation::input_gradient, options, 0, "ndhwc_maps");
+            options.epilogue = {.bias = true, .activation = Activation::relu};
+            kernels += expect_exact(p, Operation::forward, options, 0, "ndhwc_maps");
+            options.weight.layout = Layout::channels_first;
+            kernels += expect_exact(p, Operation::forward, options, 0, "ndhwc_maps");
+            if (HasFailure()) return;
+        }
+    if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads them so";
+}
+
 // Weight gradients of pictures whose positions are one row: images that fill no run, channels that fill no tile, groups; taps
 // along an outer axis, and along the width where they are eight apart.
 const char *const problems_of_runs[] = {"n3ic70oc40ih10iw20kh1kw1", "n2g3ic66oc45ih10iw12kh1kw1", "n2ic150oc140iw200kw1",
@@ -444,6 +468,9 @@ TEST_P(HalfPrecision, GoesThroughFurtherTilesOfPicturesAsTheyLie) {
         expect_exact(Problem::parse(text), Operation::forward, options, 0, "nchw_as_it_lies");
         if (HasFailure()) return;
     }
+    expect_exact(Problem::parse("n1g1ic136oc8ih92iw192kh1kw1"), Operation::input_gradient, options, 0, "weight_rows");
+    options.input.layout = options.weight.layout = options.output.layout = Layout::channels_last;
+    expect_exact(Problem::parse("n2g1ic8oc136ih92iw100kh1kw1"), Operation::forward, options, 0, "weight_maps_128x128");
 }
 
 // Few output channels, whose taps fill rows, and rows that are filled up; strides, dilation, padding and outputs that no tap

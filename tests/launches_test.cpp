@@ -7,10 +7,20 @@
 #include "oracle.h"
 #include "random_problems.h"
 #include "run_plan.h"
+#include "runtime/src/choice/launch_ranges.h"
 #include "small_launches.h"
 
 namespace conv_transpose::testing {
 namespace {
+
+TEST(LaunchRanges, OfOneGridAxisStayWithinIt) {
+    const SmallLaunches small(1 << 20, 7);
+    const Problem p = Problem::parse("n9g3ic6oc6ih4iw4kh3kw3");
+    const LaunchRanges apart(p, p.output_elements() / p.batch / p.out_channels), together = apart.on_one_grid_axis();
+    EXPECT_EQ(apart.images, 9);
+    EXPECT_EQ(together.images, 2);
+    EXPECT_EQ(together.groups, 3);
+}
 
 constexpr int64_t whole_grid = 65535;
 

@@ -31,7 +31,7 @@ set(depthwise_vectors LAYOUT nhwc GENERATOR forward_cuda_depthwise_vectors ${dep
 foreach(format f32 ${formats_of_16_bits})
     conv_transpose_kernel(forward ${format} cuda depthwise ${depthwise_vectors} storage=${format})
 endforeach()
-# ---- depthwise: first by vectors for even strides, then any kernel of a stride (separable resampling, either pass)
+# ---- depthwise: first by vectors for even strides, then any kernel of a stride along rows (separable resampling)
 set(k4s2p1 ${k4s2} padding_phase_h=1 padding_phase_w=1)
 conv_transpose_kernel(forward f32 cuda depthwise ${k4s2p1} ${depthwise} vector=4)
 foreach(stride RANGE 2 8)
@@ -43,10 +43,6 @@ set(depthwise_gather LAYOUT any GENERATOR forward_cuda_depthwise_gather in_chann
 foreach(format f32 ${formats_of_16_bits})
     conv_transpose_kernel(forward ${format} cuda depthwise AS columns ${depthwise_gather} ${columns3} parts=16 storage=${format})
     conv_transpose_kernel(forward ${format} cuda depthwise ${depthwise_gather} storage=${format})
-endforeach()
-foreach(stride RANGE 2 8)
-    conv_transpose_kernel(forward f32 cuda depthwise stride_h=${stride} stride_w=1
-        ${depthwise} lanes_x=64 cells_y=1)
 endforeach()
 
 # ---- few output channels: last layers of networks that make pictures, or their brightness

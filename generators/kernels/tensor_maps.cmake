@@ -142,7 +142,8 @@ endforeach()
 
 # Weights as they are given, of the forward operation: runs of 64 channels, which tensor cores take transposed, so of 16 bits.
 # None of three more tiles was faster by more than 1 % of thirteen layers (128 x 256; 128 x 128 in six stages of half a chunk,
-# 128 x 64 in three blocks without a producer).
+# 128 x 64 in three blocks without a producer). 128 x 128 in two blocks, each of its own tile, took 1.03 to 1.13 of the time of
+# five layers of six (1x1, 2048->512, 4 of 32x32: 0.0185 ms in place of 0.0162; 2026-11-23).
 foreach(format ${formats_of_16_bits})
     conv_transpose_small_set_has(f16)
     set(maps ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} weight_map=true
@@ -150,7 +151,7 @@ foreach(format ${formats_of_16_bits})
         ALLOW_SPILLS)
     set(tile256x128 tile_rows=128 columns=128 stages=4 blocks=1 producer=true resident_blocks=132 tiles_in_rounds=true
         H200_TFLOPS 850)
-    set(tile128x128 columns=128 stages=3 blocks=2 H200_TFLOPS 820)
+    set(tile128x128 columns=128 stages=6 blocks=1 producer=true resident_blocks=132 tiles_in_rounds=true H200_TFLOPS 820)
     set(tile128x64 columns=64 stages=4 blocks=2 producer=true producer_registers=24 H200_TFLOPS 680)
     foreach(rank 2 3)
         set(layout nhwc)
@@ -236,18 +237,29 @@ endforeach()
 foreach(format ${formats_of_16_bits})
     conv_transpose_small_set_has(f16)
     set(as_it_lies ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} input_layout=channels_first
-        chunk_channels=64 columns=128 row_sets=1 ALLOW_SPILLS)
-    set(further_tiles ${as_it_lies} column_sets=2 stages=4 blocks=1 producer=true resident_blocks=132)
+        chunk_channels=64 columns=128 ALLOW_SPILLS)
+    set(further_tiles ${as_it_lies} row_sets=1 column_sets=2 stages=4 blocks=1 producer=true resident_blocks=132)
     set(tile256x128 ${further_tiles} tile_rows=128)
     set(tile256x64 ${further_tiles})
-    set(tile128x64 ${as_it_lies} whole_rows=false stages=2 blocks=4 H200_TFLOPS 470)
+    # Of weights as they are given, also for few blocks: 192->192, 2 of 10x10x10, 0.0042 ms in place of 0.0051 by 256 x 64, which is
+    # faster where blocks are many (160->160, 32 of 32x32, 0.0114, 0.0117). 128 x 128 is not (2048->512, 4 of 32x32: 0.0171 by all).
+    set(tiles128x64 ${as_it_lies} row_sets=1 stages=3 blocks=2 producer=true producer_registers=24 resident_blocks=264
+        H200_TFLOPS 650)
+    set(tiles256x64 ${tile256x64} H200_TFLOPS 600)
+    set(tiles256x128 ${tile256x128} H200_TFLOPS 680)
+    set(tile128x64 ${as_it_lies} row_sets=1 whole_rows=false stages=2 blocks=4 H200_TFLOPS 470)
     set(rate256x128 H200_TFLOPS 503)
     set(rate256x64 H200_TFLOPS 400)
     set(row forward ${format} cuda implicit_gemm LAYOUT nchw)
     foreach(tile 256x128 256x64)
-        conv_transpose_kernel(${row} AS as_it_lies_${tile} ${tile${tile}} ${rate${tile}} ${maybe})
-        conv_transpose_kernel(${row} AS as_it_lies_weight_maps_${tile} ${tile${tile}} weight_map=true out_channel_multiple=8
-            ${rate${tile}} ${maybe})
+        conv_transpose_kernel(${row} AS as_it_lies_${tile} ${tile${tile}} min_out_channels=1 ${rate${tile}} ${maybe})
+    endforeach()
+    foreach(tile 256x128 256x64 128x64)
+        conv_transpose_kernel(${row} AS as_it_lies_weight_maps_${tile} ${tiles${tile}} weight_map=true out_channel_multiple=8
+            ${maybe})
+        # Input gradients of kernels of one position: 1x1, 2048->512, 4 of 32x32, 0.0174 ms, with packed weights 0.0251.
+        conv_transpose_kernel(${row} AS as_it_lies_weight_rows_${tile} ${tiles${tile}} weight_map=true weight_rows=true
+            min_out_channels=1 in_channel_multiple=8 ${maybe})
     endforeach()
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ncdhw AS as_it_lies_256x128 rank=3 ${tile256x128} ${rate256x128} ${maybe})
     set(rate256x128 H200_TFLOPS 717)

@@ -192,7 +192,7 @@ foreach(format ${formats_of_16_bits})
     set(maps_two_blocks ${maps} blocks=2 stages=4 producer_registers=24 ${two_rounds})
     set(maps_three_blocks ${maps} blocks=3 stages=4 producer_registers=24 wanted_blocks=396)
     conv_transpose_kernel(${row} AS maps_t1c128 ${maps_one_block} tile_taps=1 tile_out=128 tile_in=128 stages=6 min_in_channels=65
-        min_out_channels=65 ${full} H200_TFLOPS 650)
+        min_out_channels=65 ${full} H200_TFLOPS 620)
     conv_transpose_kernel(${row} AS maps_c64x256 ${maps_one_block} ${taps2x64} tile_in=256 min_in_channels=129 min_out_channels=33 ${full}
         H200_TFLOPS 640)
     conv_transpose_kernel(${row} AS maps_t1c64x128 ${maps_two_blocks} tile_taps=1 tile_out=64 tile_in=128 min_in_channels=65

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <optional>
 
+#include "choice/input_cells.h"
 #include "choice/launch_limits.h"
 #include "choice/partial_sums.h"
 #include "choice/tensor_formats.h"
@@ -227,21 +228,24 @@ std::optional<Computation> with_rows_as_given(const Computation &given) {
     return rows;
 }
 
-// Where every output sees one input, the positions of a channel are those of one row, of pictures that lie so.
+// Where every output sees one input, the positions of a channel are those of one row, of pictures that lie so; in channels_last
+// those of all images.
 std::optional<Computation> with_one_row(const Computation &given) {
     const auto is_plain = [](const Axis &a) {
         return a.kernel == 1 && a.stride == 1 && a.padding == 0 && a.output_padding == 0;
     };
     const Problem &p = given.problem;
-    const bool lies_so = given.read_format.layout == Layout::channels_first && given.written_format == given.read_format &&
-                         bytes_of(given.read_format.type) == 2;  // what kernels for such rows read
-    if (given.operation != Operation::forward || given.by_phases || !lies_so || input_positions(p) == p.width().input ||
+    const bool joins_images = given.read_format.layout == Layout::channels_last;
+    const bool lies_so = given.written_format == given.read_format && (!joins_images || bytes_of(given.read_format.type) == 2);
+    const int64_t images = joins_images ? p.batch : 1, positions = input_positions(p);
+    if ((given.operation != Operation::forward && !joins_images) || given.by_phases || !lies_so || given.has_wide_pixels() ||
+        images == 0 || images * positions == p.width().input ||
+        double(images) * double(positions) * double(std::max(p.in_channels, p.out_channels)) > max_elements_32bit() ||
         !std::all_of(p.axes.begin(), p.axes.end(), is_plain))
         return {};
     Computation row = given;
-    const int64_t positions = input_positions(p);
-    row.problem.rank = 2, row.problem.axes = {};
-    row.problem.width().input = positions;
+    row.problem.batch /= images, row.problem.rank = 2, row.problem.axes = {};
+    row.problem.width().input = images * positions;
     return row;
 }
 
@@ -294,8 +298,11 @@ std::vector<Computation> alternatives(const Problem &problem, const PlanOptions 
         const bool sums_channels = all[i].operation == Operation::forward || all[i].operation == Operation::input_gradient;
         if (!sums_channels || all[i].by_phases) continue;
         if (const std::optional<Computation> rows = with_rows_as_given(all[i])) all.push_back(*rows);
-        if (const std::optional<Computation> row = with_one_row(all[i])) all.push_back(*row);
-        all.push_back(all[i]);
+        const std::optional<Computation> row = with_one_row(all[i]);
+        for (const Computation &joined : with_joined_positions(row ? *row : all[i], options.epilogue)) all.push_back(joined);
+        if (row && bytes_of(row->read_format.type) == 2) all.push_back(*row);  // what kernels read that pack nothing
+        const Computation packed = row && row->read_format.layout == Layout::channels_first ? *row : all[i];
+        all.push_back(packed);
         all.back().packed_rows = true;
     }
     if (options.operation == Operation::input_gradient) {

@@ -22,6 +22,8 @@ struct InputCells {
     Problem given;
     int64_t inputs;    ///< of a cell
     int64_t channels;  ///< of an input, with those that fill up 16 bytes where it is packed
+    /// Those of its outputs, as many, are channels, too: of channels_last, where each sees one input of the row.
+    bool joined = false;
 };
 
 /// What a kernel is to compute, and which tensors play its roles.

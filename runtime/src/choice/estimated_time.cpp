@@ -192,8 +192,8 @@ double weight_packing_time(const KernelTraits &k, const Computation &c) {
 }
 
 // Mirrored, and given with channels innermost, each lies in a row of its own: of 2.4 million 9 us more (k3, 512 to 512).
-double mirroring_time(const Computation &c) {
-    if (c.weight != WeightView::mirrored || c.weight_format.layout != Layout::channels_last) return 0;
+double mirroring_time(const KernelTraits &k, const Computation &c) {
+    if (reads_weights_as_given(k) || c.weight != WeightView::mirrored || c.weight_format.layout != Layout::channels_last) return 0;
     return 3.8e-12 * double(c.problem.weight_elements());
 }
 
@@ -325,7 +325,7 @@ double estimated_time(const Candidate &candidate, const Machine &machine) {
     if (k.parts > 0) return gather_time(k, c, machine) + packing;
     if (k.max_products > 0) return serial_time(k, c);
     return packing_time(k, c) + kernel_time(k, c, machine) + strided_loads_time(k, c, machine) + adding_time(c) +
-           packing_time_of_cells(c) + mirroring_time(c) + packing;
+           packing_time_of_cells(c) + mirroring_time(k, c) + packing;
 }
 
 }  // namespace conv_transpose

@@ -26,6 +26,12 @@ inline bool maps_weights(const KernelTraits &k) {
     return k.box_positions > 0 && k.operation != Operation::weight_gradient && k.weight_layout == WeightLayout::as_given;
 }
 
+/// Whether these are weights of the operation whose input gradient it computes as a forward operation: rows of the channels that
+/// are summed over.
+inline bool maps_rows_of_gradient(const KernelTraits &k) {
+    return maps_weights(k) && k.operation == Operation::forward && k.box_channels == 0;
+}
+
 /// How many maps a kernel reads; a weight gradient's are of the input and the output gradient.
 inline std::size_t tensor_maps(const KernelTraits &k) {
     if (k.box_positions == 0) return 0;

@@ -142,6 +142,12 @@ std::string pixel_rejection(const KernelTraits &kernel, const Computation &c) {
     return {};
 }
 
+// Its helpers pack the weights of joined positions (input_cells.h).
+bool multiplies_joined_positions(const KernelTraits &kernel) {
+    return kernel.box_positions > 0 && kernel.rank == max_rank && kernel.weight_layout != WeightLayout::as_given &&
+           kernel.input.layout == Layout::channels_last && kernel.output.layout == Layout::channels_last;
+}
+
 // What is asked for, of the tensors that play the roles of what is computed.
 PlanOptions as_computed(const PlanOptions &options, const Computation &c) {
     if (c.weight_operand == Operand::weight) return options;
@@ -178,14 +184,20 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
                             (!sums_as_it_lies(kernel) || taps(computation.problem) == 1);
     if (computation.by_taps && computation.operation == Operation::weight_gradient && !reads_rows)
         return "it computes weights in their own order";
+    const bool has_joined_positions = computation.cells && computation.cells->joined;
+    if (has_joined_positions && !multiplies_joined_positions(kernel)) return "it computes positions one by one";
+    const bool is_mirrored = computation.weight == WeightView::mirrored;
+    if (maps_rows_of_gradient(kernel) && !(is_mirrored && taps(computation.problem) == 1))
+        return "it computes input gradients, of kernels of one position";
     // The general ones are left to those that are made for gradients.
     const bool reads_mirrored = computation.by_phases
                                     ? kernel.packed_channels && kernel.counts_through_images
                                     : kernel.weight_layout != WeightLayout::as_given &&
                                           (kernel.stride == Size2{1, 1} || (kernel.packs_groups && is_flat(kernel)) ||
-                                           (!kernel.phases_as_channels && (kernel.window > 1 || reads_as_it_lies(kernel))));
+                                           (!kernel.phases_as_channels && (kernel.window > 1 || reads_as_it_lies(kernel)))) ||
+                                          has_joined_positions || maps_rows_of_gradient(kernel);
     const bool any_view = kernel.family == Family::winograd_product && !computation.by_phases;
-    if (computation.weight == WeightView::mirrored && !reads_mirrored && !any_view) return "it computes another operation";
+    if (is_mirrored && !reads_mirrored && !any_view) return "it computes another operation";
     if (const std::string reason = problem_rejection(kernel, computation); !reason.empty()) return reason;
     if (const std::string reason = span_rejection(kernel, computation); !reason.empty()) return reason;
     if (const std::string reason = pixel_rejection(kernel, computation); !reason.empty()) return reason;

@@ -50,7 +50,7 @@ double share_of_rate(const Tile &k, double blocks, const Machine &machine) {
 }
 
 // What a multiprocessor's copy engine takes for the boxes of a kernel that reads tensor maps, of the blocks for the last channels:
-// about 1.1 ns for a row of 128 bytes, 2.5 for half of one, 5.5 where more or less of it lies outside and 2 where all does (H200,
+// about 1.1 ns for a row of 128 bytes, 3 for half of one, 5.5 where more or less of it lies outside and 2 where all does (H200,
 // 2026-11-22; k4 s2, 8 images of 56x56 by tiles of 64 x 64: 64 channels 0.0144 ms, 56 0.0300, 32 0.0203, 24
 // 0.0345). Wide tiles hide it: 770 to 128 channels, k4 s2, take 0.0978 by 256 x 64, 0.0616 by twice as much.
 double copies_time(const KernelTraits &k, const Problem &p, double blocks, double positions, const Machine &machine) {
@@ -58,7 +58,7 @@ double copies_time(const KernelTraits &k, const Problem &p, double blocks, doubl
     const auto copies = [](int64_t channels, int64_t tile) {
         const int64_t row = 64, box = std::min(row, tile), last = channels - (ceil_divide(channels, tile) - 1) * tile;
         const int64_t full = last / box, rest = last % box, outside = tile / box - full - (rest > 0);
-        return 1e-9 * (1.1 * double(full) + 2.0 * double(outside) + (rest == 0 ? 0 : rest == row / 2 ? 2.5 : 5.5));
+        return 1e-9 * (1.1 * double(full) + 2.0 * double(outside) + (rest == 0 ? 0 : rest == row / 2 ? 3.0 : 5.5));
     };
     const double rows = copies(whole_eights(p.in_channels / p.groups), k.tile_in_channels) +
                         double(k.tile_taps) * copies(whole_eights(p.out_channels / p.groups), k.tile_out_channels);
@@ -77,9 +77,9 @@ double implicit_gemm_time(const KernelTraits &k, const Computation &c, const Mac
     const double element = bytes_of(c.read_format.type);
     const double worth_a_store = sums_as_it_lies(k) && !sums_runs(k) ? 16
                                  : k.writes_result                   ? 256
+                                 : !sums_runs(k)                     ? 512
                                  : k.tile_out_channels > 64          ? 384
-                                 : sums_runs(k)                      ? 768 / element
-                                                                     : 512;
+                                                                     : 768 / element;
     const double blocks = double(cut.bands) * double(blocks_of_part(p, k));
     const double computing = products_time(k, blocks, cut.band_positions + worth_a_store, machine) /
                              share_of_rate(k, blocks, machine) * share_of_sectors(k, p);

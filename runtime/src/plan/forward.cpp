@@ -106,7 +106,8 @@ class PackedChannels {
     }
 };
 
-// The bias in float32, in which kernels add it: as given, or converted by a step of its own.
+// The bias in float32, in which kernels add it: as given, or converted by a step of its own, which repeats it for all positions
+// that are joined.
 Operand float32_bias(Recipe &recipe, const KernelTraits &kernel, const Computation &c, const EpilogueArguments &epilogue) {
     const ElementType given = c.weight_format.type;
     if (!epilogue.has_bias() || given == ElementType::float32) return Operand::bias;
@@ -114,10 +115,13 @@ Operand float32_bias(Recipe &recipe, const KernelTraits &kernel, const Computati
         return k.input.type == given && k.output.type == ElementType::float32;
     });
     const int64_t elements = epilogue.bias_elements(c.result_channels());
-    const Extents extents{elements, 1, 1, 1};
+    const int64_t repeated = c.cells && c.cells->joined ? c.cells->inputs : 1;
+    const Extents extents{elements / repeated, repeated, 1, 1};
+    View as_given(Operand::bias, 0, extents, given);
+    if (repeated > 1) as_given.set_stride(1, 0);
     const Operand converted = recipe.add_region("bias in float32", sizeof(float) * elements);
     recipe.add(Launch<Family::channel_packing>(conversion)
-                   .set("picture", View(Operand::bias, 0, extents, given))
+                   .set("picture", as_given)
                    .set("packed", View(converted, 0, extents))
                    .step());
     return converted;

@@ -13,9 +13,11 @@ namespace conv_transpose {
 /// `parts` are (input channel, output channel, kernel position, group, part), of whole tiles of kernel positions.
 inline void add_sum_of_products(Recipe &recipe, const KernelTraits &k, const Computation &c, Operand parts, int64_t count) {
     const Problem &p = c.problem;
-    // Few weights of many parts are shared out among more threads.
     const int64_t shares = c.joined_positions;  // of what a part adds
-    const bool in_order = count * shares <= 16 || p.weight_elements() / (c.joined_groups * shares * shares) >= int64_t{1} << 18;
+    // Few weights of many parts are shared out among more threads. Rounds of loads take about as long either way: of four parts of
+    // each weight, or, of what an H200 runs at a time, of 64 parts of 128 weights a block.
+    const int64_t added = count * shares, weights = p.weight_elements() / (c.joined_groups * shares * shares);
+    const bool in_order = ceil_divide(added, 4) <= ceil_divide(weights, 264 * 128) * ceil_divide(added, 64);
     const KernelTraits &summing = helper_kernel(KernelRole::weight_gradient_sum, k.device, [&](const KernelTraits &helper) {
         return helper.weight.type == c.weight_format.type && helper.sums_in_order == in_order;
     });

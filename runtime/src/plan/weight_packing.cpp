@@ -30,6 +30,16 @@ const Problem &given_problem(const Computation &c) {
     return c.by_phases ? *c.by_phases : c.cells ? c.cells->given : c.problem;
 }
 
+// Whose channels its groups have.
+const Problem &problem_of_channels(const Computation &c) { return c.cells ? c.cells->given : c.problem; }
+
+// Joined positions are like phases along the width, in the order of channels_last, whatever the kernel's are.
+bool joins_positions(const Computation &c) { return c.cells && c.cells->joined; }
+KernelTraits with_phases_outermost(KernelTraits kernel, bool is_so) {
+    kernel.phases_outermost = kernel.phases_outermost || is_so;
+    return kernel;
+}
+
 // Kernel positions that a kernel takes for channels are what a weight has of them, one after the other.
 Computation with_taps_as_channels(const KernelTraits &kernel, Computation c) {
     const bool finds_taps = kernel.weight_layout == WeightLayout::as_given && kernel.output.layout == Layout::channels_last;
@@ -52,7 +62,10 @@ WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &comp
       given_(given_format(kernel, c_.weight_format)),
       window_(innermost_first(given_problem(c_), kernel.rank, [](const Axis &a) { return a.kernel; })),
       channel_phases_(innermost_first(c_.problem, kernel.rank,
-                                      [&](const Axis &a) { return channel_phases(kernel, c_.problem, a); })),
+                                      [&](const Axis &a) {
+                                          const bool joined = joins_positions(c_) && &a == &c_.problem.width();
+                                          return joined ? c_.cells->inputs : channel_phases(kernel, c_.problem, a);
+                                      })),
       summed_phases_(innermost_first(given_problem(c_), kernel.rank,
                                      [&](const Axis &a) { return c_.by_phases ? a.stride : 1; })),
       packed_window_(innermost_first(c_.problem, kernel.rank,
@@ -63,21 +76,24 @@ WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &comp
       transposed_(c_.operation == Operation::input_gradient || c_.weight == WeightView::mirrored),
       mirrored_(c_.weight == WeightView::mirrored),
       groups_(kernel.packs_groups ? 1 : c_.problem.groups),
-      channels_((c_.operation == Operation::forward ? c_.problem.out_channels : c_.problem.in_channels) /
+      channels_((c_.operation == Operation::forward ? problem_of_channels(c_).out_channels
+                                                    : problem_of_channels(c_).in_channels) /
                 groups_),
-      summed_((c_.operation == Operation::forward ? (c_.cells ? c_.cells->given : c_.problem).in_channels
-                                                 : c_.problem.out_channels) /
+      summed_((c_.operation == Operation::forward ? problem_of_channels(c_).in_channels
+                                                  : problem_of_channels(c_).out_channels) /
               (kernel.packs_groups ? c_.problem.groups : groups_) / summed_phases(c_)) {
-    const bool phases = kernel.phases_as_channels || c_.by_phases;
-    packed_summed_ = c_.cells ? c_.problem.in_channels : summed_ * product(summed_phases_);
+    const bool phases = kernel.phases_as_channels || c_.by_phases || joins_positions(c_);
+    const int64_t of_cells = c_.operation == Operation::forward ? c_.problem.in_channels : c_.problem.out_channels;
+    packed_summed_ = c_.cells ? of_cells : summed_ * product(summed_phases_);
     if (kernel.weight_layout == WeightLayout::as_given) return;
     // A block's share of a kernel's positions has to fit shared memory.
     constexpr int64_t most_turned_taps = 90;
     const bool for_products = kernel.counts_through_images && kernel.kernel == Size2{} && kernel.weight_tile == 64;
     turns_ = for_products && !phases && !c_.cells && !transposed_ &&
              given_.layout == Layout::channels_first && given_.type == kernel.input.type && taps_ > 1 && taps_ <= most_turned_taps;
+    const KernelTraits reader = with_phases_outermost(kernel, joins_positions(c_));
     packing_ = &helper_kernel(KernelRole::weight_packing, kernel.device, [&](const KernelTraits &k) {
-        return turns_ == k.turns_channels && packs_weights(k, kernel, given_.type) && k.min_taps <= taps_ &&
+        return turns_ == k.turns_channels && packs_weights(k, reader, given_.type) && k.min_taps <= taps_ &&
                (!phases || k.family == Family::gemm_weight_packing) && (!c_.cells || k.packs_cells);
     });
     packed_channels_ = round_up(channels_ * product(channel_phases_), kernel.weight_channel_multiple);
@@ -104,7 +120,7 @@ View WeightPacking::given() const {
     int64_t stride = mirrored_ ? -tap : tap;
     for (int i = 0; i < rank; stride *= window[i++]) {
         view.set_stride(i, stride);
-        if (joins_taps() || !mirrored_) continue;
+        if (joins_taps() || !mirrored_ || (joins_positions(c_) && i == 0)) continue;
         // Turned round, phases that lack a tap come first.
         view.set_min(i, packed_window_[i] * channel_phases_[i] * summed_phases_[i] - window_[i]);
     }
