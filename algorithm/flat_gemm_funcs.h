@@ -20,11 +20,11 @@ struct FlatGemmVars {
 
 /// Sizes that the algorithm is told. A tile has whole register tiles of `positions`. `vector` counts places along x, or
 /// channels, where those are in vectors; if they are `turned`, pictures have them apart, and are turned as they are copied and
-/// stored. Of a depthwise problem groups are the channels, which are in vectors, and a channel sees itself alone.
+/// stored. In a depthwise problem groups are the channels, which are in vectors, and a channel sees itself alone.
 struct FlatGemmSizes {
     int vector, positions, channels;
     bool channels_in_vectors = false, turned = false, depthwise = false;
-    /// Of a register tile of the product of each place with all taps of all channels; 0 where there is none.
+    /// A register tile of the product of each place with all taps of all channels has so many; 0 where there is none.
     int entries = 0;
 
     bool any_layout() const { return channels_in_vectors && !turned; }
@@ -83,8 +83,8 @@ struct FlatGemmFuncs {
     } stored;
 };
 
-/// Of the weight gradient (algorithm/flat_weight_gradient.h): a panel is of input channels, an `out_block` of output channels.
-/// `taps`, `span`, `seen_rows` and `staged` are of the output gradient.
+/// In the weight gradient (algorithm/flat_weight_gradient.h) a panel is of input channels, an `out_block` of output
+/// channels; `taps`, `span`, `seen_rows` and `staged` are of the output gradient.
 struct FlatWeightGradientFuncs : FlatGemmFuncs {
     int lanes = 0, outputs = 0;  ///< channels of a panel, entries of a register tile
 

@@ -8,7 +8,7 @@
 // no tests. What is summed for places in gaps is not stored. A picture that is read with a stride is copied as a plane for
 // each remainder, so that neighbouring cells are neighbours there; along x not where channels are in vectors, since any place
 // is a whole vector then: a cell is as many spots of what is copied as the stride says.
-// Of depthwise problems groups are numbered as channels, so that a tile's tables serve many of them.
+// Depthwise problems number groups as channels, so that a tile's tables serve many of them.
 #ifndef CONV_TRANSPOSE_ALGORITHM_FLAT_PLACES_H
 #define CONV_TRANSPOSE_ALGORITHM_FLAT_PLACES_H
 
@@ -79,7 +79,7 @@ struct FlatAxis {
     Expr remainder(const Expr &plane) const { return plane * remainder_step % read_stride; }
 };
 
-/// Of the forward operation.
+/// This is an axis of the forward operation.
 inline FlatAxis forward_axis(const AxisArguments &a, const Expr &input_min, const Expr &input_extent, const Expr &outputs) {
     const Expr phases = min(a.stride, outputs);
     return {.cells = rounded_up(outputs, a.stride), .phases = phases, .stride = a.stride,
@@ -88,7 +88,7 @@ inline FlatAxis forward_axis(const AxisArguments &a, const Expr &input_min, cons
             .read_stride = 1, .planes = 1, .remainder_step = 0, .min = input_min, .extent = input_extent};
 }
 
-/// Of the input gradient, which reads the output gradient with the stride.
+/// This is an axis of the input gradient, which reads the output gradient with the stride.
 inline FlatAxis strided_axis(const Expr &kernel, const Expr &stride, const Expr &dilation, const Expr &output_min,
                              const Expr &output_extent, const Expr &inputs, bool has_spots) {
     return {.cells = inputs, .phases = 1, .stride = 1, .low = 0, .high = (kernel - 1) * dilation / stride,
@@ -181,13 +181,14 @@ class Places {
         return all;
     }
 
-    /// Of a row's results, from a row to the next; the places of a tile, and those that its taps see.
+    /// The pitch leads from a row of results to the next; the others count a tile's rows, its places, and those that
+    /// its taps see.
     Expr pitch() const { return pitch_; }
     Expr rows_of(const Expr &tile) const { return min(rows_, all_rows_ - tile * rows_); }
     Expr places(const Expr &tile) const { return places_of(rows_of(tile)); }
     Expr most_places() const { return places_of(rows_); }
     Expr seen_places(const Expr &tile) const { return places(tile) + reach_ * pitch_ + axes_[0].high - axes_[0].low; }
-    /// Of what is copied, in spots.
+    /// These measure what is copied, in spots.
     Expr window() const { return window_ * spots(); }
     Expr seen_pitch() const { return pitch_ * spots(); }
     Expr shift(const Tap &tap) const {
@@ -207,7 +208,7 @@ class Places {
 
     Expr spots() const { return axes_[0].spots(); }
 
-    // Of so many rows, in whole register tiles.
+    // So many rows have these places, in whole register tiles.
     Expr places_of(const Expr &rows) const {
         return rounded_up((rows - 1) * pitch_ + row_places_, positions_) * positions_;
     }

@@ -11,7 +11,7 @@
 
 namespace conv_transpose::flat_gemm {
 
-/// Of the vectors that copy rows: down to single elements.
+/// Vectors that copy rows become narrower so, down to single elements.
 inline int next_width(int width) { return width > 4 ? width / 2 : width > 1 ? 1 : 0; }
 
 /// Defines f.span, and gives the columns of f.seen_rows: coordinates of rows that taps see, and how many cells they have.

@@ -124,7 +124,8 @@ class Storing {
     Expr panel() const { return f_.stored.block * places_.block_panels() + f_.stored.panel; }
 
     using Ranges = std::vector<std::pair<Expr, Expr>>;
-    // Of what a row has, rows one after the other as they lie in memory, what lies between, and the loops of all schedules.
+    // It goes through what a row has, rows one after the other as they lie in memory, what lies between, and the loops
+    // of all schedules.
     Halide::RDom domain(Ranges ranges, const Ranges &inner) const {
         const Expr blocks = rounded_up(rounded_up(channels(), f_.size.channels), places_.block_panels());
         ranges.insert(ranges.end(), {{0, phases_of(1)}, {0, places_.rows()}, {0, phases_of(2)}});

@@ -2,7 +2,8 @@
 // operands lie as those of flat_places.h, which numbers the places: what a tap sees of the output gradient is a constant number
 // of places further. The input has zeros where places are gaps, so that they add nothing to the sum over places.
 // What is computed for an input channel are `entries`, as they lie in memory: output channels and taps are one dimension, so
-// that neither has to fill a register tile. Of a depthwise problem groups are the channels, of which each has an entry a tap.
+// that neither has to fill a register tile. In a depthwise problem groups are the channels, of which each has
+// an entry a tap.
 #ifndef CONV_TRANSPOSE_ALGORITHM_FLAT_WEIGHT_GRADIENT_H
 #define CONV_TRANSPOSE_ALGORITHM_FLAT_WEIGHT_GRADIENT_H
 
@@ -57,7 +58,8 @@ class WeightGradientSum {
     Expr channels() const { return input_.dim(rank_).extent(); }
     Expr block_entries() const { return block_.outputs * taps_; }
 
-    // Rows of the input in their places, whole panels of channels. Of a segment that begins early, only what is its own.
+    // Rows of the input lie in their places, in whole panels of channels. A segment that begins early has only what is
+    // its own.
     void stage_input() {
         using namespace Halide;
         const FlatGemmVars &v = f_.v;

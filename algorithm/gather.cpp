@@ -104,7 +104,7 @@ GatherAxis::Phase GatherAxis::run_time_phase(const Expr &phase) const {
     const Expr position = u(phase + padding_phase_) % u(stride_);
     const Expr solvable = position % u(gcd_) == 0;
     const Expr first = i(((position / u(gcd_)) * u(inverse_)) % u(tap_step_));
-    // Of both terms the remainder is the same where taps are live.
+    // Both terms have the same remainder where taps are live.
     const Expr shift = i(u(phase + padding_phase_) / u(stride_)) - i(u(first * dilation_) / u(stride_));
     return {first, shift, select(solvable, i(u(kernel_ + tap_step_ - 1 - first) / u(tap_step_)), 0)};
 }

@@ -31,10 +31,11 @@ struct GatherTile {
     int vector() const { return channels_last ? channels * groups : 1; }
 };
 
-/// Of the forward operation or the input gradient, which are alike.
+/// The forward operation and the input gradient share these, as they are alike.
 struct AnyGatherFuncs {
-    /// Channel, group and part of a thread; thread; block of threads, and tile of channels. Of rows: position in the row;
-    /// row and tile of channels, and tile of groups and image.
+    /// Channel, group and part are those of a thread; then come the thread, the block of threads, and the tile of
+    /// channels. Tiles of rows have in place of these three the position in the row, the row and tile of channels, and
+    /// the tile of groups and image.
     Halide::Var channel{"channel"}, group{"group"}, part{"part"}, thread{"thread"}, block{"block"}, outer{"outer"};
     Halide::Var summed{"summed"}, tap_x{"tap_x"}, tap_y{"tap_y"}, tap_z{"tap_z"}, first_tap{"first_tap"},
         in_window{"in_window"};
@@ -54,7 +55,7 @@ struct AnyGatherFuncs {
     /// The same with the activation, and whether that is none that would take long.
     Halide::Func finished{"finished"};
     Halide::Expr no_smooth_activation = Halide::Internal::const_true();
-    /// Of each axis, for the forward operation: the first live tap, and the input that it sees.
+    /// They have for each axis of the forward operation the first live tap, and the input that it sees.
     std::vector<Halide::Func> taps_of;
     Halide::Func output;    ///< what is written; its update goes through all tiles
     Halide::RDom elements;  ///< channel, group, part, thread, block, outer

@@ -69,7 +69,7 @@ void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geo
     const Expr phases_of_block = apart ? Expr(1) : phase_count;
     const Expr faster = tile.phases_innermost ? phases_of_block : channel_blocks;
     const Expr slower = tile.phases_innermost ? channel_blocks : phases_of_block;
-    // Of a remainder Halide knows no closer bounds than those of all blocks.
+    // Halide knows no closer bounds of a remainder than those of all blocks.
     const Expr rest = r[block] / faster, fast = r[block] - rest * faster;
     const Expr position_block = rest / slower, slow = rest - position_block * slower;
     const Expr phase = apart ? Expr(r[block + 2]) : tile.phases_innermost ? fast : slow,

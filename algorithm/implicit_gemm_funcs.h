@@ -26,7 +26,7 @@ struct GemmVars {
     Halide::Var step{"step"}, phase{"phase"}, group{"group"};
 };
 
-/// Of the sum's update: `value`, `k_group` and `step` as above, and the terms of a product (ElementFormat::terms).
+/// The sum's update has `value`, `k_group` and `step` as above, and the terms of a product (ElementFormat::terms).
 struct GemmReduction {
     Halide::RDom domain;
     Halide::RVar value, k_group, term, step;
@@ -41,7 +41,7 @@ struct GemmStoreLoop {
 struct GemmTile {
     int positions, channels;
     std::vector<GemmStoreLoop> loops;
-    /// Of the blocks: phases change faster than blocks of channels.
+    /// Among the blocks phases change faster than blocks of channels.
     bool phases_innermost;
     /// So many neighbouring channels, the loop over which is one of its own, are neighbours in the output.
     int neighbours = 1;
@@ -49,7 +49,7 @@ struct GemmTile {
     bool has_units = false;
 };
 
-/// Of the output's update: the loops of a tile, blocks, groups; phases, where blocks of a phase come one after the other.
+/// The output's update has the loops of a tile, blocks, groups; phases, if blocks of a phase come one after the other.
 struct GemmStores {
     Halide::RDom domain;
     std::vector<Halide::RVar> loops;
@@ -83,8 +83,9 @@ struct GemmFuncs {
     /// Blocks of phases with more taps begin earlier: were phases innermost among blocks, a multiprocessor would have blocks of
     /// the same few, and the longest would be begun last.
     bool longest_phases_first = false;
-    /// Of maps, where neighbours are channels that are computed, runs of so many; `value` of the weights counts through a run,
-    /// `channel` through the runs and `k_group` through the summed channels of a step. 0: neighbours are summed.
+    /// Where the neighbours of maps are channels that are computed, these come in runs of so many; `value` of the
+    /// weights counts through a run, `channel` through the runs and `k_group` through the summed channels of a step. 0:
+    /// neighbours are summed.
     int weight_run = 0;
     /// A picture in channels_first that a tensor map reads as it lies: positions of a channel come in runs of so many, of a
     /// row of cells, which runs fill up. `value` of the picture counts through a run, `position` through the runs and

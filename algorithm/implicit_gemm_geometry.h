@@ -64,8 +64,8 @@ struct Geometry {
     int position_run = 0, position_unit = 1;
     bool in_one_row = false;
 
-    /// Of the operands. An output of more groups than they have holds parts of sums, of one part all groups after the other;
-    /// a part is `part_steps` steps from `first_step` on, the last maybe fewer.
+    /// `group` is the operands'. An output of more groups than they have holds parts of sums, all groups of one part
+    /// after the other; a part is `part_steps` steps from `first_step` on, the last maybe fewer.
     Expr group, first_step = 0, part_steps;
 
     /// Cuts the sum into as many parts as there are groups of the output for each of the operands; not if those are undefined.
@@ -79,7 +79,7 @@ struct Geometry {
         part_steps = min(length, steps.count() - first_step);
     }
 
-    /// Of the product.
+    /// The product has so many of them.
     Expr computed_channels(const Expr &channels) const { return channels * product(channel_phases); }
 
     Expr positions() const { return position_run == 0 ? product(cells) * images : runs_of_image() * images * position_run; }
@@ -131,8 +131,8 @@ struct Geometry {
 /// of stride 1, whose weights are zero where a phase lacks a tap. Its cells begin with whole ones, `padding_phase` positions
 /// before the output, so that all phases of a cell see the same positions; a stride above 1 has a dilation of 1 there. Each
 /// phase of other axes has its own live taps. A row of cells has `window - 1` more than are stored, so that all taps of a
-/// window see neighbours of one row. Of a picture as it lies cells of one tap, of all phases, lie in one row.
-/// With `operand_groups` the sum may be cut.
+/// window see neighbours of one row. In a picture as it lies, cells of one tap, of all phases, lie in one row. With
+/// `operand_groups` the sum may be cut.
 template <class Output>
 Geometry gather_geometry(const GemmFuncs &f, const std::vector<GatherAxis> &axes, const PerAxis &padding_phase,
                          int channel_axes, const Output &output, const Expr &summed, int chunk,
@@ -149,7 +149,7 @@ Geometry gather_geometry(const GemmFuncs &f, const std::vector<GatherAxis> &axes
         const Expr stride = axes[d].stride(), extent = output.dim(d).extent();
         g.strides.push_back(stride);
         g.cells.push_back(rounded_up(extent, stride));
-        // Of a stride beyond the output's end only those that there are.
+        // A stride that goes beyond the output's end has only those phases that there are.
         const bool is_one = in_channels || Halide::Internal::is_const_one(stride);
         g.phases.push_back(is_one ? Expr(1) : min(stride, extent));
         most.push_back(in_channels ? rounded_up(axes[d].kernel(), stride) : axes[d].taps());

@@ -5,13 +5,14 @@
 
 namespace conv_transpose::machines {
 
-/// Of the GPUs that kernels are for, 80 is sm_80. Hopper alone has warpgroups' products and tensor maps.
+/// Compute capability 80 is that of sm_80, the least of the GPUs that kernels are for. Hopper alone has warpgroups'
+/// products and tensor maps.
 inline constexpr int least_compute_capability = 80, hopper_compute_capability = 90;
 
 /// A multiprocessor of any GPU since compute capability 8.0.
 struct Multiprocessor {
     static constexpr int warp = 32, block_threads = 1024;
-    /// Of 32 bits; a thread addresses at most 255.
+    /// A register has 32 bits; a thread addresses at most 255 of them.
     static constexpr int registers = 65536, thread_registers = 255;
     /// Bytes of shared memory that every one of them grants two blocks, or one block.
     static constexpr int least_shared_bytes = 99 * 1024;
@@ -27,7 +28,7 @@ struct H200 {
     static constexpr int block_shared_bytes = 227 * 1024;
     /// Measured: what passes over a tensor reach, and stores that scatter into the second-level cache.
     static constexpr double memory_bytes_per_second = 3.4e12, second_level_bytes_per_second = 4e12;
-    /// Of a warp, from a line of the first-level cache, on a multiprocessor: one a cycle.
+    /// A multiprocessor serves one load of a warp a cycle, from a line of the first-level cache.
     static constexpr double loads_per_second = 1.7e9;
 };
 

@@ -37,7 +37,7 @@ inline Division divide(const Halide::Expr &number, const Halide::Expr &divisor, 
     return {quotient, number - quotient * divisor};
 }
 
-/// Of an output position from 0 on.
+/// `position` is one of the output, counted from 0 on.
 inline TapWalk tap_walk(const Halide::Expr &position, const AxisArguments &a, bool on_gpu) {
     using namespace Halide;
     const auto by = [&](const Expr &number, const Expr &divisor) { return divide(number, divisor, on_gpu); };

@@ -9,7 +9,7 @@
 
 namespace conv_transpose {
 
-/// Of a kernel that splits its operands into so many parts.
+/// A kernel that splits its operands into so many parts has this precision.
 inline const char *tensor_core_precision(int parts) { return parts == 1 ? "Precision::tf32" : "Precision::tf32x3"; }
 
 /// Channels / 4, filled up to whole chunks of the staging loop; the packed weights are zero there. `channels` is their
@@ -38,7 +38,7 @@ Halide::Func padded_picture(const Tensor &picture, const GatherVars &v, int chan
     return padded;
 }
 
-/// Of `row_blocks` blocks of packed weights; sets of channels that share a block of threads may go beyond the last.
+/// Packed weights have `row_blocks` blocks; sets of channels that share a block of threads may go beyond the last.
 inline Halide::Expr existing_row_block(const Halide::Expr &row_block, const Halide::Expr &row_blocks,
                                        int channel_sets) {
     return channel_sets == 1 ? row_block : min(row_block, row_blocks - 1);

@@ -14,8 +14,8 @@
 
 namespace conv_transpose {
 
-/// Dimensions of pictures and weights. Of a weight, `channel` is what a kernel computes and `summed` what it sums over,
-/// x, y and z are kernel positions, and `piece` is one of a split value (ElementFormat::pieces()).
+/// These are dimensions of pictures and weights. In a weight, `channel` is what a kernel computes and `summed` what it
+/// sums over, x, y and z are kernel positions, and `piece` is one of a split value (ElementFormat::pieces()).
 enum class Dimension { channel, summed, x, y, z, group, image, piece };
 inline constexpr std::size_t dimension_count = static_cast<std::size_t>(Dimension::piece) + 1;
 
@@ -61,13 +61,13 @@ class TensorLayout {
         return block;
     }
 
-    /// Of the whole tensor, filled up to whole blocks.
+    /// This counts the whole tensor, filled up to whole blocks.
     template <class Int>
     Int elements(const PerDimension<Int> &extents) const {
         return walk<Int>(extents, [](const Step<Int> &) {});
     }
 
-    /// Of an element.
+    /// An element lies so far from the first.
     template <class Int>
     Int offset(const PerDimension<Int> &at, const PerDimension<Int> &extents) const {
         Int offset(0);

@@ -94,7 +94,7 @@ struct WeightGradientProductFuncs {
 
     Halide::Var input_row() const { return tile.in_channels_are_rows ? m : n; }
     Halide::Var output_row() const { return tile.in_channels_are_rows ? n : m; }
-    /// Of what is staged of an operand, or loaded of that.
+    /// It bounds what is staged of an operand, or what is loaded of that.
     void bound(const WeightGradientProductOperand &operand, Halide::Func f, int rows, int steps) const {
         f.bound(value, 0, values).bound(part, 0, std::max(parts, 1)).bound_extent(operand.row, rows)
             .bound_extent(step, steps);

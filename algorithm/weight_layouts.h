@@ -31,14 +31,14 @@ inline const char *enumerator(WeightLayout layout) {
     throw std::logic_error("an unknown weight layout");
 }
 
-/// Of ForwardTensorCore's parameters.
+/// ForwardTensorCore's parameters tell its layout.
 inline WeightLayout tensor_core_layout(int parts, int picture_rows, bool sub_pixel = false) {
     if (sub_pixel) return parts == 1 ? WeightLayout::tensor_core_sub_pixel : WeightLayout::tensor_core_split_sub_pixel;
     if (picture_rows == 1) return parts == 1 ? WeightLayout::tensor_core : WeightLayout::tensor_core_split;
     return parts == 1 ? WeightLayout::tensor_core_row_pairs : WeightLayout::tensor_core_split_row_pairs;
 }
 
-/// Of implicit matrix products on tensor cores.
+/// Implicit matrix products on tensor cores have this layout.
 inline WeightLayout gemm_weight_layout(const ElementFormat &format) {
     if (format.operand() != Storage::f32) return WeightLayout::tensor_core_16_bits;
     return tensor_core_layout(format.pieces(), 1);

@@ -23,7 +23,7 @@ struct AnyTensors : DescribedGenerator {
     static constexpr int rank = 3, dimensions = rank + 3;  // x, y, z, channel in group, group, image
 
     ProblemParams problem;
-    /// Of pictures, and of weights that are read as they are given.
+    /// Pictures are stored so, and weights that are read as they are given.
     GeneratorParam<Storage> storage{"storage", Storage::f32, storage_names()};
 
     /// A position in a picture of which that is known.
@@ -267,7 +267,7 @@ struct AnyTensors : DescribedGenerator {
         for (const char *picture : pictures) description.set(picture, format_text(storage, channels_last));
     }
 
-    /// Of a schedule for channels_last: vectors that are computed, and that are read.
+    /// A schedule for channels_last has vectors that are computed, and vectors that are read.
     template <class Schedule>
     static int read_vector(const Schedule &schedule) {
         if constexpr (requires { schedule.read; }) return schedule.read;

@@ -14,7 +14,7 @@ namespace conv_transpose {
 
 using AxisInputs = std::vector<Halide::GeneratorInput<int> *>;
 
-/// Of the forward operation, and of what reads an output gradient with the stride.
+/// The forward operation has the former, and what reads an output gradient with the stride the latter.
 inline constexpr std::array gather_attributes{"stride_", "dilation_", "padding_phase_", "gcd_", "inverse_", "kernel_"};
 inline constexpr std::array strided_attributes{"kernel_", "stride_", "dilation_"};
 

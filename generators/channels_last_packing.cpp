@@ -35,7 +35,7 @@ class PackChannelsLast : public Halide::Generator<PackChannelsLast>, public Desc
     void generate() {
         using namespace Halide;
         const Expr channels = picture.dim(1).extent();
-        // Of aligned pictures a thread's positions are inside together.
+        // In aligned pictures a thread's positions are inside together.
         const Expr inside = aligned ? Expr(position) : min(position, picture.dim(0).extent() - 1);
         const Expr value = picture(inside, min(channel, channels - 1), group, image);
         const Expr element = select(channel < channels, value, Internal::make_zero(value.type()));
@@ -104,7 +104,8 @@ class PackChannelsLast : public Halide::Generator<PackChannelsLast>, public Desc
     }
 
     // A thread turns four positions of four channels in its registers. Four lanes write a position, eight read a channel:
-    // whole sectors of 32 bytes. (Of 16 bits, eight of eight would be stored in halves of 8 bytes, which lie 16 apart.)
+    // whole sectors of 32 bytes. (With 16 bits, eight of eight would be stored in halves of 8 bytes, which lie 16
+    // apart.)
     void schedule_aligned() {
         using namespace Halide;
         const int values = values_of_row();

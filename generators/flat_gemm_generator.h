@@ -27,7 +27,7 @@ struct FlatGemmGenerator : DescribedGenerator {
 
     ProblemParams problem;
     GeneratorParam<int> rank{"rank", 2};
-    /// Of pictures.
+    /// Pictures are stored so.
     GeneratorParam<Storage> storage{"storage", Storage::f32, storage_names()};
     /// Percent of the FMA units' rate that full register tiles reach, measured.
     GeneratorParam<int> fma_percent{"fma_percent", 78};
@@ -43,7 +43,7 @@ struct FlatGemmGenerator : DescribedGenerator {
 
     Halide::Type stored_type() const { return halide_type(storage); }
 
-    /// Of axis d, as the signature has them.
+    /// Axis d has its attributes in the order of the signature.
     Halide::Expr attribute(int d, int i) const {
         return *attributes_[d * (attributes_.size() / rank) + i];
     }

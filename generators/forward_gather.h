@@ -52,7 +52,7 @@ class ForwardGather : public Halide::Generator<ForwardGather<Schedule>>, public 
         const int along = tile.part_axis, last = tile.taps_at_once() - 1;
         const Expr step = tile.window > 0 ? attribute(along, 1) / attribute(along, 3) : Expr(1);
         Tiles<Written> tiles{*output_, tile, target.has_gpu_feature(), f.place, attribute(along, 0) * step};
-        // Of vectors the alignment of stores would no longer be known.
+        // With vectors the alignment of stores would no longer be known.
         if (!tile.channels_last && !tiles.of_rows()) tiles.keep_places(f.thread, f.block);
         const Place at = tiles.place(f.channel, f.group, 0, f.thread, f.block, f.outer);
         for (const char *name : {"taps_of_x", "taps_of_y", "taps_of_z"}) f.taps_of.emplace_back(name);

@@ -19,7 +19,7 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
     template <typename T>
     using Input = Halide::GeneratorInput<T>;
 
-    /// Of a group, demanded of a problem: fewer would leave most of a tile unused.
+    /// A group must have so many: fewer would leave most of a tile unused.
     Halide::GeneratorParam<int> min_in_channels{"min_in_channels", Schedule::least_summed};
     Halide::GeneratorParam<int> min_out_channels{"min_out_channels", Schedule::least_computed};
 
@@ -148,7 +148,7 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
     Halide::Expr bias_of(const Halide::Expr &channel, const Halide::Expr &group) const {
         return select(has_bias != 0, bias(channel, group), 0.f);
     }
-    // Of tensor cores' kernels those that store float32 in any case know nothing of parts: these are groups to them.
+    // Tensor cores' kernels that store float32 in any case know nothing of parts: these are groups to them.
     bool cuts_steps() const { return !Schedule::on_tensor_cores || this->makes_parts; }
     // TF32's kernels have no registers left for them: those of 256 x 128 spilled, and took 9 % longer without an activation.
     bool knows_channel_slopes() const { return Schedule::tensor_maps && this->funcs_.format.multiply != Multiply::tf32; }

@@ -228,7 +228,8 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         return counted;
     }
 
-    /// Of layouts::tensor_core_weights, in its three dimensions: `rest` is of pieces, eights of summed channels, tiles and groups.
+    /// It finds places of layouts::tensor_core_weights, in its three dimensions: `rest` is of pieces, eights of summed
+    /// channels, tiles and groups.
     Place place_in_rows(const PerDimension<Expr> &extents, const Expr &given_channels, const std::vector<Expr> &summed_phases) const {
         using enum Dimension;
         const int values = format_.values_of_16_bytes(), pieces = format_.pieces();

@@ -31,7 +31,7 @@ struct ImplicitGemmGenerator : DescribedGenerator {
     GeneratorParam<int> rank{"rank", 2};
     /// One of named_formats (algorithm/element_format.h).
     GeneratorParam<std::string> format{"format", Schedule::on_tensor_cores ? "tf32" : "f32"};
-    /// Of the picture that is summed over.
+    /// The picture that is summed over lies so.
     GeneratorParam<PictureLayout> input_layout{
         "input_layout",
         Schedule::tensor_maps ? PictureLayout::channels_last : PictureLayout::channels_first,

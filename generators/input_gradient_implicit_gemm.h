@@ -16,7 +16,7 @@ template <class Schedule>
 class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicitGemm<Schedule>>,
       public ImplicitGemmGenerator<Schedule> {
   public:
-    /// Of a group, demanded of a problem: fewer would leave most of a tile unused.
+    /// A group must have so many: fewer would leave most of a tile unused.
     Halide::GeneratorParam<int> min_in_channels{"min_in_channels", Schedule::least_computed};
     Halide::GeneratorParam<int> min_out_channels{"min_out_channels", Schedule::least_summed};
 

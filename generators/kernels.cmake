@@ -11,8 +11,8 @@
 # compiled in), the layout of pictures, and sizes that are compiled in, then what AS says of rows that differ in nothing
 # else. FORMAT is what is multiplied: f32, tf32, tf32x3, f16 or bf16. Options:
 #   FULL                  left out unless CONV_TRANSPOSE_KERNELS=full
-#   H200_TFLOPS n                TFLOP/s of full blocks on an H200, measured. Of kernels with a rate that accept a problem, the one
-#                         that should take least time is chosen
+#   H200_TFLOPS n                TFLOP/s of full blocks on an H200, measured. Among kernels with a rate that accept a
+#                         problem, the one that should take least time is chosen
 #   ONLY_ON sm_90         left out where there is no machine code for this GPU, and made for no other
 #   LARGE                 64-bit indices
 #   ALLOW_SPILLS          registers may spill

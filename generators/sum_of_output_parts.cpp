@@ -12,7 +12,7 @@ namespace conv_transpose {
 /// image, part)).
 class SumOfOutputParts : public Halide::Generator<SumOfOutputParts>, public DescribedGenerator {
   public:
-    /// Of the output.
+    /// The output is stored so.
     GeneratorParam<Storage> stored{"stored", Storage::f32, storage_names()};
 
     /// Parts have channels innermost, the output has them outside: blocks turn what they have added.

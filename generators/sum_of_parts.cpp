@@ -8,7 +8,7 @@ namespace conv_transpose {
 class SumOfParts : public Halide::Generator<SumOfParts>, public DescribedGenerator {
   public:
     Input<Halide::Buffer<float>> partial{"partial", 2};
-    /// Of the sum, which is rounded once.
+    /// The sum is stored so, and is rounded once.
     GeneratorParam<Storage> result{"result", Storage::f32, storage_names()};
 
     void configure() { sum_ = add_output<Halide::Buffer<>>("sum", halide_type(result), 1); }

@@ -147,7 +147,7 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
                        out = divide(z.quotient, up(extent(3), tile.out_channels), on_gpu),
                        band = divide(part, up(extent(5), tile.groups()), on_gpu);
         const int of_window = tile.taps * tile.window;
-        // Of a vector of groups, which are the innermost weights; else of a channel.
+        // The tap is that of a vector of groups, which are the innermost weights, or else that of a channel.
         const Halide::Expr tap = weight / tile.vector, in_window = tap / tile.taps % tile.window;
         Halide::Expr first_tap = y.rest, tap_y = y.rest * tile.window + in_window;
         if (tile.has_window()) {

@@ -13,7 +13,7 @@ namespace conv_transpose {
 class WinogradOutputs : public Halide::Generator<WinogradOutputs>, public DescribedGenerator {
   public:
     GeneratorParam<int> points_h{"points_h", 6}, points_w{"points_w", 6};
-    /// Of what was multiplied with the tiles: of the points they leave points + 1 - taps outputs.
+    /// What was multiplied with the tiles had so many taps: the points leave points + 1 - taps outputs.
     GeneratorParam<int> taps_h{"taps_h", 3}, taps_w{"taps_w", 3};
 
     Input<Halide::Buffer<float>> points{"points", 3};

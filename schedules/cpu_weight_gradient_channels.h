@@ -48,8 +48,8 @@ struct CpuWeightGradientChannels : CpuSchedule {
     GeneratorParam<int> chunk_positions{"chunk_positions", 1024};
     /// Channels that a group must and may have; 0 is no limit.
     GeneratorParam<int> min_in_channels{"min_in_channels", 16};
-    /// Of two or three output channels flat products (cpu_weight_gradient_implicit_gemm.h) take 0.83 to 1.4 of a row's time that
-    /// was made for them; of pictures of 4x4 pixels, k2 s2, 0.6.
+    /// With two or three output channels flat products (cpu_weight_gradient_implicit_gemm.h) take 0.83 to 1.4 of
+    /// the time of a row that was made for them; with pictures of 4x4 pixels, k2 s2, they take 0.6.
     GeneratorParam<int> min_out_channels{"min_out_channels", 4}, max_out_channels{"max_out_channels", 0};
     GeneratorParam<int> min_input_positions{"min_input_positions", 17};
 

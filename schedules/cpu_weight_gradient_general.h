@@ -28,7 +28,7 @@ struct CpuWeightGradientGeneral : CpuSchedule {
 
     GeneratorParam<int> in_tile{"in_tile", 3}, out_tile{"out_tile", 3};
     GeneratorParam<int> chunk_columns{"chunk_columns", 64}, chunk_rows{"chunk_rows", 1};
-    /// Of shorter rows much of a vector of positions is empty; 0 is no limit.
+    /// In shorter rows much of a vector of positions is empty; 0 is no limit.
     GeneratorParam<int> min_output_w{"min_output_w", 0};
 
     void describe(KernelDescription &description, const WeightGradientFuncs &) const {

@@ -8,8 +8,8 @@
 // 64x64, 0.044 (22 %).
 //
 // With a window the parts are neighbours in a column, a step of taps apart: what `window` taps see of them overlaps and is
-// loaded once, by addresses that rows of taps share (1.5 to 2.3 times as fast in three axes). Of a row they would take a warp's
-// stores apart, so one axis has parts far from each other.
+// loaded once, by addresses that rows of taps share (1.5 to 2.3 times as fast in three axes). Parts in a row would take
+// a warp's stores apart if they were neighbours, so one axis has parts far from each other.
 //
 // Order: lanes run over consecutive positions, all axes, groups and images joined, so that stores are dense and no lane idles
 // whatever the extents; in channels_last they run over vectors of channels first. A row is cut into parts a multiple of the
@@ -27,11 +27,11 @@ namespace conv_transpose {
 
 struct CudaGather : CudaSchedule {
     static constexpr const char *family = "gather";
-    /// Of a thread; threads of a block.
+    /// A thread has so many channels and parts, and a block so many threads.
     Halide::GeneratorParam<int> channels{"channels", 8}, parts{"parts", 4}, threads{"threads", 128};
     /// Off: they are read as they are given, of input gradients of no more than `channels`, which are done before they were packed.
     Halide::GeneratorParam<bool> packs_weights{"packs_weights", true};
-    /// Of its parts; see GatherTile.
+    /// They say how parts of a thread lie; see GatherTile.
     Halide::GeneratorParam<int> part_axis{"part_axis", 0}, window{"window", 0};
 
     int weight_channel_multiple() const { return packs_weights ? int(channels) : 0; }
@@ -110,7 +110,7 @@ struct CudaDepthwiseGather : CudaGather {
     Halide::GeneratorParam<int> min_taps{"min_taps", 0};
     CudaDepthwiseGather() { channels.set(1), parts.set(8); }
     int weight_channel_multiple() const { return 0; }
-    /// More channels of a group share what a thread reads in CudaGather. Of parts of low columns most would lie outside.
+    /// More channels of a group share what a thread reads in CudaGather. Most parts of low columns would lie outside.
     void describe(KernelDescription &description) const {
         description.set("max_out_channels", 4);
         if (window > 0) description.set("min_output", parts + parts / 2, 1);

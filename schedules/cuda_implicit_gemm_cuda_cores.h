@@ -3,11 +3,11 @@
 //
 // H200, 2026-11-21, TFLOP/s of 67: k16 s8 512 to 256 channels 38, k10 s5 256 to 128 39, k5 s2 256 to 128 35,
 // k4 s4 32; their input gradients 33 to 41; k4 s2 on 4x4 pictures 38. The kernels of cuda_general.h reached
-// 1.5 to 7.5. Of three axes, 2026-11-22: k2 s2, 128 to 64 channels, 26 (39 %); k4
-// s2, 168 to 112, 29; phases as channels, 384 to 5, 30. Input gradients whose taps are channels: k7 s2, 64 to 3, 28; k8
-// s8, 192 to 3, 20; k(2,4,4), 384 to 5, 34. Of small problems with weights as they are given, in one launch, k4 s2 of 4 x 8^3, 64
-// to 3 channels, 7.4 us (21.8 in three), 21 to 21 of 16 x 16^2 10.5 (23.8); a step of a block takes 1 us. ncu on k5 s2: 70 % of all cycles issue, the ends of phases of unequal length
-// among them; of the loop's instructions 84 % multiply.
+// 1.5 to 7.5. Three axes, 2026-11-22: k2 s2, 128 to 64 channels, reaches 26 (39 %); k4 s2, 168 to 112, 29; phases as
+// channels, 384 to 5, 30. Input gradients whose taps are channels: k7 s2, 64 to 3, reaches 28; k8 s8, 192 to 3, 20;
+// k(2,4,4), 384 to 5, 34. Small problems with weights as they are given take one launch: k4 s2 of 4 x 8^3, 64 to 3
+// channels, 7.4 us (21.8 in three), 21 to 21 of 16 x 16^2 10.5 (23.8); a step of a block takes 1 us. ncu on k5 s2: 70 %
+// of all cycles issue, the ends of phases of unequal length among them; 84 % of the loop's instructions multiply.
 //
 // Order: a block computes a tile of one phase, columns (cells of the phase, counted through all pictures, so
 // that small and narrow pictures fill tiles) x channels. The sum runs in steps, a tap of a chunk of channels
@@ -60,7 +60,8 @@ struct CudaImplicitGemmCudaCores : CudaSchedule {
 
     /// Channels of a group: with fewer most of a tile would be computed in vain.
     static constexpr int least_summed = 5, least_computed = 5;
-    /// Of windows: of 56 and 64 larger tiles took half as long (k4 s4, k2 s2 of three axes, H200, 2026-11-22).
+    /// A kernel with a window takes at most so many output channels: with 56 and 64 larger tiles took half as long (k4
+    /// s4, k2 s2 of three axes, H200, 2026-11-22).
     static constexpr int most_of_window = 4;
     static constexpr bool guarded_pipeline = true;
 

@@ -50,7 +50,7 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
     Halide::GeneratorParam<int> stages{"stages", 2};
     Halide::GeneratorParam<int> blocks{"blocks", 1};        // on a multiprocessor
     Halide::GeneratorParam<int> min_steps{"min_steps", 0};  // demanded of a problem
-    /// Of phases that are channels: so many are neighbours in the output. In channels_first those of a stride along the
+    /// Where phases are channels, so many are neighbours in the output: in channels_first those of a stride along the
     /// width that is a multiple, in channels_last channels.
     Halide::GeneratorParam<int> neighbours{"neighbours", 1};
     /// In channels_last 16 bytes of channels are stored at once; off: any number of channels, by pairs.
@@ -144,7 +144,7 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
         return std::max(stages * (stage + padded_bytes(f)), turned);
     }
 
-    // Of the rows that keep banks apart.
+    // Rows that keep banks apart take so many more.
     int padded_bytes(const GemmFuncs &f) const {
         const int operands = (f.input_layout == PictureLayout::channels_last) + (f.given_channels > 0);
         return operands * chunk_channels / f.values() * 16 * f.format.pieces();
@@ -223,7 +223,7 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
         update.unroll(f.r.term).gpu_threads(lane, warp, warpgroup).never_partition_all();
     }
 
-    // Of an operand whose rows in shared memory run along the tile.
+    // This is for an operand whose rows in shared memory run along the tile.
     void split_runs(Halide::Stage &update, std::vector<Halide::VarOrRVar> &order, bool along_columns, int length) const {
         const Halide::Var group{along_columns ? "mma_n_group" : "mma_m_group"}, &run = along_columns ? mma_n : mma_m;
         update.split(run, group, run, length);

@@ -10,7 +10,7 @@
 // in channels_last (compiler/passes/tensor_boxes.h), and runs of packed weights. Nobody computes addresses of pixels, no
 // byte passes through a thread, and what lies outside of the picture comes as zeros.
 //
-// Of the input gradient weights in channels_last are boxes, too, as they are given: rows of the channels that are summed
+// The input gradient's weights in channels_last are boxes, too, as they are given: rows of the channels that are summed
 // over, one for each that is computed. Packing them took 25 of 81 us (k2 s2, 1024->1024 40x40: now 0.023 ms by 128 x 128, six
 // stages deep), and one box in place of 16 runs of 1 KB lets 128 positions x 256 channels keep up with 256 x 128 (k2 s2, N16
 // 256->256 80x80: 0.114 and 0.115 ms, 0.130 with packed weights). Weights in channels_first lie so, too, where taps are

@@ -28,7 +28,7 @@ namespace conv_transpose {
 struct CudaWeightGradientGather : CudaSchedule {
     static constexpr const char *family = "gather";
     Halide::GeneratorParam<int> in_tile{"in_tile", 4}, out_tile{"out_tile", 4}, taps{"taps", 1};
-    /// Of positions, and of output channels.
+    /// Lanes have positions of their own, and warps output channels.
     Halide::GeneratorParam<int> lanes{"lanes", 32}, warps{"warps", 4};
     Halide::GeneratorParam<int> at_once{"at_once", 4};  // positions of a lane whose loads are under way together
     Halide::GeneratorParam<int> wanted_blocks{"wanted_blocks", 2112};

@@ -26,7 +26,7 @@ struct CudaWeightGradientImplicitGemm : CudaWeightGradientProductTensorCore {
 
     WeightGradientProductTile tile() const { return {tile_taps, tile_out, tile_in, steps, writes_result}; }
 
-    /// Of an operand's so many channels, neighbours that follow each other in shared memory: 16 bytes.
+    /// An operand with so many channels has so many neighbours that follow each other in shared memory: 16 bytes.
     virtual int row_channels(int /*channels*/) const { return values; }
     virtual ~CudaWeightGradientImplicitGemm() = default;
 

@@ -47,7 +47,7 @@ struct CudaWeightGradientTensorMaps : CudaWeightGradientImplicitGemm {
         return {tile_taps, tile_out, tile_in, steps, writes_result || window > 1, window};
     }
 
-    /// Of a box; the runtime counts so, too (input_map() and output_gradient_map() in plan/view.cpp).
+    /// They are those of a box; the runtime counts so, too (input_map() and output_gradient_map() in plan/view.cpp).
     int row_channels(int channels) const override { return std::min(64, channels); }
 
     void describe(KernelDescription &description, const WeightGradientProductFuncs &f) const {

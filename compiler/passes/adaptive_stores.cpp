@@ -10,7 +10,7 @@ using namespace Halide::Internal;
 
 namespace {
 
-// Of a Store to the buffer: a dense vector of 2 or 4.
+// A Store to the buffer has one if it stores a dense vector of 2 or 4.
 const Ramp *stored_vector(const Store *op, const std::string &buffer) {
     const Ramp *ramp = op->index.as<Ramp>();
     const bool dense = ramp && is_const_one(ramp->stride) && (ramp->lanes == 2 || ramp->lanes == 4);

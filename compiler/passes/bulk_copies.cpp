@@ -131,8 +131,8 @@ Expr BulkCopies::base_of(const Expr &index) const {
     return base.defined() ? simplify(resolve(base, lets_)) : base;
 }
 
-/// Of a store of neighbours that were loaded; takes the loops away that run through both without gaps. Undefined for
-/// other stores.
+/// This is the copy for a store of neighbours that were loaded; it takes the loops away that run through both without
+/// gaps. It is undefined for other stores.
 Stmt BulkCopies::run_copy(Loops &loops, const Store *store, const StageBarriers &barriers) {
     const Load *load = store ? store->value.as<Load>() : nullptr;
     const Expr to = store ? base_of(store->index) : Expr(), from = load ? base_of(load->index) : Expr();
@@ -162,8 +162,8 @@ Stmt BulkCopies::run_copy(Loops &loops, const Store *store, const StageBarriers 
                         barriers.of(number_of_chunk(loop_))});
 }
 
-/// Of a store of elements of a box: the groups of 16 bytes of a position, then positions, must follow each other in
-/// shared memory.
+/// This is the copy for a store of elements of a box: the groups of 16 bytes of a position, then positions, must follow
+/// each other in shared memory.
 Stmt BulkCopies::box_copy(Loops &loops, const Store *store, const TensorBox &box, const StageBarriers &barriers) {
     constexpr int most_positions = 256, rows_of_pattern = 8;
     const Expr to = base_of(store->index);

@@ -8,7 +8,7 @@
 
 namespace conv_transpose {
 
-/// Of float32 operands tensor cores read the part that TF32 has.
+/// Tensor cores read the part of float32 operands that TF32 has.
 enum class OperandFormat { float32, float16, bfloat16 };
 
 /// `ptx` is what products of tensor cores call it.

@@ -56,16 +56,16 @@ class PipelineBody {
     /// Before anything else of the loop, by all threads, with a barrier of the block behind it: nothing, if there are no
     /// bulk copies.
     Halide::Internal::Stmt initialise_barriers() const;
-    /// Until the bulk copies of a chunk have come.
+    /// It waits until the bulk copies of a chunk have come.
     Halide::Internal::Stmt wait_for_bulk_copies(const Chunk &chunk) const {
         return memory_.barriers().wait(chunk.number);
     }
-    /// Of operands that can be copied asynchronously.
+    /// It starts those of operands that can be copied asynchronously.
     Halide::Internal::Stmt start_copies(const Chunk &chunk) const;
-    /// Of the others, piece by piece; see RegisterStaging.
+    /// They move the other operands, piece by piece; see RegisterStaging.
     Stmts loads(const Chunk &chunk) const { return instances(staging_.loads(), chunk); }
     Stmts stores(const Chunk &chunk) const { return instances(staging_.stores(), chunk); }
-    /// On staged operands.
+    /// It works on staged operands.
     Stmts compute(const Chunk &chunk) const { return instances(compute_, chunk); }
     Stmts after_wait(const Chunk &chunk) const { return instances(after_wait_, chunk); }
 

@@ -37,7 +37,7 @@ class NamedBarriers {
         }
     }
 
-    /// Of all threads, before anything else.
+    /// All threads meet here, before anything else.
     Stmt sync_all() const { return barrier("barrier_sync", 1, consumers_ + 1); }
     Stmt wait_full(const Expr &chunk, const Expr &consumer) const {
         return barrier("barrier_sync", full(chunk, consumer), 2);
@@ -295,7 +295,7 @@ class ThreadRoles : public PipelineLoops {
     Expr is_consumer() const { return Variable::make(Int(32), thread_z) < consumers_; }
     static Stmt registers(const char *kind, int count) { return placeholder({kind, {{"count", count}}}); }
 
-    /// Of the registers with which the block is launched, what the producer leaves.
+    /// Consumers share what the producer leaves of the registers with which the block is launched.
     int consumer_registers() const {
         constexpr int of_multiprocessor = 65536, most = 240, granularity = 8;
         const int warpgroups = consumers_ + 1;

@@ -62,7 +62,7 @@ class PipelinedLoop {
     }
 
   private:
-    /// Of earlier chunks, while one is multiplied. Copies need their buffers more.
+    /// So many products of earlier chunks may be under way while one is multiplied. Copies need their buffers more.
     int most_products_in_flight() const {
         const bool finish = !body_.uses_tensor_cores() || body_.has_after_wait();
         return finish ? 0 : body_.has_register_staging() ? stages_ - 2 : std::min(stages_ - 2, most_in_flight_);

@@ -12,7 +12,7 @@ namespace {
 
 const std::string name_of_call = "conv_element_of_box";
 
-/// Of vectors all lanes have the same; an expression that differs has no value.
+/// All lanes of a vector have the same; an expression that differs has no value.
 Expr of_all_lanes(const Expr &e) {
     const Broadcast *same = e.as<Broadcast>();
     return same ? same->value : e.type().is_scalar() ? e : Expr();

@@ -32,7 +32,7 @@ struct TensorBox {
 
 Halide::Expr element_of_box(const TensorBox &box);
 
-/// Nothing where a value is no element of a box. Of a vector of elements, coordinates are those of all.
+/// It is nothing where a value is no element of a box. The coordinates of a vector of elements are those of all.
 std::optional<TensorBox> box_of_element(const Halide::Expr &value);
 
 /// Whether a statement holds an element of a box.

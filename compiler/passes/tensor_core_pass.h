@@ -54,7 +54,8 @@ struct TensorCoreOptions {
     /// How many blocks should share a multiprocessor: caps the registers of a thread at 65536 / (threads x
     /// blocks).
     int blocks_per_multiprocessor = 1;
-    /// Of the SoftwarePipelinePass that follows: so many buffers make up what a store needs of shared memory.
+    /// They are those of the SoftwarePipelinePass that follows: so many buffers make up what a store needs of shared
+    /// memory.
     int stages = 1;
     /// Where neighbours in a row of a tile are no neighbours in the output, elements are stored one by one:
     /// neighbouring lanes store neighbours, in place of pairs.

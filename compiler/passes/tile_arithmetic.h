@@ -21,7 +21,7 @@ struct TileOperand {
     int values_of_row() const { return bytes_of_row / bytes_of(format); }
 };
 
-/// Of one kernel.
+/// An instance serves one kernel.
 class TileArithmetic {
   public:
     /// `tiles` are the kernel's accumulators: nests that clear them fill in their shapes. `shared` is the

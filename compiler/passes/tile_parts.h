@@ -42,7 +42,7 @@ class RowsAndPieces : public Halide::Internal::IRMutator {
                (e.as<Halide::Internal::Add>() || e.as<Halide::Internal::Sub>());
     }
 
-    /// Of what depends on one of them, or on nothing. Where 4 bytes do not hold it, its parts are taken.
+    /// It takes what depends on one of them, or on nothing. Where 4 bytes do not hold it, its parts are taken.
     Halide::Expr part(const Halide::Expr &e) {
         const bool row = uses(e, row_name);
         if (e.as<Halide::Internal::Variable>() || (!row && !uses(e, piece_name))) return e;

@@ -135,7 +135,7 @@ Expr TileStore::index_of_piece(int values) const {
     return index;
 }
 
-/// Of a row of the warp.
+/// `row` is one of the warp.
 Expr TileStore::row_of_tile(const Expr &row) const {
     const Expr warp = Variable::make(Int(32), ".thread_id_y");
     return row / rows_of_warp_and_set * rows_of_instruction + warp * rows_of_warp_and_set + row % rows_of_warp_and_set;
@@ -170,7 +170,7 @@ class TileStore::Rows {
     /// Finds what depends on rows, and on pieces of columns, and makes the store of one piece of a row.
     void take_apart(const Version &version) {
         const Expr line = integer(row_name), piece = integer(piece_name);
-        // Of a let nobody would see what its variable depends on; of plain rows few are left.
+        // A let would hide what its variable depends on; with plain rows few are left.
         const auto parts_of_whole = [&](const Expr &e) {
             return parts_.mutate(rows_of_line_ > 1 ? simplify(substitute_in_all_lets(e)) : e);
         };
@@ -234,7 +234,7 @@ class TileStore::Rows {
         return scratch(row % rows_per_turn) + words_ + turn * (columns_behind_row / turns_with_places_) + number;
     }
 
-    /// Of so many lines, from the first on, by a lane each.
+    /// So many lanes find them, each those of a line, from the first on.
     void find_places(int lines, std::vector<Stmt> &all) const {
         const Expr lane = integer(".thread_id_x");
         for (std::size_t i = 0; lines > 0 && i < parts_.of_rows.size(); i++) {

@@ -36,7 +36,7 @@ void TileStore::check_runs() const {
     }
 }
 
-/// Of the warpgroup's tile. Where the first four are no neighbours few others will be.
+/// The first four of the warpgroup's tile tell it: where they are no neighbours few others will be.
 Expr TileStore::begins_with_run() const {
     const int rows = rows_of_run();
     const auto index = [&](int i) { return substitute(coordinates(i % rows, i / rows, 0), index_); };
@@ -69,7 +69,7 @@ Stmt TileStore::runs_of_lane(const RunsOfLane &at) const {
     RowsAndPieces parts(nest_.name);
     const Expr row = integer(row_name), place = integer(piece_name);
     const auto here = coordinates(at.row + row, place, 0);
-    // Of a let nobody would see what its variable depends on.
+    // A let would hide what its variable depends on.
     const auto taken_apart = [&](const Expr &e) {
         return parts.mutate(substitute_in_all_lets(simplify(substitute(here, e))));
     };
@@ -108,7 +108,7 @@ Stmt TileStore::with_parts(const RowsAndPieces::Parts &parts, const std::string 
     return body;
 }
 
-/// Of a line: at once if all are inside and neighbours.
+/// It stores the run of a line, at once if all are inside and neighbours.
 Stmt TileStore::store_run(const RunsOfLane &at, const Element &element, const RowsAndPieces &parts, const Expr &line) const {
     const int rows = rows_of_run(), columns = columns_of_run();
     // Element i of the run has the parts of its row and its column.

@@ -111,8 +111,8 @@ class TileStore {
     int warpgroups_;
     Halide::Expr value_, index_;
     std::vector<Halide::Expr> conditions_;  // of every element; the trimmed ends of loops among them
-    // Of stores by rows where a block has further tiles: a condition that is the same for all elements, and those of
-    // `conditions_` that are left where it holds. They are told by conditions "it, or else".
+    // Stores by rows have these where a block has further tiles: a condition that is the same for all elements, and
+    // those of `conditions_` that are left where it holds. They are told by conditions "it, or else".
     Halide::Expr spared_if_;
     std::vector<Halide::Expr> conditions_left_;
     void take_spared_conditions();

@@ -39,8 +39,8 @@
 //     A   a0: g, t    a1: g+8, t    a2: g, t+4    a3: g+8, t+4
 //     B   b0: g, t    b1: g, t+4                                    (row of B = column of the tile)
 //
-// Of m16n8k16, whose operands have 16 bits, each register holds k = 2t and 2t+1 in place of t, 2t+8 and 2t+9 in
-// place of t+4.
+// In m16n8k16, whose operands have 16 bits, each register holds k = 2t and 2t+1 in place of t, 2t+8 and 2t+9 in place
+// of t+4.
 //
 // STORES. A warp's fragments are 8 rows x 32 bytes an instruction; written so, global memory sees quarters of
 // lines. Each warp therefore turns 8 rows at a time through shared memory that the operands no longer need;
@@ -219,7 +219,7 @@ void TensorCoreInstructions::turn(const PlaceholderCall &call, PtxWriter &out) c
     out.line("{ .reg .b32 lane, group, mine;");
     out.line(
         "mov.u32 mine, %tid.z; mov.u32 lane, %tid.y; mad.lo.u32 mine, mine, 4, lane; mov.u32 lane, %tid.x;");
-    // Of a warp, where all of its rows come to shared memory, or 8 of them.
+    // A warp has so many rows in shared memory: all of its rows, or 8 of them.
     const int rows = call.field_or("rows", rows_per_turn);
     const int first_row = rows == rows_per_turn
                               ? 0

@@ -178,7 +178,7 @@ conv_transpose_kernel(forward f32 cuda implicit_gemm AS c64_split ${product} ${p
 set(sub_pixel ${product} phases_as_channels=true min_out_channels=1)
 conv_transpose_kernel(forward f32 cuda implicit_gemm AS sub_pixel_c32 ${sub_pixel} ${product_c32} MAX_REGISTERS 96 H200_TFLOPS 31)
 conv_transpose_kernel(forward f32 cuda implicit_gemm AS sub_pixel_c16 ${sub_pixel} ${product_c16} MAX_REGISTERS 64 H200_TFLOPS 22)
-# Of three axes.
+# These have three axes.
 conv_transpose_kernel(forward f32 cuda implicit_gemm LAYOUT ncdhw AS c64 rank=3 ${product} ${product_c64} MAX_REGISTERS 128 H200_TFLOPS 41)
 conv_transpose_kernel(forward f32 cuda implicit_gemm LAYOUT ncdhw AS c32 rank=3 ${product} ${product_c32} MAX_REGISTERS 96 H200_TFLOPS 31)
 conv_transpose_kernel(forward f32 cuda implicit_gemm LAYOUT ncdhw AS c16 rank=3 ${product} ${product_c16} MAX_REGISTERS 64 H200_TFLOPS 22)

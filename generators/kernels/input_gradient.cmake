@@ -121,8 +121,8 @@ conv_transpose_kernel(input_gradient f32 cuda implicit_gemm LAYOUT ncdhw AS taps
     min_in_channels=1 MAX_REGISTERS 168 H200_TFLOPS 33)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm LAYOUT ncdhw AS taps_c128 rank=3 ${taps} lanes_x=8 lanes_y=1
     lanes_channel=16 chunk=16 unroll_summed=16 blocks=3 min_in_channels=65 MAX_REGISTERS 168 H200_TFLOPS 35)
-# Of small problems, which are mostly launches: one, and the threads of a block share out the sum. A multiprocessor is busy
-# with one of its blocks.
+# Small problems are mostly launches: these kernels take one, and the threads of a block share out the sum. A
+# multiprocessor is busy with one of its blocks.
 set(small LAYOUT ncdhw rank=3 ${taps} weights_as_given=true min_in_channels=1 lanes_y=1 column_vectors=1 channel_vectors=1 chunk=64
     blocks=1)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS small_c32 ${small} splits=4 MAX_REGISTERS 64 H200_TFLOPS 13)

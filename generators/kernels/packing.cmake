@@ -32,7 +32,7 @@ conv_transpose_helper(pack_gemm_weights f16 cuda format=f16 given=f16)
 conv_transpose_helper(pack_gemm_weights f16 cuda AS phases_outermost format=f16 given=f16 phases_outermost=true)
 conv_transpose_helper(pack_channels f16 cuda format=f16)
 conv_transpose_helper(pack_phases f16 cuda format=f16)
-# Of weights in float32 (mixed precision).
+# Mixed precision has weights in float32.
 foreach(format ${formats_of_16_bits})
     conv_transpose_helper(pack_gemm_weights ${format} cuda AS of_f32 format=${format} given=f32)
     conv_transpose_helper(pack_gemm_weights ${format} cuda AS phases_outermost_of_f32 format=${format} given=f32 phases_outermost=true)
@@ -49,16 +49,16 @@ conv_transpose_helper(pack_channels_last f16 cuda AS aligned given=f16 aligned=t
 conv_transpose_helper(pack_taps f16 cuda AS narrow given=f16 most_rows=8)
 conv_transpose_helper(pack_taps f16 cuda given=f16)
 conv_transpose_helper(pack_taps f16 cuda AS volumes given=f16 rank=3)
-# Of float32 kernels by tensor maps alone.
+# In float32 kernels by tensor maps alone read these.
 conv_transpose_helper(pack_taps f32 cuda AS narrow given=f32 most_rows=4 ONLY_ON sm_90)
 conv_transpose_helper(pack_taps f32 cuda given=f32 ONLY_ON sm_90)
 conv_transpose_helper(pack_taps f32 cuda AS volumes given=f32 rank=3 ONLY_ON sm_90)
-# Of weight gradients that read pictures as they lie.
+# Weight gradients that read pictures as they lie have these.
 conv_transpose_helper(pack_taps f32 cuda AS along_positions given=f32 rank=3 positions_innermost=true)
 conv_transpose_helper(pack_channels_last f32 cuda AS narrow given=f32 narrow=true tile_channels=16 tile_positions=128)
 conv_transpose_helper(pack_channels_last f32 cuda given=f32 tile_channels=32)
 conv_transpose_helper(pack_channels_last f32 cuda AS aligned given=f32 aligned=true)
-# Of three axes.
+# These have three axes.
 foreach(format tf32 f16)
     set(given f32)
     if(format STREQUAL f16)

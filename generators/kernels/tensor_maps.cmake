@@ -80,11 +80,12 @@ foreach(format ${formats_of_16_bits} tf32)
         ${tile128x128} H200_TFLOPS ${rate128x128} ${maybe})
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ndhwc AS maps_sub_pixel_128x64 rank=3 ${sub_pixel}
         ${tile128x64} H200_TFLOPS ${rate128x64} ${maybe})
-    # Weights as they are given. Their rates are of a shorter time beside the loop (choice/estimated_time.cpp). Of few blocks
-    # one of 128 x 128 with six stages on a multiprocessor is fastest (k2 s2, 1024->1024 40x40: 0.023 ms, 0.032 by 128 x 64), and
-    # 192 positions fill rounds that 256 leave empty (256->256 100x88: 0.035 in place of 0.043). Of 16 bits those of many blocks
-    # go through many tiles, in rounds: each by itself through its neighbours would read the output gradient anew for all
-    # channels but the first (256->256 384x384, ncu: 642 MB in place of 304; 0.128 ms, 0.195, without further tiles 0.145).
+    # These read weights as they are given. Their rates are of a shorter time beside the loop
+    # (choice/estimated_time.cpp). With few blocks one of 128 x 128 with six stages on a multiprocessor is fastest (k2
+    # s2, 1024->1024 40x40: 0.023 ms, 0.032 by 128 x 64), and 192 positions fill rounds that 256 leave empty (256->256
+    # 100x88: 0.035 in place of 0.043). With 16 bits those of many blocks go through many tiles, in rounds: each by
+    # itself through its neighbours would read the output gradient anew for all channels but the first (256->256
+    # 384x384, ncu: 642 MB in place of 304; 0.128 ms, 0.195, without further tiles 0.145).
     set(rates 820 670 735 550 660 530)
     if(format STREQUAL tf32)
         set(rates 425 335 370 275)
@@ -242,8 +243,9 @@ foreach(format ${formats_of_16_bits})
     set(further_tiles ${as_it_lies} row_sets=1 column_sets=2 stages=4 blocks=1 producer=true resident_blocks=132)
     set(tile256x128 ${further_tiles} tile_rows=128)
     set(tile256x64 ${further_tiles})
-    # Of weights as they are given, also for few blocks: 192->192, 2 of 10x10x10, 0.0042 ms in place of 0.0051 by 256 x 64, which is
-    # faster where blocks are many (160->160, 32 of 32x32, 0.0114, 0.0117). 128 x 128 is not (2048->512, 4 of 32x32: 0.0171 by all).
+    # These read weights as they are given, also for few blocks: 192->192, 2 of 10x10x10, takes 0.0042 ms in place of
+    # 0.0051 by 256 x 64, which is faster where blocks are many (160->160, 32 of 32x32, 0.0114, 0.0117). 128 x 128 is
+    # not (2048->512, 4 of 32x32: 0.0171 by all).
     set(tiles128x64 ${as_it_lies} row_sets=1 stages=3 blocks=2 producer=true producer_registers=24 resident_blocks=264
         H200_TFLOPS 650)
     set(tiles256x64 ${tile256x64} H200_TFLOPS 600)
@@ -352,8 +354,8 @@ foreach(format ${formats_of_16_bits} tf32)
             H200_TFLOPS ${rate128x64} ${maybe})
     endif()
     set(row input_gradient ${format} cuda implicit_gemm LAYOUT ncdhw)
-    # Of large volumes: k3 s3, 288 to 288 of 20^3, 0.179 ms in place of 0.229, k4 s2, 64 to 32 of 4 x 24^3, 0.070 in place of 0.111.
-    # Not 128 x 128, whose packed weights are 32 copies a step (0.279, 0.339).
+    # Large volumes gain by 256 x 64: k3 s3, 288 to 288 of 20^3, takes 0.179 ms in place of 0.229, k4 s2, 64 to 32 of
+    # 4 x 24^3, 0.070 in place of 0.111. 128 x 128 does not: its packed weights are 32 copies a step (0.279, 0.339).
     conv_transpose_kernel(${row} AS maps_256x64 rank=3 ${maps} columns=128 row_sets=1 column_sets=2 ${half_chunk} stages=5 blocks=2
         H200_TFLOPS ${rate256x64} FULL)
     conv_transpose_kernel(${row} AS maps_128x64 rank=3 ${tile128x64} H200_TFLOPS ${rate128x64} ${maybe})
