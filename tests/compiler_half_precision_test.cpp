@@ -117,7 +117,7 @@ TEST(HalfPrecision, OperandsMayLieTransposed) {
     EXPECT_GT(count(ptx, "conv_tc_copy__bytes16"), 0);
 }
 
-// Of 32 bits tensor cores read rows of neighbouring k alone.
+// Tensor cores read operands of 32 bits in rows of neighbouring k alone.
 TEST(HalfPrecision, OperandsOfFloat32MayNotLieTransposed) {
     try {
         transposed_product(Halide::Float(32));

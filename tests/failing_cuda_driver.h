@@ -69,7 +69,7 @@ struct Wrapper<member, effect, CUresult (*)(Parameters...)> {
 
 inline void *host(uint64_t address) { return reinterpret_cast<void *>(address); }
 
-/// Of the simulated device; whatever is not here succeeds without doing anything.
+/// The simulated device has these; whatever is not here succeeds without doing anything.
 inline const std::map<std::string_view, void *> &simulated() {
     // The types are checked where a member of CudaDriver takes the function.
     static const CudaDriver d = [] {

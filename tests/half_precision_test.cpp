@@ -166,7 +166,7 @@ TEST_P(HalfPrecision, AddsABias) {
     }
 }
 
-// Of several groups, of phases that are channels, and behind sums in parts; weights and biases of either type.
+// There are several groups, phases that are channels, and sums in parts; weights and biases are of either type.
 TEST_P(HalfPrecision, HasSlopesOfChannelsByTensorMaps) {
     if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";
     constexpr TensorFormat f16{ElementType::float16, Layout::channels_last}, f32{};
@@ -276,7 +276,7 @@ TEST_P(HalfPrecision, ReadsWeightsByTensorMaps) {
         kernels += expect_exact(Problem::parse(text), Operation::forward, options, 0, "weight_maps");
         if (HasFailure()) return;
     }
-    // Of the input gradient any number of channels, also where taps are summed over.
+    // The input gradient has any number of channels, also where taps are summed over.
     options.epilogue.bias = false;
     for (const char *text : {"n2ic77oc72ih3iw5kh3kw3sh2sw2ph1pw1", "n1ic145oc16ih4iw9kh2kw2sh2sw2", "n2ic21oc5ih4iw5kh4kw4sh2sw2ph1pw1"}) {
         kernels += expect_exact(Problem::parse(text), Operation::input_gradient, options, 0, "weight_maps_any");

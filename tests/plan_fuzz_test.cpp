@@ -15,7 +15,7 @@
 namespace conv_transpose::testing {
 namespace {
 
-/// Of this thread, so that a busy machine does not count.
+/// They are this thread's, so that a busy machine does not count.
 double processor_seconds() {
     timespec time;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -63,7 +63,7 @@ class WildProblems {
   private:
     std::mt19937_64 random_;
 
-    /// Of any magnitude up to 2^bits, often a power of two or a neighbour of one.
+    /// It has any magnitude up to 2^bits, and is often a power of two or a neighbour of one.
     int64_t size(int bits, int64_t least = 1) {
         const int magnitude = static_cast<int>(between(0, between(0, bits)));
         const int64_t power = int64_t{1} << magnitude;

@@ -47,7 +47,7 @@ std::vector<DocumentedReach> documented_reaches() {
     return rows;
 }
 
-// Of each kernel the first row that has its name tells what the registry does.
+// The first row that has a kernel's name tells of it what the registry does.
 TEST(PropagationTable, IsThatOfTheRegistry) {
     const std::vector<DocumentedReach> rows = documented_reaches();
     if (rows.empty()) GTEST_SKIP() << "the documents are not on this machine";

@@ -30,7 +30,8 @@ BlobSlots assign_slots(const NcnnModel &model, const std::vector<std::size_t> &b
             free.push_back(static_cast<int>(slots.bytes.size()));
             slots.bytes.push_back(0);
         }
-        // The least of those that are large enough; else the largest, which then grows. Of equals the last, still in a cache.
+        // The least of those that are large enough is better; where none is, the largest is, which then grows. Among
+        // equals the last is taken: it is still in a cache.
         const auto is_better = [&](int a, int b) {
             const std::size_t of_a = slots.bytes[a], of_b = slots.bytes[b];
             return of_b < wanted ? of_a >= of_b : of_a >= wanted && of_a <= of_b;

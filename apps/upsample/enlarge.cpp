@@ -27,7 +27,7 @@ constexpr int64_t cpu_band_bytes = int64_t{4} << 20;
 constexpr int64_t cuda_band_bytes = int64_t{128} << 20;
 constexpr int64_t least_band_rows = 4;
 
-// Of a network: its blobs are kept below these, unless tiles would then be so small that their borders cost
+// A network's blobs are kept below these, unless tiles would then be so small that their borders cost
 // more than this share of the work.
 constexpr std::size_t cpu_tile_bytes = std::size_t{64} << 20;
 constexpr std::size_t cuda_tile_bytes = std::size_t{2} << 30;

@@ -20,7 +20,7 @@ class Network {
     int scale() const { return scale_; }
 
     /// Pixels that the input needs on every side beyond what is enlarged: those that convolutions without
-    /// padding take off, and those near enough to the end for padding to change them. Of a very deep network the
+    /// padding take off, and those near enough to the end for padding to change them. In a very deep network the
     /// latter are cut to deep_border, as ncnn's programs have it.
     int border() const { return border_; }
     static constexpr int deep_border = 10;

@@ -12,7 +12,7 @@
 
 namespace upsample {
 
-/// Of a network on a GPU.
+/// A network on a GPU is computed in this precision.
 struct NetworkPrecision {
     conv_transpose::Precision products = conv_transpose::Precision::float32;
     bool half = false;  ///< float16 throughout, with sums of float32

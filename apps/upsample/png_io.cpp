@@ -99,7 +99,7 @@ struct PngReader::State : PngCalls {
     uint64_t kept_bytes = 0;
     uint32_t kept = 0;
     bool out_of_memory = false;
-    // Of an interlaced picture. Pages that are not written to cost nothing: a file may end after its header.
+    // An interlaced picture is read whole. Pages that are not written to cost nothing: a file may end after its header.
     std::unique_ptr<uint8_t, decltype(&std::free)> whole{nullptr, std::free};
     int64_t rows_read = 0;
     bool interlaced = false, late = false;

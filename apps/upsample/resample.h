@@ -35,7 +35,7 @@ class Resampler {
     struct Passes {
         conv_transpose::Plan columns, rows;
     };
-    /// Of a rectangle of the given size, of which that much is cropped on both ends.
+    /// A rectangle has the given size, of which that much is cropped on both ends.
     struct Rectangle {
         int64_t rows = 0, columns = 0, cropped_rows = 0, cropped_columns = 0;
         auto operator<=>(const Rectangle &) const = default;

@@ -51,7 +51,7 @@ class Key {
         add(what);
         for (std::int64_t value : attributes.values) add(value);
     }
-    // Of at most max_rank + 2 dimensions.
+    // The tensor has at most max_rank + 2 dimensions.
     void add(const DLTensor &tensor) {
         add(tensor.dimensions | std::int64_t(tensor.type) << 8 | std::int64_t(tensor.bits) << 16 |
             std::int64_t(tensor.device_type) << 24 | std::int64_t(tensor.device_id) << 32);

@@ -54,14 +54,14 @@ class PackedOperand {
     Halide::Var value{"value"}, row{"row"}, k_row{"k_row"};
 };
 
-/// Of packed operands. Rows and columns are any, k a multiple of `chunk`.
+/// The product is of packed operands. Rows and columns are any, k is a multiple of `chunk`.
 ///
 /// NVIDIA H200, 2026-11-21, 4096 x 4096 x 4096: 0.379 ms, 362 TFLOP/s, 89 % of cuBLAS in the same run. Tensor
 /// cores are busy 79 % of the time. Order: a block is as large as registers and four buffers allow, because
-/// every block fetches its operands from the second-level cache, which gives 8.6 TB/s. Of the buffers one is
-/// multiplied, one being finished, and two are on their way: that hides the latency of the fetches (with one:
-/// 0.458 ms). By bulk copies and a producer, 2026-11-22: 407 TFLOP/s, 101 % of cuBLAS in the same run, and 722 in float16
-/// (97 %).
+/// every block fetches its operands from the second-level cache, which gives 8.6 TB/s. One of the buffers is
+/// multiplied, one is being finished, and two are on their way: that hides the latency of the fetches (with one:
+/// 0.458 ms). Bulk copies and a producer reach 407 TFLOP/s (2026-11-22), 101 % of cuBLAS in the same run, and 722 in
+/// float16 (97 %).
 struct MatrixProduct {
     Halide::Type type = Halide::Float(32);  ///< of the operands and of the product; sums are of float32
     int warpgroups = 2, columns = 256;  ///< of a block's tile; each warpgroup has 64 rows

@@ -162,7 +162,7 @@ std::vector<float> integers(size_t count, unsigned seed) {
     return values;
 }
 
-/// Of all digits, as tensor cores draw more power for: evenly from -1 to 1.
+/// They have all digits, for which tensor cores draw more power, and lie evenly from -1 to 1.
 std::vector<float> reals(size_t count, unsigned seed) {
     std::vector<float> values(count);
     for (float &value : values) {

@@ -78,7 +78,7 @@ Arithmetic look_up(const Table &table, std::string_view name, std::string_view k
 
 // ---- the tables
 
-/// Of a register, as comparisons of 16 bits see it.
+/// Comparisons of 16 bits see this of a register.
 struct HalfLane {
     uint16_t bits;
     explicit HalfLane(uint32_t word) : bits(static_cast<uint16_t>(word)) {}
@@ -139,7 +139,7 @@ const Table &integers() {
         {"shr", lanes_of([](T a, uint32_t n) {
              return static_cast<T>(n < 8 * sizeof(T) ? a >> n : a < 0 ? -1 : 0);
          })},
-        // Of a signed field the highest bit fills the rest.
+        // The highest bit of a signed field fills the rest.
         {"bfe", lanes_of([](T a, uint32_t at, uint32_t n) {
              constexpr uint32_t bits = 8 * sizeof(T);
              const T shifted = static_cast<T>(at < bits ? a >> at : a < 0 ? -1 : 0);

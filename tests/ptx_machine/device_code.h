@@ -7,8 +7,8 @@
 
 namespace ptx_machine {
 
-/// `folders` are separated by colons. Of several texts for GPUs of this compute capability, such as 90, the
-/// one with most features. Throws PtxError where there is none.
+/// `folders` are separated by colons. Among several texts for GPUs of this compute capability, such as 90, the
+/// one with most features is taken. Throws PtxError where there is none.
 struct DeviceCode {
     std::string name;  ///< of the kernel and the GPU, such as forward_f32_cuda_general_any_nchw.sm_90
     std::string text;

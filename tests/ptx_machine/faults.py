@@ -75,7 +75,7 @@ def reason_to_survive(paths, kind, position):
     """Why a fault of this kind cannot show; "" where it should."""
     at = paths.at(position)
     text = paths.text[at]
-    # Of a barrier of the warp the compiler may have made copies, for lanes that part: then others wait for these.
+    # The compiler may have made copies of a barrier of the warp, for lanes that part: then others wait for these.
     if kind == "bar.sync deleted" or (kind == "bar.warp.sync deleted" and "critedge" not in paths.block_of(at)):
         # A barrier of the same threads, or of more, does as much; but not for one with a computed name, at which others
         # arrive without waiting.

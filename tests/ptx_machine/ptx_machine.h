@@ -4,7 +4,7 @@
 //   - tensor cores reading what was written without a proxy fence;
 //   - barriers that not all threads reach, mbarriers that expect other bytes than come.
 // What is asynchronous (cp.async, bulk copies, wgmma) happens as early or as late as the rules allow: Timing says which.
-// Of blocks, whose order must not matter, one runs after the other; nothing is said about speed.
+// Blocks, whose order must not matter, run one after the other; nothing is said about speed.
 #ifndef CONV_TRANSPOSE_PTX_MACHINE_H
 #define CONV_TRANSPOSE_PTX_MACHINE_H
 

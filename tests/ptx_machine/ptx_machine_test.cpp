@@ -270,7 +270,7 @@ std::string replaced(std::string text, const std::string &part, const std::strin
     return at == std::string::npos ? "no " + part : text.replace(at, part.size(), other);
 }
 
-// Of 16 bits, with 2 and 1 side by side in every word of both operands: 8 times 2 * 2 + 1 * 1.
+// Every word of both operands has 2 and 1 side by side, of 16 bits: each sum is 8 times 2 * 2 + 1 * 1.
 TEST(PtxMachine, MultipliesNumbersOf16Bits) {
     for (const auto &[type, two_and_one] : {std::pair("f16", "mov.b32 %f1, 0x3C004000;\n"),
                                             std::pair("bf16", "mov.b32 %f1, 0x3F804000;\n")}) {
@@ -328,7 +328,7 @@ TEST(PtxMachine, StoresAndMovesMatrices) {
               std::string::npos);
 }
 
-// Of four bytes all, two or none are read; the rest is zero.
+// A copy reads all of its four bytes or none; the rest is zero.
 TEST(PtxMachine, FillsCopiesUpWithZeros) {
     for (const Timing timing : {Timing::early, Timing::late}) {
         std::vector<float> floats(32, 1.f);  // 0x3F800000

@@ -272,7 +272,7 @@ class KernelDecoder {
             address(i, o.at(0), true);
             i.b = places_.operand(o.at(1), 1);
         } else if (name.starts_with("mbarrier.arrive.")) {
-            // Of waiting, only that for a parity is known: nothing reads the state.
+            // The only waiting that is known is that for a parity: nothing reads the state.
             i.execute = execute_mbarrier_arrive;
             address(i, o.at(1), true);
             i.has_count = name.starts_with("mbarrier.arrive.expect_tx.");

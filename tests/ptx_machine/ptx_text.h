@@ -24,10 +24,10 @@ bool contains(const std::vector<std::string> &parts, std::string_view part);
 /// Several registers, or elements of a vector.
 inline bool is_braced(std::string_view operand) { return operand.starts_with('{'); }
 
-/// Of a type's name, such as "b32" or ".f16".
+/// The type is given by its name, such as "b32" or ".f16".
 int bytes_of(std::string_view type);
 
-/// Of 32 bits, that a register of the type takes.
+/// A register of the type takes so many, of 32 bits.
 inline int words_of(std::string_view type) { return bytes_of(type) == 8 ? 2 : 1; }
 
 }  // namespace ptx_machine

@@ -37,7 +37,7 @@ float factor(Factors factors, uint32_t word, int n) {
                                       : std::bit_cast<float>(word & ~0x1fffu);
 }
 
-/// Of 16 rows (of b: 8 columns), whose registers begin at `first`; those `step` apart hold the halves of k.
+/// A fragment has 16 rows (of b: 8 columns), whose registers begin at `first`; those `step` apart hold the halves of k.
 float element_of_fragment(const Warp &w, const Instruction &i, size_t first, int step, int row, int k) {
     const int in_word = in_a_word(i.factors), half_of_k = 4 * in_word, in_half = k % half_of_k;
     const uint32_t word = w.from<uint32_t>(i.vector[first + row / 8 + k / half_of_k * step])[row % 8 * 4 + in_half / in_word];

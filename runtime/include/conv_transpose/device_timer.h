@@ -46,7 +46,7 @@ struct DeviceFacts {
     double clock_ghz = 0;        ///< the highest; 0 where it is not known
 };
 
-/// Of the GPU that a plan with the default stream uses, or of this machine's processor.
+/// The facts are those of the GPU that a plan with the default stream uses, or of this machine's processor.
 DeviceFacts device_facts(Device device);
 
 /// Enqueues a copy of bytes from the beginning of `source` to `offset` in `target`, which may be the same memory where

@@ -200,7 +200,7 @@ std::optional<Computation> with_taps_as_rows(const Computation &given) {
     return folded;
 }
 
-// Of 1x1 kernels in channels_last, where channels fill no 16 bytes: those of a few positions do.
+// Where the channels of 1x1 kernels in channels_last fill no 16 bytes, those of a few positions do.
 std::optional<Computation> with_joined_positions(const Computation &given) {
     const Problem &p = given.problem;
     const bool plain = std::all_of(p.axes.begin(), p.axes.end(), [](const Axis &a) { return a == Axis{.input = a.input}; });

@@ -47,17 +47,17 @@ struct Computation {
     /// kernels that read tensor maps.
     bool packed_rows = false;
     /// Such a picture has a row for every position of this problem's input, of what its taps see in the output gradient: they
-    /// are channels of `problem`, whose weights lie as they did. Of a weight gradient these taps are those of a kernel that is as
-    /// long as the stride on the outermost axis: along that `problem` has a tap for each such cell, of which the last may have
-    /// more positions than are left of the kernel's.
+    /// are channels of `problem`, whose weights lie as they did. In a weight gradient these taps are those of a kernel
+    /// that is as long as the stride on the outermost axis: along that `problem` has a tap for each such cell, of which
+    /// the last may have more positions than are left of the kernel's.
     std::optional<Problem> by_taps{};
     int64_t kernel_positions = 0;
 
-    /// Of a weight gradient: so many groups are one of the problem's, which has the weights between all of their channels. A
-    /// second pass takes those that there are.
+    /// In a weight gradient so many groups are one of the problem's, which has the weights between all of their
+    /// channels. A second pass takes those that there are.
     int64_t joined_groups = 1;
-    /// Of a weight gradient: the channels of so many neighbouring positions are those of one of the problem's. What each position
-    /// makes of its own are parts of the sum, which lie along a diagonal.
+    /// In a weight gradient the channels of so many neighbouring positions are those of one of the problem's. What each
+    /// position makes of its own are parts of the sum, which lie along a diagonal.
     int64_t joined_positions = 1;
 
     /// How the tensors lie in memory.
@@ -78,7 +78,7 @@ struct Computation {
 /// The phases that by_phases makes channels of; 1 without.
 int64_t summed_phases(const Computation &computation);
 
-/// Of the picture that is summed over.
+/// The picture that is summed over has so many.
 int64_t read_positions(const Computation &computation);
 
 /// Channels of a group of the picture that is packed for a kernel, with those that fill up 16 bytes, or, where a box would

@@ -45,7 +45,7 @@ struct Work {
     }
 
   private:
-    // Of a phase.
+    // A phase has at most so many.
     static int64_t most_taps(const KernelTraits &k, const Problem &p) {
         return product_of_axes(p, [&](const Axis &a) {
             const bool in_channels = channel_phases(k, p, a) > 1;
@@ -81,7 +81,8 @@ bool stores_at_odd_elements(const KernelTraits &k, const Problem &p) {
 // that are stored in runs, 2.3 to 4.2 of 64: positions a stride apart are stored one by one; phases that are channels in runs
 // of two or four rows, slower where those begin at odd elements of 16 bits.
 double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
-    // Of parts, whose lanes store single channels of any number: 7 to 10 us (twelve layers in float16, H200, 2026-11-22).
+    // Blocks that make parts have an overhead of 7 to 10 us: their lanes store single channels of any number (twelve
+    // layers in float16, H200, 2026-11-22).
     if (k.makes_parts && k.stores_single_channels && k.operation == Operation::forward) return 8.5e-6;
     const bool maps_both = k.operation == Operation::forward && maps_weights(k) && k.output.layout == Layout::channels_last;
     if (k.resident_blocks > 0)
@@ -151,8 +152,8 @@ double gathering_time(const Computation &c, double elements) {
     return c.by_taps ? 1.5e-6 + (c.by_taps->rank > 2 ? 2.5e-12 : 0.8e-12) * elements : 0;
 }
 
-// Of a picture that is packed before: it is read and written once. Lanes pack neighbours in a row of phases: of
-// channels_last each takes a sector of its own (302 MB in 7 ms; of 16 bits a third of that an element). By phases each element
+// A picture that is packed before is read and written once. Lanes pack neighbours in a row of phases: in channels_last
+// each takes a sector of its own (302 MB in 7 ms; an element of 16 bits takes a third of that). By phases each element
 // is found by itself: 16 bits take as long as 32.
 double packing_time(const KernelTraits &k, const Computation &c) {
     if (c.packed_rows) {
@@ -197,7 +198,7 @@ double mirroring_time(const KernelTraits &k, const Computation &c) {
     return 3.8e-12 * double(c.problem.weight_elements());
 }
 
-// Of the parts of a split sum, which are written and read once.
+// The parts of a split sum are written and read once.
 double adding_time(const Computation &c) {
     if (c.partial_sums == 1) return 0;
     const double parts = double(c.operation == Operation::forward ? c.problem.output_elements() : c.problem.input_elements());
@@ -220,10 +221,11 @@ double strided_loads_time(const KernelTraits &k, const Computation &c, const Mac
     return loads * std::max(apart - 2, 0.0) / (H200::loads_per_second * std::max(machine.multiprocessors, 1));
 }
 
-// What the second-level cache takes at least for boxes of 16 bits whose rows, of channels, begin inside of its sectors: the copy
-// engine reads all of a row, however few channels it has, and a sector more (k2, 80 from 40 channels, 512x512, in seven kernels:
-// 3.4 to 3.7 TB/s; H200, 2026-11-22). Others come in less time than products take (k4 s2, 96 from 48).
-// Of pictures that are packed those of three axes (k5 s2, 192 from 24 channels, 32 x 6x12x12, by 256 x 64: 256 us, and so estimated).
+// The second-level cache takes at least this for boxes of 16 bits whose rows, of channels, begin inside of its sectors:
+// the copy engine reads all of a row, however few channels it has, and a sector more (k2, 80 from 40 channels, 512x512,
+// in seven kernels: 3.4 to 3.7 TB/s; H200, 2026-11-22). Others come in less time than products take (k4 s2, 96 from
+// 48). Pictures that are packed count where they have three axes (k5 s2, 192 from 24 channels, 32 x 6x12x12, by
+// 256 x 64: 256 us, and so estimated).
 double split_sectors_time(const KernelTraits &k, const Problem &p) {
     constexpr int64_t sector = 32;
     constexpr double bytes_per_second = 3.6e12;
@@ -245,9 +247,10 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
     const double slots = double(multiprocessors * k.blocks_per_multiprocessor);
     double rounds = std::floor(blocks / slots);
     if (const double rest = blocks - rounds * slots; rest > 0) {
-        // Blocks with fewer neighbours on their multiprocessor are faster, but each alone does not fill it. Of two that the
-        // copy engine serves each waits for its own copies: one alone is hardly faster (4 x 4, 2048 channels: 104 us, 109 both).
-        // Not where weights, too, come in boxes (8 x 6, 2048 channels, by 128 x 64: 53 us).
+        // Blocks with fewer neighbours on their multiprocessor are faster, but each alone does not fill it. Each of two
+        // that the copy engine serves waits for its own copies: one alone is hardly faster (4 x 4, 2048 channels:
+        // 104 us, 109 both). That is not so where weights, too, come in boxes (8 x 6, 2048 channels, by 128 x 64:
+        // 53 us).
         const bool waits = k.box_positions > 0 && k.operation == Operation::forward && !maps_weights(k) &&
                            k.output.layout == Layout::channels_last && k.blocks_per_multiprocessor == 2;
         // On CUDA cores a block alone takes half as long as of others (twelve layers, H200, 2026-11-22).
@@ -262,11 +265,11 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
         const double last = with_neighbours(std::ceil(rest / multiprocessors));
         rounds += !sorted ? work.longest * last : rounds > 0 ? last : std::max(work.longest * with_neighbours(1), last);
     }
-    // Of a round: a multiprocessor is as fast as an H200's, whatever the number of them.
+    // A round takes as long as on an H200: multiprocessors are equally fast, whatever their number is.
     const double round_flop = H200::multiprocessors * k.blocks_per_multiprocessor * flop;
     const double once = k.resident_blocks > 0 ? before_first_tile : is_for_small_problems(k) ? launch : 0;
     const double overhead = block_overhead(k, p, work);
-    // Of few blocks nothing hides such stores (k4 s2 p1, 64 to 32 channels, 32 x 94: 14 us of 12 blocks).
+    // Nothing hides such stores where blocks are few (k4 s2 p1, 64 to 32 channels, 32 x 94: 14 us of 12 blocks).
     const double bare = k.box_positions > 0 && blocks <= double(multiprocessors) && stores_at_odd_elements(k, p) ? overhead : 0;
     const double in_rounds = rounds * (round_flop / (k.h200_tflops * 1e12) + overhead) + bare;
     return std::max(in_rounds, split_sectors_time(k, p)) + once + scattered_stores_time(k, c);

@@ -44,7 +44,7 @@ FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p, TensorFormat read,
     const auto phases_of = [&](const Axis &a) { return forward ? std::min(a.stride, a.output()) : 1; };
     const auto planes_of = [&](const Axis &a) { return forward ? 1 : std::min(a.stride, a.kernel); };
     const FlatChannels channels(k, p);
-    // Of those that are copied together.
+    // So many are copied together.
     const double copied_channels = k.packs_groups ? double(k.weight_channel_multiple) : channels.summed;
     const double summed = copied_channels * product_of_axes(p, planes_of);
     double results = double(product_of_axes(p, phases_of)) * k.weight_channel_multiple;
@@ -97,7 +97,7 @@ FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p, TensorFormat read,
     const bool in_rows = !k.computes_taps && !k.any_layout && !k.turns_channels;
     const bool is_far = in_rows && double(k.tile_places) * channels.summed > most_near;
     const double rate = double(k.fma_percent) * (is_far ? far : 1);
-    // Of a group, where groups are channels.
+    // Where groups are channels, the time is a group's share.
     const double share = k.packs_groups ? 1 / double(p.groups) : 1;
     // Entries of whole register tiles, each of which is added once.
     constexpr int64_t tile_entries = 8;

@@ -9,7 +9,7 @@
 
 namespace conv_transpose {
 
-/// Of the forward operation and the input gradient.
+/// Flat kernels of the forward operation and of the input gradient count, a weight gradient's do not.
 inline bool is_flat(const KernelTraits &k) {
     return k.family == Family::flat_forward || k.family == Family::flat_input_gradient;
 }
@@ -38,7 +38,7 @@ struct FlatTiles {
     FlatTiles(const KernelTraits &, const Problem &, TensorFormat read = {}, TensorFormat written = {});
 };
 
-/// Of a weight gradient (algorithm/flat_weight_gradient.h). How its sum is cut depends on the problem alone.
+/// A weight gradient has these (algorithm/flat_weight_gradient.h). How its sum is cut depends on the problem alone.
 struct FlatGradientTiles {
     int64_t segment_cells, tile_rows, part_segments, part_tiles;
     int64_t block_inputs, block_outputs;  ///< of a task: panels of input channels, and output channels

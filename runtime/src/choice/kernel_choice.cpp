@@ -77,8 +77,8 @@ size_t fastest(const Candidates &candidates) {
     return best;
 }
 
-// Of flat matrix products for the same instructions, the one whose register tiles waste least; those for depthwise problems
-// are compared with each other alone.
+// Among flat matrix products for the same instructions the one is taken whose register tiles waste least; those for
+// depthwise problems are compared with each other alone.
 size_t least_wasteful(const Candidates &candidates, size_t first) {
     const auto time = [](const Candidate &c) {
         const Computation &computed = c.computation;

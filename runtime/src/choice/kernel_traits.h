@@ -41,7 +41,7 @@ struct Accepts {
 
     /// 0 where the attribute is a run-time value.
     Size2 kernel{}, stride{}, dilation{}, padding_phase{};
-    /// Of the passes of Winograd's algorithm: points of a tile.
+    /// A tile of the passes of Winograd's algorithm has so many points.
     Size2 winograd_points{};
     /// Channels of one group.
     int64_t in_channels = 0, out_channels = 0;
@@ -68,7 +68,8 @@ struct Accepts {
     /// An Inf or NaN in a picture reaches the results that it is a factor of, and no others. Not where a kernel
     /// multiplies the zeros around pictures, or adds up neighbours.
     bool strict_propagation = true;
-    /// The least kernel positions. Of those that pack weights the first for a layout is taken that there are enough for.
+    /// There are so many kernel positions at least. Among those that pack weights the first for a layout is taken that
+    /// there are enough for.
     int64_t min_taps = 0;
 };
 
@@ -123,13 +124,14 @@ struct CalledWith {
     int64_t window = 1;
     /// It multiplies packed pictures (packed_pictures.h).
     bool packed_pictures = false;
-    /// Of a kernel that packs pictures: all tensors lie at multiples of 16 bytes, and channels have a multiple of so many positions.
+    /// It packs pictures where all tensors lie at multiples of 16 bytes and channels have a multiple of so many
+    /// positions.
     int64_t aligned_positions = 0;
-    /// Of a kernel that packs pictures: neighbouring lanes read neighbouring channels.
+    /// It packs pictures, and neighbouring lanes read neighbouring channels.
     bool packs_along_channels = false;
-    /// Of a kernel that packs taps: the positions of a row lie side by side.
+    /// It packs taps, and the positions of a row lie side by side.
     bool positions_innermost = false;
-    /// Of a kernel that adds the parts of a weight gradient: each thread adds all of some weights.
+    /// It adds the parts of a weight gradient, and each thread adds all of some weights.
     bool sums_in_order = false;
 };
 
@@ -142,8 +144,8 @@ struct Tile {
     bool counts_through_images = false;
     /// So many blocks go through all of that, and copies of the next come while one is stored; 0: each has its own.
     int64_t resident_blocks = 0;
-    /// Of an axis (0: the width, 1: the height), at each of which a thread computes a position by itself; 0 where threads
-    /// share more. They are far from each other, or neighbours that see what their taps share once.
+    /// An axis (0: the width, 1: the height) has so many, at each of which a thread computes a position by itself;
+    /// 0 where threads share more. They are far from each other, or neighbours that see what their taps share once.
     int64_t parts = 0;
     int part_axis = 0;
     bool parts_are_neighbours = false;
@@ -166,14 +168,14 @@ struct Tile {
     int64_t chunk_rows = 1, chunk_columns = 1;
     /// The axes through which its bands count, the outermost first: 1, rows of a plane; 2, rows of a volume; 3, positions.
     int band_axes = 1;
-    /// Of rows, a dilation apart, what counts as a position: a lane goes through all of them.
+    /// So many rows, a dilation apart, count as a position: a lane goes through all of them.
     int64_t run_rows = 1;
     /// Its bands are of the output's rows that taps reach, not of the input's.
     bool bands_of_output_rows = false;
     /// Its sum has one part, and it writes the weights themselves.
     bool writes_result = false;
-    /// Of a flat matrix product: neighbouring places of a register tile (flat_tiles.h), and percent of the FMA units' rate
-    /// that full tiles reach, measured.
+    /// A flat matrix product's register tile has so many neighbouring places (flat_tiles.h), and full tiles reach so
+    /// many percent of the FMA units' rate, measured.
     int64_t tile_places = 1, fma_percent = 0;
     /// Positions of packed pictures that it multiplies at once.
     int64_t chunk_positions = 1;

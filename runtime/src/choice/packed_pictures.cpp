@@ -27,7 +27,7 @@ std::array<int, 3> order_of_axes(const Problem &p) {
     return {z == 2 ? 1 : 2, z == 0 ? 1 : 0, z};
 }
 
-// Of fours with as many strips an image, some of whose pictures may lie beyond the last.
+// All fours have so many with 2^strip_bits strips an image; some of their pictures may lie beyond the last.
 int64_t planes_in_all(const Problem &p, int64_t planes, int strip_bits) {
     const int64_t strips = int64_t{1} << strip_bits;
     return ceil_divide(p.batch * strips, 4) * ceil_divide(planes, strips);

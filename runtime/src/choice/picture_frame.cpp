@@ -36,8 +36,8 @@ FrameAxis::FrameAxis(const KernelTraits &k, const Axis &a, bool along_x) {
 
 namespace {
 
-// Of a picture in channels_first as it lies: rows, and what a tap sees of one, begin at multiples of 16 bytes, and runs are
-// not mostly empty.
+// A picture in channels_first is read as it lies where rows, and what a tap sees of one, begin at multiples of 16
+// bytes, and runs are not mostly empty.
 std::string rows_rejection(const KernelTraits &k, const Problem &p) {
     const int64_t values = 16 / bytes_of(k.input.type), cells_of_row = cells(k, p, p.width());
     const Axis &x = p.width();
@@ -59,7 +59,7 @@ std::string rows_rejection(const KernelTraits &k, const Problem &p) {
     return {};
 }
 
-// Of runs of positions: a box begins at a multiple of 16 bytes, whatever a tap sees.
+// A box of a run of positions begins at a multiple of 16 bytes, whatever a tap sees.
 std::string runs_rejection(const KernelTraits &k, const Computation &c) {
     const int64_t values = 16 / bytes_of(k.input.type);
     const std::optional<Problem> row = in_one_row(c.problem);

@@ -10,7 +10,7 @@
 
 namespace conv_transpose {
 
-/// Of one axis: `count` positions from `first` on, `step` apart, and offsets from 0 to `most_offset`.
+/// One axis has `count` positions from `first` on, `step` apart, and offsets from 0 to `most_offset`.
 struct FrameAxis {
     int64_t first, count, step, most_offset;
 

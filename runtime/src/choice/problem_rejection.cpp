@@ -29,7 +29,7 @@ std::string differs(const char *field, Size2 value, Size2 wanted) {
     return std::string(field) + " is " + str(value) + ", the kernel is for " + str(wanted);
 }
 
-// Of input and weight elements; more than an int64_t holds are many in any case.
+// Products are of input and weight elements; more than an int64_t holds are many in any case.
 double products(const Problem &p) {
     return static_cast<double>(p.input_elements()) * (p.out_channels / p.groups) * taps(p);
 }

@@ -64,7 +64,7 @@ struct ProductBlocks {
     int64_t chunks = 0;  ///< of the channels that are summed over
     int64_t steps = 0;   ///< of a phase, on average, rounded up
 
-    /// Of a forward or input gradient kernel that counts through images.
+    /// The kernel computes the forward operation or an input gradient, and counts through images.
     ProductBlocks(const KernelTraits &k, const Problem &p) {
         const bool forward = k.operation == Operation::forward;
         const int64_t phases = block_phases(k, p);

@@ -179,7 +179,7 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
     const bool adds_parts = kernel.family == Family::weight_gradient_implicit_gemm && !kernel.writes_result;
     if (computation.joined_positions > 1 && (!adds_parts || kernel.tile_taps > 1 || sums_as_it_lies(kernel)))
         return "it computes the weights of single positions";
-    // Of rows of positions all taps are one's.
+    // Where rows of positions are multiplied, one tap of the problem has all of the kernel's.
     const bool reads_rows = kernel.family == Family::weight_gradient_implicit_gemm && !kernel.writes_result &&
                             (!sums_as_it_lies(kernel) || taps(computation.problem) == 1);
     if (computation.by_taps && computation.operation == Operation::weight_gradient && !reads_rows)

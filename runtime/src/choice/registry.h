@@ -99,7 +99,7 @@ ElementType packed_weight_type(const KernelTraits &kernel);
 /// Whether a helper packs weights of the given elements as a kernel reads them.
 bool packs_weights(const KernelTraits &helper, const KernelTraits &kernel, ElementType given);
 
-/// Of a kernel that reads packed channels: planes of four channels of one group.
+/// A kernel that reads packed channels has so many planes for those of one group, of 16 bytes at each position.
 int64_t packed_planes(const KernelTraits &kernel, int64_t channels);
 
 }  // namespace conv_transpose

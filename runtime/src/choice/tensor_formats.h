@@ -34,7 +34,7 @@ inline std::span<const TensorOfOperation> tensors_of(Operation operation) {
 /// The public type by its other name: both have one order.
 constexpr Storage storage_of(ElementType type) { return static_cast<Storage>(type); }
 
-/// Of one element.
+/// One element takes so many.
 constexpr int64_t bytes_of(ElementType type) { return bytes_of(storage_of(type)); }
 
 /// Whether a kernel puts elements of its type into another order, and no more.

@@ -17,7 +17,7 @@ namespace conv_transpose {
 /// Blocks, or tasks, that compute one part.
 int64_t blocks_of_part(const Problem &, const Tile &);
 
-/// Of kernels that read the tensors themselves: bands of rows, of some of the images each.
+/// Where kernels read the tensors themselves, parts are bands of rows, of some of the images each.
 struct WeightGradientParts {
     int64_t images_a_part, rows_a_band, bands;
 
@@ -42,14 +42,15 @@ struct SlicedParts {
     void cut_into_bands(const Problem &, const KernelTraits &, int64_t positions);
 };
 
-/// Of kernels that multiply packed pictures.
+/// Kernels that multiply packed pictures have such parts.
 struct PackedPictureParts : SlicedParts {
     int64_t fours;  ///< of pictures in a slice
 
     PackedPictureParts(const Problem &, const KernelTraits &, const PackedPictures &);
 };
 
-/// Of kernels that read channels innermost, whole eights of them in each group; what does not lie so is packed before.
+/// Kernels that read channels innermost, whole eights of them in each group, have such parts; what does not lie so is
+/// packed before.
 struct ChannelsLastParts : SlicedParts {
     /// Elements of an image, packed.
     int64_t input_elements, output_elements;

@@ -12,7 +12,7 @@ namespace conv_transpose {
 
 namespace {
 
-// Of the matrices of a launch, so that the workspace stays small.
+// The matrices of a launch have at most so many, so that the workspace stays small.
 int64_t most_elements() { return std::min(int64_t{64} << 20, max_elements_32bit()); }
 
 int64_t points_of(const Axis &a) { return a.kernel == 5 ? 8 : 6; }

@@ -21,7 +21,7 @@ struct WinogradSizes {
 
     WinogradSizes(const KernelTraits &kernel, const Problem &problem);
 
-    /// Of a launch of fewer images.
+    /// A launch of fewer images has these.
     WinogradSizes of_images(int64_t count) const;
 
     int64_t left_elements() const { return points * left_rows * terms; }

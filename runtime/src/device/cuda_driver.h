@@ -115,7 +115,7 @@ int compute_capability();
 /// Shared memory that a kernel may ask for, of the current device; 0 without a usable GPU.
 int shared_bytes_per_block();
 
-/// Of the current device; 0 without a usable GPU.
+/// The current device has so many; there are 0 without a usable GPU.
 int multiprocessors();
 
 /// Makes the context of a stream current (for the default stream: the current one, or device 0's primary

@@ -11,8 +11,8 @@ namespace conv_transpose {
 
 namespace {
 
-/// Addresses are compared as numbers, which those of a device are to us. Of a picture some bytes of every pixel may count,
-/// which begin `pixel` bytes apart.
+/// Addresses are compared as numbers, which those of a device are to us. Some bytes of every pixel of a picture may
+/// count, which begin `pixel` bytes apart.
 struct Range {
     const char *name;
     uintptr_t begin, end;

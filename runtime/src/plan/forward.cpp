@@ -45,7 +45,7 @@ class PackedChannels {
     }
 
     bool needed() const { return packing_ != nullptr; }
-    /// Of one group of an image.
+    /// One group of an image has so many.
     int64_t elements() const { return values_ * planes_ * input_positions(p_); }
 
     int64_t values() const { return needed() ? values_ : 1; }

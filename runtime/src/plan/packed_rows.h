@@ -1,5 +1,5 @@
-// Pictures packed as rows of their channels, for kernels that read tensor maps (Computation::packed_rows): channels
-// innermost, each group's filled up with zeros. Of by_taps what taps see are the channels.
+// Pictures are packed as rows of their channels, for kernels that read tensor maps (Computation::packed_rows): channels
+// are innermost, each group's filled up with zeros. With by_taps the channels are what taps see.
 #ifndef CONV_TRANSPOSE_RUNTIME_PACKED_ROWS_H
 #define CONV_TRANSPOSE_RUNTIME_PACKED_ROWS_H
 
@@ -18,7 +18,7 @@ namespace conv_transpose {
 
 class PackedRows {
   public:
-    /// Of the picture that is summed over; of weight gradients, of the output gradient.
+    /// It packs the picture that is summed over; for weight gradients, the output gradient.
     PackedRows(const KernelTraits &kernel, const Computation &c)
         : c_(c), p_(c.cells ? c.cells->given : c.problem), inputs_(c.cells ? c.cells->inputs : 1),
           format_(c.operation == Operation::weight_gradient ? c.written_format : c.read_format), rank_(kernel.rank), positions_innermost_(sums_as_it_lies(kernel)),
@@ -39,7 +39,7 @@ class PackedRows {
     }
 
     bool needed() const { return rows_ || tap_packing_; }
-    /// Of one group of an image.
+    /// One group of an image has so many.
     int64_t elements() const { return channels_ * positions(); }
 
     /// As (x, y, z, channel, group, image), of cells where inputs are.

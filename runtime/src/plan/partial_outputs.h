@@ -17,7 +17,7 @@ class PartialOutputs {
         : c_(c), layout_((kernel.operation == Operation::forward ? kernel.output : kernel.input).layout),
           channels_(c.result_channels()) {
         if (!needed()) return;
-        // Of few outputs blocks that turn them would leave a machine idle: lanes store them one by one.
+        // With few outputs, blocks that turn them would leave a machine idle: lanes store them one by one.
         constexpr int64_t fills_machine = 1 << 17;
         const bool turned = layout_ == Layout::channels_last && c.written_format.layout == Layout::channels_first &&
                             c.problem.batch * plane() * channels_ >= fills_machine;

@@ -36,7 +36,7 @@ class Step {
     void require_complete() const;
 
     const KernelTraits &kernel() const { return *kernel_; }
-    /// Of its tensors, in the kernel's order.
+    /// Its tensors have these, in the kernel's order.
     const std::vector<View> &views() const { return views_; }
 
     /// How many elements further each tensor of a later step lies that differs in nothing else.
@@ -88,7 +88,7 @@ class Launch {
         return *this;
     }
 
-    /// Of a tensor that was set.
+    /// The map is of a tensor that was set.
     Launch &add_map(ArgumentName<family> name, const PictureMap &map) {
         step_.add_map(name.position(0, step_.kernel().rank), map);
         return *this;

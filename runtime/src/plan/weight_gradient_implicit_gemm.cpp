@@ -93,7 +93,7 @@ class ImplicitGemmRecipe {
         return read.set_stride(4, channels).set_stride(5, pixel * positions);
     }
 
-    // Of what taps see the images of a row follow each other.
+    // Where what taps see is packed, the images of a row follow each other.
     View view_as_it_lies(const Tensor &t, const LaunchRange &range, std::vector<Step> &steps) const {
         const int64_t positions = t.size[0] * t.size[1] * t.size[2], all_channels = t.channels * p_.groups;
         if (t.packed) rows_.add_packing(steps, t.given, t.read, range);

@@ -86,7 +86,7 @@ WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &comp
     const int64_t of_cells = c_.operation == Operation::forward ? c_.problem.in_channels : c_.problem.out_channels;
     packed_summed_ = c_.cells ? of_cells : summed_ * product(summed_phases_);
     if (kernel.weight_layout == WeightLayout::as_given) return;
-    // Of those for many taps, which turn them, the packing of any is the faster where channels keep their order.
+    // Where channels keep their order, packing weights for any taps is faster than for many, which turns them round.
     const bool of_any_taps = kernel.counts_through_images && kernel.precision != Precision::tf32x3 && !transposed_;
     const KernelTraits reader = with_phases_outermost(kernel, joins_positions(c_));
     packing_ = &helper_kernel(KernelRole::weight_packing, kernel.device, [&](const KernelTraits &k) {
@@ -96,7 +96,7 @@ WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &comp
     packed_channels_ = round_up(channels_ * product(channel_phases_), kernel.weight_channel_multiple);
 }
 
-// Of what is packed.
+// What is packed has this type.
 ElementType WeightPacking::packed_type() const noexcept { return packing_ ? packed_weight_type(kernel_) : given_.type; }
 
 // Where channels become innermost, kernel positions are one dimension of the helper's two.
@@ -157,7 +157,7 @@ void WeightPacking::add_to(Recipe &recipe) {
 Step WeightPacking::step() const {
     Extents to = packing_->min_taps > 0 ? tensor_core_tiles() : packed_extents(groups_);
     if (joins_taps()) to = {packed_channels_, taps_, 1, summed_, groups_};
-    // Of tensor cores as (16 bytes of 64 channels, tap, the rest).
+    // Weights for tensor cores lie as (16 bytes of 64 channels, tap, the rest).
     Extents array{product(to), 1, 1, 1, 1};
     if (kernel_.weight_layout != WeightLayout::channels_innermost) {
         const int64_t run = 64 * 16 / bytes_of(packed_type()), window = product(packed_window_);
