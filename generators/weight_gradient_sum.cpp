@@ -31,7 +31,9 @@ class WeightGradientSum : public Halide::Generator<WeightGradientSum>, public De
         const Expr bands = partial.dim(4).extent();
         const Expr out_channel = unsigned_quotient(weight, partial.dim(2).extent());
         const Expr tap = weight - out_channel * partial.dim(2).extent();
-        const int slices = this->slices;
+        // Parts of each weight whose loads are under way. Where they are added in order there are threads
+        // enough without it: 640 to 640 channels, k16, took 20.3 us by fours and take 15.6 (NVIDIA H200, 2026-11-23).
+        const int slices = this->slices, at_once = slices > 1 ? 4 : 1;
         band = RDom(0, at_once, 0, slices, 0, (bands + at_once * slices - 1) / (at_once * slices), "band");
         const Expr part = (band.z * at_once + band.x) * slices + band.y;
         total(weight, in_channel, group) +=
@@ -58,7 +60,6 @@ class WeightGradientSum : public Halide::Generator<WeightGradientSum>, public De
   private:
     static constexpr auto guard = Halide::TailStrategy::GuardWithIf;
     static constexpr int lanes = 32;
-    static constexpr int at_once = 4;  // parts whose loads are under way, of each weight of a thread
     Halide::Var weight{"weight"}, in_channel{"in_channel"}, group{"group"};
     Halide::RDom band;
     Halide::Func total{"total"};

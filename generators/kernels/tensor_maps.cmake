@@ -357,6 +357,6 @@ foreach(format ${formats_of_16_bits} tf32)
     # Large volumes gain by 256 x 64: k3 s3, 288 to 288 of 20^3, takes 0.179 ms in place of 0.229, k4 s2, 64 to 32 of
     # 4 x 24^3, 0.070 in place of 0.111. 128 x 128 does not: its packed weights are 32 copies a step (0.279, 0.339).
     conv_transpose_kernel(${row} AS maps_256x64 rank=3 ${maps} columns=128 row_sets=1 column_sets=2 ${half_chunk} stages=5 blocks=2
-        H200_TFLOPS ${rate256x64} FULL)
+        H200_TFLOPS ${rate256x64} ${maybe})
     conv_transpose_kernel(${row} AS maps_128x64 rank=3 ${tile128x64} H200_TFLOPS ${rate128x64} ${maybe})
 endforeach()
