@@ -116,8 +116,12 @@ TEST_P(HalfPrecision, IsExactInEveryLayout) {
         options.input = options.weight = in, options.output = out;
         const int kernels = expect_exact(p, Operation::forward, options);
         // The conversion from channels_last is in full builds.
-        if (in == out || out.layout == Layout::channels_last) EXPECT_GE(kernels, 1) << p.str();
-        if (in == out && in.layout == Layout::channels_last) EXPECT_GE(expect_exact(p, Operation::input_gradient, options), 1) << p.str();
+        if (in == out || out.layout == Layout::channels_last) {
+            EXPECT_GE(kernels, 1) << p.str();
+        }
+        if (in == out && in.layout == Layout::channels_last) {
+            EXPECT_GE(expect_exact(p, Operation::input_gradient, options), 1) << p.str();
+        }
     });
 }
 

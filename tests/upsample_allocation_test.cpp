@@ -105,9 +105,10 @@ void fail_every_allocation(const std::vector<uint8_t> &png, const Method &method
         const bool failed = attempt(png, method, model, failing).png.empty();
         ASSERT_EQ(alive, before) << "leaked after allocation " << failing << " failed";
         // What one of eight failures broke shows in the next whole run.
-        if (failing % 8 == 7 || failing + 1 == whole.allocations)
+        if (failing % 8 == 7 || failing + 1 == whole.allocations) {
             ASSERT_EQ(attempt(png, method, model, never).png, whole.png)
                 << "after one of the eight allocations up to " << failing << " failed";
+        }
         errors += failed;
     }
     std::printf("%ld allocations made to fail, %d of them with an error\n", whole.allocations, errors);

@@ -190,12 +190,11 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
     if (maps_rows_of_gradient(kernel) && !(is_mirrored && taps(computation.problem) == 1))
         return "it computes input gradients, of kernels of one position";
     // The general ones are left to those that are made for gradients.
-    const bool reads_mirrored = computation.by_phases
-                                    ? kernel.packed_channels && kernel.counts_through_images
-                                    : kernel.weight_layout != WeightLayout::as_given &&
-                                          (kernel.stride == Size2{1, 1} || (kernel.packs_groups && is_flat(kernel)) ||
-                                           (!kernel.phases_as_channels && (kernel.window > 1 || reads_as_it_lies(kernel)))) ||
-                                          has_joined_positions || maps_rows_of_gradient(kernel);
+    const bool packs_mirrored = kernel.weight_layout != WeightLayout::as_given &&
+                                (kernel.stride == Size2{1, 1} || (kernel.packs_groups && is_flat(kernel)) ||
+                                 (!kernel.phases_as_channels && (kernel.window > 1 || reads_as_it_lies(kernel))));
+    const bool reads_mirrored = computation.by_phases ? kernel.packed_channels && kernel.counts_through_images
+                                                      : packs_mirrored || has_joined_positions || maps_rows_of_gradient(kernel);
     const bool any_view = kernel.family == Family::winograd_product && !computation.by_phases;
     if (is_mirrored && !reads_mirrored && !any_view) return "it computes another operation";
     if (const std::string reason = problem_rejection(kernel, computation); !reason.empty()) return reason;
