@@ -393,7 +393,7 @@ TEST_P(HalfPrecision, ReadsPicturesInChannelsFirstAsTheyLie) {
 const char *const problems_of_joined_positions[] = {"n2ic20oc10ih5iw60kh1kw1", "n1ic5oc3id2ih3iw16kd1kh1kw1", "n2ic12oc6ih7iw8kh4kw1sh2ph1",
                                                     "n2ic36oc20ih3iw20kh3kw1ph1", "n3ic12oc28id3ih2iw4kd2kh3kw1sd2ph1"};
 
-TEST_P(HalfPrecision, JoinsNeighbouringPositions) {
+TEST_P(HalfPrecision, JoinsPositionsByTensorMaps) {
     if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";
     int kernels = 0;
     for (const ElementType type : {ElementType::float16, ElementType::bfloat16})
