@@ -126,6 +126,10 @@ TEST_P(Launches, OfSumsInPartsAreCut) {
     const Problem p = Problem::parse("n5ic256oc24ih2iw3kh3kw3");
     expect_exact(p, p.weight_elements(), whole_grid);
     expect_exact(p, p.weight_elements(), 3);
+    // Parts of an input gradient's sum are groups, of which a launch takes three: there are no more; packed weights are filled up
+    // to whole tiles.
+    const Problem long_gradient = Problem::parse("n2ic24oc512ih2iw3kh3kw3");
+    expect_exact(long_gradient, 8 * long_gradient.weight_elements(), 3);
 }
 
 // Planes of several slices (bias_gradient.cpp), of which a launch takes some channels; and parts enough that their sum

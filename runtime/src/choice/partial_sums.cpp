@@ -37,11 +37,13 @@ int64_t partial_sums(const KernelTraits &k, const Problem &p, int64_t undivided)
     const ProductBlocks work(k, p);
     const int64_t summed = k.operation == Operation::forward ? p.in_channels : p.out_channels;
     if (summed_channels(k, p) % k.weight_in_channel_multiple != 0 || work.blocks > double(k.split_target_blocks)) return 1;
-    int64_t parts = std::min(
-        {k.split_target_blocks / std::max<int64_t>(static_cast<int64_t>(work.blocks), 1), most_parts(k, work.steps), work.chunks});
+    // Parts are groups, and a launch has them all: weights that are read by tensor maps begin at its first.
+    int64_t parts = std::min({k.split_target_blocks / std::max<int64_t>(static_cast<int64_t>(work.blocks), 1),
+                              most_parts(k, work.steps), work.chunks, max_grid()});
     while (parts > 1 && (work.chunks % parts != 0 || summed % (parts * undivided) != 0)) parts--;
     const double elements = double(k.operation == Operation::forward ? p.output_elements() : p.input_elements());
-    return elements * parts > max_elements_32bit() || p.batch > max_grid() ? 1 : std::max<int64_t>(parts, 1);
+    const double spanned = std::max(elements * double(parts), double(std::max(p.input_elements(), p.output_elements())));
+    return spanned > double(max_elements_32bit()) || p.batch > max_grid() ? 1 : std::max<int64_t>(parts, 1);
 }
 
 int64_t best_parts_of_steps(const KernelTraits &k, const Computation &computation) {
