@@ -63,7 +63,7 @@ void define_sum_of_entries(FlatGemmFuncs &f, const Places &places, const Tensor 
     const FlatGemmVars &v = f.v;
     const int rank = static_cast<int>(kernel.size()), lanes = f.size.entries;
     const Expr all_entries = product(kernel) * channels;
-    f.entries(v.entry) = Tuple(digits(min(v.entry, all_entries - 1), kernel));
+    f.entries(v.entry) = Tuple(digits(min(v.entry, all_entries - 1), kernel, divide_plainly));
     f.summed_entries = RDom({{0, summed}}, "summed_entries");
     const RVar r = f.summed_entries.x;
     std::vector<Expr> index{0, r};

@@ -17,31 +17,11 @@
 #include "Halide.h"
 #include "algorithm/flat_gemm_funcs.h"
 #include "algorithm/gather.h"
+#include "algorithm/per_axis.h"
 
 namespace conv_transpose::flat_gemm {
 
 using Halide::Expr;
-/// One value for each axis, x first.
-using PerAxis = std::vector<Expr>;
-
-inline Expr product(const PerAxis &factors) {
-    Expr all = 1;
-    for (const Expr &factor : factors) all = all * factor;
-    return all;
-}
-inline Expr rounded_up(const Expr &a, const Expr &b) { return (a + b - 1) / b; }
-
-/// Takes a number apart that counts through `extents`, the first fastest; the last entry is what is left.
-inline PerAxis digits(const Expr &number, const PerAxis &extents) {
-    PerAxis all;
-    Expr rest = number;
-    for (const Expr &extent : extents) {
-        all.push_back(rest % extent);
-        rest = rest / extent;
-    }
-    all.push_back(rest);
-    return all;
-}
 
 /// One axis, in cells.
 struct FlatAxis {
@@ -172,7 +152,7 @@ class Places {
     PerAxis row(const Expr &number) const {
         PerAxis pitches;
         for (std::size_t d = 1; d < axes_.size(); d++) pitches.push_back(axes_[d].pitch());
-        return digits(number, pitches);
+        return digits(number, pitches, divide_plainly);
     }
     /// The number of the first row that has data, seen by a tap.
     Expr first_row() const {

@@ -50,7 +50,7 @@ class Staging {
         : f_(f), places_(places), picture_(picture), load_(load), rank_(static_cast<int>(places.axes().size())) {
         PerAxis plane_counts;
         for (const FlatAxis &a : places.axes()) plane_counts.push_back(a.planes);
-        planes_ = digits(f.v.plane, plane_counts);
+        planes_ = digits(f.v.plane, plane_counts, divide_plainly);
     }
 
     /// In vectors along a row, of which the last begins early; rows of less than a vector are copied by smaller ones. Where

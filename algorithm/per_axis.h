@@ -7,7 +7,7 @@
 #include "Halide.h"
 #include "algorithm/fast_division.h"
 
-namespace conv_transpose::implicit_gemm {
+namespace conv_transpose {
 
 using Halide::Expr;
 /// One value for each axis, x first.
@@ -56,6 +56,6 @@ inline PerAxis phase_digits(const Expr &phase, const PerAxis &phases, const PerA
     return all;
 }
 
-}  // namespace conv_transpose::implicit_gemm
+}  // namespace conv_transpose
 
 #endif

@@ -86,9 +86,9 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>, pub
 
   private:
     static void define_taps(FlatGemmFuncs &f, const flat_gemm::Places &places, const std::vector<GatherAxis> &gather,
-                            const flat_gemm::PerAxis &phase_counts) {
+                            const PerAxis &phase_counts) {
         using namespace flat_gemm;
-        const PerAxis phase = digits(f.v.phase, phase_counts);
+        const PerAxis phase = digits(f.v.phase, phase_counts, divide_plainly);
         std::vector<GatherAxis::Phase> of_phase;
         PerAxis live, divisors;
         for (std::size_t d = 0; d < gather.size(); d++) {
@@ -96,7 +96,7 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>, pub
             live.push_back(of_phase[d].taps);
             divisors.push_back(max(of_phase[d].taps, 1));
         }
-        const PerAxis t = digits(f.v.tap, divisors);
+        const PerAxis t = digits(f.v.tap, divisors, divide_plainly);
         Tap tap;
         for (std::size_t d = 0; d < gather.size(); d++) {
             tap.shift.push_back(of_phase[d].shift - t[d] * gather[d].input_step() - places.axes()[d].low);

@@ -115,7 +115,7 @@ struct ImplicitGemmGenerator : DescribedGenerator {
     /// `channel_multiple` is what the summed channels are known to be a multiple of.
     template <class Input, class Weight>
     void define_operands(const implicit_gemm::Geometry &g, const Input &picture, const Weight &weight,
-                         const implicit_gemm::PerAxis &kernel_size, const Halide::Expr &channels, int channel_multiple,
+                         const PerAxis &kernel_size, const Halide::Expr &channels, int channel_multiple,
                          const Halide::Target &target) {
         GemmFuncs &f = funcs_;
         const GemmVars &v = f.v;

@@ -42,7 +42,7 @@ class InputGradientFlatGemm : public Halide::Generator<InputGradientFlatGemm<Sch
         const Expr summed = f.size.depthwise ? Expr(1) : output_gradient.dim(rank).extent(),
                    channels = result.dim(rank).extent();
         const Places places(axes, result.dim(rank + 2).extent(), result.dim(0).extent(), this->tile_shape(), f.size);
-        Tap tap{.shift = {}, .plane = {}, .kernel = digits(f.v.tap, kernel)};
+        Tap tap{.shift = {}, .plane = {}, .kernel = digits(f.v.tap, kernel, divide_plainly)};
         tap.kernel.pop_back();
         for (int d = 0; d < rank; d++) add_strided(tap, axes[d], this->attribute(d, 1), this->attribute(d, 2));
         define_taps(f, places, tap, product(kernel));

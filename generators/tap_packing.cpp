@@ -39,14 +39,14 @@ class PackTaps : public Halide::Generator<PackTaps>, public DescribedGenerator {
         using namespace Halide;
         const auto attribute = [&](int axis, int i) -> Expr { return *attributes_[4 * axis + i]; };
         const Expr channels = picture.dim(rank).extent(), fastest = *channels_fastest_ != 0;
-        implicit_gemm::PerAxis cells, kernel, counted;
+        PerAxis cells, kernel, counted;
         Expr rows = channels;
         for (int d = 0; d < rank; d++) {
             kernel.push_back(attribute(d, 0)), cells.push_back(attribute(d, 3));
             rows = rows * kernel[d];
         }
         for (int d = 0; d < rank; d++) counted.push_back(select(fastest, d == 0 ? channels : kernel[d - 1], kernel[d]));
-        const implicit_gemm::PerAxis cell = implicit_gemm::digits(position, cells), digit = implicit_gemm::digits(row, counted);
+        const PerAxis cell = digits(position, cells), digit = digits(row, counted);
         Expr inside = row < rows;
         std::vector<Expr> index;
         for (int d = 0; d < rank; d++) {

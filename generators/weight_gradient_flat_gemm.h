@@ -45,7 +45,7 @@ class WeightGradientFlatGemm : public Halide::Generator<WeightGradientFlatGemm<S
             kernel.push_back(attribute(d, 0));
         }
         const Places places(axes, input.dim(rank + 2).extent(), input.dim(0).extent(), {*sizes_[0], *sizes_[1], 1}, f.size);
-        Tap tap{.shift = {}, .plane = {}, .kernel = digits(f.v.tap, kernel)};
+        Tap tap{.shift = {}, .plane = {}, .kernel = digits(f.v.tap, kernel, divide_plainly)};
         tap.kernel.pop_back();
         for (int d = 0; d < rank; d++) add_strided(tap, axes[d], attribute(d, 1), attribute(d, 2));
         const Load load = [target = this->get_target()](const Expr &element) { return loaded(element, target); };

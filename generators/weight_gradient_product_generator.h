@@ -66,7 +66,6 @@ struct UnpackedPictures {
     template <typename T>
     using Input = Halide::GeneratorInput<T>;
     using Picture = Input<Halide::Buffer<>>;
-    using PerAxis = implicit_gemm::PerAxis;
 
     Picture input{"input"}, output_gradient{"output_gradient"};
     Input<int> band_positions{"band_positions"};
@@ -85,7 +84,7 @@ struct UnpackedPictures {
     /// The place and the image of a position of a chunk, of rows with so many positions more. Bands take turns with chunks:
     /// what blocks read at a time lies together, so that lines of kernel positions find in the second-level cache what others read.
     PerAxis position(const WeightGradientProductFuncs &f, int chunk_positions, const Halide::Expr &of_chunk, int more) const {
-        return implicit_gemm::digits((f.chunk * partial.dim(5).extent() + f.band) * chunk_positions + of_chunk,
+        return digits((f.chunk * partial.dim(5).extent() + f.band) * chunk_positions + of_chunk,
                                      {input.dim(1).extent() + more, input.dim(2).extent(), input.dim(3).extent()});
     }
 

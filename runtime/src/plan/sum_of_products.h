@@ -14,8 +14,8 @@ namespace conv_transpose {
 inline void add_sum_of_products(Recipe &recipe, const KernelTraits &k, const Computation &c, Operand parts, int64_t count) {
     const Problem &p = c.problem;
     const int64_t shares = c.joined_positions;  // of what a part adds
-    // Few weights of many parts are shared out among more threads. Rounds of loads take about as long either way: of four parts of
-    // each weight, or, of what an H200 runs at a time, of 64 parts of 128 weights a block.
+    // Few weights of many parts are shared out among more threads. As measured, both ways take about as long for four parts of
+    // each weight in order as, on all that an H200 runs at a time, for 64 parts of 128 weights a block.
     const int64_t added = count * shares, weights = p.weight_elements() / (c.joined_groups * shares * shares);
     const bool in_order = ceil_divide(added, 4) <= ceil_divide(weights, 264 * 128) * ceil_divide(added, 64);
     const KernelTraits &summing = helper_kernel(KernelRole::weight_gradient_sum, k.device, [&](const KernelTraits &helper) {
