@@ -11,7 +11,7 @@
 #include "upsample_models.h"
 #include "upsample_pictures.h"
 
-#if !defined(__SANITIZE_ADDRESS__) && defined(__GLIBC__)
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(__GLIBC__)
 
 namespace {
 

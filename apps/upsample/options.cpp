@@ -1,9 +1,12 @@
 #include "options.h"
 
 #include <CLI/CLI.hpp>
+#include <cctype>
 #include <charconv>
+#include <cstdint>
 #include <filesystem>
 #include <map>
+#include <string_view>
 
 #include "formats.h"
 #include "printable.h"
@@ -25,6 +28,17 @@ const std::map<std::string, NetworkPrecision> precisions = {{"float32", {Precisi
                                                             {"float16", {Precision::float32, true}}};
 const std::map<std::string, Format> formats = {
     {"png", Format::png}, {"jpg", Format::jpeg}, {"jpeg", Format::jpeg}, {"webp", Format::webp}};
+
+/// What is wrong with a number of bytes; CLI11 takes a negative one for a huge one.
+std::string not_a_size(std::string &text) {
+    uint64_t number = 0;
+    const char *const end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, number);
+    // Behind nothing, each is 1024 times the one before.
+    const size_t unit = rest == end ? 0 : std::string_view("\0kmgtpe", 7).find(static_cast<char>(std::tolower(static_cast<unsigned char>(*rest))));
+    if (error == std::errc() && unit != std::string_view::npos && number <= uint64_t{1} << 62 >> 10 * unit) return "";
+    return "must be a number of bytes, such as 512M or 4G, up to 4E, not " + text;
+}
 
 constexpr const char *footer = R"(
 Examples:
@@ -148,7 +162,8 @@ void add_machine_options(CLI::App &app, Options &o) {
                                          "auto, cpu (or -1), cuda, or the number of a GPU (default auto)");
     app.add_option("-j,--threads", o.threads, "threads that compute (default 0: one a core)")->check(between(0, 1024));
     app.add_option("--memory", o.limits.memory, "most memory for pictures, in bytes or as 512M or 4G (default 4G)")
-        ->transform(CLI::AsSizeValue(false).description(""));
+        ->transform(CLI::AsSizeValue(false).description(""))
+        ->transform(CLI::Validator(not_a_size, ""));  // is asked first
     app.add_option("--max-pixels", o.limits.pixels, "largest picture to read (default 178956970)")
         ->check(between(int64_t{1}, int64_t{1} << 62));
     app.add_option("--max-chunks", o.limits.chunks, "most text and other chunks to keep (default 1000)");

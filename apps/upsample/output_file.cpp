@@ -4,13 +4,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <mutex>
 #include <vector>
 
 #include "picture.h"
@@ -24,10 +24,10 @@ namespace fs = std::filesystem;
 // that the handler never sees half of one.
 struct Unfinished {
     char name[4096];
-    volatile std::sig_atomic_t taken, armed;
+    std::atomic<bool> taken, armed;
 };
 Unfinished unfinished[64];
-std::mutex unfinished_mutex;
+static_assert(std::atomic<bool>::is_always_lock_free);  // or a handler might wait for what it interrupts
 
 extern "C" void remove_and_end(int signal) {
     for (Unfinished &file : unfinished)
@@ -51,21 +51,17 @@ mode_t default_mode() {
 }
 
 int reserve_slot(const std::string &name) {
-    const std::lock_guard lock(unfinished_mutex);
     int slot = 0;
     for (Unfinished &file : unfinished) {
-        if (!file.taken && name.size() < sizeof file.name) {
-            file.taken = 1;
-            return slot;
-        }
+        if (name.size() < sizeof file.name && !file.taken.exchange(true)) return slot;
         ++slot;
     }
     fail(name, "cannot be written", name.size() < sizeof unfinished[0].name ? EMFILE : ENAMETOOLONG);
 }
 
 void release_slot(Unfinished &file) {
-    file.armed = 0;
-    file.taken = 0;
+    file.armed = false;
+    file.taken = false;
 }
 
 /// What the path means after symbolic links, of which the last may lead to nothing yet.
@@ -173,12 +169,12 @@ void OutputFile::open_beside(const std::string &target) {
     const int file = mkstemp(name.data());
     if (file < 0) {
         const int error = errno;
-        entry.taken = 0;
+        entry.taken = false;
         fail(path_, "cannot be written", error);
     }
     temporary_ = name;
     std::memcpy(entry.name, name.c_str(), name.size() + 1);
-    entry.armed = 1;
+    entry.armed = true;
     struct stat previous {};
     const bool replaces = stat(target.c_str(), &previous) == 0;
     // Who may read a picture may read it enlarged; its owner stays as far as we may say so.
@@ -209,7 +205,7 @@ void OutputFile::commit(bool overwrite) {
     if (closed != 0) fail(path_, "cannot be written", errno);
     if (!overwrite) rename_new();
     else if (std::rename(temporary_.c_str(), target_.c_str()) != 0) fail(path_, "cannot be replaced", errno);
-    unfinished[slot_].armed = 0;
+    unfinished[slot_].armed = false;
     temporary_.clear();
 }
 

@@ -66,6 +66,15 @@ class CommandLine(Command):
         self.assertEqual(result.returncode, PICTURE_FAILED)
         self.assertIn("--memory", result.stderr.decode())
 
+    def test_memory_is_a_size(self):
+        source = self.save("in.png", photo(8, 8, 3))
+        for wrong in ("-5", "much", "9" * 20, "9999999999G", "5X", "1.5G"):
+            result = run("-i", source, "-o", self.path("out.png"), f"--memory={wrong}")
+            self.assertEqual(result.returncode, WRONG_COMMAND_LINE, wrong)
+            self.assertIn(f"must be a number of bytes, such as 512M or 4G, up to 4E, not {wrong}", result.stderr.decode())
+        for size in ("67108864", "65536K", "64m", "64MB"):
+            self.succeed("-i", source, "-o", self.path("out.png"), "--overwrite", "--memory", size)
+
     def test_limits(self):
         source = self.save("in.png", photo(40, 40, 3))
         result = run("-i", source, "-o", self.path("out.png"), "--max-pixels", 1599)
