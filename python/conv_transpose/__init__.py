@@ -12,7 +12,7 @@ from typing import Any, Optional
 
 from . import _arrays, _library
 from ._library import ACTIVATIONS, PRECISIONS, Error, InvalidProblem, Unsupported, set_cpu_threads
-from ._problem import IntOrPair
+from ._problem import IntOrPair, flag, real
 
 __all__ = ["Error", "InvalidProblem", "Unsupported", "conv_transpose", "conv_transpose1d", "conv_transpose2d",
            "conv_transpose3d", "info", "set_cpu_threads"]
@@ -101,6 +101,7 @@ def _convolve(rank: Optional[int], input: Any, weight: Any, bias: Any, stride: A
         raise ValueError(f"activation is {activation!r}, but it must be one of {', '.join(ACTIVATIONS)}")
     if precision is not None and precision not in PRECISIONS:
         raise ValueError(f"precision is {precision!r}, but it must be one of {', '.join(PRECISIONS)}, or None")
+    strict_propagation, negative_slope = flag("strict_propagation", strict_propagation), real("negative_slope", negative_slope)
     if _arrays.is_torch_tensor(input):
         from . import torch as for_torch
 

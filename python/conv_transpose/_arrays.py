@@ -228,6 +228,9 @@ def _check(arrays: dict[str, Any], traced: bool = False) -> None:
         if not (traced or hasattr(array, "__dlpack__")) or not hasattr(array, "dtype"):
             raise TypeError(f"conv_transpose(): {name} must be an array (NumPy, CuPy, JAX, torch or with __dlpack__), "
                             f"not {type(array).__name__}")
+        if hasattr(array, "mask") and _root(array) == "numpy":
+            raise TypeError(f"conv_transpose(): {name} is a masked array, whose mask would not count; fill it, as in "
+                            f"{name}.filled(0)")
         if str(array.dtype) not in ("float32", "float16", "bfloat16"):
             raise InvalidProblem(f"{name} is {array.dtype}, but it must be float32, float16 or bfloat16; convert it, as "
                                  f"in {name}.astype('float32')")

@@ -30,6 +30,23 @@ def integer(name: str, value: Any) -> int:
     return value
 
 
+def flag(name: str, value: Any) -> bool:
+    """Not of any other type, or "no" would be a yes."""
+    if type(value) is not bool:
+        if type(value).__name__ not in ("bool", "bool_"):  # NumPy's
+            raise TypeError(f"{name} must be True or False, not {value!r}")
+        value = bool(value)
+    return value
+
+
+def real(name: str, value: Any) -> float:
+    if type(value) is not float:
+        if isinstance(value, (str, bytes)) or not (hasattr(value, "__float__") or hasattr(value, "__index__")):
+            raise TypeError(f"{name} must be a number, not {type(value).__name__}")
+        value = float(value)
+    return value
+
+
 def attribute(name: str, value: Any, rank: int = 2) -> Any:
     """Hashable, and of a type that is not merely equal to a right one, as 2.0 and True are."""
     if type(value) is int or (type(value) is tuple and all(type(item) is int for item in value)):

@@ -136,6 +136,9 @@ def test_activations(simple, activation, function):
     (dict(groups=True), TypeError, "groups"),
     (dict(stride=2**64 + 1), ValueError, "stride is 18446744073709551617"),
     (dict(groups=2**64 + 1), ValueError, "groups is"),
+    (dict(strict_propagation="no"), TypeError, "strict_propagation must be True or False, not 'no'"),
+    (dict(activation="leaky_relu", negative_slope="0.1"), TypeError, "negative_slope must be a number, not str"),
+    (dict(input=np.ma.masked_array(np.ones((2, 4, 5, 6), "f"), mask=True)), TypeError, "input is a masked array"),
 ])
 def test_errors_name_argument_and_value(simple, change, error, message):
     arguments = dict(zip(("input", "weight", "bias"), simple))

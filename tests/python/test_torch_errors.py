@@ -79,3 +79,18 @@ def test_random_attributes_are_accepted_as_pytorch_accepts_them(rng):
             accepted += 1
             equal(results[1], results[0], str((x.shape, w.shape, keywords)))
     assert accepted > 0
+
+
+@pytest.mark.parametrize("function", [ct.convert, ct.revert])
+@pytest.mark.parametrize("model", [None, "model", torch.zeros(1)])
+def test_only_modules_are_converted(function, model):
+    with pytest.raises(TypeError, match=r"model must be a torch.nn.Module, not (NoneType|str|Tensor)"):
+        function(model)
+
+
+def test_strictness_is_true_or_false():
+    arguments = torch.zeros(1, 2, 3, 3), torch.zeros(2, 2, 2, 2)
+    with pytest.raises(TypeError, match="strict_propagation must be True or False, not 'no'"):
+        ct.conv_transpose2d(*arguments, strict_propagation="no")
+    with pytest.raises(TypeError, match="strict_propagation must be True or False, not 1"):
+        ct.convert(torch.nn.ConvTranspose2d(2, 2, 2), strict_propagation=1)

@@ -10,6 +10,7 @@ from torch import nn
 from torch.nn.utils import parametrize
 
 from .._library import PRECISIONS
+from .._problem import flag
 from ._module import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 
 _OURS: dict[type, type] = {nn.ConvTranspose1d: ConvTranspose1d, nn.ConvTranspose2d: ConvTranspose2d, nn.ConvTranspose3d: ConvTranspose3d}
@@ -72,6 +73,11 @@ def _is_pytorchs(module: nn.Module) -> bool:
     return isinstance(module, _PYTORCHS)
 
 
+def _require_module(function: str, model: Any) -> None:
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"{function}(): model must be a torch.nn.Module, not {type(model).__name__}")
+
+
 def convert(model: nn.Module, *, precision: Optional[str] = None, strict_propagation: bool = False) -> Conversion:
     """Turns every nn.ConvTranspose1d, 2d and 3d of a model, itself included, into this library's, in place.
 
@@ -80,6 +86,8 @@ def convert(model: nn.Module, *, precision: Optional[str] = None, strict_propaga
     """
     if precision is not None and precision not in PRECISIONS:
         raise ValueError(f"precision is {precision!r}, but it must be one of {', '.join(PRECISIONS)}, or None")
+    _require_module("convert", model)
+    strict_propagation = flag("strict_propagation", strict_propagation)
     converted: list[str] = []
     left: dict[str, str] = {}
     for name, module in model.named_modules():
@@ -97,6 +105,7 @@ def convert(model: nn.Module, *, precision: Optional[str] = None, strict_propaga
 
 def revert(model: nn.Module) -> Conversion:
     """The inverse of convert(): every layer of this library becomes PyTorch's, in place."""
+    _require_module("revert", model)
     converted: list[str] = []
     left: dict[str, str] = {}
     for name, module in model.named_modules():

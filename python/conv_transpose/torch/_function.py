@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.overrides import handle_torch_function, has_torch_function_variadic
 
 from .._library import PRECISIONS
-from .._problem import IntOrPair, attribute, integer, require_input_dimensions
+from .._problem import attribute, flag, integer, IntOrPair, require_input_dimensions
 from . import _short_calls
 from ._calls import FORMATS, FOLLOW_PYTORCH, STRICT
 from ._operators import are_plain, autocast, forward, looked_into
@@ -109,6 +109,8 @@ def _convolve(rank: int, function: Any, input: Tensor, weight: Tensor, bias: Opt
     plain = weight is not None and are_plain(input, weight, bias)
     if not plain:
         _require_tensors(rank, input=input, weight=weight, bias=bias)
+    if strict is not False:
+        strict = flag("strict_propagation", strict)
     if precision is None:
         precision = FOLLOW_PYTORCH
     elif precision not in PRECISIONS:
