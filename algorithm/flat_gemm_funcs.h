@@ -20,10 +20,11 @@ struct FlatGemmVars {
 
 /// Sizes that the algorithm is told. A tile has whole register tiles of `positions`. `vector` counts places along x, or
 /// channels, where those are in vectors; if they are `turned`, pictures have them apart, and are turned as they are copied and
-/// stored. In a depthwise problem groups are the channels, which are in vectors, and a channel sees itself alone.
+/// stored; `turns_copies` are of any layout, and turned only as they are copied, where channels lie apart. In a depthwise problem
+/// groups are the channels, which are in vectors, and a channel sees itself alone.
 struct FlatGemmSizes {
     int vector, positions, channels;
-    bool channels_in_vectors = false, turned = false, depthwise = false;
+    bool channels_in_vectors = false, turned = false, depthwise = false, turns_copies = false;
     /// A register tile of the product of each place with all taps of all channels has so many; 0 where there is none.
     int entries = 0;
 

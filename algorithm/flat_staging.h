@@ -71,25 +71,27 @@ class Staging {
         if (any_layout) add_cells();
     }
 
-    /// Vectors of cells are turned into vectors of channels; rows of less than a vector are copied cell by cell.
+    /// Vectors of cells are turned into vectors of channels; rows of less than a vector are copied cell by cell, and in any
+    /// layout those whose channels lie side by side.
     void copy_turned() {
         using namespace Halide;
         const FlatGemmVars &v = f_.v;
         const int vector = f_.size.vector;
         std::vector<Expr> seen = seen_rows(f_, places_, planes_);
-        const Expr count = seen.back();
-        seen.back() = select(count >= vector, rounded_up(count, vector), 0);
-        seen.push_back(select(count < vector, count, 0));
+        const Expr count = seen.back(), turns = f_.size.any_layout() ? count >= vector && !f_.reads_vectors : count >= vector;
+        seen.back() = select(turns, rounded_up(count, vector), 0);
+        seen.push_back(select(turns, 0, count));
         begin(seen);
         const auto cell = [&](const Expr &number, const Expr &element) -> Expr {
             return Halide::min(span(0) + number * vector, span(1) - vector) + element;
         };
         f_.turned_cells(v.element, v.summed, v.vector, v.row, v.plane, v.segment, v.tile, v.group) =
-            element(cell(v.vector, v.element), v.row);
+            element(cell(v.vector, v.element), v.row, true);
         const RDom r({{0, vector}, {0, rounded_up(most_cells(), vector)}, {0, places_.seen_rows()}}, "copied");
         add(vector, r, r[1], r[2], cell(r[1], r[0]),
             f_.turned_cells(r[0], v.summed, r[1], r[2], v.plane, v.segment, v.tile, v.group));
-        const RDom rest({{0, Halide::min(most_cells(), vector - 1)}, {0, places_.seen_rows()}}, "copied_rest");
+        const Expr most = f_.size.any_layout() ? most_cells() : Halide::min(most_cells(), vector - 1);
+        const RDom rest({{0, most}, {0, places_.seen_rows()}}, "copied_rest");
         add(1, rest, rest[0], rest[1], span(0) + rest[0], element(span(0) + rest[0], rest[1]));
     }
 
@@ -122,8 +124,9 @@ class Staging {
         const FlatGemmVars &v = f_.v;
         return f_.seen_rows(number, v.plane, v.segment, v.tile)[i];
     }
-    // Coordinates in the picture. Vectors of channels may go beyond the last one, which nothing reads.
-    Expr element(const Expr &cell, const Expr &row) const {
+    // Coordinates in the picture. Vectors of channels may go beyond the last one, which nothing reads: if they are turned, they
+    // repeat it.
+    Expr element(const Expr &cell, const Expr &row, bool turned = false) const {
         using namespace Halide;
         const FlatGemmVars &v = f_.v;
         const std::vector<FlatAxis> &axes = places_.axes();
@@ -131,9 +134,9 @@ class Staging {
         for (int d = 1; d < rank_; d++)
             index.push_back(unsafe_promise_clamped(of_row(row, d - 1), axes[d].min, axes[d].min + axes[d].extent - 1));
         const Expr channels = picture_.dim(rank_).extent();
-        const Expr channel = f_.size.turned      ? promised(Halide::min(v.summed, channels - 1), channels)
-                             : f_.size.depthwise ? promised(v.summed, channels)
-                                                 : Expr(v.summed);
+        const Expr channel = f_.size.turned || turned ? promised(Halide::min(v.summed, channels - 1), channels)
+                             : f_.size.depthwise      ? promised(v.summed, channels)
+                                                      : Expr(v.summed);
         index.insert(index.end(), {channel, v.group, promised(of_row(row, rank_ - 1), places_.images())});
         return load_(picture_(index));
     }
@@ -145,7 +148,7 @@ class Staging {
     void add(int width, Halide::RDom r, const Expr &number, const Expr &row, const Expr &cell, const Expr &value) {
         const FlatGemmVars &v = f_.v;
         r.where(number < of_row(row, rank_ + static_cast<int>(f_.copies.size())));
-        if (f_.size.depthwise && f_.size.any_layout()) r.where(v.summed < picture_.dim(rank_).extent());
+        if (f_.size.depthwise && f_.size.any_layout() && width == 1) r.where(v.summed < picture_.dim(rank_).extent());
         f_.staged(promised(row * places_.seen_pitch() + cell - span(2), places_.window()), v.summed, v.plane, v.segment, v.tile,
                   v.group) = value;
         f_.copies.push_back({width, r});
@@ -158,7 +161,7 @@ void define_staged(FlatGemmFuncs &f, const Places &places, const Tensor &picture
     f.read_stride = places.axes()[0].read_stride;
     f.reads_vectors = picture.dim(static_cast<int>(places.axes().size())).stride() == 1;
     Staging<Tensor> staging(f, places, picture, load);
-    if (f.size.turned) staging.copy_turned();
+    if (f.size.turned || f.size.turns_copies) staging.copy_turned();
     else if (f.size.channels_in_vectors && !places_inside) staging.copy_channels();
     else staging.copy_places(places_inside);
 }

@@ -41,6 +41,19 @@ inline void define_sum(GemmFuncs &f, const Geometry &g, const Expr &initial) {
         load(f.weights(value, channel, k_group, piece.second, r[3], v.phase, v.group));
 }
 
+/// Whether elements of a line, so many of each position or channel, are stored so many at once (GemmFuncs::runs).
+template <class Tensor>
+Expr stores_runs(const GemmFuncs &f, const Geometry &g, const Tensor &output, int values, int neighbours) {
+    const int innermost = f.channels_last_output ? static_cast<int>(g.cells.size()) : 0;
+    Expr all = Expr(output.dim(innermost).extent()) % values == 0;
+    for (int d = 0; d < output.dimensions(); d++)
+        if (d != innermost) all = all && output.dim(d).stride() % values == 0;
+    if (f.channels_last_output) return all;
+    if (!g.early.empty() && !Halide::Internal::is_const_zero(g.early[0])) all = all && g.early[0] % values == 0;
+    if (values > neighbours) all = all && g.strides[0] == neighbours && g.cells[0] % (values / neighbours) == 0;
+    return all;
+}
+
 /// The stores of output(x, y, z, channel, group, image), a tile after the other. `finish` makes an output of the sum of
 /// a channel and group.
 template <class Tensor>
@@ -103,8 +116,9 @@ void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geo
     for (int d = 0; d < rank; d++) {
         const Expr at = cell[d] * g.strides[d] + of_phase[d];
         Expr &there = f.spares_conditions ? in_picture : inside;
-        there = at < extent(d) && there;
-        whole_cells = whole_cells && extent(d) == g.cells[d] * g.strides[d];
+        // Where inputs are cells, kernels are as large as strides: one condition is all phases'.
+        there = (g.in_one_row ? cell[d] < g.cells[d] : at < extent(d)) && there;
+        if (!g.in_one_row) whole_cells = whole_cells && extent(d) == g.cells[d] * g.strides[d];
         if (d < static_cast<int>(g.early.size()) && !Internal::is_const_zero(g.early[d]))
             there = at >= g.early[d] && there, whole_cells = whole_cells && g.early[d] == 0;
         index.push_back(promised(at, d));
@@ -121,6 +135,8 @@ void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geo
     // The instruction that stores a tile converts it (compiler/passes/tile_store.h).
     output(index) = f.format.on_tensor_cores() ? cast(halide_type(f.computed), value) : store(value, f.computed);
     f.output = output;
+    if (!f.format.on_tensor_cores()) return;
+    for (int values : {2, 4}) f.runs.emplace_back(values, stores_runs(f, g, output, values, tile.neighbours));
 }
 
 }  // namespace conv_transpose::implicit_gemm

@@ -3,6 +3,7 @@
 #define CONV_TRANSPOSE_ALGORITHM_IMPLICIT_GEMM_FUNCS_H
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "Halide.h"
@@ -77,9 +78,9 @@ struct GemmFuncs {
     /// The same by threads, where kernel positions are summed over like channels: so many channels of one position are copied at
     /// once, of the picture too. 0: weights are packed.
     int given_channels = 0;
-    /// The same in channels_first, on CUDA cores, where kernel positions are summed like channels: what is summed are
-    /// neighbours in memory.
-    bool weights_as_given = false;
+    /// The same in channels_first, on CUDA cores: what is summed are neighbours in memory, where kernel positions are summed like
+    /// channels, or, with the second, kernel positions, of which phases that are channels have their own.
+    bool weights_as_given = false, computes_neighbours = false;
     /// Blocks of phases with more taps begin earlier: were phases innermost among blocks, a multiprocessor would have blocks of
     /// the same few, and the longest would be begun last.
     bool longest_phases_first = false;
@@ -94,6 +95,9 @@ struct GemmFuncs {
     int position_unit = 1;  ///< of them are known to be neighbours in a row of cells; a run, or as many as 16 bytes are stored of
     /// Where the output is made of whole cells, one condition for all of it spares those of its elements.
     bool spares_conditions = false;
+    /// So many elements of a line of a tile, positions of a channel, the neighbours of positions or channels of a position,
+    /// from multiples on, are neighbours in the output, all inside or none, where a condition holds; the fewest first.
+    std::vector<std::pair<int, Halide::Expr>> runs;
     /// Neighbours of an operand in memory, as it is copied.
     int copied_values() const { return given_channels > 0 ? given_channels : values(); }
     int values() const { return format.on_tensor_cores() ? format.values_of_16_bytes() : 1; }

@@ -43,18 +43,46 @@ Expr channels_innermost_weight(const GemmFuncs &f, const Tensor &weight, const G
     return select(there, weight(index), 0.f);
 }
 
-/// A weight as it is given, of one kernel position, whose summed channels are neighbours; zero beyond the last of either.
+/// A weight as it is given, of one kernel position, whose summed channels are neighbours; zero beyond the last of either. What
+/// is converted on its way, and so not copied, is loaded from the nearest place that there is.
 template <class Tensor>
 Expr given_weight(const GemmFuncs &f, const Tensor &weight, const Geometry &g) {
     using namespace Halide;
     const int rank = static_cast<int>(g.kernel.size());
     const auto extent = [&](int d) { return Expr(weight.dim(d).extent()); };
+    const auto limited = [&](const Expr &at, int d) {
+        const Expr last = extent(d) - 1;
+        return unsafe_promise_clamped(f.format.storage == Storage::f32 ? at : min(at, last), 0, last);
+    };
     const Expr summed = g.chunk * g.steps.chunk + f.v.k_group;
     std::vector<Expr> index(rank, 0);
-    index.push_back(unsafe_promise_clamped(summed, 0, extent(rank) - 1));
-    index.push_back(unsafe_promise_clamped(f.v.channel, 0, extent(rank + 1) - 1));
-    index.push_back(f.v.group);
-    return select(summed < extent(rank) && f.v.channel < extent(rank + 1), weight(index), 0.f);
+    index.insert(index.end(), {limited(summed, rank), limited(f.v.channel, rank + 1), f.v.group});
+    const Expr element = weight(index);
+    return select(summed < extent(rank) && f.v.channel < extent(rank + 1), element, Internal::make_zero(element.type()));
+}
+
+/// The same of the forward operation, where kernel positions are neighbours: of a live kernel position, or where phases are channels
+/// of the product, of that which a tap is for the phase.
+template <class Tensor>
+Expr given_weight_of_phases(const GemmFuncs &f, const Tensor &weight, const Geometry &g) {
+    using namespace Halide;
+    const int rank = static_cast<int>(g.kernel.size());
+    const auto extent = [&](int d) { return Expr(weight.dim(d).extent()); };
+    const Expr summed = g.chunk * g.steps.chunk + f.v.k_group;
+    PerAxis index = g.kernel;
+    Expr channel = f.v.channel, there = summed < extent(rank + 1);
+    if (!g.channel_phases.empty()) {
+        const PerAxis phase = digits(channel, g.channel_phases, divide_small);
+        for (int d = 0; d < rank; d++) {
+            index[d] = g.kernel[d] * g.channel_phases[d] + phase[d];
+            there = there && index[d] < extent(d);
+        }
+        channel = phase.back();
+    }
+    there = there && channel < extent(rank);
+    index.insert(index.end(), {channel, summed, f.v.group});
+    for (int d = 0; d < rank + 2; d++) index[d] = unsafe_promise_clamped(index[d], 0, extent(d) - 1);
+    return select(there, weight(index), 0.f);
 }
 
 /// Packed weights (layouts::tensor_core_weights) are one array.

@@ -47,6 +47,8 @@ struct WeightGradientProductFuncs {
     int parts = 0;  ///< of an operand: 0 for float32, 1 for tf32, 2 for tf32x3
     /// Pictures are read as they lie, so that the four values of a row are neighbouring positions.
     bool neighbours = false;
+    /// Rows are channels of one position: the index that is summed over lies outside.
+    bool channels = false;
     int values = 4;  ///< of a row of 16 bytes
 
     /// Picture of four, step, in tf32x3 the three products of parts, chunk of the band.

@@ -21,6 +21,8 @@ class PackChannelsLast : public Halide::Generator<PackChannelsLast>, public Desc
     /// It is for no more channels of a group than a tile has.
     GeneratorParam<bool> narrow{"narrow", false};
     GeneratorParam<bool> few_channels{"few_channels", false};
+    /// It is for pictures whose channels are innermost as they are given.
+    GeneratorParam<bool> along_channels{"along_channels", false};
     /// Fours of positions are read at once: of pictures that are promised to lie so.
     GeneratorParam<bool> aligned{"aligned", false};
 
@@ -61,7 +63,10 @@ class PackChannelsLast : public Halide::Generator<PackChannelsLast>, public Desc
         for (const int d : {0, 2, 3}) packed.dim(d).set_stride(multiple(packed.dim(d).stride()));
         packed.set_host_alignment(16);
         Func(packed).reorder_storage(channel, position, group, image).split(channel, eight, value, values).vectorize(value);
-        aligned ? schedule_aligned() : few_channels ? schedule_few() : schedule_turned();
+        aligned          ? schedule_aligned()
+        : along_channels ? schedule_along_channels()
+        : few_channels   ? schedule_few()
+                         : schedule_turned();
     }
 
     void describe(KernelDescription &description) override {
@@ -71,6 +76,7 @@ class PackChannelsLast : public Halide::Generator<PackChannelsLast>, public Desc
         if (aligned) description.set("aligned_positions", values_of_row());
         if (narrow) description.set("max_out_channels", tile_channels);
         if (few_channels) description.set("max_out_channels", 16);
+        if (along_channels) description.set("packs_along_channels", "true");
         describe_target(get_target(), description);
     }
 
@@ -122,6 +128,13 @@ class PackChannelsLast : public Halide::Generator<PackChannelsLast>, public Desc
             .gpu_blocks(block, group, image).gpu_threads(lane).never_partition_all();
         staged.compute_at(packed, lane).store_in(MemoryType::Register).bound_extent(position, values).bound_extent(channel, values)
             .bound_extent(group, 1).bound_extent(image, 1).vectorize(position).unroll(channel).never_partition_all();
+    }
+
+    // Neighbouring lanes have neighbouring 16 bytes of what is packed, and read much the same lines.
+    void schedule_along_channels() {
+        picture.dim(1).set_stride(1);
+        Func(packed).fuse(eight, position, lane).split(lane, block, lane, 256, guard).reorder(value, lane, block, group, image)
+            .gpu_blocks(block, group, image).gpu_threads(lane).never_partition_all();
     }
 
     // A thread has 16 bytes of a position.

@@ -3,7 +3,6 @@
 #include "generators/input_gradient_flat_gemm.h"
 #include "generators/weight_gradient_flat_gemm.h"
 #include "schedules/cpu_implicit_gemm.h"
-#include "schedules/cpu_implicit_gemm_channels.h"
 #include "schedules/cpu_weight_gradient_implicit_gemm.h"
 
 namespace conv_transpose {

@@ -32,6 +32,9 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
     /// channels that are summed over for each computed one.
     Halide::GeneratorParam<bool> weight_rows{"weight_rows", false};
 
+    /// They may be read as they are given, on CUDA cores: small problems are spared a launch that packs them.
+    Halide::GeneratorParam<bool> weights_as_given{"weights_as_given", false};
+
     /// The input's coordinates begin at -(padding / stride).
     Input<Halide::Buffer<>> input{"input"}, weight{"weight"};
     Input<Halide::Buffer<float>> bias{"bias", 2};  // channel in group, group
@@ -43,15 +46,18 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         this->configure_format();
         const bool as_it_lies = this->funcs_.position_run > 0;
         this->funcs_.longest_phases_first = !Schedule::on_tensor_cores;
-        if (this->weight_map && (this->funcs_.format.multiply == Multiply::tf32 || (phases_as_channels && !as_it_lies)))
-            throw std::invalid_argument("weight_map in TF32, or with phases_as_channels of packed pictures; the rule is 16 bits");
+        if (this->weight_map && !as_it_lies && (this->funcs_.format.multiply == Multiply::tf32 || phases_as_channels))
+            throw std::invalid_argument("weight_map in TF32, or with phases_as_channels, of packed pictures; the rule is 16 bits");
         if (weight_rows && !(this->weight_map && as_it_lies && !phases_as_channels))
             throw std::invalid_argument("weight_rows without weight_map, of other pictures than those that lie as they do in "
                                         "channels_first, or with phases_as_channels; the rule is none of these");
-        if (this->weight_map && !weight_rows) this->funcs_.weight_run = 64;
+        if (weights_as_given && (Schedule::on_tensor_cores || this->funcs_.window > 1 || this->storage != Storage::f32))
+            throw std::invalid_argument("weights_as_given on tensor cores, with a window or of 16 bits; the rule is none of these");
+        this->funcs_.weights_as_given = this->funcs_.computes_neighbours = weights_as_given;
+        if (this->weight_map && !weight_rows) this->funcs_.weight_run = this->elements_of_line();
         if (as_it_lies && this->funcs_.computes_whole_rows)
             this->funcs_.position_unit =
-                phases_as_channels ? 8 / this->schedule_params.tile(this->funcs_).neighbours : this->funcs_.position_run;
+                phases_as_channels ? values_of_16_bytes() / this->schedule_params.tile(this->funcs_).neighbours : this->funcs_.position_run;
         const int dimensions = this->rank + 3;
         input.set_type(this->stored_type()), input.set_dimensions(dimensions);
         weight.set_type(this->weight_type()), weight.set_dimensions(dimensions);
@@ -130,7 +136,7 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
             if (!Schedule::on_tensor_cores)
                 description.set("split_target_blocks", machines::H200::multiprocessors * this->schedule_params.blocks);
         }
-        if (this->funcs_.position_run > 0 && this->funcs_.computes_whole_rows) description.set("output_width_multiple", 8);
+        if (this->funcs_.position_run > 0 && this->funcs_.computes_whole_rows) description.set("output_width_multiple", values_of_16_bytes());
         if (!phases_as_channels) return;
         description.set("phases_as_channels", "true");
         if (phases_along_width) description.set("phases_along_width", "true");
@@ -145,11 +151,13 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
     AxisInputs attributes_;
     Halide::GeneratorOutput<Halide::Buffer<>> *output_ = nullptr;
 
+    int values_of_16_bytes() const { return 16 / this->stored_type().bytes(); }
     Halide::Expr bias_of(const Halide::Expr &channel, const Halide::Expr &group) const {
         return select(has_bias != 0, bias(channel, group), 0.f);
     }
     // Tensor cores' kernels that store float32 in any case know nothing of parts: these are groups to them.
-    bool cuts_steps() const { return !Schedule::on_tensor_cores || this->makes_parts; }
+    // A second pass, which adds parts, would be a launch more where weights are not packed to spare one.
+    bool cuts_steps() const { return (!Schedule::on_tensor_cores && !weights_as_given) || this->makes_parts; }
     // TF32's kernels have no registers left for them: those of 256 x 128 spilled, and took 9 % longer without an activation.
     bool knows_channel_slopes() const { return Schedule::tensor_maps && this->funcs_.format.multiply != Multiply::tf32; }
     // A lane reads it once for all rows that it stores.

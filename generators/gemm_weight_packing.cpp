@@ -143,9 +143,11 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         packed_->dim(0).set_bounds(0, 64 * values);
         packed_->dim(1).set_stride(64 * values);
         packed_->dim(2).set_extent(packed_->dim(2).extent() / rows_at_once() * rows_at_once());
-        // Without phases that are summed over, nothing is divided for each value.
-        schedule_lanes(all.specialize(has_whole_rows()));
-        schedule_lanes(all);
+        // Without phases that are summed over, nothing is divided for each value. Otherwise few weights are few threads that
+        // divide for long (20 to 10 channels, eight neighbours joined: 5.5 us): there each has a row.
+        schedule_lanes(all.specialize(has_whole_rows()), true);
+        schedule_lanes(all.specialize(packed_->dim(1).extent() * packed_->dim(2).extent() <= few_rows), false);
+        schedule_lanes(all, true);
     }
 
     void describe(KernelDescription &description) override {
@@ -168,6 +170,7 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
     // row lies takes some 300 instructions, to move it 40.
     static constexpr int eights_at_once = 4;
     int rows_at_once() const { return eights_at_once * format_.pieces(); }
+    static constexpr int few_rows = 512;  // of 64 channels
 
     static bool all_one(const std::vector<Expr> &numbers) {
         return std::all_of(numbers.begin(), numbers.end(), [](const Expr &e) { return Halide::Internal::is_const_one(e); });
@@ -184,13 +187,20 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
     }
 
     // Lanes are 32 channels where those are side by side in the weights. Elsewhere a load would be one of as many lines: they
-    // are eight channels, whose rows are a line of what is written, and four taps (then summed channels).
-    void schedule_lanes(Halide::Stage all) {
+    // are eight channels, whose rows are a line of what is written, and four taps (then summed channels). Rows that are found
+    // together are a thread's, or else further threads'.
+    void schedule_lanes(Halide::Stage all, bool together) {
         using namespace Halide;
         const int values = format_.values_of_16_bytes();
         Var block{"block"}, thread{"thread"}, value{"value"}, warp{"warp"}, channels{"channels"}, row{"row"};
-        all.split(rest, rest, row, rows_at_once()).split(i, i, value, values).vectorize(value).unroll(row)
-            .reorder(value, row, i, tap, rest);
+        all.split(rest, rest, row, rows_at_once()).split(i, i, value, values).vectorize(value);
+        if (!together) {
+            all.reorder(value, i, tap, row, rest).fuse(i, tap, thread).fuse(thread, row, thread).fuse(thread, rest, thread)
+                .split(thread, block, thread, 256, TailStrategy::GuardWithIf)
+                .gpu_blocks(block).gpu_threads(thread).never_partition_all();
+            return;
+        }
+        all.unroll(row).reorder(value, row, i, tap, rest);
         all.specialize(weight.dim(rank).stride() == 1)
             .fuse(i, tap, thread)
             .fuse(thread, rest, thread)

@@ -31,6 +31,8 @@ struct ImplicitGemmGenerator : DescribedGenerator {
     GeneratorParam<int> rank{"rank", 2};
     /// One of named_formats (algorithm/element_format.h).
     GeneratorParam<std::string> format{"format", Schedule::on_tensor_cores ? "tf32" : "f32"};
+    /// On CUDA cores elements may lie so, and are converted as they are staged, and stored; of tensor cores the format tells.
+    GeneratorParam<Storage> storage{"storage", Storage::f32, storage_names()};
     /// The picture that is summed over lies so.
     GeneratorParam<PictureLayout> input_layout{
         "input_layout",
@@ -69,10 +71,14 @@ struct ImplicitGemmGenerator : DescribedGenerator {
             throw std::invalid_argument("channels_last on CUDA cores; the rule is channels_first");
         if (input_layout == PictureLayout::channel_rows && named->terms > 1)
             throw std::invalid_argument("channel_rows with format " + format.value() + "; the rule is one piece a value");
+        if (Schedule::on_tensor_cores && storage != Storage::f32)
+            throw std::invalid_argument("storage is given; the rule for tensor cores is a format");
         funcs_.format = *named;
+        if constexpr (!Schedule::on_tensor_cores) funcs_.format.storage = storage;
         funcs_.input_layout = input_layout;
         funcs_.channels_last_output = channels_last_output;
-        funcs_.computed = makes_parts ? Storage::f32 : named->storage;
+        funcs_.computed = makes_parts ? Storage::f32 : funcs_.format.storage;
+        funcs_.loads_whole_tiles = Schedule::on_tensor_cores;
         if constexpr (Schedule::on_tensor_cores) funcs_.computes_whole_rows = channels_last_output && schedule_params.whole_rows;
         if constexpr (!Schedule::on_tensor_cores) funcs_.window = schedule_params.window;
         if (weight_map && !Schedule::tensor_maps)
@@ -84,20 +90,23 @@ struct ImplicitGemmGenerator : DescribedGenerator {
             const bool as_it_lies = input_layout == PictureLayout::channels_first;
             if (input_layout == PictureLayout::channel_rows || named->terms > 1)
                 throw std::invalid_argument("a tensor map reads pictures in channels_last or _first, of one piece a value");
-            if (as_it_lies && (named->multiply == Multiply::tf32 || channels_last_output || schedule_params.window > 1))
-                throw std::invalid_argument("channels_first as it lies in TF32, to channels_last, or in windows; the rule is "
-                                            "none of these");
-            if (as_it_lies) funcs_.position_run = schedule_params.run;
+            if (as_it_lies && (channels_last_output || schedule_params.window > 1))
+                throw std::invalid_argument("channels_first as it lies to channels_last, or in windows; the rule is neither");
+            if (as_it_lies) funcs_.position_run = elements_of_line();
             funcs_.window = schedule_params.window;
             funcs_.computes_whole_rows = (channels_last_output || as_it_lies) && schedule_params.whole_rows;
-            funcs_.loads_whole_tiles = true;
             funcs_.spares_conditions = funcs_.computes_whole_rows && schedule_params.resident_blocks > 0;
         }
     }
 
+    /// What a box has of a run of positions or computed channels: 128 bytes.
+    int elements_of_line() const { return 128 / stored_type().bytes(); }
+
     Halide::Type stored_type() const { return halide_type(funcs_.format.storage); }
     Halide::Type computed_type() const { return halide_type(funcs_.computed); }
-    Halide::Type weight_type() const { return halide_type(funcs_.format.operand()); }
+    Halide::Type weight_type() const {
+        return halide_type(funcs_.weights_as_given ? funcs_.format.storage : funcs_.format.operand());
+    }
 
     /// Channels of the picture that is summed over, with those that fill up the last row of channel_rows.
     template <class Picture>
@@ -108,7 +117,8 @@ struct ImplicitGemmGenerator : DescribedGenerator {
 
     /// A thread must not convert what is copied asynchronously: it is as tensor cores read it, or CUDA cores multiply.
     bool copies_pictures() const {
-        return !Schedule::on_tensor_cores || Schedule::tensor_maps || funcs_.input_layout == PictureLayout::channel_rows ||
+        if (!Schedule::on_tensor_cores) return funcs_.format.storage == Storage::f32;
+        return Schedule::tensor_maps || funcs_.input_layout == PictureLayout::channel_rows ||
                (funcs_.input_layout == PictureLayout::channels_last && funcs_.format.multiply != Multiply::tf32);
     }
 
@@ -122,8 +132,9 @@ struct ImplicitGemmGenerator : DescribedGenerator {
         const Halide::Expr element = implicit_gemm::picture_or_zero(
             f, picture, g, {.whole_chunks = channel_multiple % g.steps.chunk == 0, .asynchronous = copies_pictures()});
         // Rows that pack_channels has packed are rounded there.
-        const bool is_operand = !Schedule::on_tensor_cores || f.input_layout == PictureLayout::channel_rows;
-        const Halide::Expr operand = is_operand ? element : operand_piece(f.format, element, v.piece, target);
+        const Halide::Expr operand = !Schedule::on_tensor_cores                          ? loaded(element, target)
+                                     : f.input_layout == PictureLayout::channel_rows ? element
+                                                                                     : operand_piece(f.format, element, v.piece, target);
         f.picture(v.value, v.position, v.k_group, v.piece, v.step, v.phase, v.group) =
             Schedule::tensor_maps ? element_of_box(box_of_picture(g, picture, operand)) : operand;
         f.weights(v.value, v.channel, v.k_group, v.piece, v.step, v.phase, v.group) =
@@ -132,7 +143,8 @@ struct ImplicitGemmGenerator : DescribedGenerator {
             : Schedule::on_tensor_cores
                 ? implicit_gemm::tensor_core_weight(f, weight, g, kernel_size, channels,
                                                     schedule_params.tile(f).channels > 64)
-            : f.weights_as_given ? implicit_gemm::given_weight(f, weight, g)
+            : f.computes_neighbours ? loaded(implicit_gemm::given_weight_of_phases(f, weight, g), target)
+            : f.weights_as_given ? loaded(implicit_gemm::given_weight(f, weight, g), target)
                 : implicit_gemm::channels_innermost_weight(f, weight, g);
     }
 
@@ -217,8 +229,10 @@ struct ImplicitGemmGenerator : DescribedGenerator {
             implicit_gemm::declare_rows(weight, PictureLayout::channels_last, rank, funcs_.copied_values());
         } else if (funcs_.weights_as_given) {
             for (int d = 0; d < rank + 3; d++) weight.dim(d).set_min(0);
-            weight.dim(0).set_stride(Halide::Expr());
-            weight.dim(rank).set_stride(1);
+            if (!funcs_.computes_neighbours) {
+                weight.dim(0).set_stride(Halide::Expr());
+                weight.dim(rank).set_stride(1);
+            }
         } else {
             implicit_gemm::declare_packed_weight(weight, Schedule::on_tensor_cores ? funcs_.values() : 4);
         }
@@ -265,6 +279,7 @@ struct ImplicitGemmGenerator : DescribedGenerator {
         } else {
             description.set("weight_layout",
                             enumerator(f.weights_as_given ? WeightLayout::as_given : WeightLayout::channels_innermost));
+            if (f.weights_as_given) description.set("weight", tensor(false));
         }
         schedule_params.describe(description, f);
     }

@@ -43,6 +43,8 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
             throw std::invalid_argument("an input gradient by a tensor map of channels_first; the rule is channels_last");
         if (weights_as_given && (!taps_as_channels || Schedule::on_tensor_cores))
             throw std::invalid_argument("weights_as_given is true; the rule is taps_as_channels on CUDA cores");
+        if (this->storage != Storage::f32 && !weights_as_given)
+            throw std::invalid_argument("storage is given; the rule is weights_as_given");
         this->funcs_.weights_as_given = weights_as_given;
         const int dimensions = this->rank + 3;
         output_gradient.set_type(this->stored_type()), output_gradient.set_dimensions(dimensions);

@@ -1,12 +1,9 @@
-// Weight gradient generators for the CPU, one for each schedule.
+// The weight gradient's generator for the CPU, of float32 and two axes.
 #include "generators/weight_gradient.h"
 #include "schedules/cpu_weight_gradient_channels.h"
-#include "schedules/cpu_weight_gradient_general.h"
 
 namespace conv_transpose {
 using WeightGradientCpuChannels = WeightGradient<CpuWeightGradientChannels>;
-using WeightGradientCpuGeneral = WeightGradient<CpuWeightGradientGeneral>;
 }  // namespace conv_transpose
 
 HALIDE_REGISTER_GENERATOR(conv_transpose::WeightGradientCpuChannels, weight_gradient_cpu_channels)
-HALIDE_REGISTER_GENERATOR(conv_transpose::WeightGradientCpuGeneral, weight_gradient_cpu_general)

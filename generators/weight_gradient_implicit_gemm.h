@@ -44,6 +44,7 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
         WeightGradientProductFuncs &f = f_;
         f.tile = schedule_params.tile();
         f.parts = 1;
+        f.channels = true;
         const WeightGradientProductTile &t = f.tile;
         stage_operands();
 
@@ -84,10 +85,10 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
         this->apply_schedule(this->get_pipeline(), true);
     }
 
-    /// Nothing is tuned of what reads tensor maps.
     std::optional<GeneratorFacts> facts() const override {
-        if (Schedule::tensor_maps) return {};
-        return facts_of<Schedule>(Family::weight_gradient, "format");
+        auto facts = facts_of<Schedule>(Family::weight_gradient, "format");
+        facts->family = "implicit_gemm";
+        return facts;
     }
 
     void describe(KernelDescription &description) override {
@@ -117,7 +118,7 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
         const int in_row = &picture == &input ? input_row() : output_row();
         const Expr first = row * in_row, channels = picture.dim(0).extent();
         const Expr value = element_or_zero(picture, in_row, first, base, offset, image, inside);
-        if constexpr (!Schedule::tensor_maps) return value;
+        if (!schedule_params.tensor_maps) return value;
         // The map has the channels of all groups side by side, and begins at the picture's first element.
         TensorBox box{value, {f_.group * channels + first}, offset, &picture == &input ? 0 : 1};
         for (int d = 0; d < 3; d++) box.coordinates.push_back(base[d] - picture.dim(d + 1).min());
@@ -171,7 +172,7 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
                                         "; the rule above 64 is one kernel position");
         const Expr counted = f.tap_tile * (t.taps / t.window) + (shared_out ? Expr(0) : out / rows);
         const Expr out_row_of_group = shared_out ? Expr(out) : f.out_tile * rows + out % rows;
-        const Expr tap = Schedule::tensor_maps ? min(counted, taps - 1) : counted;  // of what is not used there must be a box
+        const Expr tap = schedule_params.tensor_maps ? min(counted, taps - 1) : counted;  // of what is not used there must be a box
         f.output_gradient = Func("staged_output_gradient");
         f.output_gradient(f.value, f.step, out, f.chunk, f.out_tile, f.tap_tile, f.group, f.band) =
             element(output_gradient, out_row_of_group, first_seen(at),

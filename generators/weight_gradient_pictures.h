@@ -40,7 +40,7 @@ class WeightGradientPictures : public Halide::Generator<WeightGradientPictures<S
     using Product::schedule_params;
 
     void configure() {
-        if (storage != Storage::f32 && (!Schedule::tensor_maps || parts != 1))
+        if (storage != Storage::f32 && (!schedule_params.tensor_maps || parts != 1))
             throw std::invalid_argument("storage is of 16 bits; the rule is float32, or tensor maps and one part");
         set_types(halide_type(storage), Halide::Float(32));
     }
@@ -50,7 +50,7 @@ class WeightGradientPictures : public Halide::Generator<WeightGradientPictures<S
         f_.parts = parts;
         f_.neighbours = true;
         f_.values = 16 / bytes_of(storage);
-        if constexpr (Schedule::tensor_maps) stage_runs();
+        if (schedule_params.tensor_maps) stage_runs();
         else stage_operands();
         f_.define_sum(band_positions / chunk_positions());
         f_.store_sum(partial);

@@ -12,7 +12,7 @@
 // memory. They come in chunks of 64 input channels, 64 KB, which all cells of the image take from the second
 // cache; between chunks the sums wait in memory.
 //
-// Kernels of any size are products (cpu_implicit_gemm_channels.h).
+// Kernels of any size are products (cpu_implicit_gemm.h).
 //
 // Tried without gain: prefetching the weights (1.4 times as slow), chunks of 16 or 32.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CPU_CHANNELS_H

@@ -1,23 +1,44 @@
-// Schedule: a matrix product on the CPU, every attribute of the problem a run-time value, of any rank.
+// Schedule: a matrix product on the CPU, every attribute of the problem a run-time value, of any rank. Lanes are places, or
+// channels: these for pictures of any layout and element type.
 //
-// Machine: 2 cores of an AMD EPYC (Zen 5, AVX-512), busy with other programs, one thread, processor time, 2026-11-22, percent
-// of 255 GFLOP/s (the FMA rate that follows from cpu_tiles.h's figures; not measured in this run): k5 s1 64->64 128x128 85 %, k5 s2 128->64 64x64 76 %, k8 s4 128->64 of 30000 samples 69 %, k8 s4
-// 64->32 64x64 64 %, k2 s2 384->192 128x128 72 %, k2 s2 512->512 37x37 55 %. The general kernel reached 4 to 9 %.
+// *Places*. Machine: 2 cores of an AMD EPYC (Zen 5, AVX-512), busy with other programs, one thread, processor time, 2026-11-22,
+// percent of 255 GFLOP/s (the FMA rate that follows from cpu_tiles.h's figures; not measured in this run): k5 s1 64->64 128x128
+// 85 %, k5 s2 128->64 64x64 76 %, k8 s4 128->64 of 30000 samples 69 %, k8 s4 64->32 64x64 64 %, k2 s2 384->192 128x128 72 %, k2
+// s2 512->512 37x37 55 %. The general kernel reached 4 to 9 %.
 //
-// Order: a tile of places of a group, for a block of channels, is the unit of work. What its taps see of the picture is
-// copied once, for all summed channels, as rows with their gaps, so that no test is left in the sums. Then panel by panel
-// of channels, phase by phase, register tiles of vectors of places x channels: for each live tap, all summed channels, a
-// vector serves all channels and a weight all places, and sums stay in registers until they are complete. A panel's results
-// of all phases are interleaved, a row at a time, and stored as whole vectors, the last of a row a little early.
+// Order: a tile of places of a group, for a block of channels, is the unit of work. What its taps see of the picture is copied
+// once, for all summed channels, as rows with their gaps, so that no test is left in the sums. Then panel by panel of channels,
+// phase by phase, register tiles of vectors of places x channels: for each live tap, all summed channels, a vector serves all
+// channels and a weight all places, and sums stay in registers until they are complete. A panel's results of all phases are
+// interleaved, a row at a time, and stored as whole vectors, the last of a row a little early.
 //
-// Tables hold what divisions give (rows, taps): with divisions in the loops copies took a third of the time. Register tiles
-// of 3 vectors x 8 channels read 11 operands for 24 products; fewer channels take tiles of their own, as wide as registers
-// allow. All phases of a register tile before the next tile: 2 to 8 % slower. Halide's prefetches of the picture: it makes loops
-// of them, which cost more than they bring. Rows are stored in the order of memory, phases of y inside of rows: a depthwise
+// Tables hold what divisions give (rows, taps): with divisions in the loops copies took a third of the time. Register tiles of
+// 3 vectors x 8 channels read 11 operands for 24 products; fewer channels take tiles of their own, as wide as registers allow.
+// All phases of a register tile before the next tile: 2 to 8 % slower. Halide's prefetches of the picture: it makes loops of
+// them, which cost more than they bring. Rows are stored in the order of memory, phases of y inside of rows: a depthwise
 // picture of 256x256 took 13.1 ms phase by phase and takes 9.7.
 //
 // Depthwise: a panel is one group, which sees itself alone and is copied when its panel begins. 1-D k3 s2, 512 channels of 400:
-// 0.09 ms, 16 GB/s; cpu_implicit_gemm_channels.h, groups in vectors, is up to twice as fast where taps are many.
+// 0.09 ms, 16 GB/s; groups in vectors are up to twice as fast where taps are many.
+//
+// *Channels*, the same machine and day, channels_last, percent of 255 GFLOP/s: k4 s2 512->256 16x16 77 % (float32), 76 %
+// (bfloat16); k4 s2 64->64 32x32 65 and 69 %; k2 s2 128->64 64x64 46 and 44 %. The gather that computed these before: 7 %.
+//
+// Order: the same, but what is copied has the summed channels of a place side by side, and a register tile is places x vectors
+// of channels: a vector of weights serves all places, and an element of the picture all channels. Weights are read in the order
+// in which they lie, and so is the picture of a place, however many channels there are. Elements are converted as they are
+// copied, and results as they are stored. Channels that lie apart (channels_first) are gathered and scattered, a vector of them
+// a position, or turned: blocks of vectors of cells x vectors of channels by shuffles, as they are copied, and results, with
+// their phases put side by side, as they are stored.
+//
+// Turned, float32, channels_first, weights packed before: k10 s5 512->256, 4 signals of 375, 82 % (of places 66 %); k16 s8
+// 512->256, 16 of 32, 82 % (65 %); k2 s2 512->512 37x37 76 % (58 %); k2 s2 768->384 14x14 76 % (69 %). Products reach 85 to 95
+// %: weights and channels are read in their order, where the other reads a row of places a channel, from the second cache.
+// Turning takes four products' time of a vector an element; below about 200 channels that is more than is won. Register tiles
+// of 8 places x 3 vectors and 24 x 1 were slower; vectors of results with a test for each element, 1.5 to 2 times.
+//
+// Depthwise: a vector is of groups, each of which sees itself alone; register tiles of 24 places. 3-D k5 s2, 2 images of 256
+// channels of 16^3, turned: 15 ms (with a product a group 28), its input gradient 21 (57). Half of the time goes to the turns.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CPU_IMPLICIT_GEMM_H
 #define CONV_TRANSPOSE_SCHEDULES_CPU_IMPLICIT_GEMM_H
 
@@ -44,75 +65,164 @@ inline void stage_places(FlatGemmFuncs &f) {
     }
 }
 
-template <bool depthwise>
-struct CpuProductOfPlaces : CpuSchedule {
+/// The copies of pictures whose channels are in vectors: by vectors of channels; where channels lie apart, by vectors of cells,
+/// whose elements are scattered.
+inline void stage_channels(FlatGemmFuncs &f, int update) {
+    using namespace Halide;
+    const FlatGemmVars &v = f.v;
+    const RDom &copied = f.copies[update].domain;
+    const RVar row = copied[1];
+    Var channels{"channels"};
+    RVar cell{"cell"}, cells{"cells"};
+    Stage copy = f.staged.update(update);
+    copy.specialize(f.reads_vectors).split(v.summed, channels, v.summed, f.size.vector, TailStrategy::GuardWithIf)
+        .reorder(v.summed, channels, copied[0], row, v.plane).vectorize(v.summed);
+    copy.allow_race_conditions().split(copied[0], cells, cell, f.size.vector, TailStrategy::GuardWithIf)
+        .reorder(cell, cells, v.summed, row, v.plane).vectorize(cell);
+}
+
+/// For pictures whose channels lie apart: blocks of vectors of cells are turned in registers (Halide makes shuffles of stores
+/// that lie a vector apart).
+inline void turn_copies(FlatGemmFuncs &f) {
+    using namespace Halide;
+    const FlatGemmVars &v = f.v;
+    Var channels{"channels"};
+    const RDom &copied = f.copies[0].domain;
+    f.staged.update(0).allow_race_conditions().split(v.summed, channels, v.summed, f.size.vector, TailStrategy::RoundUp)
+        .reorder({v.summed, copied[0], channels, copied[1], copied[2], v.plane}).vectorize(v.summed).unroll(copied[0]);
+    f.turned_cells.compute_at(f.staged, channels).reorder_storage(v.summed, v.element).reorder(v.element, v.summed)
+        .bound_extent(v.element, f.size.vector).bound_extent(v.summed, f.size.vector).vectorize(v.element).unroll(v.summed);
+}
+
+/// The same, and rows of less than a vector.
+inline void stage_turned_channels(FlatGemmFuncs &f) {
+    using namespace Halide;
+    const FlatGemmVars &v = f.v;
+    Var channels{"channels"};
+    const RDom &rest = f.copies[1].domain;
+    turn_copies(f);
+    f.staged.update(1).allow_race_conditions().split(v.summed, channels, v.summed, f.size.vector, TailStrategy::RoundUp)
+        .reorder(v.summed, rest[0], channels, rest[1], v.plane).vectorize(v.summed);
+}
+
+/// `of_channels`: lanes are channels, else places.
+template <bool depthwise, bool of_channels>
+struct CpuProduct : CpuSchedule {
     static constexpr const char *family = depthwise ? "depthwise" : "implicit_gemm";
     template <typename T>
     using GeneratorParam = Halide::GeneratorParam<T>;
 
-    /// The register tile: vectors of places, and channels.
-    GeneratorParam<int> vectors{"vectors", depthwise ? 8 : 3}, channels{"channels", depthwise ? 1 : 8};
+    /// The register tile: vectors, and what has no lanes, channels or places.
+    GeneratorParam<int> vectors{"vectors", of_channels ? (depthwise ? 1 : 2) : depthwise ? 8 : 3};
+    GeneratorParam<int> channels{"channels", depthwise ? 1 : 8}, places{"places", depthwise ? 24 : 12};
 
-    /// The product's channels are all taps of all channels.
+    /// Of places: the product's channels are all taps of all channels.
     GeneratorParam<bool> computes_taps{"computes_taps", false};
+    /// Of channels, for channels_first alone.
+    GeneratorParam<bool> turned{"turned", false};
 
     FlatGemmSizes sizes(const Halide::Target &target) const {
-        const int vector = target.natural_vector_size<float>(), entries = computes_taps ? int(channels) : 0;
+        const int vector = target.natural_vector_size<float>();
+        if (of_channels)
+            return {.vector = vector, .positions = places, .channels = vectors * vector, .channels_in_vectors = true,
+                    .turned = turned, .depthwise = depthwise};
+        const int entries = computes_taps ? int(channels) : 0;
         return {.vector = vector, .positions = vectors * vector, .channels = entries > 0 ? 1 : int(channels),
                 .depthwise = depthwise, .entries = entries};
     }
 
     void apply(FlatGemmFuncs &f, const Halide::Target &) const {
-        using namespace Halide;
-        const FlatGemmVars &v = f.v;
-        const int width = f.size.vector;
-        RVar work{"work"};
-        Var register_tile{"register_tile"};
-        auto &s = f.stored;
-
-        Func(f.taps).compute_root();
-        Func(f.live_taps).compute_root();
-
-        Stage stores = f.output.update();
-        stores.allow_race_conditions()
-            .reorder({s.element, s.vector, s.phase_y, s.row, s.phase_z, s.lane, s.panel, s.block, s.segment, s.tile, s.group})
-            .fuse(s.block, s.segment, work).fuse(work, s.tile, work).fuse(work, s.group, work).parallel(work);
-        stores.specialize(f.whole_vectors).vectorize(s.element);
-        stores.vectorize(s.element);  // some lanes of one
-
-        for (Func table : {f.span, f.seen_rows, f.stored_rows}) table.compute_at(f.output, work);
-        f.staged.compute_at(f.output, depthwise ? s.panel : work).hoist_storage(f.output, work)
-            .vectorize(v.place, width, TailStrategy::RoundUp);
-        stage_places(f);
-
-        // Allocated once a task.
-        f.result.compute_at(f.output, s.panel).hoist_storage(f.output, work).bound_extent(v.lane, f.size.channels)
-            .split(v.place, register_tile, v.place, f.size.positions, TailStrategy::RoundUp)
-            .reorder(v.place, v.lane, register_tile, v.phase).vectorize(v.place, width).unroll(v.place).unroll(v.lane);
-        f.sum.compute_at(f.result, register_tile).bound_extent(v.place, f.size.positions).bound_extent(v.lane, f.size.channels)
-            .vectorize(v.place, width).unroll(v.place).unroll(v.lane);
-        Stage sums = f.sum.update();
-        if (computes_taps) compute_entries(f), sums.reorder(v.place, v.lane, f.reduced.tap);
-        else sums.reorder(v.place, v.lane, f.reduced.summed, f.reduced.tap);
-        sums.vectorize(v.place, width).unroll(v.place).unroll(v.lane);
-
-        f.interleaved.compute_at(f.output, s.phase_y).hoist_storage(f.output, work);
-        Stage interleave = f.interleaved.update();
-        interleave.allow_race_conditions().vectorize(f.interleaving[0]);
-        if (!Internal::is_const(f.stride_x))
-            for (int stride : {1, 2, 3, 4, 5, 8}) interleave.specialize(f.stride_x == stride).unroll(f.interleaving[1]);
+        Halide::Func(f.taps).compute_root();
+        Halide::Func(f.live_taps).compute_root();
+        store(f);
+        if (!of_channels || turned) interleave(f);
+        for (Halide::Func table : {f.span, f.seen_rows, f.stored_rows}) table.compute_at(f.output, work);
+        stage(f);
+        multiply(f);
     }
 
   private:
+    Halide::RVar work{"work"};
+    Halide::Var register_tile{"register_tile"};
+
+    void store(FlatGemmFuncs &f) const {
+        auto &s = f.stored;
+        Halide::Stage stores = f.output.update();
+        stores.allow_race_conditions();
+        if (!of_channels)
+            stores.reorder({s.element, s.vector, s.phase_y, s.row, s.phase_z, s.lane, s.panel, s.block, s.segment, s.tile, s.group});
+        else if (turned)
+            stores.reorder({s.element, s.phase_x, s.lane, s.vector, s.phase_y, s.row, s.phase_z, s.lane_vector, s.panel,
+                            s.block, s.segment, s.tile, s.group});
+        else
+            stores.reorder({s.element, s.vector, s.phase_x, s.cell, s.phase_y, s.row, s.phase_z, s.panel, s.block, s.segment,
+                            s.tile, s.group});
+        stores.fuse(s.block, s.segment, work).fuse(work, s.tile, work).fuse(work, s.group, work).parallel(work);
+        if (!of_channels || turned) stores.specialize(f.whole_vectors).vectorize(s.element);
+        stores.vectorize(s.element);  // some lanes of one
+        if (of_channels && !turned) stores.specialize(f.writes_vectors);
+    }
+
+    /// The phases of a channel are put side by side; before, where lanes are channels, results are turned.
+    void interleave(FlatGemmFuncs &f) const {
+        using namespace Halide;
+        const FlatGemmVars &v = f.v;
+        const RDom &r = f.interleaving;
+        const int width = f.size.vector;
+        if (of_channels)
+            f.turned_results.compute_at(f.output, f.stored.vector).hoist_storage(f.output, work)
+                .reorder_storage(v.element, v.lane, v.phase).reorder(v.lane, v.element)
+                .bound_extent(v.element, width).bound_extent(v.lane, width).vectorize(v.lane).unroll(v.element);
+        f.interleaved.compute_at(f.output, of_channels ? f.stored.vector : f.stored.phase_y).hoist_storage(f.output, work);
+        Stage phases = f.interleaved.update();
+        phases.allow_race_conditions();
+        if (of_channels) f.interleaved.bound_extent(v.lane, width), phases.reorder({r[0], r[1], v.lane});
+        phases.vectorize(r[0]);
+        if (!Internal::is_const(f.stride_x))
+            for (int stride : {1, 2, 3, 4, 5, 8}) phases.specialize(f.stride_x == stride).unroll(r[1]);
+    }
+
+    void stage(FlatGemmFuncs &f) const {
+        const FlatGemmVars &v = f.v;
+        f.staged.compute_at(f.output, depthwise ? f.stored.panel : work).hoist_storage(f.output, work);
+        if (!of_channels) {
+            f.staged.vectorize(v.place, f.size.vector, Halide::TailStrategy::RoundUp);
+            return stage_places(f);
+        }
+        f.staged.reorder_storage(v.summed, v.place, v.plane, v.segment, v.tile, v.group).reorder(v.summed, v.place);
+        if (depthwise) f.staged.bound_extent(v.summed, f.size.channels).vectorize(v.summed, f.size.vector);
+        turned ? stage_turned_channels(f) : stage_channels(f, 0);
+    }
+
+    // Results of a panel are allocated once a task. Whole register tiles are computed, so what they see must be set: denormal
+    // numbers in memory that is not took up to 30 times as long (Xeon, 1-D k4 s2, 512 to 512 channels of 10, 2026-11-23).
+    void multiply(FlatGemmFuncs &f) const {
+        using namespace Halide;
+        const FlatGemmVars &v = f.v;
+        const int width = f.size.vector;
+        const Var &lanes = of_channels ? v.lane : v.place, &others = of_channels ? v.place : v.lane;
+        f.result.compute_at(f.output, f.stored.panel).hoist_storage(f.output, work).bound_extent(v.lane, f.size.channels)
+            .align_bounds(v.place, f.size.positions).split(v.place, register_tile, v.place, f.size.positions, TailStrategy::RoundUp)
+            .reorder(lanes, others, register_tile, v.phase).vectorize(lanes, width).unroll(lanes).unroll(others);
+        f.sum.compute_at(f.result, register_tile).bound_extent(v.place, f.size.positions).bound_extent(v.lane, f.size.channels)
+            .reorder(lanes, others).vectorize(lanes, width).unroll(lanes).unroll(others);
+        if (of_channels)
+            for (Func sums : {f.result, f.sum})
+                sums.reorder_storage(v.lane, v.place, v.panel, v.phase, v.segment, v.tile, v.group);
+        Stage sums = f.sum.update();
+        if (computes_taps) compute_entries(f), sums.reorder(lanes, others, f.reduced.tap);
+        else sums.reorder(lanes, others, f.reduced.summed, f.reduced.tap);
+        sums.vectorize(lanes, width).unroll(lanes).unroll(others);
+    }
+
     /// All entries of a register tile's places, which stay in the first cache meanwhile.
     void compute_entries(FlatGemmFuncs &f) const {
         using namespace Halide;
         const FlatGemmVars &v = f.v;
         const int width = f.size.vector;
-        Var register_tile{"register_tile"};
         f.entries.compute_root();
-        f.products.compute_at(f.output, RVar("work")).bound_extent(v.lane, f.size.entries)
-            .split(v.place, register_tile, v.place, f.size.positions, TailStrategy::RoundUp)
+        f.products.compute_at(f.output, work).bound_extent(v.lane, f.size.entries)
+            .align_bounds(v.place, f.size.positions).split(v.place, register_tile, v.place, f.size.positions, TailStrategy::RoundUp)
             .reorder(v.place, v.lane, v.panel, register_tile).vectorize(v.place, width).unroll(v.place).unroll(v.lane);
         f.product.compute_at(f.products, v.panel).bound_extent(v.place, f.size.positions).bound_extent(v.lane, f.size.entries)
             .vectorize(v.place, width).unroll(v.place).unroll(v.lane);
@@ -120,8 +230,10 @@ struct CpuProductOfPlaces : CpuSchedule {
     }
 };
 
-using CpuImplicitGemm = CpuProductOfPlaces<false>;
-using CpuDepthwisePlaces = CpuProductOfPlaces<true>;
+using CpuImplicitGemm = CpuProduct<false, false>;
+using CpuDepthwisePlaces = CpuProduct<true, false>;
+using CpuImplicitGemmChannels = CpuProduct<false, true>;
+using CpuDepthwiseChannels = CpuProduct<true, true>;
 
 }  // namespace conv_transpose
 

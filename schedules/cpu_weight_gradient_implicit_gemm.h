@@ -15,15 +15,15 @@
 //
 // Sums stored without turning: k2 s2 768->128 6^3 1.08 times as long, k4 s2 1024->512 4x4 1.2 times; but k4 s2 768->21 4x7 0.6.
 //
-// Depthwise: an entry is a tap, and an element of the output gradient a vector of groups. k7 s1, 4 images
-// of 96 channels of 28x28: 0.9 ms, where a kernel with lanes along rows took 12.6; that one remains for long rows, where copies
-// whose elements are scattered cost more than sums.
+// Depthwise: an entry is a tap, and an element of the output gradient a vector of groups, turned in registers where groups lie
+// apart, as the input is. k4 s2, 64 channels of 256x256: 20 ms (AMD EPYC, one thread, 2026-11-23; PyTorch 58 in the same run),
+// with elements scattered one by one 36, with a kernel of lanes along rows, which is gone, 35. Of few groups most of a vector
+// would be empty: products with one group each take those.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CPU_WEIGHT_GRADIENT_IMPLICIT_GEMM_H
 #define CONV_TRANSPOSE_SCHEDULES_CPU_WEIGHT_GRADIENT_IMPLICIT_GEMM_H
 
 #include "algorithm/flat_gemm_funcs.h"
 #include "schedules/cpu_implicit_gemm.h"
-#include "schedules/cpu_implicit_gemm_channels.h"
 #include "schedules/shared/kernel_description.h"
 #include "schedules/shared/schedule_defaults.h"
 
@@ -45,7 +45,7 @@ struct CpuWeightGradientProduct : CpuSchedule {
         const int vector = target.natural_vector_size<float>();
         f.lanes = vectors * vector, f.outputs = outputs;
         f.size = {.vector = vector, .positions = 1, .channels = f.outputs, .channels_in_vectors = true,
-                  .depthwise = depthwise};
+                  .depthwise = depthwise, .turns_copies = depthwise};
     }
 
     void apply(FlatWeightGradientFuncs &f, const Halide::Target &) const {
@@ -78,7 +78,8 @@ struct CpuWeightGradientProduct : CpuSchedule {
         if (depthwise) {
             f.staged.reorder_storage(v.summed, v.place, v.plane, v.segment, v.tile, v.group).reorder(v.summed, v.place)
                 .vectorize(v.summed, width);
-            stage_channels(f, 0);
+            turn_copies(f);
+            stage_channels(f, 1);
         } else {
             f.staged.vectorize(v.place, width, TailStrategy::RoundUp);
             stage_places(f);

@@ -2,8 +2,8 @@
 // forward operation and the input gradient of any problem whose channels fill enough of a tile.
 //
 // H200, 2026-11-21, TFLOP/s of 67: k16 s8 512 to 256 channels 38, k10 s5 256 to 128 39, k5 s2 256 to 128 35,
-// k4 s4 32; their input gradients 33 to 41; k4 s2 on 4x4 pictures 38. The kernels of cuda_general.h reached
-// 1.5 to 7.5. Three axes, 2026-11-22: k2 s2, 128 to 64 channels, reaches 26 (39 %); k4 s2, 168 to 112, 29; phases as
+// k4 s4 32; their input gradients 33 to 41; k4 s2 on 4x4 pictures 38. Three axes, 2026-11-22: k2 s2, 128 to 64
+// channels, reaches 26 (39 %); k4 s2, 168 to 112, 29; phases as
 // channels, 384 to 5, 30. Input gradients whose taps are channels: k7 s2, 64 to 3, reaches 28; k8 s8, 192 to 3, 20;
 // k(2,4,4), 384 to 5, 34. Small problems with weights as they are given take one launch: k4 s2 of 4 x 8^3, 64 to 3
 // channels, 7.4 us (21.8 in three), 21 to 21 of 16 x 16^2 10.5 (23.8); a step of a block takes 1 us. ncu on k5 s2: 70 %
@@ -19,7 +19,11 @@
 // most taps first, so that multiprocessors have as much of each: k3 s2, 384 to 192 channels of 12^3, 0.446 ms, 0.617 with phases
 // innermost; k4 s2, 640 to 320 of 2000, 1.13 and 1.24 (H200, 2026-11-23, with versions of the stores, too). At the end sums pass through shared memory, so that
 // lanes store neighbouring columns, whose place is found once for all channels; stores straight from the
-// sums' threads would write four times as many sectors. Few tiles leave multiprocessors idle: there the
+// sums' threads would write four times as many sectors. Where phases are channels, lanes of four channels x eight columns store
+// (H200, 2026-11-23, the lanes all columns before): k16 s16, 112 to 112 of 64 x 94, 98 us, 137 by phases; k8 s8, 128 to 64 of 32 x
+// 24x24, 706, 805 and 853 by phases; k16 s16, 48 to 12 of 25x34, 22.5, 39 and 39; at strides of two 2 to 4 % slower. Small
+// forward problems take one launch, too, with weights as they are given: 1x1x1, 192 to 192 of 2 x 10^3, 14.0 (15.9 packed),
+// k3 s2, 64 to 32 of 25x34, 15.1 (16.7), k16 s8, 768 to 768 of 50, 64 (79). Few tiles leave multiprocessors idle: there the
 // threads of a block share out the channels of a step, too, and their sums meet on the way to the stores. Tiles of few
 // channels stage a pixel for few products, 4 bytes at a time: there a step has a window of taps along x, whose pixels are
 // neighbours in a row of cells, and those that rows share are filled up. H200, 2026-11-22: k5 s2, 160 to 1 channels of
@@ -55,6 +59,9 @@ struct CudaImplicitGemmCudaCores : CudaSchedule {
     /// of a tap's are a vector of another's.
     GeneratorParam<int> window{"window", 1};
 
+    /// Lanes that store neighbouring channels of a column: where phases are channels these are neighbours in the output.
+    GeneratorParam<int> storing_channels{"storing_channels", 1};
+
     /// On a multiprocessor, as registers allow: for the estimate of times.
     GeneratorParam<int> blocks{"blocks", 4};
 
@@ -67,7 +74,8 @@ struct CudaImplicitGemmCudaCores : CudaSchedule {
 
     GemmTile tile(const GemmFuncs &) const {
         return {.positions = positions(), .channels = channels(),
-                .loops = {{.extent = stored_channels(), .positions = 0, .channels = 1},
+                .loops = {{.extent = stored_channels() / storing_channels, .positions = 0, .channels = storing_channels},
+                          {.extent = storing_channels, .positions = 0, .channels = 1},
                           {.extent = positions(), .positions = 1, .channels = 0},
                           {.extent = channels() / stored_channels(), .positions = 0, .channels = stored_channels()}},
                 .phases_innermost = true};
@@ -185,11 +193,13 @@ struct CudaImplicitGemmCudaCores : CudaSchedule {
     void store_tile(GemmFuncs &f, Halide::Func own_sum) const {
         using namespace Halide;
         const BlockThreads threads = this->threads();
-        RVar channel = f.stored.loops[0], column = f.stored.loops[1], piece = f.stored.loops[2], group = f.stored.group;
+        RVar channel = f.stored.loops[0], lane = f.stored.loops[1], column = f.stored.loops[2], piece = f.stored.loops[3],
+             group = f.stored.group;
         RVar unrolled{"unrolled"};
         f.output.gpu_single_thread();  // defines nothing, but must not seem to be on the host
         Stage s = f.output.update();
         s.allow_race_conditions()
+            .fuse(lane, column, column)
             .split(channel, channel, unrolled, vector).unroll(unrolled).unroll(piece)
             .rename(f.stored.block, block);
         std::vector<VarOrRVar> outside{RVar(threads.round.name()), piece, block, group};
@@ -201,6 +211,8 @@ struct CudaImplicitGemmCudaCores : CudaSchedule {
         Func met = own_sum.in(f.sum);
         met.compute_at(f.output, piece).store_in(MemoryType::GPUShared);
         bound_tile(met, f).bound_extent(f.v.channel, stored_channels());
+        // So that lanes of several channels read from banks of their own.
+        if (storing_channels > 1) met.align_storage(f.v.position, positions() + GpuLimits::warp / storing_channels);
         distribute(met, f);
         met.reorder(thread_loops());
 
@@ -233,7 +245,9 @@ struct CudaImplicitGemmCudaCores : CudaSchedule {
             .bound_extent(f.v.step, 1).bound_extent(f.v.phase, 1).bound_extent(f.v.group, 1)
             .bound(f.v.value, 0, 1).bound(f.v.piece, 0, 1);
         std::vector<VarOrRVar> own{f.v.value, f.v.piece, threads.round};
-        if (f.weights_as_given) {
+        if (f.computes_neighbours) {
+            f.weights.fuse(f.v.channel, f.v.k_group, element);
+        } else if (f.weights_as_given) {
             join_sectors(f);
         } else {
             f.weights.split(f.v.channel, f.v.channel, vec, vector).vectorize(vec).fuse(f.v.channel, f.v.k_group, element);

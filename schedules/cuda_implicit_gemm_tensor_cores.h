@@ -59,12 +59,12 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
 
     /// Channels of a group: fewer would leave most of a tile unused.
     static constexpr int least_summed = 8, least_computed = 16;
-    static constexpr bool far_apart = true;           // see TensorCoreOptions
     static constexpr bool guarded_pipeline = true;    // a phase has its own number of taps
     static constexpr bool separate_registers = true;  // see SoftwarePipelineOptions
 
-    /// 16 bytes of channels are stored at once; set by apply().
-    mutable bool row_stores = false;
+    /// 16 bytes of a row of a tile are stored at once, or runs of those that are neighbours; set by apply().
+    mutable bool row_stores = false, run_stores = false;
+    mutable std::vector<std::pair<int, Halide::Expr>> runs;
     /// Less than 16 bytes are copied asynchronously; likewise.
     mutable bool small_copies = false;
 
@@ -117,7 +117,6 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
         if (chunk_channels % (4 * f.values()) != 0)  // as weights are packed
             throw std::invalid_argument("chunk_channels is " + std::to_string(chunk_channels) +
                                         "; the rule is a multiple of " + std::to_string(4 * f.values()));
-        row_stores = f.computes_whole_rows;
         small_copies = f.copied_values() < f.values();
         store_tile(f);
         multiply_in_tile(f);
@@ -162,6 +161,9 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
 
     void store_tile(GemmFuncs &f) const {
         using namespace Halide;
+        row_stores = f.computes_whole_rows;
+        run_stores = !row_stores && !(neighbours > 1 && f.channels_last_output);
+        runs = f.runs;
         RVar lane{"lane"}, warp{"warp"}, column{"mma_n"}, row{"mma_m"}, group_of_warps{"warpgroup"};
         const bool splits_columns = tile(f).has_units || (neighbours > 1 && f.channels_last_output);
         RVar column_outer{"mma_n_outer"}, row_outer{"mma_m_outer"};

@@ -16,10 +16,11 @@
 // 256->256 80x80: 0.114 and 0.115 ms, 0.130 with packed weights). Weights in channels_first lie so, too, where taps are
 // channels (k16 s8, 1536->768 of 500 positions: 0.058 ms, 0.139 with packed weights).
 //
-// In channels_first, with the step that packs the picture, all of it timed: KernelBench 57, k3 of 64 channels, 2.17 ms (4.08
-// by threads that copy), of which packing 2.1 GB takes a fourth; 78, k3x7 of 32 channels, 0.970 (2.66): half of a tile of 64
-// channels is empty; k2 s2, N8 128->64 256x256, phases as channels, 0.324 (0.632 by threads); k4 s4, N32 256->256 37x37, fours
-// of phases, 0.355 (0.682). Where phases begin at odd elements of 16 bits, as with k4 s2 p1, runs are stored by 2 bytes.
+// In channels_first, with the step that packs the picture, all of it timed (2026-11-23, float16): KernelBench 57, k3 of 64
+// channels, 1.80 ms, of which packing takes 0.60 and the product 1.19, as in channels_last. What is read and written, 4.3 GB with
+// the packed picture, takes 1.0 ms at 4.3 TB/s: 56 % of that limit; 65 0.722 ms (0.26, 36 %), 69 1.02 (0.36, 36 %), 71 0.431 (0.25,
+// 58 %). k4 s4, N32 256->256 37x37, fours of phases, 0.313. Where phases begin at odd elements of 16 bits, as with k4 s2 p1,
+// runs are stored by 2 bytes, of neighbouring lanes.
 //
 // In channels_first as it lies (float16, 19:23): k2 s2, N8 128->64 256x256, 0.122 ms, 77 % of the memory's bandwidth; 1024->512
 // 72x72 0.0419 ms, 519 TFLOP/s; 1x1, N4 64->128 248x216, 0.0288 ms, 66 % of the bandwidth. Without further tiles 1x1 took 0.038 to
@@ -38,19 +39,15 @@ namespace conv_transpose {
 struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
     static constexpr bool tensor_maps = true;
     Halide::GeneratorParam<int> window{"window", 1};  // taps along x of a step
-    Halide::GeneratorParam<int> run{"run", 64};       // positions of a box, of a picture in channels_first as it lies
     Halide::GeneratorParam<int> boxes{"boxes", 1};    // of a step's positions; one has at most 256
     Halide::GeneratorParam<bool> producer{"producer", false};  // a warpgroup of its own starts the copies
-    Halide::GeneratorParam<int> products_in_flight{"products_in_flight", 0};  // see SoftwarePipelineOptions
+    static constexpr int products_in_flight = 0;  // see SoftwarePipelineOptions
     Halide::GeneratorParam<int> producer_registers{"producer_registers", 40};
     /// So many blocks, those of a machine, go through all tiles: the producer begins the next while one is stored. 0: a block
     /// has one tile (see SoftwarePipelineOptions).
     Halide::GeneratorParam<int> resident_blocks{"resident_blocks", 0};
     /// Neighbouring blocks have neighbouring tiles at the same time, which see the same rows (SoftwarePipelineOptions).
     Halide::GeneratorParam<bool> tiles_in_rounds{"tiles_in_rounds", false};
-
-    /// In channels_first neighbouring positions of a channel are, or phases of them; set by apply().
-    mutable bool run_stores = false;
 
     CudaImplicitGemmTensorMaps() : CudaImplicitGemmTensorCores(true) {}
 
@@ -65,8 +62,6 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
     }
 
     void apply(GemmFuncs &f, const Halide::Target &) const {
-        row_stores = f.computes_whole_rows;
-        run_stores = !f.channels_last_output && !row_stores && columns % 128 == 0;
         store_tile(f);
         multiply_in_tile(f);
         f.position_run > 0 ? stage_position_runs(f) : stage_boxes(f);

@@ -3,8 +3,12 @@
 // Machine: NVIDIA H200, 2026-11-21, TF32. Problem: KernelBench level 1, 57 (N8 64->64 k3 1024x1024): 2.23 ms,
 // 278 TFLOP/s. The pipe of shared memory and L1 is busy 78 % of the time, the tensor cores 62 %. Problem:
 // U-Net's k2 s2 (N8 128->64 256x256): 0.316 ms, 60 % of what memory allows. Problem: DCGAN's k4 s2 p1 (N64
-// 512->256 16x16): 0.244 ms, 282 TFLOP/s. Their input gradients: 0.302 ms (62 % of what memory allows) and 0.228 ms
-// (301 TFLOP/s). docs/tensor-core-experiments.md has the other problems, and what was tried.
+// 512->256 16x16): 0.244 ms, 282 TFLOP/s; its input gradient: 0.228 ms (301 TFLOP/s). docs/tensor-core-experiments.md has the other problems, and what was tried.
+//
+// What it is worth: without it the kernels for any attributes that are then chosen took so much longer (H200, 2026-11-23, 390
+// layers, geometric means of those that choose it), forward in TF32: k2 s2 1.23, k4 s2 1.19, k3 1.33, k5 s2 1.29, k16 s8 2.06
+// (1.06 if the best of them were chosen), audio's k16 s8 1.37 (0.99); input gradients: k3 1.34, k4 s2 1.12; tf32x3: 1.14 to 2.65.
+// What was worth less has no kernel: input gradients of k2 s2 (1.02), k4 s2 of one axis (1.07, 0.93).
 //
 // Order of the loops, from the inside:
 // - A tile is 64 channels x cells of one phase. Channels are the rows of the tile, so that columns, of which there are

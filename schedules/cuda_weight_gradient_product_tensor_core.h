@@ -1,20 +1,52 @@
-// Schedule: the weight gradient as a matrix product, on tensor cores (wgmma on Hopper, mma.sync elsewhere).
+// Schedule: the weight gradient as a matrix product, on tensor cores (wgmma on Hopper, mma.sync elsewhere). What is staged of an
+// operand are rows of 16 bytes: values of four pictures that were packed before, neighbouring positions of a picture in
+// channels_first, or neighbouring channels of one in channels_last. Threads copy them, or the copy engine by tensor maps.
 //
-// NVIDIA H200, 2026-11-21, TF32, packing and the sum of parts included, TFLOP/s: DCGAN as published (k5 s2,
-// 64 images, 256 to 128, 16x16) 226, its first layer (512 to 256, 8x8) 200, pix2pix (k4 s2, 16 images, 1024
-// to 256, 32x32) 291, that is 80 % of a plain matrix product through the same passes; where kernels are short
-// packing takes half of the time: k4 s4 of DPT 113.
+// Order: as in tests/matrix_product, whose limit it shares, the second-level cache: a block computes as large a tile as its
+// registers hold, and copies chunks of positions into several buffers, of which all but one or two are on their way.
 //
-// Order: as in tests/matrix_product, whose limit it shares, the second-level cache: a block computes as large
-// a tile as its registers hold, and copies chunks of positions into four or five buffers, of which two or
-// three are on their way. The four values that tensor cores read together are the same position of four
-// pictures; therefore a kernel position, whatever stride and dilation, is another place to copy from. A warp
-// copies all rows of its position and finds that place once.
+// *Pictures, positions.* NVIDIA H200, 2026-11-21, TF32, packing and the sum of parts included, TFLOP/s: DCGAN as published (k5
+// s2, 64 images, 256 to 128, 16x16) 226, its first layer (512 to 256, 8x8) 200, pix2pix (k4 s2, 16 images, 1024 to 256, 32x32)
+// 291, that is 80 % of a plain matrix product through the same passes; where kernels are short packing takes half of the time:
+// k4 s4 of DPT 113. The four values that tensor cores read together are the same position of four pictures; therefore a kernel
+// position, whatever stride and dilation, is another place to copy from. A warp copies all rows of its position and finds that
+// place once. 128 x 256 was the best tile, 256 x 128 4 % slower, 192 x 256 8 %, 128 x 128 in two blocks of three buffers 5 %
+// slower than in one of five. In tiles of few rows, of 16 channels, several small blocks are better.
 //
-// 128 x 256 was the best tile, 256 x 128 4 % slower, 192 x 256 8 %, 128 x 128 in two blocks of three buffers
-// 5 % slower than in one of five. In tiles of few rows, of 16 channels, several small blocks are better.
+// *Channels*, of 16 bits: no tensor is packed before. H200, 2026-11-22, float16, channels_last: k2 s2, 256->256, 384x384: 0.161
+// ms, 481 TFLOP/s, 49 % of the peak; 512->512, 37x37: 0.0155 ms, 185 TFLOP/s. Rows of 16 bytes are eight channels of one
+// position, which tensor cores take transposed. Eight lanes copy 128 bytes of one position, zeros where it lies outside; four
+// positions a warp. In shared memory positions follow each other, and eights of channels lie an odd number of rows apart, so that
+// what the eight lanes write lies in all banks.
+//
+// *By tensor maps.* H200, 2026-11-22, float16, channels_last, the sum of parts included: k4 s4, N32 256->256 37x37: 0.151 ms, 610
+// TFLOP/s (by threads 0.185; PyTorch 0.153); k2 s2, 1024->512 72x72: 0.0371 ms, 585 TFLOP/s (0.0515; 0.0468). KernelBench 57, k3
+// of 64 channels, windows: 0.705 ms, 877 TFLOP/s (integers; PyTorch 1.32); 69, k3x5: 0.565 (0.844). One thread starts all copies
+// of a chunk of positions: boxes of positions x runs of 64 channels, of the input, and of the output gradient one a kernel
+// position. Nobody computes addresses of pixels, and what lies outside comes as zeros. Tensor cores take them as they lie, the
+// index that is summed over outside (compiler/ptx/tensor_core_instructions.cpp). Of pictures in channels_first boxes are channels
+// x 128 bytes of neighbouring positions, of 16 bits or float32, and both operands are read along what is summed over.
+//
+// Tiles of one kernel position are the fastest of most problems: they waste nothing of nine. 128 x 128 where channels fill it
+// (1x1, N4 384->384 16x48x48: 0.0829 ms, 64 x 128 0.0951, 128 x 256 0.0998, 2026-11-23), else 64 output channels. A producer
+// is worth 10 to 25 % where blocks share a multiprocessor (128 x 64: 0.0534 in place of 0.0726). Not: chunks of 32 positions
+// in six stages without one (0.0542 where three of 64 take 0.0585), four positions x 128 input channels (0.0532).
+//
+// What writes the result has such tiles, too, output x input channels: 2048 to 256, k4 s2, N32 8x6, 256 x 128 0.0386 ms, 128 x
+// 128 0.0429, 64 x 128 in two blocks 0.0477 (four positions x 64 x 128 0.0540); 512 to 512, k2 s2, 37x37, 64 x 64 in three
+// 0.0102 (in parts 0.0131). Not: 128 x 128 in two blocks without a producer (0.0221 where one with it takes 0.0108).
+//
+// Windows, of all kernel positions of a line: a block stages three lines' boxes of the output gradient and one of the input,
+// and each of three warpgroups multiplies a line, 64 input channels x (positions of the line, output channels). A chunk is
+// read once for nine products and more; tiles of one position read as much for each, and still win where few positions leave
+// three lines a block too few blocks (k3, N2 64->64 180x240).
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_PRODUCT_TENSOR_CORE_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_PRODUCT_TENSOR_CORE_H
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "schedules/shared/kernel_description.h"
 #include "algorithm/weight_gradient_product_funcs.h"
@@ -28,8 +60,7 @@ struct CudaWeightGradientProductTensorCore : WarpgroupTile {
     using GeneratorParam = Halide::GeneratorParam<T>;
 
     GeneratorParam<int> tile_taps{"tile_taps", 2}, tile_out{"tile_out", 64}, tile_in{"tile_in", 128};
-    /// Positions of four pictures that are staged at once; a multiple of the warps, if a thread is to find
-    /// but one place.
+    /// Positions (of four pictures) that are staged at once; a multiple of the warps, if a thread is to find but one place.
     GeneratorParam<int> steps{"steps", 8};
     GeneratorParam<int> stages{"stages", 3};
     GeneratorParam<int> blocks{"blocks", 2};  // on a multiprocessor
@@ -37,16 +68,34 @@ struct CudaWeightGradientProductTensorCore : WarpgroupTile {
     GeneratorParam<bool> tensor_cores{"tensor_cores", true};  // off: the same program without the passes
     /// See SoftwarePipelineOptions; where pictures are packed nothing goes through registers.
     GeneratorParam<bool> separate_registers{"separate_registers", false};
+    /// Pictures are read by tensor maps.
+    GeneratorParam<bool> tensor_maps{"tensor_maps", false};
+    GeneratorParam<bool> producer{"producer", false};  // a warpgroup of its own starts the copies
+    GeneratorParam<int> producer_registers{"producer_registers", 40};
+    /// The sum has one part, and the kernel stores the weights themselves, output channels innermost: these are columns of
+    /// the tile then, and neighbours in memory.
+    GeneratorParam<bool> writes_result{"writes_result", false};
+    GeneratorParam<int> window{"window", 1};  // kernel positions of a line, all of them, that share a box
 
-    WeightGradientProductTile tile() const { return {tile_taps, tile_out, tile_in, steps}; }
-
-    void describe(KernelDescription &description, const WeightGradientProductFuncs &f) const {
-        // With two tiles (tf32x3) there are too few registers for mma.sync.
-        describe_gpus(description, f.parts == 2);
-        description.set("shared_bytes", shared_bytes(f));
-        description.set("wanted_blocks", wanted_blocks);
+    WeightGradientProductTile tile() const {
+        return {tile_taps, tile_out, tile_in, steps, writes_result || window > 1, window};
     }
 
+    /// An operand with so many channels has so many neighbours that follow each other in shared memory: 16 bytes, or those of a
+    /// box; the runtime counts so, too (input_map() and output_gradient_map() in plan/view.cpp).
+    int row_channels(int channels) const { return tensor_maps ? std::min(64, channels) : eights; }
+
+    void describe(KernelDescription &description, const WeightGradientProductFuncs &f) const {
+        // With two tiles (tf32x3) there are too few registers for mma.sync, and with more columns, or threads.
+        const bool many = f.channels && (f.tile.columns() > 128 || warpgroups(f) > 2);
+        describe_gpus(description, tensor_maps || f.parts == 2 || many);
+        description.set("shared_bytes", shared_bytes(f));
+        description.set("wanted_blocks", wanted_blocks);
+        if (tensor_maps) description.set("box_positions", f.neighbours ? f.values * f.tile.steps : f.tile.steps);
+        if (window > 1) description.set("window", window);
+    }
+
+    /// Of packed pictures.
     void search_space(SearchSpace &space, const WeightGradientProductFuncs &f) const {
         using machines::Multiprocessor;
         constexpr int round = machines::H200::multiprocessors;
@@ -71,18 +120,43 @@ struct CudaWeightGradientProductTensorCore : WarpgroupTile {
     }
 
     void apply(WeightGradientProductFuncs &f) const {
-        store_tile(f);
-        multiply(f);
-        for (const WeightGradientProductOperand &operand : f.operands())
-            f.neighbours ? stage_positions(f, operand) : stage(f, operand);
+        if (window > 1) store_lines(f);
+        else if (writes_result) store_result(f);
+        else store_tile(f);
+        f.channels ? multiply_transposed(f) : multiply(f);
+        for (const WeightGradientProductOperand &operand : f.operands()) {
+            if (f.channels) tensor_maps ? stage_boxes(f, operand) : stage_channels(f, operand);
+            else if (f.neighbours) tensor_maps ? stage_runs(f, operand) : stage_positions(f, operand);
+            else stage_fours(f, operand);
+        }
     }
 
-  protected:
+  private:
+    static constexpr int eights = 8;  // values of 16 bits in 16 bytes
+
     int warpgroups(const WeightGradientProductFuncs &f) const { return f.tile.rows() / warpgroup_rows; }
 
     int shared_bytes(const WeightGradientProductFuncs &f) const {
         const int turned = warpgroups(f) * 4 * 8 * (f.tile.columns() + 8) * 4;
-        return std::max(stages * f.staged_bytes(), turned);
+        constexpr int barriers_and_alignment = 2048;
+        return std::max(stages * staged_bytes(f), turned) + (tensor_maps ? barriers_and_alignment : 0);
+    }
+
+    int staged_bytes(const WeightGradientProductFuncs &f) const {
+        const WeightGradientProductTile &t = f.tile;
+        if (tensor_maps)
+            return (t.steps * t.in_channels + t.output_steps() * t.output_rows()) * (f.neighbours ? 16 : 2);  // of a step
+        return f.channels ? (t.steps + 1) * (t.rows() + t.columns()) / eights * 16 : f.staged_bytes();
+    }
+
+    // What threads and blocks have, outside of loops over a warpgroup's tile.
+    void share_out(WeightGradientProductFuncs &f, std::vector<Halide::VarOrRVar> loops) const {
+        for (const Halide::Var &d : {one, lane, warp, warpgroup, f.tap_tile, f.in_tile, f.out_tile, f.group, f.band})
+            loops.push_back(d);
+        f.partial.split(f.in_tile, f.in_tile, one, 1).split(one, one, lane, 1).split(one, one, warp, 1).reorder(loops)
+            .fuse(f.tap_tile, f.in_tile, block).fuse(block, f.out_tile, block).fuse(block, f.group, block)
+            .gpu_blocks(block, f.band).gpu_threads(lane, warp, warpgroup)
+            .never_partition_all();
     }
 
     void store_tile(WeightGradientProductFuncs &f) const {
@@ -92,12 +166,29 @@ struct CudaWeightGradientProductTensorCore : WarpgroupTile {
             .split(f.out_channel, f.out_tile, mma_m, t.out_channels, guard).bound(f.tap, 0, t.taps);
         if (t.shares_out_channels()) f.partial.split(mma_m, warpgroup, mma_m, warpgroup_rows).rename(f.tap, mma_m_outer);
         else f.partial.split(f.tap, warpgroup, mma_m_outer, warpgroup_rows / t.out_channels);
-        f.partial.split(f.in_tile, f.in_tile, one, 1).split(one, one, lane, 1).split(one, one, warp, 1)
-            .reorder({mma_n, mma_m, mma_m_outer, one, lane, warp, warpgroup, f.tap_tile, f.in_tile, f.out_tile, f.group,
-                      f.band})
-            .fuse(f.tap_tile, f.in_tile, block).fuse(block, f.out_tile, block).fuse(block, f.group, block)
-            .gpu_blocks(block, f.band).gpu_threads(lane, warp, warpgroup)
-            .never_partition_all();
+        share_out(f, {mma_n, mma_m, mma_m_outer});
+    }
+
+    void store_result(WeightGradientProductFuncs &f) const {
+        const WeightGradientProductTile &t = f.tile;
+        Halide::Var mma_n_outer{"mma_n_outer"};
+        f.partial.split(f.in_channel, f.in_tile, mma_m, t.in_channels, guard).split(mma_m, warpgroup, mma_m, warpgroup_rows)
+            .split(f.out_channel, f.out_tile, mma_n, t.out_channels, guard)
+            .bound(f.tap, 0, t.taps).rename(f.tap, mma_n_outer);
+        share_out(f, {mma_n, mma_n_outer, mma_m});
+    }
+
+    // A warpgroup has a line of kernel positions.
+    void store_lines(WeightGradientProductFuncs &f) const {
+        const WeightGradientProductTile &t = f.tile;
+        if (t.in_channels != warpgroup_rows || t.out_channels > row_channels(t.out_channels))
+            throw std::invalid_argument("window with tile_in " + std::to_string(t.in_channels) + " and tile_out " +
+                                        std::to_string(t.out_channels) + "; the rule is 64, and 64 at most");
+        Halide::Var mma_n_outer{"mma_n_outer"};
+        f.partial.split(f.in_channel, f.in_tile, mma_m, t.in_channels, guard)
+            .split(f.out_channel, f.out_tile, mma_n, t.out_channels, guard)
+            .bound(f.tap, 0, t.taps).split(f.tap, warpgroup, mma_n_outer, t.window);
+        share_out(f, {mma_n, mma_n_outer, mma_m});
     }
 
     void multiply(WeightGradientProductFuncs &f) const {
@@ -113,8 +204,24 @@ struct CudaWeightGradientProductTensorCore : WarpgroupTile {
             .reorder(order).unroll(f.r[2]).gpu_threads(lane, warp, warpgroup);
     }
 
+    void multiply_transposed(WeightGradientProductFuncs &f) const {
+        using namespace Halide;
+        RVar mma_k{"mma_k"}, mma_k_outer{"mma_k_outer"};
+        Var mma_m_group{"mma_m_group"}, mma_n_group{"mma_n_group"};
+        const int of_input = row_channels(f.tile.in_channels), of_output = row_channels(f.tile.out_channels);
+        const bool turned = f.tile.in_channels_are_rows;
+        f.sum.compute_at(f.partial, block);
+        keep_in_registers(f, f.sum);
+        f.sum.update().rename(f.r[3], pipeline).rename(f.r[0], mma_k).rename(f.r[1], mma_k_outer)
+            .split(f.m, warpgroup, mma_m_group, warpgroup_rows).split(mma_m_group, mma_m_group, mma_m, turned ? of_input : of_output)
+            .split(f.n, one, mma_n_group, f.tile.columns()).split(mma_n_group, mma_n_group, mma_n, turned ? of_output : of_input)
+            .split(one, one, lane, 1).split(one, one, warp, 1)
+            .reorder({mma_k, mma_k_outer, mma_n, mma_n_group, mma_m, mma_m_group, one, f.r[2], lane, warp, warpgroup, pipeline})
+            .gpu_threads(lane, warp, warpgroup).never_partition_all();
+    }
+
     // A warp has a step, its lanes the rows: they copy what lies side by side, and find the place of a position once.
-    void stage(const WeightGradientProductFuncs &f, const WeightGradientProductOperand &operand) const {
+    void stage_fours(const WeightGradientProductFuncs &f, const WeightGradientProductOperand &operand) const {
         Halide::Var round{"round"}, step_round{"step_round"};
         Halide::Func staged = operand.staged;
         f.bound(operand, staged, operand.rows, f.tile.steps);
@@ -139,6 +246,55 @@ struct CudaWeightGradientProductTensorCore : WarpgroupTile {
             .reorder({f.part, round, tap, lane, warp, warpgroup})
             .unroll(f.part).unroll(round).unroll(tap)
             .gpu_threads(lane, warp, warpgroup).never_partition_all();
+    }
+
+    void stage_channels(const WeightGradientProductFuncs &f, const WeightGradientProductOperand &operand) const {
+        Halide::Var round{"round"}, position{"position"}, position_round{"position_round"};
+        Halide::Func staged = operand.staged;
+        const int rows = operand.rows / eights, neighbours = std::min(rows, 8), positions = 32 / neighbours;
+        staged.bound(f.value, 0, eights).bound_extent(operand.row, rows).bound_extent(f.step, f.tile.steps);
+        for (const Halide::Var &d : operand.others) staged.bound_extent(d, 1);
+        staged.compute_at(f.sum, pipeline).store_in(Halide::MemoryType::GPUShared)
+            .reorder_storage({f.value, f.step, operand.row}).align_storage(f.step, f.tile.steps + 1)
+            .vectorize(f.value).split(operand.row, round, lane, neighbours)
+            .split(f.step, position_round, warp, positions * 4 * warpgroups(f), guard)
+            .split(warp, warp, position, positions).fuse(lane, position, lane)
+            .split(warp, warpgroup, warp, 4)
+            .reorder({f.value, round, position_round, lane, warp, warpgroup})
+            .unroll(round).unroll(position_round)
+            .gpu_threads(lane, warp, warpgroup).never_partition_all();
+    }
+
+    // As far as Halide knows, by one thread of the block's.
+    void by_one_thread(const WeightGradientProductFuncs &f, Halide::Func staged, std::vector<Halide::VarOrRVar> loops) const {
+        for (const Halide::Var &d : {one, lane, warp, warpgroup}) loops.push_back(d);
+        staged.split(one, one, lane, 32, guard).split(one, one, warp, 4, guard)
+            .split(one, one, warpgroup, producer ? 1 : warpgroups(f), guard).reorder(loops)
+            .gpu_threads(lane, warp, warpgroup).never_partition_all();
+    }
+
+    // A run of positions of each channel.
+    void stage_runs(const WeightGradientProductFuncs &f, const WeightGradientProductOperand &operand) const {
+        Halide::Var bulk_channel{"bulk_channel"}, bulk_step{"bulk_step"};
+        Halide::Func staged = operand.staged;
+        f.bound(operand, staged, operand.rows, f.tile.steps);
+        staged.compute_at(f.sum, pipeline).store_in(Halide::MemoryType::GPUShared)
+            .reorder_storage({f.value, f.step, operand.row}).vectorize(f.value).rename(f.step, bulk_step)
+            .split(operand.row, one, bulk_channel, operand.rows);
+        by_one_thread(f, staged, {f.value, bulk_step, bulk_channel, f.part});
+    }
+
+    void stage_boxes(const WeightGradientProductFuncs &f, const WeightGradientProductOperand &operand) const {
+        Halide::Var bulk_box{"bulk_box"}, bulk_step{"bulk_step"}, bulk_value{"bulk_value"}, value{"value"};
+        Halide::Func staged = operand.staged;
+        const int row = row_channels(operand.channels), boxes = operand.rows / row;
+        staged.bound(f.value, 0, row).bound_extent(operand.row, boxes).bound_extent(f.step, operand.steps);
+        for (const Halide::Var &d : operand.others) staged.bound_extent(d, 1);
+        staged.compute_at(f.sum, pipeline).store_in(Halide::MemoryType::GPUShared)
+            .reorder_storage({f.value, f.step, operand.row})
+            .split(f.value, bulk_value, value, eights).vectorize(value).rename(f.step, bulk_step)
+            .split(operand.row, one, bulk_box, boxes);
+        by_one_thread(f, staged, {value, bulk_value, bulk_step, bulk_box});
     }
 };
 

@@ -1,10 +1,11 @@
 // Schedule: the weight gradient on tensor cores (wgmma on Hopper, mma.sync elsewhere).
 //
 // NVIDIA H200, 2026-11-21, TF32: KernelBench 57 in 2.79 ms (222 TFLOP/s, 42 % of the tensor cores' limit), 69
-// in 1.83 (282, 53 %), DCGAN's k4 s2 in 0.403 (171, 32 %), U-Net's k2 s2 in 0.334 (56 % of what memory
-// allows). What limits them is instructions that are no products: of 321 a thread in a chunk of DCGAN (two
-// rows), 16 loads with their addresses, rounding and stores are 128, places, edges and descriptors most of
-// the others.
+// in 1.83 (282, 53 %). What limits them is instructions that are no products: of 321 a thread in a chunk of DCGAN's k4 s2 (two
+// rows), 16 loads with their addresses, rounding and stores are 128, places, edges and descriptors most of the others.
+//
+// What it is worth: without it products for any attributes took so much longer (H200, 2026-11-23, geometric means over layers that
+// choose it), in TF32: k3 1.47, k3x5 1.82, k3x7 2.48, k3 s2 1.21; in tf32x3 1.33 to 1.48. In TF32 k4 s2 (1.03) has no kernel.
 //
 // Order of the loops, from the inside:
 // - A tile is the weights of all kernel positions for some input and output channels. A warpgroup has 64 of

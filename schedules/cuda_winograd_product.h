@@ -29,7 +29,7 @@ struct CudaWinogradProduct : CudaSchedule {
     using GeneratorParam = Halide::GeneratorParam<T>;
 
     /// Threads of a block along rows of the left and of the right.
-    GeneratorParam<int> lanes_left{"lanes_left", 16}, lanes_right{"lanes_right", 8};
+    static constexpr int lanes_left = 16, lanes_right = 8;
     GeneratorParam<int> chunk{"chunk", 16}, unrolled{"unrolled", 8};
     GeneratorParam<int> stages{"stages", 2};
     /// On a multiprocessor, as registers allow: for the estimate of times.

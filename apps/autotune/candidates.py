@@ -174,7 +174,6 @@ class Generator:
     family: str
     tensor_cores: bool
     format_parameter: str
-    last_resort: bool
 
     def format_of(self, precision: str) -> dict[str, int | str]:
         """The generator parameter by which tensor cores reach the precision: tf32x3 splits operands in two."""
@@ -264,11 +263,7 @@ def spaces(toolchain: Toolchain, task: Task, device: Device) -> list[Space]:
             return [space for space in pool.map(lambda g: Space(toolchain, g, task, device), wanted) if len(space)]
 
     found = listed([g for g in all_of_task if g.tensor_cores]) if task.precision != "float32" else []
-    others = [g for g in all_of_task if not g.tensor_cores]
-    # The general schedule took at least 1.8 times as long as the best in all 26 searches that had others
-    # (2026-11-21, H200, CPUs).
-    return (found or listed([g for g in others if not g.last_resort])
-            or listed([g for g in others if g.last_resort]))
+    return found or listed([g for g in all_of_task if not g.tensor_cores])
 
 
 @dataclasses.dataclass(frozen=True)

@@ -20,8 +20,7 @@ std::string generator_listing() {
         if (const auto facts = described ? described->facts() : std::nullopt)
             out << ", \"operation\": \"" << signature(facts->operation).family << "\", \"device\": \""
                 << (facts->on_gpu ? "cuda" : "cpu") << "\", \"family\": \"" << facts->family << "\", \"tensor_cores\": "
-                << (facts->on_tensor_cores ? "true" : "false") << ", \"format_parameter\": \"" << facts->format_parameter << '"'
-                << ", \"last_resort\": " << (facts->last_resort ? "true" : "false");
+                << (facts->on_tensor_cores ? "true" : "false") << ", \"format_parameter\": \"" << facts->format_parameter << '"';
         out << '}';
         separator = ",\n";
     }

@@ -7,7 +7,7 @@
 namespace conv_transpose {
 
 /// A JSON array of objects, one a generator: "name", and of one that computes an operation by a schedule of ours
-/// "operation", "device", "family", "tensor_cores", "format_parameter" and "last_resort" (GeneratorFacts).
+/// "operation", "device", "family", "tensor_cores" and "format_parameter" (GeneratorFacts).
 std::string generator_listing();
 
 }  // namespace conv_transpose

@@ -25,11 +25,12 @@ const std::string thread_z = ".thread_id_z";
 
 /// The barriers of a block with `consumers` warpgroups that compute. 0 is Halide's, and the consumers' own.
 /// Then come, for every stage, one for each consumer, that it is full (so they need not keep step), and at
-/// last one for every stage, that it is empty. Bulk copies have other barriers to say that a stage is full.
+/// last one for every stage, that it is empty. Bulk copies have other barriers to say that a stage is full; of these kernels the
+/// last numbers, one for each consumer, are those of turned tiles (tensor_core_instructions.cpp).
 class NamedBarriers {
   public:
     NamedBarriers(int stages, int consumers, bool full) : stages_(stages), consumers_(consumers), full_(full) {
-        constexpr int of_block = 16;
+        const int of_block = full ? 16 : 16 - consumers;
         if (first_empty() + stages_ > of_block) {
             refuse_pipeline("pipeline", "stages is " + std::to_string(stages) + "; with a producer and " +
                                             std::to_string(consumers) + " consumers the rule is at most " +

@@ -82,6 +82,13 @@ class KernelLowering : public IRMutator {
         }
     }
 
+    /// All of it, with what is found before the launch.
+    Stmt lowered(const For *kernel) {
+        const Stmt all = mutate(Stmt(kernel));
+        if (!output_) return all;
+        return TileStore::with_runs(all, output_->name, *operand_format(output_->value.type()), options_.runs);
+    }
+
   private:
     using IRMutator::visit;
 
@@ -206,6 +213,7 @@ class KernelLowering : public IRMutator {
     Stmt lower_store(const Nest &nest) {
         const TileStore store(nest, tiles_, shared_, threads_['z'], options_);
         scratch_floats_ = std::max(scratch_floats_, store.scratch_floats());
+        output_ = nest.store;
         return store.lowered();
     }
 
@@ -216,6 +224,7 @@ class KernelLowering : public IRMutator {
     std::string shared_;
     TileArithmetic arithmetic_{tiles_, shared_};
     int scratch_floats_ = 0;
+    const Store *output_ = nullptr;  // to which a tile is stored
     bool in_threads_ = false, one_lane_x_ = false, one_lane_y_ = false, launch_declared_ = false;
 };
 
@@ -236,7 +245,7 @@ Stmt TensorCorePass::visit(const For *loop) {
             kernel = substitute(let->second, Variable::make(let->second.type(), let->first), kernel);
         }
     }
-    return KernelLowering(options_, kernel.as<For>()).mutate(kernel);
+    return KernelLowering(options_, kernel.as<For>()).lowered(kernel.as<For>());
 }
 
 Stmt TensorCorePass::visit(const LetStmt *let) {

@@ -57,15 +57,14 @@ struct TensorCoreOptions {
     /// They are those of the SoftwarePipelinePass that follows: so many buffers make up what a store needs of shared
     /// memory.
     int stages = 1;
-    /// Where neighbours in a row of a tile are no neighbours in the output, elements are stored one by one:
-    /// neighbouring lanes store neighbours, in place of pairs.
-    bool far_apart = false;
     /// Columns of a tile, neighbours in the output on 16 aligned bytes, are stored by rows (tile_rows.cpp). Either all of
     /// 16 bytes are inside of the output, or none.
     bool row_stores = false;
-    /// Columns of a tile are mostly neighbours in the output, or rows of neighbouring columns are: fours of them are stored at
-    /// once (tile_runs.cpp).
+    /// Columns of a tile are mostly neighbours in the output, or rows of neighbouring columns are (tile_runs.cpp).
     bool run_stores = false;
+    /// Then so many of them, 2 or 4, from multiples on, lie side by side in the output, all inside of it or none, and their
+    /// index is a multiple, where a condition holds that is the same for all of a launch. The fewest come first.
+    std::vector<std::pair<int, Halide::Expr>> runs = {};
     /// A block has further tiles, whose operands come while one is stored (SoftwarePipelineOptions::resident_blocks): stores
     /// have shared memory of their own behind all stages, and bring 8 rows of a warp there at a time. For row stores.
     bool further_tiles = false;

@@ -47,9 +47,9 @@ PlaceholderCall tile_call(const std::string &kind, const WarpTile &tile) {
 }
 
 /// Whether a row of memory holds neighbouring rows of the tile, of one k, in place of neighbouring k of one row: tensor
-/// cores take operands of 16 bits either way.
+/// cores take operands of 16 bits either way, and those of 32 by fragments (tensor_core_instructions.cpp).
 bool is_transposed(const Nest &nest, const TileOperand &operand, const std::string &row) {
-    return operand.format != OperandFormat::float32 && constant_stride(nest, operand.place, row, "an operand") == 1 &&
+    return constant_stride(nest, operand.place, row, "an operand") == 1 &&
            constant_stride(nest, operand.place, "mma_k", "an operand") == nest.constant_extent(row);
 }
 
@@ -62,10 +62,10 @@ void check_rows(const Nest &nest, TileOperand &operand, const std::string &row, 
     }
     if (is_transposed(nest, operand, row) && is_const_zero(place.stride(other))) {
         const int run = nest.constant_extent(row), bytes = run * bytes_of(operand.format);
-        if (bytes != bytes_of_row && bytes != 32 && bytes != 64 && bytes != 128) {
-            refuse_tile(nest.name, row + " has extent " + std::to_string(run) +
-                                       " where it runs along a row; the rule is 16, 32, "
-                                       "64 or 128 bytes");
+        const bool by_fragments = operand.format == OperandFormat::float32;
+        if (bytes != 128 && (by_fragments || (bytes != bytes_of_row && bytes != 32 && bytes != 64))) {
+            refuse_tile(nest.name, row + " has extent " + std::to_string(run) + " where it runs along a row; the rule is " +
+                                       (by_fragments ? "128 bytes" : "16, 32, 64 or 128 bytes"));
         }
         operand.swizzled_row = bytes == bytes_of_row ? 0 : bytes;
         return;

@@ -37,7 +37,7 @@ Expr with_known_strides(Expr index, const Store *store, int values) {
 }  // namespace
 
 void TileStore::check_rows() const {
-    const int values = bytes_of_row / bytes_of(format_), pieces = line() * rows_of_piece() / values;
+    const int values = bytes_of_row / bytes_of(format_), pieces = line() * rows_of_line() / values;
     const bool alternate = along_rows_ && values % inner_rows_ == 0 && inner_rows_ <= rows_per_turn;
     const bool plain = interleaved_ == 1 && tile_->groups == 1 && tile_->repeats == 1 &&
                        inner_columns_ % (alternate ? values / inner_rows_ : values) == 0 &&
@@ -76,13 +76,13 @@ void TileStore::take_spared_conditions() {
 
 /// Where the first element of 16 bytes is.
 std::map<std::string, Expr> TileStore::first_of_piece(int values) const {
-    const int rows = rows_of_piece();
+    const int rows = rows_of_line();
     return coordinates(row_of_tile(integer(row_name) * rows), integer(piece_name) * (values / rows), 0);
 }
 
 /// And another.
 std::map<std::string, Expr> TileStore::element_of_piece(int values, int row, int column) const {
-    if (rows_of_piece() == 1) return coordinates(row_of_tile(integer(row_name)), integer(piece_name) * values + column, 0);
+    if (rows_of_line() == 1) return coordinates(row_of_tile(integer(row_name)), integer(piece_name) * values + column, 0);
     auto at = first_of_piece(values);
     for (const TileLoop &loop : nest_.loops) {
         if (loop.role == "mma_m") at[loop.name] = at.at(loop.name) + row;
@@ -94,7 +94,7 @@ std::map<std::string, Expr> TileStore::element_of_piece(int values, int row, int
 /// Whether 16 bytes lie inside; they do with the first of them.
 Expr TileStore::is_inside(int values, const std::vector<Expr> &conditions) const {
     const auto first = first_of_piece(values);
-    // The same, or "less than" an end that is a multiple of them.
+    // The same, or "less than" an end that is a multiple of them, counted in the output or in columns.
     const auto leaves_none_out = [&](const Expr &condition, const char *role, int step) {
         auto next = first;
         for (const TileLoop &loop : nest_.loops)
@@ -102,13 +102,15 @@ Expr TileStore::is_inside(int values, const std::vector<Expr> &conditions) const
         if (equal(simplify(substitute(first, condition)), simplify(substitute(next, condition)))) return true;
         const Expr plain = substitute_in_all_lets(condition);
         const LT *less = plain.as<LT>();
-        return less && is_const(simplify(substitute(next, less->a) - substitute(first, less->a)), step) &&
+        if (!less) return false;
+        const Expr moves = simplify(substitute(next, less->a) - substitute(first, less->a));
+        return (is_const_one(moves) || is_const(moves, step)) &&
                is_const_zero(simplify(substitute(next, less->b) - substitute(first, less->b)));
     };
     Expr inside = const_true();
     for (const Expr &condition : parts_of(conditions)) {
-        const bool whole = leaves_none_out(condition, "mma_n", rows_of_piece()) &&
-                           (rows_of_piece() == 1 || leaves_none_out(condition, "mma_m", 1));
+        const bool whole = leaves_none_out(condition, "mma_n", rows_of_line()) &&
+                           (rows_of_line() == 1 || leaves_none_out(condition, "mma_m", 1));
         if (!whole) {
             refuse_tile(nest_.name, "a row store cannot leave out columns by the condition " +
                                         text(condition).substr(0, 300));
@@ -146,7 +148,7 @@ class TileStore::Rows {
   public:
     Rows(const TileStore &tile, const Version &version)
         : tile_(tile), unrolled_(version.unrolled), moves_(tile.moves_sums(version)), rows_(tile.rows_at_a_time()),
-          values_(bytes_of_row / bytes_of(tile.format_)), rows_of_line_(tile.rows_of_piece()),
+          values_(bytes_of_row / bytes_of(tile.format_)), rows_of_line_(tile.rows_of_line()),
           lines_of_turn_(rows_per_turn / rows_of_line_), pieces_(tile.line() * rows_of_line_ / values_),
           pieces_at_once_(std::min(pieces_, lanes_of_warp)), lines_at_once_(lanes_of_warp / pieces_at_once_),
           swapped_(!moves_ && rows_of_line_ == 1 && values_ > bytes_of_row / 4), words_(moves_ ? tile.line() / 2 : tile.line()),

@@ -1,16 +1,17 @@
-// Stores of a tile in runs (TileStore, TensorCoreOptions::run_stores): four elements at once that are neighbours in the
-// output as a rule, but not where rows or pictures end: columns, as positions of a channel are in channels_first, or rows of
-// neighbouring columns, where phases of a stride are channels.
+// Stores of a tile in runs (TileStore, TensorCoreOptions::run_stores), where columns of a tile, or rows of neighbouring
+// columns, are neighbours in the output as a rule, but not where rows or pictures end: positions of a channel in
+// channels_first, of which rows may be phases of a stride. Or they are neighbours, but fill no 16 bytes: channels.
 //
-// Eight rows of a warp at a time are turned through shared memory, as in tile_store.cpp. Then each lane has four columns of
-// every 128, or fewer of as many rows. It finds out which fours are neighbours and inside, and stores those at once, others
-// one by one. The instruction looks how they are aligned: rows of the output may begin anywhere.
-#include "compiler/passes/tile_store.h"
-
+// Eight rows of a warp at a time are turned through shared memory, as in tile_store.cpp. They are *lines*: a row, or as many
+// rows as alternate in the output. Neighbouring lanes store neighbouring elements of a line, each one by one, or, where a
+// condition of the whole output says so (TensorCoreOptions::runs), two or four at once. What an index, a guard or a value takes
+// from the line alone, as where a channel lies and its bias, one lane works out for each and leaves behind it in shared
+// memory, as far as there is room; what comes from the place in the line alone, as where a position lies, each lane works out once for all lines.
 #include <algorithm>
 
 #include "compiler/passes/placeholder_calls.h"
 #include "compiler/passes/tile_parts.h"
+#include "compiler/passes/tile_store.h"
 
 namespace conv_transpose {
 
@@ -19,132 +20,259 @@ using namespace Halide::Internal;
 
 namespace {
 
-constexpr int values_of_run = 4;
+constexpr int numbers_behind_row = 8;  // of shared memory's pitch
+constexpr int slots_at_once = 4;
 
 }  // namespace
-
-int TileStore::rows_of_run() const { return along_rows_ ? std::min(inner_rows_, values_of_run) : 1; }
-int TileStore::columns_of_run() const { return values_of_run / rows_of_run(); }
 
 void TileStore::check_runs() const {
     const bool plain = interleaved_ == 1 && tile_->groups == 1 && tile_->repeats == 1 && !splits_columns_ &&
                        middle_rows_ == tile_->rows && stored_rows_ == tile_->rows;
-    const int rows = rows_of_run(), columns = columns_of_run() * lanes_of_warp;
-    if (!plain || values_of_run % rows != 0 || (along_rows_ && inner_rows_ % rows != 0) || tile_->columns % columns != 0) {
+    if (!plain || rows_per_turn % rows_of_line() != 0 || !fills_lanes(1) || pitch_ < tile_->columns + numbers_behind_row) {
         refuse_tile(nest_.name, "runs are stored of tiles whose columns are one run, a multiple of " +
-                                    std::to_string(columns) + ", and of 1, 2 or 4 neighbouring rows");
+                                    std::to_string(lanes_of_warp) + ", with " + std::to_string(numbers_behind_row) +
+                                    " places behind it, and of 1, 2, 4 or 8 neighbouring rows");
     }
 }
 
-/// The first four of the warpgroup's tile tell it: where they are no neighbours few others will be.
-Expr TileStore::begins_with_run() const {
-    const int rows = rows_of_run();
-    const auto index = [&](int i) { return substitute(coordinates(i % rows, i / rows, 0), index_); };
-    return rows == values_of_run ? const_true() : simplify(index(rows) - index(rows - 1)) == 1;
-}
+/// Whether all lanes have as many of a line's elements, so many at once.
+bool TileStore::fills_lanes(int values) const { return tile_->columns * rows_of_line() % (values * lanes_of_warp) == 0; }
+
+/// A version of the store, of so many elements at once.
+class TileStore::Runs {
+  public:
+    Runs(const TileStore &tile, const Version &version, int values)
+        : tile_(tile), unrolled_(version.unrolled), values_(values), rows_(tile.rows_of_line()),
+          lines_(rows_per_turn / rows_), slots_(tile.tile_->columns * rows_ / (values * lanes_of_warp)),
+          parts_(tile.nest_.name, true) {
+        take_apart(version);
+    }
+
+    Stmt statement() const {
+        std::vector<Stmt> all;
+        for (int row_tile = 0; row_tile < tile_.tile_->rows / rows_of_instruction; row_tile++) {
+            for (int half = 0; half < 2; half++) {
+                const Stmt turn = Block::make({find_numbers(), placeholder(tile_.turn_call(row_tile, 0, half)), stores(),
+                                               placeholder({"turn_end", {}})});
+                all.push_back(substitute(first_row_name(), first_row(row_tile, half), turn));
+            }
+        }
+        return Block::make(all);
+    }
+
+  private:
+    std::string first_row_name() const { return tile_.nest_.name + ".first_row"; }
+    static Expr first_row(int row_tile, int half) {
+        return row_tile * rows_of_instruction + integer(".thread_id_y") * rows_of_warp_and_set + half * rows_per_turn;
+    }
+    Expr scratch(const Expr &row) const {
+        const Expr warpgroup = tile_.warpgroups_ > 1 ? integer(".thread_id_z") : Expr(0);
+        return ((warpgroup * warps_of_warpgroup + integer(".thread_id_y")) * rows_per_turn + row) * tile_.pitch_;
+    }
+
+    Expr place_of_number(const Expr &line, int number) const {
+        return simplify(scratch(line * rows_ + number / numbers_behind_row) + tile_.tile_->columns + number % numbers_behind_row);
+    }
+
+    /// The nest's loop variables at an element of a line: `row_name` is the line, `piece_name` the place in it.
+    std::map<std::string, Expr> coordinates() const {
+        const Expr place = integer(piece_name);
+        auto at = tile_.coordinates(integer(first_row_name()) + integer(row_name) * rows_, place / rows_, 0);
+        for (const TileLoop &loop : tile_.nest_.loops) {
+            // The first row of a turn is known to be a multiple.
+            if (rows_ > 1 && loop.role == "mma_m") at[loop.name] = place % rows_;
+            if (rows_ > 1 && loop.role == "mma_m_outer")
+                at[loop.name] = integer(first_row_name()) / rows_ + integer(row_name);
+        }
+        return at;
+    }
+
+    /// A comparison of two sums as one of a number of the place with one of the line, where they have no other terms.
+    Expr apart(const Expr &condition) {
+        const LT *less = condition.as<LT>();
+        const LE *no_more = condition.as<LE>();
+        if (!less && !no_more) return parts_.mutate(condition);
+        const Expr difference = parts_.mutate(less ? less->a - less->b : no_more->a - no_more->b);
+        const Add *sum = difference.as<Add>();
+        const bool swapped = sum && is_of_line(sum->a);
+        const Expr place = !sum ? difference : swapped ? sum->b : sum->a, line = !sum ? Expr(0) : swapped ? sum->a : sum->b;
+        return less ? place < 0 - line : place <= 0 - line;
+    }
+    bool is_of_line(const Expr &e) const {
+        const Variable *variable = e.as<Variable>();
+        return variable && std::any_of(parts_.of_rows.begin(), parts_.of_rows.end(),
+                                       [&](const auto &part) { return part.first == variable->name; });
+    }
+
+    void take_apart(const Version &version) {
+        const auto here = coordinates();
+        // A let would hide what its variable depends on.
+        const auto plain = [&](const Expr &e) { return substitute_in_all_lets(simplify(substitute(here, e))); };
+        Expr of_line = const_true(), of_place = const_true();
+        std::vector<Expr> of_both;
+        for (const Expr &condition : parts_of(tile_.conditions_)) {
+            const Expr tested = plain(condition);
+            const bool line = expr_uses_var(tested, row_name) || expr_uses_var(tested, first_row_name());
+            if (line && expr_uses_var(tested, piece_name)) {
+                const Expr comparison = apart(tested);
+                if (std::none_of(of_both.begin(), of_both.end(), [&](const Expr &e) { return equal(e, comparison); }))
+                    of_both.push_back(comparison);
+            } else {
+                Expr &all = line ? of_line : of_place;
+                all = all && tested;
+            }
+        }
+        inside_ = parts_.mutate(simplify(of_line)) && parts_.mutate(simplify(of_place));
+        for (const Expr &condition : of_both) inside_ = inside_ && condition;
+        index_ = parts_.mutate(plain(tile_.index_));
+        value_ = parts_.mutate(simplify(tile_.value_at(version, here, Variable::make(Float(32), sum_name))));
+    }
+
+    /// Numbers of a line that have a place behind it; each lane works out those beyond (one of nine, where three axes have phases).
+    std::size_t kept_numbers() const {
+        return std::min(parts_.of_rows.size(), static_cast<std::size_t>(numbers_behind_row * rows_));
+    }
+
+    /// So many lanes find those of a line each.
+    Stmt find_numbers() const {
+        const Expr lane = integer(".thread_id_x");
+        std::vector<Stmt> all;
+        for (std::size_t i = 0; i < kept_numbers(); i++) {
+            const Expr value = substitute(row_name, lane, parts_.of_rows[i].second);
+            all.push_back(Store::make(tile_.shared_, value.type() == Float(32) ? value : reinterpret(Float(32), value),
+                                      place_of_number(lane, static_cast<int>(i)), Parameter(), const_true(),
+                                      ModulusRemainder()));
+        }
+        return all.empty() ? Evaluate::make(0) : IfThenElse::make(lane < lines_, Block::make(all));
+    }
+
+    Stmt stores() const {
+        if (!unrolled_) {
+            const std::string slot = tile_.nest_.name + ".slot", line = tile_.nest_.name + ".line";
+            const Stmt lines = serial(line, lines_, of_line(integer(line), 0, 1));
+            return serial(slot, slots_, substitute(slot_name(0), integer(slot), at_places(0, 1, lines)));
+        }
+        std::vector<Stmt> all;
+        for (int first = 0; first < slots_; first += slots_at_once) {
+            const int count = std::min(slots_at_once, slots_ - first);
+            std::vector<Stmt> lines;
+            for (int line = 0; line < lines_; line++) lines.push_back(of_line(line, first, count));
+            Stmt stores = at_places(first, count, Block::make(lines));
+            for (int slot = first; slot < first + count; slot++) stores = substitute(slot_name(slot), slot, stores);
+            all.push_back(stores);
+        }
+        return Block::make(all);
+    }
+
+    static Stmt serial(const std::string &name, int extent, const Stmt &body) {
+        return For::make(name, 0, extent, ForType::Serial, Partition::Never, DeviceAPI::None, body);
+    }
+
+    std::string slot_name(int slot) const { return tile_.nest_.name + ".slot." + std::to_string(slot); }
+    /// The place in its line of an element of those that a lane stores at once.
+    Expr place(int slot, int i) const {
+        return (integer(slot_name(slot)) * lanes_of_warp + integer(".thread_id_x")) * values_ + i;
+    }
+    std::string of_element(const std::string &name, int slot, int i) const {
+        return name + "." + std::to_string(slot * values_ + i);
+    }
+
+    /// Behind what comes from the places of elements.
+    Stmt at_places(int first, int count, Stmt body) const {
+        for (int slot = first; slot < first + count; slot++) {
+            for (int i = 0; i < values_; i++) {
+                for (auto part = parts_.of_pieces.rbegin(); part != parts_.of_pieces.rend(); ++part) {
+                    const std::string name = of_element(part->first, slot, i);
+                    if (stmt_uses_var(body, name))
+                        body = LetStmt::make(name, substitute(piece_name, place(slot, i), part->second), body);
+                }
+            }
+        }
+        return body;
+    }
+
+    Stmt of_line(const Expr &line, int first, int count) const {
+        std::vector<Stmt> all;
+        for (int slot = first; slot < first + count; slot++) all.push_back(store(line, slot));
+        Stmt stores = substitute(row_name, line, Block::make(all));
+        for (std::size_t i = 0; i < parts_.of_rows.size(); i++) {
+            const auto &[name, value] = parts_.of_rows[i];
+            Expr number = substitute(row_name, line, value);
+            if (i < kept_numbers()) {
+                number = tile_.load_of_copy(place_of_number(line, static_cast<int>(i)));
+                if (value.type() != Float(32)) number = reinterpret(value.type(), number);
+            }
+            stores = LetStmt::make(name, number, stores);
+        }
+        return stores;
+    }
+
+    /// At once, as the first of them says where they lie and whether they are inside.
+    Stmt store(const Expr &line, int slot) const {
+        const auto of = [&](const Expr &e, int i) {
+            std::map<std::string, Expr> values{{piece_name, place(slot, i)}};
+            for (const auto &[name, value] : parts_.of_pieces)
+                values[name] = Variable::make(value.type(), of_element(name, slot, i));
+            return substitute(values, e);
+        };
+        const std::vector<Expr> sums = copies(line, slot);
+        std::vector<Expr> arguments{tile_.target_of(of(index_, 0)), select(of(inside_, 0), 1, 0)};
+        for (int i = 0; i < values_; i++) arguments.push_back(substitute(sum_name, sums[i], of(value_, i)));
+        PlaceholderCall run{"store_run", tile_.format_fields()};
+        run.fields["values"] = values_;
+        return placeholder(run, arguments);
+    }
+
+    /// Elements of a line in shared memory. Columns of a row are read at once.
+    std::vector<Expr> copies(const Expr &line, int slot) const {
+        std::vector<Expr> all;
+        const Expr at = place(slot, 0);
+        const int columns = std::max(values_ / rows_, 1);
+        for (int i = 0; i < values_; i++) {
+            const Expr row = line * rows_ + (columns > 1 ? Expr(i % rows_) : at % rows_ + i);
+            const Expr copy = simplify(scratch(row) + at / rows_);
+            if (columns == 1) {
+                all.push_back(tile_.load_of_copy(copy));
+                continue;
+            }
+            const Expr of_row = Load::make(Float(32, columns), tile_.shared_, Ramp::make(copy, 1, columns), Buffer<>(), Parameter(),
+                                           const_true(columns), ModulusRemainder(columns, 0));
+            all.push_back(Shuffle::make_extract_element(of_row, i / rows_));
+        }
+        return all;
+    }
+
+    const TileStore &tile_;
+    const bool unrolled_;
+    const int values_, rows_, lines_, slots_;
+    RowsAndPieces parts_;
+    Expr inside_, index_, value_;
+};
 
 Stmt TileStore::runs(const Version &version) const {
-    std::vector<Stmt> all;
-    for (int row_tile = 0; row_tile < tile_->rows / rows_of_instruction; row_tile++) {
-        for (int half = 0; half < 2; half++) all.push_back(turn_of_runs(version, row_tile, half));
-    }
-    return Block::make(all);
-}
-
-Stmt TileStore::turn_of_runs(const Version &version, int row_tile, int half) const {
-    const Expr lane = Variable::make(Int(32), ".thread_id_x"), warp = Variable::make(Int(32), ".thread_id_y");
-    const Expr warpgroup = warpgroups_ > 1 ? Variable::make(Int(32), ".thread_id_z") : Expr(0);
-    const Expr row = row_tile * rows_of_instruction + warp * rows_of_warp_and_set + half * rows_per_turn;
-    const Expr scratch = (warpgroup * warps_of_warpgroup + warp) * (rows_per_turn * pitch_);
-    std::vector<Stmt> all = {placeholder(turn_call(row_tile, 0, half))};
-    for (int column = 0; column < tile_->columns; column += columns_of_run() * lanes_of_warp) {
-        all.push_back(runs_of_lane({version, row, column + lane * columns_of_run(), scratch}));
-    }
-    all.push_back(placeholder({"turn_end", {}}));
-    return Block::make(all);
-}
-
-/// Those at a lane's columns, of all rows of a turn.
-Stmt TileStore::runs_of_lane(const RunsOfLane &at) const {
-    RowsAndPieces parts(nest_.name);
-    const Expr row = integer(row_name), place = integer(piece_name);
-    const auto here = coordinates(at.row + row, place, 0);
-    // A let would hide what its variable depends on.
-    const auto taken_apart = [&](const Expr &e) {
-        return parts.mutate(substitute_in_all_lets(simplify(substitute(here, e))));
-    };
-    Expr inside = const_true();
-    for (const Expr &condition : parts_of(conditions_)) inside = inside && taken_apart(condition);
-    const Expr value = value_at(at.version, here, Variable::make(Float(32), sum_name));
-    const Element element{inside, taken_apart(value), taken_apart(index_)};
-
-    const auto of_line = [&](const Expr &line) {
-        Stmt store = store_run(at, element, parts, line);
-        for (int row = 0; row < rows_of_run(); row++)
-            store = with_parts(parts.of_rows, row_name, line * rows_of_run() + row, row, store);
-        return store;
-    };
-    const int lines = rows_per_turn / rows_of_run();
-    Stmt all;
-    if (at.version.unrolled) {
-        std::vector<Stmt> stores;
-        for (int line = 0; line < lines; line++) stores.push_back(of_line(line));
-        all = Block::make(stores);
-    } else {
-        const std::string name = nest_.name + ".line";
-        all = For::make(name, 0, lines, ForType::Serial, Partition::Never, DeviceAPI::None, of_line(integer(name)));
-    }
-    for (int column = 0; column < columns_of_run(); column++)
-        all = with_parts(parts.of_pieces, piece_name, at.place + column, column, all);
+    Stmt all = Runs(*this, version, 1).statement();
+    if (!version.unrolled) return all;
+    for (const auto &[values, condition] : runs_)
+        if (fills_lanes(values)) all = IfThenElse::make(runs_of(values), Runs(*this, version, values).statement(), all);
     return all;
 }
 
-/// The parts of a row or a piece, which is the `number`th of a run.
-Stmt TileStore::with_parts(const RowsAndPieces::Parts &parts, const std::string &name, const Expr &which,
-                           int number, Stmt body) const {
-    for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
-        body = LetStmt::make(part->first + "." + std::to_string(number), substitute(name, which, part->second), body);
-    }
-    return body;
+Expr TileStore::runs_of(int values) const { return Variable::make(Bool(), name_of_runs(nest_.store->name, values)); }
+
+std::string TileStore::name_of_runs(const std::string &output, int values) {
+    return output + ".runs_of_" + std::to_string(values);
 }
 
-/// It stores the run of a line, at once if all are inside and neighbours.
-Stmt TileStore::store_run(const RunsOfLane &at, const Element &element, const RowsAndPieces &parts, const Expr &line) const {
-    const int rows = rows_of_run(), columns = columns_of_run();
-    // Element i of the run has the parts of its row and its column.
-    const auto of = [&](const Expr &e, int i) {
-        std::map<std::string, Expr> values{{row_name, line * rows + i % rows}, {piece_name, at.place + i / rows}};
-        const auto add = [&](const RowsAndPieces::Parts &all, int number) {
-            for (const auto &[name, value] : all)
-                values[name] = Variable::make(value.type(), name + "." + std::to_string(number));
-        };
-        add(parts.of_rows, i % rows), add(parts.of_pieces, i / rows);
-        return substitute(values, e);
-    };
-    std::vector<Expr> copies(values_of_run), arguments{target_of(of(element.index, 0))};
-    std::vector<std::pair<std::string, Expr>> loads;
-    for (int row = 0; row < rows; row++) {  // whose columns are read at once
-        const Expr copy = simplify(at.scratch + (line * rows + row) * pitch_ + at.place);
-        loads.emplace_back(
-            nest_.name + ".run" + std::to_string(row),
-            columns == 1 ? load_of_copy(copy)
-                         : Load::make(Float(32, columns), shared_, Ramp::make(copy, 1, columns), Buffer<>(),
-                                      Parameter(), const_true(columns), ModulusRemainder(columns, 0)));
-        const Expr all = Variable::make(loads.back().second.type(), loads.back().first);
-        for (int column = 0; column < columns; column++)
-            copies[column * rows + row] = columns == 1 ? all : Shuffle::make_extract_element(all, column);
+Stmt TileStore::with_runs(const Stmt &kernel, const std::string &output, OperandFormat format,
+                          const std::vector<std::pair<int, Expr>> &runs) {
+    const Expr buffer = Variable::make(type_of<struct halide_buffer_t *>(), output + ".buffer");
+    const Expr address = Call::make(UInt(64), Call::buffer_get_device, {buffer}, Call::Extern);
+    Stmt all = kernel;
+    for (const auto &[values, condition] : runs) {
+        const Expr aligned = address % make_const(UInt(64), values * bytes_of(format)) == make_zero(UInt(64));
+        all = LetStmt::make(name_of_runs(output, values), condition && aligned, all);
     }
-    Expr is_run = of(element.guard, 0);
-    std::vector<Stmt> singles;
-    for (int i = 0; i < values_of_run; i++) {
-        const Expr value = substitute(sum_name, copies[i], of(element.value, i));
-        if (i > 0) is_run = is_run && of(element.guard, i) && simplify(of(element.index, i) - of(element.index, 0)) == i;
-        arguments.push_back(value);
-        singles.push_back(store_single({of(element.guard, i), value, of(element.index, i)}));
-    }
-    Stmt store = IfThenElse::make(is_run, placeholder({"store_run", format_fields()}, arguments), Block::make(singles));
-    for (const auto &[name, load] : loads) store = LetStmt::make(name, load, store);
-    return store;
+    return all;
 }
 
 }  // namespace conv_transpose

@@ -115,8 +115,9 @@ TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string share
                      const TensorCoreOptions &options)
     : nest_(nest), tiles_(tiles), shared_(std::move(shared)), warpgroups_(warpgroups),
       value_(at_lane_zero(substitute_in_all_lets(resolve(nest.store->value, nest.lets)))),
-      index_(at_lane_zero(resolve(nest.store->index, nest.lets))), conditions_(nest.guards), far_apart_(options.far_apart),
-      by_rows_(options.row_stores), in_runs_(options.run_stores), further_tiles_(options.further_tiles) {
+      index_(at_lane_zero(resolve(nest.store->index, nest.lets))), conditions_(nest.guards),
+      by_rows_(options.row_stores), in_runs_(options.run_stores), further_tiles_(options.further_tiles),
+      runs_(options.runs) {
     const auto format = operand_format(nest.store->value.type());
     if (!format) {
         refuse_tile(nest.name, "a tile is stored as " + names_of_operand_formats() + ", not as " + text(nest.store->value));
@@ -267,9 +268,7 @@ Stmt TileStore::versions(const Expr &value, int to_unroll) const {
         return rows({value, unrolled, false});
     }
     if (in_runs_) {
-        const Expr in_runs = begins_with_run();
-        const Stmt all = runs({value, unrolled, false});
-        return is_const_one(in_runs) ? all : IfThenElse::make(in_runs, all, in_turns(value, unrolled));
+        return runs({value, unrolled, false});
     }
     return in_turns(value, unrolled);
 }
@@ -391,7 +390,7 @@ std::pair<Expr, Expr> TileStore::position(const Expr &lane, const Expr &line, in
     const Expr pair = lane + step * lanes_of_warp;
     const int units = units_side_by_side();
     if (!along_rows_) {
-        return {line, far_apart_ && !adjacent_ ? pair + i * pairs_a_line() : pair * 2 + i};
+        return {line, pair * 2 + i};
     }
     if (adjacent_) {
         return {(line * units + pair % units) * 2 + i, pair / units};

@@ -6,6 +6,8 @@
 #define CONV_TRANSPOSE_COMPILER_TILE_STORE_H
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "compiler/passes/placeholder_calls.h"
 #include "compiler/passes/tensor_core_pass.h"
@@ -29,6 +31,10 @@ class TileStore {
     /// What all warps of a block need of shared memory at once.
     int scratch_floats() const;
 
+    /// The kernel with what its stores in runs ask of the output (TensorCoreOptions::runs), found before the launch.
+    static Halide::Internal::Stmt with_runs(const Halide::Internal::Stmt &kernel, const std::string &output,
+                                            OperandFormat format, const std::vector<std::pair<int, Halide::Expr>> &runs);
+
   private:
     /// How the elements of a store are computed.
     struct Version {
@@ -48,26 +54,17 @@ class TileStore {
     Halide::Expr row_of_tile(const Halide::Expr &row) const;
     std::map<std::string, Halide::Expr> first_of_piece(int values) const;
     std::map<std::string, Halide::Expr> element_of_piece(int values, int row, int column) const;
-    /// Neighbouring rows of a tile that alternate in 16 bytes of the output; 1 where these are of one row.
-    int rows_of_piece() const { return along_rows_ ? inner_rows_ : 1; }
     void check_rows() const;
     int pitch_of_rows() const;
     bool moves_sums(const Version &version) const;
     // In runs: tile_runs.cpp.
-    struct RunsOfLane {
-        const Version &version;
-        Halide::Expr row, place, scratch;  ///< the first row of a turn, the lane's first column, where the turn begins
-    };
+    class Runs;
     Halide::Internal::Stmt runs(const Version &version) const;
-    Halide::Internal::Stmt turn_of_runs(const Version &version, int row_tile, int half) const;
-    Halide::Internal::Stmt runs_of_lane(const RunsOfLane &at) const;
-    Halide::Internal::Stmt store_run(const RunsOfLane &at, const Element &element, const RowsAndPieces &parts,
-                                     const Halide::Expr &line) const;
-    Halide::Internal::Stmt with_parts(const RowsAndPieces::Parts &parts, const std::string &name, const Halide::Expr &which,
-                                      int number, Halide::Internal::Stmt body) const;
-    Halide::Expr begins_with_run() const;
-    int rows_of_run() const;
-    int columns_of_run() const;
+    Halide::Expr runs_of(int values) const;
+    static std::string name_of_runs(const std::string &output, int values);
+    /// Neighbouring rows that alternate in the output.
+    int rows_of_line() const { return along_rows_ ? inner_rows_ : 1; }
+    bool fills_lanes(int values) const;
     void check_runs() const;
     int rows_of_warp() const { return tile_->rows / warps_of_warpgroup; }
     /// How many a warp has in shared memory at a time.
@@ -130,7 +127,8 @@ class TileStore {
     int pitch_ = 0;
     bool along_rows_ = false;  // neighbours in the output are rows of a column
     bool adjacent_ = false;    // so are the two elements that a lane stores at once
-    const bool far_apart_, by_rows_, in_runs_, further_tiles_;  // see TensorCoreOptions
+    const bool by_rows_, in_runs_, further_tiles_;  // see TensorCoreOptions
+    const std::vector<std::pair<int, Halide::Expr>> runs_;
 };
 
 }  // namespace conv_transpose

@@ -18,7 +18,10 @@ class KernelExpansion {
   public:
     /// `lines` from ".entry" to the closing brace.
     KernelExpansion(const std::vector<std::string> &lines, const Architecture &architecture)
-        : lines_(lines), wgmma_(architecture.has_wgmma()), addresses_(lines), tiles_(wgmma_) {}
+        : lines_(lines), wgmma_(architecture.has_wgmma()), addresses_(lines), tiles_(wgmma_) {
+        for (std::size_t i = 0; i < lines.size(); i++)
+            if (const auto site = read_call(lines, i); site && site->call.kind == "multiply") tiles_.announce(site->call);
+    }
 
     std::string expanded() {
         PtxWriter body;
@@ -88,11 +91,11 @@ class KernelExpansion {
         } else if (kind == "turn") {
             tiles_.turn(site.call, out);
         } else if (kind == "turn_end") {
-            out.line("\tbar.warp.sync 0xffffffff;");
+            tiles_.end_turn(out);
         } else if (kind == "store_pair") {
             is_float(site) ? store_pair(site, out) : store_pair_of_16_bits(site, out);
         } else if (kind == "store_run") {
-            is_float(site) ? store_run(site, out) : store_run_of_16_bits(site, out);
+            store_run(site, out);
         } else if (kind == "store_single") {
             out.line("{ .reg .b32 both; .reg .b16 first, zero; ", pair_of_16_bits(site, "0f00000000"),
                      " mov.b32 {first, zero}, both; st.global.b16 [", addresses_.of(site), "], first; }");
@@ -135,11 +138,11 @@ class KernelExpansion {
         } else if (kind == "publish") {
             if (wgmma_) out.line("\tfence.proxy.async.shared::cta;");
         } else if (kind == "begin") {
-            if (wgmma_) out.line("\twgmma.fence.sync.aligned;");
+            if (tiles_.are_asynchronous()) out.line("\twgmma.fence.sync.aligned;");
         } else if (kind == "commit") {
-            if (wgmma_) out.line("\twgmma.commit_group.sync.aligned;");
+            if (tiles_.are_asynchronous()) out.line("\twgmma.commit_group.sync.aligned;");
         } else if (kind == "wait") {
-            if (wgmma_) out.line("\twgmma.wait_group.sync.aligned ", site.call.field("pending"), ";");
+            if (tiles_.are_asynchronous()) out.line("\twgmma.wait_group.sync.aligned ", site.call.field("pending"), ";");
         } else {
             throw PtxExpansionError("PTX expansion: unknown placeholder " + site.call.name());
         }
@@ -245,43 +248,31 @@ class KernelExpansion {
         out.line("@!aligned st.global.b16 [", at, "], first; @!aligned st.global.b16 [", at, "+2], second; }");
     }
 
-    /// Four neighbouring elements, in stores as large as they are aligned to.
+    /// To, whether at all, values: one element, or neighbours in words of 4 bytes, aligned to the size of all.
     void store_run(const CallSite &site, PtxWriter &out) const {
+        const int values = site.call.field("values"), of_word = is_float(site) ? 1 : 2, words = values / of_word;
+        const auto value = [&](int i) { return site.arguments.at(2 + i); };
+        out.line("{ .reg .b32 v<4>; .reg .b16 single; .reg .pred inside; setp.ne.s32 inside, ", site.arguments.at(1), ", 0;");
+        if (words == 0) {
+            out.line("cvt.rn.", named(static_cast<OperandFormat>(site.call.field(format_field))).ptx, ".f32 single, ", value(0), ";");
+            out.line("@inside st.global.b16 [", addresses_.of(site), "], single; }");
+            return;
+        }
+        for (int i = 0; i < words; i++) {
+            if (is_float(site)) out.line("mov.b32 v", i, ", ", value(i), ";");
+            else out.line("cvt.rn.", pair_type(site), ".f32 v", i, ", ", value(2 * i + 1), ", ", value(2 * i), ";");
+        }
         const std::string at = addresses_.of(site);
-        const auto value = [&](int i) { return site.arguments.at(1 + i); };
-        out.line("{ .reg .b32 low; .reg .pred on16, on8; cvt.u32.u64 low, ", at,
-                 "; and.b32 low, low, 15; setp.eq.u32 on16, low, 0; setp.eq.u32 on8, low, 8;");
-        out.line("@on16 st.global.v4.b32 [", at, "], {", value(0), ",", value(1), ",", value(2), ",", value(3), "};");
-        out.line("@on8 st.global.v2.b32 [", at, "], {", value(0), ",", value(1), "}; @on8 st.global.v2.b32 [", at, "+8], {",
-                 value(2), ",", value(3), "}; or.pred on8, on8, on16;");
-        for (int i = 0; i < 4; i++) out.line("@!on8 st.global.b32 [", at, "+", 4 * i, "], ", value(i), ";");
-        out.line("}");
-    }
-    void store_run_of_16_bits(const CallSite &site, PtxWriter &out) const {
-        const std::string at = addresses_.of(site),
-                          convert = "cvt.rn." + pair_type(site) + ".f32 ";
-        const auto value = [&](int i) { return site.arguments.at(1 + i); };
-        out.line("{ .reg .b32 low, first, second; .reg .b16 e<4>; .reg .pred on8, on4; cvt.u32.u64 low, ", at,
-                 "; and.b32 low, low, 7; setp.eq.u32 on8, low, 0; setp.eq.u32 on4, low, 4;");
-        out.line(convert, "first, ", value(1), ", ", value(0), "; ", convert, "second, ", value(3), ", ", value(2), ";");
-        out.line("@on8 st.global.v2.b32 [", at, "], {first, second}; @on4 st.global.b32 [", at,
-                 "], first; @on4 st.global.b32 [", at, "+4], second; or.pred on4, on4, on8;");
-        out.line("mov.b32 {e0, e1}, first; mov.b32 {e2, e3}, second;");
-        for (int i = 0; i < 4; i++) out.line("@!on4 st.global.b16 [", at, "+", 2 * i, "], e", i, ";");
-        out.line("}");
+        if (words == 1) out.line("@inside st.global.b32 [", at, "], v0; }");
+        else if (words == 2) out.line("@inside st.global.v2.b32 [", at, "], {v0, v1}; }");
+        else out.line("@inside st.global.v4.b32 [", at, "], {v0, v1, v2, v3}; }");
     }
 
-    /// To, whether at all, values: 16 bytes in the output's format.
+    /// The same of 16 bytes.
     void row_store(const CallSite &site, PtxWriter &out) const {
-        const auto value = [&](int i) { return site.arguments.at(2 + i); };
-        out.line("{ .reg .b32 v<4>; .reg .pred inside; setp.ne.s32 inside, ", site.arguments.at(1), ", 0;");
-        for (int i = 0; i < 4; i++) {
-            if (is_float(site)) out.line("mov.b32 v", i, ", ", value(i), ";");
-            else
-                out.line("cvt.rn.", pair_type(site), ".f32 v", i, ", ", value(2 * i + 1),
-                         ", ", value(2 * i), ";");
-        }
-        out.line("@inside st.global.v4.b32 [", addresses_.of(site), "], {v0, v1, v2, v3}; }");
+        CallSite run = site;
+        run.call.fields["values"] = is_float(site) ? 4 : 8;
+        store_run(run, out);
     }
 
     static std::string pair_type(const CallSite &site) {

@@ -27,6 +27,12 @@
 // runs of 16, 32 or 64 m of one k, is swizzled as above: then the leading offset is from one run to the next, the stride
 // offset from one group of 8 k to the next.
 //
+// wgmma takes no operands of 32 bits that lie so, but its rows from registers. So where columns do, the tile is computed
+// turned, columns x rows: columns are read element by element as wgmma's rows, and each of the four warps has some columns of
+// all rows, which change hands when they are stored. Where rows do, too, both are read as fragments of mma.sync, of which a
+// lane's two k may be any, if they are the same of both operands: here 2t and 2t+1 in place of t and t+4. Then lines that
+// lanes read together are every second, whose swizzles differ: 4 x 32 bytes lie in all banks.
+//
 // ACCUMULATORS of a tile are 32-bit registers of kernel scope that LLVM never sees. Warp w of the warpgroup
 // holds rows 16w..16w+15 of every 64 rows, for both instructions in the same layout (lane = 4 g + t):
 //
@@ -103,8 +109,22 @@ void TensorCoreInstructions::promote(const PlaceholderCall &call, PtxWriter &out
     }
 }
 
+namespace {
+
+bool has_floats(const PlaceholderCall &call) { return ProductType(call).format == OperandFormat::float32; }
+
+}  // namespace
+
+void TensorCoreInstructions::announce(const PlaceholderCall &multiply) {
+    const bool columns = has_floats(multiply) && multiply.field_or("bt", 0), rows = has_floats(multiply) && multiply.field_or("at", 0);
+    asynchronous_ = asynchronous_ || (wgmma_ && !rows);
+    turned_ = turned_ || (wgmma_ && columns && !rows);
+}
+
 void TensorCoreInstructions::multiply(const CallSite &site, PtxWriter &out) const {
-    wgmma_ ? multiply_wgmma(site, out) : multiply_mma_sync(site, out);
+    if (turned_) multiply_turned(site, out);
+    else if (has_floats(site.call) && site.call.field_or("at", 0)) multiply_fragments(site, out);
+    else wgmma_ ? multiply_wgmma(site, out) : multiply_mma_sync(site, out);
 }
 
 void TensorCoreInstructions::multiply_wgmma(const CallSite &site, PtxWriter &out) const {
@@ -213,7 +233,130 @@ void TensorCoreInstructions::multiply_mma_sync(const CallSite &site, PtxWriter &
     out.line("}");
 }
 
+// An element's place among the first eight k and `rows` rows of a run of a transposed operand, and those of further rows, eight
+// each, and of another k, which lies in a line so many further.
+namespace {
+
+constexpr int line = 128, run = line / 4, lines = 8 * line;  // bytes of memory and values in them; all k of an instruction
+
+void place_elements(const std::string &name, const std::string &operand, int rows, int first_k, int other_k, const char *shift,
+                    PtxWriter &out) {
+    out.line("shr.u32 part, g, 2; mul.lo.u32 at, t, ", first_k, "; xor.b32 part, part, at; shl.b32 part, part, 4; mad.lo.u32 at, t, ",
+             first_k * line, ", part; and.b32 part, g, 3; mad.lo.u32 at, part, 4, at; ", shift);
+    for (int i = 0; i < 2 * rows; i++)
+        out.line("xor.b32 part, at, ", i / 2 * 2 * bytes_of_row + i % 2 * other_k * (line + bytes_of_row), "; mad.lo.u32 ", name, i,
+                 ", ", operand, ", 16, part;");
+}
+
+/// Of warps that have 16 rows each.
+constexpr const char *to_rows_of_warp = "and.b32 part, warp, 1; shl.b32 part, part, 6; xor.b32 at, at, part;";
+
+}  // namespace
+
+// Both operands are transposed.
+void TensorCoreInstructions::multiply_fragments(const CallSite &site, PtxWriter &out) const {
+    const PlaceholderCall &call = site.call;
+    const Tile tile(call);
+    const int a_group = call.field("as"), b_group = call.field("bs"), first = call.field("row");
+    if (!call.field_or("bt", 0) || call.field_or("bsw", 0) != line || call.field_or("asw", 0) != line || tile.repeats > 1)
+        throw PtxExpansionError("PTX expansion: of operands of 32 bits, rows are transposed in lines of 128 bytes, and columns are not");
+    out.line("{ .reg .b32 g, t, warp, at, part, a_at<4>, b_at<8>, a<", 4 * tile.row_tiles, ">, b<2>;");
+    out.line("mov.u32 t, %tid.x; shr.u32 g, t, 2; and.b32 t, t, 3; mov.u32 warp, %tid.y;");
+    place_elements("b_at", site.arguments.at(1), run / columns_of_group, 2, 1, "", out);
+    place_elements("a_at", site.arguments.at(0), 2, 2, 1, to_rows_of_warp, out);
+    out.line("shr.u32 warp, warp, 1;");
+    for (int i = 0; i < 4; i++) out.line("mad.lo.u32 a_at", i, ", warp, ", a_group, ", a_at", i, ";");
+    for (int k = 0; k < call.field("k") / ProductType(call).k; k++) {
+        for (int i = 0; i < 4 * tile.row_tiles; i++)
+            out.line("ld.shared.b32 a", i, ", [a_at", i % 2 * 2 + i / 2 % 2, "+",
+                     k * lines + i / 4 * (rows_of_instruction / run) * a_group, "];");
+        for (int j = 0; j < tile.columns / columns_of_group; j++) {
+            const int in_run = j % (run / columns_of_group), at = k * lines + j * columns_of_group / run * b_group;
+            for (int second = 0; second < 2; second++)
+                out.line("ld.shared.b32 b", second, ", [b_at", 2 * in_run + second, "+", at, "];");
+            for (int i = 0; i < tile.row_tiles; i++) {
+                const std::string sums = tile.list(tile.first(first + i, 0) + 4 * j, 4);
+                out.line("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 ", sums, ", {a", 4 * i, ",a", 4 * i + 1, ",a",
+                         4 * i + 2, ",a", 4 * i + 3, "}, {b0,b1}, ", sums, ";");
+            }
+        }
+    }
+    out.line("}");
+}
+
+// The tile's columns are wgmma's rows, of which it takes fragments from registers, and the other way around: sums of a column
+// are in one warp.
+void TensorCoreInstructions::multiply_turned(const CallSite &site, PtxWriter &out) const {
+    const PlaceholderCall &call = site.call;
+    const Tile tile(call);
+    const int k4 = call.field("ak"), group = call.field("bs"), swizzle = call.field_or("asw", 0);
+    const int steps = call.field("k") / ProductType(call).k, parts = tile.columns / rows_of_instruction, rows = call.field("m");
+    if (call.field("bsw") != line || tile.repeats > 1 || call.field("row") != 0 || tile.columns % rows_of_instruction != 0)
+        throw PtxExpansionError("PTX expansion: columns of 32 bits lie in lines of 128 bytes, and fill sets of 64");
+    out.line("{ .reg .b32 g, t, warp, at, part, at_<4>, a<", 4 * steps * parts, ">, low, high; .reg .b64 b; .reg .pred accumulate;");
+    out.line("mov.u32 t, %tid.x; shr.u32 g, t, 2; and.b32 t, t, 3; mov.u32 warp, %tid.y;");
+    place_elements("at_", site.arguments.at(1), 2, 1, 4, to_rows_of_warp, out);
+    out.line("shr.u32 warp, warp, 1;");
+    for (int i = 0; i < 4; i++) out.line("mad.lo.u32 at_", i, ", warp, ", group, ", at_", i, ";");
+    const int of_eight = columns_of_group * (swizzle ? swizzle : bytes_of_row);
+    out.line("setp.eq.u32 accumulate, 0, 0; mov.b32 high, ",
+             of_eight / bytes_of_row + (int64_t{swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0} << 30), ";");
+    // Half of the fragments are loaded while the others are multiplied.
+    for (int half = 0; half < 2; half++) {
+        const int begin = half * steps / 2, end = (half + 1) * steps / 2;
+        if (half > 0) out.line("wgmma.commit_group.sync.aligned;");
+        out.line("wgmma.wait_group.sync.aligned 1;");
+        for (int k = begin; k < end; k++)
+            for (int i = 0; i < 4 * parts; i++)
+                out.line("ld.shared.b32 a", 4 * k * parts + i, ", [at_", i % 2 * 2 + i / 2 % 2, "+",
+                         k * lines + i / 4 * (rows_of_instruction / run) * group, "];");
+        out.line("wgmma.fence.sync.aligned;");
+        for (int k = begin; k < end; k++) {
+            out.line("add.u32 low, ", site.arguments.at(0), ", ", ((swizzle ? 1 : k4 / bytes_of_row) << 16) + 2 * k * k4 / bytes_of_row,
+                     "; mov.b64 b, {low, high};");
+            for (int part = 0; part < parts; part++) {
+                const int a = 4 * (k * parts + part);
+                out.line("wgmma.mma_async.sync.aligned.m64n", rows, "k8.f32.tf32.tf32 ", tile.list(part * rows / 2, rows / 2), ", {a", a,
+                         ",a", a + 1, ",a", a + 2, ",a", a + 3, "}, b, accumulate, 1, 1;");
+            }
+        }
+    }
+    out.line("}");
+}
+
+// Every warp has some columns of the rows that each stores.
+void TensorCoreInstructions::turn_turned(const PlaceholderCall &call, PtxWriter &out) const {
+    const Tile tile(call);
+    const int pitch = 4 * call.field("pitch"), rows = call.field_or("rows", rows_per_turn);
+    if (call.field_or(format_field, 0) != 0 || call.field("tiles") != 1)
+        throw PtxExpansionError("PTX expansion: sums of columns that are wgmma's rows are stored as float32, one tile at a time");
+    const int set = call.field("row"), half = call.field("half");
+    const int first_row = rows == rows_per_turn ? 0 : set * rows_of_warp_and_set + half * rows_per_turn;
+    out.line("{ .reg .b32 at, part, column; mov.u32 at, %tid.x; shr.u32 column, at, 2; and.b32 at, at, 3; shl.b32 at, at, 1;");
+    out.line("mov.u32 part, %tid.z; mad.lo.u32 at, part, ", 4 * rows, ", at; mul.lo.u32 at, at, ", pitch,
+             "; mov.u32 part, %tid.y; mad.lo.u32 column, part, 16, column; mad.lo.u32 at, column, 4, at;");
+    const int begin = call.field_or("at", 0) + first_row * pitch;
+    for (int warp = 0; warp < warps_of_warpgroup; warp++)
+        for (int part = 0; part < tile.columns / rows_of_instruction; part++) {
+            const int eight = (set * rows_of_instruction + warp * rows_of_warp_and_set + half * rows_per_turn) / columns_of_group;
+            for (int i = 0; i < 4; i++)
+                out.line("st.shared.f32 [at+",
+                         begin + (warp * rows + i % 2) * pitch + (part * rows_of_instruction + i / 2 * columns_of_group) * 4, "], ",
+                         tile.at(part * call.field("m") / 2 + 4 * eight + i), ";");
+        }
+    meet(out);
+    out.line("}");
+}
+
+void TensorCoreInstructions::end_turn(PtxWriter &out) const { meet(out); }
+
+void TensorCoreInstructions::meet(PtxWriter &out) const {
+    if (!turned_) out.line("bar.warp.sync 0xffffffff;");
+    else out.line("{ .reg .b32 barrier; mov.u32 barrier, %tid.z; sub.u32 barrier, 15, barrier; bar.sync barrier, ", 4 * lanes_of_warp, "; }");
+}
+
 void TensorCoreInstructions::turn(const PlaceholderCall &call, PtxWriter &out) const {
+    if (turned_) return turn_turned(call, out);
     const Tile tile(call);
     const int pitch = 4 * call.field("pitch"), tiles = call.field("tiles");
     out.line("{ .reg .b32 lane, group, mine;");
@@ -249,7 +392,8 @@ void TensorCoreInstructions::turn(const PlaceholderCall &call, PtxWriter &out) c
                      tile.at(first + 1), "};");
         }
     }
-    out.line("bar.warp.sync 0xffffffff; }");
+    meet(out);
+    out.line("}");
 }
 
 void TensorCoreInstructions::declare_accumulators(PtxWriter &out) const {

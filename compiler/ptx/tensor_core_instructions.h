@@ -18,9 +18,15 @@ class TensorCoreInstructions {
     void clear(const PlaceholderCall &call, PtxWriter &out);
     void promote(const PlaceholderCall &call, PtxWriter &out) const;
     void multiply(const CallSite &site, PtxWriter &out) const;
+    /// Is told of all products before the first call.
+    void announce(const PlaceholderCall &multiply);
+    /// Whether there are products of wgmma's, which end some time after they began.
+    bool are_asynchronous() const { return asynchronous_; }
     /// Writes 8 rows of a warp from the accumulators to the warp's part of shared memory; of two tiles of 64
     /// rows, their elements in turns.
     void turn(const PlaceholderCall &call, PtxWriter &out) const;
+    /// What was written has been read.
+    void end_turn(PtxWriter &out) const;
 
     /// Declares the registers of all tiles that were cleared.
     void declare_accumulators(PtxWriter &out) const;
@@ -28,8 +34,14 @@ class TensorCoreInstructions {
   private:
     void multiply_wgmma(const CallSite &site, PtxWriter &out) const;
     void multiply_mma_sync(const CallSite &site, PtxWriter &out) const;
+    void multiply_fragments(const CallSite &site, PtxWriter &out) const;
+    void multiply_turned(const CallSite &site, PtxWriter &out) const;
+    void turn_turned(const PlaceholderCall &call, PtxWriter &out) const;
+    void meet(PtxWriter &out) const;
 
     const bool wgmma_;
+    bool asynchronous_ = false;
+    bool turned_ = false;  // tiles are products of columns x rows
     std::map<int, int> accumulators_;  // tile -> registers
 };
 

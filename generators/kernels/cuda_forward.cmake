@@ -6,16 +6,12 @@
 # with 128 is read once a chunk).
 set(tile4x4x4 thread_rows=4 thread_vectors=1 thread_channels=4 --registers=168 ALLOW_SPILLS)
 set(tile8x8 vector=8 thread_vectors=1 unroll_taps_y=false chunk=4 --registers=128 ALLOW_SPILLS)
-set(block4x4x4_c64 ${tile4x4x4} lanes_x=4 lanes_channel=16 lanes_y=2)
 set(block4x4x4_c32 ${tile4x4x4} lanes_x=4 lanes_channel=8 lanes_y=4)
 set(block8x8_c64 ${tile8x8} lanes_x=2 lanes_y=8)
 set(block8x8_c32 ${tile8x8} lanes_x=4 lanes_channel=4 lanes_y=8)
 
-# ---- exact: KernelBench level 1, problems 57, 65, 69, 71, 75, 78, 81
-conv_transpose_kernel(forward f32 cuda dense ${k3} ${s1} ${c64x64} ${block4x4x4_c64} H200_TFLOPS 50)
+# ---- exact: KernelBench level 1, problems 65, 71, 75, 78, 81
 conv_transpose_kernel(forward f32 cuda dense ${k3x7} ${s1} ${c64x64} ${block8x8_c64})
-conv_transpose_kernel(forward f32 cuda dense ${k3x5} ${s1} in_channels=64 out_channels=128
-    ${block8x8_c64} load_offsets=true H200_TFLOPS 46)
 conv_transpose_kernel(forward f32 cuda dense ${k3} ${s1} ${c32x32} ${block4x4x4_c32} H200_TFLOPS 46)
 conv_transpose_kernel(forward f32 cuda dense ${k3x7} ${s1} ${c32x32} ${block8x8_c32}
     load_offsets=true)
@@ -57,7 +53,6 @@ conv_transpose_kernel(forward f32 cuda few_out_channels ${few_whole} ${k2s2} out
 conv_transpose_kernel(forward f32 cuda few_out_channels ${few_whole} ${k3s2p1} out_channels=3 chunk=4 stages=3)
 conv_transpose_kernel(forward f32 cuda few_out_channels ${few_whole} ${k4s2p1} out_channels=1 chunk=4)
 conv_transpose_kernel(forward f32 cuda few_out_channels ${few_whole} ${k4s2p1} out_channels=3 chunk=4 stages=3)
-conv_transpose_kernel(forward f32 cuda few_out_channels AS c4 ${few} ${k2s2} cells_y=2 chunk=8 unroll_in_channels=2)
 conv_transpose_kernel(forward f32 cuda few_out_channels AS c4 ${few} ${k3s2p1} cells_y=2 chunk=8 unroll_in_channels=2)
 conv_transpose_kernel(forward f32 cuda few_out_channels AS c4 ${few} ${k4s2p1} chunk=4 unroll_in_channels=2)
 conv_transpose_kernel(forward f32 cuda few_out_channels ${few} kernel_h=9 kernel_w=9 stride_h=2 stride_w=2
@@ -155,43 +150,38 @@ conv_transpose_kernel(forward f16 cuda implicit_gemm LAYOUT ncdhw AS sub_pixel $
 conv_transpose_helper(sum_of_output_parts f32 cuda)
 conv_transpose_helper(sum_of_output_parts f32 cuda AS turned turned=true)
 
-# ---- families: any number of channels. Few output channels take blocks of few channels; of five, phases as channels leave less
-# of a block empty (k4 s2, 150 to 5: 0.0524 ms, 0.151 by blocks of 32).
-conv_transpose_kernel(forward f32 cuda dense AS c32 ${k2s2} ${block4x4x4_c32} max_out_channels=32 H200_TFLOPS 24)
-conv_transpose_kernel(forward f32 cuda dense AS c32 ${k3s2p1} ${block4x4x4_c32} max_out_channels=32 H200_TFLOPS 26)
-conv_transpose_kernel(forward f32 cuda dense ${k3} ${s1} ${block4x4x4_c64} H200_TFLOPS 48)
-conv_transpose_kernel(forward f32 cuda dense ${k3x5} ${s1} ${block8x8_c64} H200_TFLOPS 45)
-conv_transpose_kernel(forward f32 cuda dense ${k2s2} ${block4x4x4_c64} load_offsets=true
-    H200_TFLOPS 38)
-conv_transpose_kernel(forward f32 cuda dense ${k3s2p1} ${block4x4x4_c64} load_offsets=true
-    H200_TFLOPS 39)
 # ---- Winograd's algorithm, where it saves more products than transforms cost
 conv_transpose_kernel(forward f32 cuda winograd GENERATOR winograd_product min_channels=8 MAX_REGISTERS 128 H200_TFLOPS 42)
 # ---- any attributes, for numbers of channels that fill enough of a tile; by splits of the sum where there
 # are few tiles
 set(product GENERATOR forward_cuda_implicit_gemm_cuda_cores)
 conv_transpose_kernel(forward f32 cuda implicit_gemm AS c64 ${product} ${product_c64} MAX_REGISTERS 128 H200_TFLOPS 41)
-conv_transpose_kernel(forward f32 cuda implicit_gemm AS c32 ${product} ${product_c32} MAX_REGISTERS 96 H200_TFLOPS 31)
-conv_transpose_kernel(forward f32 cuda implicit_gemm AS c16 ${product} ${product_c16} MAX_REGISTERS 64 H200_TFLOPS 22)
-conv_transpose_kernel(forward f32 cuda implicit_gemm AS c64_split ${product} ${product_c64_split} MAX_REGISTERS 128 H200_TFLOPS 35)
+conv_transpose_kernel(forward f32 cuda implicit_gemm AS c32 ${product} ${product_c32} MAX_REGISTERS 96 H200_TFLOPS 38)
+conv_transpose_kernel(forward f32 cuda implicit_gemm AS c16 ${product} ${product_c16} MAX_REGISTERS 64 H200_TFLOPS 29)
+conv_transpose_kernel(forward f32 cuda implicit_gemm AS c64_split ${product} ${product_c64_split} MAX_REGISTERS 128 H200_TFLOPS 39)
 
-set(sub_pixel ${product} phases_as_channels=true min_out_channels=1)
-conv_transpose_kernel(forward f32 cuda implicit_gemm AS sub_pixel_c32 ${sub_pixel} ${product_c32} MAX_REGISTERS 96 H200_TFLOPS 31)
-conv_transpose_kernel(forward f32 cuda implicit_gemm AS sub_pixel_c16 ${sub_pixel} ${product_c16} MAX_REGISTERS 64 H200_TFLOPS 22)
+# Phases as channels are stored by lanes of four of them. Where each input makes outputs of its own (k16 s16) weights are most of
+# what is read: as they are given.
+set(sub_pixel ${product} phases_as_channels=true min_out_channels=1 storing_channels=4)
+conv_transpose_kernel(forward f32 cuda implicit_gemm AS sub_pixel_given_c64 ${sub_pixel} weights_as_given=true ${product_c64}
+    MAX_REGISTERS 128 H200_TFLOPS 41)
+conv_transpose_kernel(forward f32 cuda implicit_gemm AS sub_pixel_c32 ${sub_pixel} ${product_c32} MAX_REGISTERS 96 H200_TFLOPS 37)
+conv_transpose_kernel(forward f32 cuda implicit_gemm AS sub_pixel_c16 ${sub_pixel} ${product_c16} MAX_REGISTERS 64 H200_TFLOPS 28)
 # These have three axes.
-conv_transpose_kernel(forward f32 cuda implicit_gemm LAYOUT ncdhw AS c64 rank=3 ${product} ${product_c64} MAX_REGISTERS 128 H200_TFLOPS 41)
-conv_transpose_kernel(forward f32 cuda implicit_gemm LAYOUT ncdhw AS c32 rank=3 ${product} ${product_c32} MAX_REGISTERS 96 H200_TFLOPS 31)
-conv_transpose_kernel(forward f32 cuda implicit_gemm LAYOUT ncdhw AS c16 rank=3 ${product} ${product_c16} MAX_REGISTERS 64 H200_TFLOPS 22)
+conv_transpose_kernel(forward f32 cuda implicit_gemm LAYOUT ncdhw AS c64 rank=3 ${product} ${product_c64} MAX_REGISTERS 128 H200_TFLOPS 37)
+conv_transpose_kernel(forward f32 cuda implicit_gemm LAYOUT ncdhw AS c32 rank=3 ${product} ${product_c32} MAX_REGISTERS 96 H200_TFLOPS 33)
+conv_transpose_kernel(forward f32 cuda implicit_gemm LAYOUT ncdhw AS c16 rank=3 ${product} ${product_c16} MAX_REGISTERS 64 H200_TFLOPS 26)
 conv_transpose_kernel(forward f32 cuda implicit_gemm LAYOUT ncdhw AS sub_pixel_c32 rank=3 ${sub_pixel} ${product_c32} MAX_REGISTERS 96
-    H200_TFLOPS 24)
+    H200_TFLOPS 31)
 # Few output channels: a thread has all of a block's, and what a row of three taps sees is staged once.
-set(window ${sub_pixel} rank=3 window=3 lanes_x=32 lanes_y=2 lanes_channel=1 chunk=8 blocks=4)
+set(window ${sub_pixel} storing_channels=1 rank=3 window=3 lanes_x=32 lanes_y=2 lanes_channel=1 chunk=8 blocks=4)
 conv_transpose_kernel(forward f32 cuda implicit_gemm LAYOUT ncdhw AS sub_pixel_w3_c8 ${window} channel_vectors=2 splits=2 unroll_summed=12
     MAX_REGISTERS 128 H200_TFLOPS 19)
 conv_transpose_kernel(forward f32 cuda implicit_gemm LAYOUT ncdhw AS sub_pixel_w3_c4 ${window} channel_vectors=1 splits=4 unroll_summed=6
     MAX_REGISTERS 64 FULL H200_TFLOPS 18)
-
-# ---- general: every attribute a run-time value
-conv_transpose_kernel(forward f32 cuda general AS c4 channels=4 max_out_channels=4)
-conv_transpose_kernel(forward f32 cuda general)
-conv_transpose_kernel(forward f32 cuda general LARGE)
+# Small problems, as in input_gradient.cmake: phases with blocks of their own, or as channels.
+set(small LAYOUT ncdhw rank=3 ${product} weights_as_given=true lanes_y=1 column_vectors=1 channel_vectors=1 splits=4 blocks=1
+    MAX_REGISTERS 64)
+conv_transpose_kernel(forward f32 cuda implicit_gemm AS small_c32 ${small} chunk=32 stages=3 H200_TFLOPS 13)
+conv_transpose_kernel(forward f32 cuda implicit_gemm AS small_sub_pixel_c32 ${small} phases_as_channels=true min_out_channels=1
+    chunk=64 H200_TFLOPS 13)

@@ -7,14 +7,10 @@ set(spread separate_registers=true ALLOW_SPILLS)
 set(two_sets in_channel_multiple=128 channel_sets=2 ${spread})
 set(one_set in_channel_multiple=64 out_channel_multiple=16 ${spread})
 set(small_pictures columns=8 warpgroups_x=2)
-conv_transpose_kernel(input_gradient tf32 cuda tensor_core AS c128 ${k2s2} ${two_sets}
-    out_channel_multiple=16 columns=64 chunk_channels=16 H200_TFLOPS 165)
 conv_transpose_kernel(input_gradient tf32 cuda tensor_core AS c128 ${k3s2} ${two_sets}
     ${small_pictures} tile_rows=8 warpgroups=4 blocks=1 H200_TFLOPS 150)
 conv_transpose_kernel(input_gradient tf32 cuda tensor_core AS c128 ${k4s2} ${two_sets}
     out_channel_multiple=16 ${small_pictures} tile_rows=16 warpgroups=4 blocks=1 H200_TFLOPS 295)
-conv_transpose_kernel(input_gradient tf32 cuda tensor_core AS c64 ${k2s2} ${one_set}
-    columns=64 chunk_channels=16 FULL H200_TFLOPS 100)
 conv_transpose_kernel(input_gradient tf32 cuda tensor_core AS c64 ${k3s2} ${one_set}
     ${small_pictures} tile_rows=16 blocks=1 FULL H200_TFLOPS 110)
 conv_transpose_kernel(input_gradient tf32 cuda tensor_core AS c64 ${k4s2} ${one_set}
@@ -28,7 +24,7 @@ conv_transpose_kernel(input_gradient f32 cuda dense ${exact81}
 conv_transpose_kernel(input_gradient f32 cuda dense ${k9s3}
     in_channels=56 out_channels=1 lanes_channel=7 chunk=1 unroll_taps_y=false)
 
-conv_transpose_kernel(input_gradient f32 cpu depthwise ${k4s2} ${depthwise} min_output_h=32 min_output_w=32)
+conv_transpose_kernel(input_gradient f32 cpu depthwise ${k4s2} ${depthwise} vectors=2 rows=8 min_output_h=32 min_output_w=32)
 conv_transpose_depthwise_products(input_gradient)
 
 # ---- tensor cores, any attributes: as the forward kernels of that name
@@ -83,7 +79,7 @@ foreach(format ${formats_of_16_bits})
         ${maybe})
     set(row input_gradient ${format} cuda implicit_gemm LAYOUT ndhwc)
     conv_transpose_kernel(${row} AS taps_128x128 rank=3 ${taps128x128} ${eights} H200_TFLOPS 389 FULL)
-    conv_transpose_kernel(${row} AS taps_128x64 rank=3 ${taps128x64} ${eights} H200_TFLOPS 283 ${maybe})
+    conv_transpose_kernel(${row} AS taps_128x64 rank=3 ${taps128x64} ${eights} H200_TFLOPS 265 ${maybe})
     conv_transpose_kernel(${row} AS taps_fours_128x64 rank=3 ${taps128x64} ${fours} H200_TFLOPS 193 FULL)
     conv_transpose_kernel(input_gradient ${format} cuda implicit_gemm LAYOUT nhwc_to_nchw ${gemm16} ${from_channels_last} columns=128
         blocks=2 FULL H200_TFLOPS 420)
@@ -125,9 +121,13 @@ conv_transpose_kernel(input_gradient f32 cuda implicit_gemm LAYOUT ncdhw AS taps
 # multiprocessor is busy with one of its blocks.
 set(small LAYOUT ncdhw rank=3 ${taps} weights_as_given=true min_in_channels=1 lanes_y=1 column_vectors=1 channel_vectors=1 chunk=64
     blocks=1)
-conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS small_c32 ${small} splits=4 MAX_REGISTERS 64 H200_TFLOPS 13)
-conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS small_c16 ${small} lanes_channel=4 splits=8 MAX_REGISTERS 64
-    H200_TFLOPS 7.5)
+foreach(format f32 ${formats_of_16_bits})
+    conv_transpose_small_set_has(f32 f16)
+    set(of_storage storage=${format} MAX_REGISTERS 64 ${maybe})
+    conv_transpose_kernel(input_gradient ${format} cuda implicit_gemm AS small_c32 ${small} splits=4 ${of_storage} H200_TFLOPS 13)
+    conv_transpose_kernel(input_gradient ${format} cuda implicit_gemm AS small_c16 ${small} lanes_channel=4 splits=8 ${of_storage}
+        H200_TFLOPS 7.5)
+endforeach()
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c64_split ${product} ${product_c64_split} MAX_REGISTERS 128 H200_TFLOPS 34)
 conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c32_split ${product} ${product_c32_split} min_out_channels=128
     MAX_REGISTERS 96 H200_TFLOPS 22)

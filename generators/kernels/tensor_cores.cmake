@@ -61,7 +61,6 @@ conv_transpose_kernel(forward tf32 cuda tensor_core ${sub_pixel_tile} kernel_h=4
 conv_transpose_kernel(forward tf32 cuda tensor_core ${sub_pixel_tile} kernel_h=5 kernel_w=5 stride_h=2 stride_w=2 H200_TFLOPS 230)
 conv_transpose_kernel(forward tf32 cuda tensor_core ${sub_pixel_tile} kernel_h=16 kernel_w=16 stride_h=8 stride_w=8
     H200_TFLOPS 120)
-conv_transpose_kernel(forward tf32 cuda tensor_core ${sub_pixel_row} kernel_w=4 stride_w=2 chunk_channels=16 H200_TFLOPS 115)
 conv_transpose_kernel(forward tf32 cuda tensor_core ${sub_pixel_row} kernel_w=8 stride_w=4 chunk_channels=32 H200_TFLOPS 170)
 conv_transpose_kernel(forward tf32 cuda tensor_core ${sub_pixel_row} kernel_w=10 stride_w=5 chunk_channels=32 H200_TFLOPS 170)
 conv_transpose_kernel(forward tf32 cuda tensor_core ${sub_pixel_row} columns=144 kernel_w=16 stride_w=8 chunk_channels=32 H200_TFLOPS 210)

@@ -135,9 +135,11 @@ foreach(format ${formats_of_16_bits} tf32)
         list(APPEND maps in_channel_multiple=1 whole_rows=false producer=true ${chunk})
         conv_transpose_kernel(${row} AS weight_maps_any_256x128 ${maps} tile_rows=128 columns=128 stages=4 blocks=1 H200_TFLOPS 600
             ${maybe})
-        conv_transpose_kernel(${row} AS weight_maps_any_128x128 ${maps} columns=128 stages=6 blocks=1 H200_TFLOPS 560 ${maybe})
-        conv_transpose_kernel(${row} AS weight_maps_any_128x64 ${maps} columns=64 stages=4 blocks=2 producer_registers=24
-            H200_TFLOPS 460 ${maybe})
+        set(tile128x64 columns=64 stages=4 blocks=2 producer_registers=24 H200_TFLOPS 460 ${maybe})
+        conv_transpose_kernel(${row} AS weight_maps_any_128x64 ${maps} ${tile128x64})
+        # k4 s2, 18 from 96 channels of 24x48x80, took 1.4 ms with what taps see packed before.
+        conv_transpose_kernel(input_gradient ${format} cuda implicit_gemm LAYOUT ndhwc AS weight_maps_any_128x64 rank=3 ${maps}
+            ${tile128x64})
     endif()
 endforeach()
 
@@ -236,33 +238,53 @@ endforeach()
 # inputs apart. Kernels as large as their strides read an image as one row, and weights as they are given: k2 s2, N8 128 to 64
 # 256x256 0.122 ms (0.324 packed; 77 % of the memory's bandwidth). 1x1, 1024 to 1024, whose boxes are
 # found by row and column: 435 TFLOP/s (what limits it was not found out).
-foreach(format ${formats_of_16_bits})
+foreach(format ${formats_of_16_bits} tf32)
+    set(values 8)
+    set(chunk chunk_channels=64)
     conv_transpose_small_set_has(f16)
+    if(format STREQUAL tf32)
+        set(values 4)
+        set(chunk chunk_channels=32)
+    endif()
     set(as_it_lies ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} input_layout=channels_first
-        chunk_channels=64 columns=128 ALLOW_SPILLS)
+        ${chunk} columns=128 ALLOW_SPILLS)
     set(further_tiles ${as_it_lies} row_sets=1 column_sets=2 stages=4 blocks=1 producer=true resident_blocks=132)
     set(tile256x128 ${further_tiles} tile_rows=128)
     set(tile256x64 ${further_tiles})
     # These read weights as they are given, also for few blocks: 192->192, 2 of 10x10x10, takes 0.0042 ms in place of
     # 0.0051 by 256 x 64, which is faster where blocks are many (160->160, 32 of 32x32, 0.0114, 0.0117). 128 x 128 is
     # not (2048->512, 4 of 32x32: 0.0171 by all).
-    set(tiles128x64 ${as_it_lies} row_sets=1 stages=3 blocks=2 producer=true producer_registers=24 resident_blocks=264
-        H200_TFLOPS 650)
+    set(tiles128x64 ${as_it_lies} row_sets=1 stages=3 blocks=2 producer=true producer_registers=24 resident_blocks=264)
+    set(row forward ${format} cuda implicit_gemm LAYOUT nchw)
+    set(weight_maps weight_map=true out_channel_multiple=${values})
+    # Input gradients of kernels of one position: 1x1, 2048->512, 4 of 32x32, 0.0174 ms, with packed weights 0.0251.
+    set(weight_rows weight_map=true weight_rows=true min_out_channels=1 in_channel_multiple=${values})
+    # In rounds blocks of channels read the same positions at a time: 384->384, 4 of 16x48x48, takes 0.0887 ms in place of 0.0984,
+    # in TF32 0.223 and its input gradient 0.178 in place of 0.252 and 0.245; smaller pictures take as long as without.
+    # Operands of 32 bits whose rows lie transposed, too, are multiplied by mma.sync; in TF32 256 x 64 and 128 x 128 are never
+    # much faster than the better of these (eight layers).
+    if(format STREQUAL tf32)
+        set(tile256x128 ${tile256x128} tiles_in_rounds=true min_out_channels=65)
+        conv_transpose_kernel(${row} AS as_it_lies_256x128 ${tile256x128} H200_TFLOPS 260 FULL)
+        conv_transpose_kernel(${row} AS as_it_lies_weight_maps_256x128 ${tile256x128} ${weight_maps} H200_TFLOPS 190 FULL)
+        conv_transpose_kernel(${row} AS as_it_lies_weight_rows_256x128 ${tile256x128} ${weight_rows} min_out_channels=65
+            H200_TFLOPS 380)
+        conv_transpose_kernel(${row} AS as_it_lies_weight_maps_128x64 ${tiles128x64} ${weight_maps} H200_TFLOPS 156)
+        conv_transpose_kernel(${row} AS as_it_lies_weight_rows_128x64 ${tiles128x64} ${weight_rows} H200_TFLOPS 242 FULL)
+        continue()
+    endif()
+    set(tiles128x64 ${tiles128x64} H200_TFLOPS 650)
     set(tiles256x64 ${tile256x64} H200_TFLOPS 600)
-    set(tiles256x128 ${tile256x128} H200_TFLOPS 680)
+    set(tiles256x128 ${tile256x128} tiles_in_rounds=true H200_TFLOPS 680)
     set(tile128x64 ${as_it_lies} row_sets=1 whole_rows=false stages=2 blocks=4 H200_TFLOPS 470)
     set(rate256x128 H200_TFLOPS 503)
     set(rate256x64 H200_TFLOPS 400)
-    set(row forward ${format} cuda implicit_gemm LAYOUT nchw)
     foreach(tile 256x128 256x64)
         conv_transpose_kernel(${row} AS as_it_lies_${tile} ${tile${tile}} min_out_channels=1 ${rate${tile}} ${maybe})
     endforeach()
     foreach(tile 256x128 256x64 128x64)
-        conv_transpose_kernel(${row} AS as_it_lies_weight_maps_${tile} ${tiles${tile}} weight_map=true out_channel_multiple=8
-            ${maybe})
-        # Input gradients of kernels of one position: 1x1, 2048->512, 4 of 32x32, 0.0174 ms, with packed weights 0.0251.
-        conv_transpose_kernel(${row} AS as_it_lies_weight_rows_${tile} ${tiles${tile}} weight_map=true weight_rows=true
-            min_out_channels=1 in_channel_multiple=8 ${maybe})
+        conv_transpose_kernel(${row} AS as_it_lies_weight_maps_${tile} ${tiles${tile}} ${weight_maps} ${maybe})
+        conv_transpose_kernel(${row} AS as_it_lies_weight_rows_${tile} ${tiles${tile}} ${weight_rows} ${maybe})
     endforeach()
     conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ncdhw AS as_it_lies_256x128 rank=3 ${tile256x128} ${rate256x128} ${maybe})
     set(rate256x128 H200_TFLOPS 717)

@@ -25,8 +25,6 @@ conv_transpose_kernel(weight_gradient tf32 cuda tensor_core AS c32 ${tf32} ${k3x
     chunk_columns=32 chunk_rows=4 ${two_rounds} H200_TFLOPS 216)
 conv_transpose_kernel(weight_gradient tf32 cuda tensor_core AS c64 ${tf32} ${k3s2} ${c64x32}
     chunk_columns=32 chunk_rows=3 ${one_round} H200_TFLOPS 150)
-conv_transpose_kernel(weight_gradient tf32 cuda tensor_core AS c64 ${tf32} ${k4s2} ${c64x32}
-    chunk_columns=16 chunk_rows=3 wanted_blocks=128 H200_TFLOPS 210)
 conv_transpose_kernel(weight_gradient tf32x3 cuda tensor_core AS c64 ${tf32x3} ${k3} ${s1} ${c64x32}
     chunk_columns=16 chunk_rows=4 H200_TFLOPS 98)
 conv_transpose_kernel(weight_gradient tf32x3 cuda tensor_core AS c32 ${tf32x3} ${k3} ${s1} ${c32}
@@ -112,15 +110,17 @@ conv_transpose_kernel(weight_gradient f32 cuda winograd GENERATOR winograd_produ
     MAX_REGISTERS 128 H200_TFLOPS 38)
 conv_transpose_kernel(weight_gradient f32 cuda product AS c64 ${taps2x64} tile_in=64 lanes_columns=4 ${over_32} H200_TFLOPS 47)
 conv_transpose_kernel(weight_gradient f32 cuda product AS c32 ${taps4x32} tile_in=32 ${some_channels} H200_TFLOPS 40)
-conv_transpose_kernel(weight_gradient f32 cuda product AS c16x32 ${taps4x16} tile_in=32 lanes_rows=8 ${some_channels} H200_TFLOPS 38)
+conv_transpose_kernel(weight_gradient f32 cuda product AS c16x32 ${taps4x16} tile_in=32 lanes_rows=8 ${some_channels} H200_TFLOPS 34)
 # Few output channels: kernel positions fill up a tile.
 set(taps16x4 tile_taps=16 tile_out=4)
 set(taps64x1 tile_taps=64 tile_out=1)
+set(rate16x4 34)
+set(rate64x1 30)
 foreach(few 16x4 64x1)
     conv_transpose_kernel(weight_gradient tf32 cuda product AS t${few} ${tf32_product} ${taps${few}} tile_in=64 blocks=4 stages=4
         wanted_blocks=528 min_in_channels=8 H200_TFLOPS 150)
     conv_transpose_kernel(weight_gradient f32 cuda product AS t${few} ${taps${few}} tile_in=32 lanes_rows=8 min_in_channels=8
-        H200_TFLOPS 38)
+        H200_TFLOPS ${rate${few}})
 endforeach()
 # ---- any attributes: pictures as they lie
 set(pictures GENERATOR weight_gradient_cuda_pictures)
@@ -155,8 +155,8 @@ foreach(format tf32 ${formats_of_16_bits})
         set(storage f32)
         set(rates c128 350 c64 210)
     endif()
-    set(runs weight_gradient ${format} cuda implicit_gemm ONLY_ON sm_90 GENERATOR weight_gradient_cuda_pictures_tensor_maps
-        storage=${storage} parts=1 steps=8 producer=true tile_taps=1 ALLOW_SPILLS)
+    set(runs weight_gradient ${format} cuda implicit_gemm ONLY_ON sm_90 GENERATOR weight_gradient_cuda_pictures_tensor_core
+        tensor_maps=true storage=${storage} parts=1 steps=8 producer=true tile_taps=1 ALLOW_SPILLS)
     cmake_parse_arguments(TFLOPS "" "c128;c64" "" ${rates})
     conv_transpose_kernel(${runs} AS maps_c128 ${one_block} stages=6 tile_out=128 tile_in=128 min_in_channels=65
         min_out_channels=65 ${full} H200_TFLOPS ${TFLOPS_c128})
@@ -187,47 +187,47 @@ foreach(format ${formats_of_16_bits})
     conv_transpose_small_set_has(f16)
     set(full "${maybe}")
     # Read by tensor maps; with a producer. Tiles of one kernel position waste nothing where there are nine.
-    set(maps ONLY_ON sm_90 GENERATOR weight_gradient_cuda_implicit_gemm_tensor_maps format=${format} steps=64 producer=true ALLOW_SPILLS)
+    set(maps ONLY_ON sm_90 tensor_maps=true format=${format} steps=64 producer=true ALLOW_SPILLS)
     set(maps_one_block ${maps} ${one_block} stages=4)
     set(maps_two_blocks ${maps} blocks=2 stages=4 producer_registers=24 ${two_rounds})
     set(maps_three_blocks ${maps} blocks=3 stages=4 producer_registers=24 wanted_blocks=396)
     conv_transpose_kernel(${row} AS maps_t1c128 ${maps_one_block} tile_taps=1 tile_out=128 tile_in=128 stages=6 min_in_channels=65
-        min_out_channels=65 ${full} H200_TFLOPS 620)
+        min_out_channels=65 ${full} H200_TFLOPS 770)
     conv_transpose_kernel(${row} AS maps_c64x256 ${maps_one_block} ${taps2x64} tile_in=256 min_in_channels=129 min_out_channels=33 ${full}
-        H200_TFLOPS 640)
+        H200_TFLOPS 850)
     conv_transpose_kernel(${row} AS maps_t1c64x128 ${maps_two_blocks} tile_taps=1 tile_out=64 tile_in=128 min_in_channels=65
-        min_out_channels=33 ${full} H200_TFLOPS 550)
+        min_out_channels=33 ${full} H200_TFLOPS 640)
     conv_transpose_kernel(${row} AS maps_t1c64 ${maps_three_blocks} tile_taps=1 tile_out=64 tile_in=64 min_in_channels=17
-        min_out_channels=17 ${full} H200_TFLOPS 430)
+        min_out_channels=17 ${full} H200_TFLOPS 550)
     # They write weights of channels_last themselves, tiles of one kernel position x output channels x input channels.
     set(result writes_result=true tile_taps=1)
     conv_transpose_kernel(${row} AS maps_result_c256x128 ${maps_one_block} ${result} tile_out=256 tile_in=128 min_in_channels=65
-        min_out_channels=129 ${full} H200_TFLOPS 850)
+        min_out_channels=129 ${full} H200_TFLOPS 880)
     conv_transpose_kernel(${row} AS maps_result_c128 ${maps_one_block} ${result} stages=5 tile_out=128 tile_in=128 min_in_channels=65
-        min_out_channels=65 ${full} H200_TFLOPS 760)
+        min_out_channels=65 ${full} H200_TFLOPS 830)
     conv_transpose_kernel(${row} AS maps_result_c64x128 ${maps_two_blocks} ${result} tile_out=64 tile_in=128 min_in_channels=65
-        min_out_channels=33 ${full} H200_TFLOPS 580)
+        min_out_channels=33 ${full} H200_TFLOPS 620)
     conv_transpose_kernel(${row} AS maps_result_c64 ${maps_three_blocks} ${result} tile_out=64 tile_in=64 min_in_channels=17
-        min_out_channels=9 ${full} H200_TFLOPS 530)
+        min_out_channels=9 ${full} H200_TFLOPS 560)
     # All kernel positions of a line share a box, three lines a block.
     set(lines ${maps} blocks=1 ${one_round} tile_in=64 min_in_channels=17 min_out_channels=17)
-    conv_transpose_kernel(${row} AS maps_w3 ${lines} window=3 tile_taps=9 tile_out=64 stages=5 ${full} H200_TFLOPS 600)
-    conv_transpose_kernel(${row} AS maps_w5 ${lines} window=5 tile_taps=15 tile_out=32 stages=8 ${full} H200_TFLOPS 800)
+    conv_transpose_kernel(${row} AS maps_w3 ${lines} window=3 tile_taps=9 tile_out=64 stages=5 ${full} H200_TFLOPS 890)
+    conv_transpose_kernel(${row} AS maps_w5 ${lines} window=5 tile_taps=15 tile_out=32 stages=8 ${full} H200_TFLOPS 950)
     # A warpgroup more would leave a thread too few registers.
-    conv_transpose_kernel(${row} AS maps_w7 ${lines} producer=false window=7 tile_taps=21 tile_out=32 stages=8 ${full} H200_TFLOPS 800)
-    conv_transpose_kernel(${row} AS c64x256 ${of} ${taps2x64} tile_in=256 ${one_block} min_in_channels=129 min_out_channels=33 H200_TFLOPS 500)
+    conv_transpose_kernel(${row} AS maps_w7 ${lines} producer=false window=7 tile_taps=21 tile_out=32 stages=8 ${full} H200_TFLOPS 940)
+    conv_transpose_kernel(${row} AS c64x256 ${of} ${taps2x64} tile_in=256 ${one_block} min_in_channels=129 min_out_channels=33 H200_TFLOPS 525)
     conv_transpose_kernel(${row} AS c64x128 ${of} ${taps4x64} tile_in=128 ${one_block} ALLOW_SPILLS ${full} min_in_channels=65
-        min_out_channels=33 H200_TFLOPS 460)
-    conv_transpose_kernel(${row} AS c64 ${of} ${taps2x64} tile_in=64 stages=4 min_in_channels=33 min_out_channels=33 H200_TFLOPS 275)
+        min_out_channels=33 H200_TFLOPS 490)
+    conv_transpose_kernel(${row} AS c64 ${of} ${taps2x64} tile_in=64 stages=4 min_in_channels=33 min_out_channels=33 H200_TFLOPS 290)
     conv_transpose_kernel(${row} AS result_c64x128 ${of} ${taps4x64} tile_in=128 writes_result=true ${one_block} ${full} min_in_channels=65
         min_out_channels=33 H200_TFLOPS 480)
     conv_transpose_kernel(${row} AS result_c32x64 ${of} ${taps4x32} tile_in=64 writes_result=true ${full} min_in_channels=33
-        min_out_channels=17 H200_TFLOPS 270)
+        min_out_channels=17 H200_TFLOPS 280)
     conv_transpose_kernel(${row} AS t1c64x128 ${of} tile_taps=1 tile_out=64 tile_in=128 ${full} min_in_channels=33
         min_out_channels=17 H200_TFLOPS 310)
-    conv_transpose_kernel(${row} AS c32x64 ${of} ${taps4x32} tile_in=64 stages=4 H200_TFLOPS 200)
-    conv_transpose_kernel(${row} AS c16x32 ${of} ${taps4x16} tile_in=32 blocks=4 wanted_blocks=528 H200_TFLOPS 75)
-    conv_transpose_kernel(${row} AS c8x64 ${of} tile_taps=8 tile_out=8 tile_in=64 blocks=3 wanted_blocks=396 H200_TFLOPS 115)
+    conv_transpose_kernel(${row} AS c32x64 ${of} ${taps4x32} tile_in=64 stages=4 H200_TFLOPS 270)
+    conv_transpose_kernel(${row} AS c16x32 ${of} ${taps4x16} tile_in=32 blocks=4 wanted_blocks=528 H200_TFLOPS 105)
+    conv_transpose_kernel(${row} AS c8x64 ${of} tile_taps=8 tile_out=8 tile_in=64 blocks=3 wanted_blocks=396 H200_TFLOPS 200)
     conv_transpose_helper(weight_gradient_sum ${format} cuda written=${format})
     conv_transpose_helper(weight_gradient_sum ${format} cuda AS in_order written=${format} slices=1)
 endforeach()
@@ -240,29 +240,21 @@ set(half_vectors lanes=8 vectors=1 channels=16 out_blocks=4 min_in_channels=8)
 conv_transpose_kernel(weight_gradient f32 cpu channels AS eight_inputs ${half_vectors} AVX2 channels=12)
 
 # ---- CPU: any attributes, rank, layout and element type
-conv_transpose_kernel(weight_gradient f32 cpu general ${depthwise} in_tile=1 out_tile=1 min_output_w=256)
 foreach(format f32 ${formats_of_16_bits})
     conv_transpose_kernel(weight_gradient ${format} cpu depthwise LAYOUT any ${depthwise} storage=${format})
-    set(min_in_channels 2)
     if(format STREQUAL f32)
-        set(min_in_channels 5)
-        conv_transpose_kernel(weight_gradient f32 cpu implicit_gemm LAYOUT any AS narrow vectors=1 min_in_channels=5
+        conv_transpose_kernel(weight_gradient f32 cpu implicit_gemm LAYOUT any AS narrow vectors=1 min_in_channels=1
             max_in_channels=16)
     endif()
     conv_transpose_kernel(weight_gradient ${format} cpu implicit_gemm LAYOUT any storage=${format}
-        min_in_channels=${min_in_channels} AVX2 outputs=6)
+        min_in_channels=1 AVX2 outputs=6)
     conv_transpose_kernel(weight_gradient ${format} cpu implicit_gemm LAYOUT any storage=${format}
-        min_in_channels=${min_in_channels} outputs=6 BASELINE_ONLY)
+        min_in_channels=1 outputs=6 BASELINE_ONLY)
 endforeach()
 # ---- general
-set(tile4 in_tile=4 out_tile=4)
-set(tile3 AVX2 in_tile=3 out_tile=3)
-conv_transpose_kernel(weight_gradient f32 cpu general BASELINE ${tile4} ${tile3})
-conv_transpose_kernel(weight_gradient f32 cpu general BASELINE ${tile4} LARGE ${tile3})
 conv_transpose_kernel(weight_gradient f32 cuda general H200_TFLOPS 6)
 conv_transpose_kernel(weight_gradient f32 cuda general LARGE H200_TFLOPS 3)
 # For those who ask for strict propagation.
-conv_transpose_kernel(weight_gradient f32 cpu general AS strict BASELINE ${tile4} strict=true LARGE ${tile3})
 conv_transpose_kernel(weight_gradient f32 cuda general AS strict strict=true LARGE)
 foreach(format f32 ${formats_of_16_bits})
     conv_transpose_kernel(bias_gradient ${format} cpu general GENERATOR bias_gradient storage=${format} BASELINE)

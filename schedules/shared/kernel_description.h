@@ -55,7 +55,7 @@ class KernelDescription {
 struct GeneratorFacts {
     Family operation;
     const char *family;
-    bool on_gpu, on_tensor_cores, last_resort;
+    bool on_gpu, on_tensor_cores;
     /// The parameter of a generator for tensor cores that says in which format they multiply: `format` takes its name,
     /// `parts` is 1 for tf32 and 2 for tf32x3.
     const char *format_parameter;
@@ -76,8 +76,7 @@ class DescribedGenerator {
 template <class Schedule>
 std::optional<GeneratorFacts> facts_of(Family operation, const char *format_parameter = "parts") {
     if (Schedule::autoscheduled) return {};
-    return GeneratorFacts{operation, Schedule::family, Schedule::on_gpu, Schedule::on_tensor_cores, Schedule::last_resort,
-                          format_parameter};
+    return GeneratorFacts{operation, Schedule::family, Schedule::on_gpu, Schedule::on_tensor_cores, format_parameter};
 }
 
 /// Which GPUs have a kernel's instructions, or registers enough: all of them, or Hopper alone.

@@ -11,8 +11,6 @@ struct ScheduleDefaults {
     static constexpr bool on_gpu = false, on_tensor_cores = false;
     /// Pictures are read by tensor maps (compiler/passes/tensor_boxes.h).
     static constexpr bool tensor_maps = false;
-    /// The tuner leaves it out where another schedule can be tuned for a problem.
-    static constexpr bool last_resort = false;
     /// Blocks may have fewer steps than the loop (compiler/passes/guarded_pipeline.h).
     static constexpr bool guarded_pipeline = false;
     /// Staging is made of asynchronous copies (compiler/passes/async_copies.h).
@@ -33,8 +31,6 @@ struct CudaSchedule : ScheduleDefaults {
 
 struct TensorCoreSchedule : CudaSchedule {
     static constexpr bool on_tensor_cores = true;
-    /// Neighbouring outputs lie apart in memory (TensorCoreOptions::far_apart).
-    static constexpr bool far_apart = false;
 };
 
 }  // namespace conv_transpose

@@ -88,6 +88,10 @@ int64_t packed_row_channels(const KernelTraits &kernel, const Computation &compu
 /// In order of preference: the problem itself, at its simplest, and what it is as another operation.
 std::vector<Computation> alternatives(const Problem &problem, const PlanOptions &options);
 
+/// Rows whose pixels see but their own column, as one row: a kernel of one column and stride 1 is one of that row, spread by its
+/// former length. For kernels that go through rows, of which short ones cost more. None where there are no such.
+std::optional<Computation> with_long_rows(const Computation &computation);
+
 /// With the sum cut into parts where the kernel alone would leave much of a large machine idle (partial_sums.h).
 Computation with_split_sum(const KernelTraits &kernel, const Computation &computation);
 

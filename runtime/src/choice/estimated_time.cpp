@@ -36,9 +36,9 @@ struct Work {
         channels = forward ? out : in;
         const int64_t phases = block_phases(k, p);
         products = double(taps_of_phases(k, p)) / phases * round_up(summed, chunk);
-        // Boxes that are half empty come as slowly as two (k2 s2, 32 to 16 channels, 2 x 48^3: 0.046 ms), of packed pictures those
-        // of three axes (k5 s2, 192 to 24 channels, 32 x 6x12x12: 0.35 ms).
-        const bool measured = k.box_positions > 0 && (maps_weights(k) || k.rank == 3);
+        // Boxes of 128 bytes that are half empty come as slowly as two (k2 s2, 32 to 16 channels, 2 x 48^3: 0.046 ms), of packed
+        // pictures those of three axes; smaller ones do not (k4 s2, 64 from 16, 544x960: 0.172 ms by 256 x 64, 2026-11-23).
+        const bool measured = k.box_positions > 0 && (maps_weights(k) || k.rank == 3) && chunk * bytes_of(k.output.type) == 128;
         if (!forward && measured && 2 * summed <= chunk) products *= 2;
         if (forward && k.counts_through_images)
             longest = double(most_taps(k, p)) * double(phases) / double(taps_of_phases(k, p));
@@ -67,55 +67,72 @@ double blocks_of(const KernelTraits &k, const Problem &p, const Work &work) {
 // operation come by a map, too, 0.6 us more (nine layers).
 constexpr double before_first_tile = 2.6e-6;
 
+// Likewise of input gradients of 16 bits in channels_first (twelve layers of 8 to 16 us; H200, 2026-11-23).
+constexpr double before_first_box = 1.5e-6;
+bool begins_once(const KernelTraits &k) {
+    return k.box_positions > 0 && k.operation == Operation::input_gradient && !channels_innermost(k.input) &&
+           bytes_of(k.input.type) == 2;
+}
+
 // Runs of phases that are channels, in channels_first, are then stored by 2 bytes.
 bool stores_at_odd_elements(const KernelTraits &k, const Problem &p) {
     const Axis &x = p.width();
-    return k.operation == Operation::forward && k.output == TensorFormat{k.output.type, Layout::channels_first} &&
+    return k.operation == Operation::forward && !channels_innermost(k.output) &&
            bytes_of(k.output.type) == 2 && k.phases_as_channels && !k.phases_along_width && k.stride_width_multiple == 2 &&
            x.stride == 2 && x.padding % 2 != 0;
 }
 
 // The same where the copy engine stages, on average of what was measured on an H200 (2026-11-22). In channels_last, where
 // lanes store whole rows, 3.2 us of 128 positions x 64 channels, 4.4 of 256 x 128 (fitted to 28 layers; of seven kernels the
-// one that is chosen so takes 1.06 of the fastest's time at most). In channels_first 6.7 to 7.3 us of tiles of 128 channels
-// that are stored in runs, 2.3 to 4.2 of 64: positions a stride apart are stored one by one; phases that are channels in runs
-// of two or four rows, slower where those begin at odd elements of 16 bits.
+// one that is chosen so takes 1.06 of the fastest's time at most). In channels_first, where neighbouring lanes store, 4.5 us of tiles
+// of 128 channels and half of it of 64, 18 where positions lie a stride apart; phases that are channels take longer where they
+// begin at odd elements of 16 bits. (Fitted to 521 layers in float16 and TF32, all kernels timed, H200, 2026-11-23.)
 double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
     // Blocks that make parts have an overhead of 7 to 10 us: their lanes store single channels of any number (twelve
-    // layers in float16, H200, 2026-11-22).
-    if (k.makes_parts && k.stores_single_channels && k.operation == Operation::forward) return 8.5e-6;
-    const bool maps_both = k.operation == Operation::forward && maps_weights(k) && k.output.layout == Layout::channels_last;
-    if (k.resident_blocks > 0)
+    // layers in float16, H200, 2026-11-22); those of phases that are channels half of it (2026-11-23).
+    if (k.makes_parts && k.stores_single_channels && k.operation == Operation::forward)
+        return k.phases_as_channels ? 4.5e-6 : 8.5e-6;
+    const bool maps_both = k.operation == Operation::forward && maps_weights(k) && channels_innermost(k.output);
+    if (k.resident_blocks > 0) {
+        const double element = reads_as_it_lies(k) && k.output.type == ElementType::float32 ? 1.3e-10 : 4.3e-11;
         return double(k.blocks_per_multiprocessor) *
-               ((maps_both ? 1e-6 : 0.4e-6) + 4.3e-11 * double(area(k.block_positions)) * static_cast<double>(k.block_channels));
+               ((maps_both ? 1e-6 : 0.4e-6) + element * double(area(k.block_positions)) * static_cast<double>(k.block_channels));
+    }
     const double tile = static_cast<double>(k.block_channels) / 128;
     const Axis &x = p.width();
     if (k.operation == Operation::input_gradient)  // by what a multiprocessor computes at once
-        return (k.input.layout == Layout::channels_last ? 5.5e-6 : k.input.type == ElementType::float32 ? 7e-6 : 6e-6) *
+        return (channels_innermost(k.input) ? 5.5e-6 : bytes_of(k.input.type) == 2 ? 3e-6 : maps_weights(k) ? 3.6e-6 : 6e-6) *
                double(area(k.block_positions)) * tile * double(k.blocks_per_multiprocessor) / 256;
-    if (k.output.layout == Layout::channels_last)
+    if (channels_innermost(k.output))
         return 2.8e-6 + 5e-11 * double(area(k.block_positions)) * static_cast<double>(k.block_channels);
-    if (x.stride == 1) return 7e-6 * tile;
+    if (x.stride == 1) return 4.5e-6 * tile;
     const int64_t neighbours = k.stride_width_multiple;
-    if (!k.phases_as_channels || neighbours == 1) return 8e-6 + 4e-6 * tile;
-    if (k.phases_along_width) return (x.stride > neighbours ? 28e-6 : neighbours == 4 ? 12.5e-6 : 14e-6) * tile;
-    if (neighbours == 4) return 5.6e-6 * tile;
-    if (x.stride > neighbours) return 20e-6 * tile;
-    if (k.output.type == ElementType::float32) return 8.2e-6 * tile;
-    return (stores_at_odd_elements(k, p) ? 11e-6 : 9.5e-6) * tile;
+    if (!k.phases_as_channels || neighbours == 1) return 16e-6 + 2e-6 * tile;
+    if (k.phases_along_width) return (x.stride > neighbours ? 10e-6 : neighbours == 4 ? 11e-6 : 12e-6) * tile;
+    if (neighbours == 4) return 5.5e-6 * tile;
+    if (x.stride > neighbours) return 6e-6 * tile;
+    if (k.output.type == ElementType::float32) return 2e-6 * tile;
+    return (stores_at_odd_elements(k, p) ? 6.2e-6 : 5e-6) * tile;
 }
 
 // A step of its own, before the kernel's or behind it, waits for what is before.
 constexpr double launch = 2.5e-6;
 
-// Blocks of small problems, which read weights as they are given (fitted to 25 layers, a tenth off, H200, 2026-11-22).
+// Products on CUDA cores that read weights as they are given.
+bool reads_weights_on_cuda_cores(const KernelTraits &k) {
+    return reads_weights_as_given(k) && k.box_positions == 0 && !channels_innermost(k.output);
+}
+
+// Blocks of small problems, of which a multiprocessor has one (input gradients: fitted to 25 layers, a tenth off, H200,
+// 2026-11-22).
 bool is_for_small_problems(const KernelTraits &k) {
-    return k.taps_as_channels && k.weight_layout == WeightLayout::as_given && k.output.layout == Layout::channels_first;
+    return reads_weights_on_cuda_cores(k) && k.blocks_per_multiprocessor == 1;
 }
 
 // Forward products on CUDA cores, whose longest phases come first.
 bool is_forward_on_cuda_cores(const KernelTraits &k) {
-    return k.counts_through_images && k.operation == Operation::forward && k.weight_layout == WeightLayout::channels_innermost;
+    return k.counts_through_images && k.operation == Operation::forward &&
+           (k.weight_layout == WeightLayout::channels_innermost || reads_weights_on_cuda_cores(k));
 }
 
 // What a block does before and behind its loop, which may be short where any attributes are allowed: 13 us of
@@ -132,24 +149,37 @@ double block_overhead(const KernelTraits &k, const Problem &p, const Work &work)
         return 4e-6;
     // Fitted to seven layers of a few microseconds (H200, 2026-11-23).
     if (is_forward_on_cuda_cores(k) && !k.phases_as_channels) return 2e-6 * (1 + 3 / blocks);
-    const double least = k.operation == Operation::input_gradient ? 6e-6 : 8e-6;
+    // Those that take phases' weights as they are given: 66 layers of 14 to 2040 us, a tenth off (H200, 2026-11-23). Where weights
+    // are not most of what a launch moves, they go behind packed ones, whose estimates are as much too long.
+    const bool few_weights = 2 * p.weight_elements() < p.output_elements();
+    const bool on_tensor_cores = k.precision == Precision::tf32 || bytes_of(k.output.type) == 2;
+    const double of_forward = reads_weights_on_cuda_cores(k) ? (few_weights ? 27e-6 : 17e-6) : on_tensor_cores ? 4e-6 : 8e-6,
+                 of_gradient = k.precision == Precision::tf32 ? 2.5e-6 : 6e-6,
+                 least = k.operation == Operation::input_gradient ? of_gradient : of_forward;
     if (k.counts_through_images) return least * (1 + 1 / blocks) * (channel_phases(k, p) > 1 ? 0.8 : 1);
     return k.precision == Precision::float32 ? 0 : 11e-6 / blocks * std::max(0.0, 1 - work.products / 1024);
 }
 
 // Outputs of one phase lie a stride apart. Beyond 16 bytes every one costs a transaction more of the
-// second-level cache than the overhead of blocks has in it (1-D, stride 8: 37 us for 8 million outputs).
+// second-level cache than the overhead of blocks has in it (1-D, stride 8: 37 us for 8 million outputs). Of tensor maps phases
+// that are channels share it, two or four (k16 s8, 8 x 112 channels of 64x64 in TF32: 1.11 ms by two, 0.58 by four).
 double scattered_stores_time(const KernelTraits &k, const Computation &c) {
-    if (!k.counts_through_images || k.operation != Operation::forward || k.output.layout == Layout::channels_last) return 0;
-    if (k.box_positions > 0 && k.phases_as_channels && k.stride_width_multiple > 1) return 0;
-    const int64_t apart = std::min<int64_t>(4 * c.problem.width().stride, 32);
-    return static_cast<double>(c.problem.output_elements() / c.parts_in_groups()) * std::max<int64_t>(apart - 16, 0) /
+    if (!k.counts_through_images || k.operation != Operation::forward || channels_innermost(k.output)) return 0;
+    if (is_forward_on_cuda_cores(k) && k.phases_as_channels && k.window == 1) return 0;  // lanes have four phases
+    const bool of_maps = k.box_positions > 0, shared = of_maps && k.phases_as_channels && k.stride_width_multiple > 1;
+    const double element = of_maps && bytes_of(k.output.type) == 2 ? 2.5 : 4,
+                 apart = std::min(element * static_cast<double>(c.problem.width().stride), 32.0),
+                 outputs = static_cast<double>(c.problem.output_elements() / c.parts_in_groups());
+    return outputs * std::max(apart - 16, 0.0) * (shared ? 1.3 / static_cast<double>(k.stride_width_multiple) : 1) /
            H200::second_level_bytes_per_second;
 }
 
-// What taps see is gathered element by element: on an H200 0.8 ps each, with three axes 2.5 (2026-11-22).
+// What taps see is gathered element by element: on an H200 0.8 ps each, with three axes 1.8, and 3.2 at strides above 2
+// (2026-11-23).
 double gathering_time(const Computation &c, double elements) {
-    return c.by_taps ? 1.5e-6 + (c.by_taps->rank > 2 ? 2.5e-12 : 0.8e-12) * elements : 0;
+    if (!c.by_taps) return 0;
+    const double element = c.by_taps->rank <= 2 ? 0.8e-12 : c.by_taps->width().stride > 2 ? 3.2e-12 : 1.8e-12;
+    return 1.5e-6 + element * elements;
 }
 
 // A picture that is packed before is read and written once. Lanes pack neighbours in a row of phases: in channels_last
@@ -170,7 +200,7 @@ double packing_time(const KernelTraits &k, const Computation &c) {
     const double weights =
         c.by_phases ? 2.0 * double(bytes_of(c.weight_format.type)) * double(c.by_phases->weight_elements())
                     : 0;
-    const bool apart = c.by_phases && c.read_format.layout == Layout::channels_last;
+    const bool apart = c.by_phases && channels_innermost(c.read_format);
     const double of_axes = c.by_phases && c.by_phases->rank > 2 ? 2 : 1;  // k4 s2, 4 x 32 channels of 48^3: 55 us of 16 bits
     const double passes = of_axes * (!apart ? 2.0 : c.read_format.type == ElementType::float32 ? 32.0 : 10.0);
     const double bytes = c.by_phases ? sizeof(float) : double(bytes_of(c.read_format.type));
@@ -186,7 +216,7 @@ double packing_time_of_cells(const Computation &c) { return c.cells ? 2.3e-12 * 
 double weight_packing_time(const KernelTraits &k, const Computation &c) {
     const bool of_weight = c.weight_operand == Operand::weight;
     const double elements = double((c.cells ? c.cells->given : c.problem).weight_elements()),
-                 passes = of_weight && c.weight_format.layout == Layout::channels_last ? 8 : 2,
+                 passes = of_weight && channels_innermost(c.weight_format) ? 8 : 2,
                  time = launch + passes * double(bytes_of(c.weight_format.type)) * elements / H200::memory_bytes_per_second;
     const bool packs = of_weight ? !reads_weights_as_given(k) && k.max_products == 0 : k.weight_layout != WeightLayout::as_given;
     return packs ? time : 0;
@@ -194,7 +224,7 @@ double weight_packing_time(const KernelTraits &k, const Computation &c) {
 
 // Mirrored, and given with channels innermost, each lies in a row of its own: of 2.4 million 9 us more (k3, 512 to 512).
 double mirroring_time(const KernelTraits &k, const Computation &c) {
-    if (reads_weights_as_given(k) || c.weight != WeightView::mirrored || c.weight_format.layout != Layout::channels_last) return 0;
+    if (reads_weights_as_given(k) || c.weight != WeightView::mirrored || !channels_innermost(c.weight_format)) return 0;
     return 3.8e-12 * double(c.problem.weight_elements());
 }
 
@@ -212,7 +242,7 @@ double adding_time(const Computation &c) {
 // 32 positions takes as many lines of the first-level cache. Rates were measured at stride 2 (k20 s10, 256 to 128
 // channels: 0.256 ms, of which 0.09 are this).
 double strided_loads_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
-    const bool neighbours = k.packed_channels || c.packed_rows || c.read_format.layout == Layout::channels_last;
+    const bool neighbours = k.packed_channels || c.packed_rows || channels_innermost(c.read_format);
     if (!k.counts_through_images || k.operation != Operation::input_gradient || neighbours) return 0;
     const double apart = double(std::min<int64_t>(c.problem.width().stride, 32));
     const ProductBlocks work(k, c.problem);
@@ -225,12 +255,14 @@ double strided_loads_time(const KernelTraits &k, const Computation &c, const Mac
 // the copy engine reads all of a row, however few channels it has, and a sector more (k2, 80 from 40 channels, 512x512,
 // in seven kernels: 3.4 to 3.7 TB/s; H200, 2026-11-22). Others come in less time than products take (k4 s2, 96 from
 // 48). Pictures that are packed count where they have three axes (k5 s2, 192 from 24 channels, 32 x 6x12x12, by
-// 256 x 64: 256 us, and so estimated).
-double split_sectors_time(const KernelTraits &k, const Problem &p) {
+// 256 x 64: 256 us, and so estimated), by the channels that they have then.
+double split_sectors_time(const KernelTraits &k, const Computation &c) {
     constexpr int64_t sector = 32;
     constexpr double bytes_per_second = 3.6e12;
-    const int64_t bytes = bytes_of(k.output.type), summed = p.out_channels / p.groups;
-    const bool measured = k.operation == Operation::input_gradient && (k.input.layout == Layout::channels_last || k.rank == 3);
+    const Problem &p = c.problem;
+    const int64_t bytes = bytes_of(k.output.type), given = p.out_channels / p.groups,
+                  summed = c.packed_rows ? packed_row_channels(k, c) : given;
+    const bool measured = k.operation == Operation::input_gradient && (channels_innermost(k.input) || k.rank == 3);
     if (k.box_positions == 0 || !measured || bytes != 2 || summed * bytes % sector == 0) return 0;
     const double rows = double(area(k.block_positions)) + (maps_weights(k) ? double(k.block_channels) : 0);
     const ProductBlocks work(k, p);
@@ -252,7 +284,7 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
         // 104 us, 109 both). That is not so where weights, too, come in boxes (8 x 6, 2048 channels, by 128 x 64:
         // 53 us).
         const bool waits = k.box_positions > 0 && k.operation == Operation::forward && !maps_weights(k) &&
-                           k.output.layout == Layout::channels_last && k.blocks_per_multiprocessor == 2;
+                           channels_innermost(k.output) && k.blocks_per_multiprocessor == 2;
         // On CUDA cores a block alone takes half as long as of others (twelve layers, H200, 2026-11-22).
         const bool sorted = is_forward_on_cuda_cores(k), quick = sorted && k.window == 1;
         // Tiles beside others have fewer stages, for which one alone waits (k3 s3, 128 to 64, 4 x 8x10x8: 15 us by 40 of 128 x 64).
@@ -267,12 +299,15 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
     }
     // A round takes as long as on an H200: multiprocessors are equally fast, whatever their number is.
     const double round_flop = H200::multiprocessors * k.blocks_per_multiprocessor * flop;
-    const double once = k.resident_blocks > 0 ? before_first_tile : is_for_small_problems(k) ? launch : 0;
+    const double once = k.resident_blocks > 0        ? before_first_tile
+                        : is_for_small_problems(k)   ? launch
+                        : begins_once(k)             ? before_first_box
+                                                     : 0;
     const double overhead = block_overhead(k, p, work);
     // Nothing hides such stores where blocks are few (k4 s2 p1, 64 to 32 channels, 32 x 94: 14 us of 12 blocks).
     const double bare = k.box_positions > 0 && blocks <= double(multiprocessors) && stores_at_odd_elements(k, p) ? overhead : 0;
     const double in_rounds = rounds * (round_flop / (k.h200_tflops * 1e12) + overhead) + bare;
-    return std::max(in_rounds, split_sectors_time(k, p)) + once + scattered_stores_time(k, c);
+    return std::max(in_rounds, split_sectors_time(k, c)) + once + scattered_stores_time(k, c);
 }
 
 // Where threads have some channels at a position of each part of a row, and nothing in common (schedules/cuda_gather.h).
@@ -302,7 +337,7 @@ double gather_time(const KernelTraits &k, const Computation &c, const Machine &m
     const double size = double(std::max(machine.multiprocessors, 1)) / H200::multiprocessors;
     const double elements = sums * std::max(threads, alone * threads_a_multiprocessor * H200::multiprocessors * size);
     const bool channels_last =
-        c.read_format.layout == Layout::channels_last || c.written_format.layout == Layout::channels_last;
+        channels_innermost(c.read_format) || channels_innermost(c.written_format);
     const double pixel = double(bytes_of(c.read_format.type) * std::max(p.in_channels, p.out_channels)),
                  apart = k.any_layout && channels_last ? std::clamp(pixel / 8, 1.0, 4.0) : 1;
     return elements / size * (element + 2 * products / (k.h200_tflops * 1e12)) * apart;

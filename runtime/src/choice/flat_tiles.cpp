@@ -36,6 +36,14 @@ Extent extent_of(const Axis &a, bool forward) {
     return e;
 }
 
+// Whether a register tile reads an operand for each of its sums, and one more, which the caches then deliver too slowly where
+// layers are not small: the rate of such kernels was measured on those (fitted to 168 layers, Xeon with AVX-512, 2026-11-23).
+bool has_one_vector(const KernelTraits &k) {
+    const int64_t vector = k.cpu_level == CpuLevel::avx512 ? 16 : k.cpu_level == CpuLevel::avx2 ? 8 : 4;
+    const bool channels_in_vectors = k.any_layout || k.turns_channels;
+    return !k.packs_groups && (channels_in_vectors ? k.weight_channel_multiple : k.tile_places) == vector;
+}
+
 }  // namespace
 
 FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p, TensorFormat read, TensorFormat written) {
@@ -67,8 +75,11 @@ FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p, TensorFormat read,
     const bool sees_rows = y.reach() + z.reach() > 0 && !k.packs_groups;
     const int64_t widest = sees_rows ? std::max<int64_t>(wanted / 8, 128) : wanted;
     const int64_t segments = ceil_divide(x.cells, widest + widest / 4);
-    segment_cells = segments == 1 ? x.cells : round_up(ceil_divide(x.cells, segments), 16);
-    const int64_t pitch = segments == 1 ? x.pitch : segment_cells + 1 + x.reach();
+    // A segment has a cell more, since it may begin within one; with that it fills register tiles.
+    const int64_t in_segment = round_up(ceil_divide(x.cells, segments) + 1, k.tile_places);
+    segment_cells = segments == 1 ? x.cells : in_segment - 1;
+    const int64_t row_cells = segments == 1 ? x.cells : in_segment;
+    const int64_t pitch = segments == 1 ? x.pitch : row_cells + x.reach();
     rows = double(p.batch) * y.pitch * z.pitch;
     const int64_t all_rows = static_cast<int64_t>(std::min(rows, double(max_elements_32bit())));
     const int64_t a_share = std::max(ceil_divide(all_rows * segments, several), ceil_divide(least, pitch));
@@ -77,7 +88,7 @@ FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p, TensorFormat read,
     const int64_t seen_rows = y.reach() + z.reach() * y.pitch;
     const auto computed = [&](int64_t n) {
         const int64_t also = k.computes_taps ? seen_rows * pitch + x.reach() : 0;
-        return n == 0 ? 0.0 : double(round_up((n - 1) * pitch + segment_cells + also, k.tile_places));
+        return n == 0 ? 0.0 : double(round_up((n - 1) * pitch + row_cells + also, k.tile_places));
     };
     const auto copied_for = [&](int64_t n) { return n == 0 ? 0.0 : double((n + seen_rows) * pitch); };
     const auto of_all = [&](int64_t n, auto of_tile) { return double(all_rows / n) * of_tile(n) + of_tile(all_rows % n); };
@@ -96,7 +107,7 @@ FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p, TensorFormat read,
     constexpr double most_near = 20000, far = 0.9;
     const bool in_rows = !k.computes_taps && !k.any_layout && !k.turns_channels;
     const bool is_far = in_rows && double(k.tile_places) * channels.summed > most_near;
-    const double rate = double(k.fma_percent) * (is_far ? far : 1);
+    const double rate = double(k.fma_percent) * (is_far ? far : 1) * (forward && has_one_vector(k) ? 0.88 : 1);
     // Where groups are channels, the time is a group's share.
     const double share = k.packs_groups ? 1 / double(p.groups) : 1;
     // Entries of whole register tiles, each of which is added once.
@@ -109,7 +120,7 @@ FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p, TensorFormat read,
 
     // Elements that are copied and stored take so many products' time: scattered one by one, or as vectors along rows. Channels
     // of a picture of one pixel are neighbours in any layout.
-    const auto is_apart = [](TensorFormat f, int64_t positions) { return f.layout == Layout::channels_first && positions > 1; };
+    const auto is_apart = [](TensorFormat f, int64_t positions) { return !channels_innermost(f) && positions > 1; };
     const bool reads_apart = is_apart(read, forward ? input_positions(p) : output_positions(p)),
                writes_apart = is_apart(written, forward ? output_positions(p) : input_positions(p));
     const bool reads_strided = !forward && x.cells > 1 && p.width().stride > 1;
@@ -118,7 +129,9 @@ FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p, TensorFormat read,
                              : !k.any_layout && k.packs_groups && reads_strided ? 130
                                                                : 0;
     const double vectors = double(round_up(segment_cells, 16)) / double(segment_cells);
-    const double written_time = !k.any_layout ? (k.turns_channels ? 40 : 50) * vectors : writes_apart ? 400 : 0;
+    // Phases of larger strides are put side by side one by one (fitted to 168 layers, Xeon with AVX-512, 2026-11-23).
+    const double turned_time = forward && p.width().stride > 8 ? 160 : forward ? 70 : 40;
+    const double written_time = !k.any_layout ? (k.turns_channels ? turned_time : 50) * vectors : writes_apart ? 400 : 0;
     const double copied = of_all(tile_rows, copied_for) * double(segments) * double(product_of_axes(p, planes_of) * blocks);
     const double positions = of_all(tile_rows, [&](int64_t n) { return double(n * segment_cells); }) * double(segments);
     const double taps_of_phase = double(taps(p)) / double(product_of_axes(p, phases_of));

@@ -25,10 +25,10 @@ Axis in_cells(const Axis &x, int64_t inputs, int64_t window) {
 
 }  // namespace
 
-std::vector<Computation> with_joined_positions(const Computation &c, const Epilogue &epilogue) {
+std::vector<Computation> with_joined_positions_of_rows(const Computation &c, const Epilogue &epilogue) {
     const Problem &p = c.problem;
     const Axis &x = p.width();
-    const auto is_row = [](TensorFormat f) { return f.layout == Layout::channels_last && bytes_of(f.type) == 2; };
+    const auto is_row = [](TensorFormat f) { return channels_innermost(f) && bytes_of(f.type) == 2; };
     const bool sees_one = x.kernel == 1 && x.stride == 1 && x.padding == 0 && x.output_padding == 0;
     const bool is_other = c.by_phases || c.by_taps || c.packed_rows || c.has_wide_pixels();
     // A step of its own repeats a bias that it converts.

@@ -37,8 +37,9 @@ struct Request {
         std::string reason;
         std::optional<Candidate> best;
         for (const Computation &computation : computations) {
-            const std::optional<Computation> cells = with_input_cells(k, computation);
-            const Computation &c = cells ? *cells : computation;
+            const std::optional<Computation> other =
+                is_flat(k) ? with_long_rows(computation) : with_input_cells(k, computation);
+            const Computation &c = other ? *other : computation;
             std::string rejected = rejection(k, c, options, device, machine);
             if (rejected.empty()) {
                 const Computation split = with_split_sum(k, c);

@@ -7,6 +7,7 @@
 #include "algorithm/kernel_interface.h"
 #include "algorithm/signature.h"
 #include "conv_transpose/conv_transpose.h"
+#include "problem/layouts.h"
 #include "problem/size2.h"
 
 namespace conv_transpose {
@@ -212,7 +213,7 @@ inline int64_t spanned_output(const KernelTraits &kernel, const Problem &problem
 /// Whether it reads a picture in channels_first as it lies, by a tensor map: box_positions of a row, of a chunk of channels.
 inline bool reads_as_it_lies(const KernelTraits &kernel) {
     return kernel.box_positions > 0 && kernel.operation == Operation::forward &&
-           kernel.input.layout == Layout::channels_first;
+           !channels_innermost(kernel.input);
 }
 
 /// Whether the inputs of such a picture are its cells, so that those of an image lie in one row: kernels as large as strides.
@@ -220,7 +221,7 @@ inline bool reads_one_row(const KernelTraits &kernel) { return reads_as_it_lies(
 
 /// Whether it is an implicit product of a weight gradient that reads pictures in channels_first as they lie.
 inline bool sums_as_it_lies(const KernelTraits &kernel) {
-    return kernel.family == Family::weight_gradient_implicit_gemm && kernel.input.layout == Layout::channels_first;
+    return kernel.family == Family::weight_gradient_implicit_gemm && !channels_innermost(kernel.input);
 }
 
 /// Whether its boxes are runs of positions of such pictures, all of an image in one row (in_one_row() in weight_gradient_parts.h).
@@ -241,7 +242,7 @@ inline bool stores_runs_of_positions(const KernelTraits &kernel) {
 /// vectors of channels.
 inline bool copies_16_bytes(const KernelTraits &kernel) {
     const auto of_16_bits = [](TensorFormat f) {
-        return f.type != ElementType::float32 && f.layout == Layout::channels_last;
+        return f.type != ElementType::float32 && channels_innermost(f);
     };
     const bool reads_input = kernel.operation != Operation::input_gradient,
                reads_output = kernel.operation != Operation::forward;
@@ -250,9 +251,11 @@ inline bool copies_16_bytes(const KernelTraits &kernel) {
             (reads_output && of_16_bits(kernel.output)));
 }
 
-/// Whether it takes tensors of any layout with any channels: it serves what no other kernel does, and is slow.
+/// Whether it takes tensors of any layout with any channels and is no product: it serves what no other kernel does, and is slow.
 inline bool is_last_resort(const KernelTraits &kernel) {
-    return kernel.role == KernelRole::compute && kernel.any_layout && kernel.in_channels == 0;
+    const bool is_product = kernel.family == Family::flat_forward || kernel.family == Family::flat_input_gradient ||
+                            kernel.family == Family::flat_weight_gradient;
+    return kernel.role == KernelRole::compute && kernel.any_layout && kernel.in_channels == 0 && !is_product;
 }
 
 }  // namespace conv_transpose

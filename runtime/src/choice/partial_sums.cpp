@@ -31,7 +31,7 @@ int64_t partial_sums(const KernelTraits &k, const Problem &p, int64_t undivided)
     if (k.split_target_blocks == 0 || p.groups != 1 || p.batch == 0) return 1;
     // Pixels so far apart fill L1 with the window of one block: HiFi-GAN's first layer (stride 8) took 0.250
     // ms in two parts, 0.153 in one (H200). Channels that are neighbours fill lines whatever the stride is.
-    const bool far_apart = k.operation == Operation::input_gradient && k.output.layout == Layout::channels_first &&
+    const bool far_apart = k.operation == Operation::input_gradient && !channels_innermost(k.output) &&
                            !k.taps_as_channels;  // whose steps see neighbours
     if (far_apart && p.width().stride >= 8) return 1;
     const ProductBlocks work(k, p);
@@ -50,7 +50,7 @@ int64_t best_parts_of_steps(const KernelTraits &k, const Computation &computatio
     const Problem &p = computation.problem;
     if (k.split_target_blocks == 0 || p.batch == 0 || p.batch > max_grid()) return 1;
     // With channels innermost a group's lie apart by those of all, a part's by all positions.
-    if (k.output.layout == Layout::channels_last && p.groups != 1) return 1;
+    if (channels_innermost(k.output) && p.groups != 1) return 1;
     const ProductBlocks work(k, p);
     const double elements = double(k.operation == Operation::forward ? p.output_elements() : p.input_elements());
     if (double(p.input_elements()) > max_elements_32bit() || double(p.output_elements()) > max_elements_32bit()) return 1;

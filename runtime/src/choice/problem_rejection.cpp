@@ -73,6 +73,9 @@ std::string channel_rejection(const KernelTraits &k, const Computation &c) {
     if (p.groups % k.group_multiple)
         return "groups is " + std::to_string(p.groups) + ", no multiple of " + std::to_string(k.group_multiple);
     if ((k.group_multiple > 1 || k.packs_groups) && p.groups > max_grid()) return "a launch does not take all groups";
+    // A vector is of groups: products with one channel in a vector take half the time of one group (k4 s2, 256x256).
+    if (k.packs_groups && k.family == Family::flat_weight_gradient && 4 * p.groups < k.tile_in_channels)
+        return "groups is " + std::to_string(p.groups) + ", which leaves most of a vector empty";
     const bool forward = k.operation == Operation::forward;
     if (in % k.in_channel_multiple && !(c.packed_rows && forward))
         return "in_channels / groups is no multiple of " + std::to_string(k.in_channel_multiple);
@@ -151,9 +154,9 @@ std::string size_rejection(const KernelTraits &k, const Problem &p) {
 std::string row_rejection(const KernelTraits &k, const Computation &c) {
     if (k.operation == Operation::weight_gradient) return {};  // packs what it reads itself
     if (reads_as_it_lies(k))
-        return c.packed_rows || c.read_format.layout != Layout::channels_first ? "it reads channels_first as it lies" : "";
+        return c.packed_rows || channels_innermost(c.read_format) ? "it reads channels_first as it lies" : "";
     if (!c.packed_rows)
-        return k.box_positions > 0 && c.read_format.layout == Layout::channels_first
+        return k.box_positions > 0 && !channels_innermost(c.read_format)
                    ? "it reads rows of channels"
                    : "";
     if (k.box_positions == 0) return "it reads pictures as they are given";
@@ -185,7 +188,7 @@ std::string problem_rejection(const KernelTraits &k, const Computation &c) {
 std::string span_rejection(const KernelTraits &k, const Computation &c) {
     const Problem &p = c.problem;
     const bool channels_last =
-        c.read_format.layout == Layout::channels_last || c.written_format.layout == Layout::channels_last;
+        channels_innermost(c.read_format) || channels_innermost(c.written_format);
     if (k.large_buffers || !channels_last) return {};
     const int64_t image = std::max(p.in_channels * input_positions(p), p.out_channels * spanned_outputs(k, p));
     return image > max_elements_32bit() ? "one image has more than 2^31 - 1 elements, with channels innermost" : "";

@@ -49,7 +49,7 @@ std::string machine_rejection(const MachineNeeds &k, const Machine &machine) {
 // What a kernel does not read as it is given may come in every format that can be packed for it.
 bool packs(const KernelTraits &k, const TensorOfOperation &tensor, Operation operation, TensorFormat given) {
     if (tensor.asked == &PlanOptions::weight && k.weight_layout != WeightLayout::as_given) {
-        if (k.taps_as_channels && given.layout == Layout::channels_last) return false;
+        if (k.taps_as_channels && channels_innermost(given)) return false;
         const Registry all = registry();
         return std::any_of(all.begin(), all.end(),
                            [&](const KernelTraits &helper) { return packs_weights(helper, k, given.type); });
@@ -78,7 +78,7 @@ std::string format_rejection(const KernelTraits &k, const Computation &c, const 
         const TensorFormat is = tensor.format_of(k, options.operation);
         TensorFormat wanted = options.*tensor.asked;
         if (tensor.asked == &PlanOptions::weight && maps_weights(k)) {
-            const bool has_rows = maps_weights_of_phases(k) && wanted.layout == Layout::channels_first;
+            const bool has_rows = maps_weights_of_phases(k) && !channels_innermost(wanted);
             if (taps(c.problem) == 1 || has_rows) wanted.layout = is.layout;
             else if (maps_weights_of_phases(k)) wanted.layout = Layout::channels_first;
         }
@@ -145,7 +145,7 @@ std::string pixel_rejection(const KernelTraits &kernel, const Computation &c) {
 // Its helpers pack the weights of joined positions (input_cells.h).
 bool multiplies_joined_positions(const KernelTraits &kernel) {
     return kernel.box_positions > 0 && kernel.rank == max_rank && kernel.weight_layout != WeightLayout::as_given &&
-           kernel.input.layout == Layout::channels_last && kernel.output.layout == Layout::channels_last;
+           channels_innermost(kernel.input) && channels_innermost(kernel.output);
 }
 
 // What is asked for, of the tensors that play the roles of what is computed.
@@ -220,8 +220,9 @@ bool takes_format(const KernelTraits &k, const TensorOfOperation &tensor, Operat
     // What is packed must have a helper of its type, whatever the kernel's own is.
     if (reads_weights && tensor.asked == &PlanOptions::weight && k.weight_layout != WeightLayout::as_given)
         return packs(k, tensor, operation, wanted);
-    // What adds parts writes every layout.
-    const bool is_added = k.makes_parts && k.splits_steps && tensor.made_for == &KernelTraits::output && operation == k.operation;
+    // What adds parts of outputs writes every layout.
+    const bool is_added = k.makes_parts && k.splits_steps && tensor.made_for == &KernelTraits::output &&
+                          operation == Operation::forward && k.operation == operation;
     return is == wanted || ((k.any_layout || is_added) && is.type == wanted.type) || packs(k, tensor, operation, wanted);
 }
 

@@ -52,8 +52,7 @@ inline bool moves_elements_of(const KernelTraits &k, ElementType type) {
 
 /// As in "float16 with channels_last".
 inline std::string str(TensorFormat format) {
-    static constexpr const char *layouts[] = {"channels_first", "channels_last"};
-    return std::string(named(storage_of(format.type)).element_type) + " with " + layouts[int(format.layout)];
+    return std::string(named(storage_of(format.type)).element_type) + " with " + named_layouts[int(format.layout)].name;
 }
 
 }  // namespace conv_transpose

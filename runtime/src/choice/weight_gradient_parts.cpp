@@ -108,7 +108,7 @@ ChannelsLastParts::ChannelsLastParts(const Computation &c, const KernelTraits &k
     constexpr int64_t max_packed = int64_t{256} << 20;
     const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups;
     const auto must_pack = [&](int64_t channels, int64_t positions, TensorFormat format) {
-        return !sums_as_it_lies(k) && (channels % 8 != 0 || (format.layout != Layout::channels_last && positions > 1));
+        return !sums_as_it_lies(k) && (channels % 8 != 0 || (!channels_innermost(format) && positions > 1));
     };
     packs_input = must_pack(in, input_positions(p), c.read_format);
     packs_output = c.by_taps || must_pack(out, output_positions(p), c.written_format);
@@ -152,7 +152,7 @@ std::string channels_last_rejection(const KernelTraits &k, const Computation &c)
     if (p.batch == 0) return "batch is 0";
     if (p.groups > max_grid()) return "there are more than 65535 groups";
     const auto lies_apart = [](TensorFormat format, int64_t channels, int64_t positions) {
-        return format.layout != Layout::channels_first && channels > 1 && positions > 1;
+        return channels_innermost(format) && channels > 1 && positions > 1;
     };
     if (sums_as_it_lies(k) && (lies_apart(c.read_format, p.in_channels, input_positions(p)) ||
                                lies_apart(c.written_format, p.out_channels, output_positions(p))))

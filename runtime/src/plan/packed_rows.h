@@ -94,7 +94,7 @@ class PackedRows {
         return launch_with_axes<Family::tap_packing>(*tap_packing_, seen)
             .set("picture", padded_output_pictures(read, seen, tap_packing_->rank, seen_range, format_))
             .set_axes("cells", seen, [](const Axis &a) { return a.input; })
-            .set("channels_fastest", int64_t{c_.weight_format.layout == Layout::channels_last})
+            .set("channels_fastest", int64_t{channels_innermost(c_.weight_format)})
             .set("packed", rows)
             .step();
     }

@@ -19,13 +19,13 @@ class PartialOutputs {
         if (!needed()) return;
         // With few outputs, blocks that turn them would leave a machine idle: lanes store them one by one.
         constexpr int64_t fills_machine = 1 << 17;
-        const bool turned = layout_ == Layout::channels_last && c.written_format.layout == Layout::channels_first &&
+        const bool turned = channels_innermost(layout_) && !channels_innermost(c.written_format) &&
                             c.problem.batch * plane() * channels_ >= fills_machine;
         sum_ = &helper_kernel(KernelRole::sum_of_output_parts, kernel.device, [&](const KernelTraits &k) {
-            return k.output.type == c.written_format.type && (k.input.layout == Layout::channels_last) == turned;
+            return k.output.type == c.written_format.type && channels_innermost(k.input) == turned;
         });
         // Whole rows of 16 bytes are stored, whatever the number of channels is.
-        if (kernel.box_positions > 0 && layout_ == Layout::channels_last && !kernel.stores_single_channels)
+        if (kernel.box_positions > 0 && channels_innermost(layout_) && !kernel.stores_single_channels)
             channels_ = round_up(channels_, 16 / bytes_of(c.read_format.type));
         region_ = recipe.add_region("partial sums", sizeof(float) * c.problem.batch * image());
     }

@@ -26,7 +26,8 @@ void require_enumerator(const std::string &field, Enum value, Enum last, const s
 void require_format(const std::string &tensor, const TensorFormat &format) {
     constexpr auto last = static_cast<ElementType>(std::size(storages) - 1);
     require_enumerator(tensor + ".type", format.type, last, names_of_element_types(" and "));
-    require_enumerator(tensor + ".layout", format.layout, Layout::channels_last, "channels_first and channels_last");
+    require_enumerator(tensor + ".layout", format.layout, static_cast<Layout>(std::size(named_layouts) - 1),
+                       listed(named_layouts, &NamedLayout::name, " and "));
 }
 
 }  // namespace
@@ -59,7 +60,7 @@ void require_pixel_stride(const std::string &tensor, int64_t stride, int64_t cha
                           Operation operation) {
     if (stride == 0) return;
     const std::string field = tensor + "_pixel_stride", is = field + " is " + std::to_string(stride);
-    if (operation != Operation::forward || format.layout != Layout::channels_last)
+    if (operation != Operation::forward || !channels_innermost(format))
         throw InvalidProblem(
             field, is + ", but only pictures of the forward operation in channels_last have one; leave it 0");
     const int64_t multiple = 16 / bytes_of(format.type);

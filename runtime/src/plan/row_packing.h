@@ -13,11 +13,12 @@ class RowPacking {
     RowPacking(Device device, TensorFormat format, int64_t channels, int64_t positions)
         : packing_(helper_kernel(KernelRole::channels_last_packing, device, [&](const KernelTraits &k) {
               return moves_elements_of(k, format.type) && k.aligned_positions == 0 &&
+                     k.packs_along_channels == channels_innermost(format) &&
                      (k.max_out_channels == 0 || channels <= k.max_out_channels);
           })) {
         for (const KernelTraits &k : registry())
             if (k.role == KernelRole::channels_last_packing && k.device == device && moves_elements_of(k, format.type) &&
-                k.aligned_positions > 0 && format.layout == Layout::channels_first && positions % k.aligned_positions == 0)
+                k.aligned_positions > 0 && !channels_innermost(format) && positions % k.aligned_positions == 0)
                 where_aligned_ = &k;
     }
 

@@ -152,7 +152,7 @@ const char *Step::broken_alignment(const PlacedView *placed, bool rehearsal) con
                 return "a tensor lies at no multiple of 16 bytes, which is the kernel's rule";
     // Rows of channels are stored 16 bytes at a time as a rule; weights are not.
     const TensorFormat written = kernel_->operation == Operation::forward ? kernel_->output : kernel_->input;
-    const bool in_rows = kernel_->operation != Operation::weight_gradient && written.layout == Layout::channels_last;
+    const bool in_rows = kernel_->operation != Operation::weight_gradient && channels_innermost(written);
     const bool stores_16_bytes = (in_rows && !kernel_->stores_single_channels) || stores_runs_of_positions(*kernel_);
     if (!maps_.empty() && stores_16_bytes && misplaced(views_.size() - 1))
         return "its output lies at no multiple of 16 bytes, which is the kernel's rule";

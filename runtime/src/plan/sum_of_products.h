@@ -22,7 +22,7 @@ inline void add_sum_of_products(Recipe &recipe, const KernelTraits &k, const Com
         return helper.weight.type == c.weight_format.type && helper.sums_in_order == in_order;
     });
     const int64_t all_in = p.in_channels / p.groups, all_out = p.out_channels / p.groups, part = part_stride(c, k);
-    const bool channels_last = c.weight_format.layout == Layout::channels_last;
+    const bool channels_last = channels_innermost(c.weight_format);
     // Dimensions of the parts, and what one of its own is among others; weights are rows of columns.
     struct Dimension {
         int64_t extent, stride;

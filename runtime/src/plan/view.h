@@ -9,7 +9,6 @@
 #include "choice/launch_ranges.h"
 #include "choice/tensor_formats.h"
 #include "device/tensor_map.h"
-#include "plan/layout_strides.h"
 #include "problem/operand.h"
 
 namespace conv_transpose {

@@ -76,7 +76,7 @@ class ProductRecipe {
     // Lanes go along the channels where these are innermost, or where there are few: others would stand idle.
     const KernelTraits &packing_kernel(TensorFormat format, int64_t channels) const {
         constexpr int64_t few = 8;
-        const bool along_channels = format.layout == Layout::channels_last || channels <= few;
+        const bool along_channels = channels_innermost(format) || channels <= few;
         return helper_kernel(KernelRole::picture_packing, k_.device, [&](const KernelTraits &k) {
             return k.precision == k_.precision && k.packs_along_channels == along_channels;
         });

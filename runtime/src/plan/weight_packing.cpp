@@ -42,7 +42,7 @@ KernelTraits with_phases_outermost(KernelTraits kernel, bool is_so) {
 
 // Kernel positions that a kernel takes for channels are what a weight has of them, one after the other.
 Computation with_taps_as_channels(const KernelTraits &kernel, Computation c) {
-    const bool finds_taps = kernel.weight_layout == WeightLayout::as_given && kernel.output.layout == Layout::channels_last;
+    const bool finds_taps = kernel.weight_layout == WeightLayout::as_given && channels_innermost(kernel.output);
     if (!kernel.taps_as_channels || finds_taps) return c;
     c.problem.out_channels *= taps(c.problem);
     for (Axis &a : c.problem.axes) a.kernel = 1;
@@ -87,10 +87,13 @@ WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &comp
     packed_summed_ = c_.cells ? of_cells : summed_ * product(summed_phases_);
     if (kernel.weight_layout == WeightLayout::as_given) return;
     // Where channels keep their order, the packing of any taps is faster than that which turns many of them, up to some 100
-    // (TF32, H200, 2026-11-23: 27 taps 3.5 us in place of 4.3; with 256, 480 to 120 channels took 0.350 ms in place of 0.283).
-    constexpr int64_t few_taps = 100;
+    // (TF32, H200, 2026-11-23: 27 taps 3.5 us in place of 4.3; with 256, 480 to 120 channels took 0.350 ms in place of 0.283), while
+    // weights stay in the second-level cache (480 to 2048 channels of 100 taps, 393 MB: 1.31 ms with products, which take 0.52;
+    // turned, the weights took 0.26).
+    constexpr int64_t few_taps = 100, most_elements = 12'000'000;
     const bool keeps_order = kernel.counts_through_images && kernel.precision != Precision::tf32x3 && !transposed_;
-    const int64_t turned_taps = keeps_order && taps_ <= few_taps ? 0 : taps_;
+    const bool finds_each = keeps_order && taps_ <= few_taps && c_.problem.weight_elements() <= most_elements;
+    const int64_t turned_taps = finds_each ? 0 : taps_;
     const KernelTraits reader = with_phases_outermost(kernel, joins_positions(c_));
     packing_ = &helper_kernel(KernelRole::weight_packing, kernel.device, [&](const KernelTraits &k) {
         return packs_weights(k, reader, given_.type) && k.min_taps <= turned_taps &&
