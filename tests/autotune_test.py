@@ -260,11 +260,10 @@ class Spaces(unittest.TestCase):
         space, = self.spaces("n64g1ic512oc256ih8iw8kh5kw5sh2sw2ph2pw2oph1opw1", "tf32")
         self.assertEqual({values["columns"] for values in map(space.values, space)}, {8})
 
-    def test_the_general_schedule_is_the_last_resort(self):
+    def test_any_kernel_has_a_product_that_can_be_tuned(self):
         generators = lambda problem: [space.generator for space in self.spaces(problem, "float32")]
-        self.assertNotIn("forward_cuda_general", generators("n1g1ic64oc64ih32iw32kh3kw3"))
         self.assertEqual(generators("n1g1ic512oc64ih8iw8kh7kw7sh7sw7"), ["forward_cuda_implicit_gemm_cuda_cores"])
-        self.assertEqual(generators("n1g1ic512oc4ih8iw8kh7kw7sh7sw7"), ["forward_cuda_general"])
+        self.assertEqual(generators("n1g1ic512oc4ih8iw8kh7kw7sh7sw7"), [])  # most of a tile would be empty
 
     def test_tiles_of_one_channel_and_the_picture(self):
         dense, = (s for s in self.spaces("n1g1ic8oc1ih10iw10kh9kw9sh2sw2ph4pw4oph1opw1", "float32") if s.facts.family == "dense")

@@ -118,16 +118,22 @@ TEST(BulkCopies, RowsOfATileAreStoredAtOnce) {
     expect(product, "row stores are of tiles of 64 or 128 rows");
 }
 
-TEST(BulkCopies, FoursOfATileAreStoredAtOnce) {
+TEST(BulkCopies, RunsOfATileAreStoredAtOnce) {
     MatrixProduct product = product_by_boxes();
     product.columns = 128, product.run_stores = true;
     const std::string ptx = product.ptx();
-    EXPECT_EQ(calls(ptx, "store_run__"), 0);
-    EXPECT_EQ(calls(ptx, "store_run_, "), 16);  // of the rows of a warp, 8 a turn
+    // 16 rows of 128 columns a warp, 8 a turn: a lane has four columns of a row, or two pairs, or four single ones.
+    EXPECT_EQ(calls(ptx, "store_run__values4, "), 16);
+    EXPECT_EQ(calls(ptx, "store_run__values2, "), 32);
+    EXPECT_EQ(calls(ptx, "store_run__values1, "), 64);
     const std::string hopper = expand_tensor_core_calls(ptx, Architecture("sm_90a"));
-    EXPECT_EQ(count(hopper, "@on16 st.global.v4.b32 ["), 16);
+    EXPECT_EQ(count(hopper, "@inside st.global.v4.b32 ["), 16);
+    EXPECT_EQ(count(hopper, "@inside st.global.v2.b32 ["), 32);
+    EXPECT_EQ(count(hopper, "@inside st.global.b32 ["), 64);
     product.columns = 32;
-    expect(product, "a multiple of 128");
+    EXPECT_EQ(calls(product.ptx(), "store_run__values2, "), 0);  // of which lanes would have none
+    product.columns = 16;
+    expect(product, "a multiple of 32");
 }
 
 TEST(BulkCopies, RefusesWhatIsNoBox) {

@@ -32,7 +32,7 @@ struct MatrixProduct {
     bool boxed = false;          ///< a comes in boxes of a tensor, k by m
     bool rows_of_boxes = true;   ///< they lie in shared memory as they come
     bool row_stores = false;    ///< of rows of c, which have whole 16 bytes
-    bool run_stores = false;
+    bool run_stores = false;    ///< by four elements and two, where rows of c have whole ones
     SoftwarePipelineOptions options{};  ///< but for stages
 
     Halide::Module lower(const std::string &name = "matrix_product") const {
@@ -134,9 +134,13 @@ struct MatrixProduct {
 
         Pipeline p(c);
         if (pass) {
-            p.add_custom_lowering_pass(
-                new TensorCorePass({.stages = pipelined ? stages : 1, .row_stores = row_stores, .run_stores = run_stores,
-                                    .further_tiles = options.resident_blocks > 0}));
+            TensorCoreOptions tensor_cores{.stages = pipelined ? stages : 1, .row_stores = row_stores, .run_stores = run_stores,
+                                           .further_tiles = options.resident_blocks > 0};
+            for (int values : {2, 4}) {
+                const Expr row = c.output_buffer().dim(1).stride(), width = c.output_buffer().dim(0).extent();
+                if (run_stores) tensor_cores.runs.emplace_back(values, row % values == 0 && width % values == 0);
+            }
+            p.add_custom_lowering_pass(new TensorCorePass(tensor_cores));
             SoftwarePipelineOptions pipeline_options = options;
             pipeline_options.stages = stages;
             if (pipelined) p.add_custom_lowering_pass(new SoftwarePipelinePass(pipeline_options));

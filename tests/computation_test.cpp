@@ -224,6 +224,29 @@ TEST(Computation, OfCellsWhereAStrideMeetsADilation) {
     EXPECT_FALSE(has_cells("n2g2ic32oc16iw16kw3pw1"));
 }
 
+// Rows whose pixels see but their own column are one row: a kernel along another axis is one along it, spread by its length.
+TEST(Computation, OfRowsThatSeeTheirOwnColumnIsOfOneRow) {
+    const auto joined = [](const char *problem) {
+        const Computation given = computations(problem, Operation::forward)[0];
+        const Computation rows = with_long_rows(given).value_or(given);
+        EXPECT_EQ(rows.problem.output_elements(), given.problem.output_elements()) << problem;
+        EXPECT_EQ(rows.problem.weight_elements(), given.problem.weight_elements()) << problem;
+        return rows.problem.str();
+    };
+    const auto problem = [](const char *text) { return Problem::parse(text).str(); };
+    EXPECT_EQ(joined("n2ic3oc4ih5iw7kh1kw1"), problem("n2ic3oc4ih1iw35kh1kw1"));
+    EXPECT_EQ(joined("n2ic3oc4id3ih5iw7kd1kh1kw1"), problem("n2ic3oc4id1ih1iw105kd1kh1kw1"));
+    EXPECT_EQ(joined("n2ic3oc4ih5iw7kh3kw1ph2dh2"), problem("n2ic3oc4ih1iw35kh1kw3pw14dw14"));
+    EXPECT_EQ(joined("n2ic3oc4id3ih5iw7kd1kh3kw1ph1"), problem("n2ic3oc4id1ih3iw35kd1kh1kw3pw7dw7"));
+    for (const char *other : {"ic3oc4ih5iw7kh3kw3", "ic3oc4ih5iw7kh3kw1sh2", "ic3oc4ih5iw7kh3kw1pw1", "ic3oc4ih5iw7kh3kw1sw2",
+                              "ic3oc4ih5iw7kh1kw1dh2oph1"})
+        EXPECT_EQ(joined(other), problem(other));
+    // An axis has no more positions than 32 bits count.
+    EXPECT_EQ(joined("ic3oc4id3ih30000iw30000kd1kh1kw1"), problem("ic3oc4id1ih3iw900000000kd1kh1kw1"));
+    // Long rows gain less than they lose by what taps see twice.
+    EXPECT_EQ(joined("ic3oc4ih5iw80kh3kw1"), problem("ic3oc4ih5iw80kh3kw1"));
+}
+
 // A kernel that occupies a machine with 264 blocks; each of its own takes 64 channels of 64 positions, 32 at a step.
 TEST(Computation, OfFewBlocksIsASumOfParts) {
     KernelTraits kernel;

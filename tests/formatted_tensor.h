@@ -74,17 +74,23 @@ class Tensor {
            int64_t offset = 0)
         : format_(format), channels_(channels), positions_(positions), offset_(offset),
           memory_(device, (offset + values.size()) * element_bytes()), count_(values.size()) {
+        set(values);
+    }
+
+    void set(const std::vector<float> &values) {
         std::vector<float> order =
-            format.layout == Layout::channels_last ? turned(values, channels, positions, false) : values;
-        order.insert(order.begin(), offset, 0.f);
-        if (format.type == ElementType::float32) {
+            format_.layout == Layout::channels_last ? turned(values, channels_, positions_, false) : values;
+        order.insert(order.begin(), offset_, 0.f);
+        if (format_.type == ElementType::float32) {
             memory_.copy_from_host(order.data(), memory_.bytes());
             return;
         }
         std::vector<uint16_t> bits;
-        for (const float v : order) bits.push_back(bits_of(v, format.type));
+        for (const float v : order) bits.push_back(bits_of(v, format_.type));
         memory_.copy_from_host(bits.data(), memory_.bytes());
     }
+
+    void fill(float value) { set(std::vector<float>(count_, value)); }
 
     void *data() const { return static_cast<char *>(memory_.data()) + offset_ * element_bytes(); }
 

@@ -215,9 +215,10 @@ TEST_P(Gradient, RepeatsBitByBit) {
 TEST_P(Gradient, OfTheInputAtStride1RunsOnTheForwardKernels) {
     const Problem problem = Problem::parse("n8g1ic24oc8ih160iw160kh3kw3ph1pw0");
     const Problem forward = Problem::parse("n8g1ic8oc24ih160iw162kh3kw3ph1pw2");
-    const std::string kernel(Plan(forward, options(Operation::forward)).kernel());
-    const auto all = kernels_for(problem, options(Operation::input_gradient));
-    EXPECT_NE(std::find(all.begin(), all.end(), kernel), all.end()) << kernel;
+    const auto all = kernels_for(problem, options(Operation::input_gradient)), others = kernels_for(forward, options(Operation::forward));
+    EXPECT_TRUE(std::any_of(all.begin(), all.end(), [&](std::string_view kernel) {
+        return std::find(others.begin(), others.end(), kernel) != others.end();
+    }));
 }
 
 // Not where the forward problem's padding would be negative, or where the output has rows that no input row is for.

@@ -7,86 +7,12 @@
 #include <initializer_list>
 #include <limits>
 
-#include "formatted_tensor.h"
-#include "oracle.h"
-#include "random_problems.h"
-#include "run_plan.h"
+#include "formatted_test.h"
 
 namespace conv_transpose::testing {
 namespace {
 
-class HalfPrecision : public DeviceTest {
-  protected:
-    RandomProblems random{31};
-    int64_t offset = 0;  ///< of each tensor, in elements, from an aligned address
-
-    int64_t positions(const Problem &p, int64_t elements, int64_t channels) {
-        return p.batch * channels == 0 ? 1 : elements / (p.batch * channels);
-    }
-
-    /// By every kernel that takes the formats; how many there were. With an Inf or NaN at both ends of the picture that is
-    /// summed over, results are finite where the oracle's are. Only by kernels whose names have `named` in them.
-    int expect_exact(const Problem &p, Operation operation, PlanOptions wanted, float at_ends = 0, const std::string &named = "") {
-        wanted.device = GetParam(), wanted.operation = operation;
-        auto x = random.integers(p.input_elements()), dy = random.integers(p.output_elements());
-        const auto w = random.integers(p.weight_elements());
-        const bool is_forward = operation == Operation::forward, is_weight = operation == Operation::weight_gradient;
-        std::vector<float> &picture = is_forward ? x : dy;
-        if (at_ends != 0) picture.front() = picture.back() = at_ends;
-        const std::vector<float> b = wanted.epilogue.bias ? random.integers(p.out_channels) : std::vector<float>();
-        std::vector<double> expected = is_forward  ? forward(p, x, w, b)
-                                       : is_weight ? gradients(p, x, w, dy).weight
-                                                   : gradients(p, x, w, dy).input;
-        const TensorFormat result_format = is_forward ? wanted.output : is_weight ? wanted.weight : wanted.input;
-        const bool has_slopes = wanted.epilogue.activation == Activation::prelu;
-        const std::vector<float> slopes = has_slopes ? random.integers(p.out_channels) : std::vector<float>();
-        for (size_t i = 0; i < expected.size() && !slopes.empty(); i++)
-            if (expected[i] < 0) expected[i] *= slopes[i / positions(p, p.output_elements(), p.out_channels) % p.out_channels];
-        for (double &value : expected) {
-            if (wanted.epilogue.activation == Activation::relu) value = std::max(value, 0.0);
-            value = rounded(value, result_format.type);
-        }
-        int kernels = 0;
-        for (const PlanOptions &forced : for_every_kernel(p, wanted)) {
-            if (forced.kernel.find(named) == std::string::npos) continue;
-            const Trace trace(p.str() + " " + forced.kernel + ", input " + name(wanted.input.type) + " " +
-                              name(wanted.input.layout) + ", weight " + name(wanted.weight.type) + " " +
-                              name(wanted.weight.layout) + ", output " + name(wanted.output.type) + " " +
-                              name(wanted.output.layout));
-            const Plan plan(p, forced);
-            const int64_t in_positions = positions(p, p.input_elements(), p.in_channels);
-            const int64_t out_positions = positions(p, p.output_elements(), p.out_channels);
-            const std::vector<float> none(expected.size(), std::nanf(""));
-            const Tensor input(GetParam(), wanted.input, is_forward || is_weight ? x : none, p.in_channels, in_positions,
-                               offset);
-            const Tensor weight(GetParam(), wanted.weight, is_weight ? none : w, p.out_channels / p.groups,
-                                p.weight_elements() / (p.in_channels * (p.out_channels / p.groups)), offset);
-            const Tensor output(GetParam(), wanted.output, is_forward ? none : dy, p.out_channels, out_positions, offset);
-            const Tensor bias(GetParam(), {wanted.weight.type, Layout::channels_first}, with_slopes(b, slopes, p.groups), 1, 1,
-                              offset);
-            const DeviceMemory workspace = on_device(GetParam(), std::vector<float>(plan.workspace_bytes() / 4 + 1, std::nanf("")));
-            Arguments arguments;
-            arguments.weight = weight.data(), arguments.bias = bias.data();
-            if (is_weight) arguments.input = input.data(), arguments.output_gradient = output.data(), arguments.weight_gradient = weight.data();
-            else if (is_forward) arguments.input = input.data(), arguments.output = output.data();
-            else arguments.output_gradient = output.data(), arguments.input_gradient = input.data();
-            const Status status = plan.run(arguments, {workspace.data(), workspace.bytes()});
-            kernels++;
-            if (offset % 8 != 0 && !status.ok()) {
-                EXPECT_NE(std::string(status.message()).find("multiple of 16 bytes"), std::string::npos) << status.message();
-                continue;
-            }
-            EXPECT_TRUE(status.ok()) << status.message();
-            synchronize(GetParam());
-            const std::vector<float> actual = (is_forward ? output : is_weight ? weight : input).values();
-            if (at_ends == 0) expect_equal(actual, expected);
-            else
-                for (size_t i = 0; i < expected.size() && !HasFailure(); i++)
-                    EXPECT_EQ(std::isfinite(actual[i]), std::isfinite(expected[i])) << "element " << i;
-        }
-        return kernels;
-    }
-};
+class HalfPrecision : public FormattedTest {};
 
 /// Calls `test(problem, format of pictures, format of another tensor)` for the texts in float16 with equal layouts, and for
 /// those that are in every format with bfloat16 and layouts of their own, too; until one fails.
@@ -150,7 +76,7 @@ TEST_P(HalfPrecision, IsExactAtAnyAddressOrRefused) {
     for (const ElementType type : {ElementType::float16, ElementType::float32})
         for (const Layout layout : {Layout::channels_first, Layout::channels_last})
             for (const int64_t elements : {1, 4}) {
-                offset = elements;
+                offsets = {elements, elements, elements, elements};
                 PlanOptions options;
                 options.precision = Precision::tf32;
                 options.input = options.output = options.weight = {type, layout};
@@ -363,20 +289,21 @@ TEST_P(HalfPrecision, PacksRowsForTensorMaps) {
 
 // Runs that rows do not fill, and rows of several runs; borders above and below, taps eight apart, channels that fill no chunk
 // and no tile, groups; one axis, and three. Kernels as large as their strides, with weights as they are given, of which an
-// image is one row: rows that are no multiple of a run, or of 16 bytes.
+// image is one row: rows that are no multiple of a run, or of 16 bytes. Sums that are cut.
 const char *const problems_as_they_lie[] = {
     "n2ic72oc40ih5iw16kh3kw1ph1", "n1ic50oc136ih3iw72kh5kw1ph2", "n2g2ic128oc160ih2iw40kh1kw3pw8dw8", "n3ic24oc24iw128kw3dw16pw16",
     "n2ic72oc80ih5iw24kh1kw1", "n3ic16oc136ih6iw4kh1kw1", "n2ic40oc24id2ih3iw16kd3kh3kw1pd1ph1", "n2ic72oc24id2ih2iw4kd1kh1kw1",
     "n2ic72oc20ih5iw24kh2kw2sh2sw2", "n3ic24oc72ih6iw4kh4kw4sh4sw4", "n2ic64oc40ih6iw44kh3kw2sh3sw2", "n3ic40oc16ih16iw7kh2kw2sh2sw2",
-    "n2g2ic128oc48ih2iw8kh2kw2sh2sw2", "n2ic40oc24id2ih3iw4kd2kh2kw2sd2sh2sw2", "n2ic40oc24iw88kw2sw2", "n2ic24oc9iw96kw8sw8"};
+    "n2g2ic128oc48ih2iw8kh2kw2sh2sw2", "n2ic40oc24id2ih3iw4kd2kh2kw2sd2sh2sw2", "n2ic40oc24iw88kw2sw2", "n2ic24oc9iw96kw8sw8", "n1ic1040oc24ih3iw12kh1kw1", "n1ic24oc1040ih3iw12kh1kw1"};
 
 TEST_P(HalfPrecision, ReadsPicturesInChannelsFirstAsTheyLie) {
     if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";
     int kernels = 0;
-    for (const ElementType type : {ElementType::float16, ElementType::bfloat16})
+    for (const ElementType type : {ElementType::float16, ElementType::bfloat16, ElementType::float32})
         for (const char *text : problems_as_they_lie) {
-            if (type != ElementType::float16 && text != problems_as_they_lie[0]) continue;
+            if (type == ElementType::bfloat16 && text != problems_as_they_lie[0]) continue;
             PlanOptions options;
+            options.precision = Precision::tf32;
             options.input = options.weight = options.output = {type, Layout::channels_first};
             const Problem p = Problem::parse(text);
             kernels += expect_exact(p, Operation::input_gradient, options, 0, "as_it_lies");
@@ -467,12 +394,15 @@ TEST_P(HalfPrecision, CutsLongSumsIntoSharesOfSteps) {
 TEST_P(HalfPrecision, GoesThroughFurtherTilesOfPicturesAsTheyLie) {
     if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";
     PlanOptions options;
-    options.input = options.weight = options.output = {ElementType::float16, Layout::channels_first};
-    for (const char *text : {"n1g1ic8oc136ih92iw192kh1kw1", "n1g1ic8oc136ih68iw200kh3kw1ph1", "n1g1ic8oc68ih62iw188kh2kw2sh2sw2"}) {
-        expect_exact(Problem::parse(text), Operation::forward, options, 0, "nchw_as_it_lies");
-        if (HasFailure()) return;
+    options.precision = Precision::tf32;
+    for (const ElementType type : {ElementType::float32, ElementType::float16}) {
+        options.input = options.weight = options.output = {type, Layout::channels_first};
+        for (const char *text : {"n1g1ic8oc136ih92iw192kh1kw1", "n1g1ic8oc136ih68iw200kh3kw1ph1", "n1g1ic8oc68ih62iw188kh2kw2sh2sw2"}) {
+            expect_exact(Problem::parse(text), Operation::forward, options, 0, "nchw_as_it_lies");
+            if (HasFailure()) return;
+        }
+        expect_exact(Problem::parse("n1g1ic136oc8ih92iw192kh1kw1"), Operation::input_gradient, options, 0, "weight_rows");
     }
-    expect_exact(Problem::parse("n1g1ic136oc8ih92iw192kh1kw1"), Operation::input_gradient, options, 0, "weight_rows");
     options.input.layout = options.weight.layout = options.output.layout = Layout::channels_last;
     expect_exact(Problem::parse("n2g1ic8oc136ih92iw100kh1kw1"), Operation::forward, options, 0, "weight_maps_128x128");
 }

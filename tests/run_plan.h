@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <vector>
@@ -135,10 +136,27 @@ inline std::vector<float> run_gradient(const Plan &plan, const std::vector<float
     return to_host(result);
 }
 
-/// More for the GPU, where they are cheap; CONV_TRANSPOSE_RANDOM_PROBLEMS asks for another number.
-inline int random_problem_count(Device device) {
+/// CONV_TRANSPOSE_RANDOM_PROBLEMS asks for another number than a test has by itself.
+inline int random_problem_count(int otherwise) {
     const char *wanted = std::getenv("CONV_TRANSPOSE_RANDOM_PROBLEMS");
-    return wanted ? std::atoi(wanted) : device == Device::cuda ? 10000 : 2000;
+    return wanted ? std::atoi(wanted) : otherwise;
+}
+
+/// More for the GPU, where they are cheap.
+inline int random_problem_count(Device device) { return random_problem_count(device == Device::cuda ? 10000 : 2000); }
+
+/// CONV_TRANSPOSE_RANDOM_SEED, by which several processes draw problems of their own.
+inline unsigned random_seed() {
+    const char *wanted = std::getenv("CONV_TRANSPOSE_RANDOM_SEED");
+    return wanted ? static_cast<unsigned>(std::atoi(wanted)) * 1000 : 0;
+}
+
+/// Whether the seconds of CONV_TRANSPOSE_RANDOM_SECONDS, if given, have not passed since the first call.
+inline bool has_time_left() {
+    using Clock = std::chrono::steady_clock;
+    static const Clock::time_point begin = Clock::now();
+    const char *wanted = std::getenv("CONV_TRANSPOSE_RANDOM_SECONDS");
+    return !wanted || Clock::now() - begin < std::chrono::duration<double>(std::atof(wanted));
 }
 
 /// Compares element by element; reports the first difference only.

@@ -76,7 +76,7 @@ def main():
     parser.add_argument("file")
     parser.add_argument("--least", type=float, default=98, help="percent of each kernel's instructions")
     parser.add_argument("--families", action="store_true", help="kernels with the same control flow count together")
-    parser.add_argument("--list", metavar="KERNEL", help="what was not reached of this one, such as forward_f32_cuda_general_any_nchw.sm_90")
+    parser.add_argument("--list", metavar="KERNEL", help="what was not reached of this one, such as forward_f32_cuda_gather_any_any.sm_90")
     options = parser.parse_args()
     reports = reports_of(options.file)
     if options.list:

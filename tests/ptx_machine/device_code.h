@@ -10,7 +10,7 @@ namespace ptx_machine {
 /// `folders` are separated by colons. Among several texts for GPUs of this compute capability, such as 90, the
 /// one with most features is taken. Throws PtxError where there is none.
 struct DeviceCode {
-    std::string name;  ///< of the kernel and the GPU, such as forward_f32_cuda_general_any_nchw.sm_90
+    std::string name;  ///< of the kernel and the GPU, such as forward_f32_cuda_gather_any_any.sm_90
     std::string text;
 };
 DeviceCode find_code(const void *fat_binary, const std::string &folders, int compute_capability);

@@ -3,49 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <regex>
 
 namespace conv_transpose::testing {
 namespace {
-
-const char *const attributes[] = {"kh3kw3",
-                                  "kh3kw5",
-                                  "kh3kw7",
-                                  "kh2kw2sh2sw2",
-                                  "kh3kw3sh2sw2ph1pw1",
-                                  "kh4kw4sh2sw2ph1pw1",
-                                  "kh9kw9sh2sw2ph4pw4",
-                                  "kh9kw9sh3sw3ph4pw4",
-                                  "kh9kw9sh4sw4ph4pw4",
-                                  "kh3kw5sh2sw3ph1pw2dh2",
-                                  "kh3kw3sh5sw5ph1pw1dh2dw2",
-                                  "kh4kw4sh4sw4ph1pw2",
-                                  "kh1kw4sh1sw2pw1",
-                                  "kh5kw5sh2sw2ph2pw2",
-                                  "kh1kw8sh1sw4pw2",
-                                  "kh1kw10sh1sw5pw3",
-                                  "kh1kw16sh1sw8pw4",
-                                  "kh16kw16sh8sw8ph4pw7",
-                                  "kh1kw8sh1sw2pw3",
-                                  "kh18kw1sh3sw1ph7",
-                                  "kh1kw24sh1sw4pw10",
-                                  "kh30kw1sh5sw1ph12",
-                                  "kh1kw36sh1sw6pw15",
-                                  "kh42kw1sh7sw1ph17",
-                                  "kh1kw48sh1sw8pw20",
-                                  "kh1kw1",
-                                  "kh3kw4sh4sw6ph1pw2dh2dw4",  // phases that no tap reaches
-                                  "kh2kw3sh3sw2dh2dw3",
-                                  "kh16kw1sh2sw1ph3",
-                                  "kh1kw12sh1sw3pw3",
-                                  "kh16kw1sh4sw1",
-                                  "kh1kw20sh1sw5",
-                                  "kh24kw1sh6sw1",
-                                  "kh1kw14sh1sw7",
-                                  "kh16kw1sh8sw1"};
-const char *const channels[] = {"ic64oc64", "ic64oc128",  "ic32oc32",  "ic16oc32g2", "ic32oc64",  "ic64oc3",
-                                "ic56oc1",  "ic512oc256", "ic128oc64", "ic64oc32",   "ic128oc96", "ic64oc96"};
 
 /// Pictures of one type in any layouts, half of them plain; weights of that type or of float32.
 void draw_formats(KernelRun &run, RandomProblems &random) {
@@ -56,63 +17,6 @@ void draw_formats(KernelRun &run, RandomProblems &random) {
     const auto layout = [&] { return mixed ? static_cast<Layout>(random.between(0, 1)) : common; };
     run.input = {type, layout()}, run.output = {type, layout()};
     run.weight = {random.one_in(4) ? ElementType::float32 : type, layout()};
-}
-
-double products(const Problem &p) {
-    double all = double(p.batch) * p.in_channels * (p.out_channels / std::max<int64_t>(p.groups, 1));
-    for (const Axis &axis : p.axes) all *= double(axis.input) * axis.kernel;
-    return all;
-}
-
-/// Attributes that kernels were made for, channels on either side of tiles, sizes from one pixel to a few
-/// tiles.
-Problem draw(RandomProblems &random) {
-    for (;;) {
-        Problem p = random.one_in(6)
-                        ? random.next()
-                        : Problem::parse(attributes[random.between(0, std::size(attributes) - 1)]);
-        p.batch = random.one_in(3) ? random.between(2, 5) : 1;
-        if (random.one_in(3)) {
-            const Problem exact = Problem::parse(channels[random.between(0, std::size(channels) - 1)]);
-            p.groups = exact.groups, p.in_channels = exact.in_channels * exact.groups,
-            p.out_channels = exact.out_channels * exact.groups;
-        } else {
-            const auto some = [&]() -> int64_t {
-                if (random.one_in(3)) return random.between(1, 9);
-                if (random.one_in(3)) return random.between(10, 40);
-                if (random.one_in(2)) return 32 * random.between(1, 4);
-                return random.between(41, 150);
-            };
-            p.groups = random.one_in(4) ? random.between(2, 4) : 1;
-            const bool depthwise = random.one_in(5);
-            if (depthwise) p.groups = random.between(1, 9);
-            p.in_channels = p.groups * (depthwise ? 1 : some());
-            p.out_channels = p.groups * (depthwise ? 1 : some());
-        }
-        const auto size = [&]() -> int64_t {
-            if (random.one_in(3)) return random.between(1, 4);
-            return random.one_in(2) ? random.between(5, 20) : random.between(20, 140);
-        };
-        p.height().input = std::min(size(), size()), p.width().input = size();
-        // Rows of whole tiles, of up to 256 positions.
-        if (random.one_in(5)) p.height().input = random.between(1, 5), p.width().input = random.between(120, 330);
-        if (random.one_in(4)) {
-            p.rank = 3, p.depth() = p.height();
-            p.depth().input = random.between(1, 4);
-            p.depth().kernel = std::min<int64_t>(p.depth().kernel, random.between(1, 5));
-        }
-        for (int i = 3 - p.rank; i < 3; i++) {
-            Axis &axis = p.axes[i];
-            axis.padding += axis.stride * random.between(0, 1);
-            axis.output_padding = random.one_in(2) ? 0 : random.between(0, axis.stride - 1);
-        }
-        if (products(p) > 3e7) continue;
-        try {
-            p.validate();
-            if (p.output_elements() < 400000) return p;
-        } catch (const InvalidProblem &) {
-        }
-    }
 }
 
 /// The numbers that follow a mark in a kernel's name, such as 3 and 5 after "_k" in ..._k3x5_s1x1_...
@@ -129,7 +33,7 @@ KernelRun draw_like(const std::string &kernel, RandomProblems &random) {
     const auto has = [&](const char *text) { return kernel.find(text) != std::string::npos; };
     KernelRun run;
     run.kernel = kernel;
-    Problem p = draw(random);
+    Problem p = random.next_layer(2, 3e7);
     if (has("dhw") != (p.rank == 3)) p.rank = has("dhw") ? 3 : 2, p.depth() = has("dhw") ? p.height() : Axis();
     if (p.rank == 3) p.depth().input = random.between(1, 3), p.depth().kernel = std::min<int64_t>(p.depth().kernel, 3);
     const auto of_plane = [&](const char *mark, int64_t Axis::*attribute, int64_t otherwise) {
@@ -183,13 +87,13 @@ bool is_small_and_valid(const Problem &p) {
     } catch (const InvalidProblem &) {
         return false;
     }
-    return p.output_elements() < 400000 && products(p) < 2e7;
+    return p.output_elements() < 400000 && RandomProblems::products(p) < 2e7;
 }
 
 void sort_by_cost(std::vector<KernelRun> &runs) {
     const auto cost = [](const KernelRun &r) {
         const Problem &p = r.problem;
-        return products(p) + 100. * (p.output_elements() + p.input_elements());
+        return RandomProblems::products(p) + 100. * (p.output_elements() + p.input_elements());
     };
     std::stable_sort(runs.begin(), runs.end(), [&](const KernelRun &a, const KernelRun &b) { return cost(a) < cost(b); });
 }
@@ -198,7 +102,7 @@ std::map<std::string, std::vector<KernelRun>> draw_for_every_kernel(int problems
     std::map<std::string, std::vector<KernelRun>> all;
     RandomProblems random(5);
     for (int n = 0; n < problems; n++) {
-        const Problem problem = draw(random);
+        const Problem problem = random.next_layer(random.one_in(4) ? 3 : 2, 3e7);
         KernelRun formats;
         draw_formats(formats, random);
         for (Operation operation : {Operation::forward, Operation::input_gradient, Operation::weight_gradient,
@@ -269,6 +173,7 @@ KernelRun varied(KernelRun run, RandomProblems &random) {
             case 0:
             case 1:
                 run.offset = static_cast<int>(random.between(0, 3));
+                run.shifted = std::array{"", "input", "weight", "output", "output"}[random.between(0, 4)];
                 break;
             case 2:
                 run.epilogue.bias = !run.epilogue.bias;

@@ -91,13 +91,13 @@ std::vector<Candidate> try_out(const std::vector<KernelRun> &given, const std::v
     std::stable_sort(bases.begin(), bases.end(), [](const Candidate &a, const Candidate &b) {
         return count(a.reached) > count(b.reached);
     });
-    bases.resize(std::min<size_t>(bases.size(), 4));
+    bases.resize(std::min<size_t>(bases.size(), 6));
     if (!bases.empty() && kernel_named(bases.front().run.kernel).operation == Operation::forward)
-        for (int version = 0; version < 10; version++)
+        for (int version = 0; version < 15; version++)
             for (const Candidate &base : bases) {
                 KernelRun one = base.run;
                 one.epilogue.activation = static_cast<Activation>(version % 5);
-                one.offset = version / 5;
+                one.offset = version >= 5, one.shifted = version >= 10 ? "output" : "";
                 if (spent < seconds && !complete()) attempt(one);
             }
     RandomProblems random(6);

@@ -13,14 +13,16 @@ struct KernelRun {
     Problem problem;
     Epilogue epilogue;
     TensorFormat input{}, weight{}, output{};
-    int offset = 0;  ///< elements, from an aligned address to that of each tensor
-    int grid = 0;    ///< the most blocks along an axis, so that each goes through more of a sum; 0: as many as GPUs have
+    int offset = 0;       ///< elements, from an aligned address
+    std::string shifted;  ///< the tensor whose address that is; "": all of them
+    int grid = 0;         ///< the most blocks along an axis, so that each goes through more of a sum; 0: as many as GPUs have
 
-    /// KERNEL PROBLEM [bias] [ACTIVATION] [TENSOR=FORMAT...] [grid=BLOCKS] [+OFFSET], where TENSOR is input, weight or
-    /// output, and FORMAT is f32, f16 or bf16, with _last where channels are innermost. Throws std::invalid_argument.
+    /// KERNEL PROBLEM [bias] [ACTIVATION] [TENSOR=FORMAT...] [grid=BLOCKS] [+OFFSET[:TENSOR]], where TENSOR is input, weight
+    /// or output, and FORMAT is f32, f16 or bf16, with _last where channels are innermost. Throws std::invalid_argument.
     static KernelRun parse(const std::string &line);
     std::string str() const;
     TensorFormat &tensor(const std::string &name);
+    int offset_of(const std::string &tensor) const { return shifted.empty() || shifted == tensor ? offset : 0; }
 
     /// What went wrong; "" for nothing. Throws Unsupported where the kernel does not accept the problem.
     std::string error() const;

@@ -44,45 +44,39 @@ float element_of_fragment(const Warp &w, const Instruction &i, size_t first, int
     return factor(i.factors, word, in_half % in_word);
 }
 
-}  // namespace
-
-// Lane 8 m + r has the address of row r of matrix m; lane l gets word l % 4 of row l / 4 of every matrix, or, transposed,
-// elements l / 4 of rows 2 (l % 4) and the next.
-void execute_ldmatrix(Warp &w, const Instruction &i, uint32_t mask) {
-    if (mask != ~0u) fail(i, "not all lanes take part");
-    const SharedAddresses address(w, i);
-    for (size_t m = 0; m < i.vector.size(); m++)
-        for (int l = 0; l < lanes; l++) {
-            const uint32_t row = address.of[8 * m + l / 4], at = row + l % 4 * 4;
-            w.block->check_shared(i, row, 16);
-            if (i.transposed[0]) {
-                for (int half = 0; half < 2; half++) {
-                    const uint32_t from = address.of[8 * m + l % 4 * 2 + half] + l / 4 * 2;
-                    w.block->history.read(i, w, w.thread(l), from & ~3u, 4);
-                    std::memcpy(reinterpret_cast<uint16_t *>(w.to<uint32_t>(i.vector[m]) + l) + half,
-                                w.block->shared.data() + from, 2);
-                }
-                continue;
-            }
-            w.block->history.read(i, w, w.thread(l), at, 4);
-            std::memcpy(w.to<uint32_t>(i.vector[m]) + l, w.block->shared.data() + at, 4);
-        }
-}
-
-// The other way. Transposed, two lanes write halves of a word, of which the history gets one.
-void execute_stmatrix(Warp &w, const Instruction &i, uint32_t mask) {
+/// Calls visit(matrix, lane, half, the word that is the lane's, where its half lies).
+template <class Visit>
+void for_each_half_of_matrices(Warp &w, const Instruction &i, uint32_t mask, Visit visit) {
     if (mask != ~0u) fail(i, "not all lanes take part");
     const SharedAddresses address(w, i);
     for (size_t m = 0; m < i.vector.size(); m++)
         for (int l = 0; l < lanes; l++) {
             const uint32_t row = address.of[8 * m + l / 4], word = row + l % 4 * 4;
             w.block->check_shared(i, row, 16);
-            w.block->history.write(i, w, w.thread(l), word, 4);
             for (int half = 0; half < 2; half++) {
-                const uint32_t to = i.transposed[0] ? address.of[8 * m + l % 4 * 2 + half] + l / 4 * 2 : word + half * 2;
-                std::memcpy(w.block->shared.data() + to, halves_of(w, i.vector[m], l) + half, 2);
+                const uint32_t turned = address.of[8 * m + l % 4 * 2 + half] + l / 4 * 2;
+                visit(m, l, half, word, i.transposed[0] ? turned : word + half * 2);
             }
         }
+}
+
+}  // namespace
+
+// Lane 8 m + r has the address of row r of matrix m; lane l gets word l % 4 of row l / 4 of every matrix, or, transposed,
+// elements l / 4 of rows 2 (l % 4) and the next.
+void execute_ldmatrix(Warp &w, const Instruction &i, uint32_t mask) {
+    for_each_half_of_matrices(w, i, mask, [&](size_t m, int l, int half, uint32_t, uint32_t from) {
+        if (half == 0 || i.transposed[0]) w.block->history.read(i, w, w.thread(l), from & ~3u, 4);
+        std::memcpy(reinterpret_cast<uint16_t *>(w.to<uint32_t>(i.vector[m]) + l) + half, w.block->shared.data() + from, 2);
+    });
+}
+
+// The other way. Transposed, two lanes write halves of a word, of which the history gets one.
+void execute_stmatrix(Warp &w, const Instruction &i, uint32_t mask) {
+    for_each_half_of_matrices(w, i, mask, [&](size_t m, int l, int half, uint32_t word, uint32_t to) {
+        if (half == 0) w.block->history.write(i, w, w.thread(l), word, 4);
+        std::memcpy(w.block->shared.data() + to, halves_of(w, i.vector[m], l) + half, 2);
+    });
 }
 
 // As a matrix that was stored and is loaded transposed.
