@@ -77,7 +77,9 @@ void expect_status_or_result(Run run, std::vector<float> &result) {
         allocations_left = -1;
         if (!status.ok()) last = status;
         EXPECT_TRUE(status.ok() || any_failed) << status.message();
-        if (status.ok()) EXPECT_EQ(result, expected);
+        if (status.ok()) {
+            EXPECT_EQ(result, expected);
+        }
     });
     EXPECT_TRUE(last.ok() || last.code() == Status::Code::out_of_memory) << last.message();
     std::fill(result.begin(), result.end(), 0.f);
