@@ -6,6 +6,7 @@
 
 #include "Halide.h"
 #include "algorithm/epilogue.h"
+#include "compiler/passes/vector_transpositions.h"
 #include "generators/axis_inputs.h"
 #include "generators/flat_gemm_generator.h"
 
@@ -74,6 +75,7 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>, pub
         this->declare_shapes(input, weight);
         for (int d = 0; d < 2; d++) bias.dim(d).set_min(0);
         this->schedule_params.apply(this->funcs_, this->target);
+        this->get_pipeline().add_custom_lowering_pass(new VectorTranspositions);
     }
 
     std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::forward); }

@@ -6,6 +6,7 @@
 
 #include "Halide.h"
 #include "algorithm/flat_weight_gradient.h"
+#include "compiler/passes/vector_transpositions.h"
 #include "generators/any_tensors.h"
 #include "generators/axis_inputs.h"
 
@@ -61,6 +62,7 @@ class WeightGradientFlatGemm : public Halide::Generator<WeightGradientFlatGemm<S
         declare_strides(output_gradient, false);
         for (int d = 0; d < 4; d++) partial_->dim(d).set_min(0);
         schedule_params.apply(funcs_, this->target);
+        this->get_pipeline().add_custom_lowering_pass(new VectorTranspositions);
     }
 
     std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::weight_gradient); }

@@ -81,8 +81,8 @@ inline void stage_channels(FlatGemmFuncs &f, int update) {
         .reorder(cell, cells, v.summed, row, v.plane).vectorize(cell);
 }
 
-/// For pictures whose channels lie apart: blocks of vectors of cells are turned in registers (Halide makes shuffles of stores
-/// that lie a vector apart).
+/// For pictures whose channels lie apart: blocks of vectors of cells are turned in registers (compiler/passes/vector_transpositions.h
+/// makes shuffles of stores that lie a vector apart).
 inline void turn_copies(FlatGemmFuncs &f) {
     using namespace Halide;
     const FlatGemmVars &v = f.v;

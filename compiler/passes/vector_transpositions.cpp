@@ -1,0 +1,159 @@
+// Vectors turned in registers: see vector_transpositions.h.
+#include "compiler/passes/vector_transpositions.h"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace conv_transpose {
+
+using namespace Halide;
+using namespace Halide::Internal;
+
+namespace {
+
+/// Vectors of float32 as variables, so that each is computed once, and the statements that set them.
+class Registers {
+  public:
+    Expr keep(const Expr &value) {
+        lets_.emplace_back(unique_name("turned"), value);
+        return Variable::make(value.type(), lets_.back().first);
+    }
+    Stmt around(Stmt body) const {
+        for (auto let = lets_.rbegin(); let != lets_.rend(); ++let) body = LetStmt::make(let->first, let->second, body);
+        return body;
+    }
+
+  private:
+    std::vector<std::pair<std::string, Expr>> lets_;
+};
+
+/// Of two vectors, blocks of `width` elements in turn, within pieces of `piece` elements: the first half of each piece, or the
+/// second.
+Expr unpacked(const Expr &a, const Expr &b, int width, int piece, bool second) {
+    const int lanes = a.type().lanes();
+    std::vector<int> indices(lanes);
+    for (int i = 0; i < lanes; i++) {
+        const int within = i % piece, block = within / width, begin = i - within + (second ? piece / 2 : 0);
+        indices[i] = (block % 2 ? lanes : 0) + begin + block / 2 * width + within % width;
+    }
+    return Shuffle::make({a, b}, indices);
+}
+
+/// n vectors of n elements: the i-th elements of all become the i-th vector. The first two steps stay within 16 bytes, which is
+/// one instruction each on processors without AVX-512, too; then blocks of 16 bytes change places.
+std::vector<Expr> transposed(std::vector<Expr> rows, Registers &registers) {
+    const int n = static_cast<int>(rows.size());
+    const auto step = [&](int a, int b, int width, int piece) {
+        const Expr first = unpacked(rows[a], rows[b], width, piece, false), second = unpacked(rows[a], rows[b], width, piece, true);
+        rows[a] = registers.keep(first), rows[b] = registers.keep(second);
+    };
+    for (int width : {1, 2})
+        for (int i = 0; i < n; i++)
+            if (!(i & width)) step(i, i | width, width, 4);
+    // Now block b of rows[4 * g + k] has the element 4 * b + reversed(k) of the rows 4 * g to 4 * g + 3.
+    for (int width = 4; width < n; width *= 2)
+        for (int i = 0; i < n; i++)
+            if (!(i & width)) step(i, i | width, width, 2 * width);
+    for (int i = 0; i < n; i += 4) std::swap(rows[i + 1], rows[i + 2]);
+    return rows;
+}
+
+/// m vectors of n elements: their first elements, then the second ones ..., in m vectors.
+std::vector<Expr> interleaved(const std::vector<Expr> &rows) {
+    const int m = static_cast<int>(rows.size()), n = rows[0].type().lanes();
+    std::vector<Expr> results;
+    for (int k = 0; k < m; k++) {
+        std::vector<int> indices;
+        for (int i = k * n; i < (k + 1) * n; i++) indices.push_back(i % m * n + i / m);
+        results.push_back(Shuffle::make(rows, indices));
+    }
+    return results;
+}
+
+/// The elements between two of a store of float32; 0: they lie side by side, or it is no such store.
+int distance(const Store *op) {
+    if (!op || op->value.type().element_of() != Float(32) || !is_const_one(op->predicate)) return 0;
+    const Ramp *ramp = op->index.as<Ramp>();
+    const auto stride = ramp ? as_const_int(ramp->stride) : std::nullopt;
+    return stride && *stride > 1 && *stride <= ramp->lanes ? static_cast<int>(*stride) : 0;
+}
+
+Expr base(const Store *op) { return op->index.as<Ramp>()->base; }
+
+class FindsLoad : public IRVisitor {
+  public:
+    explicit FindsLoad(const std::string &buffer) : buffer_(buffer) {}
+    bool found = false;
+
+  private:
+    using IRVisitor::visit;
+    void visit(const Load *op) override {
+        found |= op->name == buffer_;
+        IRVisitor::visit(op);
+    }
+    const std::string &buffer_;
+};
+
+bool loads(const Expr &value, const std::string &buffer) {
+    FindsLoad load(buffer);
+    value.accept(&load);
+    return load.found;
+}
+
+/// Stores that fill a dense piece together, in its order, which begin at `first` in `stmts`; none, if they do not.
+std::vector<const Store *> dense_stores(const std::vector<Stmt> &stmts, size_t first) {
+    const Store *one = stmts[first].as<Store>();
+    const size_t count = distance(one);
+    if (count == 0 || first + count > stmts.size()) return {};
+    std::vector<const Store *> stores(count);
+    Expr least = base(one);
+    for (size_t i = 0; i < count; i++) {
+        const Store *op = stmts[first + i].as<Store>();
+        const bool alike = op && op->name == one->name && op->value.type() == one->value.type() &&
+                           distance(op) == distance(one) && !loads(op->value, one->name);
+        const auto offset = alike ? as_const_int(simplify(base(op) - least)) : std::nullopt;
+        if (!offset || *offset < 0 || *offset >= int64_t(count) || stores[*offset]) return {};
+        stores[*offset] = op;
+    }
+    return stores;
+}
+
+Stmt whole_vectors(const std::vector<const Store *> &stores) {
+    const Store *first = stores[0];
+    const int lanes = first->value.type().lanes();
+    Registers registers;
+    std::vector<Expr> rows;
+    for (const Store *op : stores) rows.push_back(registers.keep(op->value));
+    const bool square = stores.size() == size_t(lanes) && lanes >= 4 && std::has_single_bit(unsigned(lanes));
+    rows = square ? transposed(rows, registers) : interleaved(rows);
+    std::vector<Stmt> whole;
+    for (size_t i = 0; i < rows.size(); i++) {
+        const Expr at = base(first) + int(i) * lanes;
+        whole.push_back(Store::make(first->name, rows[i], Ramp::make(at, 1, lanes), first->param, const_true(lanes),
+                                    ModulusRemainder()));
+    }
+    return registers.around(Block::make(whole));
+}
+
+void flatten(const Stmt &stmt, std::vector<Stmt> &stmts) {
+    if (const Block *op = stmt.as<Block>()) flatten(op->first, stmts), flatten(op->rest, stmts);
+    else stmts.push_back(stmt);
+}
+
+}  // namespace
+
+Stmt VectorTranspositions::visit(const Block *op) {
+    std::vector<Stmt> stmts, results;
+    flatten(op, stmts);
+    for (size_t i = 0; i < stmts.size();) {
+        const auto stores = dense_stores(stmts, i);
+        results.push_back(stores.empty() ? mutate(stmts[i]) : whole_vectors(stores));
+        i += std::max<size_t>(1, stores.size());
+    }
+    return Block::make(results);
+}
+
+}  // namespace conv_transpose
