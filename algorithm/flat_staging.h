@@ -148,7 +148,8 @@ class Staging {
     void add(int width, Halide::RDom r, const Expr &number, const Expr &row, const Expr &cell, const Expr &value) {
         const FlatGemmVars &v = f_.v;
         r.where(number < of_row(row, rank_ + static_cast<int>(f_.copies.size())));
-        if (f_.size.depthwise && f_.size.any_layout() && width == 1) r.where(v.summed < picture_.dim(rank_).extent());
+        if (f_.size.depthwise && f_.size.any_layout() && width == 1)  // most vectors are whole
+            r.where(Halide::likely(v.summed < picture_.dim(rank_).extent()));
         f_.staged(promised(row * places_.seen_pitch() + cell - span(2), places_.window()), v.summed, v.plane, v.segment, v.tile,
                   v.group) = value;
         f_.copies.push_back({width, r});

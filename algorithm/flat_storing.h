@@ -148,7 +148,9 @@ class Storing {
     void only_what_there_is(const Expr &lane) {
         Halide::RDom &r = f_.stored.domain;
         r.where(panel() * f_.size.channels < channels());
-        r.where(panel() * f_.size.channels + lane < channels());
+        // Where lanes are in vectors, most vectors are whole; else each lane would be stored by itself.
+        const Expr there_is = panel() * f_.size.channels + lane < channels();
+        r.where(f_.size.any_layout() ? Halide::likely(there_is) : there_is);
         r.where(row(rank_) != 0);
     }
 

@@ -111,7 +111,7 @@ class WeightGradientSum {
         f_.input_copy = RDom({{0, places_.length()}, {0, lanes}, {0, places_.rows()}}, "copied_input");
         RDom &r = f_.input_copy;
         r.where(r[0] < input_row(r[2], rank_ + 1));
-        r.where(r[1] < Halide::min(channels() - v.panel * lanes, lanes));
+        r.where(Halide::likely(r[1] < channels() - v.panel * lanes));  // most vectors are whole
         stage_input_element(r[0], r[2], r[1], input_element(r[0], r[2], v.panel * lanes + r[1]));
     }
 

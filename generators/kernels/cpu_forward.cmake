@@ -54,8 +54,12 @@ conv_transpose_kernel(forward f32 cpu tiles kernel_h=9 kernel_w=9 stride_h=4 str
 conv_transpose_flat_products(forward)
 conv_transpose_kernel(forward f32 cpu implicit_gemm LAYOUT ncdhw AS channels5 rank=3 vectors=4 channels=5 fma_percent=74
     AVX2 vectors=2)
-conv_transpose_kernel(forward f32 cpu implicit_gemm LAYOUT ncdhw AS turned GENERATOR forward_cpu_implicit_gemm_channels rank=3
-    turned=true fma_percent=88 AVX2 places=6)
-# Few channels: the product's are all taps of them. A rate at which it wins where it was faster (Xeon with AVX-512, 2026-11-23:
-# 14 of 21 layers, 1.1 to 2.3 times; with 75 it took five more, at 0.8 to 0.9).
-conv_transpose_kernel(forward f32 cpu implicit_gemm LAYOUT ncdhw AS taps rank=3 computes_taps=true fma_percent=62 AVX2 channels=4)
+foreach(format f32 ${formats_of_16_bits})
+    set(of_storage rank=3 storage=${format})
+    conv_transpose_kernel(forward ${format} cpu implicit_gemm LAYOUT ncdhw AS turned GENERATOR forward_cpu_implicit_gemm_channels
+        ${of_storage} turned=true fma_percent=88 AVX2 places=6)
+    # Few channels: the product's are all taps of them. A rate at which it wins where it was faster (Xeon with AVX-512, 2026-11-23:
+    # 14 of 21 layers, 1.1 to 2.3 times; with 75 it took five more, at 0.8 to 0.9).
+    conv_transpose_kernel(forward ${format} cpu implicit_gemm LAYOUT ncdhw AS taps ${of_storage} computes_taps=true fma_percent=62
+        AVX2 channels=4)
+endforeach()
