@@ -90,19 +90,21 @@ struct FlatWeightGradientFuncs : FlatGemmFuncs {
     int lanes = 0, outputs = 0;  ///< channels of a panel, entries of a register tile
 
     /// `entries`, of a task: where its tap reads, plane, output channel of the task.
-    /// (row, segment, tile) -> coordinates in the input, and how many vectors of cells are turned or cells copied: a table.
-    Halide::Func input_rows{"input_rows"};
-    /// (place, lane, panel, segment, tile, group), float32; and (element, lane, vector, row, panel, segment, tile, group), a vector
+    /// Tables of a tile. (row, segment, tile) -> coordinates in the input, how many vectors of cells are turned, cells copied, and
+    /// cells there are; cells of the rows before. (cell, segment, tile) -> its place in the output gradient.
+    Halide::Func input_rows{"input_rows"}, cells_before{"cells_before"}, cell_places{"cell_places"};
+    Halide::RDom counted_rows, placed;  ///< row; element, vector, row
+    /// (cell, lane, panel, segment, tile, group), float32; and (element, lane, vector, row, panel, segment, tile, group), a vector
     /// of cells of a row.
     Halide::Func staged_input{"staged_input"}, turned_input{"turned_input"};
     Halide::RDom input_turn, input_copy;  ///< element, vector, row; cell, lane, row
-    Halide::Expr reads_input_vectors;
+    Halide::Expr reads_input_vectors, input_rows_are_dense, output_rows_are_dense;
     /// (lane, entry, panel, out_block, segment, tile, group): over the places of a tile. With parts in place of segment and tile:
     /// over those of the part.
     Halide::Func tile_sum{"tile_sum"}, part_sum{"part_sum"};
     /// (element, lane, lane_vector, vector, panel, out_block, segment_part, part, group): a vector of entries of a vector of channels.
     Halide::Func turned_sums{"turned_sums"};
-    Halide::RDom summed_places, tiles;  ///< the latter of segment, tile
+    Halide::RDom summed_cells, tiles;  ///< the latter of segment, tile
     /// Stores in its update.
     Halide::Func partial;
     struct {

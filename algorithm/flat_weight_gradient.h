@@ -1,6 +1,6 @@
 // The weight gradient as a matrix product for CPUs, every attribute a run-time value, of any rank, element type and layout. Its
 // operands lie as those of flat_places.h, which numbers the places: what a tap sees of the output gradient is a constant number
-// of places further. The input has zeros where places are gaps, so that they add nothing to the sum over places.
+// of places further. The input lies without gaps, and a table tells the places of its cells.
 // What is computed for an input channel are `entries`, as they lie in memory: output channels and taps are one dimension, so
 // that neither has to fill a register tile. In a depthwise problem groups are the channels, of which each has
 // an entry a tap.
@@ -34,6 +34,7 @@ class WeightGradientSum {
         : f_(f), places_(places), input_(input), partial_(partial), block_(block), load_(load),
           rank_(static_cast<int>(kernel.size())), taps_(product(kernel)),
           out_channels_(f.size.depthwise ? Expr(1) : output_gradient.dim(rank_).extent()) {
+        f.input_rows_are_dense = input.dim(0).stride() == 1, f.output_rows_are_dense = output_gradient.dim(0).stride() == 1;
         const Expr entry = f.v.entry, tap = promised(entry / order.tap % taps_, taps_);
         f.entries(entry) = Halide::Tuple(f.taps(tap, 0)[0], f.taps(tap, 0)[1], entry / order.channel % block.outputs);
     }
@@ -74,12 +75,32 @@ class WeightGradientSum {
         }
         f_.reads_input_vectors = input_.dim(rank_).stride() == 1;
         const Expr count = select(there_is, own(v.segment), 0), is_turned = count >= vector && !f_.reads_input_vectors;
-        seen.insert(seen.end(), {cells.back(), select(is_turned, rounded_up(count, vector), 0), select(is_turned, 0, count)});
+        seen.insert(seen.end(), {cells.back(), select(is_turned, rounded_up(count, vector), 0), select(is_turned, 0, count), count});
         f_.input_rows(v.row, v.segment, v.tile) = Tuple(seen);
+        place_cells();
         f_.staged_input(v.place, v.lane, v.panel, v.segment, v.tile, v.group) = 0.f;
         turn_input();
         copy_input();
     }
+    // Vectors go beyond a row's end, and the next row's are written after them.
+    void place_cells() {
+        using namespace Halide;
+        const FlatGemmVars &v = f_.v;
+        const int vector = f_.size.vector;
+        f_.cells_before(v.row, v.segment, v.tile) = 0;
+        f_.counted_rows = RDom(0, places_.rows(), "counted_rows");
+        const RVar row = f_.counted_rows.x;
+        f_.cells_before(row + 1, v.segment, v.tile) = cells_before(row) + input_row(row, rank_ + 2);
+        f_.cell_places(v.place, v.segment, v.tile) = undef<int>();
+        f_.placed = RDom({{0, vector}, {0, rounded_up(places_.length(), vector)}, {0, places_.rows()}}, "placed");
+        RDom &r = f_.placed;
+        r.where(r[1] * vector < input_row(r[2], rank_ + 2));
+        const Expr cell = r[1] * vector + r[0];
+        f_.cell_places(promised(cells_before(r[2]) + cell, most_cells() + vector), v.segment, v.tile) =
+            r[2] * places_.pitch() + first(v.segment) - places_.begin(v.segment) + cell;
+    }
+    Expr most_cells() const { return places_.rows() * places_.length(); }
+    Expr cells_before(const Expr &row) const { return f_.cells_before(row, f_.v.segment, f_.v.tile); }
     Expr first(const Expr &segment) const { return segment * places_.length(); }
     Expr own(const Expr &segment) const { return places_.begin(segment) + places_.length() - first(segment); }
     Expr input_row(const Expr &row, int i) const { return f_.input_rows(row, f_.v.segment, f_.v.tile)[i]; }
@@ -126,23 +147,24 @@ class WeightGradientSum {
     }
     void stage_input_element(const Expr &cell, const Expr &row, const Expr &lane, const Expr &value) {
         const FlatGemmVars &v = f_.v;
-        const Expr place = row * places_.pitch() + first(v.segment) + cell - places_.begin(v.segment);
-        f_.staged_input(promised(place, places_.most_places()), lane, v.panel, v.segment, v.tile, v.group) = value;
+        f_.staged_input(promised(cells_before(row) + cell, most_cells()), lane, v.panel, v.segment, v.tile, v.group) = value;
     }
 
     void sum_tile() {
         using namespace Halide;
         const FlatGemmVars &v = f_.v;
-        f_.summed_places = RDom(0, places_.most_places(), "summed_places");
-        const RVar p = f_.summed_places.x;
+        f_.summed_cells = RDom(0, most_cells(), "summed_cells");
+        const RVar cell = f_.summed_cells.x;
+        f_.summed_cells.where(cell < cells_before(places_.rows()));
+        const Expr place = f_.cell_places(cell, v.segment, v.tile);
         const auto entry = [&](int i) -> Expr { return f_.entries(v.entry)[i]; };
         const Expr out_channel = v.out_block * block_.outputs + promised(entry(2), block_.outputs);
         const Expr seen_channel =
             f_.size.depthwise ? v.panel * f_.lanes + v.lane : promised(Halide::min(out_channel, out_channels_ - 1), out_channels_);
         f_.tile_sum(v.lane, v.entry, v.panel, v.out_block, v.segment, v.tile, v.group) = 0.f;
         f_.tile_sum(v.lane, v.entry, v.panel, v.out_block, v.segment, v.tile, v.group) +=
-            f_.staged_input(p, v.lane, v.panel, v.segment, v.tile, v.group) *
-            f_.staged(promised(places_.seen(p, entry(0)), places_.window()), seen_channel, promised(entry(1), places_.planes()),
+            f_.staged_input(cell, v.lane, v.panel, v.segment, v.tile, v.group) *
+            f_.staged(promised(places_.seen(place, entry(0)), places_.window()), seen_channel, promised(entry(1), places_.planes()),
                       v.segment, v.tile, v.group);
     }
 
@@ -167,12 +189,12 @@ class WeightGradientSum {
         const Expr panels = rounded_up(channels(), lanes), out_blocks = rounded_up(out_channels_, block_.outputs);
         const Expr segment_parts = rounded_up(places_.segments(), block_.segments);
         auto &s = f_.stored;
-        s.domain = RDom({{0, vector}, {0, vector}, {0, lanes / vector}, {0, rounded_up(block_entries(), vector)},
+        s.domain = RDom({{0, vector}, {0, vector}, {0, rounded_up(block_entries(), vector)}, {0, lanes / vector},
                          {0, block_.inputs}, {0, rounded_up(panels, block_.inputs)}, {0, out_blocks},
                          {0, partial_.dim(2).extent()}, {0, segment_parts}, {0, partial_.dim(3).extent() / segment_parts}},
                         "stored");
         RDom &r = s.domain;
-        s.element = r[0], s.lane = r[1], s.lane_vector = r[2], s.vector = r[3], s.panel = r[4], s.in_block = r[5];
+        s.element = r[0], s.lane = r[1], s.vector = r[2], s.lane_vector = r[3], s.panel = r[4], s.in_block = r[5];
         s.out_block = r[6], s.group = r[7], s.segment_part = r[8], s.part = r[9];
         const Expr panel = s.in_block * block_.inputs + s.panel, channel = panel * lanes + s.lane_vector * vector + s.lane;
         const auto entries_of = [&](const Expr &out_block) -> Expr {

@@ -48,8 +48,9 @@
 
 namespace conv_transpose {
 
-/// The copies of rows by vectors of places, of several widths.
-inline void stage_places(FlatGemmFuncs &f) {
+/// The copies of rows by vectors of places, of several widths. In any layout shuffles need `are_dense`: that elements of a row lie
+/// side by side.
+inline void stage_places(FlatGemmFuncs &f, const Halide::Expr &are_dense = Halide::Internal::const_true()) {
     using namespace Halide;
     for (std::size_t i = 0; i < f.copies.size() && f.copies[i].domain.dimensions() == 3; i++) {
         const RDom &r = f.copies[i].domain;
@@ -61,7 +62,7 @@ inline void stage_places(FlatGemmFuncs &f) {
         // Every so many-th element of whole vectors, by shuffles.
         if (Internal::is_const(f.read_stride) || f.copies[i].width == 1) continue;
         for (int stride : {1, 2, 3, 4})
-            if (stride <= 2 || f.copies[i].width == f.size.vector) copy.specialize(f.read_stride == stride);
+            if (stride <= 2 || f.copies[i].width == f.size.vector) copy.specialize(are_dense && f.read_stride == stride);
     }
 }
 
