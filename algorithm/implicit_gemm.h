@@ -54,15 +54,17 @@ Expr stores_runs(const GemmFuncs &f, const Geometry &g, const Tensor &output, in
     return all;
 }
 
-/// The stores of output(x, y, z, channel, group, image), a tile after the other. `finish` makes an output of the sum of
-/// a channel and group.
+/// What an iteration of the stores is of: a position and a channel of a phase. Channels are counted in sets of neighbours.
+struct StoredPlace {
+    Expr position, set, neighbour, phase;
+};
+
+/// The loops of the stores of output(x, y, z, channel, group, image), a tile after the other.
 template <class Tensor>
-void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geometry &g,
-                   const std::function<Expr(const Expr &sum, const Expr &channel, const Expr &group)> &finish) {
+StoredPlace define_stored_loops(GemmFuncs &f, const Tensor &output, const GemmTile &tile, const Geometry &g) {
     using namespace Halide;
     const int rank = static_cast<int>(g.cells.size());
-    const auto extent = [&](int d) { return Expr(output.dim(d).extent()); };
-    const Expr computed = g.computed_channels(extent(rank));
+    const Expr computed = g.computed_channels(output.dim(rank).extent());
     // What simplifiers leave as it is can be found to be equal.
     const Expr phase_count = product(g.phases);
     const Expr channel_blocks = unsafe_promise_clamped(rounded_up(computed, tile.channels), 1, 1 << 30);
@@ -72,10 +74,10 @@ void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geo
     for (const GemmStoreLoop &loop : tile.loops) ranges.emplace_back(0, loop.extent);
     const std::size_t block = ranges.size();
     ranges.emplace_back(0, apart ? channel_blocks * position_blocks : phase_count * channel_blocks * position_blocks);
-    ranges.emplace_back(0, extent(rank + 1));
+    ranges.emplace_back(0, Expr(output.dim(rank + 1).extent()));
     if (apart) ranges.emplace_back(0, phase_count);
     f.stored.domain = RDom(ranges, "stored");
-    RDom &r = f.stored.domain;
+    const RDom &r = f.stored.domain;
     f.stored.block = r[block], f.stored.group = r[block + 1];
     if (apart) f.stored.phase = r[block + 2];
     // Otherwise phases meet in sectors of the output: their blocks are near each other, so that the second cache has both.
@@ -85,17 +87,28 @@ void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geo
     // Halide knows no closer bounds of a remainder than those of all blocks.
     const Expr rest = r[block] / faster, fast = r[block] - rest * faster;
     const Expr position_block = rest / slower, slow = rest - position_block * slower;
-    const Expr phase = apart ? Expr(r[block + 2]) : tile.phases_innermost ? fast : slow,
-               channel_block = tile.phases_innermost ? slow : fast;
-    // Channels are counted in sets of neighbours.
-    Expr position = position_block * tile.positions, set = channel_block * (tile.channels / tile.neighbours), neighbour = 0;
+    const Expr channel_block = tile.phases_innermost ? slow : fast;
+    StoredPlace at{position_block * tile.positions, channel_block * (tile.channels / tile.neighbours), 0,
+                   apart ? Expr(r[block + 2]) : tile.phases_innermost ? fast : slow};
     for (std::size_t i = 0; i < tile.loops.size(); i++) {
         const GemmStoreLoop &loop = tile.loops[i];
         f.stored.loops.push_back(r[i]);
-        if (loop.positions) position = position + r[i] * loop.positions;
-        if (loop.channels % tile.neighbours != 0) neighbour = r[i];
-        else if (loop.channels) set = set + r[i] * (loop.channels / tile.neighbours);
+        if (loop.positions) at.position = at.position + r[i] * loop.positions;
+        if (loop.channels % tile.neighbours != 0) at.neighbour = r[i];
+        else if (loop.channels) at.set = at.set + r[i] * (loop.channels / tile.neighbours);
     }
+    return at;
+}
+
+/// The stores. `finish` makes an output of the sum of a channel and group.
+template <class Tensor>
+void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geometry &g,
+                   const std::function<Expr(const Expr &sum, const Expr &channel, const Expr &group)> &finish) {
+    using namespace Halide;
+    const int rank = static_cast<int>(g.cells.size());
+    const auto extent = [&](int d) { return Expr(output.dim(d).extent()); };
+    const auto [position, set, neighbour, phase] = define_stored_loops(f, output, tile, g);
+    RDom &r = f.stored.domain;
     const Expr channel = set * tile.neighbours + neighbour;
     const PerAxis cell = tile.has_units ? g.cell(position - r[0], r[0]) : g.cell(position);
     PerAxis of_phase = phase_digits(phase, g.phases, g.first_phases);
@@ -127,11 +140,11 @@ void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geo
     r.where(inside);
     if (f.spares_conditions) r.where(whole_cells || in_picture);
     r.where(is_channel);
-    index.insert(index.end(), {promised(output_channel, rank), r[block + 1], promised(cell.back(), rank + 2)});
+    index.insert(index.end(), {promised(output_channel, rank), f.stored.group, promised(cell.back(), rank + 2)});
     const std::vector<Var> any(rank + 3);
     output(any) = undef(halide_type(f.computed));
     const Expr there = promised(f.loads_whole_tiles ? min(output_channel, extent(rank) - 1) : output_channel, rank);
-    const Expr value = finish(f.sum(position, channel, phase, r[block + 1]), there, r[block + 1]);
+    const Expr value = finish(f.sum(position, channel, phase, f.stored.group), there, f.stored.group);
     // The instruction that stores a tile converts it (compiler/passes/tile_store.h).
     output(index) = f.format.on_tensor_cores() ? cast(halide_type(f.computed), value) : store(value, f.computed);
     f.output = output;

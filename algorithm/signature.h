@@ -130,116 +130,68 @@ constexpr Argument per_axis(std::string_view name) {
     return {.name = name, .kind = ArgumentKind::int32, .per_axis = true};
 }
 
+template <std::size_t... counts>
+constexpr auto joined(const Argument (&...lists)[counts]) {
+    std::array<Argument, (counts + ...)> all;
+    auto *next = all.data();
+    (..., [&] {
+        for (const Argument &a : lists) *next++ = a;
+    }());
+    return all;
+}
+
+// What several families have.
+inline constexpr Argument epilogue[] = {int32("has_bias"), int32("activation"), float32("slope")};
+inline constexpr Argument gather_axes[] = {per_axis("stride"), per_axis("dilation"), per_axis("padding_phase"),
+                                           per_axis("gcd"), per_axis("inverse"), per_axis("kernel")};
+inline constexpr Argument strided_axes[] = {per_axis("kernel"), per_axis("stride"), per_axis("dilation")};
+inline constexpr Argument flat_tile[] = {int32("segment_cells"), int32("tile_rows"), int32("block_panels")};
+
 /// Pictures are (x, y, channel in group, group, batch), and weights (kx, ky, channel, summed channel, group).
-inline constexpr Argument forward[] = {
-    axes_and(3, "input", TensorRole::input),
-    axes_and(3, "weight", TensorRole::weight),
-    dense(2, "bias", TensorRole::bias),  // channel in group, group
-    int32("has_bias"),
-    int32("activation"),
-    float32("slope"),
-    per_axis("stride"),
-    per_axis("dilation"),
-    per_axis("padding_phase"),
-    per_axis("gcd"),
-    per_axis("inverse"),
-    per_axis("kernel"),
-    written(axes_and(3, "output", TensorRole::output)),
-};
+inline constexpr Argument forward_operands[] = {
+    axes_and(3, "input", TensorRole::input), axes_and(3, "weight", TensorRole::weight),
+    dense(2, "bias", TensorRole::bias)};  // channel in group, group
+inline constexpr Argument forward_result[] = {written(axes_and(3, "output", TensorRole::output))};
+inline constexpr auto forward = joined(forward_operands, epilogue, gather_axes, forward_result);
+inline constexpr auto flat_forward = joined(forward_operands, epilogue, gather_axes, flat_tile, forward_result);
 
-inline constexpr Argument flat_forward[] = {
-    axes_and(3, "input", TensorRole::input),
-    axes_and(3, "weight", TensorRole::weight),
-    dense(2, "bias", TensorRole::bias),  // channel in group, group
-    int32("has_bias"),
-    int32("activation"),
-    float32("slope"),
-    per_axis("stride"),
-    per_axis("dilation"),
-    per_axis("padding_phase"),
-    per_axis("gcd"),
-    per_axis("inverse"),
-    per_axis("kernel"),
-    int32("segment_cells"),
-    int32("tile_rows"),
-    int32("block_panels"),
-    written(axes_and(3, "output", TensorRole::output)),
-};
-
-inline constexpr Argument input_gradient[] = {
-    axes_and(3, "output_gradient", TensorRole::output),
-    axes_and(3, "weight", TensorRole::weight),
-    per_axis("kernel"),
-    per_axis("stride"),
-    per_axis("dilation"),
-    written(axes_and(3, "input_gradient", TensorRole::input)),
-};
-
-inline constexpr Argument flat_input_gradient[] = {
-    axes_and(3, "output_gradient", TensorRole::output),
-    axes_and(3, "weight", TensorRole::weight),
-    per_axis("kernel"),
-    per_axis("stride"),
-    per_axis("dilation"),
-    int32("segment_cells"),
-    int32("tile_rows"),
-    int32("block_panels"),
-    written(axes_and(3, "input_gradient", TensorRole::input)),
-};
+inline constexpr Argument input_gradient_operands[] = {axes_and(3, "output_gradient", TensorRole::output),
+                                                       axes_and(3, "weight", TensorRole::weight)};
+inline constexpr Argument input_gradient_result[] = {written(axes_and(3, "input_gradient", TensorRole::input))};
+inline constexpr auto input_gradient = joined(input_gradient_operands, strided_axes, input_gradient_result);
+inline constexpr auto flat_input_gradient = joined(input_gradient_operands, strided_axes, flat_tile, input_gradient_result);
 
 inline constexpr Argument weight_gradient[] = {
-    axes_and(3, "input", TensorRole::input),
-    axes_and(3, "output_gradient", TensorRole::output),
-    int32("batch"),
-    int32("band_rows"),
-    int32("part_images"),
-    per_axis("kernel"),
-    per_axis("stride"),
-    per_axis("dilation"),
+    axes_and(3, "input", TensorRole::input), axes_and(3, "output_gradient", TensorRole::output),
+    int32("batch"), int32("band_rows"), int32("part_images"),
+    per_axis("kernel"), per_axis("stride"), per_axis("dilation"),
     // Output channel, input channel, group, band, images; or the weights themselves.
     written(axes_and(5, "partial", TensorRole::parameter)),
 };
 
 inline constexpr Argument flat_weight_gradient[] = {
-    axes_and(3, "input", TensorRole::input),
-    axes_and(3, "output_gradient", TensorRole::output),
-    per_axis("kernel"),
-    per_axis("stride"),
-    per_axis("dilation"),
-    int32("segment_cells"),
-    int32("tile_rows"),
-    int32("part_segments"),
-    int32("part_tiles"),
-    int32("block_inputs"),   // of a task: panels of input channels,
-    int32("block_outputs"),  // and output channels
-    int32("tap_entries"),    // from a tap's weight to the next one's, and from an output channel's to the next one's
-    int32("channel_entries"),
+    axes_and(3, "input", TensorRole::input), axes_and(3, "output_gradient", TensorRole::output),
+    per_axis("kernel"), per_axis("stride"), per_axis("dilation"),
+    int32("segment_cells"), int32("tile_rows"), int32("part_segments"), int32("part_tiles"),
+    int32("block_inputs"), int32("block_outputs"),  // of a task: panels of input channels, and output channels
+    int32("tap_entries"), int32("channel_entries"),  // from the weight of a tap, or of an output channel, to the next one's
     written(dense(4, "partial", TensorRole::partial)),  // entry (output channel and tap), input channel, group, part
 };
 
 inline constexpr Argument weight_gradient_product[] = {
     dense(5, "input", TensorRole::input),             // value, channel, group, step, part
     dense(6, "output_gradient", TensorRole::output),  // value, channel, group, position, four, part
-    int32("input_columns"),
-    int32("input_rows"),
-    int32("input_planes"),
-    int32("column_step"),
-    int32("row_step"),
-    int32("plane_step"),
-    int32("band_steps"),
-    per_axis("kernel"),
-    per_axis("tap_step"),
+    int32("input_columns"), int32("input_rows"), int32("input_planes"),
+    int32("column_step"), int32("row_step"), int32("plane_step"), int32("band_steps"),
+    per_axis("kernel"), per_axis("tap_step"),
     written(dense(6, "partial", TensorRole::partial)),  // input, output channel, tap of a tile, tile, group, band
 };
 
 /// Pictures are (channel in group, x, y, z, group, batch).
 inline constexpr Argument weight_gradient_implicit_gemm[] = {
-    dense(6, "input", TensorRole::input),
-    dense(6, "output_gradient", TensorRole::output),
+    dense(6, "input", TensorRole::input), dense(6, "output_gradient", TensorRole::output),
     int32("band_positions"),
-    per_axis("kernel"),
-    per_axis("stride"),
-    per_axis("dilation"),
+    per_axis("kernel"), per_axis("stride"), per_axis("dilation"),
     // Input, output channel, tap of a tile, tile, group, band; or the weights themselves.
     written(dense(6, "partial", TensorRole::parameter)),
 };
@@ -250,25 +202,19 @@ inline constexpr Argument bias_gradient[] = {
     written(dense(3, "partial", TensorRole::partial)),  // channel, slice, image
 };
 
-inline constexpr Argument weight_packing[] = {
-    axes_and(3, "weight", TensorRole::weight),
-    written(axes_and(3, "packed", TensorRole::weight)),
-};
+inline constexpr Argument weight_packing[] = {axes_and(3, "weight", TensorRole::weight),
+                                              written(axes_and(3, "packed", TensorRole::weight))};
 
 inline constexpr Argument tensor_core_weight_packing[] = {
     axes_and(3, "weight", TensorRole::weight),
-    per_axis("stride"),
-    per_axis("padding_phase"),
+    per_axis("stride"), per_axis("padding_phase"),
     written(dense(5, "packed", TensorRole::weight)),
 };
 
 inline constexpr Argument gemm_weight_packing[] = {
     axes_and(3, "weight", TensorRole::weight),
-    per_axis("channel_phases"),
-    per_axis("summed_phases"),
-    int32("input_channels"),
-    int32("input_shift"),
-    int32("dilation"),
+    per_axis("channel_phases"), per_axis("summed_phases"),
+    int32("input_channels"), int32("input_shift"), int32("dilation"),
     written(dense(5, "packed", TensorRole::weight)),
 };
 
@@ -285,22 +231,14 @@ inline constexpr Argument phase_packing[] = {
 
 inline constexpr Argument tap_packing[] = {
     axes_and(3, "picture", TensorRole::picture),
-    per_axis("kernel"),
-    per_axis("stride"),
-    per_axis("dilation"),
-    per_axis("cells"),
+    per_axis("kernel"), per_axis("stride"), per_axis("dilation"), per_axis("cells"),
     int32("channels_fastest"),
     written(dense(3, "packed", TensorRole::picture)),  // position of any image, tap and channel, group
 };
 
 inline constexpr Argument picture_packing[] = {
     dense(5, "images", TensorRole::picture),  // x, y, z, channel, image
-    int32("positions"),
-    int32("columns"),
-    int32("rows"),
-    int32("first_picture"),
-    int32("strip_bits"),
-    int32("strip_planes"),
+    int32("positions"), int32("columns"), int32("rows"), int32("first_picture"), int32("strip_bits"), int32("strip_planes"),
     written(dense(4, "packed", TensorRole::picture)),  // value, channel, place, part
 };
 
@@ -312,9 +250,7 @@ inline constexpr Argument sum_of_parts[] = {
 inline constexpr Argument sum_of_output_parts[] = {
     dense(4, "partial", TensorRole::partial),  // position, channel, image, part
     dense(1, "bias", TensorRole::bias),
-    int32("has_bias"),
-    int32("activation"),
-    float32("slope"),
+    int32("has_bias"), int32("activation"), float32("slope"),
     written(dense(3, "output", TensorRole::picture)),
 };
 
@@ -325,10 +261,9 @@ inline constexpr Argument weight_gradient_sum[] = {
 };
 
 inline constexpr Argument winograd_tiles[] = {
-    dense(4, "picture", TensorRole::picture),  // x, y, channel, image
-    per_axis("tiles"),  // of an image
-    per_axis("step"),   // from one to the next
-    written(dense(3, "points", TensorRole::partial)),  // tile of any image, channel, point
+    dense(4, "picture", TensorRole::picture),           // x, y, channel, image
+    per_axis("tiles"), per_axis("step"),                // of an image; from one to the next
+    written(dense(3, "points", TensorRole::partial)),   // tile of any image, channel, point
 };
 
 inline constexpr Argument winograd_product[] = {
@@ -340,9 +275,7 @@ inline constexpr Argument winograd_product[] = {
 inline constexpr Argument winograd_outputs[] = {
     dense(3, "points", TensorRole::partial),  // tile of any image, channel, point
     dense(1, "bias", TensorRole::bias),
-    int32("has_bias"),
-    int32("activation"),
-    float32("slope"),
+    int32("has_bias"), int32("activation"), float32("slope"),
     per_axis("tiles"),
     written(dense(4, "output", TensorRole::picture)),  // x, y, channel, image
 };

@@ -57,13 +57,11 @@ class PackChannels : public Halide::Generator<PackChannels>, public DescribedGen
     }
 
     void describe(KernelDescription &description) override {
-        description.set_family(Family::channel_packing);
-        description.set("role", "KernelRole::channel_packing");
+        describe_helper(description, Family::channel_packing, get_target());
         if (format_.storage != Storage::f32) {
             description.set("input", format_text(format_.storage));
             description.set("output", format_text(format_.storage));
         }
-        describe_target(get_target(), description);
     }
 
   private:

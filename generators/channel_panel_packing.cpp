@@ -48,12 +48,10 @@ class PackChannelPanels : public Halide::Generator<PackChannelPanels>, public De
     }
 
     void describe(KernelDescription &description) override {
-        description.set_family(Family::weight_packing);
-        description.set("role", "KernelRole::weight_packing");
+        describe_helper(description, Family::weight_packing, get_target());
         description.set("weight_layout", enumerator(WeightLayout::channel_panels));
         description.set("weight", format_text(given));
         description.set("rank", rank);
-        describe_target(get_target(), description);
     }
 
   private:

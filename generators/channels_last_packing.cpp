@@ -70,14 +70,12 @@ class PackChannelsLast : public Halide::Generator<PackChannelsLast>, public Desc
     }
 
     void describe(KernelDescription &description) override {
-        description.set_family(Family::channel_packing);
-        description.set("role", "KernelRole::channels_last_packing");
+        describe_helper(description, Family::channel_packing, get_target(), "channels_last_packing");
         if (given != Storage::f32) description.set("input", format_text(given)), description.set("output", format_text(given));
         if (aligned) description.set("aligned_positions", values_of_row());
         if (narrow) description.set("max_out_channels", tile_channels);
         if (few_channels) description.set("max_out_channels", 16);
         if (along_channels) description.set("packs_along_channels", "true");
-        describe_target(get_target(), description);
     }
 
   private:

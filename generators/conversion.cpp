@@ -34,10 +34,8 @@ class ToFloat32 : public Halide::Generator<ToFloat32>, public DescribedGenerator
     }
 
     void describe(KernelDescription &description) override {
-        description.set_family(Family::channel_packing);
-        description.set("role", "KernelRole::channel_packing");
+        describe_helper(description, Family::channel_packing, get_target());
         description.set("input", format_text(given));
-        describe_target(get_target(), description);
     }
 
   private:

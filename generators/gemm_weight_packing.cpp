@@ -151,8 +151,7 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
     }
 
     void describe(KernelDescription &description) override {
-        description.set_family(Family::gemm_weight_packing);
-        description.set("role", "KernelRole::weight_packing");
+        describe_helper(description, Family::gemm_weight_packing, get_target(), "weight_packing");
         description.set("weight_layout", enumerator(format_.on_tensor_cores() ? gemm_weight_layout(format_)
                                                                               : WeightLayout::channels_innermost));
         description.set("weight", format_text(given));
@@ -160,7 +159,6 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         description.set("rank", rank);
         if (phases_outermost) description.set("phases_outermost", "true");
         if (packs_cells) description.set("packs_cells", "true");
-        describe_target(get_target(), description);
     }
 
   private:

@@ -33,6 +33,41 @@ function(conv_transpose_small_set_has)
     set(maybe "${maybe}" PARENT_SCOPE)
 endfunction()
 
+# Implicit matrix products by tensor maps (schedules/cuda_implicit_gemm_tensor_maps.h), in a loop over `format`: operation, layout
+# of pictures, in which a d tells three axes, what AS says, parameters and options.
+function(conv_transpose_maps operation layout as)
+    set(axes "")
+    if(layout MATCHES d)
+        set(axes rank=3)
+    endif()
+    conv_transpose_kernel(${operation} ${format} cuda implicit_gemm LAYOUT ${layout} AS ${as} ${axes}
+        GENERATOR ${operation}_cuda_implicit_gemm_tensor_maps format=${format} ${ARGN} ONLY_ON sm_90 ALLOW_SPILLS)
+    set(CONV_TRANSPOSE_KERNEL_OBJECTS ${CONV_TRANSPOSE_KERNEL_OBJECTS} PARENT_SCOPE)
+    set(CONV_TRANSPOSE_KERNEL_ROWS ${CONV_TRANSPOSE_KERNEL_ROWS} PARENT_SCOPE)
+endfunction()
+# Sets `values`, how many of a loop over `format` have 16 bytes, and parameters of chunks of 128 and 64 bytes.
+macro(conv_transpose_chunks)
+    set(values 8)
+    set(chunk chunk_channels=64)
+    set(half_chunk chunk_channels=32)
+    if(format STREQUAL tf32)
+        set(values 4)
+        set(chunk chunk_channels=32)
+        set(half_chunk chunk_channels=16)
+    endif()
+endmacro()
+# Sets rate256x128 to the option of a row, and so on: tiles, each with the rate of formats of 16 bits and that of tf32.
+macro(conv_transpose_rates)
+    set(rates ${ARGN})
+    while(rates)
+        list(POP_FRONT rates tile rate rate_tf32)
+        if(format STREQUAL tf32)
+            set(rate ${rate_tf32})
+        endif()
+        set(rate${tile} H200_TFLOPS ${rate})
+    endwhile()
+endmacro()
+
 # Flat products on CPUs (schedules/cpu_implicit_gemm.h), any attributes and rank: register tiles for numbers of channels, and
 # for few places; then those for any layout and element type, with channels in vectors.
 macro(conv_transpose_flat_products operation)

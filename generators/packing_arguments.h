@@ -39,10 +39,8 @@ struct PackingArgumentsOf : DescribedGenerator, Inputs {
 
     static void describe_packing(WeightLayout layout, const Halide::Target &target,
                                  KernelDescription &description) {
-        description.set_family(family);
-        description.set("role", "KernelRole::weight_packing");
+        describe_helper(description, family, target, "weight_packing");
         description.set("weight_layout", enumerator(layout));
-        describe_target(target, description);
     }
 };
 

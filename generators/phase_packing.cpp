@@ -80,12 +80,10 @@ class PackPhases : public Halide::Generator<PackPhases>, public DescribedGenerat
     }
 
     void describe(KernelDescription &description) override {
-        description.set_family(Family::phase_packing);
-        description.set("role", "KernelRole::phase_packing");
+        describe_helper(description, Family::phase_packing, get_target());
         description.set("input", format_text(format_.storage));
         description.set("output", format_text(format_.storage));
         description.set("rank", rank);
-        describe_target(get_target(), description);
     }
 
   private:

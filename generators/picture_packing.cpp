@@ -62,11 +62,9 @@ class PackPictures : public Halide::Generator<PackPictures>, public DescribedGen
     }
 
     void describe(KernelDescription &description) override {
-        description.set_family(Family::picture_packing);
-        description.set("role", "KernelRole::picture_packing");
+        describe_helper(description, Family::picture_packing, get_target());
         description.set("precision", parts == 0 ? "Precision::float32" : tensor_core_precision(parts));
         if (!turned) description.set("packs_along_channels", "true");
-        describe_target(get_target(), description);
     }
 
   private:

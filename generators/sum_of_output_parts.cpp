@@ -52,11 +52,9 @@ class SumOfOutputParts : public Halide::Generator<SumOfOutputParts>, public Desc
     }
 
     void describe(KernelDescription &description) override {
-        description.set_family(Family::sum_of_output_parts);
-        description.set("role", "KernelRole::sum_of_output_parts");
+        describe_helper(description, Family::sum_of_output_parts, get_target());
         description.set("input", format_text(Storage::f32, turned));
         description.set("output", format_text(stored));
-        describe_target(get_target(), description);
     }
 
   private:

@@ -50,10 +50,8 @@ class SumOfParts : public Halide::Generator<SumOfParts>, public DescribedGenerat
     }
 
     void describe(KernelDescription &description) override {
-        description.set_family(Family::sum_of_parts);
-        description.set("role", "KernelRole::sum_of_parts");
+        describe_helper(description, Family::sum_of_parts, get_target());
         description.set("output", format_text(result));
-        describe_target(get_target(), description);
     }
 
   private:

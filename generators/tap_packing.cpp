@@ -103,13 +103,11 @@ class PackTaps : public Halide::Generator<PackTaps>, public DescribedGenerator {
     }
 
     void describe(KernelDescription &description) override {
-        description.set_family(Family::tap_packing);
-        description.set("role", "KernelRole::tap_packing");
+        describe_helper(description, Family::tap_packing, get_target());
         if (given != Storage::f32) description.set("input", format_text(given)), description.set("output", format_text(given));
         description.set("rank", rank);
         if (most_rows > 0) description.set("max_out_channels", most_rows);
         if (positions_innermost) description.set("positions_innermost", "true");
-        describe_target(get_target(), description);
     }
 
   private:

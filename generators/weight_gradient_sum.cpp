@@ -50,11 +50,9 @@ class WeightGradientSum : public Halide::Generator<WeightGradientSum>, public De
     }
 
     void describe(KernelDescription &description) override {
-        description.set_family(Family::weight_gradient_sum);
-        description.set("role", "KernelRole::weight_gradient_sum");
+        describe_helper(description, Family::weight_gradient_sum, get_target());
         if (written != Storage::f32) description.set("weight", format_text(written));
         if (slices == 1) description.set("sums_in_order", "true");
-        describe_target(get_target(), description);
     }
 
   private:

@@ -69,11 +69,9 @@ class WinogradOutputs : public Halide::Generator<WinogradOutputs>, public Descri
     }
 
     void describe(KernelDescription &description) override {
-        description.set_family(Family::winograd_outputs);
-        description.set("role", "KernelRole::winograd_outputs");
+        describe_helper(description, Family::winograd_outputs, get_target());
         description.set("kernel", taps_h, taps_w);
         description.set("winograd_points", points_h, points_w);
-        describe_target(get_target(), description);
     }
 
   private:

@@ -60,11 +60,9 @@ class WinogradTiles : public Halide::Generator<WinogradTiles>, public DescribedG
     }
 
     void describe(KernelDescription &description) override {
-        description.set_family(Family::winograd_tiles);
-        description.set("role", "KernelRole::winograd_tiles");
+        describe_helper(description, Family::winograd_tiles, get_target());
         description.set("kernel", taps_h, taps_w);
         description.set("winograd_points", points_h, points_w);
-        describe_target(get_target(), description);
     }
 
   private:

@@ -1,6 +1,7 @@
-// Schedule: many channels, on a GPU's CUDA cores: stride 1, and small strides whose phases a thread can hold.
+// Schedules: many channels, on a GPU's CUDA cores: the forward operation at stride 1 and at small strides whose phases a thread
+// can hold, and the input gradient.
 //
-// H200, 2026-11-21, percent of the FP32 peak (67 TF/s): KernelBench 57 74 %, 65 75 %, 69 68 %, 71 68 %, 78 76
+// Forward, H200, 2026-11-21, percent of the FP32 peak (67 TF/s): KernelBench 57 74 %, 65 75 %, 69 68 %, 71 68 %, 78 76
 // %; 3x3 64 to 128 channels 72 %; 4x4 stride 2 512 to 256 channels 63 %; 2x2 stride 2 128 to 64 channels 53
 // %. ncu on 57: 80 % of all cycles issue, 91 % of what is issued multiplies. The rest waits for shared memory
 // where ptxas has no register left to load ahead, and 3 % of 57's tiles lie outside of the picture.
@@ -19,50 +20,124 @@
 // channels in place of 8 x 8, and 168 registers in place of 128 were worth 6 % on 57. A warp spans columns
 // and channels, so that most loads are broadcasts: half a warp's 128-bit loads should lie within 128 bytes,
 // as 4 lanes of columns and 4 of channels do.
+//
+// Input gradient, H200, 2026-11-21, FP32, TFLOP/s of 67: 2x2 stride 2 128 to 64 channels 43.7, 3x3 stride 2 128 to 64 43.2, 4x4
+// stride 2 512 to 256 45.9. KernelBench 81 in 0.153 ms, 0.12 of which reading its operands once takes. ncu on 2x2: 90 % of all
+// cycles issue; 128 sums a thread, which load less, were 8 % slower, at two thirds of the warps. Products of any attributes
+// take 1.65 times as long on KernelBench 75, 1.19 on 81 and 1.22 on 9x9 stride 3, 56 to 1 channel; what was made for 2x2, 3x3
+// and 4x4 lost nothing there (H200, 2026-11-23).
+//
+// It goes through the output channels in chunks, of which it stages the output gradient that its tile sees, one live phase
+// after the other. Asynchronous copies were worth 5 % on 3x3 and 1 to 2 % on 2x2 and 4x4; threads of two rows, with addresses
+// that are offsets from few registers, another 4 to 11 %.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_DENSE_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_DENSE_H
 
-#include "schedules/shared/block_threads.h"
 #include "algorithm/forward_funcs.h"
-#include "schedules/shared/search_space.h"
+#include "algorithm/input_gradient_funcs.h"
+#include "schedules/shared/block_threads.h"
+#include "schedules/shared/kernel_description.h"
 #include "schedules/shared/schedule_defaults.h"
+#include "schedules/shared/search_space.h"
 
 namespace conv_transpose {
 
-struct CudaDense : CudaSchedule {
+/// A block's tile of columns, rows and channels, and what its threads have of it.
+struct CudaDenseTile : CudaSchedule {
     static constexpr const char *family = "dense";
     template <typename T>
     using GeneratorParam = Halide::GeneratorParam<T>;
 
     /// Threads of a block along columns, channels and rows.
     GeneratorParam<int> lanes_x{"lanes_x", 8}, lanes_channel{"lanes_channel", 8}, lanes_y{"lanes_y", 4};
-    /// What a thread keeps: vectors of neighbouring columns (a multiple of the stride), channels, rows.
+    /// What a thread keeps: vectors of neighbouring columns (forward a multiple of the stride), channels, rows.
     GeneratorParam<int> vector{"vector", 4};
     GeneratorParam<int> thread_vectors{"thread_vectors", 2}, thread_channels{"thread_channels", 8};
     GeneratorParam<int> thread_rows{"thread_rows", 1};
-    /// Input channels staged at a time, and how many of them are unrolled.
-    GeneratorParam<int> chunk{"chunk", 8}, unroll_in_channels{"unroll_in_channels", 1};
+    /// Summed channels staged at a time, and how many of them are unrolled.
+    GeneratorParam<int> chunk{"chunk", 8}, unroll_summed{"unroll_summed", 1};
     /// Whether all rows of taps are one piece of code, which the instruction cache must hold.
     GeneratorParam<bool> unroll_taps_y{"unroll_taps_y", true};
     /// Chunks in shared memory: one is computed while the next are on their way.
     GeneratorParam<int> stages{"stages", 2};
-    /// See SoftwarePipelineOptions: worth 2 to 12 % where taps are in phases, and up to 4 % for long rows of taps.
-    GeneratorParam<bool> load_offsets{"load_offsets", false};
-
     /// On a multiprocessor, as registers allow: for the estimate of times.
     GeneratorParam<int> blocks{"blocks", 3};
+
+    static constexpr WeightLayout weight_layout = WeightLayout::channels_innermost;
+    int weight_channel_multiple() const { return channels(); }
+    void describe(KernelDescription &description) const {
+        description.set("block_positions", rows(), width());
+        description.set("block_channels", channels());
+        description.set("blocks_per_multiprocessor", blocks);
+    }
+
+  protected:
+    static constexpr auto guard = Halide::TailStrategy::GuardWithIf;
+
+    Halide::Var column{"column"}, vec{"vec"}, part{"part"}, element{"element"};
+
+    BlockThreads threads() const { return {lanes_x, lanes_channel, lanes_y}; }
+    int width() const { return lanes_x * vector.value() * thread_vectors.value(); }
+    int rows() const { return lanes_y * thread_rows.value(); }
+    int channels() const { return lanes_channel * thread_channels.value(); }
+    int sums() const { return vector * thread_vectors.value() * thread_channels.value() * thread_rows.value(); }
+    /// The loop over chunks, by the name that compiler/passes/software_pipeline.h looks for.
+    Halide::RVar chunks() const { return Halide::RVar(stages > 1 ? "pipeline" : "chunks"); }
+
+    /// Rules of a tile for which each summed channel has `staged` elements and the weights of `taps`.
+    void require(SearchSpace &space, int least_sums, int staged, int taps, int summed_channels, int computed_channels) const {
+        space.require("threads fill warps and fit a block", threads().count() % GpuLimits::warp == 0 && threads().count() <= 512);
+        space.require("a thread's sums fit its registers", sums() >= least_sums && sums() <= GpuLimits::sums);
+        space.require("the staged chunk fits shared memory",
+                      4 * stages * chunk * (staged + channels() * taps) <= GpuLimits::shared_bytes);
+        space.require("unrolled channels divide the chunk", chunk % unroll_summed.value() == 0);
+        space.require("the chunk has no more than the summed channels", chunk <= std::max(summed_channels, 2));
+        space.require("less than half of a block's channels are idle", channels() < 2 * std::max(computed_channels, 4));
+    }
+
+    /// Splits a stage of the sum among threads, whose rows are neighbours, or `rows_apart` a block's lanes apart.
+    void distribute(Halide::Stage s, const Halide::Var &x, const Halide::Var &y, const Halide::Var &channel,
+                    bool rows_apart) const {
+        const BlockThreads threads = this->threads();
+        s.split(x, x, vec, vector).split(x, part, threads.x, lanes_x);
+        rows_apart ? s.split(y, y, threads.y, lanes_y) : s.split(y, threads.y, y, thread_rows);
+        s.split(channel, threads.channel, channel, thread_channels)
+            .unroll(vec).unroll(part).unroll(channel).unroll(y)
+            .gpu_threads(threads.x, threads.channel, threads.y)
+            .never_partition_all();
+    }
+
+    /// 128-bit copies. Each channel by itself, if `by_channels`: its elements are at a constant distance from the first one's.
+    void stage_weights(Halide::Func weights, Halide::Func sum, bool by_channels) const {
+        using namespace Halide;
+        const BlockThreads threads = this->threads();
+        const std::vector<Var> args = weights.args();
+        weights.compute_at(sum, chunks()).store_in(MemoryType::GPUShared)
+            .bound_extent(args[0], channels()).bound_extent(args[3], chunk).bound_extent(args[4], 1)
+            .split(args[0], args[0], vec, std::min(4, channels()))
+            .vectorize(vec)
+            .fuse(args[0], args[1], element)
+            .fuse(element, args[2], element);
+        std::vector<VarOrRVar> of_thread{vec, threads.round};
+        if (by_channels) of_thread.push_back(args[3]);
+        else weights.fuse(element, args[3], element);
+        threads.share_out(weights, element, of_thread, {args[4]});
+        weights.unroll(threads.round);
+        if (by_channels) weights.unroll(args[3]);
+    }
+};
+
+struct CudaDense : CudaDenseTile {
+    /// See SoftwarePipelineOptions: worth 2 to 12 % where taps are in phases, and up to 4 % for long rows of taps.
+    GeneratorParam<bool> load_offsets{"load_offsets", false};
     /// For tiles that suit small problems only; 0 is no limit.
     GeneratorParam<int> max_out_channels{"max_out_channels", 0};
 
     static constexpr SumIndex sum_index = SumIndex::positions;
-    static constexpr WeightLayout weight_layout = WeightLayout::channels_innermost;
-    int weight_channel_multiple() const { return channels(); }
     int in_channel_chunk() const { return chunk; }
     void describe(KernelDescription &description) const {
         if (max_out_channels > 0) description.set("max_out_channels", max_out_channels);
-        description.set("block_positions", rows(), width());
-        description.set("block_channels", channels());
-        description.set("blocks_per_multiprocessor", blocks);
+        CudaDenseTile::describe(description);
     }
 
     void search_space(SearchSpace &space, const SearchedProblem &problem) const {
@@ -74,37 +149,26 @@ struct CudaDense : CudaSchedule {
             if (std::any_of(vectors.begin(), vectors.end(), [&](int v) { return problem.columns_fit(width * v); }))
                 widths.push_back(width);
         const bool few_channels = problem.out_channels > 0 && problem.out_channels < 4;
-        const int lanes_x = space.choose(this->lanes_x, widths);
-        const int lanes_channel = space.choose(this->lanes_channel, {1, 2, 4, 8, 16});
-        const int lanes_y = space.choose(this->lanes_y, {1, 2, 4, 6, 8, 12, 16});
-        const int vector = space.choose(this->vector, vectors);
-        const int thread_vectors = space.choose(this->thread_vectors, {1, 2, 3, 4});
         std::vector<int> channel_counts{4, 8, 16};
         if (few_channels) channel_counts = {1};
         if (few_channels && problem.out_channels > 1) channel_counts = {1, problem.out_channels, 4};
-        const int thread_channels = space.choose(this->thread_channels, channel_counts);
-        const int thread_rows = space.choose(this->thread_rows, {1, 2, 3, 4});
-        const int chunk = space.choose(this->chunk, {2, 4, 8, 16});
-        const int unroll_in_channels = space.choose(this->unroll_in_channels, {1, 2, 4});
-        const bool unroll_taps_y = space.choose(this->unroll_taps_y, {0, 1});
-        space.choose(this->load_offsets, {0, 1});
-        const int threads = lanes_x * lanes_y * lanes_channel, channels = lanes_channel * thread_channels;
-        const int sums = vector * thread_vectors * thread_channels * thread_rows;
-        const int input = problem.x_axis.reach(lanes_x * vector * thread_vectors) *
-                          problem.y_axis.reach(lanes_y * thread_rows);
-        space.require("tiles fit the picture",
-                      problem.tiles_fit(lanes_x * vector * thread_vectors, lanes_y * thread_rows));
-        space.require("weights are copied in vectors", channels % 4 == 0 || channels < 4);
-        space.require("threads fill warps and fit a block", threads % GpuLimits::warp == 0 && threads <= 512);
-        space.require("a thread's sums fit its registers", sums >= (few_channels ? 4 : 16) && sums <= GpuLimits::sums);
-        space.require("the staged chunk fits shared memory",
-                      4 * stages * chunk * (input + channels * problem.taps()) <= GpuLimits::shared_bytes);
-        space.require("unrolled input channels divide the chunk", chunk % unroll_in_channels == 0);
-        space.require("the chunk has no more than the input channels", chunk <= std::max(problem.in_channels, 2));
-        space.require("less than half of a block's channels are idle",
-                      channels < 2 * std::max(problem.out_channels, 4));
+        space.choose(lanes_x, widths);
+        space.choose(lanes_channel, {1, 2, 4, 8, 16});
+        space.choose(lanes_y, {1, 2, 4, 6, 8, 12, 16});
+        space.choose(vector, vectors);
+        space.choose(thread_vectors, {1, 2, 3, 4});
+        space.choose(thread_channels, channel_counts);
+        space.choose(thread_rows, {1, 2, 3, 4});
+        space.choose(chunk, {2, 4, 8, 16});
+        space.choose(unroll_summed, {1, 2, 4});
+        space.choose(unroll_taps_y, {0, 1});
+        space.choose(load_offsets, {0, 1});
+        require(space, few_channels ? 4 : 16, problem.x_axis.reach(width()) * problem.y_axis.reach(rows()), problem.taps(),
+                problem.in_channels, problem.out_channels);
+        space.require("tiles fit the picture", problem.tiles_fit(width(), rows()));
+        space.require("weights are copied in vectors", channels() % 4 == 0 || channels() < 4);
         space.require("the unrolled loop stays short",
-                      sums * problem.taps() / (problem.stride_x * problem.stride_y) * unroll_in_channels <=
+                      sums() * problem.taps() / (problem.stride_x * problem.stride_y) * unroll_summed <=
                           GpuLimits::unrolled * (unroll_taps_y ? 1 : problem.kernel_y));
     }
 
@@ -112,22 +176,10 @@ struct CudaDense : CudaSchedule {
         store_tile(f);
         keep_sums(f);
         stage_input(f);
-        stage_weights(f);
+        stage_weights(f.weight.in(f.tap_weight), f.sum, true);
     }
 
   private:
-    static constexpr auto guard = Halide::TailStrategy::GuardWithIf;
-
-    Halide::Var column{"column"}, vec{"vec"}, part{"part"}, element{"element"};
-    /// The loop over chunks of input channels, by the name that compiler/passes/software_pipeline.h looks for.
-    Halide::RVar pipeline{"pipeline"};
-
-    BlockThreads threads() const { return {lanes_x, lanes_channel, lanes_y}; }
-    // A block's tile has so many columns, rows and channels.
-    int width() const { return lanes_x * vector.value() * thread_vectors.value(); }
-    int rows() const { return lanes_y * thread_rows.value(); }
-    int channels() const { return lanes_channel * thread_channels.value(); }
-
     void store_tile(ForwardFuncs &f) const {
         using namespace Halide;
         const GatherVars &v = f.v;
@@ -161,27 +213,17 @@ struct CudaDense : CudaSchedule {
         using namespace Halide;
         const GatherVars &v = f.v;
         const BlockThreads threads = this->threads();
-        const auto distribute = [&](Stage s) {
-            s.split(v.x, v.x, vec, vector)
-                .split(v.x, part, threads.x, lanes_x)
-                .split(v.y, threads.y, v.y, thread_rows)
-                .split(v.channel, threads.channel, v.channel, thread_channels)
-                .unroll(vec).unroll(part).unroll(v.channel).unroll(v.y)
-                .gpu_threads(threads.x, threads.channel, threads.y)
-                .never_partition_all();
-        };
         f.sum.compute_at(f.output, column).store_in(MemoryType::Register);
         f.sum.bound_extent(v.x, width()).bound_extent(v.y, rows()).bound_extent(v.channel, channels());
         f.sum.bound_extent(v.group, 1).bound_extent(v.batch, 1);
         Stage init = f.sum, update = f.sum.update();
-        distribute(init);
+        for (const Stage &stage : {init, update}) distribute(stage, v.x, v.y, v.channel, false);
         init.reorder(vec, part, v.y, v.channel, threads.x, threads.channel, threads.y);
-        distribute(update);
         // Input channels: chunks, within a chunk, unrolled.
         RVar zi{"zi"}, zu{"zu"};
-        update.split(f.taps.z, pipeline, zi, chunk, guard).split(zi, zi, zu, unroll_in_channels, guard)
+        update.split(f.taps.z, chunks(), zi, chunk, guard).split(zi, zi, zu, unroll_summed, guard)
             .reorder({vec, part, v.y, v.channel, f.taps.x, f.taps.y, zu, zi, threads.x, threads.channel, threads.y,
-                      pipeline})
+                      chunks()})
             .unroll(f.taps.x).unroll(zu);
         if (unroll_taps_y) update.unroll(f.taps.y);
     }
@@ -191,7 +233,7 @@ struct CudaDense : CudaSchedule {
         const BlockThreads threads = this->threads();
         Func in = f.padded_input.in(f.sum);
         const std::vector<Var> args = in.args();
-        in.compute_at(f.sum, pipeline).store_in(MemoryType::GPUShared);
+        in.compute_at(f.sum, chunks()).store_in(MemoryType::GPUShared);
         // Whole vectors, so that what is staged has no gaps either.
         const int staged_width = (f.x_axis.reach(width()) + vector - 1) / vector * vector;
         in.bound_extent(args[0], staged_width).bound_extent(args[1], f.y_axis.reach(rows()));
@@ -200,21 +242,102 @@ struct CudaDense : CudaSchedule {
         threads.share_out(in, element, {threads.round, args[2]}, {args[3], args[4]});
         in.unroll(threads.round).unroll(args[2]);
     }
+};
 
-    void stage_weights(ForwardFuncs &f) const {
+struct CudaInputGradientDense : CudaDenseTile {
+    /// Unrolled staging has more loads under way.
+    GeneratorParam<bool> unroll_staging{"unroll_staging", true};
+    /// With several buffers: see SoftwarePipelineOptions. Without, what is staged waits in registers for its buffer.
+    GeneratorParam<bool> single_floats{"single_floats", false};
+
+    CudaInputGradientDense() { stages.set(1); }
+    int out_channel_chunk() const { return chunk; }
+
+    void search_space(SearchSpace &space, const GradientFacts &f) const {
+        space.choose(lanes_x, {4, 8, 16, 32});
+        space.choose(lanes_channel, {1, 2, 4, 8, 16});
+        space.choose(lanes_y, {1, 2, 4, 8});
+        space.choose(vector, {2, 4});
+        space.choose(thread_vectors, {1, 2, 4});
+        space.choose(thread_channels, {4, 8, 16});
+        space.choose(thread_rows, {1, 2});
+        space.choose(chunk, {1, 2, 4, 8, 16});
+        space.choose(unroll_summed, {1, 2});
+        const int taps_y = space.choose(unroll_taps_y, {0, 1}) ? f.y_axis.taps() : 1;
+        space.choose(unroll_staging, {0, 1});
+        space.choose(stages, {1, 2});
+        space.choose(single_floats, {0, 1});
+        require(space, 16, f.x_axis.reach(width()) * f.x_axis.live_phases() * f.y_axis.reach(rows()) * f.y_axis.live_phases(),
+                f.x_axis.taps() * f.y_axis.taps(), f.out_channels, f.in_channels);
+        space.require("only several buffers are filled asynchronously", stages > 1 || !single_floats);
+        space.require("tiles fit the picture",
+                      tiles_fit_axis(f.input_width, width(), 8) && tiles_fit_axis(f.input_height, rows(), 1));
+        space.require("what waits in registers is unrolled", stages == 1 || unroll_staging);
+        space.require("the unrolled loop stays short",
+                      sums() * f.x_axis.taps() * taps_y * unroll_summed <= GpuLimits::unrolled);
+    }
+
+    void apply(InputGradientFuncs &f, const Halide::Target &) const {
+        store_tile(f);
+        keep_sums(f);
+        stage_output_gradient(f);
+        stage_weights(f.weight.in(f.tap_weight), f.sum, false);
+    }
+
+  private:
+    void store_tile(InputGradientFuncs &f) const {
         using namespace Halide;
         const BlockThreads threads = this->threads();
-        Func weights = f.weight.in(f.tap_weight);
-        const std::vector<Var> args = weights.args();
-        weights.compute_at(f.sum, pipeline).store_in(MemoryType::GPUShared);
-        weights.bound_extent(args[0], channels()).bound_extent(args[3], chunk).bound_extent(args[4], 1);
-        // Each input channel by itself: its elements are at a constant distance from the first one's.
-        weights.split(args[0], args[0], vec, std::min(4, channels()))
-            .vectorize(vec)
-            .fuse(args[0], args[1], element)
-            .fuse(element, args[2], element);
-        threads.share_out(weights, element, {vec, threads.round, args[3]}, {args[4]});
-        weights.unroll(threads.round).unroll(args[3]);
+        Var row{"row"}, channel_block{"channel_block"}, image{"image"};
+        f.input_gradient.split(f.x, column, f.x, width(), guard)
+            .split(f.x, f.x, vec, vector, guard)
+            .split(f.x, part, threads.x, lanes_x, guard)
+            .split(f.y, row, f.y, rows(), guard)
+            .split(f.y, f.y, threads.y, lanes_y, guard)
+            .split(f.channel, channel_block, f.channel, channels(), guard)
+            .split(f.channel, threads.channel, f.channel, thread_channels, guard)
+            .reorder({vec, part, f.y, f.channel, threads.x, threads.channel, threads.y, column, row, channel_block,
+                      f.group, f.batch})
+            .fuse(column, channel_block, column)
+            .fuse(f.group, f.batch, image)
+            .unroll(vec).unroll(part).unroll(f.channel).unroll(f.y)
+            .gpu_blocks(column, row, image)
+            .gpu_threads(threads.x, threads.channel, threads.y)
+            .never_partition_all();
+    }
+
+    void keep_sums(InputGradientFuncs &f) const {
+        using namespace Halide;
+        const BlockThreads threads = this->threads();
+        f.sum.compute_at(f.input_gradient, column).store_in(MemoryType::Register)
+            .bound_extent(f.x, width()).bound_extent(f.y, rows()).bound_extent(f.channel, channels())
+            .bound_extent(f.group, 1).bound_extent(f.batch, 1);
+        Stage init = f.sum, update = f.sum.update();
+        for (const Stage &stage : {init, update}) distribute(stage, f.x, f.y, f.channel, true);
+        init.reorder(vec, part, f.y, f.channel, threads.x, threads.channel, threads.y);
+        RVar out_channel{"out_channel"}, unrolled{"unrolled"};
+        update.split(f.taps.z, chunks(), out_channel, chunk, guard)
+            .split(out_channel, out_channel, unrolled, unroll_summed, guard)
+            .reorder({vec, part, f.y, f.channel, f.taps.x, unrolled, f.taps.y, out_channel, threads.x,
+                      threads.channel, threads.y, chunks()})
+            .unroll(f.taps.x).unroll(unrolled);
+        if (unroll_taps_y) update.unroll(f.taps.y);
+    }
+
+    void stage_output_gradient(InputGradientFuncs &f) const {
+        using namespace Halide;
+        const BlockThreads threads = this->threads();
+        f.phases.compute_at(f.sum, chunks()).store_in(MemoryType::GPUShared)
+            .bound_extent(f.cell_x, f.x_axis.reach(width())).bound_extent(f.cell_y, f.y_axis.reach(rows()))
+            .bound(f.phase_x, 0, f.x_axis.live_phases()).bound(f.phase_y, 0, f.y_axis.live_phases())
+            .bound_extent(f.out_channel, chunk).bound_extent(f.group, 1).bound_extent(f.batch, 1)
+            .align_storage(f.cell_x, 4)
+            .fuse(f.phase_x, f.cell_x, element)
+            .fuse(element, f.phase_y, element)
+            .fuse(element, f.cell_y, element);
+        threads.share_out(f.phases, element, {f.out_channel, threads.round}, {f.group, f.batch});
+        f.phases.unroll(f.out_channel);
+        if (unroll_staging) f.phases.unroll(threads.round);
     }
 };
 

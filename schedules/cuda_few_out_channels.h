@@ -24,6 +24,7 @@
 #include <numeric>
 
 #include "algorithm/forward_funcs.h"
+#include "schedules/shared/block_threads.h"
 #include "schedules/shared/search_space.h"
 #include "schedules/shared/schedule_defaults.h"
 
@@ -115,20 +116,11 @@ struct CudaFewOutChannels : CudaSchedule {
     // Columns that hold whole cells and whole vectors.
     static int stored_columns(const ForwardFuncs &f) { return std::lcm(vector, f.stride_x()); }
 
-    /// Splits `element` into rounds, in each of which neighbouring threads have neighbouring elements.
     void share_out(Halide::Func f, const std::vector<Halide::VarOrRVar> &inside,
                    const std::vector<Halide::VarOrRVar> &outside) const {
-        const Halide::Var thread("thread");
-        std::vector<Halide::VarOrRVar> order = inside;
-        order.insert(order.end(), {lane_x, lane_y, split});
-        order.insert(order.end(), outside.begin(), outside.end());
-        f.split(element, round, thread, threads(), guard)
-            .split(thread, split, thread, lanes_x * lanes_y.value())
-            .split(thread, lane_y, lane_x, lanes_x)
-            .reorder(order)
-            .unroll(round)
-            .gpu_threads(lane_x, lane_y, split)
-            .never_partition_all();
+        const BlockThreads threads{lanes_x, lanes_y, splits, lane_x, lane_y, split, round};
+        threads.share_out(f, element, inside, outside);
+        f.unroll(round);
     }
 
     /// Gives each thread its cells.

@@ -64,8 +64,8 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
     void apply(GemmFuncs &f, const Halide::Target &) const {
         store_tile(f);
         multiply_in_tile(f);
-        f.position_run > 0 ? stage_position_runs(f) : stage_boxes(f);
-        f.weight_run > 0 ? stage_weight_runs(f) : f.maps_weights ? stage_weight_boxes(f) : stage_weights(f);
+        stage_picture(f);
+        stage_weights(f);
     }
 
   private:
@@ -84,95 +84,62 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
     // Eight rows of every warp, beside barriers.
     int scratch_bytes() const { return warpgroups() * 4 * 8 * (columns + 8) * 4 + 64; }
 
-    // As far as Halide knows, by one thread of the block's.
-    void by_one_thread(Halide::Func &rows) const {
-        rows.split(one, one, lane, 32, guard).split(one, one, warp, 4, guard)
-            .split(one, one, warpgroup, producer ? 1 : warpgroups(), guard);
+    // One thread of the block starts the copies of a step, as far as Halide knows, of which `loops` are.
+    void by_one_thread(Halide::Func staged, std::vector<Halide::VarOrRVar> loops) const {
+        loops.insert(loops.end(), {one, lane, warp, warpgroup});
+        staged.split(one, one, lane, 32, guard).split(one, one, warp, 4, guard)
+            .split(one, one, warpgroup, producer ? 1 : warpgroups(), guard)
+            .reorder(loops).gpu_threads(lane, warp, warpgroup).never_partition_all();
     }
 
-    void stage_boxes(GemmFuncs &f) const {
+    // Rows of `values` neighbours, so many of each element of `row`.
+    Halide::Func step_of(const GemmFuncs &f, Halide::Func staged, int values, int k_groups, const Halide::Var &row, int rows) const {
+        const GemmVars &v = f.v;
+        return staged.compute_at(f.sum, pipeline).store_in(Halide::MemoryType::GPUShared)
+            .bound(v.value, 0, values).bound(v.piece, 0, 1).bound(v.k_group, 0, k_groups).bound_extent(row, rows)
+            .bound_extent(v.step, 1).bound_extent(v.phase, 1).bound_extent(v.group, 1);
+    }
+
+    // Rows of channels that are summed over, one for each position or computed channel: so many boxes of `box_rows`.
+    void stage_boxes(const GemmFuncs &f, Halide::Func staged, const Halide::Var &row, int box_rows, int count) const {
         using namespace Halide;
         const GemmVars &v = f.v;
-        Var bulk_box{"bulk_box"}, bulk_position{"bulk_position"}, bulk_k{"bulk_k"};
-        f.picture.compute_at(f.sum, pipeline).store_in(MemoryType::GPUShared)
-            .reorder_storage(v.value, v.k_group, v.position, v.piece, v.step, v.phase, v.group)
-            .bound(v.value, 0, f.values()).bound(v.piece, 0, 1).bound(v.k_group, 0, chunk_channels / f.values())
-            .bound_extent(v.position, staged_positions(f)).bound_extent(v.step, 1).bound_extent(v.phase, 1)
-            .bound_extent(v.group, 1).vectorize(v.value)
-            .split(v.position, bulk_box, bulk_position, box_positions(f)).split(bulk_box, one, bulk_box, boxes)
-            .rename(v.k_group, bulk_k);
-        by_one_thread(f.picture);
-        f.picture.reorder(v.value, bulk_k, bulk_position, bulk_box, v.piece, one, lane, warp, warpgroup)
-            .gpu_threads(lane, warp, warpgroup).never_partition_all();
+        Var bulk_box{"bulk_box"}, bulk_row{"bulk_row"}, bulk_k{"bulk_k"};
+        step_of(f, staged, f.values(), chunk_channels / f.values(), row, box_rows * count)
+            .reorder_storage(v.value, v.k_group, row, v.piece, v.step, v.phase, v.group).vectorize(v.value)
+            .split(row, bulk_box, bulk_row, box_rows).split(bulk_box, one, bulk_box, count).rename(v.k_group, bulk_k);
+        by_one_thread(staged, {v.value, bulk_k, bulk_row, bulk_box, v.piece});
     }
 
-    // Runs of positions, one for each channel that is summed over: a box is a run of all of a chunk.
-    void stage_position_runs(GemmFuncs &f) const {
-        using namespace Halide;
-        const GemmVars &v = f.v;
-        Var bulk_box{"bulk_box"}, bulk_k{"bulk_k"}, bulk_value{"bulk_value"}, value{"value"};
-        const int runs = positions(f) / f.position_run;
-        f.picture.compute_at(f.sum, pipeline).store_in(MemoryType::GPUShared)
-            .reorder_storage(v.value, v.k_group, v.position, v.piece, v.step, v.phase, v.group)
-            .bound_extent(v.value, f.position_run).bound(v.piece, 0, 1).bound_extent(v.k_group, chunk_channels)
-            .bound_extent(v.position, runs).bound_extent(v.step, 1).bound_extent(v.phase, 1)
-            .bound_extent(v.group, 1)
-            .split(v.value, bulk_value, value, f.values()).vectorize(value)
-            .split(v.position, one, bulk_box, runs).rename(v.k_group, bulk_k);
-        by_one_thread(f.picture);
-        f.picture.reorder(value, bulk_value, bulk_k, bulk_box, v.piece, one, lane, warp, warpgroup)
-            .gpu_threads(lane, warp, warpgroup).never_partition_all();
-    }
-
-    // Rows of channels that are summed over, one for each computed channel.
-    void stage_weight_boxes(GemmFuncs &f) const {
-        using namespace Halide;
-        const GemmVars &v = f.v;
-        Var bulk_channel{"bulk_channel"}, bulk_k{"bulk_k"};
-        f.weights.compute_at(f.sum, pipeline).store_in(MemoryType::GPUShared)
-            .reorder_storage(v.value, v.k_group, v.channel, v.piece, v.step, v.phase, v.group)
-            .bound(v.value, 0, f.values()).bound(v.piece, 0, 1).bound(v.k_group, 0, chunk_channels / f.values())
-            .bound_extent(v.channel, channels(f)).bound_extent(v.step, 1).bound_extent(v.phase, 1)
-            .bound_extent(v.group, 1).vectorize(v.value)
-            .split(v.channel, one, bulk_channel, channels(f)).rename(v.k_group, bulk_k);
-        by_one_thread(f.weights);
-        f.weights.reorder(v.value, bulk_k, bulk_channel, v.piece, one, lane, warp, warpgroup)
-            .gpu_threads(lane, warp, warpgroup).never_partition_all();
-    }
-
-    // Runs of channels that are computed, one for each that is summed over: a box is a run of all of a chunk.
-    void stage_weight_runs(GemmFuncs &f) const {
+    // Runs of positions or of computed channels, one for each channel that is summed over: a box is a run of all of a chunk.
+    void stage_runs(const GemmFuncs &f, Halide::Func staged, const Halide::Var &row, int run, int runs) const {
         using namespace Halide;
         const GemmVars &v = f.v;
         Var bulk_box{"bulk_box"}, bulk_k{"bulk_k"}, bulk_value{"bulk_value"}, value{"value"};
-        const int runs = channels(f) / f.weight_run;
-        f.weights.compute_at(f.sum, pipeline).store_in(MemoryType::GPUShared)
-            .reorder_storage(v.value, v.k_group, v.channel, v.piece, v.step, v.phase, v.group)
-            .bound_extent(v.value, f.weight_run).bound(v.piece, 0, 1).bound_extent(v.k_group, chunk_channels)
-            .bound_extent(v.channel, runs).bound_extent(v.step, 1).bound_extent(v.phase, 1)
-            .bound_extent(v.group, 1)
+        step_of(f, staged, run, chunk_channels, row, runs)
+            .reorder_storage(v.value, v.k_group, row, v.piece, v.step, v.phase, v.group)
             .split(v.value, bulk_value, value, f.values()).vectorize(value)
-            .split(v.channel, one, bulk_box, runs).rename(v.k_group, bulk_k);
-        by_one_thread(f.weights);
-        f.weights.reorder(value, bulk_value, bulk_k, bulk_box, v.piece, one, lane, warp, warpgroup)
-            .gpu_threads(lane, warp, warpgroup).never_partition_all();
+            .split(row, one, bulk_box, runs).rename(v.k_group, bulk_k);
+        by_one_thread(staged, {value, bulk_value, bulk_k, bulk_box, v.piece});
     }
 
-    // Runs of 64 channels; of a window, where a block has as many, for all taps.
-    void stage_weights(GemmFuncs &f) const {
+    void stage_picture(const GemmFuncs &f) const {
+        if (f.position_run > 0) stage_runs(f, f.picture, f.v.position, f.position_run, positions(f) / f.position_run);
+        else stage_boxes(f, f.picture, f.v.position, box_positions(f), boxes);
+    }
+
+    // As they are given; packed, runs of 64 channels; of a window, where a block has as many, for all taps.
+    void stage_weights(const GemmFuncs &f) const {
         using namespace Halide;
         const GemmVars &v = f.v;
+        if (f.weight_run > 0) return stage_runs(f, f.weights, v.channel, f.weight_run, channels(f) / f.weight_run);
+        if (f.maps_weights) return stage_boxes(f, f.weights, v.channel, channels(f), 1);
         Var bulk_tile{"bulk_tile"}, bulk_channel{"bulk_channel"}, bulk_k{"bulk_k"}, bulk_tap{"bulk_tap"};
-        const int of_tile = std::min(64, channels(f)), all_k = chunk_channels / f.values() * window;
-        f.weights.compute_at(f.sum, pipeline).store_in(MemoryType::GPUShared)
-            .bound(v.value, 0, f.values()).bound(v.piece, 0, 1).bound(v.k_group, 0, all_k)
-            .bound_extent(v.channel, channels(f)).bound_extent(v.step, 1).bound_extent(v.phase, 1)
-            .bound_extent(v.group, 1).vectorize(v.value)
+        const int of_tile = std::min(64, channels(f));
+        step_of(f, f.weights, f.values(), chunk_channels / f.values() * window, v.channel, channels(f)).vectorize(v.value)
             .split(v.channel, bulk_tile, bulk_channel, of_tile).split(bulk_tile, one, bulk_tile, channels(f) / of_tile)
             .split(v.k_group, bulk_k, bulk_tap, window);
-        by_one_thread(f.weights);
-        f.weights.reorder(v.value, bulk_channel, bulk_tap, bulk_k, bulk_tile, v.piece, one, lane, warp, warpgroup)
-            .gpu_threads(lane, warp, warpgroup).never_partition_all();
+        by_one_thread(f.weights, {v.value, bulk_channel, bulk_tap, bulk_k, bulk_tile, v.piece});
     }
 };
 

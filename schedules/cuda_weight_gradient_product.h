@@ -68,8 +68,7 @@ struct CudaWeightGradientProduct : CudaSchedule {
     void apply(WeightGradientProductFuncs &f) const {
         store_tile(f);
         multiply(f);
-        for (const WeightGradientProductOperand &operand : f.operands())
-            f.neighbours ? stage_positions(f, operand) : stage(f, operand);
+        for (const WeightGradientProductOperand &operand : f.operands()) stage(f, operand);
     }
 
   private:
@@ -120,33 +119,24 @@ struct CudaWeightGradientProduct : CudaSchedule {
         }
     }
 
-    // A warp has a step, its lanes the rows: they copy what lies side by side, and find the place of a position once.
+    // Packed, a warp has a step, its lanes the rows: they copy what lies side by side, and find the place of a position once.
+    // Of pictures as they lie lanes are neighbouring positions, and warps take turns with channels of a kernel position.
     void stage(const WeightGradientProductFuncs &f, const WeightGradientProductOperand &operand) const {
-        Halide::Var round{"round"}, step_round{"step_round"}, warp{"warp"}, lane{"lane"}, thread{"thread"};
+        Halide::Var round{"round"}, turn{"turn"}, warp{"warp"}, lane{"lane"}, thread{"thread"};
         Halide::Func staged = operand.staged;
         f.bound(operand, staged, operand.rows, f.tile.steps);
-        staged.compute_at(f.sum, pipeline).store_in(Halide::MemoryType::GPUShared)
-            .vectorize(f.value).split(operand.row, round, lane, 32)
-            .split(f.step, step_round, warp, threads() / 32, guard)
-            .fuse(lane, warp, thread).split(thread, thread, neighbour_row, neighbour_rows)
+        staged.compute_at(f.sum, pipeline).store_in(Halide::MemoryType::GPUShared);
+        std::vector<Halide::VarOrRVar> loops{f.part, round, turn, neighbour_row, lane_column, lane_row};
+        if (f.neighbours) {
+            staged.align_storage(operand.row, f.pitch(operand.rows)).fuse(f.value, f.step, lane)
+                .split(operand.row, turn, warp, operand.channels).split(warp, round, warp, threads() / 32, guard);
+        } else {
+            staged.vectorize(f.value).split(operand.row, round, lane, 32).split(f.step, turn, warp, threads() / 32, guard);
+            loops.insert(loops.begin(), f.value);
+        }
+        staged.fuse(lane, warp, thread).split(thread, thread, neighbour_row, neighbour_rows)
             .split(thread, lane_row, lane_column, lanes_columns)
-            .reorder({f.value, f.part, round, step_round, neighbour_row, lane_column, lane_row})
-            .unroll(round).unroll(step_round)
-            .gpu_threads(neighbour_row, lane_column, lane_row).never_partition_all();
-    }
-
-    // Pictures as they lie: lanes are neighbouring positions, warps take turns with channels of a kernel position.
-    void stage_positions(const WeightGradientProductFuncs &f, const WeightGradientProductOperand &operand) const {
-        Halide::Var round{"round"}, tap{"tap"}, warp{"warp"}, lane{"lane"}, thread{"thread"};
-        Halide::Func staged = operand.staged;
-        f.bound(operand, staged, operand.rows, f.tile.steps);
-        staged.compute_at(f.sum, pipeline).store_in(Halide::MemoryType::GPUShared)
-            .align_storage(operand.row, f.pitch(operand.rows)).fuse(f.value, f.step, lane)
-            .split(operand.row, tap, warp, operand.channels).split(warp, round, warp, threads() / 32, guard)
-            .fuse(lane, warp, thread).split(thread, thread, neighbour_row, neighbour_rows)
-            .split(thread, lane_row, lane_column, lanes_columns)
-            .reorder({f.part, round, tap, neighbour_row, lane_column, lane_row})
-            .unroll(round).unroll(tap)
+            .reorder(loops).unroll(round).unroll(turn)
             .gpu_threads(neighbour_row, lane_column, lane_row).never_partition_all();
     }
 };

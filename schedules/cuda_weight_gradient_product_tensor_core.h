@@ -126,8 +126,8 @@ struct CudaWeightGradientProductTensorCore : WarpgroupTile {
         f.channels ? multiply_transposed(f) : multiply(f);
         for (const WeightGradientProductOperand &operand : f.operands()) {
             if (f.channels) tensor_maps ? stage_boxes(f, operand) : stage_channels(f, operand);
-            else if (f.neighbours) tensor_maps ? stage_runs(f, operand) : stage_positions(f, operand);
-            else stage_fours(f, operand);
+            else if (f.neighbours && tensor_maps) stage_runs(f, operand);
+            else stage_by_warps(f, operand);
         }
     }
 
@@ -220,31 +220,22 @@ struct CudaWeightGradientProductTensorCore : WarpgroupTile {
             .gpu_threads(lane, warp, warpgroup).never_partition_all();
     }
 
-    // A warp has a step, its lanes the rows: they copy what lies side by side, and find the place of a position once.
-    void stage_fours(const WeightGradientProductFuncs &f, const WeightGradientProductOperand &operand) const {
-        Halide::Var round{"round"}, step_round{"step_round"};
+    // Packed, a warp has a step, its lanes the rows: they copy what lies side by side, and find the place of a position once.
+    // Of pictures as they lie lanes are neighbouring positions, and warps take turns with channels of a kernel position.
+    void stage_by_warps(const WeightGradientProductFuncs &f, const WeightGradientProductOperand &operand) const {
+        Halide::Var round{"round"}, turn{"turn"};
         Halide::Func staged = operand.staged;
         f.bound(operand, staged, operand.rows, f.tile.steps);
-        staged.compute_at(f.sum, pipeline).store_in(Halide::MemoryType::GPUShared)
-            .vectorize(f.value).split(operand.row, round, lane, 32)
-            .split(f.step, step_round, warp, 4 * warpgroups(f), guard)
-            .split(warp, warpgroup, warp, 4)
-            .reorder({f.value, f.part, round, step_round, lane, warp, warpgroup})
-            .unroll(f.part).unroll(round).unroll(step_round)
-            .gpu_threads(lane, warp, warpgroup).never_partition_all();
-    }
-
-    // Pictures as they lie: lanes are neighbouring positions, warps take turns with channels of a kernel position.
-    void stage_positions(const WeightGradientProductFuncs &f, const WeightGradientProductOperand &operand) const {
-        Halide::Var round{"round"}, tap{"tap"};
-        Halide::Func staged = operand.staged;
-        f.bound(operand, staged, operand.rows, f.tile.steps);
-        staged.compute_at(f.sum, pipeline).store_in(Halide::MemoryType::GPUShared)
-            .align_storage(operand.row, f.pitch(operand.rows)).fuse(f.value, f.step, lane)
-            .split(operand.row, tap, warp, operand.channels).split(warp, round, warp, 4 * warpgroups(f), guard)
-            .split(warp, warpgroup, warp, 4)
-            .reorder({f.part, round, tap, lane, warp, warpgroup})
-            .unroll(f.part).unroll(round).unroll(tap)
+        staged.compute_at(f.sum, pipeline).store_in(Halide::MemoryType::GPUShared);
+        std::vector<Halide::VarOrRVar> loops{f.part, round, turn, lane, warp, warpgroup};
+        if (f.neighbours) {
+            staged.align_storage(operand.row, f.pitch(operand.rows)).fuse(f.value, f.step, lane)
+                .split(operand.row, turn, warp, operand.channels).split(warp, round, warp, 4 * warpgroups(f), guard);
+        } else {
+            staged.vectorize(f.value).split(operand.row, round, lane, 32).split(f.step, turn, warp, 4 * warpgroups(f), guard);
+            loops.insert(loops.begin(), f.value);
+        }
+        staged.split(warp, warpgroup, warp, 4).reorder(loops).unroll(f.part).unroll(round).unroll(turn)
             .gpu_threads(lane, warp, warpgroup).never_partition_all();
     }
 

@@ -5,9 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <vector>
@@ -72,6 +74,21 @@ class FormattedTest : public DeviceTest {
         return kernels;
     }
 };
+
+/// Calls `test(problem, format of pictures, format of another tensor)` for the texts in float16 with equal layouts, and for
+/// those that are in every format with bfloat16 and layouts of their own, too; until one fails.
+template <size_t count, class Test>
+void in_formats(const char *const (&texts)[count], std::initializer_list<const char *> in_every_format, Test test) {
+    for (const ElementType type : {ElementType::float16, ElementType::bfloat16})
+        for (const Layout layout : {Layout::channels_first, Layout::channels_last})
+            for (const Layout other : {Layout::channels_first, Layout::channels_last})
+                for (const char *text : texts) {
+                    const bool everywhere = std::find(in_every_format.begin(), in_every_format.end(), text) != in_every_format.end();
+                    if ((layout != other || type != ElementType::float16) && !everywhere) continue;
+                    test(Problem::parse(text), TensorFormat{type, layout}, TensorFormat{type, other});
+                    if (::testing::Test::HasFailure()) return;
+                }
+}
 
 }  // namespace conv_transpose::testing
 

@@ -78,7 +78,7 @@ TEST(LinearLight, RefusesAProfileWithoutCurves) {
     method.linear_light = true;
     const std::vector<uint8_t> png = make_png8(4, 4, 1, std::vector<uint8_t>(16), damaged);
     const File file = file_of(png);
-    ASSERT_EQ(PngReader(file.get(), {}).metadata().icc.size(), 352u);
+    ASSERT_EQ(read_png(file.get(), {})->metadata().icc.size(), 352u);
     EXPECT_THROW(enlarge_bytes(png, method), PictureError);
 }
 

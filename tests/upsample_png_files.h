@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "enlarge.h"
-#include "png_io.h"
+#include "picture_codecs.h"
 #include "upsample_pictures.h"
 
 namespace upsample::testing {
@@ -22,11 +22,11 @@ struct Decoded {
 
 inline Decoded decode(const std::vector<uint8_t> &png, const Limits &limits = {}) {
     const File file = file_of(png);
-    PngReader reader(file.get(), limits);
-    Decoded result{reader.header(), {}};
-    std::vector<uint8_t> bytes(reader.header().row_bytes() * result.header.shape.height);
-    reader.read(bytes.data(), result.header.shape.height);
-    reader.finish();
+    const std::unique_ptr<PictureReader> reader = read_png(file.get(), limits);
+    Decoded result{reader->header(), {}};
+    std::vector<uint8_t> bytes(reader->header().row_bytes() * result.header.shape.height);
+    reader->read(bytes.data(), result.header.shape.height);
+    reader->finish();
     for (std::size_t i = 0; i < bytes.size(); i += result.header.bits / 8) {
         uint16_t wide = 0;
         std::memcpy(&wide, &bytes[i], result.header.bits == 16 ? 2 : 0);

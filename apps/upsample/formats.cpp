@@ -5,10 +5,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "jpeg_io.h"
-#include "png_io.h"
+#include "picture_codecs.h"
 #include "raw_io.h"
-#include "webp_io.h"
 
 namespace upsample {
 
@@ -28,9 +26,9 @@ std::unique_ptr<PictureReader> open_picture(std::FILE *stream, const Limits &lim
     const int first = std::fgetc(stream);
     if (first == EOF) throw PictureError(std::ferror(stream) ? std::strerror(errno) : "the file is empty");
     std::ungetc(first, stream);
-    if (first == 0x89) return std::make_unique<PngReader>(stream, limits);
-    if (first == 0xFF) return std::make_unique<JpegReader>(stream, limits);
-    if (first == 'R') return std::make_unique<WebpReader>(stream, limits);
+    if (first == 0x89) return read_png(stream, limits);
+    if (first == 0xFF) return read_jpeg(stream, limits);
+    if (first == 'R') return read_webp(stream, limits);
     throw PictureError("the file is neither a PNG, a JPEG nor a WebP picture");
 }
 
@@ -44,22 +42,22 @@ Header written_header(Format format, Header header) {
 }
 
 std::size_t writer_bytes_needed(Format format, const Header &header) {
-    return format == Format::webp ? WebpWriter::bytes_needed(header) : 0;
+    return format == Format::webp ? webp_bytes_needed(header) : 0;
 }
 
 std::unique_ptr<PictureWriter> make_writer(std::FILE *stream, const Header &header, const Metadata &metadata,
                                            const WritingOptions &options) {
     switch (options.format) {
         case Format::jpeg:
-            return std::make_unique<JpegWriter>(stream, header, metadata, options);
+            return write_jpeg(stream, header, metadata, options);
         case Format::webp:
-            return std::make_unique<WebpWriter>(stream, header, metadata, options);
+            return write_webp(stream, header, metadata, options);
         case Format::raw:
             return std::make_unique<RawWriter>(stream);
         case Format::png:
             break;
     }
-    return std::make_unique<PngWriter>(stream, header, metadata, options);
+    return write_png(stream, header, metadata, options);
 }
 
 }  // namespace upsample

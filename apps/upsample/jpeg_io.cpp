@@ -1,4 +1,4 @@
-#include "jpeg_io.h"
+#include <cstdio>
 
 #include <jpeglib.h>
 #include <jerror.h>
@@ -7,6 +7,8 @@
 #include <csetjmp>
 #include <cstring>
 #include <new>
+
+#include "picture_codecs.h"
 
 namespace upsample {
 namespace {
@@ -75,46 +77,62 @@ bool begins(const jpeg_marker_struct &marker, const char (&mark)[count]) {
     return marker.data_length >= count && std::memcmp(marker.data, mark, count) == 0;
 }
 
-}  // namespace
-
-struct JpegReader::State {
+struct JpegDecoder {
     JpegErrors errors;
     jpeg_decompress_struct jpeg{};
     jpeg_progress_mgr progress{};
     Header header;
     bool made = false;
-    ~State() {
+    ~JpegDecoder() {
         if (made) jpeg_destroy_decompress(&jpeg);
     }
 };
 
-JpegReader::JpegReader(std::FILE *stream, const Limits &limits) : state_(std::make_unique<State>()) {
-    State &s = *state_;
-    set_up(s.errors, s.jpeg.err);
-    s.errors.warnings = &warnings_;
-    guarded(s.errors, [&] {
-        jpeg_create_decompress(&s.jpeg);
-        s.made = true;
-        s.progress.progress_monitor = on_progress;
-        s.jpeg.progress = &s.progress;
-        jpeg_stdio_src(&s.jpeg, stream);
-        jpeg_save_markers(&s.jpeg, app1, 0xFFFF);
-        jpeg_save_markers(&s.jpeg, app2, 0xFFFF);
-        jpeg_read_header(&s.jpeg, TRUE);
+class JpegReader : public PictureReader {
+  public:
+    JpegReader(std::FILE *stream, const Limits &limits);
+    const Header &header() const override { return state_.header; }
+    const char *format() const override { return "JPEG"; }
+    std::size_t bytes_needed() const override { return bytes_needed_; }
+    void read(uint8_t *data, int64_t rows) override;
+    void finish() override {
+        guarded(state_.errors, [&] { jpeg_finish_decompress(&state_.jpeg); });
+    }
+
+  private:
+    JpegDecoder state_;
+    std::size_t bytes_needed_ = 0;
+};
+
+JpegReader::JpegReader(std::FILE *stream, const Limits &limits) {
+    set_up(state_.errors, state_.jpeg.err);
+    state_.errors.warnings = &warnings_;
+    guarded(state_.errors, [&] {
+        jpeg_create_decompress(&state_.jpeg);
+        state_.made = true;
+        state_.progress.progress_monitor = on_progress;
+        state_.jpeg.progress = &state_.progress;
+        jpeg_stdio_src(&state_.jpeg, stream);
+        jpeg_save_markers(&state_.jpeg, app1, 0xFFFF);
+        jpeg_save_markers(&state_.jpeg, app2, 0xFFFF);
+        jpeg_read_header(&state_.jpeg, TRUE);
     });
-    Shape &shape = s.header.shape;
-    shape = {s.jpeg.image_width, s.jpeg.image_height, s.jpeg.num_components == 1 ? 1 : 3};
+    Shape &shape = state_.header.shape;
+    shape = {state_.jpeg.image_width, state_.jpeg.image_height, state_.jpeg.num_components == 1 ? 1 : 3};
     if (shape.width * shape.height > limits.pixels) {
         throw PictureError("the picture has " + std::to_string(shape.width) + " x " + std::to_string(shape.height) +
                            " pixels, over the limit of " + std::to_string(limits.pixels) + " (--max-pixels raises it)");
     }
-    if (s.jpeg.num_components != 1 && s.jpeg.num_components != 3)
-        throw PictureError("the JPEG has " + std::to_string(s.jpeg.num_components) +
+    if (state_.jpeg.num_components != 1 && state_.jpeg.num_components != 3)
+        throw PictureError("the JPEG has " + std::to_string(state_.jpeg.num_components) +
                            " components (CMYK?); gray and RGB are supported");
-    s.jpeg.out_color_space = shape.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    state_.jpeg.out_color_space = shape.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    // Several scans mean that all coefficients are held.
+    if (jpeg_has_multiple_scans(&state_.jpeg))
+        bytes_needed_ = static_cast<std::size_t>((shape.width + 32) * (shape.height + 32)) * state_.jpeg.num_components * sizeof(JCOEF);
 
     uint64_t kept = 0;
-    for (jpeg_saved_marker_ptr marker = s.jpeg.marker_list; marker; marker = marker->next) {
+    for (jpeg_saved_marker_ptr marker = state_.jpeg.marker_list; marker; marker = marker->next) {
         kept += marker->data_length;
         if (marker->marker != app1) continue;
         if (begins(*marker, exif_mark) && metadata_.exif.empty())
@@ -126,57 +144,36 @@ JpegReader::JpegReader(std::FILE *stream, const Limits &limits) : state_(std::ma
         throw PictureError("its profile and text are longer than --max-text-bytes allows");
     JOCTET *profile = nullptr;
     unsigned int profile_bytes = 0;
-    guarded(s.errors, [&] { jpeg_read_icc_profile(&s.jpeg, &profile, &profile_bytes); });
+    guarded(state_.errors, [&] { jpeg_read_icc_profile(&state_.jpeg, &profile, &profile_bytes); });
     const std::unique_ptr<JOCTET, decltype(&std::free)> profile_owner(profile, std::free);
     if (profile) metadata_.icc.assign(profile, profile + profile_bytes);
-    if (s.jpeg.saw_JFIF_marker && s.jpeg.X_density > 0 && s.jpeg.Y_density > 0) {
-        const double per_metre = s.jpeg.density_unit == 1 ? 1 / 0.0254 : s.jpeg.density_unit == 2 ? 100 : 1;
-        metadata_.density_is_per_metre = s.jpeg.density_unit != 0;
-        metadata_.x_density = static_cast<uint32_t>(s.jpeg.X_density * per_metre + 0.5);
-        metadata_.y_density = static_cast<uint32_t>(s.jpeg.Y_density * per_metre + 0.5);
+    if (state_.jpeg.saw_JFIF_marker && state_.jpeg.X_density > 0 && state_.jpeg.Y_density > 0) {
+        const double per_metre = state_.jpeg.density_unit == 1 ? 1 / 0.0254 : state_.jpeg.density_unit == 2 ? 100 : 1;
+        metadata_.density_is_per_metre = state_.jpeg.density_unit != 0;
+        metadata_.x_density = static_cast<uint32_t>(state_.jpeg.X_density * per_metre + 0.5);
+        metadata_.y_density = static_cast<uint32_t>(state_.jpeg.Y_density * per_metre + 0.5);
     }
 }
 
-JpegReader::~JpegReader() = default;
-
-const Header &JpegReader::header() const {
-    return state_->header;
-}
-
-/// Several scans mean that all coefficients are held.
-std::size_t JpegReader::bytes_needed() const {
-    auto &jpeg = state_->jpeg;
-    if (!jpeg_has_multiple_scans(&jpeg)) return 0;
-    const Shape &shape = state_->header.shape;
-    return static_cast<std::size_t>((shape.width + 32) * (shape.height + 32)) * jpeg.num_components * sizeof(JCOEF);
-}
-
 void JpegReader::read(uint8_t *data, int64_t rows) {
-    State &s = *state_;
-    guarded(s.errors, [&] {
-        if (s.jpeg.output_scanline == 0 && s.jpeg.output_height == 0) jpeg_start_decompress(&s.jpeg);
+    guarded(state_.errors, [&] {
+        if (state_.jpeg.output_scanline == 0 && state_.jpeg.output_height == 0) jpeg_start_decompress(&state_.jpeg);
         for (int64_t y = 0; y < rows; ++y) {
-            JSAMPROW row = data + y * s.header.row_bytes();
-            jpeg_read_scanlines(&s.jpeg, &row, 1);
+            JSAMPROW row = data + y * state_.header.row_bytes();
+            jpeg_read_scanlines(&state_.jpeg, &row, 1);
         }
     });
 }
 
-void JpegReader::finish() {
-    guarded(state_->errors, [&] { jpeg_finish_decompress(&state_->jpeg); });
-}
-
-struct JpegWriter::State {
+struct JpegEncoder {
     JpegErrors errors;
     jpeg_compress_struct jpeg{};
     Header header;
     bool made = false;
-    ~State() {
+    ~JpegEncoder() {
         if (made) jpeg_destroy_compress(&jpeg);
     }
 };
-
-namespace {
 
 template <std::size_t count>
 void write_note(jpeg_compress_struct &jpeg, const char (&mark)[count], const Bytes &data, Bytes &marker) {
@@ -186,62 +183,72 @@ void write_note(jpeg_compress_struct &jpeg, const char (&mark)[count], const Byt
     jpeg_write_marker(&jpeg, app1, marker.data(), static_cast<unsigned int>(marker.size()));
 }
 
-}  // namespace
+class JpegWriter : public PictureWriter {
+  public:
+    JpegWriter(std::FILE *stream, const Header &header, const Metadata &metadata, const WritingOptions &options);
+    void write(Bytes rows, int64_t count) override;
+    void finish() override {
+        guarded(state_.errors, [&] { jpeg_finish_compress(&state_.jpeg); });
+    }
 
-JpegWriter::JpegWriter(std::FILE *stream, const Header &header, const Metadata &metadata,
-                       const WritingOptions &options)
-    : state_(std::make_unique<State>()) {
-    State &s = *state_;
-    s.header = header;
+  private:
+    JpegEncoder state_;
+};
+
+JpegWriter::JpegWriter(std::FILE *stream, const Header &header, const Metadata &metadata, const WritingOptions &options) {
+    state_.header = header;
     if (header.shape.width > JPEG_MAX_DIMENSION || header.shape.height > JPEG_MAX_DIMENSION) {
         throw PictureError("the enlarged picture has a side over JPEG's limit of " +
                            std::to_string(JPEG_MAX_DIMENSION) + " pixels");
     }
-    set_up(s.errors, s.jpeg.err);
+    set_up(state_.errors, state_.jpeg.err);
     Bytes marker;
-    guarded(s.errors, [&] {
-        jpeg_create_compress(&s.jpeg);
-        s.made = true;
-        jpeg_stdio_dest(&s.jpeg, stream);
-        s.jpeg.image_width = static_cast<JDIMENSION>(header.shape.width);
-        s.jpeg.image_height = static_cast<JDIMENSION>(header.shape.height);
-        s.jpeg.input_components = header.shape.channels;
-        s.jpeg.in_color_space = header.shape.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
-        jpeg_set_defaults(&s.jpeg);
-        jpeg_set_quality(&s.jpeg, options.quality, TRUE);
+    guarded(state_.errors, [&] {
+        jpeg_create_compress(&state_.jpeg);
+        state_.made = true;
+        jpeg_stdio_dest(&state_.jpeg, stream);
+        state_.jpeg.image_width = static_cast<JDIMENSION>(header.shape.width);
+        state_.jpeg.image_height = static_cast<JDIMENSION>(header.shape.height);
+        state_.jpeg.input_components = header.shape.channels;
+        state_.jpeg.in_color_space = header.shape.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+        jpeg_set_defaults(&state_.jpeg);
+        jpeg_set_quality(&state_.jpeg, options.quality, TRUE);
         if (options.quality >= 90) {  // who asks for that quality wants colours as sharp as light
-            for (int c = 0; c < s.jpeg.num_components; ++c)
-                s.jpeg.comp_info[c].h_samp_factor = s.jpeg.comp_info[c].v_samp_factor = 1;
+            for (int c = 0; c < state_.jpeg.num_components; ++c)
+                state_.jpeg.comp_info[c].h_samp_factor = state_.jpeg.comp_info[c].v_samp_factor = 1;
         }
         const double per_inch_x = metadata.x_density * 0.0254, per_inch_y = metadata.y_density * 0.0254;
         if (options.keep_metadata && metadata.density_is_per_metre && per_inch_x < 65535 && per_inch_y < 65535) {
-            s.jpeg.density_unit = 1;
-            s.jpeg.X_density = static_cast<UINT16>(per_inch_x + 0.5);
-            s.jpeg.Y_density = static_cast<UINT16>(per_inch_y + 0.5);
+            state_.jpeg.density_unit = 1;
+            state_.jpeg.X_density = static_cast<UINT16>(per_inch_x + 0.5);
+            state_.jpeg.Y_density = static_cast<UINT16>(per_inch_y + 0.5);
         }
-        jpeg_start_compress(&s.jpeg, TRUE);
+        jpeg_start_compress(&state_.jpeg, TRUE);
         if (!options.keep_metadata) return;
-        write_note(s.jpeg, exif_mark, metadata.exif, marker);
-        write_note(s.jpeg, xmp_mark, metadata.xmp, marker);
+        write_note(state_.jpeg, exif_mark, metadata.exif, marker);
+        write_note(state_.jpeg, xmp_mark, metadata.xmp, marker);
         if (!metadata.icc.empty())
-            jpeg_write_icc_profile(&s.jpeg, metadata.icc.data(), static_cast<unsigned int>(metadata.icc.size()));
+            jpeg_write_icc_profile(&state_.jpeg, metadata.icc.data(), static_cast<unsigned int>(metadata.icc.size()));
     });
 }
-
-JpegWriter::~JpegWriter() = default;
 
 void JpegWriter::write(Bytes rows, int64_t count) {
-    State &s = *state_;
-    guarded(s.errors, [&] {
+    guarded(state_.errors, [&] {
         for (int64_t y = 0; y < count; ++y) {
-            JSAMPROW row = rows.data() + y * s.header.row_bytes();
-            jpeg_write_scanlines(&s.jpeg, &row, 1);
+            JSAMPROW row = rows.data() + y * state_.header.row_bytes();
+            jpeg_write_scanlines(&state_.jpeg, &row, 1);
         }
     });
 }
 
-void JpegWriter::finish() {
-    guarded(state_->errors, [&] { jpeg_finish_compress(&state_->jpeg); });
+}  // namespace
+
+std::unique_ptr<PictureReader> read_jpeg(std::FILE *stream, const Limits &limits) {
+    return std::make_unique<JpegReader>(stream, limits);
+}
+std::unique_ptr<PictureWriter> write_jpeg(std::FILE *stream, const Header &header, const Metadata &metadata,
+                                          const WritingOptions &options) {
+    return std::make_unique<JpegWriter>(stream, header, metadata, options);
 }
 
 }  // namespace upsample

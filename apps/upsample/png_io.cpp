@@ -1,5 +1,3 @@
-#include "png_io.h"
-
 #include <png.h>
 #include <zlib.h>
 
@@ -14,6 +12,7 @@
 
 #include "deflate.h"
 #include "exif.h"
+#include "picture_codecs.h"
 
 namespace upsample {
 namespace {
@@ -86,9 +85,7 @@ const char *fault_of(const Chunk &chunk) {
     return nullptr;
 }
 
-}  // namespace
-
-struct PngReader::State : PngCalls {
+struct PngDecoder : PngCalls {
     png_structp png = nullptr;
     png_infop info = nullptr;
     png_infop end_info = nullptr;  // without one, libpng passes over what follows the pixels
@@ -104,7 +101,7 @@ struct PngReader::State : PngCalls {
     int64_t rows_read = 0;
     bool interlaced = false, late = false;
 
-    ~State() { png_destroy_read_struct(&png, &info, &end_info); }
+    ~PngDecoder() { png_destroy_read_struct(&png, &info, &end_info); }
 
     void keep(const png_unknown_chunk &from) {
         const char *name = reinterpret_cast<const char *>(from.name);
@@ -130,12 +127,10 @@ struct PngReader::State : PngCalls {
     }
 };
 
-namespace {
-
 /// Called by libpng for chunks that it does not read itself. It may not throw, and libpng's error may not
 /// leave a catch block.
 int on_chunk(png_structp png, png_unknown_chunkp chunk) {
-    auto *state = static_cast<PngReader::State *>(png_get_user_chunk_ptr(png));
+    auto *state = static_cast<PngDecoder *>(png_get_user_chunk_ptr(png));
     try {
         state->keep(*chunk);
     } catch (const std::bad_alloc &) {
@@ -165,102 +160,94 @@ void read_colours(png_structp png, png_infop info, Metadata &metadata) {
         metadata.density_is_per_metre = unit == PNG_RESOLUTION_METER;
 }
 
-}  // namespace
+class PngReader : public PictureReader {
+  public:
+    PngReader(std::FILE *stream, const Limits &limits);
+    const Header &header() const override { return state_.header; }
+    const char *format() const override { return "PNG"; }
+    std::size_t bytes_needed() const override { return state_.interlaced ? state_.header.row_bytes() * state_.header.shape.height : 0; }
+    void read(uint8_t *data, int64_t rows) override;
+    void finish() override {
+        guarded(state_.png, state_, [&] { png_read_end(state_.png, state_.end_info); });
+    }
 
-PngReader::PngReader(std::FILE *stream, const Limits &limits) : state_(std::make_unique<State>()) {
-    State &s = *state_;
-    s.stream = stream;
-    s.limits = limits;
-    s.metadata = &metadata_;
-    s.losses = &losses_;
-    s.warnings = &warnings_;
-    s.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, static_cast<PngCalls *>(&s), on_error, on_warning);
-    if (!s.png) throw std::bad_alloc();
-    s.info = png_create_info_struct(s.png);
-    s.end_info = png_create_info_struct(s.png);
-    if (!s.info || !s.end_info) throw std::bad_alloc();
-    guarded(s.png, s, [&] {
-        png_set_read_fn(s.png, static_cast<PngCalls *>(&s), on_read);
-        png_set_user_limits(s.png, limits.side, limits.side);
-        png_set_option(s.png, PNG_SKIP_sRGB_CHECK_PROFILE, PNG_OPTION_ON);  // profiles are carried, not judged
-        png_set_chunk_cache_max(s.png, 1);  // what is kept is kept here
-        png_set_chunk_malloc_max(s.png, limits.chunk_bytes);
-        png_set_crc_action(s.png, PNG_CRC_ERROR_QUIT, PNG_CRC_WARN_DISCARD);
-        png_set_read_user_chunk_fn(s.png, &s, on_chunk);
+  private:
+    PngDecoder state_;
+};
+
+PngReader::PngReader(std::FILE *stream, const Limits &limits) {
+    state_.stream = stream;
+    state_.limits = limits;
+    state_.metadata = &metadata_;
+    state_.losses = &losses_;
+    state_.warnings = &warnings_;
+    state_.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, static_cast<PngCalls *>(&state_), on_error, on_warning);
+    if (!state_.png) throw std::bad_alloc();
+    state_.info = png_create_info_struct(state_.png);
+    state_.end_info = png_create_info_struct(state_.png);
+    if (!state_.info || !state_.end_info) throw std::bad_alloc();
+    guarded(state_.png, state_, [&] {
+        png_set_read_fn(state_.png, static_cast<PngCalls *>(&state_), on_read);
+        png_set_user_limits(state_.png, limits.side, limits.side);
+        png_set_option(state_.png, PNG_SKIP_sRGB_CHECK_PROFILE, PNG_OPTION_ON);  // profiles are carried, not judged
+        png_set_chunk_cache_max(state_.png, 1);  // what is kept is kept here
+        png_set_chunk_malloc_max(state_.png, limits.chunk_bytes);
+        png_set_crc_action(state_.png, PNG_CRC_ERROR_QUIT, PNG_CRC_WARN_DISCARD);
+        png_set_read_user_chunk_fn(state_.png, &state_, on_chunk);
         for (const char *name : kept_chunks) {
-            png_set_keep_unknown_chunks(s.png, PNG_HANDLE_CHUNK_ALWAYS, reinterpret_cast<png_const_bytep>(name), 1);
+            png_set_keep_unknown_chunks(state_.png, PNG_HANDLE_CHUNK_ALWAYS, reinterpret_cast<png_const_bytep>(name), 1);
         }
-        png_read_info(s.png, s.info);
+        png_read_info(state_.png, state_.info);
     });
 
-    Shape &shape = s.header.shape;
-    shape.width = png_get_image_width(s.png, s.info);
-    shape.height = png_get_image_height(s.png, s.info);
+    Shape &shape = state_.header.shape;
+    shape.width = png_get_image_width(state_.png, state_.info);
+    shape.height = png_get_image_height(state_.png, state_.info);
     if (shape.width * shape.height > limits.pixels) {
         throw PictureError("the picture has " + std::to_string(shape.width) + " x " + std::to_string(shape.height) +
                            " pixels, over the limit of " + std::to_string(limits.pixels) + " (--max-pixels raises it)");
     }
-    read_colours(s.png, s.info, metadata_);
-    guarded(s.png, s, [&] {
-        png_set_expand(s.png);
-        if constexpr (std::endian::native == std::endian::little) png_set_swap(s.png);
-        s.interlaced = png_get_interlace_type(s.png, s.info) != PNG_INTERLACE_NONE;
-        png_set_interlace_handling(s.png);
-        png_read_update_info(s.png, s.info);
+    read_colours(state_.png, state_.info, metadata_);
+    guarded(state_.png, state_, [&] {
+        png_set_expand(state_.png);
+        if constexpr (std::endian::native == std::endian::little) png_set_swap(state_.png);
+        state_.interlaced = png_get_interlace_type(state_.png, state_.info) != PNG_INTERLACE_NONE;
+        png_set_interlace_handling(state_.png);
+        png_read_update_info(state_.png, state_.info);
     });
-    shape.channels = png_get_channels(s.png, s.info);
-    s.header.bits = png_get_bit_depth(s.png, s.info);
-    s.late = true;
-}
-
-PngReader::~PngReader() = default;
-
-const Header &PngReader::header() const {
-    return state_->header;
-}
-
-std::size_t PngReader::bytes_needed() const {
-    return state_->interlaced ? state_->header.row_bytes() * state_->header.shape.height : 0;
+    shape.channels = png_get_channels(state_.png, state_.info);
+    state_.header.bits = png_get_bit_depth(state_.png, state_.info);
+    state_.late = true;
 }
 
 void PngReader::read(uint8_t *data, int64_t rows) {
-    State &s = *state_;
-    const std::size_t bytes = s.header.row_bytes();
-    if (s.interlaced && !s.whole) {
+    const std::size_t bytes = state_.header.row_bytes();
+    if (state_.interlaced && !state_.whole) {
         // Every pass touches rows all over the picture, so the passes need it whole.
-        s.whole.reset(static_cast<uint8_t *>(std::calloc(s.header.shape.height, bytes)));
-        if (!s.whole) throw std::bad_alloc();
-        guarded(s.png, s, [&] {
+        state_.whole.reset(static_cast<uint8_t *>(std::calloc(state_.header.shape.height, bytes)));
+        if (!state_.whole) throw std::bad_alloc();
+        guarded(state_.png, state_, [&] {
             for (int pass = 0; pass < PNG_INTERLACE_ADAM7_PASSES; ++pass) {
-                for (int64_t y = 0; y < s.header.shape.height; ++y) {
-                    png_read_row(s.png, s.whole.get() + y * bytes, nullptr);
+                for (int64_t y = 0; y < state_.header.shape.height; ++y) {
+                    png_read_row(state_.png, state_.whole.get() + y * bytes, nullptr);
                 }
             }
         });
     }
-    if (s.interlaced) {
-        std::memcpy(data, s.whole.get() + s.rows_read * bytes, rows * bytes);
+    if (state_.interlaced) {
+        std::memcpy(data, state_.whole.get() + state_.rows_read * bytes, rows * bytes);
     } else {
-        guarded(s.png, s, [&] {
-            for (int64_t y = 0; y < rows; ++y) png_read_row(s.png, data + y * bytes, nullptr);
+        guarded(state_.png, state_, [&] {
+            for (int64_t y = 0; y < rows; ++y) png_read_row(state_.png, data + y * bytes, nullptr);
         });
     }
-    s.rows_read += rows;
+    state_.rows_read += rows;
 }
-
-void PngReader::finish() {
-    State &s = *state_;
-    guarded(s.png, s, [&] { png_read_end(s.png, s.end_info); });
-}
-
-namespace {
 
 /// Rows are compressed in blocks of about this size, each by itself.
 constexpr std::size_t block_bytes = std::size_t{1} << 20;
 
-}  // namespace
-
-struct PngWriter::State : PngCalls {
+struct PngEncoder : PngCalls {
     png_structp png = nullptr;
     png_infop info = nullptr;
     const Metadata *metadata = nullptr;
@@ -269,7 +256,7 @@ struct PngWriter::State : PngCalls {
     std::deque<std::future<DeflatedBlock>> blocks;  // in order, not yet written
     uint32_t adler = 1;
 
-    ~State() { png_destroy_write_struct(&png, &info); }
+    ~PngEncoder() { png_destroy_write_struct(&png, &info); }
 
     void write_chunk(const char *name, const Bytes &data) {
         guarded(png, *this, [&] {
@@ -301,8 +288,6 @@ struct PngWriter::State : PngCalls {
     }
 };
 
-namespace {
-
 void write_colours(const Metadata &metadata, png_structp png, png_infop info) {
     if (!metadata.icc.empty()) {
         png_set_iCCP(png, info, metadata.icc_name.c_str(), PNG_COMPRESSION_TYPE_BASE, metadata.icc.data(),
@@ -326,62 +311,74 @@ int colour_type(int channels) {
     return types[channels - 1];
 }
 
-}  // namespace
+class PngWriter : public PictureWriter {
+  public:
+    PngWriter(std::FILE *stream, const Header &header, const Metadata &metadata, const WritingOptions &options);
+    void write(Bytes rows, int64_t count) override;
+    void finish() override;
 
-PngWriter::PngWriter(std::FILE *stream, const Header &header, const Metadata &metadata, const WritingOptions &options)
-    : state_(std::make_unique<State>()) {
-    State &s = *state_;
-    s.stream = stream;
-    s.metadata = &metadata;
-    s.options = options;
-    s.pending.row_bytes = header.row_bytes();
-    s.pending.channels = header.shape.channels;
-    s.pending.bits = header.bits;
-    s.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, static_cast<PngCalls *>(&s), on_error, on_warning);
-    if (!s.png) throw std::bad_alloc();
-    s.info = png_create_info_struct(s.png);
-    if (!s.info) throw std::bad_alloc();
+  private:
+    PngEncoder state_;
+};
+
+PngWriter::PngWriter(std::FILE *stream, const Header &header, const Metadata &metadata, const WritingOptions &options) {
+    state_.stream = stream;
+    state_.metadata = &metadata;
+    state_.options = options;
+    state_.pending.row_bytes = header.row_bytes();
+    state_.pending.channels = header.shape.channels;
+    state_.pending.bits = header.bits;
+    state_.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, static_cast<PngCalls *>(&state_), on_error, on_warning);
+    if (!state_.png) throw std::bad_alloc();
+    state_.info = png_create_info_struct(state_.png);
+    if (!state_.info) throw std::bad_alloc();
     if (header.shape.width > PNG_UINT_31_MAX || header.shape.height > PNG_UINT_31_MAX) {
         throw PictureError("the enlarged picture has a side over PNG's limit of 2147483647 pixels");
     }
-    guarded(s.png, s, [&] {
-        png_set_write_fn(s.png, static_cast<PngCalls *>(&s), on_write, on_flush);
+    guarded(state_.png, state_, [&] {
+        png_set_write_fn(state_.png, static_cast<PngCalls *>(&state_), on_write, on_flush);
         // What the input says about itself is passed on even where libpng would not have said it so.
-        png_set_benign_errors(s.png, 1);
-        png_set_option(s.png, PNG_SKIP_sRGB_CHECK_PROFILE, PNG_OPTION_ON);
+        png_set_benign_errors(state_.png, 1);
+        png_set_option(state_.png, PNG_SKIP_sRGB_CHECK_PROFILE, PNG_OPTION_ON);
         // The limits were for strangers' files; what passed them may be enlarged.
-        png_set_user_limits(s.png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
-        png_set_IHDR(s.png, s.info, static_cast<png_uint_32>(header.shape.width),
+        png_set_user_limits(state_.png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
+        png_set_IHDR(state_.png, state_.info, static_cast<png_uint_32>(header.shape.width),
                      static_cast<png_uint_32>(header.shape.height), header.bits, colour_type(header.shape.channels),
                      PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
-        if (options.keep_metadata) write_colours(metadata, s.png, s.info);
-        png_write_info(s.png, s.info);
+        if (options.keep_metadata) write_colours(metadata, state_.png, state_.info);
+        png_write_info(state_.png, state_.info);
     });
-    s.write_chunks(metadata.chunks);
-    if (options.keep_metadata && is_exif(metadata.exif)) s.write_chunk("eXIf", metadata.exif);
-    s.write_chunk("IDAT", deflate_begin());
+    state_.write_chunks(metadata.chunks);
+    if (options.keep_metadata && is_exif(metadata.exif)) state_.write_chunk("eXIf", metadata.exif);
+    state_.write_chunk("IDAT", deflate_begin());
 }
 
-PngWriter::~PngWriter() = default;
-
 void PngWriter::write(Bytes rows, int64_t) {
-    State &s = *state_;
-    const std::size_t row = s.pending.row_bytes, most = std::max<std::size_t>(1, block_bytes / row) * row;
+    const std::size_t row = state_.pending.row_bytes, most = std::max<std::size_t>(1, block_bytes / row) * row;
     for (std::size_t at = 0; at < rows.size();) {
-        const std::size_t taken = std::min(rows.size() - at, most - s.pending.rows.size());
-        s.pending.rows.insert(s.pending.rows.end(), rows.begin() + at, rows.begin() + at + taken);
+        const std::size_t taken = std::min(rows.size() - at, most - state_.pending.rows.size());
+        state_.pending.rows.insert(state_.pending.rows.end(), rows.begin() + at, rows.begin() + at + taken);
         at += taken;
-        if (s.pending.rows.size() == most) s.start_block();
+        if (state_.pending.rows.size() == most) state_.start_block();
     }
 }
 
 void PngWriter::finish() {
-    State &s = *state_;
-    if (!s.pending.rows.empty()) s.start_block();
-    while (!s.blocks.empty()) s.write_block();
-    s.write_chunk("IDAT", deflate_end(s.adler));
-    s.write_chunks(s.metadata->late_chunks);
-    s.write_chunk("IEND", {});
+    if (!state_.pending.rows.empty()) state_.start_block();
+    while (!state_.blocks.empty()) state_.write_block();
+    state_.write_chunk("IDAT", deflate_end(state_.adler));
+    state_.write_chunks(state_.metadata->late_chunks);
+    state_.write_chunk("IEND", {});
+}
+
+}  // namespace
+
+std::unique_ptr<PictureReader> read_png(std::FILE *stream, const Limits &limits) {
+    return std::make_unique<PngReader>(stream, limits);
+}
+std::unique_ptr<PictureWriter> write_png(std::FILE *stream, const Header &header, const Metadata &metadata,
+                                         const WritingOptions &options) {
+    return std::make_unique<PngWriter>(stream, header, metadata, options);
 }
 
 }  // namespace upsample

@@ -1,5 +1,3 @@
-#include "webp_io.h"
-
 #include <webp/decode.h>
 #include <webp/demux.h>
 #include <webp/encode.h>
@@ -7,6 +5,9 @@
 
 #include <cerrno>
 #include <cstring>
+
+#include "buffer.h"
+#include "picture_codecs.h"
 
 namespace upsample {
 namespace {
@@ -37,7 +38,20 @@ Bytes metadata_chunk(const WebPDemuxer *demuxer, const char *name, uint64_t most
     return result;
 }
 
-}  // namespace
+class WebpReader : public PictureReader {
+  public:
+    WebpReader(std::FILE *stream, const Limits &limits);
+    const Header &header() const override { return header_; }
+    const char *format() const override { return "WebP"; }
+    std::size_t bytes_needed() const override;
+    void read(uint8_t *data, int64_t rows) override;
+
+  private:
+    Bytes file_;
+    Header header_;
+    Buffer<uint8_t> pixels_;
+    int64_t rows_read_ = 0;
+};
 
 WebpReader::WebpReader(std::FILE *stream, const Limits &limits) : file_(read_stream(stream, limits.memory)) {
     WebPBitstreamFeatures features;
@@ -78,6 +92,20 @@ void WebpReader::read(uint8_t *data, int64_t rows) {
     rows_read_ += rows;
 }
 
+class WebpWriter : public PictureWriter {
+  public:
+    WebpWriter(std::FILE *stream, const Header &header, const Metadata &metadata, const WritingOptions &options);
+    void write(Bytes rows, int64_t count) override;
+    void finish() override;
+
+  private:
+    std::FILE *stream_;
+    Header header_;
+    const Metadata &metadata_;
+    WritingOptions options_;
+    Bytes pixels_;
+};
+
 WebpWriter::WebpWriter(std::FILE *stream, const Header &header, const Metadata &metadata,
                        const WritingOptions &options)
     : stream_(stream), header_(header), metadata_(metadata), options_(options) {
@@ -87,17 +115,9 @@ WebpWriter::WebpWriter(std::FILE *stream, const Header &header, const Metadata &
     }
 }
 
-/// The pixels, as they come and as the encoder has them, with what it works in.
-std::size_t WebpWriter::bytes_needed(const Header &header) {
-    constexpr std::size_t encoder = 24;
-    return static_cast<std::size_t>(header.shape.width * header.shape.height) * (header.shape.channels + encoder);
-}
-
 void WebpWriter::write(Bytes rows, int64_t) {
     pixels_.insert(pixels_.end(), rows.begin(), rows.end());
 }
-
-namespace {
 
 struct EncodedPicture {
     WebPPicture picture{};
@@ -125,8 +145,6 @@ void add_chunk(WebPMux *mux, const char *name, const Bytes &bytes) {
     const WebPData data = {bytes.data(), bytes.size()};
     if (WebPMuxSetChunk(mux, name, &data, 0) != WEBP_MUX_OK) throw std::bad_alloc();
 }
-
-}  // namespace
 
 void WebpWriter::finish() {
     EncodedPicture encoded;
@@ -157,6 +175,22 @@ void WebpWriter::finish() {
         file = assembled;
     }
     if (std::fwrite(file.bytes, 1, file.size, stream_) != file.size) throw PictureError(std::strerror(errno));
+}
+
+}  // namespace
+
+std::unique_ptr<PictureReader> read_webp(std::FILE *stream, const Limits &limits) {
+    return std::make_unique<WebpReader>(stream, limits);
+}
+std::unique_ptr<PictureWriter> write_webp(std::FILE *stream, const Header &header, const Metadata &metadata,
+                                          const WritingOptions &options) {
+    return std::make_unique<WebpWriter>(stream, header, metadata, options);
+}
+
+/// The pixels, as they come and as the encoder has them, with what it works in.
+std::size_t webp_bytes_needed(const Header &header) {
+    constexpr std::size_t encoder = 24;
+    return static_cast<std::size_t>(header.shape.width * header.shape.height) * (header.shape.channels + encoder);
 }
 
 }  // namespace upsample

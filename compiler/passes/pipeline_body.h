@@ -11,8 +11,8 @@
 #include "compiler/passes/async_copies.h"
 #include "compiler/passes/bulk_copies.h"
 #include "compiler/passes/lowered_ir.h"
+#include "compiler/passes/pipeline_options.h"
 #include "compiler/passes/register_staging.h"
-#include "compiler/passes/software_pipeline.h"
 
 namespace conv_transpose {
 

@@ -20,7 +20,7 @@ conv_transpose_kernel(input_gradient tf32 cuda tensor_core AS c64 ${k4s2} ${one_
 conv_transpose_kernel(input_gradient f32 cuda dense ${exact75}
     lanes_x=16 lanes_y=8 lanes_channel=1 chunk=2)
 conv_transpose_kernel(input_gradient f32 cuda dense ${exact81}
-    lanes_channel=4 lanes_y=2 runs=1 thread_rows=2 chunk=2 ${asynchronous})
+    lanes_channel=4 lanes_y=2 thread_vectors=1 thread_rows=2 chunk=2 ${asynchronous})
 conv_transpose_kernel(input_gradient f32 cuda dense ${k9s3}
     in_channels=56 out_channels=1 lanes_channel=7 chunk=1 unroll_taps_y=false)
 

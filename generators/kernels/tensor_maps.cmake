@@ -9,138 +9,86 @@
 # 128 overlap each other's stores (0.163), and fill the last round better. Chunks of half a row leave 256 x 64 five stages in
 # place of two: 0.436 in place of 0.499 (k5).
 foreach(format ${formats_of_16_bits} tf32)
-    set(values 8)  # of 16 bytes
-    set(chunk chunk_channels=64)
-    set(half_chunk chunk_channels=32)
-    set(rates 717 546 566 505)
-    set(sub_pixel_rates 763 655 566 546)
+    conv_transpose_chunks()
     conv_transpose_small_set_has(f16)
     set(not_of_tf32 "")
     set(further_tiles resident_blocks=132)
     set(in_rounds ${further_tiles} tiles_in_rounds=true)
     if(format STREQUAL tf32)
-        set(values 4)
-        set(chunk chunk_channels=32)
-        set(half_chunk chunk_channels=16)
         set(not_of_tf32 FULL)
         set(further_tiles "")
         set(in_rounds "")
-        set(rates 380 300 270 240)
-        set(sub_pixel_rates 380 340 270 240)
     endif()
     set(tile256x128 tile_rows=128 columns=128 ${chunk} stages=4 blocks=1 producer=true)
     set(tile128x128 columns=128 ${chunk} stages=3 blocks=2)
     set(tile256x64 tile_rows=128 columns=64 ${half_chunk} stages=5 blocks=2)
     set(tile128x64 columns=64 ${chunk} stages=3 blocks=3)
+    conv_transpose_rates(256x128 717 380 128x128 546 300 256x64 566 270 128x64 505 240)
+    set(channels_last input_layout=channels_last channels_last_output=true in_channel_multiple=${values})
     foreach(operation forward input_gradient)
         set(of_operation "")
         if(operation STREQUAL forward)
             set(of_operation ${further_tiles})
         endif()
-        set(maps ONLY_ON sm_90 GENERATOR ${operation}_cuda_implicit_gemm_tensor_maps format=${format}
-            input_layout=channels_last channels_last_output=true in_channel_multiple=${values} out_channel_multiple=${values}
-            ALLOW_SPILLS)
-        list(GET rates 0 rate256x128)
-        list(GET rates 1 rate128x128)
-        list(GET rates 2 rate256x64)
-        list(GET rates 3 rate128x64)
-        conv_transpose_kernel(${operation} ${format} cuda implicit_gemm LAYOUT nhwc AS maps_256x128 ${maps} ${tile256x128}
-            ${of_operation} H200_TFLOPS ${rate256x128})
-        conv_transpose_kernel(${operation} ${format} cuda implicit_gemm LAYOUT nhwc AS maps_128x128 ${maps} ${tile128x128}
-            H200_TFLOPS ${rate128x128} FULL)
-        conv_transpose_kernel(${operation} ${format} cuda implicit_gemm LAYOUT nhwc AS maps_256x64 ${maps} ${tile256x64}
-            H200_TFLOPS ${rate256x64})
-        conv_transpose_kernel(${operation} ${format} cuda implicit_gemm LAYOUT nhwc AS maps_128x64 ${maps} ${tile128x64}
-            H200_TFLOPS ${rate128x64} ${maybe})
-        conv_transpose_kernel(${operation} ${format} cuda implicit_gemm LAYOUT ndhwc AS maps_256x128 rank=3 ${maps} ${tile256x128}
-            ${of_operation} H200_TFLOPS ${rate256x128} FULL)
-        conv_transpose_kernel(${operation} ${format} cuda implicit_gemm LAYOUT ndhwc AS maps_256x64 rank=3 ${maps} ${tile256x64}
-            H200_TFLOPS ${rate256x64} ${maybe})
+        set(maps ${channels_last} out_channel_multiple=${values})
+        conv_transpose_maps(${operation} nhwc maps_256x128 ${maps} ${tile256x128} ${of_operation} ${rate256x128})
+        conv_transpose_maps(${operation} nhwc maps_128x128 ${maps} ${tile128x128} ${rate128x128} FULL)
+        conv_transpose_maps(${operation} nhwc maps_256x64 ${maps} ${tile256x64} ${rate256x64})
+        conv_transpose_maps(${operation} nhwc maps_128x64 ${maps} ${tile128x64} ${rate128x64} ${maybe})
+        conv_transpose_maps(${operation} ndhwc maps_256x128 ${maps} ${tile256x128} ${of_operation} ${rate256x128} FULL)
+        conv_transpose_maps(${operation} ndhwc maps_256x64 ${maps} ${tile256x64} ${rate256x64} ${maybe})
     endforeach()
     # Phases as channels: the picture is read once for all phases, and a tile has the channels of several. Rounds bring 5 to 10 %
     # (k2 s2, 128->128 768x768: 0.215 ms in place of 0.237), which they do not above.
-    set(sub_pixel ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} input_layout=channels_last
-        channels_last_output=true in_channel_multiple=${values} phases_as_channels=true neighbours=${values} min_out_channels=1
-        ALLOW_SPILLS)
-    list(GET sub_pixel_rates 0 rate256x128)
-    list(GET sub_pixel_rates 1 rate128x128)
-    list(GET sub_pixel_rates 2 rate256x64)
-    list(GET sub_pixel_rates 3 rate128x64)
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps_sub_pixel_256x128 ${sub_pixel} ${tile256x128}
-        ${in_rounds} H200_TFLOPS ${rate256x128} ${not_of_tf32})
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps_sub_pixel_128x128 ${sub_pixel} ${tile128x128}
-        H200_TFLOPS ${rate128x128})
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps_sub_pixel_256x64 ${sub_pixel} ${tile256x64}
-        H200_TFLOPS ${rate256x64} ${maybe})
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps_sub_pixel_128x64 ${sub_pixel} ${tile128x64}
-        H200_TFLOPS ${rate128x64} ${maybe})
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ndhwc AS maps_sub_pixel_256x128 rank=3 ${sub_pixel}
-        ${tile256x128} ${in_rounds} H200_TFLOPS ${rate256x128} ${maybe})
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ndhwc AS maps_sub_pixel_128x128 rank=3 ${sub_pixel}
-        ${tile128x128} H200_TFLOPS ${rate128x128} ${maybe})
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ndhwc AS maps_sub_pixel_128x64 rank=3 ${sub_pixel}
-        ${tile128x64} H200_TFLOPS ${rate128x64} ${maybe})
+    set(maps ${channels_last} phases_as_channels=true neighbours=${values} min_out_channels=1)
+    conv_transpose_rates(256x128 763 380 128x128 655 340 256x64 566 270 128x64 546 240)
+    conv_transpose_maps(forward nhwc maps_sub_pixel_256x128 ${maps} ${tile256x128} ${in_rounds} ${rate256x128} ${not_of_tf32})
+    conv_transpose_maps(forward nhwc maps_sub_pixel_128x128 ${maps} ${tile128x128} ${rate128x128})
+    conv_transpose_maps(forward nhwc maps_sub_pixel_256x64 ${maps} ${tile256x64} ${rate256x64} ${maybe})
+    conv_transpose_maps(forward nhwc maps_sub_pixel_128x64 ${maps} ${tile128x64} ${rate128x64} ${maybe})
+    conv_transpose_maps(forward ndhwc maps_sub_pixel_256x128 ${maps} ${tile256x128} ${in_rounds} ${rate256x128} ${maybe})
+    conv_transpose_maps(forward ndhwc maps_sub_pixel_128x128 ${maps} ${tile128x128} ${rate128x128} ${maybe})
+    conv_transpose_maps(forward ndhwc maps_sub_pixel_128x64 ${maps} ${tile128x64} ${rate128x64} ${maybe})
     # These read weights as they are given. Their rates are of a shorter time beside the loop
     # (choice/estimated_time.cpp). With few blocks one of 128 x 128 with six stages on a multiprocessor is fastest (k2
     # s2, 1024->1024 40x40: 0.023 ms, 0.032 by 128 x 64), and 192 positions fill rounds that 256 leave empty (256->256
     # 100x88: 0.035 in place of 0.043). With 16 bits those of many blocks go through many tiles, in rounds: each by
     # itself through its neighbours would read the output gradient anew for all channels but the first (256->256
     # 384x384, ncu: 642 MB in place of 304; 0.128 ms, 0.195, without further tiles 0.145).
-    set(rates 820 670 735 550 660 530)
+    set(maps weight_map=true ${channels_last} out_channel_multiple=${values})
+    conv_transpose_rates(256x128 820 425 128x128 670 335 192x128 735 370 128x64 550 275)
+    set(tile128x128 columns=128 ${chunk} stages=6 blocks=1 producer=true ${rate128x128} ${maybe})
+    set(tile192x128 row_sets=3 columns=128 ${chunk} blocks=1 producer=true ${rate192x128} ${maybe})
+    set(tile128x64 columns=64 ${chunk} stages=4 blocks=2 producer=true producer_registers=24 ${rate128x64} ${maybe})
+    conv_transpose_maps(input_gradient nhwc weight_maps_256x128 ${maps} ${tile256x128} ${in_rounds} ${rate256x128} ${maybe})
+    conv_transpose_maps(input_gradient nhwc weight_maps_128x128 ${maps} ${tile128x128})
+    conv_transpose_maps(input_gradient ndhwc weight_maps_128x128 ${maps} ${tile128x128})
     if(format STREQUAL tf32)
-        set(rates 425 335 370 275)
-    endif()
-    set(maps ONLY_ON sm_90 GENERATOR input_gradient_cuda_implicit_gemm_tensor_maps format=${format} weight_map=true
-        input_layout=channels_last channels_last_output=true in_channel_multiple=${values} out_channel_multiple=${values}
-        ALLOW_SPILLS)
-    set(row input_gradient ${format} cuda implicit_gemm LAYOUT nhwc)
-    list(GET rates 0 rate)
-    conv_transpose_kernel(${row} AS weight_maps_256x128 ${maps} tile_rows=128 columns=128 ${chunk} stages=4 blocks=1 producer=true
-        ${in_rounds} H200_TFLOPS ${rate} ${maybe})
-    list(GET rates 1 rate)
-    set(tile128x128 columns=128 ${chunk} stages=6 blocks=1 producer=true H200_TFLOPS ${rate} ${maybe})
-    conv_transpose_kernel(${row} AS weight_maps_128x128 ${maps} ${tile128x128})
-    conv_transpose_kernel(input_gradient ${format} cuda implicit_gemm LAYOUT ndhwc AS weight_maps_128x128 rank=3 ${maps} ${tile128x128})
-    list(GET rates 2 rate)
-    if(format STREQUAL tf32)
-        conv_transpose_kernel(${row} AS weight_maps_192x128 ${maps} row_sets=3 columns=128 ${chunk} stages=5 blocks=1 producer=true
-            H200_TFLOPS ${rate} ${maybe})
+        conv_transpose_maps(input_gradient nhwc weight_maps_192x128 ${maps} ${tile192x128} stages=5)
     else()  # whose stores have shared memory of their own
-        conv_transpose_kernel(input_gradient ${format} cuda implicit_gemm LAYOUT ndhwc AS weight_maps_192x128 rank=3 ${maps}
-            row_sets=3 columns=128 ${chunk} stages=4 blocks=1 producer=true ${in_rounds} H200_TFLOPS ${rate} ${maybe})
+        conv_transpose_maps(input_gradient ndhwc weight_maps_192x128 ${maps} ${tile192x128} stages=4 ${in_rounds})
     endif()
-    list(GET rates 3 rate)
-    set(tile128x64 columns=64 ${chunk} stages=4 blocks=2 producer=true producer_registers=24 H200_TFLOPS ${rate} ${maybe})
-    conv_transpose_kernel(${row} AS weight_maps_128x64 ${maps} ${tile128x64})
-    if(NOT format STREQUAL tf32)  # of which every kernel makes parts
-        set(parts input_gradient ${format} cuda implicit_gemm LAYOUT ndhwc)
-        conv_transpose_kernel(${parts} AS weight_maps_parts_128x128 rank=3 ${maps} ${tile128x128} makes_parts=true)
-        conv_transpose_kernel(${parts} AS weight_maps_parts_128x64 rank=3 ${maps} ${tile128x64} makes_parts=true)
-        list(GET rates 4 rate)
-        set(tiles128x128 columns=128 ${chunk} stages=6 blocks=1 producer=true ${in_rounds} H200_TFLOPS ${rate} ${maybe})
-        list(GET rates 5 rate)
-        set(tiles128x64 columns=64 ${chunk} stages=3 blocks=2 producer=true producer_registers=24 resident_blocks=264
-            tiles_in_rounds=true H200_TFLOPS ${rate} ${maybe})
-        foreach(rank 2 3)
-            set(layout nhwc)
-            if(rank EQUAL 3)
-                set(layout ndhwc)
-            endif()
-            set(row input_gradient ${format} cuda implicit_gemm LAYOUT ${layout})
-            conv_transpose_kernel(${row} AS weight_maps_tiles_128x128 rank=${rank} ${maps} ${tiles128x128})
-            conv_transpose_kernel(${row} AS weight_maps_tiles_128x64 rank=${rank} ${maps} ${tiles128x64})
-        endforeach()
-        # Any number of channels that are computed, stored one by one (k4 s2, N8 770 to 128 24x32: 0.051 ms, by threads 0.086).
-        set(row input_gradient ${format} cuda implicit_gemm LAYOUT nhwc)
-        list(APPEND maps in_channel_multiple=1 whole_rows=false producer=true ${chunk})
-        conv_transpose_kernel(${row} AS weight_maps_any_256x128 ${maps} tile_rows=128 columns=128 stages=4 blocks=1 H200_TFLOPS 600
-            ${maybe})
-        set(tile128x64 columns=64 stages=4 blocks=2 producer_registers=24 H200_TFLOPS 460 ${maybe})
-        conv_transpose_kernel(${row} AS weight_maps_any_128x64 ${maps} ${tile128x64})
-        # k4 s2, 18 from 96 channels of 24x48x80, took 1.4 ms with what taps see packed before.
-        conv_transpose_kernel(input_gradient ${format} cuda implicit_gemm LAYOUT ndhwc AS weight_maps_any_128x64 rank=3 ${maps}
-            ${tile128x64})
+    conv_transpose_maps(input_gradient nhwc weight_maps_128x64 ${maps} ${tile128x64})
+    if(format STREQUAL tf32)  # of which every kernel makes parts
+        continue()
     endif()
+    conv_transpose_maps(input_gradient ndhwc weight_maps_parts_128x128 ${maps} ${tile128x128} makes_parts=true)
+    conv_transpose_maps(input_gradient ndhwc weight_maps_parts_128x64 ${maps} ${tile128x64} makes_parts=true)
+    set(tiles128x128 columns=128 ${chunk} stages=6 blocks=1 producer=true ${in_rounds} H200_TFLOPS 660 ${maybe})
+    set(tiles128x64 columns=64 ${chunk} stages=3 blocks=2 producer=true producer_registers=24 resident_blocks=264
+        tiles_in_rounds=true H200_TFLOPS 530 ${maybe})
+    foreach(layout nhwc ndhwc)
+        conv_transpose_maps(input_gradient ${layout} weight_maps_tiles_128x128 ${maps} ${tiles128x128})
+        conv_transpose_maps(input_gradient ${layout} weight_maps_tiles_128x64 ${maps} ${tiles128x64})
+    endforeach()
+    # Any number of channels that are computed, stored one by one (k4 s2, N8 770 to 128 24x32: 0.051 ms, by threads 0.086).
+    list(APPEND maps in_channel_multiple=1 whole_rows=false producer=true ${chunk})
+    set(tile128x64 columns=64 stages=4 blocks=2 producer_registers=24 H200_TFLOPS 460 ${maybe})
+    conv_transpose_maps(input_gradient nhwc weight_maps_any_256x128 ${maps} tile_rows=128 columns=128 stages=4 blocks=1
+        H200_TFLOPS 600 ${maybe})
+    conv_transpose_maps(input_gradient nhwc weight_maps_any_128x64 ${maps} ${tile128x64})
+    # k4 s2, 18 from 96 channels of 24x48x80, took 1.4 ms with what taps see packed before.
+    conv_transpose_maps(input_gradient ndhwc weight_maps_any_128x64 ${maps} ${tile128x64})
 endforeach()
 
 # Weights as they are given, of the forward operation: runs of 64 channels, which tensor cores take transposed, so of 16 bits.
@@ -149,88 +97,60 @@ endforeach()
 # five layers of six (1x1, 2048->512, 4 of 32x32: 0.0185 ms in place of 0.0162; 2026-11-23).
 foreach(format ${formats_of_16_bits})
     conv_transpose_small_set_has(f16)
-    set(maps ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} weight_map=true
-        input_layout=channels_last channels_last_output=true in_channel_multiple=8 out_channel_multiple=8 chunk_channels=64
-        ALLOW_SPILLS)
+    set(maps weight_map=true input_layout=channels_last channels_last_output=true in_channel_multiple=8 out_channel_multiple=8
+        chunk_channels=64)
+    set(parts128x128 columns=128 stages=6 blocks=1 producer=true)
+    set(parts128x64 columns=64 stages=4 blocks=2 producer=true producer_registers=24)
     set(tile256x128 tile_rows=128 columns=128 stages=4 blocks=1 producer=true resident_blocks=132 tiles_in_rounds=true
         H200_TFLOPS 850)
-    set(tile128x128 columns=128 stages=6 blocks=1 producer=true resident_blocks=132 tiles_in_rounds=true H200_TFLOPS 820)
-    set(tile128x64 columns=64 stages=4 blocks=2 producer=true producer_registers=24 H200_TFLOPS 680)
-    foreach(rank 2 3)
-        set(layout nhwc)
-        if(rank EQUAL 3)
-            set(layout ndhwc)
-        endif()
-        set(row forward ${format} cuda implicit_gemm LAYOUT ${layout})
+    set(tile128x128 ${parts128x128} resident_blocks=132 tiles_in_rounds=true H200_TFLOPS 820)
+    set(tile128x64 ${parts128x64} H200_TFLOPS 680)
+    foreach(layout nhwc ndhwc)
         foreach(tile 256x128 128x128 128x64)
-            conv_transpose_kernel(${row} AS weight_maps_${tile} rank=${rank} ${maps} ${tile${tile}} ${maybe})
+            conv_transpose_maps(forward ${layout} weight_maps_${tile} ${maps} ${tile${tile}} ${maybe})
         endforeach()
     endforeach()
-    set(row forward ${format} cuda implicit_gemm LAYOUT ndhwc)
-    conv_transpose_kernel(${row} AS weight_maps_parts_128x128 rank=3 ${maps} makes_parts=true columns=128 stages=6 blocks=1
-        producer=true H200_TFLOPS 760 ${maybe})
-    conv_transpose_kernel(${row} AS weight_maps_parts_128x64 rank=3 ${maps} makes_parts=true columns=64 stages=4 blocks=2
-        producer=true producer_registers=24 H200_TFLOPS 560 ${maybe})
+    conv_transpose_maps(forward ndhwc weight_maps_parts_128x128 ${maps} makes_parts=true ${parts128x128} H200_TFLOPS 760 ${maybe})
+    conv_transpose_maps(forward ndhwc weight_maps_parts_128x64 ${maps} makes_parts=true ${parts128x64} H200_TFLOPS 560 ${maybe})
 endforeach()
 
 # All taps of a window share a box, and one run of weights: of 64 channels k3 1.19 ms in place of 1.60, 3x7 0.548 in place of
 # 0.842. Not in TF32 (0.847 in place of 0.826). With further tiles 1.18, 0.497, and of 32 channels k3 0.302 in place of 0.378.
 foreach(format ${formats_of_16_bits})
-    set(maps ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} input_layout=channels_last
-        channels_last_output=true in_channel_multiple=8 out_channel_multiple=8 tile_rows=128 columns=64 chunk_channels=32
-        boxes=2 ALLOW_SPILLS)
-    set(further_tiles blocks=1 producer=true resident_blocks=132)
     conv_transpose_small_set_has(f16)
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps_256x64_w3 ${maps} ${further_tiles} stages=6
-        window=3 H200_TFLOPS 870 ${maybe})
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS maps_256x64_w7 ${maps} ${further_tiles} stages=4
-        window=7 H200_TFLOPS 880 ${maybe})
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ndhwc AS maps_256x64_w3 rank=3 ${maps} blocks=2 stages=3
-        window=3 H200_TFLOPS 800 ${maybe})
+    set(maps input_layout=channels_last channels_last_output=true in_channel_multiple=8 out_channel_multiple=8 tile_rows=128
+        columns=64 chunk_channels=32 boxes=2)
+    set(further_tiles blocks=1 producer=true resident_blocks=132)
+    conv_transpose_maps(forward nhwc maps_256x64_w3 ${maps} ${further_tiles} stages=6 window=3 H200_TFLOPS 870 ${maybe})
+    conv_transpose_maps(forward nhwc maps_256x64_w7 ${maps} ${further_tiles} stages=4 window=7 H200_TFLOPS 880 ${maybe})
+    conv_transpose_maps(forward ndhwc maps_256x64_w3 ${maps} blocks=2 stages=3 window=3 H200_TFLOPS 800 ${maybe})
 endforeach()
 
 # Pictures in channels_first, packed as rows of their channels before (Computation::packed_rows), and outputs in
 # channels_first: rows of a tile are channels, whose positions are neighbours. Names tell positions x channels.
 foreach(format ${formats_of_16_bits} tf32)
-    set(values 8)  # of 16 bytes
-    set(chunk chunk_channels=64)
-    set(rates 695 420)
-    conv_transpose_small_set_has(f16)
-    if(format STREQUAL tf32)
-        set(values 4)
-        set(chunk chunk_channels=32)
-        set(rates 340 212)
-    endif()
-    list(GET rates 0 rate256x128)
-    list(GET rates 1 rate256x64)
-    set(maps ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} input_layout=channels_last
-        in_channel_multiple=${values} ALLOW_SPILLS)
+    conv_transpose_chunks()
+    conv_transpose_rates(256x128 695 340 256x64 420 212)
+    set(maps input_layout=channels_last in_channel_multiple=${values})
     set(tile256x128 ${maps} columns=256 ${chunk} stages=4 blocks=1 producer=true)
     set(tile256x64 ${maps} columns=128 row_sets=1 column_sets=2 ${chunk} stages=2 blocks=2)
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_256x128 ${tile256x128} min_out_channels=65
-        H200_TFLOPS ${rate256x128})
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_256x64 ${tile256x64} H200_TFLOPS ${rate256x64})
+    conv_transpose_maps(forward nchw maps_256x128 ${tile256x128} min_out_channels=65 ${rate256x128})
+    conv_transpose_maps(forward nchw maps_256x64 ${tile256x64} ${rate256x64})
     if(NOT format STREQUAL tf32)  # of which every kernel makes parts
-        conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_parts_256x128 ${tile256x128} makes_parts=true
-            min_out_channels=65 H200_TFLOPS ${rate256x128} ${maybe})
+        conv_transpose_small_set_has(f16)
+        conv_transpose_maps(forward nchw maps_parts_256x128 ${tile256x128} makes_parts=true min_out_channels=65 ${rate256x128} ${maybe})
     endif()
     conv_transpose_small_set_has(f16 tf32)
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ncdhw AS maps_256x128 rank=3 ${tile256x128} min_out_channels=65
-        H200_TFLOPS ${rate256x128} ${maybe})
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ncdhw AS maps_256x64 rank=3 ${tile256x64}
-        H200_TFLOPS ${rate256x64} ${maybe})
+    conv_transpose_maps(forward ncdhw maps_256x128 ${tile256x128} min_out_channels=65 ${rate256x128} ${maybe})
+    conv_transpose_maps(forward ncdhw maps_256x64 ${tile256x64} ${rate256x64} ${maybe})
 endforeach()
 
 foreach(format ${formats_of_16_bits})
-    set(maps ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} input_layout=channels_last
-        in_channel_multiple=8 columns=128 row_sets=1 column_sets=2 chunk_channels=32 blocks=2 boxes=2 ALLOW_SPILLS)
     conv_transpose_small_set_has(f16)
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_256x64_w3 ${maps} stages=3 window=3
-        H200_TFLOPS 470 ${maybe})
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_256x64_w7 ${maps} stages=2 window=7
-        H200_TFLOPS 560 ${maybe})
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ncdhw AS maps_256x64_w3 rank=3 ${maps} stages=3 window=3
-        H200_TFLOPS 470 FULL)
+    set(maps input_layout=channels_last in_channel_multiple=8 columns=128 row_sets=1 column_sets=2 chunk_channels=32 blocks=2 boxes=2)
+    conv_transpose_maps(forward nchw maps_256x64_w3 ${maps} stages=3 window=3 H200_TFLOPS 470 ${maybe})
+    conv_transpose_maps(forward nchw maps_256x64_w7 ${maps} stages=2 window=7 H200_TFLOPS 560 ${maybe})
+    conv_transpose_maps(forward ncdhw maps_256x64_w3 ${maps} stages=3 window=3 H200_TFLOPS 470 FULL)
 endforeach()
 
 # Pictures in channels_first as they lie: boxes of 64 positions x 64 channels, which tensor cores take with positions innermost,
@@ -239,15 +159,9 @@ endforeach()
 # 256x256 0.122 ms (0.324 packed; 77 % of the memory's bandwidth). 1x1, 1024 to 1024, whose boxes are
 # found by row and column: 435 TFLOP/s (what limits it was not found out).
 foreach(format ${formats_of_16_bits} tf32)
-    set(values 8)
-    set(chunk chunk_channels=64)
+    conv_transpose_chunks()
     conv_transpose_small_set_has(f16)
-    if(format STREQUAL tf32)
-        set(values 4)
-        set(chunk chunk_channels=32)
-    endif()
-    set(as_it_lies ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} input_layout=channels_first
-        ${chunk} columns=128 ALLOW_SPILLS)
+    set(as_it_lies input_layout=channels_first ${chunk} columns=128)
     set(further_tiles ${as_it_lies} row_sets=1 column_sets=2 stages=4 blocks=1 producer=true resident_blocks=132)
     set(tile256x128 ${further_tiles} tile_rows=128)
     set(tile256x64 ${further_tiles})
@@ -255,7 +169,6 @@ foreach(format ${formats_of_16_bits} tf32)
     # 0.0051 by 256 x 64, which is faster where blocks are many (160->160, 32 of 32x32, 0.0114, 0.0117). 128 x 128 is
     # not (2048->512, 4 of 32x32: 0.0171 by all).
     set(tiles128x64 ${as_it_lies} row_sets=1 stages=3 blocks=2 producer=true producer_registers=24 resident_blocks=264)
-    set(row forward ${format} cuda implicit_gemm LAYOUT nchw)
     set(weight_maps weight_map=true out_channel_multiple=${values})
     # Input gradients of kernels of one position: 1x1, 2048->512, 4 of 32x32, 0.0174 ms, with packed weights 0.0251.
     set(weight_rows weight_map=true weight_rows=true min_out_channels=1 in_channel_multiple=${values})
@@ -265,53 +178,45 @@ foreach(format ${formats_of_16_bits} tf32)
     # much faster than the better of these (eight layers).
     if(format STREQUAL tf32)
         set(tile256x128 ${tile256x128} tiles_in_rounds=true min_out_channels=65)
-        conv_transpose_kernel(${row} AS as_it_lies_256x128 ${tile256x128} H200_TFLOPS 260 FULL)
-        conv_transpose_kernel(${row} AS as_it_lies_weight_maps_256x128 ${tile256x128} ${weight_maps} H200_TFLOPS 190 FULL)
-        conv_transpose_kernel(${row} AS as_it_lies_weight_rows_256x128 ${tile256x128} ${weight_rows} min_out_channels=65
-            H200_TFLOPS 380)
-        conv_transpose_kernel(${row} AS as_it_lies_weight_maps_128x64 ${tiles128x64} ${weight_maps} H200_TFLOPS 156)
-        conv_transpose_kernel(${row} AS as_it_lies_weight_rows_128x64 ${tiles128x64} ${weight_rows} H200_TFLOPS 242 FULL)
+        conv_transpose_maps(forward nchw as_it_lies_256x128 ${tile256x128} H200_TFLOPS 260 FULL)
+        conv_transpose_maps(forward nchw as_it_lies_weight_maps_256x128 ${tile256x128} ${weight_maps} H200_TFLOPS 190 FULL)
+        conv_transpose_maps(forward nchw as_it_lies_weight_rows_256x128 ${tile256x128} ${weight_rows} min_out_channels=65 H200_TFLOPS 380)
+        conv_transpose_maps(forward nchw as_it_lies_weight_maps_128x64 ${tiles128x64} ${weight_maps} H200_TFLOPS 156)
+        conv_transpose_maps(forward nchw as_it_lies_weight_rows_128x64 ${tiles128x64} ${weight_rows} H200_TFLOPS 242 FULL)
         continue()
     endif()
     set(tiles128x64 ${tiles128x64} H200_TFLOPS 650)
     set(tiles256x64 ${tile256x64} H200_TFLOPS 600)
     set(tiles256x128 ${tile256x128} tiles_in_rounds=true H200_TFLOPS 680)
     set(tile128x64 ${as_it_lies} row_sets=1 whole_rows=false stages=2 blocks=4 H200_TFLOPS 470)
-    set(rate256x128 H200_TFLOPS 503)
-    set(rate256x64 H200_TFLOPS 400)
+    conv_transpose_rates(256x128 503 0 256x64 400 0)
     foreach(tile 256x128 256x64)
-        conv_transpose_kernel(${row} AS as_it_lies_${tile} ${tile${tile}} min_out_channels=1 ${rate${tile}} ${maybe})
+        conv_transpose_maps(forward nchw as_it_lies_${tile} ${tile${tile}} min_out_channels=1 ${rate${tile}} ${maybe})
     endforeach()
     foreach(tile 256x128 256x64 128x64)
-        conv_transpose_kernel(${row} AS as_it_lies_weight_maps_${tile} ${tiles${tile}} ${weight_maps} ${maybe})
-        conv_transpose_kernel(${row} AS as_it_lies_weight_rows_${tile} ${tiles${tile}} ${weight_rows} ${maybe})
+        conv_transpose_maps(forward nchw as_it_lies_weight_maps_${tile} ${tiles${tile}} ${weight_maps} ${maybe})
+        conv_transpose_maps(forward nchw as_it_lies_weight_rows_${tile} ${tiles${tile}} ${weight_rows} ${maybe})
     endforeach()
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ncdhw AS as_it_lies_256x128 rank=3 ${tile256x128} ${rate256x128} ${maybe})
-    set(rate256x128 H200_TFLOPS 717)
-    set(rate256x64 H200_TFLOPS 680)
+    conv_transpose_maps(forward ncdhw as_it_lies_256x128 ${tile256x128} ${rate256x128} ${maybe})
+    conv_transpose_rates(256x128 717 0 256x64 680 0)
     set(phases phases_as_channels=true weight_map=true min_out_channels=8)
     foreach(tile 256x128 256x64)
-        conv_transpose_kernel(${row} AS as_it_lies_whole_pairs_${tile} ${tile${tile}} ${phases} neighbours=2 ${rate${tile}} ${maybe})
+        conv_transpose_maps(forward nchw as_it_lies_whole_pairs_${tile} ${tile${tile}} ${phases} neighbours=2 ${rate${tile}} ${maybe})
     endforeach()
-    conv_transpose_kernel(${row} AS as_it_lies_pairs_128x64 ${tile128x64} ${phases} neighbours=2 ${maybe})
-    conv_transpose_kernel(${row} AS as_it_lies_fours_128x64 ${tile128x64} ${phases} neighbours=4 ${maybe})
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ncdhw AS as_it_lies_pairs_128x64 rank=3 ${tile128x64} ${phases}
-        neighbours=2 ${maybe})
+    conv_transpose_maps(forward nchw as_it_lies_pairs_128x64 ${tile128x64} ${phases} neighbours=2 ${maybe})
+    conv_transpose_maps(forward nchw as_it_lies_fours_128x64 ${tile128x64} ${phases} neighbours=4 ${maybe})
+    conv_transpose_maps(forward ncdhw as_it_lies_pairs_128x64 ${tile128x64} ${phases} neighbours=2 ${maybe})
 endforeach()
 
 # Their phases as channels: of a stride along the width that is a multiple of two (pairs), or four, neighbours in the output
 # are rows of a tile. 256 x 128 is slower (k2 s2, 256 to 64 channels: 0.270 ms in place of 0.240), and TF32 has faster kernels.
 foreach(format ${formats_of_16_bits})
     conv_transpose_small_set_has(f16)
-    set(maps ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} input_layout=channels_last
-        in_channel_multiple=8 phases_as_channels=true min_out_channels=1 chunk_channels=64 columns=128 row_sets=1 column_sets=2
-        stages=2 blocks=2 ALLOW_SPILLS)
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_pairs_256x64 ${maps} neighbours=2 H200_TFLOPS 420
-        ${maybe})
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS maps_fours_256x64 ${maps} neighbours=4 H200_TFLOPS 420
-        ${maybe})
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ncdhw AS maps_pairs_256x64 rank=3 ${maps} neighbours=2
-        H200_TFLOPS 420 ${maybe})
+    set(maps input_layout=channels_last in_channel_multiple=8 phases_as_channels=true min_out_channels=1 chunk_channels=64 columns=128
+        row_sets=1 column_sets=2 stages=2 blocks=2)
+    conv_transpose_maps(forward nchw maps_pairs_256x64 ${maps} neighbours=2 H200_TFLOPS 420 ${maybe})
+    conv_transpose_maps(forward nchw maps_fours_256x64 ${maps} neighbours=4 H200_TFLOPS 420 ${maybe})
+    conv_transpose_maps(forward ncdhw maps_pairs_256x64 ${maps} neighbours=2 H200_TFLOPS 420 ${maybe})
 endforeach()
 
 # Long sums of few tiles, whose parts are shares of the steps, taps as well as channels, and lie in channels_last whatever the
@@ -320,65 +225,42 @@ endforeach()
 # with parts in channels_first (above, 0.055).
 foreach(format ${formats_of_16_bits} tf32)
     conv_transpose_small_set_has(f16 tf32)
-    set(values 8)
-    set(chunk chunk_channels=64)
-    set(rate H200_TFLOPS 660)
-    if(format STREQUAL tf32)
-        set(values 4)
-        set(chunk chunk_channels=32)
-        set(rate H200_TFLOPS 320)
-    endif()
-    set(row forward ${format} cuda implicit_gemm LAYOUT ndhwc)
-    set(tile128x64 ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} rank=3 input_layout=channels_last
-        channels_last_output=true in_channel_multiple=${values} min_in_channels=1 min_out_channels=1 makes_parts=true ${chunk}
-        columns=64 stages=4 blocks=2 producer=true producer_registers=24 ${rate} ALLOW_SPILLS ${maybe})
-    conv_transpose_kernel(${row} AS maps_parts_128x64 ${tile128x64})
-    conv_transpose_kernel(${row} AS maps_sub_pixel_parts_128x64 ${tile128x64} whole_rows=false phases_as_channels=true)
+    conv_transpose_chunks()
+    conv_transpose_rates(128x64 660 320)
+    set(tile128x64 input_layout=channels_last channels_last_output=true in_channel_multiple=${values} min_in_channels=1
+        min_out_channels=1 makes_parts=true ${chunk} columns=64 stages=4 blocks=2 producer=true producer_registers=24 ${rate128x64}
+        ${maybe})
+    conv_transpose_maps(forward ndhwc maps_parts_128x64 ${tile128x64})
+    conv_transpose_maps(forward ndhwc maps_sub_pixel_parts_128x64 ${tile128x64} whole_rows=false phases_as_channels=true)
 endforeach()
 
 # Input gradients of output gradients in channels_first, packed likewise.
 foreach(format ${formats_of_16_bits} tf32)
-    set(values 8)
-    set(chunk chunk_channels=64)
-    set(half_chunk chunk_channels=32)
-    set(rates 640 425 485 435)
+    conv_transpose_chunks()
     conv_transpose_small_set_has(f16 tf32)
-    if(format STREQUAL tf32)
-        set(values 4)
-        set(chunk chunk_channels=32)
-        set(half_chunk chunk_channels=16)
-        set(rates 420 320 330 300)
-    endif()
-    list(GET rates 0 rate256x128)
-    list(GET rates 1 rate128x128)
-    list(GET rates 2 rate256x64)
-    list(GET rates 3 rate128x64)
-    set(maps ONLY_ON sm_90 GENERATOR input_gradient_cuda_implicit_gemm_tensor_maps format=${format} input_layout=channels_last
-        out_channel_multiple=${values} ALLOW_SPILLS)
-    set(row input_gradient ${format} cuda implicit_gemm LAYOUT nchw)
+    conv_transpose_rates(256x128 640 420 128x128 425 320 256x64 485 330 128x64 435 300)
+    set(maps input_layout=channels_last out_channel_multiple=${values})
     set(tile256x128 ${maps} columns=256 ${chunk} stages=4 blocks=1 producer=true min_in_channels=65)
     set(tile128x64 ${maps} columns=128 row_sets=1 ${chunk} stages=4 blocks=2 producer=true producer_registers=24)
-    conv_transpose_kernel(${row} AS maps_256x128 ${tile256x128} H200_TFLOPS ${rate256x128} ${maybe})
-    conv_transpose_kernel(${row} AS maps_128x128 ${maps} columns=128 ${half_chunk} stages=6 blocks=2 min_in_channels=65
-        H200_TFLOPS ${rate128x128} FULL)
-    conv_transpose_kernel(${row} AS maps_256x64 ${maps} columns=128 row_sets=1 column_sets=2 ${chunk} stages=2 blocks=2
-        H200_TFLOPS ${rate256x64} FULL)
-    conv_transpose_kernel(${row} AS maps_128x64 ${tile128x64} H200_TFLOPS ${rate128x64} ${maybe})
+    set(positions256 columns=128 row_sets=1 column_sets=2)
+    conv_transpose_maps(input_gradient nchw maps_256x128 ${tile256x128} ${rate256x128} ${maybe})
+    conv_transpose_maps(input_gradient nchw maps_128x128 ${maps} columns=128 ${half_chunk} stages=6 blocks=2 min_in_channels=65
+        ${rate128x128} FULL)
+    conv_transpose_maps(input_gradient nchw maps_256x64 ${maps} ${positions256} ${chunk} stages=2 blocks=2 ${rate256x64} FULL)
+    conv_transpose_maps(input_gradient nchw maps_128x64 ${tile128x64} ${rate128x64} ${maybe})
     # Weights as they are given, of kernels of one position: others are, when their taps are channels (Computation::by_taps).
-    conv_transpose_kernel(${row} AS weight_maps_256x128 ${tile256x128} weight_map=true H200_TFLOPS ${rate256x128} ${maybe})
-    conv_transpose_kernel(${row} AS weight_maps_256x64 ${maps} weight_map=true columns=128 row_sets=1 column_sets=2 ${chunk}
-        stages=2 blocks=2 H200_TFLOPS ${rate256x64} FULL)
-    conv_transpose_kernel(${row} AS weight_maps_128x64 ${tile128x64} weight_map=true H200_TFLOPS ${rate128x64} ${maybe})
+    conv_transpose_maps(input_gradient nchw weight_maps_256x128 ${tile256x128} weight_map=true ${rate256x128} ${maybe})
+    conv_transpose_maps(input_gradient nchw weight_maps_256x64 ${maps} weight_map=true ${positions256} ${chunk} stages=2 blocks=2
+        ${rate256x64} FULL)
+    conv_transpose_maps(input_gradient nchw weight_maps_128x64 ${tile128x64} weight_map=true ${rate128x64} ${maybe})
     if(NOT format STREQUAL tf32)
-        conv_transpose_kernel(${row} AS weight_maps_128x128 ${maps} weight_map=true columns=128 ${chunk} stages=6 blocks=1
+        conv_transpose_maps(input_gradient nchw weight_maps_128x128 ${maps} weight_map=true columns=128 ${chunk} stages=6 blocks=1
             producer=true min_in_channels=65 H200_TFLOPS 560 ${maybe})
-        conv_transpose_kernel(${row} AS weight_maps_parts_128x64 ${tile128x64} weight_map=true makes_parts=true
-            H200_TFLOPS ${rate128x64} ${maybe})
+        conv_transpose_maps(input_gradient nchw weight_maps_parts_128x64 ${tile128x64} weight_map=true makes_parts=true ${rate128x64}
+            ${maybe})
     endif()
-    set(row input_gradient ${format} cuda implicit_gemm LAYOUT ncdhw)
     # Large volumes gain by 256 x 64: k3 s3, 288 to 288 of 20^3, takes 0.179 ms in place of 0.229, k4 s2, 64 to 32 of
     # 4 x 24^3, 0.070 in place of 0.111. 128 x 128 does not: its packed weights are 32 copies a step (0.279, 0.339).
-    conv_transpose_kernel(${row} AS maps_256x64 rank=3 ${maps} columns=128 row_sets=1 column_sets=2 ${half_chunk} stages=5 blocks=2
-        H200_TFLOPS ${rate256x64} ${maybe})
-    conv_transpose_kernel(${row} AS maps_128x64 rank=3 ${tile128x64} H200_TFLOPS ${rate128x64} ${maybe})
+    conv_transpose_maps(input_gradient ncdhw maps_256x64 ${maps} ${positions256} ${half_chunk} stages=5 blocks=2 ${rate256x64} ${maybe})
+    conv_transpose_maps(input_gradient ncdhw maps_128x64 ${tile128x64} ${rate128x64} ${maybe})
 endforeach()

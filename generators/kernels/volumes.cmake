@@ -3,18 +3,15 @@
 # fetch a box for all taps of a row, and two warpgroups share the weights. Rates: H200, 2026-11-22, KernelBench 61 (w3), 68
 # (w5) and 58 (w7), without packing and prologues. Not: chunks of 32 channels in two stages (68 6.7 ms in place of 4.5), 256
 # positions in two blocks a multiprocessor (5.9), positions as rows of a tile of 16 to 48 channels (ten times as long).
-set(maps ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=tf32 rank=3 input_layout=channels_last
-    in_channel_multiple=4 ALLOW_SPILLS)
+set(format tf32)
+set(maps input_layout=channels_last in_channel_multiple=4)
 set(tile512x64 ${maps} columns=256 row_sets=1 column_sets=2 boxes=3 chunk_channels=16 producer=true)
-conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT ncdhw AS maps_512x64_w3 ${tile512x64} stages=4 window=3
-    H200_TFLOPS 300)
-conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT ncdhw AS maps_512x64_w5 ${tile512x64} stages=4 window=5
-    H200_TFLOPS 400)
-conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT ncdhw AS maps_512x64_w7 ${tile512x64} stages=3 window=7
-    H200_TFLOPS 400)
+conv_transpose_maps(forward ncdhw maps_512x64_w3 ${tile512x64} stages=4 window=3 H200_TFLOPS 300)
+conv_transpose_maps(forward ncdhw maps_512x64_w5 ${tile512x64} stages=4 window=5 H200_TFLOPS 400)
+conv_transpose_maps(forward ncdhw maps_512x64_w7 ${tile512x64} stages=3 window=7 H200_TFLOPS 400)
 # Phases as channels, of an even stride along the width: U-Nets' k2 s2 0.133 in place of 0.153 ms. The rate is that of short sums.
-conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT ncdhw AS maps_pairs_256x64 ${maps} phases_as_channels=true
-    neighbours=2 min_out_channels=1 columns=128 row_sets=1 column_sets=2 chunk_channels=32 stages=2 blocks=2 H200_TFLOPS 130)
+conv_transpose_maps(forward ncdhw maps_pairs_256x64 ${maps} phases_as_channels=true neighbours=2 min_out_channels=1 columns=128
+    row_sets=1 column_sets=2 chunk_channels=32 stages=2 blocks=2 H200_TFLOPS 130)
 
 # Phases along the width as channels, of cells of several inputs where output channels are few (choice/input_cells.h): pairs
 # and fours are neighbours in the output. Two blocks of 256 x 64 overlap their stores. H200, 2026-11-22, packing included:
@@ -23,32 +20,18 @@ conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT ncdhw AS maps_pairs
 # bytes (70 3.38).
 foreach(format tf32 ${formats_of_16_bits})
     conv_transpose_small_set_has(f16 tf32)
-    set(chunk chunk_channels=32)
-    set(values 8)
-    set(rates 700 750 700)
-    if(format STREQUAL tf32)
-        set(chunk chunk_channels=16)
-        set(values 4)
-        set(rates 380 400 380)
-    endif()
-    set(cells ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} rank=3 input_layout=channels_last
-        in_channel_multiple=${values} min_in_channels=4 min_out_channels=1 phases_as_channels=true phases_along_width=true ${chunk}
-        boxes=2 stages=3 blocks=2 ALLOW_SPILLS ${maybe})
-    set(positions256 columns=128 row_sets=1 column_sets=2)
-    set(row forward ${format} cuda implicit_gemm)
-    list(GET rates 0 rate)
-    conv_transpose_kernel(${row} LAYOUT ncdhw AS maps_cells_pairs_256x64_w2 ${cells} ${positions256} neighbours=2 window=2
-        H200_TFLOPS ${rate})
-    list(GET rates 1 rate)
-    conv_transpose_kernel(${row} LAYOUT ncdhw AS maps_cells_pairs_256x64_w3 ${cells} ${positions256} neighbours=2 window=3
-        H200_TFLOPS ${rate})
-    list(GET rates 2 rate)
-    conv_transpose_kernel(${row} LAYOUT ncdhw AS maps_cells_fours_256x64_w2 ${cells} ${positions256} neighbours=4 window=2
-        H200_TFLOPS ${rate})
+    conv_transpose_chunks()
+    conv_transpose_rates(pairs_w2 700 380 pairs_w3 750 400 fours_w2 700 380)
+    set(cells input_layout=channels_last in_channel_multiple=${values} min_in_channels=4 min_out_channels=1 phases_as_channels=true
+        phases_along_width=true ${half_chunk} boxes=2 stages=3 blocks=2 ${maybe})
+    set(positions256 ${cells} columns=128 row_sets=1 column_sets=2)
+    conv_transpose_maps(forward ncdhw maps_cells_pairs_256x64_w2 ${positions256} neighbours=2 window=2 ${ratepairs_w2})
+    conv_transpose_maps(forward ncdhw maps_cells_pairs_256x64_w3 ${positions256} neighbours=2 window=3 ${ratepairs_w3})
+    conv_transpose_maps(forward ncdhw maps_cells_fours_256x64_w2 ${positions256} neighbours=4 window=2 ${ratefours_w2})
     if(NOT format STREQUAL tf32)
-        set(rows channels_last_output=true out_channel_multiple=8 neighbours=8 tile_rows=128 columns=64)
-        conv_transpose_kernel(${row} LAYOUT ndhwc AS maps_cells_256x64_w2 ${cells} ${rows} window=2 H200_TFLOPS 750)
-        conv_transpose_kernel(${row} LAYOUT ndhwc AS maps_cells_256x64_w3 ${cells} ${rows} window=3 H200_TFLOPS 750)
+        set(rows ${cells} channels_last_output=true out_channel_multiple=8 neighbours=8 tile_rows=128 columns=64 H200_TFLOPS 750)
+        conv_transpose_maps(forward ndhwc maps_cells_256x64_w2 ${rows} window=2)
+        conv_transpose_maps(forward ndhwc maps_cells_256x64_w3 ${rows} window=3)
     endif()
 endforeach()
 
@@ -57,15 +40,14 @@ endforeach()
 # store one by one; its rate is a guess that keeps it behind all but the gather.
 foreach(format ${formats_of_16_bits})
     conv_transpose_small_set_has(f16)
-    set(maps ONLY_ON sm_90 GENERATOR forward_cuda_implicit_gemm_tensor_maps format=${format} rank=3 input_layout=channels_last
-        in_channel_multiple=8 ALLOW_SPILLS ${maybe})
-    set(tile512x64 columns=256 row_sets=1 column_sets=2 boxes=3 chunk_channels=32 stages=3 producer=true)
-    set(rows channels_last_output=true out_channel_multiple=8 tile_rows=128 columns=64 boxes=2 chunk_channels=32 stages=2 blocks=2)
-    set(row forward ${format} cuda implicit_gemm)
-    conv_transpose_kernel(${row} LAYOUT ncdhw AS maps_512x64_w5 ${maps} ${tile512x64} window=5 H200_TFLOPS 670)
-    conv_transpose_kernel(${row} LAYOUT ncdhw AS maps_512x64_w7 ${maps} ${tile512x64} window=7 H200_TFLOPS 690)
-    conv_transpose_kernel(${row} LAYOUT ndhwc AS maps_256x64_w5 ${maps} ${rows} window=5 H200_TFLOPS 850)
-    conv_transpose_kernel(${row} LAYOUT ndhwc AS maps_256x64_w7 ${maps} ${rows} window=7 H200_TFLOPS 800)
-    conv_transpose_kernel(${row} LAYOUT ndhwc AS maps_sub_pixel_any_128x64 ${maps} channels_last_output=true phases_as_channels=true
+    set(maps input_layout=channels_last in_channel_multiple=8 ${maybe})
+    set(tile512x64 ${maps} columns=256 row_sets=1 column_sets=2 boxes=3 chunk_channels=32 stages=3 producer=true)
+    set(tile256x64 ${maps} channels_last_output=true out_channel_multiple=8 tile_rows=128 columns=64 boxes=2 chunk_channels=32 stages=2
+        blocks=2)
+    conv_transpose_maps(forward ncdhw maps_512x64_w5 ${tile512x64} window=5 H200_TFLOPS 670)
+    conv_transpose_maps(forward ncdhw maps_512x64_w7 ${tile512x64} window=7 H200_TFLOPS 690)
+    conv_transpose_maps(forward ndhwc maps_256x64_w5 ${tile256x64} window=5 H200_TFLOPS 850)
+    conv_transpose_maps(forward ndhwc maps_256x64_w7 ${tile256x64} window=7 H200_TFLOPS 800)
+    conv_transpose_maps(forward ndhwc maps_sub_pixel_any_128x64 ${maps} channels_last_output=true phases_as_channels=true
         min_out_channels=1 whole_rows=false columns=64 chunk_channels=64 stages=3 blocks=3 H200_TFLOPS 150)
 endforeach()

@@ -8,8 +8,8 @@
 
 namespace conv_transpose {
 
-/// Lanes along columns, channels and rows, columns innermost. Loops of the same names in all Funcs of a block
-/// become its threads.
+/// Lanes along columns, channels and rows, or what else a schedule names, columns innermost. Loops of the same names in all Funcs
+/// of a block become its threads.
 struct BlockThreads {
     int lanes_x, lanes_channel, lanes_y;
     Halide::Var x{"lane_x"}, channel{"lane_channel"}, y{"lane_y"};

@@ -96,6 +96,14 @@ inline void describe_target(const Halide::Target &target, KernelDescription &des
     description.set("cpu_level", avx512 ? "CpuLevel::avx512" : avx2 ? "CpuLevel::avx2" : "CpuLevel::baseline");
 }
 
+/// Of a kernel that prepares operands or adds parts of sums: its role has its family's name where no other is given.
+inline void describe_helper(KernelDescription &description, Family family, const Halide::Target &target,
+                            const std::string &role = {}) {
+    description.set_family(family);
+    description.set("role", "KernelRole::" + (role.empty() ? std::string(signature(family).family) : role));
+    describe_target(target, description);
+}
+
 }  // namespace conv_transpose
 
 #endif

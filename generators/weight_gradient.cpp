@@ -1,0 +1,24 @@
+// Generators of the weight gradient, one for each schedule.
+#include "generators/weight_gradient.h"
+#include "generators/weight_gradient_implicit_gemm.h"
+#include "generators/weight_gradient_pictures.h"
+#include "generators/weight_gradient_product.h"
+#include "generators/weight_gradient_tensor_core.h"
+#include "schedules/cpu_weight_gradient_channels.h"
+#include "schedules/cuda_weight_gradient_dense.h"
+#include "schedules/cuda_weight_gradient_general.h"
+#include "schedules/cuda_weight_gradient_product.h"
+#include "schedules/cuda_weight_gradient_product_tensor_core.h"
+#include "schedules/cuda_weight_gradient_tensor_core.h"
+
+using namespace conv_transpose;
+
+HALIDE_REGISTER_GENERATOR(WeightGradient<CpuWeightGradientChannels>, weight_gradient_cpu_channels)
+HALIDE_REGISTER_GENERATOR(WeightGradient<CudaWeightGradientGeneral>, weight_gradient_cuda_general)
+HALIDE_REGISTER_GENERATOR(WeightGradient<CudaWeightGradientDense>, weight_gradient_cuda_dense)
+HALIDE_REGISTER_GENERATOR(WeightGradientProduct<CudaWeightGradientProduct>, weight_gradient_cuda_product)
+HALIDE_REGISTER_GENERATOR(WeightGradientPictures<CudaWeightGradientProduct>, weight_gradient_cuda_pictures)
+HALIDE_REGISTER_GENERATOR(WeightGradientTensorCore<CudaWeightGradientTensorCore>, weight_gradient_cuda_tensor_core)
+HALIDE_REGISTER_GENERATOR(WeightGradientProduct<CudaWeightGradientProductTensorCore>, weight_gradient_cuda_product_tensor_core)
+HALIDE_REGISTER_GENERATOR(WeightGradientPictures<CudaWeightGradientProductTensorCore>, weight_gradient_cuda_pictures_tensor_core)
+HALIDE_REGISTER_GENERATOR(WeightGradientImplicitGemm<CudaWeightGradientProductTensorCore>, weight_gradient_cuda_implicit_gemm)
