@@ -237,6 +237,11 @@ TEST_F(CApi, AxesBeyondTheRankAreNotRead) {
     conv_transpose_plan_output_size(plan_, output);
     EXPECT_EQ((std::vector<int64_t>(output, output + 3)), (std::vector<int64_t>{1, 1, 9}));
     conv_transpose_plan_destroy(plan_);
+    for (int64_t rank : {-5, 0, 7}) {
+        problem_.rank = rank;
+        EXPECT_EQ(create(), CONV_TRANSPOSE_INVALID_ARGUMENT);
+        EXPECT_TRUE(message_has(("rank is " + std::to_string(rank) + ", but").c_str())) << message_;
+    }
     problem_.rank = int64_t{1} << 33;
     EXPECT_EQ(create(), CONV_TRANSPOSE_INVALID_ARGUMENT);
     EXPECT_TRUE(message_has("rank is")) << message_;
@@ -259,6 +264,14 @@ TEST_F(CApi, EnumerationsOutOfRange) {
     options_.device = static_cast<conv_transpose_device>(-1);
     EXPECT_EQ(create(), CONV_TRANSPOSE_INVALID_ARGUMENT);
     EXPECT_TRUE(message_has("device is -1")) << message_;
+}
+
+TEST_F(CApi, SynchronizesDevicesAlone) {
+    EXPECT_EQ(conv_transpose_synchronize(CONV_TRANSPOSE_CPU, nullptr, message_, sizeof message_), CONV_TRANSPOSE_OK);
+    EXPECT_EQ(conv_transpose_synchronize(CONV_TRANSPOSE_AUTOMATIC, nullptr, message_, sizeof message_), CONV_TRANSPOSE_OK) << message_;
+    EXPECT_EQ(conv_transpose_synchronize(static_cast<conv_transpose_device>(-1), nullptr, message_, sizeof message_),
+              CONV_TRANSPOSE_INVALID_ARGUMENT);
+    EXPECT_TRUE(message_has("device is -1, but")) << message_;
 }
 
 TEST_F(CApi, UnknownKernelIsUnsupported) {

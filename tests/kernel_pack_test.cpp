@@ -1,7 +1,9 @@
 // Kernel packs that cannot be used are refused with a message that names them. (Packs that can are made by the
 // autotuner, and tested with it: tests/autotune_test.py.)
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "conv_transpose/conv_transpose.h"
@@ -28,6 +30,23 @@ TEST(KernelPack, FileThatIsNoSharedObjectIsNamed) {
     const TemporaryFolder folder;
     std::ofstream(folder.file("broken.so")) << "no shared object";
     EXPECT_NE(refusal(folder.path()).find("broken.so' cannot be used"), std::string::npos) << refusal(folder.path());
+}
+
+TEST(KernelPack, FileThatWasCutOffIsNamed) {
+    const TemporaryFolder folder;
+    const std::string whole = CONV_TRANSPOSE_TEST_PACKS "/of_this_build/pack.so", cut = folder.file("cut.so");
+    std::filesystem::copy_file(whole, cut);
+    std::filesystem::resize_file(cut, std::filesystem::file_size(cut) / 4);
+    EXPECT_NE(refusal(folder.path()).find("cut.so' cannot be used: its end is missing"), std::string::npos) << refusal(folder.path());
+}
+
+TEST(KernelPack, PipesAndFoldersAreNamed) {
+    const TemporaryFolder folder;
+    ASSERT_EQ(mkfifo(folder.file("pipe.so").c_str(), 0600), 0);
+    EXPECT_NE(refusal(folder.path()).find("pipe.so' cannot be used: it is no file"), std::string::npos) << refusal(folder.path());
+    std::filesystem::remove(folder.file("pipe.so"));
+    std::filesystem::create_directory(folder.file("folder.so"));
+    EXPECT_NE(refusal(folder.path()).find("folder.so' cannot be used: it is no file"), std::string::npos) << refusal(folder.path());
 }
 
 // Two packs that differ in the hash of their signatures alone.

@@ -206,6 +206,39 @@ TEST_P(PlanTest, OverlappingTensorsAreRefused) {
     synchronize(GetParam());
 }
 
+// A GPU would stop at such an address, and fail all calls that follow.
+TEST_P(PlanTest, TensorsBeginAtMultiplesOfTheirElements) {
+    PlanOptions with_bias = options();
+    with_bias.epilogue.bias = true;
+    const auto moved = [](const void *tensor, int bytes) { return const_cast<char *>(static_cast<const char *>(tensor)) + bytes; };
+    for (const Plan &plan : plans(with_bias)) {
+        ForwardCall call(plan, input_, weight_, bias_);
+        const Arguments complete = call.arguments;
+        const auto expect_refused = [&](const std::string &what, int multiple, Workspace workspace) {
+            const Status status = plan.run(call.arguments, workspace);
+            EXPECT_EQ(status.code(), Status::Code::invalid_argument) << plan.kernel();
+            EXPECT_EQ(std::string(status.message()).find(what + " begins at address 0x"), 0u) << status.message();
+            EXPECT_NE(std::string(status.message()).find(", but that must be a multiple of " + std::to_string(multiple) + " bytes"),
+                      std::string::npos)
+                << status.message();
+            call.arguments = complete;
+        };
+        const Workspace workspace = call.workspace();
+        call.arguments.input = moved(complete.input, 1), expect_refused("input", 4, workspace);
+        call.arguments.weight = moved(complete.weight, 2), expect_refused("weight", 4, workspace);
+        call.arguments.bias = moved(complete.bias, 3), expect_refused("bias", 4, workspace);
+        call.arguments.output = moved(complete.output, 1), expect_refused("output", 4, workspace);
+        if (workspace.bytes > 0) expect_refused("workspace", 16, {moved(workspace.data, 4), workspace.bytes});
+        if (const size_t bytes = plan.packed_weight_bytes(); bytes > 0) {
+            const DeviceMemory packed(GetParam(), bytes + 4);
+            EXPECT_EQ(plan.pack_weight(complete.weight, moved(packed.data(), 4)).code(), Status::Code::invalid_argument);
+            call.arguments.packed_weight = moved(packed.data(), 4), expect_refused("packed_weight", 16, workspace);
+        }
+        EXPECT_TRUE(call.run().ok()) << plan.kernel();
+    }
+    synchronize(GetParam());
+}
+
 TEST_P(PlanTest, PackedWeightsLieApart) {
     int with_packing = 0;
     for (const Plan &plan : plans(options())) {

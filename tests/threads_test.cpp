@@ -1,17 +1,36 @@
 // One plan run from 16 threads at once, each with its own tensors; on CUDA each on its own stream.
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <functional>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "cuda_for_tests.h"
 #include "oracle.h"
 #include "random_problems.h"
 #include "run_plan.h"
+
+namespace {
+
+/// Called once, where the pool makes its next thread. It holds its lock there.
+std::function<void()> at_next_thread;
+
+}  // namespace
+
+extern "C" {
+int __real_pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+/// In place of pthread_create(), by the linker.
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *), void *argument) {
+    if (const auto call = std::exchange(at_next_thread, nullptr)) call();
+    return __real_pthread_create(thread, attributes, function, argument);
+}
+}
 
 namespace conv_transpose::testing {
 namespace {
@@ -128,6 +147,41 @@ TEST(CpuThreads, WorkInAForkedChildWhileTheParentComputes) {
     over = true;
     computing.join();
     EXPECT_EQ(failed, 0) << "the child's wait status";
+}
+
+// The same, for sure: the child's parent holds the lock.
+TEST(CpuThreads, WorkInAChildForkedUnderTheLockOfThePool) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "a sanitizer allows less in a forked child";
+#endif
+    const Problem problem = Problem::parse("n2ic16oc16ih24iw24kh3kw3");
+    PlanOptions options;
+    options.device = Device::cpu;
+    const Plan plan(problem, options);
+    RandomProblems random(1);
+    const auto input = random.integers(problem.input_elements()), weight = random.integers(problem.weight_elements());
+    const ForwardCall of_parent(plan, input, weight), of_child(plan, input, weight);
+    set_cpu_threads(2);
+    ASSERT_TRUE(of_parent.run().ok());
+    const std::vector<float> expected = of_parent.output();
+    pid_t child = -1;
+    at_next_thread = [&] {
+        child = fork();
+        if (child != 0) return;
+        alarm(120);
+        const bool right = of_child.run().ok() && of_child.output() == expected;
+        _exit(right ? 0 : 1);
+    };
+    // More than any test before had, so that the pool makes one.
+    for (int threads = 3; at_next_thread && threads <= 256; threads++) {
+        set_cpu_threads(threads);
+        EXPECT_TRUE(of_parent.run().ok());
+    }
+    set_cpu_threads(0);
+    ASSERT_GT(child, 0) << "the pool made no thread";
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
 }
 
 INSTANTIATE_ON_DEVICES(Threads);

@@ -261,6 +261,7 @@ CUresult cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsign
 
 CUresult cuMemAlloc_v2(uint64_t *address, size_t bytes) {
     constexpr size_t alignment = 256;
+    if (bytes > SIZE_MAX - alignment) return out_of_memory;
     void *const block = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
     if (!block) return out_of_memory;
     std::memset(block, 0xff, bytes);  // NaN

@@ -115,9 +115,10 @@ std::map<std::string, std::vector<KernelRun>> draw_for_every_kernel(int problems
                 options.input = formats.input, options.weight = formats.weight, options.output = formats.output;
                 for (const std::string_view kernel : kernels_for(problem, options)) {
                     const KernelInfo info = kernel_named(std::string(kernel));
-                    if (info.operation != operation || info.precision != precision) continue;
+                    if (info.precision != precision) continue;
                     KernelRun run = formats;
                     run.kernel = kernel;
+                    if (info.operation != operation) run.computes = operation;
                     run.problem = problem;
                     if (operation == Operation::forward) {
                         run.epilogue.bias = random.one_in(2);
@@ -138,13 +139,22 @@ std::vector<KernelRun> draw_for(const std::string &kernel, int problems) {
     RandomProblems random(7);
     const KernelInfo info = kernel_named(kernel);
     for (int n = 0; n < problems; n++) {
-        const KernelRun run = draw_like(kernel, random);
+        KernelRun run = draw_like(kernel, random);
         if (!is_small_and_valid(run.problem)) continue;
         PlanOptions options;
-        options.device = Device::cuda, options.operation = info.operation, options.precision = info.precision;
+        options.device = Device::cuda, options.precision = info.precision;
         options.input = run.input, options.weight = run.weight, options.output = run.output;
-        const std::vector<std::string_view> accepting = kernels_for(run.problem, options);
-        if (std::count(accepting.begin(), accepting.end(), kernel)) runs.push_back(run);
+        const auto accepts = [&](Operation operation) {
+            options.operation = operation;
+            const std::vector<std::string_view> accepting = kernels_for(run.problem, options);
+            return std::count(accepting.begin(), accepting.end(), kernel) > 0;
+        };
+        if (accepts(info.operation)) {
+            runs.push_back(run);
+        } else if (info.operation == Operation::forward && accepts(Operation::input_gradient)) {
+            run.computes = Operation::input_gradient, run.epilogue = {};
+            runs.push_back(run);
+        }
     }
     sort_by_cost(runs);
     return runs;
@@ -214,7 +224,7 @@ KernelRun varied(KernelRun run, RandomProblems &random) {
                 p.width().output_padding = random.between(0, p.width().stride - 1);
                 break;
         }
-    const Operation operation = kernel_named(run.kernel).operation;
+    const Operation operation = run.operation();
     if (operation != Operation::forward) run.epilogue = {};
     if (operation != Operation::weight_gradient) run.grid = 0;
     return run;

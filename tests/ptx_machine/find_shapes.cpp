@@ -92,7 +92,7 @@ std::vector<Candidate> try_out(const std::vector<KernelRun> &given, const std::v
         return count(a.reached) > count(b.reached);
     });
     bases.resize(std::min<size_t>(bases.size(), 6));
-    if (!bases.empty() && kernel_named(bases.front().run.kernel).operation == Operation::forward)
+    if (!bases.empty() && bases.front().run.operation() == Operation::forward)
         for (int version = 0; version < 15; version++)
             for (const Candidate &base : bases) {
                 KernelRun one = base.run;

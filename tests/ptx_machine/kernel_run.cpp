@@ -96,7 +96,9 @@ KernelRun KernelRun::parse(const std::string &line) {
     run.problem = Problem::parse(problem);
     while (words >> word) {
         const auto activation = std::find(std::begin(activation_names), std::end(activation_names), word);
-        if (word == "bias")
+        if (word == "input_gradient")
+            run.computes = Operation::input_gradient;
+        else if (word == "bias")
             run.epilogue.bias = true;
         else if (word[0] == '+') {
             run.offset = std::stoi(word.substr(1));
@@ -109,10 +111,12 @@ KernelRun KernelRun::parse(const std::string &line) {
         else if (activation != std::end(activation_names))
             run.epilogue.activation = static_cast<Activation>(activation - activation_names);
         else
-            throw std::invalid_argument("'" + word + "' is neither bias nor an activation nor TENSOR=FORMAT nor grid=BLOCKS nor +OFFSET[:TENSOR]");
+            throw std::invalid_argument("'" + word + "' is neither input_gradient nor bias nor an activation nor TENSOR=FORMAT nor grid=BLOCKS nor +OFFSET[:TENSOR]");
     }
     return run;
 }
+
+Operation KernelRun::operation() const { return computes ? *computes : kernel_named(kernel).operation; }
 
 TensorFormat &KernelRun::tensor(const std::string &name) {
     if (name == "input") return input;
@@ -122,7 +126,7 @@ TensorFormat &KernelRun::tensor(const std::string &name) {
 }
 
 std::string KernelRun::str() const {
-    std::string line = kernel + " " + problem.str() + (epilogue.bias ? " bias" : "");
+    std::string line = kernel + " " + problem.str() + (computes ? " input_gradient" : "") + (epilogue.bias ? " bias" : "");
     if (epilogue.activation != Activation::none)
         line += std::string(" ") + activation_names[static_cast<int>(epilogue.activation)];
     const auto add = [&](const char *name, TensorFormat format) {
@@ -137,7 +141,7 @@ std::string KernelRun::str() const {
 std::string KernelRun::error() const {
     const KernelInfo info = kernel_named(kernel);
     PlanOptions options;
-    options.operation = info.operation;
+    options.operation = operation();
     options.device = Device::cuda;
     options.precision = info.precision;
     options.epilogue = epilogue;
@@ -148,7 +152,7 @@ std::string KernelRun::error() const {
     const Plan plan(problem, options);
 
     Data data(problem, epilogue);
-    if (info.precision == Precision::tf32x3 && !is_smooth(epilogue.activation)) data.widen_for(problem, info.operation);
+    if (info.precision == Precision::tf32x3 && !is_smooth(epilogue.activation)) data.widen_for(problem, operation());
     const std::vector<double> expected = expected_result(problem, options, data);
     FormattedRun run(Device::cuda, problem, options, data,
                      {offset_of("input"), offset_of("weight"), offset_of("bias"), offset_of("output")});

@@ -2,6 +2,7 @@
 #ifndef CONV_TRANSPOSE_PTX_MACHINE_KERNEL_RUN_H
 #define CONV_TRANSPOSE_PTX_MACHINE_KERNEL_RUN_H
 
+#include <optional>
 #include <string>
 
 #include "conv_transpose/conv_transpose.h"
@@ -15,13 +16,15 @@ struct KernelRun {
     TensorFormat input{}, weight{}, output{};
     int offset = 0;       ///< elements, from an aligned address
     std::string shifted;  ///< the tensor whose address that is; "": all of them
+    std::optional<Operation> computes;  ///< where it is not what the kernel is for: input gradients by kernels of the forward operation
     int grid = 0;         ///< the most blocks along an axis, so that each goes through more of a sum; 0: as many as GPUs have
 
-    /// KERNEL PROBLEM [bias] [ACTIVATION] [TENSOR=FORMAT...] [grid=BLOCKS] [+OFFSET[:TENSOR]], where TENSOR is input, weight
-    /// or output, and FORMAT is f32, f16 or bf16, with _last where channels are innermost. Throws std::invalid_argument.
+    /// KERNEL PROBLEM [input_gradient] [bias] [ACTIVATION] [TENSOR=FORMAT...] [grid=BLOCKS] [+OFFSET[:TENSOR]], where TENSOR is
+    /// input, weight or output, and FORMAT is f32, f16 or bf16, with _last where channels are innermost. Throws std::invalid_argument.
     static KernelRun parse(const std::string &line);
     std::string str() const;
     TensorFormat &tensor(const std::string &name);
+    Operation operation() const;
     int offset_of(const std::string &tensor) const { return shifted.empty() || shifted == tensor ? offset : 0; }
 
     /// What went wrong; "" for nothing. Throws Unsupported where the kernel does not accept the problem.

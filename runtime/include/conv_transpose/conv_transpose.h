@@ -182,7 +182,7 @@ class Status {
 ///   weight_gradient  input, output_gradient -> weight_gradient
 ///   bias_gradient    output_gradient -> bias_gradient
 /// A tensor may lie at any multiple of its elements, but that some CUDA kernels want what they read, of 16 bits, with channels
-/// last, or of input gradients in TF32, at multiples of 16 bytes, which run() tells.
+/// last, or of input gradients in TF32, at multiples of 16 bytes, which run() tells. A packed weight lies at such a multiple.
 struct Arguments {
     const void *input = nullptr;
     const void *weight = nullptr;
@@ -197,7 +197,7 @@ struct Arguments {
 };
 
 /// Scratch memory on the plan's device, used from the call until the work on the stream has finished.
-/// Aligned to 256 bytes for CUDA, 64 for CPU.
+/// Aligned to 256 bytes for CUDA, 64 for CPU; where it begins at no multiple of 16, run() refuses it.
 struct Workspace {
     void *data = nullptr;
     std::size_t bytes = 0;

@@ -14,7 +14,8 @@ namespace conv_transpose {
 class DeviceMemory {
   public:
     DeviceMemory() = default;
-    /// Throws std::bad_alloc where there is not enough memory, Unsupported for cuda without a GPU.
+    /// Throws std::bad_alloc where there is not enough memory, Unsupported for cuda without a GPU. automatic is the device that
+    /// plans take then, here as in all functions of devices.
     DeviceMemory(Device device, std::size_t bytes);
     ~DeviceMemory();
     DeviceMemory(DeviceMemory &&other) noexcept;
@@ -26,7 +27,8 @@ class DeviceMemory {
     Device device() const noexcept { return device_; }
 
     /// Copies from or to the host, after all work enqueued before on the default stream; returns when it is done.
-    /// Throws std::runtime_error on a device error, such as one of an earlier kernel.
+    /// Throws std::out_of_range where a copy reaches beyond the memory, std::runtime_error on a device error, such as one of an
+    /// earlier kernel.
     void copy_from_host(const void *source, std::size_t bytes, std::size_t offset = 0);
     void copy_to_host(void *target, std::size_t bytes, std::size_t offset = 0) const;
 

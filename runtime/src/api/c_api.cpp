@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <new>
 
 #include "conv_transpose/conv_transpose.h"
 #include "conv_transpose/device_memory.h"
+#include "choice/kernel_pack.h"
 #include "choice/registry.h"
 
 using namespace conv_transpose;
@@ -59,7 +61,8 @@ conv_transpose_axis to_c(const Axis &a) {
 Problem to_problem(const conv_transpose_problem &c) {
     Problem p;
     p.batch = c.batch, p.in_channels = c.in_channels, p.out_channels = c.out_channels, p.groups = c.groups;
-    p.rank = static_cast<int>(std::clamp<int64_t>(c.rank, 0, 4));  // validate() rejects both ends
+    constexpr int64_t most = std::numeric_limits<int>::max();  // validate() rejects both ends
+    p.rank = static_cast<int>(std::clamp<int64_t>(c.rank, -most, most));
     if (p.rank >= 3) p.depth() = to_axis(c.depth);
     if (p.rank >= 2) p.height() = to_axis(c.height);
     p.width() = to_axis(c.width);
@@ -186,6 +189,9 @@ conv_transpose_status conv_transpose_synchronize(conv_transpose_device device, v
     try {
         synchronize(to_enum<Device>(device), {stream});
         return CONV_TRANSPOSE_OK;
+    } catch (const std::invalid_argument &error) {
+        tell(error.what(), message, size);
+        return CONV_TRANSPOSE_INVALID_ARGUMENT;
     } catch (const std::exception &error) {
         tell(error.what(), message, size);
         return CONV_TRANSPOSE_DEVICE_ERROR;
@@ -196,8 +202,12 @@ int conv_transpose_cuda_available(void) { return cuda_available(); }
 
 const char *conv_transpose_version(void) { return version().data(); }
 
-// Names of kernels are string literals.
+// Names of kernels are string literals. A plan tells what is wrong with a kernel pack.
 const char *conv_transpose_kernel_name(size_t i) {
+    try {
+        load_kernels_from_environment();
+    } catch (const std::exception &) {
+    }
     for (const KernelTraits &kernel : registry())
         if (kernel.role == KernelRole::compute && i-- == 0) return kernel.name.data();
     return nullptr;

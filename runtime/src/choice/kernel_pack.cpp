@@ -2,13 +2,16 @@
 #include "choice/kernel_pack.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <mutex>
 
 #include "HalideRuntime.h"
@@ -31,8 +34,26 @@ std::string hexadecimal(std::uint64_t number) {
     return text;
 }
 
+// Of a file that was cut off dlopen() would map pages that it lacks, whose use ends the program; of a pipe it would wait.
+bool is_cut_off(const fs::path &path) {
+    std::error_code error;
+    const std::uintmax_t bytes = fs::file_size(path, error);
+    std::ifstream file(path, std::ios::binary);
+    Elf64_Ehdr head;
+    const bool is_object = file.read(reinterpret_cast<char *>(&head), sizeof head) && std::memcmp(head.e_ident, ELFMAG, SELFMAG) == 0;
+    if (error || !is_object || head.e_ident[EI_CLASS] != ELFCLASS64) return false;  // dlopen() tells
+    file.seekg(static_cast<std::streamoff>(head.e_phoff));
+    Elf64_Phdr segment;
+    for (int i = 0; i < head.e_phnum; i++)
+        if (!file.read(reinterpret_cast<char *>(&segment), sizeof segment) || segment.p_offset + segment.p_filesz > bytes) return true;
+    return false;
+}
+
 // Never unloaded: plans hold on to its rows.
 const KernelPack &open_pack(const fs::path &path) {
+    std::error_code error;
+    if (!fs::is_regular_file(path, error)) reject(path, "it is no file");
+    if (is_cut_off(path)) reject(path, "its end is missing");
     void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         const char *reason = dlerror();

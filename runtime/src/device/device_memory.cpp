@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <new>
 #include <utility>
 
 #include "device/cuda_driver.h"
+#include "device/memory_checks.h"
 
 namespace conv_transpose {
 
@@ -32,6 +34,7 @@ void check_allocation(CUresult result) {
 
 void *allocate_on_host(std::size_t bytes) {
     constexpr std::size_t alignment = 64;
+    if (bytes > std::numeric_limits<std::size_t>::max() - alignment) throw std::bad_alloc();
     void *data = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
     if (!data) throw std::bad_alloc();
     return data;
@@ -41,9 +44,9 @@ uint64_t address(void *data, std::size_t offset) { return reinterpret_cast<uint6
 
 }  // namespace
 
-DeviceMemory::DeviceMemory(Device device, std::size_t bytes) : device_(device), bytes_(bytes) {
+DeviceMemory::DeviceMemory(Device device, std::size_t bytes) : device_(place(device)), bytes_(bytes) {
     if (bytes == 0) return;
-    if (device == Device::cuda) {
+    if (device_ == Device::cuda) {
         in_context([&](const CudaDriver &driver) {
             uint64_t pointer = 0;
             check_allocation(driver.cuMemAlloc(&pointer, bytes));
@@ -78,6 +81,7 @@ DeviceMemory &DeviceMemory::operator=(DeviceMemory &&other) noexcept {
 
 void DeviceMemory::copy_from_host(const void *source, std::size_t bytes, std::size_t offset) {
     if (bytes == 0) return;
+    require_copy(*this, source, offset, bytes);
     if (device_ == Device::cpu) {
         std::memcpy(static_cast<char *>(data_) + offset, source, bytes);
         return;
@@ -92,6 +96,7 @@ void DeviceMemory::copy_from_host(const void *source, std::size_t bytes, std::si
 
 void DeviceMemory::copy_to_host(void *target, std::size_t bytes, std::size_t offset) const {
     if (bytes == 0) return;
+    require_copy(*this, target, offset, bytes);
     if (device_ == Device::cpu) {
         std::memcpy(target, static_cast<const char *>(data_) + offset, bytes);
         return;
@@ -104,6 +109,7 @@ void DeviceMemory::copy_to_host(void *target, std::size_t bytes, std::size_t off
 void DeviceMemory::copy_rows_to_host(void *target, std::size_t target_pitch, std::size_t offset,
                                      std::size_t pitch, std::size_t row_bytes, std::size_t rows) const {
     if (row_bytes == 0 || rows == 0) return;
+    require_copy(*this, target, offset, row_bytes, rows, pitch);
     if (device_ == Device::cpu) {
         const char *from = static_cast<const char *>(data_) + offset;
         for (std::size_t row = 0; row < rows; row++)
@@ -120,9 +126,9 @@ void DeviceMemory::copy_rows_to_host(void *target, std::size_t target_pitch, std
     });
 }
 
-HostMemory::HostMemory(Device device, std::size_t bytes) : data_(nullptr, Free{device}), bytes_(bytes) {
+HostMemory::HostMemory(Device device, std::size_t bytes) : data_(nullptr, Free{place(device)}), bytes_(bytes) {
     if (bytes == 0) return;
-    if (device == Device::cpu) {
+    if (data_.get_deleter().device == Device::cpu) {
         data_.reset(allocate_on_host(bytes));
         return;
     }
@@ -144,14 +150,14 @@ void HostMemory::Free::operator()(void *data) const noexcept {
 }
 
 void synchronize(Device device, Stream stream) {
-    if (device == Device::cpu) return;
+    if (place(device) == Device::cpu) return;
     in_context([&](const CudaDriver &driver) {
         check_cuda(driver.cuStreamSynchronize(stream.handle), "the stream failed");
     });
 }
 
 std::size_t free_memory(Device device) {
-    if (device == Device::cpu)
+    if (place(device) == Device::cpu)
         return static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) *
                static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     std::size_t free = 0, total = 0;

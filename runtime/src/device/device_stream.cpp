@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "device/cuda_driver.h"
+#include "device/memory_checks.h"
 
 namespace conv_transpose {
 
@@ -21,9 +22,9 @@ void in_context(Device device, const char *what, Function function) {
 
 }  // namespace
 
-DeviceStream::DeviceStream(Device device) : device_(device) {
+DeviceStream::DeviceStream(Device device) : device_(place(device)) {
     constexpr unsigned beside_the_default_stream = 1;
-    in_context(device, "cannot create a stream",
+    in_context(device_, "cannot create a stream",
                [&](const CudaDriver &driver) { return driver.cuStreamCreate(&handle_, beside_the_default_stream); });
 }
 
@@ -36,6 +37,7 @@ DeviceStream::~DeviceStream() {
 
 void DeviceStream::copy_from_host(DeviceMemory &target, const void *source, std::size_t bytes) {
     if (device_ == Device::cpu || bytes == 0) return target.copy_from_host(source, bytes);
+    require_copy(target, source, 0, bytes);
     in_context(device_, "cannot copy to the device", [&](const CudaDriver &driver) {
         return driver.cuMemcpyHtoDAsync(reinterpret_cast<uint64_t>(target.data()), source, bytes, handle_);
     });
@@ -45,6 +47,7 @@ void DeviceStream::copy_rows_to_host(const DeviceMemory &source, void *target, s
                                      std::size_t pitch, std::size_t row_bytes, std::size_t rows) {
     if (device_ == Device::cpu || row_bytes == 0 || rows == 0)
         return source.copy_rows_to_host(target, target_pitch, offset, pitch, row_bytes, rows);
+    require_copy(source, target, offset, row_bytes, rows, pitch);
     CudaCopy2D copy{};
     copy.source_kind = CU_MEMORYTYPE_DEVICE, copy.source_device = reinterpret_cast<uint64_t>(source.data()) + offset;
     copy.source_pitch = pitch;
@@ -54,9 +57,9 @@ void DeviceStream::copy_rows_to_host(const DeviceMemory &source, void *target, s
                [&](const CudaDriver &driver) { return driver.cuMemcpy2DAsync(&copy, handle_); });
 }
 
-DeviceEvent::DeviceEvent(Device device) : device_(device) {
+DeviceEvent::DeviceEvent(Device device) : device_(place(device)) {
     constexpr unsigned without_times = 2;
-    in_context(device, "cannot create an event",
+    in_context(device_, "cannot create an event",
                [&](const CudaDriver &driver) { return driver.cuEventCreate(&handle_, without_times); });
 }
 

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "device/cuda_driver.h"
+#include "device/memory_checks.h"
 
 namespace conv_transpose {
 
@@ -153,7 +154,8 @@ class CudaWork : public TimedWork::Impl {
 }  // namespace
 
 TimedWork::TimedWork(Device device, std::function<Status(Stream)> enqueue, Submission submission) {
-    if (device == Device::cuda)
+    if (!enqueue) throw std::invalid_argument("enqueue is empty, but it must be a function");
+    if (place(device) == Device::cuda)
         impl_ = std::make_unique<CudaWork>(std::move(enqueue), submission);
     else
         impl_ = std::make_unique<CpuWork>(std::move(enqueue));
@@ -168,11 +170,15 @@ double TimedWork::run() {
 }
 
 DeviceFacts device_facts(Device device) {
-    return device == Device::cuda ? gpu_facts() : cpu_facts();
+    return place(device) == Device::cuda ? gpu_facts() : cpu_facts();
 }
 
 Status copy_on_device(DeviceMemory &target, std::size_t offset, const DeviceMemory &source, std::size_t bytes,
                       Stream stream) {
+    if (target.device() != Device::cuda || source.device() != Device::cuda)
+        return {Status::Code::invalid_argument, "target or source is the CPU's memory, but the copy is CUDA's"};
+    if (offset > target.bytes() || bytes > std::min(target.bytes() - offset, source.bytes()))
+        return {Status::Code::invalid_argument, "the copy reaches beyond the end of target or source"};
     const CudaDriver &cuda = require_cuda_driver();
     const ScopedCudaContext scope(stream.handle);
     const auto address = [](const DeviceMemory &memory) { return reinterpret_cast<uint64_t>(memory.data()); };

@@ -6,6 +6,7 @@
 #include "algorithm/machine_facts.h"
 #include "plan/argument_ranges.h"
 #include "device/cuda_driver.h"
+#include "device/memory_checks.h"
 #include "choice/kernel_choice.h"
 #include "choice/kernel_pack.h"
 #include "plan/builders.h"
@@ -30,12 +31,11 @@ bool has_cuda_kernels() {
 }
 
 Device resolve(Device wanted) {
-    if (wanted == Device::automatic) return cuda_available() ? Device::cuda : Device::cpu;
     if (wanted == Device::cuda && !cuda_available())
         throw Unsupported(has_cuda_kernels()
                               ? "device is cuda, but there is no usable GPU or driver; use cpu or automatic"
                               : "device is cuda, but this build has no CUDA kernels; use cpu or automatic");
-    return wanted;
+    return place(wanted);
 }
 
 // Some ten microseconds of work for one thread, which is about what it takes to wake others.
@@ -115,9 +115,9 @@ Status Plan::pack_weight(const void *weight, void *packed, Stream stream) const 
     if (packed_weight_bytes() == 0) return {};
     if (!weight) return null_argument("weight");
     if (!packed) return null_argument("packed");
-    const Status apart =
-        require_packing_apart(impl_->problem, impl_->options, weight, packed, packed_weight_bytes());
-    if (!apart.ok()) return apart;
+    const Status placed =
+        require_packing_placed(impl_->problem, impl_->options, weight, packed, packed_weight_bytes());
+    if (!placed.ok()) return placed;
     return with_context(*impl_, stream, false,
                         [&](RunContext &context) { return impl_->recipe.pack_weight(weight, packed, context); });
 }
@@ -134,9 +134,9 @@ Status Plan::run(const Arguments &arguments, Workspace workspace, Stream stream)
                       workspace.data ? workspace.bytes : std::size_t{0}, needed);
         return {Status::Code::workspace_too_small, message};
     }
-    const Status apart = require_apart(impl_->problem, impl_->options, arguments, packed_weight_bytes(),
-                                       {workspace.data, needed});
-    if (!apart.ok()) return apart;
+    const Status placed = require_placed(impl_->problem, impl_->options, arguments, packed_weight_bytes(),
+                                         {workspace.data, needed});
+    if (!placed.ok()) return placed;
     return with_context(*impl_, stream, false,
                         [&](RunContext &context) { return impl_->recipe.run(arguments, workspace.data, context); });
 }

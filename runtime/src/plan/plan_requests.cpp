@@ -32,11 +32,13 @@ void require_format(const std::string &tensor, const TensorFormat &format) {
 
 }  // namespace
 
+void require_device(Device device) { require_enumerator("device", device, Device::cuda, "automatic, cpu and cuda"); }
+
 void require_valid(const PlanOptions &options) {
     const Epilogue &e = options.epilogue;
     require_enumerator("operation", options.operation, Operation::bias_gradient,
                        "forward, input_gradient, weight_gradient and bias_gradient");
-    require_enumerator("device", options.device, Device::cuda, "automatic, cpu and cuda");
+    require_device(options.device);
     require_enumerator("precision", options.precision, Precision::tf32x3, "float32, tf32 and tf32x3");
     require_enumerator("epilogue.activation", e.activation, static_cast<Activation>(std::size(activations) - 1),
                        listed(activations, &NamedActivation::name, " and "));

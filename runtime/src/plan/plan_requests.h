@@ -7,6 +7,7 @@
 namespace conv_transpose {
 
 /// Throws InvalidProblem, naming the field.
+void require_device(Device device);
 void require_valid(const PlanOptions &options);
 
 /// Likewise for pixels that are wider than their channels.
