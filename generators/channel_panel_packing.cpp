@@ -1,70 +1,94 @@
 // Weight packing for matrix products on the CPU, of any rank: see WeightLayout::channel_panels.
 #include "Halide.h"
 #include "algorithm/weight_layouts.h"
+#include "compiler/passes/vector_transpositions.h"
 #include "generators/any_tensors.h"
 #include "generators/format_text.h"
 #include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
 
-/// (kx, ky, kz, channel, summed channel, group) -> (lane, summed channel, kx, ky, kz, panel + panels * group), float32.
-/// Channels beyond the last are zero.
+/// (element of a run, 0, channel, run, group) -> (lane, summed channel, tap, 0, panel + panels * group), float32. A run is what
+/// lies side by side of a channel: all taps of a summed channel, or of all of them. Channels beyond the last are zero.
+///
+/// Elements are turned 4 x 4 at a time, some of a run for four lanes, then for the next, since what lanes read may lie at multiples
+/// of a power of two, more of them than a set of the cache holds.
 class PackChannelPanels : public Halide::Generator<PackChannelPanels>, public DescribedGenerator {
   public:
-    GeneratorParam<int> rank{"rank", 2};
     /// What the weights are given in.
     GeneratorParam<Storage> given{"given", Storage::f32, storage_names()};
 
     Input<Halide::Buffer<>> weight{"weight"};
+    Output<Halide::Buffer<float>> packed{"packed", 5};
 
-    void configure() {
-        weight.set_type(halide_type(given)), weight.set_dimensions(rank + 3);
-        packed_ = add_output<Halide::Buffer<>>("packed", Float(32), rank + 3);
-    }
+    void configure() { weight.set_type(halide_type(given)), weight.set_dimensions(5); }
 
     void generate() {
         using namespace Halide;
-        for (int d = 0; d < rank; d++) kernel_.emplace_back("k" + std::to_string(d));
-        const Expr channels = weight.dim(rank).extent(), groups = weight.dim(rank + 2).extent();
-        const Expr panels = packed_->dim(rank + 2).extent() / groups;
-        const Expr channel = panel_ % panels * packed_->dim(0).extent() + lane_;
-        std::vector<Expr> from(kernel_.begin(), kernel_.end());
-        // The clamp tells bounds inference what the quotient cannot.
-        from.insert(from.end(), {min(channel, channels - 1), summed_, clamp(panel_ / panels, 0, groups - 1)});
-        (*packed_)(to()) = select(channel < channels, loaded(weight(from), get_target()), 0.f);
+        const auto known = [](const Expr &i, const Expr &extent) -> Expr { return unsafe_promise_clamped(i, 0, extent - 1); };
+        const Expr channels = weight.dim(2).extent(), groups = weight.dim(4).extent();
+        const Expr lanes = packed.dim(0).extent(), summed = packed.dim(1).extent(), taps = packed.dim(2).extent();
+        const Expr panels = packed.dim(4).extent() / groups;
+        const Expr run = weight.dim(0).extent(), runs = weight.dim(3).extent();
+        const auto channel = [&](const Expr &panel) -> Expr { return panel % panels * lanes + lane_; };
+        const auto given_at = [&](const Expr &element, const Expr &of_run, const Expr &panel) -> Expr {
+            const Expr value = weight(known(element, run), 0, known(min(channel(panel), channels - 1), channels),
+                                      known(of_run, runs), known(panel / panels, groups));
+            return loaded(value, get_target());
+        };
+        place_(element_) = Tuple(element_ / taps, element_ % taps);
+        packed(lane_, Var(), Var(), Var(), Var()) = undef<float>();
+        const auto pack = [&](const Expr &element, const Expr &of_run, const Expr &panel, const Expr &value) {
+            const Expr summed_channel = known(of_run * (run / taps) + place_(element)[0], summed);
+            packed(lane_, summed_channel, known(place_(element)[1], taps), 0, panel) =
+                select(channel(panel) < channels, value, 0.f);
+        };
+        const Expr in_vectors = run >= width && weight.dim(0).stride() == 1;
+        turned_(element_, lane_, of_run_, panel_) = given_at(element_, of_run_, panel_);
+        vectors_ = RDom({{0, width}, {0, select(in_vectors, (run + width - 1) / width, 0)}, {0, runs}, {0, panels * groups}},
+                        "vectors");
+        // The last vector of a run begins early.
+        const Expr at = known(min(vectors_[1] * width, run - width) + vectors_[0], run);
+        pack(at, vectors_[2], vectors_[3], turned_(at, lane_, vectors_[2], vectors_[3]));
+        rest_ = RDom({{0, select(in_vectors, 0, run)}, {0, runs}, {0, panels * groups}}, "rest");
+        pack(rest_[0], rest_[1], rest_[2], given_at(rest_[0], rest_[1], rest_[2]));
     }
 
-    /// A panel's channels of a summed channel are one stream in PyTorch's order, all kernel positions of each.
     void schedule() {
         using namespace Halide;
-        weight.dim(0).set_stride(Expr());
-        for (int d = 0; d < rank + 3; d++) weight.dim(d).set_min(0), packed_->dim(d).set_min(0);
-        Var work{"work"}, some{"some"};
-        std::vector<VarOrRVar> order{lane_};
-        order.insert(order.end(), kernel_.begin(), kernel_.end());
-        order.insert(order.end(), {some, summed_, panel_});
-        Func(*packed_).split(summed_, summed_, some, 16, TailStrategy::GuardWithIf).reorder(order)
-            .fuse(summed_, panel_, work).parallel(work, 4, TailStrategy::GuardWithIf);
+        weight.dim(0).set_stride(Expr()), weight.dim(1).set_extent(1), packed.dim(3).set_extent(1);
+        for (int d = 0; d < 5; d++) weight.dim(d).set_min(0), packed.dim(d).set_min(0);
+        place_.compute_root();
+        Var lanes{"lanes"};
+        RVar chunk{"chunk"}, vector{"vector"}, some{"some"}, runs{"runs"}, work{"work"};
+        const auto share_out = [&](Stage stage, const RVar &of_run, const RVar &panel, std::vector<VarOrRVar> inner) {
+            inner.insert(inner.end(), {some, runs, panel});
+            stage.allow_race_conditions().split(of_run, runs, some, 16, TailStrategy::GuardWithIf).reorder(inner)
+                .fuse(runs, panel, work).parallel(work, 4, TailStrategy::GuardWithIf);
+        };
+        Stage turns = Func(packed).update(0);
+        turns.split(vectors_[1], chunk, vector, 16, TailStrategy::GuardWithIf)
+            .split(lane_, lanes, lane_, width, TailStrategy::GuardWithIf);
+        share_out(turns, vectors_[2], vectors_[3], {lane_, vectors_[0], vector, lanes, chunk});
+        turns.specialize(weight.dim(0).stride() == 1 && packed.dim(0).extent() % width == 0).vectorize(lane_).unroll(vectors_[0]);
+        turns.specialize(weight.dim(0).stride() == 1);
+        turned_.compute_at(packed, vector).reorder_storage(lane_, element_).bound_extent(element_, width)
+            .bound_extent(lane_, width).vectorize(element_).unroll(lane_);
+        share_out(Func(packed).update(1), rest_[1], rest_[2], {lane_, rest_[0]});
+        get_pipeline().add_custom_lowering_pass(new VectorTranspositions);
     }
 
     void describe(KernelDescription &description) override {
         describe_helper(description, Family::weight_packing, get_target());
         description.set("weight_layout", enumerator(WeightLayout::channel_panels));
         description.set("weight", format_text(given));
-        description.set("rank", rank);
     }
 
   private:
-    std::vector<Var> kernel_;
-    Var lane_{"lane"}, summed_{"summed"}, panel_{"panel"};
-    Halide::GeneratorOutput<Halide::Buffer<>> *packed_ = nullptr;
-
-    std::vector<Var> to() const {
-        std::vector<Var> all{lane_, summed_};
-        all.insert(all.end(), kernel_.begin(), kernel_.end());
-        all.push_back(panel_);
-        return all;
-    }
+    static constexpr int width = 4;
+    Halide::Var element_{"element"}, lane_{"lane"}, of_run_{"of_run"}, panel_{"panel"};
+    Halide::Func place_{"place"}, turned_{"turned"};
+    Halide::RDom vectors_, rest_;
 };
 
 }  // namespace conv_transpose

@@ -241,8 +241,9 @@ ElementType packed_weight_type(const KernelTraits &kernel) {
 
 bool packs_weights(const KernelTraits &helper, const KernelTraits &kernel, ElementType given) {
     // Where channels become innermost, kernel positions are one dimension.
-    const bool of_any_rank =
-        helper.weight_layout == WeightLayout::channels_innermost && helper.family == Family::weight_packing;
+    const bool of_any_rank = helper.family == Family::weight_packing &&
+                             (helper.weight_layout == WeightLayout::channels_innermost ||
+                              helper.weight_layout == WeightLayout::channel_panels);
     return helper.role == KernelRole::weight_packing && helper.device == kernel.device &&
            helper.weight_layout == kernel.weight_layout && (helper.rank == kernel.rank || of_any_rank) &&
            ((given == packed_weight_type(kernel) && moves_elements_of(helper, given)) ||

@@ -107,8 +107,12 @@ ElementType WeightPacking::packed_type() const noexcept { return packing_ ? pack
 
 // Where channels become innermost, kernel positions are one dimension of the helper's two.
 bool WeightPacking::joins_taps() const noexcept {
-    return kernel_.weight_layout == WeightLayout::channels_innermost && packing_->family == Family::weight_packing;
+    return packs_panels() ||
+           (kernel_.weight_layout == WeightLayout::channels_innermost && packing_->family == Family::weight_packing);
 }
+
+// Of these a run is packed at a time (generators/channel_panel_packing.cpp), in the order in which it lies.
+bool WeightPacking::packs_panels() const noexcept { return kernel_.weight_layout == WeightLayout::channel_panels; }
 
 // The caller's weight as (kx, ky, kz, channel, summed channel, group). There the channel of the output lies inside that
 // of the input, and groups outside of both; but parts of a sum are groups inside of the channels that they share.
@@ -117,10 +121,14 @@ View WeightPacking::given() const {
     const int64_t inside = transposed_ ? summed_ * c_.parts_in_groups() : channels_;
     const auto [tap, inner] = LayoutStrides(given_.layout, inside, taps_);
     const int64_t outer = taps_ * inside;
-    const Extents window = joins_taps() ? Extents{taps_, 1} : window_;
-    View view(c_.weight_operand, mirrored_ ? (taps_ - 1) * tap : 0, joined(window, {channels_, summed_, groups_}), given_.type);
+    // What is summed follows the taps in one run.
+    const bool is_run = packs_panels() && (transposed_ ? inner : outer) == taps_ * tap;
+    const Extents window = joins_taps() ? Extents{is_run ? taps_ * summed_ : taps_, 1} : window_;
+    const bool turned_round = mirrored_ && !packs_panels();
+    View view(c_.weight_operand, turned_round ? (taps_ - 1) * tap : 0,
+              joined(window, {channels_, is_run ? 1 : summed_, groups_}), given_.type);
     const int rank = static_cast<int>(window.size());
-    int64_t stride = mirrored_ ? -tap : tap;
+    int64_t stride = turned_round ? -tap : tap;
     for (int i = 0; i < rank; stride *= window[i++]) {
         view.set_stride(i, stride);
         if (joins_taps() || !mirrored_ || (joins_positions(c_) && i == 0)) continue;
@@ -162,7 +170,7 @@ void WeightPacking::add_to(Recipe &recipe) {
 
 Step WeightPacking::step() const {
     Extents to = packing_->min_taps > 0 ? tensor_core_tiles() : packed_extents(groups_);
-    if (joins_taps()) to = {packed_channels_, taps_, 1, summed_, groups_};
+    if (joins_taps() && !packs_panels()) to = {packed_channels_, taps_, 1, summed_, groups_};
     // Weights for tensor cores lie as (16 bytes of 64 channels, tap, the rest).
     Extents array{product(to), 1, 1, 1, 1};
     if (kernel_.weight_layout != WeightLayout::channels_innermost) {
@@ -178,7 +186,13 @@ Step WeightPacking::step() const {
             .set("dilation", c_.cells ? c_.cells->given.width().dilation : 1);
         return launch.step();
     }
-    const View packed(packed_, 0, to, packed_type());
+    View packed(packed_, 0, to, packed_type());
+    if (packs_panels()) {
+        const int64_t tap = kernel_.weight_channel_multiple * summed_, tiles = packed_channels_ / kernel_.weight_channel_multiple;
+        packed = View(packed_, mirrored_ ? (taps_ - 1) * tap : 0,
+                      {kernel_.weight_channel_multiple, summed_, taps_, 1, tiles * groups_}, packed_type());
+        if (mirrored_) packed.set_stride(2, -tap);
+    }
     if (kernel_.weight_tile == 0)
         return Launch<Family::weight_packing>(*packing_).set("weight", given()).set("packed", packed).step();
     // Tensor cores: a phase's taps lie together, unless the kernel is for any stride.
