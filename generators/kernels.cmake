@@ -34,18 +34,21 @@ function(conv_transpose_small_set_has)
 endfunction()
 
 # Flat products on CPUs (schedules/cpu_implicit_gemm.h), any attributes and rank: register tiles for numbers of channels, and
-# for few places; then those for any layout and element type, with channels in vectors.
+# for few places; then those for any layout and element type, with channels in vectors. Rates with AVX2 are variables, where
+# they were measured.
 macro(conv_transpose_flat_products operation)
     set(gemm LAYOUT ncdhw rank=3)
-    set(channels3 AS channels3 vectors=8 channels=3 fma_percent=60 AVX2 vectors=4)
-    conv_transpose_kernel(${operation} f32 cpu implicit_gemm ${gemm} AVX2 channels=4)
+    set(channels3 AS channels3 vectors=8 channels=3 fma_percent=60 AVX2 vectors=4 ${avx2_channels3})
+    conv_transpose_kernel(${operation} f32 cpu implicit_gemm ${gemm} AVX2 channels=4 ${avx2_places})
     conv_transpose_kernel(${operation} f32 cpu implicit_gemm ${gemm} ${channels3})
-    conv_transpose_kernel(${operation} f32 cpu implicit_gemm ${gemm} AS channels1 vectors=12 channels=1 fma_percent=30 AVX2 vectors=6)
-    conv_transpose_kernel(${operation} f32 cpu implicit_gemm ${gemm} AS narrow vectors=1 channels=16 fma_percent=72 AVX2 channels=8)
+    conv_transpose_kernel(${operation} f32 cpu implicit_gemm ${gemm} AS channels1 vectors=12 channels=1 fma_percent=30
+        AVX2 vectors=6 ${avx2_channels1})
+    conv_transpose_kernel(${operation} f32 cpu implicit_gemm ${gemm} AS narrow vectors=1 channels=16 fma_percent=72
+        AVX2 channels=8 ${avx2_narrow})
     conv_transpose_kernel(${operation} f32 cpu implicit_gemm ${gemm} vectors=2 channels=4 BASELINE_ONLY)
     foreach(format f32 ${formats_of_16_bits})
         if(NOT format STREQUAL f32)
-            conv_transpose_kernel(${operation} ${format} cpu implicit_gemm ${gemm} storage=${format} AVX2 channels=4)
+            conv_transpose_kernel(${operation} ${format} cpu implicit_gemm ${gemm} storage=${format} AVX2 channels=4 ${avx2_places})
             conv_transpose_kernel(${operation} ${format} cpu implicit_gemm ${gemm} storage=${format} ${channels3})
         endif()
         set(in_vectors LAYOUT any GENERATOR ${operation}_cpu_implicit_gemm_channels rank=3 storage=${format})
