@@ -57,15 +57,16 @@ class Staging {
     /// channels lie side by side, cell by cell, if that is wanted.
     void copy_places(bool any_layout) {
         std::vector<Expr> seen = seen_rows(f_, places_, planes_);
-        const Expr by_cells = seen.back(), count = any_layout ? select(f_.reads_vectors, 0, by_cells) : by_cells;
+        const Expr by_cells = seen.back(), by_places = joined(seen);
+        const Expr count = any_layout ? select(f_.reads_vectors, 0, by_places) : by_places;
         seen.pop_back();
         for (int width = f_.size.vector, above = 0; width > 0; above = width, width = next_width(width))
             seen.push_back(select(count >= width && (above == 0 || count < above), rounded_up(count, width), 0));
         if (any_layout) seen.push_back(select(f_.reads_vectors, by_cells, 0));
-        begin(seen);
+        begin(seen, by_places);
         for (int width = f_.size.vector; width > 0; width = next_width(width)) {
             const Halide::RDom r({{0, width}, {0, rounded_up(most_cells(), width)}, {0, places_.seen_rows()}}, "copied");
-            const Expr cell = Halide::min(span(0) + r[1] * width, span(1) - width) + r[0];
+            const Expr cell = cell_of_vector(r[1], width, r[2]) + r[0];
             add(width, r, r[1], r[2], cell, element(cell, r[2]));
         }
         if (any_layout) add_cells();
@@ -78,17 +79,16 @@ class Staging {
         const FlatGemmVars &v = f_.v;
         const int vector = f_.size.vector;
         std::vector<Expr> seen = seen_rows(f_, places_, planes_);
-        const Expr count = seen.back(), turns = f_.size.any_layout() ? count >= vector && !f_.reads_vectors : count >= vector;
+        const Expr by_cells = seen.back(), by_places = joined(seen);
+        const Expr count = f_.size.any_layout() ? select(f_.reads_vectors, by_cells, by_places) : by_places;
+        const Expr turns = f_.size.any_layout() ? count >= vector && !f_.reads_vectors : count >= vector;
         seen.back() = select(turns, rounded_up(count, vector), 0);
         seen.push_back(select(turns, 0, count));
-        begin(seen);
-        const auto cell = [&](const Expr &number, const Expr &element) -> Expr {
-            return Halide::min(span(0) + number * vector, span(1) - vector) + element;
-        };
+        begin(seen, count);
         f_.turned_cells(v.element, v.summed, v.vector, v.row, v.plane, v.segment, v.tile, v.group) =
-            element(cell(v.vector, v.element), v.row, true);
+            element(cell_of_vector(v.vector, vector, v.row) + v.element, v.row, true);
         const RDom r({{0, vector}, {0, rounded_up(most_cells(), vector)}, {0, places_.seen_rows()}}, "copied");
-        add(vector, r, r[1], r[2], cell(r[1], r[0]),
+        add(vector, r, r[1], r[2], cell_of_vector(r[1], vector, r[2]) + r[0],
             f_.turned_cells(r[0], v.summed, r[1], r[2], v.plane, v.segment, v.tile, v.group));
         const Expr most = f_.size.any_layout() ? most_cells() : Halide::min(most_cells(), vector - 1);
         const RDom rest({{0, most}, {0, places_.seen_rows()}}, "copied_rest");
@@ -97,7 +97,9 @@ class Staging {
 
     /// Cell by cell; a schedule makes vectors of channels.
     void copy_channels() {
-        begin(seen_rows(f_, places_, planes_));
+        std::vector<Expr> seen = seen_rows(f_, places_, planes_);
+        const Expr count = seen.back();
+        begin(seen, count);
         add_cells();
     }
 
@@ -108,15 +110,36 @@ class Staging {
     const Load &load_;
     const int rank_;
     PerAxis planes_;
+    int count_column_ = 0;  ///< of f_.seen_rows
 
     const FlatAxis &x() const { return places_.axes()[0]; }
     Expr span(int i) const { return f_.span(f_.v.plane, f_.v.segment)[i]; }
-    Expr most_cells() const {
-        return Halide::min(x().last() - x().first() + 1, places_.cells() + x().high - x().low) * x().spots();
+    Expr most_cells() const { return places_.seen_rows() * places_.seen_pitch(); }
+    // How many cells are copied of a row. Those without gaps, in the picture as among places, are one row, of a tile's or an
+    // image's first.
+    Expr joined(const std::vector<Expr> &seen) const {
+        using namespace Halide;
+        const Expr count = seen.back(), row = f_.v.row;
+        Expr dense = count == places_.pitch() && count == x().extent && x().read_stride == 1, number = 0, all = 1;
+        for (int d = 1; d < rank_; d++) {
+            const FlatAxis &a = places_.axes()[d];
+            dense = dense && a.read_stride == 1 && a.first_seen() == a.min && a.last_seen() == a.min + a.extent - 1 &&
+                    a.pitch() == a.extent && picture_.dim(d).stride() == all * x().extent;
+            number = number + (seen[d - 1] - a.min) * all;
+            all = all * a.extent;
+        }
+        const Expr of_all = select(row == 0 || number == 0, Halide::min(places_.seen_rows() - row, all - number) * count, 0);
+        return select(dense, of_all, count);
     }
-    // Zeros, and what is known of rows.
-    void begin(const std::vector<Expr> &seen) {
+    // The last one begins early.
+    Expr cell_of_vector(const Expr &number, int width, const Expr &row) const {
+        return span(0) + Halide::min(number * width, of_row(row, count_column_) - width);
+    }
+    // Zeros, and what is known of rows: how many cells are copied, too.
+    void begin(std::vector<Expr> seen, const Expr &count) {
         const FlatGemmVars &v = f_.v;
+        count_column_ = static_cast<int>(seen.size());
+        seen.push_back(count);
         f_.seen_rows(v.row, v.plane, v.segment, v.tile) = Halide::Tuple(seen);
         f_.staged(v.place, v.summed, v.plane, v.segment, v.tile, v.group) = 0.f;
     }
@@ -147,7 +170,9 @@ class Staging {
     // While `number` is below what the row has of the width.
     void add(int width, Halide::RDom r, const Expr &number, const Expr &row, const Expr &cell, const Expr &value) {
         const FlatGemmVars &v = f_.v;
-        r.where(number < of_row(row, rank_ + static_cast<int>(f_.copies.size())));
+        const Expr of_width = of_row(row, rank_ + static_cast<int>(f_.copies.size()));
+        r.where(of_width > 0);  // outside of the loop over channels
+        r.where(number < of_width);
         if (f_.size.depthwise && f_.size.any_layout() && width == 1)  // most vectors are whole
             r.where(Halide::likely(v.summed < picture_.dim(rank_).extent()));
         f_.staged(promised(row * places_.seen_pitch() + cell - span(2), places_.window()), v.summed, v.plane, v.segment, v.tile,

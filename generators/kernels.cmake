@@ -69,16 +69,17 @@ macro(conv_transpose_rates)
 endmacro()
 
 # Flat products on CPUs (schedules/cpu_implicit_gemm.h), any attributes and rank: register tiles for numbers of channels, and
-# for few places; then those for any layout and element type, with channels in vectors.
+# for few places; then those for any layout and element type, with channels in vectors. Rates with AVX2 are variables, where
+# they were measured.
 macro(conv_transpose_flat_products operation)
     set(gemm LAYOUT ncdhw rank=3)
     foreach(format f32 ${formats_of_16_bits})
         set(in_rows ${operation} ${format} cpu implicit_gemm ${gemm} storage=${format})
-        conv_transpose_kernel(${in_rows} AVX2 channels=4)
-        conv_transpose_kernel(${in_rows} AS channels3 vectors=8 channels=3 fma_percent=60 AVX2 vectors=4)
-        conv_transpose_kernel(${in_rows} AS channels1 vectors=12 channels=1 fma_percent=30 AVX2 vectors=6)
+        conv_transpose_kernel(${in_rows} AVX2 channels=4 ${avx2_places})
+        conv_transpose_kernel(${in_rows} AS channels3 vectors=8 channels=3 fma_percent=60 AVX2 vectors=4 ${avx2_channels3})
+        conv_transpose_kernel(${in_rows} AS channels1 vectors=12 channels=1 fma_percent=30 AVX2 vectors=6 ${avx2_channels1})
         if(format STREQUAL f32)
-            conv_transpose_kernel(${in_rows} AS narrow vectors=1 channels=16 fma_percent=72 AVX2 channels=8)
+            conv_transpose_kernel(${in_rows} AS narrow vectors=1 channels=16 fma_percent=72 AVX2 channels=8 ${avx2_narrow})
             conv_transpose_kernel(${in_rows} vectors=2 channels=4 BASELINE_ONLY)
         endif()
         set(in_vectors LAYOUT any GENERATOR ${operation}_cpu_implicit_gemm_channels rank=3 storage=${format})

@@ -45,6 +45,9 @@ struct CpuTiles : CpuSchedule {
     /// or output channels fewer, than these, a matrix product is faster (cpu_implicit_gemm.h).
     Halide::GeneratorParam<int> max_channels{"max_channels", 0}, max_in_channels{"max_in_channels", 0};
     Halide::GeneratorParam<int> min_channels{"min_channels", 1};
+    /// Percent of the FMA units' rate that whole tiles of one vector reach, measured; 0 where that is not known. Kernels with a
+    /// rate are compared with matrix products, others go before them.
+    Halide::GeneratorParam<int> fma_percent{"fma_percent", 0};
 
     /// Output channels that share one copy of a block's input: copying it again costs a hundredth of their arithmetic.
     static constexpr int block_channels = 128;
@@ -56,6 +59,7 @@ struct CpuTiles : CpuSchedule {
         description.set("max_out_channels", max_channels);
         description.set("max_in_channels", max_in_channels);
         description.set("min_out_channels", min_channels);
+        if (fma_percent > 0) description.set("fma_percent", fma_percent);
     }
 
     void search_space(SearchSpace &space, const SearchedProblem &problem) const {

@@ -152,6 +152,16 @@ TEST_P(ManyChannels, OfFewOutputChannelsEqualTheOracle) {
         expect_exact_on_every_kernel(Problem::parse(problem), GetParam(), random);
 }
 
+// Rows without gaps are one row to some kernels, but not those of two images or channels.
+TEST_P(ManyChannels, OfRowsWithoutGapsEqualTheOracle) {
+    if (const char *reason = missing(GetParam())) GTEST_SKIP() << reason;
+    RandomProblems random(7);
+    for (const char *problem : {"n3g1ic5oc20ih3iw5kh2kw2sh2sw2", "n2g2ic18oc6id3ih2iw3kd2kh2kw2sd2sh2sw2",
+                                "n5g1ic3oc2ih4iw4kh4kw4sh4sw4", "n2g1ic3oc9id2ih3iw2kd1kh2kw1sh3",
+                                "n2g1ic4oc3id3ih4iw8kd3kh2kw2sd2sh2sw2pd1", "n2g1ic2oc5ih1iw300kh1kw3sw3"})
+        expect_exact_on_every_kernel(Problem::parse(problem), GetParam(), random);
+}
+
 // Groups of one channel are the lanes of vectors: less than one, some, and not a whole number of them.
 TEST_P(ManyChannels, OfGroupsOfOneEqualTheOracle) {
     if (const char *reason = missing(GetParam())) GTEST_SKIP() << reason;

@@ -14,7 +14,7 @@ conv_transpose_depthwise_products(forward)
 
 # ---- images of a few pixels: a common kernel
 conv_transpose_kernel(forward f32 cpu channels ${k4s2p1} channels=16 max_size=16
-    AVX2 channels=8 cells=2)
+    AVX2 channels=8 cells=2 max_size=8)
 
 # ---- exact attributes, any channels
 set(attributes_75 kernel_h=3 kernel_w=5 stride_h=2 stride_w=3 dilation_h=2 dilation_w=1 padding_phase_h=1 padding_phase_w=2)
@@ -34,15 +34,17 @@ conv_transpose_kernel(forward f32 cpu winograd AS columns kernel_h=3 kernel_w=7 
     transform_rows=false vectors=2 tile_rows=1 rows=8 AVX2 channels=6)
 foreach(width 3 5 7)
     conv_transpose_kernel(forward f32 cpu tiles kernel_h=3 kernel_w=${width} stride_h=1 stride_w=1
-        AVX2 channels=6)
+        AVX2 channels=6 fma_percent=70)
 endforeach()
 conv_transpose_kernel(forward f32 cpu tiles kernel_h=2 kernel_w=2 stride_h=2 stride_w=2
-    joint_phases=true vectors=2 tile_rows=1 channels=3 max_in_channels=383 AVX2 vectors=1)
+    joint_phases=true vectors=2 tile_rows=1 channels=3 max_in_channels=383
+    AVX2 vectors=1 fma_percent=69)
 conv_transpose_kernel(forward f32 cpu tiles kernel_h=3 kernel_w=3 ${s2p1}
-    joint_phases=true channels=3 AVX2 tile_rows=1)
+    joint_phases=true channels=3 AVX2 tile_rows=1 fma_percent=56)
 conv_transpose_kernel(forward f32 cpu tiles AS few kernel_h=4 kernel_w=4 ${s2p1}
-    joint_phases=true channels=3 max_channels=3 AVX2 tile_rows=1)
-conv_transpose_kernel(forward f32 cpu tiles kernel_h=4 kernel_w=4 ${s2p1} min_channels=11 AVX2 channels=6)
+    joint_phases=true channels=3 max_channels=3 AVX2 tile_rows=1 fma_percent=50)
+conv_transpose_kernel(forward f32 cpu tiles kernel_h=4 kernel_w=4 ${s2p1} min_channels=11
+    AVX2 channels=6 fma_percent=63)
 conv_transpose_kernel(forward f32 cpu tiles kernel_h=9 kernel_w=9 stride_h=2 stride_w=2
     joint_phases=true vectors=3 channels=1 max_channels=4 AVX2 tile_rows=1)
 conv_transpose_kernel(forward f32 cpu tiles kernel_h=9 kernel_w=9 stride_h=3 stride_w=3
@@ -51,15 +53,24 @@ conv_transpose_kernel(forward f32 cpu tiles kernel_h=9 kernel_w=9 stride_h=4 str
     joint_phases=true tile_rows=1 channels=1 AVX2 joint_phases=false vectors=4)
 
 # ---- any attributes, of any rank; for four or five channels, and for many channels of small pictures, more register tiles
+# Rates with AVX2 are percent of 100 GFLOP/s (EPYC, Zen 3, where PyTorch's matrix product of 768 reaches 90), fitted with the times
+# of copies and stores (runtime/src/choice/flat_tiles.cpp) to 228 layers, 2026-11-23.
+set(avx2_places fma_percent=86)
+set(avx2_channels3 fma_percent=48)
+set(avx2_channels1 fma_percent=47)
+set(avx2_narrow fma_percent=84)
 conv_transpose_flat_products(forward)
-conv_transpose_kernel(forward f32 cpu implicit_gemm LAYOUT ncdhw AS channels5 rank=3 vectors=4 channels=5 fma_percent=74
-    AVX2 vectors=2)
+conv_transpose_kernel(forward f32 cpu implicit_gemm LAYOUT ncdhw AS balanced rank=3 vectors=4 channels=5 fma_percent=74
+    AVX2 vectors=2 channels=6 fma_percent=89)
 foreach(format f32 ${formats_of_16_bits})
     set(of_storage rank=3 storage=${format})
     conv_transpose_kernel(forward ${format} cpu implicit_gemm LAYOUT ncdhw AS turned GENERATOR forward_cpu_implicit_gemm_channels
-        ${of_storage} turned=true fma_percent=88 AVX2 places=6)
+        ${of_storage} turned=true fma_percent=88 AVX2 places=6 fma_percent=92)
     # Few channels: the product's are all taps of them. A rate at which it wins where it was faster (Xeon with AVX-512, 2026-11-23:
     # 14 of 21 layers, 1.1 to 2.3 times; with 75 it took five more, at 0.8 to 0.9).
     conv_transpose_kernel(forward ${format} cpu implicit_gemm LAYOUT ncdhw AS taps ${of_storage} computes_taps=true fma_percent=62
-        AVX2 channels=4)
+        AVX2 vectors=2 channels=6 fma_percent=82)
+endforeach()
+foreach(rate places channels3 channels1 narrow)  # input gradients were not measured
+    unset(avx2_${rate})
 endforeach()

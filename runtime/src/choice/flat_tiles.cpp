@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "choice/launch_limits.h"
+#include "device/machine.h"
 #include "problem/counting.h"
 
 namespace conv_transpose {
@@ -36,12 +37,13 @@ Extent extent_of(const Axis &a, bool forward) {
     return e;
 }
 
+int64_t vector_of(const KernelTraits &k) { return k.cpu_level == CpuLevel::avx512 ? 16 : k.cpu_level == CpuLevel::avx2 ? 8 : 4; }
+
 // Whether a register tile reads an operand for each of its sums, and one more, which the caches then deliver too slowly where
 // layers are not small: the rate of such kernels was measured on those (fitted to 168 layers, Xeon with AVX-512, 2026-11-23).
 bool has_one_vector(const KernelTraits &k) {
-    const int64_t vector = k.cpu_level == CpuLevel::avx512 ? 16 : k.cpu_level == CpuLevel::avx2 ? 8 : 4;
     const bool channels_in_vectors = k.any_layout || k.turns_channels;
-    return !k.packs_groups && (channels_in_vectors ? k.weight_channel_multiple : k.tile_places) == vector;
+    return !k.packs_groups && (channels_in_vectors ? k.weight_channel_multiple : k.tile_places) == vector_of(k);
 }
 
 }  // namespace
@@ -56,15 +58,16 @@ FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p, TensorFormat read,
     const double copied_channels = k.packs_groups ? double(k.weight_channel_multiple) : channels.summed;
     const double summed = copied_channels * product_of_axes(p, planes_of);
     double results = double(product_of_axes(p, phases_of)) * k.weight_channel_multiple;
-    // What is copied of the picture, and the results of a panel, stay in the second cache.
-    double copied_floats = 128 << 10;
-    constexpr double result_floats = 64 << 10;
+    // What is copied of the picture, and the results of a panel, stay in the second cache, beside weights (with 512 and 256 KB of
+    // 512 layers took 1.09 times as long, ten on average; EPYC, 2026-11-23).
+    const double second_cache = static_cast<double>(second_cache_floats()), result_floats = second_cache / 8;
+    double copied_floats = second_cache / 4;
     constexpr int64_t several = 8;
     int64_t least = 192;
     // What is copied is read once, and its products with all taps stay in the second cache; but what two tiles see is multiplied
     // for both.
     if (k.computes_taps) {
-        copied_floats = 1 << 20, results += double(channels.computed * taps(p)) / 2;
+        copied_floats = 2 * second_cache, results += double(channels.computed * taps(p)) / 2;
         least = std::clamp<int64_t>(3 * x.pitch * (y.reach() + z.reach() * y.pitch), 512, 4096);
     }
     const int64_t most = k.packs_groups || k.computes_taps ? 4096 : 1024;
@@ -104,7 +107,9 @@ FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p, TensorFormat read,
     const int64_t blocks = k.computes_taps ? 1 : std::clamp<int64_t>(static_cast<int64_t>(several / tasks), 1, panels);
     block_panels = ceil_divide(panels, blocks);
     // A register tile's operands in rows, of many channels, do not stay in the first cache.
-    constexpr double most_near = 20000, far = 0.9;
+    const bool on_avx2 = forward && k.cpu_level == CpuLevel::avx2 && !k.packs_groups && !k.any_layout;
+    const double most_near = on_avx2 ? 8000 : 20000;
+    constexpr double far = 0.9;
     const bool in_rows = !k.computes_taps && !k.any_layout && !k.turns_channels;
     const bool is_far = in_rows && double(k.tile_places) * channels.summed > most_near;
     const double rate = double(k.fma_percent) * (is_far ? far : 1) * (forward && has_one_vector(k) ? 0.88 : 1);
@@ -124,19 +129,42 @@ FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p, TensorFormat read,
     const bool reads_apart = is_apart(read, forward ? input_positions(p) : output_positions(p)),
                writes_apart = is_apart(written, forward ? output_positions(p) : input_positions(p));
     const bool reads_strided = !forward && x.cells > 1 && p.width().stride > 1;
-    const double read_time = k.turns_channels                  ? 130
+    // With AVX2 a product takes longer beside them (fitted to 228 layers: 2 % more than the fastest kernel of each takes, at the
+    // mean; EPYC, 2026-11-23).
+    const double read_time = on_avx2                           ? (k.turns_channels ? 19 : 17)
+                             : k.turns_channels                ? 130
                              : k.any_layout && reads_apart     ? (k.packs_groups ? 300 : 50)
                              : !k.any_layout && k.packs_groups && reads_strided ? 130
                                                                : 0;
     const double vectors = double(round_up(segment_cells, 16)) / double(segment_cells);
     // Phases of larger strides are put side by side one by one (fitted to 168 layers, Xeon with AVX-512, 2026-11-23).
     const double turned_time = forward && p.width().stride > 8 ? 160 : forward ? 70 : 40;
-    const double written_time = !k.any_layout ? (k.turns_channels ? turned_time : 50) * vectors : writes_apart ? 400 : 0;
+    const double written_time = on_avx2         ? (k.turns_channels ? 63 : 25)
+                                : !k.any_layout ? (k.turns_channels ? turned_time : 50) * vectors : writes_apart ? 400 : 0;
     const double copied = of_all(tile_rows, copied_for) * double(segments) * double(product_of_axes(p, planes_of) * blocks);
     const double positions = of_all(tile_rows, [&](int64_t n) { return double(n * segment_cells); }) * double(segments);
     const double taps_of_phase = double(taps(p)) / double(product_of_axes(p, phases_of));
     relative_time += copied * read_time / double(taps(p)) / 100;
     relative_time += positions * double(channels.computed) * share * written_time / (channels.summed * taps_of_phase) / 100;
+    if (on_avx2) {
+        const double row_time = k.turns_channels ? 230 : 600, phases_of_rows = double(phases_of(p.height()) * phases_of(p.depth()));
+        const double stored_rows = of_all(tile_rows, [](int64_t n) { return double(n); }) * double(segments) * phases_of_rows;
+        relative_time += stored_rows * double(channels.computed) * row_time / (channels.summed * double(taps(p))) / 100;
+    }
+}
+
+double relative_time(const KernelTraits &k, const Problem &p, TensorFormat read, TensorFormat written) {
+    if (is_flat(k)) return FlatTiles(k, p, read, written).relative_time;
+    // Register tiles of a vector of cells (fitted to 70 layers of five kernels, EPYC, 2026-11-23).
+    constexpr double element_time = 17;  // that is copied, or stored
+    constexpr int64_t block_channels = 128;
+    const double cells = double(p.batch) * double(ceil_divide(p.height().output(), p.height().stride)) *
+                         double(round_up(ceil_divide(p.width().output(), p.width().stride), vector_of(k)));
+    const int64_t out = p.out_channels / p.groups;
+    const double computed = cells * double(round_up(out, k.weight_channel_multiple));
+    const double phases = double(p.height().stride * p.width().stride), summed = double(p.in_channels / p.groups);
+    const double copied = cells * double(ceil_divide(out, block_channels)), stored = computed * phases / summed;
+    return computed / double(k.fma_percent) + (copied + stored) * element_time / double(taps(p)) / 100;
 }
 
 FlatGradientTiles::FlatGradientTiles(const KernelTraits &k, const Problem &p, int64_t images, bool channels_inside) {

@@ -38,6 +38,9 @@ struct FlatTiles {
     FlatTiles(const KernelTraits &, const Problem &, TensorFormat read = {}, TensorFormat written = {});
 };
 
+/// To compare CPU kernels for one problem with, those that have a rate: flat products, and others that they compete with.
+double relative_time(const KernelTraits &, const Problem &, TensorFormat read, TensorFormat written);
+
 /// A weight gradient has these (algorithm/flat_weight_gradient.h). How its sum is cut depends on the problem alone.
 struct FlatGradientTiles {
     int64_t segment_cells, tile_rows, part_segments, part_tiles;

@@ -78,17 +78,20 @@ size_t fastest(const Candidates &candidates) {
     return best;
 }
 
-// Among flat matrix products for the same instructions the one is taken whose register tiles waste least; those for
-// depthwise problems are compared with each other alone.
+// CPU kernels that are compared with others.
+bool has_rate(const KernelTraits &k) { return k.device == Device::cpu && k.fma_percent > 0; }
+
+// Among CPU kernels with a rate, for the same instructions, the one is taken that should take least time; those for depthwise
+// problems are compared with each other alone.
 size_t least_wasteful(const Candidates &candidates, size_t first) {
     const auto time = [](const Candidate &c) {
         const Computation &computed = c.computation;
-        return FlatTiles(c.kernel, computed.problem, computed.read_format, computed.written_format).relative_time;
+        return relative_time(c.kernel, computed.problem, computed.read_format, computed.written_format);
     };
     size_t best = first;
     for (size_t i = first + 1; i < candidates.size(); i++) {
         const KernelTraits &k = candidates[i].kernel;
-        if (is_flat(k) && k.cpu_level == candidates[first].kernel.cpu_level &&
+        if (has_rate(k) && k.cpu_level == candidates[first].kernel.cpu_level &&
             k.packs_groups == candidates[first].kernel.packs_groups && time(candidates[i]) < time(candidates[best]))
             best = i;
     }
@@ -102,7 +105,7 @@ size_t preferred(const Candidates &candidates, Precision precision) {
     const auto first = std::find_if(candidates.begin(), candidates.end(), [&](const Candidate &c) {
         return none_has || has_precision(c) || c.kernel.exact_input == Size2{};
     });
-    if (is_flat(first->kernel)) return least_wasteful(candidates, first - candidates.begin());
+    if (has_rate(first->kernel)) return least_wasteful(candidates, first - candidates.begin());
     return has_estimate(first->kernel) ? fastest(candidates) : first - candidates.begin();
 }
 

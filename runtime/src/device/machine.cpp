@@ -1,6 +1,12 @@
 // Detection of the processor and the GPU.
 #include "device/machine.h"
 
+#include <algorithm>
+
+#ifdef __linux__
+#include <unistd.h>
+#endif
+
 #include "device/cuda_driver.h"
 
 namespace conv_transpose {
@@ -20,6 +26,18 @@ Machine this_machine() {
     machine.shared_bytes = shared_bytes_per_block();
     machine.multiprocessors = multiprocessors();
     return machine;
+}
+
+int64_t second_cache_floats() {
+    static const int64_t floats = [] {
+        constexpr int64_t least = 256 << 10, usual = 1 << 20, most = 2 << 20;  // bytes
+        int64_t told = 0;
+#ifdef _SC_LEVEL2_CACHE_SIZE
+        told = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#endif
+        return std::clamp(told > 0 ? told : usual, least, most) / static_cast<int64_t>(sizeof(float));
+    }();
+    return floats;
 }
 
 }  // namespace conv_transpose
