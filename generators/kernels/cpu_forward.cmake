@@ -71,6 +71,3 @@ foreach(format f32 ${formats_of_16_bits})
     conv_transpose_kernel(forward ${format} cpu implicit_gemm LAYOUT ncdhw AS taps ${of_storage} computes_taps=true fma_percent=62
         AVX2 vectors=2 channels=6 fma_percent=82)
 endforeach()
-foreach(rate places channels3 channels1 narrow)  # input gradients were not measured
-    unset(avx2_${rate})
-endforeach()
