@@ -42,8 +42,10 @@ struct CpuInputGradientChannels : CpuSchedule {
     /// Output channels whose products are summed in registers.
     GeneratorParam<int> chunk{"chunk", 32};
     GeneratorParam<int> min_in_channels{"min_in_channels", 16};
-    /// Shorter sums are faster as flat products (cpu_implicit_gemm.h), up to 1.35 times; longer ones here, 1.1 times at the median.
+    /// Shorter sums are faster as flat products (cpu_implicit_gemm.h), up to 1.35 times.
     GeneratorParam<int> min_terms{"min_terms", 65};
+    /// Percent of the FMA units' rate that full register tiles reach, where it was measured: then flat products compete.
+    GeneratorParam<int> fma_percent{"fma_percent", 0};
     GeneratorParam<int> max_output_width{"max_output_width", 0};  // 0 is no limit
 
     static constexpr WeightLayout weight_layout = WeightLayout::channel_tiles;
@@ -54,6 +56,8 @@ struct CpuInputGradientChannels : CpuSchedule {
         description.set("min_input_positions", 2);
         description.set("min_terms", min_terms);
         description.set("min_taps", 2);  // flat products take 0.6 to 0.8 of the time of kernels of one position
+        description.set("fma_percent", fma_percent), description.set("tile_places", columns);
+        description.set("block_positions", block_rows, block_columns);
         if (max_output_width > 0) description.set("max_output", 0, max_output_width);
     }
 

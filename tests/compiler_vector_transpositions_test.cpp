@@ -100,6 +100,29 @@ TEST(VectorTranspositions, TakeStoresInAnyGroupOfABlock) {
     EXPECT_EQ(after.apart, 0);
 }
 
+// Halide may set the same number anew for each store.
+TEST(VectorTranspositions, SeeThroughLets) {
+    std::vector<Stmt> stores;
+    for (int i = 0; i < 8; i++) {
+        const std::string name = "twice" + std::to_string(i);
+        const Expr at = Variable::make(Int(32), name) - Variable::make(Int(32), "place") + i;
+        const Stmt one = Store::make("b", row(i, 8), Ramp::make(at, 8, 8), Parameter(), const_true(8), ModulusRemainder());
+        stores.push_back(LetStmt::make(name, Variable::make(Int(32), "place") * 2, one));
+    }
+    VectorTranspositions pass;
+    int dense = 0;
+    for (Stmt stmt = pass.mutate(Block::make(stores)); stmt.defined();) {
+        if (const LetStmt *let = stmt.as<LetStmt>()) { stmt = let->body; continue; }
+        const Block *block = stmt.as<Block>();
+        const Store *op = (block ? block->first : stmt).as<Store>();
+        ASSERT_NE(op, nullptr);
+        EXPECT_TRUE(is_const_one(op->index.as<Ramp>()->stride));
+        dense++;
+        stmt = block ? block->rest : Stmt();
+    }
+    EXPECT_EQ(dense, 8);
+}
+
 TEST(VectorTranspositions, LeaveStoresThatFillNoPiece) {
     const Expr loaded = Load::make(Float(32, 8), "b", Ramp::make(Variable::make(Int(32), "place"), 1, 8), Buffer<>(), Parameter(),
                                    const_true(8), ModulusRemainder());

@@ -14,9 +14,12 @@ using namespace Halide::Internal;
 
 namespace {
 
+using Lets = std::vector<std::pair<std::string, Expr>>;
+
 /// Vectors of float32 as variables, so that each is computed once, and the statements that set them.
 class Registers {
   public:
+    void add(const Lets &lets) { lets_.insert(lets_.end(), lets.begin(), lets.end()); }
     Expr keep(const Expr &value) {
         lets_.emplace_back(unique_name("turned"), value);
         return Variable::make(value.type(), lets_.back().first);
@@ -27,7 +30,7 @@ class Registers {
     }
 
   private:
-    std::vector<std::pair<std::string, Expr>> lets_;
+    Lets lets_;
 };
 
 /// Of two vectors, blocks of `width` elements in turn, within pieces of `piece` elements: the first half of each piece, or the
@@ -73,15 +76,28 @@ std::vector<Expr> interleaved(const std::vector<Expr> &rows) {
     return results;
 }
 
-/// The elements between two of a store of float32; 0: they lie side by side, or it is no such store.
-int distance(const Store *op) {
-    if (!op || op->value.type().element_of() != Float(32) || !is_const_one(op->predicate)) return 0;
-    const Ramp *ramp = op->index.as<Ramp>();
-    const auto stride = ramp ? as_const_int(ramp->stride) : std::nullopt;
-    return stride && *stride > 1 && *stride <= ramp->lanes ? static_cast<int>(*stride) : 0;
-}
+/// A store, and what is set for it alone.
+struct LetStore {
+    Lets lets;
+    const Store *op = nullptr;
 
-Expr base(const Store *op) { return op->index.as<Ramp>()->base; }
+    explicit LetStore(Stmt stmt) {
+        for (; const LetStmt *let = stmt.as<LetStmt>(); stmt = let->body) lets.emplace_back(let->name, let->value);
+        op = stmt.as<Store>();
+    }
+    Expr base() const {
+        Expr result = op->index.as<Ramp>()->base;
+        for (auto let = lets.rbegin(); let != lets.rend(); ++let) result = substitute(let->first, let->second, result);
+        return result;
+    }
+    /// The elements between two of float32; 0: they lie side by side, or it is no such store.
+    int distance() const {
+        if (!op || op->value.type().element_of() != Float(32) || !is_const_one(op->predicate)) return 0;
+        const Ramp *ramp = op->index.as<Ramp>();
+        const auto stride = ramp ? as_const_int(ramp->stride) : std::nullopt;
+        return stride && *stride > 1 && *stride <= ramp->lanes ? static_cast<int>(*stride) : 0;
+    }
+};
 
 class FindsLoad : public IRVisitor {
   public:
@@ -97,41 +113,40 @@ class FindsLoad : public IRVisitor {
     const std::string &buffer_;
 };
 
-bool loads(const Expr &value, const std::string &buffer) {
+bool loads(const LetStore &store, const std::string &buffer) {
     FindsLoad load(buffer);
-    value.accept(&load);
+    store.op->value.accept(&load);
+    for (const auto &[name, value] : store.lets) value.accept(&load);
     return load.found;
 }
 
 /// Stores that fill a dense piece together, in its order, which begin at `first` in `stmts`; none, if they do not.
-std::vector<const Store *> dense_stores(const std::vector<Stmt> &stmts, size_t first) {
-    const Store *one = stmts[first].as<Store>();
-    const size_t count = distance(one);
+std::vector<LetStore> dense_stores(const std::vector<Stmt> &stmts, size_t first) {
+    const LetStore one(stmts[first]);
+    const size_t count = one.distance();
     if (count == 0 || first + count > stmts.size()) return {};
-    std::vector<const Store *> stores(count);
-    Expr least = base(one);
+    std::vector<LetStore> stores;
     for (size_t i = 0; i < count; i++) {
-        const Store *op = stmts[first + i].as<Store>();
-        const bool alike = op && op->name == one->name && op->value.type() == one->value.type() &&
-                           distance(op) == distance(one) && !loads(op->value, one->name);
-        const auto offset = alike ? as_const_int(simplify(base(op) - least)) : std::nullopt;
-        if (!offset || *offset < 0 || *offset >= int64_t(count) || stores[*offset]) return {};
-        stores[*offset] = op;
+        stores.emplace_back(stmts[first + i]);
+        const LetStore &store = stores.back();
+        const bool alike = store.op && store.op->name == one.op->name && store.op->value.type() == one.op->value.type() &&
+                           store.distance() == one.distance() && !loads(store, one.op->name);
+        if (!alike || !is_const(simplify(store.base() - one.base()), static_cast<int>(i))) return {};
     }
     return stores;
 }
 
-Stmt whole_vectors(const std::vector<const Store *> &stores) {
-    const Store *first = stores[0];
+Stmt whole_vectors(const std::vector<LetStore> &stores) {
+    const Store *first = stores[0].op;
     const int lanes = first->value.type().lanes();
     Registers registers;
     std::vector<Expr> rows;
-    for (const Store *op : stores) rows.push_back(registers.keep(op->value));
+    for (const LetStore &store : stores) registers.add(store.lets), rows.push_back(registers.keep(store.op->value));
     const bool square = stores.size() == size_t(lanes) && lanes >= 4 && std::has_single_bit(unsigned(lanes));
     rows = square ? transposed(rows, registers) : interleaved(rows);
     std::vector<Stmt> whole;
     for (size_t i = 0; i < rows.size(); i++) {
-        const Expr at = base(first) + int(i) * lanes;
+        const Expr at = first->index.as<Ramp>()->base + int(i) * lanes;
         whole.push_back(Store::make(first->name, rows[i], Ramp::make(at, 1, lanes), first->param, const_true(lanes),
                                     ModulusRemainder()));
     }

@@ -46,6 +46,9 @@ bool has_one_vector(const KernelTraits &k) {
     return !k.packs_groups && (channels_in_vectors ? k.weight_channel_multiple : k.tile_places) == vector_of(k);
 }
 
+// What packing takes of each weight of an input gradient, in panels and in tiles of channels.
+constexpr double panel_packing = 0.84, tile_packing = 0.28;
+
 }  // namespace
 
 FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p, TensorFormat read, TensorFormat written) {
@@ -131,11 +134,22 @@ FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p, TensorFormat read,
     const bool reads_strided = !forward && x.cells > 1 && p.width().stride > 1;
     // With AVX2 a product takes longer beside them (fitted to 228 layers: 2 % more than the fastest kernel of each takes, at the
     // mean; EPYC, 2026-11-23).
-    const double read_time = on_avx2                           ? (k.turns_channels ? 19 : 17)
-                             : k.turns_channels                ? 130
-                             : k.any_layout && reads_apart     ? (k.packs_groups ? 300 : 50)
-                             : !k.any_layout && k.packs_groups && reads_strided ? 130
-                                                               : 0;
+    const bool gradient = !forward && k.cpu_level == CpuLevel::avx2 && !k.packs_groups;
+    double read_time = on_avx2                           ? (k.turns_channels ? 19 : 17)
+                       : k.turns_channels                ? (gradient ? 45 : 130)
+                       : k.any_layout && reads_apart     ? (k.packs_groups ? 300 : 50)
+                       : !k.any_layout && reads_strided && gradient         ? 60
+                       : !k.any_layout && k.packs_groups && reads_strided ? 130
+                                                         : 0;
+    // Input gradients, fitted to 45 layers (EPYC with AVX2, 2026-11-23): a tap's sum over few channels ends before it is fast, whole
+    // vectors of channels are turned, and pictures that do not stay in the second cache are read for each panel.
+    if (gradient) {
+        const double begins = k.turns_channels ? 4 : 1.5;
+        relative_time *= (channels.summed + begins) / channels.summed;
+        if (copied_for(tile_rows) * summed > 4 * second_cache) relative_time *= 1.5;
+        if (k.turns_channels)
+            read_time *= double(round_up(static_cast<int64_t>(channels.summed), vector_of(k))) / channels.summed;
+    }
     const double vectors = double(round_up(segment_cells, 16)) / double(segment_cells);
     // Phases of larger strides are put side by side one by one (fitted to 168 layers, Xeon with AVX-512, 2026-11-23).
     const double turned_time = forward && p.width().stride > 8 ? 160 : forward ? 70 : 40;
@@ -151,11 +165,13 @@ FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p, TensorFormat read,
         const double stored_rows = of_all(tile_rows, [](int64_t n) { return double(n); }) * double(segments) * phases_of_rows;
         relative_time += stored_rows * double(channels.computed) * row_time / (channels.summed * double(taps(p))) / 100;
     }
+    if (gradient) relative_time += double(channels.computed) * panel_packing;
 }
 
-double relative_time(const KernelTraits &k, const Problem &p, TensorFormat read, TensorFormat written) {
-    if (is_flat(k)) return FlatTiles(k, p, read, written).relative_time;
-    // Register tiles of a vector of cells (fitted to 70 layers of five kernels, EPYC, 2026-11-23).
+namespace {
+
+// Register tiles of a vector of cells (fitted to 70 layers of five kernels, EPYC, 2026-11-23).
+double time_of_tiles(const KernelTraits &k, const Problem &p) {
     constexpr double element_time = 17;  // that is copied, or stored
     constexpr int64_t block_channels = 128;
     const double cells = double(p.batch) * double(ceil_divide(p.height().output(), p.height().stride)) *
@@ -165,6 +181,26 @@ double relative_time(const KernelTraits &k, const Problem &p, TensorFormat read,
     const double phases = double(p.height().stride * p.width().stride), summed = double(p.in_channels / p.groups);
     const double copied = cells * double(ceil_divide(out, block_channels)), stored = computed * phases / summed;
     return computed / double(k.fma_percent) + (copied + stored) * element_time / double(taps(p)) / 100;
+}
+
+// Products, of whole columns and channels; for each block weights that come from the second cache; the stores; and packing (fitted
+// to 20 layers, EPYC with AVX2, 2026-11-23).
+double time_of_channels(const KernelTraits &k, const Problem &p) {
+    constexpr double of_block = 0.12, stored = 0.6;
+    const int64_t height = p.height().input, width = p.width().input, in = p.in_channels / p.groups;
+    const double blocks = double(ceil_divide(height, k.block_positions.height) * ceil_divide(width, k.block_positions.width));
+    const double products = double(height * round_up(width, k.tile_places)) / double(k.fma_percent) + blocks * of_block;
+    const double terms = double(p.out_channels / p.groups) * double(taps(p));
+    return double(p.batch) * (products * double(round_up(in, k.weight_channel_multiple)) +
+                              double(height * width * in) * stored / terms) +
+           double(in) * tile_packing;
+}
+
+}  // namespace
+
+double relative_time(const KernelTraits &k, const Problem &p, TensorFormat read, TensorFormat written) {
+    if (is_flat(k)) return FlatTiles(k, p, read, written).relative_time;
+    return k.operation == Operation::forward ? time_of_tiles(k, p) : time_of_channels(k, p);
 }
 
 FlatGradientTiles::FlatGradientTiles(const KernelTraits &k, const Problem &p, int64_t images, bool channels_inside) {
