@@ -133,14 +133,13 @@ FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p, TensorFormat read,
                writes_apart = is_apart(written, forward ? output_positions(p) : input_positions(p));
     const bool reads_strided = !forward && x.cells > 1 && p.width().stride > 1;
     // With AVX2 a product takes longer beside them (fitted to 228 layers: 2 % more than the fastest kernel of each takes, at the
-    // mean; EPYC, 2026-11-23).
+    // mean; EPYC, 2026-11-23). Depthwise problems were fitted anew when turning became shuffles.
     const bool gradient = !forward && k.cpu_level == CpuLevel::avx2 && !k.packs_groups;
-    double read_time = on_avx2                           ? (k.turns_channels ? 19 : 17)
-                       : k.turns_channels                ? (gradient ? 45 : 130)
-                       : k.any_layout && reads_apart     ? (k.packs_groups ? 300 : 50)
-                       : !k.any_layout && reads_strided && gradient         ? 60
-                       : !k.any_layout && k.packs_groups && reads_strided ? 130
-                                                         : 0;
+    double read_time = 0;
+    if (on_avx2) read_time = k.turns_channels ? 19 : 17;
+    else if (k.turns_channels) read_time = gradient ? 45 : k.packs_groups ? 90 : 130;
+    else if (k.any_layout) read_time = !reads_apart ? 0 : k.packs_groups ? 300 : 50;
+    else if (reads_strided) read_time = gradient ? 60 : k.packs_groups ? 130 : 0;
     // Input gradients, fitted to 45 layers (EPYC with AVX2, 2026-11-23): a tap's sum over few channels ends before it is fast, whole
     // vectors of channels are turned, and pictures that do not stay in the second cache are read for each panel.
     if (gradient) {
