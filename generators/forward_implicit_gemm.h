@@ -177,9 +177,10 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         return branch(linear, branch(no_bias, piecewise_linear(sum, slope), piecewise_linear(sum + of_channel, slope)),
                       activate(sum + branch(no_bias, 0.f, of_channel), activation, slope));
     }
-    // Without an activation nothing is computed; the pass makes a version of the store for that.
+    // Without an activation nothing is computed; the pass makes a version of the store for that. Parts are left to the second
+    // pass, and an input gradient has neither biases nor activations.
     Halide::Expr finished(const Halide::Expr &product, const Halide::Expr &channel, const Halide::Expr &group) const {
-        if (this->makes_parts) return product;  // the second pass has the rest
+        if (this->makes_parts || weight_rows) return product;
         const Halide::Expr no_activation =
             activation == static_cast<int>(EpilogueKind::piecewise_linear) && slope == 1.f;
         const Halide::Expr sum = product + bias_of(channel, group),

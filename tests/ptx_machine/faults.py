@@ -110,6 +110,8 @@ def reason_to_survive(paths, kind, position):
     if kind.startswith("wgmma.wait_group"):
         groups = int(re.search(r"wait_group\S* (\d+)", text).group(1))
         as_few = r"wgmma\.wait_group\S* ([0-%d])\b" % groups
+        if paths.always(at, as_few, shows + "|" + BARRIER):
+            return "another wait for as many comes before a barrier, a write to shared memory or a use of a register"
         # And until the barrier that lets other warps go on.
         waits = paths.first(at, as_few, shows)
         if waits is not None and all(paths.always(w, BARRIER, WRITES) for w in waits):
@@ -123,6 +125,8 @@ def reason_to_survive(paths, kind, position):
     if kind == "wgmma.fence deleted" and paths.always(at, r"wgmma\.(fence|mma)", r"%tc_tile", backward=True) and \
             not paths.always(at, NEVER, r"wgmma\.fence", backward=True):
         return "no register of a product was used since the fence before"
+    if kind == "wgmma.fence deleted" and paths.always(at, r"wgmma\.fence", r"wgmma\.mma"):
+        return "another fence comes before the next product"
     if kind == "comparison off by one" and Values(paths.text).compared_twice(text):
         return "where it is asked, another comparison of the same meaning is, too"
     if kind == "comparison off by one" and Values(paths.text).never_equal(text):

@@ -11,12 +11,6 @@ namespace ptx_machine {
 
 namespace {
 
-/// What the warps that arrived had seen is what those see that wait.
-void merge(std::vector<int32_t> &to, const std::vector<int32_t> &from) {
-    to.resize(from.size(), 0);
-    std::transform(from.begin(), from.end(), to.begin(), to.begin(), [](int32_t a, int32_t b) { return std::max(a, b); });
-}
-
 void end_phase_if_complete(Mbarrier &m) {
     if (m.pending > 0 || m.bytes != 0) return;
     m.pending = m.count;
@@ -144,12 +138,6 @@ void for_each_lane(uint32_t mask, Function function) {
         if (mask >> l & 1) function(l);
 }
 
-/// What a warp does from now on is later than what it did for this barrier.
-void note_arrival(Warp &w, Mbarrier &m) {
-    w.seen[w.index]++;
-    merge(m.seen_in_phase, w.seen);
-}
-
 std::string state(uint32_t address, const Mbarrier &m) {
     return "the mbarrier at shared address " + std::to_string(address) + " misses " + std::to_string(m.bytes) +
            " bytes and " + std::to_string(m.pending) + " arrivals";
@@ -159,7 +147,7 @@ void begin(Warp &w, const Instruction &i, int lane, const BulkCopy &copy) {
     Mbarrier &m = mbarrier_at(w, i, lane, w.from<uint32_t>(i.c)[lane]);
     if (!m.fenced) fail(i, "the copy engine does not see this mbarrier: no fence has followed its initialization");
     w.block->history.bulk_write(i, w, w.thread(lane), copy.to, static_cast<int>(copy.bytes));
-    note_arrival(w, m);
+    w.arrive(m.seen_in_phase);
     const Timing timing = w.block->launch.timing;
     if (timing == Timing::early || timing == Timing::late_products)
         perform(*w.block, m, copy);
@@ -226,7 +214,7 @@ void execute_mbarrier_arrive(Warp &w, const Instruction &i, uint32_t mask) {
         if (m.pending == 0) fail(i, "more arrivals than " + std::to_string(m.count));
         if (i.has_count) m.bytes += w.from<uint32_t>(i.b)[l];
         m.pending--;
-        note_arrival(w, m);
+        w.arrive(m.seen_in_phase);
         end_phase_if_complete(m);
     });
 }

@@ -39,6 +39,8 @@ KERNELS = [
     ("forward_f32_cuda_depthwise_any_any_columns", 90),
     ("forward_f16_cuda_implicit_gemm_any_nhwc_maps_256x64", 90),
     ("forward_f16_cuda_implicit_gemm_any_nchw_as_it_lies_256x64", 90),
+    ("forward_f16_cuda_implicit_gemm_any_nchw_as_it_lies_weight_rows_256x64", 90),
+    ("forward_tf32_cuda_implicit_gemm_any_nchw_as_it_lies_weight_rows_256x128", 90),
     ("forward_f16_cuda_implicit_gemm_any_nhwc_128x64", 80),
     ("input_gradient_f16_cuda_implicit_gemm_any_nchw_maps_128x64", 90),
     ("input_gradient_f16_cuda_gather_any_nhwc_few_summed", 90),

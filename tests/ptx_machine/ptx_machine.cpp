@@ -80,13 +80,15 @@ void branch(Warp &w, Fragment &f, int target, uint32_t taken) {
     if (taken) w.fragments.push_back({target, taken});  // `f` may be gone from here on
 }
 
+void wait_for_lanes(Warp &w) { w.seen[w.index] = ++w.clock; }
+
 /// The compiler may have copied a barrier of the warp into several branches.
 bool pass_warp_barriers(Warp &w) {
     const std::vector<Instruction> &code = w.kernel().code;
     const auto is_there = [&](const Fragment &f) { return code[f.at].kind == Kind::warp_barrier; };
     if (w.fragments.size() < 2 || !std::all_of(w.fragments.begin(), w.fragments.end(), is_there))
         return false;
-    w.seen[w.index]++;
+    wait_for_lanes(w);
     for (Fragment &f : w.fragments) f.at++;
     return true;
 }
@@ -114,15 +116,13 @@ void arrive(Warp &w, const Instruction &i) {
     Barrier &barrier = w.block->barriers[id];
     if (barrier.arrived.empty()) {
         barrier.threads = threads;
-        barrier.seen.assign(w.seen.size(), 0);
+        barrier.seen.clear();
     }
     if (barrier.threads != threads) fail(i, name + " is for another number of threads elsewhere");
     if (std::find(barrier.arrived.begin(), barrier.arrived.end(), &w) != barrier.arrived.end())
         fail(i, "warp " + std::to_string(w.index) + " arrives again before " + name + " is complete");
     barrier.arrived.push_back(&w);
-    w.seen[w.index]++;
-    std::transform(w.seen.begin(), w.seen.end(), barrier.seen.begin(), barrier.seen.begin(),
-                   [](int32_t a, int32_t b) { return std::max(a, b); });
+    w.arrive(barrier.seen);
     w.waiting = i.kind == Kind::barrier;
     if (w.waiting)
         barrier.waiting.push_back(&w);
@@ -162,7 +162,7 @@ void advance(Warp &w) {
                 fragment->at++;
                 break;
             case Kind::warp_barrier:
-                w.seen[w.index]++;
+                wait_for_lanes(w);
                 fragment->at++;
                 break;
             case Kind::branch:
@@ -290,6 +290,7 @@ void start(Warp &w, Block &block, int index, const Dimensions &at, int32_t now) 
     w.block = &block;
     w.index = index;
     w.seen.assign(block.warps, now);
+    w.clock = now;
     w.waiting = false;
     w.copy_groups.assign(1, {});
     w.product_registers.restart(w.kernel().product_registers);
@@ -325,7 +326,7 @@ void run(const Launch &launch) {
                 block.restart();
                 for (size_t i = 0; i < warps.size(); i++) start(warps[i], block, static_cast<int>(i), at, now);
                 BlockRun(block, warps).run();
-                for (const Warp &w : warps) now = std::max(now, w.clock() + 1);
+                for (const Warp &w : warps) now = std::max(now, w.clock + 1);
             }
 }
 

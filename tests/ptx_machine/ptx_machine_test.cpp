@@ -145,6 +145,12 @@ TEST(PtxMachine, FindsAPlaceThatIsFilledAgainWhileItIsRead) {
     EXPECT_NE(error_of(roles + to_shared + consumer + consume + end, 64, 256).find("race"), std::string::npos);
 }
 
+TEST(PtxMachine, FindsLanesThatDoNotWaitForEachOtherWhereTheirWarpOnlyArrives) {
+    const std::string of_neighbour = "xor.b32 %r3, %r2, 4;\nld.shared.f32 %f2, [%r3];\n", end = consumer + consume + "END:\n";
+    EXPECT_NE(error_of(roles + of_neighbour + end, 64, 256).find("race"), std::string::npos);
+    EXPECT_EQ(error_of(roles + "bar.warp.sync 0xffffffff;\n" + of_neighbour + end, 64, 256), "none");
+}
+
 TEST(PtxMachine, FindsBarriersThatAreMiscounted) {
     const std::string end = "END:\n";
     EXPECT_NE(error_of(roles + consumer + "bar.sync 1, 96;\n" + end, 64, 256).find("another number of threads"),

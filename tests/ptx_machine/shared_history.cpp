@@ -48,7 +48,7 @@ bool SharedHistory::seen(const Write &last, const Warp &warp) {
 }
 
 void SharedHistory::read(const Instruction &i, const Warp &warp, int thread, uint32_t address, int bytes) {
-    const uint32_t now = clock_of_read * warp.clock(), mine = now + thread % lanes;
+    const uint32_t now = clock_of_read * warp.clock, mine = now + thread % lanes;
     for (uint32_t word = address / 4; word <= (address + bytes - 1) / 4; word++) {
         const Write &last = writes_[word];
         if (!seen(last, warp) && (last.thread != thread || last.clock == under_way))
@@ -98,7 +98,7 @@ void SharedHistory::note_write(const Instruction &i, const Warp &warp, int threa
 }
 
 void SharedHistory::write(const Instruction &i, const Warp &warp, int thread, uint32_t address, int bytes) {
-    note_write(i, warp, thread, address, bytes, warp.clock());
+    note_write(i, warp, thread, address, bytes, warp.clock);
 }
 
 void SharedHistory::begin_copy(const Instruction &i, const Warp &warp, int thread, uint32_t address,
@@ -109,7 +109,7 @@ void SharedHistory::begin_copy(const Instruction &i, const Warp &warp, int threa
 void SharedHistory::end_copy(const Warp &warp, uint32_t address, int bytes) {
     const uint32_t number = ++written_[warp.index];
     for (uint32_t word = address / 4; word <= (address + bytes - 1) / 4; word++) {
-        writes_[word].clock = warp.clock();
+        writes_[word].clock = warp.clock;
         writes_[word].number = number;
     }
 }
@@ -125,7 +125,7 @@ void SharedHistory::bulk_write(const Instruction &i, const Warp &warp, int threa
                 fail(i, numbered("the copy engine writes shared word ", static_cast<int>(word)) +
                             ", which was written without a proxy fence since");
         }
-        writes_[word] = {warp.clock(), needs_no_fence, static_cast<int16_t>(thread)};
+        writes_[word] = {warp.clock, needs_no_fence, static_cast<int16_t>(thread)};
     }
 }
 
@@ -139,7 +139,7 @@ void SharedHistory::bulk_read(const Instruction &i, const Warp &warp, int thread
 }
 
 void SharedHistory::proxy_fence(const Warp &warp) {
-    fences_[warp.index].push_back({warp.clock(), written_[warp.index]});
+    fences_[warp.index].push_back({warp.clock, written_[warp.index]});
 }
 
 SharedHistory::Known SharedHistory::known(const Warp *group, int writer) const {
@@ -184,7 +184,7 @@ int SharedHistory::begin_product(const Instruction &i, const Warp *group, const 
 
 void SharedHistory::end_products(const Warp *group, int last) {
     std::array<int32_t, warps_of_group> now;
-    for (int w = 0; w < warps_of_group; w++) now[w] = group[w].clock();
+    for (int w = 0; w < warps_of_group; w++) now[w] = group[w].clock;
     group_[group->index / warps_of_group].ended.resize(last, now);
 }
 

@@ -23,6 +23,12 @@ namespace ptx_machine {
 /// Throws PtxError with the instruction's text.
 [[noreturn]] void fail(const Instruction &instruction, const std::string &what);
 
+/// What the warps that arrive have seen is what those see that wait.
+inline void merge(std::vector<int32_t> &to, const std::vector<int32_t> &from) {
+    to.resize(from.size(), 0);
+    std::transform(from.begin(), from.end(), to.begin(), to.begin(), [](int32_t a, int32_t b) { return std::max(a, b); });
+}
+
 /// One of the barriers 0 to 15 of a block.
 struct Barrier {
     uint32_t threads = 0;  ///< that it is for; 0 for all of the block
@@ -112,7 +118,9 @@ class Warp {
   public:
     Block *block = nullptr;
     int index = 0;
-    std::vector<int32_t> seen;  ///< of every warp's time: what it did until then is over for this warp
+    /// Of every warp's time: what it did until then is over for this warp. Of its own: what its other lanes did.
+    std::vector<int32_t> seen;
+    int32_t clock = 0;  ///< its own time
     std::vector<uint32_t> registers;
     std::vector<uint8_t> local;
     std::vector<Fragment> fragments;                      ///< by their places; none: the warp has ended
@@ -121,10 +129,16 @@ class Warp {
     std::vector<uint8_t> turns;  ///< of each loop in this block, up to 2
     bool waiting = false;  ///< at a barrier of the block, or at an instruction of the warpgroup
 
-    int32_t clock() const { return seen[index]; }
     const Kernel &kernel() const { return block->launch.kernel; }
     bool ended() const { return fragments.empty(); }
     int thread(int lane) const { return lanes * index + lane; }
+
+    /// At a barrier whose others have seen so much: what it does from now on is later than what it did for them. It has waited
+    /// for nobody yet, not even its own lanes for each other.
+    void arrive(std::vector<int32_t> &seen_by_others) {
+        merge(seen_by_others, seen);
+        seen_by_others[index] = ++clock;
+    }
 
     /// The lanes of a register, and of a register or constant.
     template <class T>
