@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -111,12 +112,14 @@ TEST(VectorTranspositions, SeeThroughLets) {
     }
     VectorTranspositions pass;
     int dense = 0;
+    std::set<std::string> known;
     for (Stmt stmt = pass.mutate(Block::make(stores)); stmt.defined();) {
-        if (const LetStmt *let = stmt.as<LetStmt>()) { stmt = let->body; continue; }
+        if (const LetStmt *let = stmt.as<LetStmt>()) { known.insert(let->name), stmt = let->body; continue; }
         const Block *block = stmt.as<Block>();
         const Store *op = (block ? block->first : stmt).as<Store>();
         ASSERT_NE(op, nullptr);
         EXPECT_TRUE(is_const_one(op->index.as<Ramp>()->stride));
+        EXPECT_TRUE(known.contains("twice0") && expr_uses_var(op->index, "twice0"));
         dense++;
         stmt = block ? block->rest : Stmt();
     }
@@ -126,12 +129,16 @@ TEST(VectorTranspositions, SeeThroughLets) {
 TEST(VectorTranspositions, LeaveStoresThatFillNoPiece) {
     const Expr loaded = Load::make(Float(32, 8), "b", Ramp::make(Variable::make(Int(32), "place"), 1, 8), Buffer<>(), Parameter(),
                                    const_true(8), ModulusRemainder());
+    const Stmt some_elements = Store::make("b", row(1, 8), Ramp::make(Variable::make(Int(32), "place") + 1, 2, 8), Parameter(),
+                                           Ramp::make(0, 1, 8) < Broadcast::make(5, 8), ModulusRemainder());
     const std::vector<std::vector<Stmt>> others{
         {store(0, 2, row(0, 8))},                                                     // one is missing
         {store(0, 2, row(0, 8)), store(2, 2, row(1, 8))},                         // places of the first
         {store(0, 2, row(0, 8)), store(1, 2, row(1, 8), "c")},                    // another buffer
         {store(0, 2, row(0, 8)), store(1, 2, row(1, 4))},                         // fewer elements
         {store(1, 2, row(0, 8)), store(0, 2, row(1, 8))},                         // begins behind the second
+        {store(0, 2, row(0, 8)), store(1, 3, row(1, 8))},                         // farther apart
+        {store(0, 2, row(0, 8)), some_elements},                                      // not all of them
         {store(0, 2, row(0, 8)), store(1, 2, loaded)},                                // reads what the first writes
         {store(0, 2, Ramp::make(0, 1, 8)), store(1, 2, Ramp::make(0, 1, 8))},             // integers
     };

@@ -11,6 +11,8 @@
 
 #include "run_plan.h"
 #include "runtime/src/choice/estimated_time.h"
+#include "runtime/src/choice/flat_tiles.h"
+#include "runtime/src/choice/kernel_choice.h"
 
 namespace conv_transpose::testing {
 namespace {
@@ -185,6 +187,60 @@ TEST_F(EstimateFuzz, OfManyPicturesIsQuick) {
         wanted.operation = operation;
         expect_quick_times(Problem::parse("n16777216ic8oc8ih1iw1kh1kw1sh1024sw1024oph1023opw1023"), wanted);
     }
+}
+
+bool has_rate(const KernelTraits &k) { return k.device == Device::cpu && k.fma_percent > 0; }
+
+double relative_time_of(const Candidate &c) {
+    return relative_time(c.kernel, c.computation.problem, c.computation.read_format, c.computation.written_format);
+}
+
+TEST(CpuEstimate, IsATime) {
+    WildProblems random(seed() + 2);
+    for (int i = 0; i < 2 * random_problem_count(Device::cpu) && !::testing::Test::HasFailure(); i++) {
+        const Problem p = random.next();
+        PlanOptions wanted;
+        wanted.operation = operations[random.between(0, 1)];
+        random.draw_formats(wanted);
+        const Trace trace(described(p, wanted));
+        try {
+            for (const Candidate &c : accepting_candidates(p, wanted, Device::cpu)) {
+                if (!has_rate(c.kernel)) continue;
+                const double time = relative_time_of(c);
+                EXPECT_TRUE(std::isfinite(time) && (p.batch == 0 ? time >= 0 : time > 0)) << c.kernel.name << " takes " << time;
+            }
+        } catch (const Unsupported &) {
+        }
+    }
+}
+
+// Depthwise problems are left to kernels for such.
+TEST(CpuEstimate, LetsTheFastestOfItsKindServe) {
+    int served = 0, compared = 0;
+    for (const char *layer : {"n1g1ic64oc64ih56iw56kh3kw3ph1pw1", "n1g1ic3oc64ih64iw64kh7kw7", "n2g1ic512oc256ih8iw8kh4kw4sh2sw2ph1pw1",
+                              "n1g1ic32oc3ih128iw128kh5kw5ph2pw2", "n4g1ic256oc128ih16iw16kh2kw2sh2sw2", "n1g1ic96oc96ih31iw33kh1kw1",
+                              "n1g64ic64oc64ih32iw32kh3kw3ph1pw1", "n1g1ic100oc1ih1iw1kh4kw4", "n1g1ic16oc16iw4000kw16sw8pw4"})
+        for (Operation operation : {Operation::forward, Operation::input_gradient})
+            for (Layout layout : {Layout::channels_first, Layout::channels_last}) {
+                const Problem p = Problem::parse(layer);
+                PlanOptions wanted;
+                wanted.operation = operation;
+                wanted.input.layout = wanted.output.layout = layout;
+                const Trace trace(described(p, wanted));
+                const std::vector<Candidate> all = accepting_candidates(p, wanted, Device::cpu);
+                const KernelTraits &taken = all.front().kernel;
+                if (!has_rate(taken)) continue;
+                served++;
+                EXPECT_EQ(taken.packs_groups, p.groups > 1);
+                for (const Candidate &other : all) {
+                    const KernelTraits &k = other.kernel;
+                    if (!has_rate(k) || k.cpu_level != taken.cpu_level || k.packs_groups != taken.packs_groups) continue;
+                    compared += k.name != taken.name;
+                    EXPECT_LE(relative_time_of(all.front()), relative_time_of(other)) << taken.name << ", " << k.name;
+                }
+            }
+    if (served == 0) GTEST_SKIP() << "this build has no kernel with a rate for this processor";
+    EXPECT_GT(compared, 0);
 }
 
 }  // namespace
