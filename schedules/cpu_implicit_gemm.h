@@ -59,7 +59,7 @@ inline void stage_places(FlatGemmFuncs &f, const Halide::Expr &are_dense = Halid
         Stage copy = f.staged.update(i);
         // Rows of less than a vector have one or two pieces, for which a loop would cost more than copying them.
         if (f.copies[i].width < f.size.vector) copy.reorder({r[0], f.v.summed, r[1], r[2], f.v.plane});
-        else copy.reorder({r[0], r[1], f.v.summed, r[2], f.v.plane});
+        else copy.reorder({r[0], r[1], r[2], f.v.summed, f.v.plane});
         copy.allow_race_conditions().vectorize(r[0]);
         // Every so many-th element of whole vectors, by shuffles.
         if (Internal::is_const(f.read_stride) || f.copies[i].width == 1) continue;
