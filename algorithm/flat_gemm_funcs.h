@@ -27,6 +27,8 @@ struct FlatGemmSizes {
     bool channels_in_vectors = false, turned = false, depthwise = false, turns_copies = false;
     /// A register tile of the product of each place with all taps of all channels has so many; 0 where there is none.
     int entries = 0;
+    /// What is staged is no more than cells of a tile see: no rows between those of planes that taps reach, and zeros in gaps alone.
+    bool only_seen = false;
 
     bool any_layout() const { return channels_in_vectors && !turned; }
     int places_in_vector() const { return any_layout() ? 1 : vector; }
@@ -47,10 +49,14 @@ struct FlatGemmFuncs {
     /// several widths: (lane, vector, row); channels in vectors: (cell, row).
     Halide::Func staged{"staged"};
     struct Copy {
-        int width;
+        int width, update;
         Halide::RDom domain;
     };
     std::vector<Copy> copies;
+    /// Zeros in gaps alone: a table (row, plane, segment, tile) -> first and behind the last place of the gap in front of a row, and
+    /// (lane, vector, row) of an update before those.
+    Halide::Func gaps{"gaps"};
+    Halide::RDom zeroed;
     /// Channels that are turned: (element, summed, vector, row, plane, segment, tile, group), a vector of cells of a row; and
     /// (element, lane, vector, row, panel, phase, segment, tile, group) of results.
     Halide::Func turned_cells{"turned_cells"}, turned_results{"turned_results"};
@@ -97,7 +103,7 @@ struct FlatWeightGradientFuncs : FlatGemmFuncs {
     /// (cell, lane, panel, segment, tile, group), float32; and (element, lane, vector, row, panel, segment, tile, group), a vector
     /// of cells of a row.
     Halide::Func staged_input{"staged_input"}, turned_input{"turned_input"};
-    Halide::RDom input_turn, input_copy;  ///< element, vector, row; cell, lane, row
+    Halide::RDom input_zeros, input_turn, input_copy;  ///< lane, cell; element, vector, row; cell, lane, row
     Halide::Expr reads_input_vectors, input_rows_are_dense, output_rows_are_dense;
     /// (lane, entry, panel, out_block, segment, tile, group): over the places of a tile. With parts in place of segment and tile:
     /// over those of the part.

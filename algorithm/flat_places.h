@@ -112,12 +112,15 @@ class Places {
         // Segments have gaps of their own, whole rows share them with their neighbours.
         pitch_ = select(whole, x.pitch(), shape.segment + 1 + x.high - x.low);
         Expr pitch = 1, last = 0;
+        seen_rows_ = run_rows_ = rows_;
         for (std::size_t d = 1; d < axes.size(); d++) {
             const FlatAxis &a = axes[d];
-            row_pitches_.push_back(pitch);
+            const Expr seen_pitch = size.only_seen ? min(pitch, seen_rows_) : pitch;
+            row_pitches_.push_back(pitch), seen_pitches_.push_back(seen_pitch);
             last = last + (a.cells - 1) * pitch;
             low_row_ = low_row_ + a.low * pitch;
-            reach_ = reach_ + (a.high - a.low) * pitch;
+            seen_rows_ = seen_rows_ + (a.high - a.low) * seen_pitch;
+            run_rows_ = size.only_seen ? select(run_rows_ < pitch, run_rows_, seen_rows_) : seen_rows_;
             pitch = pitch * a.pitch();
         }
         all_rows_ = last + (images - 1) * pitch + 1;
@@ -126,7 +129,7 @@ class Places {
         row_places_ = rounded_up(cells_, size.places_in_vector()) * size.places_in_vector(), positions_ = size.positions;
         // Not a power of two: the channels of a place would meet in one set of the cache.
         const int line = 16;
-        Expr seen = places_of(rows_) + reach_ * pitch_ + x.high - x.low;
+        Expr seen = places_of(rows_) + (seen_rows_ - rows_) * pitch_ + x.high - x.low;
         if (size.entries > 0) seen = rounded_up(seen, positions_) * positions_;  // whole register tiles are multiplied
         window_ = (rounded_up(seen, line) / 2 * 2 + 1) * line;
     }
@@ -143,11 +146,21 @@ class Places {
     Expr first_cell(const Expr &segment) const { return begin(segment) / axes_[0].stride; }
     Expr cells() const { return cells_; }
 
-    // Rows of cells, counted through all images; of those that taps see, the first is `reach` below the last one's.
+    // Rows of cells, counted through all images. Those that taps see lie in one run, or in one for each plane that they reach.
     Expr rows() const { return rows_; }
     Expr tiles() const { return tiles_; }
-    Expr seen_rows() const { return rows_ + reach_; }
-    Expr first_seen_row(const Expr &tile) const { return tile * rows_ + low_row_; }
+    Expr seen_rows() const { return seen_rows_; }
+    /// The number of the n-th row that taps of a tile see.
+    Expr seen_row(const Expr &tile, Expr n) const {
+        Expr row = tile * rows_ + low_row_;
+        for (std::size_t d = axes_.size() - 1; d > 1; d--) {
+            const Expr plane = Halide::min(n / seen_pitches_[d - 1], axes_[d].high - axes_[d].low);
+            row = row + plane * row_pitches_[d - 1], n = n - plane * seen_pitches_[d - 1];
+        }
+        return row + n;
+    }
+    /// So many of them, from a multiple on, are neighbours.
+    Expr run_rows() const { return run_rows_; }
     /// Coordinates of a row behind x: the last one is the image.
     PerAxis row(const Expr &number) const {
         PerAxis pitches;
@@ -167,13 +180,13 @@ class Places {
     Expr rows_of(const Expr &tile) const { return min(rows_, all_rows_ - tile * rows_); }
     Expr places(const Expr &tile) const { return places_of(rows_of(tile)); }
     Expr most_places() const { return places_of(rows_); }
-    Expr seen_places(const Expr &tile) const { return places(tile) + reach_ * pitch_ + axes_[0].high - axes_[0].low; }
+    Expr seen_places(const Expr &tile) const { return places(tile) + (seen_rows_ - rows_) * pitch_ + axes_[0].high - axes_[0].low; }
     /// These measure what is copied, in spots.
     Expr window() const { return window_ * spots(); }
     Expr seen_pitch() const { return pitch_ * spots(); }
     Expr shift(const Tap &tap) const {
         Expr rows = 0;
-        for (std::size_t d = 1; d < axes_.size(); d++) rows = rows + tap.shift[d] * row_pitches_[d - 1];
+        for (std::size_t d = 1; d < axes_.size(); d++) rows = rows + tap.shift[d] * seen_pitches_[d - 1];
         return tap.shift[0] + rows * seen_pitch();
     }
     /// The spot that a place sees by a tap.
@@ -182,8 +195,8 @@ class Places {
   private:
     std::vector<FlatAxis> axes_;
     Expr images_, rows_, panels_, length_, segments_, last_begin_, cells_, pitch_, tiles_, all_rows_, row_places_, window_;
-    PerAxis row_pitches_;
-    Expr low_row_ = 0, reach_ = 0, planes_ = 1;
+    PerAxis row_pitches_, seen_pitches_;
+    Expr low_row_ = 0, seen_rows_, run_rows_, planes_ = 1;
     int positions_ = 1;
 
     Expr spots() const { return axes_[0].spots(); }

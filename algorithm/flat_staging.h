@@ -26,7 +26,7 @@ inline std::vector<Expr> seen_rows(FlatGemmFuncs &f, const Places &places, const
     const Expr behind = Halide::min(x.last(planes[0]) + 1, low + (places.cells() + x.high - x.low) * x.spots());
     f.span(v.plane, v.segment) = Tuple(first, behind, low);
 
-    const PerAxis cells = places.row(places.first_seen_row(v.tile) + v.row - places.first_row());
+    const PerAxis cells = places.row(places.seen_row(v.tile, v.row) - places.first_row());
     std::vector<Expr> seen;
     Expr there_is = cells.back() >= 0 && cells.back() < places.images();
     for (std::size_t d = 1; d < axes.size(); d++) {
@@ -63,7 +63,7 @@ class Staging {
         for (int width = f_.size.vector, above = 0; width > 0; above = width, width = next_width(width))
             seen.push_back(select(count >= width && (above == 0 || count < above), rounded_up(count, width), 0));
         if (any_layout) seen.push_back(select(f_.reads_vectors, by_cells, 0));
-        begin(seen, by_places);
+        begin(seen, by_places, by_cells);
         for (int width = f_.size.vector; width > 0; width = next_width(width)) {
             const Halide::RDom r({{0, width}, {0, rounded_up(most_cells(), width)}, {0, places_.seen_rows()}}, "copied");
             const Expr cell = cell_of_vector(r[1], width, r[2]) + r[0];
@@ -84,7 +84,7 @@ class Staging {
         const Expr turns = f_.size.any_layout() ? count >= vector && !f_.reads_vectors : count >= vector;
         seen.back() = select(turns, rounded_up(count, vector), 0);
         seen.push_back(select(turns, 0, count));
-        begin(seen, count);
+        begin(seen, count, by_cells);
         f_.turned_cells(v.element, v.summed, v.vector, v.row, v.plane, v.segment, v.tile, v.group) =
             element(cell_of_vector(v.vector, vector, v.row) + v.element, v.row, true);
         const RDom r({{0, vector}, {0, rounded_up(most_cells(), vector)}, {0, places_.seen_rows()}}, "copied");
@@ -99,7 +99,7 @@ class Staging {
     void copy_channels() {
         std::vector<Expr> seen = seen_rows(f_, places_, planes_);
         const Expr count = seen.back();
-        begin(seen, count);
+        begin(seen, count, count);
         add_cells();
     }
 
@@ -120,7 +120,7 @@ class Staging {
     Expr joined(const std::vector<Expr> &seen) const {
         using namespace Halide;
         const Expr count = seen.back(), row = f_.v.row;
-        Expr dense = count == places_.pitch() && count == x().extent && x().read_stride == 1, number = 0, all = 1;
+        Expr dense = count == places_.seen_pitch() && count == x().extent && f_.read_stride == 1, number = 0, all = 1;
         for (int d = 1; d < rank_; d++) {
             const FlatAxis &a = places_.axes()[d];
             dense = dense && a.read_stride == 1 && a.first_seen() == a.min && a.last_seen() == a.min + a.extent - 1 &&
@@ -128,20 +128,45 @@ class Staging {
             number = number + (seen[d - 1] - a.min) * all;
             all = all * a.extent;
         }
-        const Expr of_all = select(row == 0 || number == 0, Halide::min(places_.seen_rows() - row, all - number) * count, 0);
+        const Expr in_run = row % places_.run_rows();
+        const Expr left = Halide::min(places_.run_rows() - in_run, all - number);
+        const Expr of_all = select(in_run == 0 || number == 0, left * count, 0);
         return select(dense, of_all, count);
     }
     // The last one begins early.
     Expr cell_of_vector(const Expr &number, int width, const Expr &row) const {
         return span(0) + Halide::min(number * width, of_row(row, count_column_) - width);
     }
-    // Zeros, and what is known of rows: how many cells are copied, too.
-    void begin(std::vector<Expr> seen, const Expr &count) {
+    // Zeros, and what is known of rows: how many cells are copied from a row on, and how many it has, too.
+    void begin(std::vector<Expr> seen, const Expr &count, const Expr &of_row) {
         const FlatGemmVars &v = f_.v;
         count_column_ = static_cast<int>(seen.size());
         seen.push_back(count);
+        if (f_.size.only_seen) seen.push_back(max(of_row, 0));
         f_.seen_rows(v.row, v.plane, v.segment, v.tile) = Halide::Tuple(seen);
-        f_.staged(v.place, v.summed, v.plane, v.segment, v.tile, v.group) = 0.f;
+        f_.staged(v.place, v.summed, v.plane, v.segment, v.tile, v.group) = f_.size.only_seen ? Halide::undef<float>() : Expr(0.f);
+        if (f_.size.only_seen) zero_gaps();
+    }
+    // Vectors go beyond a gap, where rows are copied later, and the last begins early. Where some lanes of a vector of channels are
+    // not copied, all is one gap.
+    void zero_gaps() {
+        using namespace Halide;
+        const FlatGemmVars &v = f_.v;
+        const int width = f_.size.depthwise ? 1 : f_.size.vector;
+        const Expr window = places_.window(), pitch = places_.seen_pitch(), rows = places_.seen_rows();
+        const Expr first = clamp(span(0) - span(2), 0, pitch);
+        const Expr whole = f_.size.depthwise ? picture_.dim(rank_).extent() % f_.size.vector == 0 : Internal::const_true();
+        const Expr behind_row = (v.row - 1) * pitch + first + of_row(max(v.row - 1, 0), count_column_ + 1);
+        f_.gaps(v.row, v.plane, v.segment, v.tile) =
+            Tuple(select(v.row == 0, 0, whole, behind_row, window),
+                  select(v.row == rows || !whole, window, Halide::min(v.row * pitch + first, window)));
+        f_.zeroed = RDom({{0, width}, {0, rounded_up(window, width)}, {0, rows + 1}}, "zeroed");
+        RDom &r = f_.zeroed;
+        const auto gap = [&](int i) -> Expr { return f_.gaps(r[2], v.plane, v.segment, v.tile)[i]; };
+        r.where(gap(0) < gap(1));  // outside of the loop over channels
+        r.where(r[1] * width < gap(1) - gap(0));
+        f_.staged(promised(Halide::min(gap(0) + r[1] * width, window - width) + r[0], window), v.summed, v.plane, v.segment, v.tile,
+                  v.group) = 0.f;
     }
     Expr of_row(const Expr &number, int i) const {
         const FlatGemmVars &v = f_.v;
@@ -177,14 +202,14 @@ class Staging {
             r.where(Halide::likely(v.summed < picture_.dim(rank_).extent()));
         f_.staged(promised(row * places_.seen_pitch() + cell - span(2), places_.window()), v.summed, v.plane, v.segment, v.tile,
                   v.group) = value;
-        f_.copies.push_back({width, r});
+        f_.copies.push_back({width, f_.staged.num_update_definitions() - 1, r});
     }
 };
 
 /// `places_inside`: in vectors of places whatever the picture's layout is.
 template <class Tensor>
 void define_staged(FlatGemmFuncs &f, const Places &places, const Tensor &picture, const Load &load, bool places_inside = false) {
-    f.read_stride = places.axes()[0].read_stride;
+    f.read_stride = places.axes()[0].has_spots ? Expr(1) : places.axes()[0].read_stride;
     f.reads_vectors = picture.dim(static_cast<int>(places.axes().size())).stride() == 1;
     Staging<Tensor> staging(f, places, picture, load);
     if (f.size.turned || f.size.turns_copies) staging.copy_turned();

@@ -78,7 +78,12 @@ class WeightGradientSum {
         seen.insert(seen.end(), {cells.back(), select(is_turned, rounded_up(count, vector), 0), select(is_turned, 0, count), count});
         f_.input_rows(v.row, v.segment, v.tile) = Tuple(seen);
         place_cells();
-        f_.staged_input(v.place, v.lane, v.panel, v.segment, v.tile, v.group) = 0.f;
+        // Lanes beyond the last channel.
+        f_.staged_input(v.place, v.lane, v.panel, v.segment, v.tile, v.group) = undef<float>();
+        f_.input_zeros = RDom({{0, f_.lanes}, {0, most_cells()}}, "input_zeros");
+        f_.input_zeros.where((v.panel + 1) * f_.lanes > channels());
+        f_.input_zeros.where(f_.input_zeros[1] < cells_before(places_.rows()));
+        f_.staged_input(f_.input_zeros[1], f_.input_zeros[0], v.panel, v.segment, v.tile, v.group) = 0.f;
         turn_input();
         copy_input();
     }
@@ -97,7 +102,7 @@ class WeightGradientSum {
         r.where(r[1] * vector < input_row(r[2], rank_ + 2));
         const Expr cell = r[1] * vector + r[0];
         f_.cell_places(promised(cells_before(r[2]) + cell, most_cells() + vector), v.segment, v.tile) =
-            r[2] * places_.pitch() + first(v.segment) - places_.begin(v.segment) + cell;
+            places_.seen(r[2] * places_.pitch() + first(v.segment) - places_.begin(v.segment) + cell, 0);
     }
     Expr most_cells() const { return places_.rows() * places_.length(); }
     Expr cells_before(const Expr &row) const { return f_.cells_before(row, f_.v.segment, f_.v.tile); }
@@ -164,7 +169,7 @@ class WeightGradientSum {
         f_.tile_sum(v.lane, v.entry, v.panel, v.out_block, v.segment, v.tile, v.group) = 0.f;
         f_.tile_sum(v.lane, v.entry, v.panel, v.out_block, v.segment, v.tile, v.group) +=
             f_.staged_input(cell, v.lane, v.panel, v.segment, v.tile, v.group) *
-            f_.staged(promised(places_.seen(place, entry(0)), places_.window()), seen_channel, promised(entry(1), places_.planes()),
+            f_.staged(promised(place + entry(0), places_.window()), seen_channel, promised(entry(1), places_.planes()),
                       v.segment, v.tile, v.group);
     }
 

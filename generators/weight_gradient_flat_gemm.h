@@ -41,8 +41,7 @@ class WeightGradientFlatGemm : public Halide::Generator<WeightGradientFlatGemm<S
         PerAxis kernel;
         for (int d = 0; d < rank; d++) {
             axes.push_back(strided_axis(attribute(d, 0), attribute(d, 1), attribute(d, 2), output_gradient.dim(d).min(),
-                                        output_gradient.dim(d).extent(), input.dim(d).extent(),
-                                        d == 0 && f.size.depthwise));
+                                        output_gradient.dim(d).extent(), input.dim(d).extent(), d == 0));
             kernel.push_back(attribute(d, 0));
         }
         const Places places(axes, input.dim(rank + 2).extent(), input.dim(0).extent(), {*sizes_[0], *sizes_[1], 1}, f.size);

@@ -50,34 +50,37 @@
 
 namespace conv_transpose {
 
-/// The copies of rows by vectors of places, of several widths. In any layout shuffles need `are_dense`: that elements of a row lie
-/// side by side.
-inline void stage_places(FlatGemmFuncs &f, const Halide::Expr &are_dense = Halide::Internal::const_true()) {
+/// The copies of rows by vectors of places, of several widths; a row of all channels before the next, or a channel's rows. In any
+/// layout vectors need `are_dense`: that elements of a row lie side by side.
+inline void stage_places(FlatGemmFuncs &f, bool row_by_row = false, const Halide::Expr &are_dense = Halide::Internal::const_true()) {
     using namespace Halide;
     for (std::size_t i = 0; i < f.copies.size() && f.copies[i].domain.dimensions() == 3; i++) {
         const RDom &r = f.copies[i].domain;
-        Stage copy = f.staged.update(i);
+        Stage copy = f.staged.update(f.copies[i].update);
         // Rows of less than a vector have one or two pieces, for which a loop would cost more than copying them.
         if (f.copies[i].width < f.size.vector) copy.reorder({r[0], f.v.summed, r[1], r[2], f.v.plane});
-        else copy.reorder({r[0], r[1], f.v.summed, r[2], f.v.plane});
+        else if (row_by_row) copy.reorder({r[0], r[1], f.v.summed, r[2], f.v.plane});
+        else copy.reorder({r[0], r[1], r[2], f.v.summed, f.v.plane});
         copy.allow_race_conditions().vectorize(r[0]);
+        if (f.copies[i].width == 1) continue;
+        if (Internal::is_const(f.read_stride) && !Internal::is_const(are_dense)) copy.specialize(are_dense);
+        if (Internal::is_const(f.read_stride)) continue;
         // Every so many-th element of whole vectors, by shuffles.
-        if (Internal::is_const(f.read_stride) || f.copies[i].width == 1) continue;
         for (int stride : {1, 2, 3, 4})
-            if (stride <= 2 || f.copies[i].width == f.size.vector) copy.specialize(are_dense && f.read_stride == stride);
+            if (stride <= 2 || f.copies[i].width == f.size.vector) copy.specialize(f.read_stride == stride);
     }
 }
 
 /// The copies of pictures whose channels are in vectors: by vectors of channels; where channels lie apart, by vectors of cells,
 /// whose elements are scattered.
-inline void stage_channels(FlatGemmFuncs &f, int update) {
+inline void stage_channels(FlatGemmFuncs &f, int number) {
     using namespace Halide;
     const FlatGemmVars &v = f.v;
-    const RDom &copied = f.copies[update].domain;
+    const RDom &copied = f.copies[number].domain;
     const RVar row = copied[1];
     Var channels{"channels"};
     RVar cell{"cell"}, cells{"cells"};
-    Stage copy = f.staged.update(update);
+    Stage copy = f.staged.update(f.copies[number].update);
     copy.specialize(f.reads_vectors).split(v.summed, channels, v.summed, f.size.vector, TailStrategy::GuardWithIf)
         .reorder(v.summed, channels, copied[0], row, v.plane).vectorize(v.summed);
     copy.allow_race_conditions().split(copied[0], cells, cell, f.size.vector, TailStrategy::GuardWithIf)
@@ -91,7 +94,7 @@ inline void turn_copies(FlatGemmFuncs &f) {
     const FlatGemmVars &v = f.v;
     Var channels{"channels"};
     const RDom &copied = f.copies[0].domain;
-    f.staged.update(0).allow_race_conditions().split(v.summed, channels, v.summed, f.size.vector, TailStrategy::RoundUp)
+    f.staged.update(f.copies[0].update).allow_race_conditions().split(v.summed, channels, v.summed, f.size.vector, TailStrategy::RoundUp)
         .reorder({v.summed, copied[0], copied[1], channels, copied[2], v.plane}).vectorize(v.summed).unroll(copied[0]);
     f.turned_cells.compute_at(f.staged, copied[1]).reorder_storage(v.summed, v.element).reorder(v.element, v.summed)
         .bound_extent(v.element, f.size.vector).bound_extent(v.summed, f.size.vector).vectorize(v.element).unroll(v.summed);
@@ -104,7 +107,7 @@ inline void stage_turned_channels(FlatGemmFuncs &f) {
     Var channels{"channels"};
     const RDom &rest = f.copies[1].domain;
     turn_copies(f);
-    f.staged.update(1).allow_race_conditions().split(v.summed, channels, v.summed, f.size.vector, TailStrategy::RoundUp)
+    f.staged.update(f.copies[1].update).allow_race_conditions().split(v.summed, channels, v.summed, f.size.vector, TailStrategy::RoundUp)
         .reorder(v.summed, rest[0], channels, rest[1], v.plane).vectorize(v.summed);
 }
 

@@ -1,19 +1,19 @@
 // Schedule: the weight gradient as a matrix product on the CPU, for pictures of any rank, layout and element type, every
 // attribute of the problem a run-time value.
 //
-// Machine: 2 cores of an AMD EPYC (Zen 5, AVX-512) that many other programs kept busy, one thread, processor time, 2026-11-22
-// at 22:40, channels_first, GFLOP/s (255 is the FMA rate): k4 s2 64->64 32x32 142, k2 s2 128->64 64x64 118, k3 s1 64->64 64x64
-// 163, k2 s2 192->96 12^3 120, k5 s2 160->1 12x24x24 93. cpu_weight_gradient_channels.h, for float32 of two axes and four and more
-// output channels, goes before, by 1.03 to 1.6 times. Before output channels and taps were one dimension, the last took 18, since
-// one of twelve sums of a register tile was used.
+// Machine: an EPYC with AVX2 (Zen 3, 105 GFLOP/s), one thread, processor time, 2026-11-23, channels_first, GFLOP/s: k5 s2 1-D 320->160
+// of 4 x 200 84, k9 s3 64->32 28x49 80, k3 s1 144->72 of 2 x 5x6x5 81, k2 s2 256->64 64x64 79, k3 s2 3-D 16->8 16x32x32 60, k2 s2 16->16
+// of 8 x 56x56 45. With AVX-512 (Zen 5) cpu_weight_gradient_channels.h, for float32 of two axes and four and more output channels, goes
+// before: it was 1.03 to 1.6 times as fast there (2026-11-22), and 0.90 times at the mean of 48 layers here, so that AVX2 has none.
 //
 // Order: a task has channels of both pictures and a part of the tiles. What a tile and its taps see is copied once, converted:
 // of the input panels of channels side by side, turned in registers, of the output gradient the places of a channel. Then
 // register tiles of vectors of input channels x entries (output channels and taps, in the order of the weights): of each cell of
 // the tile a vector of the input serves all entries, and an element of the output gradient all lanes. Cells of the input have no
-// gaps, and a table tells what they see. One thread of an EPYC with AVX2, 2026-11-23, in ms, and with products of gaps and copies
-// that do not know that elements of rows lie side by side: k3 s1 144->72 5x6x5 2.1 (3.3), k4 s2 160->160 4^3 7.1 (11.6), k20 s10
-// 576->3 4x4 11.7 (15.7), k4 s4 768->3 of 4096 2.2 (2.7); 45 layers took 0.89 of the time, none longer.
+// gaps, and a table tells what they see. The output gradient is copied as its rows lie, whatever the stride is, without rows that
+// no tap sees, and with zeros in gaps alone: 27 layers took 0.84 of the time of planes for each remainder of the stride, all rows
+// between planes that taps reach, and tiles of 192 cells that were zero before (k3 s2 3-D, 16->8 16x32x32, 6.0 ms and 2.0;
+// depthwise k4 s2, 64 channels of 256x256, 24.5 and 12.5).
 // Sums of a tile are added to those of the part, which stay in the second cache, and are turned and stored at the end.
 //
 // Sums stored without turning: k2 s2 768->128 6^3 1.08 times as long, k4 s2 1024->512 4x4 1.2 times; but k4 s2 768->21 4x7 0.6.
@@ -49,7 +49,7 @@ struct CpuWeightGradientProduct : CpuSchedule {
         const int vector = target.natural_vector_size<float>();
         f.lanes = vectors * vector, f.outputs = outputs;
         f.size = {.vector = vector, .positions = 1, .channels = f.outputs, .channels_in_vectors = true,
-                  .depthwise = depthwise, .turns_copies = depthwise};
+                  .depthwise = depthwise, .turns_copies = depthwise, .only_seen = true};
     }
 
     void apply(FlatWeightGradientFuncs &f, const Halide::Target &) const {
@@ -61,7 +61,7 @@ struct CpuWeightGradientProduct : CpuSchedule {
         auto &s = f.stored;
 
         Func(f.taps).compute_root();
-        f.entries.compute_root();
+        f.entries.compute_root().align_bounds(f.v.entry, f.outputs);
 
         Stage stores = f.partial.update();
         stores.allow_race_conditions().fuse(s.in_block, s.out_block, work).fuse(work, s.group, work)
@@ -78,17 +78,19 @@ struct CpuWeightGradientProduct : CpuSchedule {
                 .unroll(v.lane).unroll(v.entry);
         f.part_sum.update().reorder({v.lane, v.entry, v.panel, entries, segment, f.tiles.y});
 
-        for (Func table : {f.span, f.seen_rows, f.input_rows, f.cells_before, f.cell_places}) table.compute_at(f.part_sum, segment);
+        for (Func table : {f.span, f.seen_rows, f.gaps, f.input_rows, f.cells_before, f.cell_places}) table.compute_at(f.part_sum, segment);
         f.staged.compute_at(f.part_sum, segment).hoist_storage(f.partial, work);
+        Stage zeros = f.staged.update(0);
+        zeros.allow_race_conditions().reorder({f.zeroed[0], f.zeroed[1], v.summed, f.zeroed[2], v.plane});
         if (depthwise) {
-            f.staged.reorder_storage(v.summed, v.place, v.plane, v.segment, v.tile, v.group).reorder(v.summed, v.place)
-                .vectorize(v.summed, width);
+            f.staged.reorder_storage(v.summed, v.place, v.plane, v.segment, v.tile, v.group);
+            zeros.vectorize(v.summed, width, TailStrategy::RoundUp);
             turn_copies(f);
-            f.staged.update(0).specialize(f.output_rows_are_dense);
+            f.staged.update(f.copies[0].update).specialize(f.output_rows_are_dense);
             stage_channels(f, 1);
         } else {
-            f.staged.vectorize(v.place, width, TailStrategy::RoundUp);
-            stage_places(f, f.output_rows_are_dense);
+            zeros.vectorize(f.zeroed[0]);
+            stage_places(f, true, f.output_rows_are_dense);
             stage_channels(f, static_cast<int>(f.copies.size()) - 1);
         }
         stage_input(f, segment, work);
@@ -104,18 +106,19 @@ struct CpuWeightGradientProduct : CpuSchedule {
         const FlatGemmVars &v = f.v;
         const int width = f.size.vector;
         f.staged_input.compute_at(f.part_sum, segment).hoist_storage(f.partial, work).bound_extent(v.lane, f.lanes)
-            .reorder_storage(v.lane, v.place, v.panel, v.segment, v.tile, v.group).reorder(v.lane, v.place).vectorize(v.lane, width);
+            .reorder_storage(v.lane, v.place, v.panel, v.segment, v.tile, v.group);
+        f.staged_input.update(0).allow_race_conditions().reorder({f.input_zeros[0], f.input_zeros[1], v.panel}).vectorize(f.input_zeros[0], width);
         // Blocks of vectors of cells are turned in registers.
         const RDom &turned = f.input_turn;
         Var lanes{"lanes"};
-        f.staged_input.update(0).allow_race_conditions().split(v.lane, lanes, v.lane, width)
+        f.staged_input.update(1).allow_race_conditions().split(v.lane, lanes, v.lane, width)
             .reorder({v.lane, turned[0], turned[1], lanes, turned[2], v.panel}).vectorize(v.lane).unroll(turned[0])
             .specialize(f.input_rows_are_dense);
         f.turned_input.compute_at(f.staged_input, turned[1]).reorder_storage(v.lane, v.element).reorder(v.element, v.lane)
             .bound_extent(v.element, width).bound_extent(v.lane, width).vectorize(v.element).unroll(v.lane);
         const RVar lane = f.input_copy[1];
         RVar vector{"vector"};
-        Stage copy = f.staged_input.update(1);
+        Stage copy = f.staged_input.update(2);
         copy.allow_race_conditions().reorder({f.input_copy[0], lane, f.input_copy[2], v.panel});
         copy.specialize(f.reads_input_vectors).split(lane, vector, lane, width).vectorize(lane);
     }

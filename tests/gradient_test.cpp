@@ -80,6 +80,12 @@ TEST_P(Gradient, ManyGroupsOfOneChannel) {
                       "n9g5ic5oc5ih1iw300kh1kw4sw2pw1", "n2g16ic16oc16ih3iw3kh2kw2sh3sw4"}, 8);
 }
 
+// On CPUs a tile has fewer rows than a plane, of which taps see rows of several.
+TEST_P(Gradient, TilesOfSomeRowsOfAPlane) {
+    expect_all_exact({"n1ic3oc2id3ih45iw30kd3kh3kw3pd1ph1pw1", "n2ic9oc3id3ih40iw30kd2kh3kw2sd2sh2sw2",
+                      "n1g8ic8oc8id4ih40iw30kd3kh2kw3sh2pd1", "n1ic2oc3id5ih33iw40kd2kh2kw3dd2dh3"}, 8);
+}
+
 // Groups that are joined, of whose weights a diagonal is taken.
 TEST_P(Gradient, GroupsOfFewChannels) {
     expect_all_exact({"n2g8ic64oc96ih5iw6kh3kw3", "n3g6ic48oc72ih4iw5kh4kw2sh2sw2pw1"}, 8);
