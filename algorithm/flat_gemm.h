@@ -24,6 +24,20 @@ inline void define_taps(FlatGemmFuncs &f, const Places &places, const Tap &tap, 
     f.live_taps(v.phase) = live;
 }
 
+/// The table of cells. Vectors go beyond a row's end, and the next row's are written after them.
+inline void define_cells(FlatGemmFuncs &f, const Places &places) {
+    using namespace Halide;
+    const FlatGemmVars &v = f.v;
+    const int vector = f.size.vector;
+    f.cell_places(v.place, v.tile) = 0;
+    f.placed = RDom({{0, vector}, {0, rounded_up(places.length(), vector)}, {0, places.rows()}}, "placed");
+    RDom &r = f.placed;
+    r.where(places.is_row(v.tile * places.rows() + r[2]));
+    const Expr cell = r[1] * vector + r[0];
+    f.cell_places(promised(places.cells_before(r[2], v.tile) + cell, places.most_cells(vector)), v.tile) =
+        r[2] * places.pitch() + min(cell, places.length() - 1);
+}
+
 /// The sum over summed channels and live taps; where a channel sees itself alone, over taps. Panels (lane, summed, kx, ky, kz,
 /// panel + panels * group) are of `channels` channels of a group.
 template <class Tensor>
@@ -32,20 +46,36 @@ void define_sum(FlatGemmFuncs &f, const Places &places, const Tensor &panels, co
     using namespace Halide;
     const FlatGemmVars &v = f.v;
     const int rank = static_cast<int>(places.axes().size());
-    f.reduced.domain = RDom({{0, summed}, {0, most_taps}}, "reduced");
-    RDom &r = f.reduced.domain;
-    f.reduced.summed = r[0], f.reduced.tap = r[1];
-    r.where(r[1] < f.live_taps(v.phase));
-    const auto tap = [&](int i) -> Expr { return f.taps(r[1], v.phase)[i]; };
     const Expr panel = v.panel + rounded_up(channels, f.size.channels) * v.group;
-    const Expr seen_channel = f.size.depthwise ? v.panel * f.size.channels + v.lane : Expr(r[0]);
-    std::vector<Expr> index{v.lane, r[0]};
-    for (int d = 0; d < rank; d++) index.push_back(promised(tap(2 + d), panels.dim(2 + d).extent()));
+    std::vector<Expr> index{v.lane};
+    Expr seen_channel, shift, plane;
+    if (f.size.joined_terms) {
+        // Panels, and what is staged, are dense: one index counts through channels and taps, or planes.
+        const Expr tap = v.term / summed;
+        f.staged_channels = summed, f.staged_planes = places.planes();
+        f.terms(v.term) = f.taps(tap, 0)[0] + (f.taps(tap, 0)[1] * summed + v.term % summed) * places.window();
+        f.reduced.domain = RDom(0, summed * most_taps, "reduced");
+        f.reduced.summed = f.reduced.domain.x;
+        seen_channel = 0, shift = f.terms(f.reduced.summed), plane = 0;
+        index.push_back(promised(f.reduced.summed, summed));
+        index.insert(index.end(), rank, 0);
+    } else {
+        f.reduced.domain = RDom({{0, summed}, {0, most_taps}}, "reduced");
+        RDom &r = f.reduced.domain;
+        f.reduced.summed = r[0], f.reduced.tap = r[1];
+        r.where(r[1] < f.live_taps(v.phase));
+        const auto tap = [&](int i) -> Expr { return f.taps(r[1], v.phase)[i]; };
+        seen_channel = f.size.depthwise ? v.panel * f.size.channels + v.lane : Expr(r[0]);
+        shift = tap(0), plane = tap(1);
+        index.push_back(r[0]);
+        for (int d = 0; d < rank; d++) index.push_back(promised(tap(2 + d), panels.dim(2 + d).extent()));
+    }
     index.push_back(promised(panel, panels.dim(rank + 2).extent()));
+    const Expr place = f.size.only_cells ? f.cell_places(v.place, v.tile) : Expr(v.place);
     f.sum(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) =
         initial(promised(min(v.panel * f.size.channels + v.lane, channels - 1), channels), v.group);
     f.sum(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) +=
-        f.staged(promised(places.seen(v.place, tap(0)), places.window()), seen_channel, promised(tap(1), places.planes()),
+        f.staged(promised(places.seen(place, shift), places.window()), seen_channel, promised(plane, places.planes()),
                  v.segment, v.tile, v.group) *
         panels(index);
     f.result(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) =

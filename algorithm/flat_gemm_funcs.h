@@ -14,7 +14,8 @@ namespace conv_transpose {
 struct FlatGemmVars {
     Halide::Var place{"place"}, summed{"summed"}, plane{"plane"}, lane{"lane"}, panel{"panel"}, phase{"phase"};
     Halide::Var tap{"tap"}, segment{"segment"}, tile{"tile"}, group{"group"};
-    Halide::Var entry{"entry"}, lane_vector{"lane_vector"}, out_block{"out_block"}, part{"part"}, segment_part{"segment_part"};
+    Halide::Var entry{"entry"}, term{"term"}, lane_vector{"lane_vector"}, out_block{"out_block"};
+    Halide::Var part{"part"}, segment_part{"segment_part"};
     Halide::Var element{"element"}, vector{"vector"}, row{"row"}, phase_y{"phase_y"}, phase_z{"phase_z"};
 };
 
@@ -29,6 +30,12 @@ struct FlatGemmSizes {
     int entries = 0;
     /// What is staged is no more than cells of a tile see: no rows between those of planes that taps reach, and zeros in gaps alone.
     bool only_seen = false;
+    /// Channels and taps are summed as one dimension, of problems of one phase, so that sums over few channels have one loop. What
+    /// is staged lies in vectors of places, or, where channels are in vectors, as the picture does.
+    bool joined_terms = false;
+    /// A register tile is of cells alone, wherever they are: a table tells their places. For channels that are turned, of results
+    /// of stride 1.
+    bool only_cells = false;
 
     bool any_layout() const { return channels_in_vectors && !turned; }
     int places_in_vector() const { return any_layout() ? 1 : vector; }
@@ -40,6 +47,9 @@ struct FlatGemmFuncs {
 
     /// (tap, phase) -> where it reads, from a cell on; plane; kernel position: tables.
     Halide::Func taps{"taps"}, live_taps{"live_taps"};
+    /// (term) -> where it reads of what is staged, which has so many channels and planes: a table.
+    Halide::Func terms{"terms"};
+    Halide::Expr staged_channels, staged_planes;
     /// Tables of a tile. (row, plane, segment, tile) -> of a row that taps see, coordinates in the picture behind x, the last of
     /// them the image, and how many vectors of each width (channels in vectors: cells; turned: vectors, or else cells) are
     /// copied. (plane, segment) -> the cells that are copied: the first, and behind the last; the cell at place 0. (row, phase_y, phase_z, tile) -> coordinates in the result behind x, and
@@ -48,6 +58,9 @@ struct FlatGemmFuncs {
     /// (place, summed, plane, segment, tile, group), float32: zeros, and in the updates the rows that there are, in vectors of
     /// several widths: (lane, vector, row); channels in vectors: (cell, row).
     Halide::Func staged{"staged"};
+    /// (place, tile) -> the place of a cell, which are counted without gaps: a table.
+    Halide::Func cell_places{"cell_places"};
+    Halide::RDom placed;  ///< element, vector, row
     struct Copy {
         int width, update;
         Halide::RDom domain;
@@ -98,8 +111,8 @@ struct FlatWeightGradientFuncs : FlatGemmFuncs {
     /// `entries`, of a task: where its tap reads, plane, output channel of the task.
     /// Tables of a tile. (row, segment, tile) -> coordinates in the input, how many vectors of cells are turned, cells copied, and
     /// cells there are; cells of the rows before. (cell, segment, tile) -> its place in the output gradient.
-    Halide::Func input_rows{"input_rows"}, cells_before{"cells_before"}, cell_places{"cell_places"};
-    Halide::RDom counted_rows, placed;  ///< row; element, vector, row
+    Halide::Func input_rows{"input_rows"}, cells_before{"cells_before"};
+    Halide::RDom counted_rows;  ///< row
     /// (cell, lane, panel, segment, tile, group), float32; and (element, lane, vector, row, panel, segment, tile, group), a vector
     /// of cells of a row.
     Halide::Func staged_input{"staged_input"}, turned_input{"turned_input"};

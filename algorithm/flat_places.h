@@ -174,6 +174,49 @@ class Places {
         return all;
     }
 
+    /// Without gaps, where results have stride 1: at most so many of a tile, so many in front of a row.
+    Expr cells_of(const Expr &tile) const {
+        Expr real = 0, pitch = 1, all = 1;  // of the tile's rows, wherever it begins
+        for (std::size_t d = 1; d < axes_.size(); d++) {
+            const Expr next = pitch * axes_[d].pitch();
+            real = min(real + rows_ % next / pitch * all, all * axes_[d].cells);
+            pitch = next, all = all * axes_[d].cells;
+        }
+        return min(real + rows_ / pitch * all, rows_of(tile)) * length_;
+    }
+    /// With vectors that go beyond the last one.
+    Expr most_cells(int vector) const { return rounded_up(rows_ * length_ + 2 * vector, positions_) * positions_; }
+    Expr cells_before(const Expr &row, const Expr &tile) const {
+        return (real_rows(tile * rows_ + row) - real_rows(tile * rows_)) * length_;
+    }
+    Expr is_row(const Expr &number) const {
+        const PerAxis at = row(number);
+        Expr is = at.back() < images_;
+        for (std::size_t d = 1; d < axes_.size(); d++) is = is && at[d - 1] < axes_[d].cells;
+        return is;
+    }
+    /// So many of the first rows are no gaps.
+    Expr real_rows(const Expr &count) const {
+        const PerAxis at = row(count);
+        Expr real = at.back(), inside = Halide::Internal::const_true();
+        for (std::size_t d = axes_.size(); d-- > 1;) {
+            real = real * axes_[d].cells + select(inside, min(at[d - 1], axes_[d].cells), 0);
+            inside = inside && at[d - 1] < axes_[d].cells;
+        }
+        return real;
+    }
+    /// Rows of an image, and with gaps.
+    Expr pitch_of_images() const {
+        Expr pitch = 1;
+        for (std::size_t d = 1; d < axes_.size(); d++) pitch = pitch * axes_[d].pitch();
+        return pitch;
+    }
+    Expr rows_of_image() const {
+        Expr rows = 1;
+        for (std::size_t d = 1; d < axes_.size(); d++) rows = rows * axes_[d].cells;
+        return rows;
+    }
+
     /// The pitch leads from a row of results to the next; the others count a tile's rows, its places, and those that
     /// its taps see.
     Expr pitch() const { return pitch_; }

@@ -182,9 +182,10 @@ class Staging {
         for (int d = 1; d < rank_; d++)
             index.push_back(unsafe_promise_clamped(of_row(row, d - 1), axes[d].min, axes[d].min + axes[d].extent - 1));
         const Expr channels = picture_.dim(rank_).extent();
-        const Expr channel = f_.size.turned || turned ? promised(Halide::min(v.summed, channels - 1), channels)
-                             : f_.size.depthwise      ? promised(v.summed, channels)
-                                                      : Expr(v.summed);
+        const bool goes_beyond = turned || (f_.size.turned && !f_.size.joined_terms);
+        const Expr channel = goes_beyond         ? promised(Halide::min(v.summed, channels - 1), channels)
+                             : f_.size.depthwise ? promised(v.summed, channels)
+                                                 : Expr(v.summed);
         index.insert(index.end(), {channel, v.group, promised(of_row(row, rank_ - 1), places_.images())});
         return load_(picture_(index));
     }
@@ -209,10 +210,12 @@ class Staging {
 /// `places_inside`: in vectors of places whatever the picture's layout is.
 template <class Tensor>
 void define_staged(FlatGemmFuncs &f, const Places &places, const Tensor &picture, const Load &load, bool places_inside = false) {
-    f.read_stride = places.axes()[0].has_spots ? Expr(1) : places.axes()[0].read_stride;
+    const FlatAxis &x = places.axes()[0];
+    f.read_stride = x.has_spots ? Expr(1) : x.read_stride;
     f.reads_vectors = picture.dim(static_cast<int>(places.axes().size())).stride() == 1;
     Staging<Tensor> staging(f, places, picture, load);
-    if (f.size.turned || f.size.turns_copies) staging.copy_turned();
+    if (f.size.joined_terms) staging.copy_places(false);
+    else if (f.size.turned || f.size.turns_copies) staging.copy_turned();
     else if (f.size.channels_in_vectors && !places_inside) staging.copy_channels();
     else staging.copy_places(places_inside);
 }

@@ -24,7 +24,8 @@ class Storing {
         f.writes_vectors = output.dim(rank_).stride() == 1;
         const std::vector<FlatAxis> &axes = places.axes();
         const FlatGemmVars &v = f.v;
-        const PerAxis cells = places.row(v.tile * places.rows() + v.row);
+        const Expr first_row = v.row * rows_of_run();
+        const PerAxis cells = places.row(v.tile * places.rows() + first_row);
         PerAxis stored;
         Expr there_is = cells.back() < places.images();
         for (int d = 1; d < rank_; d++) {
@@ -32,6 +33,8 @@ class Storing {
             there_is = there_is && stored.back() < extent(d);
         }
         stored.insert(stored.end(), {cells.back(), Halide::cast<int>(there_is)});
+        // In place of rows that there are not, which are not stored, the first cells are read.
+        if (f.size.only_cells) stored.push_back(select(there_is, places.cells_before(first_row, v.tile), 0));
         f.stored_rows(v.row, v.phase_y, v.phase_z, v.tile) = Halide::Tuple(stored);
     }
 
@@ -49,6 +52,10 @@ class Storing {
         const Expr at = min(r[1] * vector, max(places_.length() - vector, 0)) + r[0];
         only_what_there_is(s.lane);
         r.where(f_.whole_vectors || r[0] < places_.length());
+        if (Internal::is_const_one(x().stride)) {
+            const Expr place = promised(s.row * places_.pitch() + at, places_.places(s.tile));
+            return store(at, s.lane, f_.result(place, s.lane, panel(), phase(0, 0, 0, panel()), s.segment, s.tile, s.group));
+        }
         interleave();
         const Expr element = promised(at + places_.begin(s.segment) % x().stride, vectors() * vector * x().stride);
         store(at, s.lane, f_.interleaved(element, s.row, s.phase_y, s.phase_z, s.lane, panel(), s.segment, s.tile, s.group));
@@ -60,12 +67,15 @@ class Storing {
         const FlatGemmVars &v = f_.v;
         const int vector = f_.size.vector;
         auto &s = f_.stored;
-        s.domain = domain({{0, vector}, {0, x().stride}, {0, vector}, {0, vectors()}}, {{0, f_.size.channels / vector}});
+        const Expr row_vectors = f_.size.only_cells ? rounded_up(run(), vector) : vectors();
+        s.domain = domain({{0, vector}, {0, x().stride}, {0, vector}, {0, row_vectors}}, {{0, f_.size.channels / vector}});
         RDom &r = s.domain;
         s.element = r[0], s.phase_x = r[1], s.lane = r[2], s.vector = r[3], s.phase_y = r[4], s.row = r[5], s.phase_z = r[6];
         s.lane_vector = r[7];
         name_outer(8);
-        const Expr lane = s.lane_vector * vector + s.lane, early = places_.begin(s.segment) % x().stride;
+        const Expr lane = s.lane_vector * vector + s.lane;
+        if (f_.size.only_cells) return store_turned_cells(lane);
+        const Expr early = places_.begin(s.segment) % x().stride;
         // The last vectors of cells and of results begin early, too. Rows of less than a vector are stored one by one.
         f_.whole_vectors = places_.length() >= vector;
         const Expr before = first_cell(s.vector, s.segment) * x().stride - early;
@@ -88,6 +98,27 @@ class Storing {
         const Expr element = promised(at - before, vector * x().stride);
         store(at, lane,
               f_.interleaved(element, s.vector, s.row, s.phase_y, s.phase_z, lane, panel(), s.segment, s.tile, s.group));
+    }
+
+    /// The same of cells without gaps: rows that lie one after the other, of whole images, are stored as one.
+    void store_turned_cells(const Expr &lane) {
+        using namespace Halide;
+        const FlatGemmVars &v = f_.v;
+        const int vector = f_.size.vector;
+        auto &s = f_.stored;
+        RDom &r = s.domain;
+        f_.whole_vectors = run() >= vector;
+        const auto first = [&](const Expr &number) -> Expr { return max(min(number * vector, run() - vector), 0); };
+        only_what_there_is(lane);
+        r.where(s.vector * vector < run());
+        r.where(f_.whole_vectors || s.element < run());
+        const Expr cell = f_.stored_rows(v.row, 0, 0, v.tile)[rank_ + 1] + first(v.vector) + v.element;
+        // Vectors of short runs go beyond the last cell.
+        const Expr cells = places_.cells_of(v.tile) + select(f_.whole_vectors, 0, vector - 1);
+        f_.turned_results(v.element, v.lane, v.vector, v.row, v.panel, v.phase, v.segment, v.tile, v.group) =
+            f_.result(promised(cell, cells), v.lane, v.panel, v.phase, v.segment, v.tile, v.group);
+        store(first(s.vector) + s.element, lane,
+              f_.turned_results(s.element, lane, s.vector, s.row, panel(), phase(0, 0, 0, panel()), s.segment, s.tile, s.group));
     }
 
     /// In vectors of channels, cell by cell, the phases of a cell together.
@@ -120,6 +151,21 @@ class Storing {
     Expr extent(int d) const { return output_.dim(d).extent(); }
     Expr channels() const { return extent(rank_); }
     Expr phases_of(int d) const { return d < rank_ ? places_.axes()[d].phases : Expr(1); }
+    // Whole rows lie one after the other.
+    Expr rows_are_dense() const {
+        Expr dense = places_.length() == extent(0), all = 1;
+        for (int d = 1; d < rank_; d++) {
+            all = all * extent(d - 1);
+            dense = dense && output_.dim(d).stride() == all;
+        }
+        return dense;
+    }
+    // Images of a tile are stored as one row each.
+    Expr joins_rows() const { return rows_are_dense() && places_.rows() % places_.pitch_of_images() == 0; }
+    Expr rows_of_run() const {
+        return f_.size.only_cells ? select(joins_rows(), places_.pitch_of_images(), 1) : Expr(1);
+    }
+    Expr run() const { return places_.length() * select(joins_rows(), places_.rows_of_image(), 1); }
     Expr vectors() const { return rounded_up(places_.cells(), f_.size.vector); }
     Expr panel() const { return f_.stored.block * places_.block_panels() + f_.stored.panel; }
 
@@ -128,7 +174,7 @@ class Storing {
     // of all schedules.
     Halide::RDom domain(Ranges ranges, const Ranges &inner) const {
         const Expr blocks = rounded_up(rounded_up(channels(), f_.size.channels), places_.block_panels());
-        ranges.insert(ranges.end(), {{0, phases_of(1)}, {0, places_.rows()}, {0, phases_of(2)}});
+        ranges.insert(ranges.end(), {{0, phases_of(1)}, {0, places_.rows() / rows_of_run()}, {0, phases_of(2)}});
         ranges.insert(ranges.end(), inner.begin(), inner.end());
         ranges.insert(ranges.end(), {{0, places_.block_panels()}, {0, blocks}, {0, places_.segments()}, {0, places_.tiles()},
                                      {0, extent(rank_ + 1)}});

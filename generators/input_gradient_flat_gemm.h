@@ -30,6 +30,7 @@ class InputGradientFlatGemm : public Halide::Generator<InputGradientFlatGemm<Sch
         using namespace flat_gemm;
         FlatGemmFuncs &f = this->funcs_;
         f.size = this->schedule_params.sizes(this->target);
+        f.size.joined_terms |= !f.size.depthwise && !f.size.channels_in_vectors;
         const int rank = this->rank;
         auto &result = *this->result_;
         std::vector<FlatAxis> axes;
@@ -47,6 +48,7 @@ class InputGradientFlatGemm : public Halide::Generator<InputGradientFlatGemm<Sch
         tap.kernel.pop_back();
         for (int d = 0; d < rank; d++) add_strided(tap, axes[d], this->attribute(d, 1), this->attribute(d, 2));
         define_taps(f, places, tap, product(kernel));
+        if (f.size.only_cells) define_cells(f, places);
         define_staged(f, places, output_gradient, this->load(this->get_target()));
         define_sum(f, places, weight, product(kernel), summed, channels, [](const Expr &, const Expr &) { return 0.f; });
         define_stores(f, result, places, [&](const Expr &sum) { return this->rounded(sum, this->get_target()); });

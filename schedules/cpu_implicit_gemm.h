@@ -39,6 +39,16 @@
 // (input gradients, EPYC with AVX2, 2026-11-23: k4 s4, 96 to 96 channels of 24x24, 2.69 ms in place of 3.29). Register tiles
 // of 8 places x 3 vectors and 24 x 1 were slower; vectors of results with a test for each element, 1.5 to 2 times.
 //
+// Input gradients, EPYC (Zen 3, AVX2, one thread, 105 GFLOP/s), 2026-11-23, packing of weights included: k16 s8 512<-1, 16 signals
+// of 4000, 45 % (131 MB are stored; before 23 %), k4 s2 64<-3, 64 of 32x32, 55 % (38), k6 s2 32<-3, 64 of 30x30, 65 % (52), 3-D k3
+// s2 1024<-2 of 12^3 57 % (30), k8 s8 192<-2, 16 of 16x21, 63 % (42), k4 s2 64<-32, 128 of 7x7, 61 % (45), k2 s2 128<-64 128x128
+// 70 % (52). Tiles of cells alone compute no gaps: a table tells where a cell's place is, so a register tile has an address for
+// each of its cells, of which AVX2's six find registers. Rows of small pictures that lie one after the other are stored as one
+// (4 x 4 cells are two vectors). `joined_terms`: channels and taps are one loop, a table tells where each reads, and the picture
+// is copied as it lies, since a cell's element is broadcast wherever it is: 1.4 to 2.7 times as fast as turned where up to three
+// channels are summed; of 512 it takes 1.3 times as long, since neighbouring channels lie far apart. Tables of channel, shift and
+// plane in place of one address: 1.3 times slower.
+//
 // Depthwise: a vector is of groups, each of which sees itself alone; register tiles of 24 places. 3-D k5 s2, 2 images of 256
 // channels of 16^3, turned: 15 ms (with a product a group 28), its input gradient 21 (57). Half of the time goes to the turns.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CPU_IMPLICIT_GEMM_H
@@ -126,12 +136,14 @@ struct CpuProduct : CpuSchedule {
     GeneratorParam<bool> computes_taps{"computes_taps", false};
     /// Of channels, for channels_first alone.
     GeneratorParam<bool> turned{"turned", false};
+    /// Turned, for input gradients: tiles have no gaps; channels and taps are summed as one, of pictures as they lie.
+    GeneratorParam<bool> only_cells{"only_cells", false}, joined_terms{"joined_terms", false};
 
     FlatGemmSizes sizes(const Halide::Target &target) const {
         const int vector = target.natural_vector_size<float>();
         if (of_channels)
             return {.vector = vector, .positions = places, .channels = vectors * vector, .channels_in_vectors = true,
-                    .turned = turned, .depthwise = depthwise};
+                    .turned = turned, .depthwise = depthwise, .joined_terms = joined_terms, .only_cells = only_cells};
         const int entries = computes_taps ? int(channels) : 0;
         return {.vector = vector, .positions = vectors * vector, .channels = entries > 0 ? 1 : int(channels),
                 .depthwise = depthwise, .entries = entries};
@@ -141,8 +153,11 @@ struct CpuProduct : CpuSchedule {
         Halide::Func(f.taps).compute_root();
         Halide::Func(f.live_taps).compute_root();
         store(f);
-        if (!of_channels || turned) interleave(f);
+        if (f.size.joined_terms) f.terms.compute_root();
+        if (f.turned_results.defined()) turn_results(f);
+        if (f.interleaved.defined()) interleave(f);
         for (Halide::Func table : {f.span, f.seen_rows, f.stored_rows}) table.compute_at(f.output, work);
+        if (f.size.only_cells) f.cell_places.compute_at(f.output, work).update().allow_race_conditions().vectorize(f.placed[0]);
         stage(f);
         multiply(f);
     }
@@ -169,16 +184,20 @@ struct CpuProduct : CpuSchedule {
         if (of_channels && !turned) stores.specialize(f.writes_vectors);
     }
 
-    /// The phases of a channel are put side by side; before, where lanes are channels, results are turned.
+    void turn_results(FlatGemmFuncs &f) const {
+        const FlatGemmVars &v = f.v;
+        const int width = f.size.vector;
+        f.turned_results.compute_at(f.output, f.stored.vector).hoist_storage(f.output, work)
+            .reorder_storage(v.element, v.lane, v.phase).reorder(v.lane, v.element)
+            .bound_extent(v.element, width).bound_extent(v.lane, width).vectorize(v.lane).unroll(v.element);
+    }
+
+    /// The phases of a channel are put side by side.
     void interleave(FlatGemmFuncs &f) const {
         using namespace Halide;
         const FlatGemmVars &v = f.v;
         const RDom &r = f.interleaving;
         const int width = f.size.vector;
-        if (of_channels)
-            f.turned_results.compute_at(f.output, f.stored.vector).hoist_storage(f.output, work)
-                .reorder_storage(v.element, v.lane, v.phase).reorder(v.lane, v.element)
-                .bound_extent(v.element, width).bound_extent(v.lane, width).vectorize(v.lane).unroll(v.element);
         f.interleaved.compute_at(f.output, of_channels ? f.stored.vector : f.stored.phase_y).hoist_storage(f.output, work);
         Stage phases = f.interleaved.update();
         phases.allow_race_conditions();
@@ -191,7 +210,8 @@ struct CpuProduct : CpuSchedule {
     void stage(FlatGemmFuncs &f) const {
         const FlatGemmVars &v = f.v;
         f.staged.compute_at(f.output, depthwise ? f.stored.panel : work).hoist_storage(f.output, work);
-        if (!of_channels) {
+        if (f.size.joined_terms) f.staged.bound(v.summed, 0, f.staged_channels).bound(v.plane, 0, f.staged_planes);
+        if (!of_channels || f.size.joined_terms) {
             f.staged.vectorize(v.place, f.size.vector, Halide::TailStrategy::RoundUp);
             return stage_places(f);
         }
@@ -217,6 +237,7 @@ struct CpuProduct : CpuSchedule {
                 sums.reorder_storage(v.lane, v.place, v.panel, v.phase, v.segment, v.tile, v.group);
         Stage sums = f.sum.update();
         if (computes_taps) compute_entries(f), sums.reorder(lanes, others, f.reduced.tap);
+        else if (f.size.joined_terms) sums.reorder(lanes, others, f.reduced.summed);
         else sums.reorder(lanes, others, f.reduced.summed, f.reduced.tap);
         sums.vectorize(lanes, width).unroll(lanes).unroll(others);
     }

@@ -92,11 +92,18 @@ conv_transpose_kernel(input_gradient tf32 cuda implicit_gemm LAYOUT ncdhw ${tens
 
 # ---- CPU: any attributes; those for vectors of input channels, then any rank and channels
 set(narrow columns=4 rows=2 block_columns=8 block_rows=8 chunk=64 max_output_width=16)
-conv_transpose_kernel(input_gradient f32 cpu channels AS narrow ${narrow} AVX2 lanes=8 columns=2 fma_percent=72)
-conv_transpose_kernel(input_gradient f32 cpu channels AVX2 lanes=8 columns=4 fma_percent=72)
+conv_transpose_kernel(input_gradient f32 cpu channels AS narrow ${narrow} AVX2 lanes=8 columns=2 fma_percent=65)
+conv_transpose_kernel(input_gradient f32 cpu channels AVX2 lanes=8 columns=4 fma_percent=65)
+set(avx2_places fma_percent=93)
+set(avx2_channels3 fma_percent=48)
+set(avx2_channels1 fma_percent=47)
+set(avx2_narrow fma_percent=84)
 conv_transpose_flat_products(input_gradient)
-conv_transpose_kernel(input_gradient f32 cpu implicit_gemm LAYOUT ncdhw AS turned GENERATOR input_gradient_cpu_implicit_gemm_channels
-    rank=3 turned=true fma_percent=88 AVX2 places=6)
+set(turned LAYOUT ncdhw GENERATOR input_gradient_cpu_implicit_gemm_channels rank=3 turned=true)
+conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${turned} AS turned fma_percent=88
+    AVX2 places=6 only_cells=true fma_percent=92)
+conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${turned} AS joined places=6 only_cells=true joined_terms=true
+    fma_percent=92 ONLY_ON avx2)
 
 # ---- any attributes, as in cuda_forward.cmake
 set(product GENERATOR input_gradient_cuda_implicit_gemm_cuda_cores)

@@ -2,6 +2,7 @@
 #include "choice/flat_tiles.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "choice/launch_limits.h"
 #include "device/machine.h"
@@ -92,7 +93,10 @@ FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p, TensorFormat read,
     const int64_t most_rows = std::clamp<int64_t>(std::min(wanted / pitch, a_share), 1, std::max<int64_t>(all_rows, 1));
     // Register tiles are whole; and rows that taps see beyond a tile's own are copied again.
     const int64_t seen_rows = y.reach() + z.reach() * y.pitch;
+    const int64_t image_rows = y.pitch * z.pitch;
+    const double cells_of_places = double(y.cells * z.cells * segment_cells) / double(image_rows);
     const auto computed = [&](int64_t n) {
+        if (k.only_cells) return double(round_up(static_cast<int64_t>(std::ceil(double(n) * cells_of_places)), k.tile_places));
         const int64_t also = k.computes_taps ? seen_rows * pitch + x.reach() : 0;
         return n == 0 ? 0.0 : double(round_up((n - 1) * pitch + row_cells + also, k.tile_places));
     };
@@ -100,7 +104,9 @@ FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p, TensorFormat read,
     const auto of_all = [&](int64_t n, auto of_tile) { return double(all_rows / n) * of_tile(n) + of_tile(all_rows % n); };
     double least_cost = 0;
     tile_rows = 0;
-    for (int64_t n = most_rows; n > std::max<int64_t>(most_rows / 2, most_rows - 64); n--) {
+    // Cells of whole images are stored together, however short rows are.
+    const int64_t unit = k.only_cells && x.cells < vector_of(k) && image_rows <= most_rows ? image_rows : 1;
+    for (int64_t n = most_rows / unit * unit; n > std::max<int64_t>(most_rows / 2, most_rows - 64) || tile_rows == 0; n -= unit) {
         const double cost = of_all(n, computed) + 0.1 * of_all(n, copied_for);
         if (tile_rows == 0 || cost < least_cost) tile_rows = n, least_cost = cost;
     }
@@ -114,7 +120,8 @@ FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p, TensorFormat read,
     const double most_near = on_avx2 ? 8000 : 20000;
     constexpr double far = 0.9;
     const bool in_rows = !k.computes_taps && !k.any_layout && !k.turns_channels;
-    const bool is_far = in_rows && double(k.tile_places) * channels.summed > most_near;
+    const bool gradient = !forward && k.cpu_level == CpuLevel::avx2 && !k.packs_groups;
+    const bool is_far = in_rows && !gradient && double(k.tile_places) * channels.summed > most_near;
     const double rate = double(k.fma_percent) * (is_far ? far : 1) * (forward && has_one_vector(k) ? 0.88 : 1);
     // Where groups are channels, the time is a group's share.
     const double share = k.packs_groups ? 1 / double(p.groups) : 1;
@@ -134,26 +141,31 @@ FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p, TensorFormat read,
     const bool reads_strided = !forward && x.cells > 1 && p.width().stride > 1;
     // With AVX2 a product takes longer beside them (fitted to 228 layers: 2 % more than the fastest kernel of each takes, at the
     // mean; EPYC, 2026-11-23). Depthwise problems were fitted anew when turning became shuffles.
-    const bool gradient = !forward && k.cpu_level == CpuLevel::avx2 && !k.packs_groups;
+    const bool turns_copies = k.turns_channels && !k.joined_terms;
     double read_time = 0;
     if (on_avx2) read_time = k.turns_channels ? 19 : 17;
-    else if (k.turns_channels) read_time = gradient ? 45 : k.packs_groups ? 90 : 130;
+    else if (k.turns_channels) read_time = gradient ? (turns_copies ? 20 : 15) : k.packs_groups ? 90 : 130;
     else if (k.any_layout) read_time = !reads_apart ? 0 : k.packs_groups ? 300 : 50;
-    else if (reads_strided) read_time = gradient ? 60 : k.packs_groups ? 130 : 0;
-    // Input gradients, fitted to 45 layers (EPYC with AVX2, 2026-11-23): a tap's sum over few channels ends before it is fast, whole
-    // vectors of channels are turned, and pictures that do not stay in the second cache are read for each panel.
+    else if (reads_strided) read_time = gradient ? 40 : k.packs_groups ? 130 : 0;
+    else if (gradient) read_time = 7;
+    // Input gradients, fitted to 137 layers (1 % more than the fastest kernel of each takes, at the mean; EPYC with AVX2,
+    // 2026-11-23): where copies are turned, a tap's sum over few channels ends before it is fast, and whole vectors of channels are
+    // turned; else operands of many channels come from as many lines; and pictures that do not stay in the second cache are read
+    // for each panel.
     if (gradient) {
-        const double begins = k.turns_channels ? 4 : 1.5;
-        relative_time *= (channels.summed + begins) / channels.summed;
+        const double begins = 2.7, near = 8, beyond = k.turns_channels ? 0.4 : 0.1;
+        relative_time *= turns_copies ? (channels.summed + begins) / channels.summed
+                                      : 1 + beyond * std::max(0.0, 1 - near / channels.summed);
         if (copied_for(tile_rows) * summed > 4 * second_cache) relative_time *= 1.5;
-        if (k.turns_channels)
-            read_time *= double(round_up(static_cast<int64_t>(channels.summed), vector_of(k))) / channels.summed;
+        if (turns_copies) read_time *= double(round_up(static_cast<int64_t>(channels.summed), vector_of(k))) / channels.summed;
     }
     const double vectors = double(round_up(segment_cells, 16)) / double(segment_cells);
     // Phases of larger strides are put side by side one by one (fitted to 168 layers, Xeon with AVX-512, 2026-11-23).
     const double turned_time = forward && p.width().stride > 8 ? 160 : forward ? 70 : 40;
     const double written_time = on_avx2         ? (k.turns_channels ? 63 : 25)
-                                : !k.any_layout ? (k.turns_channels ? turned_time : 50) * vectors : writes_apart ? 400 : 0;
+                                : !k.any_layout ? (k.turns_channels ? turned_time : gradient ? 40 : 50) * vectors
+                                : writes_apart  ? 400
+                                                : 0;
     const double copied = of_all(tile_rows, copied_for) * double(segments) * double(product_of_axes(p, planes_of) * blocks);
     const double positions = of_all(tile_rows, [&](int64_t n) { return double(n * segment_cells); }) * double(segments);
     const double taps_of_phase = double(taps(p)) / double(product_of_axes(p, phases_of));
@@ -183,9 +195,9 @@ double time_of_tiles(const KernelTraits &k, const Problem &p) {
 }
 
 // Products, of whole columns and channels; for each block weights that come from the second cache; the stores; and packing (fitted
-// to 20 layers, EPYC with AVX2, 2026-11-23).
+// to 70 layers, EPYC with AVX2, 2026-11-23).
 double time_of_channels(const KernelTraits &k, const Problem &p) {
-    constexpr double of_block = 0.12, stored = 0.6;
+    constexpr double of_block = 0.2, stored = 0.6;
     const int64_t height = p.height().input, width = p.width().input, in = p.in_channels / p.groups;
     const double blocks = double(ceil_divide(height, k.block_positions.height) * ceil_divide(width, k.block_positions.width));
     const double products = double(height * round_up(width, k.tile_places)) / double(k.fma_percent) + blocks * of_block;

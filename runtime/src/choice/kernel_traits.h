@@ -178,6 +178,8 @@ struct Tile {
     /// A flat matrix product's register tile has so many neighbouring places (flat_tiles.h), and full tiles reach so
     /// many percent of the FMA units' rate, measured.
     int64_t tile_places = 1, fma_percent = 0;
+    /// Tiles of places have no gaps between rows; channels and taps are summed as one.
+    bool only_cells = false, joined_terms = false;
     /// Positions of packed pictures that it multiplies at once.
     int64_t chunk_positions = 1;
 };
