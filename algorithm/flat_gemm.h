@@ -1,5 +1,4 @@
-// The sums of flat matrix products (flat_places.h says what those are): tables of taps, and the sum over channels and taps;
-// where few channels are computed, first a product whose channels are those of all taps, then the sum of what taps see of it.
+// The sums of flat matrix products (flat_places.h says what those are): tables of taps, and the sum over channels and taps.
 #ifndef CONV_TRANSPOSE_ALGORITHM_FLAT_GEMM_H
 #define CONV_TRANSPOSE_ALGORITHM_FLAT_GEMM_H
 
@@ -78,46 +77,6 @@ void define_sum(FlatGemmFuncs &f, const Places &places, const Tensor &panels, co
         f.staged(promised(places.seen(place, shift), places.window()), seen_channel, promised(plane, places.planes()),
                  v.segment, v.tile, v.group) *
         panels(index);
-    f.result(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) =
-        f.sum(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group);
-}
-
-/// Few channels would fill little of a register tile: each place's product with all taps of all channels, the entries, in the
-/// order in which they lie. The output then adds up the entries of its live taps. Panels (0, summed, kx, ky, kz, channel +
-/// channels * group); so a panel of results is one channel.
-template <class Tensor>
-void define_sum_of_entries(FlatGemmFuncs &f, const Places &places, const Tensor &panels, const PerAxis &kernel,
-                           const Expr &summed, const Expr &channels,
-                           const std::function<Expr(const Expr &channel, const Expr &group)> &initial) {
-    using namespace Halide;
-    const FlatGemmVars &v = f.v;
-    const int rank = static_cast<int>(kernel.size()), lanes = f.size.entries;
-    const Expr all_entries = product(kernel) * channels;
-    f.entries(v.entry) = Tuple(digits(min(v.entry, all_entries - 1), kernel, divide_plainly));
-    f.summed_entries = RDom({{0, summed}}, "summed_entries");
-    const RVar r = f.summed_entries.x;
-    std::vector<Expr> index{0, r};
-    for (int d = 0; d <= rank; d++) {
-        const Expr at = f.entries(v.panel * lanes + v.lane)[d];
-        index.push_back(d < rank ? promised(at, kernel[d]) : promised(at, channels) + channels * v.group);
-    }
-    f.product(v.place, v.lane, v.panel, v.segment, v.tile, v.group) +=
-        f.staged(promised(v.place, places.window()), r, 0, v.segment, v.tile, v.group) * panels(index);
-    f.products(v.place, v.lane, v.panel, v.segment, v.tile, v.group) =
-        f.product(v.place, v.lane, v.panel, v.segment, v.tile, v.group);
-
-    f.reduced.domain = RDom({{0, product(kernel)}}, "reduced");
-    f.reduced.tap = f.reduced.domain.x;
-    f.reduced.domain.where(f.reduced.tap < f.live_taps(v.phase));
-    const auto tap = [&](int i) -> Expr { return f.taps(f.reduced.tap, v.phase)[i]; };
-    Expr entry = v.panel + v.lane;
-    for (int d = rank; d-- > 0;) entry = entry * kernel[d] + tap(2 + d);
-    entry = promised(entry, all_entries);
-    f.sum(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) =
-        initial(promised(min(v.panel + v.lane, channels - 1), channels), v.group);
-    f.sum(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) +=
-        f.products(promised(places.seen(v.place, tap(0)), places.seen_places(v.tile)), entry % lanes, entry / lanes, v.segment,
-                   v.tile, v.group);
     f.result(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) =
         f.sum(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group);
 }

@@ -14,7 +14,7 @@ namespace conv_transpose {
 struct FlatGemmVars {
     Halide::Var place{"place"}, summed{"summed"}, plane{"plane"}, lane{"lane"}, panel{"panel"}, phase{"phase"};
     Halide::Var tap{"tap"}, segment{"segment"}, tile{"tile"}, group{"group"};
-    Halide::Var entry{"entry"}, term{"term"}, lane_vector{"lane_vector"}, out_block{"out_block"};
+    Halide::Var entry{"entry"}, term{"term"}, chunk{"chunk"}, lane_vector{"lane_vector"}, out_block{"out_block"};
     Halide::Var part{"part"}, segment_part{"segment_part"};
     Halide::Var element{"element"}, vector{"vector"}, row{"row"}, phase_y{"phase_y"}, phase_z{"phase_z"};
 };
@@ -26,8 +26,9 @@ struct FlatGemmVars {
 struct FlatGemmSizes {
     int vector, positions, channels;
     bool channels_in_vectors = false, turned = false, depthwise = false, turns_copies = false;
-    /// A register tile of the product of each place with all taps of all channels has so many; 0 where there is none.
-    int entries = 0;
+    /// A register tile of the product of each position with all taps of all channels has so many; 0 where there is none. It sums
+    /// so many channels at once.
+    int entries = 0, chunk = 0;
     /// What is staged is no more than cells of a tile see: no rows between those of planes that taps reach, and zeros in gaps alone.
     bool only_seen = false;
     /// Channels and taps are summed as one dimension, of problems of one phase, so that sums over few channels have one loop. What
@@ -81,10 +82,14 @@ struct FlatGemmFuncs {
         Halide::RDom domain;
         Halide::RVar summed, tap;
     } reduced;
-    /// (entry) -> kernel position and channel: a table. (place, lane, panel, segment, tile, group), float32: what a place gives to
-    /// each entry, and the same as a register tile sums it.
-    Halide::Func entries{"entries"}, products{"products"}, product{"product"};
-    Halide::RDom summed_entries;
+    /// Entries (flat_entries.h). (place, plane, segment, tile) -> where a position is in the picture; (vector, segment, tile) -> whether
+    /// those of a vector are neighbours there: tables. (lane, summed, vector, segment, tile, group), float32: vectors of positions.
+    /// (place, lane, panel, segment, tile, group), float32: what a position gives to each entry, and the same, of a chunk behind
+    /// the panel, as a register tile sums it.
+    Halide::Func offsets{"offsets"}, runs{"runs"}, inputs{"inputs"}, products{"products"}, product{"product"};
+    Halide::RDom positions, summed_entries, chunks;  ///< cell, row; of a chunk; chunk
+    std::vector<Halide::RDom> reads;
+    Halide::Expr most_positions;
     /// (element, row, phase_y, phase_z, lane, panel, segment, tile, group): the phases of a row side by side; turned: (element,
     /// vector, row, ...), those of a vector of cells.
     Halide::Func interleaved{"interleaved"};
@@ -108,7 +113,8 @@ struct FlatGemmFuncs {
 struct FlatWeightGradientFuncs : FlatGemmFuncs {
     int lanes = 0, outputs = 0;  ///< channels of a panel, entries of a register tile
 
-    /// `entries`, of a task: where its tap reads, plane, output channel of the task.
+    /// Of a task's entry: where its tap reads, plane, output channel of the task.
+    Halide::Func entries{"entries"};
     /// Tables of a tile. (row, segment, tile) -> coordinates in the input, how many vectors of cells are turned, cells copied, and
     /// cells there are; cells of the rows before. (cell, segment, tile) -> its place in the output gradient.
     Halide::Func input_rows{"input_rows"}, cells_before{"cells_before"};

@@ -129,8 +129,7 @@ class Places {
         row_places_ = rounded_up(cells_, size.places_in_vector()) * size.places_in_vector(), positions_ = size.positions;
         // Not a power of two: the channels of a place would meet in one set of the cache.
         const int line = 16;
-        Expr seen = places_of(rows_) + (seen_rows_ - rows_) * pitch_ + x.high - x.low;
-        if (size.entries > 0) seen = rounded_up(seen, positions_) * positions_;  // whole register tiles are multiplied
+        const Expr seen = places_of(rows_) + (seen_rows_ - rows_) * pitch_ + x.high - x.low;
         window_ = (rounded_up(seen, line) / 2 * 2 + 1) * line;
     }
 
@@ -146,13 +145,21 @@ class Places {
     Expr first_cell(const Expr &segment) const { return begin(segment) / axes_[0].stride; }
     Expr cells() const { return cells_; }
 
+    /// Spots of the segment's rows that have data, of a plane: the first, and behind the last; the spot at place 0.
+    PerAxis span(const Expr &plane, const Expr &segment) const {
+        const FlatAxis &x = axes_[0];
+        const Expr low = (first_cell(segment) + x.low) * x.spots();
+        return {max(x.first(plane), low), Halide::min(x.last(plane) + 1, low + (cells_ + x.high - x.low) * x.spots()), low};
+    }
+
     // Rows of cells, counted through all images. Those that taps see lie in one run, or in one for each plane that they reach.
     Expr rows() const { return rows_; }
     Expr tiles() const { return tiles_; }
     Expr seen_rows() const { return seen_rows_; }
-    /// The number of the n-th row that taps of a tile see.
+    /// The numbers of the first and the n-th row that taps of a tile see.
+    Expr first_seen_row(const Expr &tile) const { return tile * rows_ + low_row_; }
     Expr seen_row(const Expr &tile, Expr n) const {
-        Expr row = tile * rows_ + low_row_;
+        Expr row = first_seen_row(tile);
         for (std::size_t d = axes_.size() - 1; d > 1; d--) {
             const Expr plane = Halide::min(n / seen_pitches_[d - 1], axes_[d].high - axes_[d].low);
             row = row + plane * row_pitches_[d - 1], n = n - plane * seen_pitches_[d - 1];
@@ -217,13 +224,31 @@ class Places {
         return rows;
     }
 
+    // Positions are cells of the picture, which has no gaps, that taps of a tile see.
+    Expr most_seen_cells() const { return Halide::min(cells_ + axes_[0].high - axes_[0].low, axes_[0].extent); }
+    Expr seen_cells(const Expr &segment) const {
+        const PerAxis of_row = span(0, segment);
+        return max(of_row[1] - of_row[0], 0);
+    }
+    /// At most so many, apart like the channels of a place.
+    Expr most_positions() const {
+        return (rounded_up(seen_rows() * most_seen_cells(), positions_) * positions_ + 15) / 32 * 32 + 16;
+    }
+    Expr seen_positions(const Expr &segment, const Expr &tile) const {
+        return max(positions_before(seen_rows(), segment, tile), 1);
+    }
+    /// So many are in rows before a row that a tile's taps see.
+    Expr positions_before(const Expr &row, const Expr &segment, const Expr &tile) const {
+        const Expr first = first_seen_row(tile) - first_row();
+        return (rows_before(first + row) - rows_before(first)) * seen_cells(segment);
+    }
+
     /// The pitch leads from a row of results to the next; the others count a tile's rows, its places, and those that
     /// its taps see.
     Expr pitch() const { return pitch_; }
     Expr rows_of(const Expr &tile) const { return min(rows_, all_rows_ - tile * rows_); }
     Expr places(const Expr &tile) const { return places_of(rows_of(tile)); }
     Expr most_places() const { return places_of(rows_); }
-    Expr seen_places(const Expr &tile) const { return places(tile) + (seen_rows_ - rows_) * pitch_ + axes_[0].high - axes_[0].low; }
     /// These measure what is copied, in spots.
     Expr window() const { return window_ * spots(); }
     Expr seen_pitch() const { return pitch_ * spots(); }
@@ -243,6 +268,24 @@ class Places {
     int positions_ = 1;
 
     Expr spots() const { return axes_[0].spots(); }
+
+    // So many rows of the picture, without gaps, come before a number, which counts from first_row() on. What tells how large a
+    // tile is has neither remainders nor choices, whose bounds Halide knows less closely.
+    Expr rows_before(const Expr &number) const {
+        Expr all_numbers = images_;
+        for (std::size_t d = 1; d < axes_.size(); d++) all_numbers = all_numbers * axes_[d].pitch();
+        Expr inner = clamp(number, 0, all_numbers), before = 0, all = 1;
+        PerAxis at;
+        for (std::size_t d = 1; d < axes_.size(); d++) {
+            const Expr pitch = max(axes_[d].pitch(), 1), outer = inner / pitch;
+            at.push_back(inner - outer * pitch), inner = outer;
+        }
+        for (std::size_t d = 1; d < axes_.size(); d++) {
+            const Expr rows = max(axes_[d].last_seen() - axes_[d].first_seen() + 1, 0);
+            before = Halide::min(before + at[d - 1] * all, rows * all), all = all * rows;
+        }
+        return before + inner * all;
+    }
 
     // So many rows have these places, in whole register tiles.
     Expr places_of(const Expr &rows) const {

@@ -20,11 +20,7 @@ inline std::vector<Expr> seen_rows(FlatGemmFuncs &f, const Places &places, const
     using namespace Halide;
     const FlatGemmVars &v = f.v;
     const std::vector<FlatAxis> &axes = places.axes();
-    const FlatAxis &x = axes[0];
-    const Expr low = (places.first_cell(v.segment) + x.low) * x.spots();
-    const Expr first = max(x.first(planes[0]), low);
-    const Expr behind = Halide::min(x.last(planes[0]) + 1, low + (places.cells() + x.high - x.low) * x.spots());
-    f.span(v.plane, v.segment) = Tuple(first, behind, low);
+    f.span(v.plane, v.segment) = Tuple(places.span(planes[0], v.segment));
 
     const PerAxis cells = places.row(places.seen_row(v.tile, v.row) - places.first_row());
     std::vector<Expr> seen;
@@ -48,6 +44,7 @@ class Staging {
   public:
     Staging(FlatGemmFuncs &f, const Places &places, const Tensor &picture, const Load &load)
         : f_(f), places_(places), picture_(picture), load_(load), rank_(static_cast<int>(places.axes().size())) {
+        f.read_stride = x().has_spots ? Expr(1) : x().read_stride;
         PerAxis plane_counts;
         for (const FlatAxis &a : places.axes()) plane_counts.push_back(a.planes);
         planes_ = digits(f.v.plane, plane_counts, divide_plainly);
@@ -56,21 +53,35 @@ class Staging {
     /// In vectors along a row, of which the last begins early; rows of less than a vector are copied by smaller ones. Where
     /// channels lie side by side, cell by cell, if that is wanted.
     void copy_places(bool any_layout) {
+        find_places(any_layout);
+        copy_found_places([&](const Expr &cell, const Expr &row) { return element(cell, row); });
+        if (any_layout) add_cells();
+    }
+
+    /// The same in two steps: what is copied may depend on the rows that are found.
+    void find_places(bool any_layout) {
         std::vector<Expr> seen = seen_rows(f_, places_, planes_);
-        const Expr by_cells = seen.back(), by_places = joined(seen);
+        const Expr by_cells = seen.back(), by_places = f_.size.entries > 0 ? by_cells : joined(seen);
         const Expr count = any_layout ? select(f_.reads_vectors, 0, by_places) : by_places;
         seen.pop_back();
         for (int width = f_.size.vector, above = 0; width > 0; above = width, width = next_width(width))
             seen.push_back(select(count >= width && (above == 0 || count < above), rounded_up(count, width), 0));
         if (any_layout) seen.push_back(select(f_.reads_vectors, by_cells, 0));
         begin(seen, by_places, by_cells);
+    }
+    void copy_found_places(const std::function<Expr(const Expr &cell, const Expr &row)> &copied) {
         for (int width = f_.size.vector; width > 0; width = next_width(width)) {
             const Halide::RDom r({{0, width}, {0, rounded_up(most_cells(), width)}, {0, places_.seen_rows()}}, "copied");
             const Expr cell = cell_of_vector(r[1], width, r[2]) + r[0];
-            add(width, r, r[1], r[2], cell, element(cell, r[2]));
+            add(width, r, r[1], r[2], cell, copied(cell, r[2]));
         }
-        if (any_layout) add_cells();
     }
+    /// Of a cell of a row that was found: its number among the tile's positions, where those are counted.
+    Expr position(const Expr &cell, const Expr &row) const { return of_row(row, count_column_ + 1) + cell - span(0); }
+    /// How many cells a row has.
+    Expr cells(const Expr &row) const { return of_row(row, count_column_); }
+    Expr coordinate(const Expr &row, int d) const { return of_row(row, d - 1); }
+    Expr first_cell() const { return span(0); }
 
     /// Vectors of cells are turned into vectors of channels; rows of less than a vector are copied cell by cell, and in any
     /// layout those whose channels lie side by side.
@@ -143,6 +154,7 @@ class Staging {
         count_column_ = static_cast<int>(seen.size());
         seen.push_back(count);
         if (f_.size.only_seen) seen.push_back(max(of_row, 0));
+        if (f_.size.entries > 0) seen.push_back(places_.positions_before(v.row, v.segment, v.tile));
         f_.seen_rows(v.row, v.plane, v.segment, v.tile) = Halide::Tuple(seen);
         f_.staged(v.place, v.summed, v.plane, v.segment, v.tile, v.group) = f_.size.only_seen ? Halide::undef<float>() : Expr(0.f);
         if (f_.size.only_seen) zero_gaps();
@@ -210,8 +222,6 @@ class Staging {
 /// `places_inside`: in vectors of places whatever the picture's layout is.
 template <class Tensor>
 void define_staged(FlatGemmFuncs &f, const Places &places, const Tensor &picture, const Load &load, bool places_inside = false) {
-    const FlatAxis &x = places.axes()[0];
-    f.read_stride = x.has_spots ? Expr(1) : x.read_stride;
     f.reads_vectors = picture.dim(static_cast<int>(places.axes().size())).stride() == 1;
     Staging<Tensor> staging(f, places, picture, load);
     if (f.size.joined_terms) staging.copy_places(false);

@@ -6,6 +6,7 @@
 
 #include "Halide.h"
 #include "algorithm/epilogue.h"
+#include "algorithm/flat_entries.h"
 #include "compiler/passes/vector_transpositions.h"
 #include "generators/axis_inputs.h"
 #include "generators/flat_gemm_generator.h"
@@ -60,12 +61,16 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>, pub
         const Expr summed = f.size.depthwise ? Expr(1) : input.dim(rank).extent(), channels = output.dim(rank).extent();
         const Places places(axes, output.dim(rank + 2).extent(), output.dim(0).extent(), this->tile_shape(), f.size);
         define_taps(f, places, gather, phase_counts);
-        define_staged(f, places, input, this->load(this->get_target()));
         const auto initial = [&](const Expr &channel, const Expr &group) {
             return select(has_bias != 0, bias(channel, group), 0.f);
         };
-        if (f.size.entries > 0) define_sum_of_entries(f, places, weight, kernel, summed, channels, initial);
-        else define_sum(f, places, weight, product(most), summed, channels, initial);
+        const Load load = this->load(this->get_target());
+        if (f.size.entries > 0) {
+            SumOfEntries(f, places, input, kernel, load).define(weight, channels, initial);
+        } else {
+            define_staged(f, places, input, load);
+            define_sum(f, places, weight, product(most), summed, channels, initial);
+        }
         define_stores(f, output, places, [&](const Expr &sum) {
             return this->rounded(activate(sum, activation, slope), this->get_target());
         });

@@ -21,6 +21,11 @@
 // Depthwise: a panel is one group, which sees itself alone and is copied when its panel begins. 1-D k3 s2, 512 channels of 400:
 // 0.09 ms, 16 GB/s; groups in vectors are up to twice as fast where taps are many.
 //
+// All taps (computes_taps, algorithm/flat_entries.h), an EPYC with AVX2 (105 GFLOP/s), one thread, 2026-11-23: k3 s2 1024->2 12^3
+// 52 %, k4 s2 529->2 8 x 16x32 45 %, 64->3 64 x 32x32 43 %. Products reach about 80 %; reading the picture takes a fifth to a half
+// of the time. Positions are read for a register tile and all its entries; for several tiles at once, or in chunks of 64 channels
+// in place of 128, 1.1 to 1.5 times as slow.
+//
 // *Channels*, the same machine and day, channels_last, percent of 255 GFLOP/s: k4 s2 512->256 16x16 77 % (float32), 76 %
 // (bfloat16); k4 s2 64->64 32x32 65 and 69 %; k2 s2 128->64 64x64 46 and 44 %. The gather that computed these before: 7 %.
 //
@@ -132,8 +137,9 @@ struct CpuProduct : CpuSchedule {
     GeneratorParam<int> vectors{"vectors", of_channels ? (depthwise ? 1 : 2) : depthwise ? 8 : 3};
     GeneratorParam<int> channels{"channels", depthwise ? 1 : 8}, places{"places", depthwise ? 24 : 12};
 
-    /// Of places: the product's channels are all taps of all channels.
+    /// Of places: the product's channels are all taps of all channels, summed in chunks of so many.
     GeneratorParam<bool> computes_taps{"computes_taps", false};
+    GeneratorParam<int> chunk{"chunk", 128};
     /// Of channels, for channels_first alone.
     GeneratorParam<bool> turned{"turned", false};
     /// Turned, for input gradients: tiles have no gaps; channels and taps are summed as one, of pictures as they lie.
@@ -146,7 +152,7 @@ struct CpuProduct : CpuSchedule {
                     .turned = turned, .depthwise = depthwise, .joined_terms = joined_terms, .only_cells = only_cells};
         const int entries = computes_taps ? int(channels) : 0;
         return {.vector = vector, .positions = vectors * vector, .channels = entries > 0 ? 1 : int(channels),
-                .depthwise = depthwise, .entries = entries};
+                .depthwise = depthwise, .entries = entries, .chunk = chunk};
     }
 
     void apply(FlatGemmFuncs &f, const Halide::Target &) const {
@@ -178,7 +184,10 @@ struct CpuProduct : CpuSchedule {
         else
             stores.reorder({s.element, s.vector, s.phase_x, s.cell, s.phase_y, s.row, s.phase_z, s.panel, s.block, s.segment,
                             s.tile, s.group});
-        stores.fuse(s.block, s.segment, work).fuse(work, s.tile, work).fuse(work, s.group, work).parallel(work);
+        // Blocks of panels share a tile's tables where they compute all taps.
+        if (computes_taps) stores.fuse(s.segment, s.tile, work);
+        else stores.fuse(s.block, s.segment, work).fuse(work, s.tile, work);
+        stores.fuse(work, s.group, work).parallel(work);
         if (!of_channels || turned) stores.specialize(f.whole_vectors).vectorize(s.element);
         stores.vectorize(s.element);  // some lanes of one
         if (of_channels && !turned) stores.specialize(f.writes_vectors);
@@ -209,7 +218,7 @@ struct CpuProduct : CpuSchedule {
 
     void stage(FlatGemmFuncs &f) const {
         const FlatGemmVars &v = f.v;
-        f.staged.compute_at(f.output, depthwise ? f.stored.panel : work).hoist_storage(f.output, work);
+        f.staged.compute_at(f.output, depthwise || computes_taps ? f.stored.panel : work).hoist_storage(f.output, work);
         if (f.size.joined_terms) f.staged.bound(v.summed, 0, f.staged_channels).bound(v.plane, 0, f.staged_planes);
         if (!of_channels || f.size.joined_terms) {
             f.staged.vectorize(v.place, f.size.vector, Halide::TailStrategy::RoundUp);
@@ -242,18 +251,26 @@ struct CpuProduct : CpuSchedule {
         sums.vectorize(lanes, width).unroll(lanes).unroll(others);
     }
 
-    /// All entries of a register tile's places, which stay in the first cache meanwhile.
+    /// All entries of a register tile's positions, which stay in the first cache meanwhile, chunk by chunk.
     void compute_entries(FlatGemmFuncs &f) const {
         using namespace Halide;
         const FlatGemmVars &v = f.v;
         const int width = f.size.vector;
-        f.entries.compute_root();
-        f.products.compute_at(f.output, work).bound_extent(v.lane, f.size.entries)
-            .align_bounds(v.place, f.size.positions).split(v.place, register_tile, v.place, f.size.positions, TailStrategy::RoundUp)
-            .reorder(v.place, v.lane, v.panel, register_tile).vectorize(v.place, width).unroll(v.place).unroll(v.lane);
-        f.product.compute_at(f.products, v.panel).bound_extent(v.place, f.size.positions).bound_extent(v.lane, f.size.entries)
-            .vectorize(v.place, width).unroll(v.place).unroll(v.lane);
+        const TailStrategy whole = TailStrategy::RoundUp;
+        for (Func table : {f.offsets, f.runs}) table.compute_at(f.output, work);
+        f.offsets.update().unscheduled();
+        f.offsets.align_bounds(v.place, f.size.positions).vectorize(v.place, width, whole);
+        f.products.compute_at(f.output, f.stored.block).bound_extent(v.lane, f.size.entries)
+            .align_bounds(v.place, f.size.positions).bound_storage(v.place, f.most_positions).vectorize(v.place, width, whole);
+        f.products.update().split(v.place, register_tile, v.place, f.size.positions, TailStrategy::GuardWithIf)
+            .reorder(v.place, v.lane, v.panel, register_tile, f.chunks.x).vectorize(v.place, width).unroll(v.place).unroll(v.lane);
+        f.product.compute_at(f.products, v.panel).bound_extent(v.place, f.size.positions)
+            .bound_extent(v.lane, f.size.entries).vectorize(v.place, width).unroll(v.place).unroll(v.lane);
         f.product.update().reorder(v.place, v.lane, f.summed_entries.x).vectorize(v.place, width).unroll(v.place).unroll(v.lane);
+        f.inputs.compute_at(f.products, register_tile).bound_extent(v.lane, width)
+            .bound_extent(v.vector, f.size.positions / width).bound_storage(v.summed, f.size.chunk);
+        for (int i = 0; i < 2; i++)
+            f.inputs.update(i).reorder(f.reads[i].x, v.summed, v.vector).vectorize(f.reads[i].x);
     }
 };
 

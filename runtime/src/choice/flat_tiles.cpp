@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "choice/launch_limits.h"
 #include "device/machine.h"
@@ -14,7 +15,7 @@ namespace {
 
 // Cells of an axis, as algorithm/flat_places.h counts them.
 struct Extent {
-    int64_t cells, low, high, pitch;
+    int64_t cells, low, high, pitch, seen;  // the last of those that have data
 
     int64_t reach() const { return high - low; }
 };
@@ -34,6 +35,7 @@ Extent extent_of(const Axis &a, bool forward) {
         e.low = 0, e.high = (a.kernel - 1) * a.dilation / a.stride;
         first = a.padding / a.stride, last = (a.padding + a.output() - 1) / a.stride;
     }
+    e.seen = std::max<int64_t>(std::min(last + 1, e.cells + e.high) - std::max(first, e.low), 0);
     e.pitch = std::max({e.cells + e.high - std::max(first, e.low), std::min(last + 1, e.cells + e.high) - e.low, e.cells});
     return e;
 }
@@ -68,10 +70,11 @@ FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p, TensorFormat read,
     double copied_floats = second_cache / 4;
     constexpr int64_t several = 8;
     int64_t least = 192;
-    // What is copied is read once, and its products with all taps stay in the second cache; but what two tiles see is multiplied
+    // The picture is read once, and its products with all taps stay in the second cache; but what two tiles see is multiplied
     // for both.
+    const int64_t entries = channels.computed * taps(p);
     if (k.computes_taps) {
-        copied_floats = 2 * second_cache, results += double(channels.computed * taps(p)) / 2;
+        copied_floats = 2 * second_cache, results += double(entries) / 2;
         least = std::clamp<int64_t>(3 * x.pitch * (y.reach() + z.reach() * y.pitch), 512, 4096);
     }
     const int64_t most = k.packs_groups || k.computes_taps ? 4096 : 1024;
@@ -93,12 +96,18 @@ FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p, TensorFormat read,
     const int64_t most_rows = std::clamp<int64_t>(std::min(wanted / pitch, a_share), 1, std::max<int64_t>(all_rows, 1));
     // Register tiles are whole; and rows that taps see beyond a tile's own are copied again.
     const int64_t seen_rows = y.reach() + z.reach() * y.pitch;
-    const int64_t image_rows = y.pitch * z.pitch;
-    const double cells_of_places = double(y.cells * z.cells * segment_cells) / double(image_rows);
+    const double image_rows = double(y.pitch * z.pitch), cells_of_places = double(y.cells * z.cells * segment_cells) / image_rows;
+    const double images = double(p.batch), dense = double(y.seen * z.seen);
+    const auto positions_for = [&](int64_t n) {
+        const double of_rows = std::min(double(n + seen_rows) / image_rows, images) * dense;
+        return std::ceil(of_rows) * double(std::min(x.seen, row_cells + x.reach()));
+    };
     const auto computed = [&](int64_t n) {
-        if (k.only_cells) return double(round_up(static_cast<int64_t>(std::ceil(double(n) * cells_of_places)), k.tile_places));
-        const int64_t also = k.computes_taps ? seen_rows * pitch + x.reach() : 0;
-        return n == 0 ? 0.0 : double(round_up((n - 1) * pitch + row_cells + also, k.tile_places));
+        if (n == 0) return 0.0;
+        const double all = k.only_cells ? std::ceil(double(n) * cells_of_places)
+                           : k.computes_taps ? positions_for(n)
+                                             : double((n - 1) * pitch + row_cells);
+        return double(round_up(static_cast<int64_t>(all), k.tile_places));
     };
     const auto copied_for = [&](int64_t n) { return n == 0 ? 0.0 : double((n + seen_rows) * pitch); };
     const auto of_all = [&](int64_t n, auto of_tile) { return double(all_rows / n) * of_tile(n) + of_tile(all_rows % n); };
@@ -113,8 +122,12 @@ FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p, TensorFormat read,
     // Each block of panels copies for itself: as many as make enough tasks.
     const int64_t panels = ceil_divide(channels.computed, k.weight_channel_multiple);
     const double tasks = double(ceil_divide(all_rows, tile_rows)) * double(segments) * double(channels.groups);
-    const int64_t blocks = k.computes_taps ? 1 : std::clamp<int64_t>(static_cast<int64_t>(several / tasks), 1, panels);
+    const double wanted_blocks = k.computes_taps ? double(entries) * computed(tile_rows) / second_cache : several / tasks;
+    const int64_t blocks = std::clamp<int64_t>(static_cast<int64_t>(wanted_blocks), 1, panels);
     block_panels = ceil_divide(panels, blocks);
+    // A block's entries fill register tiles.
+    const int64_t tile_entries = k.cpu_level == CpuLevel::avx2 ? 6 : 8, filling = tile_entries / std::gcd(tile_entries, taps(p));
+    if (k.computes_taps && blocks > 1 && block_panels > filling) block_panels -= block_panels % filling;
     // A register tile's operands in rows, of many channels, do not stay in the first cache.
     const bool on_avx2 = forward && k.cpu_level == CpuLevel::avx2 && !k.packs_groups && !k.any_layout;
     const double most_near = on_avx2 ? 8000 : 20000;
@@ -126,9 +139,7 @@ FlatTiles::FlatTiles(const KernelTraits &k, const Problem &p, TensorFormat read,
     // Where groups are channels, the time is a group's share.
     const double share = k.packs_groups ? 1 / double(p.groups) : 1;
     // Entries of whole register tiles, each of which is added once.
-    constexpr int64_t tile_entries = 8;
     constexpr double adding = 4;
-    const int64_t entries = channels.computed * taps(p);
     const double of_entries = double(round_up(entries, tile_entries)) + double(entries) * adding / channels.summed;
     const double computed_channels = k.computes_taps ? of_entries / double(taps(p)) : double(panels * k.weight_channel_multiple);
     relative_time = of_all(tile_rows, computed) * double(segments) * computed_channels * share / rate;

@@ -1,0 +1,139 @@
+// The sum of a flat matrix product as two (flat_places.h says what that is). Few channels would fill little of a register tile,
+// and the gaps of small pictures would be much of it. So first the picture's positions, as they lie, without gaps, are multiplied
+// with all taps of all channels, the entries, in the order in which those lie; then a channel's entries are copied as rows with
+// their gaps, and the output adds up those of its live taps.
+#ifndef CONV_TRANSPOSE_ALGORITHM_FLAT_ENTRIES_H
+#define CONV_TRANSPOSE_ALGORITHM_FLAT_ENTRIES_H
+
+#include <functional>
+#include <vector>
+
+#include "Halide.h"
+#include "algorithm/flat_places.h"
+#include "algorithm/flat_staging.h"
+
+namespace conv_transpose::flat_gemm {
+
+/// A panel of results is one channel: panels (0, summed, kx, ky, kz, channel + channels * group).
+template <class Tensor>
+class SumOfEntries {
+  public:
+    SumOfEntries(FlatGemmFuncs &f, const Places &places, const Tensor &picture, const PerAxis &kernel, const Load &load)
+        : f_(f), places_(places), picture_(picture), load_(load), taps_(product(kernel)), kernel_(kernel),
+          rank_(static_cast<int>(kernel.size())) {}
+
+    void define(const Tensor &panels, const Expr &channels,
+                const std::function<Expr(const Expr &channel, const Expr &group)> &initial) {
+        const FlatGemmVars &v = f_.v;
+        Staging<Tensor> staging(f_, places_, picture_, load_);
+        f_.most_positions = places_.most_positions();
+        staging.find_places(false);
+        find_positions(staging);
+        read();
+        multiply(panels, channels);
+        // What is `summed` is an entry.
+        staging.copy_found_places([&](const Expr &cell, const Expr &row) {
+            return f_.products(promised(staging.position(cell, row), places_.seen_positions(v.segment, v.tile)),
+                               v.summed % f_.size.entries, v.summed / f_.size.entries, v.segment, v.tile, v.group);
+        });
+        add(channels, initial);
+    }
+
+  private:
+    FlatGemmFuncs &f_;
+    const Places &places_;
+    const Tensor &picture_;
+    const Load &load_;
+    const Expr taps_;
+    const PerAxis kernel_;
+    const int rank_;
+
+    // Where the positions of a tile are in the picture. Those beyond the last, of whole register tiles, are where some other is.
+    void find_positions(const Staging<Tensor> &staging) {
+        using namespace Halide;
+        const FlatGemmVars &v = f_.v;
+        f_.offsets(v.place, v.plane, v.segment, v.tile) = 0;
+        f_.positions = RDom({{0, places_.most_seen_cells()}, {0, places_.seen_rows()}}, "positions");
+        const RDom &r = f_.positions;
+        const Expr cell = staging.first_cell() + r[0];
+        Expr offset = cell - places_.axes()[0].min;
+        for (int d = 1; d < rank_; d++)
+            offset = offset + (staging.coordinate(r[1], d) - places_.axes()[d].min) * picture_.dim(d).stride();
+        offset = offset + staging.coordinate(r[1], rank_) * picture_.dim(rank_ + 2).stride();
+        f_.positions.where(r[0] < staging.cells(r[1]));
+        f_.offsets(promised(staging.position(cell, r[1]), places_.seen_positions(v.segment, v.tile)), v.plane, v.segment, v.tile) =
+            offset;
+        const auto at = [&](int i) -> Expr { return f_.offsets(v.vector * f_.size.vector + i, 0, v.segment, v.tile); };
+        Expr in_a_run = Internal::const_true();
+        for (int i = 1; i < f_.size.vector; i++) in_a_run = in_a_run && at(i) == at(0) + i;
+        f_.runs(v.vector, v.segment, v.tile) = cast<int>(in_a_run);
+    }
+
+    // Vectors of positions: those that lie side by side, and others.
+    void read() {
+        using namespace Halide;
+        const FlatGemmVars &v = f_.v;
+        const int vector = f_.size.vector;
+        const auto element = [&](const Expr &offset) {
+            std::vector<Expr> index{promised(offset, picture_.dim(0).extent()) + picture_.dim(0).min()};
+            for (int d = 1; d < rank_; d++) index.push_back(picture_.dim(d).min());
+            index.insert(index.end(), {promised(v.summed, picture_.dim(rank_).extent()), v.group, 0});
+            return load_(picture_(index));
+        };
+        f_.inputs(v.lane, v.summed, v.vector, v.segment, v.tile, v.group) = undef<float>();
+        for (const bool run : {true, false}) {
+            RDom r(0, vector, "read");
+            r.where((f_.runs(v.vector, v.segment, v.tile) != 0) == run);
+            const Expr first = v.vector * vector;
+            const Expr offset = run ? f_.offsets(first, 0, v.segment, v.tile) + r : f_.offsets(first + r, 0, v.segment, v.tile);
+            f_.inputs(r, v.summed, v.vector, v.segment, v.tile, v.group) = element(offset);
+            f_.reads.push_back(r);
+        }
+    }
+
+    // The sum in chunks of channels, whose operands stay in the first cache.
+    void multiply(const Tensor &panels, const Expr &channels) {
+        using namespace Halide;
+        const FlatGemmVars &v = f_.v;
+        const int lanes = f_.size.entries, chunk = f_.size.chunk, vector = f_.size.vector;
+        const Expr summed = picture_.dim(rank_).extent(), all_entries = taps_ * channels;
+        RDom of_chunk(0, chunk, "of_chunk");
+        const Expr counted = v.chunk * chunk + of_chunk.x, number = promised(counted, summed);
+        of_chunk.where(counted < summed);
+        f_.summed_entries = of_chunk;
+        // Entries of all taps, and of all channels, lie side by side.
+        std::vector<Expr> index(rank_ + 3, 0);
+        index[1] = number;
+        index[2] = promised(min(v.panel * lanes + v.lane, all_entries - 1), kernel_[0]);
+        index.back() = channels * v.group;
+        f_.product(v.place, v.lane, v.panel, v.chunk, v.segment, v.tile, v.group) +=
+            f_.inputs(v.place % vector, number, v.place / vector, v.segment, v.tile, v.group) * panels(index);
+        f_.chunks = RDom(0, rounded_up(summed, chunk), "chunks");
+        f_.products(v.place, v.lane, v.panel, v.segment, v.tile, v.group) = 0.f;
+        f_.products(v.place, v.lane, v.panel, v.segment, v.tile, v.group) +=
+            f_.product(v.place, v.lane, v.panel, f_.chunks.x, v.segment, v.tile, v.group);
+    }
+
+    void add(const Expr &channels, const std::function<Expr(const Expr &channel, const Expr &group)> &initial) {
+        using namespace Halide;
+        const FlatGemmVars &v = f_.v;
+        f_.reduced.domain = RDom({{0, taps_}}, "reduced");
+        f_.reduced.tap = f_.reduced.domain.x;
+        f_.reduced.domain.where(f_.reduced.tap < f_.live_taps(v.phase));
+        const auto tap = [&](int i) -> Expr { return f_.taps(f_.reduced.tap, v.phase)[i]; };
+        Expr at = 0;
+        for (int d = rank_; d-- > 0;) at = at * kernel_[d] + tap(2 + d);
+        const Expr channel = v.panel + v.lane;
+        f_.sum(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) =
+            initial(promised(min(channel, channels - 1), channels), v.group);
+        f_.sum(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) +=
+            f_.staged(promised(places_.seen(v.place, tap(0)), places_.window()), channel * taps_ + promised(at, taps_), 0,
+                      v.segment, v.tile, v.group);
+        f_.result(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) =
+            f_.sum(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group);
+    }
+};
+
+}  // namespace conv_transpose::flat_gemm
+
+#endif
