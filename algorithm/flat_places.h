@@ -243,8 +243,7 @@ class Places {
         return (rows_before(first + row) - rows_before(first)) * seen_cells(segment);
     }
 
-    /// The pitch leads from a row of results to the next; the others count a tile's rows, its places, and those that
-    /// its taps see.
+    /// The pitch leads from a row of results to the next; the others count a tile's rows and its places.
     Expr pitch() const { return pitch_; }
     Expr rows_of(const Expr &tile) const { return min(rows_, all_rows_ - tile * rows_); }
     Expr places(const Expr &tile) const { return places_of(rows_of(tile)); }
