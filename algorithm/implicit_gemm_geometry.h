@@ -127,6 +127,44 @@ struct Geometry {
     }
 };
 
+/// Taps of a phase: which kernel position the first is, how far its input is from the cell, how many are live.
+struct LiveTaps {
+    PerAxis live, shift, first;
+};
+
+/// Phases of the first `channel_axes` are channels, of which every tap is live.
+inline LiveTaps live_taps(const Geometry &g, const std::vector<GatherAxis> &axes, int channel_axes, const PerAxis &most,
+                          const Expr &number_of_phase) {
+    const PerAxis phase = phase_digits(number_of_phase, g.phases, g.first_phases);
+    LiveTaps taps;
+    for (int d = 0; d < static_cast<int>(axes.size()); d++) {
+        if (d < channel_axes) {
+            taps.live.push_back(most[d]), taps.shift.push_back(0), taps.first.push_back(0);
+            continue;
+        }
+        const GatherAxis::Phase of_phase = axes[d].run_time_phase(phase[d]);
+        taps.live.push_back(of_phase.taps), taps.shift.push_back(of_phase.shift), taps.first.push_back(of_phase.first);
+    }
+    return taps;
+}
+
+/// Adds an axis of a gather's cells and phases, and returns how many taps a phase has at the most.
+inline Expr add_gather_axis(Geometry &g, const GatherAxis &axis, const Expr &padding_phase, const Expr &extent, bool in_channels,
+                            bool has_channel_axes, bool longest_phases_first) {
+    const Expr stride = axis.stride();
+    g.strides.push_back(stride);
+    g.cells.push_back(rounded_up(extent, stride));
+    // A stride that goes beyond the output's end has only those phases that there are.
+    const bool is_one = in_channels || Halide::Internal::is_const_one(stride);
+    g.phases.push_back(is_one ? Expr(1) : min(stride, extent));
+    if (has_channel_axes) g.channel_phases.push_back(in_channels ? stride : 1);
+    if (in_channels) g.early.push_back(padding_phase);
+    // That of the kernel's first position has the most taps, and the next ones no more.
+    if (longest_phases_first)
+        g.first_phases.push_back(is_one ? Expr(0) : select(padding_phase > 0, max(g.phases.back() - padding_phase, 0), 0));
+    return in_channels ? rounded_up(axis.kernel(), stride) : axis.taps();
+}
+
 /// The forward operation's, a gather. Phases of the first `channel_axes` are channels of the product: that is a convolution
 /// of stride 1, whose weights are zero where a phase lacks a tap. Its cells begin with whole ones, `padding_phase` positions
 /// before the output, so that all phases of a cell see the same positions; a stride above 1 has a dilation of 1 there. Each
@@ -143,31 +181,11 @@ Geometry gather_geometry(const GemmFuncs &f, const std::vector<GatherAxis> &axes
     g.position_run = f.position_run, g.position_unit = f.position_unit;
     g.in_one_row = f.position_run > 0 && channel_axes > 0;
     g.images = output.dim(rank + 2).extent();
-    PerAxis most, live, shift, first;
-    for (int d = 0; d < rank; d++) {
-        const bool in_channels = d < channel_axes;
-        const Expr stride = axes[d].stride(), extent = output.dim(d).extent();
-        g.strides.push_back(stride);
-        g.cells.push_back(rounded_up(extent, stride));
-        // A stride that goes beyond the output's end has only those phases that there are.
-        const bool is_one = in_channels || Halide::Internal::is_const_one(stride);
-        g.phases.push_back(is_one ? Expr(1) : min(stride, extent));
-        most.push_back(in_channels ? rounded_up(axes[d].kernel(), stride) : axes[d].taps());
-        if (channel_axes > 0) g.channel_phases.push_back(in_channels ? stride : 1);
-        if (in_channels) g.early.push_back(padding_phase[d]);
-        // That of the kernel's first position has the most taps, and the next ones no more.
-        if (f.longest_phases_first)
-            g.first_phases.push_back(is_one ? Expr(0) : select(padding_phase[d] > 0, max(g.phases[d] - padding_phase[d], 0), 0));
-    }
-    const PerAxis phase = phase_digits(v.phase, g.phases, g.first_phases);
-    for (int d = 0; d < rank; d++) {
-        if (d < channel_axes) {
-            live.push_back(most[d]), shift.push_back(0), first.push_back(0);
-            continue;
-        }
-        const GatherAxis::Phase of_phase = axes[d].run_time_phase(phase[d]);
-        live.push_back(of_phase.taps), shift.push_back(of_phase.shift), first.push_back(of_phase.first);
-    }
+    PerAxis most;
+    for (int d = 0; d < rank; d++)
+        most.push_back(add_gather_axis(g, axes[d], padding_phase[d], output.dim(d).extent(), d < channel_axes, channel_axes > 0,
+                                       f.longest_phases_first));
+    auto [live, shift, first] = live_taps(g, axes, channel_axes, most, v.phase);
     const PerAxis all_taps = most;
     if (window > 1) {
         g.cells[0] = g.cells[0] + (window - 1);

@@ -45,6 +45,18 @@ struct TensorCoreFuncs {
     Halide::Func weights;  ///< (value, row, tap_x, tap_y, phase_y, k4, part, row_block, group): as packed
     Halide::Func sum;      ///< (cell x, row, row_block, y, group, batch); y counts sets of `picture_rows` rows
     Halide::Func output;   ///< (x, y, channel, group, batch)
+
+    /// Sums over groups of four channels, taps and products; in tf32x3 there are three, each so often.
+    void sum_over(const Halide::Expr &groups_of_four, int times) {
+        r.domain = Halide::RDom(
+            {{0, 4}, {0, groups_of_four}, {0, taps_x}, {0, taps_y}, {0, (parts == 1 ? 1 : 3) * times}}, "r");
+        r.value = r.domain[0], r.k4 = r.domain[1], r.tap_x = r.domain[2], r.tap_y = r.domain[3], r.product = r.domain[4];
+    }
+    /// Which part of an operand a product has: the first product has the weight's small part, the second the picture's. Those
+    /// come first, while the sum is small.
+    Halide::Expr part_of(const Halide::Expr &product, int with_small_part) const {
+        return parts == 1 ? Halide::Expr(0) : select(product == with_small_part, 1, 0);
+    }
 };
 
 }  // namespace conv_transpose

@@ -1,5 +1,5 @@
 # conv_transpose_kernel(), conv_transpose_helper(): from a row of generators/kernels.cmake, which says what they take, to
-# the kernel's name, its object files and their rows of the registry.
+# the kernel's name, its object files and their rows of the registry. The global property CONV_TRANSPOSE_KERNEL_NAMES lists them.
 
 set(CONV_TRANSPOSE_KERNELS small CACHE STRING "Which kernels are built: small (what CI tests) or full")
 set_property(CACHE CONV_TRANSPOSE_KERNELS PROPERTY STRINGS small full)
@@ -22,9 +22,6 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
 endif()
 # The host side of a CUDA kernel computes block counts: any processor does.
 set(cuda_target ${cpu_target_baseline}-cuda-cuda_capability_80)
-
-set(CONV_TRANSPOSE_KERNEL_OBJECTS "")
-set(CONV_TRANSPOSE_KERNEL_ROWS "")
 
 # What parameters fix of a problem, as names have it: sets WINDOW to k3x3_s2x2_p1x1 (`any` where nothing is compiled in),
 # and SIZES to _c64x64_i128x256, channels and picture, as far as they are given.
@@ -87,10 +84,6 @@ function(conv_transpose_add_kernel name generator target)
     # The autotuner starts from the kernels that there are.
     list(JOIN ARGN " " parameters)
     set_property(GLOBAL APPEND PROPERTY CONV_TRANSPOSE_KERNEL_COMMANDS "${generator} ${parameters}")
-    list(APPEND CONV_TRANSPOSE_KERNEL_OBJECTS ${dir}/${name}.o)
-    list(APPEND CONV_TRANSPOSE_KERNEL_ROWS ${dir}/${name}.kernel.inc)
-    set(CONV_TRANSPOSE_KERNEL_OBJECTS ${CONV_TRANSPOSE_KERNEL_OBJECTS} PARENT_SCOPE)
-    set(CONV_TRANSPOSE_KERNEL_ROWS ${CONV_TRANSPOSE_KERNEL_ROWS} PARENT_SCOPE)
 endfunction()
 
 # For every target of the device. The arguments behind it are those of a row; AS and the target end the name.
@@ -169,8 +162,6 @@ function(conv_transpose_add_kernels beginning generator device)
             conv_transpose_add_kernel(${name} ${generator} ${cpu_target_baseline}${large} ${row_UNPARSED_ARGUMENTS} ${options})
         endif()
     endif()
-    set(CONV_TRANSPOSE_KERNEL_OBJECTS ${CONV_TRANSPOSE_KERNEL_OBJECTS} PARENT_SCOPE)
-    set(CONV_TRANSPOSE_KERNEL_ROWS ${CONV_TRANSPOSE_KERNEL_ROWS} PARENT_SCOPE)
 endfunction()
 
 # Computes an operation.
@@ -185,13 +176,9 @@ function(conv_transpose_kernel operation format device family)
     conv_transpose_fixed_attributes(${kernel_UNPARSED_ARGUMENTS})
     conv_transpose_add_kernels(${operation}_${format}_${device}_${family}${WINDOW}_${kernel_LAYOUT}${SIZES} ${kernel_GENERATOR}
         ${device} ${kernel_UNPARSED_ARGUMENTS} CHECK ${operation},${format},${device},${family})
-    set(CONV_TRANSPOSE_KERNEL_OBJECTS ${CONV_TRANSPOSE_KERNEL_OBJECTS} PARENT_SCOPE)
-    set(CONV_TRANSPOSE_KERNEL_ROWS ${CONV_TRANSPOSE_KERNEL_ROWS} PARENT_SCOPE)
 endfunction()
 
 # Prepares operands, or adds parts of sums.
 function(conv_transpose_helper generator format device)
     conv_transpose_add_kernels(${generator}_${format}_${device} ${generator} ${device} ${ARGN})
-    set(CONV_TRANSPOSE_KERNEL_OBJECTS ${CONV_TRANSPOSE_KERNEL_OBJECTS} PARENT_SCOPE)
-    set(CONV_TRANSPOSE_KERNEL_ROWS ${CONV_TRANSPOSE_KERNEL_ROWS} PARENT_SCOPE)
 endfunction()

@@ -43,57 +43,10 @@ class ForwardTensorCore : public Halide::Generator<ForwardTensorCore<Schedule>>,
     Schedule schedule_params;
 
     void generate() {
-        using Halide::Expr;
-        const GatherVars &v = f_.v;
-        const TensorCoreVars &t = f_.t;
         describe_problem(f_);
-        const GatherAxis &x_axis = f_.x_axis, &y_axis = f_.y_axis;
-        const int rows = picture_rows, phases_x = f_.phases_x, phases_y = f_.phases_y;
-
-        const Halide::Func padded = padded_picture(input, v, problem.in_channels, schedule_params.chunk());
-        f_.pixels = Halide::Func("pixels");
-        f_.pixels(t.value, v.x, v.y, t.k4, t.part, v.group, v.batch) =
-            tf32_part(padded(v.x, v.y, t.k4 * 4 + t.value, v.group, v.batch), t.part, this->target);
-        f_.weights = Halide::Func("weights");
-        const int channels = f_.tile_channels();
-        const Expr row_blocks = (output.dim(2).extent() + channels - 1) / channels;
-        const Expr ks = groups_of_four() * parts;
-        const Expr row_block = existing_row_block(t.row_block, row_blocks, schedule_params.channel_sets);
-        const Expr slice = t.phase_y + phases_y * (t.k4 * parts + t.part + ks * (row_block + row_blocks * v.group));
-        f_.weights(t.value, t.row, v.x, v.y, t.phase_y, t.k4, t.part, t.row_block, v.group) = weight(
-            t.value + 4 * (t.row + 64 * phases_x * (v.x + f_.taps_x * (v.y + f_.taps_y * slice))), 0, 0, 0, 0);
-
-        // A tile of several picture rows has so many more taps in y; the packed weights have zeros where a row's own
-        // taps end.
-        f_.r.domain = Halide::RDom(
-            {{0, 4}, {0, groups_of_four()}, {0, f_.taps_x}, {0, f_.taps_y}, {0, parts == 1 ? 1 : 3}}, "r");
-        const Halide::RDom &r = f_.r.domain;
-        f_.r.value = r[0], f_.r.k4 = r[1], f_.r.tap_x = r[2], f_.r.tap_y = r[3], f_.r.product = r[4];
-        const Expr phase_x = t.row / 64, phase_y = v.y % phases_y;
-        // Where a phase has fewer taps: none is computed. The vertical phase is not known when taps are unrolled; there
-        // the packed weights are zero.
-        if (!x_axis.always_live()) f_.r.domain.where(x_axis.live(phase_x, r[2]));
-        // The small products come first, while the sum is small.
-        const Expr pixel_part = parts == 1 ? Expr(0) : select(r[4] == 1, 1, 0);
-        const Expr weight_part = parts == 1 ? Expr(0) : select(r[4] == 0, 1, 0);
-        f_.sum = Halide::Func("sum");
-        f_.sum(v.x, t.row, t.row_block, v.y, v.group, v.batch) = 0.f;
-        const Expr cell_y = rows > 1 ? v.y * rows + (rows - 1) : v.y / phases_y;
-        f_.sum(v.x, t.row, t.row_block, v.y, v.group, v.batch) +=
-            f_.pixels(r[0], x_axis.input(v.x, phase_x, r[2]), y_axis.input(cell_y, phase_y, r[3]), r[1], pixel_part,
-                      v.group, v.batch) *
-            f_.weights(r[0], t.row, r[2], r[3], phase_y, r[1], weight_part, t.row_block, v.group);
-
-        const Expr row = v.channel % channels + channels * (v.y % rows) + 64 * (v.x % phases_x);
-        const Expr sum_of_row =
-            sub_pixel ? shuffled_sum()
-                      : f_.sum(v.x / phases_x, row, v.channel / channels, v.y / rows, v.group, v.batch);
-        const Expr sum = sum_of_row + select(has_bias != 0, bias(v.channel, v.group), 0.f);
-        // Without an activation nothing is computed; the pass makes a version of the store for that.
-        const Expr no_activation = activation == static_cast<int>(EpilogueKind::piecewise_linear) && slope == 1.f;
-        output(v.x, v.y, v.channel, v.group, v.batch) =
-            unless_before_picture(branch(no_activation, sum, activate(sum, activation, slope)));
-        f_.output = output;
+        define_operands();
+        sum_products();
+        define_output();
     }
 
     void schedule() {
@@ -177,6 +130,62 @@ class ForwardTensorCore : public Halide::Generator<ForwardTensorCore<Schedule>>,
         const int rows = problem.stride_h.value() * picture_rows.value();
         f.cells_x = (problem.output_w + early_x + problem.stride_w - 1) / problem.stride_w;
         f.cells_y = (problem.output_h + early_y + rows - 1) / rows, f.channels = problem.out_channels;
+    }
+
+    void define_operands() {
+        using Halide::Expr;
+        const GatherVars &v = f_.v;
+        const TensorCoreVars &t = f_.t;
+        const Halide::Func padded = padded_picture(input, v, problem.in_channels, schedule_params.chunk());
+        f_.pixels = Halide::Func("pixels");
+        f_.pixels(t.value, v.x, v.y, t.k4, t.part, v.group, v.batch) =
+            tf32_part(padded(v.x, v.y, t.k4 * 4 + t.value, v.group, v.batch), t.part, this->target);
+        f_.weights = Halide::Func("weights");
+        const int channels = f_.tile_channels();
+        const Expr row_blocks = (output.dim(2).extent() + channels - 1) / channels;
+        const Expr ks = groups_of_four() * parts;
+        const Expr row_block = existing_row_block(t.row_block, row_blocks, schedule_params.channel_sets);
+        const Expr slice = t.phase_y + f_.phases_y * (t.k4 * parts + t.part + ks * (row_block + row_blocks * v.group));
+        f_.weights(t.value, t.row, v.x, v.y, t.phase_y, t.k4, t.part, t.row_block, v.group) = weight(
+            t.value + 4 * (t.row + 64 * f_.phases_x * (v.x + f_.taps_x * (v.y + f_.taps_y * slice))), 0, 0, 0, 0);
+    }
+
+    // A tile of several picture rows has so many more taps in y; the packed weights have zeros where a row's own taps end.
+    void sum_products() {
+        using Halide::Expr;
+        const GatherVars &v = f_.v;
+        const TensorCoreVars &t = f_.t;
+        f_.sum_over(groups_of_four(), 1);
+        const TensorCoreReduction &r = f_.r;
+        const Expr phase_x = t.row / 64, phase_y = v.y % f_.phases_y;
+        // Where a phase has fewer taps: none is computed. The vertical phase is not known when taps are unrolled; there
+        // the packed weights are zero.
+        if (!f_.x_axis.always_live()) f_.r.domain.where(f_.x_axis.live(phase_x, r.tap_x));
+        f_.sum = Halide::Func("sum");
+        f_.sum(v.x, t.row, t.row_block, v.y, v.group, v.batch) = 0.f;
+        const Expr cell_y = picture_rows > 1 ? v.y * picture_rows + (picture_rows - 1) : v.y / f_.phases_y;
+        f_.sum(v.x, t.row, t.row_block, v.y, v.group, v.batch) +=
+            f_.pixels(r.value, f_.x_axis.input(v.x, phase_x, r.tap_x), f_.y_axis.input(cell_y, phase_y, r.tap_y), r.k4,
+                      f_.part_of(r.product, 1), v.group, v.batch) *
+            f_.weights(r.value, t.row, r.tap_x, r.tap_y, phase_y, r.k4, f_.part_of(r.product, 0), t.row_block, v.group);
+    }
+
+    void define_output() {
+        using Halide::Expr;
+        const GatherVars &v = f_.v;
+        const Expr sum = (sub_pixel ? shuffled_sum() : sum_of_row()) + select(has_bias != 0, bias(v.channel, v.group), 0.f);
+        // Without an activation nothing is computed; the pass makes a version of the store for that.
+        const Expr no_activation = activation == static_cast<int>(EpilogueKind::piecewise_linear) && slope == 1.f;
+        output(v.x, v.y, v.channel, v.group, v.batch) =
+            unless_before_picture(branch(no_activation, sum, activate(sum, activation, slope)));
+        f_.output = output;
+    }
+
+    Halide::Expr sum_of_row() const {
+        const GatherVars &v = f_.v;
+        const int channels = f_.tile_channels(), rows = picture_rows;
+        const Halide::Expr row = v.channel % channels + channels * (v.y % rows) + 64 * (v.x % f_.phases_x);
+        return f_.sum(v.x / f_.phases_x, row, v.channel / channels, v.y / rows, v.group, v.batch);
     }
 
     // An axis of cells that all phases share.

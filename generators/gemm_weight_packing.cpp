@@ -51,65 +51,21 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
     }
 
     void generate() {
-        using namespace Halide;
         using enum Dimension;
         const bool for_tensor_cores = format_.on_tensor_cores();
-        const int values = format_.values_of_16_bytes();
-        const TensorLayout layout = for_tensor_cores ? layouts::tensor_core_weights(values) : layouts::channels_innermost;
-        constexpr Dimension axes[] = {x, y, z};
-        const Expr groups = weight.dim(rank + 2).extent();
-        const Expr given_channels = weight.dim(rank).extent();
-        Expr channels = given_channels, summed_channels = weight.dim(rank + 1).extent();
-        const std::vector<Expr> channel_phases = values_of(channel_phases_), summed_phases = values_of(summed_phases_);
-        PerDimension<Expr> extents(1, {{piece, format_.pieces()}, {group, groups}});
-        for (int d = 0; d < rank; d++) {
-            const Expr phases = channel_phases[d] * summed_phases[d];
-            extents[axes[d]] = (weight.dim(d).extent() + phases - 1) / phases;
-            channels = channels * channel_phases[d], summed_channels = summed_channels * summed_phases[d];
-        }
-        // The runtime fills channels up to whole tiles of the kernel, of tensor cores summed ones to whole chunks, and taps of
-        // shifted kernels to whole windows.
-        const Expr run = packed_->dim(0).extent(), taps = packed_->dim(1).extent();
-        if (packs_cells) extents[x] = taps / (extents[y] * extents[z]);
-        const Expr elements = run * taps * packed_->dim(2).extent();
-        extents[channel] = for_tensor_cores ? channels : 1;
-        extents[summed] = for_tensor_cores ? Expr(values) : summed_channels;
-        const Expr filled_up = elements / layout.elements<Expr>(extents);
-        if (for_tensor_cores) extents[summed] = filled_up * values;
-        else extents[channel] = filled_up;
-
-        const Expr number = i + run * (tap + taps * rest);
-        Region inside;
-        for (int d = 0; d < rank + 3; d++)
-            if (d < rank + 2) inside.emplace_back(weight.dim(d).min(), weight.dim(d).extent());
-            else inside.emplace_back(Expr(), Expr());
-        const Func zero_outside = BoundaryConditions::constant_exterior(
-            weight, Internal::make_zero(weight.type()), inside);
+        const TensorLayout layout = for_tensor_cores ? layouts::tensor_core_weights(format_.values_of_16_bytes())
+                                                     : layouts::channels_innermost;
+        const PerDimension<Expr> extents = packed_extents(layout);
+        const Func given = zero_outside_of_weight();
         const auto element = [&](const std::vector<Expr> &summed_phases) {
-            Place at = rows_are_found_together() ? place_in_rows(extents, given_channels, summed_phases)
-                       : get_target().has_gpu_feature()
-                           ? place(layout.coordinates<FastNumber>(number, counted<FastNumber>(extents)), given_channels, summed_phases)
-                           : place(layout.coordinates<Expr>(number, counted<Expr>(extents)), given_channels, summed_phases);
-            std::vector<Expr> index;
-            for (int d = 0; d < rank; d++)
-                index.push_back(at.of[axes[d]] * channel_phases[d] * summed_phases[d] + at.channel_phase[d] +
-                                at.summed_phase[d]);
-            if (packs_cells) {
-                // Channels of an input are whole rows; where phases are summed over, there is one input.
-                const int of_row = rows_are_found_together() && all_one(summed_phases) ? values : 1;
-                const FastNumber channels(*input_channels_ / of_row), of_cell(at.of[summed] / of_row);
-                at.of[summed] = (of_cell % channels).value * of_row + at.of[summed] % of_row;
-                const Expr shift = (of_cell / channels).value * *input_shift_, shifted = index[0] - shift;
-                const FastNumber spread(max(shifted, 0)), dilation(*dilation_);
-                const Expr is_tap = shift < channel_phases[0] && shifted >= 0 && (spread % dilation).value == 0;
-                index[0] = select(is_tap, (spread / dilation).value, -1);
-            }
+            Place at = place_of_element(layout, extents, summed_phases);
+            std::vector<Expr> index = kernel_position(at, summed_phases);
+            if (packs_cells) find_in_cell(at, index[0], summed_phases);
             // The clamp tells bounds inference what the quotients cannot.
-            index.insert(index.end(), {at.of[channel], at.of[summed], clamp(at.of[group], 0, groups - 1)});
-            const Expr given = zero_outside(index);
-            return for_tensor_cores ? operand_piece(format_, given, at.of[piece], get_target()) : given;
+            index.insert(index.end(), {at.of[channel], at.of[summed], clamp(at.of[group], 0, groups() - 1)});
+            return for_tensor_cores ? operand_piece(format_, given(index), at.of[piece], get_target()) : given(index);
         };
-        const Expr general = element(summed_phases);
+        const Expr general = element(values_of(summed_phases_));
         (*packed_)(i, tap, rest, three, four) =
             rows_are_found_together() ? select(has_whole_rows(), element(std::vector<Expr>(rank, 1)), general) : general;
     }
@@ -226,6 +182,7 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
     static const Expr &expr(const Expr &number) { return number; }
     static const Expr &expr(const FastNumber &number) { return number.value; }
 
+    static constexpr Dimension axes_[] = {Dimension::x, Dimension::y, Dimension::z};
     static constexpr Dimension dimensions_[] = {Dimension::channel, Dimension::summed, Dimension::x, Dimension::y,
                                                 Dimension::z, Dimension::group, Dimension::piece};
 
@@ -236,9 +193,74 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         return counted;
     }
 
+    Expr given_channels() const { return weight.dim(rank).extent(); }
+    Expr groups() const { return weight.dim(rank + 2).extent(); }
+    Expr run() const { return packed_->dim(0).extent(); }
+    Expr taps() const { return packed_->dim(1).extent(); }
+
+    /// The runtime fills channels up to whole tiles of the kernel, of tensor cores summed ones to whole chunks, and taps of
+    /// shifted kernels to whole windows.
+    PerDimension<Expr> packed_extents(const TensorLayout &layout) const {
+        using enum Dimension;
+        const bool for_tensor_cores = format_.on_tensor_cores();
+        const int values = format_.values_of_16_bytes();
+        const std::vector<Expr> channel_phases = values_of(channel_phases_), summed_phases = values_of(summed_phases_);
+        Expr channels = given_channels(), summed_channels = weight.dim(rank + 1).extent();
+        PerDimension<Expr> extents(1, {{piece, format_.pieces()}, {group, groups()}});
+        for (int d = 0; d < rank; d++) {
+            const Expr phases = channel_phases[d] * summed_phases[d];
+            extents[axes_[d]] = (weight.dim(d).extent() + phases - 1) / phases;
+            channels = channels * channel_phases[d], summed_channels = summed_channels * summed_phases[d];
+        }
+        if (packs_cells) extents[x] = taps() / (extents[y] * extents[z]);
+        extents[channel] = for_tensor_cores ? channels : 1;
+        extents[summed] = for_tensor_cores ? Expr(values) : summed_channels;
+        const Expr filled_up = run() * taps() * packed_->dim(2).extent() / layout.elements<Expr>(extents);
+        if (for_tensor_cores) extents[summed] = filled_up * values;
+        else extents[channel] = filled_up;
+        return extents;
+    }
+
+    Func zero_outside_of_weight() const {
+        Halide::Region inside;
+        for (int d = 0; d < rank + 2; d++) inside.emplace_back(weight.dim(d).min(), weight.dim(d).extent());
+        inside.emplace_back(Expr(), Expr());
+        return Halide::BoundaryConditions::constant_exterior(weight, Halide::Internal::make_zero(weight.type()), inside);
+    }
+
+    Place place_of_element(const TensorLayout &layout, const PerDimension<Expr> &extents,
+                           const std::vector<Expr> &summed_phases) {
+        if (rows_are_found_together()) return place_in_rows(extents, summed_phases);
+        const Expr number = i + run() * (tap + taps() * rest);
+        if (get_target().has_gpu_feature())
+            return place(layout.coordinates<FastNumber>(number, counted<FastNumber>(extents)), summed_phases);
+        return place(layout.coordinates<Expr>(number, counted<Expr>(extents)), summed_phases);
+    }
+
+    std::vector<Expr> kernel_position(const Place &at, const std::vector<Expr> &summed_phases) const {
+        std::vector<Expr> position;
+        for (int d = 0; d < rank; d++)
+            position.push_back(at.of[axes_[d]] * Expr(*channel_phases_[d]) * summed_phases[d] + at.channel_phase[d] +
+                               at.summed_phase[d]);
+        return position;
+    }
+
+    /// Of neighbouring inputs' channels: the input's own summed channel, and the position in its shifted, spread kernel, or -1.
+    /// Channels of an input are whole rows; where phases are summed over, there is one input.
+    void find_in_cell(Place &at, Expr &position, const std::vector<Expr> &summed_phases) {
+        using enum Dimension;
+        const int of_row = rows_are_found_together() && all_one(summed_phases) ? format_.values_of_16_bytes() : 1;
+        const FastNumber channels(*input_channels_ / of_row), of_cell(at.of[summed] / of_row);
+        at.of[summed] = (of_cell % channels).value * of_row + at.of[summed] % of_row;
+        const Expr shift = (of_cell / channels).value * *input_shift_, shifted = position - shift;
+        const FastNumber spread(max(shifted, 0)), dilation(*dilation_);
+        const Expr is_tap = shift < Expr(*channel_phases_[0]) && shifted >= 0 && (spread % dilation).value == 0;
+        position = select(is_tap, (spread / dilation).value, -1);
+    }
+
     /// It finds places of layouts::tensor_core_weights, in its three dimensions: `rest` is of pieces, eights of summed
     /// channels, tiles and groups.
-    Place place_in_rows(const PerDimension<Expr> &extents, const Expr &given_channels, const std::vector<Expr> &summed_phases) const {
+    Place place_in_rows(const PerDimension<Expr> &extents, const std::vector<Expr> &summed_phases) const {
         using enum Dimension;
         const int values = format_.values_of_16_bytes(), pieces = format_.pieces();
         const FastNumber together = rest / rows_at_once(), eights = (extents[summed] / (values * eights_at_once)),
@@ -251,12 +273,12 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         at[x] = FastNumber(tap) % FastNumber(extents[x]);
         at[y] = rank == 2 ? line : line % FastNumber(extents[y]);
         if (rank > 2) at[z] = line / FastNumber(extents[y]);
-        return place(at, given_channels, summed_phases);
+        return place(at, summed_phases);
     }
 
     /// A Number says how to divide.
     template <class Number>
-    Place place(PerDimension<Number> at, const Expr &given_channels, const std::vector<Expr> &summed_phases) const {
+    Place place(PerDimension<Number> at, const std::vector<Expr> &summed_phases) const {
         using enum Dimension;
         const auto take_phases = [](Number &number, const std::vector<Expr> &phases) {
             std::vector<Expr> taken;
@@ -269,13 +291,13 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         };
         Number first_channel = at[channel];
         if (phases_outermost) {
-            first_channel = at[channel] % Number(given_channels);
-            at[channel] = at[channel] / Number(given_channels);
+            first_channel = at[channel] % Number(given_channels());
+            at[channel] = at[channel] / Number(given_channels());
         }
         Place place{PerDimension<Expr>(0, {}), take_phases(at[channel], values_of(channel_phases_)),
                     take_phases(at[summed], summed_phases)};
         // What is left of the number of a phase lies beyond the last.
-        if (phases_outermost) at[channel] = first_channel + at[channel] * Number(given_channels);
+        if (phases_outermost) at[channel] = first_channel + at[channel] * Number(given_channels());
         for (Dimension d : dimensions_) place.of[d] = expr(at[d]);
         return place;
     }

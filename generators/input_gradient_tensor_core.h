@@ -31,55 +31,10 @@ class InputGradientTensorCore : public Halide::Generator<InputGradientTensorCore
     Schedule schedule_params;
 
     void generate() {
-        using Halide::Expr;
-        const GatherVars &v = f_.v;
-        const TensorCoreVars &t = f_.t;
         describe_problem(f_);
-        const int stride_x = problem.stride_w, stride_y = problem.stride_h, phases = stride_x * stride_y;
-        // A plane is (phase y, phase x, part), the part innermost.
-        const auto phase_x_of = [&](const Expr &phase) { return phase % stride_x; };
-        const auto phase_y_of = [&](const Expr &phase) { return phase / stride_x; };
-
-        const Expr phase = t.part / parts;
-        const Halide::Func padded = padded_picture(
-            output_gradient, v, problem.out_channels ? problem.out_channels : problem.out_channel_multiple,
-            schedule_params.chunk());
-        f_.pixels = Halide::Func("pixels");
-        f_.pixels(t.value, v.x, v.y, t.k4, t.part, v.group, v.batch) =
-            tf32_part(padded(v.x * stride_x + phase_x_of(phase), v.y * stride_y + phase_y_of(phase),
-                                        t.k4 * 4 + t.value, v.group, v.batch), t.part % parts, this->target);
-        // As pack_tensor_core packs the weights of a forward kernel without padding, whose phases and taps these are.
-        f_.weights = Halide::Func("weights");
-        const Expr row_blocks = (input_gradient.dim(2).extent() + 63) / 64;
-        const Expr row_block = existing_row_block(t.row_block, row_blocks, schedule_params.channel_sets);
-        const Expr slice =
-            phase_y_of(phase) +
-            stride_y *
-                (t.part % parts + parts * (t.k4 + groups_of_four() * (row_block + row_blocks * v.group)));
-        f_.weights(t.value, t.row, v.x, v.y, t.phase_y, t.k4, t.part, t.row_block, v.group) = weight(
-            t.value + 4 * (t.row + 64 * (phase_x_of(phase) + stride_x * (v.x + f_.taps_x * (v.y + f_.taps_y * slice)))),
-            0, 0, 0, 0);
-
-        const int products = parts == 1 ? 1 : 3;
-        f_.r.domain = Halide::RDom(
-            {{0, 4}, {0, groups_of_four()}, {0, f_.taps_x}, {0, f_.taps_y}, {0, products * phases}}, "r");
-        const Halide::RDom &r = f_.r.domain;
-        f_.r.value = r[0], f_.r.k4 = r[1], f_.r.tap_x = r[2], f_.r.tap_y = r[3], f_.r.product = r[4];
-        const Expr product = r[4] / phases, product_phase = r[4] % phases;
-        if (problem.kernel_w % stride_x != 0)
-            f_.r.domain.where(r[2] * stride_x + phase_x_of(product_phase) < problem.kernel_w);
-        if (problem.kernel_h % stride_y != 0)
-            f_.r.domain.where(r[3] * stride_y + phase_y_of(product_phase) < problem.kernel_h);
-        // The small products come first, while the sum is small.
-        const auto plane = [&](int small) {
-            return product_phase * parts + (parts == 1 ? Expr(0) : select(product == small, 1, 0));
-        };
-        f_.sum = Halide::Func("sum");
-        f_.sum(v.x, t.row, t.row_block, v.y, v.group, v.batch) = 0.f;
-        f_.sum(v.x, t.row, t.row_block, v.y, v.group, v.batch) +=
-            f_.pixels(r[0], v.x + r[2], v.y + r[3], r[1], plane(1), v.group, v.batch) *
-            f_.weights(r[0], t.row, r[2], r[3], 0, r[1], plane(0), t.row_block, v.group);
-
+        define_operands();
+        sum_products();
+        const GatherVars &v = f_.v;
         input_gradient(v.x, v.y, v.channel, v.group, v.batch) =
             f_.sum(v.x, v.channel % 64, v.channel / 64, v.y, v.group, v.batch);
         f_.output = input_gradient;
@@ -119,6 +74,56 @@ class InputGradientTensorCore : public Halide::Generator<InputGradientTensorCore
 
   private:
     TensorCoreFuncs f_;
+
+    // A plane is (phase y, phase x, part), the part innermost.
+    Halide::Expr phase_x_of(const Halide::Expr &phase) const { return phase % problem.stride_w; }
+    Halide::Expr phase_y_of(const Halide::Expr &phase) const { return phase / problem.stride_w; }
+
+    // Weights are as pack_tensor_core packs those of a forward kernel without padding, whose phases and taps these are.
+    void define_operands() {
+        using Halide::Expr;
+        const GatherVars &v = f_.v;
+        const TensorCoreVars &t = f_.t;
+        const Expr phase = t.part / parts;
+        const Halide::Func padded = padded_picture(
+            output_gradient, v, problem.out_channels ? problem.out_channels : problem.out_channel_multiple,
+            schedule_params.chunk());
+        f_.pixels = Halide::Func("pixels");
+        f_.pixels(t.value, v.x, v.y, t.k4, t.part, v.group, v.batch) =
+            tf32_part(padded(v.x * problem.stride_w + phase_x_of(phase), v.y * problem.stride_h + phase_y_of(phase),
+                             t.k4 * 4 + t.value, v.group, v.batch), t.part % parts, this->target);
+        f_.weights = Halide::Func("weights");
+        const Expr row_blocks = (input_gradient.dim(2).extent() + 63) / 64;
+        const Expr row_block = existing_row_block(t.row_block, row_blocks, schedule_params.channel_sets);
+        const Expr slice =
+            phase_y_of(phase) +
+            problem.stride_h *
+                (t.part % parts + parts * (t.k4 + groups_of_four() * (row_block + row_blocks * v.group)));
+        f_.weights(t.value, t.row, v.x, v.y, t.phase_y, t.k4, t.part, t.row_block, v.group) = weight(
+            t.value + 4 * (t.row + 64 * (phase_x_of(phase) +
+                                         problem.stride_w * (v.x + f_.taps_x * (v.y + f_.taps_y * slice)))),
+            0, 0, 0, 0);
+    }
+
+    void sum_products() {
+        using Halide::Expr;
+        const GatherVars &v = f_.v;
+        const TensorCoreVars &t = f_.t;
+        const int stride_x = problem.stride_w, stride_y = problem.stride_h, phases = stride_x * stride_y;
+        f_.sum_over(groups_of_four(), phases);
+        const TensorCoreReduction &r = f_.r;
+        const Expr product = r.product / phases, phase = r.product % phases;
+        if (problem.kernel_w % stride_x != 0)
+            f_.r.domain.where(r.tap_x * stride_x + phase_x_of(phase) < problem.kernel_w);
+        if (problem.kernel_h % stride_y != 0)
+            f_.r.domain.where(r.tap_y * stride_y + phase_y_of(phase) < problem.kernel_h);
+        const auto plane = [&](int with_small_part) { return phase * parts + f_.part_of(product, with_small_part); };
+        f_.sum = Halide::Func("sum");
+        f_.sum(v.x, t.row, t.row_block, v.y, v.group, v.batch) = 0.f;
+        f_.sum(v.x, t.row, t.row_block, v.y, v.group, v.batch) +=
+            f_.pixels(r.value, v.x + r.tap_x, v.y + r.tap_y, r.k4, plane(1), v.group, v.batch) *
+            f_.weights(r.value, t.row, r.tap_x, r.tap_y, 0, r.k4, plane(0), t.row_block, v.group);
+    }
 
     void describe_problem(TensorCoreFuncs &f) const {
         const int stride_x = problem.stride_w, stride_y = problem.stride_h;

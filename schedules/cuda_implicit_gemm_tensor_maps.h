@@ -4,7 +4,7 @@
 // Machine: NVIDIA H200, 2026-11-22, float16, packing of weights included. Problem: k5 at stride 1, N16 256->256 64x64: 0.318
 // ms, 676 TFLOP/s, 94 % of what a plain matrix product reaches. k3, N8 64->64 1024x1024: 1.19 ms, 521 TFLOP/s. U-Net's k2 s2,
 // N8 128->64 256x256, phases as channels: 0.124 ms, 75 % of the memory's bandwidth (0.163 by 128 x 128 in two blocks). Others:
-// docs/performance.md, "Half precision".
+// docs/experiments.md.
 //
 // One thread of the block starts all copies of a step: boxes of the picture, positions x a chunk of channels, as they lie
 // in channels_last (compiler/passes/tensor_boxes.h), and runs of packed weights. Nobody computes addresses of pixels, no

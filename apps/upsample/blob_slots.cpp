@@ -16,6 +16,26 @@ std::vector<int> last_uses(const NcnnModel &model, const std::vector<int> &root_
     return last;
 }
 
+/// The least of the free slots that are large enough is better; where none is, the largest is, which then grows. Among equals
+/// the last is taken: it is still in a cache.
+int take_slot(BlobSlots &slots, std::vector<int> &free, std::size_t wanted) {
+    if (free.empty()) {
+        free.push_back(static_cast<int>(slots.bytes.size()));
+        slots.bytes.push_back(0);
+    }
+    const auto is_better = [&](int a, int b) {
+        const std::size_t of_a = slots.bytes[a], of_b = slots.bytes[b];
+        return of_b < wanted ? of_a >= of_b : of_a >= wanted && of_a <= of_b;
+    };
+    auto best = free.begin();
+    for (auto slot = free.begin(); slot != free.end(); ++slot)
+        if (is_better(*slot, *best)) best = slot;
+    const int slot = *best;
+    free.erase(best);
+    slots.bytes[slot] = std::max(slots.bytes[slot], wanted);
+    return slot;
+}
+
 }  // namespace
 
 std::size_t BlobSlots::total_bytes() const { return std::accumulate(bytes.begin(), bytes.end(), std::size_t{0}); }
@@ -25,25 +45,7 @@ BlobSlots assign_slots(const NcnnModel &model, const std::vector<std::size_t> &b
                        const std::vector<std::size_t> &layer_bytes) {
     BlobSlots slots;
     std::vector<int> slot_of_root(model.blobs, -1), free;
-    const auto taken = [&](std::size_t wanted) {
-        if (free.empty()) {
-            free.push_back(static_cast<int>(slots.bytes.size()));
-            slots.bytes.push_back(0);
-        }
-        // The least of those that are large enough is better; where none is, the largest is, which then grows. Among
-        // equals the last is taken: it is still in a cache.
-        const auto is_better = [&](int a, int b) {
-            const std::size_t of_a = slots.bytes[a], of_b = slots.bytes[b];
-            return of_b < wanted ? of_a >= of_b : of_a >= wanted && of_a <= of_b;
-        };
-        auto best = free.begin();
-        for (auto slot = free.begin(); slot != free.end(); ++slot)
-            if (is_better(*slot, *best)) best = slot;
-        const int slot = *best;
-        free.erase(best);
-        slots.bytes[slot] = std::max(slots.bytes[slot], wanted);
-        return slot;
-    };
+    const auto taken = [&](std::size_t wanted) { return take_slot(slots, free, wanted); };
     const auto take = [&](int root) {
         if (slot_of_root[root] < 0) slot_of_root[root] = taken(blob_bytes[root]);  // unless another part did
     };

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <sstream>
 
 #include "picture.h"
@@ -254,20 +255,51 @@ void expect_inputs(const Layer &layer, std::size_t count, const std::string &whe
     }
 }
 
+void read_inner_product(const Parameters &p, WeightFile &weights, Layer &layer) {
+    p.expect(8, 0, "int8 weights");
+    read_activation(p, layer);
+    read_weights(p, 1, 2, weights, layer);
+}
+
+/// Two blobs, element by element: ncnn's Eltwise, whose sums may have coefficients.
+void read_eltwise(const Parameters &p, Layer &layer) {
+    constexpr EltwiseOperation operations[] = {EltwiseOperation::product, EltwiseOperation::sum, EltwiseOperation::maximum};
+    layer.operation = operations[p.integer(0, 0, 0, 2)];
+    for (const double value : p.array(1)) layer.coefficients.push_back(static_cast<float>(value));
+    if (!layer.coefficients.empty() && (layer.coefficients.size() != 2 || layer.operation != EltwiseOperation::sum))
+        throw PictureError(p.where() + ": coefficients (parameter 1) are for the two inputs of a sum");
+}
+
+/// The same, as ncnn's BinaryOp numbers them.
+void read_binary_operation(const Parameters &p, Layer &layer) {
+    constexpr EltwiseOperation operations[] = {EltwiseOperation::sum, EltwiseOperation::difference,
+                                               EltwiseOperation::product, EltwiseOperation::product,
+                                               EltwiseOperation::maximum, EltwiseOperation::minimum};
+    const int64_t operation = p.integer(0, 0, 0, 5);
+    if (operation == 3) throw PictureError(p.where() + ": a division is not supported");
+    layer.operation = operations[operation];
+    p.expect(1, 0, "an operation with a number");
+}
+
+void check_pooling(const Parameters &p) {
+    if (p.integer(0, 0, 0) != 1 || p.integer(4, 0, 0) != 1)
+        throw PictureError(p.where() + ": only global average pooling is supported");
+}
+
+void check_scale(const Parameters &p) {
+    if (p.real(0, 0) != -233) throw PictureError(p.where() + ": only scaling by another blob is supported");
+    p.expect(1, 0, "a bias");
+}
+
 /// Fills in the layer, with its weights; they lie in the .bin in the order of the layers.
 void read_layer(const std::string &type, const Parameters &p, WeightFile &weights, Layer &layer) {
     std::size_t inputs = 1;
-    if (type == "Convolution") {
-        layer.kind = LayerKind::convolution;
-        read_convolution(p, weights, layer);
-    } else if (type == "Deconvolution") {
-        layer.kind = LayerKind::deconvolution;
+    if (type == "Convolution" || type == "Deconvolution") {
+        layer.kind = type == "Convolution" ? LayerKind::convolution : LayerKind::deconvolution;
         read_convolution(p, weights, layer);
     } else if (type == "InnerProduct") {
         layer.kind = LayerKind::inner_product;
-        p.expect(8, 0, "int8 weights");
-        read_activation(p, layer);
-        read_weights(p, 1, 2, weights, layer);
+        read_inner_product(p, weights, layer);
     } else if (type == "ReLU") {
         layer.kind = LayerKind::relu;
         layer.negative_slope = static_cast<float>(p.real(0, 0));
@@ -288,36 +320,17 @@ void read_layer(const std::string &type, const Parameters &p, WeightFile &weight
         layer.kind = LayerKind::crop;
         inputs = p.has(9) ? 1 : 2;
         read_crop(p, layer);
-    } else if (type == "Eltwise") {
+    } else if (type == "Eltwise" || type == "BinaryOp") {
         layer.kind = LayerKind::eltwise;
         inputs = 2;
-        constexpr EltwiseOperation operations[] = {EltwiseOperation::product, EltwiseOperation::sum,
-                                                   EltwiseOperation::maximum};
-        layer.operation = operations[p.integer(0, 0, 0, 2)];
-        for (const double value : p.array(1)) layer.coefficients.push_back(static_cast<float>(value));
-        if (!layer.coefficients.empty() && (layer.coefficients.size() != inputs || layer.operation != EltwiseOperation::sum))
-            throw PictureError(p.where() + ": coefficients (parameter 1) are for the two inputs of a sum");
-    } else if (type == "BinaryOp") {
-        layer.kind = LayerKind::eltwise;
-        inputs = 2;
-        constexpr EltwiseOperation operations[] = {EltwiseOperation::sum, EltwiseOperation::difference,
-                                                   EltwiseOperation::product, EltwiseOperation::product,
-                                                   EltwiseOperation::maximum, EltwiseOperation::minimum};
-        const int64_t operation = p.integer(0, 0, 0, 5);
-        if (operation == 3) throw PictureError(p.where() + ": a division is not supported");
-        layer.operation = operations[operation];
-        p.expect(1, 0, "an operation with a number");
+        type == "Eltwise" ? read_eltwise(p, layer) : read_binary_operation(p, layer);
     } else if (type == "Pooling") {
         layer.kind = LayerKind::pooling;
-        if (p.integer(0, 0, 0) != 1 || p.integer(4, 0, 0) != 1) {
-            throw PictureError(p.where() + ": only global average pooling is supported");
-        }
+        check_pooling(p);
     } else if (type == "Scale") {
         layer.kind = LayerKind::scale;
         inputs = 2;
-        if (p.real(0, 0) != -233)
-            throw PictureError(p.where() + ": only scaling by another blob is supported");
-        p.expect(1, 0, "a bias");
+        check_scale(p);
     } else {
         throw PictureError(p.where() + ": layers of type " + type + " are not supported");
     }
@@ -372,6 +385,28 @@ std::string bin_beside(const std::string &param_file) {
     return param_file.substr(0, dot) + ".bin";
 }
 
+/// How a line begins; parameters follow.
+struct LayerLine {
+    std::string type, name, where;  ///< `where` for errors
+    std::vector<std::string> inputs, outputs;
+};
+
+/// Nothing of an empty line.
+std::optional<LayerLine> read_line(std::istream &words, const std::string &param_file) {
+    LayerLine line;
+    if (!(words >> line.type)) return {};
+    const std::string type_and_file = param_file + ": layer " + line.type;
+    int input_count = 0, output_count = 0;
+    if (!(words >> line.name >> input_count >> output_count) || input_count < 0 || output_count < 0)
+        throw PictureError(type_and_file + ": the line does not begin with type, name and two counts");
+    line.where = type_and_file + " \"" + line.name + "\"";
+    std::string blob;
+    for (int i = 0; i < input_count && words >> blob; ++i) line.inputs.push_back(blob);
+    for (int i = 0; i < output_count && words >> blob; ++i) line.outputs.push_back(blob);
+    if (!words) throw PictureError(line.where + ": lists fewer blobs than it says");
+    return line;
+}
+
 }  // namespace
 
 void refuse_layer(const Layer &layer, const std::string &why) {
@@ -393,20 +428,9 @@ NcnnModel read_ncnn_model(const std::string &param_file) {
     bool has_input = false;
     while (std::getline(file, line)) {
         std::istringstream words(line);
-        std::string type, name;
-        int input_count = 0, output_count = 0;
-        if (!(words >> type)) continue;
-        const std::string type_and_file = param_file + ": layer " + type;
-        if (!(words >> name >> input_count >> output_count) || input_count < 0 || output_count < 0) {
-            throw PictureError(type_and_file + ": the line does not begin with type, name and two counts");
-        }
-        const std::string where = type_and_file + " \"" + name + "\"";
-        std::vector<std::string> inputs, outputs;
-        std::string blob;
-        for (int i = 0; i < input_count && words >> blob; ++i) inputs.push_back(blob);
-        for (int i = 0; i < output_count && words >> blob; ++i) outputs.push_back(blob);
-        if (!words) throw PictureError(where + ": lists fewer blobs than it says");
-
+        const std::optional<LayerLine> read = read_line(words, param_file);
+        if (!read) continue;
+        const auto &[type, name, where, inputs, outputs] = *read;
         if (type == "Input") {
             if (has_input || outputs.size() != 1) throw PictureError(where + ": there must be one input");
             has_input = true;

@@ -9,8 +9,44 @@
 
 namespace upsample {
 
-
 namespace {
+
+TensorShape scaled_shape(const Layer &layer, const TensorShape &input) {
+    const auto scaled = [&](int64_t side) {
+        const double exact = static_cast<double>(side) * layer.ratio;
+        if (exact != std::floor(exact)) refuse_layer(layer, "its output would not have whole sides");
+        return static_cast<int64_t>(exact);
+    };
+    return {input.channels, scaled(input.height), scaled(input.width)};
+}
+
+TensorShape joined_shape(const Layer &layer, const std::vector<TensorShape> &shapes) {
+    TensorShape joined = shapes[layer.inputs[0]];
+    for (std::size_t i = 1; i < layer.inputs.size(); ++i) {
+        const TensorShape &other = shapes[layer.inputs[i]];
+        if (other.height != joined.height || other.width != joined.width) refuse_layer(layer, "its inputs differ in size");
+        joined.channels += other.channels;
+    }
+    return joined;
+}
+
+TensorShape cropped_shape(const Layer &layer, const TensorShape &given, const std::vector<TensorShape> &shapes) {
+    const TensorShape cropped = layer.inputs.size() > 1
+                                    ? shapes[layer.inputs[1]]
+                                    : TensorShape{given.channels, given.height - layer.crop_top - layer.crop_bottom,
+                                                  given.width - layer.crop_left - layer.crop_right};
+    if (cropped.height < 1 || cropped.width < 1) refuse_layer(layer, "leaves nothing");
+    if (given.channels != cropped.channels || layer.crop_top + cropped.height > given.height ||
+        layer.crop_left + cropped.width > given.width)
+        refuse_layer(layer, "crops more than there is");
+    return cropped;
+}
+
+void check_eltwise(const Layer &layer, const TensorShape &first, const TensorShape &second) {
+    const bool scales_channels = layer.operation == EltwiseOperation::product && second.elements() == first.channels;
+    const bool same = first.channels == second.channels && first.height == second.height && first.width == second.width;
+    if (!scales_channels && !same) refuse_layer(layer, "its inputs differ in size");
+}
 
 TensorShape output_shape(const Layer &layer, const std::vector<TensorShape> &shapes) {
     const TensorShape &first = shapes[layer.inputs[0]];
@@ -23,57 +59,18 @@ TensorShape output_shape(const Layer &layer, const std::vector<TensorShape> &sha
             const conv_transpose::Problem problem = layer_convolution(layer, first).problem;
             return {problem.out_channels, problem.height().output(), problem.width().output()};
         }
-        case LayerKind::bicubic: {
-            const int64_t height = static_cast<int64_t>(static_cast<double>(first.height) * layer.ratio);
-            const int64_t width = static_cast<int64_t>(static_cast<double>(first.width) * layer.ratio);
-            if (static_cast<double>(height) != static_cast<double>(first.height) * layer.ratio ||
-                static_cast<double>(width) != static_cast<double>(first.width) * layer.ratio)
-                refuse_layer(layer, "its output would not have whole sides");
-            return {first.channels, height, width};
-        }
-        case LayerKind::concat: {
-            TensorShape joined = first;
-            for (std::size_t i = 1; i < layer.inputs.size(); ++i) {
-                const TensorShape &other = shapes[layer.inputs[i]];
-                if (other.height != first.height || other.width != first.width)
-                    refuse_layer(layer, "its inputs differ in size");
-                joined.channels += other.channels;
-            }
-            return joined;
-        }
-        case LayerKind::relu:
-            return first;
+        case LayerKind::bicubic: return scaled_shape(layer, first);
+        case LayerKind::concat: return joined_shape(layer, shapes);
+        case LayerKind::crop: return cropped_shape(layer, first, shapes);
+        case LayerKind::pooling: return {first.channels, 1, 1};
+        case LayerKind::relu: return first;
         case LayerKind::prelu:
-            if (layer.weight.size() != 1 && static_cast<int64_t>(layer.weight.size()) != first.channels) {
+            if (layer.weight.size() != 1 && static_cast<int64_t>(layer.weight.size()) != first.channels)
                 refuse_layer(layer, "has neither one slope nor one a channel");
-            }
             return first;
-        case LayerKind::crop: {
-            const TensorShape second = layer.inputs.size() > 1
-                                           ? shapes[layer.inputs[1]]
-                                           : TensorShape{first.channels, first.height - layer.crop_top - layer.crop_bottom,
-                                                         first.width - layer.crop_left - layer.crop_right};
-            if (second.height < 1 || second.width < 1) refuse_layer(layer, "leaves nothing");
-            if (first.channels != second.channels || layer.crop_top + second.height > first.height ||
-                layer.crop_left + second.width > first.width) {
-                refuse_layer(layer, "crops more than there is");
-            }
-            return second;
-        }
-        case LayerKind::eltwise: {
-            const TensorShape &second = shapes[layer.inputs[1]];
-            if (layer.operation == EltwiseOperation::product && second.elements() == first.channels) return first;
-            if (first.channels != second.channels || first.height != second.height ||
-                first.width != second.width) {
-                refuse_layer(layer, "its inputs differ in size");
-            }
-            return first;
-        }
-        case LayerKind::pooling:
-            return {first.channels, 1, 1};
+        case LayerKind::eltwise: check_eltwise(layer, first, shapes[layer.inputs[1]]); return first;
         case LayerKind::scale:
-            if (shapes[layer.inputs[1]].elements() != first.channels)
-                refuse_layer(layer, "has not one factor a channel");
+            if (shapes[layer.inputs[1]].elements() != first.channels) refuse_layer(layer, "has not one factor a channel");
             return first;
     }
     refuse_layer(layer, "is of an unknown kind");

@@ -78,11 +78,21 @@ class KernelExpansion {
     }
 
     void expand_call(const CallSite &site, PtxWriter &out) {
-        const std::string &kind = site.call.kind;
         out.line("\t// ", site.call.name());
-        if (kind == "launch") {
+        if (site.call.kind == "launch") {
             launch_ = site.call;
-        } else if (kind == "clear") {
+        } else if (!expand_product(site, out) && !expand_store(site, out) && !expand_copy(site, out) &&
+                   !expand_barrier(site, out) && !expand_mbarrier(site, out)) {
+            throw PtxExpansionError("PTX expansion: unknown placeholder " + site.call.name());
+        }
+    }
+
+    // Each of these expands the calls of one kind of work, and says whether this is one of them.
+
+    /// Multiplies tiles of a warp or warpgroup.
+    bool expand_product(const CallSite &site, PtxWriter &out) {
+        const std::string &kind = site.call.kind;
+        if (kind == "clear") {
             tiles_.clear(site.call, out);
         } else if (kind == "multiply") {
             tiles_.multiply(site, out);
@@ -92,7 +102,24 @@ class KernelExpansion {
             tiles_.turn(site.call, out);
         } else if (kind == "turn_end") {
             tiles_.end_turn(out);
-        } else if (kind == "store_pair") {
+        } else if (kind == "publish") {
+            if (wgmma_) out.line("\tfence.proxy.async.shared::cta;");
+        } else if (kind == "begin") {
+            if (tiles_.are_asynchronous()) out.line("\twgmma.fence.sync.aligned;");
+        } else if (kind == "commit") {
+            if (tiles_.are_asynchronous()) out.line("\twgmma.commit_group.sync.aligned;");
+        } else if (kind == "wait") {
+            if (tiles_.are_asynchronous()) out.line("\twgmma.wait_group.sync.aligned ", site.call.field("pending"), ";");
+        } else {
+            return false;
+        }
+        return true;
+    }
+
+    /// Stores a tile's sums.
+    bool expand_store(const CallSite &site, PtxWriter &out) {
+        const std::string &kind = site.call.kind;
+        if (kind == "store_pair") {
             is_float(site) ? store_pair(site, out) : store_pair_of_16_bits(site, out);
         } else if (kind == "store_run") {
             store_run(site, out);
@@ -101,13 +128,52 @@ class KernelExpansion {
                      " mov.b32 {first, zero}, both; st.global.b16 [", addresses_.of(site), "], first; }");
         } else if (kind == "row_store") {
             row_store(site, out);
-        } else if (kind == "copy") {
+        } else {
+            return false;
+        }
+        return true;
+    }
+
+    /// Copies from global to shared memory.
+    bool expand_copy(const CallSite &site, PtxWriter &out) {
+        const std::string &kind = site.call.kind;
+        if (kind == "copy") {
             copy(site, out);
         } else if (kind == "copy_commit") {
             out.line("\tcp.async.commit_group;");
         } else if (kind == "copy_wait") {
             out.line("\tcp.async.wait_group ", site.call.field("pending"), ";");
-        } else if (kind == "mbarrier_init") {
+        } else if (kind == "bulk_copy") {
+            wgmma_ ? bulk_copy(site, out) : copy_by_one_thread(site, out);
+        } else if (kind == "tensor_copy") {
+            tensor_copy(site, out);
+        } else {
+            return false;
+        }
+        return true;
+    }
+
+    /// Warps of a block wait for each other, or give each other registers.
+    bool expand_barrier(const CallSite &site, PtxWriter &out) {
+        const std::string &kind = site.call.kind;
+        if (kind == "barrier_sync") {
+            out.line("\tbar.sync ", site.arguments.at(0), ", ", site.call.field("threads"), ";");
+        } else if (kind == "barrier_arrive") {
+            out.line("\tbar.arrive ", site.arguments.at(0), ", ", site.call.field("threads"), ";");
+        } else if (kind == "more_registers") {
+            if (wgmma_) out.line("\tsetmaxnreg.inc.sync.aligned.u32 ", site.call.field("count"), ";");
+        } else if (kind == "fewer_registers") {
+            if (wgmma_) out.line("\tsetmaxnreg.dec.sync.aligned.u32 ", site.call.field("count"), ";");
+        } else {
+            return false;
+        }
+        return true;
+    }
+
+    /// Threads wait for bytes that the copy engine brings.
+    bool expand_mbarrier(const CallSite &site, PtxWriter &out) {
+        const std::string &kind = site.call.kind;
+        if (kind == "mbarrier_init") {
             const auto [begin, at, end] = shared_address(site);
             out.line("\t", begin, "mbarrier.init.shared.b64 [", at, "], ", site.call.field("count"), ";", end);
         } else if (kind == "mbarrier_fence") {
@@ -123,29 +189,10 @@ class KernelExpansion {
             const auto [begin, at, end] = shared_address(site);
             if (!wgmma_)
                 out.line("\t", begin, "{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [", at, "]; }", end);
-        } else if (kind == "bulk_copy") {
-            wgmma_ ? bulk_copy(site, out) : copy_by_one_thread(site, out);
-        } else if (kind == "tensor_copy") {
-            tensor_copy(site, out);
-        } else if (kind == "barrier_sync") {
-            out.line("\tbar.sync ", site.arguments.at(0), ", ", site.call.field("threads"), ";");
-        } else if (kind == "barrier_arrive") {
-            out.line("\tbar.arrive ", site.arguments.at(0), ", ", site.call.field("threads"), ";");
-        } else if (kind == "more_registers") {
-            if (wgmma_) out.line("\tsetmaxnreg.inc.sync.aligned.u32 ", site.call.field("count"), ";");
-        } else if (kind == "fewer_registers") {
-            if (wgmma_) out.line("\tsetmaxnreg.dec.sync.aligned.u32 ", site.call.field("count"), ";");
-        } else if (kind == "publish") {
-            if (wgmma_) out.line("\tfence.proxy.async.shared::cta;");
-        } else if (kind == "begin") {
-            if (tiles_.are_asynchronous()) out.line("\twgmma.fence.sync.aligned;");
-        } else if (kind == "commit") {
-            if (tiles_.are_asynchronous()) out.line("\twgmma.commit_group.sync.aligned;");
-        } else if (kind == "wait") {
-            if (tiles_.are_asynchronous()) out.line("\twgmma.wait_group.sync.aligned ", site.call.field("pending"), ";");
         } else {
-            throw PtxExpansionError("PTX expansion: unknown placeholder " + site.call.name());
+            return false;
         }
+        return true;
     }
 
     struct SharedAddress {

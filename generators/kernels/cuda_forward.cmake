@@ -13,8 +13,7 @@ set(block8x8_c32 ${tile8x8} lanes_x=4 lanes_channel=4 lanes_y=8)
 # ---- exact: KernelBench level 1, problems 65, 71, 75, 78, 81
 conv_transpose_kernel(forward f32 cuda dense ${k3x7} ${s1} ${c64x64} ${block8x8_c64})
 conv_transpose_kernel(forward f32 cuda dense ${k3} ${s1} ${c32x32} ${block4x4x4_c32} H200_TFLOPS 46)
-conv_transpose_kernel(forward f32 cuda dense ${k3x7} ${s1} ${c32x32} ${block8x8_c32}
-    load_offsets=true)
+conv_transpose_kernel(forward f32 cuda dense ${k3x7} ${s1} ${c32x32} ${block8x8_c32} load_offsets=true)
 # An even output width spares every store its tests.
 set(tiles75 ${exact75} padding_phase_h=1 padding_phase_w=2 thread_cells=4 threads_x=32 lanes_x=32 cells_y=2 H200_TFLOPS 27)
 set(tiles81 ${exact81} padding_phase_h=1 padding_phase_w=1 thread_cells=4 threads_x=16 thread_channels=2 lanes_x=8
@@ -28,11 +27,9 @@ foreach(format f32 ${formats_of_16_bits})
     conv_transpose_kernel(forward ${format} cuda depthwise ${depthwise_vectors} storage=${format})
 endforeach()
 # ---- depthwise: first by vectors for even strides, then any kernel of a stride along rows (separable resampling)
-set(k4s2p1 ${k4s2} padding_phase_h=1 padding_phase_w=1)
 conv_transpose_kernel(forward f32 cuda depthwise ${k4s2p1} ${depthwise} vector=4)
 foreach(stride RANGE 2 8)
-    conv_transpose_kernel(forward f32 cuda depthwise stride_h=1 stride_w=${stride}
-        ${depthwise} cells_y=8)
+    conv_transpose_kernel(forward f32 cuda depthwise stride_h=1 stride_w=${stride} ${depthwise} cells_y=8)
 endforeach()
 # Any attributes, rank, element type and layout.
 set(depthwise_gather LAYOUT any GENERATOR forward_cuda_depthwise_gather in_channels=1)
@@ -44,108 +41,84 @@ endforeach()
 # ---- few output channels: last layers of networks that make pictures, or their brightness
 # (super-resolution). Constants are those that were fastest on an H200; those for one and three channels take
 # input channels in whole chunks.
-set(k3s2p1 ${k3s2} padding_phase_h=1 padding_phase_w=1)
-set(few lanes_x=8 lanes_y=8 splits=2 H200_TFLOPS 30)
-set(few_whole ${few} in_channel_multiple=8 cells_y=2 unroll_in_channels=2)
-conv_transpose_kernel(forward f32 cuda few_out_channels ${few_whole} ${k3} ${s1} out_channels=1 cells_y=4 chunk=4 stages=3)
-conv_transpose_kernel(forward f32 cuda few_out_channels ${few_whole} ${k3} ${s1} out_channels=3 chunk=4 stages=3)
-conv_transpose_kernel(forward f32 cuda few_out_channels ${few_whole} ${k2s2} out_channels=3 chunk=8)
-conv_transpose_kernel(forward f32 cuda few_out_channels ${few_whole} ${k3s2p1} out_channels=3 chunk=4 stages=3)
-conv_transpose_kernel(forward f32 cuda few_out_channels ${few_whole} ${k4s2p1} out_channels=1 chunk=4)
-conv_transpose_kernel(forward f32 cuda few_out_channels ${few_whole} ${k4s2p1} out_channels=3 chunk=4 stages=3)
-conv_transpose_kernel(forward f32 cuda few_out_channels AS c4 ${few} ${k3s2p1} cells_y=2 chunk=8 unroll_in_channels=2)
-conv_transpose_kernel(forward f32 cuda few_out_channels AS c4 ${few} ${k4s2p1} chunk=4 unroll_in_channels=2)
-conv_transpose_kernel(forward f32 cuda few_out_channels ${few} kernel_h=9 kernel_w=9 stride_h=2 stride_w=2
-    out_channels=1 splits=4 cells_y=2 chunk=4)
-conv_transpose_kernel(forward f32 cuda few_out_channels ${few} ${k9s3} padding_phase_h=1 padding_phase_w=1
-    out_channels=1 splits=4 chunk=4)
-conv_transpose_kernel(forward f32 cuda few_out_channels ${few} kernel_h=9 kernel_w=9 stride_h=4 stride_w=4
-    out_channels=1 chunk=14)
+set(few forward f32 cuda few_out_channels)
+set(tile lanes_x=8 lanes_y=8 splits=2 H200_TFLOPS 30)
+set(whole ${tile} in_channel_multiple=8 cells_y=2 unroll_in_channels=2)
+conv_transpose_kernel(${few} ${whole} ${k3} ${s1} out_channels=1 cells_y=4 chunk=4 stages=3)
+conv_transpose_kernel(${few} ${whole} ${k3} ${s1} out_channels=3 chunk=4 stages=3)
+conv_transpose_kernel(${few} ${whole} ${k2s2} out_channels=3 chunk=8)
+conv_transpose_kernel(${few} ${whole} ${k3s2p1} out_channels=3 chunk=4 stages=3)
+conv_transpose_kernel(${few} ${whole} ${k4s2p1} out_channels=1 chunk=4)
+conv_transpose_kernel(${few} ${whole} ${k4s2p1} out_channels=3 chunk=4 stages=3)
+conv_transpose_kernel(${few} AS c4 ${tile} ${k3s2p1} cells_y=2 chunk=8 unroll_in_channels=2)
+conv_transpose_kernel(${few} AS c4 ${tile} ${k4s2p1} chunk=4 unroll_in_channels=2)
+set(k9 kernel_h=9 kernel_w=9 out_channels=1)
+conv_transpose_kernel(${few} ${tile} ${k9} stride_h=2 stride_w=2 splits=4 cells_y=2 chunk=4)
+conv_transpose_kernel(${few} ${tile} ${k9} stride_h=3 stride_w=3 padding_phase_h=1 padding_phase_w=1 splits=4 chunk=4)
+conv_transpose_kernel(${few} ${tile} ${k9} stride_h=4 stride_w=4 chunk=14)
 
 # ---- on tensor cores, any attributes: implicit matrix products. Behind the exact kernels above, which are
 # faster where outputs lie far apart. Two warpgroups share the pixels of 128 positions, or the weights of 64
 # channels; chunks of 32 input channels. Where there is much to do, larger tiles of pictures that are packed
 # before.
-set(tensor_core_product GENERATOR forward_cuda_implicit_gemm_tensor_cores)
 set(whole_chunks in_channel_multiple=32 min_in_channels=32)
 set(channels128 columns=128 blocks=2 min_out_channels=65)
 set(positions256 columns=128 row_sets=1 column_sets=2 blocks=2)
 set(any_channels columns=128 row_sets=1 chunk_channels=16)
-conv_transpose_kernel(forward tf32 cuda implicit_gemm AS packed ${tensor_core_product} input_layout=channel_rows stages=4
-    min_in_channels=32 min_out_channels=65 min_steps=32 ALLOW_SPILLS H200_TFLOPS 260)
-conv_transpose_kernel(forward tf32 cuda implicit_gemm AS c128 ${tensor_core_product} ${whole_chunks} ${channels128} ALLOW_SPILLS
-    H200_TFLOPS 200)
-conv_transpose_kernel(forward tf32 cuda implicit_gemm AS c64 ${tensor_core_product} ${whole_chunks} ${positions256} ALLOW_SPILLS
-    H200_TFLOPS 170)
-conv_transpose_kernel(forward tf32 cuda implicit_gemm ${tensor_core_product} ${any_channels} blocks=4 ALLOW_SPILLS H200_TFLOPS 117)
-conv_transpose_kernel(forward tf32x3 cuda implicit_gemm AS c128 ${tensor_core_product} format=tf32x3 ${whole_chunks} ${channels128}
-    blocks=1 ALLOW_SPILLS H200_TFLOPS 95)
-conv_transpose_kernel(forward tf32x3 cuda implicit_gemm ${tensor_core_product} format=tf32x3 ${any_channels} blocks=2 ALLOW_SPILLS H200_TFLOPS 63)
+conv_transpose_gemm(forward tf32 nchw packed input_layout=channel_rows stages=4 min_in_channels=32 min_out_channels=65 min_steps=32
+    H200_TFLOPS 260)
+conv_transpose_gemm(forward tf32 nchw c128 ${whole_chunks} ${channels128} H200_TFLOPS 200)
+conv_transpose_gemm(forward tf32 nchw c64 ${whole_chunks} ${positions256} H200_TFLOPS 170)
+conv_transpose_gemm(forward tf32 nchw "" ${any_channels} blocks=4 H200_TFLOPS 117)
+conv_transpose_gemm(forward tf32x3 nchw c128 ${whole_chunks} ${channels128} blocks=1 H200_TFLOPS 95)
+conv_transpose_gemm(forward tf32x3 nchw "" ${any_channels} blocks=2 H200_TFLOPS 63)
 # ---- phases as channels: few output channels fill a tile, the picture is read once for all phases, and input gradients
 # are such products of packed phases.
-set(sub_pixel ${tensor_core_product} phases_as_channels=true min_out_channels=1)
-set(packed_picture input_layout=channel_rows stages=3)
-conv_transpose_kernel(forward tf32 cuda implicit_gemm AS sub_pixel ${sub_pixel} ${any_channels} column_sets=2 blocks=2
-    ALLOW_SPILLS H200_TFLOPS 120)
-conv_transpose_kernel(forward tf32 cuda implicit_gemm AS sub_pixel_packed_c128 ${sub_pixel} ${packed_picture} columns=128 blocks=2
-    min_in_channels=8 ALLOW_SPILLS H200_TFLOPS 200)
-conv_transpose_kernel(forward tf32 cuda implicit_gemm AS pairs_c128 ${sub_pixel} ${whole_chunks} columns=128 blocks=2 neighbours=2
-    ALLOW_SPILLS H200_TFLOPS 210)
+set(sub_pixel phases_as_channels=true min_out_channels=1)
+set(sub_pixel_any ${sub_pixel} ${any_channels} column_sets=2 blocks=2)
+set(sub_pixel_packed ${sub_pixel} input_layout=channel_rows stages=3 columns=128 blocks=2 min_in_channels=8)
+conv_transpose_gemm(forward tf32 nchw sub_pixel ${sub_pixel_any} H200_TFLOPS 120)
+conv_transpose_gemm(forward tf32 nchw sub_pixel_packed_c128 ${sub_pixel_packed} H200_TFLOPS 200)
+conv_transpose_gemm(forward tf32 nchw pairs_c128 ${sub_pixel} ${whole_chunks} columns=128 blocks=2 neighbours=2 H200_TFLOPS 210)
 # ---- 16 bits, any attributes. Pictures with channels innermost are read as they are; others are packed before. Names
 # tell the layout of input and output, and tiles that are not 128 positions x 128 channels.
 foreach(format ${formats_of_16_bits})
-    set(gemm16 ${tensor_core_product} format=${format} chunk_channels=64 stages=3 ALLOW_SPILLS)
-    set(channels_last input_layout=channels_last channels_last_output=true in_channel_multiple=8)
-    set(from_channels_last input_layout=channels_last in_channel_multiple=8 H200_TFLOPS 420)
-    set(to_channels_last input_layout=channel_rows channels_last_output=true)
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc ${gemm16} ${channels_last} columns=128 blocks=2
+    set(chunks chunk_channels=64 stages=3)
+    set(channels_last ${chunks} input_layout=channels_last channels_last_output=true in_channel_multiple=8)
+    set(from_channels_last ${chunks} input_layout=channels_last in_channel_multiple=8)
+    set(packed ${chunks} input_layout=channel_rows)
+    set(to_channels_last ${packed} channels_last_output=true)
+    set(tile128x128 columns=128 blocks=2)
+    set(tile256x64 ${tile128x128} row_sets=1 column_sets=2)
+    conv_transpose_gemm(forward ${format} nhwc "" ${channels_last} ${tile128x128} H200_TFLOPS 460)
+    conv_transpose_gemm(forward ${format} nhwc 128x64 ${channels_last} columns=64 blocks=3 H200_TFLOPS 310)
+    conv_transpose_gemm(forward ${format} nhwc 128x256 ${channels_last} columns=256 FULL H200_TFLOPS 520)
+    conv_transpose_gemm(forward ${format} nchw "" ${packed} ${tile128x128} H200_TFLOPS 460)
+    conv_transpose_gemm(forward ${format} nchw 256x64 ${packed} ${tile256x64} H200_TFLOPS 330)
+    conv_transpose_gemm(forward ${format} nchw sub_pixel ${packed} ${tile256x64} ${sub_pixel} H200_TFLOPS 380)
+    conv_transpose_gemm(forward ${format} nchw pairs_128x128 ${packed} ${tile128x128} ${sub_pixel} neighbours=2 H200_TFLOPS 460)
+    conv_transpose_gemm(forward ${format} nhwc sub_pixel ${channels_last} columns=32 blocks=4 ${sub_pixel} H200_TFLOPS 160)
+    conv_transpose_gemm(forward ${format} nhwc sub_pixel_128x128 ${channels_last} ${tile128x128} phases_as_channels=true neighbours=8
         H200_TFLOPS 460)
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS 128x64 ${gemm16} ${channels_last} columns=64 blocks=3
-        H200_TFLOPS 310)
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS 128x256 ${gemm16} ${channels_last} columns=256 FULL
-        H200_TFLOPS 520)
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw ${gemm16} input_layout=channel_rows columns=128 blocks=2
-        H200_TFLOPS 460)
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS 256x64 ${gemm16} input_layout=channel_rows columns=128
-        row_sets=1 column_sets=2 blocks=2 H200_TFLOPS 330)
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS sub_pixel ${gemm16} input_layout=channel_rows
-        columns=128 row_sets=1 column_sets=2 blocks=2 phases_as_channels=true min_out_channels=1 H200_TFLOPS 380)
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS pairs_128x128 ${gemm16} input_layout=channel_rows
-        columns=128 blocks=2 phases_as_channels=true min_out_channels=1 neighbours=2 H200_TFLOPS 460)
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS sub_pixel ${gemm16} ${channels_last} columns=32 blocks=4
-        phases_as_channels=true min_out_channels=1 H200_TFLOPS 160)
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS sub_pixel_128x128 ${gemm16} ${channels_last} columns=128
-        blocks=2 phases_as_channels=true neighbours=8 H200_TFLOPS 460)
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc AS parts ${gemm16} ${channels_last} columns=128 blocks=2
-        makes_parts=true H200_TFLOPS 460)
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw AS parts ${gemm16} input_layout=channel_rows columns=128
-        blocks=2 makes_parts=true H200_TFLOPS 460)
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nhwc_to_nchw ${gemm16} ${from_channels_last} columns=128
-        blocks=2 FULL)
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw_to_nhwc ${gemm16} ${to_channels_last} columns=128 blocks=2
-        H200_TFLOPS 420)
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT nchw_to_nhwc AS sub_pixel ${gemm16} ${to_channels_last} columns=32
-        blocks=4 phases_as_channels=true min_out_channels=1 H200_TFLOPS 160)
+    conv_transpose_gemm(forward ${format} nhwc parts ${channels_last} ${tile128x128} makes_parts=true H200_TFLOPS 460)
+    conv_transpose_gemm(forward ${format} nchw parts ${packed} ${tile128x128} makes_parts=true H200_TFLOPS 460)
+    conv_transpose_gemm(forward ${format} nhwc_to_nchw "" ${from_channels_last} ${tile128x128} FULL H200_TFLOPS 420)
+    conv_transpose_gemm(forward ${format} nchw_to_nhwc "" ${to_channels_last} ${tile128x128} H200_TFLOPS 420)
+    conv_transpose_gemm(forward ${format} nchw_to_nhwc sub_pixel ${to_channels_last} columns=32 blocks=4 ${sub_pixel} H200_TFLOPS 160)
 endforeach()
-conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT nhwc ${tensor_core_product} columns=128 blocks=2
-    input_layout=channels_last channels_last_output=true in_channel_multiple=4 ALLOW_SPILLS H200_TFLOPS 200)
-conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT nhwc AS sub_pixel ${tensor_core_product} columns=32 blocks=4
-    input_layout=channels_last channels_last_output=true in_channel_multiple=4 phases_as_channels=true min_out_channels=1 ALLOW_SPILLS
-    H200_TFLOPS 100)
+set(channels_last input_layout=channels_last channels_last_output=true in_channel_multiple=4)
+conv_transpose_gemm(forward tf32 nhwc "" ${channels_last} columns=128 blocks=2 H200_TFLOPS 200)
+conv_transpose_gemm(forward tf32 nhwc sub_pixel ${channels_last} columns=32 blocks=4 ${sub_pixel} H200_TFLOPS 100)
 # ---- of three axes
-conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT ncdhw ${tensor_core_product} rank=3 columns=128 row_sets=1
-    chunk_channels=16 blocks=4 ALLOW_SPILLS H200_TFLOPS 110)
+conv_transpose_gemm(forward tf32 ncdhw "" ${any_channels} blocks=4 H200_TFLOPS 110)
 foreach(format ${formats_of_16_bits})
     conv_transpose_small_set_has(f16)
-    conv_transpose_kernel(forward ${format} cuda implicit_gemm LAYOUT ncdhw ${tensor_core_product} rank=3 format=${format}
-        input_layout=channel_rows columns=128 chunk_channels=64 stages=3 blocks=2 ALLOW_SPILLS ${maybe} H200_TFLOPS 430)
+    conv_transpose_gemm(forward ${format} ncdhw "" input_layout=channel_rows columns=128 chunk_channels=64 stages=3 blocks=2 ${maybe}
+        H200_TFLOPS 430)
 endforeach()
-conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT ncdhw AS sub_pixel ${sub_pixel} ${any_channels} rank=3 blocks=2
-    column_sets=2 ALLOW_SPILLS H200_TFLOPS 110)
-conv_transpose_kernel(forward tf32 cuda implicit_gemm LAYOUT ncdhw AS sub_pixel_packed_c128 rank=3 ${sub_pixel} ${packed_picture}
-    columns=128 blocks=2 min_in_channels=8 ALLOW_SPILLS H200_TFLOPS 200)
-conv_transpose_kernel(forward f16 cuda implicit_gemm LAYOUT ncdhw AS sub_pixel ${sub_pixel} rank=3 format=f16
-    input_layout=channel_rows columns=128 row_sets=1 column_sets=2 chunk_channels=64 stages=3 blocks=2 ALLOW_SPILLS
+conv_transpose_gemm(forward tf32 ncdhw sub_pixel ${sub_pixel_any} H200_TFLOPS 110)
+conv_transpose_gemm(forward tf32 ncdhw sub_pixel_packed_c128 ${sub_pixel_packed} H200_TFLOPS 200)
+conv_transpose_gemm(forward f16 ncdhw sub_pixel ${sub_pixel} input_layout=channel_rows ${positions256} chunk_channels=64 stages=3
     H200_TFLOPS 350)
 conv_transpose_helper(sum_of_output_parts f32 cuda)
 conv_transpose_helper(sum_of_output_parts f32 cuda AS turned turned=true)
@@ -154,34 +127,29 @@ conv_transpose_helper(sum_of_output_parts f32 cuda AS turned turned=true)
 conv_transpose_kernel(forward f32 cuda winograd GENERATOR winograd_product min_channels=8 MAX_REGISTERS 128 H200_TFLOPS 42)
 # ---- any attributes, for numbers of channels that fill enough of a tile; by splits of the sum where there
 # are few tiles
-set(product GENERATOR forward_cuda_implicit_gemm_cuda_cores)
-conv_transpose_kernel(forward f32 cuda implicit_gemm AS c64 ${product} ${product_c64} MAX_REGISTERS 128 H200_TFLOPS 41)
-conv_transpose_kernel(forward f32 cuda implicit_gemm AS c32 ${product} ${product_c32} MAX_REGISTERS 96 H200_TFLOPS 38)
-conv_transpose_kernel(forward f32 cuda implicit_gemm AS c16 ${product} ${product_c16} MAX_REGISTERS 64 H200_TFLOPS 29)
-conv_transpose_kernel(forward f32 cuda implicit_gemm AS c64_split ${product} ${product_c64_split} MAX_REGISTERS 128 H200_TFLOPS 39)
+conv_transpose_gemm(forward f32 nchw c64 ${product_c64} H200_TFLOPS 41)
+conv_transpose_gemm(forward f32 nchw c32 ${product_c32} H200_TFLOPS 38)
+conv_transpose_gemm(forward f32 nchw c16 ${product_c16} H200_TFLOPS 29)
+conv_transpose_gemm(forward f32 nchw c64_split ${product_c64_split} H200_TFLOPS 39)
 
 # Phases as channels are stored by lanes of four of them. Where each input makes outputs of its own (k16 s16) weights are most of
 # what is read: as they are given.
-set(sub_pixel ${product} phases_as_channels=true min_out_channels=1 storing_channels=4)
-conv_transpose_kernel(forward f32 cuda implicit_gemm AS sub_pixel_given_c64 ${sub_pixel} weights_as_given=true ${product_c64}
-    MAX_REGISTERS 128 H200_TFLOPS 41)
-conv_transpose_kernel(forward f32 cuda implicit_gemm AS sub_pixel_c32 ${sub_pixel} ${product_c32} MAX_REGISTERS 96 H200_TFLOPS 37)
-conv_transpose_kernel(forward f32 cuda implicit_gemm AS sub_pixel_c16 ${sub_pixel} ${product_c16} MAX_REGISTERS 64 H200_TFLOPS 28)
+set(sub_pixel phases_as_channels=true min_out_channels=1 storing_channels=4)
+conv_transpose_gemm(forward f32 nchw sub_pixel_given_c64 ${sub_pixel} weights_as_given=true ${product_c64} H200_TFLOPS 41)
+conv_transpose_gemm(forward f32 nchw sub_pixel_c32 ${sub_pixel} ${product_c32} H200_TFLOPS 37)
+conv_transpose_gemm(forward f32 nchw sub_pixel_c16 ${sub_pixel} ${product_c16} H200_TFLOPS 28)
 # These have three axes.
-conv_transpose_kernel(forward f32 cuda implicit_gemm LAYOUT ncdhw AS c64 rank=3 ${product} ${product_c64} MAX_REGISTERS 128 H200_TFLOPS 37)
-conv_transpose_kernel(forward f32 cuda implicit_gemm LAYOUT ncdhw AS c32 rank=3 ${product} ${product_c32} MAX_REGISTERS 96 H200_TFLOPS 33)
-conv_transpose_kernel(forward f32 cuda implicit_gemm LAYOUT ncdhw AS c16 rank=3 ${product} ${product_c16} MAX_REGISTERS 64 H200_TFLOPS 26)
-conv_transpose_kernel(forward f32 cuda implicit_gemm LAYOUT ncdhw AS sub_pixel_c32 rank=3 ${sub_pixel} ${product_c32} MAX_REGISTERS 96
-    H200_TFLOPS 31)
+conv_transpose_gemm(forward f32 ncdhw c64 ${product_c64} H200_TFLOPS 37)
+conv_transpose_gemm(forward f32 ncdhw c32 ${product_c32} H200_TFLOPS 33)
+conv_transpose_gemm(forward f32 ncdhw c16 ${product_c16} H200_TFLOPS 26)
+conv_transpose_gemm(forward f32 ncdhw sub_pixel_c32 ${sub_pixel} ${product_c32} H200_TFLOPS 31)
 # Few output channels: a thread has all of a block's, and what a row of three taps sees is staged once.
-set(window ${sub_pixel} storing_channels=1 rank=3 window=3 lanes_x=32 lanes_y=2 lanes_channel=1 chunk=8 blocks=4)
-conv_transpose_kernel(forward f32 cuda implicit_gemm LAYOUT ncdhw AS sub_pixel_w3_c8 ${window} channel_vectors=2 splits=2 unroll_summed=12
-    MAX_REGISTERS 128 H200_TFLOPS 19)
-conv_transpose_kernel(forward f32 cuda implicit_gemm LAYOUT ncdhw AS sub_pixel_w3_c4 ${window} channel_vectors=1 splits=4 unroll_summed=6
-    MAX_REGISTERS 64 FULL H200_TFLOPS 18)
+set(window ${sub_pixel} storing_channels=1 window=3 lanes_x=32 lanes_y=2 lanes_channel=1 chunk=8 blocks=4)
+conv_transpose_gemm(forward f32 ncdhw sub_pixel_w3_c8 ${window} channel_vectors=2 splits=2 unroll_summed=12 MAX_REGISTERS 128
+    H200_TFLOPS 19)
+conv_transpose_gemm(forward f32 ncdhw sub_pixel_w3_c4 ${window} channel_vectors=1 splits=4 unroll_summed=6 MAX_REGISTERS 64 FULL
+    H200_TFLOPS 18)
 # Small problems, as in input_gradient.cmake: phases with blocks of their own, or as channels.
-set(small LAYOUT ncdhw rank=3 ${product} weights_as_given=true lanes_y=1 column_vectors=1 channel_vectors=1 splits=4 blocks=1
-    MAX_REGISTERS 64)
-conv_transpose_kernel(forward f32 cuda implicit_gemm AS small_c32 ${small} chunk=32 stages=3 H200_TFLOPS 13)
-conv_transpose_kernel(forward f32 cuda implicit_gemm AS small_sub_pixel_c32 ${small} phases_as_channels=true min_out_channels=1
-    chunk=64 H200_TFLOPS 13)
+set(small weights_as_given=true lanes_y=1 column_vectors=1 channel_vectors=1 splits=4 blocks=1 MAX_REGISTERS 64 H200_TFLOPS 13)
+conv_transpose_gemm(forward f32 ncdhw small_c32 ${small} chunk=32 stages=3)
+conv_transpose_gemm(forward f32 ncdhw small_sub_pixel_c32 ${small} phases_as_channels=true min_out_channels=1 chunk=64)

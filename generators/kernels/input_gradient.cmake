@@ -3,92 +3,74 @@
 set(asynchronous stages=2 single_floats=true)
 # ---- tensor cores, strides, for numbers of channels that fill enough of a tile
 # Two sets of channels that share their pixels were fastest, but would waste the half of 64 channels.
-set(spread separate_registers=true ALLOW_SPILLS)
-set(two_sets in_channel_multiple=128 channel_sets=2 ${spread})
-set(one_set in_channel_multiple=64 out_channel_multiple=16 ${spread})
-set(small_pictures columns=8 warpgroups_x=2)
-conv_transpose_kernel(input_gradient tf32 cuda tensor_core AS c128 ${k3s2} ${two_sets}
-    ${small_pictures} tile_rows=8 warpgroups=4 blocks=1 H200_TFLOPS 150)
-conv_transpose_kernel(input_gradient tf32 cuda tensor_core AS c128 ${k4s2} ${two_sets}
-    out_channel_multiple=16 ${small_pictures} tile_rows=16 warpgroups=4 blocks=1 H200_TFLOPS 295)
-conv_transpose_kernel(input_gradient tf32 cuda tensor_core AS c64 ${k3s2} ${one_set}
-    ${small_pictures} tile_rows=16 blocks=1 FULL H200_TFLOPS 110)
-conv_transpose_kernel(input_gradient tf32 cuda tensor_core AS c64 ${k4s2} ${one_set}
-    ${small_pictures} tile_rows=8 FULL H200_TFLOPS 230)
+set(small_pictures columns=8 warpgroups_x=2 separate_registers=true ALLOW_SPILLS)
+set(two_sets in_channel_multiple=128 channel_sets=2 warpgroups=4 blocks=1 ${small_pictures})
+set(one_set in_channel_multiple=64 out_channel_multiple=16 ${small_pictures})
+set(row input_gradient tf32 cuda tensor_core)
+conv_transpose_kernel(${row} AS c128 ${k3s2} ${two_sets} tile_rows=8 H200_TFLOPS 150)
+conv_transpose_kernel(${row} AS c128 ${k4s2} ${two_sets} out_channel_multiple=16 tile_rows=16 H200_TFLOPS 295)
+conv_transpose_kernel(${row} AS c64 ${k3s2} ${one_set} tile_rows=16 blocks=1 FULL H200_TFLOPS 110)
+conv_transpose_kernel(${row} AS c64 ${k4s2} ${one_set} tile_rows=8 FULL H200_TFLOPS 230)
 
 # ---- exact
-conv_transpose_kernel(input_gradient f32 cuda dense ${exact75}
-    lanes_x=16 lanes_y=8 lanes_channel=1 chunk=2)
-conv_transpose_kernel(input_gradient f32 cuda dense ${exact81}
-    lanes_channel=4 lanes_y=2 thread_vectors=1 thread_rows=2 chunk=2 ${asynchronous})
-conv_transpose_kernel(input_gradient f32 cuda dense ${k9s3}
-    in_channels=56 out_channels=1 lanes_channel=7 chunk=1 unroll_taps_y=false)
+set(row input_gradient f32 cuda dense)
+conv_transpose_kernel(${row} ${exact75} lanes_x=16 lanes_y=8 lanes_channel=1 chunk=2)
+conv_transpose_kernel(${row} ${exact81} lanes_channel=4 lanes_y=2 thread_vectors=1 thread_rows=2 chunk=2 ${asynchronous})
+conv_transpose_kernel(${row} ${k9s3} in_channels=56 out_channels=1 lanes_channel=7 chunk=1 unroll_taps_y=false)
 
 conv_transpose_kernel(input_gradient f32 cpu depthwise ${k4s2} ${depthwise} vectors=2 rows=8 min_output_h=32 min_output_w=32)
 conv_transpose_depthwise_products(input_gradient)
 
 # ---- tensor cores, any attributes: as the forward kernels of that name
-set(tensor_core_product GENERATOR input_gradient_cuda_implicit_gemm_tensor_cores)
 set(whole_chunks out_channel_multiple=32 min_out_channels=32)
 set(channels128 columns=128 blocks=2 min_in_channels=65)
 set(positions256 columns=128 row_sets=1 column_sets=2 blocks=2)
 set(any_channels columns=128 row_sets=1 chunk_channels=16)
-conv_transpose_kernel(input_gradient tf32 cuda implicit_gemm AS c128 ${tensor_core_product} ${whole_chunks}
-    ${channels128} ALLOW_SPILLS H200_TFLOPS 185)
-conv_transpose_kernel(input_gradient tf32 cuda implicit_gemm AS c64 ${tensor_core_product} ${whole_chunks}
-    ${positions256} ALLOW_SPILLS H200_TFLOPS 130)
-conv_transpose_kernel(input_gradient tf32 cuda implicit_gemm ${tensor_core_product} ${any_channels}
-    blocks=4 ALLOW_SPILLS H200_TFLOPS 115)
-conv_transpose_kernel(input_gradient tf32x3 cuda implicit_gemm AS c128 ${tensor_core_product} format=tf32x3
-    ${whole_chunks} ${channels128} blocks=1 ALLOW_SPILLS H200_TFLOPS 88)
-conv_transpose_kernel(input_gradient tf32x3 cuda implicit_gemm ${tensor_core_product} format=tf32x3
-    ${any_channels} blocks=2 ALLOW_SPILLS H200_TFLOPS 62)
+conv_transpose_gemm(input_gradient tf32 nchw c128 ${whole_chunks} ${channels128} H200_TFLOPS 185)
+conv_transpose_gemm(input_gradient tf32 nchw c64 ${whole_chunks} ${positions256} H200_TFLOPS 130)
+conv_transpose_gemm(input_gradient tf32 nchw "" ${any_channels} blocks=4 H200_TFLOPS 115)
+conv_transpose_gemm(input_gradient tf32x3 nchw c128 ${whole_chunks} ${channels128} blocks=1 H200_TFLOPS 88)
+conv_transpose_gemm(input_gradient tf32x3 nchw "" ${any_channels} blocks=2 H200_TFLOPS 62)
 
 # ---- 16 bits, any attributes. Pictures with channels innermost are read as they are. Names tell the layout of input and
 # output, and tiles that are not 128 positions x 128 channels.
 foreach(format ${formats_of_16_bits})
-    set(gemm16 ${tensor_core_product} format=${format} chunk_channels=64 stages=3 ALLOW_SPILLS)
-    set(channels_last input_layout=channels_last channels_last_output=true out_channel_multiple=8)
-    set(from_channels_last input_layout=channels_last out_channel_multiple=8)
-    conv_transpose_kernel(input_gradient ${format} cuda implicit_gemm LAYOUT nhwc ${gemm16} ${channels_last} columns=128 blocks=2
-        min_in_channels=65 H200_TFLOPS 460)
-    conv_transpose_kernel(input_gradient ${format} cuda implicit_gemm LAYOUT nhwc AS 128x64 ${gemm16} ${channels_last} columns=64
-        blocks=3 H200_TFLOPS 310)
-    conv_transpose_kernel(input_gradient ${format} cuda implicit_gemm LAYOUT nhwc AS parts ${gemm16} ${channels_last} columns=128
-        blocks=2 makes_parts=true H200_TFLOPS 460)
+    set(from_channels_last chunk_channels=64 stages=3 input_layout=channels_last out_channel_multiple=8)
+    set(channels_last ${from_channels_last} channels_last_output=true)
+    set(tile128x128 columns=128 blocks=2)
+    conv_transpose_gemm(input_gradient ${format} nhwc "" ${channels_last} ${tile128x128} min_in_channels=65 H200_TFLOPS 460)
+    conv_transpose_gemm(input_gradient ${format} nhwc 128x64 ${channels_last} columns=64 blocks=3 H200_TFLOPS 310)
+    conv_transpose_gemm(input_gradient ${format} nhwc parts ${channels_last} ${tile128x128} makes_parts=true H200_TFLOPS 460)
     # Few channels that are summed over, or rows of them that a box would leave partly empty: kernel positions are summed like
     # channels, of weights as they are given, 16, 8 or 4 bytes at a time. H200, float16, 2026-11-22: k2 s2, 80 from 4 channels, N8
     # 180x180: 0.029 ms, 0.058 by boxes; k5 s2, 80 from 8, N8 180x360: 0.122 (0.249); k16 s8, 16 from 8, N32 20x35: 0.029 (0.067);
     # k5 s2, 24 from 4: 0.0040 (0.0116); k4 s2, 96 from 2: 0.0089 (0.0127); k3 s2, 16 from 8 of 16x32x32: 0.0056 (0.0186).
-    set(taps ${tensor_core_product} format=${format} ALLOW_SPILLS input_layout=channels_last channels_last_output=true
-        taps_as_channels=true min_out_channels=1 min_in_channels=8 in_channel_multiple=8 whole_rows=true)
-    set(taps128x128 ${taps} columns=128 blocks=2 chunk_channels=32 stages=4)
+    set(taps input_layout=channels_last channels_last_output=true taps_as_channels=true min_out_channels=1 min_in_channels=8
+        in_channel_multiple=8 whole_rows=true)
+    set(taps128x128 ${taps} ${tile128x128} chunk_channels=32 stages=4)
     set(taps128x64 ${taps} columns=64 blocks=3 chunk_channels=64 stages=3)
-    set(row input_gradient ${format} cuda implicit_gemm LAYOUT nhwc)
+    set(taps128x32 ${taps} columns=32 blocks=4 chunk_channels=64 stages=3)
     set(eights given_channels=8 out_channel_multiple=8)
     set(fours given_channels=4 out_channel_multiple=4)
     set(pairs given_channels=2 out_channel_multiple=2)
     conv_transpose_small_set_has(f16)
-    conv_transpose_kernel(${row} AS taps_128x128 ${taps128x128} ${eights} H200_TFLOPS 389 ${maybe})
-    conv_transpose_kernel(${row} AS taps_128x64 ${taps128x64} ${eights} H200_TFLOPS 283 ${maybe})
-    conv_transpose_kernel(${row} AS taps_128x32 ${taps} ${eights} columns=32 blocks=4 chunk_channels=64 stages=3 H200_TFLOPS 182 FULL)
-    conv_transpose_kernel(${row} AS taps_fours_128x128 ${taps128x128} ${fours} H200_TFLOPS 260 FULL)
-    conv_transpose_kernel(${row} AS taps_fours_128x64 ${taps128x64} ${fours} H200_TFLOPS 193 ${maybe})
-    conv_transpose_kernel(${row} AS taps_pairs_128x128 ${taps128x128} ${pairs} H200_TFLOPS 130 FULL)
-    conv_transpose_kernel(${row} AS taps_pairs_128x64 ${taps} ${pairs} columns=64 blocks=4 chunk_channels=32 stages=3 H200_TFLOPS 95
-        ${maybe})
-    set(row input_gradient ${format} cuda implicit_gemm LAYOUT ndhwc)
-    conv_transpose_kernel(${row} AS taps_128x128 rank=3 ${taps128x128} ${eights} H200_TFLOPS 389 FULL)
-    conv_transpose_kernel(${row} AS taps_128x64 rank=3 ${taps128x64} ${eights} H200_TFLOPS 265 ${maybe})
-    conv_transpose_kernel(${row} AS taps_fours_128x64 rank=3 ${taps128x64} ${fours} H200_TFLOPS 193 FULL)
-    conv_transpose_kernel(input_gradient ${format} cuda implicit_gemm LAYOUT nhwc_to_nchw ${gemm16} ${from_channels_last} columns=128
-        blocks=2 FULL H200_TFLOPS 420)
+    conv_transpose_gemm(input_gradient ${format} nhwc taps_128x128 ${taps128x128} ${eights} H200_TFLOPS 389 ${maybe})
+    conv_transpose_gemm(input_gradient ${format} nhwc taps_128x64 ${taps128x64} ${eights} H200_TFLOPS 283 ${maybe})
+    conv_transpose_gemm(input_gradient ${format} nhwc taps_128x32 ${taps128x32} ${eights} H200_TFLOPS 182 FULL)
+    conv_transpose_gemm(input_gradient ${format} nhwc taps_fours_128x128 ${taps128x128} ${fours} H200_TFLOPS 260 FULL)
+    conv_transpose_gemm(input_gradient ${format} nhwc taps_fours_128x64 ${taps128x64} ${fours} H200_TFLOPS 193 ${maybe})
+    conv_transpose_gemm(input_gradient ${format} nhwc taps_pairs_128x128 ${taps128x128} ${pairs} H200_TFLOPS 130 FULL)
+    conv_transpose_gemm(input_gradient ${format} nhwc taps_pairs_128x64 ${taps128x64} ${pairs} blocks=4 chunk_channels=32
+        H200_TFLOPS 95 ${maybe})
+    conv_transpose_gemm(input_gradient ${format} ndhwc taps_128x128 ${taps128x128} ${eights} H200_TFLOPS 389 FULL)
+    conv_transpose_gemm(input_gradient ${format} ndhwc taps_128x64 ${taps128x64} ${eights} H200_TFLOPS 265 ${maybe})
+    conv_transpose_gemm(input_gradient ${format} ndhwc taps_fours_128x64 ${taps128x64} ${fours} H200_TFLOPS 193 FULL)
+    conv_transpose_gemm(input_gradient ${format} nhwc_to_nchw "" ${from_channels_last} ${tile128x128} FULL H200_TFLOPS 420)
 endforeach()
-conv_transpose_kernel(input_gradient tf32 cuda implicit_gemm LAYOUT nhwc ${tensor_core_product} columns=128 blocks=2
-    input_layout=channels_last channels_last_output=true out_channel_multiple=4 ALLOW_SPILLS H200_TFLOPS 185)
+conv_transpose_gemm(input_gradient tf32 nhwc "" columns=128 blocks=2 input_layout=channels_last channels_last_output=true
+    out_channel_multiple=4 H200_TFLOPS 185)
 # ---- of three axes
-conv_transpose_kernel(input_gradient tf32 cuda implicit_gemm LAYOUT ncdhw ${tensor_core_product} rank=3 columns=128 row_sets=1
-    chunk_channels=16 blocks=4 ALLOW_SPILLS H200_TFLOPS 105)
+conv_transpose_gemm(input_gradient tf32 ncdhw "" ${any_channels} blocks=4 H200_TFLOPS 105)
 
 # ---- CPU: any attributes; those for vectors of input channels, then any rank and channels
 set(narrow columns=4 rows=2 block_columns=8 block_rows=8 chunk=64 max_output_width=16)
@@ -106,37 +88,28 @@ conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${turned} AS joined p
     fma_percent=92 ONLY_ON avx2)
 
 # ---- any attributes, as in cuda_forward.cmake
-set(product GENERATOR input_gradient_cuda_implicit_gemm_cuda_cores)
-conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c64 ${product} ${product_c64} blocks=3 MAX_REGISTERS 168 H200_TFLOPS 47)
-conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c32 ${product} ${product_c32} MAX_REGISTERS 96 H200_TFLOPS 43)
-conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c16 ${product} ${product_c16} MAX_REGISTERS 64 H200_TFLOPS 29)
-conv_transpose_kernel(input_gradient f32 cuda implicit_gemm LAYOUT ncdhw AS c64 rank=3 ${product} ${product_c64} MAX_REGISTERS 128
-    H200_TFLOPS 45)
-conv_transpose_kernel(input_gradient f32 cuda implicit_gemm LAYOUT ncdhw AS c32 rank=3 ${product} ${product_c32} MAX_REGISTERS 96
-    H200_TFLOPS 43)
-conv_transpose_kernel(input_gradient f32 cuda implicit_gemm LAYOUT ncdhw AS c16 rank=3 ${product} ${product_c16} MAX_REGISTERS 64
-    H200_TFLOPS 29)
+conv_transpose_gemm(input_gradient f32 nchw c64 ${product_c64_blocks3} H200_TFLOPS 47)
+conv_transpose_gemm(input_gradient f32 nchw c32 ${product_c32} H200_TFLOPS 43)
+conv_transpose_gemm(input_gradient f32 nchw c16 ${product_c16} H200_TFLOPS 29)
+conv_transpose_gemm(input_gradient f32 ncdhw c64 ${product_c64} H200_TFLOPS 45)
+conv_transpose_gemm(input_gradient f32 ncdhw c32 ${product_c32} H200_TFLOPS 43)
+conv_transpose_gemm(input_gradient f32 ncdhw c16 ${product_c16} H200_TFLOPS 29)
 # Few output channels, or many taps: kernel positions are summed like channels.
-set(taps ${product} taps_as_channels=true min_out_channels=1)
-conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS taps_c64 ${taps} ${product_c64} blocks=3 MAX_REGISTERS 168
-    H200_TFLOPS 36)
-conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS taps_c32 ${taps} ${product_c32} min_in_channels=1 MAX_REGISTERS 96
-    H200_TFLOPS 33)
-conv_transpose_kernel(input_gradient f32 cuda implicit_gemm LAYOUT ncdhw AS taps_c64 rank=3 ${taps} ${product_c64} blocks=3
-    min_in_channels=1 MAX_REGISTERS 168 H200_TFLOPS 33)
-conv_transpose_kernel(input_gradient f32 cuda implicit_gemm LAYOUT ncdhw AS taps_c128 rank=3 ${taps} lanes_x=8 lanes_y=1
-    lanes_channel=16 chunk=16 unroll_summed=16 blocks=3 min_in_channels=65 MAX_REGISTERS 168 H200_TFLOPS 35)
+set(taps taps_as_channels=true min_out_channels=1)
+conv_transpose_gemm(input_gradient f32 nchw taps_c64 ${taps} ${product_c64_blocks3} H200_TFLOPS 36)
+conv_transpose_gemm(input_gradient f32 nchw taps_c32 ${taps} ${product_c32} min_in_channels=1 H200_TFLOPS 33)
+conv_transpose_gemm(input_gradient f32 ncdhw taps_c64 ${taps} ${product_c64_blocks3} min_in_channels=1 H200_TFLOPS 33)
+conv_transpose_gemm(input_gradient f32 ncdhw taps_c128 ${taps} ${product_c64_blocks3} lanes_x=8 lanes_channel=16 min_in_channels=65
+    H200_TFLOPS 35)
 # Small problems are mostly launches: these kernels take one, and the threads of a block share out the sum. A
 # multiprocessor is busy with one of its blocks.
-set(small LAYOUT ncdhw rank=3 ${taps} weights_as_given=true min_in_channels=1 lanes_y=1 column_vectors=1 channel_vectors=1 chunk=64
-    blocks=1)
+set(small ${taps} weights_as_given=true min_in_channels=1 lanes_y=1 column_vectors=1 channel_vectors=1 chunk=64 blocks=1
+    MAX_REGISTERS 64)
 foreach(format f32 ${formats_of_16_bits})
     conv_transpose_small_set_has(f32 f16)
-    set(of_storage storage=${format} MAX_REGISTERS 64 ${maybe})
-    conv_transpose_kernel(input_gradient ${format} cuda implicit_gemm AS small_c32 ${small} splits=4 ${of_storage} H200_TFLOPS 13)
-    conv_transpose_kernel(input_gradient ${format} cuda implicit_gemm AS small_c16 ${small} lanes_channel=4 splits=8 ${of_storage}
-        H200_TFLOPS 7.5)
+    set(by cuda_cores storage=${format} ${small} ${maybe})
+    conv_transpose_gemm_by(input_gradient ${format} ncdhw small_c32 ${by} splits=4 H200_TFLOPS 13)
+    conv_transpose_gemm_by(input_gradient ${format} ncdhw small_c16 ${by} lanes_channel=4 splits=8 H200_TFLOPS 7.5)
 endforeach()
-conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c64_split ${product} ${product_c64_split} MAX_REGISTERS 128 H200_TFLOPS 34)
-conv_transpose_kernel(input_gradient f32 cuda implicit_gemm AS c32_split ${product} ${product_c32_split} min_out_channels=128
-    MAX_REGISTERS 96 H200_TFLOPS 22)
+conv_transpose_gemm(input_gradient f32 nchw c64_split ${product_c64_split} H200_TFLOPS 34)
+conv_transpose_gemm(input_gradient f32 nchw c32_split ${product_c32_split} min_out_channels=128 H200_TFLOPS 22)

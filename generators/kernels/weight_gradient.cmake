@@ -10,45 +10,30 @@ set(c64x32 in_channel_multiple=64 out_channel_multiple=32 tile_out=32)
 set(c64x16 in_channel_multiple=64 out_channel_multiple=16 tile_out=16)
 set(c32 in_channel_multiple=32 out_channel_multiple=32 tile_in=32 tile_out=32)
 set(c32x16 in_channel_multiple=32 out_channel_multiple=16 tile_in=32 tile_out=16)
-set(tf32 ALLOW_SPILLS)
+set(row_tf32 weight_gradient tf32 cuda tensor_core ALLOW_SPILLS)
+conv_transpose_kernel(${row_tf32} AS c64 ${k3} ${s1} ${c64x32} chunk_columns=32 chunk_rows=4 H200_TFLOPS 230)
+conv_transpose_kernel(${row_tf32} AS c32 ${k3} ${s1} ${c32} chunk_columns=32 chunk_rows=4 stages=3 ${two_rounds} H200_TFLOPS 145)
+conv_transpose_kernel(${row_tf32} AS c64 ${k3x5} ${s1} ${c64x32} chunk_columns=32 chunk_rows=3 ${two_rounds} H200_TFLOPS 290)
+conv_transpose_kernel(${row_tf32} AS c64 ${k3x7} ${s1} ${c64x16} chunk_columns=32 chunk_rows=6 ${two_rounds} H200_TFLOPS 265)
+conv_transpose_kernel(${row_tf32} AS c32 ${k3x7} ${s1} ${c32} chunk_columns=32 chunk_rows=4 ${two_rounds} H200_TFLOPS 216)
+conv_transpose_kernel(${row_tf32} AS c64 ${k3s2} ${c64x32} chunk_columns=32 chunk_rows=3 ${one_round} H200_TFLOPS 150)
 # Three products for one: on Hopper, where they were measured; other GPUs have the packed product.
-set(tf32x3 ${tf32} parts=2 ONLY_ON sm_90)
-conv_transpose_kernel(weight_gradient tf32 cuda tensor_core AS c64 ${tf32} ${k3} ${s1} ${c64x32}
-    chunk_columns=32 chunk_rows=4 H200_TFLOPS 230)
-conv_transpose_kernel(weight_gradient tf32 cuda tensor_core AS c32 ${tf32} ${k3} ${s1} ${c32}
-    chunk_columns=32 chunk_rows=4 stages=3 ${two_rounds} H200_TFLOPS 145)
-conv_transpose_kernel(weight_gradient tf32 cuda tensor_core AS c64 ${tf32} ${k3x5} ${s1} ${c64x32}
-    chunk_columns=32 chunk_rows=3 ${two_rounds} H200_TFLOPS 290)
-conv_transpose_kernel(weight_gradient tf32 cuda tensor_core AS c64 ${tf32} ${k3x7} ${s1} ${c64x16}
-    chunk_columns=32 chunk_rows=6 ${two_rounds} H200_TFLOPS 265)
-conv_transpose_kernel(weight_gradient tf32 cuda tensor_core AS c32 ${tf32} ${k3x7} ${s1} ${c32}
-    chunk_columns=32 chunk_rows=4 ${two_rounds} H200_TFLOPS 216)
-conv_transpose_kernel(weight_gradient tf32 cuda tensor_core AS c64 ${tf32} ${k3s2} ${c64x32}
-    chunk_columns=32 chunk_rows=3 ${one_round} H200_TFLOPS 150)
-conv_transpose_kernel(weight_gradient tf32x3 cuda tensor_core AS c64 ${tf32x3} ${k3} ${s1} ${c64x32}
-    chunk_columns=16 chunk_rows=4 H200_TFLOPS 98)
-conv_transpose_kernel(weight_gradient tf32x3 cuda tensor_core AS c32 ${tf32x3} ${k3} ${s1} ${c32}
-    chunk_columns=32 chunk_rows=4 ${two_rounds} H200_TFLOPS 70)
-conv_transpose_kernel(weight_gradient tf32x3 cuda tensor_core AS c64 ${tf32x3} ${k3x5} ${s1} ${c64x16}
-    chunk_columns=32 chunk_rows=3 H200_TFLOPS 100)
-conv_transpose_kernel(weight_gradient tf32x3 cuda tensor_core AS c64 ${tf32x3} ${k3x7} ${s1} ${c64x16}
-    chunk_columns=16 chunk_rows=3 ${two_rounds} H200_TFLOPS 100)
-conv_transpose_kernel(weight_gradient tf32x3 cuda tensor_core AS c32 ${tf32x3} ${k3x7} ${s1} ${c32x16}
-    chunk_columns=32 chunk_rows=2 H200_TFLOPS 75)
-conv_transpose_kernel(weight_gradient tf32x3 cuda tensor_core AS c64 ${tf32x3} ${k4s2} ${c64x16}
-    chunk_columns=16 chunk_rows=4 wanted_blocks=128 H200_TFLOPS 66)
+set(row_tf32x3 weight_gradient tf32x3 cuda tensor_core ALLOW_SPILLS parts=2 ONLY_ON sm_90)
+conv_transpose_kernel(${row_tf32x3} AS c64 ${k3} ${s1} ${c64x32} chunk_columns=16 chunk_rows=4 H200_TFLOPS 98)
+conv_transpose_kernel(${row_tf32x3} AS c32 ${k3} ${s1} ${c32} chunk_columns=32 chunk_rows=4 ${two_rounds} H200_TFLOPS 70)
+conv_transpose_kernel(${row_tf32x3} AS c64 ${k3x5} ${s1} ${c64x16} chunk_columns=32 chunk_rows=3 H200_TFLOPS 100)
+conv_transpose_kernel(${row_tf32x3} AS c64 ${k3x7} ${s1} ${c64x16} chunk_columns=16 chunk_rows=3 ${two_rounds} H200_TFLOPS 100)
+conv_transpose_kernel(${row_tf32x3} AS c32 ${k3x7} ${s1} ${c32x16} chunk_columns=32 chunk_rows=2 H200_TFLOPS 75)
+conv_transpose_kernel(${row_tf32x3} AS c64 ${k4s2} ${c64x16} chunk_columns=16 chunk_rows=4 wanted_blocks=128 H200_TFLOPS 66)
 
 # ---- exact
-conv_transpose_kernel(weight_gradient f32 cuda dense ${k3} ${s1} ${c32x32}
-    lanes_in=4 lanes_out=8 thread_in=8 chunk_columns=32 run=8 ${asynchronous} H200_TFLOPS 42)
-conv_transpose_kernel(weight_gradient f32 cuda dense ${k3x7} ${s1} ${c32x32}
-    lanes_in=8 lanes_out=8 chunk_columns=32 run=8 ${asynchronous} H200_TFLOPS 49)
-conv_transpose_kernel(weight_gradient f32 cuda general ${exact75}
-    in_tile=4 out_tile=1 all_taps_x=true all_taps_y=true)
-conv_transpose_kernel(weight_gradient f32 cuda dense ${k4s2}
-    in_channels=64 out_channels=3 lanes_out=1 thread_out=3 lanes_taps_y=true chunk_columns=32 staging_columns=32 ${asynchronous})
-conv_transpose_kernel(weight_gradient f32 cuda dense ${k9s3}
-    in_channels=56 out_channels=1 lanes_in=14 lanes_out=1 thread_out=1 lanes_taps_y=true run=8 ${asynchronous})
+set(dense weight_gradient f32 cuda dense ${asynchronous})
+conv_transpose_kernel(${dense} ${k3} ${s1} ${c32x32} lanes_in=4 lanes_out=8 thread_in=8 chunk_columns=32 run=8 H200_TFLOPS 42)
+conv_transpose_kernel(${dense} ${k3x7} ${s1} ${c32x32} lanes_in=8 lanes_out=8 chunk_columns=32 run=8 H200_TFLOPS 49)
+conv_transpose_kernel(weight_gradient f32 cuda general ${exact75} in_tile=4 out_tile=1 all_taps_x=true all_taps_y=true)
+conv_transpose_kernel(${dense} ${k4s2} in_channels=64 out_channels=3 lanes_out=1 thread_out=3 lanes_taps_y=true chunk_columns=32
+    staging_columns=32)
+conv_transpose_kernel(${dense} ${k9s3} in_channels=56 out_channels=1 lanes_in=14 lanes_out=1 thread_out=1 lanes_taps_y=true run=8)
 
 # ---- depthwise
 conv_transpose_kernel(weight_gradient f32 cuda general ${k4s2} ${depthwise}
@@ -75,18 +60,13 @@ set(many_channels in_channel_multiple=32 out_channel_multiple=32)
 # of what an H200 runs at a time: parts are sums that are stored and added once more.
 set(tile64x64 lanes_in=8 lanes_out=16 thread_in=8)
 set(tile64x32 lanes_in=16 lanes_out=8)
-conv_transpose_kernel(weight_gradient f32 cuda dense ${k3} ${s1} ${many_channels}
-    ${tile64x64} wanted_blocks=264 ${asynchronous} H200_TFLOPS 49)
-conv_transpose_kernel(weight_gradient f32 cuda dense ${k3x7} ${s1} ${many_channels}
-    ${tile64x32} chunk_columns=32 run=8 wanted_blocks=528 ${asynchronous} H200_TFLOPS 49)
-conv_transpose_kernel(weight_gradient f32 cuda dense ${k3x5} ${s1} ${many_channels}
-    lanes_in=8 thread_in=8 thread_out=2 chunk_columns=32 run=8 ${asynchronous} H200_TFLOPS 49)
-conv_transpose_kernel(weight_gradient f32 cuda dense ${k2s2} ${many_channels}
-    lanes_out=8 thread_in=8 all_taps_y=true chunk_columns=16 wanted_blocks=264 ${asynchronous} H200_TFLOPS 44)
+conv_transpose_kernel(${dense} ${k3} ${s1} ${many_channels} ${tile64x64} wanted_blocks=264 H200_TFLOPS 49)
+conv_transpose_kernel(${dense} ${k3x7} ${s1} ${many_channels} ${tile64x32} chunk_columns=32 run=8 wanted_blocks=528 H200_TFLOPS 49)
+conv_transpose_kernel(${dense} ${k3x5} ${s1} ${many_channels} lanes_in=8 thread_in=8 thread_out=2 chunk_columns=32 run=8 H200_TFLOPS 49)
+conv_transpose_kernel(${dense} ${k2s2} ${many_channels} lanes_out=8 thread_in=8 all_taps_y=true chunk_columns=16 wanted_blocks=264
+    H200_TFLOPS 44)
 
 # ---- any attributes: products of packed pictures
-set(tf32_product GENERATOR weight_gradient_cuda_product_tensor_core parts=1)
-set(tf32x3_product GENERATOR weight_gradient_cuda_product_tensor_core parts=2 ALLOW_SPILLS)
 set(one_block blocks=1 ${one_round})
 set(taps2x64 tile_taps=2 tile_out=64)
 set(taps4x64 tile_taps=4 tile_out=64)
@@ -94,57 +74,48 @@ set(taps4x32 tile_taps=4 tile_out=32)
 set(taps4x16 tile_taps=4 tile_out=16)
 set(some_channels min_in_channels=8 min_out_channels=3)
 set(over_32 min_in_channels=33 min_out_channels=33)
-conv_transpose_kernel(weight_gradient tf32 cuda product AS c64x256 ${tf32_product} ${taps2x64} tile_in=256 ${one_block} stages=4
-    ${over_32} H200_TFLOPS 330)
-conv_transpose_kernel(weight_gradient tf32 cuda product AS c64x128 ${tf32_product} ${taps2x64} tile_in=128 ${one_block} stages=5
-    ${over_32} H200_TFLOPS 295)
-conv_transpose_kernel(weight_gradient tf32 cuda product AS c64 ${tf32_product} ${taps2x64} tile_in=64 stages=4 ${over_32} H200_TFLOPS 215)
-conv_transpose_kernel(weight_gradient tf32 cuda product AS c32x64 ${tf32_product} ${taps4x32} tile_in=64 stages=4 ${some_channels} H200_TFLOPS 220)
-conv_transpose_kernel(weight_gradient tf32 cuda product AS c16x32 ${tf32_product} ${taps4x16} tile_in=32 blocks=4 stages=4
-    wanted_blocks=528 ${some_channels} H200_TFLOPS 130)
-conv_transpose_kernel(weight_gradient tf32x3 cuda product AS c64x128 ${tf32x3_product} ${taps2x64} tile_in=128 ${one_block} stages=3
-    ${over_32} H200_TFLOPS 110)
-conv_transpose_kernel(weight_gradient tf32x3 cuda product AS c32x64 ${tf32x3_product} ${taps4x32} tile_in=64 stages=2 ${some_channels} H200_TFLOPS 104)
+set(row_f32 weight_gradient f32 cuda product)
+set(by_tensor_cores GENERATOR weight_gradient_cuda_product_tensor_core)
+set(row_tf32 weight_gradient tf32 cuda product ${by_tensor_cores} parts=1)
+set(row_tf32x3 weight_gradient tf32x3 cuda product ${by_tensor_cores} parts=2 ALLOW_SPILLS)
+conv_transpose_kernel(${row_tf32} AS c64x256 ${taps2x64} tile_in=256 ${one_block} stages=4 ${over_32} H200_TFLOPS 330)
+conv_transpose_kernel(${row_tf32} AS c64x128 ${taps2x64} tile_in=128 ${one_block} stages=5 ${over_32} H200_TFLOPS 295)
+conv_transpose_kernel(${row_tf32} AS c64 ${taps2x64} tile_in=64 stages=4 ${over_32} H200_TFLOPS 215)
+conv_transpose_kernel(${row_tf32} AS c32x64 ${taps4x32} tile_in=64 stages=4 ${some_channels} H200_TFLOPS 220)
+conv_transpose_kernel(${row_tf32} AS c16x32 ${taps4x16} tile_in=32 blocks=4 stages=4 wanted_blocks=528 ${some_channels} H200_TFLOPS 130)
+conv_transpose_kernel(${row_tf32x3} AS c64x128 ${taps2x64} tile_in=128 ${one_block} stages=3 ${over_32} H200_TFLOPS 110)
+conv_transpose_kernel(${row_tf32x3} AS c32x64 ${taps4x32} tile_in=64 stages=2 ${some_channels} H200_TFLOPS 104)
 # By Winograd's algorithm, where there are few positions of many channels.
 conv_transpose_kernel(weight_gradient f32 cuda winograd GENERATOR winograd_product terms_innermost=true min_channels=8 chunk=8 stages=3
     MAX_REGISTERS 128 H200_TFLOPS 38)
-conv_transpose_kernel(weight_gradient f32 cuda product AS c64 ${taps2x64} tile_in=64 lanes_columns=4 ${over_32} H200_TFLOPS 47)
-conv_transpose_kernel(weight_gradient f32 cuda product AS c32 ${taps4x32} tile_in=32 ${some_channels} H200_TFLOPS 40)
-conv_transpose_kernel(weight_gradient f32 cuda product AS c16x32 ${taps4x16} tile_in=32 lanes_rows=8 ${some_channels} H200_TFLOPS 34)
+conv_transpose_kernel(${row_f32} AS c64 ${taps2x64} tile_in=64 lanes_columns=4 ${over_32} H200_TFLOPS 47)
+conv_transpose_kernel(${row_f32} AS c32 ${taps4x32} tile_in=32 ${some_channels} H200_TFLOPS 40)
+conv_transpose_kernel(${row_f32} AS c16x32 ${taps4x16} tile_in=32 lanes_rows=8 ${some_channels} H200_TFLOPS 34)
 # Few output channels: kernel positions fill up a tile.
 set(taps16x4 tile_taps=16 tile_out=4)
 set(taps64x1 tile_taps=64 tile_out=1)
 set(rate16x4 34)
 set(rate64x1 30)
 foreach(few 16x4 64x1)
-    conv_transpose_kernel(weight_gradient tf32 cuda product AS t${few} ${tf32_product} ${taps${few}} tile_in=64 blocks=4 stages=4
-        wanted_blocks=528 min_in_channels=8 H200_TFLOPS 150)
-    conv_transpose_kernel(weight_gradient f32 cuda product AS t${few} ${taps${few}} tile_in=32 lanes_rows=8 min_in_channels=8
-        H200_TFLOPS ${rate${few}})
+    conv_transpose_kernel(${row_tf32} AS t${few} ${taps${few}} tile_in=64 blocks=4 stages=4 wanted_blocks=528 min_in_channels=8
+        H200_TFLOPS 150)
+    conv_transpose_kernel(${row_f32} AS t${few} ${taps${few}} tile_in=32 lanes_rows=8 min_in_channels=8 H200_TFLOPS ${rate${few}})
 endforeach()
 # ---- any attributes: pictures as they lie
-set(pictures GENERATOR weight_gradient_cuda_pictures)
-conv_transpose_kernel(weight_gradient f32 cuda implicit_gemm AS c64 ${pictures} ${taps2x64} tile_in=64 ${over_32} H200_TFLOPS 34)
-conv_transpose_kernel(weight_gradient f32 cuda implicit_gemm AS t1c64 ${pictures} tile_taps=1 tile_out=64 tile_in=64 lanes_rows=8
-    H200_TFLOPS 33)
-conv_transpose_kernel(weight_gradient f32 cuda implicit_gemm AS t3c32 ${pictures} tile_taps=3 tile_out=32 tile_in=32 lanes_rows=12
-    H200_TFLOPS 33)
-conv_transpose_kernel(weight_gradient f32 cuda implicit_gemm AS c16x32 ${pictures} ${taps4x16} tile_in=32 lanes_rows=8 H200_TFLOPS 28)
-conv_transpose_kernel(weight_gradient f32 cuda implicit_gemm AS t1c32x64 ${pictures} tile_taps=1 tile_out=32 tile_in=64 lanes_rows=4
-    H200_TFLOPS 29)
-conv_transpose_kernel(weight_gradient f32 cuda implicit_gemm AS t1c16x64 ${pictures} tile_taps=1 tile_out=16 tile_in=64 lanes_rows=4
-    lanes_columns=16 H200_TFLOPS 26)
+set(pictures weight_gradient f32 cuda implicit_gemm GENERATOR weight_gradient_cuda_pictures)
+conv_transpose_kernel(${pictures} AS c64 ${taps2x64} tile_in=64 ${over_32} H200_TFLOPS 34)
+conv_transpose_kernel(${pictures} AS t1c64 tile_taps=1 tile_out=64 tile_in=64 lanes_rows=8 H200_TFLOPS 33)
+conv_transpose_kernel(${pictures} AS t3c32 tile_taps=3 tile_out=32 tile_in=32 lanes_rows=12 H200_TFLOPS 33)
+conv_transpose_kernel(${pictures} AS c16x32 ${taps4x16} tile_in=32 lanes_rows=8 H200_TFLOPS 28)
+conv_transpose_kernel(${pictures} AS t1c32x64 tile_taps=1 tile_out=32 tile_in=64 lanes_rows=4 H200_TFLOPS 29)
+conv_transpose_kernel(${pictures} AS t1c16x64 tile_taps=1 tile_out=16 tile_in=64 lanes_rows=4 lanes_columns=16 H200_TFLOPS 26)
 # Rounded on their way through registers.
-set(tf32_pictures GENERATOR weight_gradient_cuda_pictures_tensor_core parts=1 separate_registers=true stages=2 ALLOW_SPILLS)
-set(pictures_one_block ${tf32_pictures} ${one_block})
-set(pictures_two_blocks ${tf32_pictures} blocks=2 ${two_rounds})
-conv_transpose_kernel(weight_gradient tf32 cuda implicit_gemm AS c64x128 ${pictures_one_block} ${taps2x64} tile_in=128 H200_TFLOPS 115)
-conv_transpose_kernel(weight_gradient tf32 cuda implicit_gemm AS t1c64x128 ${pictures_two_blocks} tile_taps=1 tile_out=64 tile_in=128
-    H200_TFLOPS 105)
-conv_transpose_kernel(weight_gradient tf32 cuda implicit_gemm AS t3c64 ${pictures_one_block} tile_taps=3 tile_out=64 tile_in=64
-    H200_TFLOPS 86)
-conv_transpose_kernel(weight_gradient tf32 cuda implicit_gemm AS c32 ${tf32_pictures} blocks=3 wanted_blocks=396 ${taps4x32} tile_in=32
-    H200_TFLOPS 51)
+set(by_tensor_cores GENERATOR weight_gradient_cuda_pictures_tensor_core separate_registers=true stages=2 ALLOW_SPILLS)
+set(row_tf32 weight_gradient tf32 cuda implicit_gemm ${by_tensor_cores} parts=1)
+conv_transpose_kernel(${row_tf32} AS c64x128 ${one_block} ${taps2x64} tile_in=128 H200_TFLOPS 115)
+conv_transpose_kernel(${row_tf32} AS t1c64x128 blocks=2 ${two_rounds} tile_taps=1 tile_out=64 tile_in=128 H200_TFLOPS 105)
+conv_transpose_kernel(${row_tf32} AS t3c64 ${one_block} tile_taps=3 tile_out=64 tile_in=64 H200_TFLOPS 86)
+conv_transpose_kernel(${row_tf32} AS c32 blocks=3 wanted_blocks=396 ${taps4x32} tile_in=32 H200_TFLOPS 51)
 # By tensor maps, where all positions of an image are one row and taps see others of it: 1x1, and kernels along one outer axis.
 foreach(format tf32 ${formats_of_16_bits})
     conv_transpose_small_set_has(tf32 f16)
@@ -163,8 +134,8 @@ foreach(format tf32 ${formats_of_16_bits})
     conv_transpose_kernel(${runs} AS maps_c64 blocks=3 wanted_blocks=396 stages=4 producer_registers=24 tile_out=64 tile_in=64
         ${full} H200_TFLOPS ${TFLOPS_c64})
 endforeach()
-conv_transpose_kernel(weight_gradient tf32x3 cuda implicit_gemm AS t3c64 GENERATOR weight_gradient_cuda_pictures_tensor_core parts=2
-    separate_registers=true stages=2 ALLOW_SPILLS ${one_block} tile_taps=3 tile_out=64 tile_in=64 H200_TFLOPS 55)
+conv_transpose_kernel(weight_gradient tf32x3 cuda implicit_gemm AS t3c64 ${by_tensor_cores} parts=2 ${one_block} tile_taps=3 tile_out=64
+    tile_in=64 H200_TFLOPS 55)
 
 foreach(turned true false)
     set(as "")

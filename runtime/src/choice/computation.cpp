@@ -259,58 +259,73 @@ Computation itself(const Problem &p, Operation operation) {
     throw Unsupported("this build does not know the operation");
 }
 
+/// The problem itself, as simple as it can be written.
+Computation as_given(const Problem &problem, const PlanOptions &options) {
+    const bool wide_pixels = options.input_pixel_stride != 0 || options.output_pixel_stride != 0;
+    Computation given = itself(
+        wide_pixels ? problem
+                    : with_row_taps_as_channels(with_positions_as_channels(with_two_axes(problem), options), options),
+        options.operation);
+    const bool reads_input = given.read == Operand::input;
+    given.read_format = reads_input ? options.input : options.output;
+    given.written_format = reads_input ? options.output : options.input;
+    given.weight_format = options.weight;
+    given.read_pixel = options.input_pixel_stride, given.written_pixel = options.output_pixel_stride;  // forward
+    return given;
+}
+
+void add_forward_of_gradient(std::vector<Computation> &all) {
+    const Computation given = all[0];
+    const auto add = [&](const std::optional<Problem> &forward, const std::optional<Problem> &by_phases) {
+        if (!forward) return;
+        Computation mirrored = given;
+        mirrored.operation = Operation::forward, mirrored.problem = *forward, mirrored.weight = WeightView::mirrored;
+        mirrored.by_phases = by_phases;
+        all.push_back(mirrored);
+    };
+    add(forward_of_input_gradient(given.problem), {});
+    add(forward_over_phases(given.problem), given.problem);
+}
+
+void add_of_weight_gradient(std::vector<Computation> &all) {
+    const Computation given = all[0];
+    if (const int64_t joined = groups_worth_joining(given.problem); joined > 1) {
+        all.push_back(given);
+        all.back().problem.groups /= joined, all.back().joined_groups = joined;
+    }
+    for (const auto &other : {forward_of_weight_gradient(given), with_strides_as_taps(given), with_taps_as_rows(given),
+                              with_joined_positions_of_images(given)})
+        if (other) all.push_back(*other);
+}
+
+/// What is the same picture in memory, or packed before: its rows as given, all as one, with neighbours joined.
+void add_views_of_rows(std::vector<Computation> &all, std::size_t which, const PlanOptions &options) {
+    const Computation of = all[which];
+    if (const std::optional<Computation> rows = with_rows_as_given(of)) all.push_back(*rows);
+    const std::optional<Computation> row = with_one_row(of);
+    for (const Computation &joined : with_joined_positions_of_rows(row ? *row : of, options.epilogue)) all.push_back(joined);
+    const bool on_tensor_cores = bytes_of(of.read_format.type) == 2 || options.precision == Precision::tf32;
+    if (row && on_tensor_cores) all.push_back(*row);  // what kernels read that pack nothing
+    all.push_back(row && !channels_innermost(row->read_format) ? *row : of);
+    all.back().packed_rows = true;
+}
+
 }  // namespace
 
 std::vector<Computation> alternatives(const Problem &problem, const PlanOptions &options) {
-    const bool wide_pixels = options.input_pixel_stride != 0 || options.output_pixel_stride != 0;
-    const Problem simplest =
-        wide_pixels ? problem
-                    : with_row_taps_as_channels(with_positions_as_channels(with_two_axes(problem), options), options);
-    std::vector<Computation> all{itself(simplest, options.operation)};
-    const bool reads_input = all[0].read == Operand::input;
-    all[0].read_format = reads_input ? options.input : options.output;
-    all[0].written_format = reads_input ? options.output : options.input;
-    all[0].weight_format = options.weight;
-    all[0].read_pixel = options.input_pixel_stride, all[0].written_pixel = options.output_pixel_stride;  // forward
-    if (options.operation == Operation::input_gradient)
-        if (const std::optional<Problem> forward = forward_of_input_gradient(simplest)) {
-            Computation mirrored = all[0];
-            mirrored.operation = Operation::forward, mirrored.problem = *forward, mirrored.weight = WeightView::mirrored;
-            all.push_back(mirrored);
-        }
-    if (options.operation == Operation::input_gradient)
-        if (const std::optional<Problem> forward = forward_over_phases(simplest)) {
-            Computation packed = all[0];
-            packed.operation = Operation::forward, packed.problem = *forward, packed.weight = WeightView::mirrored;
-            packed.by_phases = simplest;
-            all.push_back(packed);
-        }
-    if (const int64_t joined = groups_worth_joining(simplest);
-        joined > 1 && options.operation == Operation::weight_gradient) {
-        all.push_back(all[0]);
-        all.back().problem.groups /= joined, all.back().joined_groups = joined;
-    }
-    if (options.operation == Operation::weight_gradient)
-        for (const auto &other : {forward_of_weight_gradient(all[0]), with_strides_as_taps(all[0]), with_taps_as_rows(all[0]),
-                                  with_joined_positions_of_images(all[0])})
-            if (other) all.push_back(*other);
-    for (std::size_t i = 0, given = all.size(); i < given; i++) {
+    const Computation given = as_given(problem, options);
+    std::vector<Computation> all{given};
+    if (given.operation == Operation::input_gradient) add_forward_of_gradient(all);
+    if (given.operation == Operation::weight_gradient) add_of_weight_gradient(all);
+    for (std::size_t i = 0, count = all.size(); i < count; i++) {
         const bool sums_channels = all[i].operation == Operation::forward || all[i].operation == Operation::input_gradient;
-        if (!sums_channels || all[i].by_phases) continue;
-        if (const std::optional<Computation> rows = with_rows_as_given(all[i])) all.push_back(*rows);
-        const std::optional<Computation> row = with_one_row(all[i]);
-        for (const Computation &joined : with_joined_positions_of_rows(row ? *row : all[i], options.epilogue)) all.push_back(joined);
-        const bool on_tensor_cores = bytes_of(all[i].read_format.type) == 2 || options.precision == Precision::tf32;
-        if (row && on_tensor_cores) all.push_back(*row);  // what kernels read that pack nothing
-        const Computation packed = row && !channels_innermost(row->read_format) ? *row : all[i];
-        all.push_back(packed);
-        all.back().packed_rows = true;
+        if (sums_channels && !all[i].by_phases) add_views_of_rows(all, i, options);
     }
-    if (options.operation == Operation::input_gradient) {
+    if (given.operation == Operation::input_gradient) {
         const int last = max_rank - 1;
         for (const int first : {0, last})
             if (first == 0 || channels_innermost(options.weight))
-                if (const std::optional<Computation> folded = with_packed_taps(all[0], first)) all.push_back(*folded);
+                if (const std::optional<Computation> folded = with_packed_taps(given, first)) all.push_back(*folded);
     }
     return all;
 }

@@ -157,6 +157,46 @@ PlanOptions as_computed(const PlanOptions &options, const Computation &c) {
     return roles;
 }
 
+// Why a kernel does not take the tensors as a computation sees them: channels, positions or taps joined, weights mirrored.
+std::string view_rejection(const KernelTraits &kernel, const Computation &computation) {
+    const bool multiplies_groups = kernel.family == Family::weight_gradient_implicit_gemm || kernel.packed_pictures;
+    if (computation.joined_groups > 1 && (!multiplies_groups || kernel.writes_result))
+        return "it computes the weights of groups";
+    const bool adds_parts = kernel.family == Family::weight_gradient_implicit_gemm && !kernel.writes_result;
+    if (computation.joined_positions > 1 && (!adds_parts || kernel.tile_taps > 1 || sums_as_it_lies(kernel)))
+        return "it computes the weights of single positions";
+    // Where rows of positions are multiplied, one tap of the problem has all of the kernel's.
+    const bool reads_rows = adds_parts && (!sums_as_it_lies(kernel) || taps(computation.problem) == 1);
+    if (computation.by_taps && computation.operation == Operation::weight_gradient && !reads_rows)
+        return "it computes weights in their own order";
+    const bool has_joined_positions = computation.cells && computation.cells->joined;
+    if (has_joined_positions && !multiplies_joined_positions(kernel)) return "it computes positions one by one";
+    const bool is_mirrored = computation.weight == WeightView::mirrored;
+    if (maps_rows_of_gradient(kernel) && !(is_mirrored && taps(computation.problem) == 1))
+        return "it computes input gradients, of kernels of one position";
+    // The general ones are left to those that are made for gradients.
+    const bool packs_mirrored = kernel.weight_layout != WeightLayout::as_given &&
+                                (kernel.stride == Size2{1, 1} || (kernel.packs_groups && is_flat(kernel)) ||
+                                 (!kernel.phases_as_channels && (kernel.window > 1 || reads_as_it_lies(kernel))));
+    const bool reads_mirrored = computation.by_phases ? kernel.packed_channels && kernel.counts_through_images
+                                                      : packs_mirrored || has_joined_positions || maps_rows_of_gradient(kernel);
+    const bool any_view = kernel.family == Family::winograd_product && !computation.by_phases;
+    if (is_mirrored && !reads_mirrored && !any_view) return "it computes another operation";
+    return {};
+}
+
+// Whether weights are filled up with zeros, where an Inf would become a NaN.
+bool multiplies_zeros(const KernelTraits &kernel, const Computation &computation) {
+    const Problem &p = computation.problem;
+    const auto fills_up = [&](const Axis &a) {
+        return a.kernel % (channel_phases(kernel, p, a) * window_of_steps(kernel, p, a)) != 0;
+    };
+    const auto has_unequal_phases = [](const Axis &a) { return a.kernel % a.stride != 0; };
+    const auto any_axis = [](const Problem &of, const auto &is) { return std::any_of(of.axes.begin(), of.axes.end(), is); };
+    return computation.cells || any_axis(p, fills_up) ||
+           (computation.by_phases && any_axis(*computation.by_phases, has_unequal_phases));
+}
+
 }  // namespace
 
 std::string rejection(const KernelTraits &kernel, const Computation &computation, const PlanOptions &asked, Device device,
@@ -173,42 +213,11 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
     if (options.epilogue.activation == Activation::prelu && !kernel.channel_slopes)
         return "epilogue.activation is prelu, but it has one slope for all channels";
     if (const std::string reason = format_rejection(kernel, computation, options); !reason.empty()) return reason;
-    const bool multiplies_groups = kernel.family == Family::weight_gradient_implicit_gemm || kernel.packed_pictures;
-    if (computation.joined_groups > 1 && (!multiplies_groups || kernel.writes_result))
-        return "it computes the weights of groups";
-    const bool adds_parts = kernel.family == Family::weight_gradient_implicit_gemm && !kernel.writes_result;
-    if (computation.joined_positions > 1 && (!adds_parts || kernel.tile_taps > 1 || sums_as_it_lies(kernel)))
-        return "it computes the weights of single positions";
-    // Where rows of positions are multiplied, one tap of the problem has all of the kernel's.
-    const bool reads_rows = kernel.family == Family::weight_gradient_implicit_gemm && !kernel.writes_result &&
-                            (!sums_as_it_lies(kernel) || taps(computation.problem) == 1);
-    if (computation.by_taps && computation.operation == Operation::weight_gradient && !reads_rows)
-        return "it computes weights in their own order";
-    const bool has_joined_positions = computation.cells && computation.cells->joined;
-    if (has_joined_positions && !multiplies_joined_positions(kernel)) return "it computes positions one by one";
-    const bool is_mirrored = computation.weight == WeightView::mirrored;
-    if (maps_rows_of_gradient(kernel) && !(is_mirrored && taps(computation.problem) == 1))
-        return "it computes input gradients, of kernels of one position";
-    // The general ones are left to those that are made for gradients.
-    const bool packs_mirrored = kernel.weight_layout != WeightLayout::as_given &&
-                                (kernel.stride == Size2{1, 1} || (kernel.packs_groups && is_flat(kernel)) ||
-                                 (!kernel.phases_as_channels && (kernel.window > 1 || reads_as_it_lies(kernel))));
-    const bool reads_mirrored = computation.by_phases ? kernel.packed_channels && kernel.counts_through_images
-                                                      : packs_mirrored || has_joined_positions || maps_rows_of_gradient(kernel);
-    const bool any_view = kernel.family == Family::winograd_product && !computation.by_phases;
-    if (is_mirrored && !reads_mirrored && !any_view) return "it computes another operation";
+    if (const std::string reason = view_rejection(kernel, computation); !reason.empty()) return reason;
     if (const std::string reason = problem_rejection(kernel, computation); !reason.empty()) return reason;
     if (const std::string reason = span_rejection(kernel, computation); !reason.empty()) return reason;
     if (const std::string reason = pixel_rejection(kernel, computation); !reason.empty()) return reason;
-    const Problem &p = computation.problem;
-    const bool multiplies_zeros =
-        computation.cells ||
-        std::any_of(p.axes.begin(), p.axes.end(), [&](const Axis &a) {
-            return a.kernel % (channel_phases(kernel, p, a) * window_of_steps(kernel, p, a)) != 0;
-        }) ||
-        (computation.by_phases && std::any_of(computation.by_phases->axes.begin(), computation.by_phases->axes.end(),
-                                              [](const Axis &a) { return a.kernel % a.stride != 0; }));
-    if (options.strict_propagation && (!kernel.strict_propagation || multiplies_zeros))
+    if (options.strict_propagation && (!kernel.strict_propagation || multiplies_zeros(kernel, computation)))
         return "it lets an Inf or NaN reach further than strict_propagation allows";
     return {};
 }
