@@ -11,7 +11,7 @@
 
 #include "run_plan.h"
 #include "runtime/src/choice/estimated_time.h"
-#include "runtime/src/choice/flat_tiles.h"
+#include "runtime/src/choice/relative_time.h"
 #include "runtime/src/choice/kernel_choice.h"
 
 namespace conv_transpose::testing {

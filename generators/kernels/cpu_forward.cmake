@@ -54,7 +54,7 @@ conv_transpose_kernel(forward f32 cpu tiles kernel_h=9 kernel_w=9 stride_h=4 str
 
 # ---- any attributes, of any rank; for four or five channels, and for many channels of small pictures, more register tiles
 # Rates with AVX2 are percent of 100 GFLOP/s (EPYC, Zen 3, where PyTorch's matrix product of 768 reaches 90), fitted with the times
-# of copies and stores (runtime/src/choice/flat_tiles.cpp) to 228 layers, 2026-11-23.
+# of copies and stores (runtime/src/choice/relative_time.cpp) to 228 layers, 2026-11-23.
 set(avx2_places fma_percent=86)
 set(avx2_channels3 fma_percent=48)
 set(avx2_channels1 fma_percent=47)

@@ -27,30 +27,22 @@ struct FlatChannels {
     }
 };
 
+/// A register tile of a product with all taps (algorithm/flat_entries.h) has so many entries.
+inline int64_t tile_entries(const KernelTraits &k) { return k.cpu_level == CpuLevel::avx2 ? 6 : 8; }
+
 struct FlatTiles {
     /// A tile has so many rows of cells, of so many cells each along x; so many panels of channels share it.
     int64_t segment_cells, tile_rows, block_panels;
     double rows;  ///< of all images, with gaps; more than an int64_t counts, where images are many
-    /// To compare kernels for one problem with: places that are computed for each channel of whole panels, by the rate.
-    double relative_time;
 
-    /// The formats matter to the time alone.
-    FlatTiles(const KernelTraits &, const Problem &, TensorFormat read = {}, TensorFormat written = {});
+    // What an estimate of time counts.
+    int64_t blocks;           ///< of panels, each of which copies for itself
+    double computed, copied;  ///< places of all tiles: of register tiles, and of a channel's plane
+    double stored_cells, stored_rows;
+    double copied_floats;  ///< by a tile
 };
 
-/// To compare CPU kernels for one problem with, those that have a rate: flat products, and others that they compete with.
-double relative_time(const KernelTraits &, const Problem &, TensorFormat read, TensorFormat written);
-
-/// A weight gradient has these (algorithm/flat_weight_gradient.h). How its sum is cut depends on the problem alone.
-struct FlatGradientTiles {
-    int64_t segment_cells, tile_rows, part_segments, part_tiles;
-    int64_t block_inputs, block_outputs;  ///< of a task: panels of input channels, and output channels
-    int64_t parts;
-    double rows;
-
-    /// `images` are those of a launch. A task has all output channels where those of a weight are neighbours.
-    FlatGradientTiles(const KernelTraits &, const Problem &, int64_t images, bool channels_inside = false);
-};
+FlatTiles flat_tiles(const KernelTraits &, const Problem &);
 
 }  // namespace conv_transpose
 

@@ -8,6 +8,7 @@
 #include "choice/estimated_time.h"
 #include "choice/flat_tiles.h"
 #include "choice/input_cells.h"
+#include "choice/relative_time.h"
 #include "choice/tensor_formats.h"
 #include "device/machine.h"
 

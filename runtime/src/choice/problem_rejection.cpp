@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "choice/flat_gradient_tiles.h"
 #include "choice/flat_tiles.h"
 #include "choice/launch_limits.h"
 #include "choice/packed_pictures.h"
@@ -127,7 +128,7 @@ std::string size_rejection(const KernelTraits &k, const Problem &p) {
     // All groups are one launch's.
     if (k.packs_groups && k.device == Device::cpu && double(p.groups) * double(std::max(in, out)) > double(max_elements_32bit()))
         return "one image has more than 2^31 - 1 elements";
-    if (is_flat(k) && FlatTiles(k, p).rows > max_elements_32bit()) return "its rows, with gaps, are more than 2^31 - 1";
+    if (is_flat(k) && flat_tiles(k, p).rows > max_elements_32bit()) return "its rows, with gaps, are more than 2^31 - 1";
     if (k.family == Family::flat_weight_gradient) {
         if (p.batch == 0) return "batch is 0";
         if (FlatGradientTiles(k, p, p.batch).rows > max_elements_32bit())

@@ -1,5 +1,5 @@
 // The weight gradient as a recipe, for flat matrix products.
-#include "choice/flat_tiles.h"
+#include "choice/flat_gradient_tiles.h"
 #include "plan/builders.h"
 #include "plan/strided_axes.h"
 #include "plan/sum_of_parts.h"

@@ -164,7 +164,7 @@ Step forward_step(const KernelTraits &k, const Problem &p, const View &in, const
             .set("output", out);
     };
     if (k.family == Family::flat_forward) {
-        const FlatTiles tiles(k, p);
+        const FlatTiles tiles = flat_tiles(k, p);
         return set_all(Launch<Family::flat_forward>(k))
             .set("segment_cells", tiles.segment_cells)
             .set("tile_rows", tiles.tile_rows)

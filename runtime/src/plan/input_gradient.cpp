@@ -42,7 +42,7 @@ Recipe input_gradient_recipe(const Candidate &candidate) {
             steps.push_back(launch.step());
             return steps;
         }
-        const FlatTiles tiles(k, p);
+        const FlatTiles tiles = flat_tiles(k, p);
         steps.push_back(set_all(launch_with_axes<Family::flat_input_gradient>(k, p))
                                .set("segment_cells", tiles.segment_cells)
                                .set("tile_rows", tiles.tile_rows)

@@ -1,0 +1,32 @@
+// Axes of flat matrix products: see flat_extent.h.
+#include "choice/flat_extent.h"
+
+#include <algorithm>
+
+#include "problem/counting.h"
+
+namespace conv_transpose {
+
+namespace {
+
+int64_t floor_divide(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
+
+}  // namespace
+
+FlatExtent::FlatExtent(const Axis &a, bool forward) {
+    int64_t first, last;  // that have data
+    if (forward) {
+        const int64_t phase = a.padding % a.stride, phases = std::min(a.stride, a.output());
+        cells = ceil_divide(a.output(), a.stride);
+        low = -floor_divide((a.kernel - 1) * a.dilation - phase, a.stride), high = (phases - 1 + phase) / a.stride;
+        first = -(a.padding / a.stride), last = first + a.input - 1;
+    } else {
+        cells = a.input;
+        low = 0, high = (a.kernel - 1) * a.dilation / a.stride;
+        first = a.padding / a.stride, last = (a.padding + a.output() - 1) / a.stride;
+    }
+    seen = std::max<int64_t>(std::min(last + 1, cells + high) - std::max(first, low), 0);
+    pitch = std::max({cells + high - std::max(first, low), std::min(last + 1, cells + high) - low, cells});
+}
+
+}  // namespace conv_transpose

@@ -1,0 +1,28 @@
+// Axes of flat matrix products, as algorithm/flat_places.h counts them.
+#ifndef CONV_TRANSPOSE_RUNTIME_FLAT_EXTENT_H
+#define CONV_TRANSPOSE_RUNTIME_FLAT_EXTENT_H
+
+#include <cstdint>
+
+#include "choice/kernel_traits.h"
+
+namespace conv_transpose {
+
+/// Cells are results of all phases of the forward operation, or of the input gradient, which reads with a stride.
+struct FlatExtent {
+    int64_t cells, low, high;  ///< taps of a cell see from `low` to `high` further
+    int64_t pitch;             ///< with a gap
+    int64_t seen;              ///< so many that taps see have data
+
+    FlatExtent(const Axis &, bool forward);
+
+    int64_t reach() const { return high - low; }
+};
+
+inline int64_t vector_of(const KernelTraits &k) {
+    return k.cpu_level == CpuLevel::avx512 ? 16 : k.cpu_level == CpuLevel::avx2 ? 8 : 4;
+}
+
+}  // namespace conv_transpose
+
+#endif

@@ -1,0 +1,24 @@
+// How kernels of flat matrix products cut a weight gradient into tasks and parts of its sum (algorithm/flat_weight_gradient.h).
+#ifndef CONV_TRANSPOSE_RUNTIME_FLAT_GRADIENT_TILES_H
+#define CONV_TRANSPOSE_RUNTIME_FLAT_GRADIENT_TILES_H
+
+#include <cstdint>
+
+#include "choice/kernel_traits.h"
+
+namespace conv_transpose {
+
+/// How a sum is cut depends on the problem alone.
+struct FlatGradientTiles {
+    int64_t segment_cells, tile_rows, part_segments, part_tiles;
+    int64_t block_inputs, block_outputs;  ///< of a task: panels of input channels, and output channels
+    int64_t parts;
+    double rows;
+
+    /// `images` are those of a launch. A task has all output channels where those of a weight are neighbours.
+    FlatGradientTiles(const KernelTraits &, const Problem &, int64_t images, bool channels_inside = false);
+};
+
+}  // namespace conv_transpose
+
+#endif

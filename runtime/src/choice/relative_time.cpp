@@ -1,0 +1,168 @@
+// Estimates of time for CPU kernels: see relative_time.h. A unit is what all products of one result of a panel's channel take, at a
+// rate of 100; elements that are copied and stored take so many products' time, in hundredths.
+#include "choice/relative_time.h"
+
+#include <algorithm>
+
+#include "choice/flat_extent.h"
+#include "choice/flat_tiles.h"
+#include "device/machine.h"
+#include "problem/counting.h"
+
+namespace conv_transpose {
+
+namespace {
+
+// What packing takes of each weight of an input gradient, in panels and in tiles of channels.
+constexpr double panel_packing = 0.84, tile_packing = 0.28;
+
+// A flat product's. With AVX2 forward operations were fitted to 228 layers (2 % more than the fastest kernel of each takes, at the
+// mean), input gradients to 137 (1 %), and depthwise problems anew when turning became shuffles (EPYC, 2026-11-23); with AVX-512
+// all were fitted to 168 layers on a Xeon.
+class FlatTime {
+  public:
+    FlatTime(const KernelTraits &k, const Problem &p, TensorFormat read, TensorFormat written)
+        : k_(k), p_(p), channels_(k, p), tiles_(flat_tiles(k, p)), taps_(double(taps(p))),
+          forward_(k.operation == Operation::forward),
+          forward_on_avx2_(forward_ && k.cpu_level == CpuLevel::avx2 && !k.packs_groups && !k.any_layout),
+          gradient_on_avx2_(!forward_ && k.cpu_level == CpuLevel::avx2 && !k.packs_groups),
+          turns_copies_(k.turns_channels && !k.joined_terms),
+          reads_apart_(is_apart(read, forward_ ? input_positions(p) : output_positions(p))),
+          writes_apart_(is_apart(written, forward_ ? output_positions(p) : input_positions(p))) {}
+
+    double total() const {
+        double time = products();
+        if (gradient_on_avx2_) time *= begun_sums();
+        time += tiles_.copied * double(planes() * tiles_.blocks) * copied_element() / taps_ / 100;
+        const double results = double(channels_.computed) * share();
+        time += tiles_.stored_cells * results * stored_element() / (channels_.summed * (taps_ / double(phases()))) / 100;
+        if (forward_on_avx2_) time += rows();
+        if (gradient_on_avx2_) time += double(channels_.computed) * panel_packing;
+        return time;
+    }
+
+  private:
+    const KernelTraits &k_;
+    const Problem &p_;
+    const FlatChannels channels_;
+    const FlatTiles tiles_;
+    const double taps_;
+    const bool forward_, forward_on_avx2_, gradient_on_avx2_, turns_copies_;
+    const bool reads_apart_, writes_apart_;  ///< elements of the picture, and of the result
+
+    // Channels of a picture of one pixel are neighbours in any layout.
+    static bool is_apart(TensorFormat f, int64_t positions) { return !channels_innermost(f) && positions > 1; }
+
+    int64_t phases() const {
+        return product_of_axes(p_, [&](const Axis &a) { return forward_ ? std::min(a.stride, a.output()) : 1; });
+    }
+    int64_t planes() const {
+        return product_of_axes(p_, [&](const Axis &a) { return forward_ ? 1 : std::min(a.stride, a.kernel); });
+    }
+    // Where groups are channels, the time is a group's share.
+    double share() const { return k_.packs_groups ? 1 / double(p_.groups) : 1; }
+
+    double products() const { return tiles_.computed * computed_channels() * share() / rate(); }
+
+    double computed_channels() const {
+        if (!k_.computes_taps) return double(round_up(channels_.computed, k_.weight_channel_multiple));
+        // Entries of whole register tiles, each of which is added once.
+        constexpr double adding = 4;
+        const int64_t entries = channels_.computed * taps(p_);
+        return (double(round_up(entries, tile_entries(k_))) + double(entries) * adding / channels_.summed) / taps_;
+    }
+
+    // A register tile's operands in rows, of many channels, do not stay in the first cache.
+    double rate() const {
+        const double most_near = forward_on_avx2_ ? 8000 : 20000;
+        constexpr double far = 0.9, one_vector = 0.88;
+        const bool in_rows = !k_.computes_taps && !k_.any_layout && !k_.turns_channels;
+        const bool is_far = in_rows && !gradient_on_avx2_ && double(k_.tile_places) * channels_.summed > most_near;
+        return double(k_.fma_percent) * (is_far ? far : 1) * (forward_ && has_one_vector() ? one_vector : 1);
+    }
+
+    // Whether a register tile reads an operand for each of its sums, and one more, which the caches then deliver too slowly where
+    // layers are not small: the rate of such kernels was measured on those.
+    bool has_one_vector() const {
+        const bool channels_in_vectors = k_.any_layout || k_.turns_channels;
+        return !k_.packs_groups && (channels_in_vectors ? k_.weight_channel_multiple : k_.tile_places) == vector_of(k_);
+    }
+
+    // Where copies are turned, a tap's sum over few channels ends before it is fast; else operands of many channels come from as
+    // many lines; and pictures that do not stay in the second cache are read for each panel.
+    double begun_sums() const {
+        const double begins = 2.7, near = 8, beyond = k_.turns_channels ? 0.4 : 0.1;
+        const double sums = turns_copies_ ? (channels_.summed + begins) / channels_.summed
+                                          : 1 + beyond * std::max(0.0, 1 - near / channels_.summed);
+        return sums * (tiles_.copied_floats > 4 * static_cast<double>(second_cache_floats()) ? 1.5 : 1);
+    }
+
+    // Scattered one by one, or as vectors along rows; whole vectors of channels are turned.
+    double copied_element() const {
+        const bool strided = !forward_ && p_.width().input > 1 && p_.width().stride > 1;
+        if (forward_on_avx2_) return k_.turns_channels ? 19 : 17;
+        if (gradient_on_avx2_) return gradient_element(strided);
+        if (k_.turns_channels) return k_.packs_groups ? 90 : 130;
+        if (k_.any_layout) return !reads_apart_ ? 0 : k_.packs_groups ? 300 : 50;
+        return strided && k_.packs_groups ? 130 : 0;
+    }
+    double gradient_element(bool strided) const {
+        if (turns_copies_)
+            return 20 * double(round_up(static_cast<int64_t>(channels_.summed), vector_of(k_))) / channels_.summed;
+        if (k_.turns_channels) return 15;
+        if (k_.any_layout) return reads_apart_ ? 50 : 0;
+        return strided ? 40 : 7;
+    }
+
+    double stored_element() const {
+        if (forward_on_avx2_) return k_.turns_channels ? 63 : 25;
+        if (k_.any_layout) return writes_apart_ ? 400 : 0;
+        // Phases of larger strides are put side by side one by one.
+        const double turned = forward_ && p_.width().stride > 8 ? 160 : forward_ ? 70 : 40;
+        const double vectors = double(round_up(tiles_.segment_cells, 16)) / double(tiles_.segment_cells);
+        return (k_.turns_channels ? turned : gradient_on_avx2_ ? 40 : 50) * vectors;
+    }
+
+    // Each row of a channel is stored by loops of its own.
+    double rows() const {
+        const double row_time = k_.turns_channels ? 230 : 600;
+        const auto of_axis = [](const Axis &a) { return std::min(a.stride, a.output()); };
+        const double stored = tiles_.stored_rows * double(of_axis(p_.height()) * of_axis(p_.depth()));
+        return stored * double(channels_.computed) * row_time / (channels_.summed * taps_) / 100;
+    }
+};
+
+// Register tiles of a vector of cells (fitted to 70 layers of five kernels, EPYC, 2026-11-23).
+double time_of_tiles(const KernelTraits &k, const Problem &p) {
+    constexpr double element_time = 17;  // that is copied, or stored
+    constexpr int64_t block_channels = 128;
+    const double cells = double(p.batch) * double(ceil_divide(p.height().output(), p.height().stride)) *
+                         double(round_up(ceil_divide(p.width().output(), p.width().stride), vector_of(k)));
+    const int64_t out = p.out_channels / p.groups;
+    const double computed = cells * double(round_up(out, k.weight_channel_multiple));
+    const double phases = double(p.height().stride * p.width().stride), summed = double(p.in_channels / p.groups);
+    const double copied = cells * double(ceil_divide(out, block_channels)), stored = computed * phases / summed;
+    return computed / double(k.fma_percent) + (copied + stored) * element_time / double(taps(p)) / 100;
+}
+
+// Products, of whole columns and channels; for each block weights that come from the second cache; the stores; and packing (fitted
+// to 70 layers, EPYC with AVX2, 2026-11-23).
+double time_of_channels(const KernelTraits &k, const Problem &p) {
+    constexpr double of_block = 0.2, stored = 0.6;
+    const int64_t height = p.height().input, width = p.width().input, in = p.in_channels / p.groups;
+    const double blocks = double(ceil_divide(height, k.block_positions.height) * ceil_divide(width, k.block_positions.width));
+    const double products = double(height * round_up(width, k.tile_places)) / double(k.fma_percent) + blocks * of_block;
+    const double terms = double(p.out_channels / p.groups) * double(taps(p));
+    return double(p.batch) * (products * double(round_up(in, k.weight_channel_multiple)) +
+                              double(height * width * in) * stored / terms) +
+           double(in) * tile_packing;
+}
+
+}  // namespace
+
+double relative_time(const KernelTraits &k, const Problem &p, TensorFormat read, TensorFormat written) {
+    if (is_flat(k)) return FlatTime(k, p, read, written).total();
+    return k.operation == Operation::forward ? time_of_tiles(k, p) : time_of_channels(k, p);
+}
+
+}  // namespace conv_transpose
