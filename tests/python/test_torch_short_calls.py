@@ -172,11 +172,16 @@ def test_nothing_is_kept_but_plans(device):
     assert all(reference() is None for reference in gone)
     assert [sys.getrefcount(t) for t in (x, w)] == counts
     if device == "cpu":  # on CUDA, the engine's thread allocates, too
-        allocated = sys.getallocatedblocks()
-        for _ in range(500):
-            step()
-        gc.collect()
-        assert sys.getallocatedblocks() - allocated < 100
+
+        def growth():
+            allocated = sys.getallocatedblocks()
+            for _ in range(500):
+                step()
+            gc.collect()
+            return sys.getallocatedblocks() - allocated
+
+        # What a step keeps is there in every round, 500 blocks at least; threads and caches of others are not.
+        assert min(growth() for _ in range(3)) < 100
 
 
 def test_more_keys_than_are_kept():
