@@ -245,17 +245,19 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         return position;
     }
 
-    /// Of neighbouring inputs' channels: the input's own summed channel, and the position in its shifted, spread kernel, or -1.
-    /// Channels of an input are whole rows; where phases are summed over, there is one input.
+    /// Of neighbouring inputs' channels: the input's own summed channel, and the position in its shifted, spread kernel, which
+    /// begins where the weight does, or one outside. Channels of an input are whole rows; where phases are summed over, there is
+    /// one input.
     void find_in_cell(Place &at, Expr &position, const std::vector<Expr> &summed_phases) {
         using enum Dimension;
         const int of_row = rows_are_found_together() && all_one(summed_phases) ? format_.values_of_16_bytes() : 1;
         const FastNumber channels(*input_channels_ / of_row), of_cell(at.of[summed] / of_row);
         at.of[summed] = (of_cell % channels).value * of_row + at.of[summed] % of_row;
-        const Expr shift = (of_cell / channels).value * *input_shift_, shifted = position - shift;
+        const Expr first = weight.dim(0).min(), shift = (of_cell / channels).value * *input_shift_,
+                   shifted = position - shift - first;
         const FastNumber spread(max(shifted, 0)), dilation(*dilation_);
         const Expr is_tap = shift < Expr(*channel_phases_[0]) && shifted >= 0 && (spread % dilation).value == 0;
-        position = select(is_tap, (spread / dilation).value, -1);
+        position = select(is_tap, (spread / dilation).value, -1) + first;
     }
 
     /// It finds places of layouts::tensor_core_weights, in its three dimensions: `rest` is of pieces, eights of summed

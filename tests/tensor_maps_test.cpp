@@ -168,6 +168,13 @@ TEST_P(HalfPrecisionTensorMaps, ReadsPicturesInChannelsFirstAsTheyLie) {
 const char *const problems_of_joined_positions[] = {"n2ic20oc10ih5iw60kh1kw1", "n1ic5oc3id2ih3iw16kd1kh1kw1", "n2ic12oc6ih7iw8kh4kw1sh2ph1",
                                                     "n2ic36oc20ih3iw20kh3kw1ph1", "n3ic12oc28id3ih2iw4kd2kh3kw1sd2ph1"};
 
+// Where outputs see several inputs of a row: kernels that reach over several joined outputs, strides, dilations, padding that is no
+// whole number of outputs, or of which inputs are left out.
+const char *const problems_of_joined_outputs[] = {
+    "n2ic12oc12ih5iw16kh7kw7ph3pw3", "n1ic18oc9ih4iw16kh5kw5ph2pw2", "n1ic12oc6ih5iw8kh3kw3sh2sw2ph1pw1oph1opw1",
+    "n2ic20oc5iw32kw4sw2pw1", "n1ic12oc12ih3iw24kh3kw3ph2pw2dh2dw2", "n1ic20oc12ih3iw12kh2kw5",
+    "n1ic12oc20id3ih2iw8kd3kh3kw3pd1ph1pw1", "n1ic44oc3ih3iw16kh6kw6sh3sw3ph1pw1oph2opw2"};
+
 TEST_P(HalfPrecisionTensorMaps, JoinsPositionsByTensorMaps) {
     int kernels = 0;
     for (const ElementType type : {ElementType::float16, ElementType::bfloat16})
@@ -181,6 +188,38 @@ TEST_P(HalfPrecisionTensorMaps, JoinsPositionsByTensorMaps) {
             kernels += expect_exact(p, Operation::forward, options, 0, "ndhwc_maps");
             options.weight.layout = Layout::channels_first;
             kernels += expect_exact(p, Operation::forward, options, 0, "ndhwc_maps");
+            if (HasFailure()) return;
+        }
+    if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads them so";
+}
+
+TEST_P(HalfPrecisionTensorMaps, JoinsOutputsByTensorMaps) {
+    int kernels = 0;
+    for (const ElementType type : {ElementType::float16, ElementType::bfloat16})
+        for (const char *text : problems_of_joined_outputs) {
+            if (type != ElementType::float16 && text != problems_of_joined_outputs[0]) continue;
+            PlanOptions options;
+            options.input = options.weight = options.output = {type, Layout::channels_last};
+            const Problem p = Problem::parse(text);
+            kernels += expect_exact(p, Operation::input_gradient, options, 0, "forward");
+            options.epilogue = {.bias = true, .activation = Activation::relu};
+            kernels += expect_exact(p, Operation::forward, options, 0, "ndhwc_maps");
+            options.weight.layout = Layout::channels_first;
+            kernels += expect_exact(p, Operation::forward, options, 0, "ndhwc_maps");
+            if (HasFailure()) return;
+        }
+    if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads them so";
+}
+
+// At stride 1 input gradients are forward operations with weights that are mirrored, of cells, too.
+TEST_P(HalfPrecisionTensorMaps, InputGradientsAreOfCells) {
+    int kernels = 0;
+    for (const ElementType type : {ElementType::float16, ElementType::float32})
+        for (const char *text : {"n2ic12oc12ih5iw16kh7kw7ph3pw3", "n1ic5oc20ih4iw24kh3kw5ph1pw2", "n1ic16oc3iw64kw9pw8dw2"}) {
+            PlanOptions options;
+            options.precision = Precision::tf32;
+            options.input = options.weight = options.output = {type, Layout::channels_first};
+            kernels += expect_exact(Problem::parse(text), Operation::input_gradient, options, 0, "cells");
             if (HasFailure()) return;
         }
     if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads them so";

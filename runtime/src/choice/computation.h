@@ -22,8 +22,12 @@ struct InputCells {
     Problem given;
     int64_t inputs;    ///< of a cell
     int64_t channels;  ///< of an input, with those that fill up 16 bytes where it is packed
-    /// Those of its outputs, as many, are channels, too: of channels_last, where each sees one input of the row.
-    bool joined = false;
+    /// Not 0: so many outputs of a row are channels, too, in channels_last.
+    int64_t outputs = 0;
+    /// Kernels begin so many positions later then, where outputs that are joined begin before the first.
+    int64_t lead = 0;
+
+    bool joins_outputs() const { return outputs > 0; }
 };
 
 /// What a kernel is to compute, and which tensors play its roles.

@@ -23,6 +23,17 @@ Axis in_cells(const Axis &x, int64_t inputs, int64_t window) {
     return cells;
 }
 
+// The width whose outputs are joined, too, at stride 1: output o of cell_of(o) = cell_of(i) + tap - padding, where tap * outputs +
+// phase = lead + i's place * stride + dilation * k.
+Axis with_joined_outputs(const Axis &x, InputCells &cells) {
+    Axis joined{.input = x.input / cells.inputs, .padding = ceil_divide(x.padding, cells.outputs)};
+    cells.lead = joined.padding * cells.outputs - x.padding;
+    const int64_t reach = cells.lead + x.stride * (cells.inputs - 1) + x.dilation * (x.kernel - 1) + 1;
+    joined.kernel = ceil_divide(reach, cells.outputs);
+    joined.output_padding = x.output() / cells.outputs - joined.output();
+    return joined;
+}
+
 }  // namespace
 
 std::vector<Computation> with_joined_positions_of_rows(const Computation &c, const Epilogue &epilogue) {
@@ -30,25 +41,28 @@ std::vector<Computation> with_joined_positions_of_rows(const Computation &c, con
     const Axis &x = p.width();
     const auto is_row = [](TensorFormat f) { return channels_innermost(f) && bytes_of(f.type) == 2; };
     const bool sees_one = x.kernel == 1 && x.stride == 1 && x.padding == 0 && x.output_padding == 0;
+    if (c.operation != Operation::forward && !sees_one) return {};
     const bool is_other = c.by_phases || c.by_taps || c.packed_rows || c.has_wide_pixels();
     // A step of its own repeats a bias that it converts.
     const bool repeats_bias = !epilogue.bias || bytes_of(c.weight_format.type) == 2;
-    if (!sees_one || is_other || p.groups != 1 || !repeats_bias || epilogue.activation == Activation::prelu ||
+    if (is_other || p.groups != 1 || !repeats_bias || epilogue.activation == Activation::prelu ||
         !is_row(c.read_format) || !is_row(c.written_format))
         return {};
     constexpr int64_t values = 8, full = 128;  // of 16 bytes; channels that fill tiles
-    const auto has_whole_rows = [&](int64_t positions) {
-        return p.in_channels * positions % values == 0 && p.out_channels * positions % values == 0;
+    const auto has_whole_rows = [&](int64_t inputs) {
+        return p.in_channels * inputs % values == 0 && p.out_channels * inputs * x.stride % values == 0;
     };
     std::vector<Computation> all;
-    for (const int64_t positions : {2, 4, 8}) {
+    for (const int64_t inputs : {1, 2, 4, 8}) {
+        const int64_t outputs = inputs * x.stride;
         const bool is_least = all.empty() && !has_whole_rows(1);
-        const bool fits = std::max(p.in_channels, p.out_channels) * positions <= full;
-        if (x.input % positions != 0 || !has_whole_rows(positions) || !(is_least || fits)) continue;
+        const bool fits = std::max(p.in_channels * inputs, p.out_channels * outputs) <= full;
+        if (outputs == 1 || x.input % inputs != 0 || x.output() % outputs != 0 || !has_whole_rows(inputs) || !(is_least || fits))
+            continue;
         Computation joined = c;
-        joined.problem.in_channels *= positions, joined.problem.out_channels *= positions;
-        joined.problem.width().input /= positions;
-        joined.cells = InputCells{p, positions, c.operation == Operation::forward ? p.in_channels : p.out_channels, true};
+        joined.cells = InputCells{p, inputs, c.operation == Operation::forward ? p.in_channels : p.out_channels, outputs};
+        joined.problem.in_channels *= inputs, joined.problem.out_channels *= outputs;
+        joined.problem.width() = with_joined_outputs(x, *joined.cells);
         all.push_back(joined);
     }
     return all;
@@ -56,8 +70,7 @@ std::vector<Computation> with_joined_positions_of_rows(const Computation &c, con
 
 std::optional<Computation> with_input_cells(const KernelTraits &k, const Computation &c) {
     const Problem &p = c.problem;
-    const bool takes_cells = k.phases_along_width && c.operation == Operation::forward && c.weight == WeightView::as_given &&
-                             !c.cells && p.groups == 1 && !c.by_phases && !c.by_taps && !c.has_wide_pixels();
+    const bool takes_cells = k.phases_along_width && c.operation == Operation::forward && !c.cells && p.groups == 1 && !c.by_phases && !c.by_taps && !c.has_wide_pixels();
     if (!takes_cells || p.rank > k.rank) return {};
     const int64_t channels = c.packed_rows ? packed_row_channels(k, c) : p.in_channels;
     if (channels % (16 / bytes_of(c.read_format.type)) != 0) return {};

@@ -15,9 +15,9 @@
 
 namespace conv_transpose {
 
-/// Neighbouring positions of a row of both pictures as channels, where each output sees one input of the row, in channels_last:
-/// 20 and 10 channels are 80 and 40 of four positions, whole rows of 16 bytes. Products of other positions' channels are with
-/// zeros. One for each number of positions that may be worth its while.
+/// Neighbouring positions of a row of both pictures as channels, in channels_last: 20 and 10 channels are 80 and 40 of four
+/// positions, whole rows of 16 bytes, and of stride s the outputs are s times as many positions. Products of what an output does
+/// not see are with zeros. One for each number of inputs that may be worth its while.
 std::vector<Computation> with_joined_positions_of_rows(const Computation &computation, const Epilogue &epilogue);
 
 /// In the cells that cost the kernel least; none where it takes none, or nothing is gained.

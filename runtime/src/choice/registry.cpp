@@ -169,7 +169,7 @@ std::string view_rejection(const KernelTraits &kernel, const Computation &comput
     const bool reads_rows = adds_parts && (!sums_as_it_lies(kernel) || taps(computation.problem) == 1);
     if (computation.by_taps && computation.operation == Operation::weight_gradient && !reads_rows)
         return "it computes weights in their own order";
-    const bool has_joined_positions = computation.cells && computation.cells->joined;
+    const bool has_joined_positions = computation.cells && computation.cells->joins_outputs();
     if (has_joined_positions && !multiplies_joined_positions(kernel)) return "it computes positions one by one";
     const bool is_mirrored = computation.weight == WeightView::mirrored;
     if (maps_rows_of_gradient(kernel) && !(is_mirrored && taps(computation.problem) == 1))
@@ -179,7 +179,7 @@ std::string view_rejection(const KernelTraits &kernel, const Computation &comput
                                 (kernel.stride == Size2{1, 1} || (kernel.packs_groups && is_flat(kernel)) ||
                                  (!kernel.phases_as_channels && (kernel.window > 1 || reads_as_it_lies(kernel))));
     const bool reads_mirrored = computation.by_phases ? kernel.packed_channels && kernel.counts_through_images
-                                                      : packs_mirrored || has_joined_positions || maps_rows_of_gradient(kernel);
+                                                      : packs_mirrored || computation.cells || maps_rows_of_gradient(kernel);
     const bool any_view = kernel.family == Family::winograd_product && !computation.by_phases;
     if (is_mirrored && !reads_mirrored && !any_view) return "it computes another operation";
     return {};

@@ -115,7 +115,7 @@ Operand float32_bias(Recipe &recipe, const KernelTraits &kernel, const Computati
         return k.input.type == given && k.output.type == ElementType::float32;
     });
     const int64_t elements = epilogue.bias_elements(c.result_channels());
-    const int64_t repeated = c.cells && c.cells->joined ? c.cells->inputs : 1;
+    const int64_t repeated = c.cells && c.cells->joins_outputs() ? c.cells->outputs : 1;
     const Extents extents{elements / repeated, repeated, 1, 1};
     View as_given(Operand::bias, 0, extents, given);
     if (repeated > 1) as_given.set_stride(1, 0);

@@ -34,7 +34,7 @@ const Problem &given_problem(const Computation &c) {
 const Problem &problem_of_channels(const Computation &c) { return c.cells ? c.cells->given : c.problem; }
 
 // Joined positions are like phases along the width, in the order of channels_last, whatever the kernel's are.
-bool joins_positions(const Computation &c) { return c.cells && c.cells->joined; }
+bool joins_positions(const Computation &c) { return c.cells && c.cells->joins_outputs(); }
 KernelTraits with_phases_outermost(KernelTraits kernel, bool is_so) {
     kernel.phases_outermost = kernel.phases_outermost || is_so;
     return kernel;
@@ -64,7 +64,7 @@ WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &comp
       channel_phases_(innermost_first(c_.problem, kernel.rank,
                                       [&](const Axis &a) {
                                           const bool joined = joins_positions(c_) && &a == &c_.problem.width();
-                                          return joined ? c_.cells->inputs : channel_phases(kernel, c_.problem, a);
+                                          return joined ? c_.cells->outputs : channel_phases(kernel, c_.problem, a);
                                       })),
       summed_phases_(innermost_first(given_problem(c_), kernel.rank,
                                      [&](const Axis &a) { return c_.by_phases ? a.stride : 1; })),
@@ -131,7 +131,11 @@ View WeightPacking::given() const {
     int64_t stride = turned_round ? -tap : tap;
     for (int i = 0; i < rank; stride *= window[i++]) {
         view.set_stride(i, stride);
-        if (joins_taps() || !mirrored_ || (joins_positions(c_) && i == 0)) continue;
+        if (c_.cells && i == 0) {
+            view.set_min(i, c_.cells->lead);
+            continue;
+        }
+        if (joins_taps() || !mirrored_) continue;
         // Turned round, phases that lack a tap come first.
         view.set_min(i, packed_window_[i] * channel_phases_[i] * summed_phases_[i] - window_[i]);
     }
