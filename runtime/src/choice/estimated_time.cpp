@@ -209,7 +209,15 @@ double packing_time(const KernelTraits &k, const Computation &c) {
 }
 
 // Weights of cells are filled up with zeros, and each is found by itself (HiFi-GAN, DAC, FlowNet, H200, 2026-11-22).
-double packing_time_of_cells(const Computation &c) { return c.cells ? 2.3e-12 * double(c.problem.weight_elements()) : 0; }
+// Where outputs are joined that see several inputs, or phases, 3 us more beside the products (fourteen layers of 8 to 240 us,
+// H200, 2026-11-23), and where channels of an input are no whole rows each weight is moved alone (20 to 768, k2 s2: 7 us).
+double packing_time_of_cells(const Computation &c) {
+    if (!c.cells) return 0;
+    const double weights = double(c.problem.weight_elements()), filling = 2.3e-12 * weights;
+    const Axis &x = c.cells->given.width();
+    if (!c.cells->joins_outputs() || (x.kernel == 1 && x.stride == 1)) return filling;
+    return filling + 3.2e-6 + (c.cells->channels % 8 != 0 ? 3e-11 * weights : 0);
+}
 
 // Packing of weights, in channels_last about 4 ps each of 16 bits (k3, 512 to 512 channels; k4, 386 to 64; k2, 1024 to 1024),
 // which kernels that read them as they are given spare. Others, and what is no weight, were fitted with a fourth of that.
