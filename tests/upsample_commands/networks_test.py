@@ -2,13 +2,12 @@
 
 import os
 import re
-import subprocess
 import unittest
 
 import numpy
 from PIL import Image
 
-from commands import Command, main, MODELS, NOT_AVAILABLE, photo, PICTURE_FAILED, PROGRAM, read, run, SUCCESS
+from commands import Command, main, MODELS, NOT_AVAILABLE, peak_kilobytes, photo, PICTURE_FAILED, PROGRAM, read, run
 
 
 class Networks(Command):
@@ -85,12 +84,7 @@ class Networks(Command):
         self.assertEqual(result.returncode, NOT_AVAILABLE)
 
     def peak(self, *arguments):
-        """Of a run's memory, in KiB."""
-        process = subprocess.Popen([PROGRAM, "-o", self.path("out.png"), "--overwrite", *map(str, arguments)])
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        self.assertEqual(process.returncode, SUCCESS)
-        return usage.ru_maxrss
+        return peak_kilobytes("-o", self.path("out.png"), "--overwrite", *arguments)
 
     @unittest.skipIf("asan" in str(PROGRAM), "the address sanitizer has memory of its own")
     def test_memory_is_told_in_full(self):
