@@ -1,11 +1,14 @@
 // Plans of problems that nobody has: sizes up to what validate() lets through. Planning is quick, tells of nothing
 // that no machine has, and estimates are times. CONV_TRANSPOSE_FUZZ_SEED asks for other problems.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
+#include <limits>
 #include <random>
 #include <string>
 
@@ -35,6 +38,23 @@ constexpr double slowed_down = 100;  // by a sanitizer
 constexpr double slowed_down = 1;
 #endif
 constexpr double most_seconds = 0.01 * slowed_down, most_bytes = double(int64_t{1} << 47);
+
+/// The least of a few measurements, where the first takes too long: caches and cores are others', too.
+template <class Measure>
+double least_seconds(Measure measure) {
+    double least = std::numeric_limits<double>::infinity();
+    for (int tries = 0; tries < 10 && least >= most_seconds; tries++) least = std::min(least, measure());
+    return least;
+}
+
+template <class Work>
+double processor_seconds_of(Work work) {
+    return least_seconds([&] {
+        const double before = processor_seconds();
+        work();
+        return processor_seconds() - before;
+    });
+}
 
 class WildProblems {
   public:
@@ -105,14 +125,24 @@ std::string described(const Problem &p, const PlanOptions &options) {
     return text;
 }
 
-// Where ctest runs it, in a process of its own, this is the first plan that the process makes.
+// Where ctest runs it, in a process of its own, this is the first plan that a child makes.
 TEST(FirstPlan, IsQuickAsWell) {
     const Problem p = Problem::parse("n1g1ic64oc64ih32iw32kh3kw3ph1pw1");
     PlanOptions options;
     options.device = Device::cpu;
-    const double before = processor_seconds();
-    const Plan plan(p, options);
-    EXPECT_LT(processor_seconds() - before, most_seconds) << plan.kernel();
+    const auto measure_in_a_child = [&] {
+        const pid_t child = fork();
+        if (child == 0) {
+            const double before = processor_seconds();
+            const Plan plan(p, options);
+            const double percent = 100 * (processor_seconds() - before) / most_seconds;
+            _exit(static_cast<int>(std::min(percent, 255.)));
+        }
+        int status = -1;
+        waitpid(child, &status, 0);
+        return WIFEXITED(status) ? WEXITSTATUS(status) / 100. * most_seconds : std::nan("");
+    };
+    EXPECT_LT(least_seconds(measure_in_a_child), most_seconds);
 }
 
 class PlanFuzz : public DeviceTest {};
@@ -141,9 +171,7 @@ TEST_P(PlanFuzz, IsQuickAndAsksForNothingThatNoMachineHas) {
             }
         };
         make();  // loads code, and pages of the program
-        const double before = processor_seconds();
-        make();
-        EXPECT_LT(processor_seconds() - before, most_seconds);
+        EXPECT_LT(processor_seconds_of(make), most_seconds);
     }
     EXPECT_GT(planned, count / 4);
 }
@@ -157,15 +185,16 @@ class EstimateFuzz : public ::testing::Test {
 
     void expect_quick_times(const Problem &p, PlanOptions wanted) const {
         const Trace trace(described(p, wanted));
-        const double before = processor_seconds();
-        for (const Computation &c : alternatives(p, wanted))
-            for (const KernelTraits &k : registry()) {
-                wanted.precision = k.precision;
-                if (k.h200_tflops == 0 || !rejection(k, c, wanted, Device::cuda, machine_).empty()) continue;
-                const double time = estimated_time({k, with_split_sum(k, c)}, machine_);
-                EXPECT_TRUE(std::isfinite(time) && (p.batch == 0 ? time >= 0 : time > 0)) << k.name << " takes " << time << " s";
-            }
-        EXPECT_LT(processor_seconds() - before, most_seconds);
+        const auto estimate_all = [&] {
+            for (const Computation &c : alternatives(p, wanted))
+                for (const KernelTraits &k : registry()) {
+                    wanted.precision = k.precision;
+                    if (k.h200_tflops == 0 || !rejection(k, c, wanted, Device::cuda, machine_).empty()) continue;
+                    const double time = estimated_time({k, with_split_sum(k, c)}, machine_);
+                    EXPECT_TRUE(std::isfinite(time) && (p.batch == 0 ? time >= 0 : time > 0)) << k.name << " takes " << time << " s";
+                }
+        };
+        EXPECT_LT(processor_seconds_of(estimate_all), most_seconds);
     }
 };
 
@@ -214,7 +243,7 @@ TEST(CpuEstimate, IsATime) {
     }
 }
 
-// Depthwise problems are left to kernels for such.
+// Depthwise problems are left to kernels for such, where the processor's instructions have one.
 TEST(CpuEstimate, LetsTheFastestOfItsKindServe) {
     int served = 0, compared = 0;
     for (const char *layer : {"n1g1ic64oc64ih56iw56kh3kw3ph1pw1", "n1g1ic3oc64ih64iw64kh7kw7", "n2g1ic512oc256ih8iw8kh4kw4sh2sw2ph1pw1",
@@ -231,10 +260,14 @@ TEST(CpuEstimate, LetsTheFastestOfItsKindServe) {
                 const KernelTraits &taken = all.front().kernel;
                 if (!has_rate(taken)) continue;
                 served++;
-                EXPECT_EQ(taken.packs_groups, p.groups > 1);
+                const auto is_its_like = [&](const KernelTraits &k) { return has_rate(k) && k.cpu_level == taken.cpu_level; };
+                const bool any_packs_groups = std::any_of(all.begin(), all.end(), [&](const Candidate &c) {
+                    return is_its_like(c.kernel) && c.kernel.packs_groups;
+                });
+                EXPECT_EQ(taken.packs_groups, p.groups > 1 && any_packs_groups);
                 for (const Candidate &other : all) {
                     const KernelTraits &k = other.kernel;
-                    if (!has_rate(k) || k.cpu_level != taken.cpu_level || k.packs_groups != taken.packs_groups) continue;
+                    if (!is_its_like(k) || k.packs_groups != taken.packs_groups) continue;
                     compared += k.name != taken.name;
                     EXPECT_LE(relative_time_of(all.front()), relative_time_of(other)) << taken.name << ", " << k.name;
                 }

@@ -2,13 +2,12 @@
 
 import os
 import re
-import subprocess
 import unittest
 
 import numpy
 from PIL import Image
 
-from commands import Command, main, MODELS, NOT_AVAILABLE, photo, PICTURE_FAILED, PROGRAM, read, run, SUCCESS
+from commands import Command, main, MODELS, NOT_AVAILABLE, peak_kilobytes, photo, PICTURE_FAILED, PROGRAM, read, run
 
 
 class Networks(Command):
@@ -24,11 +23,14 @@ class Networks(Command):
         self.succeed("-i", source, "-o", self.path("out.png"), "-m", self.model, "--overwrite", *options)
         return numpy.asarray(read(self.path("out.png")))
 
-    def test_tiles_change_nothing(self):
+    def test_tiles_leave_no_seams(self):
+        """Kernels are chosen by the size of a tile, and round in their own way: hardly a sample is another, and by one."""
         samples = photo(75, 101, 3)
-        whole = self.enlarge(samples, "-t", 128)
+        whole = self.enlarge(samples, "-t", 128).astype(int)
         for side in (1, 37, 64):
-            self.assertTrue((self.enlarge(samples, "-t", side) == whole).all())
+            difference = abs(self.enlarge(samples, "-t", side) - whole)
+            self.assertLessEqual(difference.max(), 1)
+            self.assertLess(difference.mean(), 1e-3)
 
     def test_repeated_runs_enlarge_four_times(self):
         twice = self.enlarge(photo(14, 10, 3))
@@ -82,12 +84,7 @@ class Networks(Command):
         self.assertEqual(result.returncode, NOT_AVAILABLE)
 
     def peak(self, *arguments):
-        """Of a run's memory, in KiB."""
-        process = subprocess.Popen([PROGRAM, "-o", self.path("out.png"), "--overwrite", *map(str, arguments)])
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        self.assertEqual(process.returncode, SUCCESS)
-        return usage.ru_maxrss
+        return peak_kilobytes("-o", self.path("out.png"), "--overwrite", *arguments)
 
     @unittest.skipIf("asan" in str(PROGRAM), "the address sanitizer has memory of its own")
     def test_memory_is_told_in_full(self):
