@@ -47,12 +47,15 @@ void define_sum(FlatGemmFuncs &f, const Places &places, const Tensor &panels, co
     const int rank = static_cast<int>(places.axes().size());
     const Expr panel = v.panel + rounded_up(channels, f.size.channels) * v.group;
     std::vector<Expr> index{v.lane};
-    Expr seen_channel, shift, plane;
+    Expr seen_channel, shift, plane, of_spot = 1;
     if (f.size.joined_terms) {
         // Panels, and what is staged, are dense: one index counts through channels and taps, or planes.
-        const Expr tap = v.term / summed;
-        f.staged_channels = summed, f.staged_planes = places.planes();
-        f.terms(v.term) = f.taps(tap, 0)[0] + (f.taps(tap, 0)[1] * summed + v.term % summed) * places.window();
+        const Expr tap = v.term / summed, channel = v.term % summed;
+        const bool in_spots = f.size.any_layout();
+        f.staged_channels = in_spots ? Expr(1) : summed, f.staged_planes = places.planes();
+        if (in_spots) of_spot = summed;
+        f.terms(v.term) = f.taps(tap, 0)[0] * of_spot + channel * (in_spots ? Expr(1) : places.window()) +
+                          f.taps(tap, 0)[1] * summed * places.window();
         f.reduced.domain = RDom(0, summed * most_taps, "reduced");
         f.reduced.summed = f.reduced.domain.x;
         seen_channel = 0, shift = f.terms(f.reduced.summed), plane = 0;
@@ -74,8 +77,8 @@ void define_sum(FlatGemmFuncs &f, const Places &places, const Tensor &panels, co
     f.sum(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) =
         initial(promised(min(v.panel * f.size.channels + v.lane, channels - 1), channels), v.group);
     f.sum(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) +=
-        f.staged(promised(places.seen(place, shift), places.window()), seen_channel, promised(plane, places.planes()),
-                 v.segment, v.tile, v.group) *
+        f.staged(promised(places.seen(place, 0) * of_spot + shift, places.window() * of_spot), seen_channel,
+                 promised(plane, places.planes()), v.segment, v.tile, v.group) *
         panels(index);
     f.result(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) =
         f.sum(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group);

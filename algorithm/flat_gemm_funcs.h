@@ -32,10 +32,10 @@ struct FlatGemmSizes {
     /// What is staged is no more than cells of a tile see: no rows between those of planes that taps reach, and zeros in gaps alone.
     bool only_seen = false;
     /// Channels and taps are summed as one dimension, of problems of one phase, so that sums over few channels have one loop. What
-    /// is staged lies in vectors of places, or, where channels are in vectors, as the picture does.
+    /// is staged lies as places, a plane for each channel; in any layout a spot's channels lie side by side.
     bool joined_terms = false;
-    /// A register tile is of cells alone, wherever they are: a table tells their places. For channels that are turned, of results
-    /// of stride 1.
+    /// A register tile is of cells alone, wherever they are: a table tells their places. For channels in vectors, of results of
+    /// stride 1.
     bool only_cells = false;
 
     bool any_layout() const { return channels_in_vectors && !turned; }
@@ -48,7 +48,8 @@ struct FlatGemmFuncs {
 
     /// (tap, phase) -> where it reads, from a cell on; plane; kernel position: tables.
     Halide::Func taps{"taps"}, live_taps{"live_taps"};
-    /// (term) -> where it reads of what is staged, which has so many channels and planes: a table.
+    /// (term) -> where it reads of what is staged, which has so many channels (of spots: one, of all their channels) and planes: a
+    /// table.
     Halide::Func terms{"terms"};
     Halide::Expr staged_channels, staged_planes;
     /// Tables of a tile. (row, plane, segment, tile) -> of a row that taps see, coordinates in the picture behind x, the last of

@@ -114,6 +114,23 @@ class Staging {
         add_cells();
     }
 
+    /// All channels of a spot lie side by side: rows that lie so in the picture, too, in vectors, others spot by spot.
+    void copy_spots() {
+        const int vector = f_.size.vector;
+        const Expr channels = picture_.dim(rank_).extent();
+        std::vector<Expr> seen = seen_rows(f_, places_, planes_);
+        const Expr count = seen.back();
+        const Expr dense = f_.reads_vectors && picture_.dim(0).stride() == channels && count * channels >= vector;
+        seen.back() = select(dense, rounded_up(count * channels, vector), 0);
+        seen.push_back(select(dense, 0, count));
+        begin(seen, count, count);
+        const Halide::RDom r({{0, vector}, {0, rounded_up(most_cells() * channels, vector)}, {0, places_.seen_rows()}}, "copied");
+        const Expr at = Halide::min(r[1] * vector, of_row(r[2], count_column_) * channels - vector) + r[0];
+        add_of_spots(vector, r, r[1], r[2], span(0), at);
+        const Halide::RDom rest({{0, channels}, {0, most_cells()}, {0, places_.seen_rows()}}, "copied_rest");
+        add_of_spots(1, rest, rest[1], rest[2], span(0) + rest[1], rest[0]);
+    }
+
   private:
     FlatGemmFuncs &f_;
     const Places &places_;
@@ -187,34 +204,44 @@ class Staging {
     // Coordinates in the picture. Vectors of channels may go beyond the last one, which nothing reads: if they are turned, they
     // repeat it.
     Expr element(const Expr &cell, const Expr &row, bool turned = false) const {
+        const Expr summed = f_.v.summed, channels = picture_.dim(rank_).extent();
+        const bool goes_beyond = turned || (f_.size.turned && !f_.size.joined_terms);
+        return element_of(cell, row, goes_beyond         ? promised(Halide::min(summed, channels - 1), channels)
+                                     : f_.size.depthwise ? promised(summed, channels)
+                                                         : summed);
+    }
+    Expr element_of(const Expr &cell, const Expr &row, const Expr &channel) const {
         using namespace Halide;
-        const FlatGemmVars &v = f_.v;
         const std::vector<FlatAxis> &axes = places_.axes();
         std::vector<Expr> index{unsafe_promise_clamped(x().coordinate(cell, planes_[0]), x().min, x().min + x().extent - 1)};
         for (int d = 1; d < rank_; d++)
             index.push_back(unsafe_promise_clamped(of_row(row, d - 1), axes[d].min, axes[d].min + axes[d].extent - 1));
-        const Expr channels = picture_.dim(rank_).extent();
-        const bool goes_beyond = turned || (f_.size.turned && !f_.size.joined_terms);
-        const Expr channel = goes_beyond         ? promised(Halide::min(v.summed, channels - 1), channels)
-                             : f_.size.depthwise ? promised(v.summed, channels)
-                                                 : Expr(v.summed);
-        index.insert(index.end(), {channel, v.group, promised(of_row(row, rank_ - 1), places_.images())});
+        index.insert(index.end(), {channel, f_.v.group, promised(of_row(row, rank_ - 1), places_.images())});
         return load_(picture_(index));
     }
     void add_cells() {
         const Halide::RDom r({{0, most_cells()}, {0, places_.seen_rows()}}, "copied");
         add(1, r, r[0], r[1], span(0) + r[0], element(span(0) + r[0], r[1]));
     }
-    // While `number` is below what the row has of the width.
     void add(int width, Halide::RDom r, const Expr &number, const Expr &row, const Expr &cell, const Expr &value) {
+        add_at(promised(place(cell, row), places_.window()), f_.v.summed, width, r, number, row, value);
+    }
+    void add_of_spots(int width, Halide::RDom r, const Expr &number, const Expr &row, const Expr &cell, const Expr &channel) {
+        const Expr channels = picture_.dim(rank_).extent();
+        add_at(promised(place(cell, row) * channels + channel, places_.window() * channels), 0, width, r, number, row,
+               element_of(cell, row, promised(channel, channels)));
+    }
+    Expr place(const Expr &cell, const Expr &row) const { return row * places_.seen_pitch() + cell - span(2); }
+    // While `number` is below what the row has of the width.
+    void add_at(const Expr &place, const Expr &summed, int width, Halide::RDom r, const Expr &number, const Expr &row,
+                const Expr &value) {
         const FlatGemmVars &v = f_.v;
         const Expr of_width = of_row(row, rank_ + static_cast<int>(f_.copies.size()));
         r.where(of_width > 0);  // outside of the loop over channels
         r.where(number < of_width);
         if (f_.size.depthwise && f_.size.any_layout() && width == 1)  // most vectors are whole
             r.where(Halide::likely(v.summed < picture_.dim(rank_).extent()));
-        f_.staged(promised(row * places_.seen_pitch() + cell - span(2), places_.window()), v.summed, v.plane, v.segment, v.tile,
-                  v.group) = value;
+        f_.staged(place, summed, v.plane, v.segment, v.tile, v.group) = value;
         f_.copies.push_back({width, f_.staged.num_update_definitions() - 1, r});
     }
 };
@@ -224,7 +251,7 @@ template <class Tensor>
 void define_staged(FlatGemmFuncs &f, const Places &places, const Tensor &picture, const Load &load, bool places_inside = false) {
     f.reads_vectors = picture.dim(static_cast<int>(places.axes().size())).stride() == 1;
     Staging<Tensor> staging(f, places, picture, load);
-    if (f.size.joined_terms) staging.copy_places(false);
+    if (f.size.joined_terms) f.size.any_layout() ? staging.copy_spots() : staging.copy_places(false);
     else if (f.size.turned || f.size.turns_copies) staging.copy_turned();
     else if (f.size.channels_in_vectors && !places_inside) staging.copy_channels();
     else staging.copy_places(places_inside);

@@ -134,7 +134,8 @@ class Storing {
         const Expr at = s.cell * x().stride + s.phase_x - places_.begin(s.segment) % x().stride;
         r.where(at >= 0 && at < places_.length());
         only_what_there_is(lane);
-        const Expr place = promised(s.row * places_.pitch() + s.cell, places_.places(s.tile));
+        const Expr place = f_.size.only_cells ? promised(row(rank_ + 1) + s.cell, places_.cells_of(s.tile))
+                                              : promised(s.row * places_.pitch() + s.cell, places_.places(s.tile));
         store(at, lane,
               f_.result(place, lane, panel(), phase(s.phase_x, s.phase_y, s.phase_z, panel()), s.segment,
                         s.tile, s.group));
@@ -163,7 +164,7 @@ class Storing {
     // Images of a tile are stored as one row each.
     Expr joins_rows() const { return rows_are_dense() && places_.rows() % places_.pitch_of_images() == 0; }
     Expr rows_of_run() const {
-        return f_.size.only_cells ? select(joins_rows(), places_.pitch_of_images(), 1) : Expr(1);
+        return f_.size.only_cells && f_.size.turned ? select(joins_rows(), places_.pitch_of_images(), 1) : Expr(1);
     }
     Expr run() const { return places_.length() * select(joins_rows(), places_.rows_of_image(), 1); }
     Expr vectors() const { return rounded_up(places_.cells(), f_.size.vector); }

@@ -80,6 +80,7 @@ set(avx2_places fma_percent=93)
 set(avx2_channels3 fma_percent=48)
 set(avx2_channels1 fma_percent=47)
 set(avx2_narrow fma_percent=84)
+set(avx2_in_vectors only_cells=true joined_terms=true)
 conv_transpose_flat_products(input_gradient)
 set(turned LAYOUT ncdhw GENERATOR input_gradient_cpu_implicit_gemm_channels rank=3 turned=true)
 conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${turned} AS turned fma_percent=88

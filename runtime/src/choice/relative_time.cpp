@@ -99,12 +99,12 @@ class FlatTime {
         return !k_.packs_groups && (channels_in_vectors ? k_.weight_channel_multiple : k_.tile_places) == vector_of(k_);
     }
 
-    // Where copies are turned, a tap's sum over few channels ends before it is fast; else operands of many channels come from as
-    // many lines; and pictures that do not stay in the second cache are read for each panel.
+    // A tap's sum over few channels ends before it is fast, where those are not joined; else operands of many channels come from
+    // as many lines, if those lie apart; and pictures that do not stay in the second cache are read for each panel.
     double begun_sums() const {
-        const double begins = 2.7, near = 8, beyond = k_.turns_channels ? 0.4 : 0.1;
-        const double sums = turns_copies_ ? (channels_.summed + begins) / channels_.summed
-                                          : 1 + beyond * std::max(0.0, 1 - near / channels_.summed);
+        const double begins = 2.7, near = 8, beyond = k_.any_layout ? 0 : k_.turns_channels ? 0.4 : 0.1;
+        const double sums = k_.joined_terms ? 1 + beyond * std::max(0.0, 1 - near / channels_.summed)
+                                            : (channels_.summed + begins) / channels_.summed;
         return sums * (tiles_.copied_floats > 4 * static_cast<double>(second_cache_floats()) ? 1.5 : 1);
     }
 

@@ -107,12 +107,14 @@ ElementType WeightPacking::packed_type() const noexcept { return packing_ ? pack
 
 // Where channels become innermost, kernel positions are one dimension of the helper's two.
 bool WeightPacking::joins_taps() const noexcept {
-    return packs_panels() ||
-           (kernel_.weight_layout == WeightLayout::channels_innermost && packing_->family == Family::weight_packing);
+    return kernel_.weight_layout == WeightLayout::channels_innermost && packing_->family == Family::weight_packing;
 }
 
 // Of these a run is packed at a time (generators/channel_panel_packing.cpp), in the order in which it lies.
 bool WeightPacking::packs_panels() const noexcept { return kernel_.weight_layout == WeightLayout::channel_panels; }
+
+// Whether channels that are summed lie inside of taps, as those of the output do in channels_last.
+bool WeightPacking::sums_inside() const noexcept { return transposed_ && channels_innermost(given_); }
 
 // The caller's weight as (kx, ky, kz, channel, summed channel, group). There the channel of the output lies inside that
 // of the input, and groups outside of both; but parts of a sum are groups inside of the channels that they share.
@@ -120,15 +122,19 @@ bool WeightPacking::packs_panels() const noexcept { return kernel_.weight_layout
 View WeightPacking::given() const {
     const int64_t inside = transposed_ ? summed_ * c_.parts_in_groups() : channels_;
     const auto [tap, inner] = LayoutStrides(given_.layout, inside, taps_);
-    const int64_t outer = taps_ * inside;
-    // What is summed follows the taps in one run.
-    const bool is_run = packs_panels() && (transposed_ ? inner : outer) == taps_ * tap;
-    const Extents window = joins_taps() ? Extents{is_run ? taps_ * summed_ : taps_, 1} : window_;
-    const bool turned_round = mirrored_ && !packs_panels();
-    View view(c_.weight_operand, turned_round ? (taps_ - 1) * tap : 0,
-              joined(window, {channels_, is_run ? 1 : summed_, groups_}), given_.type);
+    const int64_t outer = taps_ * inside, group = outer * (transposed_ ? channels_ : summed_);
+    if (packs_panels()) {
+        // One of taps and what is summed lies inside of the other, often in one run.
+        int64_t first = taps_, step = tap, second = summed_, next = transposed_ ? inner : outer;
+        if (sums_inside()) std::swap(first, second), std::swap(step, next);
+        if (next == first * step) first *= std::exchange(second, 1);
+        View runs(c_.weight_operand, 0, {first, 1, channels_, second, groups_}, given_.type);
+        return runs.set_stride(0, step).set_stride(2, transposed_ ? outer : inner).set_stride(3, next).set_stride(4, group);
+    }
+    const Extents window = joins_taps() ? Extents{taps_, 1} : window_;
+    View view(c_.weight_operand, mirrored_ ? (taps_ - 1) * tap : 0, joined(window, {channels_, summed_, groups_}), given_.type);
     const int rank = static_cast<int>(window.size());
-    int64_t stride = turned_round ? -tap : tap;
+    int64_t stride = mirrored_ ? -tap : tap;
     for (int i = 0; i < rank; stride *= window[i++]) {
         view.set_stride(i, stride);
         if (c_.cells && i == 0) {
@@ -141,7 +147,7 @@ View WeightPacking::given() const {
     }
     view.set_stride(rank, transposed_ ? outer : inner).set_stride(rank + 1, transposed_ ? inner : outer);
     const bool parts_inside = transposed_ && c_.parts_in_groups() > 1;
-    return view.set_stride(rank + 2, parts_inside ? inner * summed_ : outer * (transposed_ ? channels_ : summed_));
+    return view.set_stride(rank + 2, parts_inside ? inner * summed_ : group);
 }
 
 // The same as a kernel reads it that packs nothing: (kx, ky, kz, channel of the output, of the input, group). Tensor maps
@@ -174,7 +180,7 @@ void WeightPacking::add_to(Recipe &recipe) {
 
 Step WeightPacking::step() const {
     Extents to = packing_->min_taps > 0 ? tensor_core_tiles() : packed_extents(groups_);
-    if (joins_taps() && !packs_panels()) to = {packed_channels_, taps_, 1, summed_, groups_};
+    if (joins_taps()) to = {packed_channels_, taps_, 1, summed_, groups_};
     // Weights for tensor cores lie as (16 bytes of 64 channels, tap, the rest).
     Extents array{product(to), 1, 1, 1, 1};
     if (kernel_.weight_layout != WeightLayout::channels_innermost) {
@@ -196,6 +202,7 @@ Step WeightPacking::step() const {
         packed = View(packed_, mirrored_ ? (taps_ - 1) * tap : 0,
                       {kernel_.weight_channel_multiple, summed_, taps_, 1, tiles * groups_}, packed_type());
         if (mirrored_) packed.set_stride(2, -tap);
+        if (sums_inside()) packed.exchange(1, 2);
     }
     if (kernel_.weight_tile == 0)
         return Launch<Family::weight_packing>(*packing_).set("weight", given()).set("packed", packed).step();

@@ -38,6 +38,7 @@ class WeightPacking {
     ElementType packed_type() const noexcept;
     bool joins_taps() const noexcept;
     bool packs_panels() const noexcept;
+    bool sums_inside() const noexcept;
     int64_t packed_bytes() const;
     Step step() const;
     View given() const;
