@@ -4,7 +4,6 @@
 
 #include "Halide.h"
 #include "algorithm/gather.h"
-#include "algorithm/kernel_interface.h"
 
 namespace conv_transpose {
 

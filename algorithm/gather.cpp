@@ -32,7 +32,6 @@ GatherAxis GatherAxis::fixed(int kernel, int stride, int dilation, int padding_p
     axis.fixed_input_step_ = dilation / g;
     axis.input_step_ = axis.fixed_input_step_;
     axis.always_live_ = true;
-    axis.has_dead_phase_ = false;
     int last_shift = 0;
     for (int phase = 0; phase < stride; phase++) {
         int first = 0;
@@ -40,7 +39,6 @@ GatherAxis GatherAxis::fixed(int kernel, int stride, int dilation, int padding_p
         const bool dead = first == kernel;
         const int taps = dead ? 0 : (kernel - 1 - first) / tap_step + 1;
         axis.fixed_taps_ = std::max(axis.fixed_taps_, taps);
-        axis.has_dead_phase_ |= dead;
         // A dead phase takes its neighbour's shift, so that it does not widen what a tile of the input must hold.
         if (!dead) last_shift = (phase + padding_phase - first * dilation) / stride;
         axis.first_table_.push_back(first);

@@ -50,9 +50,6 @@ class GatherAxis {
     /// True if every tap of every phase exists, so that no test is needed.
     bool always_live() const { return always_live_; }
 
-    /// True if some phase may have no tap at all: its outputs are bias only.
-    bool has_dead_phase() const { return has_dead_phase_; }
-
     /// Input position of tap t.
     Halide::Expr input(const Halide::Expr &cell, const Halide::Expr &phase, const Halide::Expr &t) const;
 
@@ -73,7 +70,7 @@ class GatherAxis {
 
   private:
     Halide::Expr kernel_, stride_, taps_, tap_step_, input_step_;
-    bool always_live_ = false, has_dead_phase_ = true;
+    bool always_live_ = false;
     // Fixed attributes: one entry a phase in each table.
     std::vector<int> first_table_, shift_table_;
     int fixed_taps_ = 0, fixed_input_step_ = 0;

@@ -3,7 +3,6 @@
 #ifndef CONV_TRANSPOSE_ALGORITHM_IMPLICIT_GEMM_GEOMETRY_H
 #define CONV_TRANSPOSE_ALGORITHM_IMPLICIT_GEMM_GEOMETRY_H
 
-#include <cstddef>
 #include <tuple>
 #include <vector>
 

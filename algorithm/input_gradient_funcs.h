@@ -3,7 +3,6 @@
 #define CONV_TRANSPOSE_SCHEDULES_INPUT_GRADIENT_FUNCS_H
 
 #include "Halide.h"
-#include "algorithm/kernel_interface.h"
 #include "algorithm/gradient_facts.h"
 
 namespace conv_transpose {

@@ -3,8 +3,6 @@
 #ifndef CONV_TRANSPOSE_GENERATORS_ANY_TENSORS_H
 #define CONV_TRANSPOSE_GENERATORS_ANY_TENSORS_H
 
-#include <string>
-
 #include "Halide.h"
 #include "algorithm/element_operations.h"
 #include "algorithm/epilogue.h"

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "Halide.h"
+#include "algorithm/gather.h"
 #include "algorithm/signature.h"
+#include "algorithm/strided_axis.h"
 
 namespace conv_transpose {
 
@@ -25,6 +27,16 @@ AxisInputs add_axis_inputs(Generator &generator, int rank, const Attributes &att
         for (const char *attribute : attributes)
             inputs.push_back(generator.template add_input<int>(attribute + std::string(axis_names[d])));
     return inputs;
+}
+
+/// The attributes of axis d, of inputs of either kind.
+inline AxisArguments gather_arguments(const AxisInputs &inputs, int d) {
+    const auto a = [&](int i) -> Halide::Expr { return *inputs[gather_attributes.size() * d + i]; };
+    return {.kernel = a(5), .stride = a(0), .dilation = a(1), .padding_phase = a(2), .gcd = a(3), .inverse = a(4)};
+}
+inline StridedAxis strided_arguments(const AxisInputs &inputs, int d) {
+    const auto a = [&](int i) -> Halide::Expr { return *inputs[strided_attributes.size() * d + i]; };
+    return {.kernel = a(0), .stride = a(1), .dilation = a(2)};
 }
 
 }  // namespace conv_transpose

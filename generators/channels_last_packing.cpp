@@ -1,8 +1,6 @@
 // Packing of pictures for kernels that read channels innermost: weight gradients that are implicit matrix products
 // (weight_gradient_implicit_gemm.h), and what reads tensor maps (Computation::packed_rows). Channels are filled up to whole
 // 16 bytes with zeros. Pictures come in any layout: their strides are the caller's.
-#include <string>
-
 #include "Halide.h"
 #include "algorithm/element_operations.h"
 #include "generators/format_text.h"

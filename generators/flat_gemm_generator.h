@@ -3,12 +3,8 @@
 #ifndef CONV_TRANSPOSE_GENERATORS_FLAT_GEMM_GENERATOR_H
 #define CONV_TRANSPOSE_GENERATORS_FLAT_GEMM_GENERATOR_H
 
-#include <stdexcept>
-#include <string>
-
 #include "Halide.h"
 #include "algorithm/flat_gemm.h"
-#include "algorithm/weight_layouts.h"
 #include "generators/any_tensors.h"
 #include "generators/axis_inputs.h"
 #include "generators/format_text.h"

@@ -162,7 +162,7 @@ class Forward : public Halide::Generator<Forward<Schedule>>,
 
     void define_sum() {
         const GatherVars &v = funcs_.v;
-        funcs_.initial(v.channel, v.group) = select(has_bias != 0, bias(real_channel(), v.group), 0.f);
+        funcs_.initial(v.channel, v.group) = bias_of(real_channel(), v.group);
         const Gather g = gather(v, funcs_.x_axis, funcs_.y_axis, in_channels(), funcs_.padded_input, funcs_.tap_weight,
                                 funcs_.initial(v.channel, v.group), Schedule::sum_index);
         funcs_.sum = g.sum;

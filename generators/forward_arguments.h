@@ -8,26 +8,33 @@
 
 namespace conv_transpose {
 
-/// Tensors are (x, y, channel in group, group, batch). The input's x and y begin at -(padding / stride). The
-/// attributes are read only by kernels that were compiled without them.
-struct ForwardArguments {
+/// What comes before the attributes: `Tensor` may leave element type and dimensions to configure(). The input's coordinates begin at
+/// -(padding / stride).
+template <class Tensor>
+struct ForwardInputs {
     template <typename T>
     using Input = Halide::GeneratorInput<T>;
-    using Tensor = Halide::Buffer<float>;
 
-    ProblemParams problem;
-
-    Input<Tensor> input{"input", 5};
-    Input<Tensor> weight{"weight", 5};
-    Input<Tensor> bias{"bias", 2};  // channel in group, group
+    Input<Tensor> input{"input"}, weight{"weight"};
+    Input<Halide::Buffer<float, 2>> bias{"bias"};  // channel in group, group
     Input<int> has_bias{"has_bias"};
     Input<int> activation{"activation"};
     Input<float> slope{"slope"};
+
+    Halide::Expr bias_of(const Halide::Expr &channel, const Halide::Expr &group) const {
+        return select(has_bias != 0, bias(channel, group), 0.f);
+    }
+};
+
+/// Tensors are (x, y, channel in group, group, batch). The attributes are read only by kernels that were compiled without them.
+struct ForwardArguments : ForwardInputs<Halide::Buffer<float, 5>> {
+    ProblemParams problem;
+
     Input<int> stride_w{"stride_width"}, dilation_w{"dilation_width"}, padding_phase_w{"padding_phase_width"};
     Input<int> gcd_w{"gcd_width"}, inverse_w{"inverse_width"}, kernel_w{"kernel_width"};
     Input<int> stride_h{"stride_height"}, dilation_h{"dilation_height"}, padding_phase_h{"padding_phase_height"};
     Input<int> gcd_h{"gcd_height"}, inverse_h{"inverse_height"}, kernel_h{"kernel_height"};
-    Halide::GeneratorOutput<Tensor> output{"output", 5};
+    Halide::GeneratorOutput<Halide::Buffer<float, 5>> output{"output"};
 
     GatherAxis x_axis() const {
         return problem.x_axis({kernel_w, stride_w, dilation_w, padding_phase_w, gcd_w, inverse_w});

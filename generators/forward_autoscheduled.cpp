@@ -11,8 +11,6 @@ namespace conv_transpose {
 
 struct Autoscheduled : ScheduleDefaults {
     static constexpr const char *family = "autoscheduled";
-    template <typename T>
-    using GeneratorParam = Halide::GeneratorParam<T>;
 
     /// The size of the problem, beyond its attributes and pictures.
     GeneratorParam<int> batch{"batch", 1}, groups{"groups", 1};

@@ -10,22 +10,15 @@
 #include "compiler/passes/vector_transpositions.h"
 #include "generators/axis_inputs.h"
 #include "generators/flat_gemm_generator.h"
+#include "generators/forward_arguments.h"
 
 namespace conv_transpose {
 
 template <class Schedule>
-class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>, public FlatGemmGenerator<Schedule> {
+class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>,
+      public FlatGemmGenerator<Schedule>,
+      public ForwardInputs<Halide::Buffer<>> {
   public:
-    template <typename T>
-    using Input = Halide::GeneratorInput<T>;
-
-    /// The input's coordinates begin at -(padding / stride).
-    Input<Halide::Buffer<>> input{"input"}, weight{"weight"};
-    Input<Halide::Buffer<float>> bias{"bias", 2};  // channel in group, group
-    Input<int> has_bias{"has_bias"};
-    Input<int> activation{"activation"};
-    Input<float> slope{"slope"};
-
     void configure() {
         const int dimensions = this->rank + 3;
         input.set_type(this->stored_type()), input.set_dimensions(dimensions);
@@ -45,13 +38,7 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>, pub
         std::vector<FlatAxis> axes;
         PerAxis kernel, most, phase_counts;
         for (int d = 0; d < rank; d++) {
-            const auto a = [&](int i) { return this->attribute(d, i); };
-            const AxisArguments arguments{.kernel = a(5),
-                                          .stride = a(0),
-                                          .dilation = a(1),
-                                          .padding_phase = a(2),
-                                          .gcd = a(3),
-                                          .inverse = a(4)};
+            const AxisArguments arguments = gather_arguments(this->attributes_, d);
             kernel.push_back(arguments.kernel);
             gather.push_back(GatherAxis::run_time(arguments));
             axes.push_back(forward_axis(arguments, input.dim(d).min(), input.dim(d).extent(), output.dim(d).extent()));
@@ -62,7 +49,7 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>, pub
         const Places places(axes, output.dim(rank + 2).extent(), output.dim(0).extent(), this->tile_shape(), f.size);
         define_taps(f, places, gather, phase_counts);
         const auto initial = [&](const Expr &channel, const Expr &group) {
-            return select(has_bias != 0, bias(channel, group), 0.f);
+            return bias_of(channel, group);
         };
         const Load load = this->load(this->get_target());
         if (f.size.entries > 0) {

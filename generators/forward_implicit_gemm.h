@@ -3,22 +3,20 @@
 #ifndef CONV_TRANSPOSE_GENERATORS_FORWARD_IMPLICIT_GEMM_H
 #define CONV_TRANSPOSE_GENERATORS_FORWARD_IMPLICIT_GEMM_H
 
-
 #include "Halide.h"
 #include "algorithm/epilogue.h"
 #include "algorithm/machine_facts.h"
 #include "generators/axis_inputs.h"
+#include "generators/forward_arguments.h"
 #include "generators/implicit_gemm_generator.h"
 
 namespace conv_transpose {
 
 template <class Schedule>
 class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedule>>,
-      public ImplicitGemmGenerator<Schedule> {
+      public ImplicitGemmGenerator<Schedule>,
+      public ForwardInputs<Halide::Buffer<>> {
   public:
-    template <typename T>
-    using Input = Halide::GeneratorInput<T>;
-
     /// A group must have so many: fewer would leave most of a tile unused.
     Halide::GeneratorParam<int> min_in_channels{"min_in_channels", Schedule::least_summed};
     Halide::GeneratorParam<int> min_out_channels{"min_out_channels", Schedule::least_computed};
@@ -34,13 +32,6 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
 
     /// They may be read as they are given, on CUDA cores: small problems are spared a launch that packs them.
     Halide::GeneratorParam<bool> weights_as_given{"weights_as_given", false};
-
-    /// The input's coordinates begin at -(padding / stride).
-    Input<Halide::Buffer<>> input{"input"}, weight{"weight"};
-    Input<Halide::Buffer<float>> bias{"bias", 2};  // channel in group, group
-    Input<int> has_bias{"has_bias"};
-    Input<int> activation{"activation"};
-    Input<float> slope{"slope"};
 
     void configure() {
         this->configure_format();
@@ -71,13 +62,7 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         std::vector<GatherAxis> axes;
         PerAxis kernel_size, padding_phase;
         for (int d = 0; d < this->rank; d++) {
-            const auto a = [&](int i) -> Expr { return *attributes_[6 * d + i]; };
-            AxisArguments axis{.kernel = a(5),
-                               .stride = a(0),
-                               .dilation = a(1),
-                               .padding_phase = a(2),
-                               .gcd = a(3),
-                               .inverse = a(4)};
+            AxisArguments axis = gather_arguments(attributes_, d);
             // A stride of 1; windows have neighbouring taps along x.
             if ((f.window > 1 || f.position_run > 0) && !phases_as_channels) {
                 axis.stride = axis.gcd = 1, axis.padding_phase = axis.inverse = 0;
@@ -86,7 +71,7 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
             if (f.position_unit > 1 && phases_as_channels && d == 0) axis.stride = this->schedule_params.tile(f).neighbours;
             if (this->funcs_.window > 1 && d == 0) axis.dilation = axis.gcd = 1;
             axes.push_back(GatherAxis::run_time(axis));
-            kernel_size.push_back(a(5));
+            kernel_size.push_back(axis.kernel);
             padding_phase.push_back(axis.padding_phase);
         }
         const Expr summed = this->summed_channels(input), channels = output_->dim(this->rank).extent();
@@ -107,23 +92,11 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
     }
 
     void schedule() {
-        const int rank = this->rank;
-        for (int d = rank; d < rank + 3; d++) input.dim(d).set_min(0);
-        for (int d = 0; d < rank + 3; d++) output_->dim(d).set_min(0);
         for (int d = 0; d < 2; d++) bias.dim(d).set_min(0);
-        if (this->funcs_.channels_last_output) {
-            output_->dim(0).set_stride(Halide::Expr());
-            output_->dim(rank).set_stride(1);
-        }
-        this->declare_output(*output_);
-        this->schedule_product(this->get_pipeline(), input, weight, this->target);
+        this->schedule_product(this->get_pipeline(), input, weight, *output_, this->target);
     }
 
-    /// Nothing is tuned of what reads tensor maps.
-    std::optional<GeneratorFacts> facts() const override {
-        if (Schedule::tensor_maps) return {};
-        return facts_of<Schedule>(Family::forward, "format");
-    }
+    std::optional<GeneratorFacts> facts() const override { return this->facts_of_product(Family::forward); }
 
     void describe(KernelDescription &description) override {
         this->problem.describe(Family::forward, this->target, description);
@@ -152,9 +125,6 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
     Halide::GeneratorOutput<Halide::Buffer<>> *output_ = nullptr;
 
     int values_of_16_bytes() const { return 16 / this->stored_type().bytes(); }
-    Halide::Expr bias_of(const Halide::Expr &channel, const Halide::Expr &group) const {
-        return select(has_bias != 0, bias(channel, group), 0.f);
-    }
     // Tensor cores' kernels that store float32 in any case know nothing of parts: these are groups to them.
     // A second pass, which adds parts, would be a launch more where weights are not packed to spare one.
     bool cuts_steps() const { return (!Schedule::on_tensor_cores && !weights_as_given) || this->makes_parts; }

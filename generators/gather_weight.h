@@ -1,5 +1,5 @@
 // How kernels for tensors of any rank, format and layout read weights: packed in float32 with channels side by side, or as
-// they are given, of any strides.
+// they are given, of any strides; and what else the gathers of the forward operation and of the input gradient share.
 #ifndef CONV_TRANSPOSE_GENERATORS_GATHER_WEIGHT_H
 #define CONV_TRANSPOSE_GENERATORS_GATHER_WEIGHT_H
 
@@ -8,6 +8,7 @@
 #include "Halide.h"
 #include "algorithm/weight_layouts.h"
 #include "generators/any_tensors.h"
+#include "generators/axis_inputs.h"
 
 namespace conv_transpose {
 
@@ -57,6 +58,72 @@ struct GatherWeight {
         if (packed() && groups_innermost) description.set("packs_groups", "true");
         if (packed()) description.set("weight_channel_multiple", channel_multiple);
         else description.set("weight", format_text(storage));
+    }
+};
+
+/// A base of generators.
+struct GatherGenerator : AnyTensors {
+  protected:
+    using Written = Halide::GeneratorOutput<Halide::Buffer<>>;
+
+    AnyGatherFuncs funcs_;
+    AxisInputs attributes_;
+    Written *written_ = nullptr;
+
+    template <class Schedule>
+    GatherWeight packed_weight(const Schedule &schedule, const Halide::Target &target) const {
+        return {schedule.weight_channel_multiple(), storage, target, schedule.tile().groups > 1};
+    }
+
+    template <class Generator, class Picture, class Weight, class Attributes>
+    void configure_gather(Generator &generator, const GatherWeight &packed, Picture &picture, Weight &weight,
+                          const Attributes &attributes, const char *written) {
+        set_format(picture);
+        packed.set_type(weight);
+        weight.set_dimensions(dimensions);
+        attributes_ = add_axis_inputs(generator, rank, attributes);
+        written_ = generator.template add_output<Halide::Buffer<>>(written, halide_type(storage), dimensions);
+    }
+
+    /// Tiles may reach beyond the last channel, group and image.
+    Halide::Expr within(const Halide::Expr &i, int d) const {
+        const Halide::Expr extent = written_->dim(d).extent();
+        return known(min(i, extent - 1), extent);
+    }
+    Halide::Expr group_within(const Halide::Expr &group, const GatherTile &tile) const {
+        return tile.channels_last ? known(group, written_->dim(4).extent()) : within(group, 4);
+    }
+
+    void define_sum(const Halide::Expr &initial, const Halide::Expr &product) {
+        AnyGatherFuncs &f = funcs_;
+        f.initial(f.channel, f.group, f.thread, f.block, f.outer) = initial;
+        f.sum(f.channel, f.group, f.part, f.thread, f.block, f.outer) =
+            f.initial(f.channel, f.group, f.thread, f.block, f.outer);
+        f.sum(f.channel, f.group, f.part, f.thread, f.block, f.outer) += product;
+    }
+
+    /// 0: the number of channels is a run-time value.
+    template <class Schedule, class Picture, class Weight>
+    void declare(const Schedule &schedule, Picture &picture, int summed, Weight &weight, int computed, const Halide::Target &target) {
+        declare_strides(picture, false);
+        declare_strides(*written_, true);
+        packed_weight(schedule, target).declare(weight);
+        if (summed) picture.dim(3).set_extent(summed);
+        if (computed) written_->dim(3).set_extent(computed);
+        if (const GatherTile tile = schedule.tile(); tile.channels_last) {
+            const int contiguous = tile.groups > 1 ? 4 : 3;
+            declare_vectors(picture, contiguous, read_vector(schedule)), declare_vectors(*written_, contiguous, tile.vector());
+        }
+    }
+
+    template <class Schedule>
+    void describe_gather(Family family, const Schedule &schedule, const char *summed, const char *computed,
+                         const Halide::Target &target, KernelDescription &description) const {
+        problem.describe(family, target, description);
+        describe_tensors({"input", "output"}, description, schedule.tile().channels_last);
+        packed_weight(schedule, target).describe(description);
+        schedule.describe(description);
+        describe_vectors(schedule, summed, computed, description);
     }
 };
 

@@ -214,15 +214,27 @@ struct ImplicitGemmGenerator : DescribedGenerator {
         return box;
     }
 
-    /// Rows of channels that are stored at once.
+    /// Nothing is tuned of what reads tensor maps.
+    static std::optional<GeneratorFacts> facts_of_product(Family family) {
+        return Schedule::tensor_maps ? std::optional<GeneratorFacts>() : facts_of<Schedule>(family, "format");
+    }
+
+    /// Rows of channels may be stored at once.
     template <class Output>
-    void declare_output(Output &output) const {
+    void declare_computed(Output &output) const {
+        for (int d = 0; d < rank + 3; d++) output.dim(d).set_min(0);
+        if (channels_last_output) {
+            output.dim(0).set_stride(Halide::Expr());
+            output.dim(rank).set_stride(1);
+        }
         if (funcs_.computes_whole_rows)
             implicit_gemm::declare_aligned(output, channels_last_output ? rank.value() : 0, 16 / stored_type().bytes());
     }
 
-    template <class Input, class Weight>
-    void schedule_product(Halide::Pipeline pipeline, Input &picture, Weight &weight, const Halide::Target &target) {
+    template <class Input, class Weight, class Output>
+    void schedule_product(Halide::Pipeline pipeline, Input &picture, Weight &weight, Output &output, const Halide::Target &target) {
+        for (int d = rank; d < rank + 3; d++) picture.dim(d).set_min(0);
+        declare_computed(output);
         implicit_gemm::declare_rows(picture, funcs_.input_layout, rank, funcs_.copied_values());
         if (funcs_.maps_weights || funcs_.given_channels > 0) {
             for (int d = 0; d < rank + 3; d++) weight.dim(d).set_min(0);

@@ -7,7 +7,7 @@
 #define CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_H
 
 #include "Halide.h"
-#include "generators/input_gradient_arguments.h"
+#include "generators/gradient_arguments.h"
 #include "schedules/shared/kernel_description.h"
 #include "generators/lowering_passes.h"
 #include "algorithm/weight_layouts.h"
@@ -24,11 +24,7 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>,
 
     void generate() {
         InputGradientFuncs &f = funcs_;
-        static_cast<GradientFacts &>(f) = problem.gradient_facts(this->target);
-        if (problem.run_time_attributes()) {
-            f.x_axis = StridedAxis{kernel_w, stride_w, dilation_w};
-            f.y_axis = StridedAxis{kernel_h, stride_h, dilation_h};
-        }
+        static_cast<GradientFacts &>(f) = gradient_facts(this->target);
 
         pad_output_gradient();
         define_weight();
@@ -65,17 +61,12 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>,
         schedule_params.describe(description);
     }
 
-    void search_space(SearchSpace &space) const override {
-        if constexpr (requires { schedule_params.search_space(space, funcs_); })
-            if (!problem.run_time_attributes())
-                schedule_params.search_space(space, problem.gradient_facts(this->target));
-    }
+    void search_space(SearchSpace &space) const override { search_schedule(schedule_params, this->target, space); }
 
   private:
     InputGradientFuncs funcs_;
 
-    // Whether taps see rows. Phases are for GPUs, whose schedules stage them where strides are constants.
-    bool by_rows() const { return problem.run_time_attributes() || !this->get_target().has_gpu_feature(); }
+    bool by_rows() const { return taps_see_rows(this->get_target()); }
 
     // Whether the schedule stages output channels in chunks that the last may not fill.
     bool chunked() const {

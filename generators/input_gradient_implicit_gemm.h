@@ -4,7 +4,6 @@
 #ifndef CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_IMPLICIT_GEMM_H
 #define CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_IMPLICIT_GEMM_H
 
-
 #include "Halide.h"
 #include "algorithm/machine_facts.h"
 #include "generators/axis_inputs.h"
@@ -59,9 +58,8 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
         std::vector<StridedAxis> axes;
         PerAxis kernel_size;
         for (int d = 0; d < this->rank; d++) {
-            const auto a = [&](int i) -> Expr { return *attributes_[3 * d + i]; };
-            axes.push_back({.kernel = a(0), .stride = a(1), .dilation = a(2)});
-            kernel_size.push_back(taps_as_channels ? Expr(1) : a(0));
+            axes.push_back(strided_arguments(attributes_, d));
+            kernel_size.push_back(taps_as_channels ? Expr(1) : axes[d].kernel);
         }
         const Expr cut = this->makes_parts ? Expr(output_gradient.dim(this->rank + 1).extent()) : Expr();
         const Geometry g = strided_geometry(f, axes, *input_gradient_, this->summed_channels(output_gradient),
@@ -74,22 +72,10 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
     }
 
     void schedule() {
-        const int rank = this->rank;
-        for (int d = rank; d < rank + 3; d++) output_gradient.dim(d).set_min(0);
-        for (int d = 0; d < rank + 3; d++) input_gradient_->dim(d).set_min(0);
-        if (this->funcs_.channels_last_output) {
-            input_gradient_->dim(0).set_stride(Halide::Expr());
-            input_gradient_->dim(rank).set_stride(1);
-        }
-        this->declare_output(*input_gradient_);
-        this->schedule_product(this->get_pipeline(), output_gradient, weight, this->target);
+        this->schedule_product(this->get_pipeline(), output_gradient, weight, *input_gradient_, this->target);
     }
 
-    /// Nothing is tuned of what reads tensor maps.
-    std::optional<GeneratorFacts> facts() const override {
-        if (Schedule::tensor_maps) return {};
-        return facts_of<Schedule>(Family::input_gradient, "format");
-    }
+    std::optional<GeneratorFacts> facts() const override { return this->facts_of_product(Family::input_gradient); }
 
     void describe(KernelDescription &description) override {
         this->problem.describe(Family::input_gradient, this->target, description);

@@ -11,7 +11,7 @@
 #define CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_TENSOR_CORE_H
 
 #include "Halide.h"
-#include "generators/input_gradient_arguments.h"
+#include "generators/gradient_arguments.h"
 #include "schedules/shared/kernel_description.h"
 #include "generators/lowering_passes.h"
 #include "algorithm/tensor_core_operands.h"

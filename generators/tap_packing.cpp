@@ -2,7 +2,6 @@
 // for every position of the result, of what its taps see, so that what is left is a product of kernels of one position.
 // Where an output gradient has few channels, taps fill the rows; where weights are large, they are read as they are given.
 #include <array>
-#include <string>
 
 #include "Halide.h"
 #include "algorithm/element_operations.h"

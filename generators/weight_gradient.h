@@ -13,7 +13,7 @@
 #include "Halide.h"
 #include "schedules/shared/kernel_description.h"
 #include "generators/lowering_passes.h"
-#include "generators/weight_gradient_arguments.h"
+#include "generators/gradient_arguments.h"
 #include "algorithm/weight_gradient_funcs.h"
 
 namespace conv_transpose {
@@ -30,11 +30,7 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>,
 
     void generate() {
         WeightGradientFuncs &f = funcs_;
-        static_cast<GradientFacts &>(f) = problem.gradient_facts(this->target);
-        if (problem.run_time_attributes()) {
-            f.x_axis = StridedAxis{kernel_w, stride_w, dilation_w};
-            f.y_axis = StridedAxis{kernel_h, stride_h, dilation_h};
-        }
+        static_cast<GradientFacts &>(f) = gradient_facts(this->target);
         pad_input();
         pad_output_gradient();
         f.positions = positions();
@@ -65,17 +61,12 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>,
         schedule_params.describe(description, funcs_);
     }
 
-    void search_space(SearchSpace &space) const override {
-        if constexpr (requires { schedule_params.search_space(space, funcs_); })
-            if (!problem.run_time_attributes())
-                schedule_params.search_space(space, problem.gradient_facts(this->target));
-    }
+    void search_space(SearchSpace &space) const override { search_schedule(schedule_params, this->target, space); }
 
   private:
     WeightGradientFuncs funcs_;
 
-    // Whether taps see rows. Phases are for GPUs, whose schedules stage them where strides are constants.
-    bool by_rows() const { return problem.run_time_attributes() || !this->get_target().has_gpu_feature(); }
+    bool by_rows() const { return taps_see_rows(this->get_target()); }
 
     // Tiles that reach beyond the last channel, and chunks beyond the last row, compute what nobody stores.
     static Halide::Expr inside(const Halide::Expr &index, const Halide::Internal::Dimension &dimension) {

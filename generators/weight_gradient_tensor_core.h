@@ -19,7 +19,7 @@
 #include "generators/lowering_passes.h"
 #include "algorithm/tensor_core_operands.h"
 #include "algorithm/tf32.h"
-#include "generators/weight_gradient_arguments.h"
+#include "generators/gradient_arguments.h"
 #include "algorithm/weight_gradient_tensor_core_funcs.h"
 
 namespace conv_transpose {

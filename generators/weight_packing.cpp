@@ -3,7 +3,6 @@
 #include "Halide.h"
 #include "generators/any_tensors.h"
 #include "generators/packing_arguments.h"
-#include "algorithm/weight_layouts.h"
 #include "algorithm/winograd.h"
 
 namespace conv_transpose {

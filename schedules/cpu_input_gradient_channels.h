@@ -31,9 +31,6 @@ namespace conv_transpose {
 
 struct CpuInputGradientChannels : CpuSchedule {
     static constexpr const char *family = "channels";
-    template <typename T>
-    using GeneratorParam = Halide::GeneratorParam<T>;
-
     GeneratorParam<int> lanes{"lanes", 16};  // of the target's vectors
     /// The register tile: vectors of input channels, columns, rows.
     GeneratorParam<int> vectors{"vectors", 2}, columns{"columns", 8}, rows{"rows", 1};

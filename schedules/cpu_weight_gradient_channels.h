@@ -36,9 +36,6 @@ namespace conv_transpose {
 
 struct CpuWeightGradientChannels : CpuSchedule {
     static constexpr const char *family = "channels";
-    template <typename T>
-    using GeneratorParam = Halide::GeneratorParam<T>;
-
     GeneratorParam<int> lanes{"lanes", 16};  // of the target's vectors
     /// The register tile: vectors of input channels, output channels, taps of a kernel row.
     GeneratorParam<int> vectors{"vectors", 2}, channels{"channels", 8}, taps{"taps", 1};

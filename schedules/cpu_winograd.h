@@ -41,7 +41,7 @@ struct CpuWinograd : CpuSchedule {
     /// Fewer channels would spend more on the transforms than they save, and smaller outputs leave much of a
     /// block unused.
     void describe(KernelDescription &description) const {
-        const int block_height = winograd::f23.outputs() * tile_rows * int(rows);
+        const int block_height = winograd::f23.outputs() * block_rows();
         description.set("min_in_channels", 32);
         description.set("min_out_channels", 32);
         description.set("min_output", block_height * 3 / 4, 24);
@@ -50,24 +50,33 @@ struct CpuWinograd : CpuSchedule {
     void apply(WinogradFuncs &f, const Halide::Target &target) const {
         using namespace Halide;
         const GatherVars &v = f.v;
-        const int width = target.natural_vector_size<float>(), tile_width = vectors * width;
-        const int block_rows = tile_rows * int(rows);
-        const int outputs_x = f.across.outputs(), outputs_y = f.down.outputs();
-        const int points_x = f.across.points(), points_y = f.down.points();
-        Var block_x{"block_x"}, block_y{"block_y"}, work{"work"}, channel_tile{"channel_tile"};
-        Var y_tile{"y_tile"}, phase_x{"phase_x"}, phase_y{"phase_y"};
+        const int width = target.natural_vector_size<float>();
+        Var block_x{"block_x"}, block_y{"block_y"};
         const TailStrategy guard = TailStrategy::GuardWithIf;
 
-        f.output.split(v.x, block_x, v.x, tile_width * outputs_x, guard)
-            .split(v.y, block_y, v.y, block_rows * outputs_y, guard)
+        f.output.split(v.x, block_x, v.x, vectors * width * f.across.outputs(), guard)
+            .split(v.y, block_y, v.y, block_rows() * f.down.outputs(), guard)
             .split(v.channel, channel_tile, v.channel, channels, guard)
             .reorder(v.x, v.y, v.channel, channel_tile, block_x, block_y, v.group, v.batch)
             .fuse(block_x, block_y, work).fuse(work, v.group, work).fuse(work, v.batch, work).parallel(work)
             .vectorize(v.x, width, TailStrategy::PredicateStores).unroll(v.x);
+        transform_input(f, width);
+        multiply(f, width);
+        transform_back(f, width);
+    }
 
-        // The transforms of the block's input: a channel at a time, across its rows and then down.
+  private:
+    Halide::Var work{"work"}, channel_tile{"channel_tile"};
+
+    int block_rows() const { return tile_rows * int(rows); }
+
+    // The block's input, a channel at a time, across its rows and then down.
+    void transform_input(WinogradFuncs &f, int width) const {
+        using namespace Halide;
+        const GatherVars &v = f.v;
+        const int tile_width = vectors * width, points_x = f.across.points(), points_y = f.down.points();
         f.transformed_input.compute_at(f.output, work)
-            .bound_extent(f.tile_y, block_rows)
+            .bound_extent(f.tile_y, block_rows())
             .bound_extent(f.point_x, points_x).bound_extent(f.point_y, points_y)
             .reorder(f.point_y, f.point_x, f.tile_x, f.tile_y, f.in_channel)
             .vectorize(f.tile_x, width, TailStrategy::RoundUp).unroll(f.point_x).unroll(f.point_y);
@@ -80,13 +89,19 @@ struct CpuWinograd : CpuSchedule {
         }
         f.padded_input.compute_at(f.transformed_input, f.in_channel)
             .vectorize(f.padded_input.args()[0], width, TailStrategy::RoundUp);
+    }
 
-        // The products: all points of a tile of channels.
+    // All points of a tile of channels.
+    void multiply(WinogradFuncs &f, int width) const {
+        using namespace Halide;
+        const GatherVars &v = f.v;
+        const int tile_width = vectors * width;
+        Var y_tile{"y_tile"};
         Func sums = f.sum.in();
         sums.compute_at(f.output, channel_tile)
-            .bound_extent(f.tile_x, tile_width).bound_extent(f.tile_y, block_rows)
+            .bound_extent(f.tile_x, tile_width).bound_extent(f.tile_y, block_rows())
             .bound_extent(v.channel, channels)
-            .bound_extent(f.point_x, points_x).bound_extent(f.point_y, points_y)
+            .bound_extent(f.point_x, f.across.points()).bound_extent(f.point_y, f.down.points())
             .split(f.tile_y, y_tile, f.tile_y, tile_rows)
             .reorder(f.tile_x, f.tile_y, v.channel, y_tile, f.point_x, f.point_y)
             .vectorize(f.tile_x, width).unroll(f.tile_x).unroll(f.tile_y).unroll(v.channel);
@@ -97,11 +112,16 @@ struct CpuWinograd : CpuSchedule {
         update.reorder(f.tile_x, f.tile_y, v.channel, f.taps.x, f.taps.y).unroll(f.taps.x);
         for (Stage stage : {Stage(f.sum), update})
             stage.vectorize(f.tile_x, width).unroll(f.tile_x).unroll(f.tile_y).unroll(v.channel);
+    }
 
-        // Back, a row of tiles at a time, and interleaved into a piece of the output on the stack.
+    // A row of tiles at a time, interleaved into a piece of the output on the stack.
+    void transform_back(WinogradFuncs &f, int width) const {
+        const GatherVars &v = f.v;
+        const int outputs_x = f.across.outputs(), outputs_y = f.down.outputs();
+        Halide::Var phase_x{"phase_x"}, phase_y{"phase_y"};
         f.pixels.compute_at(f.output, v.channel)
-            .align_bounds(v.x, outputs_x).bound_extent(v.x, tile_width * outputs_x)
-            .align_bounds(v.y, outputs_y).bound_extent(v.y, block_rows * outputs_y)
+            .align_bounds(v.x, outputs_x).bound_extent(v.x, vectors * width * outputs_x)
+            .align_bounds(v.y, outputs_y).bound_extent(v.y, block_rows() * outputs_y)
             .split(v.x, v.x, phase_x, outputs_x).split(v.y, v.y, phase_y, outputs_y)
             .reorder(phase_x, phase_y, v.x, v.y)
             .vectorize(v.x, width).unroll(v.x).unroll(phase_x).unroll(phase_y);

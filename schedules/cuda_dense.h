@@ -45,8 +45,6 @@ namespace conv_transpose {
 /// A block's tile of columns, rows and channels, and what its threads have of it.
 struct CudaDenseTile : CudaSchedule {
     static constexpr const char *family = "dense";
-    template <typename T>
-    using GeneratorParam = Halide::GeneratorParam<T>;
 
     /// Threads of a block along columns, channels and rows.
     GeneratorParam<int> lanes_x{"lanes_x", 8}, lanes_channel{"lanes_channel", 8}, lanes_y{"lanes_y", 4};

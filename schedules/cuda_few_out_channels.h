@@ -32,8 +32,6 @@ namespace conv_transpose {
 
 struct CudaFewOutChannels : CudaSchedule {
     static constexpr const char *family = "few_out_channels";
-    template <typename T>
-    using GeneratorParam = Halide::GeneratorParam<T>;
 
     /// Threads of a block along columns, rows and input channels. A warp should not span splits.
     GeneratorParam<int> lanes_x{"lanes_x", 8}, lanes_y{"lanes_y", 8}, splits{"splits", 2};

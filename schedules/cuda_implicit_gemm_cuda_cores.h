@@ -41,8 +41,6 @@ namespace conv_transpose {
 
 struct CudaImplicitGemmCudaCores : CudaSchedule {
     static constexpr const char *family = "implicit_gemm";
-    template <typename T>
-    using GeneratorParam = Halide::GeneratorParam<T>;
 
     /// Threads of a block along columns, channels and further columns.
     GeneratorParam<int> lanes_x{"lanes_x", 8}, lanes_channel{"lanes_channel", 8}, lanes_y{"lanes_y", 2};

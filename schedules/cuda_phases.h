@@ -28,8 +28,6 @@ namespace conv_transpose {
 
 struct CudaPhases : CudaSchedule {
     static constexpr const char *family = "phases";
-    template <typename T>
-    using GeneratorParam = Halide::GeneratorParam<T>;
 
     /// What a thread computes: cells along the row, channels.
     GeneratorParam<int> thread_cells{"thread_cells", 2}, thread_channels{"thread_channels", 4};

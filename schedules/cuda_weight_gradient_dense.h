@@ -28,9 +28,6 @@ namespace conv_transpose {
 
 struct CudaWeightGradientDense : CudaSchedule {
     static constexpr const char *family = "dense";
-    template <typename T>
-    using GeneratorParam = Halide::GeneratorParam<T>;
-
     GeneratorParam<int> lanes_in{"lanes_in", 16}, lanes_out{"lanes_out", 16};
     GeneratorParam<int> thread_in{"thread_in", 4}, thread_out{"thread_out", 4};
     /// Whether a block has all rows of the kernel, not one: each thread, or each row its own threads.

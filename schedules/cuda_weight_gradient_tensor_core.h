@@ -29,9 +29,6 @@ namespace conv_transpose {
 
 struct CudaWeightGradientTensorCore : WarpgroupTile {
     static constexpr const char *family = "tensor_core";
-    template <typename T>
-    using GeneratorParam = Halide::GeneratorParam<T>;
-
     GeneratorParam<int> tile_in{"tile_in", 64}, tile_out{"tile_out", 64};  // channels
     GeneratorParam<int> chunk_columns{"chunk_columns", 64}, chunk_rows{"chunk_rows", 1};
     /// Steps of one call of the tensor cores; between two calls comes a part of the staging.

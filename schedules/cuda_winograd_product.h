@@ -25,9 +25,6 @@ struct WinogradProductFuncs {
 };
 
 struct CudaWinogradProduct : CudaSchedule {
-    template <typename T>
-    using GeneratorParam = Halide::GeneratorParam<T>;
-
     /// Threads of a block along rows of the left and of the right.
     static constexpr int lanes_left = 16, lanes_right = 8;
     GeneratorParam<int> chunk{"chunk", 16}, unrolled{"unrolled", 8};

@@ -2,7 +2,6 @@
 #include "operands.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <random>
 #include <stdexcept>

@@ -1,7 +1,6 @@
 // Reading and changing TIFF's directories in place: see exif.h.
 #include "exif.h"
 
-#include <algorithm>
 #include <cstring>
 
 namespace upsample {

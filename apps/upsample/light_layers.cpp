@@ -2,7 +2,6 @@
 #include "light_layers.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "cubic.h"
 #include "parallel.h"

@@ -3,7 +3,6 @@
 #include <lcms2.h>
 
 #include <algorithm>
-#include <vector>
 
 namespace upsample {
 namespace {

@@ -1,7 +1,6 @@
 // Recognising loops that are copies without gaps: see bulk_copies.h.
 #include "compiler/passes/bulk_copies.h"
 
-#include <algorithm>
 #include <sstream>
 #include <string>
 

@@ -2,7 +2,6 @@
 #include "compiler/passes/further_tiles.h"
 
 #include <utility>
-#include <vector>
 
 #include "compiler/passes/lowered_ir.h"
 #include "compiler/passes/placeholder_calls.h"

@@ -12,7 +12,7 @@ namespace {
 
 /// Takes away the guards "loop < end" of one loop's body, where `end` does not change in there and is the same
 /// for all threads.
-class TakeGuards : public IRMutator {
+class TakeGuards : public LetMutator {
   public:
     TakeGuards(const std::string &loop, const Scope<void> &threads) : loop_(loop), threads_(threads) {
         inside_.push(loop);
@@ -20,14 +20,7 @@ class TakeGuards : public IRMutator {
     Expr end;
 
   private:
-    using IRMutator::visit;
-
-    Stmt visit(const LetStmt *let) override {
-        lets_.emplace_back(let->name, let->value);
-        Stmt body = mutate(let->body);
-        lets_.pop_back();
-        return LetStmt::make(let->name, let->value, body);
-    }
+    using LetMutator::visit;
 
     Stmt visit(const For *inner) override {
         ScopedBinding<void> bind(inside_, inner->name);
@@ -49,7 +42,6 @@ class TakeGuards : public IRMutator {
 
     const std::string loop_;
     const Scope<void> &threads_;
-    NamedExprs lets_;     // within the body
     Scope<void> inside_;  // names of loops: this one and those within the body
 };
 

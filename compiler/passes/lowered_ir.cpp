@@ -72,6 +72,13 @@ class WithoutLets : public IRMutator {
 
 }  // namespace
 
+Stmt LetMutator::visit(const LetStmt *let) {
+    lets_.emplace_back(let->name, let->value);
+    Stmt body = mutate(let->body);
+    lets_.pop_back();
+    return LetStmt::make(let->name, let->value, body);
+}
+
 std::string last_name(const std::string &loop_name) {
     const std::size_t dot = loop_name.rfind('.');
     return dot == std::string::npos ? loop_name : loop_name.substr(dot + 1);

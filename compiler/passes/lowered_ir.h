@@ -14,6 +14,15 @@ namespace conv_transpose {
 
 using NamedExprs = std::vector<std::pair<std::string, Halide::Expr>>;
 
+/// A mutator that knows the lets around what it visits.
+class LetMutator : public Halide::Internal::IRMutator {
+  protected:
+    using IRMutator::visit;
+    Halide::Internal::Stmt visit(const Halide::Internal::LetStmt *let) override;
+
+    NamedExprs lets_;
+};
+
 /// "mma_n" of the loop "tile.s1.r$x.mma_n": what the schedule called it.
 std::string last_name(const std::string &loop_name);
 

@@ -222,13 +222,6 @@ void PipelineLoops::note_threads(const For *loop) {
     }
 }
 
-Stmt PipelineLoops::visit(const LetStmt *let) {
-    lets_.emplace_back(let->name, let->value);
-    Stmt body = mutate(let->body);
-    lets_.pop_back();
-    return LetStmt::make(let->name, let->value, body);
-}
-
 /// What is written before the loop would lie in the way of its buffers. Behind it all of them are free.
 Stmt PipelineLoops::visit(const Store *store) {
     if (store->name == memory_.name && !after_loop_) {

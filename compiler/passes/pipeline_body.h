@@ -103,21 +103,19 @@ class PipelineBody {
 };
 
 /// Finds the pipeline loops inside one shared allocation, and has them rewritten.
-class PipelineLoops : public Halide::Internal::IRMutator {
+class PipelineLoops : public LetMutator {
   public:
     PipelineLoops(StagedMemory memory, const SoftwarePipelineOptions &options)
         : memory_(std::move(memory)), options_(options) {}
 
   protected:
-    using IRMutator::visit;
+    using LetMutator::visit;
     virtual Halide::Internal::Stmt rewritten(const Halide::Internal::For *loop, const PipelineBody &body) = 0;
     Halide::Internal::Stmt visit(const Halide::Internal::For *loop) override;
-    Halide::Internal::Stmt visit(const Halide::Internal::LetStmt *let) override;
     Halide::Internal::Stmt visit(const Halide::Internal::Store *store) override;
 
     const StagedMemory memory_;
     const SoftwarePipelineOptions &options_;
-    NamedExprs lets_;  // around what is visited
     bool several_warpgroups_ = false;
 
     /// Notes loops over threads.

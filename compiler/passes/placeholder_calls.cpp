@@ -1,7 +1,6 @@
 // Writing and reading the names of placeholder calls.
 #include "compiler/passes/placeholder_calls.h"
 
-#include <cctype>
 #include <stdexcept>
 
 namespace conv_transpose {

@@ -6,7 +6,6 @@
 #define CONV_TRANSPOSE_COMPILER_REGISTER_STAGING_H
 
 #include <map>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -66,7 +66,7 @@ class TileStores : public IRVisitor {
 };
 
 /// Lowers the nests of one kernel.
-class KernelLowering : public IRMutator {
+class KernelLowering : public LetMutator {
   public:
     KernelLowering(const TensorCoreOptions &options, const For *kernel) : options_(options) {
         ThreadExtents threads;
@@ -90,14 +90,7 @@ class KernelLowering : public IRMutator {
     }
 
   private:
-    using IRMutator::visit;
-
-    Stmt visit(const LetStmt *let) override {
-        lets_.emplace_back(let->name, let->value);
-        Stmt body = mutate(let->body);
-        lets_.pop_back();
-        return LetStmt::make(let->name, let->value, body);
-    }
+    using LetMutator::visit;
 
     Stmt visit(const Allocate *allocate) override {
         if (allocate->memory_type == MemoryType::GPUShared) {
@@ -219,7 +212,6 @@ class KernelLowering : public IRMutator {
 
     TensorCoreOptions options_;
     std::map<char, int> threads_;
-    NamedExprs lets_;
     WarpTiles tiles_;
     std::string shared_;
     TileArithmetic arithmetic_{tiles_, shared_};
@@ -246,13 +238,6 @@ Stmt TensorCorePass::visit(const For *loop) {
         }
     }
     return KernelLowering(options_, kernel.as<For>()).lowered(kernel.as<For>());
-}
-
-Stmt TensorCorePass::visit(const LetStmt *let) {
-    lets_.emplace_back(let->name, let->value);
-    Stmt body = mutate(let->body);
-    lets_.pop_back();
-    return LetStmt::make(let->name, let->value, body);
 }
 
 }  // namespace conv_transpose

@@ -43,6 +43,7 @@
 #include <vector>
 
 #include "Halide.h"
+#include "compiler/passes/lowered_ir.h"
 
 namespace conv_transpose {
 
@@ -70,17 +71,15 @@ struct TensorCoreOptions {
     bool further_tiles = false;
 };
 
-class TensorCorePass : public Halide::Internal::IRMutator {
+class TensorCorePass : public LetMutator {
   public:
     explicit TensorCorePass(const TensorCoreOptions &options = {}) : options_(options) {}
 
   private:
-    using IRMutator::visit;
+    using LetMutator::visit;
     Halide::Internal::Stmt visit(const Halide::Internal::For *loop) override;
-    Halide::Internal::Stmt visit(const Halide::Internal::LetStmt *let) override;
 
     TensorCoreOptions options_;
-    std::vector<std::pair<std::string, Halide::Expr>> lets_;  // around a kernel
 };
 
 }  // namespace conv_transpose

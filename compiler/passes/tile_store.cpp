@@ -127,16 +127,7 @@ TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string share
     if (nest.store->name == shared_) {
         refuse_tile(nest.name, "the tile is stored to shared memory; store it to the output");
     }
-    LoadsOfTiles loads(tiles);
-    value_.accept(&loads);
-    if (loads.found.size() != 1 || !tiles.at(loads.found[0]->name).known()) {
-        refuse_tile(nest.name,
-                    "a store out of a warp tile reads one element of one accumulator, not " + text(value_));
-    }
-    accumulator_ = loads.found[0]->name;
-    tile_ = &tiles.at(accumulator_);
-    interleaved_ = nest.find("mma_m_tile") ? tile_->rows / rows_of_instruction : 1;
-    check_covers(loads.found[0]);
+    find_accumulator();
     for (Expr &condition : conditions_) {
         condition = as_signed_comparison(condition);
     }
@@ -146,15 +137,7 @@ TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string share
             conditions_.push_back(Variable::make(Int(32), loop.name) < loop.extent);
         }
     }
-    pitch_ = pitch_of(line(), interleaved_);
-    const std::string along = interleaved_ > 1 ? "mma_m_tile" : "mma_n";
-    along_rows_ = neighbours_along("mma_m") && !neighbours_along(along);
-    adjacent_ = along_rows_ ? inner_rows_ % 2 == 0 : neighbours_along(along);
-    // Column 0 of all sets, then column 1 of all, if those are neighbours in the output.
-    if (splits_columns_ && !adjacent_ && neighbours_along("mma_n_outer")) {
-        column_sets_ = nest.constant_extent("mma_n_outer");
-        adjacent_ = column_sets_ % 2 == 0;
-    }
+    find_neighbours();
     if (by_rows_) {
         check_rows();
         pitch_ = pitch_of_rows();
@@ -162,6 +145,32 @@ TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string share
     }
     if (in_runs_) {
         check_runs();
+    }
+}
+
+void TileStore::find_accumulator() {
+    LoadsOfTiles loads(tiles_);
+    value_.accept(&loads);
+    if (loads.found.size() != 1 || !tiles_.at(loads.found[0]->name).known()) {
+        refuse_tile(nest_.name,
+                    "a store out of a warp tile reads one element of one accumulator, not " + text(value_));
+    }
+    accumulator_ = loads.found[0]->name;
+    tile_ = &tiles_.at(accumulator_);
+    interleaved_ = nest_.find("mma_m_tile") ? tile_->rows / rows_of_instruction : 1;
+    check_covers(loads.found[0]);
+}
+
+/// Which elements of a tile are neighbours in the output, and how far apart its lines lie in shared memory.
+void TileStore::find_neighbours() {
+    pitch_ = pitch_of(line(), interleaved_);
+    const std::string along = interleaved_ > 1 ? "mma_m_tile" : "mma_n";
+    along_rows_ = neighbours_along("mma_m") && !neighbours_along(along);
+    adjacent_ = along_rows_ ? inner_rows_ % 2 == 0 : neighbours_along(along);
+    // Column 0 of all sets, then column 1 of all, if those are neighbours in the output.
+    if (splits_columns_ && !adjacent_ && neighbours_along("mma_n_outer")) {
+        column_sets_ = nest_.constant_extent("mma_n_outer");
+        adjacent_ = column_sets_ % 2 == 0;
     }
 }
 

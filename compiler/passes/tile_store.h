@@ -91,6 +91,8 @@ class TileStore {
     bool is_uniform(const Halide::Expr &condition) const;
     bool neighbours_along(const std::string &role) const;
     int full_extent(const std::string &role) const;
+    void find_accumulator();
+    void find_neighbours();
     void check_covers(const Halide::Internal::Load *load);
     void add_loops_of_one_step();
     int inner_extent(const Affine &from, const std::string &role, int element_stride, int all) const;

@@ -173,21 +173,9 @@ void TensorCoreInstructions::multiply_wgmma(const CallSite &site, PtxWriter &out
     out.line("}");
 }
 
-void TensorCoreInstructions::multiply_mma_sync(const CallSite &site, PtxWriter &out) const {
-    const PlaceholderCall &call = site.call;
-    const Tile tile(call);
-    const int a_k4 = call.field("ak"), b_k4 = call.field("bk"), b_repeat = call.field("br");
-    const int fragments = tile.columns / columns_of_group;
-    const int b_group = call.field("bs"), first = call.field("row");
-    const bool a_transposed = call.field_or("at", 0);
-    const int a_group = call.field_or("as", columns_of_group * bytes_of_row);
-    const char *const b_turn = call.field_or("bt", 0) ? ".trans" : "";
-    const ProductType type(call);
-    if (call.field_or("asw", 0) || call.field_or("bsw", 0))
-        throw PtxExpansionError(
-            "PTX expansion: operands that come by a tensor map are multiplied by wgmma, which only sm_90a "
-            "has");
-    out.line("{ .reg .b32 lane, row, part, a_at, b_at, a<", 4 * tile.row_tiles, ">, b<4>;");
+namespace {
+
+void place_fragments(const CallSite &site, int a_k4, int a_group, int b_k4, int b_group, bool a_transposed, PtxWriter &out) {
     // ldmatrix takes the address of one 16-byte row from every lane: lanes 0..7 for the first matrix, and so
     // on.
     out.line("mov.u32 lane, %tid.x;");
@@ -207,6 +195,26 @@ void TensorCoreInstructions::multiply_mma_sync(const CallSite &site, PtxWriter &
     out.line("and.b32 row, lane, 7; add.u32 b_at, row, ", site.arguments.at(1), "; shl.b32 b_at, b_at, 4;");
     out.line("mad.lo.u32 b_at, part, ", b_group, ", b_at; shr.u32 part, lane, 3; and.b32 part, part, 1;");
     out.line("mad.lo.u32 b_at, part, ", b_k4, ", b_at;");
+}
+
+}  // namespace
+
+void TensorCoreInstructions::multiply_mma_sync(const CallSite &site, PtxWriter &out) const {
+    const PlaceholderCall &call = site.call;
+    const Tile tile(call);
+    const int a_k4 = call.field("ak"), b_k4 = call.field("bk"), b_repeat = call.field("br");
+    const int fragments = tile.columns / columns_of_group;
+    const int b_group = call.field("bs"), first = call.field("row");
+    const bool a_transposed = call.field_or("at", 0);
+    const int a_group = call.field_or("as", columns_of_group * bytes_of_row);
+    const char *const b_turn = call.field_or("bt", 0) ? ".trans" : "";
+    const ProductType type(call);
+    if (call.field_or("asw", 0) || call.field_or("bsw", 0))
+        throw PtxExpansionError(
+            "PTX expansion: operands that come by a tensor map are multiplied by wgmma, which only sm_90a "
+            "has");
+    out.line("{ .reg .b32 lane, row, part, a_at, b_at, a<", 4 * tile.row_tiles, ">, b<4>;");
+    place_fragments(site, a_k4, a_group, b_k4, b_group, a_transposed, out);
     for (int k = 0; k < call.field("k") / type.k; k++) {
         for (int i = 0; i < tile.row_tiles; i++) {
             out.line("ldmatrix.sync.aligned.m8n8.x4", a_transposed ? ".trans" : "", ".shared.b16 {a", 4 * i,

@@ -172,8 +172,21 @@ PyObject *run_and_save(PyObject *, PyObject *const *arguments, Py_ssize_t count)
     return output.release();
 }
 
-// The gradients of input, weight and bias, and None for the attributes; `not implemented`, or null with a
-// Python error.
+// Of the output gradient, the input and the weight: the gradients of input, weight and bias, and None for the attributes; null
+// with a Python error.
+PyObject *differentiate(const Steps &steps, const DLTensor (&borrowed)[3]) {
+    // In the order of conv_transpose_arguments.
+    const void *slots[argument_count] = {borrowed[1].data, borrowed[2].data, nullptr, nullptr, borrowed[0].data};
+    PyObject *answers[4] = {};
+    const bool ran = steps.run(slots, answers);
+    Reference held[3] = {Reference(answers[0]), Reference(answers[1]), Reference(answers[2])};
+    if (!ran) return nullptr;
+    for (PyObject *&answer : answers)
+        if (!answer) answer = Py_None;
+    return PyTuple_Pack(4, answers[0], answers[1], answers[2], answers[3]);
+}
+
+// What differentiate() answers; `not implemented`, or null with a Python error.
 PyObject *gradients(PyObject *context, PyObject *output_gradient) {
     Reference saved(PyObject_GetAttr(context, names.saved_tensors)),
         tuple(PyObject_GetAttr(context, names.attributes)),
@@ -213,17 +226,7 @@ PyObject *gradients(PyObject *context, PyObject *output_gradient) {
             continue;
         }
         const Steps *steps = runnable(found);
-        if (!steps) return the_long_way();
-        // In the order of conv_transpose_arguments.
-        const void *slots[argument_count] = {borrowed[1].data, borrowed[2].data, nullptr, nullptr,
-                                             borrowed[0].data};
-        PyObject *answers[4] = {};
-        const bool ran = steps->run(slots, answers);
-        Reference held[3] = {Reference(answers[0]), Reference(answers[1]), Reference(answers[2])};
-        if (!ran) return nullptr;
-        for (PyObject *&answer : answers)
-            if (!answer) answer = Py_None;
-        return PyTuple_Pack(4, answers[0], answers[1], answers[2], answers[3]);
+        return steps ? differentiate(*steps, borrowed) : the_long_way();
     }
 }
 

@@ -4,12 +4,10 @@
 
 #include <dlfcn.h>
 
-#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "conv_transpose/conv_transpose_c.h"

@@ -3,9 +3,14 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_SHARED_SCHEDULE_DEFAULTS_H
 #define CONV_TRANSPOSE_SCHEDULES_SHARED_SCHEDULE_DEFAULTS_H
 
+#include "Halide.h"
+
 namespace conv_transpose {
 
 struct ScheduleDefaults {
+    template <typename T>
+    using GeneratorParam = Halide::GeneratorParam<T>;
+
     /// One of Halide's autoschedulers makes the schedule, for either device; apply() is not called.
     static constexpr bool autoscheduled = false;
     static constexpr bool on_gpu = false, on_tensor_cores = false;

@@ -43,57 +43,65 @@ struct CudaCopy2D {
 };
 constexpr int CU_MEMORYTYPE_HOST = 1, CU_MEMORYTYPE_DEVICE = 2;
 
+/// Entry points of the driver, what their names end with there, and their arguments.
+#define CONV_TRANSPOSE_CUDA_FUNCTIONS(FUNCTION)                                                          \
+    FUNCTION(cuInit, , (unsigned))                                                                       \
+    FUNCTION(cuDeviceGetCount, , (int *))                                                                \
+    FUNCTION(cuDeviceGet, , (CUdevice *, int))                                                           \
+    FUNCTION(cuDeviceGetAttribute, , (int *, int, CUdevice))                                             \
+    FUNCTION(cuDevicePrimaryCtxRetain, , (CUcontext *, CUdevice))                                        \
+    FUNCTION(cuCtxGetCurrent, , (CUcontext *))                                                           \
+    FUNCTION(cuCtxGetDevice, , (CUdevice *))                                                             \
+    FUNCTION(cuCtxPushCurrent, _v2, (CUcontext))                                                         \
+    FUNCTION(cuCtxPopCurrent, _v2, (CUcontext *))                                                        \
+    FUNCTION(cuStreamGetCtx, , (CUstream, CUcontext *))                                                  \
+    FUNCTION(cuLibraryLoadData, , (CUlibrary *, const void *, void *, void **, unsigned, void *,         \
+                                   void **, unsigned))                                                   \
+    FUNCTION(cuLibraryGetKernel, , (CUkernel *, CUlibrary, const char *))                                \
+    FUNCTION(cuKernelGetFunction, , (void **, CUkernel))                                                 \
+    FUNCTION(cuKernelSetAttribute, , (int, int, CUkernel, CUdevice))                                     \
+    FUNCTION(cuLaunchKernel, , (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,      \
+                                unsigned, CUstream, void **, void **))                                   \
+    FUNCTION(cuMemAlloc, _v2, (uint64_t *, size_t))                                                      \
+    FUNCTION(cuMemFree, _v2, (uint64_t))                                                                 \
+    FUNCTION(cuMemcpyHtoD, _v2, (uint64_t, const void *, size_t))                                        \
+    FUNCTION(cuMemcpyDtoH, _v2, (void *, uint64_t, size_t))                                              \
+    FUNCTION(cuMemcpy2D, _v2, (const CudaCopy2D *))                                                      \
+    FUNCTION(cuMemHostAlloc, , (void **, size_t, unsigned))                                              \
+    FUNCTION(cuMemFreeHost, , (void *))                                                                  \
+    FUNCTION(cuMemGetInfo, _v2, (size_t *, size_t *))                                                    \
+    FUNCTION(cuStreamSynchronize, , (CUstream))                                                          \
+    FUNCTION(cuMemcpyHtoDAsync, _v2, (uint64_t, const void *, size_t, CUstream))                         \
+    FUNCTION(cuMemcpy2DAsync, _v2, (const CudaCopy2D *, CUstream))                                       \
+    FUNCTION(cuStreamWaitEvent, , (CUstream, void *, unsigned))                                          \
+    FUNCTION(cuTensorMapEncodeIm2col, , (void *, int, uint32_t, void *, const uint64_t *,                \
+                                         const uint64_t *, const int *, const int *, uint32_t, uint32_t, \
+                                         const uint32_t *, int, int, int, int))                          \
+    FUNCTION(cuTensorMapEncodeTiled, , (void *, int, uint32_t, void *, const uint64_t *,                 \
+                                        const uint64_t *, const uint32_t *, const uint32_t *, int, int,  \
+                                        int, int))                                                       \
+    /* For timing: device_timer.cpp. */                                                                  \
+    FUNCTION(cuDeviceGetName, , (char *, int, CUdevice))                                                 \
+    FUNCTION(cuMemcpyDtoDAsync, _v2, (uint64_t, uint64_t, size_t, CUstream))                             \
+    FUNCTION(cuStreamCreate, , (CUstream *, unsigned))                                                   \
+    FUNCTION(cuStreamDestroy, _v2, (CUstream))                                                           \
+    FUNCTION(cuStreamBeginCapture, _v2, (CUstream, unsigned))                                            \
+    FUNCTION(cuStreamEndCapture, , (CUstream, void **))                                                  \
+    FUNCTION(cuGraphInstantiateWithFlags, , (void **, void *, unsigned long long))                       \
+    FUNCTION(cuGraphLaunch, , (void *, CUstream))                                                        \
+    FUNCTION(cuGraphExecDestroy, , (void *))                                                             \
+    FUNCTION(cuGraphDestroy, , (void *))                                                                 \
+    FUNCTION(cuEventCreate, , (void **, unsigned))                                                       \
+    FUNCTION(cuEventRecord, , (void *, CUstream))                                                        \
+    FUNCTION(cuEventSynchronize, , (void *))                                                             \
+    FUNCTION(cuEventElapsedTime, , (float *, void *, void *))                                            \
+    FUNCTION(cuEventDestroy, _v2, (void *))                                                              \
+    FUNCTION(cuGetErrorString, , (CUresult, const char **))
+
 struct CudaDriver {
-    CUresult (*cuInit)(unsigned);
-    CUresult (*cuDeviceGetCount)(int *);
-    CUresult (*cuDeviceGet)(CUdevice *, int);
-    CUresult (*cuDeviceGetAttribute)(int *, int, CUdevice);
-    CUresult (*cuDevicePrimaryCtxRetain)(CUcontext *, CUdevice);
-    CUresult (*cuCtxGetCurrent)(CUcontext *);
-    CUresult (*cuCtxGetDevice)(CUdevice *);
-    CUresult (*cuCtxPushCurrent)(CUcontext);
-    CUresult (*cuCtxPopCurrent)(CUcontext *);
-    CUresult (*cuStreamGetCtx)(CUstream, CUcontext *);
-    CUresult (*cuLibraryLoadData)(CUlibrary *, const void *, void *, void **, unsigned, void *, void **,
-                                  unsigned);
-    CUresult (*cuLibraryGetKernel)(CUkernel *, CUlibrary, const char *);
-    CUresult (*cuKernelGetFunction)(void **, CUkernel);
-    CUresult (*cuKernelSetAttribute)(int, int, CUkernel, CUdevice);
-    CUresult (*cuLaunchKernel)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                               CUstream, void **, void **);
-    CUresult (*cuMemAlloc)(uint64_t *, size_t);
-    CUresult (*cuMemFree)(uint64_t);
-    CUresult (*cuMemcpyHtoD)(uint64_t, const void *, size_t);
-    CUresult (*cuMemcpyDtoH)(void *, uint64_t, size_t);
-    CUresult (*cuMemcpy2D)(const CudaCopy2D *);
-    CUresult (*cuMemHostAlloc)(void **, size_t, unsigned);
-    CUresult (*cuMemFreeHost)(void *);
-    CUresult (*cuMemGetInfo)(size_t *, size_t *);
-    CUresult (*cuStreamSynchronize)(CUstream);
-    CUresult (*cuMemcpyHtoDAsync)(uint64_t, const void *, size_t, CUstream);
-    CUresult (*cuMemcpy2DAsync)(const CudaCopy2D *, CUstream);
-    CUresult (*cuStreamWaitEvent)(CUstream, void *, unsigned);
-    CUresult (*cuTensorMapEncodeIm2col)(void *, int, uint32_t, void *, const uint64_t *, const uint64_t *, const int *,
-                                        const int *, uint32_t, uint32_t, const uint32_t *, int, int, int, int);
-    CUresult (*cuTensorMapEncodeTiled)(void *, int, uint32_t, void *, const uint64_t *, const uint64_t *, const uint32_t *,
-                                       const uint32_t *, int, int, int, int);
-    // For timing: device_timer.cpp.
-    CUresult (*cuDeviceGetName)(char *, int, CUdevice);
-    CUresult (*cuMemcpyDtoDAsync)(uint64_t, uint64_t, size_t, CUstream);
-    CUresult (*cuStreamCreate)(CUstream *, unsigned);
-    CUresult (*cuStreamDestroy)(CUstream);
-    CUresult (*cuStreamBeginCapture)(CUstream, unsigned);
-    CUresult (*cuStreamEndCapture)(CUstream, void **);
-    CUresult (*cuGraphInstantiateWithFlags)(void **, void *, unsigned long long);
-    CUresult (*cuGraphLaunch)(void *, CUstream);
-    CUresult (*cuGraphExecDestroy)(void *);
-    CUresult (*cuGraphDestroy)(void *);
-    CUresult (*cuEventCreate)(void **, unsigned);
-    CUresult (*cuEventRecord)(void *, CUstream);
-    CUresult (*cuEventSynchronize)(void *);
-    CUresult (*cuEventElapsedTime)(float *, void *, void *);
-    CUresult (*cuEventDestroy)(void *);
-    CUresult (*cuGetErrorString)(CUresult, const char **);
+#define CONV_TRANSPOSE_DECLARE(name, version, arguments) CUresult(*name) arguments;
+    CONV_TRANSPOSE_CUDA_FUNCTIONS(CONV_TRANSPOSE_DECLARE)
+#undef CONV_TRANSPOSE_DECLARE
 
     /// Never null.
     const char *error_string(CUresult result) const;

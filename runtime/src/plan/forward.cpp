@@ -61,15 +61,9 @@ class PackedChannels {
             return all;
         }
         const int64_t plane = input_positions(p_), channels = p_.in_channels / p_.groups;
-        const LayoutStrides strides(format_.layout, p_.in_channels, plane);
-        const int64_t group = channels * strides.channel;
-        View picture(read, range.first_image * p_.in_channels * plane + range.first_group * group,
-                     {plane, channels, range.groups, range.images}, format_.type);
-        picture.set_stride(0, strides.position).set_stride(1, strides.channel);
-        picture.set_stride(2, group).set_stride(3, p_.in_channels * plane);
         steps.push_back(
             Launch<Family::channel_packing>(*packing_)
-                .set("picture", picture)
+                .set("picture", pictures(read, {plane}, channels, p_.in_channels, range, format_))
                 .set("packed",
                      View(packed, 0, {values_ * plane, planes_, range.groups, range.images}, format_.type))
                 .step());

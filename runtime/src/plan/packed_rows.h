@@ -3,8 +3,6 @@
 #ifndef CONV_TRANSPOSE_RUNTIME_PACKED_ROWS_H
 #define CONV_TRANSPOSE_RUNTIME_PACKED_ROWS_H
 
-#include <functional>
-#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -68,18 +66,13 @@ class PackedRows {
     const KernelTraits *tap_packing_ = nullptr;
     int64_t channels_ = 0;  // of a group
 
-    int64_t positions() const { return std::accumulate(size_.begin(), size_.end(), int64_t{1}, std::multiplies<>()); }
+    int64_t positions() const { return product(size_); }
 
     Step packing_of_channels(Operand read, Operand packed, const LaunchRange &range) const {
         const int64_t given = given_channels_ / p_.groups, pixel = channels_ * range.groups;
-        const LayoutStrides strides(format_.layout, given_channels_, positions());
-        const int64_t group = given * strides.channel;
-        View from(read, range.first_image * given_channels_ * positions() + range.first_group * group,
-                  {positions(), given, range.groups, range.images}, format_.type);
-        from.set_stride(0, strides.position).set_stride(1, strides.channel).set_stride(2, group).set_stride(3, given_channels_ * positions());
         View to(packed, 0, {positions(), channels_, range.groups, range.images}, format_.type);
         to.set_stride(0, pixel).set_stride(1, 1).set_stride(2, channels_).set_stride(3, pixel * positions());
-        return rows_->step(from, to);
+        return rows_->step(pictures(read, {positions()}, given, given_channels_, range, format_), to);
     }
 
     // Groups that are parts of a sum are runs of one row.

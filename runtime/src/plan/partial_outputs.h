@@ -41,9 +41,7 @@ class PartialOutputs {
         Extents extents = innermost_first(p, rank, extent);
         extents.insert(extents.end(), {channels, range.groups * (c_.parts_of_steps ? c_.partial_sums : 1), range.images});
         View part(region_, range.first_image * image() + range.first_group * of_group, extents);
-        const LayoutStrides strides(layout_, channels, plane());
-        for (int64_t i = 0, stride = strides.position; i < rank; stride *= extents[i++]) part.set_stride(i, stride);
-        return part.set_stride(rank, strides.channel).set_stride(rank + 1, of_group).set_stride(rank + 2, image());
+        return part.set_layout(layout_, channels, rank).set_stride(rank + 1, of_group).set_stride(rank + 2, image());
     }
 
     /// `float32_bias` where the epilogue has one.
@@ -53,10 +51,9 @@ class PartialOutputs {
         // Without a bias the kernel discards what it reads there; a part has at least as many elements.
         const View bias(epilogue.has_bias() ? float32_bias : region_, 0, {epilogue.bias_elements(channels)});
         View partial(region_, 0, {plane(), channels, images, c_.partial_sums});
-        const LayoutStrides parts(layout_, channels_, plane()), written(c_.written_format.layout, channels, plane());
-        partial.set_stride(0, parts.position).set_stride(1, parts.channel).set_stride(2, image()).set_stride(3, plane() * channels_);
+        partial.set_layout(layout_, channels_).set_stride(2, image()).set_stride(3, plane() * channels_);
         View output(c_.written, 0, {plane(), channels, images}, c_.written_format.type);
-        output.set_stride(0, written.position).set_stride(1, written.channel);
+        output.set_layout(c_.written_format.layout, channels);
         recipe.add(Launch<Family::sum_of_output_parts>(*sum_)
                        .set("partial", partial)
                        .set("bias", bias)

@@ -2,7 +2,6 @@
 #include "plan/recipe.h"
 
 #include <stdexcept>
-#include <string>
 
 namespace conv_transpose {
 

@@ -10,58 +10,78 @@
 
 namespace conv_transpose {
 
-/// `parts` are (input channel, output channel, kernel position, group, part), of whole tiles of kernel positions.
-inline void add_sum_of_products(Recipe &recipe, const KernelTraits &k, const Computation &c, Operand parts, int64_t count) {
-    const Problem &p = c.problem;
-    const int64_t shares = c.joined_positions;  // of what a part adds
-    // Few weights of many parts are shared out among more threads. As measured, both ways take about as long for four parts of
-    // each weight in order as, on all that an H200 runs at a time, for 64 parts of 128 weights a block.
-    const int64_t added = count * shares, weights = p.weight_elements() / (c.joined_groups * shares * shares);
-    const bool in_order = ceil_divide(added, 4) <= ceil_divide(weights, 264 * 128) * ceil_divide(added, 64);
-    const KernelTraits &summing = helper_kernel(KernelRole::weight_gradient_sum, k.device, [&](const KernelTraits &helper) {
-        return helper.weight.type == c.weight_format.type && helper.sums_in_order == in_order;
-    });
-    const int64_t all_in = p.in_channels / p.groups, all_out = p.out_channels / p.groups, part = part_stride(c, k);
-    const bool channels_last = channels_innermost(c.weight_format);
-    // Dimensions of the parts, and what one of its own is among others; weights are rows of columns.
+class SumOfProducts {
+  public:
+    /// `parts` are `count` of (input channel, output channel, kernel position, group), of whole tiles of kernel positions.
+    SumOfProducts(Recipe &recipe, const KernelTraits &k, const Computation &c, Operand parts, int64_t count)
+        : recipe_(recipe), c_(c), parts_(parts), added_(count * shares_), part_(part_stride(c, k)),
+          kernel_(helper_kernel(KernelRole::weight_gradient_sum, k.device, [&](const KernelTraits &helper) {
+              return helper.weight.type == c.weight_format.type && helper.sums_in_order == in_order();
+          })) {}
+
+    void add() const { c_.by_taps ? add_taps() : add_channels(); }
+
+  private:
+    // A dimension of the parts, and what one of its own is among others; weights are rows of columns.
     struct Dimension {
         int64_t extent, stride;
     };
-    const auto add = [&](int64_t in, int64_t first, Dimension row, Dimension column, Dimension group, View to) {
-        View from(parts, first, {in, row.extent, column.extent, group.extent, count * shares});
-        from.set_stride(1, row.stride).set_stride(2, column.stride).set_stride(3, group.stride).set_stride(4, part / shares);
-        recipe.add(Launch<Family::weight_gradient_sum>(summing).set("partial", from).set("sum", to).step());
-    };
-    if (c.by_taps) {
-        // Rows are whole strides of the kernel, then what is left of it.
-        const int64_t cell = product_of_axes(*c.by_taps, [](const Axis &a) { return a.kernel; });
-        const int64_t channels = all_out / cell, positions = c.kernel_positions, of_channel = positions * channels;
-        const auto add_rows = [&](int64_t first, int64_t rows, int64_t in_row) {
-            if (rows * in_row == 0) return;
-            const Dimension row{rows, all_in * all_out};
-            const int64_t place = first * cell;
-            if (channels_last) {
-                View to(c.written, place * channels, {rows * in_row * channels, all_in, 1}, c.weight_format.type);
-                return add(all_in, first * all_in * all_out, row, {in_row * channels, all_in}, {1, part}, to.set_stride(1, of_channel));
-            }
-            View to(c.written, place, {rows * in_row, all_in, channels}, c.weight_format.type);
-            add(all_in, first * all_in * all_out, row, {in_row, all_in}, {channels, cell * all_in},
-                to.set_stride(1, of_channel).set_stride(2, positions));
-        };
-        add_rows(0, positions / cell, cell);
-        add_rows(positions / cell, 1, positions % cell);
-        return;
+
+    Recipe &recipe_;
+    const Computation &c_;
+    const Problem &p_ = c_.problem;
+    const Operand parts_;
+    const int64_t shares_ = c_.joined_positions;  // of what a part adds
+    const int64_t added_, part_;
+    const KernelTraits &kernel_;
+    const int64_t all_in_ = p_.in_channels / p_.groups, all_out_ = p_.out_channels / p_.groups;
+    const bool channels_last_ = channels_innermost(c_.weight_format);
+
+    // Few weights of many parts are shared out among more threads. As measured, both ways take about as long for four parts of
+    // each weight in order as, on all that an H200 runs at a time, for 64 parts of 128 weights a block.
+    bool in_order() const {
+        const int64_t weights = p_.weight_elements() / (c_.joined_groups * shares_ * shares_);
+        return ceil_divide(added_, 4) <= ceil_divide(weights, 264 * 128) * ceil_divide(added_, 64);
     }
-    const int64_t in = all_in / (c.joined_groups * shares), out = all_out / (c.joined_groups * shares);
-    const bool joined = c.joined_groups > 1;
-    // A step has the weights of one of joined groups, which lie along a diagonal.
-    const int64_t steps = joined ? p.groups : 1, groups = joined ? c.joined_groups : p.groups;
-    const Dimension channels{out, all_in}, positions{taps(p), all_in * all_out};
-    const Dimension group{groups, joined ? in + out * all_in : part / p.groups};
-    for (int64_t i = 0; i < steps; i++)
-        add(in, i * (part / p.groups), channels_last ? positions : channels, channels_last ? channels : positions, group,
-            View(c.written, i * groups * in * out * taps(p), {out * taps(p), in, groups}, c.weight_format.type));
-}
+
+    void add_step(int64_t in, int64_t first, Dimension row, Dimension column, Dimension group, const View &to) const {
+        View from(parts_, first, {in, row.extent, column.extent, group.extent, added_});
+        from.set_stride(1, row.stride).set_stride(2, column.stride).set_stride(3, group.stride).set_stride(4, part_ / shares_);
+        recipe_.add(Launch<Family::weight_gradient_sum>(kernel_).set("partial", from).set("sum", to).step());
+    }
+
+    // Rows are whole strides of the kernel, then what is left of it.
+    void add_taps() const {
+        const int64_t cell = product_of_axes(*c_.by_taps, [](const Axis &a) { return a.kernel; });
+        add_rows(cell, 0, c_.kernel_positions / cell, cell);
+        add_rows(cell, c_.kernel_positions / cell, 1, c_.kernel_positions % cell);
+    }
+    void add_rows(int64_t cell, int64_t first, int64_t rows, int64_t in_row) const {
+        if (rows * in_row == 0) return;
+        const int64_t channels = all_out_ / cell, positions = c_.kernel_positions, place = first * cell;
+        const int64_t first_part = first * all_in_ * all_out_;
+        const Dimension row{rows, all_in_ * all_out_};
+        if (channels_last_) {
+            View to(c_.written, place * channels, {rows * in_row * channels, all_in_, 1}, c_.weight_format.type);
+            return add_step(all_in_, first_part, row, {in_row * channels, all_in_}, {1, part_}, to.set_stride(1, positions * channels));
+        }
+        View to(c_.written, place, {rows * in_row, all_in_, channels}, c_.weight_format.type);
+        add_step(all_in_, first_part, row, {in_row, all_in_}, {channels, cell * all_in_},
+                 to.set_stride(1, positions * channels).set_stride(2, positions));
+    }
+
+    void add_channels() const {
+        const int64_t in = all_in_ / (c_.joined_groups * shares_), out = all_out_ / (c_.joined_groups * shares_);
+        const bool joined = c_.joined_groups > 1;
+        // A step has the weights of one of joined groups, which lie along a diagonal.
+        const int64_t steps = joined ? p_.groups : 1, groups = joined ? c_.joined_groups : p_.groups;
+        const Dimension channels{out, all_in_}, positions{taps(p_), all_in_ * all_out_};
+        const Dimension group{groups, joined ? in + out * all_in_ : part_ / p_.groups};
+        for (int64_t i = 0; i < steps; i++)
+            add_step(in, i * (part_ / p_.groups), channels_last_ ? positions : channels, channels_last_ ? channels : positions, group,
+                     View(c_.written, i * groups * in * out * taps(p_), {out * taps(p_), in, groups}, c_.weight_format.type));
+    }
+};
 
 }  // namespace conv_transpose
 

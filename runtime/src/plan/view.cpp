@@ -10,7 +10,6 @@ namespace conv_transpose {
 
 namespace {
 
-// All but the frame and what a box has.
 // All but channels, images and the box: the frame is the whole picture. `x` is the view's dimension of columns.
 PictureMap map_of(const View &view, int x, int axes) {
     const auto &d = view.dimensions();
@@ -75,6 +74,16 @@ PictureMap map_of_runs(const KernelTraits &kernel, const View &picture, int64_t 
 }
 
 }  // namespace
+
+View pictures(Operand operand, const Extents &axes, int64_t of_group, int64_t pixel, const LaunchRange &range, TensorFormat format) {
+    const int64_t plane = product(axes), group = of_group * LayoutStrides(format.layout, pixel, plane).channel;
+    const int rank = static_cast<int>(axes.size());
+    Extents extents = axes;
+    extents.insert(extents.end(), {of_group, range.groups, range.images});
+    View view(operand, range.first_image * pixel * plane + range.first_group * group, extents, format.type);
+    // A launch of some of the groups leaves the others' planes between its images.
+    return view.set_layout(format.layout, pixel, rank).set_stride(rank + 1, group).set_stride(rank + 2, pixel * plane);
+}
 
 PictureMap picture_map(const KernelTraits &kernel, const Problem &p, const View &picture) {
     if (reads_as_it_lies(kernel)) return map_as_it_lies(kernel, picture);

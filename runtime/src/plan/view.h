@@ -2,6 +2,8 @@
 #ifndef CONV_TRANSPOSE_RUNTIME_VIEW_H
 #define CONV_TRANSPOSE_RUNTIME_VIEW_H
 
+#include <functional>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -9,11 +11,16 @@
 #include "choice/launch_ranges.h"
 #include "choice/tensor_formats.h"
 #include "device/tensor_map.h"
+#include "problem/layouts.h"
 #include "problem/operand.h"
 
 namespace conv_transpose {
 
 using Extents = std::vector<int64_t>;
+
+inline int64_t product(const Extents &extents) {
+    return std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
+}
 
 /// One value an axis of the problem, innermost first.
 template <class OfAxis>
@@ -45,6 +52,14 @@ class View {
     /// As elements of another type of that size.
     View &set_type(ElementType type) { return type_ = type, *this; }
     View &set_stride(int d, int64_t stride) { return dimensions_[d].stride = stride, *this; }
+    /// The first `axes` dimensions are positions of a picture or a kernel, the next one its channels, of so many that lie there.
+    View &set_layout(Layout layout, int64_t channels, int axes = 1) {
+        int64_t positions = 1;
+        for (int i = 0; i < axes; i++) positions *= dimensions_[i].extent;
+        const LayoutStrides strides(layout, channels, positions);
+        for (int64_t i = 0, stride = strides.position; i < axes; stride *= dimensions_[i++].extent) set_stride(i, stride);
+        return set_stride(axes, strides.channel);
+    }
     View &exchange(int d, int e) { return std::swap(dimensions_[d], dimensions_[e]), *this; }
 
     /// Puts n positions before the first of dimension d. Other dimensions keep their strides.
@@ -66,22 +81,17 @@ class View {
     std::vector<Dimension> dimensions_;
 };
 
-/// The images and groups of a launch in a dense tensor of pictures: (axes..., channel in group, group, image). A batch
-/// of 0 is viewed as one image, which nobody reads.
+/// The images and groups of a launch in a dense tensor of pictures: (axes..., channel in group, group, image), of so many
+/// channels a group and a pixel.
+View pictures(Operand operand, const Extents &axes, int64_t of_group, int64_t pixel, const LaunchRange &range, TensorFormat format);
+
+/// The same of a problem's pictures. A batch of 0 is viewed as one image, which nobody reads.
 template <class OfAxis>
-View pictures(Operand operand, const Problem &p, int rank, int64_t channels, OfAxis extent, const LaunchRange &range,
+View pictures(Operand operand, const Problem &p, int rank, int64_t channels, OfAxis extent, LaunchRange range,
               TensorFormat format = {}, int64_t wide_pixel = 0) {
-    const int64_t plane = product_of_axes(p, extent), of_group = channels / p.groups;
-    Extents extents = innermost_first(p, rank, extent);
-    extents.insert(extents.end(), {of_group, range.groups, std::max<int64_t>(range.images, 1)});
-    const int64_t pixel = wide_pixel > 0 ? wide_pixel : channels;
-    const LayoutStrides strides(format.layout, pixel, plane);
-    const int64_t group = of_group * strides.channel;
-    View view(operand, range.first_image * pixel * plane + range.first_group * group, extents, format.type);
-    for (int64_t i = 0, stride = strides.position; i < rank; stride *= extents[i++]) view.set_stride(i, stride);
-    view.set_stride(rank, strides.channel).set_stride(rank + 1, group);
-    // A launch of some of the groups leaves the others' planes between its images.
-    return view.set_stride(rank + 2, pixel * plane);
+    range.images = std::max<int64_t>(range.images, 1);
+    return pictures(operand, innermost_first(p, rank, extent), channels / p.groups, wide_pixel > 0 ? wide_pixel : channels, range,
+                    format);
 }
 
 inline View input_pictures(Operand operand, const Problem &p, int rank, const LaunchRange &range,

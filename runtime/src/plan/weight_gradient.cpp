@@ -30,9 +30,7 @@ Recipe weight_gradient_recipe(const Candidate &candidate) {
         extents.insert(extents.end(), {out, in, range.groups, parts.bands, parts.of_images(range.images)});
         View to(sum.first_pass(), first_part * p.weight_elements() + range.first_group * in * out * taps(p), extents,
                 sum.first_pass_type());
-        const LayoutStrides strides(c.weight_format.layout, out, taps(p));
-        for (int64_t i = 0, stride = strides.position; i < k.rank; stride *= extents[i++]) to.set_stride(i, stride);
-        to.set_stride(k.rank, strides.channel);
+        to.set_layout(c.weight_format.layout, out, k.rank);
         to.set_stride(k.rank + 3, p.weight_elements()).set_stride(k.rank + 4, p.weight_elements() * parts.bands);
         return std::vector{launch_with_axes<Family::weight_gradient>(k, p)
                                .set("input", input_pictures(read, p, k.rank, range, c.read_format))

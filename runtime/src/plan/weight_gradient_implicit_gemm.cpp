@@ -36,7 +36,7 @@ class ImplicitGemmRecipe {
             steps.push_back(product(range, input, output));
             return steps;
         });
-        if (!k_.writes_result) add_sum_of_products(recipe_, k_, c_, parts_, cut_.count());
+        if (!k_.writes_result) SumOfProducts(recipe_, k_, c_, parts_, cut_.count()).add();
         return std::move(recipe_);
     }
 
@@ -76,16 +76,13 @@ class ImplicitGemmRecipe {
             rows_.add_packing(steps, t.given, t.read, range);
         } else if (t.packed) {
             const int64_t given_pixel = t.channels * p_.groups;
-            const LayoutStrides strides(t.format.layout, given_pixel, positions);
             // Where nothing is filled up, the channels of all groups are those of one.
             const int64_t groups = t.channels == channels ? 1 : p_.groups, given = given_pixel / groups, filled = pixel / groups;
-            View from(t.given, range.first_image * given_pixel * positions, {positions, given, groups, range.images},
-                      t.format.type);
-            from.set_stride(0, strides.position).set_stride(1, strides.channel).set_stride(2, given * strides.channel);
+            const LaunchRange all_groups{range.first_image, range.images, 0, groups};
             View to(t.read, 0, {positions, filled, groups, range.images}, t.format.type);
             to.set_stride(0, pixel).set_stride(1, 1).set_stride(2, filled).set_stride(3, pixel * positions);
             steps.push_back(RowPacking(k_.device, t.format, filled, positions)
-                                .step(from.set_stride(3, given_pixel * positions), to));
+                                .step(pictures(t.given, {positions}, given, given_pixel, all_groups, t.format), to));
         }
         View read(t.read, t.packed ? 0 : range.first_image * pixel * positions,
                   {channels, t.size[0], t.size[1], t.size[2], p_.groups, range.images}, t.format.type);

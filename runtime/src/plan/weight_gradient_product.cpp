@@ -58,7 +58,7 @@ class ProductRecipe {
         });
         for (int64_t i = rounds * round; i < cut_.slices; i++)
             for (Step &step : slice(i)) recipe_.add(std::move(step), i > 0);
-        add_sum_of_products(recipe_, k_, c_, parts_, cut_.count());
+        SumOfProducts(recipe_, k_, c_, parts_, cut_.count()).add();
         return std::move(recipe_);
     }
 

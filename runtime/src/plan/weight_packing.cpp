@@ -2,9 +2,6 @@
 #include "plan/weight_packing.h"
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
-#include <string>
 
 #include "algorithm/tensor_layout.h"
 #include "choice/picture_frame.h"
@@ -15,10 +12,6 @@
 namespace conv_transpose {
 
 namespace {
-
-int64_t product(const Extents &extents) {
-    return std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
-}
 
 // As it is packed. Where a group has one channel of either side, both layouts are the same.
 TensorFormat given_format(const KernelTraits &kernel, TensorFormat format) {

@@ -76,8 +76,7 @@ class WinogradRecipe {
     View pictures(Operand operand, TensorFormat format, int64_t channels, OfAxis extent, const LaunchRange &range) const {
         const int64_t width = extent(p_.width()), plane = width * extent(p_.height());
         View view(operand, range.first_image * channels * plane, {width, extent(p_.height()), channels, range.images});
-        const LayoutStrides strides(format.layout, channels, plane);
-        return view.set_stride(0, strides.position).set_stride(1, strides.position * width).set_stride(2, strides.channel);
+        return view.set_layout(format.layout, channels, 2);
     }
 
     // (x, y, input channel, output channel), turned round as a gather meets them. Those of a mirrored problem are so already.
