@@ -98,7 +98,7 @@ conv_transpose_gemm(input_gradient f32 ncdhw c16 ${product_c16} H200_TFLOPS 29)
 # Few output channels, or many taps: kernel positions are summed like channels.
 set(taps taps_as_channels=true min_out_channels=1)
 conv_transpose_gemm(input_gradient f32 nchw taps_c64 ${taps} ${product_c64_blocks3} H200_TFLOPS 36)
-conv_transpose_gemm(input_gradient f32 nchw taps_c32 ${taps} ${product_c32} min_in_channels=1 H200_TFLOPS 33)
+conv_transpose_gemm(input_gradient f32 nchw taps_c32 ${taps} ${product_c32} min_in_channels=1 H200_TFLOPS 30)
 conv_transpose_gemm(input_gradient f32 ncdhw taps_c64 ${taps} ${product_c64_blocks3} min_in_channels=1 H200_TFLOPS 33)
 conv_transpose_gemm(input_gradient f32 ncdhw taps_c128 ${taps} ${product_c64_blocks3} lanes_x=8 lanes_channel=16 min_in_channels=65
     H200_TFLOPS 35)

@@ -226,7 +226,7 @@ endforeach()
 foreach(format ${formats_of_16_bits} tf32)
     conv_transpose_small_set_has(f16 tf32)
     conv_transpose_chunks()
-    conv_transpose_rates(128x64 660 320)
+    conv_transpose_rates(128x64 660 280)
     set(tile128x64 input_layout=channels_last channels_last_output=true in_channel_multiple=${values} min_in_channels=1
         min_out_channels=1 makes_parts=true ${chunk} columns=64 stages=4 blocks=2 producer=true producer_registers=24 ${rate128x64}
         ${maybe})

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "algorithm/machine_facts.h"
+#include "choice/launch_limits.h"
 #include "choice/product_blocks.h"
 #include "choice/tensor_formats.h"
 #include "problem/counting.h"
@@ -23,8 +24,8 @@ Axis in_cells(const Axis &x, int64_t inputs, int64_t window) {
     return cells;
 }
 
-// The width whose outputs are joined, too, at stride 1: output o of cell_of(o) = cell_of(i) + tap - padding, where tap * outputs +
-// phase = lead + i's place * stride + dilation * k.
+// The width whose outputs are joined, too: at stride 1 cell c reaches cell c + tap - padding, and input j of it output `phase` of
+// that one where tap * outputs + phase is lead + j * stride + dilation * k.
 Axis with_joined_outputs(const Axis &x, InputCells &cells) {
     Axis joined{.input = x.input / cells.inputs, .padding = ceil_divide(x.padding, cells.outputs)};
     cells.lead = joined.padding * cells.outputs - x.padding;
@@ -55,10 +56,11 @@ std::vector<Computation> with_joined_positions_of_rows(const Computation &c, con
     std::vector<Computation> all;
     for (const int64_t inputs : {1, 2, 4, 8}) {
         const int64_t outputs = inputs * x.stride;
+        const double products = double(p.in_channels * inputs) * double(p.out_channels) * double(outputs);
+        if (outputs == 1 || x.input % inputs != 0 || x.output() % outputs != 0 || products > double(max_elements_32bit())) continue;
         const bool is_least = all.empty() && !has_whole_rows(1);
         const bool fits = std::max(p.in_channels * inputs, p.out_channels * outputs) <= full;
-        if (outputs == 1 || x.input % inputs != 0 || x.output() % outputs != 0 || !has_whole_rows(inputs) || !(is_least || fits))
-            continue;
+        if (!has_whole_rows(inputs) || !(is_least || fits)) continue;
         Computation joined = c;
         joined.cells = InputCells{p, inputs, c.operation == Operation::forward ? p.in_channels : p.out_channels, outputs};
         joined.problem.in_channels *= inputs, joined.problem.out_channels *= outputs;
@@ -70,7 +72,8 @@ std::vector<Computation> with_joined_positions_of_rows(const Computation &c, con
 
 std::optional<Computation> with_input_cells(const KernelTraits &k, const Computation &c) {
     const Problem &p = c.problem;
-    const bool takes_cells = k.phases_along_width && c.operation == Operation::forward && !c.cells && p.groups == 1 && !c.by_phases && !c.by_taps && !c.has_wide_pixels();
+    const bool takes_cells = k.phases_along_width && c.operation == Operation::forward && !c.cells && p.groups == 1 &&
+                             !c.by_phases && !c.by_taps && !c.has_wide_pixels();
     if (!takes_cells || p.rank > k.rank) return {};
     const int64_t channels = c.packed_rows ? packed_row_channels(k, c) : p.in_channels;
     if (channels % (16 / bytes_of(c.read_format.type)) != 0) return {};
