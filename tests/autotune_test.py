@@ -294,8 +294,8 @@ class Errors(Folder):
         toolchain = candidates.Toolchain(TOOLCHAIN)
         toolchain.autoschedulers["Mullapudi2016"] = "/no/such/plugin.so"
         device = candidates.this_device(toolchain, "cpu")
-        cache = candidates.Cache(str(self.cache), toolchain, device, seconds=60)
-        autoscheduling, task = Autoscheduling(toolchain, device, cache, seconds=60, gigabytes=4, jobs=1), candidates.Task(PROBLEM)
+        cache = candidates.Cache(str(self.cache), toolchain, device, seconds=600)
+        autoscheduling, task = Autoscheduling(toolchain, device, cache, seconds=600, gigabytes=4, jobs=1), candidates.Task(PROBLEM)
         autoscheduling.start(task, ["Mullapudi2016", "Anderson2021"])  # the second is for GPUs
         (name, (_, reason)), = autoscheduling.finish(task).items()
         self.assertEqual(name, "Mullapudi2016")
@@ -308,7 +308,7 @@ class Errors(Folder):
         generator.chmod(0o755)
         toolchain = candidates.Toolchain(TOOLCHAIN)
         toolchain.generate = str(generator)
-        cache = candidates.Cache(str(self.cache), toolchain, candidates.this_device(toolchain, "cpu"), seconds=60)
+        cache = candidates.Cache(str(self.cache), toolchain, candidates.this_device(toolchain, "cpu"), seconds=600)
         candidate = candidates.Candidate(candidates.Task(PROBLEM), "forward_cpu_tiles", "tiles", ())
         self.assertEqual(cache.compile(candidate, gigabytes=1), "compiling took more than 1 GB of memory")
 

@@ -21,5 +21,6 @@ timeout 100 apt-get "${options[@]}" update || skip "the source index cannot be f
 timeout 100 apt-get "${options[@]}" source --download-only --tar-only libpng1.6 || true  # a changed index need not spoil the archive
 archive=$(find . -maxdepth 1 -name 'libpng1.6_*.orig.tar.*' ! -name '*.asc' | head -n 1)
 [ -n "$archive" ] || skip "the source package cannot be fetched"
-tar -xf "$archive" -C "$target" --strip-components=2 --wildcards '*/contrib/pngsuite' '*/contrib/testpngs'
+tar -xf "$archive" -C "$target" --strip-components=2 --wildcards '*/contrib/pngsuite' '*/contrib/testpngs' ||
+    skip "the source package did not come whole"
 touch "$target/complete"
