@@ -10,7 +10,6 @@
 #include "schedules/cuda_depthwise.h"
 #include "schedules/cuda_few_out_channels.h"
 #include "schedules/cuda_phases.h"
-#include "schedules/cuda_small.h"
 #include "schedules/cuda_tensor_core.h"
 
 using namespace conv_transpose;
@@ -23,5 +22,4 @@ HALIDE_REGISTER_GENERATOR(Forward<CudaDense>, forward_cuda_dense)
 HALIDE_REGISTER_GENERATOR(Forward<CudaDepthwise>, forward_cuda_depthwise)
 HALIDE_REGISTER_GENERATOR(Forward<CudaFewOutChannels>, forward_cuda_few_out_channels)
 HALIDE_REGISTER_GENERATOR(Forward<CudaPhases>, forward_cuda_phases)
-HALIDE_REGISTER_GENERATOR(Forward<CudaSmall>, forward_cuda_small)
 HALIDE_REGISTER_GENERATOR(ForwardTensorCore<CudaTensorCore>, forward_cuda_tensor_core)

@@ -8,8 +8,8 @@
 
 namespace conv_transpose {
 
-/// What comes before the attributes: `Tensor` may leave element type and dimensions to configure(). The input's coordinates begin at
-/// -(padding / stride).
+/// What comes before the attributes: `Tensor` may leave element type and dimensions to configure(). The input's coordinates begin
+/// at -(padding / stride).
 template <class Tensor>
 struct ForwardInputs {
     template <typename T>

@@ -104,7 +104,8 @@ struct GatherGenerator : AnyTensors {
 
     /// 0: the number of channels is a run-time value.
     template <class Schedule, class Picture, class Weight>
-    void declare(const Schedule &schedule, Picture &picture, int summed, Weight &weight, int computed, const Halide::Target &target) {
+    void declare(const Schedule &schedule, Picture &picture, int summed, Weight &weight, int computed,
+                 const Halide::Target &target) {
         declare_strides(picture, false);
         declare_strides(*written_, true);
         packed_weight(schedule, target).declare(weight);

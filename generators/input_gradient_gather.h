@@ -82,7 +82,8 @@ class InputGradientGather : public Halide::Generator<InputGradientGather<Schedul
     std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::input_gradient); }
 
     void describe(KernelDescription &description) override {
-        describe_gather(Family::input_gradient, schedule_params, "out_channel_multiple", "in_channel_multiple", this->target, description);
+        describe_gather(Family::input_gradient, schedule_params, "out_channel_multiple", "in_channel_multiple", this->target,
+                        description);
     }
 
   private:

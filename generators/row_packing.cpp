@@ -112,7 +112,8 @@ class PackPhases : public Generator<PackPhases>, public RowPacking {
         }
         const Expr channels = picture.dim(rank).extent();
         index.insert(index.end(), {clamp(channel, 0, channels - 1), group, image});
-        (*packed_)(element, y, z, plane, group, image) = operand_or_zero(inside && channel < channels, picture(index), get_target());
+        (*packed_)(element, y, z, plane, group, image) =
+            operand_or_zero(inside && channel < channels, picture(index), get_target());
     }
 
     // A thread has the same row of some cells: which phases and channels those are is more to find out than to move. On an

@@ -17,6 +17,10 @@
 // loaded, once. Depthwise, eight parts are up to 1.3 times as fast as four; of vectors four are as many sums. Summed
 // channels are the innermost loop, behind the tests of a tap.
 //
+// Small problems (one channel and part a thread, weights as they are given, so one launch), H200, 2026-11-23: 4 to 4 channels k3 of
+// 4x4 5.1 us in float32, float16 and channels_last 5.2 and 5.6 (of others the fastest 11.0 and 7.9), 3 to 3 k4 s2 of 2 x 16x16 3.7
+// (7.3), 8 groups of 8 k3 of 4x4 8.5 and 7.5 (12.4). All are under 1 % of the limits; where a sum is long its latency adds up.
+//
 // Weight gradient, H200, 2026-11-22: depthwise 1-D k3 s2, 8 x 512 channels, 4096 samples: 0.099 ms, 2.0 TB/s, 47 % of the
 // memory limit; k6 s3, 16 x 512 channels, 32 samples: 0.0095 ms (PyTorch 0.0060; 0.0172 with images and positions one after the
 // other). channels_last, float16: 2-D k4 s2, 16 x 64 channels of 64x64, 0.041 (24 %); k3 s2, 8 x 96 channels of 128x170: 0.068
@@ -48,13 +52,20 @@ struct CudaGather : CudaSchedule {
     Halide::GeneratorParam<int> channels{"channels", 8}, parts{"parts", 4}, threads{"threads", 128};
     /// Off: they are read as they are given, of input gradients of no more than `channels`, which are done before they were packed.
     Halide::GeneratorParam<bool> packs_weights{"packs_weights", true};
+    /// It is for problems of at most so many products, which are mostly launches: one that packs weights takes longer than it saves.
+    Halide::GeneratorParam<int> max_products{"max_products", 0};
     /// They say how parts of a thread lie; see GatherTile.
     Halide::GeneratorParam<int> part_axis{"part_axis", 0}, window{"window", 0};
 
     int weight_channel_multiple() const { return packs_weights ? int(channels) : 0; }
     void describe(KernelDescription &description) const {
         describe_tile(description);
-        if (!packs_weights) description.set("max_in_channels", channels);
+        if (max_products > 0) {
+            description.set("max_products", max_products);
+            description.set("min_in_channels", 2);  // depthwise problems have kernels that pack nothing
+        } else if (!packs_weights) {
+            description.set("max_in_channels", channels);
+        }
         // With more on one side threads of a row are faster: 1x1x1, 32 to 2 channels 0.039 ms in place of 0.072 (H200, 2026-11-22).
         if (window > 0 && channels == 4)
             for (const char *most : {"max_in_channels", "max_out_channels"}) description.set(most, channels);

@@ -34,7 +34,7 @@ KERNELS = [
     ("forward_f32_cuda_implicit_gemm_any_nchw_c32", 90),
     ("forward_f32_cuda_implicit_gemm_any_nchw_sub_pixel_c32", 90),
     ("forward_f32_cuda_winograd_any_nchw", 90),
-    ("forward_f32_cuda_small_any_nchw", 90),
+    ("forward_f32_cuda_gather_any_any_small", 90),
     ("forward_f32_cuda_gather_any_any", 90),
     ("forward_f32_cuda_depthwise_any_any_columns", 90),
     ("forward_f16_cuda_implicit_gemm_any_nhwc_maps_256x64", 90),

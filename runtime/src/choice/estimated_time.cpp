@@ -226,7 +226,7 @@ double weight_packing_time(const KernelTraits &k, const Computation &c) {
     const double elements = double((c.cells ? c.cells->given : c.problem).weight_elements()),
                  passes = of_weight && channels_innermost(c.weight_format) ? 8 : 2,
                  time = launch + passes * double(bytes_of(c.weight_format.type)) * elements / H200::memory_bytes_per_second;
-    const bool packs = of_weight ? !reads_weights_as_given(k) && k.max_products == 0 : k.weight_layout != WeightLayout::as_given;
+    const bool packs = of_weight ? !reads_weights_as_given(k) : k.weight_layout != WeightLayout::as_given;
     return packs ? time : 0;
 }
 
@@ -351,10 +351,13 @@ double gather_time(const KernelTraits &k, const Computation &c, const Machine &m
     return elements / size * (element + 2 * products / (k.h200_tflops * 1e12)) * apart;
 }
 
-// Where one thread computes an element, its products one after another, from memory: 0.04 to 0.12 us each (H200, 2026-11-22).
+// Where one thread computes an element, its products one after another, from memory: 0.04 to 0.12 us each (H200, 2026-11-22), and
+// half as long again where neighbouring channels, not positions, are neighbours (2026-11-23).
 // No step packs its weights, and what is spared so may be more than what is left.
 double serial_time(const KernelTraits &k, const Computation &c) {
-    constexpr double product = 8e-8, shortest = 1e-7;
+    constexpr double shortest = 1e-7;
+    const bool channels_last = channels_innermost(c.read_format) || channels_innermost(c.written_format);
+    const double product = channels_last ? 1.2e-7 : 8e-8;
     const double spared = c.weight_operand == Operand::weight ? 0 : launch;
     return std::max(product * Work(k, c.problem).products - spared, shortest);
 }
@@ -369,8 +372,8 @@ double estimated_time(const Candidate &candidate, const Machine &machine) {
     const double packing = c.operation == Operation::weight_gradient ? 0 : weight_packing_time(k, c);
     if (k.family == Family::winograd_product) return winograd_time(k, c.problem, machine) + packing;
     if (k.operation == Operation::weight_gradient) return weight_gradient_time(k, c, machine);
-    if (k.parts > 0) return gather_time(k, c, machine) + packing;
     if (k.max_products > 0) return serial_time(k, c);
+    if (k.parts > 0) return gather_time(k, c, machine) + packing;
     return packing_time(k, c) + kernel_time(k, c, machine) + strided_loads_time(k, c, machine) + adding_time(c) +
            packing_time_of_cells(c) + mirroring_time(k, c) + packing;
 }

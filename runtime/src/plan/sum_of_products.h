@@ -63,7 +63,8 @@ class SumOfProducts {
         const Dimension row{rows, all_in_ * all_out_};
         if (channels_last_) {
             View to(c_.written, place * channels, {rows * in_row * channels, all_in_, 1}, c_.weight_format.type);
-            return add_step(all_in_, first_part, row, {in_row * channels, all_in_}, {1, part_}, to.set_stride(1, positions * channels));
+            return add_step(all_in_, first_part, row, {in_row * channels, all_in_}, {1, part_},
+                            to.set_stride(1, positions * channels));
         }
         View to(c_.written, place, {rows * in_row, all_in_, channels}, c_.weight_format.type);
         add_step(all_in_, first_part, row, {in_row, all_in_}, {channels, cell * all_in_},
@@ -78,7 +79,8 @@ class SumOfProducts {
         const Dimension channels{out, all_in_}, positions{taps(p_), all_in_ * all_out_};
         const Dimension group{groups, joined ? in + out * all_in_ : part_ / p_.groups};
         for (int64_t i = 0; i < steps; i++)
-            add_step(in, i * (part_ / p_.groups), channels_last_ ? positions : channels, channels_last_ ? channels : positions, group,
+            add_step(in, i * (part_ / p_.groups), channels_last_ ? positions : channels,
+                     channels_last_ ? channels : positions, group,
                      View(c_.written, i * groups * in * out * taps(p_), {out * taps(p_), in, groups}, c_.weight_format.type));
     }
 };
