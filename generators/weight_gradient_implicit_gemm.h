@@ -190,6 +190,12 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
         declare_origins();
         this->declare_partial(partial);
         if (schedule_params.writes_result) partial.dim(0).set_stride(Halide::Expr()), partial.dim(1).set_stride(1);
+        if (schedule_params.row_stores) {
+            for (int d = 0; d < 6; d++)
+                if (d != 1) partial.dim(d).set_stride(multiple(partial.dim(d).stride()));
+            partial.dim(1).set_extent(multiple(partial.dim(1).extent()));
+            partial.set_host_alignment(16);
+        }
     }
 };
 

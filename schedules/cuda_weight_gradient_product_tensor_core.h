@@ -36,6 +36,12 @@
 // 128 0.0429, 64 x 128 in two blocks 0.0477 (four positions x 64 x 128 0.0540); 512 to 512, k2 s2, 37x37, 64 x 64 in three
 // 0.0102 (in parts 0.0131). Not: 128 x 128 in two blocks without a producer (0.0221 where one with it takes 0.0108).
 //
+// Of few positions stores take longer than products. By rows, 16 bytes at once, and 128 x 128 in two blocks, of which one multiplies
+// while the other stores (H200, 2026-11-23, us; PyTorch in brackets): k9 s2, 480 to 240, 8x16 24.9 to 15.5 (18.9), 640 to 640, 14x14
+// 65.4 to 51.5 (48.2), k4 s4, 1280 to 1280, N4 4x4 34.1 to 27.8 (22.5), 52 MB of weights. Where tiles are fewer than
+// multiprocessors, the blocks of a cluster add their parts: 1x1, 576 to 144, N4 80x80 28.8 to 26.5 (23.1), k3 s2, 80 to 40, 32x32
+// 9.2 to 7.2. That costs 2.5 to 3.2 us, so fewer parts, or none, are faster where there are blocks enough.
+//
 // Windows, of all kernel positions of a line: a block stages three lines' boxes of the output gradient and one of the input,
 // and each of three warpgroups multiplies a line, 64 input channels x (positions of the line, output channels). A chunk is
 // read once for nine products and more; tiles of one position read as much for each, and still win where few positions leave
@@ -75,7 +81,12 @@ struct CudaWeightGradientProductTensorCore : WarpgroupTile {
     /// The sum has one part, and the kernel stores the weights themselves, output channels innermost: these are columns of
     /// the tile then, and neighbours in memory.
     GeneratorParam<bool> writes_result{"writes_result", false};
+    /// Of them 16 bytes at once: output channels of a group are whole eights.
+    GeneratorParam<bool> row_stores{"row_stores", false};
     GeneratorParam<int> window{"window", 1};  // kernel positions of a line, all of them, that share a box
+
+    /// What reads tensor maps runs on GPUs that have clusters.
+    bool adds_in_clusters() const { return tensor_maps && row_stores; }
 
     WeightGradientProductTile tile() const {
         return {tile_taps, tile_out, tile_in, steps, writes_result || window > 1, window};
@@ -93,6 +104,8 @@ struct CudaWeightGradientProductTensorCore : WarpgroupTile {
         description.set("wanted_blocks", wanted_blocks);
         if (tensor_maps) description.set("box_positions", f.neighbours ? f.values * f.tile.steps : f.tile.steps);
         if (window > 1) description.set("window", window);
+        if (row_stores) description.set("out_channel_multiple", eights);
+        if (adds_in_clusters()) description.set("adds_in_clusters", "true");
     }
 
     /// Of packed pictures.
@@ -137,7 +150,7 @@ struct CudaWeightGradientProductTensorCore : WarpgroupTile {
     int warpgroups(const WeightGradientProductFuncs &f) const { return f.tile.rows() / warpgroup_rows; }
 
     int shared_bytes(const WeightGradientProductFuncs &f) const {
-        const int turned = warpgroups(f) * 4 * 8 * (f.tile.columns() + 8) * 4;
+        const int turns = row_stores ? 2 : 1, turned = turns * warpgroups(f) * 4 * 8 * (f.tile.columns() + 8) * 4;
         constexpr int barriers_and_alignment = 2048;
         return std::max(stages * staged_bytes(f), turned) + (tensor_maps ? barriers_and_alignment : 0);
     }

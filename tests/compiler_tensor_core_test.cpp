@@ -59,6 +59,17 @@ TEST(TensorCorePass, RefusesToInterleaveMoreThanTwoSets) {
     expect_words(refusal(product), {"mma_m_tile runs over 192 rows", "the rule is 128"});
 }
 
+TEST(TensorCorePass, AddsTheTilesOfAClusterBeforeItStores) {
+    MatrixProduct product;
+    product.pipelined = false, product.row_stores = true, product.adds_in_clusters = true;
+    const std::string ptx = product.ptx();
+    expect_words(ptx, {"conv_tc_cluster_sum__n32_pitch40_rows16", "conv_tc_row_store"});
+    for (const char *call : {"cluster_arrive_", "cluster_wait_"})
+        EXPECT_EQ(count(ptx, std::string("call.uni (retval0), conv_tc_") + call), 2) << call;
+    product.row_stores = false;
+    expect_words(refusal(product), {"blocks of a cluster add tiles that are stored by rows"});
+}
+
 // Nothing makes a second buffer of it then.
 TEST(TensorCorePass, GivesTheTurnItsMemoryWhereThereIsASingleChunk) {
     MatrixProduct product;

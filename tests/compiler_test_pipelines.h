@@ -32,6 +32,7 @@ struct MatrixProduct {
     bool boxed = false;          ///< a comes in boxes of a tensor, k by m
     bool rows_of_boxes = true;   ///< they lie in shared memory as they come
     bool row_stores = false;    ///< of rows of c, which have whole 16 bytes
+    bool adds_in_clusters = false;  ///< the blocks along c's rows
     bool run_stores = false;    ///< by four elements and two, where rows of c have whole ones
     SoftwarePipelineOptions options{};  ///< but for stages
 
@@ -135,7 +136,7 @@ struct MatrixProduct {
         Pipeline p(c);
         if (pass) {
             TensorCoreOptions tensor_cores{.stages = pipelined ? stages : 1, .row_stores = row_stores, .run_stores = run_stores,
-                                           .further_tiles = options.resident_blocks > 0};
+                                           .further_tiles = options.resident_blocks > 0, .adds_in_clusters = adds_in_clusters};
             for (int values : {2, 4}) {
                 const Expr row = c.output_buffer().dim(1).stride(), width = c.output_buffer().dim(0).extent();
                 if (run_stores) tensor_cores.runs.emplace_back(values, row % values == 0 && width % values == 0);

@@ -43,6 +43,19 @@ class ThreadExtents : public IRVisitor {
     }
 };
 
+/// The loop of blocks along y, if there is one.
+class BlocksAlongY : public IRVisitor {
+  public:
+    const For *found = nullptr;
+
+  private:
+    using IRVisitor::visit;
+    void visit(const For *loop) override {
+        if (ends_with(loop->name, ".block_id_y")) found = loop;
+        IRVisitor::visit(loop);
+    }
+};
+
 /// Names of the allocations that a statement stores to inside loops of a warp tile.
 class TileStores : public IRVisitor {
   public:
@@ -79,6 +92,12 @@ class KernelLowering : public LetMutator {
         }
         if (threads_.count('z') == 0) {
             threads_['z'] = 1;
+        }
+        if (options_.adds_in_clusters) {
+            BlocksAlongY blocks;
+            Stmt(kernel).accept(&blocks);
+            if (!blocks.found) refuse_tile(kernel->name, "no blocks along y have parts of the sum");
+            cluster_ = blocks.found;
         }
     }
 
@@ -204,7 +223,7 @@ class KernelLowering : public LetMutator {
     }
 
     Stmt lower_store(const Nest &nest) {
-        const TileStore store(nest, tiles_, shared_, threads_['z'], options_);
+        const TileStore store(nest, tiles_, shared_, threads_['z'], options_, cluster_);
         scratch_floats_ = std::max(scratch_floats_, store.scratch_floats());
         output_ = nest.store;
         return store.lowered();
@@ -216,6 +235,7 @@ class KernelLowering : public LetMutator {
     std::string shared_;
     TileArithmetic arithmetic_{tiles_, shared_};
     int scratch_floats_ = 0;
+    const For *cluster_ = nullptr;  // its blocks add their tiles
     const Store *output_ = nullptr;  // to which a tile is stored
     bool in_threads_ = false, one_lane_x_ = false, one_lane_y_ = false, launch_declared_ = false;
 };

@@ -112,12 +112,15 @@ std::vector<Expr> parts_of(const std::vector<Expr> &conditions) {
 }
 
 TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string shared, int warpgroups,
-                     const TensorCoreOptions &options)
+                     const TensorCoreOptions &options, const For *cluster)
     : nest_(nest), tiles_(tiles), shared_(std::move(shared)), warpgroups_(warpgroups),
       value_(at_lane_zero(substitute_in_all_lets(resolve(nest.store->value, nest.lets)))),
       index_(at_lane_zero(resolve(nest.store->index, nest.lets))), conditions_(nest.guards),
       by_rows_(options.row_stores), in_runs_(options.run_stores), further_tiles_(options.further_tiles),
-      runs_(options.runs) {
+      runs_(options.runs), cluster_(cluster) {
+    if (cluster_ && (!by_rows_ || further_tiles_)) {
+        refuse_tile(nest.name, "blocks of a cluster add tiles that are stored by rows, one tile each");
+    }
     const auto format = operand_format(nest.store->value.type());
     if (!format) {
         refuse_tile(nest.name, "a tile is stored as " + names_of_operand_formats() + ", not as " + text(nest.store->value));

@@ -21,9 +21,10 @@ std::vector<Halide::Expr> parts_of(const std::vector<Halide::Expr> &conditions);
 
 class TileStore {
   public:
-    /// `shared` is the allocation to turn the tile in. `tiles` must outlive this.
+    /// `shared` is the allocation to turn the tile in. `tiles` must outlive this. `cluster` is the loop of the blocks that add their
+    /// tiles (TensorCoreOptions::adds_in_clusters), or null.
     TileStore(const Nest &nest, const WarpTiles &tiles, std::string shared, int warpgroups,
-              const TensorCoreOptions &options);
+              const TensorCoreOptions &options, const Halide::Internal::For *cluster);
 
     /// The statement in the place of the nest.
     Halide::Internal::Stmt lowered() const;
@@ -131,6 +132,7 @@ class TileStore {
     bool adjacent_ = false;    // so are the two elements that a lane stores at once
     const bool by_rows_, in_runs_, further_tiles_;  // see TensorCoreOptions
     const std::vector<std::pair<int, Halide::Expr>> runs_;
+    const Halide::Internal::For *const cluster_;
 };
 
 }  // namespace conv_transpose

@@ -20,7 +20,11 @@ class KernelExpansion {
     KernelExpansion(const std::vector<std::string> &lines, const Architecture &architecture)
         : lines_(lines), wgmma_(architecture.has_wgmma()), addresses_(lines), tiles_(wgmma_) {
         for (std::size_t i = 0; i < lines.size(); i++)
-            if (const auto site = read_call(lines, i); site && site->call.kind == "multiply") tiles_.announce(site->call);
+            if (const auto site = read_call(lines, i)) {
+                if (site->call.kind == "multiply") tiles_.announce(site->call);
+                in_cluster_ = in_cluster_ || site->call.kind == "cluster_sum";
+            }
+        if (in_cluster_) tiles_.begin_at_base();
     }
 
     std::string expanded() {
@@ -40,6 +44,7 @@ class KernelExpansion {
         }
         // Launch bounds and registers are known now.
         PtxWriter head;
+        if (in_cluster_) head.line(".extern .shared .align 1024 .b8 ", name_, "_shared[];");
         for (std::size_t i = 0; i < opening; i++) {
             if (tensor_maps_ > 0 && lines_[i] == ")") {
                 head.line(", .param .align 64 .b8 ", tensor_maps(), "[", bytes_of_map * tensor_maps_, "]");
@@ -50,7 +55,7 @@ class KernelExpansion {
         head.line("{");
         tiles_.declare_accumulators(head);
         addresses_.declare(head);
-        return head.str() + body.str();
+        return head.str() + (in_cluster_ ? from_base(body.str()) : body.str());
     }
 
   private:
@@ -67,6 +72,33 @@ class KernelExpansion {
             line.erase(nc + load.size() - 3, 3);
         }
         return line;
+    }
+
+    /// Addresses of shared memory tell the block of a cluster, too: those that count from 0 get what the block's memory begins with.
+    std::string from_base(const std::string &body) const {
+        PtxWriter out;
+        out.line("\t.reg .b32 %tc_base, %tc_begin, %tc_at; .reg .b64 %tc_wide_base, %tc_wide_at; mov.u32 %tc_base, ", name_,
+                 "_shared; cvt.u64.u32 %tc_wide_base, %tc_base; bfe.u32 %tc_begin, %tc_base, 4, 14;");
+        std::string text;
+        for (std::size_t begin = 0; begin < body.size();) {
+            const std::size_t end = std::min(body.find(';', begin), body.size() - 1) + 1;
+            text += statement_from_base(body.substr(begin, end - begin));
+            begin = end;
+        }
+        return out.str() + text;
+    }
+
+    static std::string statement_from_base(std::string statement) {
+        const auto has = [&](const char *part) { return contains(statement, part); };
+        const bool reaches_own = has("ld.shared.") || has("st.shared.") || (has("mbarrier.") && has(".shared") && !has("cp.async."));
+        const std::size_t open = statement.find('['), end = statement.find_first_of("+]", open);
+        if (!reaches_own || open == std::string::npos) return statement;
+        const std::string at = statement.substr(open + 1, end - open - 1);
+        const std::size_t line = statement.rfind('\n', open), first = line == std::string::npos ? 0 : line + 1;
+        const bool wide = at.starts_with("%rd");
+        statement.replace(open + 1, at.size(), wide ? "%tc_wide_at" : "%tc_at");
+        statement.insert(first, wide ? "add.s64 %tc_wide_at, " + at + ", %tc_wide_base; " : "add.u32 %tc_at, " + at + ", %tc_base; ");
+        return statement;
     }
 
     void write_launch_bounds(PtxWriter &out) const {
@@ -102,6 +134,12 @@ class KernelExpansion {
             tiles_.turn(site.call, out);
         } else if (kind == "turn_end") {
             tiles_.end_turn(out);
+        } else if (kind == "cluster_arrive") {
+            out.line("\tbarrier.cluster.arrive.release;");
+        } else if (kind == "cluster_wait") {
+            out.line("\tbarrier.cluster.wait.acquire;");
+        } else if (kind == "cluster_sum") {
+            tiles_.add_of_cluster(site, out);
         } else if (kind == "publish") {
             if (wgmma_) out.line("\tfence.proxy.async.shared::cta;");
         } else if (kind == "begin") {
@@ -227,6 +265,7 @@ class KernelExpansion {
         out.line("{ .reg .b32 to, barrier, wide; .reg .b16 offset<3>; .reg .b64 map; mov.b32 to, ", site.arguments.at(0),
                  "; mov.b32 barrier, ", site.arguments.at(1), "; mov.b64 map, ", tensor_maps(), "; cvta.param.u64 map, map;",
                  map ? " add.s64 map, map, " + std::to_string(bytes_of_map * map) + ";" : "");
+        if (in_cluster_) out.line("add.u32 to, to, %tc_base; add.u32 barrier, barrier, %tc_base;");
         for (std::size_t i = 0; i < dimensions; i++) coordinates += (i ? ", " : "") + site.arguments.at(first + i);
         for (std::size_t i = 0; i < axes; i++) {
             out.line("mov.b32 wide, ", site.arguments.at(offsets + i), "; cvt.u16.u32 offset", i, ", wide;");
@@ -342,6 +381,7 @@ class KernelExpansion {
     const GlobalAddresses addresses_;
     TensorCoreInstructions tiles_;
     PlaceholderCall launch_;
+    bool in_cluster_ = false;  // its blocks may be launched so
     int labels_ = 0;
     std::string name_;
     static constexpr int bytes_of_map = 128;

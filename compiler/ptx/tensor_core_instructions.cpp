@@ -147,7 +147,7 @@ void TensorCoreInstructions::multiply_wgmma(const CallSite &site, PtxWriter &out
                                 int swizzle, bool turned) {
         const int leading = !swizzle ? k4 / bytes_of_row : turned ? group / bytes_of_row : 1;
         out.line("add.u32 low, ", start, ", ", (leading << 16) + offset / bytes_of_row,
-                 "; mov.b64 ", name, ", {low, high_", name, "};");
+                 at_base_ ? "; add.u32 low, low, %tc_begin; mov.b64 " : "; mov.b64 ", name, ", {low, high_", name, "};");
     };
     const auto upper_half = [](int stride, int swizzle) {
         const int64_t kind = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
@@ -399,6 +399,42 @@ void TensorCoreInstructions::turn(const PlaceholderCall &call, PtxWriter &out) c
             out.line("st.shared.v2.f32 [", swapped && j / 4 % 2 ? "lane+" : "mine+", 32 * j, "], {", tile.at(first), ",",
                      tile.at(first + 1), "};");
         }
+    }
+    meet(out);
+    out.line("}");
+}
+
+// A lane adds four neighbouring floats, in the order of the blocks, whose loads are all under way at once. The more blocks there are
+// the fewer rounds a warp's own rows take: those beyond have none.
+void TensorCoreInstructions::add_of_cluster(const CallSite &site, PtxWriter &out) const {
+    if (!wgmma_ || turned_) throw PtxExpansionError("PTX expansion: only sm_90a has clusters, whose warps add rows of their own");
+    constexpr int most_blocks = 8, fours = 4;
+    const int pitch = 4 * site.call.field("pitch"), of_row = site.call.field("n") / fours, rows = site.call.field("rows");
+    const int rounds = (of_row * (rows / 2) + lanes_of_warp - 1) / lanes_of_warp;  // of two blocks, the fewest
+    const auto four = [&](int block) {
+        std::string list;
+        for (int i = 0; i < fours; i++) list += (i ? "," : "{") + std::string("part") + std::to_string(fours * block + i);
+        return list + "}";
+    };
+    out.line("{ .reg .b32 next, end, rows, row, column, at, there; .reg .f32 part<", fours * most_blocks, ">; .reg .pred own, block<",
+             most_blocks, ">;");
+    out.line("mov.u32 next, %tid.x; mad.lo.u32 next, ", site.arguments.at(0), ", ", of_row, ", next; mul.lo.u32 end, ",
+             site.arguments.at(1), ", ", of_row, ";");
+    out.line("mov.u32 rows, %tid.z; mov.u32 row, %tid.y; mad.lo.u32 rows, rows, ", warps_of_warpgroup, ", row; mul.lo.u32 rows, rows, ", rows,
+             ";");
+    for (int i = 0; i < rounds; i++) {
+        out.line("setp.lt.u32 own, next, end; div.u32 row, next, ", of_row, "; mul.lo.u32 column, row, ", of_row,
+                 "; sub.u32 column, next, column; add.u32 row, rows, row; add.u32 next, next, ", lanes_of_warp, ";");
+        out.line("mul.lo.u32 at, row, ", pitch, "; mad.lo.u32 at, column, 16, at; add.u32 there, at, %tc_base;");
+        for (int from = 0; from < most_blocks; from++) {
+            out.line("setp.gt.u32 block", from, ", ", site.arguments.at(2), ", ", from, "; and.pred block", from, ", block", from,
+                     ", own; { .reg .b32 other; @block", from, " mapa.shared::cluster.u32 other, there, ", from, "; @block", from,
+                     " ld.shared::cluster.v4.f32 ", four(from), ", [other]; }");
+        }
+        for (int from = 1; from < most_blocks; from++)
+            for (int sum = 0; sum < fours; sum++)
+                out.line("@block", from, " add.rn.f32 part", sum, ", part", sum, ", part", fours * from + sum, ";");
+        out.line("@own st.shared.v4.f32 [at], ", four(0), ";");
     }
     meet(out);
     out.line("}");

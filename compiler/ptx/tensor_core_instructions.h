@@ -31,6 +31,13 @@ class TensorCoreInstructions {
     /// Declares the registers of all tiles that were cleared.
     void declare_accumulators(PtxWriter &out) const;
 
+    /// The kernel's shared memory begins at %tc_begin, in 16 bytes.
+    void begin_at_base() { at_base_ = true; }
+
+    /// Of what a warp's turns brought to the shared memory of all blocks of a cluster: the rows from the first argument to before
+    /// the second. The third is the number of blocks.
+    void add_of_cluster(const CallSite &site, PtxWriter &out) const;
+
   private:
     void multiply_wgmma(const CallSite &site, PtxWriter &out) const;
     void multiply_mma_sync(const CallSite &site, PtxWriter &out) const;
@@ -40,7 +47,7 @@ class TensorCoreInstructions {
     void meet(PtxWriter &out) const;
 
     const bool wgmma_;
-    bool asynchronous_ = false;
+    bool asynchronous_ = false, at_base_ = false;
     bool turned_ = false;  // tiles are products of columns x rows
     std::map<int, int> accumulators_;  // tile -> registers
 };

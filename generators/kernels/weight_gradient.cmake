@@ -180,6 +180,14 @@ foreach(format ${formats_of_16_bits})
         min_out_channels=33 ${full} H200_TFLOPS 620)
     conv_transpose_kernel(${row} AS maps_result_c64 ${maps_three_blocks} ${result} tile_out=64 tile_in=64 min_in_channels=17
         min_out_channels=9 ${full} H200_TFLOPS 560)
+    # Of whole eights of output channels, 16 bytes at once; blocks of a cluster add their parts of the sum before.
+    set(rows ${result} row_stores=true)
+    conv_transpose_kernel(${row} AS maps_rows_c128 ${maps} blocks=2 stages=3 producer=false ${two_rounds} ${rows} tile_out=128
+        tile_in=128 min_in_channels=65 min_out_channels=65 ${full} H200_TFLOPS 620)
+    conv_transpose_kernel(${row} AS maps_rows_c64x128 ${maps_two_blocks} ${rows} tile_out=64 tile_in=128 min_in_channels=65
+        min_out_channels=33 ${full} H200_TFLOPS 620)
+    conv_transpose_kernel(${row} AS maps_rows_c64 ${maps_three_blocks} ${rows} tile_out=64 tile_in=64 min_in_channels=17
+        min_out_channels=9 ${full} H200_TFLOPS 560)
     # All kernel positions of a line share a box, three lines a block.
     set(lines ${maps} blocks=1 ${one_round} tile_in=64 min_in_channels=17 min_out_channels=17)
     conv_transpose_kernel(${row} AS maps_w3 ${lines} window=3 tile_taps=9 tile_out=64 stages=5 ${full} H200_TFLOPS 890)

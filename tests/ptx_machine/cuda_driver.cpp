@@ -235,25 +235,27 @@ CUresult cuTensorMapEncodeTiled(void *map, int type, uint32_t dimensions, void *
     return success;
 }
 
-CUresult cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                        unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream,
-                        void **parameters, void **) {
+CUresult cuLaunchKernelEx(const CudaLaunch *launch, void *function, void **parameters, void **) {
     const Kernel &kernel = *static_cast<Kernel *>(function);
     const Timing timing = emulated_timing();
+    const auto dimensions = [](const unsigned *of) { return Dimensions{of[0], of[1], of[2]}; };
+    Dimensions cluster{1, 1, 1};
+    for (unsigned a = 0; a < launch->number_of_attributes; a++) {
+        if (launch->attributes[a].id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) return not_supported;
+        cluster = dimensions(launch->attributes[a].cluster);
+        constexpr unsigned most_everywhere = 8;
+        if (emulated_capability() < 90 || cluster.x * cluster.y * cluster.z > most_everywhere) return invalid_value;
+    }
     const CUresult result = without_exceptions([&] {
-        run({kernel,
-             {grid_x, grid_y, grid_z},
-             {block_x, block_y, block_z},
-             static_cast<int>(shared_bytes),
-             parameter_block(kernel, parameters),
-             memory,
-             timing});
+        run({kernel, dimensions(launch->grid), dimensions(launch->block), static_cast<int>(launch->shared_bytes),
+             parameter_block(kernel, parameters), memory, timing, cluster});
     });
     if (result)
         std::fprintf(
             stderr,
-            "ptx_machine: in kernel %s, grid %u x %u x %u, block %u x %u x %u, %u bytes of shared memory\n",
-            kernel.name.c_str(), grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes);
+            "ptx_machine: in kernel %s, grid %u x %u x %u, block %u x %u x %u, cluster %u x %u x %u, %u bytes of shared memory\n",
+            kernel.name.c_str(), launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0], launch->block[1],
+            launch->block[2], cluster.x, cluster.y, cluster.z, launch->shared_bytes);
     return result;
 }
 

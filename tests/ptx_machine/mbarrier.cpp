@@ -144,7 +144,7 @@ std::string state(uint32_t address, const Mbarrier &m) {
 }
 
 void begin(Warp &w, const Instruction &i, int lane, const BulkCopy &copy) {
-    Mbarrier &m = mbarrier_at(w, i, lane, w.from<uint32_t>(i.c)[lane]);
+    Mbarrier &m = mbarrier_at(w, i, lane, own_address(w, w.from<uint32_t>(i.c)[lane]));
     if (!m.fenced) fail(i, "the copy engine does not see this mbarrier: no fence has followed its initialization");
     w.block->history.bulk_write(i, w, w.thread(lane), copy.to, static_cast<int>(copy.bytes));
     w.arrive(m.seen_in_phase);
@@ -222,7 +222,7 @@ void execute_mbarrier_arrive(Warp &w, const Instruction &i, uint32_t mask) {
 void execute_bulk_copy(Warp &w, const Instruction &i, uint32_t mask) {
     constexpr uint32_t granularity = 16;
     for_each_lane(mask, [&](int l) {
-        const BulkCopy copy{w.from<uint32_t>(i.d)[l], w.from<uint64_t>(i.a)[l] + i.offset, w.from<uint32_t>(i.b)[l], {}};
+        const BulkCopy copy{own_address(w, w.from<uint32_t>(i.d)[l]), w.from<uint64_t>(i.a)[l] + i.offset, w.from<uint32_t>(i.b)[l], {}};
         if (copy.to % granularity || copy.from % granularity || copy.bytes % granularity)
             fail(i, "a bulk copy moves 16 aligned bytes, or a multiple");
         if (copy.to + uint64_t{copy.bytes} > w.block->shared.size() ||
@@ -237,7 +237,7 @@ void execute_tensor_copy(Warp &w, const Instruction &i, uint32_t mask) {
         const int coordinates = i.number;
         const bool is_block = static_cast<int>(i.vector.size()) == coordinates;
         const int most_offset = is_block ? 0 : 1 << 16 / (coordinates - 2);
-        BulkCopy copy{w.from<uint32_t>(i.d)[l], 0, 0, box_of(w, i, l, is_block)};
+        BulkCopy copy{own_address(w, w.from<uint32_t>(i.d)[l]), 0, 0, box_of(w, i, l, is_block)};
         Box &box = *copy.box;
         for (int d = 0; !is_block && d < coordinates - 2; d++) {
             box.offset[d] = static_cast<uint16_t>(w.from<uint32_t>(i.vector[coordinates + d])[l]);
@@ -255,7 +255,7 @@ void execute_tensor_copy(Warp &w, const Instruction &i, uint32_t mask) {
 void execute_bulk_store(Warp &w, const Instruction &i, uint32_t mask) {
     constexpr uint32_t granularity = 16;
     for_each_lane(mask, [&](int l) {
-        const BulkStore store{w.from<uint64_t>(i.a)[l] + i.offset, w.from<uint32_t>(i.d)[l], w.from<uint32_t>(i.b)[l], {}};
+        const BulkStore store{w.from<uint64_t>(i.a)[l] + i.offset, own_address(w, w.from<uint32_t>(i.d)[l]), w.from<uint32_t>(i.b)[l], {}};
         if (store.to % granularity || store.from % granularity || store.bytes % granularity)
             fail(i, "a bulk store moves 16 aligned bytes, or a multiple");
         if (store.from + uint64_t{store.bytes} > w.block->shared.size() ||
@@ -267,7 +267,7 @@ void execute_bulk_store(Warp &w, const Instruction &i, uint32_t mask) {
 
 void execute_tensor_store(Warp &w, const Instruction &i, uint32_t mask) {
     for_each_lane(mask, [&](int l) {
-        BulkStore store{0, w.from<uint32_t>(i.d)[l], 0, box_of(w, i, l, true)};
+        BulkStore store{0, own_address(w, w.from<uint32_t>(i.d)[l]), 0, box_of(w, i, l, true)};
         store.bytes = bytes_of_box(store.box->map);
         require_place_of_box(w, i, store.box->map, store.from, store.bytes);
         begin(w, i, l, store);

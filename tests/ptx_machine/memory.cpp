@@ -6,6 +6,7 @@
 #include <iterator>
 #include <string>
 
+#include "cluster.h"
 #include "mbarrier.h"
 #include "tensor_cores.h"
 #include "warp.h"
@@ -27,7 +28,7 @@ void execute_proxy_fence(Warp &w, const Instruction &i, uint32_t mask) {
 SharedAddresses::SharedAddresses(const Warp &w, const Instruction &i) {
     for (int l = 0; l < lanes; l++) {
         const uint64_t base = i.wide_address ? w.from<uint64_t>(i.a)[l] : w.from<uint32_t>(i.a)[l];
-        of[l] = static_cast<uint32_t>(base + i.offset);
+        of[l] = own_address(w, static_cast<uint32_t>(base + i.offset));
     }
 }
 
@@ -144,6 +145,22 @@ void execute_load_shared(Warp &w, const Instruction &i, uint32_t mask) {
     load_elements(w, i, mask, from);
 }
 
+void execute_load_cluster(Warp &w, const Instruction &i, uint32_t mask) {
+    const uint32_t *const address = w.from<uint32_t>(i.a);
+    const uint8_t *from[lanes];
+    for_each_lane(mask, [&](int l) {
+        Block &block = w.block->cluster->block_at(i, w, address[l]);
+        const uint32_t at = in_block(address[l] + static_cast<uint32_t>(i.offset));
+        block.check_shared(i, at, bytes_of_lane(i));
+        if (&block == w.block)
+            block.history.read(i, w, w.thread(l), at, bytes_of_lane(i));
+        else
+            block.history.read_in_cluster(i, w, at, bytes_of_lane(i));
+        from[l] = block.shared.data() + at;
+    });
+    load_elements(w, i, mask, from);
+}
+
 void execute_store_shared(Warp &w, const Instruction &i, uint32_t mask) {
     const SharedAddresses address(w, i);
     uint8_t *to[lanes];
@@ -181,7 +198,7 @@ void Warp::finish_copies(size_t groups_left) {
 void execute_copy(Warp &w, const Instruction &i, uint32_t mask) {
     PendingCopy p{&i, mask, false, {}, {}, {}};
     for_each_lane(mask, [&](int l) {
-        p.to[l] = w.from<uint32_t>(i.d)[l];
+        p.to[l] = own_address(w, w.from<uint32_t>(i.d)[l]);
         p.from[l] = w.from<uint64_t>(i.a)[l] + i.offset;
         p.bytes[l] = w.from<uint32_t>(i.b)[l];
         if (p.bytes[l] > static_cast<uint32_t>(i.number)) fail(i, "more bytes than the copy has");

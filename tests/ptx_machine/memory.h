@@ -10,6 +10,8 @@ void execute_load_parameter(Warp &, const Instruction &, uint32_t mask);
 void execute_load(Warp &, const Instruction &, uint32_t mask);
 void execute_store(Warp &, const Instruction &, uint32_t mask);
 void execute_load_shared(Warp &, const Instruction &, uint32_t mask);
+/// Of any block of the cluster.
+void execute_load_cluster(Warp &, const Instruction &, uint32_t mask);
 void execute_store_shared(Warp &, const Instruction &, uint32_t mask);
 
 /// cp.async, its commit_group and its wait_group.

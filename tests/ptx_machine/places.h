@@ -106,10 +106,11 @@ class Places {
     int register_named(const std::string &name) {
         for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
             if (const auto found = scope->find(name); found != scope->end()) return found->second;
-        static const char *const special[special_registers] = {"%tid.x",   "%tid.y",  "%tid.z",   "%ntid.x",
+        if (name == kernel_.shared_name) return kernel_.special[shared_base];
+        static const char *const special[shared_base] = {"%tid.x",   "%tid.y",  "%tid.z",   "%ntid.x",
                                                                "%ntid.y",  "%ntid.z", "%ctaid.x", "%ctaid.y",
                                                                "%ctaid.z", "%laneid"};
-        for (int i = 0; i < special_registers; i++)
+        for (int i = 0; i < shared_base; i++)
             if (name == special[i]) return kernel_.special[i];
         const size_t digits = name.find_last_not_of("0123456789") + 1;
         for (const auto &[prefix, words] : families_)

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "cluster.h"
 #include "mbarrier.h"
 #include "tensor_cores.h"
 #include "warp.h"
@@ -202,17 +203,24 @@ class BlockRun {
         }
     }
 
-    void run() {
-        while (std::any_of(warps_.begin(), warps_.end(), [](const Warp &w) { return !w.ended(); })) {
-            bool moved = false;
-            for (Warp &w : warps_)
-                if (!w.waiting && !w.ended()) advance(w), moved = true;
-            for (size_t g = 0; g < products_.size(); g++) moved |= pass_group_instruction(g);
-            moved |= pass_barriers();
-            for (Warp &w : warps_) moved |= pass_mbarrier_of(w);
-            if (!moved)
-                throw PtxError("warps wait for each other at different places" + state_of_mbarriers(block_));
-        }
+    /// Whether anything moved. Ends the block when all of its warps have ended.
+    bool step() {
+        if (block_.has_ended) return false;
+        bool moved = false;
+        for (Warp &w : warps_)
+            if (!w.waiting && !w.ended()) advance(w), moved = true;
+        for (size_t g = 0; g < products_.size(); g++) moved |= pass_group_instruction(g);
+        moved |= pass_barriers();
+        for (Warp &w : warps_) moved |= pass_wait_of(w);
+        if (std::all_of(warps_.begin(), warps_.end(), [](const Warp &w) { return w.ended(); })) end();
+        return moved;
+    }
+
+    bool has_ended() const { return block_.has_ended; }
+    std::string state() const { return state_of_mbarriers(block_); }
+
+  private:
+    void end() {
         for (const ProductRules &rules : rules_) rules.end();
         check_mbarriers(block_);
         for (const Barrier &barrier : block_.barriers)
@@ -221,9 +229,9 @@ class BlockRun {
                                std::to_string(&barrier - block_.barriers) + " for which nobody waits");
         for (const Warp &w : warps_)
             if (!w.bulk_stores.empty()) throw PtxError("a block ends while its shared memory is being stored");
+        end_in_cluster(block_, warps_);
     }
 
-  private:
     const Instruction &place(const Warp &w) const { return w.kernel().code[w.fragments.front().at]; }
 
     /// Those that are for all warps which have not ended.
@@ -239,10 +247,11 @@ class BlockRun {
         return passed;
     }
 
-    static bool pass_mbarrier_of(Warp &w) {
+    static bool pass_wait_of(Warp &w) {
         if (!w.waiting || w.ended()) return false;
         const Instruction &i = w.kernel().code[w.fragments.front().at];
-        if (i.kind != Kind::mbarrier_wait || !pass_mbarrier(w, i)) return false;
+        const bool passes = i.kind == Kind::mbarrier_wait ? pass_mbarrier(w, i) : i.kind == Kind::cluster_wait && pass_cluster_wait(w);
+        if (!passes) return false;
         go_on(w);
         return true;
     }
@@ -292,6 +301,7 @@ void start(Warp &w, Block &block, int index, const Dimensions &at, int32_t now) 
     w.seen.assign(block.warps, now);
     w.clock = now;
     w.waiting = false;
+    w.cluster_arrivals = w.cluster_waits = 0;
     w.copy_groups.assign(1, {});
     w.product_registers.restart(w.kernel().product_registers);
     w.turns.assign(w.kernel().loops, 0);
@@ -302,32 +312,43 @@ void start(Warp &w, Block &block, int index, const Dimensions &at, int32_t now) 
         if (thread < t.x * t.y * t.z) mask |= 1u << l;
         const unsigned values[special_registers] = {
             thread % t.x, thread / t.x % t.y,      thread / (t.x * t.y), t.x, t.y, t.z, at.x, at.y,
-            at.z,         static_cast<unsigned>(l)};
+            at.z,         static_cast<unsigned>(l), base_of(block.rank)};
         for (int s = 0; s < special_registers; s++) w.to<uint32_t>(w.kernel().special[s])[l] = values[s];
     }
     w.fragments.assign(1, {0, mask});
 }
 
+/// From this block of the grid on.
+void run_cluster(Cluster &cluster, const Dimensions &first, int32_t &now) {
+    const Dimensions &c = cluster.blocks.front().launch.cluster;
+    std::vector<BlockRun> runs;
+    for (unsigned rank = 0; rank < cluster.blocks.size(); rank++) {
+        Block &block = cluster.blocks[rank];
+        std::vector<Warp> &warps = cluster.warps[rank];
+        block.restart();
+        const Dimensions at{first.x + rank % c.x, first.y + rank / c.x % c.y, first.z + rank / (c.x * c.y)};
+        for (size_t i = 0; i < warps.size(); i++) start(warps[i], block, static_cast<int>(i), at, now);
+        runs.emplace_back(block, warps);
+    }
+    while (!std::all_of(runs.begin(), runs.end(), [](const BlockRun &run) { return run.has_ended(); })) {
+        bool moved = false;
+        for (BlockRun &run : runs) moved |= run.step();
+        if (!moved) throw PtxError("warps wait for each other at different places" + runs.front().state());
+    }
+    for (const std::vector<Warp> &warps : cluster.warps)
+        for (const Warp &w : warps) now = std::max(now, w.clock + 1);
+}
+
 }  // namespace
 
 void run(const Launch &launch) {
-    constexpr uint32_t nan = 0x7fc0dead;
-    const Dimensions &g = launch.grid, &t = launch.block;
-    std::vector<Warp> warps((t.x * t.y * t.z + lanes - 1) / lanes);
-    for (Warp &w : warps) {
-        w.registers.assign(launch.kernel.register_words, nan);
-        w.local.resize(static_cast<size_t>(launch.kernel.local_bytes) * lanes);
-    }
-    Block block(launch, static_cast<int>(warps.size()));
+    const Dimensions &g = launch.grid, &t = launch.block, &c = launch.cluster;
+    if (g.x % c.x || g.y % c.y || g.z % c.z) throw PtxError("the grid has no whole clusters");
+    Cluster cluster(launch, static_cast<int>((t.x * t.y * t.z + lanes - 1) / lanes));
     int32_t now = 1;
-    for (Dimensions at{0, 0, 0}; at.z < g.z; at.z++)
-        for (at.y = 0; at.y < g.y; at.y++)
-            for (at.x = 0; at.x < g.x; at.x++) {
-                block.restart();
-                for (size_t i = 0; i < warps.size(); i++) start(warps[i], block, static_cast<int>(i), at, now);
-                BlockRun(block, warps).run();
-                for (const Warp &w : warps) now = std::max(now, w.clock + 1);
-            }
+    for (Dimensions at{0, 0, 0}; at.z < g.z; at.z += c.z)
+        for (at.y = 0; at.y < g.y; at.y += c.y)
+            for (at.x = 0; at.x < g.x; at.x += c.x) run_cluster(cluster, at, now);
 }
 
 }  // namespace ptx_machine

@@ -48,6 +48,7 @@ struct Launch {
     std::vector<uint8_t> parameters;
     const DeviceMemoryMap &memory;
     Timing timing;
+    Dimensions cluster{1, 1, 1};  ///< blocks that run at the same time
 };
 
 /// Throws PtxError that names the instruction.

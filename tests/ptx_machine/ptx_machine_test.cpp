@@ -17,10 +17,12 @@ namespace {
 
 using namespace ptx_machine;
 
-/// A program with two parameters, the address of `floats` and a tensor map, and one block of `threads` threads.
+/// A program with two parameters, the address of `floats` and a tensor map, and one block of `threads` threads, or a cluster of
+/// such along y.
 void run_program(const std::string &body, std::vector<float> &floats, unsigned threads, int shared_bytes = 0,
-                 Timing timing = Timing::early, const TensorMap &map = {}) {
+                 Timing timing = Timing::early, const TensorMap &map = {}, unsigned blocks = 1) {
     const Module module = decode(
+        ".extern .shared .align 16 .b8 memory[];\n"
         ".visible .entry program(.param .u64 floats,\n.param .align 64 .b8 map[128])\n{\n"
         ".reg .pred %p<9>;\n.reg .b32 %r<99>;\n.reg .b64 %rd<99>;\n.reg .f32 %f<99>;\n"
         "ld.param.u64 %rd1, [floats];\n"
@@ -36,7 +38,7 @@ void run_program(const std::string &body, std::vector<float> &floats, unsigned t
     std::vector<uint8_t> parameters(64 + 128);
     std::memcpy(parameters.data(), &address, sizeof address);
     std::memcpy(parameters.data() + 64, &map, sizeof map);
-    run({*module.at("program"), {1, 1, 1}, {threads, 1, 1}, shared_bytes, parameters, memory, timing});
+    run({*module.at("program"), {1, blocks, 1}, {threads, 1, 1}, shared_bytes, parameters, memory, timing, {1, blocks, 1}});
 }
 
 std::string error_of(const std::string &body, unsigned threads, int shared_bytes = 0, Timing timing = Timing::early) {
@@ -47,6 +49,11 @@ std::string error_of(const std::string &body, unsigned threads, int shared_bytes
         return error.what();
     }
     return "none";
+}
+
+std::string replaced(std::string text, const std::string &part, const std::string &other) {
+    const size_t at = text.find(part);
+    return at == std::string::npos ? "no " + part : text.replace(at, part.size(), other);
 }
 
 std::vector<float> counting(size_t n) {
@@ -104,6 +111,42 @@ TEST(PtxMachine, FindsReadsThatNoBarrierOrders) {
 TEST(PtxMachine, FindsWritesThatNoBarrierOrders) {
     const std::string error = error_of(load + to_shared + barrier + from_shared + to_shared, 64, 256);
     EXPECT_NE(error.find("race"), std::string::npos) << error;
+}
+
+// Each of three blocks has the threads' numbers and its own, and reads those of the second.
+const std::string of_block = "mov.u32 %r9, memory;\nadd.u32 %r2, %r2, %r9;\nmov.u32 %r4, %ctaid.y;\nadd.u32 %r5, %r1, %r4;\ncvt.rn.f32.u32 %f1, %r5;\n",
+                  meet = "barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;\n",
+                  from_second = "mapa.shared::cluster.u32 %r6, %r2, 1;\nld.shared::cluster.f32 %f2, [%r6];\n",
+                  in_order = "mul.wide.u32 %rd4, %r4, 128;\nadd.s64 %rd3, %rd3, %rd4;\n";
+
+std::string error_of_cluster(const std::string &body) {
+    constexpr unsigned blocks = 3;
+    std::vector<float> floats(32 * blocks);
+    try {
+        run_program(of_block + to_shared + body + in_order + store, floats, 32, 128, Timing::early, {}, blocks);
+    } catch (const PtxError &error) {
+        return error.what();
+    }
+    for (unsigned i = 0; i < floats.size(); i++)
+        if (floats[i] != static_cast<float>(i % 32 + 1)) return "wrong";
+    return "none";
+}
+
+TEST(PtxMachine, SharesMemoryAcrossABarrierOfACluster) { EXPECT_EQ(error_of_cluster(meet + from_second + meet), "none"); }
+
+TEST(PtxMachine, FindsWhatABarrierOfAClusterDoesNotOrder) {
+    const auto expect = [](const std::string &body, const char *words) {
+        const std::string error = error_of_cluster(body);
+        EXPECT_NE(error.find(words), std::string::npos) << "'" << words << "' in: " << error;
+    };
+    expect(barrier + from_second + meet, "written without a barrier of it since");
+    expect(meet + replaced(from_second, "%r2, 1", "%r2, 2"), "block 2 of the cluster has ended");
+    expect(meet + from_second, "ends while another may read");
+    expect(meet + from_second + "barrier.cluster.arrive.release;\n", "ends while another may read");
+    expect(meet + from_second + to_shared + meet, "is read in the cluster without a barrier of it since");
+    expect("barrier.cluster.arrive.release;\n" + meet, "arrives again");
+    expect("shl.b32 %r2, %r1, 2;\n" + to_shared, "not in the block's 128 bytes");
+    expect(meet + "mapa.shared::cluster.u32 %r6, %r2, 3;\nld.shared::cluster.f32 %f2, [%r6];\n", "no block 3");
 }
 
 TEST(PtxMachine, FindsAccessesOutsideOfMemory) {
@@ -269,11 +312,6 @@ TEST(PtxMachine, FindsSharedMemoryThatIsWrittenBeforeAProductHasReadIt) {
 
 TEST(PtxMachine, FindsAProxyFenceThatComesAfterTheBarrier) {
     EXPECT_NE(error_of(fill + barrier + fence + product + wait_for_product, 128, 2560).find("proxy fence"), std::string::npos);
-}
-
-std::string replaced(std::string text, const std::string &part, const std::string &other) {
-    const size_t at = text.find(part);
-    return at == std::string::npos ? "no " + part : text.replace(at, part.size(), other);
 }
 
 // Every word of both operands has 2 and 1 side by side, of 16 bits: each sum is 8 times 2 * 2 + 1 * 1.

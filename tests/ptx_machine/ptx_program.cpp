@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "arithmetic.h"
+#include "cluster.h"
 #include "mbarrier.h"
 #include "memory.h"
 #include "places.h"
@@ -143,6 +144,8 @@ class KernelDecoder {
             matrices(i, name, o);
         else if (name == "movmatrix.sync.aligned.m8n8.trans.b16")
             movmatrix(i, o);
+        else if (name == "mapa.shared::cluster.u32")
+            of_block_of_cluster(i, o);
         else if (base == "mma")
             mma_sync(i, name, o);
         else if (base == "mov" && (is_braced(o.at(0)) || is_braced(o.at(1))))
@@ -169,6 +172,11 @@ class KernelDecoder {
             i.execute = [](Warp &, const Instruction &, uint32_t) {};
         } else if (name == "bar.warp.sync") {
             i.kind = Kind::warp_barrier;
+        } else if (name == "barrier.cluster.arrive.release") {
+            i.kind = Kind::whole_warp;
+            i.execute = execute_cluster_arrive;
+        } else if (name == "barrier.cluster.wait.acquire") {
+            i.kind = Kind::cluster_wait;
         } else {
             return false;
         }
@@ -219,6 +227,14 @@ class KernelDecoder {
         i.vector = places_.operands(o.at(load ? 0 : 1), 1);
         if (name.find(".x" + std::to_string(i.vector.size()) + ".") == std::string::npos) throw PtxError("a wrong number of matrices");
         address(i, o.at(load ? 1 : 0), true);
+    }
+
+    /// An address in the shared memory of another block.
+    void of_block_of_cluster(Instruction &i, const std::vector<std::string> &o) {
+        i.execute = execute_mapa;
+        i.d = places_.operand(o.at(0), 1);
+        i.a = places_.operand(o.at(1), 1);
+        i.b = places_.operand(o.at(2), 1);
     }
 
     void movmatrix(Instruction &i, const std::vector<std::string> &o) {
@@ -349,7 +365,8 @@ class KernelDecoder {
     }
 
     void memory(Instruction &i, const std::vector<std::string> &parts, const std::vector<std::string> &o) {
-        const bool load = parts[0] == "ld", shared = contains(parts, "shared");
+        const bool load = parts[0] == "ld", in_cluster = contains(parts, "shared::cluster"),
+                   shared = in_cluster || contains(parts, "shared");
         const size_t count = contains(parts, "v4") ? 4 : contains(parts, "v2") ? 2 : 1;
         const std::string &type = parts.back();
         i.number = bytes_of(type);
@@ -362,7 +379,9 @@ class KernelDecoder {
         if (contains(parts, "param"))
             i.execute = execute_load_parameter;
         else if (load)
-            i.execute = shared ? execute_load_shared : execute_load;
+            i.execute = in_cluster ? execute_load_cluster : shared ? execute_load_shared : execute_load;
+        else if (in_cluster)
+            throw PtxError("stores to other blocks are not supported");
         else
             i.execute = shared ? execute_store_shared : execute_store;
     }
@@ -434,6 +453,11 @@ Module decode(std::string_view ptx) {
         auto kernel = std::make_unique<Kernel>();
         const size_t open = text.find('(', at), close = text.find(')', open);
         kernel->name = trimmed(std::string_view(text).substr(at + 6, open - at - 6));
+        // .extern .shared .align 1024 .b8 name[];
+        if (const size_t shared = text.rfind(".extern .shared ", at); shared != std::string::npos) {
+            const size_t end = text.find('[', shared), begin = text.find_last_of(" \t", end) + 1;
+            kernel->shared_name = text.substr(begin, end - begin);
+        }
         KernelDecoder decoder(*kernel);
         for (const std::string &parameter :
              split_operands(std::string_view(text).substr(open + 1, close - open - 1)))

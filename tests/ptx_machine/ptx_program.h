@@ -19,8 +19,8 @@ constexpr int lanes = 32;
 constexpr uint64_t local_space = uint64_t{0x7fff} << 48;      ///< addresses of local memory begin here
 constexpr uint64_t parameter_space = uint64_t{0x7ffe} << 48;  ///< and here those of parameters
 
-/// tid, ntid and ctaid, x y z of each, and laneid.
-constexpr int special_registers = 10, block_x = 6;
+/// tid, ntid and ctaid, x y z of each, laneid, and where the block's shared memory begins among that of a cluster.
+constexpr int special_registers = 11, block_x = 6, shared_base = 10;
 
 class PtxError : public std::runtime_error {
     using std::runtime_error::runtime_error;
@@ -40,6 +40,7 @@ enum class Kind {
     warp_barrier,
     whole_warp,
     mbarrier_wait,
+    cluster_wait,  ///< for the warps of all blocks of a cluster
     wgmma,  ///< this and what follows: a warpgroup together
     wgmma_fence,
     wgmma_commit,
@@ -95,6 +96,7 @@ struct Kernel {
     std::vector<uint32_t> constants;
     int local_bytes = 0;
     int special[special_registers] = {};  ///< their places
+    std::string shared_name;              ///< of all shared memory, where a program takes its address
     int product_registers = 0;            ///< how many
     int loops = 0;
 };

@@ -27,6 +27,7 @@ std::string numbered(const char *what, int number) {
 SharedHistory::SharedHistory(size_t bytes, int warps)
     : warps_(warps),
       groups_(warps / warps_of_group),
+      in_cluster_(bytes / 4 + 1),
       writes_(bytes / 4 + 1),
       reads_(writes_.size() * warps),
       products_(writes_.size() * groups_),
@@ -36,6 +37,8 @@ SharedHistory::SharedHistory(size_t bytes, int warps)
 
 void SharedHistory::restart() {
     std::fill(writes_.begin(), writes_.end(), Write());
+    std::fill(in_cluster_.begin(), in_cluster_.end(), InCluster());
+    last_read_in_cluster_ = 0;
     std::fill(products_.begin(), products_.end(), 0);
     std::fill(written_.begin(), written_.end(), 0);
     for (std::vector<Fence> &fences : fences_) fences.clear();
@@ -59,6 +62,23 @@ void SharedHistory::read(const Instruction &i, const Warp &warp, int thread, uin
         uint32_t &before = reads_[static_cast<size_t>(word) * warps_ + warp.index];
         before = before < now || before == mine ? mine : now + several_lanes;
     }
+}
+
+void SharedHistory::read_in_cluster(const Instruction &i, const Warp &reader, uint32_t address, int bytes) {
+    for (uint32_t word = address / 4; word <= (address + bytes - 1) / 4; word++) {
+        InCluster &last = in_cluster_[word];
+        if (last.written > reader.cluster_waits)
+            fail(i, "race: a block reads shared word " + std::to_string(word) + " of its cluster, written without a barrier of it since");
+        last.read = std::max<uint16_t>(last.read, reader.cluster_arrivals + 1);
+        last_read_in_cluster_ = std::max<int>(last_read_in_cluster_, last.read);
+    }
+}
+
+void SharedHistory::order_in_cluster(const Instruction &i, const Warp &warp, uint32_t word) {
+    InCluster &last = in_cluster_[word];
+    if (last.read > warp.cluster_waits)
+        fail(i, "race: shared word " + std::to_string(word) + " is read in the cluster without a barrier of it since");
+    last.written = warp.cluster_arrivals + 1;
 }
 
 void SharedHistory::require_no_race(const Instruction &i, const Warp &warp, int thread, uint32_t word) const {
@@ -93,6 +113,7 @@ void SharedHistory::note_write(const Instruction &i, const Warp &warp, int threa
     const uint32_t number = ++written_[warp.index];
     for (uint32_t word = address / 4; word <= (address + bytes - 1) / 4; word++) {
         require_no_race(i, warp, thread, word);
+        order_in_cluster(i, warp, word);
         writes_[word] = {clock, number, static_cast<int16_t>(thread)};
     }
 }
@@ -118,6 +139,7 @@ void SharedHistory::bulk_write(const Instruction &i, const Warp &warp, int threa
     constexpr uint32_t needs_no_fence = 0;
     for (uint32_t word = address / 4; word < (address + bytes) / 4; word++) {
         require_no_race(i, warp, thread, word);
+        order_in_cluster(i, warp, word);
         const Write &last = writes_[word];
         if (last.thread != nobody && last.number != needs_no_fence) {
             const std::vector<Fence> &fences = fences_[last.thread / lanes];

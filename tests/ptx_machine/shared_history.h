@@ -34,6 +34,11 @@ class SharedHistory {
     void begin_copy(const Instruction &, const Warp &, int thread, uint32_t address, int bytes);
     void end_copy(const Warp &, uint32_t address, int bytes);
 
+    /// By another block of the cluster, which its barrier orders, and nothing else.
+    void read_in_cluster(const Instruction &, const Warp &reader, uint32_t address, int bytes);
+    /// Blocks had arrived so often at the cluster's barrier when they last read, and once more.
+    int last_read_in_cluster() const { return last_read_in_cluster_; }
+
     /// By the copy engine, for a thread: before an mbarrier says so nobody may know it, and tensor cores need no fence.
     void bulk_write(const Instruction &, const Warp &, int thread, uint32_t address, int bytes);
 
@@ -73,13 +78,21 @@ class SharedHistory {
         int begun = 0;
     };
 
+    void order_in_cluster(const Instruction &, const Warp &, uint32_t word);
+
     static bool seen(const Write &, const Warp &);
     void require_no_race(const Instruction &, const Warp &, int thread, uint32_t word) const;
     void note_write(const Instruction &, const Warp &, int thread, uint32_t address, int bytes,
                     int32_t clock);
     Known known(const Warp *group, int writer) const;
 
-    int warps_, groups_;
+    /// Before which of its arrivals at the cluster's barrier, counted from 1, a warp last did so to a word; 0: never.
+    struct InCluster {
+        uint16_t written = 0, read = 0;
+    };
+
+    int warps_, groups_, last_read_in_cluster_ = 0;
+    std::vector<InCluster> in_cluster_;
     std::vector<Write> writes_;
     std::vector<uint32_t> reads_;    ///< of each word by each warp: 64 * clock + lane, or several lanes
     std::vector<int> products_;      ///< of each word by each warpgroup, the last that read it

@@ -69,6 +69,8 @@ struct Mbarrier {
     std::deque<BulkCopy> under_way;
 };
 
+struct Cluster;
+
 struct Block {
     static constexpr int barriers_of_block = 16;
 
@@ -80,6 +82,9 @@ struct Block {
     SharedHistory history;
     Barrier barriers[barriers_of_block];
     std::map<uint32_t, Mbarrier> mbarriers;  ///< by their addresses in shared memory
+    Cluster *cluster = nullptr;
+    uint32_t rank = 0;  ///< in it
+    bool has_ended = false;
 
     /// Where the next block of the grid begins.
     void restart() {
@@ -87,6 +92,7 @@ struct Block {
         history.restart();
         std::fill(std::begin(barriers), std::end(barriers), Barrier());
         mbarriers.clear();
+        has_ended = false;
     }
 
     /// Fails on accesses outside or not aligned.
@@ -127,6 +133,7 @@ class Warp {
     std::deque<std::vector<PendingCopy>> copy_groups{1};  ///< the last one is open
     ProductRegisters product_registers;
     std::vector<uint8_t> turns;  ///< of each loop in this block, up to 2
+    int cluster_arrivals = 0, cluster_waits = 0;  ///< at the barrier of the cluster, so far
     bool waiting = false;  ///< at a barrier of the block, or at an instruction of the warpgroup
 
     const Kernel &kernel() const { return block->launch.kernel; }
@@ -158,6 +165,14 @@ class Warp {
     void copy(const PendingCopy &pending);
     void finish_copies(size_t groups_left);
 };
+
+constexpr int rank_bits = 24;  ///< addresses in a block's shared memory are smaller
+constexpr uint32_t in_block(uint32_t address) { return address & ((1u << rank_bits) - 1); }
+/// Where the block's shared memory begins among that of its cluster.
+inline uint32_t base_of(uint32_t rank) { return (rank + 1) << rank_bits; }
+
+/// An address in the block's own shared memory. In a cluster of several it must tell the block; none where it tells another.
+uint32_t own_address(const Warp &, uint32_t address);
 
 /// An instruction's addresses in shared memory, apart from the register that has them: a load may overwrite
 /// it.

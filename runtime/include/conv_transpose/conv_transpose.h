@@ -182,7 +182,7 @@ class Status {
 ///   weight_gradient  input, output_gradient -> weight_gradient
 ///   bias_gradient    output_gradient -> bias_gradient
 /// A tensor may lie at any multiple of its elements, but that some CUDA kernels want what they read, of 16 bits, with channels
-/// last, or of input gradients in TF32, at multiples of 16 bytes, which run() tells. A packed weight lies at such a multiple.
+/// last, or of input gradients in TF32, and weight gradients of 16 bits with channels last, at multiples of 16 bytes, which run() tells. A packed weight lies at such a multiple.
 struct Arguments {
     const void *input = nullptr;
     const void *weight = nullptr;

@@ -175,6 +175,8 @@ struct Tile {
     bool bands_of_output_rows = false;
     /// Its sum has one part, and it writes the weights themselves.
     bool writes_result = false;
+    /// Or as many as a cluster has blocks: the blocks along y are one, and add their parts before they write.
+    bool adds_in_clusters = false;
     /// A flat matrix product's register tile has so many neighbouring places (flat_tiles.h), and full tiles reach so
     /// many percent of the FMA units' rate, measured.
     int64_t tile_places = 1, fma_percent = 0;

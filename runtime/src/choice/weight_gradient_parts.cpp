@@ -78,23 +78,32 @@ PackedPictureParts::PackedPictureParts(const Problem &p, const KernelTraits &k,
     cut_into_bands(p, k, fours * packed.input.positions());
 }
 
+// Clusters whose blocks had to share multiprocessors waited for each other: 72 of five blocks took 13.2 us, 72 blocks alone 8.2 (256 to
+// 128 channels, k3 s2, N4 16x21, H200, 2026-11-23). They depend on the problem alone: on an H200's number of multiprocessors.
+static int64_t most_blocks_of_cluster(int64_t blocks, int64_t chunks) {
+    constexpr int64_t of_all_gpus = 8;
+    return std::min({chunks, of_all_gpus, std::max<int64_t>(machines::H200::multiprocessors / blocks, 1)});
+}
+
 // So that rounds of blocks are full, but each block has enough to do before it stores its sums, and these are soon added.
 void SlicedParts::cut_into_bands(const Problem &p, const KernelTraits &k, int64_t of_slice) {
     constexpr int64_t chunks_worth_a_store = 8;
     const int64_t blocks = blocks_of_part(p, k), chunks = ceil_divide(of_slice, k.chunk_positions);
-    const int64_t most = k.writes_result ? 1 : std::min({chunks, max_grid(), 2 * k.wanted_blocks / blocks + 1,
-                                   max_floats_of_parts / packed_part_elements(p, k) / slices});
+    const int64_t most = k.adds_in_clusters ? most_blocks_of_cluster(blocks, chunks)
+                         : k.writes_result  ? 1
+                                            : std::min({chunks, max_grid(), 2 * k.wanted_blocks / blocks + 1,
+                                                        max_floats_of_parts / packed_part_elements(p, k) / slices});
     const double chunk_flop = 2.0 * k.tile_in_channels * k.tile_out_channels * k.tile_taps * k.chunk_positions *
                               (k.packed_pictures ? 4 : 1);
     // The time of a full round's chunks.
     const double seconds = chunk_flop * double(k.wanted_blocks) / (std::max(k.h200_tflops, 1) * 1e12);
-    const double part = seconds_of_a_part(packed_part_elements(p, k)) / seconds;
+    const double part = seconds_of_a_part(packed_part_elements(p, k)) / seconds, cluster = seconds_of_a_cluster / seconds;
     int64_t chunks_of_band = chunks;
     double least_time = 0;
-    for (int64_t b = 1; b <= most; b++) {
+    for (int64_t b = 1; b <= most; b = k.adds_in_clusters ? 2 * b : b + 1) {
         const int64_t of_band = ceil_divide(chunks, b);
         const double time = double(ceil_divide(blocks * b, k.wanted_blocks) * (of_band + chunks_worth_a_store)) +
-                            double(ceil_divide(chunks, of_band)) * part;
+                            (k.adds_in_clusters ? double(b > 1) * cluster : double(ceil_divide(chunks, of_band)) * part);
         if (b == 1 || time < least_time) least_time = time, chunks_of_band = of_band;
     }
     bands = ceil_divide(chunks, chunks_of_band);

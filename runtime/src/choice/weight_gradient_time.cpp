@@ -76,6 +76,9 @@ double copies_time(const KernelTraits &k, const Problem &p, double blocks, doubl
 double worth_a_store(const KernelTraits &k, double element) {
     if (sums_as_it_lies(k) && !sums_runs(k)) return 16;
     if (sums_runs(k)) return k.tile_out_channels > 64 ? 384 : 768 / element;
+    // Rows of 16 bytes: five layers of few positions; where two blocks share a multiprocessor without a producer, one stores what the
+    // other hides (H200, 2026-11-23).
+    if (k.adds_in_clusters) return k.tile_out_channels > 64 ? 220 : 370;
     return k.box_positions == 0 ? 185 : k.writes_result ? 480 : 460;
 }
 
@@ -98,6 +101,7 @@ double implicit_gemm_time(const KernelTraits &k, const Computation &c, const Mac
     const double packing =
         gathering + 2 * ((cut.packs_input ? input : 0) + (cut.packs_output ? output : 0)) / bytes_per_second;
     const double sums = k.writes_result ? 0 : double(cut.count()) * seconds_of_a_part(packed_part_elements(p, k));
+    const double adding = k.adds_in_clusters && cut.bands > 1 ? seconds_of_a_cluster : 0;
     const double launches = double(cut.slices) * (1 + cut.packs_input + cut.packs_output) + !k.writes_result;
     // Where taps are packed this is too low by a fifth: of 59 choices for few channels what is taken then takes 1.03 of the
     // fastest of six kernels on average, 1.15 at worst (H200, 2026-11-22).
@@ -106,7 +110,7 @@ double implicit_gemm_time(const KernelTraits &k, const Computation &c, const Mac
     const double reading = (input + output) / bytes_per_second, hidden = std::min(products, reading);
     const double both = std::max(products, reading) + (sums_as_it_lies(k) && !sums_runs(k) ? 0.1 * hidden : 0);
     constexpr double launch_of_16_bits = 1.7e-6;
-    return packed * (packing + both + sums + launches * (element == 2 ? launch_of_16_bits : launch));
+    return packed * (packing + both + sums + adding + launches * (element == 2 ? launch_of_16_bits : launch));
 }
 
 double unpacked_time(const KernelTraits &k, const Problem &p, const Machine &machine) {

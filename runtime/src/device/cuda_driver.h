@@ -43,6 +43,23 @@ struct CudaCopy2D {
 };
 constexpr int CU_MEMORYTYPE_HOST = 1, CU_MEMORYTYPE_DEVICE = 2;
 
+/// CUDA's description of a launch, and of what is asked of it: CUlaunchConfig, CUlaunchAttribute.
+struct CudaLaunchAttribute {
+    int id;
+    char padding[4];
+    union {
+        char bytes[64];
+        unsigned cluster[3];
+    };
+};
+constexpr int CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4;
+struct CudaLaunch {
+    unsigned grid[3], block[3], shared_bytes;
+    CUstream stream;
+    const CudaLaunchAttribute *attributes;
+    unsigned number_of_attributes;
+};
+
 /// Entry points of the driver, what their names end with there, and their arguments.
 #define CONV_TRANSPOSE_CUDA_FUNCTIONS(FUNCTION)                                                          \
     FUNCTION(cuInit, , (unsigned))                                                                       \
@@ -60,8 +77,7 @@ constexpr int CU_MEMORYTYPE_HOST = 1, CU_MEMORYTYPE_DEVICE = 2;
     FUNCTION(cuLibraryGetKernel, , (CUkernel *, CUlibrary, const char *))                                \
     FUNCTION(cuKernelGetFunction, , (void **, CUkernel))                                                 \
     FUNCTION(cuKernelSetAttribute, , (int, int, CUkernel, CUdevice))                                     \
-    FUNCTION(cuLaunchKernel, , (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,      \
-                                unsigned, CUstream, void **, void **))                                   \
+    FUNCTION(cuLaunchKernelEx, , (const CudaLaunch *, void *, void **, void **))                         \
     FUNCTION(cuMemAlloc, _v2, (uint64_t *, size_t))                                                      \
     FUNCTION(cuMemFree, _v2, (uint64_t))                                                                 \
     FUNCTION(cuMemcpyHtoD, _v2, (uint64_t, const void *, size_t))                                        \

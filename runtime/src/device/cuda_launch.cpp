@@ -175,9 +175,12 @@ int halide_cuda_run(void *user_context, void *state, const char *entry_name, int
         }
         // Behind those that Halide knows (compiler/ptx/ptx_expansion.cpp).
         if (context->tensor_maps) parameters[n] = const_cast<TensorMap *>(context->tensor_maps);
-        if (CUresult result = cuda_driver()->cuLaunchKernel(kernel, blocks_x, blocks_y, blocks_z, threads_x, threads_y,
-                                                            threads_z, shared_bytes, context->stream, parameters,
-                                                            nullptr))
+        const auto unsigned_of = [](int n) { return static_cast<unsigned>(n); };
+        const CudaLaunchAttribute cluster{CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, {}, {.cluster = {1, unsigned_of(blocks_y), 1}}};
+        const CudaLaunch launch{{unsigned_of(blocks_x), unsigned_of(blocks_y), unsigned_of(blocks_z)},
+                                {unsigned_of(threads_x), unsigned_of(threads_y), unsigned_of(threads_z)},
+                                unsigned_of(shared_bytes), context->stream, &cluster, context->in_clusters && blocks_y > 1};
+        if (CUresult result = cuda_driver()->cuLaunchKernelEx(&launch, kernel, parameters, nullptr))
             return fail(user_context, "cannot launch the kernel", result);
         return 0;
     });

@@ -16,6 +16,8 @@ struct RunContext {
     char message[256] = "";
     /// The last parameter of the kernel that is launched, where it reads tensors by maps: one after the other.
     const TensorMap *tensor_maps = nullptr;
+    /// The kernel's blocks along y are a cluster.
+    bool in_clusters = false;
 };
 
 }  // namespace conv_transpose

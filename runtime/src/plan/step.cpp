@@ -150,10 +150,11 @@ const char *Step::broken_alignment(const PlacedView *placed, bool rehearsal) con
         for (size_t i = 0; i < views_.size(); i++)
             if (read_in_rows_ >> i & 1 && misplaced(i))
                 return "a tensor lies at no multiple of 16 bytes, which is the kernel's rule";
-    // Rows of channels are stored 16 bytes at a time as a rule; weights are not.
+    // Rows of channels are stored 16 bytes at a time as a rule; weights are where a cluster adds their parts.
     const TensorFormat written = kernel_->operation == Operation::forward ? kernel_->output : kernel_->input;
     const bool in_rows = kernel_->operation != Operation::weight_gradient && channels_innermost(written);
-    const bool stores_16_bytes = (in_rows && !kernel_->stores_single_channels) || stores_runs_of_positions(*kernel_);
+    const bool stores_16_bytes = (in_rows && !kernel_->stores_single_channels) || stores_runs_of_positions(*kernel_) ||
+                                 kernel_->adds_in_clusters;
     if (!maps_.empty() && stores_16_bytes && misplaced(views_.size() - 1))
         return "its output lies at no multiple of 16 bytes, which is the kernel's rule";
     return nullptr;
@@ -191,6 +192,7 @@ Status Step::run(const Addresses &addresses, const Moves &moves, RunContext &con
         return failed(*kernel_, Status::Code::invalid_argument,
                       "there is no tensor map of what it reads; the rule is an address that is a multiple of 16 bytes");
     context.tensor_maps = maps_.empty() ? nullptr : maps;
+    context.in_clusters = kernel_->adds_in_clusters;
     const bool aligned = std::all_of(placed, placed + views_.size(), [](const PlacedView &view) {
         return (view.buffer.device | uint64_t(view.buffer.host)) % 16 == 0;
     });

@@ -113,7 +113,8 @@ class ImplicitGemmRecipe {
             to.set_stride(0, out * taps(p_))
                 .set_stride(1, 1)
                 .set_stride(2, out)
-                .set_stride(3, out * k_.tile_taps);
+                .set_stride(3, out * k_.tile_taps)
+                .set_stride(5, 0);  // all parts are one
         auto launch = launch_with_axes<Family::weight_gradient_implicit_gemm>(k_, p_);
         launch.set("input", input)
             .set("output_gradient", output)
