@@ -100,12 +100,12 @@ class FlatTime {
         return !k_.packs_groups && (channels_in_vectors ? k_.weight_channel_multiple : k_.tile_places) == vector_of(k_);
     }
 
-    // A tap's sum over few channels ends before it is fast, where those are not joined; else operands of many channels come from
-    // as many lines, if those lie apart; and pictures that do not stay in the second cache are read for each panel.
+    // A sum over few channels of a tap, or of all taps, ends before it is fast; where weights keep their order operands of many
+    // channels come from as many lines; and pictures that do not stay in the second cache are read for each panel.
     double begun_sums() const {
-        const double begins = 2.7, near = 8, beyond = k_.any_layout ? 0 : k_.turns_channels ? 0.4 : 0.1;
-        const double sums = k_.joined_terms ? 1 + beyond * std::max(0.0, 1 - near / channels_.summed)
-                                            : (channels_.summed + begins) / channels_.summed;
+        const double begins = 2.7, near = 8, beyond = k_.turns_channels ? 0.4 : 0.1;
+        const double terms = channels_.summed * (k_.joined_terms ? taps_ : 1);
+        const double sums = k_.taps_innermost ? 1 + beyond * std::max(0.0, 1 - near / channels_.summed) : (terms + begins) / terms;
         return sums * (tiles_.copied_floats > 4 * static_cast<double>(second_cache_floats()) ? 1.5 : 1);
     }
 
