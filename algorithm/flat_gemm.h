@@ -50,12 +50,12 @@ void define_sum(FlatGemmFuncs &f, const Places &places, const Tensor &panels, co
     Expr seen_channel, shift, plane, of_spot = 1;
     if (f.size.joined_terms) {
         // Panels, and what is staged, are dense: one index counts through channels and taps, or planes.
-        const Expr tap = v.term / summed, channel = v.term % summed;
-        const bool in_spots = f.size.any_layout();
-        f.staged_channels = in_spots ? Expr(1) : summed, f.staged_planes = places.planes();
+        const bool in_spots = !f.size.taps_inside();
+        const Expr tap = in_spots ? v.term / summed : v.term % most_taps, channel = in_spots ? v.term % summed : v.term / most_taps;
         if (in_spots) of_spot = summed;
-        f.terms(v.term) = f.taps(tap, 0)[0] * of_spot + channel * (in_spots ? Expr(1) : places.window()) +
-                          f.taps(tap, 0)[1] * summed * places.window();
+        f.staged_channels = in_spots ? Expr(1) : summed, f.staged_planes = places.planes();
+        f.terms(v.term) = f.taps(tap, 0)[0] * of_spot + f.taps(tap, 0)[1] * of_spot * places.window() +
+                          channel * (in_spots ? Expr(1) : places.planes() * places.window());
         f.reduced.domain = RDom(0, summed * most_taps, "reduced");
         f.reduced.summed = f.reduced.domain.x;
         seen_channel = 0, shift = f.terms(f.reduced.summed), plane = 0;

@@ -39,6 +39,8 @@ struct FlatGemmSizes {
     bool only_cells = false;
 
     bool any_layout() const { return channels_in_vectors && !turned; }
+    /// Joined terms go through taps, then channels, as weights in channels_first lie, or the other way round.
+    bool taps_inside() const { return joined_terms && !any_layout(); }
     int places_in_vector() const { return any_layout() ? 1 : vector; }
 };
 

@@ -80,6 +80,7 @@ struct FlatGemmGenerator : DescribedGenerator {
         description.set("weight_channel_multiple", funcs_.size.channels);
         if (funcs_.size.depthwise) description.set("packs_groups", "true");
         if (funcs_.size.joined_terms) description.set("joined_terms", "true");
+        if (funcs_.size.taps_inside()) description.set("taps_innermost", "true");
         if (funcs_.size.only_cells) description.set("only_cells", "true");
         if (funcs_.size.entries > 0) description.set("computes_taps", "true");
         description.set("tile_places", funcs_.size.positions);

@@ -232,7 +232,8 @@ struct CpuProduct : CpuSchedule {
     void stage(FlatGemmFuncs &f) const {
         const FlatGemmVars &v = f.v;
         f.staged.compute_at(f.output, depthwise || computes_taps ? f.stored.panel : work).hoist_storage(f.output, work);
-        if (f.size.joined_terms) f.staged.bound(v.summed, 0, f.staged_channels).bound(v.plane, 0, f.staged_planes);
+        if (f.size.joined_terms)
+            f.staged.bound(v.summed, 0, f.staged_channels).bound(v.plane, 0, f.staged_planes).reorder_storage(v.place, v.plane, v.summed);
         if (!of_channels || f.size.joined_terms) {
             f.staged.vectorize(v.place, f.size.vector, Halide::TailStrategy::RoundUp);
             return f.size.any_layout() ? stage_spots(f) : stage_places(f);

@@ -56,7 +56,6 @@ conv_transpose_kernel(forward f32 cpu tiles kernel_h=9 kernel_w=9 stride_h=4 str
 # Rates with AVX2 are percent of 100 GFLOP/s (EPYC, Zen 3, where PyTorch's matrix product of 768 reaches 90), fitted with the times
 # of copies and stores (runtime/src/choice/relative_time.cpp) to 228 layers, 2026-11-23.
 set(avx2_places fma_percent=86)
-set(avx2_channels3 fma_percent=48)
 set(avx2_channels1 fma_percent=47)
 set(avx2_narrow fma_percent=84)
 conv_transpose_flat_products(forward)

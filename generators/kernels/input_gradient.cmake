@@ -77,7 +77,6 @@ set(narrow columns=4 rows=2 block_columns=8 block_rows=8 chunk=64 max_output_wid
 conv_transpose_kernel(input_gradient f32 cpu channels AS narrow ${narrow} AVX2 lanes=8 columns=2 fma_percent=65)
 conv_transpose_kernel(input_gradient f32 cpu channels AVX2 lanes=8 columns=4 fma_percent=65)
 set(avx2_places fma_percent=93)
-set(avx2_channels3 fma_percent=48)
 set(avx2_channels1 fma_percent=47)
 set(avx2_narrow fma_percent=84)
 set(avx2_in_vectors only_cells=true joined_terms=true)

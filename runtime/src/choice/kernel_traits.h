@@ -95,6 +95,8 @@ struct CalledWith {
     int64_t weight_channel_multiple = 1, weight_in_channel_multiple = 1;
     /// Groups, of one channel each, are packed as if they were the channels of one.
     bool packs_groups = false;
+    /// In panels of channels, kernel positions lie inside of the channels that are summed.
+    bool taps_innermost = false;
     /// In layouts for tensor cores: packed values of a tile of channels for every summed channel; for any kernel
     /// size, at every kernel position.
     int64_t weight_tile = 0;

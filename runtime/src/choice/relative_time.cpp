@@ -13,8 +13,9 @@ namespace conv_transpose {
 
 namespace {
 
-// What packing takes of each weight of an input gradient, in panels and in tiles of channels.
-constexpr double panel_packing = 0.84, tile_packing = 0.28;
+// What packing takes of each weight of an input gradient: in panels, in panels of weights in the order in which they lie, and in
+// tiles of channels.
+constexpr double panel_packing = 0.84, ordered_panel_packing = 0.7, tile_packing = 0.28;
 
 // A flat product's. With AVX2 forward operations were fitted to 228 layers (2 % more than the fastest kernel of each takes, at the
 // mean), input gradients to 137 (1 %), and depthwise problems anew when turning became shuffles (EPYC, 2026-11-23); with AVX-512
@@ -37,7 +38,7 @@ class FlatTime {
         const double results = double(channels_.computed) * share();
         time += tiles_.stored_cells * results * stored_element() / (channels_.summed * (taps_ / double(phases()))) / 100;
         if (forward_on_avx2_) time += rows();
-        if (gradient_on_avx2_) time += double(channels_.computed) * panel_packing;
+        if (gradient_on_avx2_) time += double(channels_.computed) * (k_.taps_innermost ? ordered_panel_packing : panel_packing);
         return time;
     }
 
@@ -99,12 +100,12 @@ class FlatTime {
         return !k_.packs_groups && (channels_in_vectors ? k_.weight_channel_multiple : k_.tile_places) == vector_of(k_);
     }
 
-    // A tap's sum over few channels ends before it is fast, where those are not joined; else operands of many channels come from
-    // as many lines, if those lie apart; and pictures that do not stay in the second cache are read for each panel.
+    // A sum over few channels of a tap, or of all taps, ends before it is fast; where weights keep their order operands of many
+    // channels come from as many lines; and pictures that do not stay in the second cache are read for each panel.
     double begun_sums() const {
-        const double begins = 2.7, near = 8, beyond = k_.any_layout ? 0 : k_.turns_channels ? 0.4 : 0.1;
-        const double sums = k_.joined_terms ? 1 + beyond * std::max(0.0, 1 - near / channels_.summed)
-                                            : (channels_.summed + begins) / channels_.summed;
+        const double begins = 2.7, near = 8, beyond = k_.turns_channels ? 0.4 : 0.1;
+        const double terms = channels_.summed * (k_.joined_terms ? taps_ : 1);
+        const double sums = k_.taps_innermost ? 1 + beyond * std::max(0.0, 1 - near / channels_.summed) : (terms + begins) / terms;
         return sums * (tiles_.copied_floats > 4 * static_cast<double>(second_cache_floats()) ? 1.5 : 1);
     }
 
@@ -157,14 +158,22 @@ double time_of_tiles(const KernelTraits &k, const Problem &p) {
     return computed / double(k.fma_percent) + (copied + stored) * element_time / double(taps(p)) / 100;
 }
 
-// Products, of whole columns and channels; for each block weights that come from the second cache; the stores; and packing (fitted
-// to 70 layers, EPYC with AVX2, 2026-11-23).
+// Products, of whole columns and channels, slower where what a block sees does not stay in the second cache; for each block weights
+// that come from there; the stores; and packing (fitted to 70 layers, EPYC with AVX2, 2026-11-23).
 double time_of_channels(const KernelTraits &k, const Problem &p) {
-    constexpr double of_block = 0.2, stored = 0.6;
-    const int64_t height = p.height().input, width = p.width().input, in = p.in_channels / p.groups;
+    constexpr double of_block = 0.2, stored = 0.6, beyond_cache = 1.5;
+    constexpr int64_t chunk = 32;
+    const int64_t height = p.height().input, width = p.width().input;
+    const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups;
+    const auto seen = [](const Axis &a, int64_t most) {
+        return double(std::min(a.input, most) - 1) * double(a.stride) + double(a.kernel - 1) * double(a.dilation) + 1;
+    };
+    const double positions = seen(p.height(), k.block_positions.height) * seen(p.width(), k.block_positions.width);
+    const double copied = double(std::min(out, chunk)) * positions;
+    const double rate = double(k.fma_percent) / (copied > static_cast<double>(second_cache_floats()) ? beyond_cache : 1);
     const double blocks = double(ceil_divide(height, k.block_positions.height) * ceil_divide(width, k.block_positions.width));
-    const double products = double(height * round_up(width, k.tile_places)) / double(k.fma_percent) + blocks * of_block;
-    const double terms = double(p.out_channels / p.groups) * double(taps(p));
+    const double products = double(height * round_up(width, k.tile_places)) / rate + blocks * of_block;
+    const double terms = double(out) * double(taps(p));
     return double(p.batch) * (products * double(round_up(in, k.weight_channel_multiple)) +
                               double(height * width * in) * stored / terms) +
            double(in) * tile_packing;

@@ -191,10 +191,10 @@ Step WeightPacking::step() const {
     }
     View packed(packed_, 0, to, packed_type());
     if (packs_panels()) {
-        const int64_t tap = kernel_.weight_channel_multiple * summed_, tiles = packed_channels_ / kernel_.weight_channel_multiple;
-        packed = View(packed_, mirrored_ ? (taps_ - 1) * tap : 0,
-                      {kernel_.weight_channel_multiple, summed_, taps_, 1, tiles * groups_}, packed_type());
+        const int64_t lanes = kernel_.weight_channel_multiple, tap = lanes * summed_, tiles = packed_channels_ / lanes;
+        packed = View(packed_, mirrored_ ? (taps_ - 1) * tap : 0, {lanes, summed_, taps_, 1, tiles * groups_}, packed_type());
         if (mirrored_) packed.set_stride(2, -tap);
+        if (kernel_.taps_innermost) packed.set_stride(1, lanes * taps_).set_stride(2, lanes);
         if (sums_inside()) packed.exchange(1, 2);
     }
     if (kernel_.weight_tile == 0)
