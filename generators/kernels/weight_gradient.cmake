@@ -39,6 +39,17 @@ conv_transpose_kernel(${dense} ${k9s3} in_channels=56 out_channels=1 lanes_in=14
 conv_transpose_kernel(weight_gradient f32 cuda general ${k4s2} ${depthwise}
     in_tile=1 out_tile=1 all_taps_x=true all_taps_y=true warps=1 wanted_blocks=8448)
 foreach(format f32 ${formats_of_16_bits})
+    # Many taps: longer runs, those for low columns, and in channels_last groups side by side.
+    set(staged GENERATOR weight_gradient_cuda_staged storage=${format} ${depthwise})
+    set(staged_long LAYOUT any ${staged} parts=16)
+    set(staged_low LAYOUT any ${staged} parts=8)
+    set(staged_groups LAYOUT nhwc ${staged} parts=16 planes=8)
+    foreach(tile staged_groups staged_long staged_low)
+        if(format IN_LIST formats_of_16_bits)
+            conv_transpose_kernel(weight_gradient ${format} cuda depthwise AS ${tile}_result ${${tile}} writes_result=true)
+        endif()
+        conv_transpose_kernel(weight_gradient ${format} cuda depthwise AS ${tile} ${${tile}})
+    endforeach()
     set(depthwise_vectors LAYOUT nhwc GENERATOR weight_gradient_cuda_depthwise_vectors storage=${format} ${depthwise})
     if(format IN_LIST formats_of_16_bits)  # 16 bytes of them
         set(eights vector=8 taps=3 warps=4 lanes=64 at_once=2)

@@ -6,6 +6,7 @@
 
 #include "algorithm/kernel_interface.h"
 #include "algorithm/signature.h"
+#include "algorithm/staged_tile.h"
 #include "conv_transpose/conv_transpose.h"
 #include "problem/layouts.h"
 #include "problem/size2.h"
@@ -186,6 +187,8 @@ struct Tile {
     bool only_cells = false, joined_terms = false;
     /// Positions of packed pictures that it multiplies at once.
     int64_t chunk_positions = 1;
+    /// Its blocks stage what they see (staged_columns.h); without threads they do not.
+    StagedShape staged_shape{};
 };
 
 /// What a kernel needs of the machine.

@@ -10,6 +10,7 @@
 #include "choice/picture_frame.h"
 #include "choice/product_blocks.h"
 #include "choice/registry.h"
+#include "choice/staged_columns.h"
 #include "choice/weight_gradient_parts.h"
 #include "choice/winograd_sizes.h"
 #include "problem/counting.h"
@@ -182,6 +183,7 @@ std::string problem_rejection(const KernelTraits &k, const Computation &c) {
     if (k.family == Family::weight_gradient_implicit_gemm) return channels_last_rejection(k, c);
     if (k.writes_result && unpacked_parts(p, k).count(p) > 1) return "the sum has more than one part";
     if (k.family == Family::winograd_product) return winograd_rejection(k, p);
+    if (stages_columns(k)) return staged_columns_rejection(k, c);
     return k.packed_pictures ? packed_pictures_rejection(k, p) : "";
 }
 

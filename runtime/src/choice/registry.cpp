@@ -11,6 +11,7 @@
 #include "choice/picture_frame.h"
 #include "choice/problem_rejection.h"
 #include "choice/product_blocks.h"
+#include "choice/staged_columns.h"
 #include "choice/tensor_formats.h"
 #include "problem/counting.h"
 
@@ -180,7 +181,7 @@ std::string view_rejection(const KernelTraits &kernel, const Computation &comput
                                  (!kernel.phases_as_channels && (kernel.window > 1 || reads_as_it_lies(kernel))));
     const bool reads_mirrored = computation.by_phases ? kernel.packed_channels && kernel.counts_through_images
                                                       : packs_mirrored || computation.cells || maps_rows_of_gradient(kernel);
-    const bool any_view = kernel.family == Family::winograd_product && !computation.by_phases;
+    const bool any_view = (kernel.family == Family::winograd_product || stages_columns(kernel)) && !computation.by_phases;
     if (is_mirrored && !reads_mirrored && !any_view) return "it computes another operation";
     return {};
 }

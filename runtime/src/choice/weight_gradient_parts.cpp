@@ -5,6 +5,7 @@
 
 #include "algorithm/machine_facts.h"
 #include "choice/launch_ranges.h"
+#include "choice/staged_columns.h"
 
 namespace conv_transpose {
 
@@ -22,6 +23,7 @@ int64_t wanted_parts(const Problem &p, const Tile &k) {
 
 // What bands count.
 int64_t positions_of(const Problem &p, const Tile &k) {
+    if (stages_columns(k)) return staged_weight_tile(k.staged_shape, p).tiles();
     if (k.band_axes == 1) return p.height().input;
     if (k.band_axes == 2) return p.depth().input * p.height().input;
     if (k.run_rows == 1) return input_positions(p);
@@ -32,6 +34,7 @@ int64_t positions_of(const Problem &p, const Tile &k) {
 }  // namespace
 
 int64_t blocks_of_part(const Problem &p, const Tile &k) {
+    if (stages_columns(k)) return ceil_divide(p.groups, k.staged_shape.planes) * staged_weight_tile(k.staged_shape, p).task_tiles();
     return ceil_divide(p.groups, k.tile_groups) * ceil_divide(p.in_channels / p.groups, k.tile_in_channels) *
            ceil_divide(p.out_channels / p.groups, k.tile_out_channels) *
            ceil_divide(taps(p), k.tile_taps);

@@ -158,7 +158,7 @@ int halide_cuda_run(void *user_context, void *state, const char *entry_name, int
         if (context->rehearsal || int64_t{blocks_x} * blocks_y * blocks_z == 0) return 0;
 
         // A buffer is passed as its device address.
-        constexpr size_t max_args = 128;
+        constexpr size_t max_args = 256;
         uint64_t addresses[max_args];
         void *parameters[max_args + 1];
         size_t n = 0;

@@ -7,6 +7,7 @@
 #include "choice/picture_frame.h"
 #include "choice/product_blocks.h"
 #include "choice/registry.h"
+#include "choice/staged_columns.h"
 #include "problem/counting.h"
 
 namespace conv_transpose {
@@ -154,8 +155,11 @@ View WeightPacking::as_given(const LaunchRange &range) const {
     const Layout layout = maps_weights(kernel_) && taps == 1 ? Layout::channels_last : given_.layout;
     const auto [tap, inner] = LayoutStrides(layout, inside, taps);
     const int64_t group = inside > out ? inner * out : in * out * taps;
-    View view(c_.weight_operand, range.first_group * group, joined(window, {out, in, range.groups}), given_.type);
-    int64_t stride = tap;
+    // Kernels that read single taps read them turned round where they are.
+    const bool turned_round = mirrored_ && stages_columns(kernel_);
+    const int64_t first = turned_round ? (taps - 1) * tap : 0;
+    View view(c_.weight_operand, range.first_group * group + first, joined(window, {out, in, range.groups}), given_.type);
+    int64_t stride = turned_round ? -tap : tap;
     for (int i = 0; i < kernel_.rank; stride *= window[i++]) view.set_stride(i, stride);
     return view.set_stride(kernel_.rank, inner)
         .set_stride(kernel_.rank + 1, taps * inside)

@@ -1,0 +1,183 @@
+// The generator of the forward operation of depthwise problems at a stride of 1 whose blocks stage what they see
+// (algorithm/staged_tile.h), for tensors of any rank, format and layout. Arguments as in forward.h. Template argument: a schedule of
+// StagedForwardFuncs with StagedShape shape() const.
+#ifndef CONV_TRANSPOSE_GENERATORS_FORWARD_STAGED_H
+#define CONV_TRANSPOSE_GENERATORS_FORWARD_STAGED_H
+
+#include "Halide.h"
+#include "generators/axis_inputs.h"
+#include "generators/gather_weight.h"
+#include "generators/staged_pictures.h"
+
+namespace conv_transpose {
+
+template <class Schedule>
+class ForwardStaged : public Halide::Generator<ForwardStaged<Schedule>>, public StagedPictures {
+  public:
+    template <typename T>
+    using Input = Halide::GeneratorInput<T>;
+    Schedule schedule_params;
+
+    /// The input's coordinates begin at -padding.
+    Input<Halide::Buffer<>> input{"input"}, weight{"weight"};
+    Input<Halide::Buffer<float>> bias{"bias", 2};  // channel in group, group
+    Input<int> has_bias{"has_bias"};
+    Input<int> activation{"activation"};
+    Input<float> slope{"slope"};
+
+    void configure() {
+        set_format(input);
+        set_format(weight);
+        attributes_ = add_axis_inputs(*this, rank, gather_attributes);
+        output_ = this->template add_output<Halide::Buffer<>>("output", halide_type(storage), dimensions);
+    }
+
+    void generate() {
+        const Tile tile(schedule_params.shape(), axis(0), axis(1), axis(2), number(extent(4) * extent(5)));
+        stage(tile);
+        multiply(tile);
+        store(tile);
+    }
+
+    void schedule() {
+        for (int d = 0; d < 2; d++) bias.dim(d).set_min(0);
+        declare_strides(input, false);
+        declare_strides(*output_, true);
+        GatherWeight{0, storage, this->get_target()}.declare(weight);
+        input.dim(3).set_extent(1), output_->dim(3).set_extent(1);
+        schedule_params.apply(funcs_, this->target);
+        add_passes(this->get_pipeline());
+    }
+
+    std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::forward); }
+
+    void describe(KernelDescription &description) override {
+        problem.describe(Family::forward, this->target, description);
+        describe_tensors({"input", "output"}, description);
+        GatherWeight{0, storage, this->target}.describe(description);
+        description.set("strict_propagation", "false");
+        schedule_params.describe(description);
+    }
+
+  private:
+    using Tile = StagedTile<Int>;
+
+    StagedForwardFuncs funcs_;
+    AxisInputs attributes_;
+    Halide::GeneratorOutput<Halide::Buffer<>> *output_ = nullptr;
+
+    Expr extent(int d) const { return output_->dim(d).extent(); }
+    // Output o sees input o - (kernel - 1 - t) * dilation with tap t of the weight turned round.
+    StagedAxis<Int> axis(int d) {
+        const auto a = [&](int i) { return number(*attributes_[6 * d + i]); };
+        return {number(max(extent(d), 1)), a(5), 1, a(1)};
+    }
+
+    /// A block's first position along x, run, position along z, and plane.
+    struct Begin {
+        Expr x, run, z, plane;
+    };
+    static Begin begin_of(const Expr &block, const Tile &tile) {
+        const Division x = divide(block, tile.tiles_x()), y = divide(x.quotient, tile.tiles_y()),
+                       z = divide(y.quotient, tile.tiles_z());
+        return {x.rest * tile.x, y.rest * tile.groups, z.rest * tile.z, z.quotient * tile.planes};
+    }
+
+    void stage(const Tile &tile) {
+        using namespace Halide;
+        StagedForwardFuncs &f = funcs_;
+        const StagedShape &shape = tile.shape;
+        const Begin begin = begin_of(f.block, tile);
+        const Int residues = tile.y_axis.dilation;
+        const Staged what{tile.columns(), residues, tile.piece, tile.pitch, shape.elements};
+        stage_picture(f.picture, input, what, shape.threads, f.thread, {f.block},
+                      [&](const Expr &column) -> Column {
+                          const Division x = by(column, tile.box_x), z = by(x.quotient, tile.box_z);
+                          const Expr plane = begin.plane + z.quotient;
+                          const Division image = divide(min(plane, tile.all_planes - 1), extent(4));
+                          return {begin.x + x.rest - tile.x_axis.reach(), begin.z + z.rest - tile.z_axis.reach(), image.rest,
+                                  image.quotient, plane < tile.all_planes};
+                      },
+                      [&](const Expr &piece, const Expr &row) {
+                          return piece + residues * (begin.run * shape.parts + row) - tile.y_axis.reach();
+                      },
+                      this->get_target());
+        // Weights of a plane: by z, x, and along y.
+        const Int all = tile.planes * tile.weights_of_plane;
+        const Int kernel[] = {tile.x_axis.kernel, tile.y_axis.kernel, tile.z_axis.kernel};
+        f.weights = RDom({{0, staged::up(all, Int(shape.threads))}, {0, shape.threads}}, "weights");
+        const RDom &r = f.weights;
+        const Expr slot = r[0] * shape.threads + r[1];
+        f.weights.where(slot < all);
+        const Division y = by(slot, tile.column_taps), x = by(y.quotient, kernel[0]), z = by(x.quotient, kernel[2]);
+        const Expr group = divide(min(begin.plane + z.quotient, tile.all_planes - 1), extent(4)).rest;
+        const std::vector<Expr> at{known(kernel[0] - 1 - x.rest, kernel[0]), known(max(kernel[1] - 1 - y.rest, 0), kernel[1]),
+                                   known(kernel[2] - 1 - z.rest, kernel[2])};
+        f.staged_weight(f.slot, f.block) = undef<float>();
+        f.staged_weight(known(slot, shape.others), f.block) =
+            select(y.rest < kernel[1],
+                   GatherWeight{0, storage, this->get_target()}.at(weight, at, 0, 0, known(group, extent(4))), 0.f);
+    }
+
+    // Of a thread, by the numbers of f.place.
+    enum { at_x, at_y, at_z, at_group, at_image, exists, sees, weighs };
+
+    void multiply(const Tile &tile) {
+        using namespace Halide;
+        StagedForwardFuncs &f = funcs_;
+        const StagedShape &shape = tile.shape;
+        const int window = shape.window;
+        const Int residues = tile.y_axis.dilation;
+        const Begin begin = begin_of(f.block, tile);
+        {
+            const Division x = by(f.thread, tile.x), y = by(x.quotient, tile.groups * residues), z = by(y.quotient, tile.z),
+                           run = by(y.rest, residues);
+            const Expr own_plane = min(z.quotient, tile.planes - 1), plane = begin.plane + own_plane,
+                       at[] = {begin.x + x.rest, run.rest + residues * ((begin.run + run.quotient) * shape.parts), begin.z + z.rest};
+            const Division image = divide(min(plane, tile.all_planes - 1), extent(4));
+            const Expr column = (own_plane * tile.box_z + z.rest) * tile.box_x + x.rest;
+            f.place(f.thread, f.block) =
+                Tuple(at[0], at[1], at[2], image.rest, image.quotient,
+                      cast<int>(z.quotient < tile.planes && at[0] < extent(0) && at[2] < extent(2) && plane < tile.all_planes),
+                      column * (tile.pitch / 4) + run.rest * (tile.piece / 4) + run.quotient * (shape.parts / 4),
+                      own_plane * (tile.weights_of_plane / 4));
+        }
+        const auto place = [&](int i) -> Expr { return f.place(f.thread, f.block)[i]; };
+        const Expr column = f.tap_z * tile.z_axis.dilation * tile.box_x + f.tap_x * tile.x_axis.dilation,
+                   taps = f.tap_z * tile.x_axis.kernel + f.tap_x, in_column = f.tap_window * (window / 4);
+        const Expr seen = place(sees) + column * (tile.pitch / 4) + in_column,
+                   weights = place(weighs) + taps * (tile.column_taps / 4) + in_column;
+        f.seen(f.part, f.tap_window, f.tap_x, f.tap_z, f.thread, f.block) =
+            f.picture.staged(known(seen, (shape.elements - shape.parts - window) / 4 + 1) * 4 + f.part, f.block);
+        f.tap_weight(f.in_window, f.tap_window, f.tap_x, f.tap_z, f.thread, f.block) =
+            f.staged_weight(known(weights, (shape.others - window) / 4 + 1) * 4 + f.in_window, f.block);
+        f.taps = RDom({{0, window}, {0, tile.column_taps / window}, {0, tile.x_axis.kernel}, {0, tile.z_axis.kernel}}, "taps");
+        const RDom &r = f.taps;
+        f.initial(f.thread, f.block) = branch(has_bias != 0, bias(0, known(place(at_group), bias.dim(1).extent())), 0.f);
+        f.sum(f.part, f.thread, f.block) = f.initial(f.thread, f.block);
+        f.sum(f.part, f.thread, f.block) +=
+            f.seen(f.part + r[0], r[1], r[2], r[3], f.thread, f.block) * f.tap_weight(r[0], r[1], r[2], r[3], f.thread, f.block);
+        f.finished(f.part, f.thread, f.block) = activate(f.sum(f.part, f.thread, f.block), activation, slope);
+        f.no_smooth_activation = activation == static_cast<int>(EpilogueKind::piecewise_linear);
+    }
+
+    void store(const Tile &tile) {
+        using namespace Halide;
+        StagedForwardFuncs &f = funcs_;
+        f.outputs = RDom({{0, tile.shape.parts}, {0, tile.shape.threads}, {0, tile.tiles()}}, "outputs");
+        const RDom &o = f.outputs;
+        const auto place = [&](int i) -> Expr { return f.place(o[1], o[2])[i]; };
+        const Expr y = place(at_y) + o[0] * tile.y_axis.dilation;
+        f.outputs.where(place(exists) != 0 && y < extent(1));
+        std::vector<Expr> to{place(at_x), y, place(at_z), 0, place(at_group), place(at_image)};
+        for (int d = 0; d < dimensions; d++) to[d] = known(to[d], extent(d));
+        (*output_)(std::vector<Var>(dimensions)) = undef(halide_type(storage));
+        Func(*output_).gpu_single_thread();  // nothing, but on the host it would ask for host memory
+        (*output_)(to) = stored(f.finished(o[0], o[1], o[2]), storage, this->get_target());
+        f.output = *output_;
+    }
+};
+
+}  // namespace conv_transpose
+
+#endif

@@ -1,0 +1,83 @@
+// Which problems kernels take whose blocks stage what they see: see staged_columns.h.
+#include "choice/staged_columns.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "problem/counting.h"
+#include "problem/layouts.h"
+
+namespace conv_transpose {
+
+namespace {
+
+const std::string too_large = "what a block would stage is more than it has room for",
+                  few_products = "what is staged has too few products";
+
+// Of the forward operation at a stride of 1.
+StagedTile<int64_t> forward_tile(const StagedShape &shape, const Problem &p) {
+    const auto axis = [](const Axis &a) { return StagedAxis<int64_t>{std::max<int64_t>(a.output(), 1), a.kernel, 1, a.dilation}; };
+    return {shape, axis(p.width()), axis(p.height()), axis(p.depth()), std::max<int64_t>(p.batch * p.groups, 1)};
+}
+
+bool is_small(const StagedShape &shape, const Problem &p) {
+    const auto has_room = [&](const Axis &a) { return std::max({a.kernel, a.stride, a.dilation}) <= shape.elements; };
+    return std::all_of(p.axes.begin(), p.axes.end(), has_room) && double(taps(p)) <= shape.elements;
+}
+
+// Products of an image and group to each element that is staged for them, by how full windows of taps are.
+template <class Tile>
+double products_an_element(const Tile &tile, double staged, double taps_of_windows) {
+    const auto &[x, y, z] = std::tie(tile.x_axis, tile.y_axis, tile.z_axis);
+    const double positions = double(x.extent) * double(y.extent) * double(z.extent);
+    const double taps = double(x.kernel) * double(y.kernel) * double(z.kernel);
+    return positions * taps / staged * (double(y.kernel) / taps_of_windows);
+}
+
+// In these units kernels for any attributes (schedules/cuda_gather.h) took as long at 2 to 4.1, up to 5.7 times as long from 4.7
+// on, and less below 2: 46 layers of float16 and float32 (H200, 2026-11-23).
+constexpr double worth_staging = 4.5;
+
+std::string forward_rejection(const StagedShape &shape, const Computation &c) {
+    const Problem &p = c.problem;
+    const auto is_dense = [](const Axis &a) { return a.stride == 1; };
+    if (!std::all_of(p.axes.begin(), p.axes.end(), is_dense)) return "its stride is not 1";
+    if (channels_innermost(c.read_format) || channels_innermost(c.written_format)) return "its channels are innermost";
+    const StagedTile<int64_t> tile = forward_tile(shape, p);
+    if (!tile.fits()) return too_large;
+    const double staged = double(tile.tiles()) * double(tile.columns()) * double(tile.piece) * double(tile.y_axis.dilation);
+    if (products_an_element(tile, staged / double(tile.all_planes), double(tile.column_taps)) < worth_staging) return few_products;
+    return {};
+}
+
+std::string weight_gradient_rejection(const StagedShape &shape, const Problem &p) {
+    const StagedWeightTile<int64_t> tile = staged_weight_tile(shape, p);
+    if (!tile.fits()) return too_large;
+    const StagedAxis<int64_t> &y = tile.y_axis;
+    // Longer runs make addresses once for more products: of 14 to 128 rows times are 0.86 to 0.93 of those with runs of eight, of 7
+    // rows twice those (H200, 2026-11-23).
+    constexpr double longer = 1.2;
+    if (double(y.runs(shape.parts) * shape.parts) > longer * double(y.runs(StagedShape::run) * StagedShape::run))
+        return "its runs of positions are longer than columns";
+    const double seen = double(tile.box_x * tile.box_z * tile.piece) * double(y.dilation * tile.first_taps);
+    const double staged = seen + double(tile.x * tile.z * tile.input_piece * y.dilation);
+    const double taps_of_windows = double(tile.windows * shape.window * tile.first_taps);
+    if (products_an_element(tile, staged * double(tile.tiles() * tile.task_tiles()), taps_of_windows) < worth_staging)
+        return few_products;
+    return {};
+}
+
+}  // namespace
+
+StagedWeightTile<int64_t> staged_weight_tile(const StagedShape &shape, const Problem &p) {
+    const auto axis = [](const Axis &a) { return StagedAxis<int64_t>{std::max<int64_t>(a.input, 1), a.kernel, a.stride, a.dilation}; };
+    return {shape, axis(p.width()), axis(p.height()), axis(p.depth())};
+}
+
+std::string staged_columns_rejection(const KernelTraits &k, const Computation &c) {
+    if (!is_small(k.staged_shape, c.problem)) return too_large;
+    if (k.operation == Operation::weight_gradient) return weight_gradient_rejection(k.staged_shape, c.problem);
+    return forward_rejection(k.staged_shape, c);
+}
+
+}  // namespace conv_transpose
