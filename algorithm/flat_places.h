@@ -230,9 +230,9 @@ class Places {
         const PerAxis of_row = span(0, segment);
         return max(of_row[1] - of_row[0], 0);
     }
-    /// At most so many, apart like the channels of a place.
+    /// At most so many, apart like the channels of a place. Where taps see nothing, a register tile is computed all the same.
     Expr most_positions() const {
-        return (rounded_up(seen_rows() * most_seen_cells(), positions_) * positions_ + 15) / 32 * 32 + 16;
+        return (rounded_up(max(seen_rows() * most_seen_cells(), 1), positions_) * positions_ + 15) / 32 * 32 + 16;
     }
     Expr seen_positions(const Expr &segment, const Expr &tile) const {
         return max(positions_before(seen_rows(), segment, tile), 1);
