@@ -34,7 +34,6 @@ endforeach()
 # Any attributes, rank, element type and layout.
 set(depthwise_gather LAYOUT any GENERATOR forward_cuda_depthwise_gather in_channels=1)
 foreach(format f32 ${formats_of_16_bits})
-    conv_transpose_kernel(forward ${format} cuda depthwise AS staged LAYOUT any GENERATOR forward_cuda_staged storage=${format} ${depthwise})
     conv_transpose_kernel(forward ${format} cuda depthwise AS columns ${depthwise_gather} ${columns3} parts=16 storage=${format})
     conv_transpose_kernel(forward ${format} cuda depthwise ${depthwise_gather} storage=${format})
 endforeach()

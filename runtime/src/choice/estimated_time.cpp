@@ -321,7 +321,8 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
 // Where threads have some channels at a position of each part of a row, and nothing in common (schedules/cuda_gather.h).
 // Phases along the width share warps, so the longest counts. An element takes 2 ps beside its products (H200, KernelBench 72,
 // 75 and 81, 2026-11-22); where lanes lie apart by all channels, up to four times as long. Fewer threads than a machine holds
-// take as long as one of them, whose loads nobody hides.
+// take as long as one of them, whose loads nobody hides. An input gradient's lanes are a stride apart: at 16 it takes ten times as
+// long (k16 s16, 24 to 24 channels; 2026-11-23).
 double gather_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
     const Problem &p = c.problem;
     const bool forward = k.operation == Operation::forward;
@@ -347,7 +348,8 @@ double gather_time(const KernelTraits &k, const Computation &c, const Machine &m
     const bool channels_last =
         channels_innermost(c.read_format) || channels_innermost(c.written_format);
     const double pixel = double(bytes_of(c.read_format.type) * std::max(p.in_channels, p.out_channels)),
-                 apart = k.any_layout && channels_last ? std::clamp(pixel / 8, 1.0, 4.0) : 1;
+                 stride = forward || channels_last ? 1 : double(p.width().stride),
+                 apart = k.any_layout && channels_last ? std::clamp(pixel / 8, 1.0, 4.0) : std::clamp(stride / 4, 1.0, 8.0);
     return elements / size * (element + 2 * products / (k.h200_tflops * 1e12)) * apart;
 }
 
