@@ -2,9 +2,9 @@
 // value: what a block sees is staged in shared memory.
 //
 // NVIDIA H200, 2026-11-23, 7x7, 4 x 2048 channels of 96x96, float16, TFLOP/s of 67: weight gradient 14.2 (21 %), in channels_last
-// 8.4 (13 %); forward 10.6 (16 %) and input gradient 11.9 (18 %) with windows of four taps, of which each was tested. The next
-// best kernels (cuda_gather.h) take 4.8, 1.8, 1.5 and 2.7 times as long. Of PTX, a run of 128 products takes 50 other instructions,
-// an element that is staged 10. Windows of four taps take a weight gradient 1.26 times as long as those of eight.
+// 8.4 (13 %); forward and input gradient 13.2 (20 %). The next best kernels (cuda_gather.h) take 4.8, 1.8, 1.9 and 3.0 times as
+// long. Of PTX, a run of 128 products takes 50 other instructions, an element that is staged 10. Windows of four taps take a weight
+// gradient 1.26 times as long as those of eight.
 //
 // Order: bounds are tested, and elements converted to float32, once an element, not once a tap. A thread has neighbouring positions
 // of a column and a window of taps, which see a run of a column of what is staged: it comes in vectors of four, and nothing is tested
