@@ -13,6 +13,27 @@ class HalfPrecisionTensorMaps : public FormattedTest {
         if (GetParam() == Device::cpu) GTEST_SKIP() << "tensor maps are for GPUs";
         FormattedTest::SetUp();
     }
+
+    /// By kernels of volumes, forward with a bias and weights in either layout, and input gradients by those with such names; in
+    /// bfloat16 the first problem.
+    template <std::size_t count>
+    void expect_exact_in_channels_last(const char *const (&problems)[count], const std::string &gradients_by) {
+        int kernels = 0;
+        for (const ElementType type : {ElementType::float16, ElementType::bfloat16})
+            for (const char *text : problems) {
+                if (type != ElementType::float16 && text != problems[0]) continue;
+                PlanOptions options;
+                options.input = options.weight = options.output = {type, Layout::channels_last};
+                const Problem p = Problem::parse(text);
+                kernels += expect_exact(p, Operation::input_gradient, options, 0, gradients_by);
+                options.epilogue = {.bias = true, .activation = Activation::relu};
+                kernels += expect_exact(p, Operation::forward, options, 0, "ndhwc_maps");
+                options.weight.layout = Layout::channels_first;
+                kernels += expect_exact(p, Operation::forward, options, 0, "ndhwc_maps");
+                if (HasFailure()) return;
+            }
+        if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads them so";
+    }
 };
 
 // There are several groups, phases that are channels, and sums in parts; weights and biases are of either type.
@@ -176,39 +197,10 @@ const char *const problems_of_joined_outputs[] = {
     "n1ic12oc20id3ih2iw8kd3kh3kw3pd1ph1pw1", "n1ic44oc3ih3iw16kh6kw6sh3sw3ph1pw1oph2opw2"};
 
 TEST_P(HalfPrecisionTensorMaps, JoinsPositionsByTensorMaps) {
-    int kernels = 0;
-    for (const ElementType type : {ElementType::float16, ElementType::bfloat16})
-        for (const char *text : problems_of_joined_positions) {
-            if (type != ElementType::float16 && text != problems_of_joined_positions[0]) continue;
-            PlanOptions options;
-            options.input = options.weight = options.output = {type, Layout::channels_last};
-            const Problem p = Problem::parse(text);
-            kernels += expect_exact(p, Operation::input_gradient, options, 0, "ndhwc_maps");
-            options.epilogue = {.bias = true, .activation = Activation::relu};
-            kernels += expect_exact(p, Operation::forward, options, 0, "ndhwc_maps");
-            options.weight.layout = Layout::channels_first;
-            kernels += expect_exact(p, Operation::forward, options, 0, "ndhwc_maps");
-            if (HasFailure()) return;
-        }
-    if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads them so";
+    expect_exact_in_channels_last(problems_of_joined_positions, "ndhwc_maps");
 }
-
 TEST_P(HalfPrecisionTensorMaps, JoinsOutputsByTensorMaps) {
-    int kernels = 0;
-    for (const ElementType type : {ElementType::float16, ElementType::bfloat16})
-        for (const char *text : problems_of_joined_outputs) {
-            if (type != ElementType::float16 && text != problems_of_joined_outputs[0]) continue;
-            PlanOptions options;
-            options.input = options.weight = options.output = {type, Layout::channels_last};
-            const Problem p = Problem::parse(text);
-            kernels += expect_exact(p, Operation::input_gradient, options, 0, "forward");
-            options.epilogue = {.bias = true, .activation = Activation::relu};
-            kernels += expect_exact(p, Operation::forward, options, 0, "ndhwc_maps");
-            options.weight.layout = Layout::channels_first;
-            kernels += expect_exact(p, Operation::forward, options, 0, "ndhwc_maps");
-            if (HasFailure()) return;
-        }
-    if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads them so";
+    expect_exact_in_channels_last(problems_of_joined_outputs, "forward");
 }
 
 // At stride 1 input gradients are forward operations with weights that are mirrored, of cells, too.
