@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/passes/dependence.h"
+
 namespace conv_transpose {
 
 using namespace Halide;
@@ -14,19 +16,14 @@ using namespace Halide::Internal;
 
 namespace {
 
-// Whether it depends on nothing that is bound in the kernel, nor on memory, nor on functions, which may be the GPU's own.
-class Dependence : public IRVisitor {
+// Functions may be the GPU's own.
+class DependenceOrCall : public Dependence {
   public:
-    explicit Dependence(const std::set<std::string> &bound) : bound_(bound) {}
-    bool any = false;
+    using Dependence::Dependence;
 
   private:
-    using IRVisitor::visit;
-    void visit(const Variable *op) override { any |= bound_.count(op->name) > 0; }
-    void visit(const Load *) override { any = true; }
+    using Dependence::visit;
     void visit(const Call *) override { any = true; }
-
-    const std::set<std::string> &bound_;
 };
 
 class TakeConstants : public IRMutator {
@@ -41,7 +38,7 @@ class TakeConstants : public IRMutator {
 
     bool is_constant(const Expr &e) const {
         if (!e.type().is_scalar() || !e.type().is_int_or_uint() || e.type().bits() != 32) return false;
-        Dependence dependence(bound_);
+        DependenceOrCall dependence(bound_);
         e.accept(&dependence);
         return !dependence.any;
     }

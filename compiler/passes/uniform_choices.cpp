@@ -3,6 +3,8 @@
 
 #include <set>
 
+#include "compiler/passes/dependence.h"
+
 namespace conv_transpose {
 
 using namespace Halide;
@@ -34,20 +36,6 @@ class Bindings : public IRVisitor {
         any_barrier |= op->is_intrinsic(Call::gpu_thread_barrier);
         IRVisitor::visit(op);
     }
-};
-
-// Whether it depends on nothing that is bound there, nor on memory.
-class Dependence : public IRVisitor {
-  public:
-    explicit Dependence(const std::set<std::string> &bound) : bound_(bound) {}
-    bool any = false;
-
-  private:
-    using IRVisitor::visit;
-    void visit(const Variable *op) override { any |= bound_.count(op->name) > 0; }
-    void visit(const Load *) override { any = true; }
-
-    const std::set<std::string> &bound_;
 };
 
 // The condition of the first choice that is the same for all of a loop.
