@@ -11,33 +11,16 @@
 #include "algorithm/gather_funcs.h"
 #include "algorithm/strided_axis.h"
 #include "compiler/passes/device_assertions.h"
-#include "generators/any_tensors.h"
-#include "generators/axis_inputs.h"
+#include "generators/any_weight_gradient.h"
 
 namespace conv_transpose {
 
 template <class Schedule>
-class WeightGradientGather : public Halide::Generator<WeightGradientGather<Schedule>>, public AnyTensors {
+class WeightGradientGather : public Halide::Generator<WeightGradientGather<Schedule>>, public AnyWeightGradient<AnyTensors> {
   public:
-    template <typename T>
-    using Input = Halide::GeneratorInput<T>;
-    /// The sum has one part, and the kernel rounds it itself: a second launch would take as long as the first of few positions.
-    Halide::GeneratorParam<bool> writes_result{"writes_result", false};
     Schedule schedule_params;
 
-    /// The output gradient's coordinates begin at the padding. `batch` may be 0, where tensors have one image that is
-    /// never read.
-    Input<Halide::Buffer<>> input{"input"}, output_gradient{"output_gradient"};
-    Input<int> batch{"batch"}, band_rows{"band_rows"}, part_images{"part_images"};
-
-    void configure() {
-        set_format(input);
-        set_format(output_gradient);
-        attributes_ = add_axis_inputs(*this, rank, strided_attributes);
-        // kx, ky, kz, output channel, input channel, group, band, images
-        const Halide::Type stored = writes_result ? halide_type(storage) : Halide::Float(32);
-        partial_ = this->template add_output<Halide::Buffer<>>("partial", stored, dimensions + 2);
-    }
+    void configure() { this->add_arguments(*this); }
 
     void generate() {
         using namespace Halide;
@@ -77,10 +60,7 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
     }
 
     void schedule() {
-        declare_strides(input, true);
-        declare_strides(output_gradient, false);
-        for (int d = 0; d < dimensions + 2; d++) partial_->dim(d).set_min(0);
-        partial_->dim(0).set_stride(Halide::Expr());
+        declare_arguments();
         if (const int vector = schedule_params.tile().vector; vector > 1)
             declare_vectors(input, 4, vector), declare_vectors(output_gradient, 4, vector);
         if (problem.in_channels)
@@ -97,12 +77,7 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
     void describe(KernelDescription &description) override {
         problem.describe(Family::weight_gradient, this->target, description);
         describe_tensors({"input", "output"}, description, schedule_params.tile().of_groups());
-        if (writes_result) {
-            description.set("writes_result", "true");
-            description.set("weight", format_text(storage, schedule_params.tile().of_groups()));
-        } else {
-            description.set("any_result", "true");
-        }
+        describe_result(schedule_params.tile().of_groups(), description);
         if (schedule_params.tile().multiplies_zeros) description.set("strict_propagation", "false");
         description.set("band_axes", Schedule::on_gpu ? 3 : 2);
         schedule_params.describe(description);
@@ -125,8 +100,6 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
     };
 
     AnyWeightGradientFuncs funcs_;
-    AxisInputs attributes_;
-    Halide::GeneratorOutput<Halide::Buffer<>> *partial_ = nullptr;
 
     /// An element as it lies in memory, or zero: two of 16 bits are chosen at once.
     static Halide::Expr or_zero(const Halide::Expr &condition, const Halide::Expr &element) {
@@ -135,7 +108,6 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
         return reinterpret(element.type(), select(condition, reinterpret<uint16_t>(element), cast<uint16_t>(0)));
     }
 
-    Halide::Expr extent(int d) const { return partial_->dim(d).extent(); }
     static Halide::Expr up(const Halide::Expr &number, int divisor) { return (number + divisor - 1) / divisor; }
 
     Place place(const Halide::Expr &weight, const Halide::Expr &tile_number, const Halide::Expr &part,

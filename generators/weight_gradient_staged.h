@@ -7,33 +7,17 @@
 
 #include "Halide.h"
 #include "algorithm/staged_weight_tile.h"
-#include "generators/axis_inputs.h"
+#include "generators/any_weight_gradient.h"
 #include "generators/staged_pictures.h"
 
 namespace conv_transpose {
 
 template <class Schedule>
-class WeightGradientStaged : public Halide::Generator<WeightGradientStaged<Schedule>>, public StagedPictures {
+class WeightGradientStaged : public Halide::Generator<WeightGradientStaged<Schedule>>, public AnyWeightGradient<StagedPictures> {
   public:
-    template <typename T>
-    using Input = Halide::GeneratorInput<T>;
-    /// The sum has one part, and the kernel rounds it itself.
-    Halide::GeneratorParam<bool> writes_result{"writes_result", false};
     Schedule schedule_params;
 
-    /// The output gradient's coordinates begin at the padding. `batch` may be 0, where tensors have one image that is
-    /// never read.
-    Input<Halide::Buffer<>> input{"input"}, output_gradient{"output_gradient"};
-    Input<int> batch{"batch"}, band_rows{"band_rows"}, part_images{"part_images"};
-
-    void configure() {
-        set_format(input);
-        set_format(output_gradient);
-        attributes_ = add_axis_inputs(*this, rank, strided_attributes);
-        // kx, ky, kz, output channel, input channel, group, band, images
-        const Halide::Type stored = writes_result ? halide_type(storage) : Halide::Float(32);
-        partial_ = this->template add_output<Halide::Buffer<>>("partial", stored, dimensions + 2);
-    }
+    void configure() { this->add_arguments(*this); }
 
     void generate() {
         using namespace Halide;
@@ -46,10 +30,7 @@ class WeightGradientStaged : public Halide::Generator<WeightGradientStaged<Sched
     }
 
     void schedule() {
-        declare_strides(input, true);
-        declare_strides(output_gradient, false);
-        for (int d = 0; d < dimensions + 2; d++) partial_->dim(d).set_min(0);
-        partial_->dim(0).set_stride(Halide::Expr());
+        declare_arguments();
         input.dim(3).set_extent(1), output_gradient.dim(3).set_extent(1);
         partial_->dim(3).set_extent(1), partial_->dim(4).set_extent(1);
         schedule_params.apply(funcs_, this->target);
@@ -64,12 +45,7 @@ class WeightGradientStaged : public Halide::Generator<WeightGradientStaged<Sched
         description.set("rank", rank);
         if (!channels_last) description.set("any_layout", "true");
         for (const char *picture : {"input", "output"}) description.set(picture, format_text(storage, channels_last));
-        if (writes_result) {
-            description.set("writes_result", "true");
-            description.set("weight", format_text(storage, channels_last));
-        } else {
-            description.set("any_result", "true");
-        }
+        describe_result(channels_last, description);
         description.set("strict_propagation", "false");
         schedule_params.describe(description);
     }
@@ -78,14 +54,11 @@ class WeightGradientStaged : public Halide::Generator<WeightGradientStaged<Sched
     using Tile = StagedWeightTile<Int>;
 
     StagedWeightFuncs funcs_;
-    AxisInputs attributes_;
-    Halide::GeneratorOutput<Halide::Buffer<>> *partial_ = nullptr;
 
     Expr a(int d, int i) const { return *attributes_[3 * d + i]; }
     StagedAxis<Int> axis(int d) {
         return {number(max(input.dim(d).extent(), 1)), number(a(d, 0)), number(a(d, 1)), number(a(d, 2))};
     }
-    Expr extent(int d) const { return partial_->dim(d).extent(); }
     Expr group_tiles() const { return staged::up(extent(5), Expr(schedule_params.shape().planes)); }
     Division group_and_band(const Expr &part) const { return divide(part, group_tiles()); }
 
