@@ -83,10 +83,13 @@ struct CudaWeightGradientProductTensorCore : WarpgroupTile {
     GeneratorParam<bool> writes_result{"writes_result", false};
     /// Of them 16 bytes at once: output channels of a group are whole eights.
     GeneratorParam<bool> row_stores{"row_stores", false};
+    /// Not 0: so many blocks go through all tiles, neighbours or rounds of them (SoftwarePipelineOptions).
+    GeneratorParam<int> resident_blocks{"resident_blocks", 0};
+    GeneratorParam<bool> tiles_in_rounds{"tiles_in_rounds", false};
     GeneratorParam<int> window{"window", 1};  // kernel positions of a line, all of them, that share a box
 
-    /// What reads tensor maps runs on GPUs that have clusters.
-    bool adds_in_clusters() const { return tensor_maps && row_stores; }
+    /// What reads tensor maps runs on GPUs that have clusters, whose blocks have one tile.
+    bool adds_in_clusters() const { return tensor_maps && row_stores && resident_blocks == 0; }
 
     WeightGradientProductTile tile() const {
         return {tile_taps, tile_out, tile_in, steps, writes_result || window > 1, window};
@@ -105,6 +108,7 @@ struct CudaWeightGradientProductTensorCore : WarpgroupTile {
         if (tensor_maps) description.set("box_positions", f.neighbours ? f.values * f.tile.steps : f.tile.steps);
         if (window > 1) description.set("window", window);
         if (row_stores) description.set("out_channel_multiple", eights);
+        if (resident_blocks > 0) description.set("resident_blocks", resident_blocks);
         if (adds_in_clusters()) description.set("adds_in_clusters", "true");
     }
 
@@ -150,9 +154,11 @@ struct CudaWeightGradientProductTensorCore : WarpgroupTile {
     int warpgroups(const WeightGradientProductFuncs &f) const { return f.tile.rows() / warpgroup_rows; }
 
     int shared_bytes(const WeightGradientProductFuncs &f) const {
-        const int turns = row_stores ? 2 : 1, turned = turns * warpgroups(f) * 4 * 8 * (f.tile.columns() + 8) * 4;
+        const bool beside_stages = resident_blocks > 0;
+        const int turns = row_stores && !beside_stages ? 2 : 1, staged = stages * staged_bytes(f);
+        const int turned = turns * warpgroups(f) * 4 * 8 * (f.tile.columns() + 8) * 4;
         constexpr int barriers_and_alignment = 2048;
-        return std::max(stages * staged_bytes(f), turned) + (tensor_maps ? barriers_and_alignment : 0);
+        return (beside_stages ? staged + turned : std::max(staged, turned)) + (tensor_maps ? barriers_and_alignment : 0);
     }
 
     int staged_bytes(const WeightGradientProductFuncs &f) const {

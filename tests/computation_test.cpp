@@ -63,6 +63,28 @@ TEST(Computation, OfALinearLayersWeightGradientMayBeForward) {
             EXPECT_EQ(c.operation, Operation::weight_gradient) << other;
 }
 
+// Tensors in channels_last lie the same: taps of a row that lie side by side are channels, inputs of the outermost axis images.
+TEST(Computation, OfAWeightGradientWhoseTapsLieSideBySide) {
+    PlanOptions options;
+    options.operation = Operation::weight_gradient;
+    options.input = options.weight = options.output = {ElementType::float16, Layout::channels_last};
+    const auto joined = [&](const char *problem) {
+        const auto all = alternatives(Problem::parse(problem), options);
+        const auto same_tensors = [](const Computation &c) { return !c.by_taps && c.joined_positions == 1 && c.joined_groups == 1; };
+        return std::find_if(all.rbegin(), all.rend(), same_tensors)->problem.str();
+    };
+    const auto text = [](const char *problem) { return Problem::parse(problem).str(); };
+    EXPECT_EQ(joined("n2ic8oc16ih3iw5kh16kw4sh16sw4"), text("n6ic8oc64ih1iw5kh16kw1"));
+    EXPECT_EQ(joined("n2ic8oc16id3ih4iw5kd2kh2kw2sd2sh2sw2"), text("n6ic8oc32id1ih4iw5kd2kh2kw1sd1sh2sw1"));
+    EXPECT_EQ(joined("n2ic8oc16ih3iw5kh3kw4sh2sw4"), text("n2ic8oc64ih3iw5kh3kw1sh2sw1"));
+    // Neither with gaps or padding, nor of groups, nor of other layouts.
+    for (const char *other : {"n2ic8oc16ih3iw5kh3kw3sh4sw4", "n2ic8oc16ih3iw5kh2kw2sh2sw2ph1pw1"})
+        EXPECT_EQ(joined(other), text(other));
+    EXPECT_EQ(joined("n2g2ic8oc16ih3iw5kh1kw4sw4"), text("n2g2ic8oc16ih3iw5kh1kw4sw4"));
+    options.output.layout = options.input.layout = Layout::channels_first;
+    EXPECT_EQ(joined("n2ic8oc16ih3iw5kh16kw4sh16sw4"), text("n2ic8oc16ih3iw5kh16kw4sh16sw4"));
+}
+
 TEST(Computation, OfAnInputGradientMayBeForward) {
     const auto all = computations("n2g2ic4oc6ih8iw9kh3kw4ph1dw2", Operation::input_gradient);
     ASSERT_EQ(all.size(), 6u);

@@ -46,6 +46,8 @@ conv_transpose_helper(pack_channels_last f16 cuda AS few given=f16 few_channels=
 conv_transpose_helper(pack_channels_last f16 cuda AS narrow given=f16 narrow=true tile_channels=32 tile_positions=128)
 conv_transpose_helper(pack_channels_last f16 cuda given=f16)
 conv_transpose_helper(pack_channels_last f16 cuda AS aligned given=f16 aligned=true)
+# And outermost, of weights that were computed with output channels innermost.
+conv_transpose_helper(pack_channels_first f16 cuda given=f16)
 # Taps as channels: weight gradients of every GPU read them.
 conv_transpose_helper(pack_taps f16 cuda AS narrow given=f16 most_rows=8)
 conv_transpose_helper(pack_taps f16 cuda given=f16)

@@ -183,24 +183,34 @@ foreach(format ${formats_of_16_bits})
         min_out_channels=17 ${full} H200_TFLOPS 550)
     # They write weights of channels_last themselves, tiles of one kernel position x output channels x input channels.
     set(result writes_result=true tile_taps=1)
-    conv_transpose_kernel(${row} AS maps_result_c256x128 ${maps_one_block} ${result} tile_out=256 tile_in=128 min_in_channels=65
-        min_out_channels=129 ${full} H200_TFLOPS 880)
+    # Of whole eights of output channels, 16 bytes at once; blocks of a cluster add their parts of the sum before.
+    set(rows ${result} row_stores=true)
+    # Few blocks, which have their multiprocessors for themselves: more of a sum is on its way.
+    set(deep ${maps} ${one_block} ${rows})
+    conv_transpose_kernel(${row} AS maps_deep_c128 ${deep} stages=6 tile_out=128 tile_in=128 min_in_channels=65
+        min_out_channels=65 ${full} H200_TFLOPS 740)
+    conv_transpose_kernel(${row} AS maps_deep_c64 ${deep} stages=12 tile_out=64 tile_in=64 min_in_channels=17
+        min_out_channels=9 ${full} H200_TFLOPS 330)
+    # Short sums, many weights: the next tile's operands come while one is stored.
+    set(tiles ${maps} ${one_block} ${rows} resident_blocks=132 tiles_in_rounds=true)
+    conv_transpose_kernel(${row} AS maps_tiles_c256x128 ${tiles} stages=3 tile_out=256 tile_in=128 min_in_channels=65
+        min_out_channels=129 ${full} H200_TFLOPS 790)
+    conv_transpose_kernel(${row} AS maps_tiles_c128 ${tiles} stages=5 tile_out=128 tile_in=128 min_in_channels=65
+        min_out_channels=65 ${full} H200_TFLOPS 630)
+    # More blocks, of which some share a multiprocessor.
+    conv_transpose_kernel(${row} AS maps_rows_c64x128 ${maps_two_blocks} ${rows} tile_out=64 tile_in=128 min_in_channels=65
+        min_out_channels=33 ${full} H200_TFLOPS 620)
+    conv_transpose_kernel(${row} AS maps_rows_c64 ${maps_three_blocks} ${rows} tile_out=64 tile_in=64 min_in_channels=17
+        min_out_channels=9 ${full} H200_TFLOPS 560)
+    # Of any output channels.
     conv_transpose_kernel(${row} AS maps_result_c128 ${maps_one_block} ${result} stages=5 tile_out=128 tile_in=128 min_in_channels=65
         min_out_channels=65 ${full} H200_TFLOPS 830)
     conv_transpose_kernel(${row} AS maps_result_c64x128 ${maps_two_blocks} ${result} tile_out=64 tile_in=128 min_in_channels=65
         min_out_channels=33 ${full} H200_TFLOPS 620)
     conv_transpose_kernel(${row} AS maps_result_c64 ${maps_three_blocks} ${result} tile_out=64 tile_in=64 min_in_channels=17
         min_out_channels=9 ${full} H200_TFLOPS 560)
-    # Of whole eights of output channels, 16 bytes at once; blocks of a cluster add their parts of the sum before.
-    set(rows ${result} row_stores=true)
-    conv_transpose_kernel(${row} AS maps_rows_c128 ${maps} blocks=2 stages=3 producer=false ${two_rounds} ${rows} tile_out=128
-        tile_in=128 min_in_channels=65 min_out_channels=65 ${full} H200_TFLOPS 620)
-    conv_transpose_kernel(${row} AS maps_rows_c64x128 ${maps_two_blocks} ${rows} tile_out=64 tile_in=128 min_in_channels=65
-        min_out_channels=33 ${full} H200_TFLOPS 620)
-    conv_transpose_kernel(${row} AS maps_rows_c64 ${maps_three_blocks} ${rows} tile_out=64 tile_in=64 min_in_channels=17
-        min_out_channels=9 ${full} H200_TFLOPS 560)
     # All kernel positions of a line share a box, three lines a block.
-    set(lines ${maps} blocks=1 ${one_round} tile_in=64 min_in_channels=17 min_out_channels=17)
+    set(lines ${maps} blocks=1 ${one_round} tile_in=64)
     conv_transpose_kernel(${row} AS maps_w3 ${lines} window=3 tile_taps=9 tile_out=64 stages=5 ${full} H200_TFLOPS 890)
     conv_transpose_kernel(${row} AS maps_w5 ${lines} window=5 tile_taps=15 tile_out=32 stages=8 ${full} H200_TFLOPS 950)
     # A warpgroup more would leave a thread too few registers.

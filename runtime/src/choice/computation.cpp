@@ -45,20 +45,35 @@ Problem with_positions_as_channels(const Problem &p, const PlanOptions &options)
     return layer;
 }
 
+// Every output of the axis is seen by one tap.
+bool is_side_by_side(const Axis &a) {
+    return a.kernel == a.stride && a.dilation == 1 && a.padding == 0 && a.output_padding == 0;
+}
+
 // Where the taps of a row lie side by side in the output, and channels innermost, they are channels, of tensors that lie as
 // they did: steps of a sum are fuller, and what they read of a row has no gaps.
 Problem with_row_taps_as_channels(const Problem &p, const PlanOptions &options) {
     const Axis &x = p.width();
-    const bool side_by_side = x.kernel == x.stride && x.dilation == 1 && x.padding == 0 && x.output_padding == 0;
     const bool rows_of_channels = channels_innermost(options.output) &&
                                   channels_innermost(options.weight) && p.groups == 1;
     const double channels = double(p.out_channels) * double(x.kernel);
-    const bool pays = options.operation == Operation::input_gradient;  // a weight gradient of few positions takes longer
-    if (!pays || !side_by_side || !rows_of_channels || channels > max_elements_32bit()) return p;
+    if (!is_side_by_side(x) || !rows_of_channels || channels > max_elements_32bit()) return p;
     Problem joined = p;
     joined.out_channels *= x.kernel;
     joined.width() = {.input = x.input};
     return joined;
+}
+
+// Where the taps of the outermost axis lie side by side, its inputs are images, each of which sees a kernel's outputs.
+Problem with_outermost_inputs_as_images(const Problem &p) {
+    const auto outermost = std::find_if(p.axes.begin(), p.axes.end(), [](const Axis &a) { return a != Axis{}; });
+    const double images = outermost == p.axes.end() ? 0 : double(p.batch) * double(outermost->input);
+    if (images == 0 || outermost->kernel == 1 || !is_side_by_side(*outermost) || images > max_elements_32bit()) return p;
+    Problem images_of_one = p;
+    Axis &axis = images_of_one.axes[outermost - p.axes.begin()];
+    images_of_one.batch *= axis.input;
+    axis = {.input = 1, .kernel = axis.kernel};
+    return images_of_one;
 }
 
 // At stride 1 the input gradient is a transposed convolution itself, of the output gradient with mirrored weights, so
@@ -220,6 +235,18 @@ std::optional<Computation> with_joined_positions_of_images(const Computation &gi
     return rows;
 }
 
+// Where every output is seen by one tap, of pictures in channels_last: maps of what a kernel reads have no strides, and taps of few
+// channels fill tiles and boxes.
+std::optional<Computation> with_taps_side_by_side(const Computation &given, const PlanOptions &options) {
+    const bool channels_last = given.read_format == given.written_format && channels_innermost(given.read_format) &&
+                               bytes_of(given.read_format.type) == 2;
+    if (!channels_last) return {};
+    Computation joined = given;
+    joined.problem = with_outermost_inputs_as_images(with_row_taps_as_channels(given.problem, options));
+    if (joined.problem.axes == given.problem.axes) return {};
+    return joined;
+}
+
 // A picture of one position has its channels innermost.
 std::optional<Computation> with_rows_as_given(const Computation &given) {
     if (channels_innermost(given.read_format) || read_positions(given) != 1) return {};
@@ -262,10 +289,9 @@ Computation itself(const Problem &p, Operation operation) {
 /// The problem itself, as simple as it can be written.
 Computation as_given(const Problem &problem, const PlanOptions &options) {
     const bool wide_pixels = options.input_pixel_stride != 0 || options.output_pixel_stride != 0;
-    Computation given = itself(
-        wide_pixels ? problem
-                    : with_row_taps_as_channels(with_positions_as_channels(with_two_axes(problem), options), options),
-        options.operation);
+    Problem simplest = wide_pixels ? problem : with_positions_as_channels(with_two_axes(problem), options);
+    if (!wide_pixels && options.operation == Operation::input_gradient) simplest = with_row_taps_as_channels(simplest, options);
+    Computation given = itself(simplest, options.operation);
     const bool reads_input = given.read == Operand::input;
     given.read_format = reads_input ? options.input : options.output;
     given.written_format = reads_input ? options.output : options.input;
@@ -287,14 +313,14 @@ void add_forward_of_gradient(std::vector<Computation> &all) {
     add(forward_over_phases(given.problem), given.problem);
 }
 
-void add_of_weight_gradient(std::vector<Computation> &all) {
+void add_of_weight_gradient(std::vector<Computation> &all, const PlanOptions &options) {
     const Computation given = all[0];
     if (const int64_t joined = groups_worth_joining(given.problem); joined > 1) {
         all.push_back(given);
         all.back().problem.groups /= joined, all.back().joined_groups = joined;
     }
     for (const auto &other : {forward_of_weight_gradient(given), with_strides_as_taps(given), with_taps_as_rows(given),
-                              with_joined_positions_of_images(given)})
+                              with_joined_positions_of_images(given), with_taps_side_by_side(given, options)})
         if (other) all.push_back(*other);
 }
 
@@ -317,7 +343,7 @@ std::vector<Computation> alternatives(const Problem &problem, const PlanOptions 
     const Computation given = as_given(problem, options);
     std::vector<Computation> all{given};
     if (given.operation == Operation::input_gradient) add_forward_of_gradient(all);
-    if (given.operation == Operation::weight_gradient) add_of_weight_gradient(all);
+    if (given.operation == Operation::weight_gradient) add_of_weight_gradient(all, options);
     for (std::size_t i = 0, count = all.size(); i < count; i++) {
         const bool sums_channels = all[i].operation == Operation::forward || all[i].operation == Operation::input_gradient;
         if (sums_channels && !all[i].by_phases) add_views_of_rows(all, i, options);

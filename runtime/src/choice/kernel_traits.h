@@ -25,6 +25,7 @@ enum class KernelRole {
     tap_packing,
     picture_packing,
     channels_last_packing,
+    channels_first_packing,
     sum_of_parts,
     sum_of_output_parts,
     weight_gradient_sum,

@@ -39,9 +39,12 @@ bool packs(const KernelTraits &k, const TensorOfOperation &tensor, Operation ope
     }
     // Products of weight gradients read and write every layout, and their sums are rounded by the last pass.
     if (k.packed_pictures || k.family == Family::weight_gradient_implicit_gemm) {
-        if (tensor.asked != &PlanOptions::weight) return tensor.format_of(k, operation).type == given.type;
-        return !k.writes_result && any_kernel([&](const KernelTraits &helper) {
-            return helper.role == KernelRole::weight_gradient_sum && helper.device == k.device && helper.weight.type == given.type;
+        const bool has_type = tensor.format_of(k, operation).type == given.type;
+        if (tensor.asked != &PlanOptions::weight) return has_type;
+        return (!k.writes_result || has_type) && any_kernel([&](const KernelTraits &helper) {
+            return helper.device == k.device &&
+                   (k.writes_result ? helper.role == KernelRole::channels_first_packing && moves_elements_of(helper, given.type)
+                                    : helper.role == KernelRole::weight_gradient_sum && helper.weight.type == given.type);
         });
     }
     const auto read = operation == Operation::forward ? &PlanOptions::input : &PlanOptions::output;

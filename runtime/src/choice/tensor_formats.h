@@ -41,7 +41,8 @@ constexpr int64_t bytes_of(ElementType type) { return bytes_of(storage_of(type))
 inline bool moves_elements(const KernelTraits &k) {
     const bool packs_weights = k.role == KernelRole::weight_packing;
     const bool packs = packs_weights || k.role == KernelRole::channel_packing || k.role == KernelRole::phase_packing ||
-                       k.role == KernelRole::tap_packing || k.role == KernelRole::channels_last_packing;
+                       k.role == KernelRole::tap_packing || k.role == KernelRole::channels_last_packing ||
+                       k.role == KernelRole::channels_first_packing;
     return packs && (packs_weights ? k.weight : k.input).type == k.output.type;
 }
 

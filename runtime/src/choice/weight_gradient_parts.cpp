@@ -81,18 +81,26 @@ PackedPictureParts::PackedPictureParts(const Problem &p, const KernelTraits &k,
     cut_into_bands(p, k, fours * packed.input.positions());
 }
 
+// Seven layers of float16, tiles of 64 x 64 to 128 x 128 (H200, 2026-11-23).
+double seconds_of_a_cluster(const Tile &k) {
+    return 1.2e-6 + 1.2e-10 * double(k.tile_in_channels * k.tile_out_channels);
+}
+
 // Clusters whose blocks had to share multiprocessors waited for each other: 72 of five blocks took 13.2 us, 72 blocks alone 8.2 (256 to
-// 128 channels, k3 s2, N4 16x21, H200, 2026-11-23). They depend on the problem alone: on an H200's number of multiprocessors.
-static int64_t most_blocks_of_cluster(int64_t blocks, int64_t chunks) {
-    constexpr int64_t of_all_gpus = 8;
-    return std::min({chunks, of_all_gpus, std::max<int64_t>(machines::H200::multiprocessors / blocks, 1)});
+// 128 channels, k3 s2, N4 16x21, H200, 2026-11-23). Where a multiprocessor holds one block, 32 clusters of four, one of which waited,
+// took 26.0 us, 32 of two 19.0 (k4 s2, 240 to 120, N4 32x32). They depend on the problem alone: on an H200's number of multiprocessors.
+static int64_t most_blocks_of_cluster(const Tile &k, int64_t blocks, int64_t chunks) {
+    constexpr int64_t of_all_gpus = 8, at_once = machines::H200::multiprocessors, of_pairs = 2;
+    const int64_t of_larger = k.wanted_blocks <= at_once ? at_once * 7 / 8 : at_once;
+    const int64_t most = std::min({chunks, of_all_gpus, std::max<int64_t>(of_larger / blocks, 1)});
+    return most > of_pairs ? most : std::min({chunks, of_pairs, std::max<int64_t>(at_once / blocks, 1)});
 }
 
 // So that rounds of blocks are full, but each block has enough to do before it stores its sums, and these are soon added.
 void SlicedParts::cut_into_bands(const Problem &p, const KernelTraits &k, int64_t of_slice) {
     constexpr int64_t chunks_worth_a_store = 8;
     const int64_t blocks = blocks_of_part(p, k), chunks = ceil_divide(of_slice, k.chunk_positions);
-    const int64_t most = k.adds_in_clusters ? most_blocks_of_cluster(blocks, chunks)
+    const int64_t most = k.adds_in_clusters ? most_blocks_of_cluster(k, blocks, chunks)
                          : k.writes_result  ? 1
                                             : std::min({chunks, max_grid(), 2 * k.wanted_blocks / blocks + 1,
                                                         max_floats_of_parts / packed_part_elements(p, k) / slices});
@@ -100,7 +108,7 @@ void SlicedParts::cut_into_bands(const Problem &p, const KernelTraits &k, int64_
                               (k.packed_pictures ? 4 : 1);
     // The time of a full round's chunks.
     const double seconds = chunk_flop * double(k.wanted_blocks) / (std::max(k.h200_tflops, 1) * 1e12);
-    const double part = seconds_of_a_part(packed_part_elements(p, k)) / seconds, cluster = seconds_of_a_cluster / seconds;
+    const double part = seconds_of_a_part(packed_part_elements(p, k)) / seconds, cluster = seconds_of_a_cluster(k) / seconds;
     int64_t chunks_of_band = chunks;
     double least_time = 0;
     for (int64_t b = 1; b <= most; b = k.adds_in_clusters ? 2 * b : b + 1) {
@@ -113,7 +121,18 @@ void SlicedParts::cut_into_bands(const Problem &p, const KernelTraits &k, int64_
     band_positions = chunks_of_band * k.chunk_positions;
 }
 
-int64_t whole_eights(int64_t channels) { return round_up(channels, 8); }
+bool turns_result(const KernelTraits &k, const Computation &c) {
+    return k.family == Family::weight_gradient_implicit_gemm && k.writes_result && !channels_innermost(c.weight_format) &&
+           taps(c.problem) > 1 && c.problem.out_channels > c.problem.groups;
+}
+
+// Enough for a block's threads, of channels that divide into whole tiles.
+int64_t turned_channels(const Problem &p) {
+    constexpr int64_t most_elements = 4096;
+    const int64_t channels = p.out_channels / p.groups;
+    for (int64_t tiles = 1;; tiles++)
+        if (channels % tiles == 0 && (channels / tiles * taps(p) <= most_elements || tiles == channels)) return channels / tiles;
+}
 
 ChannelsLastParts::ChannelsLastParts(const Computation &c, const KernelTraits &k) {
     const Problem &p = c.problem;
@@ -124,9 +143,14 @@ ChannelsLastParts::ChannelsLastParts(const Computation &c, const KernelTraits &k
     };
     packs_input = must_pack(in, input_positions(p), c.read_format);
     packs_output = c.by_taps || must_pack(out, output_positions(p), c.written_format);
-    const auto channels = [&](int64_t given) { return sums_as_it_lies(k) ? given : whole_eights(given); };
-    input_elements = p.groups * channels(in) * input_positions(p);
-    output_elements = p.groups * channels(out) * output_positions(p);
+    // Whole 16 bytes; of more than one the copy engine fetches rows that begin with sectors faster.
+    const auto packed_channels = [&](int64_t given, bool by_taps) {
+        return round_up(given, k.box_positions > 0 && given > 8 && !by_taps ? 16 : 8);
+    };
+    input_channels = packs_input ? packed_channels(in, false) : in;
+    output_channels = packs_output && !sums_as_it_lies(k) ? packed_channels(out, c.by_taps.has_value()) : out;
+    input_elements = p.groups * input_channels * input_positions(p);
+    output_elements = p.groups * output_channels * output_positions(p);
     const int64_t packed = (packs_input ? input_elements : 0) + (packs_output ? output_elements : 0);
     const int64_t given = c.by_taps ? c.by_taps->output_elements() / p.batch : 0;
     int64_t most = most_a_launch(p.batch, std::max({input_elements, output_elements, given}));
@@ -169,8 +193,9 @@ std::string channels_last_rejection(const KernelTraits &k, const Computation &c)
     if (sums_as_it_lies(k) && (lies_apart(c.read_format, p.in_channels, input_positions(p)) ||
                                lies_apart(c.written_format, p.out_channels, output_positions(p))))
         return "it reads channels_first as it lies";
-    const double in = double(whole_eights(p.in_channels / p.groups)) * p.groups * input_positions(p);
-    const double out = double(whole_eights(p.out_channels / p.groups)) * p.groups * output_positions(p);
+    constexpr int64_t filled_up = 16;
+    const double in = double(round_up(p.in_channels / p.groups, filled_up)) * p.groups * input_positions(p);
+    const double out = double(round_up(p.out_channels / p.groups, filled_up)) * p.groups * output_positions(p);
     if (std::max({in, out, 2.0 * packed_part_elements(p, k)}) > max_elements_32bit())
         return "an image or the weights have more elements than 32 bits count";
     if (k.writes_result && taps(p) % k.tile_taps != 0)
@@ -179,6 +204,11 @@ std::string channels_last_rejection(const KernelTraits &k, const Computation &c)
     Computation packed = c;
     packed.read_format = packed.written_format = {};
     const ChannelsLastParts parts(packed, k);
+    if (turns_result(k, c)) {
+        constexpr int64_t shared_bytes = 48 << 10, spare_words = 1, word = 4;
+        if ((turned_channels(p) + spare_words) * taps(p) * word > shared_bytes || p.in_channels / p.groups > max_grid())
+            return "its weights are too many to be turned";
+    }
     if (k.writes_result && parts.slices > 1) return "the sum has more than one part";
     if (packed_part_elements(p, k) > max_elements_32bit() / parts.slices)
         return "the parts of the sum have more elements than 32 bits count";

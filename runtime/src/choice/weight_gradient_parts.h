@@ -52,7 +52,8 @@ struct PackedPictureParts : SlicedParts {
 /// Kernels that read channels innermost, whole eights of them in each group, have such parts; what does not lie so is
 /// packed before.
 struct ChannelsLastParts : SlicedParts {
-    /// Elements of an image, packed.
+    /// Of a group, as they are read; and elements of an image of those.
+    int64_t input_channels, output_channels;
     int64_t input_elements, output_elements;
     bool packs_input, packs_output;
     int64_t images;  ///< in a slice
@@ -60,8 +61,11 @@ struct ChannelsLastParts : SlicedParts {
     ChannelsLastParts(const Computation &, const KernelTraits &);
 };
 
-/// Channels of a group as such a kernel reads them.
-int64_t whole_eights(int64_t channels);
+/// The weights of a kernel that writes them itself, with output channels innermost, are turned in another step.
+bool turns_result(const KernelTraits &, const Computation &);
+/// That step turns so many output channels at once, all kernel positions of them.
+int64_t turned_channels(const Problem &);
+
 /// The problem whose pictures are single rows, with the same tensors in channels_first, where there is one: taps lie along one
 /// axis, at a stride of 1, and the axes outside of it have one position.
 std::optional<Problem> in_one_row(const Problem &);
@@ -72,8 +76,8 @@ std::string channels_last_rejection(const KernelTraits &, const Computation &);
 /// What a part of so many sums takes: to write and read them, or, where they are few, to add one part after the other.
 double seconds_of_a_part(int64_t floats);
 
-/// What blocks of a cluster take to meet, and to add their parts: 2.5 to 3.2 us in five layers of float16 (H200, 2026-11-23).
-constexpr double seconds_of_a_cluster = 2.8e-6;
+/// What blocks of a cluster take to meet, and to add their parts.
+double seconds_of_a_cluster(const Tile &);
 
 /// From a part of the sum to the next in memory, in floats: where positions are joined, what each adds is as far from the last
 /// one's as that is from the next part's first.

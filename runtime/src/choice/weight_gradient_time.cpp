@@ -56,7 +56,7 @@ double share_of_rate(const Tile &k, double blocks, const Machine &machine) {
 // lies outside. Fitted with rates and stores to 1,138 times of 132 weight gradients in float16 by up to 18 kernels: the choice takes
 // 1.016 of the fastest on average, 1.18 at worst (1.048 and 1.41 by the rates before); fitted to half of them, 1.024 of the others
 // (H200, 2026-11-23).
-double copies_time(const KernelTraits &k, const Problem &p, double blocks, double positions, const Machine &machine) {
+double copies_time(const KernelTraits &k, const Problem &p, const ChannelsLastParts &cut, double blocks, const Machine &machine) {
     if (k.box_positions == 0 || k.window > 1 || sums_runs(k)) return 0;
     const auto copies = [&](int64_t channels, int64_t tile) {
         constexpr int64_t row = 64, line = 128, sector = 32;
@@ -68,18 +68,21 @@ double copies_time(const KernelTraits &k, const Problem &p, double blocks, doubl
                      inside = double(ceil_divide(channels, row)) / double(ceil_divide(channels, tile));
         return whole * longer * inside + outside * (boxes - inside);
     };
-    const double rows = copies(whole_eights(p.in_channels / p.groups), k.tile_in_channels) +
-                        double(k.tile_taps) * copies(whole_eights(p.out_channels / p.groups), k.tile_out_channels);
-    return std::ceil(blocks / std::max(machine.multiprocessors, 1)) * positions * rows;
+    const double rows = copies(cut.input_channels, k.tile_in_channels) +
+                        double(k.tile_taps) * copies(cut.output_channels, k.tile_out_channels);
+    return std::ceil(blocks / std::max(machine.multiprocessors, 1)) * double(cut.band_positions) * rows;
 }
 
 // What the stores of a block are worth, in positions.
 double worth_a_store(const KernelTraits &k, double element) {
     if (sums_as_it_lies(k) && !sums_runs(k)) return 16;
     if (sums_runs(k)) return k.tile_out_channels > 64 ? 384 : 768 / element;
-    // Rows of 16 bytes: five layers of few positions; where two blocks share a multiprocessor without a producer, one stores what the
-    // other hides (H200, 2026-11-23).
-    if (k.adds_in_clusters) return k.tile_out_channels > 64 ? 220 : 370;
+    // The next tile is on its way meanwhile (thirteen layers, H200, 2026-11-23).
+    if (k.resident_blocks > 0) return k.tile_out_channels > 128 ? 150 : 110;
+    // Blocks with a multiprocessor for themselves.
+    if (k.adds_in_clusters && k.wanted_blocks <= H200::multiprocessors) return k.tile_out_channels > 64 ? 480 : 260;
+    // Rows of 16 bytes: five layers of few positions (H200, 2026-11-23).
+    if (k.adds_in_clusters) return 370;
     return k.box_positions == 0 ? 185 : k.writes_result ? 480 : 460;
 }
 
@@ -96,14 +99,16 @@ double implicit_gemm_time(const KernelTraits &k, const Computation &c, const Mac
     const double blocks = double(cut.bands) * double(blocks_of_part(p, k));
     const double computing = products_time(k, blocks, double(cut.band_positions) + worth_a_store(k, element), machine) /
                              share_of_rate(k, blocks, machine) * share_of_sectors(k, p);
-    const double products = double(cut.slices) * std::max(computing, copies_time(k, p, blocks, double(cut.band_positions), machine));
+    const double products = double(cut.slices) * std::max(computing, copies_time(k, p, cut, blocks, machine));
     const double input = element * p.batch * cut.input_elements, output = element * p.batch * cut.output_elements;
     const double gathering = c.by_taps ? gathered_element * p.batch * double(cut.output_elements) : 0;
     const double packing =
         gathering + 2 * ((cut.packs_input ? input : 0) + (cut.packs_output ? output : 0)) / bytes_per_second;
     const double sums = k.writes_result ? 0 : double(cut.count()) * seconds_of_a_part(packed_part_elements(p, k));
-    const double adding = k.adds_in_clusters && cut.bands > 1 ? seconds_of_a_cluster : 0;
-    const double launches = double(cut.slices) * (1 + cut.packs_input + cut.packs_output) + !k.writes_result;
+    const double adding = k.adds_in_clusters && cut.bands > 1 ? seconds_of_a_cluster(k) : 0;
+    const bool turned = turns_result(k, c);
+    const double turning = turned ? 2 * element * double(p.weight_elements()) / bytes_per_second : 0;
+    const double launches = double(cut.slices) * (1 + cut.packs_input + cut.packs_output) + (!k.writes_result || turned);
     // Where taps are packed this is too low by a fifth: of 59 choices for few channels what is taken then takes 1.03 of the
     // fastest of six kernels on average, 1.15 at worst (H200, 2026-11-22).
     const double packed = c.by_taps ? 1.25 : 1;
@@ -111,7 +116,7 @@ double implicit_gemm_time(const KernelTraits &k, const Computation &c, const Mac
     const double reading = (input + output) / bytes_per_second, hidden = std::min(products, reading);
     const double both = std::max(products, reading) + (sums_as_it_lies(k) && !sums_runs(k) ? 0.1 * hidden : 0);
     constexpr double launch_of_16_bits = 1.7e-6;
-    return packed * (packing + both + sums + adding + launches * (element == 2 ? launch_of_16_bits : launch));
+    return packed * (packing + both + sums + adding + turning + launches * (element == 2 ? launch_of_16_bits : launch));
 }
 
 double unpacked_time(const KernelTraits &k, const Problem &p, const Machine &machine) {

@@ -20,12 +20,14 @@ class ImplicitGemmRecipe {
           cut_(c_, k_),
           rows_(k_, c_),
           recipe_(k_.device),
-          input_(tensor(Operand::input, c_.read_format, p_.in_channels, cut_.packs_input, cut_.input_elements,
-                        [](const Axis &a) { return a.input; })),
-          output_(tensor(Operand::output_gradient, c_.written_format, p_.out_channels, cut_.packs_output,
+          input_(tensor(Operand::input, c_.read_format, p_.in_channels, cut_.input_channels, cut_.packs_input,
+                        cut_.input_elements, [](const Axis &a) { return a.input; })),
+          output_(tensor(Operand::output_gradient, c_.written_format, p_.out_channels, cut_.output_channels, cut_.packs_output,
                          cut_.output_elements, [](const Axis &a) { return a.output(); })),
-          parts_(k_.writes_result ? c_.written
-                                  : recipe_.add_region("partial sums", sizeof(float) * cut_.count() * part_elements_)) {}
+          parts_(turns_result(k_, c_)
+                     ? recipe_.add_region("weights by rows", bytes_of(c_.weight_format.type) * p_.weight_elements())
+                 : k_.writes_result ? c_.written
+                                    : recipe_.add_region("partial sums", sizeof(float) * cut_.count() * part_elements_)) {}
 
     Recipe make() && {
         recipe_.add_launches({p_.batch, cut_.images}, {1, 1}, [&](const LaunchRange &range) {
@@ -36,6 +38,7 @@ class ImplicitGemmRecipe {
             steps.push_back(product(range, input, output));
             return steps;
         });
+        if (turns_result(k_, c_)) recipe_.add(turned_weights());
         if (!k_.writes_result) SumOfProducts(recipe_, k_, c_, parts_, cut_.count()).add();
         return std::move(recipe_);
     }
@@ -45,7 +48,7 @@ class ImplicitGemmRecipe {
     struct Tensor {
         Operand given, read;
         TensorFormat format;
-        int64_t channels;  ///< of a group
+        int64_t channels, read_channels;  ///< of a group, as given and as read
         bool packed;
         Extents size;
     };
@@ -61,17 +64,18 @@ class ImplicitGemmRecipe {
     const Operand parts_;
 
     template <class OfAxis>
-    Tensor tensor(Operand given, TensorFormat format, int64_t channels, bool packed, int64_t elements, OfAxis size) {
+    Tensor tensor(Operand given, TensorFormat format, int64_t channels, int64_t read_channels, bool packed, int64_t elements,
+                  OfAxis size) {
         const char *name = given == Operand::input ? "packed input" : "packed output gradient";
         const Operand read = packed ? recipe_.add_region(name, bytes_of(format.type) * cut_.images * elements) : given;
-        return {given, read, format, channels / p_.groups, packed, innermost_first(p_, max_rank, size)};
+        return {given, read, format, channels / p_.groups, read_channels, packed, innermost_first(p_, max_rank, size)};
     }
 
     // (channel, x, y, z, group, image); adds the step that packs it.
     View view(const Tensor &t, const LaunchRange &range, std::vector<Step> &steps) const {
         if (sums_as_it_lies(k_)) return view_as_it_lies(t, range, steps);
         const int64_t positions = t.size[0] * t.size[1] * t.size[2];
-        const int64_t channels = t.packed ? whole_eights(t.channels) : t.channels, pixel = channels * p_.groups;
+        const int64_t channels = t.read_channels, pixel = channels * p_.groups;
         if (t.given == Operand::output_gradient && rows_.needed()) {
             rows_.add_packing(steps, t.given, t.read, range);
         } else if (t.packed) {
@@ -99,6 +103,19 @@ class ImplicitGemmRecipe {
         for (int64_t i = 0, stride = 1; i < max_rank; stride *= t.size[i++]) read.set_stride(i + 1, stride);
         const int64_t channel = positions * (t.packed ? range.images : 1), image = t.packed ? 1 : all_channels;
         return read.set_stride(0, channel).set_stride(4, t.channels * channel).set_stride(5, image * positions);
+    }
+
+    Step turned_weights() const {
+        const int64_t in = p_.in_channels / p_.groups, out = p_.out_channels / p_.groups, channels = turned_channels(p_);
+        const int64_t of_input = out * taps(p_), of_tile = channels * taps(p_);
+        View rows(parts_, 0, {taps(p_), out, p_.groups, in}, c_.weight_format.type);
+        View weights(c_.written, 0, {of_tile, out / channels, p_.groups, in}, c_.weight_format.type);
+        rows.set_stride(0, out).set_stride(1, 1).set_stride(2, in * of_input).set_stride(3, of_input);
+        weights.set_stride(2, in * of_input).set_stride(3, of_input);
+        const KernelTraits &turning = helper_kernel(KernelRole::channels_first_packing, k_.device, [&](const KernelTraits &k) {
+            return moves_elements_of(k, c_.weight_format.type);
+        });
+        return Launch<Family::channel_packing>(turning).set("picture", rows).set("packed", weights).step();
     }
 
     Step product(const LaunchRange &range, const View &input, const View &output) const {
