@@ -287,6 +287,8 @@ TEST(Computation, OfFewBlocksIsASumOfPartsOfSteps) {
         EXPECT_EQ(parts.problem.str(), computations(problem, Operation::forward)[0].problem.str());
         EXPECT_EQ(parts.result_channels(), parts.problem.out_channels) << problem;
     }
+    EXPECT_GT(split("n1ic1024oc256id8ih10iw8kd5kh5kw5sd2sh2sw2pd2ph2pw2opd1oph1opw1").partial_sums, 2)
+        << "320 blocks, of which the longest have more than three times the steps of the shortest";
     EXPECT_EQ(split("n2ic40oc21ih12iw12kh1kw2").partial_sums, 1) << "six steps";
     EXPECT_EQ(split("n16ic512oc128ih64iw64kh3kw3").partial_sums, 1) << "many blocks";
 }

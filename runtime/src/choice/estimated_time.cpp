@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <vector>
 
 #include "algorithm/machine_facts.h"
 #include "choice/picture_frame.h"
@@ -223,12 +224,13 @@ double packing_time_of_cells(const Computation &c) {
 }
 
 // Packing of weights, in channels_last about 4 ps each of 16 bits (k3, 512 to 512 channels; k4, 386 to 64; k2, 1024 to 1024),
-// which kernels that read them as they are given spare. Others, and what is no weight, were fitted with a fourth of that.
+// which kernels that read them as they are given spare. Others, and what is no weight, were fitted with a fourth of that; 33
+// million of 16 bits take as long as of 32 (80 us, H200, 2026-11-23).
 double weight_packing_time(const KernelTraits &k, const Computation &c) {
     const bool of_weight = c.weight_operand == Operand::weight;
     const double elements = double((c.cells ? c.cells->given : c.problem).weight_elements()),
-                 passes = of_weight && channels_innermost(c.weight_format) ? 8 : 2,
-                 time = launch + passes * double(bytes_of(c.weight_format.type)) * elements / H200::memory_bytes_per_second;
+                 bytes = of_weight && channels_innermost(c.weight_format) ? 8 * double(bytes_of(c.weight_format.type)) : 8,
+                 time = launch + bytes * elements / H200::memory_bytes_per_second;
     const bool packs = of_weight ? !reads_weights_as_given(k) : k.weight_layout != WeightLayout::as_given;
     return packs ? time : 0;
 }
@@ -280,6 +282,43 @@ double split_sectors_time(const KernelTraits &k, const Computation &c) {
     return work.blocks * double(work.steps) * rows * double(bytes * k.weight_in_channel_multiple + sector) / bytes_per_second;
 }
 
+// Taps of the phases that have blocks of their own, the most first.
+std::vector<int64_t> taps_of_each_phase(const KernelTraits &k, const Problem &p) {
+    std::vector<int64_t> all{1};
+    for (const Axis &a : p.axes) {
+        if (channel_phases(k, p, a) > 1) continue;
+        std::vector<int64_t> products;
+        const int64_t live = a.stride / std::gcd(a.stride, a.dilation);
+        for (const int64_t others : all)
+            for (int64_t phase = 0; phase < a.stride; phase++)
+                products.push_back(phase < live ? others * ceil_divide(std::max<int64_t>(a.kernel - phase, 0), live) : 0);
+        all = std::move(products);
+    }
+    std::sort(all.rbegin(), all.rend());
+    return all;
+}
+
+// Of blocks that begin at once, the longest first: how long those are that the first multiprocessor has, in averages of all.
+std::vector<double> blocks_of_first(const KernelTraits &k, const Problem &p, double blocks, int64_t multiprocessors) {
+    const std::vector<int64_t> taps = taps_of_each_phase(k, p);
+    const double phases = double(taps.size()), all = std::max(std::accumulate(taps.begin(), taps.end(), 0.0), 1.0);
+    std::vector<double> lengths;
+    for (double block = 0; block < blocks; block += double(multiprocessors))
+        lengths.push_back(double(taps[static_cast<std::size_t>(block / blocks * phases)]) * phases / all);
+    return lengths;
+}
+
+// What they take together, where so many equal ones take `together` of a round.
+template <class Together>
+double longest_stay(const std::vector<double> &lengths, const Together &together) {
+    double time = 0, before = 0;
+    for (std::size_t left = lengths.size(); left > 0; left--) {
+        time += (lengths[left - 1] - before) * together(double(left));
+        before = lengths[left - 1];
+    }
+    return time;
+}
+
 // The kernel's own step. Its problem has a group for each part of a split sum, unless its steps are cut.
 double kernel_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
     const Problem &p = c.problem;
@@ -304,9 +343,11 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
         const auto with_neighbours = [&](double of_multiprocessor) {
             return alone + (1 - alone) * of_multiprocessor / double(k.blocks_per_multiprocessor);
         };
-        // Where the longest come first, shorter ones fill up what they leave.
+        // Where the longest come first, shorter ones fill up what they leave, and the first multiprocessor has most of the only round.
         const double last = with_neighbours(std::ceil(rest / multiprocessors));
-        rounds += !sorted ? work.longest * last : rounds > 0 ? last : std::max(work.longest * with_neighbours(1), last);
+        rounds += !sorted      ? work.longest * last
+                  : rounds > 0 ? last
+                               : std::max(longest_stay(blocks_of_first(k, p, blocks, multiprocessors), with_neighbours), last);
     }
     // A round takes as long as on an H200: multiprocessors are equally fast, whatever their number is.
     const double round_flop = H200::multiprocessors * k.blocks_per_multiprocessor * flop;
