@@ -70,11 +70,10 @@ constexpr double before_first_tile = 2.6e-6;
 
 // Likewise of input gradients of 16 bits in channels_first (twelve layers of 8 to 16 us; H200, 2026-11-23), and of forward
 // operations in channels_last (twenty of 5 to 25 us).
-constexpr double before_first_box = 1.5e-6;
-bool begins_once(const KernelTraits &k) {
-    if (k.box_positions == 0) return false;
-    if (k.operation == Operation::forward) return channels_innermost(k.output);
-    return k.operation == Operation::input_gradient && !channels_innermost(k.input) && bytes_of(k.input.type) == 2;
+double before_first_box(const KernelTraits &k) {
+    if (k.box_positions == 0) return 0;
+    if (k.operation == Operation::forward) return channels_innermost(k.output) ? 2e-6 : 0;
+    return k.operation == Operation::input_gradient && !channels_innermost(k.input) && bytes_of(k.input.type) == 2 ? 1.5e-6 : 0;
 }
 
 // Runs of phases that are channels, in channels_first, are then stored by 2 bytes.
@@ -351,10 +350,7 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
     }
     // A round takes as long as on an H200: multiprocessors are equally fast, whatever their number is.
     const double round_flop = H200::multiprocessors * k.blocks_per_multiprocessor * flop;
-    const double once = k.resident_blocks > 0        ? before_first_tile
-                        : is_for_small_problems(k)   ? launch
-                        : begins_once(k)             ? before_first_box
-                                                     : 0;
+    const double once = k.resident_blocks > 0 ? before_first_tile : is_for_small_problems(k) ? launch : before_first_box(k);
     const double overhead = block_overhead(k, p, work);
     // Nothing hides such stores where blocks are few (k4 s2 p1, 64 to 32 channels, 32 x 94: 14 us of 12 blocks).
     const double bare = k.box_positions > 0 && blocks <= double(multiprocessors) && stores_at_odd_elements(k, p) ? overhead : 0;
