@@ -150,8 +150,9 @@ struct CpuProduct : CpuSchedule {
     GeneratorParam<int> vectors{"vectors", of_channels ? (depthwise ? 1 : 2) : depthwise ? 8 : 3};
     GeneratorParam<int> channels{"channels", depthwise ? 1 : 8}, places{"places", depthwise ? 24 : 12};
 
-    /// Of places: the product's channels are all taps of all channels, summed in chunks of so many.
+    /// Of places: the product's channels are all taps of all channels.
     GeneratorParam<bool> computes_taps{"computes_taps", false};
+    /// So many are summed at once, of those and of joined terms, which stay in the first cache.
     GeneratorParam<int> chunk{"chunk", 128};
     /// Of channels, for channels_first alone.
     GeneratorParam<bool> turned{"turned", false};
@@ -162,7 +163,8 @@ struct CpuProduct : CpuSchedule {
         const int vector = target.natural_vector_size<float>();
         if (of_channels)
             return {.vector = vector, .positions = places, .channels = vectors * vector, .channels_in_vectors = true,
-                    .turned = turned, .depthwise = depthwise, .joined_terms = joined_terms, .only_cells = only_cells};
+                    .turned = turned, .depthwise = depthwise, .chunk = chunk, .joined_terms = joined_terms,
+                    .only_cells = only_cells};
         const int entries = computes_taps ? int(channels) : 0;
         return {.vector = vector, .positions = vectors * vector, .channels = entries > 0 ? 1 : int(channels),
                 .depthwise = depthwise, .entries = entries, .chunk = chunk};
@@ -253,6 +255,9 @@ struct CpuProduct : CpuSchedule {
         f.result.compute_at(f.output, f.stored.panel).hoist_storage(f.output, work).bound_extent(v.lane, f.size.channels)
             .align_bounds(v.place, f.size.positions).split(v.place, register_tile, v.place, f.size.positions, TailStrategy::RoundUp)
             .reorder(lanes, others, register_tile, v.phase).vectorize(lanes, width).unroll(lanes).unroll(others);
+        if (f.chunks.defined() && !computes_taps)
+            f.result.update().split(v.place, register_tile, v.place, f.size.positions)
+                .reorder(lanes, others, register_tile, f.chunks.x, v.phase).vectorize(lanes, width).unroll(lanes).unroll(others);
         f.sum.compute_at(f.result, register_tile).bound_extent(v.place, f.size.positions).bound_extent(v.lane, f.size.channels)
             .reorder(lanes, others).vectorize(lanes, width).unroll(lanes).unroll(others);
         if (of_channels)
@@ -281,10 +286,11 @@ struct CpuProduct : CpuSchedule {
         f.product.compute_at(f.products, v.panel).bound_extent(v.place, f.size.positions)
             .bound_extent(v.lane, f.size.entries).vectorize(v.place, width).unroll(v.place).unroll(v.lane);
         f.product.update().reorder(v.place, v.lane, f.summed_entries.x).vectorize(v.place, width).unroll(v.place).unroll(v.lane);
-        f.inputs.compute_at(f.products, register_tile).bound_extent(v.lane, width)
-            .bound_extent(v.vector, f.size.positions / width).bound_storage(v.summed, f.size.chunk);
-        for (int i = 0; i < 2; i++)
-            f.inputs.update(i).reorder(f.reads[i].x, v.summed, v.vector).vectorize(f.reads[i].x);
+        f.inputs.compute_at(f.products, register_tile).bound_extent(v.lane, f.size.positions)
+            .bound_extent(v.register_tile, 1).bound_storage(v.summed, f.size.chunk);
+        f.inputs.update(0).reorder(f.reads[0].x, v.summed).vectorize(f.reads[0].x);
+        for (int i = 1; i < 3; i++)
+            f.inputs.update(i).reorder(f.reads[i].x, v.summed, f.reads[i].y).allow_race_conditions().vectorize(f.reads[i].x);
     }
 };
 

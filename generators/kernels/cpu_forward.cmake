@@ -64,9 +64,9 @@ conv_transpose_kernel(forward f32 cpu implicit_gemm LAYOUT ncdhw AS balanced ran
 foreach(format f32 ${formats_of_16_bits})
     set(of_storage rank=3 storage=${format})
     conv_transpose_kernel(forward ${format} cpu implicit_gemm LAYOUT ncdhw AS turned GENERATOR forward_cpu_implicit_gemm_channels
-        ${of_storage} turned=true fma_percent=88 AVX2 places=6 fma_percent=92)
+        ${of_storage} turned=true fma_percent=88 AVX2 places=6 only_cells=true fma_percent=92)
     # Few channels: the product's are all taps of them. A rate at which it wins where it was faster (Xeon with AVX-512, 2026-11-23:
     # 14 of 21 layers, 1.1 to 2.3 times; with 75 it took five more, at 0.8 to 0.9).
     conv_transpose_kernel(forward ${format} cpu implicit_gemm LAYOUT ncdhw AS taps ${of_storage} computes_taps=true fma_percent=62
-        AVX2 vectors=2 channels=6 fma_percent=82)
+        AVX2 vectors=2 channels=6 chunk=256 fma_percent=85)
 endforeach()
