@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <vector>
 
 #include "algorithm/machine_facts.h"
 #include "choice/picture_frame.h"
@@ -67,11 +68,12 @@ double blocks_of(const KernelTraits &k, const Problem &p, const Work &work) {
 // operation come by a map, too, 0.6 us more (nine layers).
 constexpr double before_first_tile = 2.6e-6;
 
-// Likewise of input gradients of 16 bits in channels_first (twelve layers of 8 to 16 us; H200, 2026-11-23).
-constexpr double before_first_box = 1.5e-6;
-bool begins_once(const KernelTraits &k) {
-    return k.box_positions > 0 && k.operation == Operation::input_gradient && !channels_innermost(k.input) &&
-           bytes_of(k.input.type) == 2;
+// Likewise of input gradients of 16 bits in channels_first (twelve layers of 8 to 16 us; H200, 2026-11-23), and of forward
+// operations in channels_last (twenty of 5 to 25 us).
+double before_first_box(const KernelTraits &k) {
+    if (k.box_positions == 0) return 0;
+    if (k.operation == Operation::forward) return channels_innermost(k.output) ? 2e-6 : 0;
+    return k.operation == Operation::input_gradient && !channels_innermost(k.input) && bytes_of(k.input.type) == 2 ? 1.5e-6 : 0;
 }
 
 // Runs of phases that are channels, in channels_first, are then stored by 2 bytes.
@@ -116,7 +118,7 @@ double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
 }
 
 // A step of its own, before the kernel's or behind it, waits for what is before.
-constexpr double launch = 2.5e-6;
+constexpr double launch = 2.1e-6;
 
 // Products on CUDA cores that read weights as they are given.
 bool reads_weights_on_cuda_cores(const KernelTraits &k) {
@@ -209,23 +211,25 @@ double packing_time(const KernelTraits &k, const Computation &c) {
 }
 
 // Weights of cells are filled up with zeros, and each is found by itself (HiFi-GAN, DAC, FlowNet, H200, 2026-11-22).
-// Where outputs are joined that see several inputs, or phases, 3 us more beside the products (fourteen layers of 8 to 240 us,
-// H200, 2026-11-23), and where channels of an input are no whole rows each weight is moved alone (20 to 768, k2 s2: 7 us).
+// Where outputs are joined 3 us more beside the products (fourteen layers of 8 to 240 us, H200, 2026-11-23; of 1x1 three of 9 to
+// 12 us), and where channels of an input are no whole rows each weight is moved alone (20 to 768, k2 s2: 7 us).
 double packing_time_of_cells(const Computation &c) {
     if (!c.cells) return 0;
     const double weights = double(c.problem.weight_elements()), filling = 2.3e-12 * weights;
     const Axis &x = c.cells->given.width();
-    if (!c.cells->joins_outputs() || (x.kernel == 1 && x.stride == 1)) return filling;
+    if (!c.cells->joins_outputs()) return filling;
+    if (x.kernel == 1 && x.stride == 1) return filling + 3.2e-6;
     return filling + 3.2e-6 + (c.cells->channels % 8 != 0 ? 3e-11 * weights : 0);
 }
 
 // Packing of weights, in channels_last about 4 ps each of 16 bits (k3, 512 to 512 channels; k4, 386 to 64; k2, 1024 to 1024),
-// which kernels that read them as they are given spare. Others, and what is no weight, were fitted with a fourth of that.
+// which kernels that read them as they are given spare. Others, and what is no weight, were fitted with a fourth of that; 33
+// million of 16 bits take as long as of 32 (80 us, H200, 2026-11-23).
 double weight_packing_time(const KernelTraits &k, const Computation &c) {
     const bool of_weight = c.weight_operand == Operand::weight;
     const double elements = double((c.cells ? c.cells->given : c.problem).weight_elements()),
-                 passes = of_weight && channels_innermost(c.weight_format) ? 8 : 2,
-                 time = launch + passes * double(bytes_of(c.weight_format.type)) * elements / H200::memory_bytes_per_second;
+                 bytes = of_weight && channels_innermost(c.weight_format) ? 8 * double(bytes_of(c.weight_format.type)) : 8,
+                 time = launch + bytes * elements / H200::memory_bytes_per_second;
     const bool packs = of_weight ? !reads_weights_as_given(k) : k.weight_layout != WeightLayout::as_given;
     return packs ? time : 0;
 }
@@ -277,6 +281,43 @@ double split_sectors_time(const KernelTraits &k, const Computation &c) {
     return work.blocks * double(work.steps) * rows * double(bytes * k.weight_in_channel_multiple + sector) / bytes_per_second;
 }
 
+// Taps of the phases that have blocks of their own, the most first.
+std::vector<int64_t> taps_of_each_phase(const KernelTraits &k, const Problem &p) {
+    std::vector<int64_t> all{1};
+    for (const Axis &a : p.axes) {
+        if (channel_phases(k, p, a) > 1) continue;
+        std::vector<int64_t> products;
+        const int64_t live = a.stride / std::gcd(a.stride, a.dilation);
+        for (const int64_t others : all)
+            for (int64_t phase = 0; phase < a.stride; phase++)
+                products.push_back(phase < live ? others * ceil_divide(std::max<int64_t>(a.kernel - phase, 0), live) : 0);
+        all = std::move(products);
+    }
+    std::sort(all.rbegin(), all.rend());
+    return all;
+}
+
+// Of blocks that begin at once, the longest first: how long those are that the first multiprocessor has, in averages of all.
+std::vector<double> blocks_of_first(const KernelTraits &k, const Problem &p, double blocks, int64_t multiprocessors) {
+    const std::vector<int64_t> taps = taps_of_each_phase(k, p);
+    const double phases = double(taps.size()), all = std::max(std::accumulate(taps.begin(), taps.end(), 0.0), 1.0);
+    std::vector<double> lengths;
+    for (double block = 0; block < blocks; block += double(multiprocessors))
+        lengths.push_back(double(taps[static_cast<std::size_t>(block / blocks * phases)]) * phases / all);
+    return lengths;
+}
+
+// What they take together, where so many equal ones take `together` of a round.
+template <class Together>
+double longest_stay(const std::vector<double> &lengths, const Together &together) {
+    double time = 0, before = 0;
+    for (std::size_t left = lengths.size(); left > 0; left--) {
+        time += (lengths[left - 1] - before) * together(double(left));
+        before = lengths[left - 1];
+    }
+    return time;
+}
+
 // The kernel's own step. Its problem has a group for each part of a split sum, unless its steps are cut.
 double kernel_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
     const Problem &p = c.problem;
@@ -301,16 +342,15 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
         const auto with_neighbours = [&](double of_multiprocessor) {
             return alone + (1 - alone) * of_multiprocessor / double(k.blocks_per_multiprocessor);
         };
-        // Where the longest come first, shorter ones fill up what they leave.
+        // Where the longest come first, shorter ones fill up what they leave, and the first multiprocessor has most of the only round.
         const double last = with_neighbours(std::ceil(rest / multiprocessors));
-        rounds += !sorted ? work.longest * last : rounds > 0 ? last : std::max(work.longest * with_neighbours(1), last);
+        rounds += !sorted      ? work.longest * last
+                  : rounds > 0 ? last
+                               : std::max(longest_stay(blocks_of_first(k, p, blocks, multiprocessors), with_neighbours), last);
     }
     // A round takes as long as on an H200: multiprocessors are equally fast, whatever their number is.
     const double round_flop = H200::multiprocessors * k.blocks_per_multiprocessor * flop;
-    const double once = k.resident_blocks > 0        ? before_first_tile
-                        : is_for_small_problems(k)   ? launch
-                        : begins_once(k)             ? before_first_box
-                                                     : 0;
+    const double once = k.resident_blocks > 0 ? before_first_tile : is_for_small_problems(k) ? launch : before_first_box(k);
     const double overhead = block_overhead(k, p, work);
     // Nothing hides such stores where blocks are few (k4 s2 p1, 64 to 32 channels, 32 x 94: 14 us of 12 blocks).
     const double bare = k.box_positions > 0 && blocks <= double(multiprocessors) && stores_at_odd_elements(k, p) ? overhead : 0;
