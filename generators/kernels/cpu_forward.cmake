@@ -12,10 +12,6 @@ foreach(stride RANGE 1 4)
 endforeach()
 conv_transpose_depthwise_products(forward)
 
-# ---- images of a few pixels: a common kernel
-conv_transpose_kernel(forward f32 cpu channels ${k4s2p1} channels=16 max_size=16
-    AVX2 channels=8 cells=2 max_size=8)
-
 # ---- exact attributes, any channels
 set(attributes_75 kernel_h=3 kernel_w=5 stride_h=2 stride_w=3 dilation_h=2 dilation_w=1 padding_phase_h=1 padding_phase_w=2)
 set(attributes_81 kernel_h=3 kernel_w=3 stride_h=5 stride_w=5 dilation_h=2 dilation_w=2 padding_phase_h=1 padding_phase_w=1)
