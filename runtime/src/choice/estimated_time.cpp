@@ -223,13 +223,12 @@ double packing_time_of_cells(const Computation &c) {
 }
 
 // Packing of weights, in channels_last about 4 ps each of 16 bits (k3, 512 to 512 channels; k4, 386 to 64; k2, 1024 to 1024),
-// which kernels that read them as they are given spare. Others, and what is no weight, were fitted with a fourth of that; 33
-// million of 16 bits take as long as of 32 (80 us, H200, 2026-11-23).
+// which kernels that read them as they are given spare. Others, and what is no weight, were fitted with a fourth of that.
 double weight_packing_time(const KernelTraits &k, const Computation &c) {
     const bool of_weight = c.weight_operand == Operand::weight;
     const double elements = double((c.cells ? c.cells->given : c.problem).weight_elements()),
-                 bytes = of_weight && channels_innermost(c.weight_format) ? 8 * double(bytes_of(c.weight_format.type)) : 8,
-                 time = launch + bytes * elements / H200::memory_bytes_per_second;
+                 passes = of_weight && channels_innermost(c.weight_format) ? 8 : 2,
+                 time = launch + passes * double(bytes_of(c.weight_format.type)) * elements / H200::memory_bytes_per_second;
     const bool packs = of_weight ? !reads_weights_as_given(k) : k.weight_layout != WeightLayout::as_given;
     return packs ? time : 0;
 }

@@ -26,8 +26,9 @@ int64_t most_parts(const KernelTraits &k, int64_t steps) {
 constexpr double least_steps_of_part = 4;
 
 // Shorter blocks even out what multiprocessors have to do, of phases of unequal length, too (H200, 2026-11-23: k5 s2, 1024 to 256
-// channels of 8x10x8, in 3 parts 1.51 ms, in 12 1.14; float16 in channels_last 0.214 in one, 0.107 in 3).
-double most_rounds(const KernelTraits &k) { return k.box_positions == 0 ? 4 : 2; }
+// channels of 8x10x8, in 3 parts 1.51 ms, in 12 1.14; float16 in channels_last 0.214 in one, 0.107 in 3). Where pictures are packed
+// for the copy engine, more parts than fit at once took 0.64 to 1.33 times as long as what was chosen, most of them longer.
+double most_rounds(const KernelTraits &k) { return k.box_positions == 0 ? 4 : maps_weights(k) ? 2 : 1; }
 
 }  // namespace
 
