@@ -62,7 +62,8 @@
 // 160->160 2 x 4^3 9.1 and 7.2, k4 s2 1024->512 4x4 5.5 and 4.5, k(7,1) 256->64 8 x 4x4 0.54 and 0.38; without gaps 1.02 times as
 // long. A tile computes its own cells, not the most that a tile may have, which were a third more of 5x6x5.
 //
-// Joined terms are summed in chunks in channels_first, whose lines stay in the first cache: k16 s16 512<-40 4.9 ms in place of 9.7.
+// Joined terms are summed in chunks in channels_first, whose lines stay in the first cache: 3-D k3 s2 72<-18 16^3 4.5 ms in place
+// of 5.0, k16 s16 48<-12 25x34 4.3 and 4.7.
 //
 // Depthwise: a vector is of groups, each of which sees itself alone; register tiles of 24 places. 3-D k5 s2, 2 images of 256
 // channels of 16^3, turned: 15 ms (with a product a group 28), its input gradient 21 (57). Half of the time goes to the turns.
