@@ -116,6 +116,11 @@ TEST(BulkCopies, RowsOfATileAreStoredAtOnce) {
     EXPECT_EQ(count(hopper, "@inside st.global.v4.b32 ["), 4);
     product.alternating = 2, product.rows = 128;
     expect(product, "row stores are of tiles of 64 or 128 rows");
+    product = product_by_boxes();
+    product.row_stores = true, product.columns = 96;  // 24 times 16 bytes: 8 lanes a row, three times
+    EXPECT_EQ(calls(product.ptx(), "row_store__format0, "), 12);
+    product.columns = 24;
+    expect(product, "a multiple of 64 bytes");
 }
 
 TEST(BulkCopies, RunsOfATileAreStoredAtOnce) {

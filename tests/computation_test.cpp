@@ -202,6 +202,12 @@ TEST(Computation, OfFewChannelsIsOfCellsOfInputs) {
     EXPECT_EQ(cells->problem.width().output(), whole.problem.width().output());
     EXPECT_EQ(cells->problem.height().kernel, 5);
     EXPECT_EQ(with_split_sum(kernel_of_cells(4, 3), *cells).partial_sums, 1);
+    // Kernels that reach over two cells have a window of three.
+    const std::optional<Computation> filled_up =
+        with_input_cells(kernel_of_cells(4, 3), computations("n2ic32oc16iw64kw3pw1", Operation::forward)[0]);
+    ASSERT_TRUE(filled_up);
+    EXPECT_EQ(filled_up->problem.width().kernel, 3 * filled_up->problem.width().stride);
+    EXPECT_EQ(filled_up->problem.width().output(), 64);
 }
 
 // A dilated kernel is spread, so that phases may be channels; what phases alone fill needs no cells.

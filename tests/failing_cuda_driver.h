@@ -149,6 +149,7 @@ inline const std::map<std::string_view, WrappedCall> &wrapped() {
         {"cuLibraryGetKernel", wrap<&CudaDriver::cuLibraryGetKernel>()},
         {"cuKernelGetFunction", wrap<&CudaDriver::cuKernelGetFunction>()},
         {"cuKernelSetAttribute", wrap<&CudaDriver::cuKernelSetAttribute>()},
+        {"cuKernelGetAttribute", wrap<&CudaDriver::cuKernelGetAttribute>()},
         {"cuLaunchKernelEx", wrap<&CudaDriver::cuLaunchKernelEx>()},
         {"cuMemAlloc_v2", wrap<&CudaDriver::cuMemAlloc, Effect::allocates>()},
         {"cuMemFree_v2", wrap<&CudaDriver::cuMemFree, Effect::frees>()},

@@ -14,8 +14,10 @@
 
 #include "run_plan.h"
 #include "runtime/src/choice/estimated_time.h"
-#include "runtime/src/choice/relative_time.h"
 #include "runtime/src/choice/kernel_choice.h"
+#include "runtime/src/choice/registry.h"
+#include "runtime/src/choice/rejection.h"
+#include "runtime/src/choice/relative_time.h"
 
 namespace conv_transpose::testing {
 namespace {

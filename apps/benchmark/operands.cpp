@@ -41,10 +41,13 @@ Pattern Pattern::constant(float value) {
 }
 
 void Pattern::fill(DeviceMemory &tensor, ElementType type) const {
-    std::vector<uint16_t> halves;
-    if (type != ElementType::float32)
-        for (const float v : values_) halves.push_back(bits_of(v, type));
-    const void *one_period = halves.empty() ? static_cast<const void *>(values_.data()) : halves.data();
+    const void *one_period = values_.data();
+    if (type != ElementType::float32) {
+        std::vector<uint16_t> &halves = halves_[type];
+        if (halves.empty())
+            for (const float v : values_) halves.push_back(bits_of(v, type));
+        one_period = halves.data();
+    }
     size_t filled = std::min(values_.size() * bytes_of(type), tensor.bytes());
     tensor.copy_from_host(one_period, filled);
     // Whole periods: what is there already is what comes next.

@@ -3,6 +3,7 @@
 #ifndef CONV_TRANSPOSE_BENCHMARK_OPERANDS_H
 #define CONV_TRANSPOSE_BENCHMARK_OPERANDS_H
 
+#include <map>
 #include <vector>
 
 #include "conv_transpose/conv_transpose.h"
@@ -25,6 +26,8 @@ class Pattern {
 
   private:
     std::vector<float> values_;
+    /// In types of 16 bits, once asked for: sets of small tensors take them many times.
+    mutable std::map<ElementType, std::vector<uint16_t>> halves_;
 };
 
 /// The data of the tensors on each side of a transposed convolution: an operation reads some and writes one.

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "algorithm/machine_facts.h"
+#include "compiler/ptx/early_launch.h"
 #include "compiler/ptx/ptx_expansion.h"
 
 namespace conv_transpose {
@@ -75,7 +76,7 @@ std::string GpuAssembler::assemble(const std::string &ptx, const fs::path &stem)
         if (!architecture.has_instructions_of(ptx)) continue;
         files.emplace_back(stem.string() + "." + architecture.name() + ".ptx", keep_files);
         const fs::path text = files.back().path;
-        std::ofstream(text) << expand_tensor_core_calls(ptx, architecture);
+        std::ofstream(text) << launched_early(expand_tensor_core_calls(ptx, architecture), architecture);
         files.emplace_back(stem.string() + "." + architecture.name() + ".cubin", false);
         const fs::path cubin = files.back().path;
         const std::string limit = registers ? " --maxrregcount=" + std::to_string(registers) : "";

@@ -12,6 +12,8 @@
 // order of the blocks, so that the result repeats bit by bit, and stores these. A block that is alone has all rows.
 #include "compiler/passes/tile_store.h"
 
+#include <numeric>
+
 #include "compiler/passes/placeholder_calls.h"
 #include "compiler/passes/tile_parts.h"
 
@@ -23,6 +25,9 @@ using namespace Halide::Internal;
 namespace {
 
 constexpr int columns_behind_row = 8;  // free in shared memory; they keep rows in different banks, too
+
+/// So many 16 bytes of a row are stored together, by neighbouring lanes: then no lane is idle.
+int pieces_together(int pieces) { return std::gcd(pieces, lanes_of_warp); }
 
 /// An index in which strides that the pipeline promises to be multiples of `values` are seen to be.
 Expr with_known_strides(Expr index, const Store *store, int values) {
@@ -47,9 +52,9 @@ void TileStore::check_rows() const {
                        middle_rows_ == tile_->rows && (inner_rows_ == tile_->rows || alternate);
     const int rows = rows_of_warp();
     if (!plain || (along_rows_ && !alternate) || !adjacent_ || column_sets_ > 0 || (rows != lanes_of_warp && rows != lanes_of_warp / 2) ||
-        (pieces % lanes_of_warp != 0 && lanes_of_warp % pieces != 0)) {
+        (lanes_of_warp % pieces != 0 && pieces_together(pieces) < 4)) {
         refuse_tile(nest_.name, "row stores are of tiles of 64 or 128 rows, whose columns are neighbours in the output, at "
-                                "least 16 bytes of them, or alternate with 2, 4 or 8 rows, and fill a power of two of 16 bytes");
+                                "least 16 bytes of them, or alternate with 2, 4 or 8 rows, and fill 16, 32 or a multiple of 64 bytes");
     }
     if (further_tiles_ && pieces > lanes_of_warp) {
         refuse_tile(nest_.name, "while a block's further tiles are on their way, row stores are of at most 32 times 16 bytes, "
@@ -153,7 +158,7 @@ class TileStore::Rows {
         : tile_(tile), unrolled_(version.unrolled), moves_(tile.moves_sums(version)), rows_(tile.rows_at_a_time()),
           values_(bytes_of_row / bytes_of(tile.format_)), rows_of_line_(tile.rows_of_line()),
           lines_of_turn_(rows_per_turn / rows_of_line_), pieces_(tile.line() * rows_of_line_ / values_),
-          pieces_at_once_(std::min(pieces_, lanes_of_warp)), lines_at_once_(lanes_of_warp / pieces_at_once_),
+          pieces_at_once_(pieces_together(pieces_)), lines_at_once_(lanes_of_warp / pieces_at_once_),
           swapped_(!moves_ && rows_of_line_ == 1 && values_ > bytes_of_row / 4), words_(moves_ ? tile.line() / 2 : tile.line()),
           // Sums of 32 bits, or halves: the rows that lanes write together lie in different banks.
           pitch_(moves_ ? words_ + lanes_of_warp + 4 : tile.pitch_), parts_(tile.nest_.name, tile.further_tiles_) {
@@ -286,13 +291,17 @@ class TileStore::Rows {
         return LetStmt::make(piece_name, integer(".thread_id_x") % pieces_at_once_ + first, statement);
     }
 
+    Stmt stores_of_all_pieces() const {
+        std::vector<Stmt> pieces;
+        for (int first = 0; first < pieces_; first += pieces_at_once_) pieces.push_back(of_pieces(first, stores()));
+        return Block::make(pieces);
+    }
+
     Stmt all_together() const {
         std::vector<Stmt> all;
         find_places(rows_ / rows_of_line_, all);
         for (int turn = 0; turn < rows_ / rows_per_turn; turn++) all.push_back(turned(turn));
-        std::vector<Stmt> pieces;
-        for (int first = 0; first < pieces_; first += pieces_at_once_) pieces.push_back(of_pieces(first, stores()));
-        all.push_back(tile_.cluster_ ? of_cluster(Block::make(pieces)) : Block::make(pieces));
+        all.push_back(tile_.cluster_ ? of_cluster(stores_of_all_pieces()) : stores_of_all_pieces());
         return with_first_line(0, all);
     }
 
@@ -312,13 +321,15 @@ class TileStore::Rows {
                              LetStmt::make(tile_.nest_.name + ".end_of_own", (rank + 1) * rows_ / blocks, all));
     }
 
-    /// Each by lanes that keep their columns.
+    /// Each by lanes that keep their columns, where they store all of a row.
     Stmt turn_by_turn() const {
         const int turns = tile_.rows_of_warp() / rows_per_turn;
+        const bool whole_rows = pieces_ == pieces_at_once_;
+        const auto of_all_turns = [&](const Stmt &turns) { return whole_rows ? of_pieces(0, turns) : turns; };
         const auto a_turn = [&](const Expr &number, const Stmt &turn, int lines_with_places) {
             std::vector<Stmt> steps;
             find_places(lines_with_places, steps);
-            steps.insert(steps.end(), {turn, stores(), placeholder({"turn_end", {}})});
+            steps.insert(steps.end(), {turn, whole_rows ? stores() : stores_of_all_pieces(), placeholder({"turn_end", {}})});
             return with_first_line(number * lines_of_turn_, steps);
         };
         if (!unrolled_) {
@@ -327,7 +338,7 @@ class TileStore::Rows {
             for (int turn = turns - 2; turn >= 0; turn--) {
                 one = IfThenElse::make(integer(name) == turn, turned(turn), one);
             }
-            return of_pieces(0, For::make(name, 0, turns, ForType::Serial, Partition::Never, DeviceAPI::None,
+            return of_all_turns(For::make(name, 0, turns, ForType::Serial, Partition::Never, DeviceAPI::None,
                                           a_turn(integer(name), one, lines_of_turn_)));
         }
         std::vector<Stmt> all;
@@ -335,7 +346,7 @@ class TileStore::Rows {
             const int with_places = turn % turns_with_places_ == 0 ? std::min(turns_with_places_, turns - turn) : 0;
             all.push_back(a_turn(turn, turned(turn), with_places * lines_of_turn_));
         }
-        return of_pieces(0, Block::make(all));
+        return of_all_turns(Block::make(all));
     }
 
     const TileStore &tile_;

@@ -67,6 +67,8 @@ foreach(format ${formats_of_16_bits} tf32)
         conv_transpose_maps(input_gradient nhwc weight_maps_192x128 ${maps} ${tile192x128} stages=5)
     else()  # whose stores have shared memory of their own
         conv_transpose_maps(input_gradient ndhwc weight_maps_192x128 ${maps} ${tile192x128} stages=4 ${in_rounds})
+        conv_transpose_maps(input_gradient ndhwc weight_maps_128x192 ${maps} columns=192 ${chunk} stages=4 blocks=1 producer=true
+            ${in_rounds} H200_TFLOPS 800 ${maybe})
     endif()
     conv_transpose_maps(input_gradient nhwc weight_maps_128x64 ${maps} ${tile128x64})
     if(format STREQUAL tf32)  # of which every kernel makes parts
@@ -92,8 +94,10 @@ foreach(format ${formats_of_16_bits} tf32)
 endforeach()
 
 # Weights as they are given, of the forward operation: runs of 64 channels, which tensor cores take transposed, so of 16 bits.
-# None of three more tiles was faster by more than 1 % of thirteen layers (128 x 256; 128 x 128 in six stages of half a chunk,
-# 128 x 64 in three blocks without a producer). 128 x 128 in two blocks, each of its own tile, took 1.03 to 1.13 of the time of
+# 192 channels a tile leave nothing empty where there are 144 to 192 or 576 (k4 s2, 192 to 192, 32 x 16x32: 36.7 us in place of
+# 42.5; k3 s2, 320 to 160 of 24^3: 93 in place of 119; input gradients alike), and of 64 further tiles are for short sums (1x1, 64
+# to 32, 16 x 45x80: 8.3 us in place of 10.1). None of three more tiles was faster by more than 1 % of thirteen layers (128 x 256;
+# 128 x 128 in six stages of half a chunk, 128 x 64 in three blocks without a producer). 128 x 128 in two blocks, each of its own tile, took 1.03 to 1.13 of the time of
 # five layers of six (1x1, 2048->512, 4 of 32x32: 0.0185 ms in place of 0.0162; 2026-11-23).
 foreach(format ${formats_of_16_bits})
     conv_transpose_small_set_has(f16)
@@ -101,15 +105,22 @@ foreach(format ${formats_of_16_bits})
         chunk_channels=64)
     set(parts128x128 columns=128 stages=6 blocks=1 producer=true)
     set(parts128x64 columns=64 stages=4 blocks=2 producer=true producer_registers=24)
-    set(tile256x128 tile_rows=128 columns=128 stages=4 blocks=1 producer=true resident_blocks=132 tiles_in_rounds=true
-        H200_TFLOPS 850)
-    set(tile128x128 ${parts128x128} resident_blocks=132 tiles_in_rounds=true H200_TFLOPS 820)
-    set(tile128x64 ${parts128x64} H200_TFLOPS 680)
+    set(in_rounds resident_blocks=132 tiles_in_rounds=true)
+    set(tile256x128 tile_rows=128 columns=128 stages=4 blocks=1 producer=true ${in_rounds})
+    set(tile128x192 columns=192 stages=4 blocks=1 producer=true ${in_rounds})
+    set(tile128x128 ${parts128x128} ${in_rounds})
+    set(tile128x64 ${parts128x64})
+    # With three axes the producer, which finds where boxes begin, is slower than products of 128 x 128.
+    set(rates_of_nhwc 256x128 850 . 128x192 820 . 128x128 820 . 128x64 680 .)
+    set(rates_of_ndhwc 256x128 790 . 128x192 750 . 128x128 580 . 128x64 620 .)
     foreach(layout nhwc ndhwc)
-        foreach(tile 256x128 128x128 128x64)
-            conv_transpose_maps(forward ${layout} weight_maps_${tile} ${maps} ${tile${tile}} ${maybe})
+        conv_transpose_rates(${rates_of_${layout}})
+        foreach(tile 256x128 128x192 128x128 128x64)
+            conv_transpose_maps(forward ${layout} weight_maps_${tile} ${maps} ${tile${tile}} ${rate${tile}} ${maybe})
         endforeach()
     endforeach()
+    conv_transpose_maps(forward nhwc weight_maps_tiles_128x64 ${maps} columns=64 stages=3 blocks=2 producer=true
+        producer_registers=24 resident_blocks=264 tiles_in_rounds=true H200_TFLOPS 650 ${maybe})
     conv_transpose_maps(forward ndhwc weight_maps_parts_128x128 ${maps} makes_parts=true ${parts128x128} H200_TFLOPS 760 ${maybe})
     conv_transpose_maps(forward ndhwc weight_maps_parts_128x64 ${maps} makes_parts=true ${parts128x64} H200_TFLOPS 560 ${maybe})
 endforeach()

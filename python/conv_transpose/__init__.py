@@ -12,7 +12,7 @@ from typing import Any, Optional
 
 from . import _arrays, _library
 from ._library import ACTIVATIONS, PRECISIONS, Error, InvalidProblem, Unsupported, set_cpu_threads
-from ._problem import IntOrPair, flag, real
+from ._problem import IntPerAxis, flag, real
 
 __all__ = ["Error", "InvalidProblem", "Unsupported", "conv_transpose", "conv_transpose1d", "conv_transpose2d",
            "conv_transpose3d", "info", "set_cpu_threads"]
@@ -23,11 +23,11 @@ def conv_transpose(
     input: Any,
     weight: Any,
     bias: Any = None,
-    stride: IntOrPair = 1,
-    padding: IntOrPair = 0,
-    output_padding: IntOrPair = 0,
+    stride: IntPerAxis = 1,
+    padding: IntPerAxis = 0,
+    output_padding: IntPerAxis = 0,
     groups: int = 1,
-    dilation: IntOrPair = 1,
+    dilation: IntPerAxis = 1,
     *,
     precision: Optional[str] = None,
     activation: str = "none",
@@ -67,8 +67,8 @@ def conv_transpose(
                      negative_slope, strict_propagation)
 
 
-def conv_transpose1d(input: Any, weight: Any, bias: Any = None, stride: IntOrPair = 1, padding: IntOrPair = 0,
-                     output_padding: IntOrPair = 0, groups: int = 1, dilation: IntOrPair = 1, *,
+def conv_transpose1d(input: Any, weight: Any, bias: Any = None, stride: IntPerAxis = 1, padding: IntPerAxis = 0,
+                     output_padding: IntPerAxis = 0, groups: int = 1, dilation: IntPerAxis = 1, *,
                      precision: Optional[str] = None, activation: str = "none", negative_slope: float = 0.01,
                      strict_propagation: bool = False) -> Any:
     """conv_transpose() of a width alone."""
@@ -76,8 +76,8 @@ def conv_transpose1d(input: Any, weight: Any, bias: Any = None, stride: IntOrPai
                      negative_slope, strict_propagation)
 
 
-def conv_transpose2d(input: Any, weight: Any, bias: Any = None, stride: IntOrPair = 1, padding: IntOrPair = 0,
-                     output_padding: IntOrPair = 0, groups: int = 1, dilation: IntOrPair = 1, *,
+def conv_transpose2d(input: Any, weight: Any, bias: Any = None, stride: IntPerAxis = 1, padding: IntPerAxis = 0,
+                     output_padding: IntPerAxis = 0, groups: int = 1, dilation: IntPerAxis = 1, *,
                      precision: Optional[str] = None, activation: str = "none", negative_slope: float = 0.01,
                      strict_propagation: bool = False) -> Any:
     """conv_transpose() of height and width."""
@@ -85,8 +85,8 @@ def conv_transpose2d(input: Any, weight: Any, bias: Any = None, stride: IntOrPai
                      negative_slope, strict_propagation)
 
 
-def conv_transpose3d(input: Any, weight: Any, bias: Any = None, stride: IntOrPair = 1, padding: IntOrPair = 0,
-                     output_padding: IntOrPair = 0, groups: int = 1, dilation: IntOrPair = 1, *,
+def conv_transpose3d(input: Any, weight: Any, bias: Any = None, stride: IntPerAxis = 1, padding: IntPerAxis = 0,
+                     output_padding: IntPerAxis = 0, groups: int = 1, dilation: IntPerAxis = 1, *,
                      precision: Optional[str] = None, activation: str = "none", negative_slope: float = 0.01,
                      strict_propagation: bool = False) -> Any:
     """conv_transpose() of depth, height and width. What there is no kernel for raises Unsupported."""

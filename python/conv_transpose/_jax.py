@@ -15,7 +15,7 @@ import jax
 import numpy
 
 from ._library import ARGUMENTS, Arguments, Plan
-from ._problem import integer, make_problem, output_shape, pair, require_input_dimensions
+from ._problem import attributes_per_axis, integer, make_problem, output_shape, require_input_dimensions
 
 # operation -> names of its operands, and the axis of each, and of the result, along which groups are counted
 _OPERANDS = {
@@ -132,8 +132,8 @@ def conv_transpose(rank: int, input: Any, weight: Any, bias: Any, stride: Any, p
     batched = input if input.ndim == rank + 2 else input.reshape((1, *input.shape))
     make_problem(batched.shape, weight.shape, None if bias is None else bias.shape, stride, padding, output_padding, groups,
                  dilation)  # says what does not fit
-    attributes = (pair("stride", stride, rank), pair("padding", padding, rank),
-                  pair("output_padding", output_padding, rank), integer("groups", groups), pair("dilation", dilation, rank))
+    stride, padding, output_padding, dilation = attributes_per_axis(rank, stride, padding, output_padding, dilation)
+    attributes = (stride, padding, output_padding, integer("groups", groups), dilation)
     product = _product("forward", tuple(batched.shape), tuple(weight.shape), attributes)
     result = product(batched.astype("float32"), weight.astype("float32"))
     if bias is not None:

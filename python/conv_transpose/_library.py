@@ -27,7 +27,8 @@ from ._c_interface import (
     problem_structure,
 )
 
-_OK, _INVALID_ARGUMENT, _OUT_OF_MEMORY = 0, 1, 3
+_OK, _INVALID_ARGUMENT, _OUT_OF_MEMORY, _UNSUPPORTED = 0, 1, 3, 6  # of conv_transpose_status
+_MESSAGE_BYTES = 1024
 
 
 class InvalidProblem(RuntimeError, ValueError):
@@ -56,7 +57,7 @@ class _Message(threading.local):
     """Where the library writes what went wrong, one buffer a thread."""
 
     def __init__(self) -> None:
-        self.buffer = ctypes.create_string_buffer(1024)
+        self.buffer = ctypes.create_string_buffer(_MESSAGE_BYTES)
 
 
 _message = _Message()
@@ -114,7 +115,7 @@ def raise_for(status: int, text: str) -> None:
         raise InvalidProblem(text)
     if status == _OUT_OF_MEMORY:
         raise MemoryError(text)
-    raise Unsupported(text) if status == 6 else Error(text)
+    raise Unsupported(text) if status == _UNSUPPORTED else Error(text)
 
 
 class Plan:
@@ -154,7 +155,7 @@ class Plan:
         handle, buffer = ctypes.c_void_p(), _message.buffer
         self._handle = None
         status = library.conv_transpose_plan_create(
-            ctypes.byref(fields), ctypes.byref(options), ctypes.byref(handle), buffer, len(buffer)
+            ctypes.byref(fields), ctypes.byref(options), ctypes.byref(handle), buffer, _MESSAGE_BYTES
         )
         if status != _OK:
             _raise(status)
@@ -170,7 +171,7 @@ class Plan:
     def run(self, arguments: Any, workspace: int | None, stream: int) -> None:
         """Computes; `arguments` is an Arguments of addresses, `workspace` the address of workspace_bytes bytes."""
         buffer = _message.buffer
-        status = _run(self._handle, arguments, workspace, self.workspace_bytes, stream, buffer, 1024)
+        status = _run(self._handle, arguments, workspace, self.workspace_bytes, stream, buffer, _MESSAGE_BYTES)
         if status != _OK:
             _raise(status)
 
@@ -178,7 +179,7 @@ class Plan:
 def synchronize(device: str, stream: int) -> None:
     """Waits for what was enqueued on the stream."""
     buffer = _message.buffer
-    status = library.conv_transpose_synchronize(DEVICES.index(device), stream, buffer, len(buffer))
+    status = library.conv_transpose_synchronize(DEVICES.index(device), stream, buffer, _MESSAGE_BYTES)
     if status != _OK:
         _raise(status)
 

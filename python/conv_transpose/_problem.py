@@ -7,12 +7,12 @@ from typing import Any, Sequence, Union
 from ._c_interface import ATTRIBUTES
 from ._library import InvalidProblem
 
-IntOrPair = Union[int, Sequence[int]]
+IntPerAxis = Union[int, Sequence[int]]
 _AXES = {1: "width", 2: "height and width", 3: "depth, height and width"}
 
 
-def pair(name: str, value: Any, rank: int = 2) -> tuple[int, ...]:
-    """(height, width), or as many as there are axes, from an int, or from a sequence of one or of all."""
+def per_axis(name: str, value: Any, rank: int) -> tuple[int, ...]:
+    """As many as there are axes, from an int, or from a sequence of one or of all."""
     items = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     if len(items) not in (1, rank):
         raise InvalidProblem(f"{name} is {value!r}, but it must be an int, or as many ints as there are axes: {_AXES[rank]}")
@@ -47,11 +47,16 @@ def real(name: str, value: Any) -> float:
     return value
 
 
-def attribute(name: str, value: Any, rank: int = 2) -> Any:
+def attributes_per_axis(rank: int, stride: Any, padding: Any, output_padding: Any, dilation: Any) -> tuple[tuple[int, ...], ...]:
+    return (per_axis("stride", stride, rank), per_axis("padding", padding, rank),
+            per_axis("output_padding", output_padding, rank), per_axis("dilation", dilation, rank))
+
+
+def attribute(name: str, value: Any, rank: int) -> Any:
     """Hashable, and of a type that is not merely equal to a right one, as 2.0 and True are."""
     if type(value) is int or (type(value) is tuple and all(type(item) is int for item in value)):
         return value
-    return pair(name, value, rank)
+    return per_axis(name, value, rank)
 
 
 def output_extent(size: int, kernel: int, stride: int, padding: int, output_padding: int, dilation: int) -> int:
@@ -80,16 +85,17 @@ def make_problem(
         )
     in_channels, channels_a_group, *kernel = weight_shape
     groups = integer("groups", groups)
+    stride, padding, output_padding, dilation = attributes_per_axis(rank, stride, padding, output_padding, dilation)
     problem = {
         "batch": input_shape[0],
         "in_channels": in_channels,
         "out_channels": channels_a_group * groups,
         "input": tuple(input_shape[2:]),
         "kernel": tuple(kernel),
-        "stride": pair("stride", stride, rank),
-        "padding": pair("padding", padding, rank),
-        "output_padding": pair("output_padding", output_padding, rank),
-        "dilation": pair("dilation", dilation, rank),
+        "stride": stride,
+        "padding": padding,
+        "output_padding": output_padding,
+        "dilation": dilation,
         "groups": groups,
     }
     if groups < 1:
@@ -113,7 +119,7 @@ def output_shape(problem: dict[str, Any]) -> tuple[int, ...]:
     return (problem["batch"], problem["out_channels"], *(output_extent(*axis) for axis in axes))
 
 
-def require_input_dimensions(dimensions: int, rank: int = 2) -> None:
+def require_input_dimensions(dimensions: int, rank: int) -> None:
     if dimensions not in (rank + 1, rank + 2):
         axes = _AXES[rank].replace(" and", ",")
         raise InvalidProblem(

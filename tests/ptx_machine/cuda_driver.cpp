@@ -95,6 +95,9 @@ extern "C" {
 CUresult cuInit(unsigned) {
     return success;
 }
+CUresult cuDriverGetVersion(int *version) {
+    return *version = 12090, success;
+}
 CUresult cuDeviceGetCount(int *count) {
     return *count = 1, success;
 }
@@ -175,6 +178,10 @@ CUresult cuKernelGetFunction(void **function, CUkernel kernel) {
 CUresult cuKernelSetAttribute(int, int, CUkernel, CUdevice) {
     return success;
 }
+CUresult cuKernelGetAttribute(int *value, int attribute, CUkernel kernel, CUdevice) {
+    if (attribute != CU_FUNC_ATTRIBUTE_PTX_VERSION) return not_supported;
+    return *value = static_cast<const Kernel *>(kernel)->target, success;
+}
 
 CUresult cuTensorMapEncodeIm2col(void *map, int type, uint32_t dimensions, void *address, const uint64_t *extents,
                                  const uint64_t *strides, const int *lower, const int *upper, uint32_t channels,
@@ -240,15 +247,21 @@ CUresult cuLaunchKernelEx(const CudaLaunch *launch, void *function, void **param
     const Timing timing = emulated_timing();
     const auto dimensions = [](const unsigned *of) { return Dimensions{of[0], of[1], of[2]}; };
     Dimensions cluster{1, 1, 1};
+    bool early = false;
     for (unsigned a = 0; a < launch->number_of_attributes; a++) {
-        if (launch->attributes[a].id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) return not_supported;
-        cluster = dimensions(launch->attributes[a].cluster);
+        const CudaLaunchAttribute &attribute = launch->attributes[a];
+        if (attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+            cluster = dimensions(attribute.cluster);
+        else if (attribute.id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+            early = attribute.launched_early;
+        else
+            return not_supported;
         constexpr unsigned most_everywhere = 8;
         if (emulated_capability() < 90 || cluster.x * cluster.y * cluster.z > most_everywhere) return invalid_value;
     }
     const CUresult result = without_exceptions([&] {
         run({kernel, dimensions(launch->grid), dimensions(launch->block), static_cast<int>(launch->shared_bytes),
-             parameter_block(kernel, parameters), memory, timing, cluster});
+             parameter_block(kernel, parameters), memory, timing, cluster, early});
     });
     if (result)
         std::fprintf(

@@ -344,6 +344,8 @@ void run_cluster(Cluster &cluster, const Dimensions &first, int32_t &now) {
 void run(const Launch &launch) {
     const Dimensions &g = launch.grid, &t = launch.block, &c = launch.cluster;
     if (g.x % c.x || g.y % c.y || g.z % c.z) throw PtxError("the grid has no whole clusters");
+    if (launch.early && !launch.kernel.waits_first)
+        throw PtxError("the kernel is launched early and does not begin with griddepcontrol.wait");
     Cluster cluster(launch, static_cast<int>((t.x * t.y * t.z + lanes - 1) / lanes));
     int32_t now = 1;
     for (Dimensions at{0, 0, 0}; at.z < g.z; at.z += c.z)

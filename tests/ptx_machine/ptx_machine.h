@@ -2,7 +2,8 @@
 //   - accesses outside of device memory, of the parameters or of the block's shared memory, or not aligned;
 //   - races in shared memory: two threads, one of them writing, without a barrier in between;
 //   - tensor cores reading what was written without a proxy fence;
-//   - barriers that not all threads reach, mbarriers that expect other bytes than come.
+//   - barriers that not all threads reach, mbarriers that expect other bytes than come;
+//   - kernels that are launched early and do not wait for the one before them.
 // What is asynchronous (cp.async, bulk copies, wgmma) happens as early or as late as the rules allow: Timing says which.
 // Blocks, whose order must not matter, run one after the other; nothing is said about speed.
 #ifndef CONV_TRANSPOSE_PTX_MACHINE_H
@@ -49,6 +50,7 @@ struct Launch {
     const DeviceMemoryMap &memory;
     Timing timing;
     Dimensions cluster{1, 1, 1};  ///< blocks that run at the same time
+    bool early = false;           ///< while the kernel before may still run
 };
 
 /// Throws PtxError that names the instruction.

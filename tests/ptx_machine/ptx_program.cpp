@@ -167,6 +167,9 @@ class KernelDecoder {
             i.a = places_.operand(o.at(0), 1);
             i.has_count = o.size() > 1;
             if (i.has_count) i.b = places_.operand(o[1], 1);
+        } else if (name == "griddepcontrol.wait") {
+            i.execute = [](Warp &, const Instruction &, uint32_t) {};
+            kernel_.waits_first = !i.guarded && kernel_.code.empty();
         } else if (name.starts_with("setmaxnreg.")) {
             i.kind = Kind::whole_warp;
             i.execute = [](Warp &, const Instruction &, uint32_t) {};
@@ -458,6 +461,7 @@ Module decode(std::string_view ptx) {
             const size_t end = text.find('[', shared), begin = text.find_last_of(" \t", end) + 1;
             kernel->shared_name = text.substr(begin, end - begin);
         }
+        if (const size_t target = text.find(".target sm_"); target < at) kernel->target = std::stoi(text.substr(target + 11));
         KernelDecoder decoder(*kernel);
         for (const std::string &parameter :
              split_operands(std::string_view(text).substr(open + 1, close - open - 1)))

@@ -99,6 +99,8 @@ struct Kernel {
     std::string shared_name;              ///< of all shared memory, where a program takes its address
     int product_registers = 0;            ///< how many
     int loops = 0;
+    int target = 0;            ///< of its text, as 90 for sm_90a
+    bool waits_first = false;  ///< for the kernel before it
 };
 
 using Module = std::map<std::string, std::unique_ptr<Kernel>>;

@@ -7,8 +7,8 @@
 
 They work on CPU and CUDA, on the current stream, without waiting for the GPU; under autograd in both modes and to any
 order, torch.func (vmap, too), autocast, torch.compile, torch.export, ONNX export, torch.fx, torch.jit, CUDA graphs,
-DistributedDataParallel and DTensor. Before a CUDA graph is captured, run the same problem once, as
-for PyTorch's own layers. Results are bitwise repeatable, gradients included.
+DistributedDataParallel and DTensor. Before a CUDA graph is captured, run the same problem once, as for PyTorch's own
+layers. Results are bitwise repeatable, gradients included.
 
 Formats: float32, float16 and bfloat16, contiguous or channels_last, are read as they are where the library has kernels for
 them; otherwise layouts are converted first, then types (to float32, rounded once). Results have the memory format that
@@ -18,8 +18,9 @@ once.
 One and three axes: conv_transpose1d, conv_transpose3d, ConvTranspose1d, ConvTranspose3d. What there is no kernel for is
 left to PyTorch's own operator, which a warning says once.
 
-Precision: None follows torch.backends.cudnn.conv.fp32_precision (in older PyTorch torch.backends.cudnn.allow_tf32), as PyTorch's own layers do; "float32", "tf32" and "tf32x3" ask
-for one. It is a permission: where there is no tensor-core kernel for it, float32 runs.
+Precision: None follows torch.backends.cudnn.conv.fp32_precision (in older PyTorch torch.backends.cudnn.allow_tf32), as
+PyTorch's own layers do; "float32", "tf32" and "tf32x3" ask for one. It is a permission: where there is no tensor-core
+kernel for it, float32 runs.
 """
 
 from ._conversion import Conversion, convert, revert

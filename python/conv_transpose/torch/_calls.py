@@ -16,11 +16,12 @@ from torch import Tensor
 
 from .. import _library
 from .._library import ARGUMENTS, Arguments, InvalidProblem, Plan, Unsupported
-from .._problem import make_problem, output_shape, pair
+from .._problem import attributes_per_axis, make_problem, output_shape
 from . import _fallback
 from ._layouts import common_format, dense_formats, strides_of
 
-_SLOT = {name: slot for slot, name in enumerate(ARGUMENTS)}
+SLOT = {name: slot for slot, name in enumerate(ARGUMENTS)}
+_INPUT, _WEIGHT, _BIAS = SLOT["input"], SLOT["weight"], SLOT["bias"]
 HALF = (torch.float16, torch.bfloat16)
 FORMATS = (torch.float32, *HALF)
 FOLLOW_PYTORCH = "auto"
@@ -209,29 +210,22 @@ def _check_signatures(operands: dict[str, _Signature]) -> None:
     check_formats({name: (operand.dtype, operand.device) for name, operand in operands.items()})
 
 
-def _attributes_by_axis(rank, stride, padding, output_padding, dilation) -> Any:
-    """(stride, padding, output padding, dilation) of each axis."""
-    return zip(pair("stride", stride, rank), pair("padding", padding, rank),
-               pair("output_padding", output_padding, rank), pair("dilation", dilation, rank))
-
-
 def gradient_input_shape(gradient_shape, weight_shape, stride, padding, output_padding, groups,
                          dilation) -> tuple[int, ...]:
     """The input that has an output of this shape."""
-    axes = zip(gradient_shape[2:], weight_shape[2:],
-               _attributes_by_axis(len(gradient_shape) - 2, stride, padding, output_padding, dilation))
+    attributes = attributes_per_axis(len(gradient_shape) - 2, stride, padding, output_padding, dilation)
     return (gradient_shape[0], weight_shape[0],
-            *((size - 1 - extra + 2 * p - d * (kernel - 1)) // s + 1 for size, kernel, (s, p, extra, d) in axes))
+            *((size - 1 - extra + 2 * p - d * (kernel - 1)) // s + 1
+              for size, kernel, s, p, extra, d in zip(gradient_shape[2:], weight_shape[2:], *attributes)))
 
 
 def gradient_weight_shape(gradient_shape, input_shape, stride, padding, output_padding, groups,
                           dilation) -> tuple[int, ...]:
     """The weight with which this input has an output of this shape."""
-    axes = zip(gradient_shape[2:], input_shape[2:],
-               _attributes_by_axis(len(gradient_shape) - 2, stride, padding, output_padding, dilation))
+    attributes = attributes_per_axis(len(gradient_shape) - 2, stride, padding, output_padding, dilation)
     return (input_shape[1], gradient_shape[1] // groups,
             *((size - 1 - extra + 2 * p - (from_size - 1) * s) // d + 1
-              for size, from_size, (s, p, extra, d) in axes))
+              for size, from_size, s, p, extra, d in zip(gradient_shape[2:], input_shape[2:], *attributes)))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -373,8 +367,10 @@ def run_forward(input, weight, bias, *attributes) -> Tensor:
         *others, precision = attributes
         call.leave("forward operation", input, _kept_by_pytorch(_precision(precision, input), input))
         return _fallback.forward(input, weight, bias, *others)
-    operands = ((0, input), (1, weight)) if bias is None else ((0, input), (1, weight), (2, bias))
-    return _execute(call, _SLOT["output"], operands, input)
+    operands: Any = ((_INPUT, input), (_WEIGHT, weight))
+    if bias is not None:
+        operands += ((_BIAS, bias),)
+    return _execute(call, SLOT["output"], operands, input)
 
 
 def _run_gradient(operation: str, other_name: str, output_gradient: Tensor, other: Tensor, attributes: Any) -> Tensor:
@@ -386,7 +382,7 @@ def _run_gradient(operation: str, other_name: str, output_gradient: Tensor, othe
         of_input = operation == "input_gradient"
         shape = (gradient_input_shape if of_input else gradient_weight_shape)(output_gradient.shape, other.shape, *others)
         return getattr(_fallback, operation)(output_gradient, other, shape, *others)
-    return _execute(call, _SLOT[operation], ((_SLOT["output_gradient"], output_gradient), (_SLOT[other_name], other)),
+    return _execute(call, SLOT[operation], ((SLOT["output_gradient"], output_gradient), (SLOT[other_name], other)),
                     output_gradient)
 
 
@@ -403,4 +399,4 @@ def run_bias_gradient(output_gradient: Tensor) -> Tensor:
     if isinstance(call, _fallback.Missing):
         call.leave("bias gradient", output_gradient, True)
         return _fallback.bias_gradient(output_gradient)
-    return _execute(call, _SLOT["bias_gradient"], ((_SLOT["output_gradient"], output_gradient),), output_gradient)
+    return _execute(call, SLOT["bias_gradient"], ((SLOT["output_gradient"], output_gradient),), output_gradient)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from .._library import Unsupported
-from .._problem import pair
+from .._problem import attributes_per_axis
 
 _told: set[tuple[Any, ...]] = set()
 
@@ -38,8 +38,8 @@ class Missing:
 
 def _by_axis(rank: int, stride: Any, padding: Any, output_padding: Any, groups: Any, dilation: Any) -> tuple[Any, ...]:
     """As PyTorch's operators order them."""
-    return (pair("stride", stride, rank), pair("padding", padding, rank), pair("dilation", dilation, rank), True,
-            pair("output_padding", output_padding, rank), groups)
+    stride, padding, output_padding, dilation = attributes_per_axis(rank, stride, padding, output_padding, dilation)
+    return stride, padding, dilation, True, output_padding, groups
 
 
 def forward(input: Tensor, weight: Tensor, bias: Optional[Tensor], *attributes: Any) -> Tensor:

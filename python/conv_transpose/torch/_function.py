@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.overrides import handle_torch_function, has_torch_function_variadic
 
 from .._library import PRECISIONS
-from .._problem import attribute, flag, integer, IntOrPair, require_input_dimensions
+from .._problem import IntPerAxis, attribute, flag, integer, require_input_dimensions
 from . import _short_calls
 from ._calls import FORMATS, FOLLOW_PYTORCH, STRICT
 from ._operators import are_plain, autocast, forward, looked_into
@@ -42,11 +42,11 @@ def conv_transpose2d(
     input: Tensor,
     weight: Tensor,
     bias: Optional[Tensor] = None,
-    stride: IntOrPair = 1,
-    padding: IntOrPair = 0,
-    output_padding: IntOrPair = 0,
+    stride: IntPerAxis = 1,
+    padding: IntPerAxis = 0,
+    output_padding: IntPerAxis = 0,
     groups: int = 1,
-    dilation: IntOrPair = 1,
+    dilation: IntPerAxis = 1,
     *,
     precision: Optional[str] = None,
     strict_propagation: bool = False,
@@ -79,16 +79,16 @@ def conv_transpose2d(
                      strict_propagation)
 
 
-def conv_transpose1d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: IntOrPair = 1,
-                     padding: IntOrPair = 0, output_padding: IntOrPair = 0, groups: int = 1, dilation: IntOrPair = 1, *,
+def conv_transpose1d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: IntPerAxis = 1,
+                     padding: IntPerAxis = 0, output_padding: IntPerAxis = 0, groups: int = 1, dilation: IntPerAxis = 1, *,
                      precision: Optional[str] = None, strict_propagation: bool = False) -> Tensor:
     """torch.nn.functional.conv_transpose1d, computed by this library: as conv_transpose2d(), with a width alone."""
     return _convolve(1, conv_transpose1d, input, weight, bias, stride, padding, output_padding, groups, dilation, precision,
                      strict_propagation)
 
 
-def conv_transpose3d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: IntOrPair = 1,
-                     padding: IntOrPair = 0, output_padding: IntOrPair = 0, groups: int = 1, dilation: IntOrPair = 1, *,
+def conv_transpose3d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: IntPerAxis = 1,
+                     padding: IntPerAxis = 0, output_padding: IntPerAxis = 0, groups: int = 1, dilation: IntPerAxis = 1, *,
                      precision: Optional[str] = None, strict_propagation: bool = False) -> Tensor:
     """torch.nn.functional.conv_transpose3d, computed by this library: as conv_transpose2d(), with a depth before height
     and width."""

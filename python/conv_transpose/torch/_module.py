@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, List, Optional
 import torch
 from torch import Tensor, nn
 
-from .._problem import IntOrPair
+from .._problem import IntPerAxis
 from ._calls import FOLLOW_PYTORCH, STRICT
 from ._function import conv_transpose1d, conv_transpose2d, conv_transpose3d
 
@@ -25,13 +25,13 @@ class _ConvTranspose(_Base):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: IntOrPair,
-        stride: IntOrPair = 1,
-        padding: IntOrPair = 0,
-        output_padding: IntOrPair = 0,
+        kernel_size: IntPerAxis,
+        stride: IntPerAxis = 1,
+        padding: IntPerAxis = 0,
+        output_padding: IntPerAxis = 0,
         groups: int = 1,
         bias: bool = True,
-        dilation: IntOrPair = 1,
+        dilation: IntPerAxis = 1,
         padding_mode: str = "zeros",
         device: Any = None,
         dtype: Any = None,

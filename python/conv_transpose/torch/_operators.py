@@ -2,9 +2,10 @@
 
 How a call runs: a call of an operator of torch.library costs 10 us, 25 us with autograd; PyTorch's own
 conv_transpose2d takes 7 us on a tiny problem. So plain eager calls go to the compiled library, with autograd through an
-autograd function: by the extension module (_short_calls.py), and where that leaves a call to Python, from here. Under anything that looks inside (torch.compile, export, modes, functorch's transforms,
-forward mode, tensor subclasses, a profiler) the operators are called, and PyTorch's dispatcher finds what it needs:
-derivatives (_derivatives.py), a rule for vmap (_batching.py), shapes without data, autocast.
+autograd function: by the extension module (_short_calls.py), and where that leaves a call to Python, from here. Under
+anything that looks inside (torch.compile, export, modes, functorch's transforms, forward mode, tensor subclasses, a
+profiler) the operators are called, and PyTorch's dispatcher finds what it needs: derivatives (_derivatives.py), a rule
+for vmap (_batching.py), shapes without data, autocast.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 
 from .._library import InvalidProblem, Plan, Unsupported
-from .._problem import make_problem, output_shape, pair
+from .._problem import attributes_per_axis, make_problem, output_shape
 from ._calls import (check_formats, gradient_input_shape, gradient_weight_shape, run_bias_gradient, run_forward,
                      run_input_gradient, run_weight_gradient)
 from ._layouts import result_format
@@ -71,9 +72,8 @@ def _in_full(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     if len(arguments) < 6:
         return arguments
     *operands, stride, padding, output_padding, groups, dilation, precision = arguments
-    rank = operands[0].dim() - 2
-    return (*operands, pair("stride", stride, rank), pair("padding", padding, rank),
-            pair("output_padding", output_padding, rank), groups, pair("dilation", dilation, rank), precision)
+    stride, padding, output_padding, dilation = attributes_per_axis(operands[0].dim() - 2, stride, padding, output_padding, dilation)
+    return (*operands, stride, padding, output_padding, groups, dilation, precision)
 
 
 def _hashable(value: Any) -> Any:

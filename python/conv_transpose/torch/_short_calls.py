@@ -22,8 +22,6 @@ from .. import _library
 from . import _calls, _fallback
 from ._layouts import dense_formats, result_format
 
-_SLOTS = {name: slot for slot, name in enumerate(_library.ARGUMENTS)}
-
 
 def _load() -> Any:
     """The extension beside the library, or None."""
@@ -74,10 +72,12 @@ def _empty(device_index: int) -> Any:
 
 def _step(call: Any, result: str, place: int) -> Optional[tuple[Any, ...]]:
     """A call that converts nothing, as the extension takes it."""
-    if isinstance(call, _fallback.Missing) or call.plan is None or call.result_copy is not None or any(copy is not None for copy in call.copies):
+    if isinstance(call, _fallback.Missing) or call.plan is None:
+        return None
+    if call.result_copy is not None or any(copy is not None for copy in call.copies):
         return None
     return (call, call.plan._handle, call.workspace_bytes, _empty(call.device_index), tuple(call.result_shape),
-            call.result_stride, call.result_type, _SLOTS[result], place)
+            call.result_stride, call.result_type, _calls.SLOT[result], place)
 
 
 def _steps(device_index: int, steps: list[Optional[tuple[Any, ...]]]) -> Optional[tuple[Any, ...]]:

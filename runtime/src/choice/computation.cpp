@@ -304,8 +304,9 @@ void add_views_of_rows(std::vector<Computation> &all, std::size_t which, const P
     if (const std::optional<Computation> rows = with_rows_as_given(of)) all.push_back(*rows);
     const std::optional<Computation> row = with_one_row(of);
     for (const Computation &joined : with_joined_positions_of_rows(row ? *row : of, options.epilogue)) all.push_back(joined);
+    // What kernels read that pack nothing; on CUDA cores three axes are worth it, whose kernels have fewer tiles.
     const bool on_tensor_cores = bytes_of(of.read_format.type) == 2 || options.precision == Precision::tf32;
-    if (row && on_tensor_cores) all.push_back(*row);  // what kernels read that pack nothing
+    if (row && (on_tensor_cores || of.problem.rank > 2)) all.push_back(*row);
     all.push_back(row && !channels_innermost(row->read_format) ? *row : of);
     all.back().packed_rows = true;
 }

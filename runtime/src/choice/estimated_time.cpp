@@ -68,11 +68,12 @@ double blocks_of(const KernelTraits &k, const Problem &p, const Work &work) {
 // operation come by a map, too, 0.6 us more (nine layers).
 constexpr double before_first_tile = 2.6e-6;
 
-// Likewise of input gradients of 16 bits in channels_first (twelve layers of 8 to 16 us; H200, 2026-11-23).
-constexpr double before_first_box = 1.5e-6;
-bool begins_once(const KernelTraits &k) {
-    return k.box_positions > 0 && k.operation == Operation::input_gradient && !channels_innermost(k.input) &&
-           bytes_of(k.input.type) == 2;
+// Likewise of input gradients of 16 bits in channels_first (twelve layers of 8 to 16 us; H200, 2026-11-23), and of forward
+// operations in channels_last (twenty of 5 to 25 us).
+double before_first_box(const KernelTraits &k) {
+    if (k.box_positions == 0) return 0;
+    if (k.operation == Operation::forward) return channels_innermost(k.output) ? 2e-6 : 0;
+    return k.operation == Operation::input_gradient && !channels_innermost(k.input) && bytes_of(k.input.type) == 2 ? 1.5e-6 : 0;
 }
 
 // Runs of phases that are channels, in channels_first, are then stored by 2 bytes.
@@ -117,7 +118,7 @@ double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
 }
 
 // A step of its own, before the kernel's or behind it, waits for what is before.
-constexpr double launch = 2.5e-6;
+constexpr double launch = 2.1e-6;
 
 // Products on CUDA cores that read weights as they are given.
 bool reads_weights_on_cuda_cores(const KernelTraits &k) {
@@ -214,13 +215,14 @@ double packing_time(const KernelTraits &k, const Computation &c) {
 }
 
 // Weights of cells are filled up with zeros, and each is found by itself (HiFi-GAN, DAC, FlowNet, H200, 2026-11-22).
-// Where outputs are joined that see several inputs, or phases, 3 us more beside the products (fourteen layers of 8 to 240 us,
-// H200, 2026-11-23), and where channels of an input are no whole rows each weight is moved alone (20 to 768, k2 s2: 7 us).
+// Where outputs are joined 3 us more beside the products (fourteen layers of 8 to 240 us, H200, 2026-11-23; of 1x1 three of 9 to
+// 12 us), and where channels of an input are no whole rows each weight is moved alone (20 to 768, k2 s2: 7 us).
 double packing_time_of_cells(const Computation &c) {
     if (!c.cells) return 0;
     const double weights = double(c.problem.weight_elements()), filling = 2.3e-12 * weights;
     const Axis &x = c.cells->given.width();
-    if (!c.cells->joins_outputs() || (x.kernel == 1 && x.stride == 1)) return filling;
+    if (!c.cells->joins_outputs()) return filling;
+    if (x.kernel == 1 && x.stride == 1) return filling + 3.2e-6;
     return filling + 3.2e-6 + (c.cells->channels % 8 != 0 ? 3e-11 * weights : 0);
 }
 
@@ -353,10 +355,7 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
     }
     // A round takes as long as on an H200: multiprocessors are equally fast, whatever their number is.
     const double round_flop = H200::multiprocessors * k.blocks_per_multiprocessor * flop;
-    const double once = k.resident_blocks > 0        ? before_first_tile
-                        : is_for_small_problems(k)   ? launch
-                        : begins_once(k)             ? before_first_box
-                                                     : 0;
+    const double once = k.resident_blocks > 0 ? before_first_tile : is_for_small_problems(k) ? launch : before_first_box(k);
     const double overhead = block_overhead(k, p, work);
     // Nothing hides such stores where blocks are few (k4 s2 p1, 64 to 32 channels, 32 x 94: 14 us of 12 blocks).
     const double bare = k.box_positions > 0 && blocks <= double(multiprocessors) && stores_at_odd_elements(k, p) ? overhead : 0;

@@ -5,6 +5,7 @@
 #define CONV_TRANSPOSE_RUNTIME_ESTIMATED_TIME_H
 
 #include "choice/kernel_choice.h"
+#include "device/machine.h"
 
 namespace conv_transpose {
 

@@ -8,6 +8,8 @@
 #include "choice/estimated_time.h"
 #include "choice/flat_tiles.h"
 #include "choice/input_cells.h"
+#include "choice/registry.h"
+#include "choice/rejection.h"
 #include "choice/relative_time.h"
 #include "choice/tensor_formats.h"
 #include "device/machine.h"

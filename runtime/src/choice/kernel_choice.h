@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "choice/registry.h"
+#include "choice/computation.h"
 
 namespace conv_transpose {
 

@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 #include <elf.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cinttypes>
 #include <cstdio>
@@ -73,7 +72,7 @@ const KernelPack &open_pack(const fs::path &path) {
 }
 
 bool is_loaded(const KernelPack &pack) {
-    return std::any_of(registry().begin(), registry().end(), [&](const KernelTraits &k) { return &k == pack.rows; });
+    return any_kernel([&](const KernelTraits &k) { return &k == pack.rows; });
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "algorithm/signature.h"
 #include "algorithm/staged_tile.h"
 #include "conv_transpose/conv_transpose.h"
+#include "problem/counting.h"
 #include "problem/layouts.h"
 #include "problem/size2.h"
 
@@ -217,6 +218,16 @@ inline int64_t early_positions(const KernelTraits &kernel, const Problem &proble
 /// The extent of the output on it, as the launch spans it.
 inline int64_t spanned_output(const KernelTraits &kernel, const Problem &problem, const Axis &axis) {
     return axis.output() + early_positions(kernel, problem, axis);
+}
+
+/// All positions of the output, likewise.
+inline int64_t spanned_outputs(const KernelTraits &kernel, const Problem &problem) {
+    return product_of_axes(problem, [&](const Axis &axis) { return spanned_output(kernel, problem, axis); });
+}
+
+/// A kernel that reads packed channels has so many planes for those of one group, of 16 bytes at each position.
+inline int64_t packed_planes(const KernelTraits &kernel, int64_t channels) {
+    return round_up(channels, kernel.weight_in_channel_multiple) / (kernel.input.type == ElementType::float32 ? 4 : 8);
 }
 
 /// Whether it reads a picture in channels_first as it lies, by a tensor map: box_positions of a row, of a chunk of channels.

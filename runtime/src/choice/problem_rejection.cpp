@@ -9,7 +9,6 @@
 #include "choice/packed_pictures.h"
 #include "choice/picture_frame.h"
 #include "choice/product_blocks.h"
-#include "choice/registry.h"
 #include "choice/staged_columns.h"
 #include "choice/weight_gradient_parts.h"
 #include "choice/winograd_sizes.h"

@@ -1,19 +1,12 @@
 // The registry: see registry.h. Its rows are written by the generators when the kernels are built.
 #include "choice/registry.h"
 
-#include <algorithm>
 #include <atomic>
 #include <memory>
+#include <string>
 
-#include "choice/flat_tiles.h"
 #include "choice/kernel_rows.h"
-#include "choice/launch_limits.h"
-#include "choice/picture_frame.h"
-#include "choice/problem_rejection.h"
-#include "choice/product_blocks.h"
-#include "choice/staged_columns.h"
 #include "choice/tensor_formats.h"
-#include "problem/counting.h"
 
 #define CONV_TRANSPOSE_KERNEL CONV_TRANSPOSE_DECLARE_KERNEL
 #include "kernels.inc"
@@ -31,66 +24,6 @@ constexpr KernelTraits built_in_rows[] = {
 constexpr KernelTable built_in{built_in_rows, nullptr};
 
 std::atomic<const KernelTable *> first_table{&built_in};
-
-bool precision_allows(Precision allowed, Precision kernel) {
-    return kernel == allowed || kernel == Precision::float32;
-}
-
-std::string machine_rejection(const MachineNeeds &k, const Machine &machine) {
-    if (k.device == Device::cpu)
-        return k.cpu_level > machine.cpu_level ? "the processor lacks its instructions" : "";
-    const bool fits = machine.compute_capability >= k.min_compute_capability &&
-                      machine.compute_capability <= k.max_compute_capability;
-    if (!fits) return "compute capability is " + std::to_string(machine.compute_capability);
-    if (k.shared_bytes > machine.shared_bytes)
-        return "a block needs " + std::to_string(k.shared_bytes) + " bytes of shared memory";
-    return {};
-}
-
-// What a kernel does not read as it is given may come in every format that can be packed for it.
-bool packs(const KernelTraits &k, const TensorOfOperation &tensor, Operation operation, TensorFormat given) {
-    if (tensor.asked == &PlanOptions::weight && k.weight_layout != WeightLayout::as_given) {
-        if (k.taps_as_channels && channels_innermost(given)) return false;
-        const Registry all = registry();
-        return std::any_of(all.begin(), all.end(),
-                           [&](const KernelTraits &helper) { return packs_weights(helper, k, given.type); });
-    }
-    // Products of weight gradients read and write every layout, and their sums are rounded by the last pass.
-    if (k.packed_pictures || k.family == Family::weight_gradient_implicit_gemm) {
-        const Registry all = registry();
-        const bool is_result = tensor.asked == &PlanOptions::weight;
-        return is_result && k.writes_result ? false
-               : is_result
-                   ? std::any_of(all.begin(), all.end(),
-                                 [&](const KernelTraits &helper) {
-                                     return helper.role == KernelRole::weight_gradient_sum &&
-                                            helper.device == k.device && helper.weight.type == given.type;
-                                 })
-                   : tensor.format_of(k, operation).type == given.type;
-    }
-    const auto read = operation == Operation::forward ? &PlanOptions::input : &PlanOptions::output;
-    return (k.packed_channels || (k.box_positions > 0 && !reads_as_it_lies(k))) && tensor.asked == read &&
-           tensor.format_of(k, operation).type == given.type;
-}
-
-// A weight of one position lies the same in both layouts, and so do rows of phases, of channels_first.
-std::string format_rejection(const KernelTraits &k, const Computation &c, const PlanOptions &options) {
-    for (const TensorOfOperation &tensor : tensors_of(options.operation)) {
-        const TensorFormat is = tensor.format_of(k, options.operation);
-        TensorFormat wanted = options.*tensor.asked;
-        if (tensor.asked == &PlanOptions::weight && maps_weights(k)) {
-            const bool has_rows = maps_weights_of_phases(k) && !channels_innermost(wanted);
-            if (taps(c.problem) == 1 || has_rows) wanted.layout = is.layout;
-            else if (maps_weights_of_phases(k)) wanted.layout = Layout::channels_first;
-        }
-        // A picture of one position may be read as a row of channels, by kernels that take one.
-        const bool read = c.read == Operand::input ? tensor.asked == &PlanOptions::input : tensor.asked == &PlanOptions::output;
-        if (!takes_format(k, tensor, options.operation, wanted) ||
-            (read && !takes_format(k, tensor, options.operation, c.read_format)))
-            return std::string(tensor.name) + " is " + str(options.*tensor.asked) + ", the kernel is for " + str(is);
-    }
-    return {};
-}
 
 // What a helper does, as in "this build has no kernel that ...".
 const char *purpose(KernelRole role) {
@@ -113,10 +46,6 @@ const char *purpose(KernelRole role) {
 
 }  // namespace
 
-int64_t spanned_outputs(const KernelTraits &kernel, const Problem &p) {
-    return product_of_axes(p, [&](const Axis &a) { return spanned_output(kernel, p, a); });
-}
-
 Registry registry() { return Registry(first_table.load(std::memory_order_acquire)); }
 
 void add_to_registry(std::span<const KernelTraits> rows) {
@@ -124,116 +53,6 @@ void add_to_registry(std::span<const KernelTraits> rows) {
     while (!first_table.compare_exchange_weak(table->next, table.get(), std::memory_order_acq_rel)) {
     }
     table.release();  // kept for good, as its rows are
-}
-
-namespace {
-
-// Strides of maps are run-time values, and of what their kernels store.
-std::string pixel_rejection(const KernelTraits &kernel, const Computation &c) {
-    if (!c.has_wide_pixels()) return {};
-    if (kernel.box_positions == 0 || c.packed_rows) return "it takes no pixels that are wider than their channels";
-    const Problem &p = c.problem;
-    const auto elements = [&](int64_t pixel, int64_t channels, auto extent) {
-        return double(p.batch) * double(product_of_axes(p, extent)) * double(std::max(pixel, channels));
-    };
-    const double most = double(max_elements_32bit());
-    if (elements(c.read_pixel, p.in_channels, [](const Axis &a) { return a.input; }) > most ||
-        elements(c.written_pixel, p.out_channels, [](const Axis &a) { return a.output(); }) > most)
-        return "its pictures with pixels that wide would have more than 2^31 - 1 elements";
-    return {};
-}
-
-// Its helpers pack the weights of joined positions (input_cells.h).
-bool multiplies_joined_positions(const KernelTraits &kernel) {
-    return kernel.box_positions > 0 && kernel.rank == max_rank && kernel.weight_layout != WeightLayout::as_given &&
-           channels_innermost(kernel.input) && channels_innermost(kernel.output);
-}
-
-// What is asked for, of the tensors that play the roles of what is computed.
-PlanOptions as_computed(const PlanOptions &options, const Computation &c) {
-    if (c.weight_operand == Operand::weight) return options;
-    PlanOptions roles = options;
-    roles.operation = c.operation;
-    roles.input = c.read_format, roles.weight = c.weight_format, roles.output = c.written_format;
-    return roles;
-}
-
-// Why a kernel does not take the tensors as a computation sees them: channels, positions or taps joined, weights mirrored.
-std::string view_rejection(const KernelTraits &kernel, const Computation &computation) {
-    const bool multiplies_groups = kernel.family == Family::weight_gradient_implicit_gemm || kernel.packed_pictures;
-    if (computation.joined_groups > 1 && (!multiplies_groups || kernel.writes_result))
-        return "it computes the weights of groups";
-    const bool adds_parts = kernel.family == Family::weight_gradient_implicit_gemm && !kernel.writes_result;
-    if (computation.joined_positions > 1 && (!adds_parts || kernel.tile_taps > 1 || sums_as_it_lies(kernel)))
-        return "it computes the weights of single positions";
-    // Where rows of positions are multiplied, one tap of the problem has all of the kernel's.
-    const bool reads_rows = adds_parts && (!sums_as_it_lies(kernel) || taps(computation.problem) == 1);
-    if (computation.by_taps && computation.operation == Operation::weight_gradient && !reads_rows)
-        return "it computes weights in their own order";
-    const bool has_joined_positions = computation.cells && computation.cells->joins_outputs();
-    if (has_joined_positions && !multiplies_joined_positions(kernel)) return "it computes positions one by one";
-    const bool is_mirrored = computation.weight == WeightView::mirrored;
-    if (maps_rows_of_gradient(kernel) && !(is_mirrored && taps(computation.problem) == 1))
-        return "it computes input gradients, of kernels of one position";
-    // The general ones are left to those that are made for gradients.
-    const bool packs_mirrored = kernel.weight_layout != WeightLayout::as_given &&
-                                (kernel.stride == Size2{1, 1} || (kernel.packs_groups && is_flat(kernel)) ||
-                                 (!kernel.phases_as_channels && (kernel.window > 1 || reads_as_it_lies(kernel))));
-    const bool reads_mirrored = computation.by_phases ? kernel.packed_channels && kernel.counts_through_images
-                                                      : packs_mirrored || computation.cells || maps_rows_of_gradient(kernel);
-    const bool any_view = (kernel.family == Family::winograd_product || stages_columns(kernel)) && !computation.by_phases;
-    if (is_mirrored && !reads_mirrored && !any_view) return "it computes another operation";
-    return {};
-}
-
-// Whether weights are filled up with zeros, where an Inf would become a NaN.
-bool multiplies_zeros(const KernelTraits &kernel, const Computation &computation) {
-    const Problem &p = computation.problem;
-    const auto fills_up = [&](const Axis &a) {
-        return a.kernel % (channel_phases(kernel, p, a) * window_of_steps(kernel, p, a)) != 0;
-    };
-    const auto has_unequal_phases = [](const Axis &a) { return a.kernel % a.stride != 0; };
-    const auto any_axis = [](const Problem &of, const auto &is) { return std::any_of(of.axes.begin(), of.axes.end(), is); };
-    return computation.cells || any_axis(p, fills_up) ||
-           (computation.by_phases && any_axis(*computation.by_phases, has_unequal_phases));
-}
-
-}  // namespace
-
-std::string rejection(const KernelTraits &kernel, const Computation &computation, const PlanOptions &asked, Device device,
-                      const Machine &machine) {
-    if (kernel.role != KernelRole::compute) return "it computes no operation";
-    if (kernel.device != device) return "it runs on another device";
-    if (!precision_allows(asked.precision, kernel.precision)) return "its precision is not allowed";
-    if (const std::string reason = machine_rejection(kernel, machine); !reason.empty()) return reason;
-    // Flat products of a CPU's weight gradients sum over images as they are.
-    const bool in_other_roles = computation.weight_operand != Operand::weight;
-    if (kernel.operation != computation.operation || (in_other_roles && device == Device::cpu))
-        return "it computes another operation";
-    const PlanOptions options = as_computed(asked, computation);
-    if (options.epilogue.activation == Activation::prelu && !kernel.channel_slopes)
-        return "epilogue.activation is prelu, but it has one slope for all channels";
-    if (const std::string reason = format_rejection(kernel, computation, options); !reason.empty()) return reason;
-    if (const std::string reason = view_rejection(kernel, computation); !reason.empty()) return reason;
-    if (const std::string reason = problem_rejection(kernel, computation); !reason.empty()) return reason;
-    if (const std::string reason = span_rejection(kernel, computation); !reason.empty()) return reason;
-    if (const std::string reason = pixel_rejection(kernel, computation); !reason.empty()) return reason;
-    if (options.strict_propagation && (!kernel.strict_propagation || multiplies_zeros(kernel, computation)))
-        return "it lets an Inf or NaN reach further than strict_propagation allows";
-    return {};
-}
-
-bool takes_format(const KernelTraits &k, const TensorOfOperation &tensor, Operation operation, TensorFormat wanted) {
-    const TensorFormat is = tensor.format_of(k, operation);
-    const bool reads_weights = operation == Operation::forward || operation == Operation::input_gradient;
-    if (!reads_weights && tensor.asked == &PlanOptions::weight && k.any_result) return true;
-    // What is packed must have a helper of its type, whatever the kernel's own is.
-    if (reads_weights && tensor.asked == &PlanOptions::weight && k.weight_layout != WeightLayout::as_given)
-        return packs(k, tensor, operation, wanted);
-    // What adds parts of outputs writes every layout.
-    const bool is_added = k.makes_parts && k.splits_steps && tensor.made_for == &KernelTraits::output &&
-                          operation == Operation::forward && k.operation == operation;
-    return is == wanted || ((k.any_layout || is_added) && is.type == wanted.type) || packs(k, tensor, operation, wanted);
 }
 
 const KernelTraits &helper_kernel(KernelRole role, Device device,
@@ -259,10 +78,6 @@ bool packs_weights(const KernelTraits &helper, const KernelTraits &kernel, Eleme
            ((given == packed_weight_type(kernel) && moves_elements_of(helper, given)) ||
             (helper.weight.type == given && helper.output.type == packed_weight_type(kernel))) &&
            helper.phases_outermost == kernel.phases_outermost;
-}
-
-int64_t packed_planes(const KernelTraits &kernel, int64_t channels) {
-    return round_up(channels, kernel.weight_in_channel_multiple) / (kernel.input.type == ElementType::float32 ? 4 : 8);
 }
 
 }  // namespace conv_transpose

@@ -1,26 +1,16 @@
-// The registry: every compiled kernel, and which of them may serve a problem.
+// The registry: every compiled kernel, and those among them that prepare operands for others.
 #ifndef CONV_TRANSPOSE_RUNTIME_REGISTRY_H
 #define CONV_TRANSPOSE_RUNTIME_REGISTRY_H
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <iterator>
 #include <span>
-#include <string>
 
-#include "choice/computation.h"
 #include "choice/kernel_traits.h"
-#include "choice/tensor_formats.h"
 
 namespace conv_transpose {
-
-/// What the processor or GPU at hand can run.
-struct Machine {
-    CpuLevel cpu_level = CpuLevel::baseline;
-    int compute_capability = 0;  ///< 0 without a usable GPU
-    int64_t shared_bytes = 0;    ///< that a block may have
-    int multiprocessors = 0;
-};
 
 /// The rows of this build or of a kernel pack; tables are linked and never go away.
 struct KernelTable {
@@ -76,18 +66,15 @@ class Registry {
 /// Reading it cannot fail, and may go on while a pack is loaded.
 Registry registry();
 
+/// Whether is(row) is true for one of them.
+template <class Is>
+bool any_kernel(Is is) {
+    const Registry all = registry();
+    return std::any_of(all.begin(), all.end(), is);
+}
+
 /// Puts rows in front. They must stay where they are for good.
 void add_to_registry(std::span<const KernelTraits> rows);
-
-/// Why a kernel cannot serve, before its sum is split; empty if it can.
-std::string rejection(const KernelTraits &kernel, const Computation &computation, const PlanOptions &options,
-                      Device device, const Machine &machine);
-
-/// Whether a tensor may have the format: the kernel takes it, or a step beside it converts.
-bool takes_format(const KernelTraits &kernel, const TensorOfOperation &tensor, Operation operation, TensorFormat format);
-
-/// Positions of the output, as a launch of the kernel spans it.
-int64_t spanned_outputs(const KernelTraits &kernel, const Problem &problem);
 
 /// The first kernel of a role other than `compute` that fits. Throws Unsupported where this build has none.
 const KernelTraits &helper_kernel(KernelRole role, Device device,
@@ -98,9 +85,6 @@ ElementType packed_weight_type(const KernelTraits &kernel);
 
 /// Whether a helper packs weights of the given elements as a kernel reads them.
 bool packs_weights(const KernelTraits &helper, const KernelTraits &kernel, ElementType given);
-
-/// A kernel that reads packed channels has so many planes for those of one group, of 16 bytes at each position.
-int64_t packed_planes(const KernelTraits &kernel, int64_t channels);
 
 }  // namespace conv_transpose
 

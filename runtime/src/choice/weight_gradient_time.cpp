@@ -11,6 +11,7 @@
 
 #include "algorithm/machine_facts.h"
 #include "choice/launch_ranges.h"
+#include "choice/tensor_formats.h"
 #include "choice/weight_gradient_parts.h"
 
 namespace conv_transpose {

@@ -2,7 +2,8 @@
 #ifndef CONV_TRANSPOSE_RUNTIME_WEIGHT_GRADIENT_TIME_H
 #define CONV_TRANSPOSE_RUNTIME_WEIGHT_GRADIENT_TIME_H
 
-#include "choice/registry.h"
+#include "choice/computation.h"
+#include "device/machine.h"
 
 namespace conv_transpose {
 

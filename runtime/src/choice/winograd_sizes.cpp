@@ -6,6 +6,7 @@
 
 #include "algorithm/machine_facts.h"
 #include "choice/launch_limits.h"
+#include "choice/registry.h"
 #include "problem/counting.h"
 
 namespace conv_transpose {
@@ -70,8 +71,7 @@ std::string winograd_rejection(const KernelTraits &k, const Problem &p) {
     if (std::max(kernel.height, kernel.width) > 5) return "the kernel is larger than tiles are made for";
     const WinogradSizes sizes(k, p);
     const auto has = [&](KernelRole role, Size2 taps) {
-        const Registry all = registry();
-        return std::any_of(all.begin(), all.end(), [&](const KernelTraits &helper) {
+        return any_kernel([&](const KernelTraits &helper) {
             return helper.role == role && helper.device == k.device && helper.kernel == taps &&
                    helper.winograd_points == sizes.points_of_axes;
         });

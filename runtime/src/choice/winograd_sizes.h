@@ -4,7 +4,8 @@
 
 #include <string>
 
-#include "choice/registry.h"
+#include "choice/kernel_traits.h"
+#include "device/machine.h"
 
 namespace conv_transpose {
 

@@ -23,6 +23,7 @@ constexpr int CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE = 38;
 constexpr int CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75;
 constexpr int CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76;
 constexpr int CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97;
+constexpr int CU_FUNC_ATTRIBUTE_PTX_VERSION = 5;  // 90 for code whose text is for sm_90
 constexpr int CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8;
 
 /// CUDA's description of a copy of rows.
@@ -50,9 +51,10 @@ struct CudaLaunchAttribute {
     union {
         char bytes[64];
         unsigned cluster[3];
+        int launched_early;
     };
 };
-constexpr int CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4;
+constexpr int CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6;
 struct CudaLaunch {
     unsigned grid[3], block[3], shared_bytes;
     CUstream stream;
@@ -63,6 +65,7 @@ struct CudaLaunch {
 /// Entry points of the driver, what their names end with there, and their arguments.
 #define CONV_TRANSPOSE_CUDA_FUNCTIONS(FUNCTION)                                                          \
     FUNCTION(cuInit, , (unsigned))                                                                       \
+    FUNCTION(cuDriverGetVersion, , (int *))                                                              \
     FUNCTION(cuDeviceGetCount, , (int *))                                                                \
     FUNCTION(cuDeviceGet, , (CUdevice *, int))                                                           \
     FUNCTION(cuDeviceGetAttribute, , (int *, int, CUdevice))                                             \
@@ -77,6 +80,7 @@ struct CudaLaunch {
     FUNCTION(cuLibraryGetKernel, , (CUkernel *, CUlibrary, const char *))                                \
     FUNCTION(cuKernelGetFunction, , (void **, CUkernel))                                                 \
     FUNCTION(cuKernelSetAttribute, , (int, int, CUkernel, CUdevice))                                     \
+    FUNCTION(cuKernelGetAttribute, , (int *, int, CUkernel, CUdevice))                                   \
     FUNCTION(cuLaunchKernelEx, , (const CudaLaunch *, void *, void **, void **))                         \
     FUNCTION(cuMemAlloc, _v2, (uint64_t *, size_t))                                                      \
     FUNCTION(cuMemFree, _v2, (uint64_t))                                                                 \

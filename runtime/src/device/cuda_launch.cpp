@@ -28,6 +28,23 @@ int fail(void *user_context, const char *what, CUresult result) {
     return halide_error_code_gpu_device_error;
 }
 
+struct PreparedKernel {
+    CUkernel kernel = nullptr;
+    int shared_bytes = 0;         // that it may have
+    bool launched_early = false;  // it waits by itself for the kernel before it (compiler/ptx/early_launch.h)
+};
+
+// The text of such kernels is for sm_90 or later. A graph that is being captured takes their launches from CUDA 12.3 on.
+CUresult find_whether_early(PreparedKernel &prepared, CUdevice device) {
+    constexpr int least_text = 90, least_driver = 12030;
+    int text = 0, driver = 0;
+    if (CUresult result = cuda_driver()->cuDriverGetVersion(&driver)) return result;
+    if (CUresult result = cuda_driver()->cuKernelGetAttribute(&text, CU_FUNC_ATTRIBUTE_PTX_VERSION, prepared.kernel, device))
+        return result;
+    prepared.launched_early = text >= least_text && driver >= least_driver;
+    return CUDA_SUCCESS;
+}
+
 // A loaded fat binary and those of its kernels that were launched.
 class DeviceCode {
   public:
@@ -35,21 +52,21 @@ class DeviceCode {
         return cuda_driver()->cuLibraryLoadData(&library_, fat_binary, nullptr, nullptr, 0, nullptr, nullptr, 0);
     }
 
-    CUresult find(const char *name, int shared_bytes, CUkernel *kernel) {
+    CUresult find(const char *name, int shared_bytes, PreparedKernel *kernel) {
         CUdevice device = 0;
         if (CUresult result = cuda_driver()->cuCtxGetDevice(&device)) return result;
         const Key key{name, device};
         {
             std::shared_lock lock(mutex_);
             if (const auto found = kernels_.find(key);
-                found != kernels_.end() && found->second.second >= shared_bytes) {
-                *kernel = found->second.first;
+                found != kernels_.end() && found->second.shared_bytes >= shared_bytes) {
+                *kernel = found->second;
                 return CUDA_SUCCESS;
             }
         }
         std::unique_lock lock(mutex_);
         if (CUresult result = prepare(name, shared_bytes, device, kernel)) return result;
-        kernels_[key] = {*kernel, shared_bytes};
+        kernels_[key] = *kernel;
         return CUDA_SUCCESS;
     }
 
@@ -64,7 +81,7 @@ class DeviceCode {
     };
     CUlibrary library_ = nullptr;
     std::shared_mutex mutex_;
-    std::unordered_map<Key, std::pair<CUkernel, int>, Hash> kernels_;
+    std::unordered_map<Key, PreparedKernel, Hash> kernels_;
 
     static CUresult prepare_shared(CUkernel kernel, int shared_bytes, CUdevice device) {
         constexpr int without_opting_in = 48 * 1024;
@@ -73,13 +90,16 @@ class DeviceCode {
                                                    kernel, device);
     }
 
-    CUresult prepare(const char *name, int shared_bytes, CUdevice device, CUkernel *kernel) {
-        if (CUresult result = cuda_driver()->cuLibraryGetKernel(kernel, library_, name)) return result;
-        if (CUresult result = prepare_shared(*kernel, shared_bytes, device)) return result;
+    CUresult prepare(const char *name, int shared_bytes, CUdevice device, PreparedKernel *prepared) {
+        CUkernel &kernel = prepared->kernel;
+        prepared->shared_bytes = shared_bytes;
+        if (CUresult result = cuda_driver()->cuLibraryGetKernel(&kernel, library_, name)) return result;
+        if (CUresult result = prepare_shared(kernel, shared_bytes, device)) return result;
+        if (CUresult result = find_whether_early(*prepared, device)) return result;
         // Loads the code into this context now; otherwise the driver would do it at the first launch, which a CUDA
         // graph that is being captured does not allow.
         void *loaded = nullptr;
-        return cuda_driver()->cuKernelGetFunction(&loaded, *kernel);
+        return cuda_driver()->cuKernelGetFunction(&loaded, kernel);
     }
 };
 
@@ -151,8 +171,8 @@ int halide_cuda_run(void *user_context, void *state, const char *entry_name, int
                     int threads_x, int threads_y, int threads_z, int shared_bytes, size_t arg_sizes[], void *args[],
                     int8_t arg_is_buffer[]) {
     return without_exceptions(user_context, [&] {
-        CUkernel kernel = nullptr;
-        if (CUresult result = static_cast<DeviceCode *>(state)->find(entry_name, shared_bytes, &kernel))
+        PreparedKernel prepared;
+        if (CUresult result = static_cast<DeviceCode *>(state)->find(entry_name, shared_bytes, &prepared))
             return fail(user_context, "cannot prepare the kernel", result);
         const auto *context = static_cast<const RunContext *>(user_context);
         if (context->rehearsal || int64_t{blocks_x} * blocks_y * blocks_z == 0) return 0;
@@ -176,11 +196,16 @@ int halide_cuda_run(void *user_context, void *state, const char *entry_name, int
         // Behind those that Halide knows (compiler/ptx/ptx_expansion.cpp).
         if (context->tensor_maps) parameters[n] = const_cast<TensorMap *>(context->tensor_maps);
         const auto unsigned_of = [](int n) { return static_cast<unsigned>(n); };
-        const CudaLaunchAttribute cluster{CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, {}, {.cluster = {1, unsigned_of(blocks_y), 1}}};
+        unsigned wanted = 0;
+        CudaLaunchAttribute attributes[2]{};
+        if (context->in_clusters && blocks_y > 1)
+            attributes[wanted++] = {CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, {}, {.cluster = {1, unsigned_of(blocks_y), 1}}};
+        if (prepared.launched_early)
+            attributes[wanted++] = {CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, {}, {.launched_early = 1}};
         const CudaLaunch launch{{unsigned_of(blocks_x), unsigned_of(blocks_y), unsigned_of(blocks_z)},
                                 {unsigned_of(threads_x), unsigned_of(threads_y), unsigned_of(threads_z)},
-                                unsigned_of(shared_bytes), context->stream, &cluster, context->in_clusters && blocks_y > 1};
-        if (CUresult result = cuda_driver()->cuLaunchKernelEx(&launch, kernel, parameters, nullptr))
+                                unsigned_of(shared_bytes), context->stream, attributes, wanted};
+        if (CUresult result = cuda_driver()->cuLaunchKernelEx(&launch, prepared.kernel, parameters, nullptr))
             return fail(user_context, "cannot launch the kernel", result);
         return 0;
     });

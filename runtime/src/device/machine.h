@@ -4,9 +4,16 @@
 
 #include <cstdint>
 
-#include "choice/registry.h"
+#include "choice/kernel_traits.h"
 
 namespace conv_transpose {
+
+struct Machine {
+    CpuLevel cpu_level = CpuLevel::baseline;
+    int compute_capability = 0;  ///< 0 without a usable GPU
+    int64_t shared_bytes = 0;    ///< that a block may have
+    int multiprocessors = 0;
+};
 
 /// The GPU is that of the calling thread's current CUDA context, or device 0.
 Machine this_machine();

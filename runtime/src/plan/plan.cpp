@@ -9,6 +9,7 @@
 #include "device/memory_checks.h"
 #include "choice/kernel_choice.h"
 #include "choice/kernel_pack.h"
+#include "choice/registry.h"
 #include "plan/builders.h"
 #include "plan/plan_requests.h"
 
@@ -25,9 +26,7 @@ struct Plan::Impl {
 namespace {
 
 bool has_cuda_kernels() {
-    for (const KernelTraits &k : registry())
-        if (k.device == Device::cuda && k.role == KernelRole::compute) return true;
-    return false;
+    return any_kernel([](const KernelTraits &k) { return k.device == Device::cuda && k.role == KernelRole::compute; });
 }
 
 Device resolve(Device wanted) {

@@ -3,6 +3,7 @@
 #define CONV_TRANSPOSE_RUNTIME_ROW_PACKING_H
 
 #include "choice/registry.h"
+#include "choice/tensor_formats.h"
 #include "plan/recipe.h"
 
 namespace conv_transpose {

@@ -8,6 +8,7 @@
 #include "choice/product_blocks.h"
 #include "choice/registry.h"
 #include "choice/staged_columns.h"
+#include "choice/tensor_formats.h"
 #include "problem/counting.h"
 
 namespace conv_transpose {

@@ -1,5 +1,6 @@
 // Winograd's algorithm on GPUs as a recipe, of the forward operation and of weight gradients (algorithm/winograd.h): tiles are
 // transformed, multiplied as matrices, and what they give is transformed back.
+#include "choice/registry.h"
 #include "choice/winograd_sizes.h"
 #include "plan/builders.h"
 #include "plan/epilogue_arguments.h"
