@@ -96,11 +96,12 @@ conv_transpose_gemm(input_gradient f32 ncdhw c32 ${product_c32} H200_TFLOPS 43)
 conv_transpose_gemm(input_gradient f32 ncdhw c16 ${product_c16} H200_TFLOPS 29)
 # Few output channels, or many taps: kernel positions are summed like channels.
 set(taps taps_as_channels=true min_out_channels=1)
-conv_transpose_gemm(input_gradient f32 nchw taps_c64 ${taps} ${product_c64_blocks3} H200_TFLOPS 36)
-conv_transpose_gemm(input_gradient f32 nchw taps_c32 ${taps} ${product_c32} min_in_channels=1 H200_TFLOPS 30)
-conv_transpose_gemm(input_gradient f32 ncdhw taps_c64 ${taps} ${product_c64_blocks3} min_in_channels=1 H200_TFLOPS 33)
-conv_transpose_gemm(input_gradient f32 ncdhw taps_c128 ${taps} ${product_c64_blocks3} lanes_x=8 lanes_channel=16 min_in_channels=65
-    H200_TFLOPS 35)
+set(staged_taps ${taps} staging_channels=4)
+conv_transpose_gemm(input_gradient f32 nchw taps_c64 ${staged_taps} ${product_c64_blocks3} H200_TFLOPS 36)
+conv_transpose_gemm(input_gradient f32 nchw taps_c32 ${staged_taps} ${product_c32} min_in_channels=1 H200_TFLOPS 30)
+conv_transpose_gemm(input_gradient f32 ncdhw taps_c64 ${staged_taps} ${product_c64_blocks3} min_in_channels=1 H200_TFLOPS 33)
+conv_transpose_gemm(input_gradient f32 ncdhw taps_c128 ${staged_taps} ${product_c64_blocks3} lanes_x=8 lanes_channel=16
+    min_in_channels=65 H200_TFLOPS 35)
 # Small problems are mostly launches: these kernels take one, and the threads of a block share out the sum. A
 # multiprocessor is busy with one of its blocks.
 set(small ${taps} weights_as_given=true min_in_channels=1 lanes_y=1 column_vectors=1 channel_vectors=1 chunk=64 blocks=1

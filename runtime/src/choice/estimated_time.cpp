@@ -137,6 +137,12 @@ bool is_forward_on_cuda_cores(const KernelTraits &k) {
            (k.weight_layout == WeightLayout::channels_innermost || reads_weights_on_cuda_cores(k));
 }
 
+// Input gradients of pictures of float32, of which a multiprocessor has several blocks.
+bool is_gradient_on_cuda_cores(const KernelTraits &k) {
+    return k.counts_through_images && k.precision == Precision::float32 && k.operation == Operation::input_gradient &&
+           k.output.type == ElementType::float32 && !is_for_small_problems(k);
+}
+
 // What a block does before and behind its loop, which may be short where any attributes are allowed: 13 us of
 // c128's blocks, two of which share a multiprocessor, and 17 of large ones (H200, strides 2 to 5), 10 where phases are
 // channels and their outputs meet. Rates of the others have it in them, on tensor cores those of sums of 1024 products:
@@ -146,9 +152,7 @@ double block_overhead(const KernelTraits &k, const Problem &p, const Work &work)
     if (k.box_positions > 0) return block_overhead_of_maps(k, p);
     if (is_for_small_problems(k)) return 0.35e-6;
     if (k.taps_as_channels) return 2.5e-6;
-    if (k.counts_through_images && k.precision == Precision::float32 && k.operation == Operation::input_gradient &&
-        k.output.type == ElementType::float32)
-        return 4e-6;
+    if (is_gradient_on_cuda_cores(k)) return 3e-6;
     // Fitted to seven layers of a few microseconds (H200, 2026-11-23).
     if (is_forward_on_cuda_cores(k) && !k.phases_as_channels) return 2e-6 * (1 + 3 / blocks);
     // Those that take phases' weights as they are given: 66 layers of 14 to 2040 us, a tenth off (H200, 2026-11-23). Where weights
@@ -255,7 +259,8 @@ double adding_time(const Computation &c) {
 double strided_loads_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
     const bool neighbours = k.packed_channels || c.packed_rows || channels_innermost(c.read_format);
     if (!k.counts_through_images || k.operation != Operation::input_gradient || neighbours) return 0;
-    const double apart = double(std::min<int64_t>(c.problem.width().stride, 32));
+    // Lanes that stage four taps each of eight positions see a fourth of the lines (k16 s16, 24 to 24: 0.46 ms, was 0.65).
+    const double apart = double(std::min<int64_t>(c.problem.width().stride, 32)) / (k.taps_as_channels ? 4 : 1);
     const ProductBlocks work(k, c.problem);
     const double loads = work.blocks * double(work.steps) * double(k.weight_in_channel_multiple) *
                          double(area(k.block_positions)) / 32;
@@ -333,11 +338,12 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
         // 53 us).
         const bool waits = k.box_positions > 0 && k.operation == Operation::forward && !maps_weights(k) &&
                            channels_innermost(k.output) && k.blocks_per_multiprocessor == 2;
-        // On CUDA cores a block alone takes half as long as of others (twelve layers, H200, 2026-11-22).
+        // On CUDA cores a block alone takes half as long as of others (twelve layers, H200, 2026-11-22), of input gradients less (fitted
+        // to 256 times, 2026-11-23).
         const bool sorted = is_forward_on_cuda_cores(k), quick = sorted && k.window == 1;
         // Tiles beside others have fewer stages, for which one alone waits (k3 s3, 128 to 64, 4 x 8x10x8: 15 us by 40 of 128 x 64).
         const bool shallow = k.resident_blocks > 0 && k.blocks_per_multiprocessor > 1;
-        const double alone = waits ? 0.8 : quick ? 0.25 : shallow ? 0.5 : 0.4;
+        const double alone = waits ? 0.8 : is_gradient_on_cuda_cores(k) ? 0.15 : quick ? 0.25 : shallow ? 0.5 : 0.4;
         const auto with_neighbours = [&](double of_multiprocessor) {
             return alone + (1 - alone) * of_multiprocessor / double(k.blocks_per_multiprocessor);
         };
