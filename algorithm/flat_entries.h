@@ -69,25 +69,37 @@ class SumOfEntries {
         f_.runs(v.vector, v.segment, v.tile) = cast<int>(in_a_run);
     }
 
-    // Vectors of positions: those that lie side by side, and others.
+    // A register tile's positions: those that lie side by side, of all of it or of a vector, and others. All of a channel before the
+    // next: what channels have there may meet in one set of the cache.
     void read() {
         using namespace Halide;
         const FlatGemmVars &v = f_.v;
-        const int vector = f_.size.vector;
-        const auto element = [&](const Expr &offset) {
-            std::vector<Expr> index{promised(offset, picture_.dim(0).extent()) + picture_.dim(0).min()};
+        const int vector = f_.size.vector, positions = f_.size.positions, vectors = positions / vector;
+        const auto offset = [&](const Expr &place) -> Expr { return f_.offsets(place, 0, v.segment, v.tile); };
+        const auto run = [&](const Expr &i) -> Expr { return f_.runs(i, v.segment, v.tile) != 0; };
+        const auto element = [&](const Expr &at) {
+            std::vector<Expr> index{promised(at, picture_.dim(0).extent()) + picture_.dim(0).min()};
             for (int d = 1; d < rank_; d++) index.push_back(picture_.dim(d).min());
             index.insert(index.end(), {promised(v.summed, picture_.dim(rank_).extent()), v.group, 0});
             return load_(picture_(index));
         };
-        f_.inputs(v.lane, v.summed, v.vector, v.segment, v.tile, v.group) = undef<float>();
-        for (const bool run : {true, false}) {
-            RDom r(0, vector, "read");
-            r.where((f_.runs(v.vector, v.segment, v.tile) != 0) == run);
-            const Expr first = v.vector * vector;
-            const Expr offset = run ? f_.offsets(first, 0, v.segment, v.tile) + r : f_.offsets(first + r, 0, v.segment, v.tile);
-            f_.inputs(r, v.summed, v.vector, v.segment, v.tile, v.group) = element(offset);
+        const Expr first = v.register_tile * positions;
+        Expr one_run = run(v.register_tile * vectors);
+        for (int i = 1; i < vectors; i++)
+            one_run = one_run && run(v.register_tile * vectors + i) && offset(first + i * vector) == offset(first) + i * vector;
+        f_.inputs(v.lane, v.summed, v.register_tile, v.segment, v.tile, v.group) = undef<float>();
+        const auto read = [&](const RDom &r, const Expr &lane, const Expr &at) {
+            f_.inputs(lane, v.summed, v.register_tile, v.segment, v.tile, v.group) = element(at);
             f_.reads.push_back(r);
+        };
+        RDom all(0, positions, "all");
+        all.where(one_run);
+        read(all, all, offset(first) + all);
+        for (const bool in_a_run : {true, false}) {
+            RDom r({{0, vector}, {0, vectors}}, "read");
+            r.where(!one_run && run(v.register_tile * vectors + r[1]) == in_a_run);
+            const Expr lane = r[1] * vector + r[0];
+            read(r, lane, in_a_run ? offset(first + r[1] * vector) + r[0] : offset(first + lane));
         }
     }
 
@@ -95,8 +107,8 @@ class SumOfEntries {
     void multiply(const Tensor &panels, const Expr &channels) {
         using namespace Halide;
         const FlatGemmVars &v = f_.v;
-        const int lanes = f_.size.entries, chunk = f_.size.chunk, vector = f_.size.vector;
-        const Expr summed = picture_.dim(rank_).extent(), all_entries = taps_ * channels;
+        const int lanes = f_.size.entries, positions = f_.size.positions;
+        const Expr summed = picture_.dim(rank_).extent(), all_entries = taps_ * channels, chunk = share_of(summed, f_.size.chunk);
         RDom of_chunk(0, chunk, "of_chunk");
         const Expr counted = v.chunk * chunk + of_chunk.x, number = promised(counted, summed);
         of_chunk.where(counted < summed);
@@ -107,7 +119,7 @@ class SumOfEntries {
         index[2] = promised(min(v.panel * lanes + v.lane, all_entries - 1), kernel_[0]);
         index.back() = channels * v.group;
         f_.product(v.place, v.lane, v.panel, v.chunk, v.segment, v.tile, v.group) +=
-            f_.inputs(v.place % vector, number, v.place / vector, v.segment, v.tile, v.group) * panels(index);
+            f_.inputs(v.place % positions, number, v.place / positions, v.segment, v.tile, v.group) * panels(index);
         f_.chunks = RDom(0, rounded_up(summed, chunk), "chunks");
         f_.products(v.place, v.lane, v.panel, v.segment, v.tile, v.group) = 0.f;
         f_.products(v.place, v.lane, v.panel, v.segment, v.tile, v.group) +=
@@ -124,13 +136,13 @@ class SumOfEntries {
         Expr at = 0;
         for (int d = rank_; d-- > 0;) at = at * kernel_[d] + tap(2 + d);
         const Expr channel = v.panel + v.lane;
-        f_.sum(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) =
+        f_.sum(v.place, v.lane, v.panel, v.phase, v.chunk, v.segment, v.tile, v.group) =
             initial(promised(min(channel, channels - 1), channels), v.group);
-        f_.sum(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) +=
+        f_.sum(v.place, v.lane, v.panel, v.phase, v.chunk, v.segment, v.tile, v.group) +=
             f_.staged(promised(places_.seen(v.place, tap(0)), places_.window()), channel * taps_ + promised(at, taps_), 0,
                       v.segment, v.tile, v.group);
         f_.result(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) =
-            f_.sum(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group);
+            f_.sum(v.place, v.lane, v.panel, v.phase, 0, v.segment, v.tile, v.group);
     }
 };
 

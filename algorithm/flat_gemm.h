@@ -29,12 +29,12 @@ inline void define_cells(FlatGemmFuncs &f, const Places &places) {
     const FlatGemmVars &v = f.v;
     const int vector = f.size.vector;
     f.cell_places(v.place, v.tile) = 0;
-    f.placed = RDom({{0, vector}, {0, rounded_up(places.length(), vector)}, {0, places.rows()}}, "placed");
+    f.placed = RDom({{0, vector}, {0, rounded_up(places.row_cells(), vector)}, {0, places.rows()}}, "placed");
     RDom &r = f.placed;
     r.where(places.is_row(v.tile * places.rows() + r[2]));
     const Expr cell = r[1] * vector + r[0];
     f.cell_places(promised(places.cells_before(r[2], v.tile) + cell, places.most_cells(vector)), v.tile) =
-        r[2] * places.pitch() + min(cell, places.length() - 1);
+        r[2] * places.pitch() + min(cell, places.row_cells() - 1);
 }
 
 /// The sum over summed channels and live taps; where a channel sees itself alone, over taps. Panels (lane, summed, kx, ky, kz,
@@ -56,10 +56,17 @@ void define_sum(FlatGemmFuncs &f, const Places &places, const Tensor &panels, co
         f.staged_channels = in_spots ? Expr(1) : summed, f.staged_planes = places.planes();
         f.terms(v.term) = f.taps(tap, 0)[0] * of_spot + f.taps(tap, 0)[1] * of_spot * places.window() +
                           channel * (in_spots ? Expr(1) : places.planes() * places.window());
-        f.reduced.domain = RDom(0, summed * most_taps, "reduced");
+        // In chunks where neighbouring terms read lines of the cache that are far apart.
+        const Expr all = summed * most_taps, chunk = in_spots ? all : share_of(all, f.size.chunk);
+        f.reduced.domain = RDom(0, chunk, "reduced");
         f.reduced.summed = f.reduced.domain.x;
-        seen_channel = 0, shift = f.terms(f.reduced.summed), plane = 0;
-        index.push_back(promised(f.reduced.summed, summed));
+        const Expr term = v.chunk * chunk + f.reduced.summed;
+        if (!in_spots) {
+            f.reduced.domain.where(term < all);
+            f.chunks = RDom(1, rounded_up(all, chunk) - 1, "chunks");
+        }
+        seen_channel = 0, shift = f.terms(promised(term, all)), plane = 0;
+        index.push_back(promised(term, summed));
         index.insert(index.end(), rank, 0);
     } else {
         f.reduced.domain = RDom({{0, summed}, {0, most_taps}}, "reduced");
@@ -74,14 +81,17 @@ void define_sum(FlatGemmFuncs &f, const Places &places, const Tensor &panels, co
     }
     index.push_back(promised(panel, panels.dim(rank + 2).extent()));
     const Expr place = f.size.only_cells ? f.cell_places(v.place, v.tile) : Expr(v.place);
-    f.sum(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) =
-        initial(promised(min(v.panel * f.size.channels + v.lane, channels - 1), channels), v.group);
-    f.sum(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) +=
+    const Expr first = initial(promised(min(v.panel * f.size.channels + v.lane, channels - 1), channels), v.group);
+    f.sum(v.place, v.lane, v.panel, v.phase, v.chunk, v.segment, v.tile, v.group) = select(v.chunk == 0, first, 0.f);
+    f.sum(v.place, v.lane, v.panel, v.phase, v.chunk, v.segment, v.tile, v.group) +=
         f.staged(promised(places.seen(place, 0) * of_spot + shift, places.window() * of_spot), seen_channel,
                  promised(plane, places.planes()), v.segment, v.tile, v.group) *
         panels(index);
     f.result(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) =
-        f.sum(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group);
+        f.sum(v.place, v.lane, v.panel, v.phase, 0, v.segment, v.tile, v.group);
+    if (f.chunks.defined())
+        f.result(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) +=
+            f.sum(v.place, v.lane, v.panel, v.phase, f.chunks.x, v.segment, v.tile, v.group);
 }
 
 }  // namespace conv_transpose::flat_gemm

@@ -14,8 +14,8 @@ namespace conv_transpose {
 struct FlatGemmVars {
     Halide::Var place{"place"}, summed{"summed"}, plane{"plane"}, lane{"lane"}, panel{"panel"}, phase{"phase"};
     Halide::Var tap{"tap"}, segment{"segment"}, tile{"tile"}, group{"group"};
-    Halide::Var entry{"entry"}, term{"term"}, chunk{"chunk"}, lane_vector{"lane_vector"}, out_block{"out_block"};
-    Halide::Var part{"part"}, segment_part{"segment_part"};
+    Halide::Var entry{"entry"}, term{"term"}, chunk{"chunk"}, register_tile{"register_tile"}, lane_vector{"lane_vector"};
+    Halide::Var out_block{"out_block"}, part{"part"}, segment_part{"segment_part"};
     Halide::Var element{"element"}, vector{"vector"}, row{"row"}, phase_y{"phase_y"}, phase_z{"phase_z"};
 };
 
@@ -26,16 +26,15 @@ struct FlatGemmVars {
 struct FlatGemmSizes {
     int vector, positions, channels;
     bool channels_in_vectors = false, turned = false, depthwise = false, turns_copies = false;
-    /// A register tile of the product of each position with all taps of all channels has so many; 0 where there is none. It sums
-    /// so many channels at once.
+    /// A register tile of the product of each position with all taps of all channels has so many; 0 where there is none. Of those,
+    /// and of joined terms, at most so many are summed at once.
     int entries = 0, chunk = 0;
     /// What is staged is no more than cells of a tile see: no rows between those of planes that taps reach, and zeros in gaps alone.
     bool only_seen = false;
     /// Channels and taps are summed as one dimension, of problems of one phase, so that sums over few channels have one loop. What
     /// is staged lies as places, a plane for each channel; in any layout a spot's channels lie side by side.
     bool joined_terms = false;
-    /// A register tile is of cells alone, wherever they are: a table tells their places. For channels in vectors, of results of
-    /// stride 1.
+    /// A register tile is of cells alone, wherever they are: a table tells their places. For channels in vectors.
     bool only_cells = false;
 
     bool any_layout() const { return channels_in_vectors && !turned; }
@@ -79,18 +78,18 @@ struct FlatGemmFuncs {
     Halide::Func turned_cells{"turned_cells"}, turned_results{"turned_results"};
     /// Channels in vectors: of what is read and what is written they lie side by side.
     Halide::Expr reads_vectors, writes_vectors;
-    /// (place, lane, panel, phase, segment, tile, group), float32
+    /// (place, lane, panel, phase, chunk, segment, tile, group), float32; and the same of all chunks.
     Halide::Func sum{"sum"}, result{"result"};
     struct {
         Halide::RDom domain;
         Halide::RVar summed, tap;
     } reduced;
     /// Entries (flat_entries.h). (place, plane, segment, tile) -> where a position is in the picture; (vector, segment, tile) -> whether
-    /// those of a vector are neighbours there: tables. (lane, summed, vector, segment, tile, group), float32: vectors of positions.
+    /// those of a vector are neighbours there: tables. (lane, summed, register_tile, segment, tile, group), float32: its positions.
     /// (place, lane, panel, segment, tile, group), float32: what a position gives to each entry, and the same, of a chunk behind
     /// the panel, as a register tile sums it.
     Halide::Func offsets{"offsets"}, runs{"runs"}, inputs{"inputs"}, products{"products"}, product{"product"};
-    Halide::RDom positions, summed_entries, chunks;  ///< cell, row; of a chunk; chunk
+    Halide::RDom positions, summed_entries, chunks;  ///< cell, row; of a chunk; chunk (of joined terms behind the first)
     std::vector<Halide::RDom> reads;
     Halide::Expr most_positions;
     /// (element, row, phase_y, phase_z, lane, panel, segment, tile, group): the phases of a row side by side; turned: (element,

@@ -109,6 +109,7 @@ class Places {
         segments_ = rounded_up(outputs, length_);
         last_begin_ = outputs - length_;
         cells_ = select(whole, x.cells, shape.segment + 1);
+        row_cells_ = is_const_one(x.stride) ? length_ : cells_;
         // Segments have gaps of their own, whole rows share them with their neighbours.
         pitch_ = select(whole, x.pitch(), shape.segment + 1 + x.high - x.low);
         Expr pitch = 1, last = 0;
@@ -181,20 +182,22 @@ class Places {
         return all;
     }
 
-    /// Without gaps, where results have stride 1: at most so many of a tile, so many in front of a row.
+    /// Without gaps: of a row, of a tile (at least one), in front of a row.
+    Expr row_cells() const { return row_cells_; }
     Expr cells_of(const Expr &tile) const {
-        Expr real = 0, pitch = 1, all = 1;  // of the tile's rows, wherever it begins
+        Expr real = 0, pitch = 1, all = 1;  // of the tile's rows, wherever it begins: bounds of what follows
         for (std::size_t d = 1; d < axes_.size(); d++) {
             const Expr next = pitch * axes_[d].pitch();
             real = min(real + rows_ % next / pitch * all, all * axes_[d].cells);
             pitch = next, all = all * axes_[d].cells;
         }
-        return min(real + rows_ / pitch * all, rows_of(tile)) * length_;
+        const Expr most = min(real + rows_ / pitch * all, rows_of(tile)) * row_cells_;
+        return min(most, max(cells_before(rows_of(tile), tile), 1));
     }
     /// With vectors that go beyond the last one.
-    Expr most_cells(int vector) const { return rounded_up(rows_ * length_ + 2 * vector, positions_) * positions_; }
+    Expr most_cells(int vector) const { return rounded_up(rows_ * row_cells_ + 2 * vector, positions_) * positions_; }
     Expr cells_before(const Expr &row, const Expr &tile) const {
-        return (real_rows(tile * rows_ + row) - real_rows(tile * rows_)) * length_;
+        return (real_rows(tile * rows_ + row) - real_rows(tile * rows_)) * row_cells_;
     }
     Expr is_row(const Expr &number) const {
         const PerAxis at = row(number);
@@ -261,7 +264,7 @@ class Places {
 
   private:
     std::vector<FlatAxis> axes_;
-    Expr images_, rows_, panels_, length_, segments_, last_begin_, cells_, pitch_, tiles_, all_rows_, row_places_, window_;
+    Expr images_, rows_, panels_, length_, segments_, last_begin_, cells_, row_cells_, pitch_, tiles_, all_rows_, row_places_, window_;
     PerAxis row_pitches_, seen_pitches_;
     Expr low_row_ = 0, seen_rows_, run_rows_, planes_ = 1;
     int positions_ = 1;

@@ -67,14 +67,15 @@ class Storing {
         const FlatGemmVars &v = f_.v;
         const int vector = f_.size.vector;
         auto &s = f_.stored;
-        const Expr row_vectors = f_.size.only_cells ? rounded_up(run(), vector) : vectors();
+        const bool whole_runs = f_.size.only_cells && Internal::is_const_one(x().stride);
+        const Expr row_vectors = whole_runs ? rounded_up(run(), vector) : vectors();
         s.domain = domain({{0, vector}, {0, x().stride}, {0, vector}, {0, row_vectors}}, {{0, f_.size.channels / vector}});
         RDom &r = s.domain;
         s.element = r[0], s.phase_x = r[1], s.lane = r[2], s.vector = r[3], s.phase_y = r[4], s.row = r[5], s.phase_z = r[6];
         s.lane_vector = r[7];
         name_outer(8);
         const Expr lane = s.lane_vector * vector + s.lane;
-        if (f_.size.only_cells) return store_turned_cells(lane);
+        if (whole_runs) return store_turned_cells(lane);
         const Expr early = places_.begin(s.segment) % x().stride;
         // The last vectors of cells and of results begin early, too. Rows of less than a vector are stored one by one.
         f_.whole_vectors = places_.length() >= vector;
@@ -164,7 +165,8 @@ class Storing {
     // Images of a tile are stored as one row each.
     Expr joins_rows() const { return rows_are_dense() && places_.rows() % places_.pitch_of_images() == 0; }
     Expr rows_of_run() const {
-        return f_.size.only_cells && f_.size.turned ? select(joins_rows(), places_.pitch_of_images(), 1) : Expr(1);
+        const bool joins = f_.size.only_cells && f_.size.turned && Halide::Internal::is_const_one(x().stride);
+        return joins ? select(joins_rows(), places_.pitch_of_images(), 1) : Expr(1);
     }
     Expr run() const { return places_.length() * select(joins_rows(), places_.rows_of_image(), 1); }
     Expr vectors() const { return rounded_up(places_.cells(), f_.size.vector); }
@@ -235,8 +237,13 @@ class Storing {
     Expr result(const Expr &cell, const Expr &phase) const {
         const FlatGemmVars &v = f_.v;
         const Expr row_of_tile = min(v.row, places_.rows_of(v.tile) - 1);
-        return f_.result(promised(row_of_tile * places_.pitch() + cell, places_.places(v.tile)), v.lane, v.panel, phase,
-                         v.segment, v.tile, v.group);
+        Expr place = promised(row_of_tile * places_.pitch() + cell, places_.places(v.tile));
+        if (f_.size.only_cells) {
+            // Vectors of short rows go beyond the last cell.
+            const Expr at = f_.stored_rows(v.row, 0, 0, v.tile)[rank_ + 1] + cell, cells = places_.cells_of(v.tile);
+            place = promised(min(at, cells - 1), cells);
+        }
+        return f_.result(place, v.lane, v.panel, phase, v.segment, v.tile, v.group);
     }
 
     // `at` counts the results of a segment.

@@ -20,6 +20,9 @@ inline Expr product(const PerAxis &factors) {
 }
 inline Expr rounded_up(const Expr &a, const Expr &b) { return (a + b - 1) / b; }
 
+/// As few shares of at most so many as there may be, of one size but for the last.
+inline Expr share_of(const Expr &all, const Expr &most) { return rounded_up(all, rounded_up(all, most)); }
+
 /// Takes a number apart that counts through `extents`, the first fastest; the last entry is what is left.
 inline PerAxis digits(const Expr &number, const PerAxis &extents, Division (*divided)(const Expr &, const Expr &) = divide) {
     PerAxis all;

@@ -2,7 +2,6 @@
 #include "generators/forward.h"
 #include "generators/forward_tensor_core.h"
 #include "generators/forward_winograd.h"
-#include "schedules/cpu_channels.h"
 #include "schedules/cpu_depthwise.h"
 #include "schedules/cpu_tiles.h"
 #include "schedules/cpu_winograd.h"
@@ -16,7 +15,6 @@ using namespace conv_transpose;
 
 HALIDE_REGISTER_GENERATOR(Forward<CpuTiles>, forward_cpu_tiles)
 HALIDE_REGISTER_GENERATOR(Forward<CpuDepthwise>, forward_cpu_depthwise)
-HALIDE_REGISTER_GENERATOR(Forward<CpuChannels>, forward_cpu_channels)
 HALIDE_REGISTER_GENERATOR(ForwardWinograd<CpuWinograd>, forward_cpu_winograd)
 HALIDE_REGISTER_GENERATOR(Forward<CudaDense>, forward_cuda_dense)
 HALIDE_REGISTER_GENERATOR(Forward<CudaDepthwise>, forward_cuda_depthwise)

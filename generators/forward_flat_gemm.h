@@ -48,6 +48,7 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>,
         const Expr summed = f.size.depthwise ? Expr(1) : input.dim(rank).extent(), channels = output.dim(rank).extent();
         const Places places(axes, output.dim(rank + 2).extent(), output.dim(0).extent(), this->tile_shape(), f.size);
         define_taps(f, places, gather, phase_counts);
+        if (f.size.only_cells) define_cells(f, places);
         const auto initial = [&](const Expr &channel, const Expr &group) {
             return bias_of(channel, group);
         };

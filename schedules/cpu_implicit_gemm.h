@@ -22,9 +22,11 @@
 // 0.09 ms, 16 GB/s; groups in vectors are up to twice as fast where taps are many.
 //
 // All taps (computes_taps, algorithm/flat_entries.h), an EPYC with AVX2 (105 GFLOP/s), one thread, 2026-11-23: k3 s2 1024->2 12^3
-// 52 %, k4 s2 529->2 8 x 16x32 45 %, 64->3 64 x 32x32 43 %. Products reach about 80 %; reading the picture takes a fifth to a half
-// of the time. Positions are read for a register tile and all its entries; for several tiles at once, or in chunks of 64 channels
-// in place of 128, 1.1 to 1.5 times as slow.
+// 56 %, k4 s2 529->2 8 x 16x32 54 %, 64->3 64 x 32x32 53 %, k3 768->4 2 x 1024 48 %. Products reach about 80 %; reading the picture,
+// whose channels are a plane apart, takes a tenth to a half of the time. A register tile's positions are read once for all its
+// entries, all of a channel before the next: a vector of all channels before the next vector read each line twice where planes are
+// a power of two apart (k3 768->4: 33 %). For several register tiles at once, or in chunks of 64 channels, 1.1 to 1.5 times as slow;
+// chunks of 128 in place of 256 take 1.02 to 1.1 times as long.
 //
 // *Channels*, the same machine and day, channels_last, percent of 255 GFLOP/s: k4 s2 512->256 16x16 77 % (float32), 76 %
 // (bfloat16); k4 s2 64->64 32x32 65 and 69 %; k2 s2 128->64 64x64 46 and 44 %. The gather that computed these before: 7 %.
@@ -55,6 +57,13 @@
 // plane in place of one address: 1.3 times slower. In channels_last, where a spot's channels follow each other, joined terms are as
 // fast for many channels, and for few 1.2 (k5 s2 24<-4) to 2.9 times (k9 s3 56<-1, 54 %) as fast as a loop for each tap, 2026-11-23;
 // tiles of one vector of channels, of 8 or 12 cells, are 1.0 to 1.8 times slower so.
+//
+// Forward, only_cells, turned, the same machine and day, beside tiles with gaps: 3-D k3 144->72 2 x 5x6x5 3.34 and 2.66 ms, k4 s2
+// 160->160 2 x 4^3 9.1 and 7.2, k4 s2 1024->512 4x4 5.5 and 4.5, k(7,1) 256->64 8 x 4x4 0.54 and 0.38; without gaps 1.02 times as
+// long. A tile computes its own cells, not the most that a tile may have, which were a third more of 5x6x5.
+//
+// Joined terms are summed in chunks in channels_first, whose lines stay in the first cache: 3-D k3 s2 72<-18 16^3 4.5 ms in place
+// of 5.0, k16 s16 48<-12 25x34 4.3 and 4.7.
 //
 // Depthwise: a vector is of groups, each of which sees itself alone; register tiles of 24 places. 3-D k5 s2, 2 images of 256
 // channels of 16^3, turned: 15 ms (with a product a group 28), its input gradient 21 (57). Half of the time goes to the turns.
@@ -150,8 +159,9 @@ struct CpuProduct : CpuSchedule {
     GeneratorParam<int> vectors{"vectors", of_channels ? (depthwise ? 1 : 2) : depthwise ? 8 : 3};
     GeneratorParam<int> channels{"channels", depthwise ? 1 : 8}, places{"places", depthwise ? 24 : 12};
 
-    /// Of places: the product's channels are all taps of all channels, summed in chunks of so many.
+    /// Of places: the product's channels are all taps of all channels.
     GeneratorParam<bool> computes_taps{"computes_taps", false};
+    /// So many are summed at once, of those and of joined terms, which stay in the first cache.
     GeneratorParam<int> chunk{"chunk", 128};
     /// Of channels, for channels_first alone.
     GeneratorParam<bool> turned{"turned", false};
@@ -162,7 +172,8 @@ struct CpuProduct : CpuSchedule {
         const int vector = target.natural_vector_size<float>();
         if (of_channels)
             return {.vector = vector, .positions = places, .channels = vectors * vector, .channels_in_vectors = true,
-                    .turned = turned, .depthwise = depthwise, .joined_terms = joined_terms, .only_cells = only_cells};
+                    .turned = turned, .depthwise = depthwise, .chunk = chunk, .joined_terms = joined_terms,
+                    .only_cells = only_cells};
         const int entries = computes_taps ? int(channels) : 0;
         return {.vector = vector, .positions = vectors * vector, .channels = entries > 0 ? 1 : int(channels),
                 .depthwise = depthwise, .entries = entries, .chunk = chunk};
@@ -253,6 +264,9 @@ struct CpuProduct : CpuSchedule {
         f.result.compute_at(f.output, f.stored.panel).hoist_storage(f.output, work).bound_extent(v.lane, f.size.channels)
             .align_bounds(v.place, f.size.positions).split(v.place, register_tile, v.place, f.size.positions, TailStrategy::RoundUp)
             .reorder(lanes, others, register_tile, v.phase).vectorize(lanes, width).unroll(lanes).unroll(others);
+        if (f.chunks.defined() && !computes_taps)
+            f.result.update().split(v.place, register_tile, v.place, f.size.positions)
+                .reorder(lanes, others, register_tile, f.chunks.x, v.phase).vectorize(lanes, width).unroll(lanes).unroll(others);
         f.sum.compute_at(f.result, register_tile).bound_extent(v.place, f.size.positions).bound_extent(v.lane, f.size.channels)
             .reorder(lanes, others).vectorize(lanes, width).unroll(lanes).unroll(others);
         if (of_channels)
@@ -281,10 +295,11 @@ struct CpuProduct : CpuSchedule {
         f.product.compute_at(f.products, v.panel).bound_extent(v.place, f.size.positions)
             .bound_extent(v.lane, f.size.entries).vectorize(v.place, width).unroll(v.place).unroll(v.lane);
         f.product.update().reorder(v.place, v.lane, f.summed_entries.x).vectorize(v.place, width).unroll(v.place).unroll(v.lane);
-        f.inputs.compute_at(f.products, register_tile).bound_extent(v.lane, width)
-            .bound_extent(v.vector, f.size.positions / width).bound_storage(v.summed, f.size.chunk);
-        for (int i = 0; i < 2; i++)
-            f.inputs.update(i).reorder(f.reads[i].x, v.summed, v.vector).vectorize(f.reads[i].x);
+        f.inputs.compute_at(f.products, register_tile).bound_extent(v.lane, f.size.positions)
+            .bound_extent(v.register_tile, 1).bound_storage(v.summed, f.size.chunk);
+        f.inputs.update(0).reorder(f.reads[0].x, v.summed).vectorize(f.reads[0].x);
+        for (int i = 1; i < 3; i++)
+            f.inputs.update(i).reorder(f.reads[i].x, v.summed, f.reads[i].y).allow_race_conditions().vectorize(f.reads[i].x);
     }
 };
 

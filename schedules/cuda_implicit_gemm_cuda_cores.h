@@ -17,7 +17,8 @@
 // innermost: they see much the same pixels, which are in the first cache. Threads keep 4x4 to 8x8 sums; warps
 // of 16 columns x 2 channels' vectors were 4 % faster than of 8 x 4. Phases are outermost among blocks, those of
 // most taps first, so that multiprocessors have as much of each: k3 s2, 384 to 192 channels of 12^3, 0.446 ms, 0.617 with phases
-// innermost; k4 s2, 640 to 320 of 2000, 1.13 and 1.24 (H200, 2026-11-23, with versions of the stores, too). At the end sums pass through shared memory, so that
+// innermost; k4 s2, 640 to 320 of 2000, 1.13 and 1.24 (H200, 2026-11-23, with versions of the stores, too). Parts of a sum are inside of phases:
+// k5 s2, 1024 to 256 of 8x10x8, takes 1.51 ms in 3 parts, 1.20 in 6, 1.14 in 12 (1.58 in 3 with phases inside). At the end sums pass through shared memory, so that
 // lanes store neighbouring columns, whose place is found once for all channels; stores straight from the
 // sums' threads would write four times as many sectors. Where phases are channels, lanes of four channels x eight columns store
 // (H200, 2026-11-23, the lanes all columns before): k16 s16, 112 to 112 of 64 x 94, 98 us, 137 by phases; k8 s8, 128 to 64 of 32 x
@@ -27,8 +28,12 @@
 // threads of a block share out the channels of a step, too, and their sums meet on the way to the stores. Tiles of few
 // channels stage a pixel for few products, 4 bytes at a time: there a step has a window of taps along x, whose pixels are
 // neighbours in a row of cells, and those that rows share are filled up. H200, 2026-11-22: k5 s2, 160 to 1 channels of
-// 12x24x24, 0.106 ms, 0.224 with a step a tap; k3, 128 to 3, 0.32 and 0.71; k9 s2, 56 to 1, 0.25 and 0.50. The kernels of
-// cuda_few_out_channels.h, which stage them for all taps of a plane, take a fourth to two thirds of that.
+// 12x24x24, 0.106 ms, 0.224 with a step a tap; k3, 128 to 3, 0.32 and 0.71; k9 s2, 56 to 1, 0.25 and 0.50; 2026-11-23: k7, 12 to
+// 12 of 32 x 160x160, 0.41 and 0.68; k5, 18 to 9 of 32 x 256x256, 0.91 and 1.74; tiles of 32 channels were slower with windows.
+// A thread's columns are neighbours there, too: k7, 36 to 3 of 2 x 56x56, 21.2 us (24.7 of every 32nd column). The kernels of
+// cuda_few_out_channels.h, which stage them for all taps of a plane, take a fourth to two thirds of that. Where taps are summed
+// like channels, lanes stage four neighbouring taps of eight columns, which takes fewer lines of the first cache, and finds a
+// tap's place once for four columns: k16 s16, 24 to 24 of 64 x 8000, 0.46 ms (0.65 of 32 columns), others 1 to 12 % less.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_IMPLICIT_GEMM_CUDA_CORES_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_IMPLICIT_GEMM_CUDA_CORES_H
 
@@ -53,9 +58,12 @@ struct CudaImplicitGemmCudaCores : CudaSchedule {
     /// Steps in shared memory: one is computed while the next are on their way.
     GeneratorParam<int> stages{"stages", 2};
 
-    /// Taps along x of a step, which see neighbours that are staged once. Then a thread has every lanes_x-th column, as no four
-    /// of a tap's are a vector of another's.
+    /// Taps along x of a step, which see neighbours that are staged once, and that a thread loads once for its own columns.
     GeneratorParam<int> window{"window", 1};
+
+    /// Lanes that stage neighbouring channels of a column: where taps are summed like channels these are neighbours in the picture,
+    /// and columns lie a stride apart.
+    GeneratorParam<int> staging_channels{"staging_channels", 1};
 
     /// Lanes that store neighbouring channels of a column: where phases are channels these are neighbours in the output.
     GeneratorParam<int> storing_channels{"storing_channels", 1};
@@ -86,7 +94,7 @@ struct CudaImplicitGemmCudaCores : CudaSchedule {
         description.set("block_positions", 1, positions());
         if (window > 1) {
             description.set("window", window);
-            description.set("max_out_channels", most_of_window);
+            if (lanes_channel == 1) description.set("max_out_channels", most_of_window);
         }
         description.set("block_channels", channels());
         description.set("weight_in_channel_multiple", chunk_channels);
@@ -166,11 +174,7 @@ struct CudaImplicitGemmCudaCores : CudaSchedule {
     /// Gives each thread its columns and channels.
     void distribute(Halide::Stage s, const GemmFuncs &f) const {
         const BlockThreads threads = this->threads();
-        if (window > 1) {
-            s.split(f.v.position, f.v.position, threads.x, lanes_x).split(f.v.position, f.v.position, vec, vector);
-        } else {
-            s.split(f.v.position, f.v.position, vec, vector).split(f.v.position, f.v.position, threads.x, lanes_x);
-        }
+        s.split(f.v.position, f.v.position, vec, vector).split(f.v.position, f.v.position, threads.x, lanes_x);
         s.split(f.v.position, threads.y, part, column_vectors)
             .fuse(threads.y, split, threads.y)
             .split(f.v.channel, f.v.channel, element, vector)
@@ -201,9 +205,9 @@ struct CudaImplicitGemmCudaCores : CudaSchedule {
             .split(channel, channel, unrolled, vector).unroll(unrolled).unroll(piece)
             .rename(f.stored.block, block);
         std::vector<VarOrRVar> outside{RVar(threads.round.name()), piece, block, group};
-        if (f.stored.phase) outside.insert(outside.end() - 1, *f.stored.phase);
+        if (f.stored.phase) outside.push_back(*f.stored.phase);
         threads.share_out(s, column, {unrolled, channel}, outside);
-        if (f.stored.phase) s.gpu_blocks(block, *f.stored.phase, group);
+        if (f.stored.phase) s.gpu_blocks(block, group, *f.stored.phase);
         else s.gpu_blocks(block, group);
 
         Func met = own_sum.in(f.sum);
@@ -227,9 +231,17 @@ struct CudaImplicitGemmCudaCores : CudaSchedule {
             .bound_extent(f.v.step, 1).bound_extent(f.v.phase, 1).bound_extent(f.v.group, 1)
             .bound(f.v.value, 0, 1).bound(f.v.piece, 0, 1);
         // A thread has as few columns as there can be: each has a place of its own in a picture.
-        Var channels{"channels"};
-        const int sharers = std::max(threads.count() / positions(), 1);
-        f.picture.split(f.v.k_group, channels, f.v.k_group, chunk_channels / sharers).fuse(f.v.position, channels, element);
+        Var channels{"channels"}, lane{"lane"};
+        const int sharers = std::max(threads.count() / (positions() * staging_channels.value()), 1);
+        f.picture.split(f.v.k_group, channels, f.v.k_group, chunk_channels / sharers);
+        if (window > 1) f.picture.align_storage(f.v.position, vector);
+        if (const int columns = GpuLimits::warp / staging_channels; columns < GpuLimits::warp) {
+            f.picture.align_storage(f.v.position, positions() + columns)  // a warp writes to banks of its own
+                .split(f.v.k_group, f.v.k_group, lane, staging_channels)
+                .split(f.v.position, f.v.position, element, columns)
+                .fuse(lane, element, element).fuse(element, f.v.position, f.v.position);
+        }
+        f.picture.fuse(f.v.position, channels, element);
         threads.share_out(f.picture, element, {f.v.value, f.v.piece, f.v.k_group, threads.round},
                           {f.v.step, f.v.phase, f.v.group});
         f.picture.unroll(f.v.k_group).unroll(threads.round);

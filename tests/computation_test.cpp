@@ -224,6 +224,12 @@ TEST(Computation, OfFewChannelsIsOfCellsOfInputs) {
     EXPECT_EQ(cells->problem.width().output(), whole.problem.width().output());
     EXPECT_EQ(cells->problem.height().kernel, 5);
     EXPECT_EQ(with_split_sum(kernel_of_cells(4, 3), *cells).partial_sums, 1);
+    // Kernels that reach over two cells have a window of three.
+    const std::optional<Computation> filled_up =
+        with_input_cells(kernel_of_cells(4, 3), computations("n2ic32oc16iw64kw3pw1", Operation::forward)[0]);
+    ASSERT_TRUE(filled_up);
+    EXPECT_EQ(filled_up->problem.width().kernel, 3 * filled_up->problem.width().stride);
+    EXPECT_EQ(filled_up->problem.width().output(), 64);
 }
 
 // A dilated kernel is spread, so that phases may be channels; what phases alone fill needs no cells.
@@ -309,6 +315,8 @@ TEST(Computation, OfFewBlocksIsASumOfPartsOfSteps) {
         EXPECT_EQ(parts.problem.str(), computations(problem, Operation::forward)[0].problem.str());
         EXPECT_EQ(parts.result_channels(), parts.problem.out_channels) << problem;
     }
+    EXPECT_GT(split("n1ic1024oc256id8ih10iw8kd5kh5kw5sd2sh2sw2pd2ph2pw2opd1oph1opw1").partial_sums, 2)
+        << "320 blocks, of which the longest have more than three times the steps of the shortest";
     EXPECT_EQ(split("n2ic40oc21ih12iw12kh1kw2").partial_sums, 1) << "six steps";
     EXPECT_EQ(split("n16ic512oc128ih64iw64kh3kw3").partial_sums, 1) << "many blocks";
 }

@@ -96,19 +96,45 @@ TEST_P(Threads, PlansMadeInManyThreads) {
     });
 }
 
+PlanOptions on_cpu() {
+    PlanOptions options;
+    options.device = Device::cpu;
+    return options;
+}
+
 // An application may limit and restore the threads while others run.
 TEST(CpuThreads, MayChangeBetweenRuns) {
     const Problem problem = Problem::parse("n1ic3oc4ih30iw30kh3kw3");
-    PlanOptions options;
-    options.device = Device::cpu;
     RandomProblems random(1);
     const auto input = random.integers(problem.input_elements()), weight = random.integers(problem.weight_elements());
     const auto expected = forward(problem, input, weight, {});
     for (int threads : {1, 3, 64, 0}) {
         set_cpu_threads(threads);
-        expect_equal(run_forward(Plan(problem, options), input, weight, {}), expected);
+        expect_equal(run_forward(Plan(problem, on_cpu()), input, weight, {}), expected);
     }
 }
+
+/// Calls of a process and of a child that it forks meanwhile.
+struct ForkedCalls {
+    const Problem problem = Problem::parse("n2ic16oc16ih24iw24kh3kw3");
+    const Plan plan{problem, on_cpu()};
+    RandomProblems random{1};
+    const std::vector<float> input = random.integers(problem.input_elements()), weight = random.integers(problem.weight_elements());
+    const ForwardCall of_parent{plan, input, weight}, of_child{plan, input, weight};
+    std::vector<float> expected;
+
+    ForkedCalls() {
+        EXPECT_TRUE(of_parent.run().ok());
+        expected = of_parent.output();
+    }
+
+    /// Nothing of the test's framework here. A child that waits for a thread that is not there is ended by the alarm.
+    [[noreturn]] void run_child() const {
+        alarm(120);
+        const bool right = of_child.run().ok() && of_child.output() == expected;
+        _exit(right ? 0 : 1);
+    }
+};
 
 // A child has none of its parent's threads, but maybe a lock that one of them held: Python's multiprocessing forks so.
 TEST(CpuThreads, WorkInAForkedChildWhileTheParentComputes) {
@@ -118,27 +144,17 @@ TEST(CpuThreads, WorkInAForkedChildWhileTheParentComputes) {
 #ifdef __SANITIZE_THREAD__
     GTEST_SKIP() << "the sanitizer allows no new threads in a forked child";
 #endif
-    const Problem problem = Problem::parse("n2ic16oc16ih24iw24kh3kw3");
-    PlanOptions options;
-    options.device = Device::cpu;
-    const Plan plan(problem, options);
-    RandomProblems random(1);
-    const auto input = random.integers(problem.input_elements()), weight = random.integers(problem.weight_elements());
-    const ForwardCall of_parent(plan, input, weight), of_child(plan, input, weight);
-    ASSERT_TRUE(of_parent.run().ok());
-    const std::vector<float> expected = of_parent.output();
+    const ForkedCalls calls;
     std::atomic<bool> over{false};
     std::thread computing([&] {
-        while (!over) of_parent.run();
+        while (!over) calls.of_parent.run();
     });
     int failed = 0;
     for (int i = 0; i < 300 && failed == 0; i++) {
         const pid_t child = fork();
-        if (child == 0) {  // nothing of the test's framework here
-            alarm(120);    // a child that waits for a thread that is not there
+        if (child == 0) {
             set_cpu_threads(i % 4);
-            const bool right = of_child.run().ok() && of_child.output() == expected;
-            _exit(right ? 0 : 1);
+            calls.run_child();
         }
         int status = 0;
         ASSERT_EQ(waitpid(child, &status, 0), child);
@@ -154,28 +170,17 @@ TEST(CpuThreads, WorkInAChildForkedUnderTheLockOfThePool) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     GTEST_SKIP() << "a sanitizer allows less in a forked child";
 #endif
-    const Problem problem = Problem::parse("n2ic16oc16ih24iw24kh3kw3");
-    PlanOptions options;
-    options.device = Device::cpu;
-    const Plan plan(problem, options);
-    RandomProblems random(1);
-    const auto input = random.integers(problem.input_elements()), weight = random.integers(problem.weight_elements());
-    const ForwardCall of_parent(plan, input, weight), of_child(plan, input, weight);
     set_cpu_threads(2);
-    ASSERT_TRUE(of_parent.run().ok());
-    const std::vector<float> expected = of_parent.output();
+    const ForkedCalls calls;
     pid_t child = -1;
     at_next_thread = [&] {
         child = fork();
-        if (child != 0) return;
-        alarm(120);
-        const bool right = of_child.run().ok() && of_child.output() == expected;
-        _exit(right ? 0 : 1);
+        if (child == 0) calls.run_child();
     };
     // More than any test before had, so that the pool makes one.
     for (int threads = 3; at_next_thread && threads <= 256; threads++) {
         set_cpu_threads(threads);
-        EXPECT_TRUE(of_parent.run().ok());
+        EXPECT_TRUE(calls.of_parent.run().ok());
     }
     set_cpu_threads(0);
     ASSERT_GT(child, 0) << "the pool made no thread";

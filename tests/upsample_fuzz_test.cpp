@@ -1,6 +1,6 @@
 // A bounded run of the fuzzer's entry, with every compiler: seeded changes of good pictures, frames and models.
-// UPSAMPLE_FUZZED_INPUTS sets how many, UPSAMPLE_FUZZ_SEED which; for runs that are guided by coverage there is the target upsample_fuzz, see
-// docs/upsample.md.
+// UPSAMPLE_FUZZED_INPUTS sets how many, UPSAMPLE_FUZZ_SEED which; for runs that are guided by coverage there is the target
+// upsample_fuzz, see docs/upsample.md.
 #include "upsample_fuzz.h"
 
 #include <cstdlib>

@@ -1,12 +1,11 @@
 // Kernels that are launched early: see early_launch.h.
 #include "compiler/ptx/early_launch.h"
 
-#include "algorithm/machine_facts.h"
-
 namespace conv_transpose {
 
 std::string launched_early(const std::string &ptx, const Architecture &architecture) {
-    if (architecture.number() < machines::hopper_compute_capability) return ptx;
+    constexpr int first_with_early_launches = 90;
+    if (architecture.number() < first_with_early_launches) return ptx;
     PtxWriter out;
     bool body_follows = false;
     for (const std::string &line : split_lines(ptx)) {

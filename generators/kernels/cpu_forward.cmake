@@ -12,10 +12,6 @@ foreach(stride RANGE 1 4)
 endforeach()
 conv_transpose_depthwise_products(forward)
 
-# ---- images of a few pixels: a common kernel
-conv_transpose_kernel(forward f32 cpu channels ${k4s2p1} channels=16 max_size=16
-    AVX2 channels=8 cells=2 max_size=8)
-
 # ---- exact attributes, any channels
 set(attributes_75 kernel_h=3 kernel_w=5 stride_h=2 stride_w=3 dilation_h=2 dilation_w=1 padding_phase_h=1 padding_phase_w=2)
 set(attributes_81 kernel_h=3 kernel_w=3 stride_h=5 stride_w=5 dilation_h=2 dilation_w=2 padding_phase_h=1 padding_phase_w=1)
@@ -64,9 +60,9 @@ conv_transpose_kernel(forward f32 cpu implicit_gemm LAYOUT ncdhw AS balanced ran
 foreach(format f32 ${formats_of_16_bits})
     set(of_storage rank=3 storage=${format})
     conv_transpose_kernel(forward ${format} cpu implicit_gemm LAYOUT ncdhw AS turned GENERATOR forward_cpu_implicit_gemm_channels
-        ${of_storage} turned=true fma_percent=88 AVX2 places=6 fma_percent=92)
+        ${of_storage} turned=true fma_percent=88 AVX2 places=6 only_cells=true fma_percent=92)
     # Few channels: the product's are all taps of them. A rate at which it wins where it was faster (Xeon with AVX-512, 2026-11-23:
     # 14 of 21 layers, 1.1 to 2.3 times; with 75 it took five more, at 0.8 to 0.9).
     conv_transpose_kernel(forward ${format} cpu implicit_gemm LAYOUT ncdhw AS taps ${of_storage} computes_taps=true fma_percent=62
-        AVX2 vectors=2 channels=6 fma_percent=82)
+        AVX2 vectors=2 channels=6 chunk=256 fma_percent=85)
 endforeach()

@@ -131,6 +131,10 @@ conv_transpose_gemm(forward f32 nchw c64 ${product_c64} H200_TFLOPS 41)
 conv_transpose_gemm(forward f32 nchw c32 ${product_c32} H200_TFLOPS 38)
 conv_transpose_gemm(forward f32 nchw c16 ${product_c16} H200_TFLOPS 29)
 conv_transpose_gemm(forward f32 nchw c64_split ${product_c64_split} H200_TFLOPS 39)
+# Few channels, and many taps along rows: what a window of them sees is staged once.
+set(window lanes_x=16 lanes_y=1 lanes_channel=4 channel_vectors=1 chunk=4 blocks=10 MAX_REGISTERS 96)
+conv_transpose_gemm(forward f32 nchw w5_c16 ${window} window=5 unroll_summed=20 H200_TFLOPS 40)
+conv_transpose_gemm(forward f32 nchw w7_c16 ${window} window=7 unroll_summed=28 H200_TFLOPS 40)
 
 # Phases as channels are stored by lanes of four of them. Where each input makes outputs of its own (k16 s16) weights are most of
 # what is read: as they are given.

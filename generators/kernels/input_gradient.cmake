@@ -76,16 +76,16 @@ conv_transpose_gemm(input_gradient tf32 ncdhw "" ${any_channels} blocks=4 H200_T
 set(narrow columns=4 rows=2 block_columns=8 block_rows=8 chunk=64 max_output_width=16)
 conv_transpose_kernel(input_gradient f32 cpu channels AS narrow ${narrow} AVX2 lanes=8 columns=2 fma_percent=65)
 conv_transpose_kernel(input_gradient f32 cpu channels AVX2 lanes=8 columns=4 fma_percent=65)
-set(avx2_places fma_percent=93)
-set(avx2_channels1 fma_percent=47)
-set(avx2_narrow fma_percent=84)
+set(avx2_places chunk=256 fma_percent=93)
+set(avx2_channels1 chunk=256 fma_percent=47)
+set(avx2_narrow chunk=256 fma_percent=84)
 set(avx2_in_vectors only_cells=true joined_terms=true)
 conv_transpose_flat_products(input_gradient)
 set(turned LAYOUT ncdhw GENERATOR input_gradient_cpu_implicit_gemm_channels rank=3 turned=true)
 conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${turned} AS turned fma_percent=88
     AVX2 places=6 only_cells=true fma_percent=92)
 conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${turned} AS joined places=6 only_cells=true joined_terms=true
-    fma_percent=92 ONLY_ON avx2)
+    chunk=256 fma_percent=92 ONLY_ON avx2)
 
 # ---- any attributes, as in cuda_forward.cmake
 conv_transpose_gemm(input_gradient f32 nchw c64 ${product_c64_blocks3} H200_TFLOPS 47)
@@ -96,11 +96,12 @@ conv_transpose_gemm(input_gradient f32 ncdhw c32 ${product_c32} H200_TFLOPS 43)
 conv_transpose_gemm(input_gradient f32 ncdhw c16 ${product_c16} H200_TFLOPS 29)
 # Few output channels, or many taps: kernel positions are summed like channels.
 set(taps taps_as_channels=true min_out_channels=1)
-conv_transpose_gemm(input_gradient f32 nchw taps_c64 ${taps} ${product_c64_blocks3} H200_TFLOPS 36)
-conv_transpose_gemm(input_gradient f32 nchw taps_c32 ${taps} ${product_c32} min_in_channels=1 H200_TFLOPS 30)
-conv_transpose_gemm(input_gradient f32 ncdhw taps_c64 ${taps} ${product_c64_blocks3} min_in_channels=1 H200_TFLOPS 33)
-conv_transpose_gemm(input_gradient f32 ncdhw taps_c128 ${taps} ${product_c64_blocks3} lanes_x=8 lanes_channel=16 min_in_channels=65
-    H200_TFLOPS 35)
+set(staged_taps ${taps} staging_channels=4)
+conv_transpose_gemm(input_gradient f32 nchw taps_c64 ${staged_taps} ${product_c64_blocks3} H200_TFLOPS 36)
+conv_transpose_gemm(input_gradient f32 nchw taps_c32 ${staged_taps} ${product_c32} min_in_channels=1 H200_TFLOPS 30)
+conv_transpose_gemm(input_gradient f32 ncdhw taps_c64 ${staged_taps} ${product_c64_blocks3} min_in_channels=1 H200_TFLOPS 33)
+conv_transpose_gemm(input_gradient f32 ncdhw taps_c128 ${staged_taps} ${product_c64_blocks3} lanes_x=8 lanes_channel=16
+    min_in_channels=65 H200_TFLOPS 35)
 # Small problems are mostly launches: these kernels take one, and the threads of a block share out the sum. A
 # multiprocessor is busy with one of its blocks.
 set(small ${taps} weights_as_given=true min_in_channels=1 lanes_y=1 column_vectors=1 channel_vectors=1 chunk=64 blocks=1

@@ -2,7 +2,8 @@
 // tests/ptx_machine runs. The products by wgmma are for Hopper, the one by mma.sync for GPUs before it, with PTX
 // for later ones. A narrow product fits into the first of two tiles.
 //
-//   matrix_product_kernel (wgmma|mma_sync|narrow|gathers|bulk|bulk_producer|bulk_tiles|bulk_rounds|bulk_mma_sync|pack)[_f16|_bf16] DIRECTORY PTXAS FATBINARY
+//   matrix_product_kernel KIND[_f16|_bf16] DIRECTORY PTXAS FATBINARY
+// KIND is wgmma, mma_sync, narrow, gathers, bulk, bulk_producer, bulk_tiles, bulk_rounds, bulk_mma_sync or pack.
 #include <iostream>
 
 #include "compiler/driver/device_code.h"

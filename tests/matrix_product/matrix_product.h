@@ -22,8 +22,8 @@ inline Halide::Target matrix_product_target() {
 }
 
 /// packed(value, row, k_row) = operand(values * k_row + value, row): rows of 16 bytes, four values rounded to TF32 or
-/// eight of 16 bits. It is what tensor cores read, and what asynchronous copies move at full rate. (Of rows with k innermost, a copy takes 16 of the 32 bytes that the
-/// cache hands out: the two halves go to different places in shared memory.)
+/// eight of 16 bits. It is what tensor cores read, and what asynchronous copies move at full rate. (Of rows with k innermost, a
+/// copy takes 16 of the 32 bytes that the cache hands out: the two halves go to different places in shared memory.)
 class PackedOperand {
   public:
     explicit PackedOperand(const Halide::Type &type) : type(type) {}

@@ -19,6 +19,10 @@ def stores_second_alone(block):
     text = "\n".join(block)
     if len(re.findall(r"st\.global", text)) != 1 or "st.global.v" in text:
         return False
+    # Where phases are rows of a tile, a lane's piece of shared memory has the first of a pair in one half, the second in the other.
+    for words, at in re.findall(r"mad\.lo\.s32\s+%\w+, %\w+, (\d+), %\w+\n(?s:.*?)ld\.shared\.b32\s+%r\d+, \[%rd\d+\+(\d+)\]", text):
+        if int(at) % (4 * int(words)) >= 2 * int(words):
+            return True
     odd = [(r"st\.global\.b32\s+\[%\w+\+(\d+)\]", 8, 4), (r"add\.s64\s+%tc_address\d+, %rd\d+, (\d+)", 4, 2),
            (r"ld\.shared\.b32\s+%r\d+, \[%rd\d+\+(\d+)\]", 8, 4)]
     return any(int(at) % pair == second for pattern, pair, second in odd for at in re.findall(pattern, text))

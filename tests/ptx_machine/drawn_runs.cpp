@@ -19,6 +19,11 @@ void draw_formats(KernelRun &run, RandomProblems &random) {
     run.weight = {random.one_in(4) ? ElementType::float32 : type, layout()};
 }
 
+void draw_epilogue(KernelRun &run, RandomProblems &random) {
+    run.epilogue.bias = random.one_in(2);
+    if (random.one_in(3)) run.epilogue.activation = static_cast<Activation>(random.between(1, 4));
+}
+
 /// The numbers that follow a mark in a kernel's name, such as 3 and 5 after "_k" in ..._k3x5_s1x1_...
 std::vector<int64_t> numbers_after(const std::string &name, const std::string &mark) {
     std::smatch found;
@@ -69,14 +74,59 @@ KernelRun draw_like(const std::string &kernel, RandomProblems &random) {
                                             : ElementType::float32;
     const Layout layout = has("hwc") ? Layout::channels_last : Layout::channels_first;
     run.input = run.weight = run.output = {type, layout};
-    if (has("_to_n")) run.input.layout = Layout::channels_first;
+    const Operation operation = kernel_named(kernel).operation;
+    const bool reads_input = operation != Operation::input_gradient;
+    if (has("nchw_to_nhwc")) (reads_input ? run.input : run.output).layout = Layout::channels_first;
+    if (has("nhwc_to_nchw")) (reads_input ? run.output : run.input).layout = Layout::channels_first;
     if (random.one_in(4)) run.weight.layout = Layout::channels_first;
     if (random.one_in(6)) run.weight.type = ElementType::float32;
-    if (kernel_named(kernel).operation == Operation::forward) {
-        run.epilogue.bias = random.one_in(2);
-        if (random.one_in(3)) run.epilogue.activation = static_cast<Activation>(random.between(1, 4));
-    }
+    if (operation == Operation::forward) draw_epilogue(run, random);
     return run;
+}
+
+void vary_channels(int64_t &count, int64_t groups, RandomProblems &random) {
+    if (random.one_in(3))
+        count = groups * 32 * random.between(1, 4);
+    else
+        count = random.one_in(3) ? groups * random.between(1, 330)
+                                 : std::max<int64_t>(groups, count + groups * random.between(-8, 8));
+}
+
+void vary_size(int64_t &length, RandomProblems &random) {
+    if (random.one_in(2))
+        length = std::max<int64_t>(1, length + random.between(-3, 3));
+    else
+        length = random.one_in(2) ? 8 << random.between(0, 5) : random.between(1, random.one_in(2) ? 140 : 330);
+}
+
+void vary_attribute(Axis &axis, RandomProblems &random) {
+    int64_t &any = axis.*std::array{&Axis::kernel, &Axis::stride, &Axis::dilation, &Axis::padding}[random.between(0, 3)];
+    any = std::max<int64_t>(&any == &axis.padding ? 0 : 1, any + random.between(-1, 2));
+}
+
+/// Changes one thing.
+void vary(KernelRun &run, RandomProblems &random) {
+    Problem &p = run.problem;
+    switch (random.between(0, 15)) {
+        case 0:
+        case 1:
+            run.offset = static_cast<int>(random.between(0, 3));
+            run.shifted = std::array{"", "input", "weight", "output", "output"}[random.between(0, 4)];
+            break;
+        case 2: run.epilogue.bias = !run.epilogue.bias; break;
+        case 3:
+        case 4: run.epilogue.activation = static_cast<Activation>(random.one_in(2) ? 0 : random.between(1, 4)); break;
+        case 5: vary_channels(p.in_channels, p.groups, random); break;
+        case 6: vary_channels(p.out_channels, p.groups, random); break;
+        case 7: vary_size(p.height().input, random); break;
+        case 8: vary_size(p.width().input, random); break;
+        case 9: p.batch = random.between(1, 7); break;
+        case 10: vary_attribute(p.height(), random); break;
+        case 11: vary_attribute(p.width(), random); break;
+        case 12: run.grid = random.one_in(3) ? 0 : static_cast<int>(random.between(1, 4)); break;
+        case 13: p.width().padding += p.width().stride * random.between(-1, 1); break;
+        default: p.width().output_padding = random.between(0, p.width().stride - 1); break;
+    }
 }
 
 }  // namespace
@@ -120,11 +170,7 @@ std::map<std::string, std::vector<KernelRun>> draw_for_every_kernel(int problems
                     run.kernel = kernel;
                     if (info.operation != operation) run.computes = operation;
                     run.problem = problem;
-                    if (operation == Operation::forward) {
-                        run.epilogue.bias = random.one_in(2);
-                        if (random.one_in(3))
-                            run.epilogue.activation = static_cast<Activation>(random.between(1, 4));
-                    }
+                    if (operation == Operation::forward) draw_epilogue(run, random);
                     run.offset = random.one_in(4) ? static_cast<int>(random.between(1, 2)) : 0;
                     all[run.kernel].push_back(run);
                 }
@@ -161,71 +207,10 @@ std::vector<KernelRun> draw_for(const std::string &kernel, int problems) {
 }
 
 KernelRun varied(KernelRun run, RandomProblems &random) {
-    Problem &p = run.problem;
-    const auto channels = [&](int64_t &count) {
-        if (random.one_in(3))
-            count = p.groups * 32 * random.between(1, 4);
-        else
-            count = random.one_in(3) ? p.groups * random.between(1, 330)
-                                     : std::max<int64_t>(p.groups, count + p.groups * random.between(-8, 8));
-    };
-    const auto attribute = [&](Axis &axis) {
-        int64_t &any = axis.*std::array{&Axis::kernel, &Axis::stride, &Axis::dilation, &Axis::padding}[random.between(0, 3)];
-        any = std::max<int64_t>(&any == &axis.padding ? 0 : 1, any + random.between(-1, 2));
-    };
-    const auto size = [&](int64_t &length) {
-        if (random.one_in(2))
-            length = std::max<int64_t>(1, length + random.between(-3, 3));
-        else
-            length = random.one_in(2) ? 8 << random.between(0, 5) : random.between(1, random.one_in(2) ? 140 : 330);
-    };
-    for (int change = random.between(1, 3); change > 0; change--) switch (random.between(0, 15)) {
-            case 0:
-            case 1:
-                run.offset = static_cast<int>(random.between(0, 3));
-                run.shifted = std::array{"", "input", "weight", "output", "output"}[random.between(0, 4)];
-                break;
-            case 2:
-                run.epilogue.bias = !run.epilogue.bias;
-                break;
-            case 3:
-            case 10:
-                run.epilogue.activation =
-                    static_cast<Activation>(random.one_in(2) ? 0 : random.between(1, 4));
-                break;
-            case 4:
-                channels(p.in_channels);
-                break;
-            case 5:
-                channels(p.out_channels);
-                break;
-            case 6:
-                size(p.height().input);
-                break;
-            case 7:
-                size(p.width().input);
-                break;
-            case 11:
-                p.batch = random.between(1, 7);
-                break;
-            case 12:
-                attribute(p.height());
-                break;
-            case 13:
-                attribute(p.width());
-                break;
-            case 14:
-                run.grid = random.one_in(3) ? 0 : static_cast<int>(random.between(1, 4));
-                break;
-            case 8:
-                p.width().padding += p.width().stride * random.between(-1, 1);
-                break;
-            default:
-                p.width().output_padding = random.between(0, p.width().stride - 1);
-                break;
-        }
+    for (int change = random.between(1, 3); change > 0; change--) vary(run, random);
     const Operation operation = run.operation();
     if (operation != Operation::forward) run.epilogue = {};
+    if (run.epilogue.activation == Activation::prelu) run.epilogue.bias = true;  // its slopes stand behind biases
     if (operation != Operation::weight_gradient) run.grid = 0;
     return run;
 }

@@ -91,15 +91,15 @@ std::vector<Candidate> try_out(const std::vector<KernelRun> &given, const std::v
     std::stable_sort(bases.begin(), bases.end(), [](const Candidate &a, const Candidate &b) {
         return count(a.reached) > count(b.reached);
     });
+    std::erase_if(bases, [](const Candidate &c) { return c.run.operation() != Operation::forward; });
     bases.resize(std::min<size_t>(bases.size(), 6));
-    if (!bases.empty() && bases.front().run.operation() == Operation::forward)
-        for (int version = 0; version < 15; version++)
-            for (const Candidate &base : bases) {
-                KernelRun one = base.run;
-                one.epilogue.activation = static_cast<Activation>(version % 5);
-                one.offset = version >= 5, one.shifted = version >= 10 ? "output" : "";
-                if (spent < seconds && !complete()) attempt(one);
-            }
+    for (int version = 0; version < 15; version++)
+        for (const Candidate &base : bases) {
+            KernelRun one = base.run;
+            one.epilogue.activation = static_cast<Activation>(version % 5);
+            one.offset = version >= 5, one.shifted = version >= 10 ? "output" : "";
+            if (spent < seconds && !complete()) attempt(one);
+        }
     RandomProblems random(6);
     for (int n = 0; n < 2000 && !tried.empty() && spent < seconds && !complete(); n++) {
         const Candidate &a = tried[random.between(0, tried.size() - 1)],

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <vector>
 
 #include "algorithm/machine_facts.h"
 #include "choice/picture_frame.h"
@@ -69,11 +70,10 @@ constexpr double before_first_tile = 2.6e-6;
 
 // Likewise of input gradients of 16 bits in channels_first (twelve layers of 8 to 16 us; H200, 2026-11-23), and of forward
 // operations in channels_last (twenty of 5 to 25 us).
-constexpr double before_first_box = 1.5e-6;
-bool begins_once(const KernelTraits &k) {
-    if (k.box_positions == 0) return false;
-    if (k.operation == Operation::forward) return channels_innermost(k.output);
-    return k.operation == Operation::input_gradient && !channels_innermost(k.input) && bytes_of(k.input.type) == 2;
+double before_first_box(const KernelTraits &k) {
+    if (k.box_positions == 0) return 0;
+    if (k.operation == Operation::forward) return channels_innermost(k.output) ? 2e-6 : 0;
+    return k.operation == Operation::input_gradient && !channels_innermost(k.input) && bytes_of(k.input.type) == 2 ? 1.5e-6 : 0;
 }
 
 // Runs of phases that are channels, in channels_first, are then stored by 2 bytes.
@@ -137,6 +137,12 @@ bool is_forward_on_cuda_cores(const KernelTraits &k) {
            (k.weight_layout == WeightLayout::channels_innermost || reads_weights_on_cuda_cores(k));
 }
 
+// Input gradients of pictures of float32, of which a multiprocessor has several blocks.
+bool is_gradient_on_cuda_cores(const KernelTraits &k) {
+    return k.counts_through_images && k.precision == Precision::float32 && k.operation == Operation::input_gradient &&
+           k.output.type == ElementType::float32 && !is_for_small_problems(k);
+}
+
 // What a block does before and behind its loop, which may be short where any attributes are allowed: 13 us of
 // c128's blocks, two of which share a multiprocessor, and 17 of large ones (H200, strides 2 to 5), 10 where phases are
 // channels and their outputs meet. Rates of the others have it in them, on tensor cores those of sums of 1024 products:
@@ -146,9 +152,7 @@ double block_overhead(const KernelTraits &k, const Problem &p, const Work &work)
     if (k.box_positions > 0) return block_overhead_of_maps(k, p);
     if (is_for_small_problems(k)) return 0.35e-6;
     if (k.taps_as_channels) return 2.5e-6;
-    if (k.counts_through_images && k.precision == Precision::float32 && k.operation == Operation::input_gradient &&
-        k.output.type == ElementType::float32)
-        return 4e-6;
+    if (is_gradient_on_cuda_cores(k)) return 3e-6;
     // Fitted to seven layers of a few microseconds (H200, 2026-11-23).
     if (is_forward_on_cuda_cores(k) && !k.phases_as_channels) return 2e-6 * (1 + 3 / blocks);
     // Those that take phases' weights as they are given: 66 layers of 14 to 2040 us, a tenth off (H200, 2026-11-23). Where weights
@@ -255,7 +259,8 @@ double adding_time(const Computation &c) {
 double strided_loads_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
     const bool neighbours = k.packed_channels || c.packed_rows || channels_innermost(c.read_format);
     if (!k.counts_through_images || k.operation != Operation::input_gradient || neighbours) return 0;
-    const double apart = double(std::min<int64_t>(c.problem.width().stride, 32));
+    // Lanes that stage four taps each of eight positions see a fourth of the lines (k16 s16, 24 to 24: 0.46 ms, was 0.65).
+    const double apart = double(std::min<int64_t>(c.problem.width().stride, 32)) / (k.taps_as_channels ? 4 : 1);
     const ProductBlocks work(k, c.problem);
     const double loads = work.blocks * double(work.steps) * double(k.weight_in_channel_multiple) *
                          double(area(k.block_positions)) / 32;
@@ -280,6 +285,43 @@ double split_sectors_time(const KernelTraits &k, const Computation &c) {
     return work.blocks * double(work.steps) * rows * double(bytes * k.weight_in_channel_multiple + sector) / bytes_per_second;
 }
 
+// Taps of the phases that have blocks of their own, the most first.
+std::vector<int64_t> taps_of_each_phase(const KernelTraits &k, const Problem &p) {
+    std::vector<int64_t> all{1};
+    for (const Axis &a : p.axes) {
+        if (channel_phases(k, p, a) > 1) continue;
+        std::vector<int64_t> products;
+        const int64_t live = a.stride / std::gcd(a.stride, a.dilation);
+        for (const int64_t others : all)
+            for (int64_t phase = 0; phase < a.stride; phase++)
+                products.push_back(phase < live ? others * ceil_divide(std::max<int64_t>(a.kernel - phase, 0), live) : 0);
+        all = std::move(products);
+    }
+    std::sort(all.rbegin(), all.rend());
+    return all;
+}
+
+// Of blocks that begin at once, the longest first: how long those are that the first multiprocessor has, in averages of all.
+std::vector<double> blocks_of_first(const KernelTraits &k, const Problem &p, double blocks, int64_t multiprocessors) {
+    const std::vector<int64_t> taps = taps_of_each_phase(k, p);
+    const double phases = double(taps.size()), all = std::max(std::accumulate(taps.begin(), taps.end(), 0.0), 1.0);
+    std::vector<double> lengths;
+    for (double block = 0; block < blocks; block += double(multiprocessors))
+        lengths.push_back(double(taps[static_cast<std::size_t>(block / blocks * phases)]) * phases / all);
+    return lengths;
+}
+
+// What they take together, where so many equal ones take `together` of a round.
+template <class Together>
+double longest_stay(const std::vector<double> &lengths, const Together &together) {
+    double time = 0, before = 0;
+    for (std::size_t left = lengths.size(); left > 0; left--) {
+        time += (lengths[left - 1] - before) * together(double(left));
+        before = lengths[left - 1];
+    }
+    return time;
+}
+
 // The kernel's own step. Its problem has a group for each part of a split sum, unless its steps are cut.
 double kernel_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
     const Problem &p = c.problem;
@@ -296,24 +338,24 @@ double kernel_time(const KernelTraits &k, const Computation &c, const Machine &m
         // 53 us).
         const bool waits = k.box_positions > 0 && k.operation == Operation::forward && !maps_weights(k) &&
                            channels_innermost(k.output) && k.blocks_per_multiprocessor == 2;
-        // On CUDA cores a block alone takes half as long as of others (twelve layers, H200, 2026-11-22).
+        // On CUDA cores a block alone takes half as long as of others (twelve layers, H200, 2026-11-22), of input gradients less (fitted
+        // to 256 times, 2026-11-23).
         const bool sorted = is_forward_on_cuda_cores(k), quick = sorted && k.window == 1;
         // Tiles beside others have fewer stages, for which one alone waits (k3 s3, 128 to 64, 4 x 8x10x8: 15 us by 40 of 128 x 64).
         const bool shallow = k.resident_blocks > 0 && k.blocks_per_multiprocessor > 1;
-        const double alone = waits ? 0.8 : quick ? 0.25 : shallow ? 0.5 : 0.4;
+        const double alone = waits ? 0.8 : is_gradient_on_cuda_cores(k) ? 0.15 : quick ? 0.25 : shallow ? 0.5 : 0.4;
         const auto with_neighbours = [&](double of_multiprocessor) {
             return alone + (1 - alone) * of_multiprocessor / double(k.blocks_per_multiprocessor);
         };
-        // Where the longest come first, shorter ones fill up what they leave.
+        // Where the longest come first, shorter ones fill up what they leave, and the first multiprocessor has most of the only round.
         const double last = with_neighbours(std::ceil(rest / multiprocessors));
-        rounds += !sorted ? work.longest * last : rounds > 0 ? last : std::max(work.longest * with_neighbours(1), last);
+        rounds += !sorted      ? work.longest * last
+                  : rounds > 0 ? last
+                               : std::max(longest_stay(blocks_of_first(k, p, blocks, multiprocessors), with_neighbours), last);
     }
     // A round takes as long as on an H200: multiprocessors are equally fast, whatever their number is.
     const double round_flop = H200::multiprocessors * k.blocks_per_multiprocessor * flop;
-    const double once = k.resident_blocks > 0        ? before_first_tile
-                        : is_for_small_problems(k)   ? launch
-                        : begins_once(k)             ? before_first_box
-                                                     : 0;
+    const double once = k.resident_blocks > 0 ? before_first_tile : is_for_small_problems(k) ? launch : before_first_box(k);
     const double overhead = block_overhead(k, p, work);
     // Nothing hides such stores where blocks are few (k4 s2 p1, 64 to 32 channels, 32 x 94: 14 us of 12 blocks).
     const double bare = k.box_positions > 0 && blocks <= double(multiprocessors) && stores_at_odd_elements(k, p) ? overhead : 0;

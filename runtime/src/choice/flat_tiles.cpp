@@ -90,7 +90,7 @@ class Cut {
         const int64_t a_share = std::max(ceil_divide(all_rows_ * segments_, several), ceil_divide(least_, pitch_));
         const int64_t most = std::clamp<int64_t>(std::min(wanted_ / pitch_, a_share), 1, std::max<int64_t>(all_rows_, 1));
         // Cells of whole images are stored together, however short rows are.
-        const bool of_images = k_.only_cells && x_.cells < vector_of(k_) && image_rows_ <= most;
+        const bool of_images = k_.only_cells && !forward_ && x_.cells < vector_of(k_) && image_rows_ <= most;
         const int64_t unit = of_images ? static_cast<int64_t>(image_rows_) : 1;
         double least_cost = 0;
         t.tile_rows = 0;

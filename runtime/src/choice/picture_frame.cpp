@@ -109,9 +109,6 @@ std::string picture_frame_rejection(const KernelTraits &k, const Computation &c)
         }
         if (x.dilation > 1 || ceil_divide(x.kernel, channel_phases(k, p, x)) % k.window != 0)
             return "taps along the width are no multiple of " + std::to_string(k.window) + " neighbours";
-        for (const Axis &a : p.axes)
-            if (a.stride > 1 && !k.phases_as_channels)
-                return "stride is " + std::to_string(a.stride) + ", windows of taps are for 1";
     }
     return {};
 }

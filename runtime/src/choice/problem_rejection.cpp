@@ -46,8 +46,13 @@ std::string attribute_rejection(const KernelTraits &k, const Problem &p) {
         return "stride.width is no multiple of " + std::to_string(k.stride_width_multiple);
     for (const Axis &a : p.axes)
         if (channel_phases(k, p, a) > 1 && a.dilation > 1 && a.kernel > 1) return "an axis has a stride and a dilation";
-    if (window_of_steps(k, p, p.width()) > 1 && p.width().dilation > 1)
-        return "dilation.width is " + std::to_string(p.width().dilation) + "; taps of a window are neighbours";
+    if (k.window > 1 && k.counts_through_images) {
+        if (p.width().dilation > 1)
+            return "dilation.width is " + std::to_string(p.width().dilation) + "; taps of a window are neighbours";
+        for (const Axis &a : p.axes)
+            if (a.stride > 1 && !k.phases_as_channels)
+                return "stride is " + std::to_string(a.stride) + ", windows of taps are for 1";
+    }
     // A kernel size that is a run-time value comes with a padding phase that is one.
     const Size2 phase{k.kernel.height ? p.height().padding % p.height().stride : k.padding_phase.height,
                       k.kernel.width ? p.width().padding % p.width().stride : k.padding_phase.width};

@@ -76,7 +76,7 @@ class FlatTime {
     // Products with all taps read positions for each block, and copy what those give with gaps, before it is added (fitted to 101
     // layers: 2 % more than the fastest kernel of each takes, at the mean; EPYC, 2026-11-23).
     double copies() const {
-        const double position = taps_ > 1 ? 11 : 20, entry = 23;  // one tap's products hide less of a read
+        const double position = taps_ > 1 ? 8 : 20, entry = 23;  // one tap's products hide less of a read
         if (forward_on_avx2_ && k_.computes_taps) {
             const double positions = tiles_.computed * double(tiles_.blocks) * position;
             return (positions + tiles_.copied * double(entries()) * entry / channels_.summed) / taps_ / 100;

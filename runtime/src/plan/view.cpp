@@ -81,7 +81,7 @@ View pictures(Operand operand, const Extents &axes, int64_t of_group, int64_t pi
     Extents extents = axes;
     extents.insert(extents.end(), {of_group, range.groups, range.images});
     View view(operand, range.first_image * pixel * plane + range.first_group * group, extents, format.type);
-    // A launch of some of the groups leaves the others' planes between its images.
+    // Pixels may be wider than the channels of all groups.
     return view.set_layout(format.layout, pixel, rank).set_stride(rank + 1, group).set_stride(rank + 2, pixel * plane);
 }
 

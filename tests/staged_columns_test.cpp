@@ -1,0 +1,62 @@
+// Which depthwise problems are taken by kernels whose blocks stage what they see.
+#include "choice/staged_columns.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace conv_transpose::testing {
+namespace {
+
+constexpr int of_weights = 1024, of_inputs = 3072;
+
+/// Why a kernel for an operation whose threads have so many positions of a column does not take a problem.
+std::string rejection_of(const char *problem, Operation operation, int parts, Layout layout = Layout::channels_first) {
+    const bool forward = operation == Operation::forward;
+    KernelTraits kernel;
+    kernel.operation = operation;
+    kernel.staged_shape = {.threads = 128, .parts = parts, .window = 8, .lanes = 32, .elements = forward ? 10240 : 5120,
+                           .others = forward ? of_weights : of_inputs};
+    PlanOptions options;
+    options.operation = operation;
+    options.input.layout = options.output.layout = layout;
+    return staged_columns_rejection(kernel, alternatives(Problem::parse(problem), options)[0]);
+}
+
+std::string forward_rejection_of(const char *problem) { return rejection_of(problem, Operation::forward, 16); }
+
+const std::string too_large = "what a block would stage is more than it has room for", few = "what is staged has too few products";
+
+TEST(StagedColumns, OfTheForwardOperationAreDense) {
+    EXPECT_EQ(forward_rejection_of("n2g64ic64oc64ih96iw96kh7kw7ph3pw3"), "");
+    EXPECT_EQ(forward_rejection_of("n2g64ic64oc64ih96iw96kh7kw7ph3pw3dh2dw2"), "");
+    EXPECT_EQ(forward_rejection_of("n2g64ic64oc64ih96iw96kh7kw7ph3pw3sh2oph1"), "its stride is not 1");
+    EXPECT_EQ(forward_rejection_of("n2g64ic64oc64ih96iw96kh7kw7ph3pw3sw2opw1"), "its stride is not 1");
+    EXPECT_EQ(rejection_of("n2g64ic64oc64ih96iw96kh7kw7ph3pw3", Operation::forward, 16, Layout::channels_last),
+              "its channels are innermost");
+}
+
+TEST(StagedColumns, HaveRoomForWeightsAndPictures) {
+    EXPECT_EQ(forward_rejection_of("g8ic8oc8ih96iw96kh31kw31"), "");  // 32 x 31 weights of 1024
+    EXPECT_EQ(forward_rejection_of("g8ic8oc8ih96iw96kh31kw33"), too_large);
+    EXPECT_EQ(forward_rejection_of("g8ic8oc8ih96iw96kh7kw7dh4000"), too_large);
+    EXPECT_EQ(forward_rejection_of("g8ic8oc8ih96iw96kh200kw200"), too_large);
+    EXPECT_EQ(rejection_of("g8ic8oc8ih96iw96kh7kw7dh4000", Operation::weight_gradient, 8), too_large);
+}
+
+TEST(StagedColumns, HaveProductsEnough) {
+    EXPECT_EQ(forward_rejection_of("g8ic8oc8ih96iw96kh3kw3"), few);
+    EXPECT_EQ(forward_rejection_of("g8ic8oc8ih2iw96kh7kw7ph3"), few);  // windows of a column that is mostly padding
+    EXPECT_EQ(rejection_of("g8ic8oc8ih96iw96kh7kw7", Operation::weight_gradient, 8), "");
+    EXPECT_EQ(rejection_of("g8ic8oc8ih96iw96kh2kw2", Operation::weight_gradient, 8), few);
+}
+
+TEST(StagedColumns, OfWeightGradientsHaveRunsThatColumnsFill) {
+    EXPECT_EQ(rejection_of("g8ic8oc8ih96iw96kh7kw7", Operation::weight_gradient, 16), "");
+    EXPECT_EQ(rejection_of("g8ic8oc8ih7iw96kh7kw7", Operation::weight_gradient, 16), "its runs of positions are longer than columns");
+    EXPECT_EQ(rejection_of("g8ic8oc8ih7iw96kh7kw7", Operation::weight_gradient, 8), "");
+    EXPECT_EQ(rejection_of("g8ic8oc8ih96iw96kh31kw31sh2sw2", Operation::weight_gradient, 16), "");
+}
+
+}  // namespace
+}  // namespace conv_transpose::testing
