@@ -36,11 +36,13 @@
 // 128 0.0429, 64 x 128 in two blocks 0.0477 (four positions x 64 x 128 0.0540); 512 to 512, k2 s2, 37x37, 64 x 64 in three
 // 0.0102 (in parts 0.0131). Not: 128 x 128 in two blocks without a producer (0.0221 where one with it takes 0.0108).
 //
-// Of few positions stores take longer than products. By rows, 16 bytes at once, and 128 x 128 in two blocks, of which one multiplies
-// while the other stores (H200, 2026-11-23, us; PyTorch in brackets): k9 s2, 480 to 240, 8x16 24.9 to 15.5 (18.9), 640 to 640, 14x14
-// 65.4 to 51.5 (48.2), k4 s4, 1280 to 1280, N4 4x4 34.1 to 27.8 (22.5), 52 MB of weights. Where tiles are fewer than
-// multiprocessors, the blocks of a cluster add their parts: 1x1, 576 to 144, N4 80x80 28.8 to 26.5 (23.1), k3 s2, 80 to 40, 32x32
-// 9.2 to 7.2. That costs 2.5 to 3.2 us, so fewer parts, or none, are faster where there are blocks enough.
+// Of few positions stores take longer than products, and of few blocks what a block waits for its chunks (H200, 2026-11-23, us;
+// before, PyTorch). Blocks that go through many tiles store one while the next one's operands come: k4 s4, 1280 to 1280, N4 4x4,
+// 52 MB of weights, 18.6 (27.7, 22.8), k9 s2, 640 to 640, 14x14 41.0 (51.3, 48.9), k5 s2, 1024 to 256, 8x10x8 68.3 (81.0, 68.5), k10
+// s5, 1280 to 320, N4 8x8 57.8 (76.4, 55.9); long sums take a fifth longer so (k3 s2, 640 to 768, N2 64x64 169, 141). Of 64 x 128 they
+// were never the fastest. One block a multiprocessor with twelve chunks of 64 x 64 on their way, or six of 128 x 128: k(10,1) s5, 288
+// to 72, N8 14x14 8.9 (13.6, 9.4), k3 s2, 256 to 128, N4 16x21 7.1 (8.5, 7.0), 1x1, 2048 to 512, N4 32x32 17.4 (20.0, 14.4). Where
+// tiles are fewer than multiprocessors, the blocks of a cluster add their parts: k3 s2, 80 to 40, 32x32 5.6 by four, 6.5 by one.
 //
 // Windows, of all kernel positions of a line: a block stages three lines' boxes of the output gradient and one of the input,
 // and each of three warpgroups multiplies a line, 64 input channels x (positions of the line, output channels). A chunk is
