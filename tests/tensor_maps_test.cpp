@@ -295,7 +295,7 @@ TEST_P(HalfPrecisionTensorMaps, TensorMapsHaveLimits) {
         {Operation::forward, "forward_f16_cuda_implicit_gemm_any_nhwc_maps_256x64", "n1ic64oc64iw40kw257", "too far beyond"},
         {Operation::forward, "forward_f16_cuda_implicit_gemm_any_nhwc_maps_256x64", "n1ic64oc64iw40kw10dw40", "too far beyond"},
         {Operation::forward, "forward_f16_cuda_implicit_gemm_any_nhwc_maps_256x64_w3", "n1ic64oc64iw40kw4", "no multiple of 3"},
-        {Operation::forward, "forward_f16_cuda_implicit_gemm_any_nhwc_maps_256x64_w3", "n1ic64oc64iw40kw3dw2", "no multiple of 3"},
+        {Operation::forward, "forward_f16_cuda_implicit_gemm_any_nhwc_maps_256x64_w3", "n1ic64oc64iw40kw3dw2", "taps of a window are neighbours"},
         {Operation::forward, "forward_f16_cuda_implicit_gemm_any_nhwc_weight_maps_128x64", "n1ic64oc64iw400kw130pw65", "kernel is too large"},
         {Operation::weight_gradient, "weight_gradient_f16_cuda_implicit_gemm_any_nhwc_maps_c64x256", "n1ic256oc64iw40kw40", "too far beyond"},
         {Operation::weight_gradient, "weight_gradient_f16_cuda_implicit_gemm_any_nhwc_maps_w3", "n1ic64oc64iw40kw4", "no 3 neighbours"},

@@ -92,6 +92,13 @@ double share_of_sectors(const KernelTraits &k, const Problem &p) {
     return sums_as_it_lies(k) && !sums_runs(k) && p.width().stride >= 16 ? 2.5 : 1;
 }
 
+// Weights of 16 bits that are turned to channels_first: a block stages all taps of a tile of channels, one round after the other
+// (ten layers of 0.07 to 41 million weights and 9 to 256 taps; H200, 2026-11-23).
+double turning_time(const Problem &p) {
+    const double taps = double(product_of_axes(p, [](const Axis &a) { return a.kernel; }));
+    return 3e-12 * double(p.weight_elements()) + 3.5e-8 * taps;
+}
+
 double implicit_gemm_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
     const Problem &p = c.problem;
     const ChannelsLastParts cut(c, k);
@@ -107,7 +114,7 @@ double implicit_gemm_time(const KernelTraits &k, const Computation &c, const Mac
     const double sums = k.writes_result ? 0 : double(cut.count()) * seconds_of_a_part(packed_part_elements(p, k));
     const double adding = k.adds_in_clusters && cut.bands > 1 ? seconds_of_a_cluster(k) : 0;
     const bool turned = turns_result(k, c);
-    const double turning = turned ? 2 * element * double(p.weight_elements()) / bytes_per_second : 0;
+    const double turning = turned ? turning_time(p) : 0;
     const double launches = double(cut.slices) * (1 + cut.packs_input + cut.packs_output) + (!k.writes_result || turned);
     // Where taps are packed this is too low by a fifth: of 59 choices for few channels what is taken then takes 1.03 of the
     // fastest of six kernels on average, 1.15 at worst (H200, 2026-11-22).
