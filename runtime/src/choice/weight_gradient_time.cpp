@@ -13,6 +13,7 @@
 #include "choice/launch_ranges.h"
 #include "choice/tensor_formats.h"
 #include "choice/weight_gradient_parts.h"
+#include "problem/counting.h"
 
 namespace conv_transpose {
 
@@ -96,7 +97,7 @@ double share_of_sectors(const KernelTraits &k, const Problem &p) {
 // (ten layers of 0.07 to 41 million weights and 9 to 256 taps; H200, 2026-11-23).
 double turning_time(const Problem &p) {
     const double taps = double(product_of_axes(p, [](const Axis &a) { return a.kernel; }));
-    return 3e-12 * double(p.weight_elements()) + 3.5e-8 * taps;
+    return (1.8e-12 + 1.5e-14 * taps) * double(p.weight_elements()) + 3.5e-8 * taps;
 }
 
 double implicit_gemm_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
