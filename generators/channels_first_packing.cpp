@@ -2,38 +2,27 @@
 // innermost: numbers are moved, no more. An input channel is an image here, whose numbers lie together in both orders. A tile of
 // its channels goes through shared memory, so that neighbouring lanes read neighbouring channels and write neighbouring numbers.
 #include "Halide.h"
-#include "algorithm/element_operations.h"
 #include "algorithm/fast_division.h"
-#include "generators/format_text.h"
 #include "compiler/passes/device_assertions.h"
-#include "schedules/shared/kernel_description.h"
+#include "generators/channel_packing.h"
 
 namespace conv_transpose {
 
 /// (position, channel, group, image) becomes (position + positions * channel of a tile, tile, group, image).
-class PackChannelsFirst : public Halide::Generator<PackChannelsFirst>, public DescribedGenerator {
+class PackChannelsFirst : public Halide::Generator<PackChannelsFirst>, public ChannelPacking {
   public:
-    GeneratorParam<Storage> given{"given", Storage::f16, storage_names()};
-    Input<Halide::Buffer<>> picture{"picture"};
-    Output<Halide::Buffer<>> packed{"packed", 4};
-
-    void configure() {
-        picture.set_type(halide_type(given)), picture.set_dimensions(4);
-        packed.set_type(halide_type(given));
-    }
+    void configure() { declare_types(); }
 
     void generate() {
         using namespace Halide;
         const Expr positions = picture.dim(0).extent(), last = picture.dim(1).extent() - 1;
-        // In words of shared memory, each of which one thread writes.
-        const Expr value = picture(position, min(tile * tile_channels() + channel, last), group, image);
-        const Type bits = value.type().with_code(Type::UInt);
-        staged(channel, position, tile, group, image) = cast<uint32_t>(reinterpret(bits, value));
+        staged(channel, position, tile, group, image) =
+            word_of(picture(position, min(tile * tile_channels() + channel, last), group, image));
         const Expr channel_of_tile = unsigned_quotient(element, positions);
         const Expr position_of_channel = element - channel_of_tile * positions;
         const Expr turned = staged(unsafe_promise_clamped(channel_of_tile, 0, tile_channels() - 1),
                                    unsafe_promise_clamped(position_of_channel, 0, positions - 1), tile, group, image);
-        packed(element, tile, group, image) = reinterpret(value.type(), cast(bits, turned));
+        packed(element, tile, group, image) = element_of(turned);
     }
 
     // A word more than the channels of a tile, mostly an even number: lanes read neighbouring positions from different banks.
@@ -42,7 +31,7 @@ class PackChannelsFirst : public Halide::Generator<PackChannelsFirst>, public De
         constexpr int warps = 8, lanes = 32, spare_words = 1;
         get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
         picture.dim(0).set_stride(Expr()), picture.dim(1).set_stride(1);
-        for (int d = 0; d < 4; d++) picture.dim(d).set_min(0), packed.dim(d).set_min(0);
+        declare_beginnings();
         Var round{"round"}, position_round{"position_round"}, lane{"lane"}, warp{"warp"};
         Func(packed).split(element, round, lane, warps * lanes, guard).split(lane, warp, lane, lanes)
             .reorder(round, lane, warp, tile, group, image)
@@ -55,8 +44,7 @@ class PackChannelsFirst : public Halide::Generator<PackChannelsFirst>, public De
     }
 
     void describe(KernelDescription &description) override {
-        describe_helper(description, Family::channel_packing, get_target(), "channels_first_packing");
-        if (given != Storage::f32) description.set("input", format_text(given)), description.set("output", format_text(given));
+        describe_packing("channels_first_packing", get_target(), description);
     }
 
   private:

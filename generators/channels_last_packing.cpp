@@ -2,18 +2,14 @@
 // (weight_gradient_implicit_gemm.h), and what reads tensor maps (Computation::packed_rows). Channels are filled up to whole
 // 16 bytes with zeros. Pictures come in any layout: their strides are the caller's.
 #include "Halide.h"
-#include "algorithm/element_operations.h"
-#include "generators/format_text.h"
 #include "compiler/passes/device_assertions.h"
-#include "schedules/shared/kernel_description.h"
+#include "generators/channel_packing.h"
 
 namespace conv_transpose {
 
 /// The same (position, channel, group, image), with other strides.
-class PackChannelsLast : public Halide::Generator<PackChannelsLast>, public DescribedGenerator {
+class PackChannelsLast : public Halide::Generator<PackChannelsLast>, public ChannelPacking {
   public:
-    GeneratorParam<Storage> given{"given", Storage::f16, storage_names()};
-
     /// What a block turns.
     GeneratorParam<int> tile_channels{"tile_channels", 64}, tile_positions{"tile_positions", 64};
     /// It is for no more channels of a group than a tile has.
@@ -24,13 +20,7 @@ class PackChannelsLast : public Halide::Generator<PackChannelsLast>, public Desc
     /// Fours of positions are read at once: of pictures that are promised to lie so.
     GeneratorParam<bool> aligned{"aligned", false};
 
-    Input<Halide::Buffer<>> picture{"picture"};
-    Output<Halide::Buffer<>> packed{"packed", 4};
-
-    void configure() {
-        picture.set_type(halide_type(given)), picture.set_dimensions(4);
-        packed.set_type(halide_type(given));
-    }
+    void configure() { declare_types(); }
 
     void generate() {
         using namespace Halide;
@@ -44,10 +34,8 @@ class PackChannelsLast : public Halide::Generator<PackChannelsLast>, public Desc
             packed(position, channel, group, image) = staged(position, channel, group, image);
             return;
         }
-        // In words of shared memory, each of which one thread writes.
-        const Type bits = value.type().with_code(Type::UInt);
-        staged(position, channel, group, image) = cast<uint32_t>(reinterpret(bits, element));
-        packed(position, channel, group, image) = reinterpret(value.type(), cast(bits, staged(position, channel, group, image)));
+        staged(position, channel, group, image) = word_of(element);
+        packed(position, channel, group, image) = element_of(staged(position, channel, group, image));
     }
 
     void schedule() {
@@ -56,7 +44,7 @@ class PackChannelsLast : public Halide::Generator<PackChannelsLast>, public Desc
         const int values = values_of_row();
         const auto multiple = [values](const Expr &e) { return e / values * values; };
         picture.dim(0).set_stride(Expr());
-        for (int d = 0; d < 4; d++) picture.dim(d).set_min(0), packed.dim(d).set_min(0);
+        declare_beginnings();
         packed.dim(1).set_stride(1).set_extent(multiple(packed.dim(1).extent()));
         for (const int d : {0, 2, 3}) packed.dim(d).set_stride(multiple(packed.dim(d).stride()));
         packed.set_host_alignment(16);
@@ -68,8 +56,7 @@ class PackChannelsLast : public Halide::Generator<PackChannelsLast>, public Desc
     }
 
     void describe(KernelDescription &description) override {
-        describe_helper(description, Family::channel_packing, get_target(), "channels_last_packing");
-        if (given != Storage::f32) description.set("input", format_text(given)), description.set("output", format_text(given));
+        describe_packing("channels_last_packing", get_target(), description);
         if (aligned) description.set("aligned_positions", values_of_row());
         if (narrow) description.set("max_out_channels", tile_channels);
         if (few_channels) description.set("max_out_channels", 16);

@@ -97,8 +97,8 @@ endforeach()
 # 192 channels a tile leave nothing empty where there are 144 to 192 or 576 (k4 s2, 192 to 192, 32 x 16x32: 36.7 us in place of
 # 42.5; k3 s2, 320 to 160 of 24^3: 93 in place of 119; input gradients alike), and of 64 further tiles are for short sums (1x1, 64
 # to 32, 16 x 45x80: 8.3 us in place of 10.1). None of three more tiles was faster by more than 1 % of thirteen layers (128 x 256;
-# 128 x 128 in six stages of half a chunk, 128 x 64 in three blocks without a producer). 128 x 128 in two blocks, each of its own tile, took 1.03 to 1.13 of the time of
-# five layers of six (1x1, 2048->512, 4 of 32x32: 0.0185 ms in place of 0.0162; 2026-11-23).
+# 128 x 128 in six stages of half a chunk, 128 x 64 in three blocks without a producer). 128 x 128 in two blocks, each of its own
+# tile, took 1.03 to 1.13 of the time of five layers of six (1x1, 2048->512, 4 of 32x32: 0.0185 ms in place of 0.0162; 2026-11-23).
 foreach(format ${formats_of_16_bits})
     conv_transpose_small_set_has(f16)
     set(maps weight_map=true input_layout=channels_last channels_last_output=true in_channel_multiple=8 out_channel_multiple=8

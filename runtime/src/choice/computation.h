@@ -88,6 +88,9 @@ int64_t read_positions(const Computation &computation);
 /// Channels of a group of the picture that is packed for a kernel, with those that fill up 16 bytes, or, where a box would
 /// hold channels of two groups, a chunk.
 int64_t packed_row_channels(const KernelTraits &kernel, const Computation &computation);
+/// Channels of packed rows, of which `values` are 16 bytes: filled up to these, and rows of more begin with sectors of the
+/// second-level cache.
+int64_t in_whole_sectors(int64_t channels, int64_t values);
 
 /// In order of preference: the problem itself, at its simplest, and what it is as another operation.
 std::vector<Computation> alternatives(const Problem &problem, const PlanOptions &options);

@@ -222,8 +222,8 @@ double packing_time_of_cells(const Computation &c) {
     const double weights = double(c.problem.weight_elements()), filling = 2.3e-12 * weights;
     const Axis &x = c.cells->given.width();
     if (!c.cells->joins_outputs()) return filling;
-    if (x.kernel == 1 && x.stride == 1) return filling + 3.2e-6;
-    return filling + 3.2e-6 + (c.cells->channels % 8 != 0 ? 3e-11 * weights : 0);
+    const bool moved_alone = c.cells->channels % 8 != 0 && !(x.kernel == 1 && x.stride == 1);
+    return filling + 3.2e-6 + (moved_alone ? 3e-11 * weights : 0);
 }
 
 // Packing of weights, in channels_last about 4 ps each of 16 bits (k3, 512 to 512 channels; k4, 386 to 64; k2, 1024 to 1024),

@@ -59,8 +59,9 @@ int64_t best_parts_of_steps(const KernelTraits &k, const Computation &computatio
     const ProductBlocks work(k, p);
     const double elements = double(k.operation == Operation::forward ? p.output_elements() : p.input_elements());
     if (double(p.input_elements()) > max_elements_32bit() || double(p.output_elements()) > max_elements_32bit()) return 1;
-    const double most = std::min({most_rounds(k) * double(k.split_target_blocks) / std::max(work.blocks, 1.0), double(work.steps) / least_steps_of_part,
-                                  double(max_elements_32bit()) / std::max(elements, 1.0), double(max_grid()) / double(p.groups)});
+    const double most = std::min({most_rounds(k) * double(k.split_target_blocks) / std::max(work.blocks, 1.0),
+                                  double(work.steps) / least_steps_of_part, double(max_elements_32bit()) / std::max(elements, 1.0),
+                                  double(max_grid()) / double(p.groups)});
     Machine machine;
     machine.multiprocessors = machines::H200::multiprocessors;
     Computation cut = computation;

@@ -143,9 +143,9 @@ ChannelsLastParts::ChannelsLastParts(const Computation &c, const KernelTraits &k
     };
     packs_input = must_pack(in, input_positions(p), c.read_format);
     packs_output = c.by_taps || must_pack(out, output_positions(p), c.written_format);
-    // Whole 16 bytes; of more than one the copy engine fetches rows that begin with sectors faster.
     const auto packed_channels = [&](int64_t given, bool by_taps) {
-        return round_up(given, k.box_positions > 0 && given > 8 && !by_taps ? 16 : 8);
+        constexpr int64_t eights = 8;
+        return k.box_positions > 0 && !by_taps ? in_whole_sectors(given, eights) : round_up(given, eights);
     };
     input_channels = packs_input ? packed_channels(in, false) : in;
     output_channels = packs_output && !sums_as_it_lies(k) ? packed_channels(out, c.by_taps.has_value()) : out;

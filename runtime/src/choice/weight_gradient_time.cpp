@@ -96,8 +96,8 @@ double share_of_sectors(const KernelTraits &k, const Problem &p) {
 // Weights of 16 bits that are turned to channels_first: a block stages all taps of a tile of channels, one round after the other
 // (ten layers of 0.07 to 41 million weights and 9 to 256 taps; H200, 2026-11-23).
 double turning_time(const Problem &p) {
-    const double taps = double(product_of_axes(p, [](const Axis &a) { return a.kernel; }));
-    return (1.8e-12 + 1.5e-14 * taps) * double(p.weight_elements()) + 3.5e-8 * taps;
+    const auto positions = double(taps(p));
+    return (1.8e-12 + 1.5e-14 * positions) * double(p.weight_elements()) + 3.5e-8 * positions;
 }
 
 double implicit_gemm_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
