@@ -30,6 +30,7 @@ enum class KernelRole {
     sum_of_output_parts,
     weight_gradient_sum,
     winograd_tiles,
+    winograd_taps,
     winograd_outputs,
 };
 

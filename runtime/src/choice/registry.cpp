@@ -40,6 +40,7 @@ const char *purpose(KernelRole role) {
         case KernelRole::sum_of_output_parts: return "adds the parts of an output";
         case KernelRole::weight_gradient_sum: return "adds the parts of a weight gradient";
         case KernelRole::winograd_tiles: return "transforms tiles for Winograd's algorithm";
+        case KernelRole::winograd_taps: return "transforms taps for Winograd's algorithm";
         case KernelRole::winograd_outputs: return "transforms the products of Winograd's algorithm";
     }
     return "does this";
