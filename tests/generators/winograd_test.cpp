@@ -15,7 +15,7 @@ float value(const Expr &e) {
     return static_cast<float>(number->value);
 }
 
-const std::vector<Transform> transforms{f23,                identity,           of_points(6, 6, 3), of_points(6, 6, 4),
+const std::vector<Transform> transforms{of_taps(1),         of_taps(2),         of_taps(3),         of_points(6, 6, 3), of_points(6, 6, 4),
                                         of_points(6, 8, 3), of_points(6, 8, 4), of_points(8, 6, 4), of_points(8, 6, 5)};
 
 /// Both sides are bilinear, so they agree everywhere if they agree on unit vectors.

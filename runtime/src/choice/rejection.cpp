@@ -124,7 +124,8 @@ std::string view_rejection(const KernelTraits &kernel, const Computation &comput
                                  (!kernel.phases_as_channels && (kernel.window > 1 || reads_as_it_lies(kernel))));
     const bool reads_mirrored = computation.by_phases ? kernel.packed_channels && kernel.counts_through_images
                                                       : packs_mirrored || computation.cells || maps_rows_of_gradient(kernel);
-    const bool any_view = (kernel.family == Family::winograd_product || stages_columns(kernel)) && !computation.by_phases;
+    const bool by_winograd = kernel.family == Family::winograd_product || kernel.winograd_cells != Size2{};
+    const bool any_view = (by_winograd || stages_columns(kernel)) && !computation.by_phases;
     if (is_mirrored && !reads_mirrored && !any_view) return "it computes another operation";
     return {};
 }
