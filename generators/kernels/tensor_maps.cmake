@@ -208,6 +208,17 @@ foreach(format ${formats_of_16_bits} tf32)
         conv_transpose_maps(forward nchw as_it_lies_weight_maps_${tile} ${tiles${tile}} ${weight_maps} ${maybe})
         conv_transpose_maps(forward nchw as_it_lies_weight_rows_${tile} ${tiles${tile}} ${weight_rows} ${maybe})
     endforeach()
+    # Input gradients of kernels as large as their strides, two along the width, whose words tensor cores take from registers
+    # (k2 s2, 128 to 64, 8 of 256x256: 0.104 ms, 90 % of the memory's bandwidth; 0.277 packed. Of 24 layers 22 took 0.32 to 0.81 of
+    # their time. With 2048 products a sum of few positions what is packed is faster. H200, 2026-11-23).
+    set(pairs in_pairs=true weight_map=true chunk_channels=32 min_out_channels=1)
+    set(rates_of_pairs nchw 690 ncdhw 600)
+    cmake_parse_arguments(TFLOPS "" "nchw;ncdhw" "" ${rates_of_pairs})
+    foreach(layout nchw ncdhw)
+        conv_transpose_maps(input_gradient ${layout} as_it_lies_in_pairs_256x128 ${tile256x128} ${pairs} tiles_in_rounds=true
+            H200_TFLOPS ${TFLOPS_${layout}} ${maybe})
+        conv_transpose_maps(input_gradient ${layout} as_it_lies_in_pairs_128x64 ${tiles128x64} ${pairs} H200_TFLOPS 380 ${maybe})
+    endforeach()
     conv_transpose_maps(forward ncdhw as_it_lies_256x128 ${tile256x128} ${rate256x128} ${maybe})
     conv_transpose_rates(256x128 717 0 256x64 680 0)
     set(phases phases_as_channels=true weight_map=true min_out_channels=8)
