@@ -1,4 +1,5 @@
-// Winograd's algorithm F(2, 3) for transposed convolutions of stride 1, on GPUs of any: another way to the same sums.
+// Winograd's algorithm F(2, 3) for transposed convolutions of stride 1: another way to the same sums. Those of other strides are
+// such convolutions of cells.
 //
 // On an axis where kernels have 3 taps, a tile of 2 outputs reaches 4 inputs. Inputs d and weights g of every
 // pair of channels are transformed to 4 points, multiplied point by point and summed over input channels; the
@@ -9,7 +10,7 @@
 // - k] * weight[k]. An axis that is not transformed is F(1, 1), whose matrices are 1: there the taps are
 // summed as the gather does.
 //
-// The matrices of F(2, 3) hold 0, 1, -1 and 1/2 alone, so on small integers results are as exact as the gather's, and on
+// The matrices of F(2, 3) and F(3, 2) hold 0, 1, -1 and 1/2 alone, so on small integers results are as exact as the gather's, and on
 // real numbers as near (tests/accuracy_test.cpp). Larger tiles save more products, but divide by 3 somewhere
 // (five points cannot all differ modulo 3) and have larger coefficients: on a CPU F(4x4, 3x3) was tried, 1.2 times as
 // fast at 128 channels. On GPUs six points make F(5, 2) to F(2, 5), eight F(4, 5): at 0, 1, -1, 2, -1/2 and infinity, whose
@@ -45,9 +46,6 @@ struct Transform {
     bool is_identity() const { return points() == 1; }
 };
 
-inline const Transform f23{{{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}},
-                           {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}},
-                           {{1, 1, 1, 0}, {0, 1, -1, -1}}};
 inline const Transform identity{{{1}}, {{1}}, {{1}}};
 
 /// F(points + 1 - taps, taps): output i and weight j of a point p are p^i and p^j, the last point's, at infinity, the highest
@@ -81,6 +79,9 @@ inline Transform at_points(const std::vector<float> &finite, float divisor, int 
     }
     return t;
 }
+
+/// On a CPU: of four points, exact on integers with additions alone; an axis of one tap is not transformed.
+inline Transform of_taps(int taps) { return taps == 1 ? identity : at_points({0, 1, -1}, 1, taps); }
 
 /// On a GPU: of six points or eight, beside an axis of as many as `beside`, or one, where nothing is transformed. Six have the
 /// smallest errors with -1/2, eight leave fewer bits of a sum to the other axis.

@@ -4,7 +4,7 @@ conv_transpose_helper(pack_channels_innermost f32 cpu BASELINE_ONLY)
 conv_transpose_helper(pack_channel_tiles f32 cpu BASELINE_ONLY)
 conv_transpose_helper(pack_channel_panels f32 cpu BASELINE_ONLY)
 conv_transpose_helper(pack_winograd f32 cpu BASELINE_ONLY)
-conv_transpose_helper(pack_winograd f32 cpu AS columns transform_rows=false BASELINE_ONLY)
+conv_transpose_helper(pack_winograd f32 cpu AS rows points_h=1 BASELINE_ONLY)
 conv_transpose_helper(pack_channels_innermost f32 cuda)
 foreach(format ${formats_of_16_bits})  # multiplied in float32
     conv_transpose_helper(pack_half_channels_innermost ${format} cpu given=${format} BASELINE_ONLY)

@@ -16,7 +16,7 @@ float value(const Expr &e) {
 }
 
 std::vector<Transform> all_transforms() {
-    std::vector<Transform> all{f23, identity};
+    std::vector<Transform> all{of_taps(1), of_taps(2), of_taps(3)};
     for (int taps = 2; taps <= 5; taps++)
         for (int beside : {1, 6, 8}) all.push_back(of_points(6, beside, taps));
     for (int taps = 2; taps <= 7; taps++) all.push_back(of_points(8, 6, taps));

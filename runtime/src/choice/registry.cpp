@@ -79,7 +79,7 @@ bool packs_weights(const KernelTraits &helper, const KernelTraits &kernel, Eleme
            helper.weight_layout == kernel.weight_layout && (helper.rank == kernel.rank || of_any_rank) &&
            ((given == packed_weight_type(kernel) && moves_elements_of(helper, given)) ||
             (helper.weight.type == given && helper.output.type == packed_weight_type(kernel))) &&
-           helper.phases_outermost == kernel.phases_outermost;
+           helper.phases_outermost == kernel.phases_outermost && helper.winograd_points == kernel.winograd_points;
 }
 
 }  // namespace conv_transpose

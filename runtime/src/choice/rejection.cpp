@@ -125,7 +125,8 @@ std::string view_rejection(const KernelTraits &kernel, const Computation &comput
     const bool reads_phases = (kernel.packed_channels && kernel.counts_through_images) || kernel.family == Family::winograd_product;
     const bool reads_mirrored = computation.by_phases
                                     ? reads_phases
-                                    : packs_mirrored || computation.cells || maps_rows_of_gradient(kernel) || stages_columns(kernel);
+                                    : packs_mirrored || computation.cells || maps_rows_of_gradient(kernel) ||
+                                          stages_columns(kernel) || kernel.winograd_cells != Size2{};
     if (is_mirrored && !reads_mirrored) return "it computes another operation";
     return {};
 }

@@ -233,8 +233,9 @@ Extents WeightPacking::packed_extents(int64_t groups) const {
         // The last dimension counts tiles of channels.
         case WeightLayout::channel_tiles: return joined(joined({lanes}, window_), {summed_, tiles});
         case WeightLayout::channel_panels: return joined(joined({lanes, summed_}, window_), {tiles});
-        case WeightLayout::winograd_columns: return {lanes, window_[0], summed_, window_[1] + 1, tiles};
-        case WeightLayout::winograd: return {lanes, 1, summed_, (window_[0] + 1) * (window_[1] + 1), tiles};
+        case WeightLayout::winograd:
+            return {lanes, summed_, kernel_.winograd_points.width * c_.problem.width().stride,
+                    kernel_.winograd_points.height * c_.problem.height().stride, tiles};
         default: return {tensor_core_elements() * groups, 1, 1, 1, 1};
     }
 }
