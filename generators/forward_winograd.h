@@ -18,7 +18,7 @@ namespace conv_transpose {
 
 template <class Schedule>
 class ForwardWinograd : public Halide::Generator<ForwardWinograd<Schedule>>,
-      public ForwardArguments,
+      public ForwardArguments<>,
       public DescribedGenerator {
   public:
     Halide::GeneratorParam<bool> transform_rows{"transform_rows", true};
