@@ -86,7 +86,7 @@ std::string winograd_rejection(const KernelTraits &k, const Problem &p) {
     return {};
 }
 
-// Transforms wait for memory; of products, blocks that are left over count as in estimated_time.cpp.
+// Transforms wait for memory; of products, blocks that are left over count as in product_time.cpp.
 double winograd_time(const KernelTraits &k, const Problem &p, const Machine &machine) {
     using machines::H200;
     constexpr double launch = 2.5e-6, block_overhead = 2e-6;

@@ -1,0 +1,121 @@
+// What blocks take beside their products: see block_overhead.h.
+#include "choice/block_overhead.h"
+
+#include <algorithm>
+
+#include "choice/other_steps_time.h"
+#include "choice/picture_frame.h"
+#include "choice/product_blocks.h"
+#include "choice/tensor_formats.h"
+#include "problem/counting.h"
+
+namespace conv_transpose {
+
+namespace {
+
+// Products on CUDA cores that read weights as they are given.
+bool reads_weights_on_cuda_cores(const KernelTraits &k) {
+    return reads_weights_as_given(k) && k.box_positions == 0 && !channels_innermost(k.output);
+}
+
+}  // namespace
+
+bool is_for_small_problems(const KernelTraits &k) {
+    return reads_weights_on_cuda_cores(k) && k.blocks_per_multiprocessor == 1;
+}
+
+bool is_forward_on_cuda_cores(const KernelTraits &k) {
+    return k.counts_through_images && k.operation == Operation::forward &&
+           (k.weight_layout == WeightLayout::channels_innermost || reads_weights_on_cuda_cores(k));
+}
+
+bool is_gradient_on_cuda_cores(const KernelTraits &k) {
+    return k.counts_through_images && k.precision == Precision::float32 && k.operation == Operation::input_gradient &&
+           k.output.type == ElementType::float32 && !is_for_small_problems(k);
+}
+
+bool stores_at_odd_elements(const KernelTraits &k, const Problem &p) {
+    const Axis &x = p.width();
+    return k.operation == Operation::forward && !channels_innermost(k.output) &&
+           bytes_of(k.output.type) == 2 && k.phases_as_channels && !k.phases_along_width && k.stride_width_multiple == 2 &&
+           x.stride == 2 && x.padding % 2 != 0;
+}
+
+namespace {
+
+// Where copies of the next tile come while one is stored, a tile takes 1.1 us (256 x 64 in channels_last) or 1.8 (256 x 128), and
+// this comes once (H200, 2026-11-22, seventeen layers in float16; input gradients likewise, fitted to eleven); where the weights of a forward
+// operation come by a map, too, 0.6 us more (nine layers).
+constexpr double before_first_tile = 2.6e-6;
+
+// Likewise of input gradients of 16 bits in channels_first (twelve layers of 8 to 16 us; H200, 2026-11-23), and of forward
+// operations in channels_last (twenty of 5 to 25 us).
+double before_first_box(const KernelTraits &k) {
+    if (k.box_positions == 0) return 0;
+    if (k.operation == Operation::forward) return channels_innermost(k.output) ? 2e-6 : 0;
+    return k.operation == Operation::input_gradient && !channels_innermost(k.input) && bytes_of(k.input.type) == 2 ? 1.5e-6 : 0;
+}
+
+// A block's overhead where the copy engine stages, on average of what was measured on an H200 (2026-11-22). In channels_last, where
+// lanes store whole rows, 3.2 us of 128 positions x 64 channels, 4.4 of 256 x 128 (fitted to 28 layers; of seven kernels the
+// one that is chosen so takes 1.06 of the fastest's time at most). In channels_first, where neighbouring lanes store, 4.5 us of
+// tiles of 128 channels and half of it of 64, 18 where positions lie a stride apart; phases that are channels take longer where
+// they begin at odd elements of 16 bits. (Fitted to 521 layers in float16 and TF32, all kernels timed, H200, 2026-11-23.)
+double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
+    // Blocks that make parts have an overhead of 7 to 10 us: their lanes store single channels of any number (twelve
+    // layers in float16, H200, 2026-11-22); those of phases that are channels half of it (2026-11-23).
+    if (k.makes_parts && k.stores_single_channels && k.operation == Operation::forward)
+        return k.phases_as_channels ? 4.5e-6 : 8.5e-6;
+    const bool maps_both = k.operation == Operation::forward && maps_weights(k) && channels_innermost(k.output);
+    if (k.resident_blocks > 0) {
+        const double element = reads_as_it_lies(k) && k.output.type == ElementType::float32 ? 1.3e-10 : 4.3e-11;
+        return double(k.blocks_per_multiprocessor) *
+               ((maps_both ? 1e-6 : 0.4e-6) + element * double(area(k.block_positions)) * static_cast<double>(k.block_channels));
+    }
+    const double tile = static_cast<double>(k.block_channels) / 128;
+    const Axis &x = p.width();
+    if (k.operation == Operation::input_gradient)  // by what a multiprocessor computes at once
+        return (channels_innermost(k.input) ? 5.5e-6 : bytes_of(k.input.type) == 2 ? 3e-6 : maps_weights(k) ? 3.6e-6 : 6e-6) *
+               double(area(k.block_positions)) * tile * double(k.blocks_per_multiprocessor) / 256;
+    if (channels_innermost(k.output))
+        return 2.8e-6 + 5e-11 * double(area(k.block_positions)) * static_cast<double>(k.block_channels);
+    if (x.stride == 1) return 4.5e-6 * tile;
+    const int64_t neighbours = k.stride_width_multiple;
+    if (!k.phases_as_channels || neighbours == 1) return 16e-6 + 2e-6 * tile;
+    if (k.phases_along_width) return (x.stride > neighbours ? 10e-6 : neighbours == 4 ? 11e-6 : 12e-6) * tile;
+    if (neighbours == 4) return 5.5e-6 * tile;
+    if (x.stride > neighbours) return 6e-6 * tile;
+    if (k.output.type == ElementType::float32) return 2e-6 * tile;
+    return (stores_at_odd_elements(k, p) ? 6.2e-6 : 5e-6) * tile;
+}
+
+}  // namespace
+
+double before_first_block(const KernelTraits &k) {
+    return k.resident_blocks > 0 ? before_first_tile : is_for_small_problems(k) ? launch : before_first_box(k);
+}
+
+// What a block does before and behind its loop, which may be short where any attributes are allowed: 13 us of
+// c128's blocks, two of which share a multiprocessor, and 17 of large ones (H200, strides 2 to 5), 10 where phases are
+// channels and their outputs meet. Rates of the others have it in them, on tensor cores those of sums of 1024 products:
+// of 256 products k4 s2 took 11 us more (2026-11-22). CUDA cores' input gradients: fitted to 30 layers, a tenth off.
+double block_overhead(const KernelTraits &k, const Problem &p, double products) {
+    const double blocks = double(k.blocks_per_multiprocessor);
+    if (k.box_positions > 0) return block_overhead_of_maps(k, p);
+    if (is_for_small_problems(k)) return 0.35e-6;
+    if (k.taps_as_channels) return 2.5e-6;
+    if (is_gradient_on_cuda_cores(k)) return 3e-6;
+    // Fitted to seven layers of a few microseconds (H200, 2026-11-23).
+    if (is_forward_on_cuda_cores(k) && !k.phases_as_channels) return 2e-6 * (1 + 3 / blocks);
+    // Those that take phases' weights as they are given: 66 layers of 14 to 2040 us, a tenth off (H200, 2026-11-23). Where weights
+    // are not most of what a launch moves, they go behind packed ones, whose estimates are as much too long.
+    const bool few_weights = 2 * p.weight_elements() < p.output_elements();
+    const bool on_tensor_cores = k.precision == Precision::tf32 || bytes_of(k.output.type) == 2;
+    const double of_forward = reads_weights_on_cuda_cores(k) ? (few_weights ? 27e-6 : 17e-6) : on_tensor_cores ? 4e-6 : 8e-6,
+                 of_gradient = k.precision == Precision::tf32 ? 2.5e-6 : 6e-6,
+                 least = k.operation == Operation::input_gradient ? of_gradient : of_forward;
+    if (k.counts_through_images) return least * (1 + 1 / blocks) * (channel_phases(k, p) > 1 ? 0.8 : 1);
+    return k.precision == Precision::float32 ? 0 : 11e-6 / blocks * std::max(0.0, 1 - products / 1024);
+}
+
+}  // namespace conv_transpose

@@ -1,0 +1,90 @@
+// What other steps take: see other_steps_time.h.
+#include "choice/other_steps_time.h"
+
+#include "algorithm/machine_facts.h"
+#include "choice/packed_pictures.h"
+#include "choice/tensor_formats.h"
+
+namespace conv_transpose {
+
+namespace {
+
+using machines::H200;
+
+// What taps see is gathered element by element: on an H200 0.8 ps each, with three axes 1.8, and 3.2 at strides above 2
+// (2026-11-23).
+double gathering_time(const Computation &c, double elements) {
+    if (!c.by_taps) return 0;
+    const double element = c.by_taps->rank <= 2 ? 0.8e-12 : c.by_taps->width().stride > 2 ? 3.2e-12 : 1.8e-12;
+    return 1.5e-6 + element * elements;
+}
+
+}  // namespace
+
+// A picture that is packed before is read and written once. Lanes pack neighbours in a row of phases: in channels_last
+// each takes a sector of its own (302 MB in 7 ms; an element of 16 bits takes a third of that). By phases each element
+// is found by itself: 16 bits take as long as 32.
+double picture_packing_time(const KernelTraits &k, const Computation &c) {
+    if (c.packed_rows) {
+        const Problem &p = c.problem;
+        const double read = double(c.by_taps                             ? c.by_taps->output_elements()
+                                   : c.operation == Operation::forward ? p.input_elements()
+                                                                       : p.output_elements());
+        const double written = double(p.batch) * double(p.groups) * double(packed_row_channels(k, c)) *
+                               double(read_positions(c));
+        const double bytes = double(bytes_of(c.read_format.type)) * (read + written);
+        return launch + gathering_time(c, written) + bytes / H200::memory_bytes_per_second;
+    }
+    if (!k.packed_channels) return 0;
+    // Weights are packed by phases more slowly than others, by about as much as they take to read and write.
+    const double weights =
+        c.by_phases ? 2.0 * double(bytes_of(c.weight_format.type)) * double(c.by_phases->weight_elements())
+                    : 0;
+    const bool apart = c.by_phases && channels_innermost(c.read_format);
+    const double of_axes = c.by_phases && c.by_phases->rank > 2 ? 2 : 1;  // k4 s2, 4 x 32 channels of 48^3: 55 us of 16 bits
+    const double passes = of_axes * (!apart ? 2.0 : c.read_format.type == ElementType::float32 ? 32.0 : 10.0);
+    const double bytes = c.by_phases ? sizeof(float) : double(bytes_of(c.read_format.type));
+    const double picture = passes * bytes * double(c.problem.input_elements());
+    return launch + (picture + weights) / H200::memory_bytes_per_second;
+}
+
+// Weights of cells are filled up with zeros, and each is found by itself (HiFi-GAN, DAC, FlowNet, H200, 2026-11-22).
+// Where outputs are joined 3 us more beside the products (fourteen layers of 8 to 240 us, H200, 2026-11-23; of 1x1 three of 9 to
+// 12 us), and where channels of an input are no whole rows each weight is moved alone (20 to 768, k2 s2: 7 us).
+double cell_packing_time(const Computation &c) {
+    if (!c.cells) return 0;
+    const double weights = double(c.problem.weight_elements()), filling = 2.3e-12 * weights;
+    const Axis &x = c.cells->given.width();
+    if (!c.cells->joins_outputs()) return filling;
+    const bool moved_alone = c.cells->channels % 8 != 0 && !(x.kernel == 1 && x.stride == 1);
+    return filling + 3.2e-6 + (moved_alone ? 3e-11 * weights : 0);
+}
+
+// Packing of weights, in channels_last about 4 ps each of 16 bits (k3, 512 to 512 channels; k4, 386 to 64; k2, 1024 to 1024),
+// which kernels that read them as they are given spare. Others, and what is no weight, were fitted with a fourth of that.
+double weight_packing_time(const KernelTraits &k, const Computation &c) {
+    const bool of_weight = c.weight_operand == Operand::weight;
+    const double elements = double((c.cells ? c.cells->given : c.problem).weight_elements()),
+                 passes = of_weight && channels_innermost(c.weight_format) ? 8 : 2,
+                 time = launch + passes * double(bytes_of(c.weight_format.type)) * elements / H200::memory_bytes_per_second;
+    const bool packs = of_weight ? !reads_weights_as_given(k) : k.weight_layout != WeightLayout::as_given;
+    return packs ? time : 0;
+}
+
+// Mirrored, and given with channels innermost, each lies in a row of its own: of 2.4 million 9 us more (k3, 512 to 512).
+double mirroring_time(const KernelTraits &k, const Computation &c) {
+    if (reads_weights_as_given(k) || c.weight != WeightView::mirrored || !channels_innermost(c.weight_format)) return 0;
+    return 3.8e-12 * double(c.problem.weight_elements());
+}
+
+// The parts of a split sum are written and read once.
+double adding_time(const Computation &c) {
+    if (c.partial_sums == 1) return 0;
+    const double parts = double(c.operation == Operation::forward ? c.problem.output_elements() : c.problem.input_elements());
+    const double bytes = sizeof(float) * (c.parts_of_steps ? parts * double(c.partial_sums) : parts);
+    constexpr double most_in_second_level = 2.4e7;
+    const double rate = bytes <= most_in_second_level ? H200::second_level_bytes_per_second : H200::memory_bytes_per_second;
+    return launch + 1.5e-6 + 2 * bytes / rate;
+}
+
+}  // namespace conv_transpose

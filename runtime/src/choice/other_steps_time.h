@@ -1,0 +1,22 @@
+// How long the steps before a kernel's own and behind it take, in seconds of an H200: 0 where a computation has none of the kind.
+#ifndef CONV_TRANSPOSE_RUNTIME_OTHER_STEPS_TIME_H
+#define CONV_TRANSPOSE_RUNTIME_OTHER_STEPS_TIME_H
+
+#include "choice/computation.h"
+
+namespace conv_transpose {
+
+/// A step of its own, before the kernel's or behind it, waits for what is before.
+constexpr double launch = 2.1e-6;
+
+double picture_packing_time(const KernelTraits &kernel, const Computation &computation);
+double weight_packing_time(const KernelTraits &kernel, const Computation &computation);
+double cell_packing_time(const Computation &computation);
+double mirroring_time(const KernelTraits &kernel, const Computation &computation);
+
+/// Of the parts of a sum.
+double adding_time(const Computation &computation);
+
+}  // namespace conv_transpose
+
+#endif
