@@ -61,14 +61,17 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         const auto element = [&](const std::vector<Expr> &summed_phases) {
             Place at = place_of_element(layout, extents, summed_phases);
             std::vector<Expr> index = kernel_position(at, summed_phases);
-            if (packs_cells) find_in_cell(at, index[0], summed_phases), find_in_group(at);
+            if (packs_cells) find_in_cell(at, index[0], summed_phases);
+            if (packs_cells) find_in_group(at);
             // The clamp tells bounds inference what the quotients cannot.
             index.insert(index.end(), {at.of[channel], at.of[summed], clamp(at.of[group], 0, groups() - 1)});
             return for_tensor_cores ? operand_piece(format_, given(index), at.of[piece], get_target()) : given(index);
         };
         const Expr general = element(values_of(summed_phases_));
         (*packed_)(i, tap, rest, three, four) =
-            rows_are_found_together() ? select(has_whole_rows(), element(std::vector<Expr>(rank, 1)), general) : general;
+            rows_are_found_together()
+                ? select(joined_groups() > 1 || has_whole_rows(), element(std::vector<Expr>(rank, 1)), general)
+                : general;
     }
 
     void schedule() {
@@ -100,10 +103,16 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         packed_->dim(0).set_bounds(0, 64 * values);
         packed_->dim(1).set_stride(64 * values);
         packed_->dim(2).set_extent(packed_->dim(2).extent() / rows_at_once() * rows_at_once());
-        // Without phases that are summed over, nothing is divided for each value. Otherwise few weights are few threads that
-        // divide for long (20 to 10 channels, eight neighbours joined: 5.5 us): there each has a row.
+        // Without phases that are summed over, nothing is divided for each value. Otherwise, and where groups are joined, few weights
+        // are few threads that divide for long (20 to 10 channels, eight neighbours joined: 5.5 us): there each has a row.
+        const Expr has_few = packed_->dim(1).extent() * packed_->dim(2).extent() <= few_rows;
+        if (packs_cells) {
+            Halide::Stage of_groups = all.specialize(*joined_groups_ > 1);
+            schedule_lanes(of_groups.specialize(has_few), false);
+            schedule_lanes(of_groups, true);
+        }
         schedule_lanes(all.specialize(has_whole_rows()), true);
-        schedule_lanes(all.specialize(packed_->dim(1).extent() * packed_->dim(2).extent() <= few_rows), false);
+        schedule_lanes(all.specialize(has_few), false);
         schedule_lanes(all, true);
     }
 
@@ -136,7 +145,7 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         return phases == 1;
     }
 
-    // Nor are the channels of an input cut anywhere but between rows.
+    // Nor are the channels of an input cut anywhere but between rows, which is so wherever groups are joined.
     Expr has_whole_rows() {
         return packs_cells ? sums_no_phases() && *input_channels_ % format_.values_of_16_bytes() == 0 : sums_no_phases();
     }
@@ -270,8 +279,10 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         const FastNumber computed(at.of[channel]), sums(at.of[summed]), channels(weight.dim(rank).extent()),
             summed_channels(weight.dim(rank + 1).extent());
         const Expr number = (computed / channels).value, is_one = number == (sums / summed_channels).value && number < joined_groups();
-        at.of[channel] = select(is_one, (computed % channels).value, -1), at.of[summed] = (sums % summed_channels).value;
-        at.of[group] = at.of[group] * joined_groups() + number;
+        const auto where_joined = [&](const Expr &joined, const Expr &single) { return select(joined_groups() > 1, joined, single); };
+        at.of[group] = where_joined(at.of[group] * joined_groups() + number, at.of[group]);
+        at.of[channel] = where_joined(select(is_one, (computed % channels).value, -1), computed.value);
+        at.of[summed] = where_joined((sums % summed_channels).value, sums.value);
     }
 
     /// It finds places of layouts::tensor_core_weights, in its three dimensions: `rest` is of pieces, eights of summed
