@@ -182,19 +182,29 @@ TEST_P(Launches, MustSpanAPlane) {
     }
 }
 
-// Winograd's algorithm transforms as many images at once as its matrices may take elements for: here two, then one.
+// Winograd's algorithm transforms as many images at once as its matrices may take elements for: here two, then one, at a stride as
+// without, of whose weight gradients later launches add to the first's.
 TEST_P(Launches, OfTilesOfSomeImages) {
     const SmallLaunches small(900000, whole_grid);
-    const Problem p = Problem::parse("n3ic8oc10ih30iw62kh3kw3");
-    const auto input = random.integers(p.input_elements()), weight = random.integers(p.weight_elements());
-    const auto bias = random.integers(p.out_channels);
-    const auto output = forward(p, input, weight, bias);
-    PlanOptions wanted = options();
-    wanted.epilogue.bias = true;
-    for (const PlanOptions &forced : for_every_kernel(p, wanted)) {
-        if (forced.kernel.find("winograd") == std::string::npos) continue;
-        SCOPED_TRACE(forced.kernel);
-        expect_equal(run_forward(Plan(p, forced), input, weight, bias), output);
+    for (const char *text : {"n3ic8oc10ih30iw62kh3kw3", "n3ic8oc10ih20iw50kh4kw4sh2sw2ph1pw1"}) {
+        const Problem p = Problem::parse(text);
+        const auto input = random.integers(p.input_elements()), weight = random.integers(p.weight_elements());
+        const auto bias = random.integers(p.out_channels), output_gradient = random.integers(p.output_elements());
+        const auto output = forward(p, input, weight, bias);
+        const auto expected = gradients(p, input, weight, output_gradient).weight;
+        PlanOptions wanted = options();
+        wanted.epilogue.bias = true;
+        for (const PlanOptions &forced : for_every_kernel(p, wanted)) {
+            if (forced.kernel.find("winograd") == std::string::npos) continue;
+            SCOPED_TRACE(forced.kernel);
+            expect_equal(run_forward(Plan(p, forced), input, weight, bias), output);
+        }
+        wanted.epilogue.bias = false, wanted.operation = Operation::weight_gradient;
+        for (const PlanOptions &forced : for_every_kernel(p, wanted)) {
+            if (forced.kernel.find("winograd") == std::string::npos) continue;
+            SCOPED_TRACE(forced.kernel);
+            expect_equal(run_gradient(Plan(p, forced), input, weight, output_gradient), expected);
+        }
     }
 }
 

@@ -159,12 +159,14 @@ TEST_P(HalfPrecisionTensorMaps, PacksRowsForTensorMaps) {
 
 // Runs that rows do not fill, and rows of several runs; borders above and below, taps eight apart, channels that fill no chunk
 // and no tile, groups; one axis, and three. Kernels as large as their strides, with weights as they are given, of which an
-// image is one row: rows that are no multiple of a run, or of 16 bytes. Sums that are cut.
+// image is one row: rows that are no multiple of a run, or of 16 bytes. Sums that are cut. Input gradients of kernels two wide that
+// see pairs of neighbours, of one, four and eight rows.
 const char *const problems_as_they_lie[] = {
     "n2ic72oc40ih5iw16kh3kw1ph1", "n1ic50oc136ih3iw72kh5kw1ph2", "n2g2ic128oc160ih2iw40kh1kw3pw8dw8", "n3ic24oc24iw128kw3dw16pw16",
     "n2ic72oc80ih5iw24kh1kw1", "n3ic16oc136ih6iw4kh1kw1", "n2ic40oc24id2ih3iw16kd3kh3kw1pd1ph1", "n2ic72oc24id2ih2iw4kd1kh1kw1",
     "n2ic72oc20ih5iw24kh2kw2sh2sw2", "n3ic24oc72ih6iw4kh4kw4sh4sw4", "n2ic64oc40ih6iw44kh3kw2sh3sw2", "n3ic40oc16ih16iw7kh2kw2sh2sw2",
-    "n2g2ic128oc48ih2iw8kh2kw2sh2sw2", "n2ic40oc24id2ih3iw4kd2kh2kw2sd2sh2sw2", "n2ic40oc24iw88kw2sw2", "n2ic24oc9iw96kw8sw8", "n1ic1040oc24ih3iw12kh1kw1", "n1ic24oc1040ih3iw12kh1kw1"};
+    "n2g2ic128oc48ih2iw8kh2kw2sh2sw2", "n2ic40oc24id2ih3iw4kd2kh2kw2sd2sh2sw2", "n2ic40oc24iw88kw2sw2", "n2ic24oc9iw96kw8sw8", "n1ic1040oc24ih3iw12kh1kw1", "n1ic24oc1040ih3iw12kh1kw1",
+    "n2ic130oc36ih7iw24kh4kw2sh4sw2", "n2g2ic64oc64id3ih5iw16kd1kh2kw2sd1sh2sw2", "n1ic24oc4id3ih5iw72kd4kh2kw2sd4sh2sw2"};
 
 TEST_P(HalfPrecisionTensorMaps, ReadsPicturesInChannelsFirstAsTheyLie) {
     int kernels = 0;
@@ -201,6 +203,27 @@ TEST_P(HalfPrecisionTensorMaps, JoinsPositionsByTensorMaps) {
 }
 TEST_P(HalfPrecisionTensorMaps, JoinsOutputsByTensorMaps) {
     expect_exact_in_channels_last(problems_of_joined_outputs, "forward");
+}
+
+// Groups whose channels share tiles: of whole rows of 16 bytes and others, of one and several joined ones; with phases, and cells,
+// as channels, strides, dilations; one axis, and three.
+const char *const problems_of_joined_groups[] = {"n2g8ic32oc32ih9iw12kh4kw4sh2sw2ph1pw1", "n1g4ic32oc64ih9iw16kh3kw5sh2sw3ph1pw2dh2",
+                                                 "n2g6ic24oc36ih7iw8kh3kw3sh2sw2ph1pw1oph1opw1", "n1g4ic32oc16id3ih5iw6kd3kh2kw3sd2sh2sw2",
+                                                 "n2g4ic64oc64ih10iw10kh3kw3ph1pw1", "n1g4ic64oc64iw24kw4sw4"};
+
+TEST_P(HalfPrecisionTensorMaps, JoinsGroupsByTensorMaps) {
+    expect_exact_in_channels_last(problems_of_joined_groups, "ndhwc_maps");
+    int kernels = 0;
+    for (const ElementType type : {ElementType::float16, ElementType::float32})
+        for (const char *text : problems_of_joined_groups) {
+            PlanOptions options;
+            options.precision = Precision::tf32;
+            options.input = options.weight = options.output = {type, Layout::channels_first};
+            kernels += expect_exact(Problem::parse(text), Operation::forward, options, 0, "ncdhw_maps");
+            kernels += expect_exact(Problem::parse(text), Operation::input_gradient, options, 0, "ncdhw_maps");
+            if (HasFailure()) return;
+        }
+    if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU joins groups";
 }
 
 // At stride 1 input gradients are forward operations with weights that are mirrored, of cells, too.
@@ -264,6 +287,7 @@ TEST_P(HalfPrecisionTensorMaps, GoesThroughFurtherTilesOfPicturesAsTheyLie) {
             if (HasFailure()) return;
         }
         expect_exact(Problem::parse("n1g1ic136oc8ih92iw192kh1kw1"), Operation::input_gradient, options, 0, "weight_rows");
+        expect_exact(Problem::parse("n1g1ic136oc4ih90iw184kh2kw2sh2sw2"), Operation::input_gradient, options, 0, "in_pairs");
     }
     options.input.layout = options.weight.layout = options.output.layout = Layout::channels_last;
     expect_exact(Problem::parse("n2g1ic8oc136ih92iw100kh1kw1"), Operation::forward, options, 0, "weight_maps_128x128");

@@ -28,7 +28,10 @@ foreach(format f32 ${formats_of_16_bits})
     conv_transpose_kernel(forward ${format} cuda depthwise ${depthwise_vectors} storage=${format} ${maybe})
 endforeach()
 # ---- depthwise: first by vectors for even strides, then any kernel of a stride along rows (separable resampling)
-conv_transpose_kernel(forward f32 cuda depthwise ${k4s2p1} ${depthwise} vector=4)
+foreach(format f32 ${formats_of_16_bits})
+    conv_transpose_small_set_has(f32 f16)
+    conv_transpose_kernel(forward ${format} cuda depthwise ${k4s2p1} ${depthwise} vector=4 storage=${format} ${maybe})
+endforeach()
 foreach(stride RANGE 2 8)
     conv_transpose_kernel(forward f32 cuda depthwise stride_h=1 stride_w=${stride} ${depthwise} cells_y=8)
 endforeach()
@@ -129,7 +132,7 @@ conv_transpose_helper(sum_of_output_parts f32 cuda)
 conv_transpose_helper(sum_of_output_parts f32 cuda AS turned turned=true)
 
 # ---- Winograd's algorithm, where it saves more products than transforms cost
-conv_transpose_kernel(forward f32 cuda winograd GENERATOR winograd_product min_channels=8 MAX_REGISTERS 128 H200_TFLOPS 42)
+conv_transpose_kernel(forward f32 cuda winograd GENERATOR winograd_product min_channels=8 stages=3 MAX_REGISTERS 128 H200_TFLOPS 44)
 # ---- any attributes, for numbers of channels that fill enough of a tile; by splits of the sum where there
 # are few tiles
 conv_transpose_gemm(forward f32 nchw c64 ${product_c64} H200_TFLOPS 41)
