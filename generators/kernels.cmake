@@ -1,6 +1,6 @@
 # The kernels that are built, a file a section in generators/kernels/. Their order is the order of preference: of those
 # for an operation and a device, a plan takes the first that accepts its problem. So exact kernels come first, then
-# families (fixed kernel and stride, any channels), then the general kernels.
+# families (fixed kernel and stride, any channels), then those for any attributes, the gather for any tensors last.
 #
 #   conv_transpose_kernel(OPERATION FORMAT DEVICE FAMILY [AS what] [GENERATOR generator] [parameter=value ...] [option ...])
 #   conv_transpose_helper(GENERATOR FORMAT DEVICE [AS what] [parameter=value ...] [option ...])
@@ -11,7 +11,7 @@
 # compiled in), the layout of pictures, and sizes that are compiled in, then what AS says of rows that differ in nothing
 # else. FORMAT is what is multiplied: f32, tf32, tf32x3, f16 or bf16. Options:
 #   FULL                  left out unless CONV_TRANSPOSE_KERNELS=full
-#   H200_TFLOPS n                TFLOP/s of full blocks on an H200, measured. Among kernels with a rate that accept a
+#   H200_TFLOPS n         TFLOP/s of full blocks on an H200, measured. Among kernels with a rate that accept a
 #                         problem, the one that should take least time is chosen
 #   ONLY_ON sm_90         left out where there is no machine code for this GPU, and made for no other; on CPUs avx2 or avx512
 #   LARGE                 64-bit indices

@@ -162,8 +162,8 @@ TEST_P(ManyChannels, OfRowsWithoutGapsEqualTheOracle) {
         expect_exact_on_every_kernel(Problem::parse(problem), GetParam(), random);
 }
 
-// Kernels of up to three strides and enough channels for Winograd's algorithm: phases that lack a tap or not, cells that begin before
-// the output, tiles that go through images.
+// Kernels of up to three strides and enough channels for Winograd's algorithm: phases that lack a tap or not, cells that begin
+// before the output, tiles that go through images.
 TEST_P(ManyChannels, OfKernelsOfFewStridesEqualTheOracle) {
     if (const char *reason = missing(GetParam())) GTEST_SKIP() << reason;
     RandomProblems random(8);

@@ -1,5 +1,5 @@
-// Kernels that read pictures or weights by tensor maps, in half precision and in TF32, both layouts: integers, equal to the oracle's,
-// rounded once to nearest even.
+// Kernels that read pictures or weights by tensor maps, in half precision and in TF32, both layouts: integers, equal to the
+// oracle's, rounded once to nearest even.
 #include <gtest/gtest.h>
 
 #include "formatted_test.h"

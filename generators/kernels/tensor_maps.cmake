@@ -82,9 +82,9 @@ foreach(format ${formats_of_16_bits} tf32)
         conv_transpose_maps(input_gradient ${layout} weight_maps_tiles_128x64 ${maps} ${tiles128x64})
     endforeach()
     # Half a row of channels a step, and so eight steps on the way, of few channels that are summed over: k2 s2, 32 to 16, 2 x 48^3,
-    # 24.4 us by either, by 256 x 64 in two blocks 29.6; k7 s2, 64 to 3, 512x512, 55.0 with packed weights (60.7); k4 s2, 64 to 3, 64 x
-    # 32x32, 15.4 (17.0). Eight steps of whole rows, of few blocks: k2 s2, 512 to 512, 37x37, 10.6 us (12.8 by four), not of 64 x 64
-    # (16.3; H200, 2026-11-23).
+    # 24.4 us by either, by 256 x 64 in two blocks 29.6; k7 s2, 64 to 3, 512x512, 55.0 with packed weights (60.7); k4 s2, 64 to 3,
+    # 64 x 32x32, 15.4 (17.0). Eight steps of whole rows, of few blocks: k2 s2, 512 to 512, 37x37, 10.6 us (12.8 by four), not of
+    # 64 x 64 (16.3; H200, 2026-11-23).
     set(tiles256x64 tile_rows=128 columns=64 ${half_chunk} stages=8 blocks=1 producer=true ${in_rounds} FULL)
     set(packed ${channels_last} out_channel_multiple=${values} ${tiles256x64})
     conv_transpose_maps(input_gradient nhwc maps_tiles_256x64 ${packed} H200_TFLOPS 470)
@@ -130,7 +130,8 @@ foreach(format ${formats_of_16_bits})
     endforeach()
     conv_transpose_maps(forward nhwc weight_maps_tiles_128x64 ${maps} columns=64 stages=3 blocks=2 producer=true
         producer_registers=24 resident_blocks=264 tiles_in_rounds=true H200_TFLOPS 650 ${maybe})
-    # Eight steps on the way, of few blocks: k4 s2, 1024 to 512, 8 x 6x8, 20.4 us, by 128 x 64 in four steps 23.7 (H200, 2026-11-23).
+    # Eight steps on the way, of few blocks: k4 s2, 1024 to 512, 8 x 6x8, 20.4 us, by 128 x 64 in four steps 23.7 (H200,
+    # 2026-11-23).
     conv_transpose_maps(forward ndhwc weight_maps_deep_128x64 ${maps} columns=64 stages=8 blocks=1 producer=true H200_TFLOPS 570 FULL)
     conv_transpose_maps(forward ndhwc weight_maps_parts_128x128 ${maps} makes_parts=true ${parts128x128} H200_TFLOPS 760 ${maybe})
     conv_transpose_maps(forward ndhwc weight_maps_parts_128x64 ${maps} makes_parts=true ${parts128x64} H200_TFLOPS 560 ${maybe})

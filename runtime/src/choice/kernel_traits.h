@@ -117,8 +117,8 @@ struct CalledWith {
     bool packs_cells = false;
     /// Kernel positions are channels that it sums over, in the order of a weight in channels_first.
     bool taps_as_channels = false;
-    /// It sums over words of two neighbours along the width, of output gradients in channels_first as they lie: kernels are as large
-    /// as their strides, two along the width.
+    /// It sums over words of two neighbours along the width, of output gradients in channels_first as they lie: kernels are as
+    /// large as their strides, two along the width.
     bool reads_pairs = false;
     /// It is for split sums alone: it stores float32, in the layout of what it computes, whose elements have another type.
     bool makes_parts = false;
