@@ -18,8 +18,11 @@
 
 namespace conv_transpose::implicit_gemm {
 
+inline Expr product_of_elements(const Expr &picture, const Expr &weight) { return load(picture) * load(weight); }
+
 /// The sum of operands over the steps of a phase, from `initial` on.
-inline void define_sum(GemmFuncs &f, const Geometry &g, const Expr &initial) {
+inline void define_sum(GemmFuncs &f, const Geometry &g, const Expr &initial,
+                       const std::function<Expr(const Expr &picture, const Expr &weight)> &multiply = product_of_elements) {
     using namespace Halide;
     const GemmVars &v = f.v;
     f.r.domain = RDom({{0, f.values()}, {0, g.steps.chunk / f.values() * f.window}, {0, f.format.terms},
@@ -33,12 +36,13 @@ inline void define_sum(GemmFuncs &f, const Geometry &g, const Expr &initial) {
     const Expr k = r[1] * f.values() + r[0], k_group = in_runs ? k : Expr(r[1]);
     f.sum(v.position, v.channel, v.phase, v.group) = initial;
     const int run = f.position_run;
-    f.sum(v.position, v.channel, v.phase, v.group) +=
-        load(run > 0         ? f.picture(v.position % run, v.position / run, k, piece.first, r[3], v.phase, v.group)
-             : f.window == 1 ? f.picture(r[0], v.position, r[1], piece.first, r[3], v.phase, v.group)
-                             : f.picture(r[0], v.position + (f.window - 1) - r[1] % f.window, r[1] / f.window, piece.first,
-                                         r[3], v.phase, v.group)) *
-        load(f.weights(value, channel, k_group, piece.second, r[3], v.phase, v.group));
+    const Expr picture =
+        run > 0         ? f.picture(v.position % run, v.position / run, k, piece.first, r[3], v.phase, v.group)
+        : f.window == 1 ? f.picture(r[0], v.position, r[1], piece.first, r[3], v.phase, v.group)
+                        : f.picture(r[0], v.position + (f.window - 1) - r[1] % f.window, r[1] / f.window, piece.first,
+                                    r[3], v.phase, v.group);
+    const Expr weight = f.weights(value, channel, k_group, piece.second, r[3], v.phase, v.group);
+    f.sum(v.position, v.channel, v.phase, v.group) += multiply(picture, weight);
 }
 
 /// Whether elements of a line, so many of each position or channel, are stored so many at once (GemmFuncs::runs).

@@ -93,6 +93,9 @@ struct GemmFuncs {
     /// `k_group` through the summed channels of a step. 0: channels are neighbours.
     int position_run = 0;
     int position_unit = 1;  ///< of them are known to be neighbours in a row of cells; a run, or as many as 16 bytes are stored of
+    /// Operands of 16 bits are words of two, of which the picture's are neighbours along the width that one position sees:
+    /// `value`, and `k_group` of such a run, count words. The kernel is as large as its stride, and two along the width.
+    bool in_pairs = false;
     /// Where the output is made of whole cells, one condition for all of it spares those of its elements.
     bool spares_conditions = false;
     /// So many elements of a line of a tile, positions of a channel, the neighbours of positions or channels of a position,
@@ -100,7 +103,7 @@ struct GemmFuncs {
     std::vector<std::pair<int, Halide::Expr>> runs;
     /// Neighbours of an operand in memory, as it is copied.
     int copied_values() const { return given_channels > 0 ? given_channels : values(); }
-    int values() const { return format.on_tensor_cores() ? format.values_of_16_bytes() : 1; }
+    int values() const { return format.on_tensor_cores() ? format.values_of_16_bytes() / (in_pairs ? 2 : 1) : 1; }
 
     /// Operands; zero outside of the picture, and in channels beyond the last.
     Halide::Func picture{"picture"};  ///< (value, position, k_group, piece, step, phase, group)

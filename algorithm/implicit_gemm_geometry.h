@@ -50,6 +50,7 @@ struct Geometry {
     PerAxis cell_at, offset;
     Expr image;
     PerAxis kernel;     ///< position
+    PerAxis rows_of_pairs;  ///< which a position sees of a channel, on all axes but the first (GemmFuncs::in_pairs)
     Expr chunk;
     /// The picture's, where kernel positions are channels of the product, too, and whether there is such a one; else undefined.
     Expr picture_channel, is_summed;
@@ -235,7 +236,38 @@ inline std::tuple<PerAxis, Expr, Expr> summed_tap(const GemmFuncs &f, const Expr
     return {tap, channel, tap.back() < kernel_size.back()};
 }
 
-/// The input gradient's, a strided convolution: every tap is live everywhere, and there is one phase. With taps as
+/// The input gradient's, of which every output is a cell, and which has one phase.
+template <class Output>
+Geometry geometry_of_outputs(const GemmFuncs &f, const Output &output, int rank) {
+    Geometry g;
+    g.position_run = f.position_run, g.position_unit = f.position_unit;
+    g.images = output.dim(rank + 2).extent();
+    for (int d = 0; d < rank; d++) {
+        g.strides.push_back(1);
+        g.phases.push_back(1);
+        g.cells.push_back(output.dim(d).extent());
+    }
+    return g;
+}
+
+/// The input gradient's where kernels are as large as strides, two along the width: a chunk is of words (GemmFuncs::in_pairs), of
+/// rows and channels, in the order of the weight in channels_first. A box has a run of positions.
+template <class Output>
+Geometry pairs_geometry(const GemmFuncs &f, const std::vector<StridedAxis> &axes, const Output &output, const Expr &summed,
+                        int chunk) {
+    const int rank = static_cast<int>(axes.size());
+    Geometry g = geometry_of_outputs(f, output, rank);
+    for (int d = 1; d < rank; d++) g.rows_of_pairs.push_back(axes[d].kernel);
+    g.most = g.steps = Steps{PerAxis(rank, 1), summed * product(g.rows_of_pairs), chunk};
+    g.cut_sum(f.v, Expr(), Expr());
+    const Steps::Step step = g.steps[f.v.step];
+    g.kernel = step.tap, g.chunk = step.chunk;
+    g.cell_at = g.place(f.v.position, 0);
+    g.image = g.cell_at.back();
+    return g;
+}
+
+/// The input gradient's, a strided convolution: every tap is live everywhere. With taps as
 /// channels a chunk is of channels and kernel positions together, in the order of the weight: few channels fill it, too.
 /// With `operand_groups` the sum may be cut.
 template <class Output>
@@ -244,15 +276,9 @@ Geometry strided_geometry(const GemmFuncs &f, const std::vector<StridedAxis> &ax
                           const Expr &operand_groups = Expr()) {
     const GemmVars &v = f.v;
     const int rank = static_cast<int>(axes.size());
-    Geometry g;
-    g.images = output.dim(rank + 2).extent();
+    Geometry g = geometry_of_outputs(f, output, rank);
     PerAxis kernel_size;
-    for (int d = 0; d < rank; d++) {
-        g.strides.push_back(1);
-        g.phases.push_back(1);
-        g.cells.push_back(output.dim(d).extent());
-        kernel_size.push_back(axes[d].kernel);
-    }
+    for (const StridedAxis &axis : axes) kernel_size.push_back(axis.kernel);
     const PerAxis none(rank, 1);
     g.most = g.steps = taps_as_channels ? Steps{none, summed * product(kernel_size), chunk} : Steps{kernel_size, summed, chunk};
     g.cut_sum(v, operand_groups, output.dim(rank + 1).extent());

@@ -103,8 +103,8 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         packed_->dim(0).set_bounds(0, 64 * values);
         packed_->dim(1).set_stride(64 * values);
         packed_->dim(2).set_extent(packed_->dim(2).extent() / rows_at_once() * rows_at_once());
-        // Without phases that are summed over, nothing is divided for each value. Otherwise, and where groups are joined, few weights
-        // are few threads that divide for long (20 to 10 channels, eight neighbours joined: 5.5 us): there each has a row.
+        // Without phases that are summed over, nothing is divided for each value. Otherwise, and where groups are joined, few
+        // weights are few threads that divide for long (20 to 10 channels, eight neighbours joined: 5.5 us): there each has a row.
         const Expr has_few = packed_->dim(1).extent() * packed_->dim(2).extent() <= few_rows;
         if (packs_cells) {
             Halide::Stage of_groups = all.specialize(*joined_groups_ > 1);

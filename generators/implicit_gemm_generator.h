@@ -92,7 +92,7 @@ struct ImplicitGemmGenerator : DescribedGenerator {
                 throw std::invalid_argument("a tensor map reads pictures in channels_last or _first, of one piece a value");
             if (as_it_lies && (channels_last_output || schedule_params.window > 1))
                 throw std::invalid_argument("channels_first as it lies to channels_last, or in windows; the rule is neither");
-            if (as_it_lies) funcs_.position_run = elements_of_line();
+            if (as_it_lies) funcs_.position_run = elements_of_line() / (funcs_.in_pairs ? 2 : 1);
             funcs_.window = schedule_params.window;
             funcs_.computes_whole_rows = (channels_last_output || as_it_lies) && schedule_params.whole_rows;
             funcs_.spares_conditions = funcs_.computes_whole_rows && schedule_params.resident_blocks > 0;
@@ -129,6 +129,7 @@ struct ImplicitGemmGenerator : DescribedGenerator {
                          const Halide::Target &target) {
         GemmFuncs &f = funcs_;
         const GemmVars &v = f.v;
+        if (f.in_pairs) return define_pairs(g, picture, weight);
         const Halide::Expr element = implicit_gemm::picture_or_zero(
             f, picture, g, {.whole_chunks = channel_multiple % g.steps.chunk == 0, .asynchronous = copies_pictures()});
         // Rows that pack_channels has packed are rounded there.
@@ -146,6 +147,38 @@ struct ImplicitGemmGenerator : DescribedGenerator {
             : f.computes_neighbours ? loaded(implicit_gemm::given_weight_of_phases(f, weight, g), target)
             : f.weights_as_given ? loaded(implicit_gemm::given_weight(f, weight, g), target)
                 : implicit_gemm::channels_innermost_weight(f, weight, g);
+    }
+
+    /// Words of two elements, of boxes that tensor maps find. Nothing but their places matters: each is taken for its first
+    /// element.
+    template <class Input, class Weight>
+    void define_pairs(const implicit_gemm::Geometry &g, const Input &picture, const Weight &weight) {
+        GemmFuncs &f = funcs_;
+        const GemmVars &v = f.v;
+        const auto word = [](TensorBox box) {
+            box.element = Halide::cast<float>(box.element);
+            return element_of_box(box);
+        };
+        f.picture(v.value, v.position, v.k_group, v.piece, v.step, v.phase, v.group) = word(box_of_pairs(g, picture));
+        f.weights(v.value, v.channel, v.k_group, v.piece, v.step, v.phase, v.group) = word(box_of_summed_rows(g, weight));
+    }
+
+    /// A run of positions of a row, each of which sees two neighbours of some rows of channels: a block of the picture.
+    template <class Picture>
+    TensorBox box_of_pairs(const implicit_gemm::Geometry &g, const Picture &picture) const {
+        using namespace Halide;
+        const GemmVars &v = funcs_.v;
+        const PerAxis word = digits(v.k_group, g.rows_of_pairs);  // the rows that a position sees, channel
+        const Expr first = g.group * picture.dim(rank).extent() + g.chunk * (g.steps.chunk / product(g.rows_of_pairs));
+        const auto promised = [&](const Expr &at, int d) { return unsafe_promise_clamped(at, 0, picture.dim(d).extent() - 1); };
+        std::vector<Expr> begin{2 * g.cell_at[0]}, index{promised(begin[0] + 2 * v.value, 0)};
+        for (int d = 1; d < rank; d++) {
+            begin.push_back(g.cell_at[d] * g.rows_of_pairs[d - 1]);
+            index.push_back(promised(begin[d] + word[d - 1], d));
+        }
+        begin.insert(begin.end(), {first, g.image});
+        index.insert(index.end(), {promised(first + word.back(), rank), g.group, promised(g.image, rank + 2)});
+        return {picture(index), begin, {}};
     }
 
     /// Where a tensor map finds the element: the map begins at the picture's first element, and has the channels of all
@@ -198,7 +231,8 @@ struct ImplicitGemmGenerator : DescribedGenerator {
         const auto promised = [&](const Expr &at, int d) {
             return unsafe_promise_clamped(at, 0, weight.dim(d).extent() - 1);
         };
-        const Expr first = g.chunk * g.steps.chunk, summed = first + v.k_group * funcs_.values() + v.value;
+        const int elements = funcs_.in_pairs ? 2 : 1;  // of a value
+        const Expr first = g.chunk * (g.steps.chunk * elements), summed = first + (v.k_group * funcs_.values() + v.value) * elements;
         const Expr channels = weight.dim(rank + 1).extent();
         std::vector<Expr> index;
         for (int d = 0; d < rank; d++) index.push_back(promised(g.kernel[d], d));
@@ -281,13 +315,13 @@ struct ImplicitGemmGenerator : DescribedGenerator {
             if (f.format.multiply == Multiply::tf32) description.set("precision", tensor_core_precision(pieces));
             if (f.maps_weights || f.given_channels > 0) {
                 description.set("weight_layout", enumerator(WeightLayout::as_given));
-                description.set("weight", tensor(true));
+                description.set("weight", tensor(!f.in_pairs));
             } else {
                 description.set("weight_layout", enumerator(gemm_weight_layout(f.format)));
                 description.set("weight_channel_multiple", 64);
                 description.set("weight_tile", 64 * pieces);  // at every kernel position
             }
-            description.set("weight_in_channel_multiple", schedule_params.chunk(f));
+            description.set("weight_in_channel_multiple", schedule_params.chunk(f) * (f.in_pairs ? 2 : 1));
         } else {
             description.set("weight_layout",
                             enumerator(f.weights_as_given ? WeightLayout::as_given : WeightLayout::channels_innermost));

@@ -6,6 +6,7 @@
 
 #include "Halide.h"
 #include "algorithm/machine_facts.h"
+#include "compiler/passes/pair_products.h"
 #include "generators/axis_inputs.h"
 #include "generators/implicit_gemm_generator.h"
 
@@ -26,10 +27,14 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
     /// Then weights may be read as they are given: small problems are spared a launch that packs them.
     Halide::GeneratorParam<bool> weights_as_given{"weights_as_given", false};
 
+    /// Of 16 bits in channels_first, by a tensor map: kernels as large as their strides, two along the width (GemmFuncs::in_pairs).
+    Halide::GeneratorParam<bool> in_pairs{"in_pairs", false};
+
     /// The output gradient's coordinates begin at the padding.
     Halide::GeneratorInput<Halide::Buffer<>> output_gradient{"output_gradient"}, weight{"weight"};
 
     void configure() {
+        this->funcs_.in_pairs = in_pairs;
         this->configure_format();
         const bool of_channels_last =
             this->funcs_.input_layout == PictureLayout::channels_last && this->funcs_.format.multiply != Multiply::tf32;
@@ -38,8 +43,10 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
         if (given_channels != 2 && given_channels != 4 && given_channels != 8)
             throw std::invalid_argument("given_channels is " + std::to_string(given_channels) + "; the rule is 2, 4 or 8");
         if (taps_as_channels && of_channels_last) this->funcs_.given_channels = given_channels;
-        if (this->funcs_.position_run > 0)
-            throw std::invalid_argument("an input gradient by a tensor map of channels_first; the rule is channels_last");
+        const bool as_it_lies = this->funcs_.position_run > 0;
+        if (as_it_lies != in_pairs || (in_pairs && (this->funcs_.format.storage == Storage::f32 || !this->weight_map)))
+            throw std::invalid_argument("in_pairs; the rule is input gradients of channels_first by tensor maps, of the weight, too, of 16 bits");
+        if (in_pairs) this->funcs_.position_unit = this->funcs_.position_run;
         if (weights_as_given && (!taps_as_channels || Schedule::on_tensor_cores))
             throw std::invalid_argument("weights_as_given is true; the rule is taps_as_channels on CUDA cores");
         if (this->storage != Storage::f32 && !weights_as_given)
@@ -62,11 +69,14 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
             kernel_size.push_back(taps_as_channels ? Expr(1) : axes[d].kernel);
         }
         const Expr cut = this->makes_parts ? Expr(output_gradient.dim(this->rank + 1).extent()) : Expr();
-        const Geometry g = strided_geometry(f, axes, *input_gradient_, this->summed_channels(output_gradient),
-                                            this->schedule_params.chunk(f), taps_as_channels, cut);
+        const Expr summed = this->summed_channels(output_gradient);
+        const int chunk = this->schedule_params.chunk(f);
+        const Geometry g = in_pairs ? pairs_geometry(f, axes, *input_gradient_, summed, chunk)
+                                    : strided_geometry(f, axes, *input_gradient_, summed, chunk, taps_as_channels, cut);
         this->define_operands(g, output_gradient, weight, kernel_size, input_gradient_->dim(this->rank).extent(),
                               this->problem.out_channel_multiple, this->target);
-        define_sum(f, g, 0.f);
+        if (in_pairs) define_sum(f, g, 0.f, product_of_words());
+        else define_sum(f, g, 0.f);
         define_stores(f, *input_gradient_, this->schedule_params.tile(f), g,
                       [](const Expr &sum, const Expr &, const Expr &) { return sum; });
     }
@@ -83,7 +93,8 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
         description.set("min_out_channels", min_out_channels);
         this->describe_product("output", "input", description);
         if (this->makes_parts) description.set("splits_steps", "true");
-        if (!taps_as_channels) return;
+        if (in_pairs) description.set("reads_pairs", "true");
+        if (!taps_as_channels && !in_pairs) return;
         description.set("taps_as_channels", "true");
         // A second pass, which adds parts, would be a launch more.
         if (!Schedule::on_tensor_cores && !weights_as_given)
@@ -92,6 +103,12 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
 
   private:
     AxisInputs attributes_;
+
+    auto product_of_words() const {
+        const OperandFormat format = this->funcs_.format.storage == Storage::f16 ? OperandFormat::float16 : OperandFormat::bfloat16;
+        return [=](const Halide::Expr &picture, const Halide::Expr &weight) { return product_of_pairs({picture, weight, format}); };
+    }
+
     Halide::GeneratorOutput<Halide::Buffer<>> *input_gradient_ = nullptr;
 };
 

@@ -1,5 +1,5 @@
-// Kernels that read pictures or weights by tensor maps, in half precision and in TF32, both layouts: integers, equal to the oracle's,
-// rounded once to nearest even.
+// Kernels that read pictures or weights by tensor maps, in half precision and in TF32, both layouts: integers, equal to the
+// oracle's, rounded once to nearest even.
 #include <gtest/gtest.h>
 
 #include "formatted_test.h"
@@ -159,12 +159,14 @@ TEST_P(HalfPrecisionTensorMaps, PacksRowsForTensorMaps) {
 
 // Runs that rows do not fill, and rows of several runs; borders above and below, taps eight apart, channels that fill no chunk
 // and no tile, groups; one axis, and three. Kernels as large as their strides, with weights as they are given, of which an
-// image is one row: rows that are no multiple of a run, or of 16 bytes. Sums that are cut.
+// image is one row: rows that are no multiple of a run, or of 16 bytes. Sums that are cut. Input gradients of kernels two wide that
+// see pairs of neighbours, of one, four and eight rows.
 const char *const problems_as_they_lie[] = {
     "n2ic72oc40ih5iw16kh3kw1ph1", "n1ic50oc136ih3iw72kh5kw1ph2", "n2g2ic128oc160ih2iw40kh1kw3pw8dw8", "n3ic24oc24iw128kw3dw16pw16",
     "n2ic72oc80ih5iw24kh1kw1", "n3ic16oc136ih6iw4kh1kw1", "n2ic40oc24id2ih3iw16kd3kh3kw1pd1ph1", "n2ic72oc24id2ih2iw4kd1kh1kw1",
     "n2ic72oc20ih5iw24kh2kw2sh2sw2", "n3ic24oc72ih6iw4kh4kw4sh4sw4", "n2ic64oc40ih6iw44kh3kw2sh3sw2", "n3ic40oc16ih16iw7kh2kw2sh2sw2",
-    "n2g2ic128oc48ih2iw8kh2kw2sh2sw2", "n2ic40oc24id2ih3iw4kd2kh2kw2sd2sh2sw2", "n2ic40oc24iw88kw2sw2", "n2ic24oc9iw96kw8sw8", "n1ic1040oc24ih3iw12kh1kw1", "n1ic24oc1040ih3iw12kh1kw1"};
+    "n2g2ic128oc48ih2iw8kh2kw2sh2sw2", "n2ic40oc24id2ih3iw4kd2kh2kw2sd2sh2sw2", "n2ic40oc24iw88kw2sw2", "n2ic24oc9iw96kw8sw8", "n1ic1040oc24ih3iw12kh1kw1", "n1ic24oc1040ih3iw12kh1kw1",
+    "n2ic130oc36ih7iw24kh4kw2sh4sw2", "n2g2ic64oc64id3ih5iw16kd1kh2kw2sd1sh2sw2", "n1ic24oc4id3ih5iw72kd4kh2kw2sd4sh2sw2"};
 
 TEST_P(HalfPrecisionTensorMaps, ReadsPicturesInChannelsFirstAsTheyLie) {
     int kernels = 0;
@@ -285,6 +287,7 @@ TEST_P(HalfPrecisionTensorMaps, GoesThroughFurtherTilesOfPicturesAsTheyLie) {
             if (HasFailure()) return;
         }
         expect_exact(Problem::parse("n1g1ic136oc8ih92iw192kh1kw1"), Operation::input_gradient, options, 0, "weight_rows");
+        expect_exact(Problem::parse("n1g1ic136oc4ih90iw184kh2kw2sh2sw2"), Operation::input_gradient, options, 0, "in_pairs");
     }
     options.input.layout = options.weight.layout = options.output.layout = Layout::channels_last;
     expect_exact(Problem::parse("n2g1ic8oc136ih92iw100kh1kw1"), Operation::forward, options, 0, "weight_maps_128x128");

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "compiler/passes/pair_products.h"
 #include "compiler/passes/placeholder_calls.h"
 
 namespace conv_transpose {
@@ -125,7 +126,10 @@ Stmt TileArithmetic::lowered(const Nest &nest) {
     }
     const Expr term = resolve(left ? sum->b : sum->a, nest.lets);
     if (const Mul *product = term.as<Mul>()) {
-        return multiply(nest, tile, product);
+        return multiply(nest, tile, product->a, product->b, {});
+    }
+    if (const auto product = pair_product(term)) {
+        return multiply(nest, tile, product->a, product->b, product->format);
     }
     if (const Load *load = term.as<Load>(); load && tiles_.count(load->name)) {
         return promote(nest, tile, tiles_.at(load->name), load);
@@ -167,15 +171,16 @@ Stmt TileArithmetic::clear(const Nest &nest, WarpTile &tile) {
     return placeholder(tile_call("clear", tile));
 }
 
-Stmt TileArithmetic::multiply(const Nest &nest, const WarpTile &tile, const Mul *product) const {
+Stmt TileArithmetic::multiply(const Nest &nest, const WarpTile &tile, const Expr &left, const Expr &right,
+                              const std::optional<OperandFormat> &of_pairs) const {
     WarpTile read = WarpTile::read(nest, nest.store->index);
     if (tile.groups == 1 && read.groups > 1 && read.group_stride == read.run() * read.column_stride) {
         read.groups = tile.groups, read.group_stride = tile.group_stride;  // one run, in two loops
     }
     const int first = first_row_tile(nest, tile, read);
-    TileOperand a = read_operand(nest, product->a), b = read_operand(nest, product->b);
+    TileOperand a = read_operand(nest, left), b = read_operand(nest, right);
     if (a.format != b.format) {
-        refuse_tile(nest.name, "the operands of " + text(product) + " are of two formats");
+        refuse_tile(nest.name, "the operands " + text(left) + " and " + text(right) + " are of two formats");
     }
     if (is_const_zero(a.place.stride("mma_m"))) {
         std::swap(a, b);
@@ -207,7 +212,11 @@ Stmt TileArithmetic::multiply(const Nest &nest, const WarpTile &tile, const Mul 
         call.fields["at"] = 1, call.fields["as"] = operand_stride(nest, a, "mma_m_group");
     }
     if (is_transposed(nest, b, "mma_n")) call.fields["bt"] = 1;
-    if (a.format != OperandFormat::float32) {
+    if (of_pairs) {
+        if (!call.fields.count("bt") || call.fields.count("at"))
+            refuse_tile(nest.name, "of products of pairs columns lie transposed, and rows do not");
+        call.fields["pairs"] = 1, call.fields["k"] *= 2, call.fields[format_field] = static_cast<int>(*of_pairs);
+    } else if (a.format != OperandFormat::float32) {
         call.fields[format_field] = static_cast<int>(a.format);
     }
     return Block::make({placeholder({"begin", {}}),

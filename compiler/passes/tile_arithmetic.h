@@ -4,6 +4,7 @@
 #ifndef CONV_TRANSPOSE_COMPILER_TILE_ARITHMETIC_H
 #define CONV_TRANSPOSE_COMPILER_TILE_ARITHMETIC_H
 
+#include <optional>
 #include <string>
 
 #include "compiler/passes/warp_tile.h"
@@ -33,8 +34,9 @@ class TileArithmetic {
 
   private:
     Halide::Internal::Stmt clear(const Nest &nest, WarpTile &tile);
-    Halide::Internal::Stmt multiply(const Nest &nest, const WarpTile &tile,
-                                    const Halide::Internal::Mul *product) const;
+    /// Operands that are words have two values of the format `of_pairs`.
+    Halide::Internal::Stmt multiply(const Nest &nest, const WarpTile &tile, const Halide::Expr &left, const Halide::Expr &right,
+                                    const std::optional<OperandFormat> &of_pairs) const;
     Halide::Internal::Stmt promote(const Nest &nest, const WarpTile &tile, const WarpTile &partial,
                                    const Halide::Internal::Load *load) const;
     TileOperand read_operand(const Nest &nest, const Halide::Expr &factor) const;

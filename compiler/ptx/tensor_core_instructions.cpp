@@ -1,8 +1,8 @@
 // Tensor-core instructions as PTX text, and the layouts that they need.
 //
 // OPERANDS lie in shared memory as rows of 16 bytes: four consecutive k of one m (operand A) or one n
-// (operand B); of 16-bit operands eight. Rows follow each other without gaps, so that row i is at base + 16 i, and the next four k are
-// at base + K4:
+// (operand B); of 16-bit operands eight. Rows follow each other without gaps, so that row i is at base + 16 i, and the next four k
+// are at base + K4:
 //
 //     byte       0    4    8   12 | 16   20   24   28 | 32 ...
 //     k = 0..3   row 0            | row 1             | row 2 ...
@@ -32,6 +32,8 @@
 // all rows, which change hands when they are stored. Where rows do, too, both are read as fragments of mma.sync, of which a
 // lane's two k may be any, if they are the same of both operands: here 2t and 2t+1 in place of t and t+4. Then lines that
 // lanes read together are every second, whose swizzles differ: 4 x 32 bytes lie in all banks.
+// Words of two neighbouring k of 16 bits are columns that lie so, too: a fragment of 16 bits has 2t and 2t+1, or 2t+8 and 2t+9, in
+// the registers where one of 32 bits has t and t+4.
 //
 // ACCUMULATORS of a tile are 32-bit registers of kernel scope that LLVM never sees. Warp w of the warpgroup
 // holds rows 16w..16w+15 of every 64 rows, for both instructions in the same layout (lane = 4 g + t):
@@ -111,19 +113,22 @@ void TensorCoreInstructions::promote(const PlaceholderCall &call, PtxWriter &out
 
 namespace {
 
-bool has_floats(const PlaceholderCall &call) { return ProductType(call).format == OperandFormat::float32; }
+/// Values of 32 bits, or words of two (compiler/passes/pair_products.h).
+bool has_words(const PlaceholderCall &call) {
+    return ProductType(call).format == OperandFormat::float32 || call.field_or("pairs", 0);
+}
 
 }  // namespace
 
 void TensorCoreInstructions::announce(const PlaceholderCall &multiply) {
-    const bool columns = has_floats(multiply) && multiply.field_or("bt", 0), rows = has_floats(multiply) && multiply.field_or("at", 0);
+    const bool columns = has_words(multiply) && multiply.field_or("bt", 0), rows = has_words(multiply) && multiply.field_or("at", 0);
     asynchronous_ = asynchronous_ || (wgmma_ && !rows);
     turned_ = turned_ || (wgmma_ && columns && !rows);
 }
 
 void TensorCoreInstructions::multiply(const CallSite &site, PtxWriter &out) const {
     if (turned_) multiply_turned(site, out);
-    else if (has_floats(site.call) && site.call.field_or("at", 0)) multiply_fragments(site, out);
+    else if (has_words(site.call) && site.call.field_or("at", 0)) multiply_fragments(site, out);
     else wgmma_ ? multiply_wgmma(site, out) : multiply_mma_sync(site, out);
 }
 
@@ -298,7 +303,8 @@ void TensorCoreInstructions::multiply_turned(const CallSite &site, PtxWriter &ou
     const PlaceholderCall &call = site.call;
     const Tile tile(call);
     const int k4 = call.field("ak"), group = call.field("bs"), swizzle = call.field_or("asw", 0);
-    const int steps = call.field("k") / ProductType(call).k, parts = tile.columns / rows_of_instruction, rows = call.field("m");
+    const ProductType type(call);
+    const int steps = call.field("k") / type.k, parts = tile.columns / rows_of_instruction, rows = call.field("m");
     if (call.field("bsw") != line || tile.repeats > 1 || call.field("row") != 0 || tile.columns % rows_of_instruction != 0)
         throw PtxExpansionError("PTX expansion: columns of 32 bits lie in lines of 128 bytes, and fill sets of 64");
     out.line("{ .reg .b32 g, t, warp, at, part, at_<4>, a<", 4 * steps * parts, ">, low, high; .reg .b64 b; .reg .pred accumulate;");
@@ -324,33 +330,41 @@ void TensorCoreInstructions::multiply_turned(const CallSite &site, PtxWriter &ou
                      "; mov.b64 b, {low, high};");
             for (int part = 0; part < parts; part++) {
                 const int a = 4 * (k * parts + part);
-                out.line("wgmma.mma_async.sync.aligned.m64n", rows, "k8.f32.tf32.tf32 ", tile.list(part * rows / 2, rows / 2), ", {a", a,
-                         ",a", a + 1, ",a", a + 2, ",a", a + 3, "}, b, accumulate, 1, 1;");
+                out.line("wgmma.mma_async.sync.aligned.m64n", rows, "k", type.k, ".f32.", type.name, ".", type.name, " ", tile.list(part * rows / 2, rows / 2), ", {a", a,
+                         ",a", a + 1, ",a", a + 2, ",a", a + 3, "}, b, accumulate, 1, 1", type.format == OperandFormat::float32 ? ";" : ", 0;");
             }
         }
     }
     out.line("}");
 }
 
-// Every warp has some columns of the rows that each stores.
+// Every warp has some columns of the rows that each stores. Those of 16 bits change hands, so that lanes have neighbours of a row.
 void TensorCoreInstructions::turn_turned(const PlaceholderCall &call, PtxWriter &out) const {
     const Tile tile(call);
     const int pitch = 4 * call.field("pitch"), rows = call.field_or("rows", rows_per_turn);
-    if (call.field_or(format_field, 0) != 0 || call.field("tiles") != 1)
-        throw PtxExpansionError("PTX expansion: sums of columns that are wgmma's rows are stored as float32, one tile at a time");
+    if (call.field("tiles") != 1)
+        throw PtxExpansionError("PTX expansion: sums of columns that are wgmma's rows are stored one tile at a time");
+    const ProductType type(call);
+    const bool is_float = type.format == OperandFormat::float32;
     const int set = call.field("row"), half = call.field("half");
     const int first_row = rows == rows_per_turn ? 0 : set * rows_of_warp_and_set + half * rows_per_turn;
-    out.line("{ .reg .b32 at, part, column; mov.u32 at, %tid.x; shr.u32 column, at, 2; and.b32 at, at, 3; shl.b32 at, at, 1;");
+    out.line("{ .reg .b32 at, part, column, word; mov.u32 at, %tid.x; ",
+             is_float ? "shr.u32 column, at, 2; and.b32 at, at, 3; shl.b32 at, at, 1;"
+                      : "and.b32 column, at, 3; shl.b32 column, column, 1; shr.u32 at, at, 2;");
     out.line("mov.u32 part, %tid.z; mad.lo.u32 at, part, ", 4 * rows, ", at; mul.lo.u32 at, at, ", pitch,
-             "; mov.u32 part, %tid.y; mad.lo.u32 column, part, 16, column; mad.lo.u32 at, column, 4, at;");
+             "; mov.u32 part, %tid.y; mad.lo.u32 column, part, 16, column; mad.lo.u32 at, column, ", bytes_of(type.format), ", at;");
     const int begin = call.field_or("at", 0) + first_row * pitch;
     for (int warp = 0; warp < warps_of_warpgroup; warp++)
         for (int part = 0; part < tile.columns / rows_of_instruction; part++) {
             const int eight = (set * rows_of_instruction + warp * rows_of_warp_and_set + half * rows_per_turn) / columns_of_group;
-            for (int i = 0; i < 4; i++)
-                out.line("st.shared.f32 [at+",
-                         begin + (warp * rows + i % 2) * pitch + (part * rows_of_instruction + i / 2 * columns_of_group) * 4, "], ",
-                         tile.at(part * call.field("m") / 2 + 4 * eight + i), ";");
+            for (int i = 0; i < 4; i += is_float ? 1 : 2) {
+                const int column = part * rows_of_instruction + i / 2 * columns_of_group;
+                const int at = begin + (warp * rows + i % 2) * pitch + column * bytes_of(type.format);
+                const int sum = part * call.field("m") / 2 + 4 * eight + i;
+                if (is_float) out.line("st.shared.f32 [at+", at, "], ", tile.at(sum), ";");
+                else out.line("cvt.rn.", type.name, "x2.f32 word, ", tile.at(sum + 1), ", ", tile.at(sum),
+                              "; movmatrix.sync.aligned.m8n8.trans.b16 word, word; st.shared.b32 [at+", at, "], word;");
+            }
         }
     meet(out);
     out.line("}");
@@ -404,8 +418,8 @@ void TensorCoreInstructions::turn(const PlaceholderCall &call, PtxWriter &out) c
     out.line("}");
 }
 
-// A lane adds four neighbouring floats, in the order of the blocks, whose loads are all under way at once. The more blocks there are
-// the fewer rounds a warp's own rows take: those beyond have none.
+// A lane adds four neighbouring floats, in the order of the blocks, whose loads are all under way at once. The more blocks there
+// are the fewer rounds a warp's own rows take: those beyond have none.
 void TensorCoreInstructions::add_of_cluster(const CallSite &site, PtxWriter &out) const {
     if (!wgmma_ || turned_) throw PtxExpansionError("PTX expansion: only sm_90a has clusters, whose warps add rows of their own");
     constexpr int most_blocks = 8, fours = 4;

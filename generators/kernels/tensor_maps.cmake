@@ -11,11 +11,9 @@
 foreach(format ${formats_of_16_bits} tf32)
     conv_transpose_chunks()
     conv_transpose_small_set_has(f16)
-    set(not_of_tf32 "")
     set(further_tiles resident_blocks=132)
     set(in_rounds ${further_tiles} tiles_in_rounds=true)
     if(format STREQUAL tf32)
-        set(not_of_tf32 FULL)
         set(further_tiles "")
         set(in_rounds "")
     endif()
@@ -31,7 +29,7 @@ foreach(format ${formats_of_16_bits} tf32)
             set(of_operation ${further_tiles})
         endif()
         set(maps ${channels_last} out_channel_multiple=${values})
-        conv_transpose_maps(${operation} nhwc maps_256x128 ${maps} ${tile256x128} ${of_operation} ${rate256x128})
+        conv_transpose_maps(${operation} nhwc maps_256x128 ${maps} ${tile256x128} ${of_operation} ${rate256x128} ${maybe})
         conv_transpose_maps(${operation} nhwc maps_128x128 ${maps} ${tile128x128} ${rate128x128} FULL)
         conv_transpose_maps(${operation} nhwc maps_256x64 ${maps} ${tile256x64} ${rate256x64})
         conv_transpose_maps(${operation} nhwc maps_128x64 ${maps} ${tile128x64} ${rate128x64} ${maybe})
@@ -42,7 +40,7 @@ foreach(format ${formats_of_16_bits} tf32)
     # (k2 s2, 128->128 768x768: 0.215 ms in place of 0.237), which they do not above.
     set(maps ${channels_last} phases_as_channels=true neighbours=${values} min_out_channels=1)
     conv_transpose_rates(256x128 763 380 128x128 655 340 256x64 566 270 128x64 546 240)
-    conv_transpose_maps(forward nhwc maps_sub_pixel_256x128 ${maps} ${tile256x128} ${in_rounds} ${rate256x128} ${not_of_tf32})
+    conv_transpose_maps(forward nhwc maps_sub_pixel_256x128 ${maps} ${tile256x128} ${in_rounds} ${rate256x128} ${maybe})
     conv_transpose_maps(forward nhwc maps_sub_pixel_128x128 ${maps} ${tile128x128} ${rate128x128})
     conv_transpose_maps(forward nhwc maps_sub_pixel_256x64 ${maps} ${tile256x64} ${rate256x64} ${maybe})
     conv_transpose_maps(forward nhwc maps_sub_pixel_128x64 ${maps} ${tile128x64} ${rate128x64} ${maybe})
@@ -84,9 +82,9 @@ foreach(format ${formats_of_16_bits} tf32)
         conv_transpose_maps(input_gradient ${layout} weight_maps_tiles_128x64 ${maps} ${tiles128x64})
     endforeach()
     # Half a row of channels a step, and so eight steps on the way, of few channels that are summed over: k2 s2, 32 to 16, 2 x 48^3,
-    # 24.4 us by either, by 256 x 64 in two blocks 29.6; k7 s2, 64 to 3, 512x512, 55.0 with packed weights (60.7); k4 s2, 64 to 3, 64 x
-    # 32x32, 15.4 (17.0). Eight steps of whole rows, of few blocks: k2 s2, 512 to 512, 37x37, 10.6 us (12.8 by four), not of 64 x 64
-    # (16.3; H200, 2026-11-23).
+    # 24.4 us by either, by 256 x 64 in two blocks 29.6; k7 s2, 64 to 3, 512x512, 55.0 with packed weights (60.7); k4 s2, 64 to 3,
+    # 64 x 32x32, 15.4 (17.0). Eight steps of whole rows, of few blocks: k2 s2, 512 to 512, 37x37, 10.6 us (12.8 by four), not of
+    # 64 x 64 (16.3; H200, 2026-11-23).
     set(tiles256x64 tile_rows=128 columns=64 ${half_chunk} stages=8 blocks=1 producer=true ${in_rounds} FULL)
     set(packed ${channels_last} out_channel_multiple=${values} ${tiles256x64})
     conv_transpose_maps(input_gradient nhwc maps_tiles_256x64 ${packed} H200_TFLOPS 470)
@@ -132,7 +130,8 @@ foreach(format ${formats_of_16_bits})
     endforeach()
     conv_transpose_maps(forward nhwc weight_maps_tiles_128x64 ${maps} columns=64 stages=3 blocks=2 producer=true
         producer_registers=24 resident_blocks=264 tiles_in_rounds=true H200_TFLOPS 650 ${maybe})
-    # Eight steps on the way, of few blocks: k4 s2, 1024 to 512, 8 x 6x8, 20.4 us, by 128 x 64 in four steps 23.7 (H200, 2026-11-23).
+    # Eight steps on the way, of few blocks: k4 s2, 1024 to 512, 8 x 6x8, 20.4 us, by 128 x 64 in four steps 23.7 (H200,
+    # 2026-11-23).
     conv_transpose_maps(forward ndhwc weight_maps_deep_128x64 ${maps} columns=64 stages=8 blocks=1 producer=true H200_TFLOPS 570 FULL)
     conv_transpose_maps(forward ndhwc weight_maps_parts_128x128 ${maps} makes_parts=true ${parts128x128} H200_TFLOPS 760 ${maybe})
     conv_transpose_maps(forward ndhwc weight_maps_parts_128x64 ${maps} makes_parts=true ${parts128x64} H200_TFLOPS 560 ${maybe})
@@ -158,7 +157,8 @@ foreach(format ${formats_of_16_bits} tf32)
     set(maps input_layout=channels_last in_channel_multiple=${values})
     set(tile256x128 ${maps} columns=256 ${chunk} stages=4 blocks=1 producer=true)
     set(tile256x64 ${maps} columns=128 row_sets=1 column_sets=2 ${chunk} stages=2 blocks=2)
-    conv_transpose_maps(forward nchw maps_256x128 ${tile256x128} min_out_channels=65 ${rate256x128})
+    conv_transpose_small_set_has(f16 tf32)
+    conv_transpose_maps(forward nchw maps_256x128 ${tile256x128} min_out_channels=65 ${rate256x128} ${maybe})
     conv_transpose_maps(forward nchw maps_256x64 ${tile256x64} ${rate256x64})
     if(NOT format STREQUAL tf32)  # of which every kernel makes parts
         conv_transpose_small_set_has(f16)
@@ -220,6 +220,17 @@ foreach(format ${formats_of_16_bits} tf32)
     foreach(tile 256x128 256x64 128x64)
         conv_transpose_maps(forward nchw as_it_lies_weight_maps_${tile} ${tiles${tile}} ${weight_maps} ${maybe})
         conv_transpose_maps(forward nchw as_it_lies_weight_rows_${tile} ${tiles${tile}} ${weight_rows} ${maybe})
+    endforeach()
+    # Input gradients of kernels as large as their strides, two along the width, whose words tensor cores take from registers
+    # (k2 s2, 128 to 64, 8 of 256x256: 0.104 ms, 90 % of the memory's bandwidth; 0.277 packed. Of 24 layers 22 took 0.32 to 0.81 of
+    # their time. With 2048 products a sum of few positions what is packed is faster. H200, 2026-11-23).
+    set(pairs in_pairs=true weight_map=true chunk_channels=32 min_out_channels=1)
+    set(rates_of_pairs nchw 690 ncdhw 600)
+    cmake_parse_arguments(TFLOPS "" "nchw;ncdhw" "" ${rates_of_pairs})
+    foreach(layout nchw ncdhw)
+        conv_transpose_maps(input_gradient ${layout} as_it_lies_in_pairs_256x128 ${tile256x128} ${pairs} tiles_in_rounds=true
+            H200_TFLOPS ${TFLOPS_${layout}} ${maybe})
+        conv_transpose_maps(input_gradient ${layout} as_it_lies_in_pairs_128x64 ${tiles128x64} ${pairs} H200_TFLOPS 380 ${maybe})
     endforeach()
     conv_transpose_maps(forward ncdhw as_it_lies_256x128 ${tile256x128} ${rate256x128} ${maybe})
     conv_transpose_rates(256x128 717 0 256x64 680 0)

@@ -30,6 +30,7 @@ enum class KernelRole {
     sum_of_output_parts,
     weight_gradient_sum,
     winograd_tiles,
+    winograd_taps,
     winograd_outputs,
 };
 
@@ -47,6 +48,8 @@ struct Accepts {
     Size2 kernel{}, stride{}, dilation{}, padding_phase{};
     /// A tile of the passes of Winograd's algorithm has so many points.
     Size2 winograd_points{};
+    /// Of a CPU's flat kernels by it: a tile has so many cells.
+    Size2 winograd_cells{};
     /// Channels of one group.
     int64_t in_channels = 0, out_channels = 0;
     int64_t max_in_channels = 0, max_out_channels = 0;
@@ -114,6 +117,9 @@ struct CalledWith {
     bool packs_cells = false;
     /// Kernel positions are channels that it sums over, in the order of a weight in channels_first.
     bool taps_as_channels = false;
+    /// It sums over words of two neighbours along the width, of output gradients in channels_first as they lie: kernels are as
+    /// large as their strides, two along the width.
+    bool reads_pairs = false;
     /// It is for split sums alone: it stores float32, in the layout of what it computes, whose elements have another type.
     bool makes_parts = false;
     /// The picture is read with four channels side by side, as many as weight_in_channel_multiple demands
@@ -233,8 +239,7 @@ inline int64_t packed_planes(const KernelTraits &kernel, int64_t channels) {
 
 /// Whether it reads a picture in channels_first as it lies, by a tensor map: box_positions of a row, of a chunk of channels.
 inline bool reads_as_it_lies(const KernelTraits &kernel) {
-    return kernel.box_positions > 0 && kernel.operation == Operation::forward &&
-           !channels_innermost(kernel.input);
+    return kernel.reads_pairs || (kernel.box_positions > 0 && kernel.operation == Operation::forward && !channels_innermost(kernel.input));
 }
 
 /// Whether the inputs of such a picture are its cells, so that those of an image lie in one row: kernels as large as strides.
@@ -256,7 +261,7 @@ inline bool reads_weights_as_given(const KernelTraits &kernel) {
 /// Whether it stores 16 bytes of neighbouring positions at once, where it does: rows of the output are multiples of that, and
 /// phases that are channels those of one stride along the width.
 inline bool stores_runs_of_positions(const KernelTraits &kernel) {
-    return reads_as_it_lies(kernel) && kernel.output_width_multiple > 1;
+    return kernel.reads_pairs || (reads_as_it_lies(kernel) && kernel.output_width_multiple > 1);
 }
 
 /// Whether it copies pictures 16 bytes at a time, from multiples of as many: those of 16 bits with channels innermost, and

@@ -36,6 +36,20 @@ FrameAxis::FrameAxis(const KernelTraits &k, const Axis &a, bool along_x) {
 
 namespace {
 
+// Words of neighbours of all images are read as they lie where rows of them, and those that are stored, are multiples of 16 bytes,
+// and a chunk has whole channels.
+std::string pairs_rejection(const KernelTraits &k, const Problem &p) {
+    const int64_t values = 16 / bytes_of(k.input.type), words = k.weight_in_channel_multiple / 2, rows = taps(p) / p.width().kernel;
+    for (const Axis &a : p.axes)
+        if (a.kernel != a.stride || a.padding != 0 || a.output_padding != 0) return "an axis has a kernel other than its stride, or padding";
+    if (p.width().kernel != 2) return "kernel.width is " + std::to_string(p.width().kernel) + ", the kernel is for 2";
+    if (rows > words || words % rows != 0)
+        return "a position sees " + std::to_string(rows) + " rows of a channel, and a box has " + std::to_string(words);
+    if (p.width().input % values != 0) return "rows of its input are no multiple of 16 bytes";
+    if (summed_channels(k, p) % values != 0) return "rows of its weights are no multiple of 16 bytes";
+    return p.groups > 1 && summed_channels(k, p) % k.weight_in_channel_multiple != 0 ? "a box would hold channels of two groups" : "";
+}
+
 // A picture in channels_first is read as it lies where rows, and what a tap sees of one, begin at multiples of 16
 // bytes, and runs are not mostly empty.
 std::string rows_rejection(const KernelTraits &k, const Problem &p) {
@@ -79,6 +93,7 @@ std::string runs_rejection(const KernelTraits &k, const Computation &c) {
 std::string picture_frame_rejection(const KernelTraits &k, const Computation &c) {
     const Problem &p = c.problem;
     if (sums_runs(k)) return runs_rejection(k, c);
+    if (k.reads_pairs) return pairs_rejection(k, p);
     if (reads_as_it_lies(k))
         if (std::string reason = rows_rejection(k, p); !reason.empty()) return reason;
     // Bits that a map and an instruction have for an axis.

@@ -125,10 +125,12 @@ std::string view_rejection(const KernelTraits &kernel, const Computation &comput
     const bool packs_mirrored = kernel.weight_layout != WeightLayout::as_given &&
                                 (kernel.stride == Size2{1, 1} || (kernel.packs_groups && is_flat(kernel)) ||
                                  (!kernel.phases_as_channels && (kernel.window > 1 || reads_as_it_lies(kernel))));
-    const bool reads_mirrored = computation.by_phases ? kernel.packed_channels && kernel.counts_through_images
-                                                      : packs_mirrored || computation.cells || maps_rows_of_gradient(kernel);
-    const bool any_view = (kernel.family == Family::winograd_product || stages_columns(kernel)) && !computation.by_phases;
-    if (is_mirrored && !reads_mirrored && !any_view) return "it computes another operation";
+    const bool reads_phases = (kernel.packed_channels && kernel.counts_through_images) || kernel.family == Family::winograd_product;
+    const bool reads_mirrored = computation.by_phases
+                                    ? reads_phases
+                                    : packs_mirrored || computation.cells || maps_rows_of_gradient(kernel) ||
+                                          stages_columns(kernel) || kernel.winograd_cells != Size2{};
+    if (is_mirrored && !reads_mirrored) return "it computes another operation";
     return {};
 }
 

@@ -54,9 +54,9 @@ double share_of_rate(const Tile &k, double blocks, const Machine &machine) {
 
 // What a multiprocessor's copy engine takes for the boxes of a kernel that reads tensor maps: a row of 128 bytes is two requests
 // where it begins inside of a line of the second-level cache, and a sector more where it begins inside of one, however much of it
-// lies outside. Fitted with rates and stores to 1,138 times of 132 weight gradients in float16 by up to 18 kernels: the choice takes
-// 1.016 of the fastest on average, 1.18 at worst (1.048 and 1.41 by the rates before); fitted to half of them, 1.024 of the others
-// (H200, 2026-11-23).
+// lies outside. Fitted with rates and stores to 1,138 times of 132 weight gradients in float16 by up to 18 kernels: the choice
+// takes 1.016 of the fastest on average, 1.18 at worst (1.048 and 1.41 by the rates before); fitted to half of them, 1.024 of the
+// others (H200, 2026-11-23).
 double copies_time(const KernelTraits &k, const Problem &p, const ChannelsLastParts &cut, double blocks, const Machine &machine) {
     if (k.box_positions == 0 || k.window > 1 || sums_runs(k)) return 0;
     const auto copies = [&](int64_t channels, int64_t tile) {
@@ -101,8 +101,8 @@ double turning_time(const Problem &p) {
 }
 
 // The share of reading, or of products, that the other does not hide: threads copy four bytes at a time, tiles of few channels read
-// much anew, and rows of clusters have few chunks on their way. Of 74 layers in float16 by up to 18 kernels the choice then takes 1.033
-// of the fastest on average, 1.32 at worst (1.043 and 1.68 without; H200, 2026-11-23).
+// much anew, and rows of clusters have few chunks on their way. Of 74 layers in float16 by up to 18 kernels the choice then takes
+// 1.033 of the fastest on average, 1.32 at worst (1.043 and 1.68 without; H200, 2026-11-23).
 double share_not_hidden(const KernelTraits &k) {
     if (sums_as_it_lies(k)) return sums_runs(k) ? 0 : 0.1;
     if (bytes_of(k.input.type) != 2) return 0;

@@ -61,6 +61,27 @@ PictureMap map_as_it_lies(const KernelTraits &kernel, const View &picture) {
     return map;
 }
 
+// As it lies, too: columns, rows, (planes,) channels of all groups, images. A box has what positions of a row see.
+PictureMap map_of_pairs(const KernelTraits &kernel, const Problem &p, const View &picture) {
+    const int axes = kernel.rank;
+    const auto &d = picture.dimensions();
+    PictureMap map = map_of(picture, 0, axes);
+    int64_t rows = 1;
+    map.block = {static_cast<uint32_t>(2 * kernel.box_positions), 1, 1, 1, 1};
+    const auto set = [&](int dimension, int64_t extent, int64_t stride) {
+        map.extents[dimension] = extent, map.strides[dimension - 1] = stride * bytes_of(picture.type());
+    };
+    map.extents[0] = d[0].extent;
+    for (int i = 1; i < axes; i++) {
+        set(i, d[i].extent, d[i].stride);
+        map.block[i] = static_cast<uint32_t>(p.axes[2 - i].kernel), rows *= p.axes[2 - i].kernel;
+    }
+    set(axes, d[axes].extent * d[axes + 1].extent, d[axes].stride);
+    map.block[axes] = static_cast<uint32_t>(kernel.weight_in_channel_multiple / 2 / rows);
+    set(1 + axes, d[axes + 2].extent, d[axes + 2].stride);
+    return map;
+}
+
 // Runs of positions, one for each channel of a tile; pictures are single rows.
 PictureMap map_of_runs(const KernelTraits &kernel, const View &picture, int64_t channels) {
     const auto &d = picture.dimensions();
@@ -86,6 +107,7 @@ View pictures(Operand operand, const Extents &axes, int64_t of_group, int64_t pi
 }
 
 PictureMap picture_map(const KernelTraits &kernel, const Problem &p, const View &picture) {
+    if (kernel.reads_pairs) return map_of_pairs(kernel, p, picture);
     if (reads_as_it_lies(kernel)) return map_as_it_lies(kernel, picture);
     const int axes = kernel.rank;
     PictureMap map = map_of(picture, 0, axes);

@@ -82,9 +82,9 @@ WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &comp
     packed_summed_ = c_.cells ? of_cells : summed_ * c_.joined_groups * product(summed_phases_);
     if (kernel.weight_layout == WeightLayout::as_given) return;
     // Where channels keep their order, the packing of any taps is faster than that which turns many of them, up to some 100
-    // (TF32, H200, 2026-11-23: 27 taps 3.5 us in place of 4.3; with 256, 480 to 120 channels took 0.350 ms in place of 0.283), while
-    // weights stay in the second-level cache (480 to 2048 channels of 100 taps, 393 MB: 1.31 ms with products, which take 0.52;
-    // turned, the weights took 0.26).
+    // (TF32, H200, 2026-11-23: 27 taps 3.5 us in place of 4.3; with 256, 480 to 120 channels took 0.350 ms in place of 0.283),
+    // while weights stay in the second-level cache (480 to 2048 channels of 100 taps, 393 MB: 1.31 ms with products, which take
+    // 0.52; turned, the weights took 0.26).
     constexpr int64_t few_taps = 100, most_elements = 12'000'000;
     const bool keeps_order = kernel.counts_through_images && kernel.precision != Precision::tf32x3 && !transposed_;
     const bool finds_each = keeps_order && taps_ <= few_taps && c_.problem.weight_elements() <= most_elements;
@@ -235,8 +235,9 @@ Extents WeightPacking::packed_extents(int64_t groups) const {
         // The last dimension counts tiles of channels.
         case WeightLayout::channel_tiles: return joined(joined({lanes}, window_), {summed_, tiles});
         case WeightLayout::channel_panels: return joined(joined({lanes, summed_}, window_), {tiles});
-        case WeightLayout::winograd_columns: return {lanes, window_[0], summed_, window_[1] + 1, tiles};
-        case WeightLayout::winograd: return {lanes, 1, summed_, (window_[0] + 1) * (window_[1] + 1), tiles};
+        case WeightLayout::winograd:
+            return {lanes, summed_, kernel_.winograd_points.width * c_.problem.width().stride,
+                    kernel_.winograd_points.height * c_.problem.height().stride, tiles};
         default: return {tensor_core_elements() * groups, 1, 1, 1, 1};
     }
 }
