@@ -172,9 +172,9 @@ endforeach()
 foreach(format ${formats_of_16_bits})
     conv_transpose_small_set_has(f16)
     set(maps input_layout=channels_last in_channel_multiple=8 columns=128 row_sets=1 column_sets=2 chunk_channels=32 blocks=2 boxes=2)
-    conv_transpose_maps(forward nchw maps_256x64_w3 ${maps} stages=3 window=3 H200_TFLOPS 470 ${maybe})
+    conv_transpose_maps(forward nchw maps_256x64_w3 ${maps} stages=3 window=3 H200_TFLOPS 700 ${maybe})
     conv_transpose_maps(forward nchw maps_256x64_w7 ${maps} stages=2 window=7 H200_TFLOPS 560 ${maybe})
-    conv_transpose_maps(forward ncdhw maps_256x64_w3 ${maps} stages=3 window=3 H200_TFLOPS 470 FULL)
+    conv_transpose_maps(forward ncdhw maps_256x64_w3 ${maps} stages=3 window=3 H200_TFLOPS 700 FULL)
 endforeach()
 
 # Pictures in channels_first as they lie: boxes of 64 positions x 64 channels, which tensor cores take with positions innermost,
