@@ -166,7 +166,7 @@ struct CudaWeightGradientProductTensorCore : WarpgroupTile {
     int staged_bytes(const WeightGradientProductFuncs &f) const {
         const WeightGradientProductTile &t = f.tile;
         if (tensor_maps)
-            return (t.steps * t.in_channels + t.output_steps() * t.output_rows()) * (f.neighbours ? 16 : 2);  // of a step
+            return (t.steps * t.in_channels + t.output_steps() * t.output_rows() * (t.in_pairs ? 2 : 1)) * (f.neighbours ? 16 : 2);  // of a step
         return f.channels ? (t.steps + 1) * (t.rows() + t.columns()) / eights * 16 : f.staged_bytes();
     }
 

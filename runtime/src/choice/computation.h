@@ -57,6 +57,10 @@ struct Computation {
     std::optional<Problem> by_taps{};
     int64_t kernel_positions = 0;
 
+    /// In a weight gradient, of this problem, whose kernels are as large as their strides: what outer axes see are channels of
+    /// `problem`, in the order of a weight in channels_first. Only for kernels that read pairs.
+    std::optional<Problem> by_lines{};
+
     /// In a weight gradient so many groups are one of the problem's, which has the weights between all of their
     /// channels. A second pass takes those that there are.
     int64_t joined_groups = 1;

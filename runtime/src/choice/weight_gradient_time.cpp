@@ -58,7 +58,7 @@ double share_of_rate(const Tile &k, double blocks, const Machine &machine) {
 // 1.016 of the fastest on average, 1.18 at worst (1.048 and 1.41 by the rates before); fitted to half of them, 1.024 of the others
 // (H200, 2026-11-23).
 double copies_time(const KernelTraits &k, const Problem &p, const ChannelsLastParts &cut, double blocks, const Machine &machine) {
-    if (k.box_positions == 0 || k.window > 1 || sums_runs(k)) return 0;
+    if (k.box_positions == 0 || k.window > 1 || sums_boxes(k)) return 0;
     const auto copies = [&](int64_t channels, int64_t tile) {
         constexpr int64_t row = 64, line = 128, sector = 32;
         constexpr double whole = 1.3e-9, outside = 4.3e-9, in_line = 0.6, in_sector = 3.7;
@@ -76,8 +76,8 @@ double copies_time(const KernelTraits &k, const Problem &p, const ChannelsLastPa
 
 // What the stores of a block are worth, in positions.
 double worth_a_store(const KernelTraits &k, double element) {
-    if (sums_as_it_lies(k) && !sums_runs(k)) return 16;
-    if (sums_runs(k)) return k.tile_out_channels > 64 ? 384 : 768 / element;
+    if (sums_as_it_lies(k) && !sums_boxes(k)) return 16;
+    if (sums_boxes(k)) return k.tile_out_channels > 64 ? 384 : 768 / element;
     // The next tile is on its way meanwhile (thirteen layers, H200, 2026-11-23).
     if (k.resident_blocks > 0) return k.tile_out_channels > 128 ? 150 : 110;
     // Blocks with a multiprocessor for themselves.
@@ -90,7 +90,7 @@ double worth_a_store(const KernelTraits &k, double element) {
 // How much longer a kernel takes whose copies of single floats bring a sector of memory each: FCN-32s at a stride of 32, on an
 // H200, 2026-11-22; at 8 nothing was seen of it.
 double share_of_sectors(const KernelTraits &k, const Problem &p) {
-    return sums_as_it_lies(k) && !sums_runs(k) && p.width().stride >= 16 ? 2.5 : 1;
+    return sums_as_it_lies(k) && !sums_boxes(k) && p.width().stride >= 16 ? 2.5 : 1;
 }
 
 // Weights of 16 bits that are turned to channels_first: a block stages all taps of a tile of channels, one round after the other
@@ -122,7 +122,7 @@ double implicit_gemm_time(const KernelTraits &k, const Computation &c, const Mac
     const double packed = c.by_taps ? 1.25 : 1;
     // Threads that copy four bytes at a time hide not all of it.
     const double reading = (input + output) / bytes_per_second, hidden = std::min(products, reading);
-    const double both = std::max(products, reading) + (sums_as_it_lies(k) && !sums_runs(k) ? 0.1 * hidden : 0);
+    const double both = std::max(products, reading) + (sums_as_it_lies(k) && !sums_boxes(k) ? 0.1 * hidden : 0);
     constexpr double launch_of_16_bits = 1.7e-6;
     return packed * (packing + both + sums + adding + turning + launches * (element == 2 ? launch_of_16_bits : launch));
 }
