@@ -46,7 +46,8 @@ inline Halide::Expr loaded(const Halide::Expr &element, const Halide::Target &ta
     return reinterpret<float>(sign | select(magnitude >= Expr(0x0f800000u), magnitude | 0x7f800000u, number));
 }
 
-/// Rounded once to an element, on any target; NaN stays NaN, which Halide's conversion to float16 without instructions for it loses.
+/// Rounded once to an element, on any target; NaN stays NaN, which Halide's conversion to float16 without instructions for it
+/// loses.
 inline Halide::Expr stored(const Halide::Expr &value, Storage storage, const Halide::Target &target) {
     using namespace Halide;
     const bool converts = target.has_gpu_feature() || target.has_feature(Target::F16C);

@@ -69,8 +69,8 @@ class SumOfEntries {
         f_.runs(v.vector, v.segment, v.tile) = cast<int>(in_a_run);
     }
 
-    // A register tile's positions: those that lie side by side, of all of it or of a vector, and others. All of a channel before the
-    // next: what channels have there may meet in one set of the cache.
+    // A register tile's positions: those that lie side by side, of all of it or of a vector, and others. All of a channel before
+    // the next: what channels have there may meet in one set of the cache.
     void read() {
         using namespace Halide;
         const FlatGemmVars &v = f_.v;

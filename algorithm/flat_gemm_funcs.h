@@ -29,7 +29,8 @@ struct FlatGemmSizes {
     /// A register tile of the product of each position with all taps of all channels has so many; 0 where there is none. Of those,
     /// and of joined terms, at most so many are summed at once.
     int entries = 0, chunk = 0;
-    /// What is staged is no more than cells of a tile see: no rows between those of planes that taps reach, and zeros in gaps alone.
+    /// What is staged is no more than cells of a tile see: no rows between those of planes that taps reach, and zeros in gaps
+    /// alone.
     bool only_seen = false;
     /// Channels and taps are summed as one dimension, of problems of one phase, so that sums over few channels have one loop. What
     /// is staged lies as places, a plane for each channel; in any layout a spot's channels lie side by side.
@@ -55,8 +56,8 @@ struct FlatGemmFuncs {
     Halide::Expr staged_channels, staged_planes;
     /// Tables of a tile. (row, plane, segment, tile) -> of a row that taps see, coordinates in the picture behind x, the last of
     /// them the image, and how many vectors of each width (channels in vectors: cells; turned: vectors, or else cells) are
-    /// copied. (plane, segment) -> the cells that are copied: the first, and behind the last; the cell at place 0. (row, phase_y, phase_z, tile) -> coordinates in the result behind x, and
-    /// whether there is such a row.
+    /// copied. (plane, segment) -> the cells that are copied: the first, and behind the last; the cell at place 0. (row,
+    /// phase_y, phase_z, tile) -> coordinates in the result behind x, and whether there is such a row.
     Halide::Func seen_rows{"seen_rows"}, span{"span"}, stored_rows{"stored_rows"};
     /// (place, summed, plane, segment, tile, group), float32: zeros, and in the updates the rows that there are, in vectors of
     /// several widths: (lane, vector, row); channels in vectors: (cell, row).
@@ -69,8 +70,8 @@ struct FlatGemmFuncs {
         Halide::RDom domain;
     };
     std::vector<Copy> copies;
-    /// Zeros in gaps alone: a table (row, plane, segment, tile) -> first and behind the last place of the gap in front of a row, and
-    /// (lane, vector, row) of an update before those.
+    /// Zeros in gaps alone: a table (row, plane, segment, tile) -> first and behind the last place of the gap in front of a row,
+    /// and (lane, vector, row) of an update before those.
     Halide::Func gaps{"gaps"};
     Halide::RDom zeroed;
     /// Channels that are turned: (element, summed, vector, row, plane, segment, tile, group), a vector of cells of a row; and
@@ -84,10 +85,10 @@ struct FlatGemmFuncs {
         Halide::RDom domain;
         Halide::RVar summed, tap;
     } reduced;
-    /// Entries (flat_entries.h). (place, plane, segment, tile) -> where a position is in the picture; (vector, segment, tile) -> whether
-    /// those of a vector are neighbours there: tables. (lane, summed, register_tile, segment, tile, group), float32: its positions.
-    /// (place, lane, panel, segment, tile, group), float32: what a position gives to each entry, and the same, of a chunk behind
-    /// the panel, as a register tile sums it.
+    /// Entries (flat_entries.h). (place, plane, segment, tile) -> where a position is in the picture; (vector, segment, tile) ->
+    /// whether those of a vector are neighbours there: tables. (lane, summed, register_tile, segment, tile, group), float32: its
+    /// positions. (place, lane, panel, segment, tile, group), float32: what a position gives to each entry, and the same, of a
+    /// chunk behind the panel, as a register tile sums it.
     Halide::Func offsets{"offsets"}, runs{"runs"}, inputs{"inputs"}, products{"products"}, product{"product"};
     Halide::RDom positions, summed_entries, chunks;  ///< cell, row; of a chunk; chunk (of joined terms behind the first)
     std::vector<Halide::RDom> reads;
@@ -129,7 +130,8 @@ struct FlatWeightGradientFuncs : FlatGemmFuncs {
     /// (lane, entry, panel, out_block, segment, tile, group): over the places of a tile. With parts in place of segment and tile:
     /// over those of the part.
     Halide::Func tile_sum{"tile_sum"}, part_sum{"part_sum"};
-    /// (element, lane, lane_vector, vector, panel, out_block, segment_part, part, group): a vector of entries of a vector of channels.
+    /// (element, lane, lane_vector, vector, panel, out_block, segment_part, part, group): a vector of entries of a vector of
+    /// channels.
     Halide::Func turned_sums{"turned_sums"};
     Halide::RDom summed_cells, tiles;  ///< the latter of segment, tile
     /// Stores in its update.

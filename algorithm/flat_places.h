@@ -31,6 +31,8 @@ struct FlatAxis {
     Expr remainder_step;         ///< the n-th plane has remainder n * remainder_step
     Expr min, extent;            ///< of the picture
     bool has_spots = false;      ///< a cell is a spot for each remainder, in place of planes
+    Expr skipped = 0;            ///< of the first cell so many results are not there
+    int tile = 1;                ///< rows are filled up to a multiple of it
 
     /// Spots from a cell to the next.
     Expr spots() const { return has_spots ? read_stride : Expr(1); }
@@ -48,7 +50,8 @@ struct FlatAxis {
     Expr first_seen() const { return max(first(), low); }
     Expr last_seen() const { return Halide::min(last(), cells - 1 + high); }
     /// From a row to the next: gaps are shared by both.
-    Expr pitch() const { return max(max(cells + high - first_seen(), last_seen() + 1 - low), cells); }
+    Expr pitch() const { return filled_up(max(max(cells + high - first_seen(), last_seen() + 1 - low), cells)); }
+    Expr filled_up(const Expr &count) const { return tile == 1 ? count : rounded_up(count, tile) * tile; }
     Expr coordinate(const Expr &spot, const Expr &plane) const {
         return reads_all() ? spot : spot * read_stride + remainder(plane);
     }
@@ -111,7 +114,7 @@ class Places {
         cells_ = select(whole, x.cells, shape.segment + 1);
         row_cells_ = is_const_one(x.stride) ? length_ : cells_;
         // Segments have gaps of their own, whole rows share them with their neighbours.
-        pitch_ = select(whole, x.pitch(), shape.segment + 1 + x.high - x.low);
+        pitch_ = select(whole, x.pitch(), x.filled_up(shape.segment + 1 + x.high - x.low));
         Expr pitch = 1, last = 0;
         seen_rows_ = run_rows_ = rows_;
         for (std::size_t d = 1; d < axes.size(); d++) {
@@ -128,9 +131,11 @@ class Places {
         tiles_ = rounded_up(all_rows_, rows_);
         for (const FlatAxis &a : axes) planes_ = planes_ * a.planes;
         row_places_ = rounded_up(cells_, size.places_in_vector()) * size.places_in_vector(), positions_ = size.positions;
+        vector_ = size.vector;
         // Not a power of two: the channels of a place would meet in one set of the cache.
         const int line = 16;
-        const Expr seen = places_of(rows_) + (seen_rows_ - rows_) * pitch_ + x.high - x.low;
+        const Expr seen = tile_height() == 1 ? places_of(rows_) + (seen_rows_ - rows_) * pitch_ + x.high - x.low
+                                             : seen_rows_ * pitch_ + vector_;
         window_ = (rounded_up(seen, line) / 2 * 2 + 1) * line;
     }
 
@@ -143,7 +148,9 @@ class Places {
     Expr length() const { return length_; }
     Expr segments() const { return segments_; }
     Expr begin(const Expr &segment) const { return min(segment * length_, last_begin_); }
-    Expr first_cell(const Expr &segment) const { return begin(segment) / axes_[0].stride; }
+    Expr first_cell(const Expr &segment) const { return (begin(segment) + axes_[0].skipped) / axes_[0].stride; }
+    /// So many results of its first cell lie before it.
+    Expr early(const Expr &segment) const { return (begin(segment) + axes_[0].skipped) % axes_[0].stride; }
     Expr cells() const { return cells_; }
 
     /// Spots of the segment's rows that have data, of a plane: the first, and behind the last; the spot at place 0.
@@ -251,6 +258,23 @@ class Places {
     Expr rows_of(const Expr &tile) const { return min(rows_, all_rows_ - tile * rows_); }
     Expr places(const Expr &tile) const { return places_of(rows_of(tile)); }
     Expr most_places() const { return places_of(rows_); }
+    Expr place(const Expr &row, const Expr &cell) const {
+        return tile_height() == 1 ? row * pitch_ + cell
+                                  : row % tile_height() * places_of_tile_rows() + row / tile_height() * pitch_ + cell;
+    }
+
+    // Tiles of Winograd's algorithm (flat_winograd.h) are numbered through rows of them, and are as many as fill register tiles.
+    // Results of the first rows of all tiles lie together, and so do those of other rows.
+    Expr tile_rows(const Expr &tile) const { return rounded_up(rows_of(tile), tile_height()); }
+    Expr register_tiles(const Expr &tile) const { return register_tiles_of(tile_rows(tile)); }
+    Expr most_register_tiles() const { return register_tiles_of(most_tile_rows()); }
+    Expr places_of_tile_rows() const { return most_register_tiles() * (positions_ * axes_[0].tile) + vector_; }
+    /// Rows of tiles, one behind the other, whose columns are transformed: with what the last register tile sees.
+    Expr transformed_rows(const Expr &register_tiles) const {
+        return rounded_up(register_tiles * (positions_ * axes_[0].tile) + axes_[0].high - axes_[0].low, pitch_);
+    }
+    Expr transformed_places() const { return transformed_rows(most_register_tiles()) * pitch_ + vector_; }
+
     /// These measure what is copied, in spots.
     Expr window() const { return window_ * spots(); }
     Expr seen_pitch() const { return pitch_ * spots(); }
@@ -267,7 +291,12 @@ class Places {
     Expr images_, rows_, panels_, length_, segments_, last_begin_, cells_, row_cells_, pitch_, tiles_, all_rows_, row_places_, window_;
     PerAxis row_pitches_, seen_pitches_;
     Expr low_row_ = 0, seen_rows_, run_rows_, planes_ = 1;
-    int positions_ = 1;
+    int positions_ = 1, vector_ = 1;
+
+    int tile_height() const { return axes_.size() > 1 ? axes_[1].tile : 1; }
+    bool has_tiles() const { return tile_height() * axes_[0].tile > 1; }
+    Expr most_tile_rows() const { return rounded_up(rows_, tile_height()); }
+    Expr register_tiles_of(const Expr &tile_rows) const { return rounded_up(tile_rows * (pitch_ / axes_[0].tile), positions_); }
 
     Expr spots() const { return axes_[0].spots(); }
 
@@ -291,6 +320,7 @@ class Places {
 
     // So many rows have these places, in whole register tiles.
     Expr places_of(const Expr &rows) const {
+        if (has_tiles()) return tile_height() * places_of_tile_rows();
         return rounded_up((rows - 1) * pitch_ + row_places_, positions_) * positions_;
     }
 };

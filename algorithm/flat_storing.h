@@ -29,8 +29,9 @@ class Storing {
         PerAxis stored;
         Expr there_is = cells.back() < places.images();
         for (int d = 1; d < rank_; d++) {
-            stored.push_back(cells[d - 1] * axes[d].stride + (d == 1 ? v.phase_y : v.phase_z));
+            stored.push_back(cells[d - 1] * axes[d].stride + (d == 1 ? v.phase_y : v.phase_z) - axes[d].skipped);
             there_is = there_is && stored.back() < extent(d);
+            if (!Halide::Internal::is_const_zero(axes[d].skipped)) there_is = there_is && stored.back() >= 0;
         }
         stored.insert(stored.end(), {cells.back(), Halide::cast<int>(there_is)});
         // In place of rows that there are not, which are not stored, the first cells are read.
@@ -57,7 +58,7 @@ class Storing {
             return store(at, s.lane, f_.result(place, s.lane, panel(), phase(0, 0, 0, panel()), s.segment, s.tile, s.group));
         }
         interleave();
-        const Expr element = promised(at + places_.begin(s.segment) % x().stride, vectors() * vector * x().stride);
+        const Expr element = promised(at + places_.early(s.segment), vectors() * vector * x().stride);
         store(at, s.lane, f_.interleaved(element, s.row, s.phase_y, s.phase_z, s.lane, panel(), s.segment, s.tile, s.group));
     }
 
@@ -76,7 +77,7 @@ class Storing {
         name_outer(8);
         const Expr lane = s.lane_vector * vector + s.lane;
         if (whole_runs) return store_turned_cells(lane);
-        const Expr early = places_.begin(s.segment) % x().stride;
+        const Expr early = places_.early(s.segment);
         // The last vectors of cells and of results begin early, too. Rows of less than a vector are stored one by one.
         f_.whole_vectors = places_.length() >= vector;
         const Expr before = first_cell(s.vector, s.segment) * x().stride - early;
@@ -132,7 +133,7 @@ class Storing {
         s.element = r[0], s.vector = r[1], s.phase_x = r[2], s.cell = r[3], s.phase_y = r[4], s.row = r[5], s.phase_z = r[6];
         name_outer(7);
         const Expr lane = s.vector * vector + s.element;
-        const Expr at = s.cell * x().stride + s.phase_x - places_.begin(s.segment) % x().stride;
+        const Expr at = s.cell * x().stride + s.phase_x - places_.early(s.segment);
         r.where(at >= 0 && at < places_.length());
         only_what_there_is(lane);
         const Expr place = f_.size.only_cells ? promised(row(rank_ + 1) + s.cell, places_.cells_of(s.tile))
@@ -226,7 +227,7 @@ class Storing {
 
     // The cells of a segment that have results; and the first of a vector of them.
     Expr used_cells(const Expr &segment) const {
-        return rounded_up(places_.length() + places_.begin(segment) % x().stride, x().stride);
+        return rounded_up(places_.length() + places_.early(segment), x().stride);
     }
     Expr first_cell(const Expr &number, const Expr &segment) const {
         const int vector = f_.size.vector;
@@ -237,7 +238,7 @@ class Storing {
     Expr result(const Expr &cell, const Expr &phase) const {
         const FlatGemmVars &v = f_.v;
         const Expr row_of_tile = min(v.row, places_.rows_of(v.tile) - 1);
-        Expr place = promised(row_of_tile * places_.pitch() + cell, places_.places(v.tile));
+        Expr place = promised(places_.place(row_of_tile, cell), places_.places(v.tile));
         if (f_.size.only_cells) {
             // Vectors of short rows go beyond the last cell.
             const Expr at = f_.stored_rows(v.row, 0, 0, v.tile)[rank_ + 1] + cell, cells = places_.cells_of(v.tile);

@@ -39,7 +39,8 @@ struct AnyGatherFuncs {
     Halide::Var channel{"channel"}, group{"group"}, part{"part"}, thread{"thread"}, block{"block"}, outer{"outer"};
     Halide::Var summed{"summed"}, tap_x{"tap_x"}, tap_y{"tap_y"}, tap_z{"tap_z"}, first_tap{"first_tap"},
         in_window{"in_window"};
-    /// Where a thread's first part lies, if it is kept, (thread, block): x, y, z, tile of channels (in channels_last), of groups, image.
+    /// Where a thread's first part lies, if it is kept, (thread, block): x, y, z, tile of channels (in channels_last), of
+    /// groups, image.
     Halide::Func place{"place"};
     /// What taps see, as it lies in memory, (group, place in the window, thread, block, outer, summed, tap_x, tap_y, tap_z,
     /// first_tap). A tap of the axis that has a window stands for all taps of a window.

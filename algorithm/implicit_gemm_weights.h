@@ -61,8 +61,8 @@ Expr given_weight(const GemmFuncs &f, const Tensor &weight, const Geometry &g) {
     return select(summed < extent(rank) && f.v.channel < extent(rank + 1), element, Internal::make_zero(element.type()));
 }
 
-/// The same of the forward operation, where kernel positions are neighbours: of a live kernel position, or where phases are channels
-/// of the product, of that which a tap is for the phase.
+/// The same of the forward operation, where kernel positions are neighbours: of a live kernel position, or where phases are
+/// channels of the product, of that which a tap is for the phase.
 template <class Tensor>
 Expr given_weight_of_phases(const GemmFuncs &f, const Tensor &weight, const Geometry &g) {
     using namespace Halide;

@@ -14,11 +14,9 @@ enum class WeightLayout {
     /// (channel in tile, kx, ky, input channel, tile + tiles * group): all weights of a tile lie together, so that they
     /// stay in a CPU's first cache. Channels are padded with zeros to whole tiles.
     channel_tiles,
-    /// (channel in tile, 0, input channel, point x + points * point y, tile + tiles * group): transformed by Winograd's
-    /// algorithm (winograd.h). Channels as above.
+    /// (channel in tile, summed channel, point x + points * phase x, point y + points * phase y, tile + tiles * group): each
+    /// phase's taps, transformed by Winograd's algorithm (flat_winograd.h). Channels as above.
     winograd,
-    /// (channel in tile, kx, input channel, point y, tile + tiles * group): the same down the columns only.
-    winograd_columns,
     /// (channel in panel, summed channel, kx, ky, kz, panel + panels * group): at a kernel position all summed channels of a
     /// panel follow each other. Channels as above.
     channel_panels,

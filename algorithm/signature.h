@@ -214,7 +214,7 @@ inline constexpr Argument tensor_core_weight_packing[] = {
 inline constexpr Argument gemm_weight_packing[] = {
     axes_and(3, "weight", TensorRole::weight),
     per_axis("channel_phases"), per_axis("summed_phases"),
-    int32("input_channels"), int32("input_shift"), int32("dilation"),
+    int32("input_channels"), int32("input_shift"), int32("dilation"), int32("joined_groups"),
     written(dense(5, "packed", TensorRole::weight)),
 };
 
@@ -263,20 +263,22 @@ inline constexpr Argument weight_gradient_sum[] = {
 inline constexpr Argument winograd_tiles[] = {
     dense(4, "picture", TensorRole::picture),           // x, y, channel, image
     per_axis("tiles"), per_axis("step"),                // of an image; from one to the next
-    written(dense(3, "points", TensorRole::partial)),   // tile of any image, channel, point
+    per_axis("phases"), per_axis("stride"), per_axis("taps"),  // of a channel; of a tile's positions; so many are transformed
+    written(dense(3, "points", TensorRole::partial)),   // tile of any image, (channel, phase), point
 };
 
 inline constexpr Argument winograd_product[] = {
     dense(3, "left", TensorRole::partial),  // row, term, point; or term, row, point
     dense(3, "right", TensorRole::partial),
+    int32("adds"), dense(3, "before", TensorRole::partial),  // not 0: to this, which may be the product itself
     written(dense(3, "product", TensorRole::partial)),  // row of the left, of the right, point
 };
 
 inline constexpr Argument winograd_outputs[] = {
-    dense(3, "points", TensorRole::partial),  // tile of any image, channel, point
+    dense(3, "points", TensorRole::partial),  // tile of any image, (channel, phase), point
     dense(1, "bias", TensorRole::bias),
     int32("has_bias"), int32("activation"), float32("slope"),
-    per_axis("tiles"),
+    per_axis("tiles"), per_axis("step"), per_axis("phases"), per_axis("stride"), per_axis("outputs"),
     written(dense(4, "output", TensorRole::picture)),  // x, y, channel, image
 };
 

@@ -1,5 +1,6 @@
 // How blocks of threads are cut that stage what they see in shared memory, for depthwise problems of any size and attributes:
-// kernels' index arithmetic (numbers of the host, compiler/passes/host_numbers.h) and the runtime's (int64_t) are the same templates.
+// kernels' index arithmetic (numbers of the host, compiler/passes/host_numbers.h) and the runtime's (int64_t) are the same
+// templates.
 //
 // What a block sees is a box of columns (x, z, plane), in each of which lie together, for every residue of rows, those that parts
 // and taps go through one after the other: a piece.

@@ -1,9 +1,9 @@
 // How blocks of threads are cut that compute the gradient of depthwise weights from what they stage in shared memory, for problems
 // of any size and attributes (staged_tile.h).
 //
-// A thread sums for a window of taps of a column, a stride apart: its task. It goes through runs of `parts` positions of a column, a
-// dilation apart, so that what window and run see of the output gradient lies together. A block has lanes of all its tasks, and goes
-// through boxes of positions of some neighbouring groups.
+// A thread sums for a window of taps of a column, a stride apart: its task. It goes through runs of `parts` positions of a column,
+// a dilation apart, so that what window and run see of the output gradient lies together. A block has lanes of all its tasks, and
+// goes through boxes of positions of some neighbouring groups.
 #ifndef CONV_TRANSPOSE_ALGORITHM_STAGED_WEIGHT_TILE_H
 #define CONV_TRANSPOSE_ALGORITHM_STAGED_WEIGHT_TILE_H
 

@@ -18,7 +18,6 @@ inline const char *enumerator(WeightLayout layout) {
         case WeightLayout::channels_innermost: return "WeightLayout::channels_innermost";
         case WeightLayout::channel_tiles: return "WeightLayout::channel_tiles";
         case WeightLayout::winograd: return "WeightLayout::winograd";
-        case WeightLayout::winograd_columns: return "WeightLayout::winograd_columns";
         case WeightLayout::channel_panels: return "WeightLayout::channel_panels";
         case WeightLayout::tensor_core: return "WeightLayout::tensor_core";
         case WeightLayout::tensor_core_row_pairs: return "WeightLayout::tensor_core_row_pairs";

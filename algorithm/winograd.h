@@ -1,4 +1,5 @@
-// Winograd's algorithm F(2, 3) for transposed convolutions of stride 1: another way to the same sums.
+// Winograd's algorithm F(2, 3) for transposed convolutions of stride 1: another way to the same sums. Those of other strides are
+// such convolutions of cells.
 //
 // On an axis where kernels have 3 taps, a tile of 2 outputs reaches 4 inputs. Inputs d and weights g of every
 // pair of channels are transformed to 4 points, multiplied point by point and summed over input channels; the
@@ -9,12 +10,16 @@
 // - k] * weight[k]. An axis that is not transformed is F(1, 1), whose matrices are 1: there the taps are
 // summed as the gather does.
 //
-// The matrices of F(2, 3) hold 0, 1, -1 and 1/2 alone, so on small integers results are as exact as the gather's, and on
+// The matrices of F(2, 3) and F(3, 2) hold 0, 1, -1 and 1/2 alone, so on small integers results are as exact as the gather's, and on
 // real numbers as near (tests/accuracy_test.cpp). Larger tiles save more products, but divide by 3 somewhere
 // (five points cannot all differ modulo 3) and have larger coefficients: on a CPU F(4x4, 3x3) was tried, 1.2 times as
-// fast at 128 channels. On GPUs six points make F(4, 3) and F(3, 4), eight F(4, 5): at 0, 1, -1, 2, -1/2 and infinity, whose
+// fast at 128 channels. On GPUs six points make F(5, 2) to F(2, 5), eight F(4, 5): at 0, 1, -1, 2, -1/2 and infinity, whose
 // errors are two thirds of those at 0, 1, -1, 2, -2, and at all of these. What they divide by is left to the end, where the
-// quotients of integers are integers: so those stay exact here, too.
+// quotients of integers are integers: so those stay exact here, too, as long as sums have few enough bits.
+//
+// At a stride, output o and kernel position k are of cells and taps of a phase: o + padding = stride * cell + phase and k = stride *
+// tap + phase. Then a phase is the sum over taps of input[cell - tap] * weight[tap of the phase], a transposed convolution of stride
+// 1, and all phases see the same tiles of inputs: they are channels (runtime/src/choice/winograd_sizes.h).
 #ifndef CONV_TRANSPOSE_GENERATORS_WINOGRAD_H
 #define CONV_TRANSPOSE_GENERATORS_WINOGRAD_H
 
@@ -41,9 +46,6 @@ struct Transform {
     bool is_identity() const { return points() == 1; }
 };
 
-inline const Transform f23{{{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}},
-                           {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}},
-                           {{1, 1, 1, 0}, {0, 1, -1, -1}}};
 inline const Transform identity{{{1}}, {{1}}, {{1}}};
 
 /// F(points + 1 - taps, taps): output i and weight j of a point p are p^i and p^j, the last point's, at infinity, the highest
@@ -78,9 +80,13 @@ inline Transform at_points(const std::vector<float> &finite, float divisor, int 
     return t;
 }
 
-/// On a GPU: of six points or eight, beside an axis of as many as `beside`. Six have the smallest errors with -1/2, eight leave
-/// fewer bits of a sum to the other axis.
+/// On a CPU: of four points, exact on integers with additions alone; an axis of one tap is not transformed.
+inline Transform of_taps(int taps) { return taps == 1 ? identity : at_points({0, 1, -1}, 1, taps); }
+
+/// On a GPU: of six points or eight, beside an axis of as many as `beside`, or one, where nothing is transformed. Six have the
+/// smallest errors with -1/2, eight leave fewer bits of a sum to the other axis.
 inline Transform of_points(int points, int beside, int taps) {
+    if (points == 1) return identity;
     if (points == 8) return at_points({0, 1, -1, 2, -2, 0.5f, -0.5f}, 45, taps);
     return beside == 8 ? at_points({0, 1, -1, 2, -2}, 3, taps) : at_points({0, 1, -1, 2, -0.5f}, 15, taps);
 }
@@ -97,6 +103,31 @@ Halide::Expr transformed(const Matrix &matrix, const Halide::Expr &row, Element 
         rows.push_back(sum);
     }
     return rows.size() == 1 ? rows[0] : Halide::mux(row, rows);
+}
+
+/// Taps, or outputs, of so many points: F(points + 1 - taps, taps) may have any number of them, up to this.
+inline int most_taps(int points) { return points > 1 ? points - 1 : 1; }
+
+/// Kernels are for any number of taps. The first columns of these matrices are the same for all of them: only the last point,
+/// at infinity, is of the last tap, or the last output, alone.
+template <class Element>
+Halide::Expr transformed_taps(const Transform &of_most, const Halide::Expr &taps, const Halide::Expr &point, Element element) {
+    const int last = of_most.points() - 1;
+    std::vector<Halide::Expr> rows;
+    for (int p = 0; p < last; p++) rows.push_back(transformed({of_most.weight[p]}, 0, element));
+    Halide::Expr at_infinity = 0.f;
+    for (int i = 0; i < of_most.taps(); i++) at_infinity = Halide::select(taps == i + 1, element(i), at_infinity);
+    rows.push_back(at_infinity * of_most.divisor);
+    return rows.size() == 1 ? rows[0] : Halide::mux(point, rows);
+}
+
+/// Of so many `outputs`, those beyond lack what is at infinity. `element` gives the points.
+template <class Element>
+Halide::Expr transformed_outputs(const Transform &of_most, const Halide::Expr &outputs, const Halide::Expr &output, Element element) {
+    const int last = of_most.points() - 1;
+    Matrix finite = of_most.output;
+    for (std::vector<float> &row : finite) row[last] = 0;
+    return transformed(finite, output, element) + Halide::select(outputs == output + 1, element(last), 0.f);
 }
 
 }  // namespace conv_transpose::winograd

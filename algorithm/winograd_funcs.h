@@ -1,30 +1,30 @@
-// What a schedule of the forward operation by Winograd's algorithm sees: the named Funcs with their
-// dimensions.
-#ifndef CONV_TRANSPOSE_SCHEDULES_WINOGRAD_FUNCS_H
-#define CONV_TRANSPOSE_SCHEDULES_WINOGRAD_FUNCS_H
+// What the schedule of Winograd's algorithm on CPUs sees (flat_winograd.h): the named Funcs and their dimensions.
+#ifndef CONV_TRANSPOSE_ALGORITHM_WINOGRAD_FUNCS_H
+#define CONV_TRANSPOSE_ALGORITHM_WINOGRAD_FUNCS_H
 
-#include "Halide.h"
-#include "algorithm/gather.h"
+#include "algorithm/flat_gemm_funcs.h"
 #include "algorithm/winograd.h"
 
 namespace conv_transpose {
 
-struct WinogradFuncs {
-    /// Along rows (across) and columns (down). Where rows are not transformed, a tile is one output wide.
+/// A register tile is of so many of Winograd's tiles, which `place` counts; in what is staged, and in results, it counts cells.
+struct WinogradFuncs : FlatGemmFuncs {
+    /// Along rows (across) and columns (down).
     winograd::Transform across, down;
 
-    GatherVars v;
-    /// A tile of outputs, and a point of its transform.
-    Halide::Var tile_x{"tile_x"}, tile_y{"tile_y"}, point_x{"point_x"}, point_y{"point_y"};
-    Halide::Var in_channel{"in_channel"};
-
-    Halide::Func padded_input;        ///< zero outside of the picture (x, y, input channel, group, batch)
-    Halide::Func transformed_across;  ///< along rows only (tile_x, y, point_x, input channel, group, batch)
-    Halide::Func transformed_input;   ///< (tile_x, tile_y, input channel, point_x, point_y, group, batch)
-    Halide::Func sum;                 ///< (tile_x, tile_y, channel, point_x, point_y, group, batch)
-    Halide::RDom taps;                ///< taps of rows that are not transformed, input channels
-    Halide::Func pixels{"pixels"};    ///< (x, y, channel, group, batch)
-    Halide::Func output;
+    Halide::Var point_x{"point_x"}, point_y{"point_y"};
+    /// (place, point_y, summed, segment, tile, group), in its update: rows of tiles, one behind the other. Without a transform of
+    /// columns there is none.
+    Halide::Func transformed_down{"transformed_down"};
+    Halide::RDom down_rows;  ///< place of a vector, vector, row of tiles
+    /// (place, summed, register_tile, point_x, point_y, segment, tile, group).
+    Halide::Func transformed{"transformed"};
+    /// (place, lane, register_tile, point_x, point_y, panel, phase, segment, tile, group).
+    Halide::Func products{"products"}, product{"product"};
+    Halide::RDom summed;
+    Halide::Expr summed_extent, most_register_tiles, chunk_panels;
+    /// Of the update of `result`: place of a vector, cell of a row of a tile, row, vector, register tile.
+    Halide::RDom restored;
 };
 
 }  // namespace conv_transpose

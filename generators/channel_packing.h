@@ -1,5 +1,5 @@
-// What kernels declare that turn channels of pictures, channels_last_packing.cpp and channels_first_packing.cpp: a base of generators.
-// On the way elements are words of shared memory, each of which one thread writes.
+// What kernels declare that turn channels of pictures, channels_last_packing.cpp and channels_first_packing.cpp: a base of
+// generators. On the way elements are words of shared memory, each of which one thread writes.
 #ifndef CONV_TRANSPOSE_GENERATORS_CHANNEL_PACKING_H
 #define CONV_TRANSPOSE_GENERATORS_CHANNEL_PACKING_H
 

@@ -13,7 +13,9 @@
 
 #include "Halide.h"
 #include "compiler/passes/adaptive_stores.h"
+#include "algorithm/element_operations.h"
 #include "algorithm/epilogue.h"
+#include "generators/format_text.h"
 #include "generators/forward_arguments.h"
 #include "algorithm/gather.h"
 #include "schedules/shared/kernel_description.h"
@@ -25,10 +27,19 @@ namespace conv_transpose {
 
 template <class Schedule>
 class Forward : public Halide::Generator<Forward<Schedule>>,
-      public ForwardArguments,
+      public ForwardArguments<Halide::Buffer<void, 5>>,
       public DescribedGenerator {
   public:
     Schedule schedule_params;
+    /// Of other formats than float32 weights are read as they are given.
+    Halide::GeneratorParam<Storage> storage{"storage", Storage::f32, storage_names()};
+
+    void configure() {
+        if (packed() && storage != Storage::f32)
+            throw std::invalid_argument("storage is given for weights that are packed; the rule is weights as given");
+        const Halide::Type type = halide_type(storage);
+        input.set_type(type), weight.set_type(type), output.set_type(type);
+    }
 
     void generate() {
         funcs_.in_channels = problem.in_channels;
@@ -63,6 +74,8 @@ class Forward : public Halide::Generator<Forward<Schedule>>,
         problem.describe(Family::forward, this->target, description);
         description.set("weight_layout", enumerator(layout));
         description.set("weight_channel_multiple", schedule_params.weight_channel_multiple());
+        for (const char *tensor : {"input", "weight", "output"})
+            if (storage != Storage::f32) description.set(tensor, format_text(storage));
         schedule_params.describe(description);
         // These schedules have constant strides.
         if constexpr (requires { schedule_params.block_cells(); }) {
@@ -117,7 +130,8 @@ class Forward : public Halide::Generator<Forward<Schedule>>,
     void define_padded_input() {
         const GatherVars &v = funcs_.v;
         funcs_.input = Halide::Func("input_channels");
-        funcs_.input(v.x, v.y, in_channel_, v.group, v.batch) = input(v.x, v.y, real_in_channel(), v.group, v.batch);
+        funcs_.input(v.x, v.y, in_channel_, v.group, v.batch) =
+            loaded(input(v.x, v.y, real_in_channel(), v.group, v.batch), this->target);
         const Halide::Expr nowhere;
         funcs_.padded_input = Halide::BoundaryConditions::constant_exterior(
             funcs_.input, 0.f,
@@ -139,7 +153,7 @@ class Forward : public Halide::Generator<Forward<Schedule>>,
             funcs_.weight = weight;
         } else {
             // A Func of its own, so that schedules can stage it.
-            funcs_.weight(as_vars(coordinates(in_channel_))) = weight(coordinates(real_in_channel()));
+            funcs_.weight(as_vars(coordinates(in_channel_))) = loaded(weight(coordinates(real_in_channel())), this->target);
         }
         funcs_.tap_weight(kx, ky, v.channel, in_channel_, v.group) = funcs_.weight(coordinates(in_channel_));
     }
@@ -155,7 +169,7 @@ class Forward : public Halide::Generator<Forward<Schedule>>,
         funcs_.tap_weight = Halide::Func("tap_weight");
         const Halide::Expr real_channel = min(element / (width * height), out_channels() - 1);
         funcs_.weight(element, in_channel_, v.group) =
-            weight(element % width, element / width % height, real_channel, real_in_channel(), v.group);
+            loaded(weight(element % width, element / width % height, real_channel, real_in_channel(), v.group), this->target);
         funcs_.tap_weight(kx, ky, v.channel, in_channel_, v.group) =
             funcs_.weight(kx + width * (ky + height * v.channel), in_channel_, v.group);
     }
@@ -192,7 +206,8 @@ class Forward : public Halide::Generator<Forward<Schedule>>,
         if constexpr (Schedule::specializes_no_activation)
             activated = branch(funcs_.no_activation, pixel, activated);
         funcs_.activated(v.x, v.y, v.channel, v.group, v.batch) = activated;
-        output(v.x, v.y, v.channel, v.group, v.batch) = funcs_.activated(v.x, v.y, v.channel, v.group, v.batch);
+        output(v.x, v.y, v.channel, v.group, v.batch) =
+            stored(funcs_.activated(v.x, v.y, v.channel, v.group, v.batch), storage, this->target);
         funcs_.output = output;
     }
 

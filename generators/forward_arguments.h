@@ -27,14 +27,19 @@ struct ForwardInputs {
 };
 
 /// Tensors are (x, y, channel in group, group, batch). The attributes are read only by kernels that were compiled without them.
-struct ForwardArguments : ForwardInputs<Halide::Buffer<float, 5>> {
+template <class Tensor = Halide::Buffer<float, 5>>
+struct ForwardArguments : ForwardInputs<Tensor> {
+    template <typename T>
+    using Input = Halide::GeneratorInput<T>;
+    using ForwardInputs<Tensor>::input, ForwardInputs<Tensor>::weight, ForwardInputs<Tensor>::bias;
+
     ProblemParams problem;
 
     Input<int> stride_w{"stride_width"}, dilation_w{"dilation_width"}, padding_phase_w{"padding_phase_width"};
     Input<int> gcd_w{"gcd_width"}, inverse_w{"inverse_width"}, kernel_w{"kernel_width"};
     Input<int> stride_h{"stride_height"}, dilation_h{"dilation_height"}, padding_phase_h{"padding_phase_height"};
     Input<int> gcd_h{"gcd_height"}, inverse_h{"inverse_height"}, kernel_h{"kernel_height"};
-    Halide::GeneratorOutput<Halide::Buffer<float, 5>> output{"output"};
+    Halide::GeneratorOutput<Tensor> output{"output"};
 
     GatherAxis x_axis() const {
         return problem.x_axis({kernel_w, stride_w, dilation_w, padding_phase_w, gcd_w, inverse_w});

@@ -1,6 +1,6 @@
 // The generator of the forward operation of depthwise problems at a stride of 1 whose blocks stage what they see
-// (algorithm/staged_tile.h), for tensors of any rank, format and layout. Arguments as in forward.h. Template argument: a schedule of
-// StagedForwardFuncs with StagedShape shape() const.
+// (algorithm/staged_tile.h), for tensors of any rank, format and layout. Arguments as in forward.h. Template argument: a schedule
+// of StagedForwardFuncs with StagedShape shape() const.
 #ifndef CONV_TRANSPOSE_GENERATORS_FORWARD_STAGED_H
 #define CONV_TRANSPOSE_GENERATORS_FORWARD_STAGED_H
 

@@ -29,7 +29,7 @@ namespace conv_transpose {
 
 template <class Schedule>
 class ForwardTensorCore : public Halide::Generator<ForwardTensorCore<Schedule>>,
-      public ForwardArguments,
+      public ForwardArguments<>,
       public DescribedGenerator {
     template <typename T>
     using GeneratorParam = Halide::GeneratorParam<T>;

@@ -31,6 +31,7 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
     GeneratorParam<bool> phases_outermost{"phases_outermost", false};
     /// Summed channels may be those of neighbouring inputs of a row, `input_channels` of each: the kernel of the next is
     /// shifted by `input_shift` positions, and kernels are spread by `dilation` (runtime/src/choice/input_cells.h).
+    /// Then `joined_groups` of the weight's groups are one, too: between channels of two of them there is zero.
     GeneratorParam<bool> packs_cells{"packs_cells", false};
 
     Input<Halide::Buffer<>> weight{"weight"};
@@ -46,7 +47,7 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
             summed_phases_.push_back(add_input<int>("summed_phases_" + names[d]));
         }
         input_channels_ = add_input<int>("input_channels"), input_shift_ = add_input<int>("input_shift");
-        dilation_ = add_input<int>("dilation");
+        dilation_ = add_input<int>("dilation"), joined_groups_ = add_input<int>("joined_groups");
         packed_ = add_output<Halide::Buffer<>>("packed", halide_type(format_.operand()), 5);
     }
 
@@ -61,13 +62,16 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
             Place at = place_of_element(layout, extents, summed_phases);
             std::vector<Expr> index = kernel_position(at, summed_phases);
             if (packs_cells) find_in_cell(at, index[0], summed_phases);
+            if (packs_cells) find_in_group(at);
             // The clamp tells bounds inference what the quotients cannot.
             index.insert(index.end(), {at.of[channel], at.of[summed], clamp(at.of[group], 0, groups() - 1)});
             return for_tensor_cores ? operand_piece(format_, given(index), at.of[piece], get_target()) : given(index);
         };
         const Expr general = element(values_of(summed_phases_));
         (*packed_)(i, tap, rest, three, four) =
-            rows_are_found_together() ? select(has_whole_rows(), element(std::vector<Expr>(rank, 1)), general) : general;
+            rows_are_found_together()
+                ? select(joined_groups() > 1 || has_whole_rows(), element(std::vector<Expr>(rank, 1)), general)
+                : general;
     }
 
     void schedule() {
@@ -99,10 +103,16 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         packed_->dim(0).set_bounds(0, 64 * values);
         packed_->dim(1).set_stride(64 * values);
         packed_->dim(2).set_extent(packed_->dim(2).extent() / rows_at_once() * rows_at_once());
-        // Without phases that are summed over, nothing is divided for each value. Otherwise few weights are few threads that
-        // divide for long (20 to 10 channels, eight neighbours joined: 5.5 us): there each has a row.
+        // Without phases that are summed over, nothing is divided for each value. Otherwise, and where groups are joined, few
+        // weights are few threads that divide for long (20 to 10 channels, eight neighbours joined: 5.5 us): there each has a row.
+        const Expr has_few = packed_->dim(1).extent() * packed_->dim(2).extent() <= few_rows;
+        if (packs_cells) {
+            Halide::Stage of_groups = all.specialize(*joined_groups_ > 1);
+            schedule_lanes(of_groups.specialize(has_few), false);
+            schedule_lanes(of_groups, true);
+        }
         schedule_lanes(all.specialize(has_whole_rows()), true);
-        schedule_lanes(all.specialize(packed_->dim(1).extent() * packed_->dim(2).extent() <= few_rows), false);
+        schedule_lanes(all.specialize(has_few), false);
         schedule_lanes(all, true);
     }
 
@@ -135,7 +145,7 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         return phases == 1;
     }
 
-    // Nor are the channels of an input cut anywhere but between rows.
+    // Nor are the channels of an input cut anywhere but between rows, which is so wherever groups are joined.
     Expr has_whole_rows() {
         return packs_cells ? sums_no_phases() && *input_channels_ % format_.values_of_16_bytes() == 0 : sums_no_phases();
     }
@@ -193,7 +203,10 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         return counted;
     }
 
-    Expr given_channels() const { return weight.dim(rank).extent(); }
+    Expr joined_groups() const { return packs_cells ? Expr(*joined_groups_) : Expr(1); }
+    // Of a group of the product.
+    Expr given_channels() const { return weight.dim(rank).extent() * joined_groups(); }
+    Expr given_summed() const { return weight.dim(rank + 1).extent() * joined_groups(); }
     Expr groups() const { return weight.dim(rank + 2).extent(); }
     Expr run() const { return packed_->dim(0).extent(); }
     Expr taps() const { return packed_->dim(1).extent(); }
@@ -205,8 +218,8 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         const bool for_tensor_cores = format_.on_tensor_cores();
         const int values = format_.values_of_16_bytes();
         const std::vector<Expr> channel_phases = values_of(channel_phases_), summed_phases = values_of(summed_phases_);
-        Expr channels = given_channels(), summed_channels = weight.dim(rank + 1).extent();
-        PerDimension<Expr> extents(1, {{piece, format_.pieces()}, {group, groups()}});
+        Expr channels = given_channels(), summed_channels = given_summed();
+        PerDimension<Expr> extents(1, {{piece, format_.pieces()}, {group, groups() / joined_groups()}});
         for (int d = 0; d < rank; d++) {
             const Expr phases = channel_phases[d] * summed_phases[d];
             extents[axes_[d]] = (weight.dim(d).extent() + phases - 1) / phases;
@@ -260,6 +273,18 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         position = select(is_tap, (spread / dilation).value, -1) + first;
     }
 
+    /// Of groups that are joined: the channels of one, and which, or where they are of two, a channel outside.
+    void find_in_group(Place &at) const {
+        using enum Dimension;
+        const FastNumber computed(at.of[channel]), sums(at.of[summed]), channels(weight.dim(rank).extent()),
+            summed_channels(weight.dim(rank + 1).extent());
+        const Expr number = (computed / channels).value, is_one = number == (sums / summed_channels).value && number < joined_groups();
+        const auto where_joined = [&](const Expr &joined, const Expr &single) { return select(joined_groups() > 1, joined, single); };
+        at.of[group] = where_joined(at.of[group] * joined_groups() + number, at.of[group]);
+        at.of[channel] = where_joined(select(is_one, (computed % channels).value, -1), computed.value);
+        at.of[summed] = where_joined((sums % summed_channels).value, sums.value);
+    }
+
     /// It finds places of layouts::tensor_core_weights, in its three dimensions: `rest` is of pieces, eights of summed
     /// channels, tiles and groups.
     Place place_in_rows(const PerDimension<Expr> &extents, const std::vector<Expr> &summed_phases) const {
@@ -307,7 +332,7 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
     Var i{"i"}, tap{"tap"}, rest{"rest"}, three{"three"}, four{"four"};  // the last have extent 1
     ElementFormat format_;
     std::vector<Halide::GeneratorInput<int> *> channel_phases_, summed_phases_;
-    Halide::GeneratorInput<int> *input_channels_ = nullptr, *input_shift_ = nullptr, *dilation_ = nullptr;
+    Halide::GeneratorInput<int> *input_channels_ = nullptr, *input_shift_ = nullptr, *dilation_ = nullptr, *joined_groups_ = nullptr;
     Halide::GeneratorOutput<Halide::Buffer<>> *packed_ = nullptr;
 };
 

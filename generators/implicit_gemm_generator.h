@@ -149,7 +149,8 @@ struct ImplicitGemmGenerator : DescribedGenerator {
                 : implicit_gemm::channels_innermost_weight(f, weight, g);
     }
 
-    /// Words of two elements, of boxes that tensor maps find. Nothing but their places matters: each is taken for its first element.
+    /// Words of two elements, of boxes that tensor maps find. Nothing but their places matters: each is taken for its first
+    /// element.
     template <class Input, class Weight>
     void define_pairs(const implicit_gemm::Geometry &g, const Input &picture, const Weight &weight) {
         GemmFuncs &f = funcs_;

@@ -1,6 +1,6 @@
 # The kernels that are built, a file a section in generators/kernels/. Their order is the order of preference: of those
 # for an operation and a device, a plan takes the first that accepts its problem. So exact kernels come first, then
-# families (fixed kernel and stride, any channels), then the general kernels.
+# families (fixed kernel and stride, any channels), then those for any attributes, the gather for any tensors last.
 #
 #   conv_transpose_kernel(OPERATION FORMAT DEVICE FAMILY [AS what] [GENERATOR generator] [parameter=value ...] [option ...])
 #   conv_transpose_helper(GENERATOR FORMAT DEVICE [AS what] [parameter=value ...] [option ...])
@@ -11,7 +11,7 @@
 # compiled in), the layout of pictures, and sizes that are compiled in, then what AS says of rows that differ in nothing
 # else. FORMAT is what is multiplied: f32, tf32, tf32x3, f16 or bf16. Options:
 #   FULL                  left out unless CONV_TRANSPOSE_KERNELS=full
-#   H200_TFLOPS n                TFLOP/s of full blocks on an H200, measured. Among kernels with a rate that accept a
+#   H200_TFLOPS n         TFLOP/s of full blocks on an H200, measured. Among kernels with a rate that accept a
 #                         problem, the one that should take least time is chosen
 #   ONLY_ON sm_90         left out where there is no machine code for this GPU, and made for no other; on CPUs avx2 or avx512
 #   LARGE                 64-bit indices
@@ -21,7 +21,8 @@
 #   AVX2 parameter=value  in place of those before: AVX2 has half as many registers as AVX-512
 # cpu kernels are made for each instruction set in CONV_TRANSPOSE_CPU_LEVELS.
 
-# Formats of half precision, each with the same rows.
+# Formats of half precision, each with the same rows. The small set has float16's, and of bfloat16, which differs in how elements
+# are converted, a few of each operation.
 set(formats_of_16_bits f16 bf16)
 
 # Sets `maybe`, an option of rows: FULL, but for those formats of a loop over `format` that the small set has.
@@ -86,7 +87,8 @@ endmacro()
 macro(conv_transpose_flat_products operation)
     set(gemm LAYOUT ncdhw rank=3)
     foreach(format f32 ${formats_of_16_bits})
-        set(in_rows ${operation} ${format} cpu implicit_gemm ${gemm} storage=${format})
+        conv_transpose_small_set_has(f32 f16)
+        set(in_rows ${operation} ${format} cpu implicit_gemm ${gemm} ${maybe} storage=${format})
         conv_transpose_kernel(${in_rows} AVX2 channels=4 ${avx2_places})
         conv_transpose_kernel(${in_rows} AS channels3 vectors=8 channels=3 fma_percent=60 ONLY_ON avx512)
         conv_transpose_kernel(${in_rows} AS channels1 vectors=12 channels=1 fma_percent=30 AVX2 vectors=6 ${avx2_channels1})
@@ -96,16 +98,18 @@ macro(conv_transpose_flat_products operation)
         endif()
         set(in_vectors LAYOUT any GENERATOR ${operation}_cpu_implicit_gemm_channels rank=3 storage=${format})
         conv_transpose_kernel(${operation} ${format} cpu implicit_gemm ${in_vectors} AVX2 places=6 ${avx2_in_vectors})
-        conv_transpose_kernel(${operation} ${format} cpu implicit_gemm ${in_vectors} AS narrow places=16 vectors=1 AVX2 places=12)
+        conv_transpose_kernel(${operation} ${format} cpu implicit_gemm ${in_vectors} AS narrow ${maybe} places=16 vectors=1
+            AVX2 places=12)
         conv_transpose_kernel(${operation} ${format} cpu implicit_gemm ${in_vectors} places=6 BASELINE_ONLY)
     endforeach()
 endmacro()
 # Depthwise, of any attributes and rank: places in vectors; where channels are innermost, or taps are many, groups.
 macro(conv_transpose_depthwise_products operation)
     foreach(format f32 ${formats_of_16_bits})
-        set(of_groups GENERATOR ${operation}_cpu_depthwise_channels rank=3 storage=${format} ${depthwise} fma_percent=45)
-        conv_transpose_kernel(${operation} ${format} cpu depthwise LAYOUT ncdhw GENERATOR ${operation}_cpu_depthwise_places rank=3
-            storage=${format} ${depthwise} fma_percent=17)
+        conv_transpose_small_set_has(f32 f16)
+        set(of_groups GENERATOR ${operation}_cpu_depthwise_channels ${maybe} rank=3 storage=${format} ${depthwise} fma_percent=45)
+        conv_transpose_kernel(${operation} ${format} cpu depthwise LAYOUT ncdhw GENERATOR ${operation}_cpu_depthwise_places ${maybe}
+            rank=3 storage=${format} ${depthwise} fma_percent=17)
         conv_transpose_kernel(${operation} ${format} cpu depthwise LAYOUT ncdhw AS turned ${of_groups} turned=true AVX2 places=12)
         conv_transpose_kernel(${operation} ${format} cpu depthwise LAYOUT any ${of_groups} AVX2 places=12)
     endforeach()

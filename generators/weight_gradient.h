@@ -5,7 +5,8 @@
 //   GeneratorParams for its tile sizes,
 //   void apply(WeightGradientFuncs &, const Target &): loop order, staging and mapping to hardware,
 //   void search_space(SearchSpace &, const GradientFacts &) const, if it can be tuned,
-//   void describe(KernelDescription &, const WeightGradientFuncs &) const: what it demands of a problem, and tile_..., the weights of one block,
+//   void describe(KernelDescription &, const WeightGradientFuncs &) const: what it demands of a problem, and tile_..., the
+//     weights of one block,
 //   GeneratorParams chunk_columns and chunk_rows, if it stages its operands in chunks of so many positions.
 #ifndef CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_H
 #define CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_H

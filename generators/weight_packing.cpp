@@ -115,22 +115,18 @@ class PackChannelTiles : public Halide::Generator<PackChannelTiles>, public Tile
     }
 };
 
-/// (kx, ky, channel, summed channel, group) -> (channel in tile, kx, summed channel, point, tile + tiles *
-/// group): the transform of winograd.h, of mirrored taps. With transform_rows kx is 0, and points are those
-/// of both axes.
+/// (kx, ky, channel, summed channel, group) -> (channel in tile, summed channel, point x + points * phase x, point y + points *
+/// phase y, tile + tiles * group): the transform of winograd.h of each phase's taps, which are mirrored. An axis has one point, and
+/// a tap a phase, or four.
 class PackWinograd : public Halide::Generator<PackWinograd>, public TiledPacking {
   public:
-    GeneratorParam<bool> transform_rows{"transform_rows", true};
+    GeneratorParam<int> points_h{"points_h", 4}, points_w{"points_w", 4};
 
     void generate() {
         using Halide::Expr;
-        using winograd::transformed;
-        const winograd::Transform &across = transform(), &down = winograd::f23;
-        packed(lane, kx, summed, point, tile) = of_tiled_channel([&](const Expr &channel, const Expr &group) {
-            return transformed(down.weight, point / across.points(), [&](int y) {
-                return transformed(across.weight, point % across.points(), [&](int x) {
-                    return weight(kx + (across.taps() - 1 - x), down.taps() - 1 - y, channel, summed, group);
-                });
+        packed(lane, summed, point_x, point_y, tile) = of_tiled_channel([&](const Expr &channel, const Expr &group) {
+            return transformed(1, points_h, point_y, [&](const Expr &ky) {
+                return transformed(0, points_w, point_x, [&](const Expr &kx) { return weight(kx, ky, channel, summed, group); });
             });
         });
     }
@@ -138,20 +134,40 @@ class PackWinograd : public Halide::Generator<PackWinograd>, public TiledPacking
     void schedule() {
         declare_packing();
         // One read of a kernel serves all of its points.
-        Halide::Func(packed).bound(point, 0, transform().points() * winograd::f23.points())
-            .reorder(point, kx, lane, summed, tile).unroll(point).parallel(tile);
+        Halide::Var phase_x{"phase_x"}, phase_y{"phase_y"}, work{"work"};
+        Halide::Func(packed).align_bounds(point_x, points_w).align_bounds(point_y, points_h)
+            .split(point_x, phase_x, point_x, points_w, Halide::TailStrategy::RoundUp)
+            .split(point_y, phase_y, point_y, points_h, Halide::TailStrategy::RoundUp)
+            .reorder(point_x, point_y, lane, summed, phase_x, phase_y, tile).unroll(point_x).unroll(point_y)
+            .fuse(phase_y, tile, work).parallel(work);
     }
 
     void describe(KernelDescription &description) override {
-        const WeightLayout layout = transform_rows ? WeightLayout::winograd : WeightLayout::winograd_columns;
-        describe_packing(layout, get_target(), description);
+        describe_packing(WeightLayout::winograd, get_target(), description);
+        description.set("winograd_points", points_h, points_w);
     }
 
   private:
-    Halide::Var kx{"kx"}, summed{"summed"}, point{"point"};
+    Halide::Var summed{"summed"}, point_x{"point_x"}, point_y{"point_y"};
 
-    const winograd::Transform &transform() const {
-        return transform_rows ? winograd::f23 : winograd::identity;
+    // The point at infinity has the first tap, the others the last one's power 0.
+    template <class Element>
+    Halide::Expr transformed(int axis, int points, const Halide::Expr &number, Element element) {
+        using namespace Halide;
+        const Expr kernel = weight.dim(axis).extent(), phase = number / points, point = number % points;
+        const Expr stride = packed.dim(2 + axis).extent() / points, taps = (kernel + stride - 1) / stride;
+        const auto of_tap = [&](const Expr &tap) -> Expr {
+            const Expr k = tap * stride + phase;
+            return select(tap >= 0 && k < kernel, element(clamp(k, 0, kernel - 1)), 0.f);
+        };
+        if (points == 1) return of_tap(0);
+        const int most_taps = points - 1;
+        std::vector<Expr> of_points;
+        for (int p = 0; p < points; p++)
+            of_points.push_back(p == points - 1 ? of_tap(0)
+                                                : winograd::transformed(winograd::of_taps(most_taps).weight, p,
+                                                                        [&](int power) { return of_tap(taps - 1 - power); }));
+        return mux(point, of_points);
     }
 };
 

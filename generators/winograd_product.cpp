@@ -1,12 +1,14 @@
 // The products of Winograd's algorithm on GPUs (algorithm/winograd.h): of what tiles of pictures and of weights became
 // (winograd_tiles.cpp), or of two pictures, whose product are gradients of weights.
 #include "Halide.h"
+#include "algorithm/epilogue.h"
 #include "generators/lowering_passes.h"
 #include "schedules/cuda_winograd_product.h"
 
 namespace conv_transpose {
 
-/// product(row of the left, row of the right, point) = sum over terms of left(row, term, point) * right(row, term, point).
+/// product(row of the left, row of the right, point) = sum over terms of left(row, term, point) * right(row, term, point), and of
+/// gradients of weights, where `adds` is not 0, what other terms gave before.
 /// Both have whole tiles of rows, and whole steps of terms.
 class WinogradProduct : public Halide::Generator<WinogradProduct>, public DescribedGenerator {
   public:
@@ -17,6 +19,8 @@ class WinogradProduct : public Halide::Generator<WinogradProduct>, public Descri
     CudaWinogradProduct schedule_params;
 
     Input<Halide::Buffer<float>> left{"left", 3}, right{"right", 3};
+    Input<int> adds{"adds"};
+    Input<Halide::Buffer<float>> before{"before", 3};
     Output<Halide::Buffer<float>> product{"product", 3};
 
     void generate() {
@@ -30,7 +34,8 @@ class WinogradProduct : public Halide::Generator<WinogradProduct>, public Descri
         f.right(f.j, f.k, f.point) = terms_innermost ? right(f.k, f.j, f.point) : right(f.j, f.k, f.point);
         f.sum(f.i, f.j, f.point) = 0.f;
         f.sum(f.i, f.j, f.point) += f.left(f.i, f.terms.x, f.point) * f.right(f.j, f.terms.x, f.point);
-        product(f.i, f.j, f.point) = f.sum(f.i, f.j, f.point);
+        const Expr earlier = terms_innermost ? branch(adds != 0, before(f.i, f.j, f.point), 0.f) : Expr(0.f);
+        product(f.i, f.j, f.point) = f.sum(f.i, f.j, f.point) + earlier;
         f.product = product;
     }
 
@@ -39,6 +44,10 @@ class WinogradProduct : public Halide::Generator<WinogradProduct>, public Descri
         const int rows = terms_innermost ? 1 : 0;
         declare(left, rows, left_rows), declare(right, rows, right_rows);
         declare(product, 0, left_rows);
+        if (terms_innermost) {
+            declare(before, 0, left_rows);
+            before.dim(1).set_extent(before.dim(1).extent() / right_rows * right_rows);
+        }
         product.dim(1).set_extent(product.dim(1).extent() / right_rows * right_rows);
         schedule_params.apply(f_);
         add_cuda_core_passes(get_pipeline(), schedule_params,
@@ -49,7 +58,6 @@ class WinogradProduct : public Halide::Generator<WinogradProduct>, public Descri
         description.set_family(Family::winograd_product);
         description.set("operation", terms_innermost ? "Operation::weight_gradient" : "Operation::forward");
         describe_target(get_target(), description);
-        description.set("stride", 1, 1);
         description.set("dilation", 1, 1);
         description.set("min_in_channels", min_channels);
         description.set("min_out_channels", min_channels);

@@ -22,11 +22,11 @@
 // 0.09 ms, 16 GB/s; groups in vectors are up to twice as fast where taps are many.
 //
 // All taps (computes_taps, algorithm/flat_entries.h), an EPYC with AVX2 (105 GFLOP/s), one thread, 2026-11-23: k3 s2 1024->2 12^3
-// 56 %, k4 s2 529->2 8 x 16x32 54 %, 64->3 64 x 32x32 53 %, k3 768->4 2 x 1024 48 %. Products reach about 80 %; reading the picture,
-// whose channels are a plane apart, takes a tenth to a half of the time. A register tile's positions are read once for all its
-// entries, all of a channel before the next: a vector of all channels before the next vector read each line twice where planes are
-// a power of two apart (k3 768->4: 33 %). For several register tiles at once, or in chunks of 64 channels, 1.1 to 1.5 times as slow;
-// chunks of 128 in place of 256 take 1.02 to 1.1 times as long.
+// 56 %, k4 s2 529->2 8 x 16x32 54 %, 64->3 64 x 32x32 53 %, k3 768->4 2 x 1024 48 %. Products reach about 80 %; reading the
+// picture, whose channels are a plane apart, takes a tenth to a half of the time. A register tile's positions are read once for
+// all its entries, all of a channel before the next: a vector of all channels before the next vector read each line twice where
+// planes are a power of two apart (k3 768->4: 33 %). For several register tiles at once, or in chunks of 64 channels, 1.1 to 1.5
+// times as slow; chunks of 128 in place of 256 take 1.02 to 1.1 times as long.
 //
 // *Channels*, the same machine and day, channels_last, percent of 255 GFLOP/s: k4 s2 512->256 16x16 77 % (float32), 76 %
 // (bfloat16); k4 s2 64->64 32x32 65 and 69 %; k2 s2 128->64 64x64 46 and 44 %. The gather that computed these before: 7 %.
@@ -55,8 +55,8 @@
 // is copied as it lies, since a cell's element is broadcast wherever it is: 1.4 to 2.7 times as fast as turned where up to three
 // channels are summed; of 512 it takes 1.3 times as long, since neighbouring channels lie far apart. Tables of channel, shift and
 // plane in place of one address: 1.3 times slower. In channels_last, where a spot's channels follow each other, joined terms are as
-// fast for many channels, and for few 1.2 (k5 s2 24<-4) to 2.9 times (k9 s3 56<-1, 54 %) as fast as a loop for each tap, 2026-11-23;
-// tiles of one vector of channels, of 8 or 12 cells, are 1.0 to 1.8 times slower so.
+// fast for many channels, and for few 1.2 (k5 s2 24<-4) to 2.9 times (k9 s3 56<-1, 54 %) as fast as a loop for each tap,
+// 2026-11-23; tiles of one vector of channels, of 8 or 12 cells, are 1.0 to 1.8 times slower so.
 //
 // Forward, only_cells, turned, the same machine and day, beside tiles with gaps: 3-D k3 144->72 2 x 5x6x5 3.34 and 2.66 ms, k4 s2
 // 160->160 2 x 4^3 9.1 and 7.2, k4 s2 1024->512 4x4 5.5 and 4.5, k(7,1) 256->64 8 x 4x4 0.54 and 0.38; without gaps 1.02 times as
@@ -124,8 +124,8 @@ inline void stage_spots(FlatGemmFuncs &f) {
         .specialize(f.reads_vectors);
 }
 
-/// For pictures whose channels lie apart: blocks of vectors of cells are turned in registers (compiler/passes/vector_transpositions.h
-/// makes shuffles of stores that lie a vector apart).
+/// For pictures whose channels lie apart: blocks of vectors of cells are turned in registers
+/// (compiler/passes/vector_transpositions.h makes shuffles of stores that lie a vector apart).
 inline void turn_copies(FlatGemmFuncs &f) {
     using namespace Halide;
     const FlatGemmVars &v = f.v;

@@ -99,8 +99,9 @@ struct CpuTiles : CpuSchedule {
 
         f.padded_input.compute_at(f.output, work).vectorize(f.padded_input.args()[0], width);
 
-        // Constant extents everywhere, or the sums would not be kept in registers. Whole tiles are computed, so what they see must be
-        // set: denormal numbers in memory that is not took 70 times as long (Xeon, k3 s2, 64 to 32 channels of 7x7, 2026-11-23).
+        // Constant extents everywhere, or the sums would not be kept in registers. Whole tiles are computed, so what they see must
+        // be set: denormal numbers in memory that is not took 70 times as long (Xeon, k3 s2, 64 to 32 channels of 7x7,
+        // 2026-11-23).
         f.pixels.compute_at(f.output, x_tile)
             .align_bounds(v.x, tile_width * sx).bound_extent(v.x, tile_width * sx)
             .align_bounds(v.y, tile_rows * sy).bound_extent(v.y, tile_rows * sy).bound_extent(v.channel, channels)

@@ -1,130 +1,122 @@
-// Schedule: Winograd's algorithm on the CPU, for 32 channels and more.
+// Schedule: Winograd's algorithm on the CPU, of run-time stride and kernel size (algorithm/flat_winograd.h).
 //
-// Machine: 2 cores of an AMD EPYC (Zen 5, AVX-512), shared with other work, one thread, 2026-11-21, against
-// cpu_tiles.h in the same run. 3x3 kernels, both axes transformed: 64->64 256x256 in 14.2 ms (22.3), 128x128
-// 3.1 ms (5.3), 128->128 270x270 58.6 ms (101.7), 32->64 256x256 7.7 ms (10.8). At 64 channels the products
-// take 9.8 ms, which is the FMA units' rate; the rest is copying the input with its border (9 %), its
-// transform (6 %), the transform back (5 %) and stores. Wider kernels, columns alone transformed: k(3,7)
-// 32->32 256x512 in 21.3 ms (24.6), 105 % of the FMA units' rate for the products of the definition; with
-// AVX2 40.7 ms (53.0). At kernel width 5 that gains 4 to 7 %.
+// Machine: an EPYC (Zen 3, AVX2, 105 GFLOP/s), one thread, processor time, 2026-11-23, in GFLOP/s of the definition, beside the
+// product of any attributes in the same run: k4 s2 128->64, 16 images of 8x8, 100 (72), 512->256, 4 of 16x16, 141 (83); k6 s2 64->64
+// 64x64 146 (86); k9 s3 64->32 28x49 159 (100); k16 s8 256->128 of 4000 124 (78); k4 s2 128->64, 8 of 4096, 98 (73); k3 256->256,
+// 8 of 14x14, 146 (88). Kernels for k3 of stride 1 alone, which this one replaces, took 0.91 to 1.15 times as long. Four points an
+// axis need 2.25 times fewer products of both axes, 1.5 of one; less where phases lack a tap (k3 s2 1.65), and where cells, of which
+// there is one more than inputs where padding is no multiple of the stride, leave tiles empty. Products take 70 % of the time, at
+// 75 to 85 % of the FMA rate.
 //
-// Order: a block of the output is the unit of work. All channels of its input are transformed when it begins:
-// 4 KB a channel (6 KB where rows are not transformed), which stay in the second cache for up to some 200
-// channels. Then for each tile of output channels, point by point, a matrix product over input channels
-// (where rows are not transformed, a convolution along them) in register tiles of 2 vectors x 8 channels; the
-// point's piece of the transformed input and of the weights lie together, so both stream from the second
-// cache. The sums of all points are 32 KB: they are transformed back from the first cache.
-//
-// Vectors run over tiles along a row. The input's rows are transformed first, where a tile's four inputs lie
-// in two vectors, then the columns, without shuffles.
-//
-// Tried without gain: wider blocks (they waste more at the end of a row), blocks of run-time width, several
-// tiles of channels at once, the sums of one register tile at a time. Without transformed rows: blocks of 4
-// and of 16 tile rows, register tiles of one vector x 2 tile rows or 4 vectors x 4 channels.
+// Order: a channel of a tile's input at a time is copied, transformed down its columns and along its rows, and laid out point by
+// point in register tiles. Then, for some panels of channels: point by point a matrix product of all their phases, whose picture
+// stays near (phase by phase, with all points of each: 1.1 times as slow, of 256 and 512 channels); and the sums are transformed back to cells, which
+// are stored as those of other products are. Lanes are Winograd's tiles, so transforms back need no shuffles but the interleaving
+// of cells. Points lie an odd number of lines of the cache apart: else all of them may meet in a set, and the transform takes 6
+// times as long (64 channels). Six points (F(5, 2), F(4, 3)) save 1.2 to 1.8 times more products; they were not tried here.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CPU_WINOGRAD_H
 #define CONV_TRANSPOSE_SCHEDULES_CPU_WINOGRAD_H
 
-#include "schedules/shared/kernel_description.h"
 #include "algorithm/winograd_funcs.h"
+#include "schedules/cpu_implicit_gemm.h"
+#include "schedules/shared/kernel_description.h"
 #include "schedules/shared/schedule_defaults.h"
 
 namespace conv_transpose {
 
 struct CpuWinograd : CpuSchedule {
     static constexpr const char *family = "winograd";
-    /// The register tile: vectors of tiles along a row, rows of tiles, output channels.
-    Halide::GeneratorParam<int> vectors{"vectors", 1}, tile_rows{"tile_rows", 2}, channels{"channels", 8};
-    /// Rows of register tiles in a block, which is as wide as one of them.
-    Halide::GeneratorParam<int> rows{"rows", 2};
+    /// The register tile: vectors of tiles, output channels.
+    Halide::GeneratorParam<int> vectors{"vectors", 3}, channels{"channels", 8};
 
-    int weight_channel_multiple() const { return channels; }
-    /// Fewer channels would spend more on the transforms than they save, and smaller outputs leave much of a
-    /// block unused.
+    FlatGemmSizes sizes(const Halide::Target &target) const {
+        const int vector = target.natural_vector_size<float>();
+        return {.vector = vector, .positions = vectors * vector, .channels = channels};
+    }
+    /// Fewer channels would spend more on the transforms than they save.
     void describe(KernelDescription &description) const {
-        const int block_height = winograd::f23.outputs() * block_rows();
-        description.set("min_in_channels", 32);
-        description.set("min_out_channels", 32);
-        description.set("min_output", block_height * 3 / 4, 24);
+        description.set("min_in_channels", 16);
+        description.set("min_out_channels", 16);
     }
 
-    void apply(WinogradFuncs &f, const Halide::Target &target) const {
-        using namespace Halide;
-        const GatherVars &v = f.v;
-        const int width = target.natural_vector_size<float>();
-        Var block_x{"block_x"}, block_y{"block_y"};
-        const TailStrategy guard = TailStrategy::GuardWithIf;
-
-        f.output.split(v.x, block_x, v.x, vectors * width * f.across.outputs(), guard)
-            .split(v.y, block_y, v.y, block_rows() * f.down.outputs(), guard)
-            .split(v.channel, channel_tile, v.channel, channels, guard)
-            .reorder(v.x, v.y, v.channel, channel_tile, block_x, block_y, v.group, v.batch)
-            .fuse(block_x, block_y, work).fuse(work, v.group, work).fuse(work, v.batch, work).parallel(work)
-            .vectorize(v.x, width, TailStrategy::PredicateStores).unroll(v.x);
-        transform_input(f, width);
-        multiply(f, width);
-        transform_back(f, width);
+    void apply(WinogradFuncs &f) const {
+        auto &s = f.stored;
+        Halide::Stage stores = f.output.update();
+        stores.allow_race_conditions();
+        stores.split(s.panel, chunk, s.panel, f.chunk_panels, Halide::TailStrategy::GuardWithIf);
+        stores.reorder({s.element, s.vector, s.phase_y, s.row, s.phase_z, s.lane, s.panel, chunk, s.block, s.segment, s.tile, s.group});
+        stores.fuse(s.block, s.segment, work).fuse(work, s.tile, work).fuse(work, s.group, work).parallel(work);
+        stores.specialize(f.whole_vectors).vectorize(s.element);
+        stores.vectorize(s.element);
+        interleave(f);
+        for (Halide::Func table : {f.span, f.seen_rows, f.stored_rows}) table.compute_at(f.output, work);
+        transform(f);
+        multiply(f);
+        restore(f);
     }
 
   private:
-    Halide::Var work{"work"}, channel_tile{"channel_tile"};
+    // Points that lie an odd number of lines of the cache apart do not meet in one set of it.
+    static Halide::Expr odd(const Halide::Expr &count) { return count / 2 * 2 + 1; }
 
-    int block_rows() const { return tile_rows * int(rows); }
+    Halide::RVar work{"work"}, chunk{"chunk"};
 
-    // The block's input, a channel at a time, across its rows and then down.
-    void transform_input(WinogradFuncs &f, int width) const {
+    void interleave(WinogradFuncs &f) const {
         using namespace Halide;
-        const GatherVars &v = f.v;
-        const int tile_width = vectors * width, points_x = f.across.points(), points_y = f.down.points();
-        f.transformed_input.compute_at(f.output, work)
-            .bound_extent(f.tile_y, block_rows())
-            .bound_extent(f.point_x, points_x).bound_extent(f.point_y, points_y)
-            .reorder(f.point_y, f.point_x, f.tile_x, f.tile_y, f.in_channel)
-            .vectorize(f.tile_x, width, TailStrategy::RoundUp).unroll(f.point_x).unroll(f.point_y);
-        if (!f.across.is_identity()) {
-            f.transformed_input.bound_extent(f.tile_x, tile_width).unroll(f.tile_x);
-            f.transformed_across.compute_at(f.transformed_input, f.in_channel)
-                .bound_extent(f.tile_x, tile_width).bound_extent(f.point_x, points_x)
-                .reorder_storage(f.tile_x, f.point_x, v.y).reorder(f.point_x, f.tile_x, v.y)
-                .vectorize(f.tile_x, width).unroll(f.tile_x).unroll(f.point_x);
-        }
-        f.padded_input.compute_at(f.transformed_input, f.in_channel)
-            .vectorize(f.padded_input.args()[0], width, TailStrategy::RoundUp);
+        const RDom &r = f.interleaving;
+        f.interleaved.compute_at(f.output, f.stored.phase_y).hoist_storage(f.output, work);
+        Stage phases = f.interleaved.update();
+        phases.allow_race_conditions().vectorize(r[0]);
+        for (int stride : {1, 2, 3, 4, 5, 8}) phases.specialize(f.stride_x == stride).unroll(r[1]);
     }
 
-    // All points of a tile of channels.
-    void multiply(WinogradFuncs &f, int width) const {
+    // A channel of the tile's input at a time.
+    void transform(WinogradFuncs &f) const {
         using namespace Halide;
-        const GatherVars &v = f.v;
-        const int tile_width = vectors * width;
-        Var y_tile{"y_tile"};
-        Func sums = f.sum.in();
-        sums.compute_at(f.output, channel_tile)
-            .bound_extent(f.tile_x, tile_width).bound_extent(f.tile_y, block_rows())
-            .bound_extent(v.channel, channels)
+        const FlatGemmVars &v = f.v;
+        const int width = f.size.vector;
+        f.transformed.compute_at(f.output, work)
+            .bound_extent(v.place, f.size.positions)
             .bound_extent(f.point_x, f.across.points()).bound_extent(f.point_y, f.down.points())
-            .split(f.tile_y, y_tile, f.tile_y, tile_rows)
-            .reorder(f.tile_x, f.tile_y, v.channel, y_tile, f.point_x, f.point_y)
-            .vectorize(f.tile_x, width).unroll(f.tile_x).unroll(f.tile_y).unroll(v.channel);
-        f.sum.compute_at(sums, y_tile)
-            .bound_extent(f.tile_x, tile_width).bound_extent(f.tile_y, tile_rows)
-            .bound_extent(v.channel, channels);
-        Stage update = f.sum.update();
-        update.reorder(f.tile_x, f.tile_y, v.channel, f.taps.x, f.taps.y).unroll(f.taps.x);
-        for (Stage stage : {Stage(f.sum), update})
-            stage.vectorize(f.tile_x, width).unroll(f.tile_x).unroll(f.tile_y).unroll(v.channel);
+            .reorder_storage(v.place, v.summed, v.register_tile, f.point_x, f.point_y)
+            .bound_storage(v.summed, odd(f.summed_extent)).bound_storage(v.register_tile, odd(f.most_register_tiles))
+            .reorder(f.point_x, f.point_y, v.place, v.register_tile, v.summed)
+            .vectorize(v.place, width).unroll(v.place).unroll(f.point_x).unroll(f.point_y);
+        f.staged.compute_at(f.transformed, v.summed).hoist_storage(f.output, work)
+            .vectorize(v.place, width, TailStrategy::RoundUp);
+        stage_places(f);
+        if (f.down.is_identity()) return;
+        const RDom &r = f.down_rows;
+        f.transformed_down.compute_at(f.transformed, v.summed).hoist_storage(f.output, work)
+            .bound_extent(f.point_y, f.down.points());
+        f.transformed_down.update().reorder({f.point_y, r[0], r[1], r[2], v.summed})
+            .allow_race_conditions().vectorize(r[0]).unroll(f.point_y);
     }
 
-    // A row of tiles at a time, interleaved into a piece of the output on the stack.
-    void transform_back(WinogradFuncs &f, int width) const {
-        const GatherVars &v = f.v;
-        const int outputs_x = f.across.outputs(), outputs_y = f.down.outputs();
-        Halide::Var phase_x{"phase_x"}, phase_y{"phase_y"};
-        f.pixels.compute_at(f.output, v.channel)
-            .align_bounds(v.x, outputs_x).bound_extent(v.x, vectors * width * outputs_x)
-            .align_bounds(v.y, outputs_y).bound_extent(v.y, block_rows() * outputs_y)
-            .split(v.x, v.x, phase_x, outputs_x).split(v.y, v.y, phase_y, outputs_y)
-            .reorder(phase_x, phase_y, v.x, v.y)
-            .vectorize(v.x, width).unroll(v.x).unroll(phase_x).unroll(phase_y);
+    // Point by point, the phases of some panels.
+    void multiply(WinogradFuncs &f) const {
+        using namespace Halide;
+        const FlatGemmVars &v = f.v;
+        const int width = f.size.vector;
+        f.products.compute_at(f.output, chunk).hoist_storage(f.output, work)
+            .bound_storage(v.register_tile, odd(f.most_register_tiles))
+            .bound_extent(v.place, f.size.positions).bound_extent(v.lane, f.size.channels)
+            .bound_extent(f.point_x, f.across.points()).bound_extent(f.point_y, f.down.points())
+            .reorder(v.place, v.lane, v.register_tile, v.panel, v.phase, f.point_x, f.point_y)
+            .reorder_storage(v.place, v.lane, v.register_tile, f.point_x, f.point_y, v.phase, v.panel)
+            .vectorize(v.place, width).unroll(v.place).unroll(v.lane);
+        f.product.compute_at(f.products, v.register_tile)
+            .bound_extent(v.place, f.size.positions).bound_extent(v.lane, f.size.channels)
+            .reorder(v.place, v.lane).vectorize(v.place, width).unroll(v.place).unroll(v.lane);
+        f.product.update().reorder(v.place, v.lane, f.summed.x).vectorize(v.place, width).unroll(v.place).unroll(v.lane);
+    }
+
+    void restore(WinogradFuncs &f) const {
+        const FlatGemmVars &v = f.v;
+        const Halide::RDom &r = f.restored;
+        f.result.compute_at(f.output, f.stored.panel).hoist_storage(f.output, work).bound_extent(v.lane, f.size.channels);
+        f.result.update().allow_race_conditions().reorder({r[0], r[1], r[2], r[3], r[4], v.lane, v.phase})
+            .vectorize(r[0]).unroll(r[1]).unroll(r[2]);
     }
 };
 

@@ -52,7 +52,8 @@ struct CudaGather : CudaSchedule {
     Halide::GeneratorParam<int> channels{"channels", 8}, parts{"parts", 4}, threads{"threads", 128};
     /// Off: they are read as they are given, of input gradients of no more than `channels`, which are done before they were packed.
     Halide::GeneratorParam<bool> packs_weights{"packs_weights", true};
-    /// It is for problems of at most so many products, which are mostly launches: one that packs weights takes longer than it saves.
+    /// It is for problems of at most so many products, which are mostly launches: one that packs weights takes longer than it
+    /// saves.
     Halide::GeneratorParam<int> max_products{"max_products", 0};
     /// They say how parts of a thread lie; see GatherTile.
     Halide::GeneratorParam<int> part_axis{"part_axis", 0}, window{"window", 0};

@@ -7,8 +7,9 @@
 // gradient 1.26 times as long as those of eight.
 //
 // Order: bounds are tested, and elements converted to float32, once an element, not once a tap. A thread has neighbouring positions
-// of a column and a window of taps, which see a run of a column of what is staged: it comes in vectors of four, and nothing is tested
-// in the inner loops. In a weight gradient a block's threads are lanes of its windows of taps, and add what each lane has summed.
+// of a column and a window of taps, which see a run of a column of what is staged: it comes in vectors of four, and nothing is
+// tested in the inner loops. In a weight gradient a block's threads are lanes of its windows of taps, and add what each lane has
+// summed.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_STAGED_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_STAGED_H
 

@@ -3,7 +3,8 @@
 // Machine: NVIDIA H200, 2026-11-21, TF32. Problem: KernelBench level 1, 57 (N8 64->64 k3 1024x1024): 2.23 ms,
 // 278 TFLOP/s. The pipe of shared memory and L1 is busy 78 % of the time, the tensor cores 62 %. Problem:
 // U-Net's k2 s2 (N8 128->64 256x256): 0.316 ms, 60 % of what memory allows. Problem: DCGAN's k4 s2 p1 (N64
-// 512->256 16x16): 0.244 ms, 282 TFLOP/s; its input gradient: 0.228 ms (301 TFLOP/s). docs/tensor-core-experiments.md has the other problems, and what was tried.
+// 512->256 16x16): 0.244 ms, 282 TFLOP/s; its input gradient: 0.228 ms (301 TFLOP/s). docs/tensor-core-experiments.md has the
+// other problems, and what was tried.
 //
 // What it is worth: without it the kernels for any attributes that are then chosen took so much longer (H200, 2026-11-23, 390
 // layers, geometric means of those that choose it), forward in TF32: k2 s2 1.23, k4 s2 1.19, k3 1.33, k5 s2 1.29, k16 s8 2.06

@@ -38,11 +38,12 @@
 //
 // Of few positions stores take longer than products, and of few blocks what a block waits for its chunks (H200, 2026-11-23, us;
 // before, PyTorch). Blocks that go through many tiles store one while the next one's operands come: k4 s4, 1280 to 1280, N4 4x4,
-// 52 MB of weights, 18.6 (27.7, 22.8), k9 s2, 640 to 640, 14x14 41.0 (51.3, 48.9), k5 s2, 1024 to 256, 8x10x8 68.3 (81.0, 68.5), k10
-// s5, 1280 to 320, N4 8x8 57.8 (76.4, 55.9); long sums take a fifth longer so (k3 s2, 640 to 768, N2 64x64 169, 141). Of 64 x 128 they
-// were never the fastest. One block a multiprocessor with twelve chunks of 64 x 64 on their way, or six of 128 x 128: k(10,1) s5, 288
-// to 72, N8 14x14 8.9 (13.6, 9.4), k3 s2, 256 to 128, N4 16x21 7.1 (8.5, 7.0), 1x1, 2048 to 512, N4 32x32 17.4 (20.0, 14.4). Where
-// tiles are fewer than multiprocessors, the blocks of a cluster add their parts: k3 s2, 80 to 40, 32x32 5.6 by four, 6.5 by one.
+// 52 MB of weights, 18.6 (27.7, 22.8), k9 s2, 640 to 640, 14x14 41.0 (51.3, 48.9), k5 s2, 1024 to 256, 8x10x8 68.3 (81.0, 68.5),
+// k10 s5, 1280 to 320, N4 8x8 57.8 (76.4, 55.9); long sums take a fifth longer so (k3 s2, 640 to 768, N2 64x64 169, 141). Of 64 x
+// 128 they were never the fastest. One block a multiprocessor with twelve chunks of 64 x 64 on their way, or six of 128 x 128:
+// k(10,1) s5, 288 to 72, N8 14x14 8.9 (13.6, 9.4), k3 s2, 256 to 128, N4 16x21 7.1 (8.5, 7.0), 1x1, 2048 to 512, N4 32x32 17.4
+// (20.0, 14.4). Where tiles are fewer than multiprocessors, the blocks of a cluster add their parts: k3 s2, 80 to 40, 32x32 5.6 by
+// four, 6.5 by one.
 //
 // Windows, of all kernel positions of a line: a block stages three lines' boxes of the output gradient and one of the input,
 // and each of three warpgroups multiplies a line, 64 input channels x (positions of the line, output channels). A chunk is

@@ -27,7 +27,7 @@ struct WinogradProductFuncs {
 struct CudaWinogradProduct : CudaSchedule {
     /// Threads of a block along rows of the left and of the right.
     static constexpr int lanes_left = 16, lanes_right = 8;
-    GeneratorParam<int> chunk{"chunk", 16}, unrolled{"unrolled", 8};
+    GeneratorParam<int> chunk{"chunk", 16}, unrolled{"unrolled", 16};
     GeneratorParam<int> stages{"stages", 2};
     /// On a multiprocessor, as registers allow: for the estimate of times.
     GeneratorParam<int> blocks{"blocks", 4};

@@ -88,8 +88,8 @@ TEST_P(Accuracy, WeightGradients) {
         const Problem problem = Problem::parse(text);
         const auto input = random.reals(problem.input_elements()), weight = random.reals(problem.weight_elements());
         const auto output_gradient = random.reals(problem.output_elements());
-        const auto exact = gradients(problem, input, weight, output_gradient).weight;
-        const auto size = gradients(problem, magnitudes(input), weight, magnitudes(output_gradient)).weight;
+        const auto exact = weight_gradient(problem, input, output_gradient);
+        const auto size = weight_gradient(problem, magnitudes(input), magnitudes(output_gradient));
         const int64_t terms = problem.batch * problem.height().input * problem.width().input;
         for (Precision precision : {Precision::tf32, Precision::tf32x3}) {
             with.precision = precision;

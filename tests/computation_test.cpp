@@ -109,7 +109,7 @@ TEST(Computation, OfAWeightGradientWhoseLinesAreChannels) {
 
 TEST(Computation, OfAnInputGradientMayBeForward) {
     const auto all = computations("n2g2ic4oc6ih8iw9kh3kw4ph1dw2", Operation::input_gradient);
-    ASSERT_EQ(all.size(), 6u);
+    ASSERT_EQ(all.size(), 8u);
     EXPECT_EQ(all[0].operation, Operation::input_gradient);
     EXPECT_EQ(all[1].operation, Operation::forward);
     EXPECT_EQ(all[1].weight, WeightView::mirrored);
@@ -121,6 +121,26 @@ TEST(Computation, OfAnInputGradientMayBeForward) {
     EXPECT_FALSE(!computations("ic4oc6ih8iw9kh3kw4sw2", Operation::input_gradient)[1].by_phases);
     EXPECT_FALSE(!computations("ic4oc6ih8iw9kh3kw4ph3", Operation::input_gradient)[1].by_phases);
     EXPECT_FALSE(!computations("ic4oc6ih8iw9kh3kw4dw2opw1", Operation::input_gradient)[1].by_phases);
+}
+
+// Groups share tiles of 32, 64 and 128 channels, as many as divide them.
+TEST(Computation, OfGroupsThatAreJoined) {
+    const auto joined = [](const char *problem, Operation operation) {
+        std::vector<int64_t> groups;
+        for (const Computation &c : computations(problem, operation))
+            if (c.joined_groups > 1 && !c.packed_rows) {
+                groups.push_back(c.joined_groups);
+                EXPECT_EQ(c.problem.groups * c.joined_groups, Problem::parse(problem).groups) << problem;
+            }
+        return groups;
+    };
+    using Groups = std::vector<int64_t>;
+    EXPECT_EQ(joined("n2g32ic128oc64ih9iw9kh4kw4sh2sw2", Operation::forward), (Groups{8, 16, 32}));
+    EXPECT_EQ(joined("n2g6ic72oc72ih9iw9kh4kw4sh2sw2", Operation::input_gradient), (Groups{2, 3, 6}));
+    EXPECT_EQ(joined("n2g4ic32oc256ih9iw9kh4kw4sh2sw2", Operation::forward), (Groups{2}));
+    // Neither one group, nor of many channels, nor depthwise.
+    for (const char *other : {"n2ic32oc32ih9iw9kh4kw4", "n2g2ic256oc256ih9iw9kh4kw4", "n2g64ic64oc64ih9iw9kh4kw4"})
+        EXPECT_TRUE(joined(other, Operation::forward).empty()) << other;
 }
 
 // The output gradient's phases are channels: kernel 5 at stride 2 has three taps of two phases.

@@ -64,10 +64,9 @@ inline std::vector<double> expected_result(const Problem &p, const PlanOptions &
             result[i] = activated(result[i], options.epilogue, slope);
         }
     } else {
-        Gradients all = gradients(p, n.input, n.weight, n.output_gradient);
-        result = options.operation == Operation::input_gradient    ? std::move(all.input)
-                 : options.operation == Operation::weight_gradient ? std::move(all.weight)
-                                                                   : std::move(all.bias);
+        result = options.operation == Operation::input_gradient    ? input_gradient(p, n.weight, n.output_gradient)
+                 : options.operation == Operation::weight_gradient ? weight_gradient(p, n.input, n.output_gradient)
+                                                                   : bias_gradient(p, n.output_gradient);
     }
     for (double &value : result) value = rounded(value, result_format(options).type);
     return result;

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <span>
+#include <string_view>
 
 #include "oracle.h"
 #include "random_problems.h"
@@ -35,8 +37,12 @@ class Launches : public DeviceTest {
 
     int count(int on_the_cpu) const { return std::min(random_problem_count(GetParam()), on_the_cpu); }
 
-    // Every operation, by every kernel that accepts the problem under the limits.
-    void expect_exact(const Problem &p, int64_t elements, int64_t grid) {
+    static constexpr Operation all[] = {Operation::forward, Operation::input_gradient, Operation::weight_gradient,
+                                        Operation::bias_gradient};
+
+    // Operations, by every kernel that has such a name and accepts the problem under the limits.
+    void expect_exact(const Problem &p, int64_t elements, int64_t grid, std::span<const Operation> operations = all,
+                      std::string_view part_of_name = "") {
         const Trace trace(p.str() + ", launches of " + std::to_string(elements) + " elements and grids of " +
                           std::to_string(grid));
         const SmallLaunches small(elements, grid);
@@ -44,12 +50,12 @@ class Launches : public DeviceTest {
         const auto bias = random.integers(p.out_channels), output_gradient = random.integers(p.output_elements());
         const auto output = forward(p, input, weight, bias);
         const Gradients expected = gradients(p, input, weight, output_gradient);
-        for (Operation operation : {Operation::forward, Operation::input_gradient, Operation::weight_gradient,
-                                    Operation::bias_gradient}) {
+        for (Operation operation : operations) {
             PlanOptions wanted = options();
             wanted.operation = operation;
             wanted.epilogue.bias = operation == Operation::forward;
             for (const PlanOptions &forced : for_every_kernel(p, wanted)) {
+                if (forced.kernel.find(part_of_name) == std::string::npos) continue;
                 const Trace trace(forced.kernel);
                 const Plan plan(p, forced);
                 if (operation == Operation::forward)
@@ -141,10 +147,13 @@ TEST_P(Launches, OfSumsOfLargePlanesAreCut) {
     expect_exact(Problem::parse("n70g2ic4oc6ih9iw11kh2kw2"), 600, whole_grid);
 }
 
-// Weight gradients put groups and bands of rows on one axis: a launch then has some groups of several images.
+// Weight gradients that read pictures row by row put groups and bands of rows on one axis: a launch then has some groups of several
+// images. Others have bands of positions.
 TEST_P(Launches, OfSeveralBandsHaveFewerGroups) {
-    expect_exact(Problem::parse("n4g3ic3oc3ih60iw70kh3kw3"), int64_t{1} << 30, 4);
-    expect_exact(Problem::parse("n4g3ic24oc27ih40iw70kh3kw3"), int64_t{1} << 30, 4);
+    constexpr Operation weight_gradient[] = {Operation::weight_gradient};
+    expect_exact(Problem::parse("n4g3ic3oc3ih60iw70kh3kw3"), int64_t{1} << 30, 4, weight_gradient, "depthwise");
+    expect_exact(Problem::parse("n4g3ic6oc9ih40iw70kh3kw3"), int64_t{1} << 30, 4, weight_gradient, "general");
+    expect_exact(Problem::parse("n4g3ic24oc27ih9iw14kh3kw3"), int64_t{1} << 30, 4, weight_gradient);
 }
 
 // Nothing can be cut in one image of one group: what is left is made for 64-bit indices, and bias gradients.
@@ -173,19 +182,29 @@ TEST_P(Launches, MustSpanAPlane) {
     }
 }
 
-// Winograd's algorithm transforms as many images at once as its matrices may take elements for: here two, then one.
+// Winograd's algorithm transforms as many images at once as its matrices may take elements for: here two, then one, at a stride as
+// without, of whose weight gradients later launches add to the first's.
 TEST_P(Launches, OfTilesOfSomeImages) {
     const SmallLaunches small(900000, whole_grid);
-    const Problem p = Problem::parse("n3ic8oc10ih30iw62kh3kw3");
-    const auto input = random.integers(p.input_elements()), weight = random.integers(p.weight_elements());
-    const auto bias = random.integers(p.out_channels);
-    const auto output = forward(p, input, weight, bias);
-    PlanOptions wanted = options();
-    wanted.epilogue.bias = true;
-    for (const PlanOptions &forced : for_every_kernel(p, wanted)) {
-        if (forced.kernel.find("winograd") == std::string::npos) continue;
-        SCOPED_TRACE(forced.kernel);
-        expect_equal(run_forward(Plan(p, forced), input, weight, bias), output);
+    for (const char *text : {"n3ic8oc10ih30iw62kh3kw3", "n3ic8oc10ih20iw50kh4kw4sh2sw2ph1pw1"}) {
+        const Problem p = Problem::parse(text);
+        const auto input = random.integers(p.input_elements()), weight = random.integers(p.weight_elements());
+        const auto bias = random.integers(p.out_channels), output_gradient = random.integers(p.output_elements());
+        const auto output = forward(p, input, weight, bias);
+        const auto expected = gradients(p, input, weight, output_gradient).weight;
+        PlanOptions wanted = options();
+        wanted.epilogue.bias = true;
+        for (const PlanOptions &forced : for_every_kernel(p, wanted)) {
+            if (forced.kernel.find("winograd") == std::string::npos) continue;
+            SCOPED_TRACE(forced.kernel);
+            expect_equal(run_forward(Plan(p, forced), input, weight, bias), output);
+        }
+        wanted.epilogue.bias = false, wanted.operation = Operation::weight_gradient;
+        for (const PlanOptions &forced : for_every_kernel(p, wanted)) {
+            if (forced.kernel.find("winograd") == std::string::npos) continue;
+            SCOPED_TRACE(forced.kernel);
+            expect_equal(run_gradient(Plan(p, forced), input, weight, output_gradient), expected);
+        }
     }
 }
 

@@ -66,17 +66,29 @@ struct Gradients {
     std::vector<double> input, weight, bias;
 };
 
+inline std::vector<double> input_gradient(const Problem &p, const std::vector<float> &weight,
+                                          const std::vector<float> &output_gradient) {
+    std::vector<double> input(p.input_elements(), 0.0);
+    for_each_product(p, [&](int64_t i, int64_t w, int64_t y) { input[i] += double(output_gradient[y]) * weight[w]; });
+    return input;
+}
+
+inline std::vector<double> weight_gradient(const Problem &p, const std::vector<float> &input,
+                                           const std::vector<float> &output_gradient) {
+    std::vector<double> weight(p.weight_elements(), 0.0);
+    for_each_product(p, [&](int64_t i, int64_t w, int64_t y) { weight[w] += double(output_gradient[y]) * input[i]; });
+    return weight;
+}
+
+inline std::vector<double> bias_gradient(const Problem &p, const std::vector<float> &output_gradient) {
+    std::vector<double> bias(p.out_channels, 0.0);
+    for (size_t y = 0; y < output_gradient.size(); y++) bias[y / output_plane(p) % p.out_channels] += output_gradient[y];
+    return bias;
+}
+
 inline Gradients gradients(const Problem &p, const std::vector<float> &input, const std::vector<float> &weight,
                            const std::vector<float> &output_gradient) {
-    Gradients g{std::vector<double>(p.input_elements(), 0.0), std::vector<double>(p.weight_elements(), 0.0),
-                std::vector<double>(p.out_channels, 0.0)};
-    for_each_product(p, [&](int64_t i, int64_t w, int64_t y) {
-        g.input[i] += double(output_gradient[y]) * weight[w];
-        g.weight[w] += double(output_gradient[y]) * input[i];
-    });
-    for (size_t y = 0; y < output_gradient.size(); y++)
-        g.bias[y / output_plane(p) % p.out_channels] += output_gradient[y];
-    return g;
+    return {input_gradient(p, weight, output_gradient), weight_gradient(p, input, output_gradient), bias_gradient(p, output_gradient)};
 }
 
 }  // namespace conv_transpose::testing

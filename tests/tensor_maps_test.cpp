@@ -1,5 +1,5 @@
-// Kernels that read pictures or weights by tensor maps, in half precision and in TF32, both layouts: integers, equal to the oracle's,
-// rounded once to nearest even.
+// Kernels that read pictures or weights by tensor maps, in half precision and in TF32, both layouts: integers, equal to the
+// oracle's, rounded once to nearest even.
 #include <gtest/gtest.h>
 
 #include "formatted_test.h"
@@ -204,6 +204,27 @@ TEST_P(HalfPrecisionTensorMaps, JoinsPositionsByTensorMaps) {
 }
 TEST_P(HalfPrecisionTensorMaps, JoinsOutputsByTensorMaps) {
     expect_exact_in_channels_last(problems_of_joined_outputs, "forward");
+}
+
+// Groups whose channels share tiles: of whole rows of 16 bytes and others, of one and several joined ones; with phases, and cells,
+// as channels, strides, dilations; one axis, and three.
+const char *const problems_of_joined_groups[] = {"n2g8ic32oc32ih9iw12kh4kw4sh2sw2ph1pw1", "n1g4ic32oc64ih9iw16kh3kw5sh2sw3ph1pw2dh2",
+                                                 "n2g6ic24oc36ih7iw8kh3kw3sh2sw2ph1pw1oph1opw1", "n1g4ic32oc16id3ih5iw6kd3kh2kw3sd2sh2sw2",
+                                                 "n2g4ic64oc64ih10iw10kh3kw3ph1pw1", "n1g4ic64oc64iw24kw4sw4"};
+
+TEST_P(HalfPrecisionTensorMaps, JoinsGroupsByTensorMaps) {
+    expect_exact_in_channels_last(problems_of_joined_groups, "ndhwc_maps");
+    int kernels = 0;
+    for (const ElementType type : {ElementType::float16, ElementType::float32})
+        for (const char *text : problems_of_joined_groups) {
+            PlanOptions options;
+            options.precision = Precision::tf32;
+            options.input = options.weight = options.output = {type, Layout::channels_first};
+            kernels += expect_exact(Problem::parse(text), Operation::forward, options, 0, "ncdhw_maps");
+            kernels += expect_exact(Problem::parse(text), Operation::input_gradient, options, 0, "ncdhw_maps");
+            if (HasFailure()) return;
+        }
+    if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU joins groups";
 }
 
 // At stride 1 input gradients are forward operations with weights that are mirrored, of cells, too.

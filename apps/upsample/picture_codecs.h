@@ -1,4 +1,5 @@
-// Formats of picture files, by libraries of their own. Errors are PictureErrors with the library's own words; streams are not closed.
+// Formats of picture files, by libraries of their own. Errors are PictureErrors with the library's own words; streams are not
+// closed.
 #ifndef UPSAMPLE_PICTURE_CODECS_H
 #define UPSAMPLE_PICTURE_CODECS_H
 

@@ -2,9 +2,10 @@
 // counts the bytes that have come.
 //
 // A schedule asks for it by the names of the loops that stage an operand: those of a Func in shared memory begin with
-// "bulk_", and one thread of the block runs them (one step of loops over all threads, with a guard). As it stands that is a correct and slow
-// program. Loops that run through global and shared memory alike, without gaps, become one copy; outer ones stay loops
-// around it. What moves anything else than whole rows of 16 aligned bytes, or may be left out by a condition, is refused.
+// "bulk_", and one thread of the block runs them (one step of loops over all threads, with a guard). As it stands that is a
+// correct and slow program. Loops that run through global and shared memory alike, without gaps, become one copy; outer ones
+// stay loops around it. What moves anything else than whole rows of 16 aligned bytes, or may be left out by a condition, is
+// refused.
 //
 // Values that are elements of a box (tensor_boxes.h) are brought by a tensor map instead. Loops around several boxes of a
 // Func are named "bulk_box".

@@ -8,7 +8,8 @@
 // Halide knows, one after the other (compiler/ptx/ptx_expansion.cpp); the runtime makes them.
 //
 // Without offsets a box is a block of the tensor, of any order of dimensions ("tile"): `coordinates` are where it begins, the
-// innermost first, of which the first is a multiple of 16 bytes, and its rows run along it. So positions of a channel, channels_first, come as they lie.
+// innermost first, of which the first is a multiple of 16 bytes, and its rows run along it. So positions of a channel,
+// channels_first, come as they lie.
 //
 // In shared memory a position's channels are a row of 32, 64 or 128 bytes, whose groups of 16 bytes the copy engine
 // permutes ("swizzles") so that eight rows lie in all banks: tensor cores read it so (tensor_core_instructions.cpp).

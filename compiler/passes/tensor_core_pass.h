@@ -69,8 +69,8 @@ struct TensorCoreOptions {
     /// A block has further tiles, whose operands come while one is stored (SoftwarePipelineOptions::resident_blocks): stores
     /// have shared memory of their own behind all stages, and bring 8 rows of a warp there at a time. For row stores.
     bool further_tiles = false;
-    /// Blocks along y have a part of the sum each. They are launched as a cluster, read their tiles from each other's shared memory,
-    /// add them in order, and store a share of the rows each. For row stores.
+    /// Blocks along y have a part of the sum each. They are launched as a cluster, read their tiles from each other's shared
+    /// memory, add them in order, and store a share of the rows each. For row stores.
     bool adds_in_clusters = false;
 };
 

@@ -1,15 +1,15 @@
 // Stores of a tile by rows (TileStore, TensorCoreOptions::row_stores), where 16 bytes of a row of the tile are neighbours in
 // the output: channels of a position, in channels_last.
 //
-// A warp brings all of its rows to shared memory, or, where a block has further tiles, 8 at a time. Then neighbouring lanes store neighbouring 16 bytes of a row, each lane
-// always the same columns, until all rows are stored. What an address or a condition takes from the row alone, as where a
-// position lies in the output, one lane works out for each row and leaves behind the row in shared memory; what comes from
-// the columns alone, as a bias, each lane works out once. Where 2, 4 or 8 neighbouring rows alternate in the output, phases of a
-// stride, the same is done of such *lines* in place of rows. (One copy by the copy engine for each row took longer: about 45
-// cycles a row of 256 bytes, H200, 2026-11-22.)
+// A warp brings all of its rows to shared memory, or, where a block has further tiles, 8 at a time. Then neighbouring lanes
+// store neighbouring 16 bytes of a row, each lane always the same columns, until all rows are stored. What an address or a
+// condition takes from the row alone, as where a position lies in the output, one lane works out for each row and leaves behind
+// the row in shared memory; what comes from the columns alone, as a bias, each lane works out once. Where 2, 4 or 8
+// neighbouring rows alternate in the output, phases of a stride, the same is done of such *lines* in place of rows. (One copy
+// by the copy engine for each row took longer: about 45 cycles a row of 256 bytes, H200, 2026-11-22.)
 //
-// Where a sum has parts in the blocks of a cluster, each of them brings its tile to its shared memory, adds some rows of all, in the
-// order of the blocks, so that the result repeats bit by bit, and stores these. A block that is alone has all rows.
+// Where a sum has parts in the blocks of a cluster, each of them brings its tile to its shared memory, adds some rows of all, in
+// the order of the blocks, so that the result repeats bit by bit, and stores these. A block that is alone has all rows.
 #include "compiler/passes/tile_store.h"
 
 #include <numeric>

@@ -6,7 +6,8 @@
 // rows as alternate in the output. Neighbouring lanes store neighbouring elements of a line, each one by one, or, where a
 // condition of the whole output says so (TensorCoreOptions::runs), two or four at once. What an index, a guard or a value takes
 // from the line alone, as where a channel lies and its bias, one lane works out for each and leaves behind it in shared
-// memory, as far as there is room; what comes from the place in the line alone, as where a position lies, each lane works out once for all lines.
+// memory, as far as there is room; what comes from the place in the line alone, as where a position lies, each lane works out
+// once for all lines.
 #include <algorithm>
 
 #include "compiler/passes/placeholder_calls.h"

@@ -21,8 +21,8 @@ std::vector<Halide::Expr> parts_of(const std::vector<Halide::Expr> &conditions);
 
 class TileStore {
   public:
-    /// `shared` is the allocation to turn the tile in. `tiles` must outlive this. `cluster` is the loop of the blocks that add their
-    /// tiles (TensorCoreOptions::adds_in_clusters), or null.
+    /// `shared` is the allocation to turn the tile in. `tiles` must outlive this. `cluster` is the loop of the blocks that add
+    /// their tiles (TensorCoreOptions::adds_in_clusters), or null.
     TileStore(const Nest &nest, const WarpTiles &tiles, std::string shared, int warpgroups,
               const TensorCoreOptions &options, const Halide::Internal::For *cluster);
 

@@ -74,7 +74,8 @@ class KernelExpansion {
         return line;
     }
 
-    /// Addresses of shared memory tell the block of a cluster, too: those that count from 0 get what the block's memory begins with.
+    /// Addresses of shared memory tell the block of a cluster, too: those that count from 0 get what the block's memory begins
+    /// with.
     std::string from_base(const std::string &body) const {
         PtxWriter out;
         out.line("\t.reg .b32 %tc_base, %tc_begin, %tc_at; .reg .b64 %tc_wide_base, %tc_wide_at; mov.u32 %tc_base, ", name_,

@@ -1,8 +1,8 @@
 // Tensor-core instructions as PTX text, and the layouts that they need.
 //
 // OPERANDS lie in shared memory as rows of 16 bytes: four consecutive k of one m (operand A) or one n
-// (operand B); of 16-bit operands eight. Rows follow each other without gaps, so that row i is at base + 16 i, and the next four k are
-// at base + K4:
+// (operand B); of 16-bit operands eight. Rows follow each other without gaps, so that row i is at base + 16 i, and the next four k
+// are at base + K4:
 //
 //     byte       0    4    8   12 | 16   20   24   28 | 32 ...
 //     k = 0..3   row 0            | row 1             | row 2 ...
@@ -459,8 +459,8 @@ void TensorCoreInstructions::turn(const PlaceholderCall &call, PtxWriter &out) c
     out.line("}");
 }
 
-// A lane adds four neighbouring floats, in the order of the blocks, whose loads are all under way at once. The more blocks there are
-// the fewer rounds a warp's own rows take: those beyond have none.
+// A lane adds four neighbouring floats, in the order of the blocks, whose loads are all under way at once. The more blocks there
+// are the fewer rounds a warp's own rows take: those beyond have none.
 void TensorCoreInstructions::add_of_cluster(const CallSite &site, PtxWriter &out) const {
     if (!wgmma_ || turned_) throw PtxExpansionError("PTX expansion: only sm_90a has clusters, whose warps add rows of their own");
     constexpr int most_blocks = 8, fours = 4;

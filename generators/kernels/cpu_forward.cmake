@@ -24,10 +24,6 @@ conv_transpose_kernel(forward f32 cpu tiles ${attributes_81}
 set(s2p1 stride_h=2 stride_w=2 padding_phase_h=1 padding_phase_w=1)
 conv_transpose_kernel(forward f32 cpu tiles AS few kernel_h=3 kernel_w=3 stride_h=1 stride_w=1
     vectors=2 channels=4 max_channels=4 AVX2 vectors=1)
-conv_transpose_kernel(forward f32 cpu winograd kernel_h=3 kernel_w=3 stride_h=1 stride_w=1
-    AVX2 channels=6)
-conv_transpose_kernel(forward f32 cpu winograd AS columns kernel_h=3 kernel_w=7 stride_h=1 stride_w=1
-    transform_rows=false vectors=2 tile_rows=1 rows=8 AVX2 channels=6)
 foreach(width 3 5 7)
     conv_transpose_kernel(forward f32 cpu tiles kernel_h=3 kernel_w=${width} stride_h=1 stride_w=1
         AVX2 channels=6 fma_percent=70)
@@ -58,11 +54,19 @@ conv_transpose_flat_products(forward)
 conv_transpose_kernel(forward f32 cpu implicit_gemm LAYOUT ncdhw AS balanced rank=3 vectors=4 channels=5 fma_percent=74
     AVX2 vectors=2 channels=6 fma_percent=89)
 foreach(format f32 ${formats_of_16_bits})
-    set(of_storage rank=3 storage=${format})
+    conv_transpose_small_set_has(f32 f16)
+    set(of_storage ${maybe} rank=3 storage=${format})
     conv_transpose_kernel(forward ${format} cpu implicit_gemm LAYOUT ncdhw AS turned GENERATOR forward_cpu_implicit_gemm_channels
         ${of_storage} turned=true fma_percent=88 AVX2 places=6 only_cells=true fma_percent=92)
     # Few channels: the product's are all taps of them. A rate at which it wins where it was faster (Xeon with AVX-512, 2026-11-23:
     # 14 of 21 layers, 1.1 to 2.3 times; with 75 it took five more, at 0.8 to 0.9).
     conv_transpose_kernel(forward ${format} cpu implicit_gemm LAYOUT ncdhw AS taps ${of_storage} computes_taps=true fma_percent=62
         AVX2 vectors=2 channels=6 chunk=256 fma_percent=85)
+endforeach()
+# Winograd's algorithm, for kernels of up to two strides, or of three; rates as above, fitted with the times of transforms.
+foreach(taps 2 3)
+    foreach(taps_h 1 ${taps})
+        conv_transpose_kernel(forward f32 cpu winograd AS ${taps_h}x${taps} taps_h=${taps_h} taps_w=${taps} fma_percent=88
+            AVX2 vectors=2 channels=6 fma_percent=99)
+    endforeach()
 endforeach()

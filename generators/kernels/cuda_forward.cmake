@@ -24,18 +24,23 @@ conv_transpose_kernel(forward f32 cuda phases AS even ${tiles81} width_multiple=
 # ---- depthwise in channels_last, any attributes and rank: neighbouring groups are lanes and vectors
 set(depthwise_vectors LAYOUT nhwc GENERATOR forward_cuda_depthwise_vectors ${depthwise})
 foreach(format f32 ${formats_of_16_bits})
-    conv_transpose_kernel(forward ${format} cuda depthwise ${depthwise_vectors} storage=${format})
+    conv_transpose_small_set_has(f32 f16)
+    conv_transpose_kernel(forward ${format} cuda depthwise ${depthwise_vectors} storage=${format} ${maybe})
 endforeach()
 # ---- depthwise: first by vectors for even strides, then any kernel of a stride along rows (separable resampling)
-conv_transpose_kernel(forward f32 cuda depthwise ${k4s2p1} ${depthwise} vector=4)
+foreach(format f32 ${formats_of_16_bits})
+    conv_transpose_small_set_has(f32 f16)
+    conv_transpose_kernel(forward ${format} cuda depthwise ${k4s2p1} ${depthwise} vector=4 storage=${format} ${maybe})
+endforeach()
 foreach(stride RANGE 2 8)
     conv_transpose_kernel(forward f32 cuda depthwise stride_h=1 stride_w=${stride} ${depthwise} cells_y=8)
 endforeach()
 # Any attributes, rank, element type and layout.
 set(depthwise_gather LAYOUT any GENERATOR forward_cuda_depthwise_gather in_channels=1)
 foreach(format f32 ${formats_of_16_bits})
-    conv_transpose_kernel(forward ${format} cuda depthwise AS columns ${depthwise_gather} ${columns3} parts=16 storage=${format})
-    conv_transpose_kernel(forward ${format} cuda depthwise ${depthwise_gather} storage=${format})
+    conv_transpose_small_set_has(f32 f16)
+    conv_transpose_kernel(forward ${format} cuda depthwise AS columns ${depthwise_gather} ${columns3} parts=16 storage=${format} ${maybe})
+    conv_transpose_kernel(forward ${format} cuda depthwise ${depthwise_gather} storage=${format} ${maybe})
 endforeach()
 
 # ---- few output channels: last layers of networks that make pictures, or their brightness
@@ -83,6 +88,7 @@ conv_transpose_gemm(forward tf32 nchw pairs_c128 ${sub_pixel} ${whole_chunks} co
 # ---- 16 bits, any attributes. Pictures with channels innermost are read as they are; others are packed before. Names
 # tell the layout of input and output, and tiles that are not 128 positions x 128 channels.
 foreach(format ${formats_of_16_bits})
+    conv_transpose_small_set_has(f16)
     set(chunks chunk_channels=64 stages=3)
     set(channels_last ${chunks} input_layout=channels_last channels_last_output=true in_channel_multiple=8)
     set(from_channels_last ${chunks} input_layout=channels_last in_channel_multiple=8)
@@ -91,20 +97,22 @@ foreach(format ${formats_of_16_bits})
     set(tile128x128 columns=128 blocks=2)
     set(tile256x64 ${tile128x128} row_sets=1 column_sets=2)
     conv_transpose_gemm(forward ${format} nhwc "" ${channels_last} ${tile128x128} H200_TFLOPS 460)
-    conv_transpose_gemm(forward ${format} nhwc 128x64 ${channels_last} columns=64 blocks=3 H200_TFLOPS 310)
+    conv_transpose_gemm(forward ${format} nhwc 128x64 ${channels_last} columns=64 blocks=3 ${maybe} H200_TFLOPS 310)
     conv_transpose_gemm(forward ${format} nhwc 128x256 ${channels_last} columns=256 FULL H200_TFLOPS 520)
     conv_transpose_gemm(forward ${format} nchw "" ${packed} ${tile128x128} H200_TFLOPS 460)
-    conv_transpose_gemm(forward ${format} nchw 256x64 ${packed} ${tile256x64} H200_TFLOPS 330)
-    conv_transpose_gemm(forward ${format} nchw sub_pixel ${packed} ${tile256x64} ${sub_pixel} H200_TFLOPS 380)
-    conv_transpose_gemm(forward ${format} nchw pairs_128x128 ${packed} ${tile128x128} ${sub_pixel} neighbours=2 H200_TFLOPS 460)
+    conv_transpose_gemm(forward ${format} nchw 256x64 ${packed} ${tile256x64} ${maybe} H200_TFLOPS 330)
+    conv_transpose_gemm(forward ${format} nchw sub_pixel ${packed} ${tile256x64} ${sub_pixel} ${maybe} H200_TFLOPS 380)
+    conv_transpose_gemm(forward ${format} nchw pairs_128x128 ${packed} ${tile128x128} ${sub_pixel} neighbours=2 ${maybe}
+        H200_TFLOPS 460)
     conv_transpose_gemm(forward ${format} nhwc sub_pixel ${channels_last} columns=32 blocks=4 ${sub_pixel} H200_TFLOPS 160)
     conv_transpose_gemm(forward ${format} nhwc sub_pixel_128x128 ${channels_last} ${tile128x128} phases_as_channels=true neighbours=8
-        H200_TFLOPS 460)
-    conv_transpose_gemm(forward ${format} nhwc parts ${channels_last} ${tile128x128} makes_parts=true H200_TFLOPS 460)
-    conv_transpose_gemm(forward ${format} nchw parts ${packed} ${tile128x128} makes_parts=true H200_TFLOPS 460)
+        ${maybe} H200_TFLOPS 460)
+    conv_transpose_gemm(forward ${format} nhwc parts ${channels_last} ${tile128x128} makes_parts=true ${maybe} H200_TFLOPS 460)
+    conv_transpose_gemm(forward ${format} nchw parts ${packed} ${tile128x128} makes_parts=true ${maybe} H200_TFLOPS 460)
     conv_transpose_gemm(forward ${format} nhwc_to_nchw "" ${from_channels_last} ${tile128x128} FULL H200_TFLOPS 420)
-    conv_transpose_gemm(forward ${format} nchw_to_nhwc "" ${to_channels_last} ${tile128x128} H200_TFLOPS 420)
-    conv_transpose_gemm(forward ${format} nchw_to_nhwc sub_pixel ${to_channels_last} columns=32 blocks=4 ${sub_pixel} H200_TFLOPS 160)
+    conv_transpose_gemm(forward ${format} nchw_to_nhwc "" ${to_channels_last} ${tile128x128} ${maybe} H200_TFLOPS 420)
+    conv_transpose_gemm(forward ${format} nchw_to_nhwc sub_pixel ${to_channels_last} columns=32 blocks=4 ${sub_pixel} ${maybe}
+        H200_TFLOPS 160)
 endforeach()
 set(channels_last input_layout=channels_last channels_last_output=true in_channel_multiple=4)
 conv_transpose_gemm(forward tf32 nhwc "" ${channels_last} columns=128 blocks=2 H200_TFLOPS 200)
@@ -124,7 +132,7 @@ conv_transpose_helper(sum_of_output_parts f32 cuda)
 conv_transpose_helper(sum_of_output_parts f32 cuda AS turned turned=true)
 
 # ---- Winograd's algorithm, where it saves more products than transforms cost
-conv_transpose_kernel(forward f32 cuda winograd GENERATOR winograd_product min_channels=8 MAX_REGISTERS 128 H200_TFLOPS 42)
+conv_transpose_kernel(forward f32 cuda winograd GENERATOR winograd_product min_channels=8 stages=3 MAX_REGISTERS 128 H200_TFLOPS 44)
 # ---- any attributes, for numbers of channels that fill enough of a tile; by splits of the sum where there
 # are few tiles
 conv_transpose_gemm(forward f32 nchw c64 ${product_c64} H200_TFLOPS 41)
@@ -143,7 +151,7 @@ conv_transpose_gemm(forward f32 nchw sub_pixel_given_c64 ${sub_pixel} weights_as
 conv_transpose_gemm(forward f32 nchw sub_pixel_c32 ${sub_pixel} ${product_c32} H200_TFLOPS 37)
 conv_transpose_gemm(forward f32 nchw sub_pixel_c16 ${sub_pixel} ${product_c16} H200_TFLOPS 28)
 # These have three axes.
-conv_transpose_gemm(forward f32 ncdhw c64 ${product_c64} H200_TFLOPS 37)
+conv_transpose_gemm(forward f32 ncdhw c64 ${product_c64} FULL H200_TFLOPS 37)
 conv_transpose_gemm(forward f32 ncdhw c32 ${product_c32} H200_TFLOPS 33)
 conv_transpose_gemm(forward f32 ncdhw c16 ${product_c16} H200_TFLOPS 26)
 conv_transpose_gemm(forward f32 ncdhw sub_pixel_c32 ${sub_pixel} ${product_c32} H200_TFLOPS 31)

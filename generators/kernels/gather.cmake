@@ -3,12 +3,13 @@
 set(rate_forward 10)
 set(rate_input_gradient 12)
 foreach(format f32 ${formats_of_16_bits})
+    conv_transpose_small_set_has(f32 f16)
     foreach(operation forward input_gradient)
         set(rate H200_TFLOPS ${rate_${operation}})
         conv_transpose_kernel(${operation} ${format} cuda gather LAYOUT nhwc GENERATOR ${operation}_cuda_gather_vectors
-            storage=${format} ${rate})
+            storage=${format} ${rate} ${maybe})
         conv_transpose_kernel(${operation} ${format} cuda gather AS columns_c4 LAYOUT any storage=${format} ${columns2} channels=4
-            H200_TFLOPS 8)
+            H200_TFLOPS 8 ${maybe})
         conv_transpose_kernel(${operation} ${format} cuda gather LAYOUT any storage=${format} ${rate})
     endforeach()
     conv_transpose_kernel(weight_gradient ${format} cuda gather LAYOUT any storage=${format})

@@ -35,12 +35,13 @@ conv_transpose_gemm(input_gradient tf32x3 nchw "" ${any_channels} blocks=2 H200_
 # ---- 16 bits, any attributes. Pictures with channels innermost are read as they are. Names tell the layout of input and
 # output, and tiles that are not 128 positions x 128 channels.
 foreach(format ${formats_of_16_bits})
+    conv_transpose_small_set_has(f16)
     set(from_channels_last chunk_channels=64 stages=3 input_layout=channels_last out_channel_multiple=8)
     set(channels_last ${from_channels_last} channels_last_output=true)
     set(tile128x128 columns=128 blocks=2)
     conv_transpose_gemm(input_gradient ${format} nhwc "" ${channels_last} ${tile128x128} min_in_channels=65 H200_TFLOPS 460)
-    conv_transpose_gemm(input_gradient ${format} nhwc 128x64 ${channels_last} columns=64 blocks=3 H200_TFLOPS 310)
-    conv_transpose_gemm(input_gradient ${format} nhwc parts ${channels_last} ${tile128x128} makes_parts=true H200_TFLOPS 460)
+    conv_transpose_gemm(input_gradient ${format} nhwc 128x64 ${channels_last} columns=64 blocks=3 ${maybe} H200_TFLOPS 310)
+    conv_transpose_gemm(input_gradient ${format} nhwc parts ${channels_last} ${tile128x128} makes_parts=true ${maybe} H200_TFLOPS 460)
     # Few channels that are summed over, or rows of them that a box would leave partly empty: kernel positions are summed like
     # channels, of weights as they are given, 16, 8 or 4 bytes at a time. H200, float16, 2026-11-22: k2 s2, 80 from 4 channels, N8
     # 180x180: 0.029 ms, 0.058 by boxes; k5 s2, 80 from 8, N8 180x360: 0.122 (0.249); k16 s8, 16 from 8, N32 20x35: 0.029 (0.067);
@@ -53,7 +54,6 @@ foreach(format ${formats_of_16_bits})
     set(eights given_channels=8 out_channel_multiple=8)
     set(fours given_channels=4 out_channel_multiple=4)
     set(pairs given_channels=2 out_channel_multiple=2)
-    conv_transpose_small_set_has(f16)
     conv_transpose_gemm(input_gradient ${format} nhwc taps_128x128 ${taps128x128} ${eights} H200_TFLOPS 389 ${maybe})
     conv_transpose_gemm(input_gradient ${format} nhwc taps_128x64 ${taps128x64} ${eights} H200_TFLOPS 283 ${maybe})
     conv_transpose_gemm(input_gradient ${format} nhwc taps_128x32 ${taps128x32} ${eights} H200_TFLOPS 182 FULL)
@@ -91,7 +91,7 @@ conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${turned} AS joined p
 conv_transpose_gemm(input_gradient f32 nchw c64 ${product_c64_blocks3} H200_TFLOPS 47)
 conv_transpose_gemm(input_gradient f32 nchw c32 ${product_c32} H200_TFLOPS 43)
 conv_transpose_gemm(input_gradient f32 nchw c16 ${product_c16} H200_TFLOPS 29)
-conv_transpose_gemm(input_gradient f32 ncdhw c64 ${product_c64} H200_TFLOPS 45)
+conv_transpose_gemm(input_gradient f32 ncdhw c64 ${product_c64} FULL H200_TFLOPS 45)
 conv_transpose_gemm(input_gradient f32 ncdhw c32 ${product_c32} H200_TFLOPS 43)
 conv_transpose_gemm(input_gradient f32 ncdhw c16 ${product_c16} H200_TFLOPS 29)
 # Few output channels, or many taps: kernel positions are summed like channels.

@@ -3,11 +3,12 @@
 # problems that are mostly launches: one of them.
 
 foreach(format f32 ${formats_of_16_bits})
+    conv_transpose_small_set_has(f32 f16)
     conv_transpose_kernel(forward ${format} cuda depthwise AS staged LAYOUT any GENERATOR forward_cuda_staged storage=${format}
-        ${depthwise})
+        ${depthwise} ${maybe})
     conv_transpose_kernel(input_gradient ${format} cuda depthwise LAYOUT nhwc GENERATOR input_gradient_cuda_depthwise_vectors
-        storage=${format} parts=8 window=3 ${depthwise})
-    set(depthwise_gather LAYOUT any GENERATOR input_gradient_cuda_depthwise_gather storage=${format} in_channels=1)
+        storage=${format} parts=8 window=3 ${depthwise} ${maybe})
+    set(depthwise_gather LAYOUT any GENERATOR input_gradient_cuda_depthwise_gather storage=${format} in_channels=1 ${maybe})
     conv_transpose_kernel(input_gradient ${format} cuda depthwise AS columns ${depthwise_gather} ${columns3} min_taps=16)
     conv_transpose_kernel(input_gradient ${format} cuda depthwise ${depthwise_gather})
 endforeach()

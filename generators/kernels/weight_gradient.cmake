@@ -39,8 +39,9 @@ conv_transpose_kernel(${dense} ${k9s3} in_channels=56 out_channels=1 lanes_in=14
 conv_transpose_kernel(weight_gradient f32 cuda general ${k4s2} ${depthwise}
     in_tile=1 out_tile=1 all_taps_x=true all_taps_y=true warps=1 wanted_blocks=8448)
 foreach(format f32 ${formats_of_16_bits})
+    conv_transpose_small_set_has(f32 f16)
     # Many taps: longer runs, those for low columns, and in channels_last groups side by side.
-    set(staged GENERATOR weight_gradient_cuda_staged storage=${format} ${depthwise})
+    set(staged GENERATOR weight_gradient_cuda_staged ${maybe} storage=${format} ${depthwise})
     set(staged_long LAYOUT any ${staged} parts=16)
     set(staged_low LAYOUT any ${staged} parts=8)
     set(staged_groups LAYOUT nhwc ${staged} parts=16 planes=8)
@@ -50,14 +51,14 @@ foreach(format f32 ${formats_of_16_bits})
         endif()
         conv_transpose_kernel(weight_gradient ${format} cuda depthwise AS ${tile} ${${tile}})
     endforeach()
-    set(depthwise_vectors LAYOUT nhwc GENERATOR weight_gradient_cuda_depthwise_vectors storage=${format} ${depthwise})
+    set(depthwise_vectors LAYOUT nhwc GENERATOR weight_gradient_cuda_depthwise_vectors ${maybe} storage=${format} ${depthwise})
     if(format IN_LIST formats_of_16_bits)  # 16 bytes of them
         set(eights vector=8 taps=3 warps=4 lanes=64 at_once=2)
         conv_transpose_kernel(weight_gradient ${format} cuda depthwise AS eights_result ${depthwise_vectors} ${eights} writes_result=true)
         conv_transpose_kernel(weight_gradient ${format} cuda depthwise AS eights ${depthwise_vectors} ${eights})
     endif()
     conv_transpose_kernel(weight_gradient ${format} cuda depthwise ${depthwise_vectors})
-    set(depthwise_gather LAYOUT any GENERATOR weight_gradient_cuda_depthwise_gather storage=${format} in_channels=1)
+    set(depthwise_gather LAYOUT any GENERATOR weight_gradient_cuda_depthwise_gather ${maybe} storage=${format} in_channels=1)
     conv_transpose_kernel(weight_gradient ${format} cuda depthwise AS columns ${depthwise_gather} taps=3 window=3 run=8 at_once=1)
     if(format IN_LIST formats_of_16_bits)
         conv_transpose_kernel(weight_gradient ${format} cuda depthwise AS result ${depthwise_gather} writes_result=true)
@@ -97,8 +98,8 @@ conv_transpose_kernel(${row_tf32} AS c16x32 ${taps4x16} tile_in=32 blocks=4 stag
 conv_transpose_kernel(${row_tf32x3} AS c64x128 ${taps2x64} tile_in=128 ${one_block} stages=3 ${over_32} H200_TFLOPS 110)
 conv_transpose_kernel(${row_tf32x3} AS c32x64 ${taps4x32} tile_in=64 stages=2 ${some_channels} H200_TFLOPS 104)
 # By Winograd's algorithm, where there are few positions of many channels.
-conv_transpose_kernel(weight_gradient f32 cuda winograd GENERATOR winograd_product terms_innermost=true min_channels=8 chunk=8 stages=3
-    MAX_REGISTERS 128 H200_TFLOPS 38)
+conv_transpose_kernel(weight_gradient f32 cuda winograd GENERATOR winograd_product terms_innermost=true min_channels=8
+    MAX_REGISTERS 128 H200_TFLOPS 40)
 conv_transpose_kernel(${row_f32} AS c64 ${taps2x64} tile_in=64 lanes_columns=4 ${over_32} H200_TFLOPS 47)
 conv_transpose_kernel(${row_f32} AS c32 ${taps4x32} tile_in=32 ${some_channels} H200_TFLOPS 40)
 conv_transpose_kernel(${row_f32} AS c16x32 ${taps4x16} tile_in=32 lanes_rows=8 ${some_channels} H200_TFLOPS 34)
@@ -226,19 +227,20 @@ foreach(format ${formats_of_16_bits})
     conv_transpose_kernel(${row} AS maps_w5 ${lines} window=5 tile_taps=15 tile_out=32 stages=8 ${full} H200_TFLOPS 950)
     # A warpgroup more would leave a thread too few registers.
     conv_transpose_kernel(${row} AS maps_w7 ${lines} producer=false window=7 tile_taps=21 tile_out=32 stages=8 ${full} H200_TFLOPS 940)
-    conv_transpose_kernel(${row} AS c64x256 ${of} ${taps2x64} tile_in=256 ${one_block} min_in_channels=129 min_out_channels=33 H200_TFLOPS 525)
+    conv_transpose_kernel(${row} AS c64x256 ${of} ${taps2x64} tile_in=256 ${one_block} ${full} min_in_channels=129
+        min_out_channels=33 H200_TFLOPS 525)
     conv_transpose_kernel(${row} AS c64x128 ${of} ${taps4x64} tile_in=128 ${one_block} ALLOW_SPILLS ${full} min_in_channels=65
         min_out_channels=33 H200_TFLOPS 490)
-    conv_transpose_kernel(${row} AS c64 ${of} ${taps2x64} tile_in=64 stages=4 min_in_channels=33 min_out_channels=33 H200_TFLOPS 290)
+    conv_transpose_kernel(${row} AS c64 ${of} ${taps2x64} tile_in=64 stages=4 ${full} min_in_channels=33 min_out_channels=33 H200_TFLOPS 290)
     conv_transpose_kernel(${row} AS result_c64x128 ${of} ${taps4x64} tile_in=128 writes_result=true ${one_block} ${full} min_in_channels=65
         min_out_channels=33 H200_TFLOPS 480)
     conv_transpose_kernel(${row} AS result_c32x64 ${of} ${taps4x32} tile_in=64 writes_result=true ${full} min_in_channels=33
         min_out_channels=17 H200_TFLOPS 280)
     conv_transpose_kernel(${row} AS t1c64x128 ${of} tile_taps=1 tile_out=64 tile_in=128 ${full} min_in_channels=33
         min_out_channels=17 H200_TFLOPS 310)
-    conv_transpose_kernel(${row} AS c32x64 ${of} ${taps4x32} tile_in=64 stages=4 H200_TFLOPS 270)
+    conv_transpose_kernel(${row} AS c32x64 ${of} ${taps4x32} tile_in=64 stages=4 ${full} H200_TFLOPS 270)
     conv_transpose_kernel(${row} AS c16x32 ${of} ${taps4x16} tile_in=32 blocks=4 wanted_blocks=528 H200_TFLOPS 105)
-    conv_transpose_kernel(${row} AS c8x64 ${of} tile_taps=8 tile_out=8 tile_in=64 blocks=3 wanted_blocks=396 H200_TFLOPS 200)
+    conv_transpose_kernel(${row} AS c8x64 ${of} tile_taps=8 tile_out=8 tile_in=64 blocks=3 wanted_blocks=396 ${full} H200_TFLOPS 200)
     conv_transpose_helper(weight_gradient_sum ${format} cuda written=${format})
     conv_transpose_helper(weight_gradient_sum ${format} cuda AS in_order written=${format} slices=1)
 endforeach()
@@ -253,12 +255,13 @@ conv_transpose_kernel(weight_gradient f32 cpu channels AS eight_inputs lanes=8 v
 
 # ---- CPU: any attributes, rank, layout and element type
 foreach(format f32 ${formats_of_16_bits})
-    conv_transpose_kernel(weight_gradient ${format} cpu depthwise LAYOUT any ${depthwise} storage=${format})
+    conv_transpose_small_set_has(f32 f16)
+    conv_transpose_kernel(weight_gradient ${format} cpu depthwise LAYOUT any ${maybe} ${depthwise} storage=${format})
     if(format STREQUAL f32)
         conv_transpose_kernel(weight_gradient f32 cpu implicit_gemm LAYOUT any AS narrow vectors=1 min_in_channels=1
             max_in_channels=16 AVX2 max_in_channels=8)
     endif()
-    conv_transpose_kernel(weight_gradient ${format} cpu implicit_gemm LAYOUT any storage=${format}
+    conv_transpose_kernel(weight_gradient ${format} cpu implicit_gemm LAYOUT any ${maybe} storage=${format}
         min_in_channels=1 AVX2 outputs=6)
     conv_transpose_kernel(weight_gradient ${format} cpu implicit_gemm LAYOUT any storage=${format}
         min_in_channels=1 outputs=6 BASELINE_ONLY)

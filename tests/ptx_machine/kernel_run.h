@@ -20,7 +20,8 @@ struct KernelRun {
     int grid = 0;         ///< the most blocks along an axis, so that each goes through more of a sum; 0: as many as GPUs have
 
     /// KERNEL PROBLEM [input_gradient] [bias] [ACTIVATION] [TENSOR=FORMAT...] [grid=BLOCKS] [+OFFSET[:TENSOR]], where TENSOR is
-    /// input, weight or output, and FORMAT is f32, f16 or bf16, with _last where channels are innermost. Throws std::invalid_argument.
+    /// input, weight or output, and FORMAT is f32, f16 or bf16, with _last where channels are innermost. Throws
+    /// std::invalid_argument.
     static KernelRun parse(const std::string &line);
     std::string str() const;
     TensorFormat &tensor(const std::string &name);

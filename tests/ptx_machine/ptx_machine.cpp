@@ -294,7 +294,8 @@ class BlockRun {
     std::vector<Products> products_;
 };
 
-/// As at the start of a block, at a time later than all that was before: registers keep what the last one left, which no kernel may use.
+/// As at the start of a block, at a time later than all that was before: registers keep what the last one left, which no kernel
+/// may use.
 void start(Warp &w, Block &block, int index, const Dimensions &at, int32_t now) {
     w.block = &block;
     w.index = index;

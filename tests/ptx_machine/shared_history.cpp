@@ -87,8 +87,11 @@ void SharedHistory::require_no_race(const Instruction &i, const Warp &warp, int 
         fail_by_race(i, thread, " writes ", word,
                      numbered("is written without a barrier since, by thread ", last.thread));
     const uint32_t *const reads = reads_.data() + static_cast<size_t>(word) * warps_;
-    for (int reader = 0; reader < warps_; reader++) {
-        if (reads[reader] < clock_of_read * warp.seen[reader]) continue;
+    const int32_t *const seen_of = warp.seen.data();
+    bool all_seen = true;  // all at once, by vectors
+    for (int reader = 0; reader < warps_; reader++) all_seen &= reads[reader] < clock_of_read * seen_of[reader];
+    for (int reader = 0; reader < warps_ && !all_seen; reader++) {
+        if (reads[reader] < clock_of_read * seen_of[reader]) continue;
         if (reader != warp.index)
             fail_by_race(i, thread, " writes ", word, "another warp reads without a barrier since");
         if (reads[reader] % clock_of_read != static_cast<uint32_t>(thread % lanes))

@@ -151,18 +151,28 @@ float Products::element_of_registers(const Instruction &i, int row, int k) const
 }
 
 void Products::multiply(const Product &product) {
+    if (k_of_product(product.instruction->factors) == 8)
+        multiply<8>(product);
+    else
+        multiply<16>(product);
+}
+
+template <int all_k>
+void Products::multiply(const Product &product) {
     const Instruction &i = *product.instruction;
-    const int columns = i.number, all_k = k_of_product(i.factors);
-    float a[rows_of_product][most_k], b[most_k][256];
+    const int columns = i.number;
+    float a[rows_of_product][all_k], b[all_k][256];
     for (int k = 0; k < all_k; k++) {
         for (int m = 0; m < rows_of_product; m++)
             a[m][k] = i.registers_of_a ? element_of_registers(i, m, k) : element(i, product.a, i.transposed[0], m, k);
         for (int n = 0; n < columns; n++) b[k][n] = element(i, product.b, i.transposed[1], n, k);
     }
     for (int m = 0; m < rows_of_product; m++) {
-        float sums[256] = {};
-        for (int k = 0; k < all_k; k++)
-            for (int n = 0; n < columns; n++) sums[n] += a[m][k] * b[k][n];
+        float sums[256];
+        for (int n = 0; n < columns; n++) {
+            sums[n] = 0;
+            for (int k = 0; k < all_k; k++) sums[n] += a[m][k] * b[k][n];
+        }
         for (int n = 0; n < columns; n++) {
             const int at = n / 8 * 4 + m / 8 % 2 * 2 + n % 2, lane = m % 8 * 4 + n % 8 / 2;
             warps_[m / 16].to<float>(i.vector[at])[lane] += sums[n];

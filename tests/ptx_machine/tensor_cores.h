@@ -34,6 +34,8 @@ class Products {
     float element(const Instruction &instruction, uint64_t descriptor, bool transposed, int row, int k);
     float element_of_registers(const Instruction &instruction, int row, int k) const;
     void multiply(const Product &product);
+    template <int all_k>
+    void multiply(const Product &product);
 
     Block &block_;
     Warp *warps_;

@@ -87,8 +87,9 @@ struct Problem {
     void validate() const;
 
     /// Reads a problem string such as "n8g1ic64oc64ih32iw32kh3kw3sh2sw2ph1pw1dh1dw1oph1opw1". Input and
-    /// kernel sizes that are left out are 0, which validate() rejects; other fields keep their defaults. The rank is 3 if there is a field of the depth (id, kd, ...), 1 if there are only
-    /// those of the width, else 2. Throws InvalidProblem when the text is malformed; does not validate().
+    /// kernel sizes that are left out are 0, which validate() rejects; other fields keep their defaults. The rank is 3 if there
+    /// is a field of the depth (id, kd, ...), 1 if there are only those of the width, else 2. Throws InvalidProblem when the
+    /// text is malformed; does not validate().
     static Problem parse(std::string_view text);
 
     /// The problem string, with every field of the axes that the rank has.
@@ -182,7 +183,8 @@ class Status {
 ///   weight_gradient  input, output_gradient -> weight_gradient
 ///   bias_gradient    output_gradient -> bias_gradient
 /// A tensor may lie at any multiple of its elements, but that some CUDA kernels want what they read, of 16 bits, with channels
-/// last, or of input gradients in TF32, and weight gradients of 16 bits with channels last, at multiples of 16 bytes, which run() tells. A packed weight lies at such a multiple.
+/// last, or of input gradients in TF32, and weight gradients of 16 bits with channels last, at multiples of 16 bytes, which
+/// run() tells. A packed weight lies at such a multiple.
 struct Arguments {
     const void *input = nullptr;
     const void *weight = nullptr;

@@ -44,8 +44,8 @@ bool stores_at_odd_elements(const KernelTraits &k, const Problem &p) {
 namespace {
 
 // Where copies of the next tile come while one is stored, a tile takes 1.1 us (256 x 64 in channels_last) or 1.8 (256 x 128), and
-// this comes once (H200, 2026-11-22, seventeen layers in float16; input gradients likewise, fitted to eleven); where the weights of a forward
-// operation come by a map, too, 0.6 us more (nine layers).
+// this comes once (H200, 2026-11-22, seventeen layers in float16; input gradients likewise, fitted to eleven); where the weights
+// of a forward operation come by a map, too, 0.6 us more (nine layers).
 constexpr double before_first_tile = 2.6e-6;
 
 // Likewise of input gradients of 16 bits in channels_first (twelve layers of 8 to 16 us; H200, 2026-11-23), and of forward

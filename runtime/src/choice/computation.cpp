@@ -320,6 +320,23 @@ Computation as_given(const Problem &problem, const PlanOptions &options) {
     return given;
 }
 
+// Groups of few channels that share tiles and boxes: products of channels of two groups are with zeros.
+void add_joined_groups(std::vector<Computation> &all) {
+    const Computation given = all[0];
+    const Problem &p = given.problem;
+    const int64_t most = std::max(p.in_channels, p.out_channels) / std::max<int64_t>(p.groups, 1);
+    const bool depthwise = p.in_channels == p.groups && p.out_channels == p.groups;
+    if (depthwise || given.has_wide_pixels()) return;
+    int64_t before = 1;
+    for (const int64_t channels : {32, 64, 128}) {
+        int64_t joined = std::min(p.groups, channels / most);
+        while (joined > 1 && p.groups % joined != 0) joined--;
+        if (joined <= before) continue;
+        all.push_back(given);
+        all.back().problem.groups /= joined, all.back().joined_groups = before = joined;
+    }
+}
+
 void add_forward_of_gradient(std::vector<Computation> &all) {
     const Computation given = all[0];
     const auto add = [&](const std::optional<Problem> &forward, const std::optional<Problem> &by_phases) {
@@ -364,6 +381,7 @@ std::vector<Computation> alternatives(const Problem &problem, const PlanOptions 
     std::vector<Computation> all{given};
     if (given.operation == Operation::input_gradient) add_forward_of_gradient(all);
     if (given.operation == Operation::weight_gradient) add_of_weight_gradient(all, options);
+    else if (given.operation != Operation::bias_gradient) add_joined_groups(all);
     for (std::size_t i = 0, count = all.size(); i < count; i++) {
         const bool sums_channels = all[i].operation == Operation::forward || all[i].operation == Operation::input_gradient;
         if (sums_channels && !all[i].by_phases) add_views_of_rows(all, i, options);
@@ -421,7 +439,7 @@ std::optional<Computation> with_long_rows(const Computation &given) {
 Computation with_split_sum(const KernelTraits &kernel, const Computation &computation) {
     Computation split = computation;
     if (computation.has_wide_pixels()) return split;  // parts are dense
-    if (computation.cells) return split;  // kernels of later inputs are shifted
+    if (computation.cells || computation.joined_groups > 1) return split;  // packed kernels of later inputs are shifted
     if (kernel.splits_steps) {
         split.partial_sums = best_parts_of_steps(kernel, computation);
         split.parts_of_steps = split.partial_sums > 1;

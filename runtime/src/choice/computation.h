@@ -61,8 +61,8 @@ struct Computation {
     /// `problem`, in the order of a weight in channels_first. Only for kernels that read pairs.
     std::optional<Problem> by_lines{};
 
-    /// In a weight gradient so many groups are one of the problem's, which has the weights between all of their
-    /// channels. A second pass takes those that there are.
+    /// So many groups are one of the problem's, which has the weights between all of their channels. Of a weight gradient a second
+    /// pass takes those that there are; else the others are zeros of the packed weight.
     int64_t joined_groups = 1;
     /// In a weight gradient the channels of so many neighbouring positions are those of one of the problem's. What each
     /// position makes of its own are parts of the sum, which lie along a diagonal.

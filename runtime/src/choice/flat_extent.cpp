@@ -25,6 +25,17 @@ FlatExtent::FlatExtent(const Axis &a, bool forward) {
         low = 0, high = (a.kernel - 1) * a.dilation / a.stride;
         first = a.padding / a.stride, last = (a.padding + a.output() - 1) / a.stride;
     }
+    find_pitch(first, last);
+}
+
+FlatExtent::FlatExtent(const Axis &a, int64_t tile) {
+    cells = ceil_divide(a.output() + a.padding % a.stride, a.stride);
+    low = 1 - ceil_divide(a.kernel, a.stride), high = 0;
+    find_pitch(-(a.padding / a.stride), a.input - 1 - a.padding / a.stride);
+    pitch = round_up(pitch, tile);
+}
+
+void FlatExtent::find_pitch(int64_t first, int64_t last) {
     seen = std::max<int64_t>(std::min(last + 1, cells + high) - std::max(first, low), 0);
     pitch = std::max({cells + high - std::max(first, low), std::min(last + 1, cells + high) - low, cells});
 }

@@ -15,8 +15,13 @@ struct FlatExtent {
     int64_t seen;              ///< so many that taps see have data
 
     FlatExtent(const Axis &, bool forward);
+    /// In tiles of Winograd's algorithm of so many cells: those of all phases see the same.
+    FlatExtent(const Axis &, int64_t tile);
 
     int64_t reach() const { return high - low; }
+
+  private:
+    void find_pitch(int64_t first, int64_t last);
 };
 
 inline int64_t vector_of(const KernelTraits &k) {

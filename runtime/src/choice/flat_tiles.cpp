@@ -21,8 +21,8 @@ constexpr int64_t several = 8;
 class Cut {
   public:
     Cut(const KernelTraits &k, const Problem &p)
-        : k_(k), p_(p), channels_(k, p), forward_(k.operation == Operation::forward), x_(p.width(), forward_),
-          y_(p.height(), forward_), z_(p.depth(), forward_), seen_rows_(y_.reach() + z_.reach() * y_.pitch),
+        : k_(k), p_(p), channels_(k, p), forward_(k.operation == Operation::forward), x_(extent(p.width(), k.winograd_cells.width)),
+          y_(extent(p.height(), k.winograd_cells.height)), z_(p.depth(), forward_), seen_rows_(y_.reach() + z_.reach() * y_.pitch),
           image_rows_(double(y_.pitch * z_.pitch)), entries_(channels_.computed * taps(p)) {}
 
     FlatTiles tiles() {
@@ -45,12 +45,18 @@ class Cut {
     const double image_rows_;
     const int64_t entries_;  ///< of a position, with all taps
 
+    const Size2 tile_{std::max<int64_t>(k_.winograd_cells.height, 1), std::max<int64_t>(k_.winograd_cells.width, 1)};
+
     int64_t least_ = 192, wanted_ = 0;  ///< places of a tile
     int64_t segments_ = 0, row_cells_ = 0, pitch_ = 0, all_rows_ = 0;
+
+    FlatExtent extent(const Axis &a, int64_t tile) const { return tile > 0 ? FlatExtent(a, tile) : FlatExtent(a, forward_); }
 
     // What is copied of the picture, and the results of a panel, stay in the second cache, beside weights (with 512 and 256 KB of
     // 512 layers took 1.09 times as long, ten on average; EPYC, 2026-11-23).
     void want_places() {
+        // Rows that several tiles see are transformed for each: 1.1 to 1.6 times as fast as with 192 (13 layers, EPYC, 2026-11-23).
+        if (tile_.height > 1) least_ = 768;
         const double second_cache = static_cast<double>(second_cache_floats()), result_floats = second_cache / 8;
         double copied_floats = second_cache / 4;
         double results = double(product_of_axes(p_, [&](const Axis &a) { return forward_ ? std::min(a.stride, a.output()) : 1; })) *
@@ -67,6 +73,8 @@ class Cut {
 
     // So many elements of a place are copied together.
     double summed() const {
+        if (k_.winograd_cells != Size2{})
+            return channels_.summed * double(k_.winograd_points.height * k_.winograd_points.width) / double(tile_.height * tile_.width);
         const double channels = k_.packs_groups ? double(k_.weight_channel_multiple) : channels_.summed;
         return channels * product_of_axes(p_, [&](const Axis &a) { return forward_ ? 1 : std::min(a.stride, a.kernel); });
     }
@@ -77,10 +85,12 @@ class Cut {
         const int64_t widest = sees_rows ? std::max<int64_t>(wanted_ / 8, 128) : wanted_;
         segments_ = ceil_divide(x_.cells, widest + widest / 4);
         // A segment has a cell more, since it may begin within one; with that it fills register tiles.
-        const int64_t in_segment = round_up(ceil_divide(x_.cells, segments_) + 1, k_.tile_places);
+        const int64_t beyond = k_.winograd_cells.width > 0 ? x_.reach() : 0;
+        const int64_t in_segment =
+            round_up(ceil_divide(x_.cells, segments_) + 1 + beyond, k_.tile_places * tile_.width) - beyond;
         t.segment_cells = segments_ == 1 ? x_.cells : in_segment - 1;
         row_cells_ = segments_ == 1 ? x_.cells : in_segment;
-        pitch_ = segments_ == 1 ? x_.pitch : row_cells_ + x_.reach();
+        pitch_ = segments_ == 1 ? x_.pitch : round_up(row_cells_ + x_.reach(), tile_.width);
     }
 
     // Register tiles are whole; and rows that taps see beyond a tile's own are copied again.
@@ -91,10 +101,10 @@ class Cut {
         const int64_t most = std::clamp<int64_t>(std::min(wanted_ / pitch_, a_share), 1, std::max<int64_t>(all_rows_, 1));
         // Cells of whole images are stored together, however short rows are.
         const bool of_images = k_.only_cells && !forward_ && x_.cells < vector_of(k_) && image_rows_ <= most;
-        const int64_t unit = of_images ? static_cast<int64_t>(image_rows_) : 1;
+        const int64_t unit = of_images ? static_cast<int64_t>(image_rows_) : tile_.height;
         double least_cost = 0;
         t.tile_rows = 0;
-        for (int64_t n = most / unit * unit; n > std::max<int64_t>(most / 2, most - 64) || t.tile_rows == 0; n -= unit) {
+        for (int64_t n = std::max(most / unit, int64_t{1}) * unit; n > std::max<int64_t>(most / 2, most - 64) || t.tile_rows == 0; n -= unit) {
             const double cost = of_all(n, [&](int64_t rows) { return computed(t, rows); }) +
                                 0.1 * of_all(n, [&](int64_t rows) { return copied(rows); });
             if (t.tile_rows == 0 || cost < least_cost) t.tile_rows = n, least_cost = cost;
@@ -133,6 +143,8 @@ class Cut {
     double copied(int64_t n) const { return n == 0 ? 0.0 : double((n + seen_rows_) * pitch_); }
     double computed(const FlatTiles &t, int64_t n) const {
         if (n == 0) return 0.0;
+        if (k_.winograd_cells != Size2{})
+            return double(round_up(ceil_divide(n, tile_.height) * (pitch_ / tile_.width), k_.tile_places) * tile_.height * tile_.width);
         const double all = k_.only_cells      ? std::ceil(double(n) * real_cells(t))
                            : k_.computes_taps ? positions(n)
                                               : double((n - 1) * pitch_ + row_cells_);

@@ -43,7 +43,7 @@ std::vector<Computation> with_joined_positions_of_rows(const Computation &c, con
     const auto is_row = [](TensorFormat f) { return channels_innermost(f) && bytes_of(f.type) == 2; };
     const bool sees_one = x.kernel == 1 && x.stride == 1 && x.padding == 0 && x.output_padding == 0;
     if (c.operation != Operation::forward && !sees_one) return {};
-    const bool is_other = c.by_phases || c.by_taps || c.packed_rows || c.has_wide_pixels();
+    const bool is_other = c.by_phases || c.by_taps || c.packed_rows || c.has_wide_pixels() || c.joined_groups > 1;
     // A step of its own repeats a bias that it converts.
     const bool repeats_bias = !epilogue.bias || bytes_of(c.weight_format.type) == 2;
     if (is_other || p.groups != 1 || !repeats_bias || epilogue.activation == Activation::prelu ||

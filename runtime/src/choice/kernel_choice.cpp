@@ -53,8 +53,9 @@ struct Request {
                 }
                 rejected = "its sum is not split";
             }
-            // Pictures that are packed as rows tell nothing of a kernel that does not read them.
-            const bool could_be_taken = k.operation == c.operation && (!c.packed_rows || k.box_positions > 0);
+            // Pictures that are packed as rows tell nothing of a kernel that does not read them, nor do groups that are joined.
+            const bool could_be_taken =
+                k.operation == c.operation && (!c.packed_rows || k.box_positions > 0) && c.joined_groups == 1;
             if (reason.empty() || could_be_taken) reason = rejected;
         }
         if (!best) return reason;

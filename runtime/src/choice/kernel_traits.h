@@ -30,6 +30,7 @@ enum class KernelRole {
     sum_of_output_parts,
     weight_gradient_sum,
     winograd_tiles,
+    winograd_taps,
     winograd_outputs,
 };
 
@@ -47,6 +48,8 @@ struct Accepts {
     Size2 kernel{}, stride{}, dilation{}, padding_phase{};
     /// A tile of the passes of Winograd's algorithm has so many points.
     Size2 winograd_points{};
+    /// Of a CPU's flat kernels by it: a tile has so many cells.
+    Size2 winograd_cells{};
     /// Channels of one group.
     int64_t in_channels = 0, out_channels = 0;
     int64_t max_in_channels = 0, max_out_channels = 0;

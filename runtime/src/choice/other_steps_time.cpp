@@ -60,6 +60,11 @@ double cell_packing_time(const Computation &c) {
     return filling + 3.2e-6 + (moved_alone ? 3e-11 * weights : 0);
 }
 
+// Weights between channels of two groups are zeros, each found by itself (eleven layers of 17 to 45 us, H200, 2026-11-23).
+double group_packing_time(const Computation &c) {
+    return c.joined_groups > 1 && c.operation != Operation::weight_gradient ? 6e-6 : 0;
+}
+
 // Packing of weights, in channels_last about 4 ps each of 16 bits (k3, 512 to 512 channels; k4, 386 to 64; k2, 1024 to 1024),
 // which kernels that read them as they are given spare. Others, and what is no weight, were fitted with a fourth of that.
 double weight_packing_time(const KernelTraits &k, const Computation &c) {

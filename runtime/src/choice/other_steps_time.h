@@ -12,6 +12,7 @@ constexpr double launch = 2.1e-6;
 double picture_packing_time(const KernelTraits &kernel, const Computation &computation);
 double weight_packing_time(const KernelTraits &kernel, const Computation &computation);
 double cell_packing_time(const Computation &computation);
+double group_packing_time(const Computation &computation);
 double mirroring_time(const KernelTraits &kernel, const Computation &computation);
 
 /// Of the parts of a sum.

@@ -36,8 +36,8 @@ FrameAxis::FrameAxis(const KernelTraits &k, const Axis &a, bool along_x) {
 
 namespace {
 
-// Words of neighbours of all images are read as they lie where rows of them, and those that are stored, are multiples of 16 bytes, and
-// a chunk has whole channels.
+// Words of neighbours of all images are read as they lie where rows of them, and those that are stored, are multiples of 16 bytes,
+// and a chunk has whole channels.
 std::string pairs_rejection(const KernelTraits &k, const Problem &p) {
     const int64_t values = 16 / bytes_of(k.input.type), words = k.weight_in_channel_multiple / 2, rows = taps(p) / p.width().kernel;
     for (const Axis &a : p.axes)

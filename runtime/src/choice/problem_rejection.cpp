@@ -46,6 +46,13 @@ std::string attribute_rejection(const KernelTraits &k, const Problem &p) {
         return "stride.width is no multiple of " + std::to_string(k.stride_width_multiple);
     for (const Axis &a : p.axes)
         if (channel_phases(k, p, a) > 1 && a.dilation > 1 && a.kernel > 1) return "an axis has a stride and a dilation";
+    if (k.winograd_cells != Size2{}) {
+        const Size2 taps{ceil_divide(p.height().kernel, p.height().stride), ceil_divide(p.width().kernel, p.width().stride)};
+        const Size2 of_kernel{k.winograd_points.height + 1 - k.winograd_cells.height,
+                              k.winograd_points.width + 1 - k.winograd_cells.width};
+        if (taps != of_kernel) return "a kernel has " + str(taps) + " strides, of which there are " + str(of_kernel) + " here";
+        if (p.height().dilation * p.width().dilation > 1) return "it has a dilation";
+    }
     if (k.window > 1 && k.counts_through_images) {
         if (p.width().dilation > 1)
             return "dilation.width is " + std::to_string(p.width().dilation) + "; taps of a window are neighbours";

@@ -78,6 +78,13 @@ double longest_block(const KernelTraits &k, const Problem &p) {
            of_phases([](const Axis &a) { return a.kernel; });
 }
 
+// Input gradients of groups that are joined wait for lines of the output gradient that taps of large strides read anew: fourteen
+// layers with strides of 2 to 8, in one axis and in two, in float16 and TF32 (H200, 2026-11-23).
+double revisits(const Computation &c) {
+    if (c.joined_groups == 1 || c.operation != Operation::input_gradient) return 1;
+    return std::pow(double(product_of_axes(c.problem, [](const Axis &a) { return a.stride; })), 0.15);
+}
+
 // Taps of the phases that have blocks of their own, the most first.
 std::vector<int64_t> taps_of_each_phase(const KernelTraits &k, const Problem &p) {
     std::vector<int64_t> all{1};
@@ -161,7 +168,7 @@ double product_time(const KernelTraits &k, const Computation &c, const Machine &
     const double overhead = block_overhead(k, p, products);
     // Nothing hides such stores where blocks are few (k4 s2 p1, 64 to 32 channels, 32 x 94: 14 us of 12 blocks).
     const double bare = k.box_positions > 0 && blocks <= double(multiprocessors) && stores_at_odd_elements(k, p) ? overhead : 0;
-    const double in_rounds = rounds * (round_flop / (k.h200_tflops * 1e12) + overhead) + bare;
+    const double in_rounds = rounds * (round_flop / (k.h200_tflops * 1e12) * revisits(c) + overhead) + bare;
     return std::max(in_rounds, split_sectors_time(k, c)) + before_first_block(k) + scattered_stores_time(k, c);
 }
 

@@ -40,6 +40,7 @@ const char *purpose(KernelRole role) {
         case KernelRole::sum_of_output_parts: return "adds the parts of an output";
         case KernelRole::weight_gradient_sum: return "adds the parts of a weight gradient";
         case KernelRole::winograd_tiles: return "transforms tiles for Winograd's algorithm";
+        case KernelRole::winograd_taps: return "transforms taps for Winograd's algorithm";
         case KernelRole::winograd_outputs: return "transforms the products of Winograd's algorithm";
     }
     return "does this";
@@ -78,7 +79,7 @@ bool packs_weights(const KernelTraits &helper, const KernelTraits &kernel, Eleme
            helper.weight_layout == kernel.weight_layout && (helper.rank == kernel.rank || of_any_rank) &&
            ((given == packed_weight_type(kernel) && moves_elements_of(helper, given)) ||
             (helper.weight.type == given && helper.output.type == packed_weight_type(kernel))) &&
-           helper.phases_outermost == kernel.phases_outermost;
+           helper.phases_outermost == kernel.phases_outermost && helper.winograd_points == kernel.winograd_points;
 }
 
 }  // namespace conv_transpose

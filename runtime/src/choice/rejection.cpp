@@ -86,10 +86,12 @@ std::string pixel_rejection(const KernelTraits &kernel, const Computation &c) {
     return {};
 }
 
-// Its helpers pack the weights of joined positions (input_cells.h).
+// Its helpers pack the weights of joined positions (input_cells.h), or groups.
+bool multiplies_joined(const KernelTraits &kernel) {
+    return kernel.box_positions > 0 && kernel.rank == max_rank && kernel.weight_layout != WeightLayout::as_given;
+}
 bool multiplies_joined_positions(const KernelTraits &kernel) {
-    return kernel.box_positions > 0 && kernel.rank == max_rank && kernel.weight_layout != WeightLayout::as_given &&
-           channels_innermost(kernel.input) && channels_innermost(kernel.output);
+    return multiplies_joined(kernel) && channels_innermost(kernel.input) && channels_innermost(kernel.output);
 }
 
 // What is asked for, of the tensors that play the roles of what is computed.
@@ -103,9 +105,10 @@ PlanOptions as_computed(const PlanOptions &options, const Computation &c) {
 
 // Why a kernel does not take the tensors as a computation sees them: channels, positions or taps joined, weights mirrored.
 std::string view_rejection(const KernelTraits &kernel, const Computation &computation) {
-    const bool multiplies_groups = kernel.family == Family::weight_gradient_implicit_gemm || kernel.packed_pictures;
-    if (computation.joined_groups > 1 && (!multiplies_groups || kernel.writes_result))
-        return "it computes the weights of groups";
+    const bool multiplies_groups = kernel.operation == Operation::weight_gradient
+                                       ? (kernel.family == Family::weight_gradient_implicit_gemm || kernel.packed_pictures) && !kernel.writes_result
+                                       : multiplies_joined(kernel);
+    if (computation.joined_groups > 1 && !multiplies_groups) return "it computes single groups";
     const bool adds_parts = kernel.family == Family::weight_gradient_implicit_gemm && !kernel.writes_result;
     if (computation.joined_positions > 1 && (!adds_parts || kernel.tile_taps > 1 || sums_as_it_lies(kernel)))
         return "it computes the weights of single positions";
@@ -124,10 +127,12 @@ std::string view_rejection(const KernelTraits &kernel, const Computation &comput
     const bool packs_mirrored = kernel.weight_layout != WeightLayout::as_given &&
                                 (kernel.stride == Size2{1, 1} || (kernel.packs_groups && is_flat(kernel)) ||
                                  (!kernel.phases_as_channels && (kernel.window > 1 || reads_as_it_lies(kernel))));
-    const bool reads_mirrored = computation.by_phases ? kernel.packed_channels && kernel.counts_through_images
-                                                      : packs_mirrored || computation.cells || maps_rows_of_gradient(kernel);
-    const bool any_view = (kernel.family == Family::winograd_product || stages_columns(kernel)) && !computation.by_phases;
-    if (is_mirrored && !reads_mirrored && !any_view) return "it computes another operation";
+    const bool reads_phases = (kernel.packed_channels && kernel.counts_through_images) || kernel.family == Family::winograd_product;
+    const bool reads_mirrored = computation.by_phases
+                                    ? reads_phases
+                                    : packs_mirrored || computation.cells || maps_rows_of_gradient(kernel) ||
+                                          stages_columns(kernel) || kernel.winograd_cells != Size2{};
+    if (is_mirrored && !reads_mirrored) return "it computes another operation";
     return {};
 }
 
@@ -139,7 +144,7 @@ bool multiplies_zeros(const KernelTraits &kernel, const Computation &computation
     };
     const auto has_unequal_phases = [](const Axis &a) { return a.kernel % a.stride != 0; };
     const auto any_axis = [](const Problem &of, const auto &is) { return std::any_of(of.axes.begin(), of.axes.end(), is); };
-    return computation.cells || any_axis(p, fills_up) ||
+    return computation.cells || computation.joined_groups > 1 || any_axis(p, fills_up) ||
            (computation.by_phases && any_axis(*computation.by_phases, has_unequal_phases));
 }
 

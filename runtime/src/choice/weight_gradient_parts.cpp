@@ -86,9 +86,10 @@ double seconds_of_a_cluster(const Tile &k) {
     return 1.2e-6 + 1.2e-10 * double(k.tile_in_channels * k.tile_out_channels);
 }
 
-// Clusters whose blocks had to share multiprocessors waited for each other: 72 of five blocks took 13.2 us, 72 blocks alone 8.2 (256 to
-// 128 channels, k3 s2, N4 16x21, H200, 2026-11-23). Where a multiprocessor holds one block, 32 clusters of four, one of which waited,
-// took 26.0 us, 32 of two 19.0 (k4 s2, 240 to 120, N4 32x32). They depend on the problem alone: on an H200's number of multiprocessors.
+// Clusters whose blocks had to share multiprocessors waited for each other: 72 of five blocks took 13.2 us, 72 blocks alone 8.2
+// (256 to 128 channels, k3 s2, N4 16x21, H200, 2026-11-23). Where a multiprocessor holds one block, 32 clusters of four, one of
+// which waited, took 26.0 us, 32 of two 19.0 (k4 s2, 240 to 120, N4 32x32). They depend on the problem alone: on an H200's number
+// of multiprocessors.
 static int64_t most_blocks_of_cluster(const Tile &k, int64_t blocks, int64_t chunks) {
     constexpr int64_t of_all_gpus = 8, at_once = machines::H200::multiprocessors, of_pairs = 2;
     const int64_t of_larger = k.wanted_blocks <= at_once ? at_once * 7 / 8 : at_once;

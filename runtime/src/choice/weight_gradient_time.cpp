@@ -54,9 +54,9 @@ double share_of_rate(const Tile &k, double blocks, const Machine &machine) {
 
 // What a multiprocessor's copy engine takes for the boxes of a kernel that reads tensor maps: a row of 128 bytes is two requests
 // where it begins inside of a line of the second-level cache, and a sector more where it begins inside of one, however much of it
-// lies outside. Fitted with rates and stores to 1,138 times of 132 weight gradients in float16 by up to 18 kernels: the choice takes
-// 1.016 of the fastest on average, 1.18 at worst (1.048 and 1.41 by the rates before); fitted to half of them, 1.024 of the others
-// (H200, 2026-11-23).
+// lies outside. Fitted with rates and stores to 1,138 times of 132 weight gradients in float16 by up to 18 kernels: the choice
+// takes 1.016 of the fastest on average, 1.18 at worst (1.048 and 1.41 by the rates before); fitted to half of them, 1.024 of the
+// others (H200, 2026-11-23).
 double copies_time(const KernelTraits &k, const Problem &p, const ChannelsLastParts &cut, double blocks, const Machine &machine) {
     if (k.box_positions == 0 || k.window > 1 || sums_boxes(k)) return 0;
     const auto copies = [&](int64_t channels, int64_t tile) {
@@ -100,6 +100,23 @@ double turning_time(const Problem &p) {
     return (1.8e-12 + 1.5e-14 * positions) * double(p.weight_elements()) + 3.5e-8 * positions;
 }
 
+// The share of reading, or of products, that the other does not hide: threads copy four bytes at a time, tiles of few channels read
+// much anew, and rows of clusters have few chunks on their way. Of 74 layers in float16 by up to 18 kernels the choice then takes
+// 1.033 of the fastest on average, 1.32 at worst (1.043 and 1.68 without; H200, 2026-11-23).
+double share_not_hidden(const KernelTraits &k) {
+    if (sums_as_it_lies(k)) return sums_boxes(k) ? 0 : 0.1;
+    if (bytes_of(k.input.type) != 2) return 0;
+    if (k.box_positions == 0) return k.tile_in_channels < 64 ? 0.7 : 0.1;
+    return k.adds_in_clusters && k.wanted_blocks > H200::multiprocessors ? 0.3 : 0;
+}
+
+// The share of the output gradient that kernels see whose taps leave some of each stride out.
+double share_seen(const Problem &p) {
+    double seen = 1;
+    for (const Axis &a : p.axes) seen *= std::min(1.0, double(a.kernel) / double(a.stride));
+    return seen;
+}
+
 double implicit_gemm_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
     const Problem &p = c.problem;
     const ChannelsLastParts cut(c, k);
@@ -120,9 +137,8 @@ double implicit_gemm_time(const KernelTraits &k, const Computation &c, const Mac
     // Where taps are packed this is too low by a fifth: of 59 choices for few channels what is taken then takes 1.03 of the
     // fastest of six kernels on average, 1.15 at worst (H200, 2026-11-22).
     const double packed = c.by_taps ? 1.25 : 1;
-    // Threads that copy four bytes at a time hide not all of it.
-    const double reading = (input + output) / bytes_per_second, hidden = std::min(products, reading);
-    const double both = std::max(products, reading) + (sums_as_it_lies(k) && !sums_boxes(k) ? 0.1 * hidden : 0);
+    const double reading = (input + output * share_seen(p)) / bytes_per_second,
+                 both = std::max(products, reading) + share_not_hidden(k) * std::min(products, reading);
     constexpr double launch_of_16_bits = 1.7e-6;
     return packed * (packing + both + sums + adding + turning + launches * (element == 2 ? launch_of_16_bits : launch));
 }

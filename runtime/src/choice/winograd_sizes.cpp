@@ -13,10 +13,8 @@ namespace conv_transpose {
 
 namespace {
 
-// The matrices of a launch have at most so many, so that the workspace stays small.
+// The matrices of a launch's tiles have at most so many, so that the workspace stays small.
 int64_t most_elements() { return std::min(int64_t{64} << 20, max_elements_32bit()); }
-
-int64_t points_of(const Axis &a) { return a.kernel == 5 ? 8 : 6; }
 
 bool is_forward(const KernelTraits &k) { return k.operation == Operation::forward; }
 
@@ -25,25 +23,60 @@ double elements_of_launch(const WinogradSizes &s) {
                                double(s.left_rows) * double(s.right_rows));
 }
 
+// Of so many points an axis gives this many outputs; none where it is not transformed so. Eight have larger errors than six: for
+// taps that leave those few.
+int64_t outputs_of(int64_t points, int64_t taps) {
+    const bool fits = points == 1 ? taps == 1 : taps > (points > 6 ? 4 : 1);
+    return fits ? points + 1 - taps : 0;
+}
+
+// The points of the build's kernels that take least products; none where they are for other kernels.
+Size2 best_points(const KernelTraits &k, const Problem &cells) {
+    Size2 best;
+    double least = 0;
+    for (const KernelTraits &helper : registry()) {
+        const Size2 points = helper.winograd_points;
+        if (helper.role != KernelRole::winograd_tiles || helper.device != k.device) continue;
+        const Size2 outputs{outputs_of(points.height, cells.height().kernel), outputs_of(points.width, cells.width().kernel)};
+        if (std::min(outputs.height, outputs.width) <= 0) continue;
+        const double products = double(area(points)) / double(area(outputs));
+        if (area(best) == 0 || products < least) best = points, least = products;
+    }
+    return best;
+}
+
 }  // namespace
 
-WinogradSizes::WinogradSizes(const KernelTraits &k, const Problem &p) : kernel_(&k), problem_(&p) {
-    const auto of_axes = [&](auto of_axis) { return Size2{of_axis(p.height()), of_axis(p.width())}; };
-    points_of_axes = of_axes(points_of);
-    points = area(points_of_axes);
-    step = of_axes([](const Axis &a) { return points_of(a) + 1 - a.kernel; });
-    taps = is_forward(k) ? of_axes([](const Axis &a) { return a.kernel; }) : step;
-    tiles = of_axes([&](const Axis &a) {
-        return ceil_divide(is_forward(k) ? a.output() : a.input, points_of(a) + 1 - a.kernel);
-    });
-    if (is_forward(k)) {
-        set_images(1);
-        const double of_image = double(points * area(tiles)) * double(terms + right_rows);
-        const double most = double(most_elements()) / std::max(of_image, 1.0);
-        set_images(std::max<int64_t>(most < double(p.batch) ? static_cast<int64_t>(most) : p.batch, 1));
-    } else {
-        set_images(p.batch);  // the sum is over all
+Problem over_cells(const Problem &p) {
+    Problem cells = p;
+    for (Axis &axis : cells.axes) {
+        const Axis given = axis;
+        cells.out_channels *= given.stride;
+        axis.kernel = ceil_divide(given.kernel, given.stride), axis.stride = 1;
+        axis.padding = given.padding / given.stride;
+        axis.output_padding = 0;
+        axis.output_padding = (given.output() - 1 + given.padding) / given.stride + 1 - axis.padding - axis.output();
     }
+    return cells;
+}
+
+WinogradSizes::WinogradSizes(const KernelTraits &k, const Problem &p) : kernel_(&k) {
+    const Problem cells = over_cells(p);
+    in_channels_ = cells.in_channels, out_channels_ = cells.out_channels;
+    points_of_axes = best_points(k, cells);
+    points = area(points_of_axes);
+    if (points == 0) throw Unsupported("no kernel of this build transforms tiles for kernels of that size");
+    const Size2 kernel = plane_of(cells, &Axis::kernel);
+    step = {outputs_of(points_of_axes.height, kernel.height), outputs_of(points_of_axes.width, kernel.width)};
+    taps = is_forward(k) ? kernel : step;
+    outputs = is_forward(k) ? step : kernel;
+    const Size2 positions = is_forward(k) ? output_plane(cells) : plane_of(cells, &Axis::input);
+    tiles = {ceil_divide(positions.height, step.height), ceil_divide(positions.width, step.width)};
+    set_images(1);
+    const double of_image = double(points * area(tiles)) * double(is_forward(k) ? terms + right_rows : left_rows + right_rows);
+    const double most = std::floor(std::max(double(most_elements()) / std::max(of_image, 1.0), 1.0));
+    const int64_t launches = static_cast<int64_t>(std::ceil(double(p.batch) / most));
+    set_images(ceil_divide(p.batch, launches));
 }
 
 WinogradSizes WinogradSizes::of_images(int64_t count) const {
@@ -56,29 +89,22 @@ void WinogradSizes::set_images(int64_t count) {
     images = count;
     const int64_t all = tiles.height * tiles.width * count, left_tile = kernel_->block_positions.width,
                   chunk = kernel_->weight_in_channel_multiple;
-    const int64_t in = problem_->in_channels, out = problem_->out_channels;
-    left_rows = round_up(is_forward(*kernel_) ? all : out, left_tile);
-    right_rows = round_up(is_forward(*kernel_) ? out : in, kernel_->block_channels);
-    terms = round_up(is_forward(*kernel_) ? in : all, chunk);
+    left_rows = round_up(is_forward(*kernel_) ? all : out_channels_, left_tile);
+    right_rows = round_up(is_forward(*kernel_) ? out_channels_ : in_channels_, kernel_->block_channels);
+    terms = round_up(is_forward(*kernel_) ? in_channels_ : all, chunk);
 }
 
 std::string winograd_rejection(const KernelTraits &k, const Problem &p) {
     if (p.groups != 1) return "there are groups";
     if (p.batch == 0) return "batch is 0";
-    if (round_up(std::max(p.in_channels, p.out_channels), k.block_positions.width) > max_grid())
-        return "there are more than 65408 channels";
-    const Size2 kernel = plane_of(p, &Axis::kernel);
-    if (std::max(kernel.height, kernel.width) > 5) return "the kernel is larger than tiles are made for";
+    const double phases = double(p.height().stride) * double(p.width().stride);
+    if (std::max(double(p.in_channels), double(p.out_channels) * phases) > double(max_grid() - k.block_positions.width))
+        return "there are more than 65408 channels, with phases";
+    const Problem cells = over_cells(p);
+    if (taps(cells) == 1) return "each output sees one tap";
+    if (best_points(k, cells) == Size2{}) return "no kernel of this build transforms tiles for kernels of that size";
     const WinogradSizes sizes(k, p);
-    const auto has = [&](KernelRole role, Size2 taps) {
-        return any_kernel([&](const KernelTraits &helper) {
-            return helper.role == role && helper.device == k.device && helper.kernel == taps &&
-                   helper.winograd_points == sizes.points_of_axes;
-        });
-    };
-    if (!has(KernelRole::winograd_tiles, sizes.taps) || !has(KernelRole::winograd_outputs, sizes.taps))
-        return "no kernel of this build transforms tiles for kernels of that size";
-    if (elements_of_launch(sizes) > double(is_forward(k) ? max_elements_32bit() : most_elements()))
+    if (elements_of_launch(sizes) > double(max_elements_32bit()))
         return "its tiles take too much memory";
     const double image = std::max(double(p.in_channels) * double(input_positions(p)),
                                   double(p.out_channels) * double(output_positions(p)));

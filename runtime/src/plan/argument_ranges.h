@@ -7,8 +7,8 @@
 
 namespace conv_transpose {
 
-/// ok, or which tensor begins at no such multiple, or which two overlap. `workspace` has the bytes that the run uses, `packed_weight_bytes` is 0 where the
-/// kernel reads weights as they are.
+/// ok, or which tensor begins at no such multiple, or which two overlap. `workspace` has the bytes that the run uses,
+/// `packed_weight_bytes` is 0 where the kernel reads weights as they are.
 Status require_placed(const Problem &problem, const PlanOptions &options, const Arguments &arguments,
                       std::size_t packed_weight_bytes, Workspace workspace) noexcept;
 

@@ -73,18 +73,18 @@ WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &comp
       groups_(kernel.packs_groups ? 1 : c_.problem.groups),
       channels_((c_.operation == Operation::forward ? problem_of_channels(c_).out_channels
                                                     : problem_of_channels(c_).in_channels) /
-                groups_),
+                (groups_ * c_.joined_groups)),
       summed_((c_.operation == Operation::forward ? problem_of_channels(c_).in_channels
                                                   : problem_of_channels(c_).out_channels) /
-              (kernel.packs_groups ? c_.problem.groups : groups_) / summed_phases(c_)) {
-    const bool phases = kernel.phases_as_channels || c_.by_phases || joins_positions(c_);
+              (kernel.packs_groups ? c_.problem.groups : groups_ * c_.joined_groups) / summed_phases(c_)) {
+    const bool phases = kernel.phases_as_channels || c_.by_phases || joins_positions(c_) || c_.joined_groups > 1;
     const int64_t of_cells = c_.operation == Operation::forward ? c_.problem.in_channels : c_.problem.out_channels;
-    packed_summed_ = c_.cells ? of_cells : summed_ * product(summed_phases_);
+    packed_summed_ = c_.cells ? of_cells : summed_ * c_.joined_groups * product(summed_phases_);
     if (kernel.weight_layout == WeightLayout::as_given) return;
     // Where channels keep their order, the packing of any taps is faster than that which turns many of them, up to some 100
-    // (TF32, H200, 2026-11-23: 27 taps 3.5 us in place of 4.3; with 256, 480 to 120 channels took 0.350 ms in place of 0.283), while
-    // weights stay in the second-level cache (480 to 2048 channels of 100 taps, 393 MB: 1.31 ms with products, which take 0.52;
-    // turned, the weights took 0.26).
+    // (TF32, H200, 2026-11-23: 27 taps 3.5 us in place of 4.3; with 256, 480 to 120 channels took 0.350 ms in place of 0.283),
+    // while weights stay in the second-level cache (480 to 2048 channels of 100 taps, 393 MB: 1.31 ms with products, which take
+    // 0.52; turned, the weights took 0.26).
     constexpr int64_t few_taps = 100, most_elements = 12'000'000;
     const bool keeps_order = kernel.counts_through_images && kernel.precision != Precision::tf32x3 && !transposed_;
     const bool finds_each = keeps_order && taps_ <= few_taps && c_.problem.weight_elements() <= most_elements;
@@ -92,9 +92,10 @@ WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &comp
     const KernelTraits reader = with_phases_outermost(kernel, joins_positions(c_));
     packing_ = &helper_kernel(KernelRole::weight_packing, kernel.device, [&](const KernelTraits &k) {
         return packs_weights(k, reader, given_.type) && k.min_taps <= turned_taps &&
-               (!phases || k.family == Family::gemm_weight_packing) && (!c_.cells || k.packs_cells);
+               (!phases || k.family == Family::gemm_weight_packing) &&
+               ((!c_.cells && c_.joined_groups == 1) || k.packs_cells);
     });
-    packed_channels_ = round_up(channels_ * product(channel_phases_), kernel.weight_channel_multiple);
+    packed_channels_ = round_up(channels_ * c_.joined_groups * product(channel_phases_), kernel.weight_channel_multiple);
 }
 
 // What is packed has this type.
@@ -127,7 +128,7 @@ View WeightPacking::given() const {
         return runs.set_stride(0, step).set_stride(2, transposed_ ? outer : inner).set_stride(3, next).set_stride(4, group);
     }
     const Extents window = joins_taps() ? Extents{taps_, 1} : window_;
-    View view(c_.weight_operand, mirrored_ ? (taps_ - 1) * tap : 0, joined(window, {channels_, summed_, groups_}), given_.type);
+    View view(c_.weight_operand, mirrored_ ? (taps_ - 1) * tap : 0, joined(window, {channels_, summed_, groups_ * c_.joined_groups}), given_.type);
     const int rank = static_cast<int>(window.size());
     int64_t stride = mirrored_ ? -tap : tap;
     for (int i = 0; i < rank; stride *= window[i++]) {
@@ -191,7 +192,8 @@ Step WeightPacking::step() const {
         launch.set_axes("channel_phases", channel_phases_).set_axes("summed_phases", summed_phases_);
         launch.set("input_channels", c_.cells ? c_.cells->channels : round_up(packed_summed_, kernel_.weight_in_channel_multiple))
             .set("input_shift", c_.cells ? c_.cells->given.width().stride : 0)
-            .set("dilation", c_.cells ? c_.cells->given.width().dilation : 1);
+            .set("dilation", c_.cells ? c_.cells->given.width().dilation : 1)
+            .set("joined_groups", c_.joined_groups);
         return launch.step();
     }
     View packed(packed_, 0, to, packed_type());
@@ -233,8 +235,9 @@ Extents WeightPacking::packed_extents(int64_t groups) const {
         // The last dimension counts tiles of channels.
         case WeightLayout::channel_tiles: return joined(joined({lanes}, window_), {summed_, tiles});
         case WeightLayout::channel_panels: return joined(joined({lanes, summed_}, window_), {tiles});
-        case WeightLayout::winograd_columns: return {lanes, window_[0], summed_, window_[1] + 1, tiles};
-        case WeightLayout::winograd: return {lanes, 1, summed_, (window_[0] + 1) * (window_[1] + 1), tiles};
+        case WeightLayout::winograd:
+            return {lanes, summed_, kernel_.winograd_points.width * c_.problem.width().stride,
+                    kernel_.winograd_points.height * c_.problem.height().stride, tiles};
         default: return {tensor_core_elements() * groups, 1, 1, 1, 1};
     }
 }
@@ -252,7 +255,7 @@ int64_t WeightPacking::tensor_core_elements() const noexcept {
     const int64_t summed = round_up(packed_summed_, kernel_.weight_in_channel_multiple);
     if (kernel_.kernel != Size2{}) return packed_channels_ / kernel_.weight_channel_multiple * kernel_.weight_tile * summed;
     const PerDimension<int64_t> extents(1,
-                                        {{Dimension::channel, channels_ * product(channel_phases_)},
+                                        {{Dimension::channel, channels_ * c_.joined_groups * product(channel_phases_)},
                                          {Dimension::summed, summed},
                                          {Dimension::x, product(packed_window_)},
                                          {Dimension::piece, kernel_.precision == Precision::tf32x3 ? 2 : 1}});

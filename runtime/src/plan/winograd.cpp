@@ -4,123 +4,161 @@
 #include "choice/winograd_sizes.h"
 #include "plan/builders.h"
 #include "plan/epilogue_arguments.h"
+#include "problem/counting.h"
 
 namespace conv_transpose {
 
 namespace {
 
+// Position i of a tile is that of tile * step + phase + stride * i, of each axis, innermost first. What has no phases of its
+// channels has tiles of phases, or none.
+struct Positions {
+    Extents tiles, step, phases, stride;
+};
+
 class WinogradRecipe {
   public:
     WinogradRecipe(const Candidate &candidate, const Epilogue &epilogue)
-        : k_(candidate.kernel), c_(candidate.computation), whole_(k_, p_), epilogue_(epilogue), recipe_(k_.device),
+        : k_(candidate.kernel), c_(candidate.computation), whole_(k_, c_.problem), epilogue_(epilogue), recipe_(k_.device),
           left_(region("transformed tiles", whole_.left_elements())),
           product_(region("products", whole_.product_elements())) {}
 
-    // Weights are transformed once, pictures a launch of images at a time.
+    // Weights are transformed once, pictures a launch of images at a time. An input gradient sums over phases, and sees taps as
+    // they are; the forward operation computes them, and sees taps turned round.
     Recipe forward() && {
-        recipe_.add_weight_packing(tiles(Operand::packed_weight, weights(), one_tile, {1, 1}, whole_.taps,
-                                         {whole_.right_rows, whole_.terms}),
-                                   sizeof(float) * whole_.right_elements());
+        const bool gradient = c_.by_phases.has_value();
+        const Extents one{1, 1}, last = innermost([&](const Axis &a) { return a.stride * (ceil_divide(a.kernel, a.stride) - 1); });
+        View weight = weights(Operand::weight);
+        for (int i = 0; i < 2 && !gradient; i++) weight.set_min(i, -last[i]);
+        recipe_.add_weight_packing(
+            tiles(KernelRole::winograd_taps, Operand::packed_weight, weight,
+                  gradient ? Positions{one, one, strides(1), strides(1)} : Positions{strides(1), one, one, strides(-1)},
+                  {whole_.right_rows, whole_.terms}),
+            sizeof(float) * whole_.right_elements());
         recipe_.add_launches({p_.batch, whole_.images}, {1, 1}, [&](const LaunchRange &range) {
             const WinogradSizes sizes = whole_.of_images(range.images);
-            View input = pictures(c_.read, c_.read_format, p_.in_channels, [](const Axis &a) { return a.input; }, range);
-            for (int i = 0; i < 2; i++) input.set_min(i, axis(i).kernel - 1 - axis(i).padding);
-            const View output =
-                pictures(c_.written, c_.written_format, p_.out_channels, [](const Axis &a) { return a.output(); }, range);
-            return std::vector{tiles(left_, input, innermost(sizes.tiles), innermost(sizes.step), {}, {sizes.left_rows, sizes.terms}),
+            View input = inputs(gradient ? c_.written : c_.read, range), output = outputs(gradient ? c_.read : c_.written, range);
+            for (int i = 0; i < 2 && !gradient; i++) {
+                input.set_min(i, ceil_divide(axis(i).kernel, axis(i).stride) - 1 - axis(i).padding / axis(i).stride);
+                output.set_min(i, axis(i).padding % axis(i).stride);
+            }
+            return std::vector{tiles(KernelRole::winograd_tiles, left_, gradient ? output : input, gradient ? of_cells() : of_inputs(),
+                                     {sizes.left_rows, sizes.terms}),
                                product(sizes, {sizes.left_rows, sizes.terms}, {sizes.right_rows, sizes.terms}, Operand::packed_weight),
-                               outputs(sizes, output, innermost(sizes.tiles))};
+                               results(sizes, gradient ? input : output, gradient ? of_inputs() : of_cells())};
         });
         return std::move(recipe_);
     }
 
+    // The sum is over all images: a launch of some adds to what those before gave.
     Recipe weight_gradient() && {
-        const LaunchRange all{0, p_.batch, 0, 1};
         const Operand right = region("transformed input", whole_.right_elements());
-        const View input = pictures(c_.read, c_.read_format, p_.in_channels, [](const Axis &a) { return a.input; }, all);
-        View gradient = pictures(Operand::output_gradient, c_.written_format, p_.out_channels,
-                                 [](const Axis &a) { return a.output(); }, all);
-        for (int i = 0; i < 2; i++) gradient.set_min(i, axis(i).padding);
-        const Extents left{whole_.terms, whole_.left_rows}, tile_terms{whole_.terms, whole_.right_rows};
-        recipe_.add(tiles(left_, gradient, innermost(whole_.tiles), innermost(whole_.step), {}, left));
-        recipe_.add(tiles(right, input, innermost(whole_.tiles), innermost(whole_.step), whole_.taps, tile_terms));
-        recipe_.add(product(whole_, left, tile_terms, right));
-        // (x, y, input channel, output channel): a tile is all positions of a kernel.
-        const int64_t kernel = taps(p_);
-        View weights(c_.written, 0, {p_.width().kernel, p_.height().kernel, p_.in_channels, p_.out_channels});
-        weights.set_stride(2, kernel * p_.out_channels).set_stride(3, kernel);
-        recipe_.add(outputs(whole_, weights, one_tile));
+        const auto of_images = [&](const LaunchRange &range, int64_t adds) {
+            const WinogradSizes sizes = whole_.of_images(range.images);
+            const Extents left{sizes.terms, sizes.left_rows}, tile_terms{sizes.terms, sizes.right_rows};
+            return std::vector{tiles(KernelRole::winograd_tiles, left_, outputs(Operand::output_gradient, range), of_cells(), left),
+                               tiles(KernelRole::winograd_taps, right, inputs(c_.read, range), of_inputs(), tile_terms),
+                               product(sizes, left, tile_terms, right, adds)};
+        };
+        for (const Step &step : of_images({0, whole_.images, 0, 1}, 0)) recipe_.add(step);
+        recipe_.add_launches({p_.batch - whole_.images, whole_.images}, {1, 1}, [&](LaunchRange range) {
+            range.first_image += whole_.images;
+            return of_images(range, 1);
+        });
+        // A tile is all taps of a phase.
+        recipe_.add(results(whole_, weights(c_.written), {strides(1), {1, 1}, {1, 1}, strides(1)}));
         return std::move(recipe_);
     }
 
   private:
-    inline static const Extents one_tile{1, 1};
-
     const KernelTraits &k_;
     const Computation &c_;
-    const Problem &p_ = c_.problem;
+    const Problem &p_ = c_.by_phases ? *c_.by_phases : c_.problem;
     const WinogradSizes whole_;
     const EpilogueArguments epilogue_;
     Recipe recipe_;
     const Operand left_, product_;
 
-    static Extents innermost(Size2 size) { return {size.width, size.height}; }
     const Axis &axis(int i) const { return p_.axes[2 - i]; }
+    template <class OfAxis>
+    Extents innermost(OfAxis of_axis) const { return innermost_first(p_, 2, of_axis); }
+    static Extents innermost(Size2 size) { return {size.width, size.height}; }
+    Extents strides(int64_t sign) const { return innermost([&](const Axis &a) { return sign * a.stride; }); }
     Operand region(const char *name, int64_t floats) { return recipe_.add_region(name, sizeof(float) * floats); }
 
-    const KernelTraits &helper(KernelRole role, Size2 taps) const {
-        return helper_kernel(role, k_.device, [&](const KernelTraits &k) { return k.kernel == taps && k.winograd_points == whole_.points_of_axes; });
+    Positions of_inputs() const { return {innermost(whole_.tiles), innermost(whole_.step), {1, 1}, {1, 1}}; }
+    Positions of_cells() const {
+        const Extents stride = strides(1);
+        return {innermost(whole_.tiles), {stride[0] * whole_.step.width, stride[1] * whole_.step.height}, stride, stride};
+    }
+
+    const KernelTraits &helper(KernelRole role) const {
+        return helper_kernel(role, k_.device, [&](const KernelTraits &k) { return k.winograd_points == whole_.points_of_axes; });
     }
 
     // (x, y, channel, image).
     template <class OfAxis>
-    View pictures(Operand operand, TensorFormat format, int64_t channels, OfAxis extent, const LaunchRange &range) const {
+    View pictures(Operand operand, int64_t channels, OfAxis extent, const LaunchRange &range) const {
         const int64_t width = extent(p_.width()), plane = width * extent(p_.height());
-        View view(operand, range.first_image * channels * plane, {width, extent(p_.height()), channels, range.images});
-        return view.set_layout(format.layout, channels, 2);
+        return {operand, range.first_image * channels * plane, {width, extent(p_.height()), channels, range.images}};
+    }
+    View inputs(Operand operand, const LaunchRange &range) const {
+        return pictures(operand, p_.in_channels, [](const Axis &a) { return a.input; }, range);
+    }
+    // From the first cell's first position on.
+    View outputs(Operand operand, const LaunchRange &range) const {
+        View view = pictures(operand, p_.out_channels, [](const Axis &a) { return a.output(); }, range);
+        for (int i = 0; i < 2; i++) view.set_min(i, axis(i).padding);
+        return view;
     }
 
-    // (x, y, input channel, output channel), turned round as a gather meets them. Those of a mirrored problem are so already.
-    View weights() const {
-        const int64_t kernel = taps(p_), width = p_.width().kernel;
-        const bool mirrored = c_.weight == WeightView::mirrored;
-        const int64_t inner = kernel * (mirrored ? p_.in_channels : p_.out_channels);
-        View view(Operand::weight, mirrored ? 0 : kernel - 1, {width, p_.height().kernel, p_.in_channels, p_.out_channels});
-        return view.set_stride(0, mirrored ? 1 : -1).set_stride(1, mirrored ? width : -width)
-            .set_stride(2, mirrored ? kernel : inner).set_stride(3, mirrored ? inner : kernel);
+    // (x, y, input channel, output channel); where an input gradient sums over output channels those change places.
+    View weights(Operand operand) const {
+        const int64_t kernel = taps(p_);
+        View view(operand, 0, {p_.width().kernel, p_.height().kernel, p_.in_channels, p_.out_channels});
+        view.set_stride(2, kernel * p_.out_channels).set_stride(3, kernel);
+        return c_.by_phases ? view.exchange(2, 3) : view;
+    }
+
+    template <Family family>
+    Launch<family> of_positions(KernelRole role, const Positions &at) const {
+        Launch<family> launch(helper(role));
+        return launch.set_axes("tiles", at.tiles).set_axes("step", at.step).set_axes("phases", at.phases).set_axes("stride", at.stride);
     }
 
     // `matrix`: tiles and channels, with those that fill up.
-    Step tiles(Operand to, const View &from, const Extents &tiles, const Extents &step, Size2 taps, Extents matrix) const {
+    Step tiles(KernelRole role, Operand to, const View &from, const Positions &at, Extents matrix) const {
         matrix.push_back(whole_.points);
-        return Launch<Family::winograd_tiles>(helper(KernelRole::winograd_tiles, taps))
+        return of_positions<Family::winograd_tiles>(role, at)
             .set("picture", from)
-            .set_axes("tiles", tiles)
-            .set_axes("step", step)
+            .set_axes("taps", innermost(whole_.taps))
             .set("points", View(to, 0, matrix))
             .step();
     }
 
-    Step product(const WinogradSizes &sizes, Extents left, Extents right, Operand of_right) const {
+    Step product(const WinogradSizes &sizes, Extents left, Extents right, Operand of_right, int64_t adds = 0) const {
         left.push_back(sizes.points), right.push_back(sizes.points);
+        const View sums(product_, 0, {sizes.left_rows, sizes.right_rows, sizes.points});
         return Launch<Family::winograd_product>(k_)
             .set("left", View(left_, 0, left))
             .set("right", View(of_right, 0, right))
-            .set("product", View(product_, 0, {sizes.left_rows, sizes.right_rows, sizes.points}))
+            .set("adds", adds)
+            .set("before", sums)
+            .set("product", sums)
             .step();
     }
 
-    Step outputs(const WinogradSizes &sizes, const View &to, const Extents &tiles) const {
+    Step results(const WinogradSizes &sizes, const View &to, const Positions &at) const {
         // Without a bias the kernel discards what it reads there.
         const bool has_bias = epilogue_.has_bias();
         const int64_t channels = to.dimensions()[2].extent;
-        return Launch<Family::winograd_outputs>(helper(KernelRole::winograd_outputs, sizes.taps))
+        return of_positions<Family::winograd_outputs>(KernelRole::winograd_outputs, at)
             .set("points", View(product_, 0, {sizes.left_rows, sizes.right_rows, sizes.points}))
             .set("bias", View(has_bias ? Operand::bias : product_, 0, {channels}))
             .set("has_bias", epilogue_.bias_kind())
             .set("activation", epilogue_.activation)
             .set("slope", epilogue_.slope)
-            .set_axes("tiles", tiles)
+            .set_axes("outputs", innermost(sizes.outputs))
             .set("output", to)
             .step();
     }
