@@ -52,25 +52,41 @@ double share_of_rate(const Tile &k, double blocks, const Machine &machine) {
     return std::sqrt(std::min(most * H200::multiprocessors / double(k.wanted_blocks), 1.0));
 }
 
-// What a multiprocessor's copy engine takes for the boxes of a kernel that reads tensor maps: a row of 128 bytes is two requests
-// where it begins inside of a line of the second-level cache, and a sector more where it begins inside of one, however much of it
-// lies outside. Fitted with rates and stores to 1,138 times of 132 weight gradients in float16 by up to 18 kernels: the choice
+constexpr double whole_row = 1.3e-9;  // for a multiprocessor's copy engine, of up to 128 bytes
+
+// How much longer it takes for one of rows that lie so many bytes apart: two requests where it begins inside of a line of the
+// second-level cache, and a sector more where it begins inside of one.
+double share_of_whole_rows(int64_t bytes_apart, double in_sector) {
+    constexpr int64_t line = 128, sector = 32;
+    constexpr double in_line = 0.6;
+    const int64_t begins_at = std::gcd(bytes_apart, line);  // multiples of so many bytes
+    return 1 + in_line * (1 - double(begins_at) / line) + in_sector * (1 - double(std::min(begins_at, sector)) / sector);
+}
+
+// Rows of the input have half of 128 bytes, and take as long. With it estimates of 23 layers by up to three kernels are 0.91 to 1.29 of
+// what they take, and the fastest kernel is chosen, or one within 3 % (float16, H200, 2026-11-23).
+double copies_of_pairs(const KernelTraits &k, const Problem &p) {
+    constexpr double in_sector = 1;
+    const int64_t row = bytes_of(k.input.type) * p.width().input;
+    return whole_row * (double(k.tile_in_channels) * share_of_whole_rows(row, in_sector) +
+                        double(k.tile_out_channels) * share_of_whole_rows(2 * row, in_sector)) / double(k.box_positions);
+}
+
+// What the boxes take of a kernel that reads tensor maps, however much of a row lies outside. Fitted with rates and stores to 1,138 times of 132 weight gradients in float16 by up to 18 kernels: the choice
 // takes 1.016 of the fastest on average, 1.18 at worst (1.048 and 1.41 by the rates before); fitted to half of them, 1.024 of the
 // others (H200, 2026-11-23).
 double copies_time(const KernelTraits &k, const Problem &p, const ChannelsLastParts &cut, double blocks, const Machine &machine) {
-    if (k.box_positions == 0 || k.window > 1 || sums_boxes(k)) return 0;
+    if (k.box_positions == 0 || k.window > 1 || sums_runs(k)) return 0;
     const auto copies = [&](int64_t channels, int64_t tile) {
-        constexpr int64_t row = 64, line = 128, sector = 32;
-        constexpr double whole = 1.3e-9, outside = 4.3e-9, in_line = 0.6, in_sector = 3.7;
-        const int64_t begins_at = std::gcd(int64_t{2} * p.groups * channels, line);  // multiples of so many bytes
-        const double longer = 1 + in_line * (1 - double(begins_at) / line) +
-                              in_sector * (1 - double(std::min(begins_at, sector)) / sector);
+        constexpr int64_t row = 64;
+        constexpr double outside = 4.3e-9, in_sector = 3.7;
         const double boxes = double(ceil_divide(tile, row)),
                      inside = double(ceil_divide(channels, row)) / double(ceil_divide(channels, tile));
-        return whole * longer * inside + outside * (boxes - inside);
+        return whole_row * share_of_whole_rows(int64_t{2} * p.groups * channels, in_sector) * inside + outside * (boxes - inside);
     };
-    const double rows = copies(cut.input_channels, k.tile_in_channels) +
-                        double(k.tile_taps) * copies(cut.output_channels, k.tile_out_channels);
+    const double rows = k.reads_pairs ? copies_of_pairs(k, p)
+                                      : copies(cut.input_channels, k.tile_in_channels) +
+                                            double(k.tile_taps) * copies(cut.output_channels, k.tile_out_channels);
     return std::ceil(blocks / std::max(machine.multiprocessors, 1)) * double(cut.band_positions) * rows;
 }
 
