@@ -63,7 +63,7 @@ double share_of_whole_rows(int64_t bytes_apart, double in_sector) {
     return 1 + in_line * (1 - double(begins_at) / line) + in_sector * (1 - double(std::min(begins_at, sector)) / sector);
 }
 
-// Rows of the input have half of 128 bytes, and take as long. With it estimates of 23 layers by up to three kernels are 0.91 to 1.29 of
+// Rows of the input have half of 128 bytes, and take as long. With it estimates of 23 layers by up to three kernels are 0.90 to 1.29 of
 // what they take, and the fastest kernel is chosen, or one within 3 % (float16, H200, 2026-11-23).
 double copies_of_pairs(const KernelTraits &k, const Problem &p) {
     constexpr double in_sector = 1;
