@@ -7,6 +7,7 @@
 
 #include "Halide.h"
 #include "algorithm/element_operations.h"
+#include "compiler/passes/pair_products.h"
 
 namespace conv_transpose {
 
@@ -19,6 +20,8 @@ struct WeightGradientProductTile {
     /// Neighbouring kernel positions of a line, which read what is staged of the output gradient for the line, a position
     /// further on each. Row m then is (line, input channel), column n (position of the line, output channel).
     int window = 1;
+    /// Two kernel positions read halves of the words that are staged of the output gradient.
+    bool in_pairs = false;
 
     /// Warpgroups share out the output channels of a kernel position. These count through all tiles then: a remainder of what is
     /// shared out would be no affine index.
@@ -27,7 +30,7 @@ struct WeightGradientProductTile {
     int rows() const { return in_channels_are_rows ? lines() * in_channels : taps * out_channels; }
     int columns() const { return in_channels_are_rows ? taps / lines() * out_channels : in_channels; }
     /// What is staged of the output gradient: channels of a position, and positions, in whole eights.
-    int output_rows() const { return taps / window * out_channels; }
+    int output_rows() const { return in_pairs ? out_channels : taps / window * out_channels; }
     int output_steps() const { return window > 1 ? (steps + window - 1 + 7) / 8 * 8 : steps; }
 };
 
@@ -49,7 +52,8 @@ struct WeightGradientProductFuncs {
     bool neighbours = false;
     /// Rows are channels of one position: the index that is summed over lies outside.
     bool channels = false;
-    int values = 4;  ///< of a row of 16 bytes
+    int values = 4;  ///< of a row of 16 bytes, of the input
+    OperandFormat halves = OperandFormat::float16;  ///< of words, where they come in_pairs
 
     /// Picture of four, step, in tf32x3 the three products of parts, chunk of the band.
     Halide::RDom r;
@@ -80,9 +84,11 @@ struct WeightGradientProductFuncs {
         const Expr output_part = products == 1 ? Expr(0) : select(r[2] == 0, 1, 0);
         sum = Halide::Func("sum");
         sum(n, m, in_tile, out_tile, tap_tile, group, band) = 0.f;
+        const Expr row = tile.in_pairs ? m % tile.out_channels : Expr(m);
+        const Expr seen = load(output_gradient(r[0], row, r[1], output_part, r[3], out_tile, tap_tile, group, band));
+        const Expr value = load(input(r[0], n, r[1], input_part, r[3], in_tile, group, band));
         sum(n, m, in_tile, out_tile, tap_tile, group, band) +=
-            load(output_gradient(r[0], m, r[1], output_part, r[3], out_tile, tap_tile, group, band)) *
-            load(input(r[0], n, r[1], input_part, r[3], in_tile, group, band));
+            tile.in_pairs ? product_of_half({seen, value, m / tile.out_channels, halves}) : seen * value;
     }
     template <class Output>
     void store_sum(Output &to) {

@@ -9,6 +9,9 @@
 // By tensor maps, of float32 or 16 bits, a box is a run of positions of each channel of a tile: both operands have what is
 // summed over innermost, as tensor cores want it of any format. All positions of an image are one row, and so are taps, whose
 // places are multiples of 16 bytes apart: the runtime makes it so (choice/weight_gradient_parts.h).
+//
+// In pairs, of 16 bits: of kernels as large as their strides, two along the width, an output channel of the product is a line of the
+// kernel (output channel, plane, row), and two kernel positions are halves of words of the output gradient.
 #ifndef CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_PICTURES_H
 #define CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_PICTURES_H
 
@@ -37,9 +40,13 @@ class WeightGradientPictures : public Halide::Generator<WeightGradientPictures<S
     Halide::GeneratorParam<Storage> storage{"storage", Storage::f32, storage_names()};
     /// As in weight_gradient_product.h.
     Halide::GeneratorParam<int> parts{"parts", 0};
+    /// By tensor maps: kernels are as large as their strides, and two along the width.
+    Halide::GeneratorParam<bool> in_pairs{"in_pairs", false};
     using Product::schedule_params;
 
     void configure() {
+        if (in_pairs && (storage == Storage::f32 || !schedule_params.tensor_maps || schedule_params.tile().taps != 2))
+            throw std::invalid_argument("in_pairs; the rule is 16 bits by tensor maps, and a tile of two kernel positions");
         if (storage != Storage::f32 && (!schedule_params.tensor_maps || parts != 1))
             throw std::invalid_argument("storage is of 16 bits; the rule is float32, or tensor maps and one part");
         set_types(halide_type(storage), Halide::Float(32));
@@ -50,7 +57,10 @@ class WeightGradientPictures : public Halide::Generator<WeightGradientPictures<S
         f_.parts = parts;
         f_.neighbours = true;
         f_.values = 16 / bytes_of(storage);
-        if (schedule_params.tensor_maps) stage_runs();
+        f_.tile.in_pairs = in_pairs;
+        f_.halves = storage == Storage::f16 ? OperandFormat::float16 : OperandFormat::bfloat16;
+        if (in_pairs) stage_pairs();
+        else if (schedule_params.tensor_maps) stage_runs();
         else stage_operands();
         f_.define_sum(band_positions / chunk_positions());
         f_.store_sum(partial);
@@ -63,6 +73,7 @@ class WeightGradientPictures : public Halide::Generator<WeightGradientPictures<S
 
     void describe(KernelDescription &description) override {
         this->describe_product(Family::weight_gradient_implicit_gemm, chunk_positions(), this->target, description);
+        if (in_pairs) description.set("reads_pairs", "true");
         if (storage == Storage::f32) {
             description.set("precision", parts == 0 ? "Precision::float32" : tensor_core_precision(parts));
         } else {
@@ -152,6 +163,41 @@ class WeightGradientPictures : public Halide::Generator<WeightGradientPictures<S
         const Expr loaded = select(inside, value, Internal::make_zero(value.type()));
         const Expr operand = storage == Storage::f32 ? tf32_part(loaded, f_.part, this->target) : loaded;
         return element_of_box({operand, {position - first, f_.group * channels + channel, image}, {}, map});
+    }
+
+    // A step is a run of positions of a row; what a row does not fill of it is zero. Words are taken for their first elements.
+    void stage_pairs() {
+        using namespace Halide;
+        WeightGradientProductFuncs &f = f_;
+        const WeightGradientProductTile &t = f.tile;
+        const Expr runs = (input.dim(1).extent() + (chunk_positions() - 1)) / chunk_positions();
+        const PerAxis run = digits(f.chunk * partial.dim(5).extent() + f.band, {runs, input.dim(2).extent(), input.dim(3).extent()});
+        const Expr first = run[0] * chunk_positions(), position = first + f.step * f.values + f.value;
+        const Expr channel = f.in_tile * t.in_channels, channels = input.dim(0).extent();
+        f.input = Func("staged_input");
+        f.input(f.value, f.n, f.step, f.part, f.chunk, f.in_tile, f.group, f.band) = element_of_box(
+            {element_at(input, {channel + f.n, position, run[1], run[2]}, run[3]),
+             {first, run[1], run[2], f.group * channels + channel, run[3]}, {}, 0});
+
+        const Expr rows = kernel_h * kernel_d, output_channels = output_gradient.dim(0).extent();
+        const Expr seen_channel = f.out_tile * unsigned_quotient(t.out_channels, rows), line = unsigned_quotient(f.m, kernel_h);
+        const Expr word = element_at(output_gradient,
+                                     {seen_channel + unsigned_quotient(line, kernel_d), 2 * position,
+                                      run[1] * kernel_h + (f.m - line * kernel_h), run[2] * kernel_d + line % kernel_d}, run[3]);
+        f.output_gradient = Func("staged_output_gradient");
+        f.output_gradient(f.value, f.m, f.step, f.part, f.chunk, f.out_tile, f.tap_tile, f.group, f.band) = element_of_box(
+            {cast<float>(word),
+             {2 * first, run[1] * kernel_h, run[2] * kernel_d, f.group * output_channels + seen_channel, run[3]}, {}, 1});
+    }
+
+    /// The picture's (channel, x, y, z), which the caller knows to be inside.
+    Halide::Expr element_at(const Picture &picture, const PerAxis &place, const Halide::Expr &image) const {
+        std::vector<Halide::Expr> index;
+        for (int d = 0; d < 4; d++)
+            index.push_back(unsafe_promise_clamped(place[d], picture.dim(d).min(), picture.dim(d).max()));
+        index.push_back(f_.group);
+        index.push_back(unsafe_promise_clamped(image, 0, picture.dim(5).max()));
+        return picture(index);
     }
 
     void declare_shapes() {

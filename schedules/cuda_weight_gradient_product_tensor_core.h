@@ -27,6 +27,11 @@
 // index that is summed over outside (compiler/ptx/tensor_core_instructions.cpp). Of pictures in channels_first boxes are channels
 // x 128 bytes of neighbouring positions, of 16 bits or float32, and both operands are read along what is summed over.
 //
+// *In pairs*, channels_first, of kernels as large as their strides, two along the width. H200, 2026-11-23, float16, the sum of parts
+// included: k2 s2, 256->256, 384x384: 0.131 ms, 590 TFLOP/s, 60 % of the peak; N8 128->64, 256x256: 0.118 ms, 3.4 TB/s. Limits are
+// memory, and rows that the copy engine brings, one in 1.3 ns: of 32 positions 256 of the input and 64 of the output gradient. Where
+// rows begin inside of sectors they take twice as long: N8 512->256, 56x56: 0.100 ms, and 0.088 where both are packed before.
+//
 // Tiles of one kernel position are the fastest of most problems: they waste nothing of nine. 128 x 128 where channels fill it
 // (1x1, N4 384->384 16x48x48: 0.0829 ms, 64 x 128 0.0951, 128 x 256 0.0998, 2026-11-23), else 64 output channels. A producer
 // is worth 10 to 25 % where blocks share a multiprocessor (128 x 64: 0.0534 in place of 0.0726). Not: chunks of 32 positions
@@ -167,7 +172,7 @@ struct CudaWeightGradientProductTensorCore : WarpgroupTile {
     int staged_bytes(const WeightGradientProductFuncs &f) const {
         const WeightGradientProductTile &t = f.tile;
         if (tensor_maps)
-            return (t.steps * t.in_channels + t.output_steps() * t.output_rows()) * (f.neighbours ? 16 : 2);  // of a step
+            return (t.steps * t.in_channels + t.output_steps() * t.output_rows() * (t.in_pairs ? 2 : 1)) * (f.neighbours ? 16 : 2);  // of a step
         return f.channels ? (t.steps + 1) * (t.rows() + t.columns()) / eights * 16 : f.staged_bytes();
     }
 

@@ -85,6 +85,28 @@ TEST(Computation, OfAWeightGradientWhoseTapsLieSideBySide) {
     EXPECT_EQ(joined("n2ic8oc16ih3iw5kh16kw4sh16sw4"), text("n2ic8oc16ih3iw5kh16kw4sh16sw4"));
 }
 
+// Lines of kernels are channels where every output is seen by one tap, two along the width, of 16 bits in channels_first.
+TEST(Computation, OfAWeightGradientWhoseLinesAreChannels) {
+    PlanOptions options;
+    options.operation = Operation::weight_gradient;
+    options.input = options.weight = options.output = {ElementType::float16, Layout::channels_first};
+    const auto lines = [&](const char *problem) {
+        for (const Computation &c : alternatives(Problem::parse(problem), options))
+            if (c.by_lines) return c.by_lines->str() + " as " + c.problem.str();
+        return std::string();
+    };
+    const auto text = [](const char *problem) { return Problem::parse(problem).str(); };
+    constexpr const char *plane = "n2g2ic8oc16ih3iw5kh4kw2sh4sw2", *volume = "n2ic8oc16id3ih4iw5kd2kh2kw2sd2sh2sw2";
+    EXPECT_EQ(lines(plane), text(plane) + " as " + text("n2g2ic8oc64ih3iw5kh1kw2sw2"));
+    EXPECT_EQ(lines(volume), text(volume) + " as " + text("n2ic8oc64id3ih4iw5kd1kh1kw2sw2"));
+    for (const char *other : {"n2ic8oc16ih3iw5kh2kw4sh2sw4", "n2ic8oc16ih3iw5kh2kw2sh2sw2ph1", "n2ic8oc16ih3iw5kh2kw2sh2sw2dh2"})
+        EXPECT_EQ(lines(other), "") << other;
+    options.input.layout = Layout::channels_last;
+    EXPECT_EQ(lines(plane), "");
+    options.input = options.output = {};
+    EXPECT_EQ(lines(plane), "");
+}
+
 TEST(Computation, OfAnInputGradientMayBeForward) {
     const auto all = computations("n2g2ic4oc6ih8iw9kh3kw4ph1dw2", Operation::input_gradient);
     ASSERT_EQ(all.size(), 8u);

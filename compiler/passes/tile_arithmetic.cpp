@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "compiler/passes/pair_products.h"
 #include "compiler/passes/placeholder_calls.h"
 
 namespace conv_transpose {
@@ -108,6 +107,10 @@ Expr row_address(const Nest &nest, const TileOperand &operand) {
     return simplify(base / operand.values_of_row());
 }
 
+Stmt multiplied(const Stmt &product) {
+    return Block::make({placeholder({"begin", {}}), product, placeholder({"commit", {}}), placeholder({"wait", {{"pending", 0}}})});
+}
+
 }  // namespace
 
 Stmt TileArithmetic::lowered(const Nest &nest) {
@@ -130,6 +133,9 @@ Stmt TileArithmetic::lowered(const Nest &nest) {
     }
     if (const auto product = pair_product(term)) {
         return multiply(nest, tile, product->a, product->b, product->format);
+    }
+    if (const auto product = half_product(term)) {
+        return multiply_half(nest, tile, *product);
     }
     if (const Load *load = term.as<Load>(); load && tiles_.count(load->name)) {
         return promote(nest, tile, tiles_.at(load->name), load);
@@ -219,9 +225,30 @@ Stmt TileArithmetic::multiply(const Nest &nest, const WarpTile &tile, const Expr
     } else if (a.format != OperandFormat::float32) {
         call.fields[format_field] = static_cast<int>(a.format);
     }
-    return Block::make({placeholder({"begin", {}}),
-                        placeholder(call, {row_address(nest, a), row_address(nest, b)}),
-                        placeholder({"commit", {}}), placeholder({"wait", {{"pending", 0}}})});
+    return multiplied(placeholder(call, {row_address(nest, a), row_address(nest, b)}));
+}
+
+Stmt TileArithmetic::multiply_half(const Nest &nest, const WarpTile &tile, const HalfProduct &product) const {
+    const WarpTile read = WarpTile::read(nest, nest.store->index);
+    const TileOperand a = read_operand(nest, product.word);
+    TileOperand b = read_operand(nest, product.value);
+    check_rows(nest, b, "mma_n", "mma_m");
+    constexpr int words_of_line = 32;
+    const int inner = nest.constant_extent("mma_k"), all_k = inner * nest.constant_extent("mma_k_outer");
+    const auto stride = [&](const char *role) { return constant_stride(nest, a.place, role, "an operand"); };
+    const bool lines_of_words = a.format == OperandFormat::float32 && stride("mma_k") == 1 && stride("mma_m") == words_of_line &&
+                                (all_k == inner || stride("mma_k_outer") == inner) && is_const_zero(a.place.stride("mma_n"));
+    if (!lines_of_words || b.format != product.format || inner != b.values_of_row() || all_k != words_of_line ||
+        b.swizzled_row == 0 || is_transposed(nest, b, "mma_n") || tile.repeats > 1 || read.rows != rows_of_instruction ||
+        nest.find("mma_n_group"))
+        refuse_tile(nest.name, "of products of halves the rule is 64 rows of lines of 32 words, and columns of boxes of as many values");
+    PlaceholderCall call = tile_call("multiply", tile);
+    call.fields["m"] = read.rows;
+    call.fields["row"] = first_row_tile(nest, tile, read);
+    call.fields["k"] = all_k;
+    call.fields["halves"] = 1, call.fields[format_field] = static_cast<int>(product.format);
+    call.fields["asw"] = words_of_line * bytes_of(a.format), call.fields["bsw"] = b.swizzled_row;
+    return multiplied(placeholder(call, {row_address(nest, a), row_address(nest, b), at_lane_zero(resolve(product.half, nest.lets))}));
 }
 
 /// A float32 from shared memory, or one of 16 bits there that is converted to float32.

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "compiler/passes/pair_products.h"
 #include "compiler/passes/warp_tile.h"
 
 namespace conv_transpose {
@@ -37,6 +38,8 @@ class TileArithmetic {
     /// Operands that are words have two values of the format `of_pairs`.
     Halide::Internal::Stmt multiply(const Nest &nest, const WarpTile &tile, const Halide::Expr &left, const Halide::Expr &right,
                                     const std::optional<OperandFormat> &of_pairs) const;
+    /// Rows of the tile are of words, of which a warpgroup takes one half.
+    Halide::Internal::Stmt multiply_half(const Nest &nest, const WarpTile &tile, const HalfProduct &product) const;
     Halide::Internal::Stmt promote(const Nest &nest, const WarpTile &tile, const WarpTile &partial,
                                    const Halide::Internal::Load *load) const;
     TileOperand read_operand(const Nest &nest, const Halide::Expr &factor) const;

@@ -128,6 +128,7 @@ void TensorCoreInstructions::announce(const PlaceholderCall &multiply) {
 
 void TensorCoreInstructions::multiply(const CallSite &site, PtxWriter &out) const {
     if (turned_) multiply_turned(site, out);
+    else if (site.call.field_or("halves", 0)) multiply_halves(site, out);
     else if (has_words(site.call) && site.call.field_or("at", 0)) multiply_fragments(site, out);
     else wgmma_ ? multiply_wgmma(site, out) : multiply_mma_sync(site, out);
 }
@@ -334,6 +335,46 @@ void TensorCoreInstructions::multiply_turned(const CallSite &site, PtxWriter &ou
                          ",a", a + 1, ",a", a + 2, ",a", a + 3, "}, b, accumulate, 1, 1", type.format == OperandFormat::float32 ? ";" : ", 0;");
             }
         }
+    }
+    out.line("}");
+}
+
+// Rows are of words, of which every thread loads two neighbours at once, and takes the halves that its warpgroup multiplies: so a
+// register has two neighbours of what is summed over. Lanes of odd rows begin with the later half of a line, so that 16 lanes read
+// all banks.
+void TensorCoreInstructions::multiply_halves(const CallSite &site, PtxWriter &out) const {
+    const PlaceholderCall &call = site.call;
+    const Tile tile(call);
+    const ProductType type(call);
+    const int swizzle = call.field("bsw"), steps = call.field("k") / type.k, of_step = type.k * bytes_of(type.format);
+    if (!wgmma_ || at_base_ || steps != 2)
+        throw PtxExpansionError("PTX expansion: halves of words are multiplied by wgmma, of lines of 32 words, without clusters");
+    out.line("{ .reg .b32 g, t, at, part, halves, at_<4>, w<16>, a<8>, low, high; .reg .b64 b; .reg .pred accumulate, odd;");
+    out.line("mov.u32 t, %tid.x; shr.u32 g, t, 2; and.b32 t, t, 3; mad.lo.u32 halves, ", site.arguments.at(2), ", 0x2222, 0x5410;");
+    out.line("mov.u32 at, %tid.y; mad.lo.u32 at, at, ", rows_of_warp_and_set, ", g; shl.b32 at, at, 3; add.u32 at, at, ",
+             site.arguments.at(0), "; shl.b32 at, at, 4; and.b32 part, t, 1; mad.lo.u32 at, part, 8, at;");
+    out.line("and.b32 low, g, 1; setp.ne.u32 odd, low, 0; shl.b32 low, low, 2; shr.u32 part, t, 1; xor.b32 part, part, g; xor.b32 part, "
+             "part, low;");
+    for (int i = 0; i < 4; i++)
+        out.line("xor.b32 low, part, ", 2 * i, "; mad.lo.u32 at_", i, ", low, 16, at;");
+    out.line("setp.eq.u32 accumulate, 0, 0; mov.b32 high, ",
+             columns_of_group * swizzle / bytes_of_row + (int64_t{swizzle == 128 ? 1 : swizzle == 64 ? 2 : 3} << 30), ";");
+    // Of a step, its first and its last eight k, of row g and of row g + 8.
+    for (int i = 0; i < 4; i++)
+        for (int row = 0; row < 2; row++)
+            out.line("ld.shared.v2.b32 {w", 4 * i + 2 * row, ",w", 4 * i + 2 * row + 1, "}, [at_", i, "+", row * columns_of_group * line, "];");
+    for (int i = 0; i < 8; i++) out.line("prmt.b32 w", 2 * i, ", w", 2 * i, ", w", 2 * i + 1, ", halves;");
+    // Products of the chunk before read the registers that follow.
+    out.line("wgmma.wait_group.sync.aligned 0;");
+    for (int i = 0; i < 4; i++)
+        out.line("selp.b32 a", i, ", w", 2 * i + 8, ", w", 2 * i, ", odd; selp.b32 a", i + 4, ", w", 2 * i, ", w", 2 * i + 8, ", odd;");
+    out.line("wgmma.fence.sync.aligned;");
+    for (int k = 0; k < steps; k++) {
+        out.line("add.u32 low, ", site.arguments.at(1), ", ", (1 << 16) + k * of_step / bytes_of_row, "; mov.b64 b, {low, high};");
+        const int a = 4 * k;
+        out.line("wgmma.mma_async.sync.aligned.m64n", tile.columns, "k", type.k, ".f32.", type.name, ".", type.name, " ",
+                 tile.list(tile.first(call.field("row"), 0), tile.columns / 2), ", {a", a, ",a", a + 1, ",a", a + 2, ",a", a + 3,
+                 "}, b, accumulate, 1, 1, 0;");
     }
     out.line("}");
 }

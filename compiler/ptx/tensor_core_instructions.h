@@ -43,6 +43,7 @@ class TensorCoreInstructions {
     void multiply_mma_sync(const CallSite &site, PtxWriter &out) const;
     void multiply_fragments(const CallSite &site, PtxWriter &out) const;
     void multiply_turned(const CallSite &site, PtxWriter &out) const;
+    void multiply_halves(const CallSite &site, PtxWriter &out) const;
     void turn_turned(const PlaceholderCall &call, PtxWriter &out) const;
     void meet(PtxWriter &out) const;
 

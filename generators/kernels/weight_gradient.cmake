@@ -148,6 +148,17 @@ foreach(format tf32 ${formats_of_16_bits})
         min_out_channels=65 ${full} H200_TFLOPS ${TFLOPS_c128})
     conv_transpose_kernel(${runs} AS maps_c64 blocks=3 wanted_blocks=396 stages=4 producer_registers=24 tile_out=64 tile_in=64
         ${full} H200_TFLOPS ${TFLOPS_c64})
+    # Of kernels as large as their strides, two along the width, whose words tensor cores take from registers.
+    if(NOT format STREQUAL "tf32")
+        set(pairs weight_gradient ${format} cuda implicit_gemm ONLY_ON sm_90 GENERATOR weight_gradient_cuda_pictures_tensor_core
+            in_pairs=true tensor_maps=true storage=${storage} parts=1 steps=4 producer=true ${taps2x64} ALLOW_SPILLS)
+        conv_transpose_kernel(${pairs} AS as_it_lies_in_pairs_c256 ${one_block} stages=8 tile_in=256 min_in_channels=129 ${full}
+            H200_TFLOPS 620)
+        conv_transpose_kernel(${pairs} AS as_it_lies_in_pairs_c128 ${one_block} stages=12 tile_in=128 min_in_channels=65 ${full}
+            H200_TFLOPS 480)
+        conv_transpose_kernel(${pairs} AS as_it_lies_in_pairs_c64 blocks=2 wanted_blocks=264 stages=8 producer_registers=24 tile_in=64
+            ${full} H200_TFLOPS 370)
+    endif()
 endforeach()
 conv_transpose_kernel(weight_gradient tf32x3 cuda implicit_gemm AS t3c64 ${by_tensor_cores} parts=2 ${one_block} tile_taps=3 tile_out=64
     tile_in=64 H200_TFLOPS 55)

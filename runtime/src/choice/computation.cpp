@@ -247,6 +247,23 @@ std::optional<Computation> with_taps_side_by_side(const Computation &given, cons
     return joined;
 }
 
+// Where every output is seen by one tap, two along the width, of pictures of 16 bits in channels_first.
+std::optional<Computation> with_lines_as_channels(const Computation &given) {
+    const auto lies_so = [](TensorFormat format) { return !channels_innermost(format) && bytes_of(format.type) == 2; };
+    const Problem &p = given.problem;
+    if (!lies_so(given.read_format) || !lies_so(given.written_format) || channels_innermost(given.weight_format) ||
+        p.width().kernel != 2 || !std::all_of(p.axes.begin(), p.axes.end(), is_side_by_side) ||
+        double(p.out_channels) * double(taps(p)) > max_elements_32bit())
+        return {};
+    Computation lines = given;
+    for (Axis *a : {&lines.problem.depth(), &lines.problem.height()}) {
+        lines.problem.out_channels *= a->kernel;
+        *a = {.input = a->input};
+    }
+    lines.by_lines = p;
+    return lines;
+}
+
 // A picture of one position has its channels innermost.
 std::optional<Computation> with_rows_as_given(const Computation &given) {
     if (channels_innermost(given.read_format) || read_positions(given) != 1) return {};
@@ -340,7 +357,7 @@ void add_of_weight_gradient(std::vector<Computation> &all, const PlanOptions &op
         all.back().problem.groups /= joined, all.back().joined_groups = joined;
     }
     for (const auto &other : {forward_of_weight_gradient(given), with_strides_as_taps(given), with_taps_as_rows(given),
-                              with_joined_positions_of_images(given), with_taps_side_by_side(given, options)})
+                              with_joined_positions_of_images(given), with_taps_side_by_side(given, options), with_lines_as_channels(given)})
         if (other) all.push_back(*other);
 }
 

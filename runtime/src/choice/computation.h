@@ -57,6 +57,10 @@ struct Computation {
     std::optional<Problem> by_taps{};
     int64_t kernel_positions = 0;
 
+    /// In a weight gradient, of this problem, whose kernels are as large as their strides: what outer axes see are channels of
+    /// `problem`, in the order of a weight in channels_first. Only for kernels that read pairs.
+    std::optional<Problem> by_lines{};
+
     /// So many groups are one of the problem's, which has the weights between all of their channels. Of a weight gradient a second
     /// pass takes those that there are; else the others are zeros of the packed weight.
     int64_t joined_groups = 1;

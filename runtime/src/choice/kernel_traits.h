@@ -117,8 +117,8 @@ struct CalledWith {
     bool packs_cells = false;
     /// Kernel positions are channels that it sums over, in the order of a weight in channels_first.
     bool taps_as_channels = false;
-    /// It sums over words of two neighbours along the width, of output gradients in channels_first as they lie: kernels are as
-    /// large as their strides, two along the width.
+    /// It reads words of two neighbours along the width, of output gradients in channels_first as they lie: kernels are as large
+    /// as their strides, two along the width. It sums over both, or is a weight gradient, whose positions see them.
     bool reads_pairs = false;
     /// It is for split sums alone: it stores float32, in the layout of what it computes, whose elements have another type.
     bool makes_parts = false;
@@ -237,9 +237,12 @@ inline int64_t packed_planes(const KernelTraits &kernel, int64_t channels) {
     return round_up(channels, kernel.weight_in_channel_multiple) / (kernel.input.type == ElementType::float32 ? 4 : 8);
 }
 
+inline bool reads_pairs_of(const KernelTraits &kernel, Operation operation) { return kernel.reads_pairs && kernel.operation == operation; }
+
 /// Whether it reads a picture in channels_first as it lies, by a tensor map: box_positions of a row, of a chunk of channels.
 inline bool reads_as_it_lies(const KernelTraits &kernel) {
-    return kernel.reads_pairs || (kernel.box_positions > 0 && kernel.operation == Operation::forward && !channels_innermost(kernel.input));
+    return reads_pairs_of(kernel, Operation::input_gradient) ||
+           (kernel.box_positions > 0 && kernel.operation == Operation::forward && !channels_innermost(kernel.input));
 }
 
 /// Whether the inputs of such a picture are its cells, so that those of an image lie in one row: kernels as large as strides.
@@ -250,8 +253,11 @@ inline bool sums_as_it_lies(const KernelTraits &kernel) {
     return kernel.family == Family::weight_gradient_implicit_gemm && !channels_innermost(kernel.input);
 }
 
-/// Whether its boxes are runs of positions of such pictures, all of an image in one row (in_one_row() in weight_gradient_parts.h).
-inline bool sums_runs(const KernelTraits &kernel) { return sums_as_it_lies(kernel) && kernel.box_positions > 0; }
+/// Whether it reads such pictures by tensor maps.
+inline bool sums_boxes(const KernelTraits &kernel) { return sums_as_it_lies(kernel) && kernel.box_positions > 0; }
+
+/// Whether these are runs of positions, all of an image in one row (in_one_row() in weight_gradient_parts.h).
+inline bool sums_runs(const KernelTraits &kernel) { return sums_boxes(kernel) && !kernel.reads_pairs; }
 
 /// Whether it is an implicit product of weights that nothing packs.
 inline bool reads_weights_as_given(const KernelTraits &kernel) {
@@ -261,7 +267,7 @@ inline bool reads_weights_as_given(const KernelTraits &kernel) {
 /// Whether it stores 16 bytes of neighbouring positions at once, where it does: rows of the output are multiples of that, and
 /// phases that are channels those of one stride along the width.
 inline bool stores_runs_of_positions(const KernelTraits &kernel) {
-    return kernel.reads_pairs || (reads_as_it_lies(kernel) && kernel.output_width_multiple > 1);
+    return reads_pairs_of(kernel, Operation::input_gradient) || (reads_as_it_lies(kernel) && kernel.output_width_multiple > 1);
 }
 
 /// Whether it copies pictures 16 bytes at a time, from multiples of as many: those of 16 bits with channels innermost, and

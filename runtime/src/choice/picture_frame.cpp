@@ -41,7 +41,8 @@ namespace {
 std::string pairs_rejection(const KernelTraits &k, const Problem &p) {
     const int64_t values = 16 / bytes_of(k.input.type), words = k.weight_in_channel_multiple / 2, rows = taps(p) / p.width().kernel;
     for (const Axis &a : p.axes)
-        if (a.kernel != a.stride || a.padding != 0 || a.output_padding != 0) return "an axis has a kernel other than its stride, or padding";
+        if (a.kernel != a.stride || a.padding != 0 || a.output_padding != 0 || (a.kernel > 1 && a.dilation > 1))
+            return "an axis has a kernel other than its stride, a dilation or padding";
     if (p.width().kernel != 2) return "kernel.width is " + std::to_string(p.width().kernel) + ", the kernel is for 2";
     if (rows > words || words % rows != 0)
         return "a position sees " + std::to_string(rows) + " rows of a channel, and a box has " + std::to_string(words);
@@ -88,12 +89,20 @@ std::string runs_rejection(const KernelTraits &k, const Computation &c) {
     return c.by_taps && k.input.type != ElementType::float32 ? "it reads no packed taps" : "";
 }
 
+// Of both pictures; boxes have whole channels.
+std::string lines_rejection(const KernelTraits &k, const Computation &c) {
+    const int64_t lines = c.problem.out_channels / c.by_lines->out_channels;
+    if (lines > k.tile_out_channels || k.tile_out_channels % lines != 0)
+        return "a channel has " + std::to_string(lines) + " lines, and a box " + std::to_string(k.tile_out_channels);
+    return c.problem.width().input % (16 / bytes_of(k.input.type)) != 0 ? "rows of its input are no multiple of 16 bytes" : "";
+}
+
 }  // namespace
 
 std::string picture_frame_rejection(const KernelTraits &k, const Computation &c) {
     const Problem &p = c.problem;
     if (sums_runs(k)) return runs_rejection(k, c);
-    if (k.reads_pairs) return pairs_rejection(k, p);
+    if (k.reads_pairs) return c.by_lines ? lines_rejection(k, c) : pairs_rejection(k, p);
     if (reads_as_it_lies(k))
         if (std::string reason = rows_rejection(k, p); !reason.empty()) return reason;
     // Bits that a map and an instruction have for an axis.

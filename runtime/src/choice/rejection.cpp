@@ -116,6 +116,8 @@ std::string view_rejection(const KernelTraits &kernel, const Computation &comput
     const bool reads_rows = adds_parts && (!sums_as_it_lies(kernel) || taps(computation.problem) == 1);
     if (computation.by_taps && computation.operation == Operation::weight_gradient && !reads_rows)
         return "it computes weights in their own order";
+    if (computation.by_lines.has_value() != reads_pairs_of(kernel, Operation::weight_gradient))
+        return computation.by_lines ? "it computes whole kernels" : "it computes lines of kernels as large as their strides, two along the width";
     const bool has_joined_positions = computation.cells && computation.cells->joins_outputs();
     if (has_joined_positions && !multiplies_joined_positions(kernel)) return "it computes positions one by one";
     const bool is_mirrored = computation.weight == WeightView::mirrored;

@@ -160,8 +160,10 @@ ChannelsLastParts::ChannelsLastParts(const Computation &c, const KernelTraits &k
     images = ceil_divide(p.batch, slices);
     slices = ceil_divide(p.batch, images);
     // A window's rows have as many positions more as it has taps but one.
-    cut_into_bands(p, k, sums_runs(k) ? images * round_up(input_positions(p), k.box_positions)
-                                      : images * input_positions(p) / p.width().input * (p.width().input + k.window - 1));
+    const int64_t row = p.width().input, rows = input_positions(p) / row;
+    cut_into_bands(p, k, sums_runs(k)    ? images * round_up(input_positions(p), k.box_positions)
+                         : sums_boxes(k) ? images * rows * round_up(row, k.box_positions)
+                                         : images * rows * (row + k.window - 1));
 }
 
 std::optional<Problem> in_one_row(const Problem &p) {

@@ -52,32 +52,48 @@ double share_of_rate(const Tile &k, double blocks, const Machine &machine) {
     return std::sqrt(std::min(most * H200::multiprocessors / double(k.wanted_blocks), 1.0));
 }
 
-// What a multiprocessor's copy engine takes for the boxes of a kernel that reads tensor maps: a row of 128 bytes is two requests
-// where it begins inside of a line of the second-level cache, and a sector more where it begins inside of one, however much of it
-// lies outside. Fitted with rates and stores to 1,138 times of 132 weight gradients in float16 by up to 18 kernels: the choice
+constexpr double whole_row = 1.3e-9;  // for a multiprocessor's copy engine, of up to 128 bytes
+
+// How much longer it takes for one of rows that lie so many bytes apart: two requests where it begins inside of a line of the
+// second-level cache, and a sector more where it begins inside of one.
+double share_of_whole_rows(int64_t bytes_apart, double in_sector) {
+    constexpr int64_t line = 128, sector = 32;
+    constexpr double in_line = 0.6;
+    const int64_t begins_at = std::gcd(bytes_apart, line);  // multiples of so many bytes
+    return 1 + in_line * (1 - double(begins_at) / line) + in_sector * (1 - double(std::min(begins_at, sector)) / sector);
+}
+
+// Rows of the input have half of 128 bytes, and take as long. With it estimates of 23 layers by up to three kernels are 0.90 to 1.29 of
+// what they take, and the fastest kernel is chosen, or one within 3 % (float16, H200, 2026-11-23).
+double copies_of_pairs(const KernelTraits &k, const Problem &p) {
+    constexpr double in_sector = 1;
+    const int64_t row = bytes_of(k.input.type) * p.width().input;
+    return whole_row * (double(k.tile_in_channels) * share_of_whole_rows(row, in_sector) +
+                        double(k.tile_out_channels) * share_of_whole_rows(2 * row, in_sector)) / double(k.box_positions);
+}
+
+// What the boxes take of a kernel that reads tensor maps, however much of a row lies outside. Fitted with rates and stores to 1,138 times of 132 weight gradients in float16 by up to 18 kernels: the choice
 // takes 1.016 of the fastest on average, 1.18 at worst (1.048 and 1.41 by the rates before); fitted to half of them, 1.024 of the
 // others (H200, 2026-11-23).
 double copies_time(const KernelTraits &k, const Problem &p, const ChannelsLastParts &cut, double blocks, const Machine &machine) {
     if (k.box_positions == 0 || k.window > 1 || sums_runs(k)) return 0;
     const auto copies = [&](int64_t channels, int64_t tile) {
-        constexpr int64_t row = 64, line = 128, sector = 32;
-        constexpr double whole = 1.3e-9, outside = 4.3e-9, in_line = 0.6, in_sector = 3.7;
-        const int64_t begins_at = std::gcd(int64_t{2} * p.groups * channels, line);  // multiples of so many bytes
-        const double longer = 1 + in_line * (1 - double(begins_at) / line) +
-                              in_sector * (1 - double(std::min(begins_at, sector)) / sector);
+        constexpr int64_t row = 64;
+        constexpr double outside = 4.3e-9, in_sector = 3.7;
         const double boxes = double(ceil_divide(tile, row)),
                      inside = double(ceil_divide(channels, row)) / double(ceil_divide(channels, tile));
-        return whole * longer * inside + outside * (boxes - inside);
+        return whole_row * share_of_whole_rows(int64_t{2} * p.groups * channels, in_sector) * inside + outside * (boxes - inside);
     };
-    const double rows = copies(cut.input_channels, k.tile_in_channels) +
-                        double(k.tile_taps) * copies(cut.output_channels, k.tile_out_channels);
+    const double rows = k.reads_pairs ? copies_of_pairs(k, p)
+                                      : copies(cut.input_channels, k.tile_in_channels) +
+                                            double(k.tile_taps) * copies(cut.output_channels, k.tile_out_channels);
     return std::ceil(blocks / std::max(machine.multiprocessors, 1)) * double(cut.band_positions) * rows;
 }
 
 // What the stores of a block are worth, in positions.
 double worth_a_store(const KernelTraits &k, double element) {
-    if (sums_as_it_lies(k) && !sums_runs(k)) return 16;
-    if (sums_runs(k)) return k.tile_out_channels > 64 ? 384 : 768 / element;
+    if (sums_as_it_lies(k) && !sums_boxes(k)) return 16;
+    if (sums_boxes(k)) return k.tile_out_channels > 64 ? 384 : 768 / element;
     // The next tile is on its way meanwhile (thirteen layers, H200, 2026-11-23).
     if (k.resident_blocks > 0) return k.tile_out_channels > 128 ? 150 : 110;
     // Blocks with a multiprocessor for themselves.
@@ -90,7 +106,7 @@ double worth_a_store(const KernelTraits &k, double element) {
 // How much longer a kernel takes whose copies of single floats bring a sector of memory each: FCN-32s at a stride of 32, on an
 // H200, 2026-11-22; at 8 nothing was seen of it.
 double share_of_sectors(const KernelTraits &k, const Problem &p) {
-    return sums_as_it_lies(k) && !sums_runs(k) && p.width().stride >= 16 ? 2.5 : 1;
+    return sums_as_it_lies(k) && !sums_boxes(k) && p.width().stride >= 16 ? 2.5 : 1;
 }
 
 // Weights of 16 bits that are turned to channels_first: a block stages all taps of a tile of channels, one round after the other
@@ -104,7 +120,7 @@ double turning_time(const Problem &p) {
 // much anew, and rows of clusters have few chunks on their way. Of 74 layers in float16 by up to 18 kernels the choice then takes
 // 1.033 of the fastest on average, 1.32 at worst (1.043 and 1.68 without; H200, 2026-11-23).
 double share_not_hidden(const KernelTraits &k) {
-    if (sums_as_it_lies(k)) return sums_runs(k) ? 0 : 0.1;
+    if (sums_as_it_lies(k)) return sums_boxes(k) ? 0 : 0.1;
     if (bytes_of(k.input.type) != 2) return 0;
     if (k.box_positions == 0) return k.tile_in_channels < 64 ? 0.7 : 0.1;
     return k.adds_in_clusters && k.wanted_blocks > H200::multiprocessors ? 0.3 : 0;

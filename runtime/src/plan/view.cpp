@@ -61,24 +61,28 @@ PictureMap map_as_it_lies(const KernelTraits &kernel, const View &picture) {
     return map;
 }
 
-// As it lies, too: columns, rows, (planes,) channels of all groups, images. A box has what positions of a row see.
-PictureMap map_of_pairs(const KernelTraits &kernel, const Problem &p, const View &picture) {
-    const int axes = kernel.rank;
+// As it lies, too: columns, rows, (planes,) channels of all groups, images. `x` and `channel` are dimensions of the view, the last
+// two groups and images. A box has a run of positions of a row, of so many channels.
+PictureMap map_of_blocks(const KernelTraits &kernel, const View &picture, int x, int channel, int64_t channels) {
     const auto &d = picture.dimensions();
-    PictureMap map = map_of(picture, 0, axes);
-    int64_t rows = 1;
-    map.block = {static_cast<uint32_t>(2 * kernel.box_positions), 1, 1, 1, 1};
+    const int axes = static_cast<int>(d.size()) - 3, group = axes + 1, image = axes + 2;
+    PictureMap map = map_of(picture, x, axes);
+    map.block = {static_cast<uint32_t>(kernel.box_positions), 1, 1, 1, 1};
+    map.block[axes] = static_cast<uint32_t>(channels);
     const auto set = [&](int dimension, int64_t extent, int64_t stride) {
         map.extents[dimension] = extent, map.strides[dimension - 1] = stride * bytes_of(picture.type());
     };
-    map.extents[0] = d[0].extent;
-    for (int i = 1; i < axes; i++) {
-        set(i, d[i].extent, d[i].stride);
-        map.block[i] = static_cast<uint32_t>(p.axes[2 - i].kernel), rows *= p.axes[2 - i].kernel;
-    }
-    set(axes, d[axes].extent * d[axes + 1].extent, d[axes].stride);
-    map.block[axes] = static_cast<uint32_t>(kernel.weight_in_channel_multiple / 2 / rows);
-    set(1 + axes, d[axes + 2].extent, d[axes + 2].stride);
+    map.extents[0] = d[x].extent;
+    for (int i = 1; i < axes; i++) set(i, d[x + i].extent, d[x + i].stride);
+    set(axes, d[channel].extent * d[group].extent, d[channel].stride);
+    set(1 + axes, d[image].extent, d[image].stride);
+    return map;
+}
+
+// What such positions see, of so many rows, where kernels are as large as their strides, two along the width.
+PictureMap map_of_pairs(const KernelTraits &kernel, const Problem &p, const View &picture, int x, int channel, int64_t rows) {
+    PictureMap map = map_of_blocks(kernel, picture, x, channel, rows * p.width().kernel / taps(p));
+    for (int i = 0; i < map.axes; i++) map.block[i] *= static_cast<uint32_t>(p.axes[2 - i].kernel);
     return map;
 }
 
@@ -107,7 +111,7 @@ View pictures(Operand operand, const Extents &axes, int64_t of_group, int64_t pi
 }
 
 PictureMap picture_map(const KernelTraits &kernel, const Problem &p, const View &picture) {
-    if (kernel.reads_pairs) return map_of_pairs(kernel, p, picture);
+    if (kernel.reads_pairs) return map_of_pairs(kernel, p, picture, 0, kernel.rank, kernel.weight_in_channel_multiple / 2);
     if (reads_as_it_lies(kernel)) return map_as_it_lies(kernel, picture);
     const int axes = kernel.rank;
     PictureMap map = map_of(picture, 0, axes);
@@ -119,6 +123,7 @@ PictureMap picture_map(const KernelTraits &kernel, const Problem &p, const View 
 
 PictureMap input_map(const KernelTraits &kernel, const View &input) {
     if (sums_runs(kernel)) return map_of_runs(kernel, input, kernel.tile_in_channels);
+    if (kernel.reads_pairs) return map_of_blocks(kernel, input, 1, 0, kernel.tile_in_channels);
     PictureMap map = map_of(input, 1, max_rank);
     set_channels_and_images(map, input, 0, 4, 5);
     map.upper[0] = static_cast<int>(kernel.window - 1);  // of a window's frame (picture_frame.cpp)
@@ -128,6 +133,7 @@ PictureMap input_map(const KernelTraits &kernel, const View &input) {
 
 PictureMap output_gradient_map(const KernelTraits &kernel, const Problem &p, const View &output_gradient) {
     if (sums_runs(kernel)) return map_of_runs(kernel, output_gradient, kernel.tile_out_channels);
+    if (kernel.reads_pairs) return map_of_pairs(kernel, p, output_gradient, 1, 0, kernel.tile_out_channels);
     PictureMap map = map_of(output_gradient, 1, max_rank);
     set_channels_and_images(map, output_gradient, 0, 4, 5);
     set_frame(map, kernel, p);

@@ -21,9 +21,9 @@ class ImplicitGemmRecipe {
           rows_(k_, c_),
           recipe_(k_.device),
           input_(tensor(Operand::input, c_.read_format, p_.in_channels, cut_.input_channels, cut_.packs_input,
-                        cut_.input_elements, [](const Axis &a) { return a.input; })),
-          output_(tensor(Operand::output_gradient, c_.written_format, p_.out_channels, cut_.output_channels, cut_.packs_output,
-                         cut_.output_elements, [](const Axis &a) { return a.output(); })),
+                        cut_.input_elements, [](const Axis &a) { return a.input; }, p_)),
+          output_(tensor(Operand::output_gradient, c_.written_format, seen_.out_channels, cut_.output_channels, cut_.packs_output,
+                         cut_.output_elements, [](const Axis &a) { return a.output(); }, seen_)),
           parts_(turns_result(k_, c_)
                      ? recipe_.add_region("weights by rows", bytes_of(c_.weight_format.type) * p_.weight_elements())
                  : k_.writes_result ? c_.written
@@ -56,6 +56,7 @@ class ImplicitGemmRecipe {
     const KernelTraits &k_;
     const Computation &c_;
     const Problem p_ = sums_runs(k_) ? *in_one_row(c_.problem) : c_.problem;
+    const Problem seen_ = c_.by_lines.value_or(p_);  ///< of which the output gradient is
     const ChannelsLastParts cut_;
     const PackedRows rows_;
     const int64_t part_elements_ = part_stride(c_, k_);
@@ -65,10 +66,10 @@ class ImplicitGemmRecipe {
 
     template <class OfAxis>
     Tensor tensor(Operand given, TensorFormat format, int64_t channels, int64_t read_channels, bool packed, int64_t elements,
-                  OfAxis size) {
+                  OfAxis size, const Problem &of) {
         const char *name = given == Operand::input ? "packed input" : "packed output gradient";
         const Operand read = packed ? recipe_.add_region(name, bytes_of(format.type) * cut_.images * elements) : given;
-        return {given, read, format, channels / p_.groups, read_channels, packed, innermost_first(p_, max_rank, size)};
+        return {given, read, format, channels / p_.groups, read_channels, packed, innermost_first(of, max_rank, size)};
     }
 
     // (channel, x, y, z, group, image); adds the step that packs it.
@@ -132,13 +133,13 @@ class ImplicitGemmRecipe {
                 .set_stride(2, out)
                 .set_stride(3, out * k_.tile_taps)
                 .set_stride(5, 0);  // all parts are one
-        auto launch = launch_with_axes<Family::weight_gradient_implicit_gemm>(k_, p_);
+        auto launch = launch_with_axes<Family::weight_gradient_implicit_gemm>(k_, seen_);
         launch.set("input", input)
             .set("output_gradient", output)
             .set("band_positions", cut_.band_positions)
             .set("partial", to);
         if (k_.box_positions > 0)
-            launch.add_map("input", input_map(k_, input)).add_map("output_gradient", output_gradient_map(k_, p_, output));
+            launch.add_map("input", input_map(k_, input)).add_map("output_gradient", output_gradient_map(k_, seen_, output));
         return launch.step();
     }
 };
