@@ -1,4 +1,4 @@
-// The arguments of every kernel of a gradient of pictures that are dense, in the order in which runtime/src/plan/input_gradient.cpp and
+// The arguments of every kernel of a gradient of pictures in float32, in the order in which runtime/src/plan/input_gradient.cpp and
 // weight_gradient.cpp pass them: bases of generators.
 #ifndef CONV_TRANSPOSE_GENERATORS_GRADIENT_ARGUMENTS_H
 #define CONV_TRANSPOSE_GENERATORS_GRADIENT_ARGUMENTS_H
@@ -8,17 +8,17 @@
 
 namespace conv_transpose {
 
+using GradientTensor = Halide::Buffer<float, 5>;
+
 /// Tensors are (x, y, channel in group, group, batch). The output gradient's x and y begin at the padding.
-template <class Tensor>
 struct InputGradientTensors {
-    Halide::GeneratorInput<Tensor> output_gradient{"output_gradient"}, weight{"weight"};
-    Halide::GeneratorOutput<Tensor> input_gradient{"input_gradient"};
+    Halide::GeneratorInput<GradientTensor> output_gradient{"output_gradient"}, weight{"weight"};
+    Halide::GeneratorOutput<GradientTensor> input_gradient{"input_gradient"};
 };
 
 /// The same. `batch` may be 0, where tensors have one image that is never read.
-template <class Tensor>
 struct WeightGradientTensors {
-    Halide::GeneratorInput<Tensor> input{"input"}, output_gradient{"output_gradient"};
+    Halide::GeneratorInput<GradientTensor> input{"input"}, output_gradient{"output_gradient"};
     Halide::GeneratorInput<int> batch{"batch"}, band_rows{"band_rows"}, part_images{"part_images"};
     Halide::GeneratorOutput<Halide::Buffer<float, 7>> partial{"partial"};
 };
@@ -52,13 +52,8 @@ struct GradientArguments : Tensors {
     }
 };
 
-/// Of float32, or of a type that configure() gives.
-using Float32Tensor = Halide::Buffer<float, 5>;
-using AnyTypeTensor = Halide::Buffer<void, 5>;
-template <class Tensor = Float32Tensor>
-using InputGradientArguments = GradientArguments<InputGradientTensors<Tensor>>;
-template <class Tensor = Float32Tensor>
-using WeightGradientArguments = GradientArguments<WeightGradientTensors<Tensor>>;
+using InputGradientArguments = GradientArguments<InputGradientTensors>;
+using WeightGradientArguments = GradientArguments<WeightGradientTensors>;
 
 }  // namespace conv_transpose
 

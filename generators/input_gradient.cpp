@@ -4,7 +4,6 @@
 #include "schedules/cpu_depthwise.h"
 #include "schedules/cpu_input_gradient_channels.h"
 #include "schedules/cuda_dense.h"
-#include "schedules/cuda_depthwise.h"
 #include "schedules/cuda_tensor_core.h"
 
 using namespace conv_transpose;
@@ -12,5 +11,4 @@ using namespace conv_transpose;
 HALIDE_REGISTER_GENERATOR(InputGradient<CpuInputGradientChannels>, input_gradient_cpu_channels)
 HALIDE_REGISTER_GENERATOR(InputGradient<CpuDepthwise>, input_gradient_cpu_depthwise)
 HALIDE_REGISTER_GENERATOR(InputGradient<CudaInputGradientDense>, input_gradient_cuda_dense)
-HALIDE_REGISTER_GENERATOR(InputGradient<CudaInputGradientDepthwise>, input_gradient_cuda_depthwise)
 HALIDE_REGISTER_GENERATOR(InputGradientTensorCore<CudaTensorCore>, input_gradient_cuda_tensor_core)

@@ -7,8 +7,6 @@
 #define CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_H
 
 #include "Halide.h"
-#include "algorithm/element_operations.h"
-#include "generators/format_text.h"
 #include "generators/gradient_arguments.h"
 #include "schedules/shared/kernel_description.h"
 #include "generators/lowering_passes.h"
@@ -19,19 +17,10 @@ namespace conv_transpose {
 
 template <class Schedule>
 class InputGradient : public Halide::Generator<InputGradient<Schedule>>,
-      public InputGradientArguments<AnyTypeTensor>,
+      public InputGradientArguments,
       public DescribedGenerator {
   public:
     Schedule schedule_params;
-    /// Of other formats than float32 weights are read as they are given.
-    Halide::GeneratorParam<Storage> storage{"storage", Storage::f32, storage_names()};
-
-    void configure() {
-        if (packed() && storage != Storage::f32)
-            throw std::invalid_argument("storage is given for weights that are packed; the rule is weights as given");
-        const Halide::Type type = halide_type(storage);
-        output_gradient.set_type(type), weight.set_type(type), input_gradient.set_type(type);
-    }
 
     void generate() {
         InputGradientFuncs &f = funcs_;
@@ -51,8 +40,7 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>,
                            f.y_axis.live_phase(r.y), r.z, f.group, f.batch);
         f.sum(f.x, f.y, f.channel, f.group, f.batch) += seen * f.tap_weight(r.x, r.y, r.z, f.channel, f.group);
 
-        input_gradient(f.x, f.y, f.channel, f.group, f.batch) =
-            stored(f.sum(f.x, f.y, f.channel, f.group, f.batch), storage, this->target);
+        input_gradient(f.x, f.y, f.channel, f.group, f.batch) = f.sum(f.x, f.y, f.channel, f.group, f.batch);
         f.input_gradient = input_gradient;
     }
 
@@ -70,8 +58,6 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>,
         problem.describe(Family::input_gradient, this->target, description);
         description.set("weight_layout", enumerator(layout));
         description.set("weight_channel_multiple", schedule_params.weight_channel_multiple());
-        for (const char *tensor : {"output", "weight", "input"})
-            if (storage != Storage::f32) description.set(tensor, format_text(storage));
         schedule_params.describe(description);
     }
 
@@ -104,7 +90,7 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>,
         InputGradientFuncs &f = funcs_;
         f.output_gradient = Halide::Func("output_gradient_channels");
         f.output_gradient(f.x, f.y, f.out_channel, f.group, f.batch) =
-            loaded(output_gradient(f.x, f.y, inside(f.out_channel), f.group, f.batch), this->target);
+            output_gradient(f.x, f.y, inside(f.out_channel), f.group, f.batch);
         const Halide::Expr nowhere;
         f.padded_output_gradient = Halide::BoundaryConditions::constant_exterior(
             f.output_gradient, 0.f,
@@ -139,7 +125,7 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>,
             at = {f.channel, f.kx, ky, f.out_channel, f.group};
         } else {
             f.weight(f.kx, ky, f.out_channel, f.channel, f.group) =
-                loaded(weight(f.kx, ky, inside(f.out_channel), f.channel, f.group), this->target);
+                weight(f.kx, ky, inside(f.out_channel), f.channel, f.group);
         }
         f.tap_weight(f.kx, ky, f.out_channel, f.channel, f.group) = f.weight(at);
     }

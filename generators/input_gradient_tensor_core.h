@@ -23,7 +23,7 @@ namespace conv_transpose {
 
 template <class Schedule>
 class InputGradientTensorCore : public Halide::Generator<InputGradientTensorCore<Schedule>>,
-      public InputGradientArguments<>,
+      public InputGradientArguments,
       public DescribedGenerator {
   public:
     /// 1: tf32. 2: tf32x3, operands split in two, all products but that of the two small parts.

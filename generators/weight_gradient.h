@@ -14,8 +14,6 @@
 #include "Halide.h"
 #include "schedules/shared/kernel_description.h"
 #include "generators/lowering_passes.h"
-#include "algorithm/element_operations.h"
-#include "generators/format_text.h"
 #include "generators/gradient_arguments.h"
 #include "algorithm/weight_gradient_funcs.h"
 
@@ -23,16 +21,13 @@ namespace conv_transpose {
 
 template <class Schedule>
 class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>,
-      public WeightGradientArguments<AnyTypeTensor>,
+      public WeightGradientArguments,
       public DescribedGenerator {
   public:
     Schedule schedule_params;
     /// Zeros around the output gradient are selected, not multiplied: an Inf or NaN of the input stays with the taps
     /// that it is a factor of. For kernels of run-time attributes.
     Halide::GeneratorParam<bool> strict{"strict", false};
-    Halide::GeneratorParam<Storage> storage{"storage", Storage::f32, storage_names()};
-
-    void configure() { input.set_type(halide_type(storage)), output_gradient.set_type(halide_type(storage)); }
 
     void generate() {
         WeightGradientFuncs &f = funcs_;
@@ -64,10 +59,6 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>,
         description.set("strict_propagation", strict ? "true" : "false");
         description.set("chunk_rows", chunked() ? schedule_rows() : 1);
         if (chunked()) description.set("chunk_columns", schedule_columns());
-        if (storage != Storage::f32) {
-            for (const char *tensor : {"input", "output"}) description.set(tensor, format_text(storage));
-            description.set("any_result", "true");
-        }
         schedule_params.describe(description, funcs_);
     }
 
@@ -86,9 +77,8 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>,
     void pad_input() {
         WeightGradientFuncs &f = funcs_;
         const Halide::Expr width = input.dim(0).extent(), height = input.dim(1).extent();
-        const Halide::Expr value = loaded(input(inside(f.x, input.dim(0)), inside(f.y, input.dim(1)),
-                                                inside(f.in_channel, input.dim(2)), f.group, inside(f.batch, input.dim(4))),
-                                          this->target);
+        const Halide::Expr value = input(inside(f.x, input.dim(0)), inside(f.y, input.dim(1)),
+                                         inside(f.in_channel, input.dim(2)), f.group, inside(f.batch, input.dim(4)));
         f.padded_input = Halide::Func("padded_input");
         f.padded_input(f.x, f.y, f.in_channel, f.group, f.batch) =
             chunked() ? select(f.x < width && f.y < height, likely(value), 0.f) : value;
@@ -106,10 +96,9 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>,
         const WeightGradientFuncs &f = funcs_;
         const auto x = output_gradient.dim(0), y = output_gradient.dim(1);
         return select(seen.defined() ? in_picture(column, row) && seen : in_picture(column, row),
-                      likely(loaded(output_gradient(clamp(column, x.min(), x.max()), clamp(row, y.min(), y.max()),
-                                                    inside(f.out_channel, output_gradient.dim(2)), f.group,
-                                                    inside(f.batch, output_gradient.dim(4))),
-                                    this->target)),
+                      likely(output_gradient(clamp(column, x.min(), x.max()), clamp(row, y.min(), y.max()),
+                                             inside(f.out_channel, output_gradient.dim(2)), f.group,
+                                             inside(f.batch, output_gradient.dim(4)))),
                       0.f);
     }
 

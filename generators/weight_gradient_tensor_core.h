@@ -26,7 +26,7 @@ namespace conv_transpose {
 
 template <class Schedule>
 class WeightGradientTensorCore : public Halide::Generator<WeightGradientTensorCore<Schedule>>,
-      public WeightGradientArguments<>,
+      public WeightGradientArguments,
       public DescribedGenerator {
   public:
     /// 1: tf32. 2: tf32x3, operands split in two, all products but that of the two small parts.

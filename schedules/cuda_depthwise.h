@@ -16,7 +16,6 @@
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_DEPTHWISE_H
 
 #include "algorithm/forward_funcs.h"
-#include "algorithm/input_gradient_funcs.h"
 #include "schedules/shared/search_space.h"
 #include "schedules/shared/schedule_defaults.h"
 
@@ -90,38 +89,6 @@ struct CudaDepthwise : CudaSchedule {
         // The kernel's size may be a run-time value: one kernel for all filters of a stride.
         for (const RVar &taps : {f.taps.x, f.taps.y})
             if (Halide::Internal::is_const(taps.extent())) f.sum.update().unroll(taps);
-    }
-};
-
-/// Input gradients: neighbouring lanes compute neighbouring positions of a row, each of so many rows, which share what taps see of
-/// them.
-struct CudaInputGradientDepthwise : CudaSchedule {
-    static constexpr const char *family = "depthwise";
-    Halide::GeneratorParam<int> lanes_x{"lanes_x", 32}, rows{"rows", 8}, threads_y{"threads_y", 4};
-
-    static constexpr WeightLayout weight_layout = WeightLayout::as_given;
-    int weight_channel_multiple() const { return 1; }
-    /// On low and narrow pictures the kernel for any attributes has fewer idle lanes.
-    void describe(KernelDescription &description) const { description.set("min_output", 2 * int(rows), int(lanes_x)); }
-
-    void apply(InputGradientFuncs &f, const Halide::Target &) const {
-        using namespace Halide;
-        Var column{"column"}, row{"row"}, lane{"lane"}, thread_y{"thread_y"}, plane{"plane"};
-        f.input_gradient.split(f.x, column, lane, lanes_x, TailStrategy::GuardWithIf)
-            .split(f.y, row, f.y, int(rows) * int(threads_y), TailStrategy::GuardWithIf)
-            .split(f.y, thread_y, f.y, rows, TailStrategy::GuardWithIf)
-            .reorder(f.y, lane, thread_y, column, row, f.channel, f.group, f.batch)
-            .fuse(f.channel, f.group, plane)
-            .fuse(plane, f.batch, plane)
-            .unroll(f.y)
-            .gpu_blocks(column, row, plane)
-            .gpu_threads(lane, thread_y)
-            .never_partition_all();
-        f.sum.compute_at(f.input_gradient, lane).store_in(MemoryType::Register);
-        for (const Var &d : {f.x, f.channel, f.group, f.batch}) f.sum.bound_extent(d, 1);
-        f.sum.bound_extent(f.y, rows).unroll(f.y);
-        f.sum.update().reorder(f.y, f.taps.x, f.taps.y, f.taps.z).unroll(f.y).unroll(f.taps.x).unroll(f.taps.y)
-            .never_partition_all();
     }
 };
 

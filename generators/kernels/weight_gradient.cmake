@@ -36,11 +36,8 @@ conv_transpose_kernel(${dense} ${k4s2} in_channels=64 out_channels=3 lanes_out=1
 conv_transpose_kernel(${dense} ${k9s3} in_channels=56 out_channels=1 lanes_in=14 lanes_out=1 thread_out=1 lanes_taps_y=true run=8)
 
 # ---- depthwise
-foreach(format f32 ${formats_of_16_bits})
-    conv_transpose_small_set_has(f32 f16)
-    conv_transpose_kernel(weight_gradient ${format} cuda general ${k4s2} ${depthwise} in_tile=1 out_tile=1 all_taps_x=true
-        all_taps_y=true warps=1 wanted_blocks=8448 storage=${format} ${maybe})
-endforeach()
+conv_transpose_kernel(weight_gradient f32 cuda general ${k4s2} ${depthwise}
+    in_tile=1 out_tile=1 all_taps_x=true all_taps_y=true warps=1 wanted_blocks=8448)
 foreach(format f32 ${formats_of_16_bits})
     conv_transpose_small_set_has(f32 f16)
     # Many taps: longer runs, those for low columns, and in channels_last groups side by side.
