@@ -27,39 +27,31 @@ class WinogradOutputs : public Halide::Generator<WinogradOutputs>, public Descri
     void generate() {
         using namespace Halide;
         using winograd::transformed_outputs;
-        const auto promised = [](const Expr &at, const Expr &extent) { return unsafe_promise_clamped(at, 0, extent - 1); };
-        // Lanes are phases along a row, whose outputs are neighbours, of all tiles; a block has those of whole tiles.
-        const Expr together = min(phases_w, threads), of_block = threads / together * together;
-        const Expr lane = block * of_block + thread, tile = unsigned_quotient(lane, phases_w);
-        const Expr row = row_of_phases * phases_w + lane - tile * phases_w;
-        half(x, j, thread, block, row_of_phases) = divided(
-            transformed_outputs(across(), outputs_w, x,
-                                [&](int k) { return points(promised(min(tile, points.dim(0).max()), points.dim(0).extent()), promised(row, points.dim(1).extent()), k + points_w * j); }),
-            across());
-        tile_output(x, y, thread, block, row_of_phases) = divided(
-            transformed_outputs(down(), outputs_h, y, [&](int k) { return half(x, k, thread, block, row_of_phases); }), down());
-
+        const auto promised = [](const Expr &at, const auto &d) { return unsafe_promise_clamped(at, d.min(), d.max()); };
+        // Lanes are phases along a row, whose outputs are neighbours, of all tiles, and those that fill up the last block.
         const Expr lanes = phases_w * tiles_w * tiles_h * output.dim(3).extent();
-        stored = RDom({{0, down().outputs()}, {0, across().outputs()}, {0, threads}, {0, (lanes + of_block - 1) / of_block}, {0, phases_h}}, "stored");
-        // In the order of a row of outputs: phases, positions of a tile, tiles.
-        const Expr place = stored[1] * threads + stored[2];
-        const Division of_tiles = divide(place, outputs_w * together), of_positions = divide(of_tiles.rest, together);
-        const Expr stored_thread = of_tiles.quotient * together + of_positions.rest;
-        const Division of_lane = divide(stored[3] * of_block + stored_thread, phases_w), line = divide(of_lane.quotient, tiles_w),
-                       image_of = divide(line.quotient, tiles_h);
-        const Expr at_x = line.rest * step_w + of_lane.rest + of_positions.quotient * stride_w - output.dim(0).min();
-        const Expr at_y = image_of.rest * step_h + stored[4] + stored[0] * stride_h - output.dim(1).min();
-        stored.where(place < of_block * outputs_w && image_of.quotient < output.dim(3).extent() && is_inside(at_x, 0, output.dim(0).extent()));
-        stored.where(stored[0] < outputs_h && is_inside(at_y, 0, output.dim(1).extent()));
+        const auto tile_of = [&](const Expr &lane) { return unsigned_quotient(lane, phases_w); };
+        const auto phase_of = [&](const Expr &lane) { return lane - tile_of(lane) * phases_w; };
+        const Expr tile = promised(tile_of(lane), points.dim(0)), row = promised(row_of_phases * phases_w + phase_of(lane), points.dim(1));
+        half(x, j, lane, row_of_phases) =
+            divided(transformed_outputs(across(), outputs_w, x, [&](int k) { return points(tile, row, k + points_w * j); }), across());
+        tile_output(x, y, lane, row_of_phases) =
+            divided(transformed_outputs(down(), outputs_h, y, [&](int k) { return half(x, k, lane, row_of_phases); }), down());
+        stored = RDom({{0, across().outputs()}, {0, down().outputs()}, {0, (lanes + threads - 1) / threads * threads}, {0, phases_h}}, "stored");
+        const Expr line = unsigned_quotient(tile_of(stored.z), tiles_w), of_image = unsigned_quotient(line, tiles_h);
+        const Expr at_x = (tile_of(stored.z) - line * tiles_w) * step_w + phase_of(stored.z) + stored.x * stride_w;
+        const Expr at_y = (line - of_image * tiles_h) * step_h + stored.w + stored.y * stride_h;
+        const auto is_inside_of = [&](const Expr &at, int d) { return is_inside(at, output.dim(d).min(), output.dim(d).extent()); };
+        stored.where(of_image < output.dim(3).extent());
+        stored.where(stored.x < outputs_w && is_inside_of(at_x, 0));
+        stored.where(stored.y < outputs_h && is_inside_of(at_y, 1));
         output(x, y, channel, image) = undef<float>();
-        output(promised(at_x, output.dim(0).extent()) + output.dim(0).min(), promised(at_y, output.dim(1).extent()) + output.dim(1).min(),
-               channel, promised(image_of.quotient, output.dim(3).extent())) =
-            activate(tile_output(promised(of_positions.quotient, across().outputs()), stored[0], promised(stored_thread, threads), stored[3],
-                                 channel * phases_h + stored[4]) +
+        output(promised(at_x, output.dim(0)), promised(at_y, output.dim(1)), channel, promised(of_image, output.dim(3))) =
+            activate(tile_output(stored.x, stored.y, stored.z, channel * phases_h + stored.w) +
                          select(has_bias != 0, bias(channel), 0.f), activation, slope);
     }
 
-    // A thread has a tile of a phase, whose points it reads beside its neighbours', and stores what lies beside its neighbours'.
+    // A thread has a tile of a phase, whose points it reads beside its neighbours'.
     void schedule() {
         using namespace Halide;
         for (int d = 0; d < 3; d++) points.dim(d).set_min(0);
@@ -67,16 +59,16 @@ class WinogradOutputs : public Halide::Generator<WinogradOutputs>, public Descri
         bias.dim(0).set_min(0);
         output.dim(0).set_stride(Expr());
         Func(output).gpu_single_thread();  // defines nothing, but must not seem to be on the host
-        Func(output).update().allow_race_conditions()
-            .reorder({stored[0], stored[1], stored[2], stored[3], channel, stored[4]}).unroll(stored[0]).unroll(stored[1])
-            .gpu_blocks(stored[3], channel, stored[4]).gpu_threads(stored[2]).never_partition_all();
-        tile_output.compute_at(output, stored[3]).store_in(MemoryType::GPUShared).reorder_storage(thread, x, y)
-            .bound(x, 0, across().outputs()).bound(y, 0, down().outputs()).bound(thread, 0, threads)
-            .bound_extent(block, 1).bound_extent(row_of_phases, 1).align_storage(thread, threads + 8)
-            .reorder({x, y, thread}).unroll(x).unroll(y).gpu_threads(thread).never_partition_all();
-        half.compute_at(tile_output, thread).store_in(MemoryType::Register)
-            .bound(x, 0, across().outputs()).bound(j, 0, points_h).bound_extent(thread, 1).bound_extent(block, 1)
-            .bound_extent(row_of_phases, 1).unroll(x).unroll(j).never_partition_all();
+        RVar block{"block"}, thread{"thread"};
+        Func(output).update().allow_race_conditions().split(stored.z, block, thread, threads)
+            .reorder({stored.x, stored.y, thread, block, channel, stored.w}).unroll(stored.x).unroll(stored.y)
+            .gpu_blocks(block, channel, stored.w).gpu_threads(thread).never_partition_all()
+            .specialize(phases_w == 1 && outputs_w == 4 && outputs_h == 4);  // kernels of 3x3 and 3x5 at stride 1
+        half.bound(x, 0, across().outputs()).bound(j, 0, points_h).unroll(j);
+        tile_output.bound(x, 0, across().outputs()).bound(y, 0, down().outputs()).unroll(y);
+        for (Func *f : {&half, &tile_output})
+            f->compute_at(output, thread).store_in(MemoryType::Register)
+                .bound_extent(lane, 1).bound_extent(row_of_phases, 1).unroll(x).never_partition_all();
         get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
     }
 
@@ -88,7 +80,7 @@ class WinogradOutputs : public Halide::Generator<WinogradOutputs>, public Descri
   private:
     static constexpr int threads = 128;
     Halide::RDom stored;
-    Halide::Var x{"x"}, y{"y"}, j{"j"}, thread{"thread"}, block{"block"}, row_of_phases{"row_of_phases"}, channel{"channel"}, image{"image"};
+    Halide::Var x{"x"}, y{"y"}, j{"j"}, lane{"lane"}, row_of_phases{"row_of_phases"}, channel{"channel"}, image{"image"};
     Halide::Func half{"half"}, tile_output{"tile_output"};
 
     // Of as few taps, and so as many outputs, as there may be.
