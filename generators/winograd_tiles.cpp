@@ -63,7 +63,7 @@ class WinogradTiles : public Halide::Generator<WinogradTiles>, public DescribedG
         RVar block{"block"}, thread{"thread"};
         Func(points).update().allow_race_conditions().split(stored.y, block, thread, threads)
             .reorder({stored.x, thread, block, stored.z}).unroll(stored.x)
-            .gpu_blocks(block, stored.z).gpu_threads(thread).never_partition_all();
+            .gpu_blocks(block, stored.z).gpu_threads(thread).never_partition_all().specialize(phases_w == 1);
         for (Func *f : {&element, &across, &down})
             f->compute_at(points, thread).store_in(MemoryType::Register)
                 .bound_extent(lane, 1).bound_extent(row_of_phases, 1).never_partition_all();

@@ -132,7 +132,7 @@ conv_transpose_helper(sum_of_output_parts f32 cuda)
 conv_transpose_helper(sum_of_output_parts f32 cuda AS turned turned=true)
 
 # ---- Winograd's algorithm, where it saves more products than transforms cost
-conv_transpose_kernel(forward f32 cuda winograd GENERATOR winograd_product min_channels=8 stages=3 MAX_REGISTERS 128 H200_TFLOPS 44)
+conv_transpose_kernel(forward f32 cuda winograd GENERATOR winograd_product min_channels=8 stages=3 MAX_REGISTERS 128 H200_TFLOPS 48)
 # ---- any attributes, for numbers of channels that fill enough of a tile; by splits of the sum where there
 # are few tiles
 conv_transpose_gemm(forward f32 nchw c64 ${product_c64} H200_TFLOPS 41)

@@ -99,7 +99,7 @@ conv_transpose_kernel(${row_tf32x3} AS c64x128 ${taps2x64} tile_in=128 ${one_blo
 conv_transpose_kernel(${row_tf32x3} AS c32x64 ${taps4x32} tile_in=64 stages=2 ${some_channels} H200_TFLOPS 104)
 # By Winograd's algorithm, where there are few positions of many channels.
 conv_transpose_kernel(weight_gradient f32 cuda winograd GENERATOR winograd_product terms_innermost=true min_channels=8
-    MAX_REGISTERS 128 H200_TFLOPS 40)
+    MAX_REGISTERS 128 H200_TFLOPS 43)
 conv_transpose_kernel(${row_f32} AS c64 ${taps2x64} tile_in=64 lanes_columns=4 ${over_32} H200_TFLOPS 47)
 conv_transpose_kernel(${row_f32} AS c32 ${taps4x32} tile_in=32 ${some_channels} H200_TFLOPS 40)
 conv_transpose_kernel(${row_f32} AS c16x32 ${taps4x16} tile_in=32 lanes_rows=8 ${some_channels} H200_TFLOPS 34)

@@ -15,7 +15,7 @@ double estimated_time(const Candidate &candidate, const Machine &machine) {
     const KernelTraits &k = candidate.kernel;
     const Computation &c = candidate.computation;
     const double packing = c.operation == Operation::weight_gradient ? 0 : weight_packing_time(k, c);
-    if (k.family == Family::winograd_product) return winograd_time(k, c.problem, machine) + packing;
+    if (k.family == Family::winograd_product) return winograd_time(k, c, machine) + packing;
     if (k.operation == Operation::weight_gradient) return weight_gradient_time(k, c, machine);
     if (k.max_products > 0) return serial_time(k, c);
     if (k.parts > 0) return gather_time(k, c, machine) + packing;

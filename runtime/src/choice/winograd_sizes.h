@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "choice/computation.h"
 #include "choice/kernel_traits.h"
 #include "device/machine.h"
 
@@ -47,7 +48,7 @@ struct WinogradSizes {
 std::string winograd_rejection(const KernelTraits &kernel, const Problem &problem);
 
 /// In seconds.
-double winograd_time(const KernelTraits &kernel, const Problem &problem, const Machine &machine);
+double winograd_time(const KernelTraits &kernel, const Computation &computation, const Machine &machine);
 
 }  // namespace conv_transpose
 
