@@ -89,7 +89,7 @@ foreach(format ${formats_of_16_bits} tf32)
     set(packed ${channels_last} out_channel_multiple=${values} ${tiles256x64})
     conv_transpose_maps(input_gradient nhwc maps_tiles_256x64 ${packed} H200_TFLOPS 470)
     conv_transpose_maps(input_gradient ndhwc maps_tiles_256x64 ${packed} H200_TFLOPS 410)
-    conv_transpose_maps(input_gradient ndhwc weight_maps_tiles_256x64 ${maps} ${tiles256x64} H200_TFLOPS 460)
+    conv_transpose_maps(input_gradient ndhwc weight_maps_tiles_256x64 ${maps} ${tiles256x64} H200_TFLOPS 430)
     conv_transpose_maps(input_gradient ndhwc weight_maps_deep_128x64 ${maps} columns=64 ${chunk} stages=8 blocks=1 producer=true
         H200_TFLOPS 450 FULL)
     # Any number of channels that are computed, stored one by one (k4 s2, N8 770 to 128 24x32: 0.051 ms, by threads 0.086).

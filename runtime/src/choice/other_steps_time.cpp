@@ -60,9 +60,9 @@ double cell_packing_time(const Computation &c) {
     return filling + 3.2e-6 + (moved_alone ? 3e-11 * weights : 0);
 }
 
-// Weights between channels of two groups are zeros, each found by itself (eleven layers of 17 to 45 us, H200, 2026-11-23).
+// Weights between channels of two groups are zeros, each found by itself (eleven layers of 14 to 45 us, H200, 2026-11-23).
 double group_packing_time(const Computation &c) {
-    return c.joined_groups > 1 && c.operation != Operation::weight_gradient ? 6e-6 : 0;
+    return c.joined_groups > 1 && c.operation != Operation::weight_gradient ? 3e-6 : 0;
 }
 
 // Packing of weights, in channels_last about 4 ps each of 16 bits (k3, 512 to 512 channels; k4, 386 to 64; k2, 1024 to 1024),
