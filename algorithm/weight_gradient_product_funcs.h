@@ -3,11 +3,11 @@
 #define CONV_TRANSPOSE_SCHEDULES_WEIGHT_GRADIENT_PRODUCT_FUNCS_H
 
 #include <algorithm>
+#include <functional>
 #include <vector>
 
 #include "Halide.h"
 #include "algorithm/element_operations.h"
-#include "compiler/passes/pair_products.h"
 
 namespace conv_transpose {
 
@@ -53,7 +53,6 @@ struct WeightGradientProductFuncs {
     /// Rows are channels of one position: the index that is summed over lies outside.
     bool channels = false;
     int values = 4;  ///< of a row of 16 bytes, of the input
-    OperandFormat halves = OperandFormat::float16;  ///< of words, where they come in_pairs
 
     /// Picture of four, step, in tf32x3 the three products of parts, chunk of the band.
     Halide::RDom r;
@@ -74,8 +73,10 @@ struct WeightGradientProductFuncs {
         return tile.steps * (pitch(tile.rows()) + pitch(tile.columns())) * std::max(parts, 1) * 16;
     }
 
-    /// The sum over `chunks` of what is staged, and where its results go.
-    void define_sum(const Halide::Expr &chunks) {
+    /// The sum over `chunks` of what is staged, whose products `multiply` makes.
+    void define_sum(const Halide::Expr &chunks,
+                    const std::function<Halide::Expr(const Halide::Expr &seen, const Halide::Expr &value)> &multiply =
+                        [](const Halide::Expr &seen, const Halide::Expr &value) { return seen * value; }) {
         using Halide::Expr;
         const int products = parts == 2 ? 3 : 1;
         r = Halide::RDom({{0, values}, {0, tile.steps}, {0, products}, {0, chunks}}, "r");
@@ -87,9 +88,9 @@ struct WeightGradientProductFuncs {
         const Expr row = tile.in_pairs ? m % tile.out_channels : Expr(m);
         const Expr seen = load(output_gradient(r[0], row, r[1], output_part, r[3], out_tile, tap_tile, group, band));
         const Expr value = load(input(r[0], n, r[1], input_part, r[3], in_tile, group, band));
-        sum(n, m, in_tile, out_tile, tap_tile, group, band) +=
-            tile.in_pairs ? product_of_half({seen, value, m / tile.out_channels, halves}) : seen * value;
+        sum(n, m, in_tile, out_tile, tap_tile, group, band) += multiply(seen, value);
     }
+    /// Where the results of the sum go.
     template <class Output>
     void store_sum(Output &to) {
         to(in_channel, out_channel, tap, tap_tile, group, band) =

@@ -24,6 +24,7 @@
 #include "algorithm/fast_division.h"
 #include "algorithm/tensor_core_operands.h"
 #include "algorithm/tf32.h"
+#include "compiler/passes/pair_products.h"
 #include "compiler/passes/tensor_boxes.h"
 #include "generators/format_text.h"
 #include "generators/weight_gradient_product_generator.h"
@@ -58,11 +59,12 @@ class WeightGradientPictures : public Halide::Generator<WeightGradientPictures<S
         f_.neighbours = true;
         f_.values = 16 / bytes_of(storage);
         f_.tile.in_pairs = in_pairs;
-        f_.halves = storage == Storage::f16 ? OperandFormat::float16 : OperandFormat::bfloat16;
         if (in_pairs) stage_pairs();
         else if (schedule_params.tensor_maps) stage_runs();
         else stage_operands();
-        f_.define_sum(band_positions / chunk_positions());
+        const Halide::Expr chunks = band_positions / chunk_positions();
+        if (in_pairs) f_.define_sum(chunks, product_of_halves());
+        else f_.define_sum(chunks);
         f_.store_sum(partial);
     }
 
@@ -84,6 +86,11 @@ class WeightGradientPictures : public Halide::Generator<WeightGradientPictures<S
   private:
     using Product::existing, Product::f_;
 
+    auto product_of_halves() const {
+        const OperandFormat format = storage == Storage::f16 ? OperandFormat::float16 : OperandFormat::bfloat16;
+        const Halide::Expr half = f_.m / f_.tile.out_channels;
+        return [=](const Halide::Expr &word, const Halide::Expr &value) { return product_of_half({word, value, half, format}); };
+    }
     int chunk_positions() const { return f_.values * f_.tile.steps; }
     /// TF32 is rounded on the way; asynchronous copies change nothing.
     bool through_registers() const { return parts > 0; }

@@ -139,9 +139,9 @@ TEST(TensorLayout, IsThatOfWeightsPackedForTensorCores) {
             Halide::Buffer<> packed(given, {static_cast<int>(layout.elements(extents)), 1, 1, 1, 1});
             Halide::Callable pack = packing("pack_gemm_weights", {{"rank", std::to_string(rank)}, {"format", name}, {"given", given_name}});
             Halide::Buffer<> from = weights.buffer;
-            const int cell = 0;  // of inputs: none is packed
-            if (rank == 2) ASSERT_EQ(pack(from, 1, 1, 1, 1, cell, cell, cell, packed), 0);
-            else ASSERT_EQ(pack(from, 1, 1, 1, 1, 1, 1, cell, cell, cell, packed), 0);
+            const int cell = 0, joined_groups = 1;  // no inputs of a cell are packed
+            if (rank == 2) ASSERT_EQ(pack(from, 1, 1, 1, 1, cell, cell, cell, joined_groups, packed), 0);
+            else ASSERT_EQ(pack(from, 1, 1, 1, 1, 1, 1, cell, cell, cell, joined_groups, packed), 0);
             expect_packed(packed, layout, weights, extents, std::string(name) + " rank " + std::to_string(rank));
         }
     }

@@ -82,7 +82,7 @@ double longest_block(const KernelTraits &k, const Problem &p) {
 // layers with strides of 2 to 8, in one axis and in two, in float16 and TF32 (H200, 2026-11-23).
 double revisits(const Computation &c) {
     if (c.joined_groups == 1 || c.operation != Operation::input_gradient) return 1;
-    return std::pow(double(product_of_axes(c.problem, [](const Axis &a) { return a.stride; })), 0.25);
+    return std::sqrt(std::sqrt(double(product_of_axes(c.problem, [](const Axis &a) { return a.stride; }))));
 }
 
 // Taps of the phases that have blocks of their own, the most first.

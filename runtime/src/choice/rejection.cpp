@@ -163,6 +163,8 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
     const PlanOptions options = as_computed(asked, computation);
     if (options.epilogue.activation == Activation::prelu && !kernel.channel_slopes)
         return "epilogue.activation is prelu, but it has one slope for all channels";
+    if (options.epilogue.activation == Activation::prelu && computation.joined_groups > 1)
+        return "epilogue.activation is prelu, but slopes of joined groups do not stand behind the biases of all";
     if (const std::string reason = format_rejection(kernel, computation, options); !reason.empty()) return reason;
     if (const std::string reason = view_rejection(kernel, computation); !reason.empty()) return reason;
     if (const std::string reason = problem_rejection(kernel, computation); !reason.empty()) return reason;

@@ -30,6 +30,10 @@ int64_t outputs_of(int64_t points, int64_t taps) {
     return fits ? points + 1 - taps : 0;
 }
 
+// Eight points leave few bits to the other axis, whose taps are few, and to sums, which are over channels: those over positions
+// are longer. Otherwise sums of small integers are rounded.
+bool may_have_eight_points(const KernelTraits &k, const Problem &cells) { return is_forward(k) && cells.height().kernel <= 3; }
+
 // The points of the build's kernels that take least products; none where they are for other kernels.
 Size2 best_points(const KernelTraits &k, const Problem &cells) {
     Size2 best;
@@ -37,6 +41,7 @@ Size2 best_points(const KernelTraits &k, const Problem &cells) {
     for (const KernelTraits &helper : registry()) {
         const Size2 points = helper.winograd_points;
         if (helper.role != KernelRole::winograd_tiles || helper.device != k.device) continue;
+        if (points.width > 6 && !may_have_eight_points(k, cells)) continue;
         const Size2 outputs{outputs_of(points.height, cells.height().kernel), outputs_of(points.width, cells.width().kernel)};
         if (std::min(outputs.height, outputs.width) <= 0) continue;
         const double products = double(area(points)) / double(area(outputs));
