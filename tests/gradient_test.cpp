@@ -143,7 +143,8 @@ TEST_P(Gradient, AnyChannelsOfAFamily) {
             };
             problem.in_channels = problem.groups * channels();
             problem.out_channels = problem.groups * channels();
-            problem.height().input = random.between(2, 6), problem.width().input = random.one_in(2) ? random.between(2, 20) : random.between(30, 70);
+            problem.height().input = random.between(2, 6),
+            problem.width().input = random.one_in(2) ? random.between(2, 20) : random.between(30, 70);
             expect_exact(problem, random);
         }
 }
@@ -221,7 +222,8 @@ TEST_P(Gradient, RepeatsBitByBit) {
 TEST_P(Gradient, OfTheInputAtStride1RunsOnTheForwardKernels) {
     const Problem problem = Problem::parse("n8g1ic24oc8ih160iw160kh3kw3ph1pw0");
     const Problem forward = Problem::parse("n8g1ic8oc24ih160iw162kh3kw3ph1pw2");
-    const auto all = kernels_for(problem, options(Operation::input_gradient)), others = kernels_for(forward, options(Operation::forward));
+    const auto all = kernels_for(problem, options(Operation::input_gradient)),
+               others = kernels_for(forward, options(Operation::forward));
     EXPECT_TRUE(std::any_of(all.begin(), all.end(), [&](std::string_view kernel) {
         return std::find(others.begin(), others.end(), kernel) != others.end();
     }));
