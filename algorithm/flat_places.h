@@ -204,7 +204,7 @@ class Places {
     /// With vectors that go beyond the last one.
     Expr most_cells(int vector) const { return rounded_up(rows_ * row_cells_ + 2 * vector, positions_) * positions_; }
     Expr cells_before(const Expr &row, const Expr &tile) const {
-        return (real_rows(tile * rows_ + row) - real_rows(tile * rows_)) * row_cells_;
+        return min(real_rows(tile * rows_, tile * rows_ + row), row) * row_cells_;
     }
     Expr is_row(const Expr &number) const {
         const PerAxis at = row(number);
@@ -212,15 +212,12 @@ class Places {
         for (std::size_t d = 1; d < axes_.size(); d++) is = is && at[d - 1] < axes_[d].cells;
         return is;
     }
-    /// So many of the first rows are no gaps.
-    Expr real_rows(const Expr &count) const {
-        const PerAxis at = row(count);
-        Expr real = at.back(), inside = Halide::Internal::const_true();
-        for (std::size_t d = axes_.size(); d-- > 1;) {
-            real = real * axes_[d].cells + select(inside, min(at[d - 1], axes_[d].cells), 0);
-            inside = inside && at[d - 1] < axes_[d].cells;
-        }
-        return real;
+    /// So many from a row up to another are no gaps. Halide's bounds of a number's image times an image's rows were beyond an int
+    /// where rows are many, so images are subtracted first.
+    Expr real_rows(const Expr &from, const Expr &to) const {
+        const PerAxis first = row(from), last = row(to);
+        const Expr images = clamp(last.back() - first.back(), 0, rows_ / pitch_of_images() + 1);
+        return images * rows_of_image() + real_rows_of_image(last) - real_rows_of_image(first);
     }
     /// Rows of an image, and with gaps.
     Expr pitch_of_images() const {
@@ -299,6 +296,16 @@ class Places {
     Expr register_tiles_of(const Expr &tile_rows) const { return rounded_up(tile_rows * (pitch_ / axes_[0].tile), positions_); }
 
     Expr spots() const { return axes_[0].spots(); }
+
+    // So many of the rows in front of one of its image are no gaps.
+    Expr real_rows_of_image(const PerAxis &at) const {
+        Expr real = 0, inside = Halide::Internal::const_true();
+        for (std::size_t d = axes_.size(); d-- > 1;) {
+            real = real * axes_[d].cells + select(inside, min(at[d - 1], axes_[d].cells), 0);
+            inside = inside && at[d - 1] < axes_[d].cells;
+        }
+        return real;
+    }
 
     // So many rows of the picture, without gaps, come before a number, which counts from first_row() on. What tells how large a
     // tile is has neither remainders nor choices, whose bounds Halide knows less closely.
