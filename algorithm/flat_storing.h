@@ -54,7 +54,7 @@ class Storing {
         only_what_there_is(s.lane);
         r.where(f_.whole_vectors || r[0] < places_.length());
         if (Internal::is_const_one(x().stride)) {
-            const Expr place = promised(s.row * places_.pitch() + at, places_.places(s.tile));
+            const Expr place = promised(places_.place(s.row, at), places_.places(s.tile));
             return store(at, s.lane, f_.result(place, s.lane, panel(), phase(0, 0, 0, panel()), s.segment, s.tile, s.group));
         }
         interleave();

@@ -23,6 +23,7 @@
 #ifndef CONV_TRANSPOSE_GENERATORS_WINOGRAD_H
 #define CONV_TRANSPOSE_GENERATORS_WINOGRAD_H
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -77,6 +78,14 @@ inline Transform at_points(const std::vector<float> &finite, float divisor, int 
         const std::vector<float> outputs_of_point = powers(p, outputs, 1);
         for (int i = 0; i < outputs; i++) t.output[i][p] = outputs_of_point[i];
     }
+    return t;
+}
+
+/// The same with inputs and outputs in the reverse order: taps are then those of the mirrored kernel. So gradients of inputs, which
+/// read forwards what convolutions read backwards, have their weights as those have them.
+inline Transform mirrored(Transform t) {
+    for (std::vector<float> &row : t.input) std::reverse(row.begin(), row.end());
+    std::reverse(t.output.begin(), t.output.end());
     return t;
 }
 

@@ -13,15 +13,15 @@ struct WinogradFuncs : FlatGemmFuncs {
     winograd::Transform across, down;
 
     Halide::Var point_x{"point_x"}, point_y{"point_y"};
-    /// (place, point_y, summed, segment, tile, group), in its update: rows of tiles, one behind the other. Without a transform of
+    /// (place, point_y, summed, plane, segment, tile, group), in its update: rows of tiles, one behind the other. Without a transform of
     /// columns there is none.
     Halide::Func transformed_down{"transformed_down"};
     Halide::RDom down_rows;  ///< place of a vector, vector, row of tiles
-    /// (place, summed, register_tile, point_x, point_y, segment, tile, group).
+    /// (place, summed, plane, register_tile, point_x, point_y, segment, tile, group).
     Halide::Func transformed{"transformed"};
     /// (place, lane, register_tile, point_x, point_y, panel, phase, segment, tile, group).
     Halide::Func products{"products"}, product{"product"};
-    Halide::RDom summed;
+    Halide::RDom summed;  ///< channel, plane of x, of y
     Halide::Expr summed_extent, most_register_tiles, chunk_panels;
     /// Of the update of `result`: place of a vector, cell of a row of a tile, row, vector, register tile.
     Halide::RDom restored;

@@ -35,17 +35,18 @@ class ForwardWinograd : public Halide::Generator<ForwardWinograd<Schedule>>,
         f_.across = winograd::of_taps(taps_w), f_.down = winograd::of_taps(taps_h);
         const int rank = this->rank;
         auto &output = *this->result_;
-        std::vector<AxisArguments> arguments;
+        std::vector<WinogradTaps> taps;
         std::vector<FlatAxis> axes;
         for (int d = 0; d < rank; d++) {
-            arguments.push_back(gather_arguments(this->attributes_, d));
-            axes.push_back(winograd_axis(d == 0 ? f_.across : f_.down, arguments[d], input.dim(d).min(), input.dim(d).extent(),
+            const AxisArguments a = gather_arguments(this->attributes_, d);
+            taps.push_back({a.kernel, a.stride});
+            axes.push_back(winograd_axis(d == 0 ? f_.across : f_.down, a, input.dim(d).min(), input.dim(d).extent(),
                                          output.dim(d).extent()));
         }
         const Places places(axes, output.dim(rank + 2).extent(), output.dim(0).extent(), this->tile_shape(), f_.size);
         define_staged(f_, places, input, this->load(this->get_target()));
         define_transforms(f_, places);
-        define_products(f_, places, weight, arguments, input.dim(rank).extent(), output.dim(rank).extent(),
+        define_products(f_, places, weight, taps, input.dim(rank).extent(), output.dim(rank).extent(),
                         [&](const Expr &channel, const Expr &group) { return bias_of(channel, group); });
         define_stores(f_, output, places, [&](const Expr &sum) { return activate(sum, activation, slope); });
     }
@@ -63,11 +64,7 @@ class ForwardWinograd : public Halide::Generator<ForwardWinograd<Schedule>>,
         this->problem.describe(Family::forward, this->target, description);
         description.set_family(Family::flat_forward);
         this->describe_product(description);
-        description.set("strict_propagation", "false");
-        description.set("weight_layout", enumerator(WeightLayout::winograd));
-        description.set("winograd_points", f_.down.points(), f_.across.points());
-        description.set("winograd_cells", f_.down.outputs(), f_.across.outputs());
-        this->schedule_params.describe(description);
+        this->schedule_params.describe(f_, description);
     }
 
   private:

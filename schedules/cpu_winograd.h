@@ -8,6 +8,12 @@
 // there is one more than inputs where padding is no multiple of the stride, leave tiles empty. Products take 70 % of the time, at
 // 75 to 85 % of the FMA rate.
 //
+// Input gradients, the same machine, 2026-11-24, in ms, beside the fastest of the other kernels in the same run: k4 s2 128<-64, 64
+// images of 16x16, 38.5 (54.7), k6 s2 64<-64 128x128 36.6 (57.9), k8 s4 64<-64, 4 of 64x64, 79 (111), 128<-64 of 30000 37.4 (52.2),
+// k12 s6 128<-128 of 24000 85 (117), k6 s2 128<-64, 4 of 3000, 11.1 (13.9); k3 s2 64<-64 128x128 17.0 (17.0). Of k4 s2 products take
+// 65 % of the time, at nine tenths of the FMA rate, reading the output gradient 16 %, transforms 10 %; of k3 s2 reading takes a fifth.
+// Tiles of 1536 and 3072 places in place of 768 took 0.86 to 1.2 times as long.
+//
 // Order: a channel of a tile's input at a time is copied, transformed down its columns and along its rows, and laid out point by
 // point in register tiles. Then, for some panels of channels: point by point a matrix product of all their phases, whose picture
 // stays near (phase by phase, with all points of each: 1.1 times as slow, of 256 and 512 channels); and the sums are transformed back to cells, which
@@ -38,7 +44,11 @@ struct CpuWinograd : CpuSchedule {
         return {.vector = vector, .positions = vectors * vector, .channels = channels};
     }
     /// Fewer channels would spend more on the transforms than they save.
-    void describe(KernelDescription &description) const {
+    void describe(const WinogradFuncs &f, KernelDescription &description) const {
+        description.set("strict_propagation", "false");
+        description.set("weight_layout", enumerator(WeightLayout::winograd));
+        description.set("winograd_points", f.down.points(), f.across.points());
+        description.set("winograd_cells", f.down.outputs(), f.across.outputs());
         description.set("min_in_channels", 16);
         description.set("min_out_channels", 16);
     }
@@ -52,7 +62,7 @@ struct CpuWinograd : CpuSchedule {
         stores.fuse(s.block, s.segment, work).fuse(work, s.tile, work).fuse(work, s.group, work).parallel(work);
         stores.specialize(f.whole_vectors).vectorize(s.element);
         stores.vectorize(s.element);
-        interleave(f);
+        if (f.interleaved.defined()) interleave(f);
         for (Halide::Func table : {f.span, f.seen_rows, f.stored_rows}) table.compute_at(f.output, work);
         transform(f);
         multiply(f);
@@ -82,18 +92,18 @@ struct CpuWinograd : CpuSchedule {
         f.transformed.compute_at(f.output, work)
             .bound_extent(v.place, f.size.positions)
             .bound_extent(f.point_x, f.across.points()).bound_extent(f.point_y, f.down.points())
-            .reorder_storage(v.place, v.summed, v.register_tile, f.point_x, f.point_y)
+            .reorder_storage(v.place, v.summed, v.plane, v.register_tile, f.point_x, f.point_y)
             .bound_storage(v.summed, odd(f.summed_extent)).bound_storage(v.register_tile, odd(f.most_register_tiles))
-            .reorder(f.point_x, f.point_y, v.place, v.register_tile, v.summed)
+            .reorder(f.point_x, f.point_y, v.place, v.register_tile, v.plane, v.summed)
             .vectorize(v.place, width).unroll(v.place).unroll(f.point_x).unroll(f.point_y);
-        f.staged.compute_at(f.transformed, v.summed).hoist_storage(f.output, work)
+        f.staged.compute_at(f.transformed, v.plane).hoist_storage(f.output, work)
             .vectorize(v.place, width, TailStrategy::RoundUp);
         stage_places(f);
         if (f.down.is_identity()) return;
         const RDom &r = f.down_rows;
-        f.transformed_down.compute_at(f.transformed, v.summed).hoist_storage(f.output, work)
+        f.transformed_down.compute_at(f.transformed, v.plane).hoist_storage(f.output, work)
             .bound_extent(f.point_y, f.down.points());
-        f.transformed_down.update().reorder({f.point_y, r[0], r[1], r[2], v.summed})
+        f.transformed_down.update().reorder({f.point_y, r[0], r[1], r[2], v.plane, v.summed})
             .allow_race_conditions().vectorize(r[0]).unroll(f.point_y);
     }
 
@@ -112,7 +122,7 @@ struct CpuWinograd : CpuSchedule {
         f.product.compute_at(f.products, v.register_tile)
             .bound_extent(v.place, f.size.positions).bound_extent(v.lane, f.size.channels)
             .reorder(v.place, v.lane).vectorize(v.place, width).unroll(v.place).unroll(v.lane);
-        f.product.update().reorder(v.place, v.lane, f.summed.x).vectorize(v.place, width).unroll(v.place).unroll(v.lane);
+        f.product.update().reorder({v.place, v.lane, f.summed[0], f.summed[1], f.summed[2]}).vectorize(v.place, width).unroll(v.place).unroll(v.lane);
     }
 
     void restore(WinogradFuncs &f) const {

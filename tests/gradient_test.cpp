@@ -86,6 +86,15 @@ TEST_P(Gradient, TilesOfSomeRowsOfAPlane) {
                       "n1g8ic8oc8id4ih40iw30kd3kh2kw3sh2pd1", "n1ic2oc3id5ih33iw40kd2kh2kw3dd2dh3"}, 8);
 }
 
+// Kernels of few strides and enough channels for Winograd's algorithm: phases that lack a tap or not, rows of several segments, tiles
+// that go through images.
+TEST_P(Gradient, OfKernelsOfFewStrides) {
+    RandomProblems random(9);
+    for (int i = 0, wanted = GetParam() == Device::cpu ? 60 : 6; i < wanted && !HasFatalFailure(); i++)
+        expect_exact(random.next_of_few_strides(), random);
+    expect_all_exact({"n1ic16oc16ih1iw3000kh1kw4sh1sw2ph0pw1", "n1ic17oc19ih3iw1500kh5kw6sh2sw2ph2pw3"}, 9);
+}
+
 // Groups that are joined, of whose weights a diagonal is taken.
 TEST_P(Gradient, GroupsOfFewChannels) {
     expect_all_exact({"n2g8ic64oc96ih5iw6kh3kw3", "n3g6ic48oc72ih4iw5kh4kw2sh2sw2pw1"}, 8);

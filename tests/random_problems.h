@@ -49,6 +49,26 @@ class RandomProblems {
         }
     }
 
+    /// A valid problem of a kernel of two or three strides, or of one along the height, and enough channels for Winograd's
+    /// algorithm on CPUs.
+    Problem next_of_few_strides() {
+        for (;;) {
+            Problem p = Problem::parse("kh1kw1");
+            p.groups = one_in(4) ? 2 : 1, p.batch = between(1, 4);
+            p.in_channels = p.groups * between(16, 20), p.out_channels = p.groups * between(16, 27);
+            const bool is_row = one_in(3);
+            const int64_t taps = between(2, 3);
+            for (Axis *axis : {&p.height(), &p.width()}) {
+                const int64_t strides = axis == &p.height() && is_row ? 1 : taps;
+                axis->stride = between(1, 5);
+                axis->kernel = axis->stride * strides - between(0, axis->stride - 1);
+                axis->input = axis == &p.height() ? between(1, is_row ? 2 : 10) : between(1, is_row ? 200 : 20);
+                axis->padding = between(0, axis->kernel), axis->output_padding = between(0, axis->stride - 1);
+            }
+            if (is_valid(p)) return p;
+        }
+    }
+
     /// A layer with attributes that kernels are made for, channels on either side of tiles, and sizes from one pixel to a few
     /// tiles. Takes so many products at most.
     Problem next_layer(int rank, double most_products) {

@@ -87,6 +87,13 @@ conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${turned} AS turned f
     AVX2 places=6 only_cells=true fma_percent=92)
 conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${turned} AS joined places=6 only_cells=true joined_terms=true
     chunk=256 fma_percent=92 ONLY_ON avx2)
+# Winograd's algorithm, as in cpu_forward.cmake; measured with AVX2.
+foreach(taps 2 3)
+    foreach(taps_h 1 ${taps})
+        conv_transpose_kernel(input_gradient f32 cpu winograd AS ${taps_h}x${taps} taps_h=${taps_h} taps_w=${taps}
+            vectors=2 channels=6 fma_percent=99 ONLY_ON avx2)
+    endforeach()
+endforeach()
 
 # ---- any attributes, as in cuda_forward.cmake
 conv_transpose_gemm(input_gradient f32 nchw c64 ${product_c64_blocks3} H200_TFLOPS 47)

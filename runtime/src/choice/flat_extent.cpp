@@ -28,10 +28,12 @@ FlatExtent::FlatExtent(const Axis &a, bool forward) {
     find_pitch(first, last);
 }
 
-FlatExtent::FlatExtent(const Axis &a, int64_t tile) {
-    cells = ceil_divide(a.output() + a.padding % a.stride, a.stride);
-    low = 1 - ceil_divide(a.kernel, a.stride), high = 0;
-    find_pitch(-(a.padding / a.stride), a.input - 1 - a.padding / a.stride);
+FlatExtent::FlatExtent(const Axis &a, bool forward, int64_t tile) : FlatExtent(a, forward) {
+    if (forward) {
+        cells = ceil_divide(a.output() + a.padding % a.stride, a.stride);
+        low = 1 - ceil_divide(a.kernel, a.stride), high = 0;
+        find_pitch(-(a.padding / a.stride), a.input - 1 - a.padding / a.stride);
+    }
     pitch = round_up(pitch, tile);
 }
 

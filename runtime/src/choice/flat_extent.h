@@ -16,7 +16,7 @@ struct FlatExtent {
 
     FlatExtent(const Axis &, bool forward);
     /// In tiles of Winograd's algorithm of so many cells: those of all phases see the same.
-    FlatExtent(const Axis &, int64_t tile);
+    FlatExtent(const Axis &, bool forward, int64_t tile);
 
     int64_t reach() const { return high - low; }
 

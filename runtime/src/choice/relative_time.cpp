@@ -68,25 +68,28 @@ class FlatTime {
     // Products of points, each of whose weights a tile reads; both transforms; and stores (fitted to 46 layers: 7 % off, EPYC, one
     // thread, 2026-11-23).
     double by_winograd() const {
-        constexpr double weight = 5, point = 15, point_of_result = 5, stored = 28, row = 1790;
+        constexpr double weight = 5, point = 15, point_of_result = 5, stored = 28, row = 1790, packed_point = 1;
         const Axis &x = p_.width(), &y = p_.height();
         const double of_phases = products_of_phases(y, k_.winograd_points.height) * products_of_phases(x, k_.winograd_points.width);
         const double channels = double(round_up(channels_.computed, k_.weight_channel_multiple));
         const double winograd_tiles = tiles_.computed / double(area(k_.winograd_cells));
         const double points = winograd_tiles * double(area(k_.winograd_points));
         const double tasks = std::ceil(tiles_.rows / double(tiles_.tile_rows)), summed = channels_.summed;
-        const double results = double(channels_.computed * phases());
-        const double rows = tiles_.stored_rows * double(std::min(y.stride, y.output()) * channels_.computed);
-        const double transforms = points * (double(tiles_.blocks) * point + results / summed * point_of_result);
+        const double results = double(channels_.computed * phases()), read = double(planes());
+        const double stored_phases = forward_ ? double(std::min(y.stride, y.output())) : 1;
+        const double rows = tiles_.stored_rows * stored_phases * double(channels_.computed);
+        const double transforms = points * (double(tiles_.blocks) * read * point + results / summed * point_of_result);
         const double stores = (tiles_.stored_cells * results * stored + rows * row) / summed;
         const double weights = tasks * channels * of_phases * weight;
-        return (winograd_tiles * channels * of_phases / double(k_.fma_percent) + (weights + transforms + stores) / 100) / taps_;
+        const double packing = double(channels_.computed) * of_phases * packed_point;
+        const double time = winograd_tiles * channels * of_phases / double(k_.fma_percent) + (weights + transforms + stores) / 100;
+        return forward_ ? time / taps_ : (time + packing) / taps_ + copies();
     }
 
     // So many points have products, of all phases of a tile on an axis: those that lack the last tap have one fewer.
-    static double products_of_phases(const Axis &a, int64_t points) {
-        const int64_t lacking = points > 1 ? round_up(a.kernel, a.stride) - a.kernel : 0;
-        return double(points * a.stride - lacking);
+    double products_of_phases(const Axis &a, int64_t points) const {
+        if (points == 1) return double(forward_ ? a.stride : std::min(a.kernel, a.stride));
+        return double(points * a.stride - (round_up(a.kernel, a.stride) - a.kernel));
     }
 
     double products() const { return tiles_.computed * computed_channels() * share() / rate(); }
