@@ -54,7 +54,7 @@ conv_transpose_flat_products(forward)
 conv_transpose_kernel(forward f32 cpu implicit_gemm LAYOUT ncdhw AS balanced rank=3 vectors=4 channels=5 fma_percent=74
     AVX2 vectors=2 channels=6 fma_percent=89)
 foreach(format f32 ${formats_of_16_bits})
-    conv_transpose_small_set_has(f32 f16)
+    conv_transpose_small_set_has(f32)
     set(of_storage ${maybe} rank=3 storage=${format})
     conv_transpose_kernel(forward ${format} cpu implicit_gemm LAYOUT ncdhw AS turned GENERATOR forward_cpu_implicit_gemm_channels
         ${of_storage} turned=true fma_percent=88 AVX2 places=6 only_cells=true fma_percent=92)
