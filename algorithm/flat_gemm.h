@@ -28,6 +28,7 @@ inline void define_cells(FlatGemmFuncs &f, const Places &places) {
     using namespace Halide;
     const FlatGemmVars &v = f.v;
     const int vector = f.size.vector;
+    f.cell_count(v.tile) = places.cells_before(places.rows_of(v.tile), v.tile);
     f.cell_places(v.place, v.tile) = 0;
     f.placed = RDom({{0, vector}, {0, rounded_up(places.row_cells(), vector)}, {0, places.rows()}}, "placed");
     RDom &r = f.placed;
@@ -48,6 +49,11 @@ void define_sum(FlatGemmFuncs &f, const Places &places, const Tensor &panels, co
     const Expr panel = v.panel + rounded_up(channels, f.size.channels) * v.group;
     std::vector<Expr> index{v.lane};
     Expr seen_channel, shift, plane, of_spot = 1;
+    // Halide's bounds of a tile's cells count rows that lie between planes and images.
+    const int positions = f.size.positions;
+    const auto of_cells = [&](const Expr &count) -> Expr {
+        return f.size.only_cells ? select(v.place / positions * positions < f.cell_count(v.tile), count, 0) : count;
+    };
     if (f.size.joined_terms) {
         // Panels, and what is staged, are dense: one index counts through channels and taps, or planes.
         const bool in_spots = !f.size.taps_inside();
@@ -60,6 +66,7 @@ void define_sum(FlatGemmFuncs &f, const Places &places, const Tensor &panels, co
         const Expr all = summed * most_taps, chunk = in_spots ? all : share_of(all, f.size.chunk);
         f.reduced.domain = RDom(0, chunk, "reduced");
         f.reduced.summed = f.reduced.domain.x;
+        if (f.size.only_cells) f.reduced.domain.where(f.reduced.summed < of_cells(chunk));
         const Expr term = v.chunk * chunk + f.reduced.summed;
         if (!in_spots) {
             f.reduced.domain.where(term < all);
@@ -72,7 +79,7 @@ void define_sum(FlatGemmFuncs &f, const Places &places, const Tensor &panels, co
         f.reduced.domain = RDom({{0, summed}, {0, most_taps}}, "reduced");
         RDom &r = f.reduced.domain;
         f.reduced.summed = r[0], f.reduced.tap = r[1];
-        r.where(r[1] < f.live_taps(v.phase));
+        r.where(r[1] < of_cells(f.live_taps(v.phase)));
         const auto tap = [&](int i) -> Expr { return f.taps(r[1], v.phase)[i]; };
         seen_channel = f.size.depthwise ? v.panel * f.size.channels + v.lane : Expr(r[0]);
         shift = tap(0), plane = tap(1);

@@ -66,6 +66,8 @@ struct FlatGemmFuncs {
     /// (place, tile) -> the place of a cell, which are counted without gaps: a table.
     Halide::Func cell_places{"cell_places"};
     Halide::RDom placed;  ///< element, vector, row
+    /// (tile) -> how many those are.
+    Halide::Func cell_count{"cell_count"};
     struct Copy {
         int width, update;
         Halide::RDom domain;

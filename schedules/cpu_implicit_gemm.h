@@ -61,7 +61,10 @@
 //
 // Forward, only_cells, turned, the same machine and day, beside tiles with gaps: 3-D k3 144->72 2 x 5x6x5 3.34 and 2.66 ms, k4 s2
 // 160->160 2 x 4^3 9.1 and 7.2, k4 s2 1024->512 4x4 5.5 and 4.5, k(7,1) 256->64 8 x 4x4 0.54 and 0.38; without gaps 1.02 times as
-// long. A tile computes its own cells, not the most that a tile may have, which were a third more of 5x6x5.
+// long. A tile computes its own cells, not the most that a tile may have, which were a third more of 5x6x5: a count says so, since
+// Halide's bounds of cells count rows between planes and images (without it, input gradients, 2026-11-24: k5 s2 256<-128, 64 images
+// of 5x5, 45.1 ms, with it 31.6; k4 s2 128<-128, 32 of 4x4, 4.43 and 3.30; 3-D k4 s2 64<-64, 4 of 16^3, 120 and 109; forward k4 s2
+// 160->160 2 x 4^3 7.5 and 5.8). In chunks of 256 channels of a tap, turned: 1.03 times as long, at the mean of 18 layers.
 //
 // Joined terms are summed in chunks in channels_first, whose lines stay in the first cache: 3-D k3 s2 72<-18 16^3 4.5 ms in place
 // of 5.0, k16 s16 48<-12 25x34 4.3 and 4.7.
@@ -188,6 +191,7 @@ struct CpuProduct : CpuSchedule {
         if (f.turned_results.defined()) turn_results(f);
         if (f.interleaved.defined()) interleave(f);
         for (Halide::Func table : {f.span, f.seen_rows, f.stored_rows}) table.compute_at(f.output, work);
+        if (f.size.only_cells) f.cell_count.compute_at(f.output, work);
         if (f.size.only_cells) f.cell_places.compute_at(f.output, work).update().allow_race_conditions().vectorize(f.placed[0]);
         stage(f);
         multiply(f);
