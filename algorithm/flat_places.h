@@ -212,9 +212,12 @@ class Places {
         for (std::size_t d = 1; d < axes_.size(); d++) is = is && at[d - 1] < axes_[d].cells;
         return is;
     }
-    /// So many of the first rows are no gaps.
+    /// So many of the first rows are no gaps. Of divisors that Halide does not know to be positive it takes the quotient to be as
+    /// large as the number: bounds of this would be products that exceed 32 bits in tall pictures.
     Expr real_rows(const Expr &count) const {
-        const PerAxis at = row(count);
+        PerAxis pitches;
+        for (std::size_t d = 1; d < axes_.size(); d++) pitches.push_back(max(axes_[d].pitch(), 1));
+        const PerAxis at = digits(count, pitches, divide_plainly);
         Expr real = at.back(), inside = Halide::Internal::const_true();
         for (std::size_t d = axes_.size(); d-- > 1;) {
             real = real * axes_[d].cells + select(inside, min(at[d - 1], axes_[d].cells), 0);
