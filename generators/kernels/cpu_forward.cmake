@@ -42,7 +42,7 @@ conv_transpose_kernel(forward f32 cpu tiles kernel_h=9 kernel_w=9 stride_h=2 str
 conv_transpose_kernel(forward f32 cpu tiles kernel_h=9 kernel_w=9 stride_h=3 stride_w=3
     padding_phase_h=1 padding_phase_w=1 joint_phases=true vectors=2 tile_rows=1 channels=1 AVX2 vectors=1)
 conv_transpose_kernel(forward f32 cpu tiles kernel_h=9 kernel_w=9 stride_h=4 stride_w=4
-    joint_phases=true tile_rows=1 channels=1 AVX2 joint_phases=false vectors=4)
+    joint_phases=true tile_rows=1 channels=1 AVX2 joint_phases=false vectors=4 fma_percent=44)
 
 # ---- any attributes, of any rank; for four or five channels, and for many channels of small pictures, more register tiles
 # Rates with AVX2 are percent of 100 GFLOP/s (EPYC, Zen 3, where PyTorch's matrix product of 768 reaches 90), fitted with the times

@@ -55,12 +55,10 @@ class Cut {
     int64_t least_ = 192, wanted_ = 0;  ///< places of a tile
     int64_t segments_ = 0, row_cells_ = 0, pitch_ = 0, all_rows_ = 0;
 
-<<<<<<< HEAD
     bool is_winograd() const { return k_.winograd_cells != Size2{}; }
-    FlatExtent extent(const Axis &a, int64_t tile) const { return tile > 0 ? FlatExtent(a, tile) : FlatExtent(a, forward_); }
-=======
-    FlatExtent extent(const Axis &a, int64_t tile) const { return tile > 0 ? FlatExtent(a, forward_, tile) : FlatExtent(a, forward_); }
->>>>>>> 44a2243b533944e98f854057c074c5c0ebf1e4d7
+    FlatExtent extent(const Axis &a, int64_t tile) const {
+        return tile > 0 ? FlatExtent(a, forward_, tile) : FlatExtent(a, forward_);
+    }
 
     // What is copied of the picture, and the results of a panel, stay in the second cache, beside weights (with 512 and 256 KB of
     // 512 layers took 1.09 times as long, ten on average; EPYC, 2026-11-23).
@@ -83,14 +81,8 @@ class Cut {
 
     // So many elements of a place are copied together.
     double summed() const {
-<<<<<<< HEAD
-        if (is_winograd())
-            return channels_.summed * double(k_.winograd_points.height * k_.winograd_points.width) / double(tile_.height * tile_.width);
-        const double channels = k_.packs_groups ? double(k_.weight_channel_multiple) : channels_.summed;
-=======
         double channels = k_.packs_groups ? double(k_.weight_channel_multiple) : channels_.summed;
-        if (k_.winograd_cells != Size2{}) channels *= double(area(k_.winograd_points)) / double(area(tile_));
->>>>>>> 44a2243b533944e98f854057c074c5c0ebf1e4d7
+        if (is_winograd()) channels *= double(area(k_.winograd_points)) / double(area(tile_));
         return channels * product_of_axes(p_, [&](const Axis &a) { return forward_ ? 1 : std::min(a.stride, a.kernel); });
     }
 
