@@ -11,7 +11,9 @@ struct Division {
 };
 
 /// On processors, which divide.
-inline Division divide_plainly(const Halide::Expr &number, const Halide::Expr &divisor) { return {number / divisor, number % divisor}; }
+inline Division divide_plainly(const Halide::Expr &number, const Halide::Expr &divisor) {
+    return {number / divisor, number % divisor};
+}
 
 /// On GPUs. A division takes some fifty instructions; its reciprocal does not change in the loop. What the
 /// reciprocal gives is the quotient or one less. The upper half of a product of 64 bits would be the same,

@@ -56,50 +56,67 @@ class SumOfEntries {
         f_.positions = RDom({{0, places_.most_seen_cells()}, {0, places_.seen_rows()}}, "positions");
         const RDom &r = f_.positions;
         const Expr cell = staging.first_cell() + r[0];
-        Expr offset = cell - places_.axes()[0].min;
+        Expr at = cell - places_.axes()[0].min;
         for (int d = 1; d < rank_; d++)
-            offset = offset + (staging.coordinate(r[1], d) - places_.axes()[d].min) * picture_.dim(d).stride();
-        offset = offset + staging.coordinate(r[1], rank_) * picture_.dim(rank_ + 2).stride();
+            at = at + (staging.coordinate(r[1], d) - places_.axes()[d].min) * picture_.dim(d).stride();
+        at = at + staging.coordinate(r[1], rank_) * picture_.dim(rank_ + 2).stride();
         f_.positions.where(r[0] < staging.cells(r[1]));
         f_.offsets(promised(staging.position(cell, r[1]), places_.seen_positions(v.segment, v.tile)), v.plane, v.segment, v.tile) =
-            offset;
-        const auto at = [&](int i) -> Expr { return f_.offsets(v.vector * f_.size.vector + i, 0, v.segment, v.tile); };
+            at;
+        const Expr first = v.vector * f_.size.vector;
         Expr in_a_run = Internal::const_true();
-        for (int i = 1; i < f_.size.vector; i++) in_a_run = in_a_run && at(i) == at(0) + i;
+        for (int i = 1; i < f_.size.vector; i++) in_a_run = in_a_run && offset(first + i) == offset(first) + i;
         f_.runs(v.vector, v.segment, v.tile) = cast<int>(in_a_run);
+        count_tiles_of_run();
     }
 
-    // A register tile's positions: those that lie side by side, of all of it or of a vector, and others. All of a channel before
-    // the next: what channels have there may meet in one set of the cache.
+    // So many of the first register tiles of a block lie side by side.
+    void count_tiles_of_run() {
+        using namespace Halide;
+        const FlatGemmVars &v = f_.v;
+        const int vector = f_.size.vector, positions = f_.size.positions, tiles = f_.size.read_tiles;
+        f_.tiles_of_block = RDom(0, tiles, "tiles_of_block");
+        const RVar tile = f_.tiles_of_block.x;
+        const Expr first = v.register_tile * (positions * tiles), place = first + tile * positions;
+        f_.one_run(v.register_tile, v.segment, v.tile) = 0;
+        const Expr so_far = f_.one_run(v.register_tile, v.segment, v.tile);
+        Expr goes_on = so_far == tile && offset(place) == offset(first) + tile * positions;
+        for (int i = 0; i < positions; i += vector)
+            goes_on = goes_on && offset(place + i) == offset(place) + i && f_.runs(place / vector + i / vector, v.segment, v.tile) != 0;
+        f_.one_run(v.register_tile, v.segment, v.tile) = so_far + cast<int>(goes_on);
+    }
+
+    Expr offset(const Expr &place) const { return f_.offsets(place, 0, f_.v.segment, f_.v.tile); }
+
+    // Of a block of register tiles so many positions as lie side by side from the first on, all of a channel before the next: a
+    // line at a time of each, many channels of which meet in one set of the cache, would take twice as long. Then vectors that lie
+    // side by side, and others.
     void read() {
         using namespace Halide;
         const FlatGemmVars &v = f_.v;
-        const int vector = f_.size.vector, positions = f_.size.positions, vectors = positions / vector;
-        const auto offset = [&](const Expr &place) -> Expr { return f_.offsets(place, 0, v.segment, v.tile); };
-        const auto run = [&](const Expr &i) -> Expr { return f_.runs(i, v.segment, v.tile) != 0; };
+        const int vector = f_.size.vector, positions = f_.size.positions, tiles = f_.size.read_tiles;
         const auto element = [&](const Expr &at) {
             std::vector<Expr> index{promised(at, picture_.dim(0).extent()) + picture_.dim(0).min()};
             for (int d = 1; d < rank_; d++) index.push_back(picture_.dim(d).min());
             index.insert(index.end(), {promised(v.summed, picture_.dim(rank_).extent()), v.group, 0});
             return load_(picture_(index));
         };
-        const Expr first = v.register_tile * positions;
-        Expr one_run = run(v.register_tile * vectors);
-        for (int i = 1; i < vectors; i++)
-            one_run = one_run && run(v.register_tile * vectors + i) && offset(first + i * vector) == offset(first) + i * vector;
-        f_.inputs(v.lane, v.summed, v.register_tile, v.segment, v.tile, v.group) = undef<float>();
-        const auto read = [&](const RDom &r, const Expr &lane, const Expr &at) {
-            f_.inputs(lane, v.summed, v.register_tile, v.segment, v.tile, v.group) = element(at);
+        const Expr first = v.register_tile * (positions * tiles);
+        f_.inputs(v.lane, v.summed, v.element, v.register_tile, v.segment, v.tile, v.group) = undef<float>();
+        const auto read = [&](const RDom &r, const Expr &lane, const Expr &tile, const Expr &at) {
+            f_.inputs(lane, v.summed, tile, v.register_tile, v.segment, v.tile, v.group) = element(at);
             f_.reads.push_back(r);
         };
-        RDom all(0, positions, "all");
-        all.where(one_run);
-        read(all, all, offset(first) + all);
+        const Expr in_one_run = f_.one_run(v.register_tile, v.segment, v.tile);
+        RDom all({{0, positions}, {0, tiles}}, "all");
+        all.where(all.y < in_one_run);
+        read(all, all.x, all.y, offset(first) + all.y * positions + all.x);
         for (const bool in_a_run : {true, false}) {
-            RDom r({{0, vector}, {0, vectors}}, "read");
-            r.where(!one_run && run(v.register_tile * vectors + r[1]) == in_a_run);
-            const Expr lane = r[1] * vector + r[0];
-            read(r, lane, in_a_run ? offset(first + r[1] * vector) + r[0] : offset(first + lane));
+            RDom r({{0, vector}, {0, positions / vector}, {0, tiles}}, "read");
+            const Expr place = first + r[2] * positions + r[1] * vector;
+            r.where(r[2] >= in_one_run && place < places_.seen_positions(v.segment, v.tile));
+            r.where((f_.runs(place / vector, v.segment, v.tile) != 0) == in_a_run);
+            read(r, r[1] * vector + r[0], r[2], in_a_run ? offset(place) + r[0] : offset(place + r[0]));
         }
     }
 
@@ -107,7 +124,7 @@ class SumOfEntries {
     void multiply(const Tensor &panels, const Expr &channels) {
         using namespace Halide;
         const FlatGemmVars &v = f_.v;
-        const int lanes = f_.size.entries, positions = f_.size.positions;
+        const int lanes = f_.size.entries, positions = f_.size.positions, tiles = f_.size.read_tiles;
         const Expr summed = picture_.dim(rank_).extent(), all_entries = taps_ * channels, chunk = share_of(summed, f_.size.chunk);
         RDom of_chunk(0, chunk, "of_chunk");
         const Expr counted = v.chunk * chunk + of_chunk.x, number = promised(counted, summed);
@@ -119,7 +136,8 @@ class SumOfEntries {
         index[2] = promised(min(v.panel * lanes + v.lane, all_entries - 1), kernel_[0]);
         index.back() = channels * v.group;
         f_.product(v.place, v.lane, v.panel, v.chunk, v.segment, v.tile, v.group) +=
-            f_.inputs(v.place % positions, number, v.place / positions, v.segment, v.tile, v.group) * panels(index);
+            f_.inputs(v.place % positions, number, v.place / positions % tiles, v.place / (positions * tiles), v.segment, v.tile,
+                      v.group) * panels(index);
         f_.chunks = RDom(0, rounded_up(summed, chunk), "chunks");
         f_.products(v.place, v.lane, v.panel, v.segment, v.tile, v.group) = 0.f;
         f_.products(v.place, v.lane, v.panel, v.segment, v.tile, v.group) +=

@@ -29,6 +29,7 @@ struct FlatGemmSizes {
     /// A register tile of the product of each position with all taps of all channels has so many; 0 where there is none. Of those,
     /// and of joined terms, at most so many are summed at once.
     int entries = 0, chunk = 0;
+    int read_tiles = 0;  ///< the register tiles of positions in a block, which are read together
     /// What is staged is no more than cells of a tile see: no rows between those of planes that taps reach, and zeros in gaps
     /// alone.
     bool only_seen = false;
@@ -88,11 +89,14 @@ struct FlatGemmFuncs {
         Halide::RVar summed, tap;
     } reduced;
     /// Entries (flat_entries.h). (place, plane, segment, tile) -> where a position is in the picture; (vector, segment, tile) ->
-    /// whether those of a vector are neighbours there: tables. (lane, summed, register_tile, segment, tile, group), float32: its
-    /// positions. (place, lane, panel, segment, tile, group), float32: what a position gives to each entry, and the same, of a
-    /// chunk behind the panel, as a register tile sums it.
-    Halide::Func offsets{"offsets"}, runs{"runs"}, inputs{"inputs"}, products{"products"}, product{"product"};
+    /// whether those of a vector are neighbours there; (block, segment, tile) -> how many of its register tiles are, from the first
+    /// on: tables. (lane, summed, element, block, segment, tile, group), float32: positions of its register tiles. (place, lane,
+    /// panel, segment, tile, group), float32: what a position gives to each entry, and the same, of a chunk behind the panel, as a
+    /// register tile sums it.
+    Halide::Func offsets{"offsets"}, runs{"runs"}, one_run{"one_run"};
+    Halide::Func inputs{"inputs"}, products{"products"}, product{"product"};
     Halide::RDom positions, summed_entries, chunks;  ///< cell, row; of a chunk; chunk (of joined terms behind the first)
+    Halide::RDom tiles_of_block;                     ///< register tile
     std::vector<Halide::RDom> reads;
     Halide::Expr most_positions;
     /// (element, row, phase_y, phase_z, lane, panel, segment, tile, group): the phases of a row side by side; turned: (element,

@@ -287,7 +287,8 @@ Geometry strided_geometry(const GemmFuncs &f, const std::vector<StridedAxis> &ax
     g.kernel = step.tap, g.chunk = step.chunk;
     PerAxis tap = step.tap;
     if (taps_as_channels) {
-        std::tie(tap, g.picture_channel, g.is_summed) = summed_tap(f, step.chunk * (chunk / f.values()) + v.k_group, kernel_size, summed);
+        std::tie(tap, g.picture_channel, g.is_summed) =
+            summed_tap(f, step.chunk * (chunk / f.values()) + v.k_group, kernel_size, summed);
         if (f.given_channels > 0) g.kernel = tap;
     }
     for (int d = 0; d < rank; d++) {

@@ -9,6 +9,16 @@ set(CONV_TRANSPOSE_GPU_COMPRESSION "" CACHE STRING
     "fatbinary's --compress-mode for machine code: size or balance (drivers of CUDA 12.4 and later), speed (all)")
 set_property(CACHE CONV_TRANSPOSE_GPU_COMPRESSION PROPERTY STRINGS "" size balance speed)
 set(CONV_TRANSPOSE_CPU_LEVELS avx512 avx2 CACHE STRING "CPU instruction sets, best first; the baseline is always built")
+# Tests run no kernel that this machine cannot: where they are built with the small set, instruction sets beyond the machine's have
+# those rows alone that no other set has.
+set(cpu_levels_beyond "")
+if(CONV_TRANSPOSE_TESTS AND CONV_TRANSPOSE_KERNELS STREQUAL small AND CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
+    include(CheckCXXSourceRuns)
+    check_cxx_source_runs("int main() { return !__builtin_cpu_supports(\"avx512dq\"); }" CONV_TRANSPOSE_HOST_HAS_AVX512)
+    if(NOT CONV_TRANSPOSE_HOST_HAS_AVX512)
+        set(cpu_levels_beyond avx512)
+    endif()
+endif()
 
 set(target_common user_context-no_runtime)
 if(CONV_TRANSPOSE_SANITIZE STREQUAL address)
@@ -147,7 +157,7 @@ function(conv_transpose_add_kernels beginning generator device)
     else()
         if(NOT row_BASELINE_ONLY)
             foreach(level IN LISTS CONV_TRANSPOSE_CPU_LEVELS)
-                if(row_ONLY_ON AND NOT row_ONLY_ON STREQUAL level)
+                if(row_ONLY_ON AND NOT row_ONLY_ON STREQUAL level OR level IN_LIST cpu_levels_beyond AND NOT row_ONLY_ON)
                     continue()
                 endif()
                 # The driver takes the last value of a parameter that is given twice.

@@ -240,7 +240,8 @@ struct AnyTensors : DescribedGenerator {
     Halide::Expr weight_of_tap(AnyGatherFuncs &f, const GatherTile &tile, WeightAt at) const {
         const Halide::RDom &r = f.taps;
         if (tile.window == 0) return at(std::vector<Halide::Expr>{r[1], r[2], r[3]}, r[4], r[5], r[0]);
-        f.tap_weight(f.channel, f.group, f.in_window, f.thread, f.block, f.outer, f.summed, f.tap_x, f.tap_y, f.tap_z, f.first_tap) =
+        f.tap_weight(f.channel, f.group, f.in_window, f.thread, f.block, f.outer, f.summed, f.tap_x, f.tap_y, f.tap_z,
+                     f.first_tap) =
             at(std::vector<Halide::Expr>{f.tap_x, f.tap_y, f.tap_z}, f.in_window, f.first_tap, f.summed);
         return f.tap_weight(f.channel, f.group, r[4], f.thread, f.block, f.outer, r[0], r[1], r[2], r[3], r[5]);
     }

@@ -24,7 +24,8 @@ class BiasGradient : public Halide::Generator<BiasGradient>, public DescribedGen
         const Halide::Expr at = slice * slice_positions + positions;
         positions.where(at < position.extent());
         const Expr real_channel = channels_last ? min(channel, output_gradient.dim(1).extent() - 1) : Expr(channel);
-        sum(channel, slice, image) += loaded(output_gradient(clamp(at, 0, position.extent() - 1), real_channel, image), get_target());
+        sum(channel, slice, image) +=
+            loaded(output_gradient(clamp(at, 0, position.extent() - 1), real_channel, image), get_target());
         partial(channel, slice, image) = sum(channel, slice, image);
     }
 

@@ -30,7 +30,9 @@ struct ChannelPacking : DescribedGenerator {
 
     Halide::Type bits() const { return halide_type(given).with_code(Halide::Type::UInt); }
     Halide::Expr word_of(const Halide::Expr &element) const { return Halide::cast<uint32_t>(Halide::reinterpret(bits(), element)); }
-    Halide::Expr element_of(const Halide::Expr &word) const { return Halide::reinterpret(halide_type(given), Halide::cast(bits(), word)); }
+    Halide::Expr element_of(const Halide::Expr &word) const {
+        return Halide::reinterpret(halide_type(given), Halide::cast(bits(), word));
+    }
 };
 
 }  // namespace conv_transpose

@@ -78,12 +78,20 @@ class PackChannelsLast : public Halide::Generator<PackChannelsLast>, public Chan
         constexpr int warps = 8, lanes_of_row = 4, neighbours = 8;
         const int values = values_of_row();
         Var round{"round"}, place_round{"place_round"}, eight_block{"eight_block"}, neighbour{"neighbour"};
-        Func(packed).split(position, block, position, tile_positions, guard).split(position, warp, neighbour, tile_positions / warps)
+        Func(packed)
+            .split(position, block, position, tile_positions, guard)
+            .split(position, warp, neighbour, tile_positions / warps)
             .split(neighbour, place_round, neighbour, neighbours)
-            .split(eight, eight_block, eight, tile_channels / values, guard).split(eight, round, eight, lanes_of_row)
-            .fuse(eight, neighbour, lane).fuse(eight_block, block, block)
-            .reorder(value, round, place_round, lane, warp, block, group, image).unroll(round).unroll(place_round)
-            .gpu_blocks(block, group, image).gpu_threads(lane, warp).never_partition_all();
+            .split(eight, eight_block, eight, tile_channels / values, guard)
+            .split(eight, round, eight, lanes_of_row)
+            .fuse(eight, neighbour, lane)
+            .fuse(eight_block, block, block)
+            .reorder(value, round, place_round, lane, warp, block, group, image)
+            .unroll(round)
+            .unroll(place_round)
+            .gpu_blocks(block, group, image)
+            .gpu_threads(lane, warp)
+            .never_partition_all();
         staged.compute_at(packed, block).store_in(MemoryType::GPUShared)
             .bound_extent(position, tile_positions).bound_extent(channel, tile_channels)
             .align_storage(position, tile_positions + 8 / values)

@@ -48,7 +48,8 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         if (this->weight_map && !weight_rows) this->funcs_.weight_run = this->elements_of_line();
         if (as_it_lies && this->funcs_.computes_whole_rows)
             this->funcs_.position_unit =
-                phases_as_channels ? values_of_16_bytes() / this->schedule_params.tile(this->funcs_).neighbours : this->funcs_.position_run;
+                phases_as_channels ? values_of_16_bytes() / this->schedule_params.tile(this->funcs_).neighbours
+                                   : this->funcs_.position_run;
         const int dimensions = this->rank + 3;
         input.set_type(this->stored_type()), input.set_dimensions(dimensions);
         weight.set_type(this->weight_type()), weight.set_dimensions(dimensions);
@@ -87,7 +88,8 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         define_sum(f, g, 0.f);
         define_stores(f, *output_, this->schedule_params.tile(f), g,
                       [&](const Expr &sum, const Expr &channel, const Expr &group) {
-                          return Schedule::on_tensor_cores ? finished(sum, channel, group) : finished_in_versions(sum, channel, group);
+                          return Schedule::on_tensor_cores ? finished(sum, channel, group)
+                                                           : finished_in_versions(sum, channel, group);
                       });
     }
 
@@ -109,7 +111,8 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
             if (!Schedule::on_tensor_cores)
                 description.set("split_target_blocks", machines::H200::multiprocessors * this->schedule_params.blocks);
         }
-        if (this->funcs_.position_run > 0 && this->funcs_.computes_whole_rows) description.set("output_width_multiple", values_of_16_bytes());
+        if (this->funcs_.position_run > 0 && this->funcs_.computes_whole_rows)
+            description.set("output_width_multiple", values_of_16_bytes());
         if (!phases_as_channels) return;
         description.set("phases_as_channels", "true");
         if (phases_along_width) description.set("phases_along_width", "true");

@@ -133,7 +133,8 @@ class ForwardStaged : public Halide::Generator<ForwardStaged<Schedule>>, public 
             const Division x = by(f.thread, tile.x), y = by(x.quotient, tile.groups * residues), z = by(y.quotient, tile.z),
                            run = by(y.rest, residues);
             const Expr own_plane = min(z.quotient, tile.planes - 1), plane = begin.plane + own_plane,
-                       at[] = {begin.x + x.rest, run.rest + residues * ((begin.run + run.quotient) * shape.parts), begin.z + z.rest};
+                       at[] = {begin.x + x.rest, run.rest + residues * ((begin.run + run.quotient) * shape.parts),
+                               begin.z + z.rest};
             const Division image = divide(min(plane, tile.all_planes - 1), extent(4));
             const Expr column = (own_plane * tile.box_z + z.rest) * tile.box_x + x.rest;
             f.place(f.thread, f.block) =

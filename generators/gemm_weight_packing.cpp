@@ -278,8 +278,11 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         using enum Dimension;
         const FastNumber computed(at.of[channel]), sums(at.of[summed]), channels(weight.dim(rank).extent()),
             summed_channels(weight.dim(rank + 1).extent());
-        const Expr number = (computed / channels).value, is_one = number == (sums / summed_channels).value && number < joined_groups();
-        const auto where_joined = [&](const Expr &joined, const Expr &single) { return select(joined_groups() > 1, joined, single); };
+        const Expr number = (computed / channels).value,
+                   is_one = number == (sums / summed_channels).value && number < joined_groups();
+        const auto where_joined = [&](const Expr &joined, const Expr &single) {
+            return select(joined_groups() > 1, joined, single);
+        };
         at.of[group] = where_joined(at.of[group] * joined_groups() + number, at.of[group]);
         at.of[channel] = where_joined(select(is_one, (computed % channels).value, -1), computed.value);
         at.of[summed] = where_joined((sums % summed_channels).value, sums.value);
@@ -332,7 +335,8 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
     Var i{"i"}, tap{"tap"}, rest{"rest"}, three{"three"}, four{"four"};  // the last have extent 1
     ElementFormat format_;
     std::vector<Halide::GeneratorInput<int> *> channel_phases_, summed_phases_;
-    Halide::GeneratorInput<int> *input_channels_ = nullptr, *input_shift_ = nullptr, *dilation_ = nullptr, *joined_groups_ = nullptr;
+    Halide::GeneratorInput<int> *input_channels_ = nullptr, *input_shift_ = nullptr, *dilation_ = nullptr,
+                                *joined_groups_ = nullptr;
     Halide::GeneratorOutput<Halide::Buffer<>> *packed_ = nullptr;
 };
 

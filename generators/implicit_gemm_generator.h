@@ -133,9 +133,10 @@ struct ImplicitGemmGenerator : DescribedGenerator {
         const Halide::Expr element = implicit_gemm::picture_or_zero(
             f, picture, g, {.whole_chunks = channel_multiple % g.steps.chunk == 0, .asynchronous = copies_pictures()});
         // Rows that pack_channels has packed are rounded there.
-        const Halide::Expr operand = !Schedule::on_tensor_cores                          ? loaded(element, target)
-                                     : f.input_layout == PictureLayout::channel_rows ? element
-                                                                                     : operand_piece(f.format, element, v.piece, target);
+        const Halide::Expr operand = !Schedule::on_tensor_cores ? loaded(element, target)
+                                     : f.input_layout == PictureLayout::channel_rows
+                                         ? element
+                                         : operand_piece(f.format, element, v.piece, target);
         f.picture(v.value, v.position, v.k_group, v.piece, v.step, v.phase, v.group) =
             Schedule::tensor_maps ? element_of_box(box_of_picture(g, picture, operand)) : operand;
         f.weights(v.value, v.channel, v.k_group, v.piece, v.step, v.phase, v.group) =
@@ -232,7 +233,8 @@ struct ImplicitGemmGenerator : DescribedGenerator {
             return unsafe_promise_clamped(at, 0, weight.dim(d).extent() - 1);
         };
         const int elements = funcs_.in_pairs ? 2 : 1;  // of a value
-        const Expr first = g.chunk * (g.steps.chunk * elements), summed = first + (v.k_group * funcs_.values() + v.value) * elements;
+        const Expr first = g.chunk * (g.steps.chunk * elements),
+                   summed = first + (v.k_group * funcs_.values() + v.value) * elements;
         const Expr channels = weight.dim(rank + 1).extent();
         std::vector<Expr> index;
         for (int d = 0; d < rank; d++) index.push_back(promised(g.kernel[d], d));

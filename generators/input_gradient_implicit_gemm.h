@@ -39,13 +39,15 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
         const bool of_channels_last =
             this->funcs_.input_layout == PictureLayout::channels_last && this->funcs_.format.multiply != Multiply::tf32;
         if (taps_as_channels && (Schedule::tensor_maps || Schedule::on_tensor_cores != of_channels_last))
-            throw std::invalid_argument("taps_as_channels; the rule is CUDA cores, or 16 bits in channels_last without a tensor map");
+            throw std::invalid_argument(
+                "taps_as_channels; the rule is CUDA cores, or 16 bits in channels_last without a tensor map");
         if (given_channels != 2 && given_channels != 4 && given_channels != 8)
             throw std::invalid_argument("given_channels is " + std::to_string(given_channels) + "; the rule is 2, 4 or 8");
         if (taps_as_channels && of_channels_last) this->funcs_.given_channels = given_channels;
         const bool as_it_lies = this->funcs_.position_run > 0;
         if (as_it_lies != in_pairs || (in_pairs && (this->funcs_.format.storage == Storage::f32 || !this->weight_map)))
-            throw std::invalid_argument("in_pairs; the rule is input gradients of channels_first by tensor maps, of the weight, too, of 16 bits");
+            throw std::invalid_argument(
+                "in_pairs; the rule is input gradients of channels_first by tensor maps, of the weight, too, of 16 bits");
         if (in_pairs) this->funcs_.position_unit = this->funcs_.position_run;
         if (weights_as_given && (!taps_as_channels || Schedule::on_tensor_cores))
             throw std::invalid_argument("weights_as_given is true; the rule is taps_as_channels on CUDA cores");

@@ -22,7 +22,7 @@
 # cpu kernels are made for each instruction set in CONV_TRANSPOSE_CPU_LEVELS.
 
 # Formats of half precision, each with the same rows. The small set has float16's, and of bfloat16, which differs in how elements
-# are converted, a few of each operation.
+# are converted, a few of each operation; on CPUs, where all formats are multiplied as float32, one of a schedule's rows in float16.
 set(formats_of_16_bits f16 bf16)
 
 # Sets `maybe`, an option of rows: FULL, but for those formats of a loop over `format` that the small set has.
@@ -98,20 +98,22 @@ macro(conv_transpose_flat_products operation)
         endif()
         set(in_vectors LAYOUT any GENERATOR ${operation}_cpu_implicit_gemm_channels rank=3 storage=${format})
         conv_transpose_kernel(${operation} ${format} cpu implicit_gemm ${in_vectors} AVX2 places=6 ${avx2_in_vectors})
+        conv_transpose_kernel(${operation} ${format} cpu implicit_gemm ${in_vectors} ${maybe} places=6 BASELINE_ONLY)
+        conv_transpose_small_set_has(f32)
         conv_transpose_kernel(${operation} ${format} cpu implicit_gemm ${in_vectors} AS narrow ${maybe} places=16 vectors=1
             AVX2 places=12)
-        conv_transpose_kernel(${operation} ${format} cpu implicit_gemm ${in_vectors} places=6 BASELINE_ONLY)
     endforeach()
 endmacro()
 # Depthwise, of any attributes and rank: places in vectors; where channels are innermost, or taps are many, groups.
 macro(conv_transpose_depthwise_products operation)
     foreach(format f32 ${formats_of_16_bits})
-        conv_transpose_small_set_has(f32 f16)
-        set(of_groups GENERATOR ${operation}_cpu_depthwise_channels ${maybe} rank=3 storage=${format} ${depthwise} fma_percent=45)
+        set(of_groups GENERATOR ${operation}_cpu_depthwise_channels rank=3 storage=${format} ${depthwise} fma_percent=45)
+        conv_transpose_small_set_has(f32)
         conv_transpose_kernel(${operation} ${format} cpu depthwise LAYOUT ncdhw GENERATOR ${operation}_cpu_depthwise_places ${maybe}
             rank=3 storage=${format} ${depthwise} fma_percent=17)
-        conv_transpose_kernel(${operation} ${format} cpu depthwise LAYOUT ncdhw AS turned ${of_groups} turned=true AVX2 places=12)
-        conv_transpose_kernel(${operation} ${format} cpu depthwise LAYOUT any ${of_groups} AVX2 places=12)
+        conv_transpose_kernel(${operation} ${format} cpu depthwise LAYOUT ncdhw AS turned ${of_groups} turned=true ${maybe} AVX2 places=12)
+        conv_transpose_small_set_has(f32 f16)
+        conv_transpose_kernel(${operation} ${format} cpu depthwise LAYOUT any ${of_groups} ${maybe} AVX2 places=12)
     endforeach()
     # AVX2's vectors are half lines of the cache: two are 1.0 to 1.7 times as fast in channels_last (14 layers, EPYC, 2026-11-23;
     # bfloat16's 0.9 to 1.25 times).

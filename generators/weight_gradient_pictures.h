@@ -1,17 +1,19 @@
-// The generator of the weight gradient as an implicit matrix product of float32 pictures in channels_first, read as they lie,
-// every attribute a run-time value, for up to three axes:
-//     partial[input channel, output channel] = sum over positions i of input[i] * output_gradient[i * stride + k * dilation]
+// The generator of the weight gradient as an implicit matrix product of float32 pictures in channels_first, read as
+// they lie, every attribute a run-time value, for up to three axes:
+//     partial[input channel, output channel] = sum over positions i of input[i] * output_gradient[i * stride + k *
+//     dilation]
 // for each kernel position. Positions count through images, and four neighbours are a row of 16 bytes, of which each is
-// copied by itself: so a kernel position is only another place to copy from, and nothing is packed before. Where channels
-// are few, packing would take longer than the products (weight_gradient_product.h, whose schedules these are). Bands of the
-// sum are added by weight_gradient_sum.cpp.
+// copied by itself: so a kernel position is only another place to copy from, and nothing is packed before. Where
+// channels are few, packing would take longer than the products (weight_gradient_product.h, whose schedules these are).
+// Bands of the sum are added by weight_gradient_sum.cpp.
 //
-// By tensor maps, of float32 or 16 bits, a box is a run of positions of each channel of a tile: both operands have what is
-// summed over innermost, as tensor cores want it of any format. All positions of an image are one row, and so are taps, whose
-// places are multiples of 16 bytes apart: the runtime makes it so (choice/weight_gradient_parts.h).
+// By tensor maps, of float32 or 16 bits, a box is a run of positions of each channel of a tile: both operands have what
+// is summed over innermost, as tensor cores want it of any format. All positions of an image are one row, and so are
+// taps, whose places are multiples of 16 bytes apart: the runtime makes it so (choice/weight_gradient_parts.h).
 //
-// In pairs, of 16 bits: of kernels as large as their strides, two along the width, an output channel of the product is a line of the
-// kernel (output channel, plane, row), and two kernel positions are halves of words of the output gradient.
+// In pairs, of 16 bits: of kernels as large as their strides, two along the width, an output channel of the product is
+// a line of the kernel (output channel, plane, row), and two kernel positions are halves of words of the output
+// gradient.
 #ifndef CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_PICTURES_H
 #define CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_PICTURES_H
 
@@ -178,7 +180,8 @@ class WeightGradientPictures : public Halide::Generator<WeightGradientPictures<S
         WeightGradientProductFuncs &f = f_;
         const WeightGradientProductTile &t = f.tile;
         const Expr runs = (input.dim(1).extent() + (chunk_positions() - 1)) / chunk_positions();
-        const PerAxis run = digits(f.chunk * partial.dim(5).extent() + f.band, {runs, input.dim(2).extent(), input.dim(3).extent()});
+        const PerAxis run =
+            digits(f.chunk * partial.dim(5).extent() + f.band, {runs, input.dim(2).extent(), input.dim(3).extent()});
         const Expr first = run[0] * chunk_positions(), position = first + f.step * f.values + f.value;
         const Expr channel = f.in_tile * t.in_channels, channels = input.dim(0).extent();
         f.input = Func("staged_input");

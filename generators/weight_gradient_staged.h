@@ -88,7 +88,8 @@ class WeightGradientStaged : public Halide::Generator<WeightGradientStaged<Sched
             stage_picture(staged, picture, what, shape.threads, f.thread, {f.box, f.part, f.images},
                           [&](const Expr &column) -> Column {
                               const Division plane = by(column, planes), x = by(plane.quotient, box_x), z = by(x.quotient, box_z);
-                              const Expr group = group_and_band(f.part).rest * planes + plane.rest, image = first_image + z.quotient;
+                              const Expr group = group_and_band(f.part).rest * planes + plane.rest,
+                                         image = first_image + z.quotient;
                               return {lower_x + x.rest, lower_z + z.rest, min(group, extent(5) - 1), min(image, max(batch, 1) - 1),
                                       exists && group < extent(5) && image < min(batch, (f.images + 1) * part_images)};
                           },

@@ -1,5 +1,5 @@
-// The last pass of Winograd's algorithm on GPUs (algorithm/winograd.h): sums at each point become the outputs of a tile, pictures or the gradients
-// of weights, and what follows a sum (algorithm/epilogue.h).
+// The last pass of Winograd's algorithm on GPUs (algorithm/winograd.h): sums at each point become the outputs of a
+// tile, pictures or the gradients of weights, and what follows a sum (algorithm/epilogue.h).
 #include "Halide.h"
 #include "algorithm/epilogue.h"
 #include "algorithm/fast_division.h"
@@ -20,8 +20,10 @@ class WinogradOutputs : public Halide::Generator<WinogradOutputs>, public Descri
     Input<int> has_bias{"has_bias"}, activation{"activation"};
     Input<float> slope{"slope"};
     /// A tile has so many outputs, any number.
-    Input<int> tiles_w{"tiles_width"}, step_w{"step_width"}, phases_w{"phases_width"}, stride_w{"stride_width"}, outputs_w{"outputs_width"};
-    Input<int> tiles_h{"tiles_height"}, step_h{"step_height"}, phases_h{"phases_height"}, stride_h{"stride_height"}, outputs_h{"outputs_height"};
+    Input<int> tiles_w{"tiles_width"}, step_w{"step_width"}, phases_w{"phases_width"}, stride_w{"stride_width"},
+        outputs_w{"outputs_width"};
+    Input<int> tiles_h{"tiles_height"}, step_h{"step_height"}, phases_h{"phases_height"}, stride_h{"stride_height"},
+        outputs_h{"outputs_height"};
     Output<Halide::Buffer<float>> output{"output", 4};
 
     void generate() {
@@ -32,12 +34,18 @@ class WinogradOutputs : public Halide::Generator<WinogradOutputs>, public Descri
         const Expr lanes = phases_w * tiles_w * tiles_h * output.dim(3).extent();
         const auto tile_of = [&](const Expr &lane) { return unsigned_quotient(lane, phases_w); };
         const auto phase_of = [&](const Expr &lane) { return lane - tile_of(lane) * phases_w; };
-        const Expr tile = promised(tile_of(lane), points.dim(0)), row = promised(row_of_phases * phases_w + phase_of(lane), points.dim(1));
-        half(x, j, lane, row_of_phases) =
-            divided(transformed_outputs(across(), outputs_w, x, [&](int k) { return points(tile, row, k + points_w * j); }), across());
+        const Expr tile = promised(tile_of(lane), points.dim(0)),
+                   row = promised(row_of_phases * phases_w + phase_of(lane), points.dim(1));
+        half(x, j, lane, row_of_phases) = divided(
+            transformed_outputs(across(), outputs_w, x, [&](int k) { return points(tile, row, k + points_w * j); }),
+            across());
         tile_output(x, y, lane, row_of_phases) =
             divided(transformed_outputs(down(), outputs_h, y, [&](int k) { return half(x, k, lane, row_of_phases); }), down());
-        stored = RDom({{0, across().outputs()}, {0, down().outputs()}, {0, (lanes + threads - 1) / threads * threads}, {0, phases_h}}, "stored");
+        stored = RDom({{0, across().outputs()},
+                       {0, down().outputs()},
+                       {0, (lanes + threads - 1) / threads * threads},
+                       {0, phases_h}},
+                      "stored");
         const Expr line = unsigned_quotient(tile_of(stored.z), tiles_w), of_image = unsigned_quotient(line, tiles_h);
         const Expr at_x = (tile_of(stored.z) - line * tiles_w) * step_w + phase_of(stored.z) + stored.x * stride_w;
         const Expr at_y = (line - of_image * tiles_h) * step_h + stored.w + stored.y * stride_h;

@@ -18,8 +18,10 @@ class WinogradTiles : public Halide::Generator<WinogradTiles>, public DescribedG
     GeneratorParam<bool> of_taps{"of_taps", false};
 
     Input<Halide::Buffer<float>> picture{"picture", 4};  // x, y, channel, image
-    Input<int> tiles_w{"tiles_width"}, step_w{"step_width"}, phases_w{"phases_width"}, stride_w{"stride_width"}, taps_w{"taps_width"};
-    Input<int> tiles_h{"tiles_height"}, step_h{"step_height"}, phases_h{"phases_height"}, stride_h{"stride_height"}, taps_h{"taps_height"};
+    Input<int> tiles_w{"tiles_width"}, step_w{"step_width"}, phases_w{"phases_width"}, stride_w{"stride_width"},
+        taps_w{"taps_width"};
+    Input<int> tiles_h{"tiles_height"}, step_h{"step_height"}, phases_h{"phases_height"}, stride_h{"stride_height"},
+        taps_h{"taps_height"};
     Output<Halide::Buffer<float>> points{"points", 3};
 
     void generate() {
@@ -45,12 +47,14 @@ class WinogradTiles : public Halide::Generator<WinogradTiles>, public DescribedG
         down(point, lane, row_of_phases) = transformed(points_h, points_w, taps_h, point / points_w,
                                                        [&](int k) { return across(point % points_w, k, lane, row_of_phases); });
         const Expr lanes = points.dim(0).extent() * phases_w, rows = points.dim(1).extent();
-        stored = RDom({{0, count()}, {0, (lanes + threads - 1) / threads * threads}, {0, (rows + phases_w - 1) / phases_w}}, "stored");
+        stored =
+            RDom({{0, count()}, {0, (lanes + threads - 1) / threads * threads}, {0, (rows + phases_w - 1) / phases_w}},
+                 "stored");
         const Expr row = stored.z * phases_w + phase_of(stored.y);
         stored.where(tile_of(stored.y) < points.dim(0).extent() && row < rows);
         points(t, r, point) = undef<float>();
-        points(unsafe_promise_clamped(tile_of(stored.y), 0, points.dim(0).max()), unsafe_promise_clamped(row, 0, rows - 1), stored.x) =
-            down(stored.x, stored.y, stored.z);
+        points(unsafe_promise_clamped(tile_of(stored.y), 0, points.dim(0).max()),
+               unsafe_promise_clamped(row, 0, rows - 1), stored.x) = down(stored.x, stored.y, stored.z);
     }
 
     // A thread has a tile of a phase, and stores each point beside its neighbours'.

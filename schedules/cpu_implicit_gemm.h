@@ -21,12 +21,13 @@
 // Depthwise: a panel is one group, which sees itself alone and is copied when its panel begins. 1-D k3 s2, 512 channels of 400:
 // 0.09 ms, 16 GB/s; groups in vectors are up to twice as fast where taps are many.
 //
-// All taps (computes_taps, algorithm/flat_entries.h), an EPYC with AVX2 (105 GFLOP/s), one thread, 2026-11-23: k3 s2 1024->2 12^3
-// 56 %, k4 s2 529->2 8 x 16x32 54 %, 64->3 64 x 32x32 53 %, k3 768->4 2 x 1024 48 %. Products reach about 80 %; reading the
-// picture, whose channels are a plane apart, takes a tenth to a half of the time. A register tile's positions are read once for
-// all its entries, all of a channel before the next: a vector of all channels before the next vector read each line twice where
-// planes are a power of two apart (k3 768->4: 33 %). For several register tiles at once, or in chunks of 64 channels, 1.1 to 1.5
-// times as slow; chunks of 128 in place of 256 take 1.02 to 1.1 times as long.
+// All taps (computes_taps, algorithm/flat_entries.h), an EPYC with AVX2 (105 GFLOP/s), one thread, 2026-11-24: k4 s2 256->3 256x256
+// 50 %, k4 s2 529->2 8 x 16x32 54 %, k8 s8 192->3 8 x 32x32 66 %, k16 s8 512->1 16 x 4000 40 %. Products reach about 80 %; reading the
+// picture, whose channels are a plane apart, takes a tenth to a quarter of the time. Positions are read once for all entries: eight
+// register tiles that lie side by side of a channel, then the next channel's. A register tile at a time, a line of each channel, took
+// 1.4 times as long of pictures of 256x256, whose channels meet in one set of the cache; four 0.9 to 1.25 times; with 24 channels
+// eight take 1.15 times as long as one. So rows are cut into no segments, which would end runs. Chunks of 128 channels in place of
+// 256 take 1.0 to 1.3 times as long.
 //
 // *Channels*, the same machine and day, channels_last, percent of 255 GFLOP/s: k4 s2 512->256 16x16 77 % (float32), 76 %
 // (bfloat16); k4 s2 64->64 32x32 65 and 69 %; k2 s2 128->64 64x64 46 and 44 %. The gather that computed these before: 7 %.
@@ -179,7 +180,7 @@ struct CpuProduct : CpuSchedule {
                     .only_cells = only_cells};
         const int entries = computes_taps ? int(channels) : 0;
         return {.vector = vector, .positions = vectors * vector, .channels = entries > 0 ? 1 : int(channels),
-                .depthwise = depthwise, .entries = entries, .chunk = chunk};
+                .depthwise = depthwise, .entries = entries, .chunk = chunk, .read_tiles = 8};
     }
 
     void apply(FlatGemmFuncs &f, const Halide::Target &) const {
@@ -198,7 +199,7 @@ struct CpuProduct : CpuSchedule {
 
   private:
     Halide::RVar work{"work"};
-    Halide::Var register_tile{"register_tile"};
+    Halide::Var register_tile{"register_tile"}, tiles{"tiles"};
 
     void store(FlatGemmFuncs &f) const {
         auto &s = f.stored;
@@ -289,21 +290,23 @@ struct CpuProduct : CpuSchedule {
         const FlatGemmVars &v = f.v;
         const int width = f.size.vector;
         const TailStrategy whole = TailStrategy::RoundUp;
-        for (Func table : {f.offsets, f.runs}) table.compute_at(f.output, work);
-        f.offsets.update().unscheduled();
+        for (Func table : {f.offsets, f.runs, f.one_run}) table.compute_at(f.output, work);
+        f.offsets.update().unscheduled(), f.one_run.update().unscheduled();
         f.offsets.align_bounds(v.place, f.size.positions).vectorize(v.place, width, whole);
         f.products.compute_at(f.output, f.stored.block).bound_extent(v.lane, f.size.entries)
             .align_bounds(v.place, f.size.positions).bound_storage(v.place, f.most_positions).vectorize(v.place, width, whole);
         f.products.update().split(v.place, register_tile, v.place, f.size.positions, TailStrategy::GuardWithIf)
-            .reorder(v.place, v.lane, v.panel, register_tile, f.chunks.x).vectorize(v.place, width).unroll(v.place).unroll(v.lane);
+            .split(register_tile, tiles, register_tile, f.size.read_tiles, TailStrategy::GuardWithIf)
+            .reorder(v.place, v.lane, v.panel, register_tile, tiles, f.chunks.x).vectorize(v.place, width).unroll(v.place).unroll(v.lane);
         f.product.compute_at(f.products, v.panel).bound_extent(v.place, f.size.positions)
             .bound_extent(v.lane, f.size.entries).vectorize(v.place, width).unroll(v.place).unroll(v.lane);
         f.product.update().reorder(v.place, v.lane, f.summed_entries.x).vectorize(v.place, width).unroll(v.place).unroll(v.lane);
-        f.inputs.compute_at(f.products, register_tile).bound_extent(v.lane, f.size.positions)
+        f.inputs.compute_at(f.products, tiles).bound_extent(v.lane, f.size.positions).bound_extent(v.element, f.size.read_tiles)
             .bound_extent(v.register_tile, 1).bound_storage(v.summed, f.size.chunk);
-        f.inputs.update(0).reorder(f.reads[0].x, v.summed).vectorize(f.reads[0].x);
+        f.inputs.update(0).reorder(f.reads[0].x, f.reads[0].y, v.summed).allow_race_conditions().vectorize(f.reads[0].x);
         for (int i = 1; i < 3; i++)
-            f.inputs.update(i).reorder(f.reads[i].x, v.summed, f.reads[i].y).allow_race_conditions().vectorize(f.reads[i].x);
+            f.inputs.update(i).reorder(f.reads[i][0], v.summed, f.reads[i][1], f.reads[i][2]).allow_race_conditions()
+                .vectorize(f.reads[i][0]);
     }
 };
 

@@ -156,7 +156,9 @@ struct CudaImplicitGemmCudaCores : CudaSchedule {
         using namespace Halide;
         const BlockThreads threads = this->threads();
         RVar summed = f.r.k_group, split_of_chunk{"split_of_chunk"}, unrolled{"unrolled"};
-        f.sum.update().rename(f.r.step, pipeline).split(summed, split_of_chunk, summed, chunk_channels * window.value() / splits.value());
+        f.sum.update()
+            .rename(f.r.step, pipeline)
+            .split(summed, split_of_chunk, summed, chunk_channels * window.value() / splits.value());
         Func own_sum = f.sum.update().rfactor(split_of_chunk, split);
         own_sum.compute_at(f.output, block).store_in(MemoryType::Register);
         bound_tile(own_sum, f).bound_extent(f.v.channel, channels());

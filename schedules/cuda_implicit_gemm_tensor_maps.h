@@ -93,7 +93,8 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
     }
 
     // Rows of `values` neighbours, so many of each element of `row`.
-    Halide::Func step_of(const GemmFuncs &f, Halide::Func staged, int values, int k_groups, const Halide::Var &row, int rows) const {
+    Halide::Func step_of(const GemmFuncs &f, Halide::Func staged, int values, int k_groups, const Halide::Var &row,
+                         int rows) const {
         const GemmVars &v = f.v;
         return staged.compute_at(f.sum, pipeline).store_in(Halide::MemoryType::GPUShared)
             .bound(v.value, 0, values).bound(v.piece, 0, 1).bound(v.k_group, 0, k_groups).bound_extent(row, rows)

@@ -172,8 +172,9 @@ bool met_denormal() {
 // processors take a hundred times as long where it is denormal.
 TEST(Scratch, IsSetBeforeItIsMultiplied) {
     set_cpu_threads(1);
-    for (const char *text : {"n2ic16oc32ih7iw7kh3kw3sh2sw2ph1pw1oph1opw1", "n1ic24oc16iw10kw4sw2pw1", "n1ic16oc3ih9iw9kh4kw4sh2sw2ph1pw1",
-                             "n1ic24oc21id6ih5iw5kd3kh3kw3pd1ph1pw1", "n1g8ic8oc8ih6iw3kh2kw2sh2sw2"}) {
+    for (const char *text :
+         {"n2ic16oc32ih7iw7kh3kw3sh2sw2ph1pw1oph1opw1", "n1ic24oc16iw10kw4sw2pw1", "n1ic16oc3ih9iw9kh4kw4sh2sw2ph1pw1",
+          "n1ic24oc21id6ih5iw5kd3kh3kw3pd1ph1pw1", "n1g8ic8oc8ih6iw3kh2kw2sh2sw2"}) {
         const Problem p = Problem::parse(text);
         for (Operation operation : {Operation::forward, Operation::input_gradient, Operation::weight_gradient}) {
             PlanOptions with = options({});

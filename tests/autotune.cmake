@@ -6,7 +6,7 @@ if(no_optuna)
 else()
     foreach(part Search Spaces Errors Models)
         add_test(NAME autotune.${part} COMMAND ${AUTOTUNE_TEST_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/autotune_test.py ${part})
-        set_tests_properties(autotune.${part} PROPERTIES TIMEOUT 1500
+        set_tests_properties(autotune.${part} PROPERTIES TIMEOUT 1500 COST 1
             ENVIRONMENT "CONV_TRANSPOSE_TOOLCHAIN=${PROJECT_BINARY_DIR}/apps/autotune/toolchain.json")
     endforeach()
 endif()

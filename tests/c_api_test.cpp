@@ -268,7 +268,9 @@ TEST_F(CApi, EnumerationsOutOfRange) {
 
 TEST_F(CApi, SynchronizesDevicesAlone) {
     EXPECT_EQ(conv_transpose_synchronize(CONV_TRANSPOSE_CPU, nullptr, message_, sizeof message_), CONV_TRANSPOSE_OK);
-    EXPECT_EQ(conv_transpose_synchronize(CONV_TRANSPOSE_AUTOMATIC, nullptr, message_, sizeof message_), CONV_TRANSPOSE_OK) << message_;
+    EXPECT_EQ(conv_transpose_synchronize(CONV_TRANSPOSE_AUTOMATIC, nullptr, message_, sizeof message_),
+              CONV_TRANSPOSE_OK)
+        << message_;
     EXPECT_EQ(conv_transpose_synchronize(static_cast<conv_transpose_device>(-1), nullptr, message_, sizeof message_),
               CONV_TRANSPOSE_INVALID_ARGUMENT);
     EXPECT_TRUE(message_has("device is -1, but")) << message_;

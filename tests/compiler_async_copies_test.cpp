@@ -90,7 +90,8 @@ TEST(AsyncCopies, LeavesWhatComesFromSharedMemory) {
 int bytes_read(const Halide::Expr &selected) {
     using namespace Halide::Internal;
     const Halide::Expr to = selected.type().is_vector() ? Ramp::make(0, 1, selected.type().lanes()) : Halide::Expr(0);
-    const Stmt store = Store::make("staged", selected, to, Halide::Parameter(), const_true(selected.type().lanes()), ModulusRemainder());
+    const Stmt store = Store::make("staged", selected, to, Halide::Parameter(), const_true(selected.type().lanes()),
+                                   ModulusRemainder());
     const std::optional<Stmt> copies = async_copies(store, {.single_floats = true});
     if (!copies) return -1;
     const Evaluate *copy = copies->as<Evaluate>();

@@ -22,7 +22,8 @@ TEST(EarlyLaunch, EveryKernelBeginsWithTheWait) {
 }
 
 TEST(EarlyLaunch, TextThatAsksForMoreKeepsIt) {
-    const std::string text = launched_early(expand_tensor_core_calls(MatrixProduct().ptx(), Architecture("sm_90a")), Architecture("sm_90a"));
+    const std::string text =
+        launched_early(expand_tensor_core_calls(MatrixProduct().ptx(), Architecture("sm_90a")), Architecture("sm_90a"));
     EXPECT_EQ(count(text, ".version 8.0"), 1);
     EXPECT_EQ(count(text, ".target sm_90a"), 1);
     EXPECT_EQ(count(text, beginning), 1);

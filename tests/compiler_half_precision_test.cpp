@@ -20,7 +20,9 @@ TEST(HalfPrecision, OperandsAreRowsOfEight) {
     // Rows are 16 bytes, as of float32, but twice as many k.
     EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_multiply__ak1024_bk512_br0_bs128_format1_k16_m64_n32_r1_row0_tile0, "), 3);
     product = half_product(Halide::BFloat(16));
-    EXPECT_EQ(count(product.ptx(), "call.uni (retval0), conv_tc_multiply__ak1024_bk512_br0_bs128_format2_k16_m64_n32_r1_row0_tile0, "), 3);
+    EXPECT_EQ(count(product.ptx(),
+                    "call.uni (retval0), conv_tc_multiply__ak1024_bk512_br0_bs128_format2_k16_m64_n32_r1_row0_tile0, "),
+              3);
 }
 
 TEST(HalfPrecision, HasInstructionsOfItsOwn) {
@@ -80,7 +82,8 @@ std::string transposed_product(const Halide::Type &type) {
     tile(n, m) += cast<float>(a_rows(m % values, at, m / values)) * cast<float>(b_rows(n % values, at, n / values));
     c(n, m) = tile(n, m);
     for (ImageParam *p : {&a, &b})
-        p->dim(0).set_bounds(0, p->dim(0).extent() / values * values), p->dim(1).set_min(0).set_stride(1024), p->set_host_alignment(16);
+        p->dim(0).set_bounds(0, p->dim(0).extent() / values * values), p->dim(1).set_min(0).set_stride(1024),
+            p->set_host_alignment(16);
     c.output_buffer().dim(0).set_min(0), c.output_buffer().dim(1).set_min(0);
     c.split(m, mo, mma_m, rows, TailStrategy::GuardWithIf).split(n, no, mma_n, columns, TailStrategy::GuardWithIf)
         .split(no, no, one, 1).split(one, one, lane, 1).split(one, one, warp, 1)
@@ -89,11 +92,19 @@ std::string transposed_product(const Halide::Type &type) {
         .split(n, one, mma_n, columns).split(one, one, lane, 1).split(one, one, warp, 1).split(m, mo, mma_m, rows)
         .reorder(mma_n, mma_m, one, mo, lane, warp).gpu_threads(lane, warp).never_partition_all();
     RVar pipeline{"pipeline"}, mma_k{"mma_k"}, mma_k_outer{"mma_k_outer"};
-    tile.update().rename(r.x, mma_k).rename(r.y, mma_k_outer).rename(r.z, pipeline)
-        .split(m, mo, mma_m_group, rows).split(mma_m_group, mma_m_group, mma_m, values).split(n, one, mma_n_group, columns).split(mma_n_group, mma_n_group, mma_n, values)
-        .split(one, one, lane, 1).split(one, one, warp, 1)
+    tile.update()
+        .rename(r.x, mma_k)
+        .rename(r.y, mma_k_outer)
+        .rename(r.z, pipeline)
+        .split(m, mo, mma_m_group, rows)
+        .split(mma_m_group, mma_m_group, mma_m, values)
+        .split(n, one, mma_n_group, columns)
+        .split(mma_n_group, mma_n_group, mma_n, values)
+        .split(one, one, lane, 1)
+        .split(one, one, warp, 1)
         .reorder(mma_k, mma_k_outer, mma_n, mma_n_group, mma_m, mma_m_group, one, mo, lane, warp, pipeline)
-        .gpu_threads(lane, warp).never_partition_all();
+        .gpu_threads(lane, warp)
+        .never_partition_all();
     for (const auto &[staged, extent] : {std::pair(a_rows, rows), std::pair(b_rows, columns)})
         Func(staged).compute_at(tile, pipeline).store_in(MemoryType::GPUShared).bound(value, 0, values).bound_extent(k, at_once)
             .bound_extent(eight, extent / values).align_storage(k, at_once + 1).vectorize(value)
@@ -123,7 +134,9 @@ TEST(HalfPrecision, OperandsOfFloat32LieTransposedInLinesAlone) {
         transposed_product(Halide::Float(32));
         FAIL() << "not refused";
     } catch (const TensorCoreRefusal &error) {
-        EXPECT_NE(std::string(error.what()).find("mma_m has extent 4 where it runs along a row; the rule is 128 bytes"), std::string::npos) << error.what();
+        EXPECT_NE(std::string(error.what()).find("mma_m has extent 4 where it runs along a row; the rule is 128 bytes"),
+                  std::string::npos)
+            << error.what();
     }
 }
 

@@ -70,7 +70,9 @@ TEST(Computation, OfAWeightGradientWhoseTapsLieSideBySide) {
     options.input = options.weight = options.output = {ElementType::float16, Layout::channels_last};
     const auto joined = [&](const char *problem) {
         const auto all = alternatives(Problem::parse(problem), options);
-        const auto same_tensors = [](const Computation &c) { return !c.by_taps && c.joined_positions == 1 && c.joined_groups == 1; };
+        const auto same_tensors = [](const Computation &c) {
+            return !c.by_taps && c.joined_positions == 1 && c.joined_groups == 1;
+        };
         return std::find_if(all.rbegin(), all.rend(), same_tensors)->problem.str();
     };
     const auto text = [](const char *problem) { return Problem::parse(problem).str(); };
@@ -210,7 +212,8 @@ TEST(Computation, OfAWeightGradientMayHaveStridesAsTaps) {
     EXPECT_EQ(seen.width().kernel, 7);
     for (int i = 0; i < max_rank; i++) EXPECT_EQ(seen.axes[i].output(), Problem::parse(text).axes[i].output());
     // Not at stride 1, nor where taps are further apart: there all taps are rows; nor of groups.
-    for (const char *other : {"ic4oc3ih6iw5kh9kw7sw2", "ic4oc3ih6iw5kh9kw7sh4dh2", "ic4oc3ih6iw5kh3kw7sh4", "g2ic4oc4ih6iw5kh9kw7sh4"})
+    for (const char *other :
+         {"ic4oc3ih6iw5kh9kw7sw2", "ic4oc3ih6iw5kh9kw7sh4dh2", "ic4oc3ih6iw5kh3kw7sh4", "g2ic4oc4ih6iw5kh9kw7sh4"})
         for (const Computation &c : computations(other, Operation::weight_gradient)) {
             if (!c.by_taps) continue;
             const std::string product = "ic4oc" + std::to_string(3 * c.kernel_positions) + "ih1iw30kh1kw1";
@@ -224,7 +227,8 @@ TEST(Computation, OfAWeightGradientHasStridesAsTapsWhereKernelsAreLarge) {
     PlanOptions options;
     options.operation = Operation::weight_gradient;
     options.input = options.weight = options.output = {ElementType::float16, Layout::channels_last};
-    for (const char *text : {"n2ic24oc5ih4iw5kh16kw16sh8sw8ph4pw4", "n1ic40oc3ih6iw5kh9kw7sh4sw3ph4pw2oph3opw1", "n2ic24oc3iw20kw64sw16pw3"}) {
+    for (const char *text : {"n2ic24oc5ih4iw5kh16kw16sh8sw8ph4pw4", "n1ic40oc3ih6iw5kh9kw7sh4sw3ph4pw2oph3opw1",
+                             "n2ic24oc3iw20kw64sw16pw3"}) {
         const auto all = accepting_candidates(Problem::parse(text), options, Device::cuda);
         const auto has_strides = [](const Candidate &c) { return c.computation.by_taps.has_value(); };
         EXPECT_TRUE(std::any_of(all.begin(), all.end(), has_strides)) << text;

@@ -83,7 +83,8 @@ void in_formats(const char *const (&texts)[count], std::initializer_list<const c
         for (const Layout layout : {Layout::channels_first, Layout::channels_last})
             for (const Layout other : {Layout::channels_first, Layout::channels_last})
                 for (const char *text : texts) {
-                    const bool everywhere = std::find(in_every_format.begin(), in_every_format.end(), text) != in_every_format.end();
+                    const bool everywhere =
+                        std::find(in_every_format.begin(), in_every_format.end(), text) != in_every_format.end();
                     if ((layout != other || type != ElementType::float16) && !everywhere) continue;
                     test(Problem::parse(text), TensorFormat{type, layout}, TensorFormat{type, other});
                     if (::testing::Test::HasFailure()) return;

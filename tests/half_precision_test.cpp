@@ -118,11 +118,13 @@ TEST_P(HalfPrecision, HasThreeAxes) {
 TEST_P(HalfPrecision, InputGradientsSumTapsLikeChannels) {
     if (GetParam() == Device::cpu) GTEST_SKIP() << "it is a way of GPUs";
     for (const ElementType type : {ElementType::float16, ElementType::bfloat16})
-        for (const char *text : {"n3ic24oc8ih5iw7kh3kw3sh2sw2ph1pw1", "n1ic136oc16ih9iw11kh4kw4sh2sw2ph1pw1", "n2ic40oc40ih4iw5kh2kw3dh2pw1",
-                                 "n2g3ic48oc24ih7iw5kh5kw5sh2sw3ph2pw2oph1opw1", "n2ic8oc24iw90kw16sw8pw4", "n2ic72oc8id3ih4iw5kd3kh2kw3sd2sh2sw1pd1pw1",
-                                 "n2ic64oc8ih3iw6kh2kw2sh2sw2", "n2ic16oc72ih9iw8kh1kw1", "n2ic64oc2ih5iw6kh7kw7sh2sw2ph3pw3",
-                                 "n2ic24oc4ih5iw7kh5kw5sh2sw2ph2pw2oph1opw1", "n3g4ic64oc16ih5iw6kh4kw4sh2sw2ph1pw1", "n2ic40oc6ih4iw5kh3kw3ph1pw1",
-                                 "n2ic72oc14ih4iw5kh2kw5sh2sw3dw2", "n2ic16oc12id2ih3iw4kd2kh2kw3sd2sh1sw2pw1"}) {
+        for (const char *text :
+             {"n3ic24oc8ih5iw7kh3kw3sh2sw2ph1pw1", "n1ic136oc16ih9iw11kh4kw4sh2sw2ph1pw1",
+              "n2ic40oc40ih4iw5kh2kw3dh2pw1", "n2g3ic48oc24ih7iw5kh5kw5sh2sw3ph2pw2oph1opw1", "n2ic8oc24iw90kw16sw8pw4",
+              "n2ic72oc8id3ih4iw5kd3kh2kw3sd2sh2sw1pd1pw1", "n2ic64oc8ih3iw6kh2kw2sh2sw2", "n2ic16oc72ih9iw8kh1kw1",
+              "n2ic64oc2ih5iw6kh7kw7sh2sw2ph3pw3", "n2ic24oc4ih5iw7kh5kw5sh2sw2ph2pw2oph1opw1",
+              "n3g4ic64oc16ih5iw6kh4kw4sh2sw2ph1pw1", "n2ic40oc6ih4iw5kh3kw3ph1pw1", "n2ic72oc14ih4iw5kh2kw5sh2sw3dw2",
+              "n2ic16oc12id2ih3iw4kd2kh2kw3sd2sh1sw2pw1"}) {
             PlanOptions options;
             options.input = options.weight = options.output = {type, Layout::channels_last};
             expect_exact(Problem::parse(text), Operation::input_gradient, options, 0, "_taps");
@@ -147,7 +149,8 @@ TEST_P(HalfPrecision, WeightGradientsHaveStridesAsTaps) {
 TEST_P(HalfPrecision, JoinsPositionsOfOddChannels) {
     int kernels = 0;
     for (const ElementType type : {ElementType::float16, ElementType::bfloat16})
-        for (const char *text : {"n2ic20oc12ih9iw10kh1kw1", "n1ic20oc10ih40iw50kh1kw1", "n3ic9oc21iw64kw1", "n2ic36oc70id2ih3iw7kd1kh1kw1"}) {
+        for (const char *text : {"n2ic20oc12ih9iw10kh1kw1", "n1ic20oc10ih40iw50kh1kw1", "n3ic9oc21iw64kw1",
+                                 "n2ic36oc70id2ih3iw7kd1kh1kw1"}) {
             PlanOptions options;
             options.input = options.output = {type, Layout::channels_last}, options.weight = {type, Layout::channels_first};
             kernels += expect_exact(Problem::parse(text), Operation::weight_gradient, options);

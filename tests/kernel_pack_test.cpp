@@ -37,7 +37,8 @@ TEST(KernelPack, FileThatWasCutOffIsNamed) {
     const std::string whole = CONV_TRANSPOSE_TEST_PACKS "/of_this_build/pack.so", cut = folder.file("cut.so");
     std::filesystem::copy_file(whole, cut);
     std::filesystem::resize_file(cut, std::filesystem::file_size(cut) / 4);
-    EXPECT_NE(refusal(folder.path()).find("cut.so' cannot be used: its end is missing"), std::string::npos) << refusal(folder.path());
+    EXPECT_NE(refusal(folder.path()).find("cut.so' cannot be used: its end is missing"), std::string::npos)
+        << refusal(folder.path());
 }
 
 TEST(KernelPack, PipesAndFoldersAreNamed) {

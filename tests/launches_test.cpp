@@ -129,22 +129,24 @@ TEST_P(Launches, OfManyImagesAreSlices) {
 
 // The sums of channels that are cut into parts have launches, too.
 TEST_P(Launches, OfSumsInPartsAreCut) {
+    constexpr Operation forward[] = {Operation::forward}, input_gradient[] = {Operation::input_gradient};
     const Problem p = Problem::parse("n5ic256oc24ih2iw3kh3kw3");
-    expect_exact(p, p.weight_elements(), whole_grid);
-    expect_exact(p, p.weight_elements(), 3);
+    expect_exact(p, p.weight_elements(), whole_grid, forward);
+    expect_exact(p, p.weight_elements(), 3, forward);
     // Parts of an input gradient's sum are groups, of which a launch takes three: there are no more; packed weights are filled up
     // to whole tiles.
     const Problem long_gradient = Problem::parse("n2ic24oc512ih2iw3kh3kw3");
-    expect_exact(long_gradient, 8 * long_gradient.weight_elements(), 3);
+    expect_exact(long_gradient, 8 * long_gradient.weight_elements(), 3, input_gradient);
 }
 
 // Planes of several slices (bias_gradient.cpp), of which a launch takes some channels; and parts enough that their sum
 // has several launches.
 TEST_P(Launches, OfSumsOfLargePlanesAreCut) {
+    constexpr Operation sums[] = {Operation::weight_gradient, Operation::bias_gradient};
     const Problem p = Problem::parse("n3ic1oc5ih1iw17000kh1kw2");
-    expect_exact(p, 2 * p.width().output() + 1, whole_grid);
-    expect_exact(p, 20 * p.width().output(), 2);
-    expect_exact(Problem::parse("n70g2ic4oc6ih9iw11kh2kw2"), 600, whole_grid);
+    expect_exact(p, 2 * p.width().output() + 1, whole_grid, sums);
+    expect_exact(p, 20 * p.width().output(), 2, sums);
+    expect_exact(Problem::parse("n70g2ic4oc6ih9iw11kh2kw2"), 600, whole_grid, sums);
 }
 
 // Weight gradients that read pictures row by row put groups and bands of rows on one axis: a launch then has some groups of several

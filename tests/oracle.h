@@ -88,7 +88,8 @@ inline std::vector<double> bias_gradient(const Problem &p, const std::vector<flo
 
 inline Gradients gradients(const Problem &p, const std::vector<float> &input, const std::vector<float> &weight,
                            const std::vector<float> &output_gradient) {
-    return {input_gradient(p, weight, output_gradient), weight_gradient(p, input, output_gradient), bias_gradient(p, output_gradient)};
+    return {input_gradient(p, weight, output_gradient), weight_gradient(p, input, output_gradient),
+            bias_gradient(p, output_gradient)};
 }
 
 }  // namespace conv_transpose::testing

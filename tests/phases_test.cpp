@@ -42,7 +42,8 @@ TEST_P(Phases, AreChannelsOfForwardProducts) {
     int kernels = 0;
     for (int i = 0; i < 40 && !HasFailure(); i++) {
         const Problem p = draw(random);
-        const auto x = random.integers(p.input_elements()), w = random.integers(p.weight_elements()), b = random.integers(p.out_channels);
+        const auto x = random.integers(p.input_elements()), w = random.integers(p.weight_elements()),
+                   b = random.integers(p.out_channels);
         PlanOptions wanted = options();
         wanted.epilogue.bias = random.one_in(2);
         const std::vector<double> expected = forward(p, x, w, wanted.epilogue.bias ? b : std::vector<float>());
@@ -62,7 +63,8 @@ TEST_P(Phases, AreChannelsOfInputGradients) {
     int kernels = 0;
     for (int i = 0; i < 40 && !HasFailure(); i++) {
         const Problem p = draw(random);
-        const auto x = random.integers(p.input_elements()), w = random.integers(p.weight_elements()), dy = random.integers(p.output_elements());
+        const auto x = random.integers(p.input_elements()), w = random.integers(p.weight_elements()),
+                   dy = random.integers(p.output_elements());
         PlanOptions wanted = options();
         wanted.operation = Operation::input_gradient;
         const std::vector<double> expected = input_gradient(p, w, dy);

@@ -193,7 +193,8 @@ class EstimateFuzz : public ::testing::Test {
                     wanted.precision = k.precision;
                     if (k.h200_tflops == 0 || !rejection(k, c, wanted, Device::cuda, machine_).empty()) continue;
                     const double time = estimated_time({k, with_split_sum(k, c)}, machine_);
-                    EXPECT_TRUE(std::isfinite(time) && (p.batch == 0 ? time >= 0 : time > 0)) << k.name << " takes " << time << " s";
+                    EXPECT_TRUE(std::isfinite(time) && (p.batch == 0 ? time >= 0 : time > 0))
+                        << k.name << " takes " << time << " s";
                 }
         };
         EXPECT_LT(processor_seconds_of(estimate_all), most_seconds);
@@ -248,9 +249,10 @@ TEST(CpuEstimate, IsATime) {
 // Depthwise problems are left to kernels for such, where the processor's instructions have one.
 TEST(CpuEstimate, LetsTheFastestOfItsKindServe) {
     int served = 0, compared = 0;
-    for (const char *layer : {"n1g1ic64oc64ih56iw56kh3kw3ph1pw1", "n1g1ic3oc64ih64iw64kh7kw7", "n2g1ic512oc256ih8iw8kh4kw4sh2sw2ph1pw1",
-                              "n1g1ic32oc3ih128iw128kh5kw5ph2pw2", "n4g1ic256oc128ih16iw16kh2kw2sh2sw2", "n1g1ic96oc96ih31iw33kh1kw1",
-                              "n1g64ic64oc64ih32iw32kh3kw3ph1pw1", "n1g1ic100oc1ih1iw1kh4kw4", "n1g1ic16oc16iw4000kw16sw8pw4"})
+    for (const char *layer :
+         {"n1g1ic64oc64ih56iw56kh3kw3ph1pw1", "n1g1ic3oc64ih64iw64kh7kw7", "n2g1ic512oc256ih8iw8kh4kw4sh2sw2ph1pw1",
+          "n1g1ic32oc3ih128iw128kh5kw5ph2pw2", "n4g1ic256oc128ih16iw16kh2kw2sh2sw2", "n1g1ic96oc96ih31iw33kh1kw1",
+          "n1g64ic64oc64ih32iw32kh3kw3ph1pw1", "n1g1ic100oc1ih1iw1kh4kw4", "n1g1ic16oc16iw4000kw16sw8pw4"})
         for (Operation operation : {Operation::forward, Operation::input_gradient})
             for (Layout layout : {Layout::channels_first, Layout::channels_last}) {
                 const Problem p = Problem::parse(layer);

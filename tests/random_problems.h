@@ -121,7 +121,8 @@ class RandomProblems {
         for (;;) {
             Problem p = like;
             p.batch = between(1, 2);
-            p.height().input = one_in(3) ? between(1, 90) : between(1, 20), p.width().input = one_in(3) ? between(1, 90) : between(1, 20);
+            p.height().input = one_in(3) ? between(1, 90) : between(1, 20),
+            p.width().input = one_in(3) ? between(1, 90) : between(1, 20);
             for (Axis *axis : {&p.height(), &p.width()}) {
                 axis->padding += axis->stride * (one_in(2) ? 0 : between(1, 3));
                 axis->output_padding = one_in(2) ? 0 : between(0, std::max(axis->stride, axis->dilation) - 1);

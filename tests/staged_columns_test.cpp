@@ -53,7 +53,8 @@ TEST(StagedColumns, HaveProductsEnough) {
 
 TEST(StagedColumns, OfWeightGradientsHaveRunsThatColumnsFill) {
     EXPECT_EQ(rejection_of("g8ic8oc8ih96iw96kh7kw7", Operation::weight_gradient, 16), "");
-    EXPECT_EQ(rejection_of("g8ic8oc8ih7iw96kh7kw7", Operation::weight_gradient, 16), "its runs of positions are longer than columns");
+    EXPECT_EQ(rejection_of("g8ic8oc8ih7iw96kh7kw7", Operation::weight_gradient, 16),
+              "its runs of positions are longer than columns");
     EXPECT_EQ(rejection_of("g8ic8oc8ih7iw96kh7kw7", Operation::weight_gradient, 8), "");
     EXPECT_EQ(rejection_of("g8ic8oc8ih96iw96kh31kw31sh2sw2", Operation::weight_gradient, 16), "");
 }

@@ -106,7 +106,8 @@ Deconvolution d2 1 1 t y 0=3 1=4 3=2 4=3 5=1 6=192
 
 /// Every kind of layer that Real-ESRGAN has, with padding in its convolutions; three times as large.
 inline std::string small_esrgan(const TemporaryFolder &folder) {
-    return write_model(folder, R"(7767517
+    return write_model(
+        folder, R"(7767517
 15 20
 Input input 0 1 x 0=200 1=200 2=3
 Split s0 1 2 x x0 x1
@@ -123,7 +124,7 @@ Interp n 1 1 x1 k 0=1 1=4.0 2=4.0
 BinaryOp add 2 1 h k l 0=0
 Interp r 1 1 l y 0=3 1=0.75 2=0.75
 )",
-                       Weights(13).float32(216).plain(8).plain(8).float16(288).plain(4).float32(864).plain(8).float16(3456).plain(48));
+        Weights(13).float32(216).plain(8).plain(8).float16(288).plain(4).float32(864).plain(8).float16(3456).plain(48));
 }
 
 /// A block of Real-ESRGAN's: layers whose inputs are all that came before, joined; two times as large.

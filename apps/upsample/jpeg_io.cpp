@@ -129,7 +129,8 @@ JpegReader::JpegReader(std::FILE *stream, const Limits &limits) {
     state_.jpeg.out_color_space = shape.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
     // Several scans mean that all coefficients are held.
     if (jpeg_has_multiple_scans(&state_.jpeg))
-        bytes_needed_ = static_cast<std::size_t>((shape.width + 32) * (shape.height + 32)) * state_.jpeg.num_components * sizeof(JCOEF);
+        bytes_needed_ = static_cast<std::size_t>((shape.width + 32) * (shape.height + 32)) *
+                        state_.jpeg.num_components * sizeof(JCOEF);
 
     uint64_t kept = 0;
     for (jpeg_saved_marker_ptr marker = state_.jpeg.marker_list; marker; marker = marker->next) {

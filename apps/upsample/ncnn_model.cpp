@@ -54,7 +54,8 @@ class Parameters {
 
     int64_t integer(int key, int64_t otherwise, int64_t least, int64_t most = largest_number) const {
         const double value = real(key, static_cast<double>(otherwise));
-        if (!(value >= static_cast<double>(least) && value <= static_cast<double>(most)) || value != static_cast<double>(static_cast<int64_t>(value))) {
+        if (!(value >= static_cast<double>(least) && value <= static_cast<double>(most)) ||
+            value != static_cast<double>(static_cast<int64_t>(value))) {
             throw PictureError(where_ + ": parameter " + std::to_string(key) + " is " +
                                std::to_string(value) + "; it must be a whole number from " +
                                std::to_string(least) + " to " + std::to_string(most));

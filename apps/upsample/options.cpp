@@ -35,7 +35,10 @@ std::string not_a_size(std::string &text) {
     const char *const end = text.data() + text.size();
     const auto [rest, error] = std::from_chars(text.data(), end, number);
     // Behind nothing, each is 1024 times the one before.
-    const size_t unit = rest == end ? 0 : std::string_view("\0kmgtpe", 7).find(static_cast<char>(std::tolower(static_cast<unsigned char>(*rest))));
+    const size_t unit =
+        rest == end
+            ? 0
+            : std::string_view("\0kmgtpe", 7).find(static_cast<char>(std::tolower(static_cast<unsigned char>(*rest))));
     if (error == std::errc() && unit != std::string_view::npos && number <= uint64_t{1} << 62 >> 10 * unit) return "";
     return "must be a number of bytes, such as 512M or 4G, up to 4E, not " + text;
 }

@@ -165,7 +165,9 @@ class PngReader : public PictureReader {
     PngReader(std::FILE *stream, const Limits &limits);
     const Header &header() const override { return state_.header; }
     const char *format() const override { return "PNG"; }
-    std::size_t bytes_needed() const override { return state_.interlaced ? state_.header.row_bytes() * state_.header.shape.height : 0; }
+    std::size_t bytes_needed() const override {
+        return state_.interlaced ? state_.header.row_bytes() * state_.header.shape.height : 0;
+    }
     void read(uint8_t *data, int64_t rows) override;
     void finish() override {
         guarded(state_.png, state_, [&] { png_read_end(state_.png, state_.end_info); });

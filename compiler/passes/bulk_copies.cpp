@@ -197,7 +197,11 @@ Stmt BulkCopies::box_copy(Loops &loops, const Store *store, const TensorBox &box
             arguments.push_back(at_begin(resolve(e, lets_), all, loops));
         }
     }
-    return placeholder({"tensor_copy", {{"coordinates", static_cast<int>(box.coordinates.size())}, {"offsets", static_cast<int>(box.offsets.size())}, {"map", box.map}}}, arguments);
+    return placeholder({"tensor_copy",
+                        {{"coordinates", static_cast<int>(box.coordinates.size())},
+                         {"offsets", static_cast<int>(box.offsets.size())},
+                         {"map", box.map}}},
+                       arguments);
 }
 
 Stmt start_bulk_copies(const std::vector<BulkCopies> &all, const std::string &loop, const StageBarriers &barriers) {

@@ -241,14 +241,17 @@ Stmt TileArithmetic::multiply_half(const Nest &nest, const WarpTile &tile, const
     if (!lines_of_words || b.format != product.format || inner != b.values_of_row() || all_k != words_of_line ||
         b.swizzled_row == 0 || is_transposed(nest, b, "mma_n") || tile.repeats > 1 || read.rows != rows_of_instruction ||
         nest.find("mma_n_group"))
-        refuse_tile(nest.name, "of products of halves the rule is 64 rows of lines of 32 words, and columns of boxes of as many values");
+        refuse_tile(
+            nest.name,
+            "of products of halves the rule is 64 rows of lines of 32 words, and columns of boxes of as many values");
     PlaceholderCall call = tile_call("multiply", tile);
     call.fields["m"] = read.rows;
     call.fields["row"] = first_row_tile(nest, tile, read);
     call.fields["k"] = all_k;
     call.fields["halves"] = 1, call.fields[format_field] = static_cast<int>(product.format);
     call.fields["asw"] = words_of_line * bytes_of(a.format), call.fields["bsw"] = b.swizzled_row;
-    return multiplied(placeholder(call, {row_address(nest, a), row_address(nest, b), at_lane_zero(resolve(product.half, nest.lets))}));
+    return multiplied(placeholder(
+        call, {row_address(nest, a), row_address(nest, b), at_lane_zero(resolve(product.half, nest.lets))}));
 }
 
 /// A float32 from shared memory, or one of 16 bits there that is converted to float32.

@@ -51,10 +51,13 @@ void TileStore::check_rows() const {
                        inner_columns_ % (alternate ? values / inner_rows_ : values) == 0 &&
                        middle_rows_ == tile_->rows && (inner_rows_ == tile_->rows || alternate);
     const int rows = rows_of_warp();
-    if (!plain || (along_rows_ && !alternate) || !adjacent_ || column_sets_ > 0 || (rows != lanes_of_warp && rows != lanes_of_warp / 2) ||
+    if (!plain || (along_rows_ && !alternate) || !adjacent_ || column_sets_ > 0 ||
+        (rows != lanes_of_warp && rows != lanes_of_warp / 2) ||
         (lanes_of_warp % pieces != 0 && pieces_together(pieces) < 4)) {
-        refuse_tile(nest_.name, "row stores are of tiles of 64 or 128 rows, whose columns are neighbours in the output, at "
-                                "least 16 bytes of them, or alternate with 2, 4 or 8 rows, and fill 16, 32 or a multiple of 64 bytes");
+        refuse_tile(
+            nest_.name,
+            "row stores are of tiles of 64 or 128 rows, whose columns are neighbours in the output, at "
+            "least 16 bytes of them, or alternate with 2, 4 or 8 rows, and fill 16, 32 or a multiple of 64 bytes");
     }
     if (further_tiles_ && pieces > lanes_of_warp) {
         refuse_tile(nest_.name, "while a block's further tiles are on their way, row stores are of at most 32 times 16 bytes, "

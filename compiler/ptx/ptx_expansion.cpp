@@ -91,14 +91,16 @@ class KernelExpansion {
 
     static std::string statement_from_base(std::string statement) {
         const auto has = [&](const char *part) { return contains(statement, part); };
-        const bool reaches_own = has("ld.shared.") || has("st.shared.") || (has("mbarrier.") && has(".shared") && !has("cp.async."));
+        const bool reaches_own =
+            has("ld.shared.") || has("st.shared.") || (has("mbarrier.") && has(".shared") && !has("cp.async."));
         const std::size_t open = statement.find('['), end = statement.find_first_of("+]", open);
         if (!reaches_own || open == std::string::npos) return statement;
         const std::string at = statement.substr(open + 1, end - open - 1);
         const std::size_t line = statement.rfind('\n', open), first = line == std::string::npos ? 0 : line + 1;
         const bool wide = at.starts_with("%rd");
         statement.replace(open + 1, at.size(), wide ? "%tc_wide_at" : "%tc_at");
-        statement.insert(first, wide ? "add.s64 %tc_wide_at, " + at + ", %tc_wide_base; " : "add.u32 %tc_at, " + at + ", %tc_base; ");
+        statement.insert(first, wide ? "add.s64 %tc_wide_at, " + at + ", %tc_wide_base; "
+                                     : "add.u32 %tc_at, " + at + ", %tc_base; ");
         return statement;
     }
 
@@ -341,7 +343,8 @@ class KernelExpansion {
         const auto value = [&](int i) { return site.arguments.at(2 + i); };
         out.line("{ .reg .b32 v<4>; .reg .b16 single; .reg .pred inside; setp.ne.s32 inside, ", site.arguments.at(1), ", 0;");
         if (words == 0) {
-            out.line("cvt.rn.", named(static_cast<OperandFormat>(site.call.field(format_field))).ptx, ".f32 single, ", value(0), ";");
+            out.line("cvt.rn.", named(static_cast<OperandFormat>(site.call.field(format_field))).ptx, ".f32 single, ",
+                     value(0), ";");
             out.line("@inside st.global.b16 [", addresses_.of(site), "], single; }");
             return;
         }

@@ -121,7 +121,8 @@ bool has_words(const PlaceholderCall &call) {
 }  // namespace
 
 void TensorCoreInstructions::announce(const PlaceholderCall &multiply) {
-    const bool columns = has_words(multiply) && multiply.field_or("bt", 0), rows = has_words(multiply) && multiply.field_or("at", 0);
+    const bool columns = has_words(multiply) && multiply.field_or("bt", 0),
+               rows = has_words(multiply) && multiply.field_or("at", 0);
     asynchronous_ = asynchronous_ || (wgmma_ && !rows);
     turned_ = turned_ || (wgmma_ && columns && !rows);
 }
@@ -255,8 +256,9 @@ constexpr int line = 128, run = line / 4, lines = 8 * line;  // bytes of memory 
 
 void place_elements(const std::string &name, const std::string &operand, int rows, int first_k, int other_k, const char *shift,
                     PtxWriter &out) {
-    out.line("shr.u32 part, g, 2; mul.lo.u32 at, t, ", first_k, "; xor.b32 part, part, at; shl.b32 part, part, 4; mad.lo.u32 at, t, ",
-             first_k * line, ", part; and.b32 part, g, 3; mad.lo.u32 at, part, 4, at; ", shift);
+    out.line("shr.u32 part, g, 2; mul.lo.u32 at, t, ", first_k,
+             "; xor.b32 part, part, at; shl.b32 part, part, 4; mad.lo.u32 at, t, ", first_k * line,
+             ", part; and.b32 part, g, 3; mad.lo.u32 at, part, 4, at; ", shift);
     for (int i = 0; i < 2 * rows; i++)
         out.line("xor.b32 part, at, ", i / 2 * 2 * bytes_of_row + i % 2 * other_k * (line + bytes_of_row), "; mad.lo.u32 ", name, i,
                  ", ", operand, ", 16, part;");
@@ -273,7 +275,8 @@ void TensorCoreInstructions::multiply_fragments(const CallSite &site, PtxWriter 
     const Tile tile(call);
     const int a_group = call.field("as"), b_group = call.field("bs"), first = call.field("row");
     if (!call.field_or("bt", 0) || call.field_or("bsw", 0) != line || call.field_or("asw", 0) != line || tile.repeats > 1)
-        throw PtxExpansionError("PTX expansion: of operands of 32 bits, rows are transposed in lines of 128 bytes, and columns are not");
+        throw PtxExpansionError(
+            "PTX expansion: of operands of 32 bits, rows are transposed in lines of 128 bytes, and columns are not");
     out.line("{ .reg .b32 g, t, warp, at, part, a_at<4>, b_at<8>, a<", 4 * tile.row_tiles, ">, b<2>;");
     out.line("mov.u32 t, %tid.x; shr.u32 g, t, 2; and.b32 t, t, 3; mov.u32 warp, %tid.y;");
     place_elements("b_at", site.arguments.at(1), run / columns_of_group, 2, 1, "", out);
@@ -308,7 +311,8 @@ void TensorCoreInstructions::multiply_turned(const CallSite &site, PtxWriter &ou
     const int steps = call.field("k") / type.k, parts = tile.columns / rows_of_instruction, rows = call.field("m");
     if (call.field("bsw") != line || tile.repeats > 1 || call.field("row") != 0 || tile.columns % rows_of_instruction != 0)
         throw PtxExpansionError("PTX expansion: columns of 32 bits lie in lines of 128 bytes, and fill sets of 64");
-    out.line("{ .reg .b32 g, t, warp, at, part, at_<4>, a<", 4 * steps * parts, ">, low, high; .reg .b64 b; .reg .pred accumulate;");
+    out.line("{ .reg .b32 g, t, warp, at, part, at_<4>, a<", 4 * steps * parts,
+             ">, low, high; .reg .b64 b; .reg .pred accumulate;");
     out.line("mov.u32 t, %tid.x; shr.u32 g, t, 2; and.b32 t, t, 3; mov.u32 warp, %tid.y;");
     place_elements("at_", site.arguments.at(1), 2, 1, 4, to_rows_of_warp, out);
     out.line("shr.u32 warp, warp, 1;");
@@ -327,12 +331,14 @@ void TensorCoreInstructions::multiply_turned(const CallSite &site, PtxWriter &ou
                          k * lines + i / 4 * (rows_of_instruction / run) * group, "];");
         out.line("wgmma.fence.sync.aligned;");
         for (int k = begin; k < end; k++) {
-            out.line("add.u32 low, ", site.arguments.at(0), ", ", ((swizzle ? 1 : k4 / bytes_of_row) << 16) + 2 * k * k4 / bytes_of_row,
+            out.line("add.u32 low, ", site.arguments.at(0), ", ",
+                     ((swizzle ? 1 : k4 / bytes_of_row) << 16) + 2 * k * k4 / bytes_of_row,
                      "; mov.b64 b, {low, high};");
             for (int part = 0; part < parts; part++) {
                 const int a = 4 * (k * parts + part);
-                out.line("wgmma.mma_async.sync.aligned.m64n", rows, "k", type.k, ".f32.", type.name, ".", type.name, " ", tile.list(part * rows / 2, rows / 2), ", {a", a,
-                         ",a", a + 1, ",a", a + 2, ",a", a + 3, "}, b, accumulate, 1, 1", type.format == OperandFormat::float32 ? ";" : ", 0;");
+                out.line("wgmma.mma_async.sync.aligned.m64n", rows, "k", type.k, ".f32.", type.name, ".", type.name,
+                         " ", tile.list(part * rows / 2, rows / 2), ", {a", a, ",a", a + 1, ",a", a + 2, ",a", a + 3,
+                         "}, b, accumulate, 1, 1", type.format == OperandFormat::float32 ? ";" : ", 0;");
             }
         }
     }
@@ -353,8 +359,9 @@ void TensorCoreInstructions::multiply_halves(const CallSite &site, PtxWriter &ou
     out.line("mov.u32 t, %tid.x; shr.u32 g, t, 2; and.b32 t, t, 3; mad.lo.u32 halves, ", site.arguments.at(2), ", 0x2222, 0x5410;");
     out.line("mov.u32 at, %tid.y; mad.lo.u32 at, at, ", rows_of_warp_and_set, ", g; shl.b32 at, at, 3; add.u32 at, at, ",
              site.arguments.at(0), "; shl.b32 at, at, 4; and.b32 part, t, 1; mad.lo.u32 at, part, 8, at;");
-    out.line("and.b32 low, g, 1; setp.ne.u32 odd, low, 0; shl.b32 low, low, 2; shr.u32 part, t, 1; xor.b32 part, part, g; xor.b32 part, "
-             "part, low;");
+    out.line(
+        "and.b32 low, g, 1; setp.ne.u32 odd, low, 0; shl.b32 low, low, 2; shr.u32 part, t, 1; xor.b32 part, part, g; xor.b32 part, "
+        "part, low;");
     for (int i = 0; i < 4; i++)
         out.line("xor.b32 low, part, ", 2 * i, "; mad.lo.u32 at_", i, ", low, 16, at;");
     out.line("setp.eq.u32 accumulate, 0, 0; mov.b32 high, ",
@@ -362,12 +369,14 @@ void TensorCoreInstructions::multiply_halves(const CallSite &site, PtxWriter &ou
     // Of a step, its first and its last eight k, of row g and of row g + 8.
     for (int i = 0; i < 4; i++)
         for (int row = 0; row < 2; row++)
-            out.line("ld.shared.v2.b32 {w", 4 * i + 2 * row, ",w", 4 * i + 2 * row + 1, "}, [at_", i, "+", row * columns_of_group * line, "];");
+            out.line("ld.shared.v2.b32 {w", 4 * i + 2 * row, ",w", 4 * i + 2 * row + 1, "}, [at_", i, "+",
+                     row * columns_of_group * line, "];");
     for (int i = 0; i < 8; i++) out.line("prmt.b32 w", 2 * i, ", w", 2 * i, ", w", 2 * i + 1, ", halves;");
     // Products of the chunk before read the registers that follow.
     out.line("wgmma.wait_group.sync.aligned 0;");
     for (int i = 0; i < 4; i++)
-        out.line("selp.b32 a", i, ", w", 2 * i + 8, ", w", 2 * i, ", odd; selp.b32 a", i + 4, ", w", 2 * i, ", w", 2 * i + 8, ", odd;");
+        out.line("selp.b32 a", i, ", w", 2 * i + 8, ", w", 2 * i, ", odd; selp.b32 a", i + 4, ", w", 2 * i, ", w",
+                 2 * i + 8, ", odd;");
     out.line("wgmma.fence.sync.aligned;");
     for (int k = 0; k < steps; k++) {
         out.line("add.u32 low, ", site.arguments.at(1), ", ", (1 << 16) + k * of_step / bytes_of_row, "; mov.b64 b, {low, high};");
@@ -393,7 +402,8 @@ void TensorCoreInstructions::turn_turned(const PlaceholderCall &call, PtxWriter 
              is_float ? "shr.u32 column, at, 2; and.b32 at, at, 3; shl.b32 at, at, 1;"
                       : "and.b32 column, at, 3; shl.b32 column, column, 1; shr.u32 at, at, 2;");
     out.line("mov.u32 part, %tid.z; mad.lo.u32 at, part, ", 4 * rows, ", at; mul.lo.u32 at, at, ", pitch,
-             "; mov.u32 part, %tid.y; mad.lo.u32 column, part, 16, column; mad.lo.u32 at, column, ", bytes_of(type.format), ", at;");
+             "; mov.u32 part, %tid.y; mad.lo.u32 column, part, 16, column; mad.lo.u32 at, column, ",
+             bytes_of(type.format), ", at;");
     const int begin = call.field_or("at", 0) + first_row * pitch;
     for (int warp = 0; warp < warps_of_warpgroup; warp++)
         for (int part = 0; part < tile.columns / rows_of_instruction; part++) {
@@ -415,7 +425,9 @@ void TensorCoreInstructions::end_turn(PtxWriter &out) const { meet(out); }
 
 void TensorCoreInstructions::meet(PtxWriter &out) const {
     if (!turned_) out.line("bar.warp.sync 0xffffffff;");
-    else out.line("{ .reg .b32 barrier; mov.u32 barrier, %tid.z; sub.u32 barrier, 15, barrier; bar.sync barrier, ", 4 * lanes_of_warp, "; }");
+    else
+        out.line("{ .reg .b32 barrier; mov.u32 barrier, %tid.z; sub.u32 barrier, 15, barrier; bar.sync barrier, ",
+                 4 * lanes_of_warp, "; }");
 }
 
 void TensorCoreInstructions::turn(const PlaceholderCall &call, PtxWriter &out) const {
@@ -445,8 +457,8 @@ void TensorCoreInstructions::turn(const PlaceholderCall &call, PtxWriter &out) c
     for (int j = 0; j < tile.columns / columns_of_group; j++) {
         const int first = pair(call.field("row"), j), second = tiles == 2 ? pair(1, j) : 0;
         if (!is_float) {
-            out.line("cvt.rn.", ProductType(call).name, "x2.f32 lane, ", tile.at(first + 1), ", ", tile.at(first), "; st.shared.b32 [mine+",
-                     16 * j, "], lane;");
+            out.line("cvt.rn.", ProductType(call).name, "x2.f32 lane, ", tile.at(first + 1), ", ", tile.at(first),
+                     "; st.shared.b32 [mine+", 16 * j, "], lane;");
         } else if (tiles == 2) {
             out.line("st.shared.v4.f32 [mine+", 64 * j, "], {", tile.at(first), ",", tile.at(second), ",",
                      tile.at(first + 1), ",", tile.at(second + 1), "};");
@@ -471,12 +483,12 @@ void TensorCoreInstructions::add_of_cluster(const CallSite &site, PtxWriter &out
         for (int i = 0; i < fours; i++) list += (i ? "," : "{") + std::string("part") + std::to_string(fours * block + i);
         return list + "}";
     };
-    out.line("{ .reg .b32 next, end, rows, row, column, at, there; .reg .f32 part<", fours * most_blocks, ">; .reg .pred own, block<",
-             most_blocks, ">;");
+    out.line("{ .reg .b32 next, end, rows, row, column, at, there; .reg .f32 part<", fours * most_blocks,
+             ">; .reg .pred own, block<", most_blocks, ">;");
     out.line("mov.u32 next, %tid.x; mad.lo.u32 next, ", site.arguments.at(0), ", ", of_row, ", next; mul.lo.u32 end, ",
              site.arguments.at(1), ", ", of_row, ";");
-    out.line("mov.u32 rows, %tid.z; mov.u32 row, %tid.y; mad.lo.u32 rows, rows, ", warps_of_warpgroup, ", row; mul.lo.u32 rows, rows, ", rows,
-             ";");
+    out.line("mov.u32 rows, %tid.z; mov.u32 row, %tid.y; mad.lo.u32 rows, rows, ", warps_of_warpgroup,
+             ", row; mul.lo.u32 rows, rows, ", rows, ";");
     for (int i = 0; i < rounds; i++) {
         out.line("setp.lt.u32 own, next, end; div.u32 row, next, ", of_row, "; mul.lo.u32 column, row, ", of_row,
                  "; sub.u32 column, next, column; add.u32 row, rows, row; add.u32 next, next, ", lanes_of_warp, ";");

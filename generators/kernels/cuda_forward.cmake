@@ -11,7 +11,7 @@ set(block8x8_c64 ${tile8x8} lanes_x=2 lanes_y=8)
 set(block8x8_c32 ${tile8x8} lanes_x=4 lanes_channel=4 lanes_y=8)
 
 # ---- exact: KernelBench level 1, problems 65, 71, 75, 78, 81
-conv_transpose_kernel(forward f32 cuda dense ${k3x7} ${s1} ${c64x64} ${block8x8_c64})
+conv_transpose_kernel(forward f32 cuda dense ${k3x7} ${s1} ${c64x64} ${block8x8_c64} FULL)
 conv_transpose_kernel(forward f32 cuda dense ${k3} ${s1} ${c32x32} ${block4x4x4_c32} H200_TFLOPS 46)
 conv_transpose_kernel(forward f32 cuda dense ${k3x7} ${s1} ${c32x32} ${block8x8_c32} load_offsets=true)
 # An even output width spares every store its tests.
@@ -50,17 +50,17 @@ set(few forward f32 cuda few_out_channels)
 set(tile lanes_x=8 lanes_y=8 splits=2 H200_TFLOPS 30)
 set(whole ${tile} in_channel_multiple=8 cells_y=2 unroll_in_channels=2)
 conv_transpose_kernel(${few} ${whole} ${k3} ${s1} out_channels=1 cells_y=4 chunk=4 stages=3)
-conv_transpose_kernel(${few} ${whole} ${k3} ${s1} out_channels=3 chunk=4 stages=3)
+conv_transpose_kernel(${few} ${whole} ${k3} ${s1} out_channels=3 chunk=4 stages=3 FULL)
 conv_transpose_kernel(${few} ${whole} ${k2s2} out_channels=3 chunk=8)
 conv_transpose_kernel(${few} ${whole} ${k3s2p1} out_channels=3 chunk=4 stages=3)
-conv_transpose_kernel(${few} ${whole} ${k4s2p1} out_channels=1 chunk=4)
-conv_transpose_kernel(${few} ${whole} ${k4s2p1} out_channels=3 chunk=4 stages=3)
-conv_transpose_kernel(${few} AS c4 ${tile} ${k3s2p1} cells_y=2 chunk=8 unroll_in_channels=2)
+conv_transpose_kernel(${few} ${whole} ${k4s2p1} out_channels=1 chunk=4 FULL)
+conv_transpose_kernel(${few} ${whole} ${k4s2p1} out_channels=3 chunk=4 stages=3 FULL)
+conv_transpose_kernel(${few} AS c4 ${tile} ${k3s2p1} cells_y=2 chunk=8 unroll_in_channels=2 FULL)
 conv_transpose_kernel(${few} AS c4 ${tile} ${k4s2p1} chunk=4 unroll_in_channels=2)
 set(k9 kernel_h=9 kernel_w=9 out_channels=1)
-conv_transpose_kernel(${few} ${tile} ${k9} stride_h=2 stride_w=2 splits=4 cells_y=2 chunk=4)
+conv_transpose_kernel(${few} ${tile} ${k9} stride_h=2 stride_w=2 splits=4 cells_y=2 chunk=4 FULL)
 conv_transpose_kernel(${few} ${tile} ${k9} stride_h=3 stride_w=3 padding_phase_h=1 padding_phase_w=1 splits=4 chunk=4)
-conv_transpose_kernel(${few} ${tile} ${k9} stride_h=4 stride_w=4 chunk=14)
+conv_transpose_kernel(${few} ${tile} ${k9} stride_h=4 stride_w=4 chunk=14 FULL)
 
 # ---- on tensor cores, any attributes: implicit matrix products. Behind the exact kernels above, which are
 # faster where outputs lie far apart. Two warpgroups share the pixels of 128 positions, or the weights of 64
@@ -152,7 +152,7 @@ conv_transpose_gemm(forward f32 nchw sub_pixel_c32 ${sub_pixel} ${product_c32} H
 conv_transpose_gemm(forward f32 nchw sub_pixel_c16 ${sub_pixel} ${product_c16} H200_TFLOPS 28)
 # These have three axes.
 conv_transpose_gemm(forward f32 ncdhw c64 ${product_c64} FULL H200_TFLOPS 37)
-conv_transpose_gemm(forward f32 ncdhw c32 ${product_c32} H200_TFLOPS 33)
+conv_transpose_gemm(forward f32 ncdhw c32 ${product_c32} FULL H200_TFLOPS 33)
 conv_transpose_gemm(forward f32 ncdhw c16 ${product_c16} H200_TFLOPS 26)
 conv_transpose_gemm(forward f32 ncdhw sub_pixel_c32 ${sub_pixel} ${product_c32} H200_TFLOPS 31)
 # Few output channels: a thread has all of a block's, and what a row of three taps sees is staged once.

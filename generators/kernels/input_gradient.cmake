@@ -14,9 +14,10 @@ conv_transpose_kernel(${row} AS c64 ${k4s2} ${one_set} tile_rows=8 FULL H200_TFL
 
 # ---- exact
 set(row input_gradient f32 cuda dense)
-conv_transpose_kernel(${row} ${exact75} lanes_x=16 lanes_y=8 lanes_channel=1 chunk=2)
-conv_transpose_kernel(${row} ${exact81} lanes_channel=4 lanes_y=2 thread_vectors=1 thread_rows=2 chunk=2 ${asynchronous})
-conv_transpose_kernel(${row} ${k9s3} in_channels=56 out_channels=1 lanes_channel=7 chunk=1 unroll_taps_y=false)
+conv_transpose_kernel(${row} ${exact75} lanes_x=16 lanes_y=8 lanes_channel=1 chunk=2 H200_TFLOPS 21.4)
+conv_transpose_kernel(${row} ${exact81} lanes_channel=4 lanes_y=2 thread_vectors=1 thread_rows=2 chunk=2 ${asynchronous}
+    H200_TFLOPS 35.8)
+conv_transpose_kernel(${row} ${k9s3} in_channels=56 out_channels=1 lanes_channel=7 chunk=1 unroll_taps_y=false H200_TFLOPS 26.6)
 
 conv_transpose_kernel(input_gradient f32 cpu depthwise ${k4s2} ${depthwise} vectors=2 rows=8 min_output_h=32 min_output_w=32)
 conv_transpose_depthwise_products(input_gradient)

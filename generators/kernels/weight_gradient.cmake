@@ -263,7 +263,7 @@ foreach(format f32 ${formats_of_16_bits})
     endif()
     conv_transpose_kernel(weight_gradient ${format} cpu implicit_gemm LAYOUT any ${maybe} storage=${format}
         min_in_channels=1 AVX2 outputs=6)
-    conv_transpose_kernel(weight_gradient ${format} cpu implicit_gemm LAYOUT any storage=${format}
+    conv_transpose_kernel(weight_gradient ${format} cpu implicit_gemm LAYOUT any ${maybe} storage=${format}
         min_in_channels=1 outputs=6 BASELINE_ONLY)
 endforeach()
 # ---- general

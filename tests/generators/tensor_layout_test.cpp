@@ -137,7 +137,8 @@ TEST(TensorLayout, IsThatOfWeightsPackedForTensorCores) {
             extents[summed] = 32;  // whole chunks of a kernel
             const TensorLayout layout = layouts::tensor_core_weights(format.values_of_16_bytes());
             Halide::Buffer<> packed(given, {static_cast<int>(layout.elements(extents)), 1, 1, 1, 1});
-            Halide::Callable pack = packing("pack_gemm_weights", {{"rank", std::to_string(rank)}, {"format", name}, {"given", given_name}});
+            Halide::Callable pack =
+                packing("pack_gemm_weights", {{"rank", std::to_string(rank)}, {"format", name}, {"given", given_name}});
             Halide::Buffer<> from = weights.buffer;
             const int cell = 0, joined_groups = 1;  // no inputs of a cell are packed
             if (rank == 2) ASSERT_EQ(pack(from, 1, 1, 1, 1, cell, cell, cell, joined_groups, packed), 0);

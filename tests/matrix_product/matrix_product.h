@@ -173,11 +173,20 @@ struct MatrixProduct {
     void stage_in_bulk(Halide::Func rows, const Halide::Var &row, int extent) const {
         using namespace Halide;
         Var bulk_row{"bulk_row"}, bulk_k{"bulk_k"};
-        rows.compute_at(tile, Var("pipeline")).store_in(MemoryType::GPUShared)
-            .bound(value, 0, values()).bound_extent(row, extent).bound_extent(k_row, rows_of_chunk()).vectorize(value)
-            .split(row, one, bulk_row, extent).rename(k_row, bulk_k).split(one, one, lane, 32, guard)
-            .split(one, one, warp, 4, guard).split(one, one, warpgroup, producer ? 1 : warpgroups, guard).reorder(value, bulk_row, bulk_k, one, lane, warp, warpgroup)
-            .gpu_threads(lane, warp, warpgroup).never_partition_all();
+        rows.compute_at(tile, Var("pipeline"))
+            .store_in(MemoryType::GPUShared)
+            .bound(value, 0, values())
+            .bound_extent(row, extent)
+            .bound_extent(k_row, rows_of_chunk())
+            .vectorize(value)
+            .split(row, one, bulk_row, extent)
+            .rename(k_row, bulk_k)
+            .split(one, one, lane, 32, guard)
+            .split(one, one, warp, 4, guard)
+            .split(one, one, warpgroup, producer ? 1 : warpgroups, guard)
+            .reorder(value, bulk_row, bulk_k, one, lane, warp, warpgroup)
+            .gpu_threads(lane, warp, warpgroup)
+            .never_partition_all();
     }
 };
 

@@ -105,7 +105,8 @@ TEST(PtxMachine, StoresInBulk) {
 // A block of 8 x 4 x 2 floats to a tensor of 6 x 4 x 2, from its second row on; the copy engine permutes 16 bytes from 128 on.
 TEST(PtxMachine, StoresBlocksOfTensors) {
     const std::string map_of_parameter = "mov.b64 %rd5, map;\ncvta.param.u64 %rd5, %rd5;\nmov.u32 %r22, 1;\n";
-    const std::string store_block = "cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%rd5, {%r21, %r22, %r21}], [%r21];\n";
+    const std::string store_block =
+        "cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%rd5, {%r21, %r22, %r21}], [%r21];\n";
     const std::string whole = by_one + map_of_parameter + load + to_shared + fence + barrier + "@%p3 bra STORED;\n" + store_block +
                               "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group.read 0;\nSTORED:\n";
     for (const Timing timing : {Timing::early, Timing::late}) {

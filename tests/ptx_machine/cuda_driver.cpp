@@ -233,7 +233,8 @@ CUresult cuTensorMapEncodeTiled(void *map, int type, uint32_t dimensions, void *
     ptx_machine::TensorMap all{};
     all.mark = ptx_machine::TensorMap::known;
     all.dimensions = static_cast<uint8_t>(dimensions), all.element_bytes = static_cast<uint8_t>(element);
-    all.rounds_to_tf32 = type == tf32, all.row_bits = static_cast<uint8_t>(4 + swizzle), all.address = reinterpret_cast<uint64_t>(address);
+    all.rounds_to_tf32 = type == tf32, all.row_bits = static_cast<uint8_t>(4 + swizzle),
+    all.address = reinterpret_cast<uint64_t>(address);
     for (uint32_t d = 0; d < dimensions; d++)
         all.extents[d] = static_cast<uint32_t>(extents[d]), all.block[d] = static_cast<uint16_t>(block[d]);
     std::copy_n(strides, dimensions - 1, all.strides);

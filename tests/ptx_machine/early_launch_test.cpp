@@ -9,7 +9,8 @@ namespace ptx_machine {
 namespace {
 
 std::string error_of_early(const std::string &body) {
-    const Module module = decode(".target sm_90a\n.visible .entry program()\n{\n.reg .pred %p<2>;\n.reg .b32 %r<9>;\n" + body + "ret;\n}\n");
+    const Module module = decode(".target sm_90a\n.visible .entry program()\n{\n.reg .pred %p<2>;\n.reg .b32 %r<9>;\n" +
+                                 body + "ret;\n}\n");
     const Kernel &kernel = *module.at("program");
     if (kernel.target != 90) return "target " + std::to_string(kernel.target);
     try {

@@ -16,7 +16,8 @@ struct KernelRun {
     TensorFormat input{}, weight{}, output{};
     int offset = 0;       ///< elements, from an aligned address
     std::string shifted;  ///< the tensor whose address that is; "": all of them
-    std::optional<Operation> computes;  ///< where it is not what the kernel is for: input gradients by kernels of the forward operation
+    std::optional<Operation>
+        computes;  ///< where it is not what the kernel is for: input gradients by kernels of the forward operation
     int grid = 0;         ///< the most blocks along an axis, so that each goes through more of a sum; 0: as many as GPUs have
 
     /// KERNEL PROBLEM [input_gradient] [bias] [ACTIVATION] [TENSOR=FORMAT...] [grid=BLOCKS] [+OFFSET[:TENSOR]], where TENSOR is

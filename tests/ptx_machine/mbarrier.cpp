@@ -222,7 +222,10 @@ void execute_mbarrier_arrive(Warp &w, const Instruction &i, uint32_t mask) {
 void execute_bulk_copy(Warp &w, const Instruction &i, uint32_t mask) {
     constexpr uint32_t granularity = 16;
     for_each_lane(mask, [&](int l) {
-        const BulkCopy copy{own_address(w, w.from<uint32_t>(i.d)[l]), w.from<uint64_t>(i.a)[l] + i.offset, w.from<uint32_t>(i.b)[l], {}};
+        const BulkCopy copy{own_address(w, w.from<uint32_t>(i.d)[l]),
+                            w.from<uint64_t>(i.a)[l] + i.offset,
+                            w.from<uint32_t>(i.b)[l],
+                            {}};
         if (copy.to % granularity || copy.from % granularity || copy.bytes % granularity)
             fail(i, "a bulk copy moves 16 aligned bytes, or a multiple");
         if (copy.to + uint64_t{copy.bytes} > w.block->shared.size() ||
@@ -255,7 +258,10 @@ void execute_tensor_copy(Warp &w, const Instruction &i, uint32_t mask) {
 void execute_bulk_store(Warp &w, const Instruction &i, uint32_t mask) {
     constexpr uint32_t granularity = 16;
     for_each_lane(mask, [&](int l) {
-        const BulkStore store{w.from<uint64_t>(i.a)[l] + i.offset, own_address(w, w.from<uint32_t>(i.d)[l]), w.from<uint32_t>(i.b)[l], {}};
+        const BulkStore store{w.from<uint64_t>(i.a)[l] + i.offset,
+                              own_address(w, w.from<uint32_t>(i.d)[l]),
+                              w.from<uint32_t>(i.b)[l],
+                              {}};
         if (store.to % granularity || store.from % granularity || store.bytes % granularity)
             fail(i, "a bulk store moves 16 aligned bytes, or a multiple");
         if (store.from + uint64_t{store.bytes} > w.block->shared.size() ||

@@ -43,12 +43,14 @@ KERNELS = [
     ("forward_tf32_cuda_implicit_gemm_any_nchw_as_it_lies_weight_rows_256x128", 90),
     ("forward_f16_cuda_implicit_gemm_any_nhwc_128x64", 80),
     ("input_gradient_f16_cuda_implicit_gemm_any_nchw_maps_128x64", 90),
+    ("input_gradient_f16_cuda_implicit_gemm_any_nchw_as_it_lies_in_pairs_128x64", 90),
     ("input_gradient_f16_cuda_gather_any_nhwc_few_summed", 90),
     ("weight_gradient_tf32_cuda_product_any_nchw_c64x256", 90),
     ("weight_gradient_tf32_cuda_product_any_nchw_c16x32", 80),
     ("weight_gradient_f32_cuda_product_any_nchw_c64", 90),
     ("weight_gradient_f32_cuda_winograd_any_nchw", 90),
     ("weight_gradient_f16_cuda_implicit_gemm_any_nhwc_maps_c64x256", 90),
+    ("weight_gradient_f16_cuda_implicit_gemm_any_nchw_as_it_lies_in_pairs_c128", 90),
 ]
 
 

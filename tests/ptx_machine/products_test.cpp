@@ -81,8 +81,9 @@ TEST(PtxMachine, MultipliesRegisters) {
     const std::string rows = "shr.u32 %r10, %r1, 2;\ncvt.rn.f32.u32 %f20, %r10;\nmov.f32 %f21, 0f00000000;\n"
                              "and.b32 %r10, %r1, 3;\nsetp.eq.s32 %p1, %r10, 0;\ncvt.rn.f16x2.f32 %r11, %f21, %f20;\n"
                              "selp.b32 %r11, %r11, 0, %p1;\nmov.b32 %r12, 0;\n";
-    const std::string by_registers = replaced(replaced(product, "k8.f32.tf32.tf32", "k16.f32.f16.f16"), "%rd8, %rd9, %p2, 1, 1;\nwgmma",
-                                              "{%r11, %r12, %r12, %r11}, %rd9, %p2, 1, 1, 0;\nwgmma");
+    const std::string by_registers =
+        replaced(replaced(product, "k8.f32.tf32.tf32", "k16.f32.f16.f16"), "%rd8, %rd9, %p2, 1, 1;\nwgmma",
+                 "{%r11, %r12, %r12, %r11}, %rd9, %p2, 1, 1, 0;\nwgmma");
     const std::string multiplied = ones + ready + rows + by_registers, changed = "mov.b32 %r12, 1;\n";
     for (const Timing timing : timings) {
         std::vector<float> floats(128);
@@ -90,7 +91,8 @@ TEST(PtxMachine, MultipliesRegisters) {
         for (int l = 0; l < 128; l++) EXPECT_EQ(floats[l], 2 + 2 * float(l / 4)) << l;
         EXPECT_TRUE(tells(error_of(multiplied + changed + wait_for_product, 128, 2560, timing), in_use));
         const std::string again = by_registers.substr(by_registers.find("wgmma.mma_async"));
-        EXPECT_TRUE(tells(error_of(multiplied + wait_for_product + changed + again + wait_for_product, 128, 2560, timing), no_fence));
+        EXPECT_TRUE(tells(
+            error_of(multiplied + wait_for_product + changed + again + wait_for_product, 128, 2560, timing), no_fence));
     }
 }
 

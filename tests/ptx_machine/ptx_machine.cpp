@@ -250,7 +250,8 @@ class BlockRun {
     static bool pass_wait_of(Warp &w) {
         if (!w.waiting || w.ended()) return false;
         const Instruction &i = w.kernel().code[w.fragments.front().at];
-        const bool passes = i.kind == Kind::mbarrier_wait ? pass_mbarrier(w, i) : i.kind == Kind::cluster_wait && pass_cluster_wait(w);
+        const bool passes =
+            i.kind == Kind::mbarrier_wait ? pass_mbarrier(w, i) : i.kind == Kind::cluster_wait && pass_cluster_wait(w);
         if (!passes) return false;
         go_on(w);
         return true;

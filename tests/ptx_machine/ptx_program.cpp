@@ -208,7 +208,8 @@ class KernelDecoder {
                 i.a = places_.operand(o[1], 2);
             }
             const int registers = i.number / 2 + (i.registers_of_a ? 4 : 0);
-            if (static_cast<int>(i.vector.size()) != registers) throw PtxError("other than " + std::to_string(registers) + " registers");
+            if (static_cast<int>(i.vector.size()) != registers)
+                throw PtxError("other than " + std::to_string(registers) + " registers");
             i.b = places_.operand(o.at(2), 2);
             i.c = places_.operand(o.at(3), 1);
         }
@@ -228,7 +229,8 @@ class KernelDecoder {
         i.transposed[0] = name.find(".trans.") != std::string::npos;
         i.execute = load ? execute_ldmatrix : execute_stmatrix;
         i.vector = places_.operands(o.at(load ? 0 : 1), 1);
-        if (name.find(".x" + std::to_string(i.vector.size()) + ".") == std::string::npos) throw PtxError("a wrong number of matrices");
+        if (name.find(".x" + std::to_string(i.vector.size()) + ".") == std::string::npos)
+            throw PtxError("a wrong number of matrices");
         address(i, o.at(load ? 1 : 0), true);
     }
 

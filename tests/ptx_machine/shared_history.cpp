@@ -68,7 +68,8 @@ void SharedHistory::read_in_cluster(const Instruction &i, const Warp &reader, ui
     for (uint32_t word = address / 4; word <= (address + bytes - 1) / 4; word++) {
         InCluster &last = in_cluster_[word];
         if (last.written > reader.cluster_waits)
-            fail(i, "race: a block reads shared word " + std::to_string(word) + " of its cluster, written without a barrier of it since");
+            fail(i, "race: a block reads shared word " + std::to_string(word) +
+                        " of its cluster, written without a barrier of it since");
         last.read = std::max<uint16_t>(last.read, reader.cluster_arrivals + 1);
         last_read_in_cluster_ = std::max<int>(last_read_in_cluster_, last.read);
     }

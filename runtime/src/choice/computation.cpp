@@ -357,7 +357,8 @@ void add_of_weight_gradient(std::vector<Computation> &all, const PlanOptions &op
         all.back().problem.groups /= joined, all.back().joined_groups = joined;
     }
     for (const auto &other : {forward_of_weight_gradient(given), with_strides_as_taps(given), with_taps_as_rows(given),
-                              with_joined_positions_of_images(given), with_taps_side_by_side(given, options), with_lines_as_channels(given)})
+                              with_joined_positions_of_images(given), with_taps_side_by_side(given, options),
+                              with_lines_as_channels(given)})
         if (other) all.push_back(*other);
 }
 

@@ -17,6 +17,12 @@ namespace {
 // So many tasks are made, if there is enough to compute.
 constexpr int64_t several = 8;
 
+// A tile of Winograd's algorithm has so many places at most, if its rows do.
+constexpr int64_t most_of_winograd = 768;
+
+// Larger tiles are taken where they cost so much less.
+constexpr double less = 0.98;
+
 // Cuts a problem for a kernel: along x into segments, these into tiles of some rows, and panels into blocks.
 class Cut {
   public:
@@ -28,8 +34,7 @@ class Cut {
     FlatTiles tiles() {
         FlatTiles t;
         want_places();
-        cut_along_x(t);
-        cut_rows(t);
+        cut_segments(t);
         cut_panels(t);
         count(t);
         return t;
@@ -50,15 +55,18 @@ class Cut {
     int64_t least_ = 192, wanted_ = 0;  ///< places of a tile
     int64_t segments_ = 0, row_cells_ = 0, pitch_ = 0, all_rows_ = 0;
 
-    FlatExtent extent(const Axis &a, int64_t tile) const { return tile > 0 ? FlatExtent(a, forward_, tile) : FlatExtent(a, forward_); }
+    bool is_winograd() const { return k_.winograd_cells != Size2{}; }
+    FlatExtent extent(const Axis &a, int64_t tile) const {
+        return tile > 0 ? FlatExtent(a, forward_, tile) : FlatExtent(a, forward_);
+    }
 
     // What is copied of the picture, and the results of a panel, stay in the second cache, beside weights (with 512 and 256 KB of
     // 512 layers took 1.09 times as long, ten on average; EPYC, 2026-11-23).
     void want_places() {
         // Rows that several tiles see are transformed for each: 1.1 to 1.6 times as fast as with 192 (13 layers, EPYC, 2026-11-23).
-        if (tile_.height > 1) least_ = 768;
+        if (tile_.height > 1) least_ = most_of_winograd;
         const double second_cache = static_cast<double>(second_cache_floats()), result_floats = second_cache / 8;
-        double copied_floats = second_cache / 4;
+        double copied_floats = second_cache / (is_winograd() ? 2 : 4);
         double results = double(product_of_axes(p_, [&](const Axis &a) { return forward_ ? std::min(a.stride, a.output()) : 1; })) *
                          k_.weight_channel_multiple;
         // The picture is read once, and its products with all taps stay in the second cache; but what two tiles see is multiplied
@@ -74,26 +82,45 @@ class Cut {
     // So many elements of a place are copied together.
     double summed() const {
         double channels = k_.packs_groups ? double(k_.weight_channel_multiple) : channels_.summed;
-        if (k_.winograd_cells != Size2{}) channels *= double(area(k_.winograd_points)) / double(area(tile_));
+        if (is_winograd()) channels *= double(area(k_.winograd_points)) / double(area(tile_));
         return channels * product_of_axes(p_, [&](const Axis &a) { return forward_ ? 1 : std::min(a.stride, a.kernel); });
     }
 
-    // Where taps see several rows, tiles of some rows copy fewer of them twice.
-    void cut_along_x(FlatTiles &t) {
-        const bool sees_rows = y_.reach() + z_.reach() > 0 && !k_.packs_groups;
+    // Where taps see several rows, tiles of some rows copy fewer of them twice; products with all taps read whole rows, which lie side
+    // by side. Fewer segments, which are wider, are taken where they compute less; so are those that fill register tiles: k7 s2 64 to
+    // 3, 512x512, 0.86 to 0.93 of the time, Winograd's k3 64 to 64 256x256 0.95 (EPYC, 2026-11-24).
+    void cut_segments(FlatTiles &t) {
+        constexpr int64_t times_wider = 4, fewer = 4;
+        const bool sees_rows = y_.reach() + z_.reach() > 0 && !k_.packs_groups && !k_.computes_taps;
         const int64_t widest = sees_rows ? std::max<int64_t>(wanted_ / 8, 128) : wanted_;
-        segments_ = ceil_divide(x_.cells, widest + widest / 4);
-        // A segment has a cell more, since it may begin within one; with that it fills register tiles.
-        const int64_t beyond = k_.winograd_cells.width > 0 ? x_.reach() : 0;
-        const int64_t in_segment =
-            round_up(ceil_divide(x_.cells, segments_) + 1 + beyond, k_.tile_places * tile_.width) - beyond;
-        t.segment_cells = segments_ == 1 ? x_.cells : in_segment - 1;
-        row_cells_ = segments_ == 1 ? x_.cells : in_segment;
-        pitch_ = segments_ == 1 ? x_.pitch : round_up(row_cells_ + x_.reach(), tile_.width);
+        const int64_t most = ceil_divide(x_.cells, widest + widest / 4);
+        const int64_t least = std::max(ceil_divide(most, times_wider), most - fewer);
+        const int64_t beyond = tile_.width > 1 ? x_.reach() : 0, whole = k_.tile_places * tile_.width;
+        int64_t best = 0;
+        double least_cost = 0;
+        for (int64_t segments = most; segments >= least; segments--) {
+            // A segment has a cell more, since it may begin within one.
+            const int64_t cells = ceil_divide(x_.cells, segments) + 1;
+            for (const int64_t width : {cells, round_up(cells + beyond, whole) - beyond}) {
+                const double cost = cut_along_x(t, width - 1);
+                if (best == 0 || cost < less * least_cost) best = width - 1, least_cost = cost;
+            }
+        }
+        cut_along_x(t, best);
+    }
+
+    // What tiles of segments of so many cells cost.
+    double cut_along_x(FlatTiles &t, int64_t cells) {
+        const bool whole = cells >= x_.cells;
+        segments_ = whole ? 1 : ceil_divide(x_.cells, cells);
+        t.segment_cells = whole ? x_.cells : cells;
+        row_cells_ = whole ? x_.cells : cells + 1;
+        pitch_ = whole ? x_.pitch : round_up(row_cells_ + x_.reach(), tile_.width);
+        return cut_rows(t) * double(segments_);
     }
 
     // Register tiles are whole; and rows that taps see beyond a tile's own are copied again.
-    void cut_rows(FlatTiles &t) {
+    double cut_rows(FlatTiles &t) {
         t.rows = double(p_.batch) * y_.pitch * z_.pitch;
         all_rows_ = static_cast<int64_t>(std::min(t.rows, double(max_elements_32bit())));
         const int64_t a_share = std::max(ceil_divide(all_rows_ * segments_, several), ceil_divide(least_, pitch_));
@@ -101,13 +128,24 @@ class Cut {
         // Cells of whole images are stored together, however short rows are.
         const bool of_images = k_.only_cells && !forward_ && x_.cells < vector_of(k_) && image_rows_ <= most;
         const int64_t unit = of_images ? static_cast<int64_t>(image_rows_) : tile_.height;
+        const auto cost_of = [&](int64_t n) {
+            return of_all(n, [&](int64_t rows) { return computed(t, rows); }) +
+                   0.1 * of_all(n, [&](int64_t rows) { return copied(rows); });
+        };
         double least_cost = 0;
         t.tile_rows = 0;
-        for (int64_t n = std::max(most / unit, int64_t{1}) * unit; n > std::max<int64_t>(most / 2, most - 64) || t.tile_rows == 0; n -= unit) {
-            const double cost = of_all(n, [&](int64_t rows) { return computed(t, rows); }) +
-                                0.1 * of_all(n, [&](int64_t rows) { return copied(rows); });
+        const int64_t first = std::max(most / unit, int64_t{1}) * unit;
+        for (int64_t n = first; n > std::max<int64_t>(most / 2, most - 64) || t.tile_rows == 0; n -= unit) {
+            const double cost = cost_of(n);
             if (t.tile_rows == 0 || cost < least_cost) t.tile_rows = n, least_cost = cost;
         }
+        // Register tiles of Winograd's tiles that are not full cost more than what no longer stays in the cache (ten layers of one
+        // axis, with half of the cache for copies, 0.94 of the time; of eight rows of 90 that all fit 1.18 times; EPYC, 2026-11-24).
+        for (int64_t n = first + unit; is_winograd() && n * pitch_ <= most_of_winograd && n <= all_rows_; n += unit) {
+            const double cost = cost_of(n);
+            if (cost < less * least_cost) t.tile_rows = n, least_cost = cost;
+        }
+        return least_cost;
     }
 
     // Each block of panels copies for itself: as many as make enough tasks.
@@ -142,7 +180,7 @@ class Cut {
     double copied(int64_t n) const { return n == 0 ? 0.0 : double((n + seen_rows_) * pitch_); }
     double computed(const FlatTiles &t, int64_t n) const {
         if (n == 0) return 0.0;
-        if (k_.winograd_cells != Size2{})
+        if (is_winograd())
             return double(round_up(ceil_divide(n, tile_.height) * (pitch_ / tile_.width), k_.tile_places) * tile_.height * tile_.width);
         const double all = k_.only_cells      ? std::ceil(double(n) * real_cells(t))
                            : k_.computes_taps ? positions(n)

@@ -39,12 +39,15 @@ bool is_cut_off(const fs::path &path) {
     const std::uintmax_t bytes = fs::file_size(path, error);
     std::ifstream file(path, std::ios::binary);
     Elf64_Ehdr head;
-    const bool is_object = file.read(reinterpret_cast<char *>(&head), sizeof head) && std::memcmp(head.e_ident, ELFMAG, SELFMAG) == 0;
+    const bool is_object =
+        file.read(reinterpret_cast<char *>(&head), sizeof head) && std::memcmp(head.e_ident, ELFMAG, SELFMAG) == 0;
     if (error || !is_object || head.e_ident[EI_CLASS] != ELFCLASS64) return false;  // dlopen() tells
     file.seekg(static_cast<std::streamoff>(head.e_phoff));
     Elf64_Phdr segment;
     for (int i = 0; i < head.e_phnum; i++)
-        if (!file.read(reinterpret_cast<char *>(&segment), sizeof segment) || segment.p_offset + segment.p_filesz > bytes) return true;
+        if (!file.read(reinterpret_cast<char *>(&segment), sizeof segment) ||
+            segment.p_offset + segment.p_filesz > bytes)
+            return true;
     return false;
 }
 

@@ -237,7 +237,9 @@ inline int64_t packed_planes(const KernelTraits &kernel, int64_t channels) {
     return round_up(channels, kernel.weight_in_channel_multiple) / (kernel.input.type == ElementType::float32 ? 4 : 8);
 }
 
-inline bool reads_pairs_of(const KernelTraits &kernel, Operation operation) { return kernel.reads_pairs && kernel.operation == operation; }
+inline bool reads_pairs_of(const KernelTraits &kernel, Operation operation) {
+    return kernel.reads_pairs && kernel.operation == operation;
+}
 
 /// Whether it reads a picture in channels_first as it lies, by a tensor map: box_positions of a row, of a chunk of channels.
 inline bool reads_as_it_lies(const KernelTraits &kernel) {

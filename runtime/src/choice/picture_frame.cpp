@@ -48,7 +48,9 @@ std::string pairs_rejection(const KernelTraits &k, const Problem &p) {
         return "a position sees " + std::to_string(rows) + " rows of a channel, and a box has " + std::to_string(words);
     if (p.width().input % values != 0) return "rows of its input are no multiple of 16 bytes";
     if (summed_channels(k, p) % values != 0) return "rows of its weights are no multiple of 16 bytes";
-    return p.groups > 1 && summed_channels(k, p) % k.weight_in_channel_multiple != 0 ? "a box would hold channels of two groups" : "";
+    return p.groups > 1 && summed_channels(k, p) % k.weight_in_channel_multiple != 0
+               ? "a box would hold channels of two groups"
+               : "";
 }
 
 // A picture in channels_first is read as it lies where rows, and what a tap sees of one, begin at multiples of 16

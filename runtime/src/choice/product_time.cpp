@@ -62,6 +62,31 @@ double split_sectors_time(const KernelTraits &k, const Computation &c) {
     return work.blocks * double(work.steps) * rows * double(bytes * k.weight_in_channel_multiple + sector) / bytes_per_second;
 }
 
+// Whether neighbours of a row lie side by side, and channels apart.
+bool reads_given_lines(const KernelTraits &k, const Computation &c) {
+    return !k.packed_channels && !c.packed_rows && !channels_innermost(c.read_format);
+}
+
+// What of the output gradient positions see on an axis: phases of the stride, on the innermost whole sectors.
+double share_of_axis(const Axis &a, int64_t element_bytes) {
+    const int64_t phases = std::min(a.kernel, a.stride / std::gcd(a.stride, a.dilation));
+    return std::min(double(phases * (32 / element_bytes)) / double(a.stride), 1.0);
+}
+
+// At least this an input gradient takes where kernels leave positions of the output gradient out: products are few then beside
+// what is read (k3 s5 d2, 32 to 64 channels: 229 us, of products 118; k1 s2 of three axes: 79, 48; TF32, H200, 2026-11-24).
+double seen_bytes_time(const KernelTraits &k, const Computation &c) {
+    const bool measured = k.counts_through_images && k.box_positions == 0 && k.operation == Operation::input_gradient;
+    if (!measured || !reads_given_lines(k, c)) return 0;
+    constexpr double bytes_per_second = 3.2e12;
+    const Problem &p = c.problem;
+    const int64_t bytes = bytes_of(c.read_format.type);
+    double share = 1;
+    for (const Axis &a : p.axes) share *= share_of_axis(a, &a == &p.width() ? bytes : 32);
+    const double elements = double(p.output_elements()) * share + double(p.input_elements());
+    return share < 1 ? double(bytes) * elements / bytes_per_second : 0;
+}
+
 // Taps that see a phase of an axis; the first phases have the most.
 int64_t taps_of_phase(const Axis &a, int64_t phase) {
     const int64_t live = a.stride / std::gcd(a.stride, a.dilation);
@@ -169,15 +194,15 @@ double product_time(const KernelTraits &k, const Computation &c, const Machine &
     // Nothing hides such stores where blocks are few (k4 s2 p1, 64 to 32 channels, 32 x 94: 14 us of 12 blocks).
     const double bare = k.box_positions > 0 && blocks <= double(multiprocessors) && stores_at_odd_elements(k, p) ? overhead : 0;
     const double in_rounds = rounds * (round_flop / (k.h200_tflops * 1e12) * revisits(c) + overhead) + bare;
-    return std::max(in_rounds, split_sectors_time(k, c)) + before_first_block(k) + scattered_stores_time(k, c);
+    return std::max({in_rounds, split_sectors_time(k, c), seen_bytes_time(k, c)}) + before_first_block(k) +
+           scattered_stores_time(k, c);
 }
 
 // An input gradient reads pixels a stride apart, where neighbours in a row are no neighbouring channels: a warp's load of
 // 32 positions takes as many lines of the first-level cache. Rates were measured at stride 2 (k20 s10, 256 to 128
 // channels: 0.256 ms, of which 0.09 are this).
 double strided_loads_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
-    const bool neighbours = k.packed_channels || c.packed_rows || channels_innermost(c.read_format);
-    if (!k.counts_through_images || k.operation != Operation::input_gradient || neighbours) return 0;
+    if (!k.counts_through_images || k.operation != Operation::input_gradient || !reads_given_lines(k, c)) return 0;
     // Lanes that stage four taps each of eight positions see a fourth of the lines (k16 s16, 24 to 24: 0.46 ms, was 0.65).
     const double apart = double(std::min<int64_t>(c.problem.width().stride, 32)) / (k.taps_as_channels ? 4 : 1);
     const ProductBlocks work(k, c.problem);

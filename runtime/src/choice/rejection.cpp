@@ -105,9 +105,11 @@ PlanOptions as_computed(const PlanOptions &options, const Computation &c) {
 
 // Why a kernel does not take the tensors as a computation sees them: channels, positions or taps joined, weights mirrored.
 std::string view_rejection(const KernelTraits &kernel, const Computation &computation) {
-    const bool multiplies_groups = kernel.operation == Operation::weight_gradient
-                                       ? (kernel.family == Family::weight_gradient_implicit_gemm || kernel.packed_pictures) && !kernel.writes_result
-                                       : multiplies_joined(kernel);
+    const bool multiplies_groups =
+        kernel.operation == Operation::weight_gradient
+            ? (kernel.family == Family::weight_gradient_implicit_gemm || kernel.packed_pictures) &&
+                  !kernel.writes_result
+            : multiplies_joined(kernel);
     if (computation.joined_groups > 1 && !multiplies_groups) return "it computes single groups";
     const bool adds_parts = kernel.family == Family::weight_gradient_implicit_gemm && !kernel.writes_result;
     if (computation.joined_positions > 1 && (!adds_parts || kernel.tile_taps > 1 || sums_as_it_lies(kernel)))
@@ -117,7 +119,8 @@ std::string view_rejection(const KernelTraits &kernel, const Computation &comput
     if (computation.by_taps && computation.operation == Operation::weight_gradient && !reads_rows)
         return "it computes weights in their own order";
     if (computation.by_lines.has_value() != reads_pairs_of(kernel, Operation::weight_gradient))
-        return computation.by_lines ? "it computes whole kernels" : "it computes lines of kernels as large as their strides, two along the width";
+        return computation.by_lines ? "it computes whole kernels"
+                                    : "it computes lines of kernels as large as their strides, two along the width";
     const bool has_joined_positions = computation.cells && computation.cells->joins_outputs();
     if (has_joined_positions && !multiplies_joined_positions(kernel)) return "it computes positions one by one";
     const bool is_mirrored = computation.weight == WeightView::mirrored;

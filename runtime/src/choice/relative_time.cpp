@@ -68,7 +68,7 @@ class FlatTime {
     // Products of points, each of whose weights a tile reads; both transforms; and stores (fitted to 46 layers: 7 % off, EPYC, one
     // thread, 2026-11-23).
     double by_winograd() const {
-        constexpr double weight = 5, point = 15, point_of_result = 5, stored = 28, row = 1790, packed_point = 1;
+        constexpr double weight = 5, point = 15, stored = 28, row = 1790, packed_point = 1;
         const Axis &x = p_.width(), &y = p_.height();
         const double of_phases = products_of_phases(y, k_.winograd_points.height) * products_of_phases(x, k_.winograd_points.width);
         const double channels = double(round_up(channels_.computed, k_.weight_channel_multiple));
@@ -78,12 +78,20 @@ class FlatTime {
         const double results = double(channels_.computed * phases()), read = double(planes());
         const double stored_phases = forward_ ? double(std::min(y.stride, y.output())) : 1;
         const double rows = tiles_.stored_rows * stored_phases * double(channels_.computed);
-        const double transforms = points * (double(tiles_.blocks) * read * point + results / summed * point_of_result);
+        const double transforms = points * (double(tiles_.blocks) * read * point + results / summed * point_of_result());
         const double stores = (tiles_.stored_cells * results * stored + rows * row) / summed;
         const double weights = tasks * channels * of_phases * weight;
         const double packing = double(channels_.computed) * of_phases * packed_point;
         const double time = winograd_tiles * channels * of_phases / double(k_.fma_percent) + (weights + transforms + stores) / 100;
         return forward_ ? time / taps_ : (time + packing) / taps_ + copies();
+    }
+
+    // Products of a panel's phases that stay in no cache are written to memory and read (k64 s32, 21 to 21, 16x16, which are 19 MB, took
+    // 1.8 times as long as other products, k48 s24 1.4 times; with 8 MB they take 0.9 of it; EPYC, 2026-11-24).
+    double point_of_result() const {
+        constexpr double near = 5, far = 45;
+        const double of_panel = tiles_.copied_floats / channels_.summed * double(phases() * k_.weight_channel_multiple);
+        return of_panel > 16 * static_cast<double>(second_cache_floats()) ? far : near;
     }
 
     // So many points have products, of all phases of a tile on an axis: those that lack the last tap have one fewer.
@@ -102,15 +110,26 @@ class FlatTime {
     }
     int64_t entries() const { return channels_.computed * taps(p_); }
 
-    // Products with all taps read positions for each block, and copy what those give with gaps, before it is added (fitted to 101
-    // layers: 2 % more than the fastest kernel of each takes, at the mean; EPYC, 2026-11-23).
+    // Products with all taps read positions for each block, in runs, which cost as much whatever the channels, and copy what those
+    // give with gaps, before it is added (fitted to 101 layers: 2 % more than the fastest kernel of each takes, at the mean; EPYC,
+    // 2026-11-23; reads in runs to 12 layers, 2026-11-24).
     double copies() const {
-        const double position = taps_ > 1 ? 8 : 20, entry = 23;  // one tap's products hide less of a read
+        const double read = taps_ > 1 ? 5 : 20, run = 140, entry = 23;  // one tap's products hide less of a read
+        const double position = read + run / channels_.summed;
         if (forward_on_avx2_ && k_.computes_taps) {
             const double positions = tiles_.computed * double(tiles_.blocks) * position;
-            return (positions + tiles_.copied * double(entries()) * entry / channels_.summed) / taps_ / 100;
+            return (positions + tiles_.copied * double(entries()) * entry / channels_.summed + far_weights()) / taps_ / 100;
         }
         return tiles_.copied * double(planes() * tiles_.blocks) * copied_element() / taps_ / 100;
+    }
+
+    // Products with all taps read entries of a panel from lines that are all entries apart: each tile does, of weights that do not
+    // stay in the second cache (k4 s2 1024 to 512, 4x4, takes 1.4 times as long as turned; EPYC, 2026-11-24).
+    double far_weights() const {
+        constexpr double weight = 10;
+        const double tiles = std::ceil(tiles_.rows / double(tiles_.tile_rows));
+        const bool stay = double(entries()) * channels_.summed <= static_cast<double>(second_cache_floats());
+        return stay ? 0 : tiles * double(entries()) * weight;
     }
 
     // A register tile's operands in rows, of many channels, do not stay in the first cache.

@@ -70,7 +70,9 @@ std::string weight_gradient_rejection(const StagedShape &shape, const Problem &p
 }  // namespace
 
 StagedWeightTile<int64_t> staged_weight_tile(const StagedShape &shape, const Problem &p) {
-    const auto axis = [](const Axis &a) { return StagedAxis<int64_t>{std::max<int64_t>(a.input, 1), a.kernel, a.stride, a.dilation}; };
+    const auto axis = [](const Axis &a) {
+        return StagedAxis<int64_t>{std::max<int64_t>(a.input, 1), a.kernel, a.stride, a.dilation};
+    };
     return {shape, axis(p.width()), axis(p.height()), axis(p.depth())};
 }
 

@@ -63,8 +63,8 @@ double share_of_whole_rows(int64_t bytes_apart, double in_sector) {
     return 1 + in_line * (1 - double(begins_at) / line) + in_sector * (1 - double(std::min(begins_at, sector)) / sector);
 }
 
-// Rows of the input have half of 128 bytes, and take as long. With it estimates of 23 layers by up to three kernels are 0.90 to 1.29 of
-// what they take, and the fastest kernel is chosen, or one within 3 % (float16, H200, 2026-11-23).
+// Rows of the input have half of 128 bytes, and take as long. With it estimates of 23 layers by up to three kernels are
+// 0.90 to 1.29 of what they take, and the fastest kernel is chosen, or one within 3 % (float16, H200, 2026-11-23).
 double copies_of_pairs(const KernelTraits &k, const Problem &p) {
     constexpr double in_sector = 1;
     const int64_t row = bytes_of(k.input.type) * p.width().input;
@@ -72,9 +72,10 @@ double copies_of_pairs(const KernelTraits &k, const Problem &p) {
                         double(k.tile_out_channels) * share_of_whole_rows(2 * row, in_sector)) / double(k.box_positions);
 }
 
-// What the boxes take of a kernel that reads tensor maps, however much of a row lies outside. Fitted with rates and stores to 1,138 times of 132 weight gradients in float16 by up to 18 kernels: the choice
-// takes 1.016 of the fastest on average, 1.18 at worst (1.048 and 1.41 by the rates before); fitted to half of them, 1.024 of the
-// others (H200, 2026-11-23).
+// What the boxes take of a kernel that reads tensor maps, however much of a row lies outside. Fitted with rates and
+// stores to 1,138 times of 132 weight gradients in float16 by up to 18 kernels: the choice takes 1.016 of the fastest
+// on average, 1.18 at worst (1.048 and 1.41 by the rates before); fitted to half of them, 1.024 of the others (H200,
+// 2026-11-23).
 double copies_time(const KernelTraits &k, const Problem &p, const ChannelsLastParts &cut, double blocks, const Machine &machine) {
     if (k.box_positions == 0 || k.window > 1 || sums_runs(k)) return 0;
     const auto copies = [&](int64_t channels, int64_t tile) {

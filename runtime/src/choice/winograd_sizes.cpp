@@ -139,11 +139,13 @@ double winograd_time(const KernelTraits &k, const Computation &c, const Machine 
     const double round_flop = 2.0 * H200::multiprocessors * double(k.blocks_per_multiprocessor) *
                               double(k.block_positions.width) * double(k.block_channels) * double(sizes.terms);
     const double product = rounds * (round_flop / (k.h200_tflops * 1e12) + block_overhead);
-    const double passed = double(p.input_elements()) + double(p.weight_elements()) + output_passes * double(p.output_elements()) +
-                          launches * (tile_passes * double(sizes.left_elements()) + product_passes * double(sizes.product_elements())) +
-                          (is_forward(k) ? 1 : launches) * double(sizes.right_elements());
+    const double passed =
+        double(p.input_elements()) + double(p.weight_elements()) + output_passes * double(p.output_elements()) +
+        launches * (tile_passes * double(sizes.left_elements()) + product_passes * double(sizes.product_elements())) +
+        (is_forward(k) ? 1 : launches) * double(sizes.right_elements());
     const double size = double(multiprocessors) / H200::multiprocessors;
-    return margin * (launches * product + sizeof(float) * passed / H200::memory_bytes_per_second / size + (3 * launches + 1) * launch);
+    return margin * (launches * product + sizeof(float) * passed / H200::memory_bytes_per_second / size +
+                     (3 * launches + 1) * launch);
 }
 
 }  // namespace conv_transpose

@@ -23,8 +23,9 @@ inline void require_copy(const DeviceMemory &memory, const void *host, std::size
     if (!host) throw std::invalid_argument("the host's memory is null, but " + std::to_string(bytes) + " bytes are to be copied");
     const std::size_t all = memory.bytes();
     if (offset > all || bytes > all - offset || (pitch > 0 && rows - 1 > (all - offset - bytes) / pitch))
-        throw std::out_of_range("a copy of " + std::to_string(rows) + " x " + std::to_string(bytes) + " bytes from byte " +
-                                std::to_string(offset) + " on reaches beyond the device's memory, which has " + std::to_string(all));
+        throw std::out_of_range("a copy of " + std::to_string(rows) + " x " + std::to_string(bytes) +
+                                " bytes from byte " + std::to_string(offset) +
+                                " on reaches beyond the device's memory, which has " + std::to_string(all));
 }
 
 }  // namespace conv_transpose

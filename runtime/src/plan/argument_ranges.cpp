@@ -82,7 +82,8 @@ class Ranges {
 
     static Status misplaced(const Range &range) {
         char message[160];
-        std::snprintf(message, sizeof message, "%s begins at address 0x%" PRIxPTR ", but that must be a multiple of %d bytes", range.name,
+        std::snprintf(message, sizeof message,
+                      "%s begins at address 0x%" PRIxPTR ", but that must be a multiple of %d bytes", range.name,
                       range.begin, static_cast<int>(range.alignment));
         return {Status::Code::invalid_argument, message};
     }

@@ -19,11 +19,16 @@ class PackedRows {
   public:
     /// It packs the picture that is summed over; for weight gradients, the output gradient.
     PackedRows(const KernelTraits &kernel, const Computation &c)
-        : c_(c), p_(c.cells ? c.cells->given : c.problem), inputs_(c.cells ? c.cells->inputs : 1),
-          format_(c.operation == Operation::weight_gradient ? c.written_format : c.read_format), rank_(kernel.rank), positions_innermost_(sums_as_it_lies(kernel)),
+        : c_(c),
+          p_(c.cells ? c.cells->given : c.problem),
+          inputs_(c.cells ? c.cells->inputs : 1),
+          format_(c.operation == Operation::weight_gradient ? c.written_format : c.read_format),
+          rank_(kernel.rank),
+          positions_innermost_(sums_as_it_lies(kernel)),
           given_channels_(c.operation == Operation::forward ? p_.in_channels : p_.out_channels),
-          size_(innermost_first(p_, kernel.rank,
-                                [&](const Axis &a) { return c.operation == Operation::forward ? a.input : a.output(); })) {
+          size_(innermost_first(p_, kernel.rank, [&](const Axis &a) {
+              return c.operation == Operation::forward ? a.input : a.output();
+          })) {
         if (!c.packed_rows) return;
         channels_ = positions_innermost_ ? p_.out_channels : packed_row_channels(kernel, c) / inputs_;
         if (!c.by_taps) {

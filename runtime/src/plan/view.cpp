@@ -100,7 +100,8 @@ PictureMap map_of_runs(const KernelTraits &kernel, const View &picture, int64_t 
 
 }  // namespace
 
-View pictures(Operand operand, const Extents &axes, int64_t of_group, int64_t pixel, const LaunchRange &range, TensorFormat format) {
+View pictures(Operand operand, const Extents &axes, int64_t of_group, int64_t pixel, const LaunchRange &range,
+              TensorFormat format) {
     const int64_t plane = product(axes), group = of_group * LayoutStrides(format.layout, pixel, plane).channel;
     const int rank = static_cast<int>(axes.size());
     Extents extents = axes;
@@ -138,7 +139,8 @@ PictureMap output_gradient_map(const KernelTraits &kernel, const Problem &p, con
     set_channels_and_images(map, output_gradient, 0, 4, 5);
     set_frame(map, kernel, p);
     // A window's boxes reach beyond the input's, in whole eights of positions.
-    set_box(map, std::min<int64_t>(kernel.tile_out_channels, most_channels_of_box), round_up(kernel.box_positions + kernel.window - 1, 8));
+    set_box(map, std::min<int64_t>(kernel.tile_out_channels, most_channels_of_box),
+            round_up(kernel.box_positions + kernel.window - 1, 8));
     return map;
 }
 

@@ -128,7 +128,8 @@ View WeightPacking::given() const {
         return runs.set_stride(0, step).set_stride(2, transposed_ ? outer : inner).set_stride(3, next).set_stride(4, group);
     }
     const Extents window = joins_taps() ? Extents{taps_, 1} : window_;
-    View view(c_.weight_operand, mirrored_ ? (taps_ - 1) * tap : 0, joined(window, {channels_, summed_, groups_ * c_.joined_groups}), given_.type);
+    View view(c_.weight_operand, mirrored_ ? (taps_ - 1) * tap : 0,
+              joined(window, {channels_, summed_, groups_ * c_.joined_groups}), given_.type);
     const int rank = static_cast<int>(window.size());
     int64_t stride = mirrored_ ? -tap : tap;
     for (int i = 0; i < rank; stride *= window[i++]) {

@@ -42,10 +42,11 @@ class WinogradRecipe {
                 input.set_min(i, ceil_divide(axis(i).kernel, axis(i).stride) - 1 - axis(i).padding / axis(i).stride);
                 output.set_min(i, axis(i).padding % axis(i).stride);
             }
-            return std::vector{tiles(KernelRole::winograd_tiles, left_, gradient ? output : input, gradient ? of_cells() : of_inputs(),
-                                     {sizes.left_rows, sizes.terms}),
-                               product(sizes, {sizes.left_rows, sizes.terms}, {sizes.right_rows, sizes.terms}, Operand::packed_weight),
-                               results(sizes, gradient ? input : output, gradient ? of_inputs() : of_cells())};
+            return std::vector{
+                tiles(KernelRole::winograd_tiles, left_, gradient ? output : input, gradient ? of_cells() : of_inputs(),
+                      {sizes.left_rows, sizes.terms}),
+                product(sizes, {sizes.left_rows, sizes.terms}, {sizes.right_rows, sizes.terms}, Operand::packed_weight),
+                results(sizes, gradient ? input : output, gradient ? of_inputs() : of_cells())};
         });
         return std::move(recipe_);
     }
@@ -123,7 +124,10 @@ class WinogradRecipe {
     template <Family family>
     Launch<family> of_positions(KernelRole role, const Positions &at) const {
         Launch<family> launch(helper(role));
-        return launch.set_axes("tiles", at.tiles).set_axes("step", at.step).set_axes("phases", at.phases).set_axes("stride", at.stride);
+        return launch.set_axes("tiles", at.tiles)
+            .set_axes("step", at.step)
+            .set_axes("phases", at.phases)
+            .set_axes("stride", at.stride);
     }
 
     // `matrix`: tiles and channels, with those that fill up.

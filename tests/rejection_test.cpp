@@ -1,0 +1,56 @@
+// Kernels of CUDA that a problem is not for, or for another cut of it: what is told without a GPU.
+#include "choice/rejection.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "choice/registry.h"
+#include "choice/winograd_sizes.h"
+
+namespace conv_transpose::testing {
+namespace {
+
+constexpr Machine hopper{.compute_capability = 90, .shared_bytes = 227 << 10, .multiprocessors = 132};
+
+// Groups that are joined have biases of their own kernels' channels, behind which no slopes stand.
+TEST(Rejection, OfSlopesWhereGroupsAreJoined) {
+    const auto joins_groups = [](Activation activation) {
+        PlanOptions options;
+        options.epilogue = {.bias = true, .activation = activation};
+        options.input = options.weight = options.output = {ElementType::float16, Layout::channels_last};
+        int served = 0;
+        for (const Computation &c : alternatives(Problem::parse("n2g8ic64oc64ih9iw12kh4kw4sh2sw2ph1pw1"), options))
+            for (const KernelTraits &k : registry())
+                if (c.joined_groups > 1 && k.channel_slopes) served += rejection(k, c, options, Device::cuda, hopper).empty();
+        return served > 0;
+    };
+    if (!joins_groups(Activation::relu)) GTEST_SKIP() << "none of this build's kernels joins groups";
+    EXPECT_FALSE(joins_groups(Activation::prelu));
+}
+
+// Eight points along the width, beside up to three taps along the height, of forward operations: others would round the sums of
+// small integers. Taps are those of a phase.
+TEST(WinogradSizes, HaveEightPointsWhereSumsAreExact) {
+    const auto points = [](Operation operation, const char *problem) {
+        for (const KernelTraits &k : registry())
+            if (k.device == Device::cuda && k.operation == operation && std::string(k.name).find("winograd") != std::string::npos &&
+                k.role == KernelRole::compute) {
+                const Size2 of_axes = WinogradSizes(k, Problem::parse(problem)).points_of_axes;
+                return std::vector<int64_t>{of_axes.height, of_axes.width};
+            }
+        return std::vector<int64_t>{};
+    };
+    using Points = std::vector<int64_t>;
+    if (points(Operation::forward, "ic16oc16ih20iw20kh3kw3").empty()) GTEST_SKIP() << "this build has no such kernels";
+    EXPECT_EQ(points(Operation::forward, "ic16oc16ih20iw20kh3kw5"), (Points{6, 8}));
+    EXPECT_EQ(points(Operation::forward, "ic16oc16ih20iw20kh6kw10sh2sw2"), (Points{6, 8}));
+    EXPECT_EQ(points(Operation::forward, "ic16oc16ih20iw20kh4kw5"), (Points{6, 6}));
+    EXPECT_EQ(points(Operation::forward, "ic16oc16ih20iw20kh5kw5"), (Points{6, 6}));
+    EXPECT_EQ(points(Operation::forward, "ic16oc16ih20iw20kh3kw4"), (Points{6, 6}));
+    EXPECT_EQ(points(Operation::weight_gradient, "ic16oc16ih20iw20kh3kw5"), (Points{6, 6}));
+}
+
+}  // namespace
+}  // namespace conv_transpose::testing
