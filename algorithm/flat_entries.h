@@ -82,7 +82,8 @@ class SumOfEntries {
         const Expr so_far = f_.one_run(v.register_tile, v.segment, v.tile);
         Expr goes_on = so_far == tile && offset(place) == offset(first) + tile * positions;
         for (int i = 0; i < positions; i += vector)
-            goes_on = goes_on && offset(place + i) == offset(place) + i && f_.runs(place / vector + i / vector, v.segment, v.tile) != 0;
+            goes_on = goes_on && offset(place + i) == offset(place) + i &&
+                      f_.runs((place + i) / vector, v.segment, v.tile) != 0;
         f_.one_run(v.register_tile, v.segment, v.tile) = so_far + cast<int>(goes_on);
     }
 

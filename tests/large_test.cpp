@@ -56,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(, KernelBench, ::testing::ValuesIn(kernelbench),
 
 // What Halide knows of how many cells a tile has must not overflow: rows times all cells of a picture are more than 2^31.
 TEST(TallPicture, OnTheCpu) {
-    const Problem problem = Problem::parse("n1ic16oc16ih20000iw8kh1kw1");
+    const Problem problem = Problem::parse("n1ic16oc16ih20000iw8kh1kw1sh2sw2");
     expect_exact_samples(problem, every_kernel(problem, Device::cpu), 5000);
 }
 
