@@ -114,8 +114,9 @@ class SumOfEntries {
         read(all, all.x, all.y, offset(first) + all.y * positions + all.x);
         for (const bool in_a_run : {true, false}) {
             RDom r({{0, vector}, {0, positions / vector}, {0, tiles}}, "read");
-            const Expr place = first + r[2] * positions + r[1] * vector;
-            r.where(r[2] >= in_one_run && place < places_.seen_positions(v.segment, v.tile));
+            const Expr tile = first + r[2] * positions, place = tile + r[1] * vector;
+            // The last register tile is read as a whole, as it is multiplied.
+            r.where(r[2] >= in_one_run && tile < places_.seen_positions(v.segment, v.tile));
             r.where((f_.runs(place / vector, v.segment, v.tile) != 0) == in_a_run);
             read(r, r[1] * vector + r[0], r[2], in_a_run ? offset(place) + r[0] : offset(place + r[0]));
         }
