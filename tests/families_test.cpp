@@ -172,6 +172,8 @@ TEST_P(ManyChannels, OfKernelsOfFewStridesEqualTheOracle) {
         expect_exact_on_every_kernel(random.next_of_few_strides(), GetParam(), random);
     for (const char *wide : {"n1ic16oc16ih1iw3000kh1kw4sh1sw2ph0pw1", "n1ic17oc19ih3iw1500kh5kw6sh2sw2ph2pw3"})
         expect_exact_on_every_kernel(Problem::parse(wide), GetParam(), random);
+    for (const char *of_six_taps : {"n2ic16oc17ih4iw6kh6kw6", "n2ic17oc16ih5iw6kh12kw5sh2sw3ph3"})
+        expect_exact_on_every_kernel(Problem::parse(of_six_taps), GetParam(), random);
 }
 
 // Groups of one channel are the lanes of vectors: less than one, some, and not a whole number of them.

@@ -30,6 +30,20 @@ TEST(Rejection, OfSlopesWhereGroupsAreJoined) {
     EXPECT_FALSE(joins_groups(Activation::prelu));
 }
 
+// Kernels transform fewer taps of a phase than points: a sixth of six would be left out.
+TEST(WinogradSizes, AreOfFewerTapsThanPoints) {
+    bool seen = false;
+    for (const KernelTraits &k : registry()) {
+        if (k.role != KernelRole::compute || k.device != Device::cuda || k.name.find("winograd") == std::string_view::npos) continue;
+        seen = true;
+        for (const char *problem : {"ic16oc16ih20iw20kh6kw6", "ic16oc16ih20iw20kh12kw5sh2sw3", "ic16oc16ih20iw20kh5kw8"})
+            EXPECT_NE(winograd_rejection(k, Problem::parse(problem)), "") << k.name << " " << problem;
+        for (const char *problem : {"ic16oc16ih20iw20kh5kw5", "ic16oc16ih20iw20kh10kw15sh2sw3", "ic16oc16ih20iw20kh2kw2"})
+            EXPECT_EQ(winograd_rejection(k, Problem::parse(problem)), "") << k.name << " " << problem;
+    }
+    if (!seen) GTEST_SKIP() << "this build has no such kernels";
+}
+
 // Eight points along the width, beside up to three taps along the height, of forward operations: others would round the sums of
 // small integers. Taps are those of a phase.
 TEST(WinogradSizes, HaveEightPointsWhereSumsAreExact) {
