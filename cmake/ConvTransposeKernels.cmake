@@ -1,5 +1,6 @@
 # conv_transpose_kernel(), conv_transpose_helper(): from a row of generators/kernels.cmake, which says what they take, to
-# the kernel's name, its object files and their rows of the registry. The global property CONV_TRANSPOSE_KERNEL_NAMES lists them.
+# the kernel's name, its object files and their rows of the registry. The global property CONV_TRANSPOSE_KERNEL_NAMES lists them,
+# CONV_TRANSPOSE_KERNELS_LEFT_OUT those that the small set lacks, without endings for instruction sets.
 
 set(CONV_TRANSPOSE_KERNELS small CACHE STRING "Which kernels are built: small (what CI tests) or full")
 set_property(CACHE CONV_TRANSPOSE_KERNELS PROPERTY STRINGS small full)
@@ -99,12 +100,13 @@ endfunction()
 # For every target of the device. The arguments behind it are those of a row; AS and the target end the name.
 function(conv_transpose_add_kernels beginning generator device)
     cmake_parse_arguments(PARSE_ARGV 3 row "FULL;ALLOW_SPILLS;LARGE;BASELINE;BASELINE_ONLY" "AS;MAX_REGISTERS;H200_TFLOPS;CHECK;ONLY_ON" "AVX2")
-    if(row_FULL AND NOT CONV_TRANSPOSE_KERNELS STREQUAL "full")
-        return()
-    endif()
     set(name ${beginning})
     if(row_AS)
         string(APPEND name _${row_AS})
+    endif()
+    if(row_FULL AND NOT CONV_TRANSPOSE_KERNELS STREQUAL "full")
+        set_property(GLOBAL APPEND PROPERTY CONV_TRANSPOSE_KERNELS_LEFT_OUT ${name})
+        return()
     endif()
     set(large "")
     if(row_LARGE)

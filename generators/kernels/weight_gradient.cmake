@@ -19,12 +19,12 @@ conv_transpose_kernel(${row_tf32} AS c32 ${k3x7} ${s1} ${c32} chunk_columns=32 c
 conv_transpose_kernel(${row_tf32} AS c64 ${k3s2} ${c64x32} chunk_columns=32 chunk_rows=3 ${one_round} H200_TFLOPS 150)
 # Three products for one: on Hopper, where they were measured; other GPUs have the packed product.
 set(row_tf32x3 weight_gradient tf32x3 cuda tensor_core ALLOW_SPILLS parts=2 ONLY_ON sm_90)
-conv_transpose_kernel(${row_tf32x3} AS c64 ${k3} ${s1} ${c64x32} chunk_columns=16 chunk_rows=4 H200_TFLOPS 98)
-conv_transpose_kernel(${row_tf32x3} AS c32 ${k3} ${s1} ${c32} chunk_columns=32 chunk_rows=4 ${two_rounds} H200_TFLOPS 70)
-conv_transpose_kernel(${row_tf32x3} AS c64 ${k3x5} ${s1} ${c64x16} chunk_columns=32 chunk_rows=3 H200_TFLOPS 100)
-conv_transpose_kernel(${row_tf32x3} AS c64 ${k3x7} ${s1} ${c64x16} chunk_columns=16 chunk_rows=3 ${two_rounds} H200_TFLOPS 100)
+conv_transpose_kernel(${row_tf32x3} AS c64 ${k3} ${s1} ${c64x32} chunk_columns=16 chunk_rows=4 FULL H200_TFLOPS 98)
+conv_transpose_kernel(${row_tf32x3} AS c32 ${k3} ${s1} ${c32} chunk_columns=32 chunk_rows=4 ${two_rounds} FULL H200_TFLOPS 70)
+conv_transpose_kernel(${row_tf32x3} AS c64 ${k3x5} ${s1} ${c64x16} chunk_columns=32 chunk_rows=3 FULL H200_TFLOPS 100)
+conv_transpose_kernel(${row_tf32x3} AS c64 ${k3x7} ${s1} ${c64x16} chunk_columns=16 chunk_rows=3 ${two_rounds} FULL H200_TFLOPS 100)
 conv_transpose_kernel(${row_tf32x3} AS c32 ${k3x7} ${s1} ${c32x16} chunk_columns=32 chunk_rows=2 H200_TFLOPS 75)
-conv_transpose_kernel(${row_tf32x3} AS c64 ${k4s2} ${c64x16} chunk_columns=16 chunk_rows=4 wanted_blocks=128 H200_TFLOPS 66)
+conv_transpose_kernel(${row_tf32x3} AS c64 ${k4s2} ${c64x16} chunk_columns=16 chunk_rows=4 wanted_blocks=128 FULL H200_TFLOPS 66)
 
 # ---- exact
 set(dense weight_gradient f32 cuda dense ${asynchronous})
@@ -74,7 +74,7 @@ set(tile64x64 lanes_in=8 lanes_out=16 thread_in=8)
 set(tile64x32 lanes_in=16 lanes_out=8)
 conv_transpose_kernel(${dense} ${k3} ${s1} ${many_channels} ${tile64x64} wanted_blocks=264 H200_TFLOPS 49)
 conv_transpose_kernel(${dense} ${k3x7} ${s1} ${many_channels} ${tile64x32} chunk_columns=32 run=8 wanted_blocks=528 H200_TFLOPS 49)
-conv_transpose_kernel(${dense} ${k3x5} ${s1} ${many_channels} lanes_in=8 thread_in=8 thread_out=2 chunk_columns=32 run=8 H200_TFLOPS 49)
+conv_transpose_kernel(${dense} ${k3x5} ${s1} ${many_channels} lanes_in=8 thread_in=8 thread_out=2 chunk_columns=32 run=8 FULL H200_TFLOPS 49)
 conv_transpose_kernel(${dense} ${k2s2} ${many_channels} lanes_out=8 thread_in=8 all_taps_y=true chunk_columns=16 wanted_blocks=264
     H200_TFLOPS 44)
 
@@ -92,7 +92,7 @@ set(row_tf32 weight_gradient tf32 cuda product ${by_tensor_cores} parts=1)
 set(row_tf32x3 weight_gradient tf32x3 cuda product ${by_tensor_cores} parts=2 ALLOW_SPILLS)
 conv_transpose_kernel(${row_tf32} AS c64x256 ${taps2x64} tile_in=256 ${one_block} stages=4 ${over_32} H200_TFLOPS 330)
 conv_transpose_kernel(${row_tf32} AS c64x128 ${taps2x64} tile_in=128 ${one_block} stages=5 ${over_32} H200_TFLOPS 295)
-conv_transpose_kernel(${row_tf32} AS c64 ${taps2x64} tile_in=64 stages=4 ${over_32} H200_TFLOPS 215)
+conv_transpose_kernel(${row_tf32} AS c64 ${taps2x64} tile_in=64 stages=4 ${over_32} FULL H200_TFLOPS 215)
 conv_transpose_kernel(${row_tf32} AS c32x64 ${taps4x32} tile_in=64 stages=4 ${some_channels} H200_TFLOPS 220)
 conv_transpose_kernel(${row_tf32} AS c16x32 ${taps4x16} tile_in=32 blocks=4 stages=4 wanted_blocks=528 ${some_channels} H200_TFLOPS 130)
 conv_transpose_kernel(${row_tf32x3} AS c64x128 ${taps2x64} tile_in=128 ${one_block} stages=3 ${over_32} H200_TFLOPS 110)
@@ -149,7 +149,7 @@ foreach(format tf32 ${formats_of_16_bits})
     if(NOT format STREQUAL "tf32")
         set(pairs weight_gradient ${format} cuda implicit_gemm ONLY_ON sm_90 GENERATOR weight_gradient_cuda_pictures_tensor_core
             in_pairs=true tensor_maps=true storage=${storage} parts=1 steps=4 producer=true ${taps2x64} ALLOW_SPILLS)
-        conv_transpose_kernel(${pairs} AS as_it_lies_in_pairs_c256 ${one_block} stages=8 tile_in=256 min_in_channels=129 ${full}
+        conv_transpose_kernel(${pairs} AS as_it_lies_in_pairs_c256 ${one_block} stages=8 tile_in=256 min_in_channels=129 FULL
             H200_TFLOPS 620)
         conv_transpose_kernel(${pairs} AS as_it_lies_in_pairs_c128 ${one_block} stages=12 tile_in=128 min_in_channels=65 ${full}
             H200_TFLOPS 480)

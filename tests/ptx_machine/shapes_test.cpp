@@ -5,8 +5,10 @@
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 #include <map>
 #include <ostream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,15 +25,22 @@ namespace {
 
 using Runs = std::vector<KernelRun>;
 
+/// Names of kernels that a build with all of them has, and this one has not.
+std::set<std::string> kernels_left_out() {
+    std::ifstream file(KERNELS_LEFT_OUT);
+    return {std::istream_iterator<std::string>(file), {}};
+}
+
 /// By kernel.
 std::map<std::string, Runs> runs_of_file() {
+    const std::set<std::string> left_out = kernels_left_out();
     std::map<std::string, Runs> all;
     const char *const other = std::getenv("CONV_TRANSPOSE_SHAPES");
     std::ifstream file(other ? other : SHAPES);
     for (std::string line; std::getline(file, line);)
         if (!line.empty() && line[0] != '#') {
             const KernelRun run = KernelRun::parse(line);
-            all[run.kernel].push_back(run);
+            if (!left_out.count(run.kernel)) all[run.kernel].push_back(run);
         }
     return all;
 }
