@@ -154,6 +154,7 @@ conv_transpose_gemm(forward f32 nchw sub_pixel_c16 ${sub_pixel} ${product_c16} H
 conv_transpose_gemm(forward f32 ncdhw c64 ${product_c64} FULL H200_TFLOPS 37)
 conv_transpose_gemm(forward f32 ncdhw c32 ${product_c32} FULL H200_TFLOPS 33)
 conv_transpose_gemm(forward f32 ncdhw c16 ${product_c16} H200_TFLOPS 26)
+conv_transpose_gemm(forward f32 ncdhw c64_split ${product_c64_split} FULL H200_TFLOPS 35)
 conv_transpose_gemm(forward f32 ncdhw sub_pixel_c32 ${sub_pixel} ${product_c32} H200_TFLOPS 31)
 # Few output channels: a thread has all of a block's, and what a row of three taps sees is staged once.
 set(window ${sub_pixel} storing_channels=1 window=3 lanes_x=32 lanes_y=2 lanes_channel=1 chunk=8 blocks=4)
