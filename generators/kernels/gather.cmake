@@ -28,7 +28,10 @@ foreach(format ${formats_of_16_bits})
         storage=${format} channels=8 read=1 parts=4 H200_TFLOPS 12 ${maybe})
     conv_transpose_kernel(forward ${format} cuda gather LAYOUT nhwc AS few_computed GENERATOR forward_cuda_gather_vectors
         storage=${format} channels=1 read=8 parts=8 H200_TFLOPS 4 ${maybe})
-    # One or two, in any layout (k4 s2, 2 to 2 channels, N8 64x128: 0.0062 ms; with packed weights and four positions 0.0095).
+endforeach()
+# One or two, in any layout (k4 s2, 2 to 2 channels, N8 64x128: 0.0062 ms; with packed weights and four positions 0.0095).
+foreach(format f32 ${formats_of_16_bits})
+    conv_transpose_small_set_has(f32 f16)
     conv_transpose_kernel(input_gradient ${format} cuda gather LAYOUT any AS few storage=${format} channels=2 parts=1
         packs_weights=false H200_TFLOPS 12 ${maybe})
 endforeach()
