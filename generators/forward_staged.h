@@ -1,6 +1,6 @@
-// The generator of the forward operation of depthwise problems at a stride of 1 whose blocks stage what they see
-// (algorithm/staged_tile.h), for tensors of any rank, format and layout. Arguments as in forward.h. Template argument: a schedule
-// of StagedForwardFuncs with StagedShape shape() const.
+// The generator of the forward operation of depthwise problems whose blocks stage what they see (algorithm/staged_tile.h), for
+// tensors of any rank, format and layout. Arguments as in forward.h. Template argument: a schedule of StagedForwardFuncs with
+// StagedShape shape() const.
 #ifndef CONV_TRANSPOSE_GENERATORS_FORWARD_STAGED_H
 #define CONV_TRANSPOSE_GENERATORS_FORWARD_STAGED_H
 
@@ -67,20 +67,19 @@ class ForwardStaged : public Halide::Generator<ForwardStaged<Schedule>>, public 
     Halide::GeneratorOutput<Halide::Buffer<>> *output_ = nullptr;
 
     Expr extent(int d) const { return output_->dim(d).extent(); }
-    // Output o sees input o - (kernel - 1 - t) * dilation with tap t of the weight turned round.
-    StagedAxis<Int> axis(int d) {
-        const auto a = [&](int i) { return number(*attributes_[6 * d + i]); };
-        return {number(max(extent(d), 1)), a(5), 1, a(1)};
+    StagedOutputAxis<Int> axis(int d) {
+        const AxisArguments a = gather_arguments(attributes_, d);
+        return {number(max(extent(d), 1)), number(a.kernel), number(a.stride), number(a.dilation), number(a.padding_phase)};
     }
 
-    /// A block's first position along x, run, position along z, and plane.
+    /// A block's first cell along x, run, cell along z, and plane.
     struct Begin {
         Expr x, run, z, plane;
     };
     static Begin begin_of(const Expr &block, const Tile &tile) {
         const Division x = divide(block, tile.tiles_x()), y = divide(x.quotient, tile.tiles_y()),
                        z = divide(y.quotient, tile.tiles_z());
-        return {x.rest * tile.x, y.rest * tile.groups, z.rest * tile.z, z.quotient * tile.planes};
+        return {x.rest * tile.cells_x, y.rest * tile.groups, z.rest * tile.cells_z, z.quotient * tile.planes};
     }
 
     void stage(const Tile &tile) {
@@ -102,25 +101,38 @@ class ForwardStaged : public Halide::Generator<ForwardStaged<Schedule>>, public 
                           return piece + residues * (begin.run * shape.parts + row) - tile.y_axis.reach();
                       },
                       this->get_target());
-        // Weights of a plane: by z, x, and along y.
+        // Weights of a plane: by z, x, the first tap along y, and its taps, turned round.
         const Int all = tile.planes * tile.weights_of_plane;
-        const Int kernel[] = {tile.x_axis.kernel, tile.y_axis.kernel, tile.z_axis.kernel};
+        const Int x_taps = tile.x_axis.kernel, z_taps = tile.z_axis.kernel, first_taps = tile.y_axis.stride;
         f.weights = RDom({{0, staged::up(all, Int(shape.threads))}, {0, shape.threads}}, "weights");
         const RDom &r = f.weights;
         const Expr slot = r[0] * shape.threads + r[1];
         f.weights.where(slot < all);
-        const Division y = by(slot, tile.column_taps), x = by(y.quotient, kernel[0]), z = by(x.quotient, kernel[2]);
+        const Division tap = by(slot, tile.tap_pitch), first_tap = by(tap.quotient, first_taps), x = by(first_tap.quotient, x_taps),
+                       z = by(x.quotient, z_taps);
         const Expr group = divide(min(begin.plane + z.quotient, tile.all_planes - 1), extent(4)).rest;
-        const std::vector<Expr> at{known(kernel[0] - 1 - x.rest, kernel[0]), known(max(kernel[1] - 1 - y.rest, 0), kernel[1]),
-                                   known(kernel[2] - 1 - z.rest, kernel[2])};
+        const Expr y = first_tap.rest + (tile.y_axis.taps() - 1 - tap.rest) * first_taps;
+        const std::vector<Expr> at{known(x.rest, x_taps), known(clamp(y, 0, tile.y_axis.kernel - 1), tile.y_axis.kernel),
+                                   known(z.rest, z_taps)};
         f.staged_weight(f.slot, f.block) = undef<float>();
         f.staged_weight(known(slot, shape.others), f.block) =
-            select(y.rest < kernel[1],
+            select(is_inside(y, 0, tile.y_axis.kernel),
                    GatherWeight{0, storage, this->get_target()}.at(weight, at, 0, 0, known(group, extent(4))), 0.f);
     }
 
+    /// Of a thread's position along x or z: its first tap, how many it has, and where the first sees in what the block sees.
+    struct Position {
+        Expr first_tap, taps, seen;
+    };
+    Position position_of(const Expr &at, const StagedOutputAxis<Int> &axis, int d) {
+        const Int stride = axis.stride;
+        const Division cell = by(at, stride), tap = by(cell.rest * number(gather_arguments(attributes_, d).inverse), stride);
+        return {tap.rest, by(axis.kernel + (stride - 1) - tap.rest, stride).quotient,
+                cell.quotient - by(tap.rest * axis.dilation - cell.rest, stride).quotient + axis.reach()};
+    }
+
     // Of a thread, by the numbers of f.place.
-    enum { at_x, at_y, at_z, at_group, at_image, exists, sees, weighs };
+    enum { at_x, at_y, at_z, at_group, at_image, exists, sees, weighs, taps_x, taps_z };
 
     void multiply(const Tile &tile) {
         using namespace Halide;
@@ -130,30 +142,40 @@ class ForwardStaged : public Halide::Generator<ForwardStaged<Schedule>>, public 
         const Int residues = tile.y_axis.dilation;
         const Begin begin = begin_of(f.block, tile);
         {
-            const Division x = by(f.thread, tile.x), y = by(x.quotient, tile.groups * residues), z = by(y.quotient, tile.z),
-                           run = by(y.rest, residues);
-            const Expr own_plane = min(z.quotient, tile.planes - 1), plane = begin.plane + own_plane,
-                       at[] = {begin.x + x.rest, run.rest + residues * ((begin.run + run.quotient) * shape.parts),
-                               begin.z + z.rest};
+            const Int first_taps = tile.y_axis.stride;
+            const Division lane = by(f.thread, tile.x), row = by(lane.quotient, tile.columns_y), z = by(row.quotient, tile.z),
+                           first_tap = by(row.rest, first_taps), run = by(first_tap.quotient, residues);
+            const Position at_lane = position_of(lane.rest, tile.x_axis, 0), at_depth = position_of(z.rest, tile.z_axis, 2);
+            const Expr own_plane = min(z.quotient, tile.planes - 1), plane = begin.plane + own_plane;
+            // The input that the first tap of the first part sees.
+            const Expr seen_y = run.rest + residues * ((begin.run + run.quotient) * shape.parts) - tile.y_axis.before_cell();
+            const Expr at[] = {begin.x * tile.x_axis.stride + lane.rest - tile.x_axis.padding_phase,
+                               seen_y * first_taps + first_tap.rest * tile.y_axis.dilation - tile.y_axis.padding_phase,
+                               begin.z * tile.z_axis.stride + z.rest - tile.z_axis.padding_phase};
             const Division image = divide(min(plane, tile.all_planes - 1), extent(4));
-            const Expr column = (own_plane * tile.box_z + z.rest) * tile.box_x + x.rest;
+            const Expr column = (own_plane * tile.box_z + at_depth.seen) * tile.box_x + at_lane.seen;
+            const Expr taps = (own_plane * tile.z_axis.kernel + at_depth.first_tap) * tile.x_axis.kernel + at_lane.first_tap;
             f.place(f.thread, f.block) =
                 Tuple(at[0], at[1], at[2], image.rest, image.quotient,
-                      cast<int>(z.quotient < tile.planes && at[0] < extent(0) && at[2] < extent(2) && plane < tile.all_planes),
+                      cast<int>(z.quotient < tile.planes && is_inside(at[0], 0, extent(0)) && is_inside(at[2], 0, extent(2)) &&
+                                plane < tile.all_planes),
                       column * (tile.pitch / 4) + run.rest * (tile.piece / 4) + run.quotient * (shape.parts / 4),
-                      own_plane * (tile.weights_of_plane / 4));
+                      (taps * first_taps + first_tap.rest) * (tile.tap_pitch / 4), at_lane.taps, at_depth.taps);
         }
         const auto place = [&](int i) -> Expr { return f.place(f.thread, f.block)[i]; };
-        const Expr column = f.tap_z * tile.z_axis.dilation * tile.box_x + f.tap_x * tile.x_axis.dilation,
-                   taps = f.tap_z * tile.x_axis.kernel + f.tap_x, in_column = f.tap_window * (window / 4);
-        const Expr seen = place(sees) + column * (tile.pitch / 4) + in_column,
-                   weights = place(weighs) + taps * (tile.column_taps / 4) + in_column;
+        const Int of_x = tile.y_axis.stride * (tile.tap_pitch / 4) * tile.x_axis.stride,
+                  of_z = tile.y_axis.stride * (tile.tap_pitch / 4) * tile.x_axis.kernel * tile.z_axis.stride;
+        const Expr column = f.tap_z * (tile.z_axis.dilation * tile.box_x) + f.tap_x * tile.x_axis.dilation,
+                   in_column = f.tap_window * (window / 4);
+        const Expr seen = place(sees) - column * (tile.pitch / 4) + in_column,
+                   weights = place(weighs) + f.tap_z * of_z + f.tap_x * of_x + in_column;
         f.seen(f.part, f.tap_window, f.tap_x, f.tap_z, f.thread, f.block) =
-            f.picture.staged(known(seen, (shape.elements - shape.parts - window) / 4 + 1) * 4 + f.part, f.block);
+            f.picture.staged(known(seen, (shape.elements - shape.seen()) / 4 + 1) * 4 + f.part, f.block);
         f.tap_weight(f.in_window, f.tap_window, f.tap_x, f.tap_z, f.thread, f.block) =
-            f.staged_weight(known(weights, (shape.others - window) / 4 + 1) * 4 + f.in_window, f.block);
-        f.taps = RDom({{0, window}, {0, tile.column_taps / window}, {0, tile.x_axis.kernel}, {0, tile.z_axis.kernel}}, "taps");
+            f.staged_weight(known(weights, (shape.others - shape.window_pitch()) / 4 + 1) * 4 + f.in_window, f.block);
+        f.taps = RDom({{0, window}, {0, tile.windows}, {0, tile.x_axis.taps()}, {0, tile.z_axis.taps()}}, "taps");
         const RDom &r = f.taps;
+        only_where(f.taps, {r[2] < place(taps_x), r[3] < place(taps_z)});
         f.initial(f.thread, f.block) = branch(has_bias != 0, bias(0, known(place(at_group), bias.dim(1).extent())), 0.f);
         f.sum(f.part, f.thread, f.block) = f.initial(f.thread, f.block);
         f.sum(f.part, f.thread, f.block) +=
@@ -168,8 +190,8 @@ class ForwardStaged : public Halide::Generator<ForwardStaged<Schedule>>, public 
         f.outputs = RDom({{0, tile.shape.parts}, {0, tile.shape.threads}, {0, tile.tiles()}}, "outputs");
         const RDom &o = f.outputs;
         const auto place = [&](int i) -> Expr { return f.place(o[1], o[2])[i]; };
-        const Expr y = place(at_y) + o[0] * tile.y_axis.dilation;
-        f.outputs.where(place(exists) != 0 && y < extent(1));
+        const Expr y = place(at_y) + o[0] * (tile.y_axis.dilation * tile.y_axis.stride);
+        f.outputs.where(place(exists) != 0 && is_inside(y, 0, extent(1)));
         std::vector<Expr> to{place(at_x), y, place(at_z), 0, place(at_group), place(at_image)};
         for (int d = 0; d < dimensions; d++) to[d] = known(to[d], extent(d));
         (*output_)(std::vector<Var>(dimensions)) = undef(halide_type(storage));

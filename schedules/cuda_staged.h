@@ -70,8 +70,8 @@ struct CudaForwardStaged : CudaStaged {
         f.finished.specialize(f.no_smooth_activation);
         f.sum.update().reorder({f.part, t[0], t[1], t[2], t[3]}).unroll(f.part).unroll(t[0]).never_partition_all();
         const std::vector<Var> loops{f.tap_window, f.tap_x, f.tap_z, f.thread, f.block};
-        read(f.seen.compute_at(f.sum, t[1]), f.part, shape.parts + shape.window, loops);
-        read(f.tap_weight.compute_at(f.sum, t[1]), f.in_window, shape.window, loops);
+        read(f.seen.compute_at(f.sum, t[1]), f.part, shape.seen(), loops);
+        read(f.tap_weight.compute_at(f.sum, t[1]), f.in_window, shape.window_pitch(), loops);
     }
 };
 

@@ -1,9 +1,13 @@
-# CUDA, before all others: depthwise problems of many taps at stride 1, forward and input gradient; input gradients of others, which
-# leave nearly all of a product's tile empty, of any attributes, rank and element type, in channels_last by vectors of groups; then
-# problems that are mostly launches: one of them.
+# CUDA, before all others: depthwise problems of many taps, forward and at stride 1 input gradient, by how many of a column see one
+# position; input gradients of others, which leave nearly all of a product's tile empty, of any attributes, rank and element type, in
+# channels_last by vectors of groups; then problems that are mostly launches: one of them.
 
 foreach(format f32 ${formats_of_16_bits})
     conv_transpose_small_set_has(f32 f16)
+    foreach(window 2 3 4)
+        conv_transpose_kernel(forward ${format} cuda depthwise AS staged${window} LAYOUT any GENERATOR forward_cuda_staged
+            storage=${format} threads=256 window=${window} ${depthwise} ${maybe})
+    endforeach()
     conv_transpose_kernel(forward ${format} cuda depthwise AS staged LAYOUT any GENERATOR forward_cuda_staged storage=${format}
         ${depthwise} ${maybe})
     conv_transpose_kernel(input_gradient ${format} cuda depthwise LAYOUT nhwc GENERATOR input_gradient_cuda_depthwise_vectors
