@@ -19,7 +19,9 @@ struct StagedShape {
     int planes = 1;                ///< of a weight gradient's block: neighbouring groups
     static constexpr int run = 8;  ///< rows that a thread stages at once
 
-    /// Taps and what they see are read in fours.
+    /// Kernels of few taps take only columns that have no more: their loops have none through windows.
+    bool has_one_window() const { return window < run; }
+    // Taps and what they see are read in fours.
     int window_pitch() const { return (window + 3) / 4 * 4; }
     int seen() const { return (parts + window + 2) / 4 * 4; }
 };
@@ -86,15 +88,16 @@ struct StagedOutputAxis {
     Int runs(int parts) const { return staged::up(staged::up(Int(cells() + before_cell()), dilation), Int(parts)); }
 };
 
-/// Of the forward operation: a thread computes `parts` positions of a column, stride * dilation apart, which have the same taps.
+/// Of the forward operation: a thread computes `parts` positions of a column, stride * dilation apart, which have the same taps, for
+/// every phase of a cell along y and z. Positions along x are lanes.
 template <class Int>
 struct StagedTile {
     StagedShape shape;
     StagedOutputAxis<Int> x_axis, y_axis, z_axis;
     Int all_planes;
 
-    Int cells_x, groups, cells_z, planes;  ///< of a block: along y groups of runs
-    Int x, columns_y, z;                   ///< threads: positions, and runs of them
+    Int cells_x, x;              ///< a block's cells along x, and their positions
+    Int groups, cells_z, planes;  ///< the others: of runs, which have `dilation` residues each, ...
     Int box_x, box_z, piece, pitch;        ///< of what is staged; a piece of a column, and all of them
     Int windows, tap_pitch, weights_of_plane;
 
@@ -103,27 +106,23 @@ struct StagedTile {
         : shape(shape), x_axis(x_axis), y_axis(y_axis), z_axis(z_axis), all_planes(all_planes) {
         using staged::balanced, staged::odd_fours, staged::up, staged::whole_runs, staged::within, std::min;
         const Int threads = shape.threads, parts = shape.parts, elements = shape.elements, residues = y_axis.dilation;
-        const Int rows = residues * y_axis.stride;  // of threads that have neighbouring positions
         windows = up(y_axis.taps(), Int(shape.window));
         tap_pitch = up(Int(windows * shape.window), Int(4)) * 4;
         weights_of_plane = tap_pitch * y_axis.stride * x_axis.kernel * z_axis.kernel;
-        const Int most_x = min(Int(shape.lanes), Int(threads / (rows * z_axis.stride)));
-        cells_x = balanced(x_axis.cells(), Int(most_x / x_axis.stride));
+        cells_x = balanced(x_axis.cells(), Int(min(Int(shape.lanes), Int(threads / residues)) / x_axis.stride));
         x = cells_x * x_axis.stride;
         box_x = x_axis.seen(cells_x);
         const Int most_rows = (elements / (box_x * z_axis.seen(Int(1))) - 4) / residues - tap_pitch - (StagedShape::run - 4);
         // As deep as what one cell sees, and as high as threads are left.
         const Int deep = min(z_axis.cells(), Int(z_axis.reach() + 1));
-        groups = balanced(y_axis.runs(shape.parts), Int(min(Int(threads / (x * rows * z_axis.stride * deep)), Int(most_rows / parts))));
-        columns_y = groups * rows;
+        groups = balanced(y_axis.runs(shape.parts), Int(min(Int(threads / (x * residues * deep)), Int(most_rows / parts))));
         piece = whole_runs(Int(groups * parts + tap_pitch));
         pitch = odd_fours(Int(piece * residues));
-        const Int of_column = x * columns_y;
+        const Int of_column = x * groups * residues;
         cells_z = balanced(z_axis.cells(),
-                           Int(min(Int(threads / (of_column * z_axis.stride)), z_axis.seeing(Int(elements / (box_x * pitch))))));
-        z = cells_z * z_axis.stride;
+                           Int(min(Int(threads / of_column), z_axis.seeing(Int(elements / (box_x * pitch))))));
         box_z = z_axis.seen(cells_z);
-        const Int rest = min(Int(threads / (of_column * z)),
+        const Int rest = min(Int(threads / (of_column * cells_z)),
                              Int(min(Int(elements / (box_x * box_z * pitch)), Int(Int(shape.others) / weights_of_plane))));
         planes = within(rest, all_planes);
     }
@@ -133,10 +132,11 @@ struct StagedTile {
     Int tiles_z() const { return staged::up(z_axis.cells(), cells_z); }
     Int tiles() const { return tiles_x() * tiles_y() * tiles_z() * staged::up(all_planes, planes); }
     Int columns() const { return box_x * box_z * planes; }
+    Int phases() const { return y_axis.stride * z_axis.stride; }
 
     /// Whether the least tile that was found is one that the kernel takes.
     bool fits() const {
-        return x * columns_y * z * planes <= shape.threads && columns() * pitch <= shape.elements &&
+        return x * groups * y_axis.dilation * cells_z * planes <= shape.threads && columns() * pitch <= shape.elements &&
                weights_of_plane * planes <= shape.others;
     }
 };

@@ -35,6 +35,7 @@ class ForwardStaged : public Halide::Generator<ForwardStaged<Schedule>>, public 
     void generate() {
         const Tile tile(schedule_params.shape(), axis(0), axis(1), axis(2), number(extent(4) * extent(5)));
         stage(tile);
+        place(tile);
         multiply(tile);
         store(tile);
     }
@@ -120,83 +121,90 @@ class ForwardStaged : public Halide::Generator<ForwardStaged<Schedule>>, public 
                    GatherWeight{0, storage, this->get_target()}.at(weight, at, 0, 0, known(group, extent(4))), 0.f);
     }
 
-    /// Of a thread's position along x or z: its first tap, how many it has, and where the first sees in what the block sees.
-    struct Position {
-        Expr first_tap, taps, seen;
-    };
-    Position position_of(const Expr &at, const StagedOutputAxis<Int> &axis, int d) {
-        const Int stride = axis.stride;
-        const Division cell = by(at, stride), tap = by(cell.rest * number(gather_arguments(attributes_, d).inverse), stride);
-        return {tap.rest, by(axis.kernel + (stride - 1) - tap.rest, stride).quotient,
-                cell.quotient - by(tap.rest * axis.dilation - cell.rest, stride).quotient + axis.reach()};
-    }
+    // Of a thread, by the numbers of f.place: `row` is the input that the first tap of the first part sees.
+    enum { at_x, row, cell_z, at_group, at_image, exists, sees, weighs, taps_x };
+    // Of a phase, by the numbers of f.of_phase.
+    enum { at_y, at_z, phase_sees, phase_weighs, taps_z };
 
-    // Of a thread, by the numbers of f.place.
-    enum { at_x, at_y, at_z, at_group, at_image, exists, sees, weighs, taps_x, taps_z };
+    void place(const Tile &tile) {
+        using namespace Halide;
+        StagedForwardFuncs &f = funcs_;
+        const StagedShape &shape = tile.shape;
+        const Int residues = tile.y_axis.dilation, stride = tile.x_axis.stride, first_taps = tile.y_axis.stride;
+        const Int of_x_tap = first_taps * (tile.tap_pitch / 4), of_z_tap = of_x_tap * tile.x_axis.kernel;
+        const Begin begin = begin_of(f.block, tile);
+        {
+            const Division lane = by(f.thread, tile.x), y = by(lane.quotient, tile.groups * residues), z = by(y.quotient, tile.cells_z),
+                           run = by(y.rest, residues);
+            const Division cell = by(lane.rest, stride),
+                           first_tap = by(cell.rest * number(gather_arguments(attributes_, 0).inverse), stride);
+            const Expr seen_x = cell.quotient - by(first_tap.rest * tile.x_axis.dilation - cell.rest, stride).quotient +
+                                tile.x_axis.reach();
+            const Expr taps = by(tile.x_axis.kernel + (stride - 1) - first_tap.rest, stride).quotient;
+            const Expr own_plane = min(z.quotient, tile.planes - 1), plane = begin.plane + own_plane;
+            const Division image = divide(min(plane, tile.all_planes - 1), extent(4));
+            const Expr x = begin.x * stride + lane.rest - tile.x_axis.padding_phase;
+            const Expr column = (own_plane * tile.box_z + z.rest + tile.z_axis.reach()) * tile.box_x + seen_x;
+            f.place(f.thread, f.block) =
+                Tuple(x, run.rest + residues * ((begin.run + run.quotient) * shape.parts) - tile.y_axis.before_cell(),
+                      begin.z + z.rest, image.rest, image.quotient,
+                      cast<int>(z.quotient < tile.planes && is_inside(x, 0, extent(0)) && plane < tile.all_planes),
+                      column * (tile.pitch / 4) + run.rest * (tile.piece / 4) + run.quotient * (shape.parts / 4),
+                      own_plane * (tile.weights_of_plane / 4) + first_tap.rest * of_x_tap, taps);
+        }
+        const auto place = [&](int i) -> Expr { return f.place(f.thread, f.block)[i]; };
+        const Division z_tap = by(f.phase, first_taps), z = by(z_tap.quotient * tile.z_axis.dilation, tile.z_axis.stride);
+        f.of_phase(f.phase, f.thread, f.block) =
+            Tuple(place(row) * first_taps + z_tap.rest * tile.y_axis.dilation - tile.y_axis.padding_phase,
+                  place(cell_z) * tile.z_axis.stride + z.rest - tile.z_axis.padding_phase,
+                  place(sees) - z.quotient * (tile.box_x * (tile.pitch / 4)),
+                  place(weighs) + z_tap.quotient * of_z_tap + z_tap.rest * (tile.tap_pitch / 4),
+                  by(tile.z_axis.kernel + (tile.z_axis.stride - 1) - z_tap.quotient, tile.z_axis.stride).quotient);
+    }
 
     void multiply(const Tile &tile) {
         using namespace Halide;
         StagedForwardFuncs &f = funcs_;
         const StagedShape &shape = tile.shape;
         const int window = shape.window;
-        const Int residues = tile.y_axis.dilation;
-        const Begin begin = begin_of(f.block, tile);
-        {
-            const Int first_taps = tile.y_axis.stride;
-            const Division lane = by(f.thread, tile.x), row = by(lane.quotient, tile.columns_y), z = by(row.quotient, tile.z),
-                           first_tap = by(row.rest, first_taps), run = by(first_tap.quotient, residues);
-            const Position at_lane = position_of(lane.rest, tile.x_axis, 0), at_depth = position_of(z.rest, tile.z_axis, 2);
-            const Expr own_plane = min(z.quotient, tile.planes - 1), plane = begin.plane + own_plane;
-            // The input that the first tap of the first part sees.
-            const Expr seen_y = run.rest + residues * ((begin.run + run.quotient) * shape.parts) - tile.y_axis.before_cell();
-            const Expr at[] = {begin.x * tile.x_axis.stride + lane.rest - tile.x_axis.padding_phase,
-                               seen_y * first_taps + first_tap.rest * tile.y_axis.dilation - tile.y_axis.padding_phase,
-                               begin.z * tile.z_axis.stride + z.rest - tile.z_axis.padding_phase};
-            const Division image = divide(min(plane, tile.all_planes - 1), extent(4));
-            const Expr column = (own_plane * tile.box_z + at_depth.seen) * tile.box_x + at_lane.seen;
-            const Expr taps = (own_plane * tile.z_axis.kernel + at_depth.first_tap) * tile.x_axis.kernel + at_lane.first_tap;
-            f.place(f.thread, f.block) =
-                Tuple(at[0], at[1], at[2], image.rest, image.quotient,
-                      cast<int>(z.quotient < tile.planes && is_inside(at[0], 0, extent(0)) && is_inside(at[2], 0, extent(2)) &&
-                                plane < tile.all_planes),
-                      column * (tile.pitch / 4) + run.rest * (tile.piece / 4) + run.quotient * (shape.parts / 4),
-                      (taps * first_taps + first_tap.rest) * (tile.tap_pitch / 4), at_lane.taps, at_depth.taps);
-        }
-        const auto place = [&](int i) -> Expr { return f.place(f.thread, f.block)[i]; };
-        const Int of_x = tile.y_axis.stride * (tile.tap_pitch / 4) * tile.x_axis.stride,
-                  of_z = tile.y_axis.stride * (tile.tap_pitch / 4) * tile.x_axis.kernel * tile.z_axis.stride;
+        const Int of_x_tap = tile.y_axis.stride * (tile.tap_pitch / 4), x_step = of_x_tap * tile.x_axis.stride,
+                  z_step = of_x_tap * tile.x_axis.kernel * tile.z_axis.stride;
+        const auto of_phase = [&](int i) -> Expr { return f.of_phase(f.phase, f.thread, f.block)[i]; };
         const Expr column = f.tap_z * (tile.z_axis.dilation * tile.box_x) + f.tap_x * tile.x_axis.dilation,
                    in_column = f.tap_window * (window / 4);
-        const Expr seen = place(sees) - column * (tile.pitch / 4) + in_column,
-                   weights = place(weighs) + f.tap_z * of_z + f.tap_x * of_x + in_column;
-        f.seen(f.part, f.tap_window, f.tap_x, f.tap_z, f.thread, f.block) =
+        const Expr seen = of_phase(phase_sees) - column * (tile.pitch / 4) + in_column,
+                   weights = of_phase(phase_weighs) + f.tap_z * z_step + f.tap_x * x_step + in_column;
+        f.seen(f.part, f.tap_window, f.tap_x, f.tap_z, f.phase, f.thread, f.block) =
             f.picture.staged(known(seen, (shape.elements - shape.seen()) / 4 + 1) * 4 + f.part, f.block);
-        f.tap_weight(f.in_window, f.tap_window, f.tap_x, f.tap_z, f.thread, f.block) =
+        f.tap_weight(f.in_window, f.tap_window, f.tap_x, f.tap_z, f.phase, f.thread, f.block) =
             f.staged_weight(known(weights, (shape.others - shape.window_pitch()) / 4 + 1) * 4 + f.in_window, f.block);
-        f.taps = RDom({{0, window}, {0, tile.windows}, {0, tile.x_axis.taps()}, {0, tile.z_axis.taps()}}, "taps");
+        f.taps = RDom({{0, window}, {0, shape.has_one_window() ? Int(1) : tile.windows}, {0, tile.x_axis.taps()},
+                       {0, tile.z_axis.taps()}}, "taps");
         const RDom &r = f.taps;
-        only_where(f.taps, {r[2] < place(taps_x), r[3] < place(taps_z)});
-        f.initial(f.thread, f.block) = branch(has_bias != 0, bias(0, known(place(at_group), bias.dim(1).extent())), 0.f);
-        f.sum(f.part, f.thread, f.block) = f.initial(f.thread, f.block);
-        f.sum(f.part, f.thread, f.block) +=
-            f.seen(f.part + r[0], r[1], r[2], r[3], f.thread, f.block) * f.tap_weight(r[0], r[1], r[2], r[3], f.thread, f.block);
-        f.finished(f.part, f.thread, f.block) = activate(f.sum(f.part, f.thread, f.block), activation, slope);
+        only_where(f.taps, {r[2] < Expr(f.place(f.thread, f.block)[taps_x]), r[3] < of_phase(taps_z)});
+        const Expr group = f.place(f.thread, f.block)[at_group];
+        f.initial(f.thread, f.block) = branch(has_bias != 0, bias(0, known(group, bias.dim(1).extent())), 0.f);
+        f.sum(f.part, f.phase, f.thread, f.block) = f.initial(f.thread, f.block);
+        f.sum(f.part, f.phase, f.thread, f.block) += f.seen(f.part + r[0], r[1], r[2], r[3], f.phase, f.thread, f.block) *
+                                                     f.tap_weight(r[0], r[1], r[2], r[3], f.phase, f.thread, f.block);
+        f.finished(f.part, f.phase, f.thread, f.block) = activate(f.sum(f.part, f.phase, f.thread, f.block), activation, slope);
         f.no_smooth_activation = activation == static_cast<int>(EpilogueKind::piecewise_linear);
     }
 
     void store(const Tile &tile) {
         using namespace Halide;
         StagedForwardFuncs &f = funcs_;
-        f.outputs = RDom({{0, tile.shape.parts}, {0, tile.shape.threads}, {0, tile.tiles()}}, "outputs");
+        f.outputs = RDom({{0, tile.shape.parts}, {0, tile.phases()}, {0, tile.shape.threads}, {0, tile.tiles()}}, "outputs");
         const RDom &o = f.outputs;
-        const auto place = [&](int i) -> Expr { return f.place(o[1], o[2])[i]; };
-        const Expr y = place(at_y) + o[0] * (tile.y_axis.dilation * tile.y_axis.stride);
-        f.outputs.where(place(exists) != 0 && is_inside(y, 0, extent(1)));
-        std::vector<Expr> to{place(at_x), y, place(at_z), 0, place(at_group), place(at_image)};
+        const auto place = [&](int i) -> Expr { return f.place(o[2], o[3])[i]; };
+        const auto of_phase = [&](int i) -> Expr { return f.of_phase(o[1], o[2], o[3])[i]; };
+        const Expr y = of_phase(at_y) + o[0] * (tile.y_axis.dilation * tile.y_axis.stride), z = of_phase(at_z);
+        f.outputs.where(place(exists) != 0 && is_inside(z, 0, extent(2)) && is_inside(y, 0, extent(1)));
+        std::vector<Expr> to{place(at_x), y, z, 0, place(at_group), place(at_image)};
         for (int d = 0; d < dimensions; d++) to[d] = known(to[d], extent(d));
         (*output_)(std::vector<Var>(dimensions)) = undef(halide_type(storage));
         Func(*output_).gpu_single_thread();  // nothing, but on the host it would ask for host memory
-        (*output_)(to) = stored(f.finished(o[0], o[1], o[2]), storage, this->get_target());
+        (*output_)(to) = stored(f.finished(o[0], o[1], o[2], o[3]), storage, this->get_target());
         f.output = *output_;
     }
 };

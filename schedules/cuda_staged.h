@@ -60,16 +60,17 @@ struct CudaForwardStaged : CudaStaged {
         const StagedShape shape = this->shape();
         const RDom &o = f.outputs, &w = f.weights, &t = f.taps;
         f.output.update().allow_race_conditions()  // no two elements are one
-            .reorder(o[0], o[1], o[2]).unroll(o[0]).gpu_blocks(o[2]).gpu_threads(o[1]).never_partition_all();
-        stage(f.picture, shape.elements, f.output, o[2]);
-        f.staged_weight.compute_at(f.output, o[2]).store_in(MemoryType::GPUShared).bound(f.slot, 0, shape.others);
+            .reorder(o[0], o[1], o[2], o[3]).unroll(o[0]).gpu_blocks(o[3]).gpu_threads(o[2]).never_partition_all();
+        stage(f.picture, shape.elements, f.output, o[3]);
+        f.staged_weight.compute_at(f.output, o[3]).store_in(MemoryType::GPUShared).bound(f.slot, 0, shape.others);
         f.staged_weight.update().allow_race_conditions().gpu_threads(w[1]).never_partition_all();
-        for (Func *in_thread : {&f.place, &f.initial, &f.finished, &f.sum})
-            in_thread->compute_at(f.output, o[1]).store_in(MemoryType::Register);
+        for (Func *in_thread : {&f.place, &f.initial}) in_thread->compute_at(f.output, o[2]).store_in(MemoryType::Register);
+        for (Func *in_phase : {&f.of_phase, &f.finished, &f.sum})
+            in_phase->compute_at(f.output, o[1]).store_in(MemoryType::Register);
         for (Func *of_parts : {&f.finished, &f.sum}) of_parts->bound_extent(f.part, shape.parts).unroll(f.part);
         f.finished.specialize(f.no_smooth_activation);
         f.sum.update().reorder({f.part, t[0], t[1], t[2], t[3]}).unroll(f.part).unroll(t[0]).never_partition_all();
-        const std::vector<Var> loops{f.tap_window, f.tap_x, f.tap_z, f.thread, f.block};
+        const std::vector<Var> loops{f.tap_window, f.tap_x, f.tap_z, f.phase, f.thread, f.block};
         read(f.seen.compute_at(f.sum, t[1]), f.part, shape.seen(), loops);
         read(f.tap_weight.compute_at(f.sum, t[1]), f.in_window, shape.window_pitch(), loops);
     }

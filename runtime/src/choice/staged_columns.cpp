@@ -51,7 +51,7 @@ std::string forward_rejection(const StagedShape &shape, const Computation &c) {
     const StagedTile<int64_t> tile = forward_tile(shape, p);
     if (!tile.fits()) return too_large;
     const StagedOutputAxis<int64_t> &y = tile.y_axis;
-    if (tile.windows > 1 && shape.window < StagedShape::run) return "a column has more taps than its window";
+    if (tile.windows > 1 && shape.has_one_window()) return "a column has more taps than its window";
     const double staged = double(tile.tiles()) * double(tile.columns()) * double(tile.piece) * double(y.dilation);
     const double strides = double(tile.x_axis.stride * y.stride * tile.z_axis.stride);
     const double taps_of_windows = double(tile.windows * shape.window * y.stride);
