@@ -16,7 +16,7 @@ struct StagedShape {
     int threads = 0, parts = 0, window = 0;
     int lanes = 0;                 ///< along x at most
     int elements = 0, others = 0;  ///< staged in a block at most: of what taps see, and of weights, or of a weight gradient's input
-    int planes = 1;                ///< of a weight gradient's block: neighbouring groups
+    int planes = 1;                ///< neighbouring groups that a block has side by side, in channels_last
     static constexpr int run = 8;  ///< rows that a thread stages at once
 
     /// Kernels of few taps take only columns that have no more: their loops have none through windows.
@@ -105,10 +105,13 @@ struct StagedTile {
                const StagedOutputAxis<Int> &z_axis, const Int &all_planes)
         : shape(shape), x_axis(x_axis), y_axis(y_axis), z_axis(z_axis), all_planes(all_planes) {
         using staged::balanced, staged::odd_fours, staged::up, staged::whole_runs, staged::within, std::min;
-        const Int threads = shape.threads, parts = shape.parts, elements = shape.elements, residues = y_axis.dilation;
+        // Of a plane: those that lie side by side have equal shares.
+        const Int threads = shape.threads / shape.planes, elements = shape.elements / shape.planes,
+                  others = shape.others / shape.planes, parts = shape.parts, residues = y_axis.dilation;
         windows = up(y_axis.taps(), Int(shape.window));
         tap_pitch = up(Int(windows * shape.window), Int(4)) * 4;
         weights_of_plane = tap_pitch * y_axis.stride * x_axis.kernel * z_axis.kernel;
+        if (shape.planes > 1) weights_of_plane = odd_fours(weights_of_plane);
         cells_x = balanced(x_axis.cells(), Int(min(Int(shape.lanes), Int(threads / residues)) / x_axis.stride));
         x = cells_x * x_axis.stride;
         box_x = x_axis.seen(cells_x);
@@ -123,20 +126,21 @@ struct StagedTile {
                            Int(min(Int(threads / of_column), z_axis.seeing(Int(elements / (box_x * pitch))))));
         box_z = z_axis.seen(cells_z);
         const Int rest = min(Int(threads / (of_column * cells_z)),
-                             Int(min(Int(elements / (box_x * box_z * pitch)), Int(Int(shape.others) / weights_of_plane))));
-        planes = within(rest, all_planes);
+                             Int(min(Int(elements / (box_x * box_z * pitch)), Int(others / weights_of_plane))));
+        planes = within(rest, up(all_planes, Int(shape.planes))) * shape.planes;
     }
 
     Int tiles_x() const { return staged::up(x_axis.cells(), cells_x); }
     Int tiles_y() const { return staged::up(y_axis.runs(shape.parts), groups); }
     Int tiles_z() const { return staged::up(z_axis.cells(), cells_z); }
     Int tiles() const { return tiles_x() * tiles_y() * tiles_z() * staged::up(all_planes, planes); }
+    Int positions() const { return x * groups * y_axis.dilation * cells_z; }  ///< threads of a plane
     Int columns() const { return box_x * box_z * planes; }
     Int phases() const { return y_axis.stride * z_axis.stride; }
 
     /// Whether the least tile that was found is one that the kernel takes.
     bool fits() const {
-        return x * groups * y_axis.dilation * cells_z * planes <= shape.threads && columns() * pitch <= shape.elements &&
+        return positions() * planes <= shape.threads && columns() * pitch <= shape.elements &&
                weights_of_plane * planes <= shape.others;
     }
 };

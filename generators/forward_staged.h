@@ -83,6 +83,19 @@ class ForwardStaged : public Halide::Generator<ForwardStaged<Schedule>>, public 
         return {x.rest * tile.cells_x, y.rest * tile.groups, z.rest * tile.cells_z, z.quotient * tile.planes};
     }
 
+    bool has_planes_innermost() const { return schedule_params.shape().planes > 1; }
+    /// A number that counts through planes and what each has so many of.
+    struct InPlane {
+        Expr plane, number;
+    };
+    InPlane in_plane(const Expr &number, const Tile &tile, const Int &of_plane) const {
+        const Division d = by(number, has_planes_innermost() ? tile.planes : of_plane);
+        return has_planes_innermost() ? InPlane{d.rest, d.quotient} : InPlane{d.quotient, d.rest};
+    }
+    Expr with_plane(const Expr &plane, const Expr &number, const Tile &tile, const Int &of_plane) const {
+        return has_planes_innermost() ? number * tile.planes + plane : plane * of_plane + number;
+    }
+
     void stage(const Tile &tile) {
         using namespace Halide;
         StagedForwardFuncs &f = funcs_;
@@ -92,8 +105,9 @@ class ForwardStaged : public Halide::Generator<ForwardStaged<Schedule>>, public 
         const Staged what{tile.columns(), residues, tile.piece, tile.pitch, shape.elements};
         stage_picture(f.picture, input, what, shape.threads, f.thread, {f.block},
                       [&](const Expr &column) -> Column {
-                          const Division x = by(column, tile.box_x), z = by(x.quotient, tile.box_z);
-                          const Expr plane = begin.plane + z.quotient;
+                          const InPlane c = in_plane(column, tile, tile.box_x * tile.box_z);
+                          const Division x = by(c.number, tile.box_x), z{{}, x.quotient};
+                          const Expr plane = begin.plane + c.plane;
                           const Division image = divide(min(plane, tile.all_planes - 1), extent(4));
                           return {begin.x + x.rest - tile.x_axis.reach(), begin.z + z.rest - tile.z_axis.reach(), image.rest,
                                   image.quotient, plane < tile.all_planes};
@@ -109,12 +123,11 @@ class ForwardStaged : public Halide::Generator<ForwardStaged<Schedule>>, public 
         const RDom &r = f.weights;
         const Expr slot = r[0] * shape.threads + r[1];
         f.weights.where(slot < all);
-        const Division tap = by(slot, tile.tap_pitch), first_tap = by(tap.quotient, first_taps), x = by(first_tap.quotient, x_taps),
-                       z = by(x.quotient, z_taps);
-        const Expr group = divide(min(begin.plane + z.quotient, tile.all_planes - 1), extent(4)).rest;
+        const Division plane = by(slot, tile.weights_of_plane), tap = by(plane.rest, tile.tap_pitch), first_tap = by(tap.quotient, first_taps), x = by(first_tap.quotient, x_taps);
+        const Expr group = divide(min(begin.plane + plane.quotient, tile.all_planes - 1), extent(4)).rest;
         const Expr y = first_tap.rest + (tile.y_axis.taps() - 1 - tap.rest) * first_taps;
         const std::vector<Expr> at{known(x.rest, x_taps), known(clamp(y, 0, tile.y_axis.kernel - 1), tile.y_axis.kernel),
-                                   known(z.rest, z_taps)};
+                                   known(min(x.quotient, z_taps - 1), z_taps)};
         f.staged_weight(f.slot, f.block) = undef<float>();
         f.staged_weight(known(slot, shape.others), f.block) =
             select(is_inside(y, 0, tile.y_axis.kernel),
@@ -126,6 +139,11 @@ class ForwardStaged : public Halide::Generator<ForwardStaged<Schedule>>, public 
     // Of a phase, by the numbers of f.of_phase.
     enum { at_y, at_z, phase_sees, phase_weighs, taps_z };
 
+    // Fours from a column to the next of a plane.
+    Int column_pitch(const Tile &tile) const {
+        return has_planes_innermost() ? tile.pitch / 4 * tile.planes : tile.pitch / 4;
+    }
+
     void place(const Tile &tile) {
         using namespace Halide;
         StagedForwardFuncs &f = funcs_;
@@ -134,21 +152,23 @@ class ForwardStaged : public Halide::Generator<ForwardStaged<Schedule>>, public 
         const Int of_x_tap = first_taps * (tile.tap_pitch / 4), of_z_tap = of_x_tap * tile.x_axis.kernel;
         const Begin begin = begin_of(f.block, tile);
         {
-            const Division lane = by(f.thread, tile.x), y = by(lane.quotient, tile.groups * residues), z = by(y.quotient, tile.cells_z),
-                           run = by(y.rest, residues);
+            const InPlane own = in_plane(f.thread, tile, tile.positions());
+            const Expr own_plane = min(own.plane, tile.planes - 1), plane = begin.plane + own_plane;
+            const Division lane = by(min(own.number, tile.positions() - 1), tile.x), y = by(lane.quotient, tile.groups * residues), run = by(y.rest, residues);
+            const Expr z = y.quotient;
             const Division cell = by(lane.rest, stride),
                            first_tap = by(cell.rest * number(gather_arguments(attributes_, 0).inverse), stride);
             const Expr seen_x = cell.quotient - by(first_tap.rest * tile.x_axis.dilation - cell.rest, stride).quotient +
                                 tile.x_axis.reach();
             const Expr taps = by(tile.x_axis.kernel + (stride - 1) - first_tap.rest, stride).quotient;
-            const Expr own_plane = min(z.quotient, tile.planes - 1), plane = begin.plane + own_plane;
             const Division image = divide(min(plane, tile.all_planes - 1), extent(4));
             const Expr x = begin.x * stride + lane.rest - tile.x_axis.padding_phase;
-            const Expr column = (own_plane * tile.box_z + z.rest + tile.z_axis.reach()) * tile.box_x + seen_x;
+            const Expr column = with_plane(own_plane, (z + tile.z_axis.reach()) * tile.box_x + seen_x, tile, tile.box_x * tile.box_z);
+            const Expr has_place = own.plane < tile.planes && own.number < tile.positions();
             f.place(f.thread, f.block) =
                 Tuple(x, run.rest + residues * ((begin.run + run.quotient) * shape.parts) - tile.y_axis.before_cell(),
-                      begin.z + z.rest, image.rest, image.quotient,
-                      cast<int>(z.quotient < tile.planes && is_inside(x, 0, extent(0)) && plane < tile.all_planes),
+                      begin.z + z, image.rest, image.quotient,
+                      cast<int>(has_place && is_inside(x, 0, extent(0)) && plane < tile.all_planes),
                       column * (tile.pitch / 4) + run.rest * (tile.piece / 4) + run.quotient * (shape.parts / 4),
                       own_plane * (tile.weights_of_plane / 4) + first_tap.rest * of_x_tap, taps);
         }
@@ -157,7 +177,7 @@ class ForwardStaged : public Halide::Generator<ForwardStaged<Schedule>>, public 
         f.of_phase(f.phase, f.thread, f.block) =
             Tuple(place(row) * first_taps + z_tap.rest * tile.y_axis.dilation - tile.y_axis.padding_phase,
                   place(cell_z) * tile.z_axis.stride + z.rest - tile.z_axis.padding_phase,
-                  place(sees) - z.quotient * (tile.box_x * (tile.pitch / 4)),
+                  place(sees) - z.quotient * (tile.box_x * column_pitch(tile)),
                   place(weighs) + z_tap.quotient * of_z_tap + z_tap.rest * (tile.tap_pitch / 4),
                   by(tile.z_axis.kernel + (tile.z_axis.stride - 1) - z_tap.quotient, tile.z_axis.stride).quotient);
     }
@@ -172,7 +192,7 @@ class ForwardStaged : public Halide::Generator<ForwardStaged<Schedule>>, public 
         const auto of_phase = [&](int i) -> Expr { return f.of_phase(f.phase, f.thread, f.block)[i]; };
         const Expr column = f.tap_z * (tile.z_axis.dilation * tile.box_x) + f.tap_x * tile.x_axis.dilation,
                    in_column = f.tap_window * (window / 4);
-        const Expr seen = of_phase(phase_sees) - column * (tile.pitch / 4) + in_column,
+        const Expr seen = of_phase(phase_sees) - column * column_pitch(tile) + in_column,
                    weights = of_phase(phase_weighs) + f.tap_z * z_step + f.tap_x * x_step + in_column;
         f.seen(f.part, f.tap_window, f.tap_x, f.tap_z, f.phase, f.thread, f.block) =
             f.picture.staged(known(seen, (shape.elements - shape.seen()) / 4 + 1) * 4 + f.part, f.block);

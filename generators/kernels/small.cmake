@@ -4,12 +4,14 @@
 
 foreach(format f32 ${formats_of_16_bits})
     conv_transpose_small_set_has(f32 f16)
+    set(staged GENERATOR forward_cuda_staged storage=${format} threads=256 ${depthwise} ${maybe})
+    set(groups planes=8 lanes=8 elements=8192 others=3072)
     foreach(window 2 3 4)
-        conv_transpose_kernel(forward ${format} cuda depthwise AS staged${window} LAYOUT any GENERATOR forward_cuda_staged
-            storage=${format} threads=256 window=${window} ${depthwise} ${maybe})
+        conv_transpose_kernel(forward ${format} cuda depthwise AS staged${window} LAYOUT any ${staged} window=${window})
+        conv_transpose_kernel(forward ${format} cuda depthwise AS staged${window} LAYOUT nhwc ${staged} window=${window} ${groups})
     endforeach()
-    conv_transpose_kernel(forward ${format} cuda depthwise AS staged LAYOUT any GENERATOR forward_cuda_staged storage=${format}
-        ${depthwise} ${maybe})
+    conv_transpose_kernel(forward ${format} cuda depthwise AS staged LAYOUT any ${staged} threads=128)
+    conv_transpose_kernel(forward ${format} cuda depthwise AS staged LAYOUT nhwc ${staged} ${groups})
     conv_transpose_kernel(input_gradient ${format} cuda depthwise LAYOUT nhwc GENERATOR input_gradient_cuda_depthwise_vectors
         storage=${format} parts=8 window=3 ${depthwise} ${maybe})
     set(depthwise_gather LAYOUT any GENERATOR input_gradient_cuda_depthwise_gather storage=${format} in_channels=1 ${maybe})

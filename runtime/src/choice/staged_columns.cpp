@@ -47,7 +47,9 @@ std::string forward_rejection(const StagedShape &shape, const Computation &c) {
     const Problem &p = c.problem;
     const auto all_live = [](const Axis &a) { return std::gcd(a.stride, a.dilation) == 1; };
     if (!std::all_of(p.axes.begin(), p.axes.end(), all_live)) return "its stride and dilation have a common divisor";
-    if (channels_innermost(c.read_format) || channels_innermost(c.written_format)) return "its channels are innermost";
+    const bool by_planes = shape.planes > 1;
+    if (channels_innermost(c.read_format) != by_planes || channels_innermost(c.written_format) != by_planes)
+        return by_planes ? "its channels are not innermost" : "its channels are innermost";
     const StagedTile<int64_t> tile = forward_tile(shape, p);
     if (!tile.fits()) return too_large;
     const StagedOutputAxis<int64_t> &y = tile.y_axis;
