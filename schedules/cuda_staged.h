@@ -107,7 +107,7 @@ struct CudaWeightGradientStaged : CudaStaged {
         f.at.compute_at(f.sum, r[1]).store_in(MemoryType::Register);
         for (const Var &of_loop : {f.step, f.thread, f.tile}) f.at.bound_extent(of_loop, 1);
         const std::vector<Var> loops{f.step, f.thread, f.box, f.tile, f.part, f.images};
-        read(f.seen.compute_at(f.sum, r[1]), f.place, shape.parts + shape.window, loops);
+        read(f.seen.compute_at(f.sum, r[1]), f.place, shape.seen(), loops);
         read(f.factor.compute_at(f.sum, r[1]), f.place, shape.parts, loops);
     }
 };

@@ -13,7 +13,7 @@ namespace conv_transpose {
 namespace {
 
 const std::string too_large = "what a block would stage is more than it has room for",
-                  few_products = "what is staged has too few products";
+                  few_products = "what is staged has too few products", more_taps = "a column has more taps than its window";
 
 StagedTile<int64_t> forward_tile(const StagedShape &shape, const Problem &p) {
     const auto axis = [](const Axis &a) {
@@ -41,7 +41,7 @@ double full_lanes(const StagedOutputAxis<int64_t> &x) { return double(x.kernel) 
 
 // In these units kernels for any attributes (schedules/cuda_gather.h) took as long at 2 to 4.1, up to 5.7 times as long from 4.7
 // on, and less below 2: 46 layers of float16 and float32 (H200, 2026-11-23).
-constexpr double worth_staging = 4.5;
+constexpr double worth_staging = 4.1;
 
 std::string forward_rejection(const StagedShape &shape, const Computation &c) {
     const Problem &p = c.problem;
@@ -53,7 +53,7 @@ std::string forward_rejection(const StagedShape &shape, const Computation &c) {
     const StagedTile<int64_t> tile = forward_tile(shape, p);
     if (!tile.fits()) return too_large;
     const StagedOutputAxis<int64_t> &y = tile.y_axis;
-    if (tile.windows > 1 && shape.has_one_window()) return "a column has more taps than its window";
+    if (tile.windows > 1 && shape.has_one_window()) return more_taps;
     const double staged = double(tile.tiles()) * double(tile.columns()) * double(tile.piece) * double(y.dilation);
     const double strides = double(tile.x_axis.stride * y.stride * tile.z_axis.stride);
     const double taps_of_windows = double(tile.windows * shape.window * y.stride);
@@ -65,6 +65,7 @@ std::string forward_rejection(const StagedShape &shape, const Computation &c) {
 std::string weight_gradient_rejection(const StagedShape &shape, const Problem &p) {
     const StagedWeightTile<int64_t> tile = staged_weight_tile(shape, p);
     if (!tile.fits()) return too_large;
+    if (tile.windows > 1 && shape.has_one_window()) return more_taps;
     const StagedAxis<int64_t> &y = tile.y_axis;
     // Longer runs make addresses once for more products: of 14 to 128 rows times are 0.86 to 0.93 of those with runs of eight, of 7
     // rows twice those (H200, 2026-11-23).
