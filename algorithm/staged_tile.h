@@ -138,9 +138,9 @@ struct StagedTile {
     Int columns() const { return box_x * box_z * planes; }
     Int phases() const { return y_axis.stride * z_axis.stride; }
 
-    /// Whether the least tile that was found is one that the kernel takes.
+    /// Whether the least tile that was found is one that the kernel takes, and its numbers are small enough for divisions.
     bool fits() const {
-        return positions() * planes <= shape.threads && columns() * pitch <= shape.elements &&
+        return z_axis.stride <= shape.threads && positions() * planes <= shape.threads && columns() * pitch <= shape.elements &&
                weights_of_plane * planes <= shape.others;
     }
 };

@@ -9,7 +9,11 @@
 // Order: bounds are tested, and elements converted to float32, once an element, not once a tap. A thread has neighbouring positions
 // of a column and a window of taps, which see a run of a column of what is staged: it comes in vectors of four, and nothing is
 // tested in the inner loops. In a weight gradient a block's threads are lanes of its windows of taps, and add what each lane has
-// summed.
+// summed. Forward, at a stride, a thread goes through its cell's phases along columns and depth, and lanes are positions of all
+// phases along rows, so that stores are dense and lanes of a cell share what they read. In channels_last groups lie side by side.
+//
+// Strides, estimated of PTX, not measured yet: 3-D k5 s2, window of three taps: 67 instructions for 48 products, of which 33 are
+// taps', in all 66 a result (203 in cuda_gather.h); an element is staged twice.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_STAGED_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_STAGED_H
 
