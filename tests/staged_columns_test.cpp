@@ -11,12 +11,13 @@ namespace {
 constexpr int of_weights = 1024, of_inputs = 3072;
 
 /// Why a kernel for an operation whose threads have so many positions of a column does not take a problem.
-std::string rejection_of(const char *problem, Operation operation, int parts, Layout layout = Layout::channels_first, int window = 8) {
+std::string rejection_of(const char *problem, Operation operation, int parts, Layout layout = Layout::channels_first, int window = 8,
+                         int planes = 1) {
     const bool forward = operation == Operation::forward;
     KernelTraits kernel;
     kernel.operation = operation;
     kernel.staged_shape = {.threads = 128, .parts = parts, .window = window, .lanes = 32, .elements = forward ? 10240 : 5120,
-                           .others = forward ? of_weights : of_inputs};
+                           .others = forward ? of_weights * planes : of_inputs, .planes = planes};
     PlanOptions options;
     options.operation = operation;
     options.input.layout = options.output.layout = layout;
@@ -65,6 +66,16 @@ TEST(StagedColumns, OfTheForwardOperationHaveWindowsThatHoldTheirTaps) {
     EXPECT_EQ(forward_rejection_of("g8ic8oc8ih96iw96kh9kw9sh2sw2", 4), more);
     EXPECT_EQ(forward_rejection_of("g8ic8oc8ih96iw96kh9kw9sh3sw2", 3), "");
     EXPECT_EQ(forward_rejection_of("g8ic8oc8ih96iw96kh9kw9"), "");
+}
+
+TEST(StagedColumns, OfTheForwardOperationInChannelsLastHaveGroupsSideBySide) {
+    const auto of_groups = [](const char *problem, Layout layout) {
+        return rejection_of(problem, Operation::forward, 16, layout, 3, 8);
+    };
+    const char *const of_three = "n2g64ic64oc64ih64iw64kh5kw5sh2sw2ph2pw2";
+    EXPECT_EQ(of_groups(of_three, Layout::channels_last), "");
+    EXPECT_EQ(of_groups(of_three, Layout::channels_first), "its channels are not innermost");
+    EXPECT_EQ(of_groups("n2g64ic64oc64ih64iw64kh3kw3", Layout::channels_last), few);
 }
 
 TEST(StagedColumns, OfWeightGradientsHaveRunsThatColumnsFill) {

@@ -42,6 +42,8 @@ double full_lanes(const StagedOutputAxis<int64_t> &x) { return double(x.kernel) 
 // In these units kernels for any attributes (schedules/cuda_gather.h) took as long at 2 to 4.1, up to 5.7 times as long from 4.7
 // on, and less below 2: 46 layers of float16 and float32 (H200, 2026-11-23).
 constexpr double worth_staging = 4.1;
+// Of the forward operation with groups side by side, beside kernels that read vectors of them: estimated, not measured.
+constexpr double worth_staging_groups = 8;
 
 std::string forward_rejection(const StagedShape &shape, const Computation &c) {
     const Problem &p = c.problem;
@@ -58,7 +60,7 @@ std::string forward_rejection(const StagedShape &shape, const Computation &c) {
     const double strides = double(tile.x_axis.stride * y.stride * tile.z_axis.stride);
     const double taps_of_windows = double(tile.windows * shape.window * y.stride);
     const double products = products_an_element(tile, staged / double(tile.all_planes) * strides, taps_of_windows);
-    if (products * full_lanes(tile.x_axis) < worth_staging) return few_products;
+    if (products * full_lanes(tile.x_axis) < (by_planes ? worth_staging_groups : worth_staging)) return few_products;
     return {};
 }
 
