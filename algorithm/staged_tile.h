@@ -88,17 +88,17 @@ struct StagedOutputAxis {
     Int runs(int parts) const { return staged::up(staged::up(Int(cells() + before_cell()), dilation), Int(parts)); }
 };
 
-/// Of the forward operation: a thread computes `parts` positions of a column, stride * dilation apart, which have the same taps, for
-/// every phase of a cell along y and z. Positions along x are lanes.
+/// Of the forward operation: a thread computes `parts` positions of a column, stride * dilation apart, which have the same taps,
+/// for every phase of a cell along y and z. Positions along x are lanes.
 template <class Int>
 struct StagedTile {
     StagedShape shape;
     StagedOutputAxis<Int> x_axis, y_axis, z_axis;
     Int all_planes;
 
-    Int cells_x, x;              ///< a block's cells along x, and their positions
-    Int groups, cells_z, planes;  ///< the others: of runs, which have `dilation` residues each, ...
-    Int box_x, box_z, piece, pitch;        ///< of what is staged; a piece of a column, and all of them
+    Int cells_x, x;                  ///< a block's cells along x, and their positions
+    Int groups, cells_z, planes;     ///< along y runs, of `dilation` residues each
+    Int box_x, box_z, piece, pitch;  ///< of what is staged; a piece of a column, and all of them
     Int windows, tap_pitch, weights_of_plane;
 
     StagedTile(const StagedShape &shape, const StagedOutputAxis<Int> &x_axis, const StagedOutputAxis<Int> &y_axis,
@@ -118,7 +118,8 @@ struct StagedTile {
         const Int most_rows = (elements / (box_x * z_axis.seen(Int(1))) - 4) / residues - tap_pitch - (StagedShape::run - 4);
         // As deep as what one cell sees, and as high as threads are left.
         const Int deep = min(z_axis.cells(), Int(z_axis.reach() + 1));
-        groups = balanced(y_axis.runs(shape.parts), Int(min(Int(threads / (x * residues * deep)), Int(most_rows / parts))));
+        groups = balanced(y_axis.runs(shape.parts),
+                          Int(min(Int(threads / (x * residues * deep)), Int(most_rows / parts))));
         piece = whole_runs(Int(groups * parts + tap_pitch));
         pitch = odd_fours(Int(piece * residues));
         const Int of_column = x * groups * residues;

@@ -40,13 +40,15 @@ struct StagedWeightTile {
         const Int some_x = min(x_axis.extent, Int(least_lanes)),
                   some_z = min(z_axis.seeing(Int(elements / (x_axis.seen(some_x) * least_pitch))),
                                Int(inputs / (some_x * (parts * apart + 4))));
-        const Int deep = within(Int(min(some_z, Int(z_axis.reach() / z_axis.stride + 1))), z_axis.extent), seen_z = z_axis.seen(deep);
+        const Int deep = within(Int(min(some_z, Int(z_axis.reach() / z_axis.stride + 1))), z_axis.extent),
+                  seen_z = z_axis.seen(deep);
         const Int most_x = min(x_axis.seeing(Int(elements / (seen_z * least_pitch))), Int(inputs / (deep * (parts * apart + 4))));
         x = balanced(x_axis.extent, Int(min(most_x, Int(std::max(shape.lanes / planes, least_lanes)))));
         box_x = x_axis.seen(x);
         const Int most_pitch = elements / (box_x * seen_z) - 4;
         const Int most_rows = most_pitch / pieces - column_taps - (StagedShape::run - 4);
-        groups = balanced(y_axis.runs(shape.parts), Int(min(Int(most_rows / parts), Int((inputs / (x * deep) - 4) / (parts * apart)))));
+        groups = balanced(y_axis.runs(shape.parts),
+                          Int(min(Int(most_rows / parts), Int((inputs / (x * deep) - 4) / (parts * apart)))));
         piece = whole_runs(Int(groups * parts + column_taps));
         pitch = odd_fours(Int(piece * pieces));
         input_piece = whole_runs(Int(groups * parts));

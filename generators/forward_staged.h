@@ -106,10 +106,10 @@ class ForwardStaged : public Halide::Generator<ForwardStaged<Schedule>>, public 
         stage_picture(f.picture, input, what, shape.threads, f.thread, {f.block},
                       [&](const Expr &column) -> Column {
                           const InPlane c = in_plane(column, tile, tile.box_x * tile.box_z);
-                          const Division x = by(c.number, tile.box_x), z{{}, x.quotient};
+                          const Division x = by(c.number, tile.box_x);
                           const Expr plane = begin.plane + c.plane;
                           const Division image = divide(min(plane, tile.all_planes - 1), extent(4));
-                          return {begin.x + x.rest - tile.x_axis.reach(), begin.z + z.rest - tile.z_axis.reach(), image.rest,
+                          return {begin.x + x.rest - tile.x_axis.reach(), begin.z + x.quotient - tile.z_axis.reach(), image.rest,
                                   image.quotient, plane < tile.all_planes};
                       },
                       [&](const Expr &piece, const Expr &row) {
@@ -123,7 +123,8 @@ class ForwardStaged : public Halide::Generator<ForwardStaged<Schedule>>, public 
         const RDom &r = f.weights;
         const Expr slot = r[0] * shape.threads + r[1];
         f.weights.where(slot < all);
-        const Division plane = by(slot, tile.weights_of_plane), tap = by(plane.rest, tile.tap_pitch), first_tap = by(tap.quotient, first_taps), x = by(first_tap.quotient, x_taps);
+        const Division plane = by(slot, tile.weights_of_plane), tap = by(plane.rest, tile.tap_pitch),
+                       first_tap = by(tap.quotient, first_taps), x = by(first_tap.quotient, x_taps);
         const Expr group = divide(min(begin.plane + plane.quotient, tile.all_planes - 1), extent(4)).rest;
         const Expr y = first_tap.rest + (tile.y_axis.taps() - 1 - tap.rest) * first_taps;
         const std::vector<Expr> at{known(x.rest, x_taps), known(clamp(y, 0, tile.y_axis.kernel - 1), tile.y_axis.kernel),
@@ -134,15 +135,13 @@ class ForwardStaged : public Halide::Generator<ForwardStaged<Schedule>>, public 
                    GatherWeight{0, storage, this->get_target()}.at(weight, at, 0, 0, known(group, extent(4))), 0.f);
     }
 
+    // Fours from a column to the next of a plane.
+    Int column_pitch(const Tile &tile) const { return has_planes_innermost() ? tile.pitch / 4 * tile.planes : tile.pitch / 4; }
+
     // Of a thread, by the numbers of f.place: `row` is the input that the first tap of the first part sees.
     enum { at_x, row, cell_z, at_group, at_image, exists, sees, weighs, taps_x };
     // Of a phase, by the numbers of f.of_phase.
     enum { at_y, at_z, phase_sees, phase_weighs, taps_z };
-
-    // Fours from a column to the next of a plane.
-    Int column_pitch(const Tile &tile) const {
-        return has_planes_innermost() ? tile.pitch / 4 * tile.planes : tile.pitch / 4;
-    }
 
     void place(const Tile &tile) {
         using namespace Halide;
@@ -154,7 +153,8 @@ class ForwardStaged : public Halide::Generator<ForwardStaged<Schedule>>, public 
         {
             const InPlane own = in_plane(f.thread, tile, tile.positions());
             const Expr own_plane = min(own.plane, tile.planes - 1), plane = begin.plane + own_plane;
-            const Division lane = by(min(own.number, tile.positions() - 1), tile.x), y = by(lane.quotient, tile.groups * residues), run = by(y.rest, residues);
+            const Division lane = by(min(own.number, tile.positions() - 1), tile.x),
+                           y = by(lane.quotient, tile.groups * residues), run = by(y.rest, residues);
             const Expr z = y.quotient;
             const Division cell = by(lane.rest, stride),
                            first_tap = by(cell.rest * number(gather_arguments(attributes_, 0).inverse), stride);
@@ -163,7 +163,8 @@ class ForwardStaged : public Halide::Generator<ForwardStaged<Schedule>>, public 
             const Expr taps = by(tile.x_axis.kernel + (stride - 1) - first_tap.rest, stride).quotient;
             const Division image = divide(min(plane, tile.all_planes - 1), extent(4));
             const Expr x = begin.x * stride + lane.rest - tile.x_axis.padding_phase;
-            const Expr column = with_plane(own_plane, (z + tile.z_axis.reach()) * tile.box_x + seen_x, tile, tile.box_x * tile.box_z);
+            const Expr column =
+                with_plane(own_plane, (z + tile.z_axis.reach()) * tile.box_x + seen_x, tile, tile.box_x * tile.box_z);
             const Expr has_place = own.plane < tile.planes && own.number < tile.positions();
             f.place(f.thread, f.block) =
                 Tuple(x, run.rest + residues * ((begin.run + run.quotient) * shape.parts) - tile.y_axis.before_cell(),

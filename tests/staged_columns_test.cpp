@@ -11,8 +11,8 @@ namespace {
 constexpr int of_weights = 1024, of_inputs = 3072;
 
 /// Why a kernel for an operation whose threads have so many positions of a column does not take a problem.
-std::string rejection_of(const char *problem, Operation operation, int parts, Layout layout = Layout::channels_first, int window = 8,
-                         int planes = 1) {
+std::string rejection_of(const char *problem, Operation operation, int parts, Layout layout = Layout::channels_first,
+                         int window = 8, int planes = 1) {
     const bool forward = operation == Operation::forward;
     KernelTraits kernel;
     kernel.operation = operation;

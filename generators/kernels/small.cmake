@@ -1,6 +1,6 @@
 # CUDA, before all others: depthwise problems of many taps, forward and at stride 1 input gradient, by how many of a column see one
-# position; input gradients of others, which leave nearly all of a product's tile empty, of any attributes, rank and element type, in
-# channels_last by vectors of groups; then problems that are mostly launches: one of them.
+# position, in channels_last with groups side by side; input gradients of others, which leave nearly all of a product's tile empty,
+# of any attributes, rank and element type, in channels_last by vectors of groups; then problems that are mostly launches: one of them.
 
 foreach(format f32 ${formats_of_16_bits})
     conv_transpose_small_set_has(f32 f16)
@@ -10,7 +10,7 @@ foreach(format f32 ${formats_of_16_bits})
         conv_transpose_kernel(forward ${format} cuda depthwise AS staged${window} LAYOUT any ${staged} window=${window})
         conv_transpose_kernel(forward ${format} cuda depthwise AS staged${window} LAYOUT nhwc ${staged} window=${window} ${groups})
     endforeach()
-    conv_transpose_kernel(forward ${format} cuda depthwise AS staged LAYOUT any ${staged} threads=128)
+    conv_transpose_kernel(forward ${format} cuda depthwise AS staged LAYOUT any ${staged} others=2048)
     conv_transpose_kernel(forward ${format} cuda depthwise AS staged LAYOUT nhwc ${staged} ${groups})
     conv_transpose_kernel(input_gradient ${format} cuda depthwise LAYOUT nhwc GENERATOR input_gradient_cuda_depthwise_vectors
         storage=${format} parts=8 window=3 ${depthwise} ${maybe})
