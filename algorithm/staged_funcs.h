@@ -23,23 +23,23 @@ struct StagedPicture {
 };
 
 struct StagedForwardFuncs {
-    Halide::Var part{"part"}, in_window{"in_window"}, slot{"slot"}, thread{"thread"}, block{"block"};
+    Halide::Var part{"part"}, in_window{"in_window"}, slot{"slot"}, phase{"phase"}, thread{"thread"}, block{"block"};
     Halide::Var tap_window{"tap_window"}, tap_x{"tap_x"}, tap_z{"tap_z"};
 
     StagedPicture picture{"staged_picture"};
     /// The weights of a block's planes, (slot, block). Its update goes through `weights`: round, thread.
     Halide::Func staged_weight{"staged_weight"};
     Halide::RDom weights;
-    /// Where a thread's parts lie, and what they see, (thread, block).
-    Halide::Func place{"place"};
-    /// What the taps of a window see, and their weights, (part or in_window, tap_window, tap_x, tap_z, thread, block).
+    /// Where a thread's parts lie, and what they see, (thread, block); the same of a phase, (phase, thread, block).
+    Halide::Func place{"place"}, of_phase{"of_phase"};
+    /// What the taps of a window see, and their weights, (part or in_window, tap_window, tap_x, tap_z, phase, thread, block).
     Halide::Func seen{"seen"}, tap_weight{"tap_weight"};
-    /// What sums begin with, (thread, block); sums, and the same with the activation, (part, thread, block).
+    /// What sums begin with, (thread, block); sums, and the same with the activation, (part, phase, thread, block).
     Halide::Func initial{"initial"}, sum{"sum"}, finished{"finished"};
     Halide::RDom taps;  ///< in window, window, x, z
     Halide::Expr no_smooth_activation = Halide::Internal::const_true();
     Halide::Func output;   ///< what is written; its update goes through all tiles
-    Halide::RDom outputs;  ///< part, thread, block
+    Halide::RDom outputs;  ///< part, phase, thread, block
 };
 
 struct StagedWeightFuncs {

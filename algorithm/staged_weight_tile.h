@@ -24,7 +24,8 @@ struct StagedWeightTile {
     StagedWeightTile(const StagedShape &shape, const StagedAxis<Int> &x_axis, const StagedAxis<Int> &y_axis,
                      const StagedAxis<Int> &z_axis)
         : shape(shape), x_axis(x_axis), y_axis(y_axis), z_axis(z_axis) {
-        using staged::balanced, staged::odd_fours, staged::up, staged::whole_runs, std::max, std::min;
+        using staged::balanced, staged::odd_fours, staged::up, staged::whole_runs, staged::within, std::max, std::min;
+        constexpr int least_lanes = 8;
         const int planes = shape.planes;
         const Int parts = shape.parts, apart = y_axis.dilation, elements = shape.elements / planes, inputs = shape.others / planes;
         windows = up(y_axis.taps(), Int(shape.window));
@@ -33,14 +34,21 @@ struct StagedWeightTile {
         tasks_of_block = balanced(tasks, Int(shape.threads / planes));
         lanes = Int(shape.threads / planes) / tasks_of_block;
 
-        const Int pieces = apart * first_taps, column_taps = windows * shape.window;
-        const Int least_pitch = whole_runs(Int(parts + column_taps)) * pieces + 4, seen_z = z_axis.seen(Int(1));
-        const Int most_x = min(x_axis.seeing(Int(elements / (seen_z * least_pitch))), Int(inputs / (parts * apart + 4)));
-        x = balanced(x_axis.extent, Int(min(most_x, Int(std::max(shape.lanes / planes, 8)))));
+        const Int pieces = apart * first_taps, column_taps = windows * shape.window_pitch();
+        const Int least_pitch = whole_runs(Int(parts + column_taps)) * pieces + 4;
+        // As deep as what one position sees, where rows of some lanes are left.
+        const Int some_x = min(x_axis.extent, Int(least_lanes)),
+                  some_z = min(z_axis.seeing(Int(elements / (x_axis.seen(some_x) * least_pitch))),
+                               Int(inputs / (some_x * (parts * apart + 4))));
+        const Int deep = within(Int(min(some_z, Int(z_axis.reach() / z_axis.stride + 1))), z_axis.extent),
+                  seen_z = z_axis.seen(deep);
+        const Int most_x = min(x_axis.seeing(Int(elements / (seen_z * least_pitch))), Int(inputs / (deep * (parts * apart + 4))));
+        x = balanced(x_axis.extent, Int(min(most_x, Int(std::max(shape.lanes / planes, least_lanes)))));
         box_x = x_axis.seen(x);
         const Int most_pitch = elements / (box_x * seen_z) - 4;
         const Int most_rows = most_pitch / pieces - column_taps - (StagedShape::run - 4);
-        groups = balanced(y_axis.runs(shape.parts), Int(min(Int(most_rows / parts), Int((inputs / x - 4) / (parts * apart)))));
+        groups = balanced(y_axis.runs(shape.parts),
+                          Int(min(Int(most_rows / parts), Int((inputs / (x * deep) - 4) / (parts * apart)))));
         piece = whole_runs(Int(groups * parts + column_taps));
         pitch = odd_fours(Int(piece * pieces));
         input_piece = whole_runs(Int(groups * parts));

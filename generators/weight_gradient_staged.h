@@ -138,7 +138,7 @@ class WeightGradientStaged : public Halide::Generator<WeightGradientStaged<Sched
             return known(Expr(f.at(f.step, f.thread, f.tile)[i]), (elements - run) / 4 + 1) * 4 + f.place;
         };
         f.seen(f.place, f.step, f.thread, f.box, f.tile, f.part, f.images) =
-            f.output_gradient.staged(slot(0, shape.elements, parts + window), f.box, f.part, f.images);
+            f.output_gradient.staged(slot(0, shape.elements, shape.seen()), f.box, f.part, f.images);
         f.factor(f.place, f.step, f.thread, f.box, f.tile, f.part, f.images) =
             f.input.staged(slot(1, shape.others, parts), f.box, f.part, f.images);
 

@@ -11,27 +11,33 @@ namespace {
 constexpr int of_weights = 1024, of_inputs = 3072;
 
 /// Why a kernel for an operation whose threads have so many positions of a column does not take a problem.
-std::string rejection_of(const char *problem, Operation operation, int parts, Layout layout = Layout::channels_first) {
+std::string rejection_of(const char *problem, Operation operation, int parts, Layout layout = Layout::channels_first,
+                         int window = 8, int planes = 1) {
     const bool forward = operation == Operation::forward;
     KernelTraits kernel;
     kernel.operation = operation;
-    kernel.staged_shape = {.threads = 128, .parts = parts, .window = 8, .lanes = 32, .elements = forward ? 10240 : 5120,
-                           .others = forward ? of_weights : of_inputs};
+    kernel.staged_shape = {.threads = 128, .parts = parts, .window = window, .lanes = 32, .elements = forward ? 10240 : 5120,
+                           .others = forward ? of_weights * planes : of_inputs, .planes = planes};
     PlanOptions options;
     options.operation = operation;
     options.input.layout = options.output.layout = layout;
     return staged_columns_rejection(kernel, alternatives(Problem::parse(problem), options)[0]);
 }
 
-std::string forward_rejection_of(const char *problem) { return rejection_of(problem, Operation::forward, 16); }
+std::string forward_rejection_of(const char *problem, int window = 8) {
+    return rejection_of(problem, Operation::forward, 16, Layout::channels_first, window);
+}
 
 const std::string too_large = "what a block would stage is more than it has room for", few = "what is staged has too few products";
 
-TEST(StagedColumns, OfTheForwardOperationAreDense) {
+TEST(StagedColumns, OfTheForwardOperationHaveAnyStrideAndDilation) {
+    const std::string none_sees = "its stride and dilation have a common divisor";
     EXPECT_EQ(forward_rejection_of("n2g64ic64oc64ih96iw96kh7kw7ph3pw3"), "");
     EXPECT_EQ(forward_rejection_of("n2g64ic64oc64ih96iw96kh7kw7ph3pw3dh2dw2"), "");
-    EXPECT_EQ(forward_rejection_of("n2g64ic64oc64ih96iw96kh7kw7ph3pw3sh2oph1"), "its stride is not 1");
-    EXPECT_EQ(forward_rejection_of("n2g64ic64oc64ih96iw96kh7kw7ph3pw3sw2opw1"), "its stride is not 1");
+    EXPECT_EQ(forward_rejection_of("n2g64ic64oc64ih96iw96kh15kw7ph3pw3sh2oph1"), "");
+    EXPECT_EQ(forward_rejection_of("n2g64ic64oc64ih96iw96kh15kw7ph3pw3sh2sw3dh3dw2"), "");
+    EXPECT_EQ(forward_rejection_of("n2g64ic64oc64ih96iw96kh7kw7ph3pw3sh2dh2"), none_sees);
+    EXPECT_EQ(forward_rejection_of("n2g64ic64oc64ih96iw96kh7kw7ph3pw3sw6dw9"), none_sees);
     EXPECT_EQ(rejection_of("n2g64ic64oc64ih96iw96kh7kw7ph3pw3", Operation::forward, 16, Layout::channels_last),
               "its channels are innermost");
 }
@@ -49,6 +55,27 @@ TEST(StagedColumns, HaveProductsEnough) {
     EXPECT_EQ(forward_rejection_of("g8ic8oc8ih2iw96kh7kw7ph3"), few);  // windows of a column that is mostly padding
     EXPECT_EQ(rejection_of("g8ic8oc8ih96iw96kh7kw7", Operation::weight_gradient, 8), "");
     EXPECT_EQ(rejection_of("g8ic8oc8ih96iw96kh2kw2", Operation::weight_gradient, 8), few);
+}
+
+TEST(StagedColumns, OfTheForwardOperationHaveWindowsThatHoldTheirTaps) {
+    const std::string more = "a column has more taps than its window";
+    const char *const of_three = "n2g64ic64oc64id64ih64iw64kd5kh5kw5sd2sh2sw2pd2ph2pw2";
+    EXPECT_EQ(forward_rejection_of(of_three, 2), more);
+    EXPECT_EQ(forward_rejection_of(of_three, 3), "");
+    EXPECT_EQ(forward_rejection_of("g8ic8oc8ih96iw96kh9kw9", 4), more);
+    EXPECT_EQ(forward_rejection_of("g8ic8oc8ih96iw96kh9kw9sh2sw2", 4), more);
+    EXPECT_EQ(forward_rejection_of("g8ic8oc8ih96iw96kh9kw9sh3sw2", 3), "");
+    EXPECT_EQ(forward_rejection_of("g8ic8oc8ih96iw96kh9kw9"), "");
+}
+
+TEST(StagedColumns, OfTheForwardOperationInChannelsLastHaveGroupsSideBySide) {
+    const auto of_groups = [](const char *problem, Layout layout) {
+        return rejection_of(problem, Operation::forward, 16, layout, 3, 8);
+    };
+    const char *const of_three = "n2g64ic64oc64ih64iw64kh5kw5sh2sw2ph2pw2";
+    EXPECT_EQ(of_groups(of_three, Layout::channels_last), "");
+    EXPECT_EQ(of_groups(of_three, Layout::channels_first), "its channels are not innermost");
+    EXPECT_EQ(of_groups("n2g64ic64oc64ih64iw64kh3kw3", Layout::channels_last), few);
 }
 
 TEST(StagedColumns, OfWeightGradientsHaveRunsThatColumnsFill) {

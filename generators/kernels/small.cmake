@@ -1,11 +1,17 @@
-# CUDA, before all others: depthwise problems of many taps at stride 1, forward and input gradient; input gradients of others, which
-# leave nearly all of a product's tile empty, of any attributes, rank and element type, in channels_last by vectors of groups; then
-# problems that are mostly launches: one of them.
+# CUDA, before all others: depthwise problems of many taps, forward and at stride 1 input gradient, by how many of a column see one
+# position, in channels_last with groups side by side; input gradients of others, which leave nearly all of a product's tile empty,
+# of any attributes, rank and element type, in channels_last by vectors of groups; then problems that are mostly launches: one of them.
 
 foreach(format f32 ${formats_of_16_bits})
     conv_transpose_small_set_has(f32 f16)
-    conv_transpose_kernel(forward ${format} cuda depthwise AS staged LAYOUT any GENERATOR forward_cuda_staged storage=${format}
-        ${depthwise} ${maybe})
+    set(staged GENERATOR forward_cuda_staged storage=${format} threads=256 ${depthwise} ${maybe})
+    set(groups planes=8 lanes=8 elements=8192 others=3072)
+    foreach(window 2 3 4)
+        conv_transpose_kernel(forward ${format} cuda depthwise AS staged${window} LAYOUT any ${staged} window=${window})
+        conv_transpose_kernel(forward ${format} cuda depthwise AS staged${window} LAYOUT nhwc ${staged} window=${window} ${groups})
+    endforeach()
+    conv_transpose_kernel(forward ${format} cuda depthwise AS staged LAYOUT any ${staged} others=2048)
+    conv_transpose_kernel(forward ${format} cuda depthwise AS staged LAYOUT nhwc ${staged} ${groups})
     conv_transpose_kernel(input_gradient ${format} cuda depthwise LAYOUT nhwc GENERATOR input_gradient_cuda_depthwise_vectors
         storage=${format} parts=8 window=3 ${depthwise} ${maybe})
     set(depthwise_gather LAYOUT any GENERATOR input_gradient_cuda_depthwise_gather storage=${format} in_channels=1 ${maybe})

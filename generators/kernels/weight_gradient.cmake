@@ -40,12 +40,15 @@ conv_transpose_kernel(weight_gradient f32 cuda general ${k4s2} ${depthwise}
     in_tile=1 out_tile=1 all_taps_x=true all_taps_y=true warps=1 wanted_blocks=8448)
 foreach(format f32 ${formats_of_16_bits})
     conv_transpose_small_set_has(f32 f16)
-    # Many taps: longer runs, those for low columns, and in channels_last groups side by side.
+    # Many taps: few of a column that a position sees, longer runs, those for low columns, and in channels_last groups side by side.
     set(staged GENERATOR weight_gradient_cuda_staged ${maybe} storage=${format} ${depthwise})
+    set(staged_few LAYOUT any ${staged} parts=16 threads=256 elements=9216 others=2048)
+    set(staged_window3 ${staged_few} window=3)
+    set(staged_window4 ${staged_few} window=4)
     set(staged_long LAYOUT any ${staged} parts=16)
     set(staged_low LAYOUT any ${staged} parts=8)
     set(staged_groups LAYOUT nhwc ${staged} parts=16 planes=8)
-    foreach(tile staged_groups staged_long staged_low)
+    foreach(tile staged_window3 staged_window4 staged_groups staged_long staged_low)
         if(format IN_LIST formats_of_16_bits)
             conv_transpose_kernel(weight_gradient ${format} cuda depthwise AS ${tile}_result ${${tile}} writes_result=true)
         endif()

@@ -2,6 +2,7 @@
 #include "choice/staged_columns.h"
 
 #include <algorithm>
+#include <numeric>
 #include <tuple>
 
 #include "problem/counting.h"
@@ -12,11 +13,12 @@ namespace conv_transpose {
 namespace {
 
 const std::string too_large = "what a block would stage is more than it has room for",
-                  few_products = "what is staged has too few products";
+                  few_products = "what is staged has too few products", more_taps = "a column has more taps than its window";
 
-// Of the forward operation at a stride of 1.
 StagedTile<int64_t> forward_tile(const StagedShape &shape, const Problem &p) {
-    const auto axis = [](const Axis &a) { return StagedAxis<int64_t>{std::max<int64_t>(a.output(), 1), a.kernel, 1, a.dilation}; };
+    const auto axis = [](const Axis &a) {
+        return StagedOutputAxis<int64_t>{std::max<int64_t>(a.output(), 1), a.kernel, a.stride, a.dilation, a.padding % a.stride};
+    };
     return {shape, axis(p.width()), axis(p.height()), axis(p.depth()), std::max<int64_t>(p.batch * p.groups, 1)};
 }
 
@@ -34,25 +36,38 @@ double products_an_element(const Tile &tile, double staged, double taps_of_windo
     return positions * taps / staged * (double(y.kernel) / taps_of_windows);
 }
 
+// Lanes go through the taps of the position that has most.
+double full_lanes(const StagedOutputAxis<int64_t> &x) { return double(x.kernel) / double(x.taps() * x.stride); }
+
 // In these units kernels for any attributes (schedules/cuda_gather.h) took as long at 2 to 4.1, up to 5.7 times as long from 4.7
 // on, and less below 2: 46 layers of float16 and float32 (H200, 2026-11-23).
-constexpr double worth_staging = 4.5;
+constexpr double worth_staging = 4.1;
+// Of the forward operation with groups side by side, beside kernels that read vectors of them: estimated, not measured.
+constexpr double worth_staging_groups = 8;
 
 std::string forward_rejection(const StagedShape &shape, const Computation &c) {
     const Problem &p = c.problem;
-    const auto is_dense = [](const Axis &a) { return a.stride == 1; };
-    if (!std::all_of(p.axes.begin(), p.axes.end(), is_dense)) return "its stride is not 1";
-    if (channels_innermost(c.read_format) || channels_innermost(c.written_format)) return "its channels are innermost";
+    const auto all_live = [](const Axis &a) { return std::gcd(a.stride, a.dilation) == 1; };
+    if (!std::all_of(p.axes.begin(), p.axes.end(), all_live)) return "its stride and dilation have a common divisor";
+    const bool by_planes = shape.planes > 1;
+    if (channels_innermost(c.read_format) != by_planes || channels_innermost(c.written_format) != by_planes)
+        return by_planes ? "its channels are not innermost" : "its channels are innermost";
     const StagedTile<int64_t> tile = forward_tile(shape, p);
     if (!tile.fits()) return too_large;
-    const double staged = double(tile.tiles()) * double(tile.columns()) * double(tile.piece) * double(tile.y_axis.dilation);
-    if (products_an_element(tile, staged / double(tile.all_planes), double(tile.column_taps)) < worth_staging) return few_products;
+    const StagedOutputAxis<int64_t> &y = tile.y_axis;
+    if (tile.windows > 1 && shape.has_one_window()) return more_taps;
+    const double staged = double(tile.tiles()) * double(tile.columns()) * double(tile.piece) * double(y.dilation);
+    const double strides = double(tile.x_axis.stride * y.stride * tile.z_axis.stride);
+    const double taps_of_windows = double(tile.windows * shape.window * y.stride);
+    const double products = products_an_element(tile, staged / double(tile.all_planes) * strides, taps_of_windows);
+    if (products * full_lanes(tile.x_axis) < (by_planes ? worth_staging_groups : worth_staging)) return few_products;
     return {};
 }
 
 std::string weight_gradient_rejection(const StagedShape &shape, const Problem &p) {
     const StagedWeightTile<int64_t> tile = staged_weight_tile(shape, p);
     if (!tile.fits()) return too_large;
+    if (tile.windows > 1 && shape.has_one_window()) return more_taps;
     const StagedAxis<int64_t> &y = tile.y_axis;
     // Longer runs make addresses once for more products: of 14 to 128 rows times are 0.86 to 0.93 of those with runs of eight, of 7
     // rows twice those (H200, 2026-11-23).
