@@ -117,7 +117,8 @@ class FlatTime {
     // give with gaps, before it is added (fitted to 101 layers: 2 % more than the fastest kernel of each takes, at the mean; EPYC,
     // 2026-11-23; reads in runs, and pictures that come from memory, to 30 layers, 2026-11-24).
     double copies() const {
-        const double read = 4 + 24 / double(entries()), run = 140, entry = 23;  // few products hide less of a read
+        const double read = taps_ > 1 ? std::max(4 + 24 / double(entries()), 5.0) : 20;  // few products hide less of a read
+        constexpr double run = 140, entry = 23;
         const double position = (read + run / channels_.summed) * from_memory();
         if (forward_on_avx2_ && k_.computes_taps) {
             const double positions = tiles_.computed * double(tiles_.blocks) * position;
@@ -126,7 +127,7 @@ class FlatTime {
         return tiles_.copied * double(planes() * tiles_.blocks) * copied_element() * from_memory() / taps_ / 100;
     }
     double from_memory() const {
-        constexpr double beyond_caches = 1.5;
+        const double beyond_caches = k_.computes_taps ? 3 : 1.5;  // runs are short
         const double picture = double(p_.in_channels) * double(input_positions(p_));
         return forward_on_avx2_ && picture > third_cache_floats ? beyond_caches : 1;
     }
