@@ -136,8 +136,8 @@ struct FlatWeightGradientFuncs : FlatGemmFuncs {
     /// (lane, entry, panel, out_block, segment, tile, group): over the places of a tile. With parts in place of segment and tile:
     /// over those of the part.
     Halide::Func tile_sum{"tile_sum"}, part_sum{"part_sum"};
-    /// Vectors of entries, of few cells: (entry, cell, register_tile, out_block, segment, tile, group), what the tap of an entry of a
-    /// register tile sees; and (lane, entry, register_tile, panel, ...) are the sums of a tile, which is a part.
+    /// Vectors of entries, of few cells: (entry, cell, register_tile, out_block, segment, tile, group), what the tap of an entry
+    /// of a register tile sees; and (lane, entry, register_tile, panel, ...) are the sums of a tile, which is a part.
     bool entries_in_vectors = false;
     Halide::Func seen{"seen"};
     Halide::RDom seen_cells;

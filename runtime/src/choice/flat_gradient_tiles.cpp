@@ -100,7 +100,8 @@ void FlatGradientTiles::take_one_tile(const KernelTraits &k, const Problem &p, i
     block_inputs = ceil_divide(p.in_channels / p.groups, k.tile_in_channels), block_outputs = out_channels;
     if (channels_inside) return;
     const double of_channel = double(taps(p)) * double(tile_rows * segment_cells);
-    const int64_t most = std::clamp<int64_t>(static_cast<int64_t>(seen_floats / of_channel), 1, ceil_divide(out_channels, wanted_tasks));
+    const int64_t most =
+        std::clamp<int64_t>(static_cast<int64_t>(seen_floats / of_channel), 1, ceil_divide(out_channels, wanted_tasks));
     // The last block, too, has a register tile.
     int64_t blocks = ceil_divide(out_channels, most);
     do block_outputs = ceil_divide(out_channels, blocks);
