@@ -136,6 +136,11 @@ struct FlatWeightGradientFuncs : FlatGemmFuncs {
     /// (lane, entry, panel, out_block, segment, tile, group): over the places of a tile. With parts in place of segment and tile:
     /// over those of the part.
     Halide::Func tile_sum{"tile_sum"}, part_sum{"part_sum"};
+    /// Vectors of entries, of few cells: (entry, cell, register_tile, out_block, segment, tile, group), what the tap of an entry
+    /// of a register tile sees; and (lane, entry, register_tile, panel, ...) are the sums of a tile, which is a part.
+    bool entries_in_vectors = false;
+    Halide::Func seen{"seen"};
+    Halide::RDom seen_cells;
     /// (element, lane, lane_vector, vector, panel, out_block, segment_part, part, group): a vector of entries of a vector of
     /// channels.
     Halide::Func turned_sums{"turned_sums"};
@@ -144,7 +149,7 @@ struct FlatWeightGradientFuncs : FlatGemmFuncs {
     Halide::Func partial;
     struct {
         Halide::RDom domain;
-        Halide::RVar element, lane, lane_vector, vector, panel, in_block, out_block, group, segment_part, part;
+        Halide::RVar element, lane, lane_vector, vector, panel, chunk, in_block, out_block, group, segment_part, part;
     } stored;
 };
 

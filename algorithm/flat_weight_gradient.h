@@ -41,6 +41,11 @@ class WeightGradientSum {
 
     void define() {
         stage_input();
+        if (f_.entries_in_vectors) {
+            see_entries();
+            store_entries();
+            return;
+        }
         sum_tile();
         sum_part();
         store();
@@ -74,7 +79,8 @@ class WeightGradientSum {
             seen.push_back(cells[d - 1]);
         }
         f_.reads_input_vectors = input_.dim(rank_).stride() == 1;
-        const Expr count = select(there_is, own(v.segment), 0), is_turned = count >= vector && !f_.reads_input_vectors;
+        const Expr count = select(there_is, own(v.segment), 0);
+        const Expr is_turned = f_.entries_in_vectors ? Internal::const_false() : count >= vector && !f_.reads_input_vectors;
         seen.insert(seen.end(), {cells.back(), select(is_turned, rounded_up(count, vector), 0), select(is_turned, 0, count), count});
         f_.input_rows(v.row, v.segment, v.tile) = Tuple(seen);
         place_cells();
@@ -84,7 +90,7 @@ class WeightGradientSum {
         f_.input_zeros.where((v.panel + 1) * f_.lanes > channels());
         f_.input_zeros.where(f_.input_zeros[1] < cells_before(places_.rows()));
         f_.staged_input(f_.input_zeros[1], f_.input_zeros[0], v.panel, v.segment, v.tile, v.group) = 0.f;
-        turn_input();
+        if (!f_.entries_in_vectors) turn_input();
         copy_input();
     }
     // Vectors go beyond a row's end, and the next row's are written after them.
@@ -202,18 +208,13 @@ class WeightGradientSum {
         s.element = r[0], s.lane = r[1], s.vector = r[2], s.lane_vector = r[3], s.panel = r[4], s.in_block = r[5];
         s.out_block = r[6], s.group = r[7], s.segment_part = r[8], s.part = r[9];
         const Expr panel = s.in_block * block_.inputs + s.panel, channel = panel * lanes + s.lane_vector * vector + s.lane;
-        const auto entries_of = [&](const Expr &out_block) -> Expr {
-            return Halide::min(out_channels_ - out_block * block_.outputs, block_.outputs) * taps_;
-        };
         const Expr count = entries_of(s.out_block);
         f_.whole_vectors = entries_of(out_blocks - 1) >= vector;
         r.where(panel < panels);
         r.where(channel < channels());
         r.where(s.vector * vector < count);
-        const auto begin = [&](const Expr &number, const Expr &out_block) -> Expr {
-            return min(number * vector, max(entries_of(out_block) - vector, 0));
-        };
         r.where(f_.whole_vectors || s.element < count);
+        const auto begin = [&](const Expr &number, const Expr &out_block) { return early_begin(number, vector, out_block); };
         f_.turned_sums(v.element, v.lane, v.lane_vector, v.vector, v.panel, v.out_block, v.segment_part, v.part, v.group) =
             f_.part_sum(v.lane_vector * vector + v.lane,
                         promised(min(begin(v.vector, v.out_block) + v.element, entries_of(v.out_block) - 1), block_entries()),
@@ -223,6 +224,65 @@ class WeightGradientSum {
         partial_(promised(entry, partial_.dim(0).extent()), promised(channel, channels()), s.group,
                  promised(s.part * segment_parts + s.segment_part, partial_.dim(3).extent())) =
             f_.turned_sums(s.element, s.lane, s.lane_vector, s.vector, panel, s.out_block, s.segment_part, s.part, s.group);
+        f_.partial = partial_;
+    }
+    Expr entries_of(const Expr &out_block) const {
+        return Halide::min(out_channels_ - out_block * block_.outputs, block_.outputs) * taps_;
+    }
+    /// The first entry of so many of a task, of which the last ones begin early.
+    Expr early_begin(const Expr &number, int size, const Expr &out_block) const {
+        return min(number * size, max(entries_of(out_block) - size, 0));
+    }
+
+    // Vectors of entries: what the taps of neighbouring entries see of each cell is put side by side, once for all input channels.
+    void see_entries() {
+        using namespace Halide;
+        const FlatGemmVars &v = f_.v;
+        const Expr number = early_begin(v.register_tile, f_.outputs, v.out_block) + v.entry;
+        const auto entry = [&](int i) -> Expr {
+            return f_.entries(promised(min(number, entries_of(v.out_block) - 1), block_entries()))[i];
+        };
+        const Expr channel = v.out_block * block_.outputs + promised(entry(2), block_.outputs);
+        f_.seen(v.entry, v.place, v.register_tile, v.out_block, v.segment, v.tile, v.group) = undef<float>();
+        f_.seen_cells = RDom(0, most_cells(), "seen_cells");
+        const RVar cell = f_.seen_cells.x;
+        f_.seen_cells.where(cell < cells_before(places_.rows()));
+        f_.seen(v.entry, cell, v.register_tile, v.out_block, v.segment, v.tile, v.group) =
+            f_.staged(promised(f_.cell_places(cell, v.segment, v.tile) + entry(0), places_.window()),
+                      promised(channel, out_channels_), promised(entry(1), places_.planes()), v.segment, v.tile, v.group);
+    }
+
+    // A part is a tile, whose sums are complete in registers.
+    void store_entries() {
+        using namespace Halide;
+        const FlatGemmVars &v = f_.v;
+        const int lanes = f_.lanes, size = f_.outputs;
+        f_.summed_cells = RDom(0, most_cells(), "summed_cells");
+        const RVar cell = f_.summed_cells.x;
+        f_.summed_cells.where(cell < cells_before(places_.rows()));
+        f_.tile_sum(v.lane, v.entry, v.register_tile, v.panel, v.out_block, v.segment, v.tile, v.group) = 0.f;
+        f_.tile_sum(v.lane, v.entry, v.register_tile, v.panel, v.out_block, v.segment, v.tile, v.group) +=
+            f_.staged_input(cell, v.lane, v.panel, v.segment, v.tile, v.group) *
+            f_.seen(v.entry, cell, v.register_tile, v.out_block, v.segment, v.tile, v.group);
+
+        const Expr panels = rounded_up(channels(), lanes), out_blocks = rounded_up(out_channels_, block_.outputs);
+        auto &s = f_.stored;
+        s.domain = RDom({{0, size}, {0, lanes}, {0, f_.size.chunk}, {0, panels},
+                         {0, rounded_up(block_entries(), size * f_.size.chunk)}, {0, out_blocks}, {0, partial_.dim(2).extent()},
+                         {0, places_.segments()}, {0, places_.tiles()}},
+                        "stored");
+        RDom &r = s.domain;
+        s.element = r[0], s.lane = r[1], s.vector = r[2], s.panel = r[3], s.chunk = r[4], s.out_block = r[5];
+        s.group = r[6], s.segment_part = r[7], s.part = r[8];
+        const Expr channel = s.panel * lanes + s.lane, count = entries_of(s.out_block);
+        const Expr register_tile = s.chunk * f_.size.chunk + s.vector;
+        r.where(channel < channels());
+        r.where(register_tile * size < count);
+        const Expr entry = s.out_block * block_entries() + early_begin(register_tile, size, s.out_block) + s.element;
+        partial_(Var(), Var(), Var(), Var()) = undef<float>();
+        partial_(promised(entry, partial_.dim(0).extent()), promised(channel, channels()), s.group,
+                 promised(s.part * places_.segments() + s.segment_part, partial_.dim(3).extent())) =
+            f_.tile_sum(s.lane, s.element, register_tile, s.panel, s.out_block, s.segment_part, s.part, s.group);
         f_.partial = partial_;
     }
 };

@@ -64,7 +64,7 @@ class ForwardWinograd : public Halide::Generator<ForwardWinograd<Schedule>>,
         this->problem.describe(Family::forward, this->target, description);
         description.set_family(Family::flat_forward);
         this->describe_product(description);
-        this->schedule_params.describe(f_, description);
+        this->schedule_params.describe(f_, description, true);
     }
 
   private:

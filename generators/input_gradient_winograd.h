@@ -62,7 +62,7 @@ class InputGradientWinograd : public Halide::Generator<InputGradientWinograd<Sch
         this->problem.describe(Family::input_gradient, this->target, description);
         description.set_family(Family::flat_input_gradient);
         this->describe_product(description);
-        this->schedule_params.describe(f_, description);
+        this->schedule_params.describe(f_, description, false);
     }
 
   private:

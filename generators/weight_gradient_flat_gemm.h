@@ -74,6 +74,8 @@ class WeightGradientFlatGemm : public Halide::Generator<WeightGradientFlatGemm<S
         description.set("strict_propagation", "false");
         description.set("min_in_channels", schedule_params.min_in_channels);
         description.set("max_in_channels", schedule_params.max_in_channels);
+        if constexpr (requires { schedule_params.min_channels_of_place; })
+            description.set("min_channels_of_place", schedule_params.min_channels_of_place);
         if (funcs_.size.depthwise) description.set("packs_groups", "true");
         description.set("tile_in_channels", funcs_.lanes);
         description.set("tile_out_channels", funcs_.outputs);

@@ -68,7 +68,9 @@ struct CpuWeightGradientProduct : CpuSchedule {
         stores.allow_race_conditions().fuse(s.in_block, s.out_block, work).fuse(work, s.group, work)
             .fuse(work, s.segment_part, work).fuse(work, s.part, work).parallel(work);
         stores.specialize(f.whole_vectors).vectorize(s.element);
-        f.turned_sums.compute_at(f.partial, s.vector).reorder_storage(v.element, v.lane).reorder(v.lane, v.element)
+        // Halide does not know how large they are, and would allocate each of them.
+        f.turned_sums.compute_at(f.partial, s.vector).hoist_storage(f.partial, work).reorder_storage(v.element, v.lane)
+            .reorder(v.lane, v.element)
             .bound_extent(v.element, width).bound_extent(v.lane, width).vectorize(v.lane).unroll(v.element);
 
         const RVar segment = f.tiles.x;
@@ -122,6 +124,75 @@ struct CpuWeightGradientProduct : CpuSchedule {
         Stage copy = f.staged_input.update(2);
         copy.allow_race_conditions().reorder({f.input_copy[0], lane, f.input_copy[2], v.panel});
         copy.specialize(f.reads_input_vectors).split(lane, vector, lane, width).vectorize(lane);
+    }
+};
+
+/// Few places with many input channels. Machine: an EPYC with AVX2, one thread, 2026-11-24, channels_first, GFLOP/s (100 or so
+/// are the limit), beside the kernel above: k4 s2 512->512 of 10 positions 76 (28), 1024->512 4x4 66 (36), 8x8 90 (73); k5 s2
+/// 1024->128, 64 of 1x1, 81 (59). Less where a place has fewer channels: k2 s2 512->512, 12 of 4x4, 65 (74), k3 s2 256->128, 4 of
+/// 6x6, 65 (89).
+///
+/// Order: a task has some output channels and all input channels. What taps see of each cell is put side by side, a vector of
+/// entries at a time, once. Then register tiles of vectors of entries x input channels, whose sums are complete: they are stored
+/// where they belong, without tables, sums of parts and turns, which took five times what ten positions' products do. Entries of
+/// a chunk stay in the first cache for all input channels, and rows of weights are written side by side. A loop for each of group
+/// and part, in place of one for all that is parallel: Halide did not know that a register tile has one of them, and kept it in
+/// memory.
+struct CpuWeightGradientEntries : CpuSchedule {
+    static constexpr const char *family = "implicit_gemm";
+    template <typename T>
+    using GeneratorParam = Halide::GeneratorParam<T>;
+
+    /// The register tile: vectors of entries, and input channels.
+    GeneratorParam<int> vectors{"vectors", 3}, channels{"channels", 8};
+    GeneratorParam<int> min_in_channels{"min_in_channels", 1}, max_in_channels{"max_in_channels", 0};
+    /// What its tap sees of a place is put beside others once, for all of these.
+    GeneratorParam<int> min_channels_of_place{"min_channels_of_place", 6};
+
+    void set_sizes(FlatWeightGradientFuncs &f, const Halide::Target &target) const {
+        const int vector = target.natural_vector_size<float>();
+        f.lanes = channels, f.outputs = vectors * vector, f.entries_in_vectors = true;
+        f.size = {.vector = vector, .positions = 1, .channels = f.outputs, .channels_in_vectors = true,
+                  .chunk = 16, .only_seen = true};
+    }
+
+    void apply(FlatWeightGradientFuncs &f, const Halide::Target &) const {
+        using namespace Halide;
+        const FlatGemmVars &v = f.v;
+        const int width = f.size.vector;
+        RVar vector{"vector"};
+        const RVar work = f.stored.out_block;
+        auto &s = f.stored;
+
+        Func(f.taps).compute_root();
+        f.entries.compute_root();
+
+        // Entries of a chunk stay in the first cache for all input channels.
+        Stage stores = f.partial.update();
+        stores.allow_race_conditions().parallel(work).unroll(s.lane)
+            .split(s.element, vector, s.element, width).vectorize(s.element).unroll(vector);
+
+        for (Func table : {f.span, f.seen_rows, f.gaps, f.input_rows, f.cells_before, f.cell_places})
+            table.compute_at(f.partial, work);
+        f.cell_places.update().allow_race_conditions().vectorize(f.placed[0]);
+        f.staged.compute_at(f.partial, work);
+        f.staged.update(0).allow_race_conditions().reorder({f.zeroed[0], f.zeroed[1], v.summed, f.zeroed[2], v.plane})
+            .vectorize(f.zeroed[0]);
+        stage_places(f, true, f.output_rows_are_dense);
+        stage_channels(f, static_cast<int>(f.copies.size()) - 1);
+        f.staged_input.compute_at(f.partial, work).bound_extent(v.lane, f.lanes)
+            .reorder_storage(v.lane, v.place, v.panel, v.segment, v.tile, v.group);
+        f.staged_input.update(0).allow_race_conditions().reorder({f.input_zeros[0], f.input_zeros[1], v.panel});
+        f.staged_input.update(1).allow_race_conditions().reorder({f.input_copy[0], f.input_copy[1], f.input_copy[2], v.panel});
+
+        f.seen.compute_at(f.partial, work).bound_extent(v.entry, f.outputs);
+        f.seen.update().vectorize(v.entry, width).reorder({v.entry, f.seen_cells.x});
+
+        for (const Var &one : {v.register_tile, v.panel, v.out_block, v.segment, v.tile, v.group}) f.tile_sum.bound_extent(one, 1);
+        f.tile_sum.compute_at(f.partial, s.vector).bound_extent(v.lane, f.lanes).bound_extent(v.entry, f.outputs)
+            .reorder_storage(v.entry, v.lane, v.register_tile, v.panel, v.out_block, v.segment, v.tile, v.group)
+            .reorder(v.entry, v.lane).vectorize(v.entry, width).unroll(v.entry).unroll(v.lane);
+        f.tile_sum.update().reorder(v.entry, v.lane, f.summed_cells.x).vectorize(v.entry, width).unroll(v.entry).unroll(v.lane);
     }
 };
 

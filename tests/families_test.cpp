@@ -149,7 +149,9 @@ TEST_P(ManyChannels, OfFewOutputChannelsEqualTheOracle) {
     if (const char *reason = missing(GetParam())) GTEST_SKIP() << reason;
     RandomProblems random(6);
     for (const char *problem : {"n1g1ic3oc2iw9000kw4sw2pw1", "n2g1ic270oc1ih7iw6kh4kw4sh2sw2ph1pw1",
-                                "n2g2ic4oc2id6ih17iw20kd3kh3kw5sd2sh2sw2pd1", "n1g1ic140oc3ih3iw11kh3kw3sh3sw3"})
+                                "n2g2ic4oc2id6ih17iw20kd3kh3kw5sd2sh2sw2pd1", "n1g1ic140oc3ih3iw11kh3kw3sh3sw3",
+                                "n2g1ic5oc2ih3iw70kh1kw1", "n1g2ic14oc10id2ih5iw19kd1kh1kw1", "n1g1ic19oc7ih9iw33kh1kw1",
+                                "n1g1ic18oc5ih9iw13kh4kw4sh2sw2ph1pw1", "n1g1ic16oc3ih8iw11kh3kw3"})
         expect_exact_on_every_kernel(Problem::parse(problem), GetParam(), random);
 }
 

@@ -75,6 +75,14 @@ TEST_P(Gradient, RandomProblemsOnEveryKernelThatAcceptsThem) {
         expect_exact(random.next(), random);
 }
 
+// So many channels of so few places that what taps see is put side by side for all of them; in blocks of output channels, too, of
+// which the last has fewer.
+TEST_P(Gradient, ManyChannelsOfFewPlaces) {
+    expect_all_exact({"n1ic130oc24iw3kw4sw2pw1", "n1ic100oc41ih2iw3kh4kw4sh2sw2ph1pw1", "n2ic151oc7ih2iw2kh3kw3sh2sw2dh2dw2",
+                      "n1g2ic242oc10ih2iw2kh5kw5sh3sw3", "n1ic203oc5id2ih2iw2kd3kh2kw3sd2sh1sw2", "n3ic60oc600iw3kw9sw4pw2opw1"},
+                     11);
+}
+
 // So few results of so many channels that their sums are cut into parts.
 TEST_P(Gradient, ManyChannelsOfSmallPictures) {
     expect_all_exact({"n1ic64oc256ih4iw4kh4kw4sh2sw2ph1pw1", "n2ic70oc128ih2iw3kh3kw5", "n3ic33oc192ih2iw3kh3kw3sh2sw2"}, 7);

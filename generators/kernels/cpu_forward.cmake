@@ -24,6 +24,10 @@ conv_transpose_kernel(forward f32 cpu tiles ${attributes_81}
 set(s2p1 stride_h=2 stride_w=2 padding_phase_h=1 padding_phase_w=1)
 conv_transpose_kernel(forward f32 cpu tiles AS few kernel_h=3 kernel_w=3 stride_h=1 stride_w=1
     vectors=2 channels=4 max_channels=4 AVX2 vectors=1)
+# 1x1 to few channels wait for the picture, which flat products read at two thirds of the rate (EPYC, 2026-11-24).
+set(k1 kernel_h=1 kernel_w=1 stride_h=1 stride_w=1 tile_rows=1 fma_percent=60 ONLY_ON avx2)
+conv_transpose_kernel(forward f32 cpu tiles AS two vectors=4 channels=2 max_channels=2 min_output_w=32 ${k1})
+conv_transpose_kernel(forward f32 cpu tiles AS four vectors=2 channels=4 min_channels=3 max_channels=32 min_output_w=16 ${k1})
 foreach(width 3 5 7)
     conv_transpose_kernel(forward f32 cpu tiles kernel_h=3 kernel_w=${width} stride_h=1 stride_w=1
         AVX2 channels=6 fma_percent=70)

@@ -18,6 +18,11 @@ double rows_seen_by(int64_t rows, const FlatExtent &y, const FlatExtent &z) {
     return double(run) + double(z.reach()) * double(std::min(run, y.pitch));
 }
 
+// Of an image.
+double row_pitch(const Problem &p) {
+    return double(FlatExtent(p.height(), false).pitch) * double(FlatExtent(p.depth(), false).pitch);
+}
+
 }  // namespace
 
 FlatGradientTiles::FlatGradientTiles(const KernelTraits &k, const Problem &p, int64_t images, bool channels_inside) {
@@ -42,6 +47,10 @@ FlatGradientTiles::FlatGradientTiles(const KernelTraits &k, const Problem &p, in
     const auto [inputs, in_blocks] = block(ceil_divide(p.in_channels / groups, k.tile_in_channels),
                                            k.packs_groups ? 1 : std::max<int64_t>(most_inputs / k.tile_in_channels, 1));
     block_inputs = inputs, block_outputs = outputs;
+    if (k.min_channels_of_place) {
+        take_one_tile(k, p, images, channels_inside);
+        return;
+    }
 
     // What is copied stays in the second cache.
     constexpr int64_t copied_floats = 96 << 10, least = 64, most = 1024;
@@ -79,5 +88,26 @@ FlatGradientTiles::FlatGradientTiles(const KernelTraits &k, const Problem &p, in
     part_segments = ceil_divide(segments, std::clamp<int64_t>(wanted_parts / of_tiles, 1, segments));
     parts = of_tiles * ceil_divide(segments, part_segments);
 }
+
+// What taps see stays in the second cache, for all input channels.
+void FlatGradientTiles::take_one_tile(const KernelTraits &k, const Problem &p, int64_t images, bool channels_inside) {
+    constexpr double seen_floats = 32 << 10;
+    constexpr int64_t wanted_tasks = 4;
+    const int64_t out_channels = p.out_channels / p.groups;
+    rows = double(images) * row_pitch(p);
+    segment_cells = p.width().input, tile_rows = std::max<int64_t>(static_cast<int64_t>(rows), 1);
+    part_segments = part_tiles = parts = 1;
+    block_inputs = ceil_divide(p.in_channels / p.groups, k.tile_in_channels), block_outputs = out_channels;
+    if (channels_inside) return;
+    const double of_channel = double(taps(p)) * double(tile_rows * segment_cells);
+    const int64_t most =
+        std::clamp<int64_t>(static_cast<int64_t>(seen_floats / of_channel), 1, ceil_divide(out_channels, wanted_tasks));
+    // The last block, too, has a register tile.
+    int64_t blocks = ceil_divide(out_channels, most);
+    do block_outputs = ceil_divide(out_channels, blocks);
+    while (--blocks > 0 && ((out_channels - 1) % block_outputs + 1) * taps(p) < k.tile_out_channels);
+}
+
+double gradient_places(const Problem &p) { return double(p.batch) * row_pitch(p) * double(p.width().input); }
 
 }  // namespace conv_transpose

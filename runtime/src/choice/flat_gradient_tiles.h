@@ -17,7 +17,13 @@ struct FlatGradientTiles {
 
     /// `images` are those of a launch. A task has all output channels where those of a weight are neighbours.
     FlatGradientTiles(const KernelTraits &, const Problem &, int64_t images, bool channels_inside = false);
+
+  private:
+    void take_one_tile(const KernelTraits &, const Problem &, int64_t images, bool channels_inside);
 };
+
+/// So many cells has a sum, with gaps between rows.
+double gradient_places(const Problem &);
 
 }  // namespace conv_transpose
 

@@ -58,6 +58,8 @@ struct Accepts {
     int64_t min_in_channels = 1, min_out_channels = 1;
     /// Pictures of fewer inputs leave most of a tile of positions unused.
     int64_t min_input_positions = 1;
+    /// A flat weight gradient's sum is one tile, in which each place of all images has at least so many input channels.
+    int64_t min_channels_of_place = 0;
     /// Neighbouring groups are a vector, in channels_last.
     int64_t group_multiple = 1;
     int64_t output_width_multiple = 1, stride_width_multiple = 1;

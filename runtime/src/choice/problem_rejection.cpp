@@ -83,6 +83,10 @@ std::string channel_rejection(const KernelTraits &k, const Computation &c) {
         return "out_channels / groups is less than " + std::to_string(k.min_out_channels);
     if (input_positions(p) < k.min_input_positions)
         return "its pictures have fewer than " + std::to_string(k.min_input_positions) + " inputs";
+    if (k.min_channels_of_place && out * taps(p) < k.tile_out_channels)
+        return "its weights of an input channel are fewer than " + std::to_string(k.tile_out_channels);
+    if (double(in) < gradient_places(p) * double(k.min_channels_of_place))
+        return "in_channels / groups is less than " + std::to_string(k.min_channels_of_place) + " times the places of a sum";
     if (p.groups % k.group_multiple)
         return "groups is " + std::to_string(p.groups) + ", no multiple of " + std::to_string(k.group_multiple);
     if ((k.group_multiple > 1 || k.packs_groups) && p.groups > max_grid()) return "a launch does not take all groups";

@@ -18,6 +18,9 @@ namespace {
 // tiles of channels.
 constexpr double panel_packing = 0.84, ordered_panel_packing = 0.7, tile_packing = 0.28;
 
+// What stays in the third cache, of which cores have a share.
+constexpr double third_cache_floats = 2 << 20;
+
 // A flat product's. With AVX2 forward operations were fitted to 228 layers (2 % more than the fastest kernel of each takes, at the
 // mean), input gradients to 137 (1 %), and depthwise problems anew when turning became shuffles (EPYC, 2026-11-23); with AVX-512
 // all were fitted to 168 layers on a Xeon.
@@ -87,11 +90,11 @@ class FlatTime {
     }
 
     // Products of a panel's phases that stay in no cache are written to memory and read (k64 s32, 21 to 21, 16x16, which are 19 MB, took
-    // 1.8 times as long as other products, k48 s24 1.4 times; with 8 MB they take 0.9 of it; EPYC, 2026-11-24).
+    // 1.8 to 2.2 times as long as other products, k48 s24 1.4 times; with 8 MB they take 0.9 of it; EPYC, 2026-11-24).
     double point_of_result() const {
-        constexpr double near = 5, far = 45;
+        constexpr double near = 5, far = 100;
         const double of_panel = tiles_.copied_floats / channels_.summed * double(phases() * k_.weight_channel_multiple);
-        return of_panel > 16 * static_cast<double>(second_cache_floats()) ? far : near;
+        return of_panel > third_cache_floats ? far : near;
     }
 
     // So many points have products, of all phases of a tile on an axis: those that lack the last tap have one fewer.
@@ -112,15 +115,21 @@ class FlatTime {
 
     // Products with all taps read positions for each block, in runs, which cost as much whatever the channels, and copy what those
     // give with gaps, before it is added (fitted to 101 layers: 2 % more than the fastest kernel of each takes, at the mean; EPYC,
-    // 2026-11-23; reads in runs to 12 layers, 2026-11-24).
+    // 2026-11-23; reads in runs, and pictures that come from memory, to 30 layers, 2026-11-24).
     double copies() const {
-        const double read = taps_ > 1 ? 5 : 20, run = 140, entry = 23;  // one tap's products hide less of a read
-        const double position = read + run / channels_.summed;
+        const double read = taps_ > 1 ? std::max(4 + 24 / double(entries()), 5.0) : 20;  // few products hide less of a read
+        constexpr double run = 140, entry = 23;
+        const double position = (read + run / channels_.summed) * from_memory();
         if (forward_on_avx2_ && k_.computes_taps) {
             const double positions = tiles_.computed * double(tiles_.blocks) * position;
             return (positions + tiles_.copied * double(entries()) * entry / channels_.summed + far_weights()) / taps_ / 100;
         }
-        return tiles_.copied * double(planes() * tiles_.blocks) * copied_element() / taps_ / 100;
+        return tiles_.copied * double(planes() * tiles_.blocks) * copied_element() * from_memory() / taps_ / 100;
+    }
+    double from_memory() const {
+        const double beyond_caches = k_.computes_taps ? 3 : 1.5;  // runs are short
+        const double picture = double(p_.in_channels) * double(input_positions(p_));
+        return forward_on_avx2_ && picture > third_cache_floats ? beyond_caches : 1;
     }
 
     // Products with all taps read entries of a panel from lines that are all entries apart: each tile does, of weights that do not
@@ -193,16 +202,17 @@ class FlatTime {
     }
 };
 
-// Register tiles of a vector of cells (fitted to 70 layers of five kernels, EPYC, 2026-11-23).
+// Register tiles of a vector of cells; one of fewer channels costs one more (fitted to 70 layers of five kernels, EPYC, 2026-11-23;
+// few channels to 18, 2026-11-24).
 double time_of_tiles(const KernelTraits &k, const Problem &p) {
     constexpr double element_time = 17;  // that is copied, or stored
     constexpr int64_t block_channels = 128;
     const double cells = double(p.batch) * double(ceil_divide(p.height().output(), p.height().stride)) *
                          double(round_up(ceil_divide(p.width().output(), p.width().stride), vector_of(k)));
     const int64_t out = p.out_channels / p.groups;
-    const double computed = cells * double(round_up(out, k.weight_channel_multiple));
+    const double computed = cells * double(std::min(round_up(out, k.weight_channel_multiple), out + 1));
     const double phases = double(p.height().stride * p.width().stride), summed = double(p.in_channels / p.groups);
-    const double copied = cells * double(ceil_divide(out, block_channels)), stored = computed * phases / summed;
+    const double copied = cells * double(ceil_divide(out, block_channels)), stored = cells * double(out) * phases / summed;
     return computed / double(k.fma_percent) + (copied + stored) * element_time / double(taps(p)) / 100;
 }
 
