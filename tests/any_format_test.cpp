@@ -92,6 +92,22 @@ TEST_P(AnyFormat, VectorsOfChannelsEqualTheOracle) {
     });
 }
 
+// Depthwise, in channels_last, of panels of groups and what those leave, with rows of tiles and rows that have edges alone.
+TEST_P(AnyFormat, RowsOfGroupsEqualTheOracle) {
+    for_problems(60, [&](int i) {
+        Problem p = random.next_of_rank(1 + i % 3);
+        p.batch = std::min<int64_t>(p.batch, 2);
+        p.groups = p.in_channels = p.out_channels = random.between(8, 40) + (random.one_in(3) ? random.between(20, 100) : 0);
+        if (random.one_in(2)) p.width().input = random.between(12, 40);
+        if (p.output_elements() > 100000) return;
+        for (const Operation operation : operations) {
+            PlanOptions wanted = any_formats(operation);
+            wanted.input.layout = wanted.output.layout = Layout::channels_last;
+            expect_one(p, wanted);
+        }
+    });
+}
+
 // Layers of networks, of channels that fill tiles or not, also where the result, or all tensors, begin at odd addresses.
 class AnyLayer : public AnyFormat {
   protected:

@@ -255,6 +255,7 @@ conv_transpose_kernel(weight_gradient f32 cpu channels AS eight_inputs lanes=8 v
 
 # ---- CPU: any attributes, rank, layout and element type
 foreach(format f32 ${formats_of_16_bits})
+    conv_transpose_channel_rows(weight_gradient)
     conv_transpose_small_set_has(f32 f16)
     conv_transpose_kernel(weight_gradient ${format} cpu depthwise LAYOUT any ${maybe} ${depthwise} storage=${format})
     if(format STREQUAL f32)
