@@ -52,7 +52,8 @@ struct Axis {
     }
     static Axis gradient(const StridedAxis &a, const Halide::Internal::Dimension &picture, const Expr &results) {
         return {.results = results, .phases = 1, .read_stride = a.stride, .tap_step = 1, .step = a.dilation, .falls = false,
-                .most_taps = a.kernel, .kernel = a.kernel, .low = picture.min(), .high = picture.max(), .least_shift = 0, .most_shift = 0,
+                .most_taps = a.kernel, .kernel = a.kernel, .low = picture.min(), .high = picture.max(),
+                .least_shift = 0, .most_shift = 0,
                 .phase = [a](const Expr &) { return Phase{0, 0, a.kernel}; }};
     }
 
@@ -74,7 +75,8 @@ struct Axis {
     /// Of no phase there are more cells that are not, where there are so many that are.
     Expr most_edges() const {
         const Expr reach = (most_taps - 1) * step;
-        const auto [first, last] = inside(falls ? least_shift + reach : least_shift, falls ? most_shift : most_shift + reach, cells());
+        const Expr lowest = least_shift + (falls ? reach : Expr(0)), highest = most_shift + (falls ? Expr(0) : reach);
+        const auto [first, last] = inside(lowest, highest, cells());
         return cells() - (last - first);
     }
 
@@ -132,7 +134,8 @@ void define_sums(Funcs &f, Sums &s, const std::vector<Axis> &axes, const Picture
     if (s.is_edge) {
         const Expr left = select(has_tiles, begin, cells), cell = select(tile < left, tile, tile - left + end);
         const Tuple seen = x.seen(cell, {of_phase(0), of_phase(1), of_phase(2)});
-        s.columns(f.phase, f.tile, f.task) = Tuple(select(cell < cells, cell, -1), seen[0], seen[1], select(cell < cells, seen[2], 0));
+        s.columns(f.phase, f.tile, f.task) =
+            Tuple(select(cell < cells, cell, -1), seen[0], seen[1], select(cell < cells, seen[2], 0));
     } else {
         const Expr first = begin + tile * places, cell = Halide::min(first, end - places), exists = has_tiles && first < end;
         s.columns(f.phase, f.tile, f.task) = Tuple(select(exists, cell, -1), cell * x.read_stride + of_phase(1), of_phase(0),
@@ -152,8 +155,8 @@ void define_sums(Funcs &f, Sums &s, const std::vector<Axis> &axes, const Picture
         s.taps.where(t[1] < s.row_count(f.task));
         s.taps.where(t[0] < columns(f.phase, f.tile, f.task, 3));
         const auto row = [&](int i) -> Expr { return s.rows(t[1], f.task)[i]; };
-        from = {promised(column + t[0] * x.step, picture.dim(0)), promised(row(0), picture.dim(1)), promised(row(2), picture.dim(2)), 0,
-                of_sum, image};
+        from = {promised(column + t[0] * x.step, picture.dim(0)), promised(row(0), picture.dim(1)), promised(row(2), picture.dim(2)),
+                0, of_sum, image};
         const Expr tap = columns(f.phase, f.tile, f.task, 2) + t[0] * x.tap_step;
         of_weight = {of_sum, promised(tap, x.kernel), promised(row(1), axes[1].kernel), promised(row(3), axes[2].kernel), 0, 0};
     } else {

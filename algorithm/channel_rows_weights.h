@@ -97,7 +97,8 @@ class WeightSums {
         const Expr all_begin = in_segment(select(there_is, column(first, 0), any_end)),
                    all_end = in_segment(select(there_is, column(last, 1), any_end));
         const Expr left = in_segment(any_begin);
-        s.span(f_.block, f_.segment) = Tuple(all_begin, all_end, left, max(all_begin - left, 0), max(in_segment(any_end) - all_end, 0));
+        s.span(f_.block, f_.segment) =
+            Tuple(all_begin, all_end, left, max(all_begin - left, 0), max(in_segment(any_end) - all_end, 0));
         const auto span = [&](int i) -> Expr { return s.span(f_.block, f_.segment)[i]; };
 
         const Expr live = select(f_.row_tap < f_.tap_count(f_.row), 1, 0);
@@ -106,15 +107,16 @@ class WeightSums {
         s.edges = RDom(0, segment_, "edges" + name);
         s.edges.where(s.edges.x < (span(3) + span(4)) * live);
         const auto product = [&](const Expr &position, bool is_edge) {
-            const Expr at = promised(position, columns_), of_lane = f_.panels.channel(s.is_narrow, f_.panel, f_.lane, channels_), image = promised(of_row(2), images_);
+            const Expr at = promised(position, columns_), image = promised(of_row(2), images_);
+            const Expr of_lane = f_.panels.channel(s.is_narrow, f_.panel, f_.lane, channels_);
             const Expr seen = at * x.stride + (first + f_.place) * x.dilation;
             const auto row_tap = [&](int i) -> Expr { return f_.row_taps(f_.row_tap, f_.row)[i]; };
             const Expr there = is_edge ? clamp(seen, low_, high_) : promised(seen, output_gradient.dim(0));
             const Expr gradient = loaded(output_gradient(std::vector<Expr>{there, promised(row_tap(0), output_gradient.dim(1)),
                                                                            promised(row_tap(2), output_gradient.dim(2)), of_lane, 0,
                                                                            image}));
-            const Expr element = loaded(input(std::vector<Expr>{at, promised(of_row(0), rows_), promised(of_row(1), planes_), of_lane,
-                                                                0, image}));
+            const Expr element = loaded(
+                input(std::vector<Expr>{at, promised(of_row(0), rows_), promised(of_row(1), planes_), of_lane, 0, image}));
             return is_edge ? select(seen >= low_ && seen <= high_, element * gradient, 0.f) : element * gradient;
         };
         s.sum(f_.lane, f_.place, f_.block, f_.row_tap, f_.panel, f_.segment, f_.row) = 0.f;
@@ -129,7 +131,8 @@ class WeightSums {
         s.stored.where(r[3] < f_.tap_count(f_.row));
         const Expr row = f_.row_taps(r[3], f_.row)[1] + Expr(f_.row_taps(r[3], f_.row)[3]) * axes_[1].kernel;
         const Expr entry = first_tap(s, r[2]) + r[1] + row * x.kernel;
-        f_.row_sum(f_.panels.channel(s.is_narrow, r[4], r[0], channels_), promised(entry, x.kernel * axes_[1].kernel * axes_[2].kernel), f_.segment, f_.row) =
+        const Expr of_entry = promised(entry, x.kernel * axes_[1].kernel * axes_[2].kernel);
+        f_.row_sum(f_.panels.channel(s.is_narrow, r[4], r[0], channels_), of_entry, f_.segment, f_.row) =
             s.sum(r[0], r[1], r[2], r[3], r[4], f_.segment, f_.row);
     }
 };

@@ -1,5 +1,5 @@
-// Generators of depthwise problems with channels innermost, for the CPU (algorithm/channel_rows.h), every attribute a run-time value,
-// of any rank.
+// Generators of depthwise problems with channels innermost, for the CPU (algorithm/channel_rows.h), every attribute a run-time
+// value, of any rank.
 #include "Halide.h"
 #include "algorithm/channel_rows.h"
 #include "algorithm/channel_rows_weights.h"
@@ -32,8 +32,8 @@ struct ChannelRowsGenerator : AnyTensors {
     }
 
     template <class Initial, class Finished>
-    void define(const std::vector<channel_rows::Axis> &axes, const Tensor &picture, const Tensor &weight, const Halide::Target &target,
-                const Initial &initial, const Finished &finished) {
+    void define(const std::vector<channel_rows::Axis> &axes, const Tensor &picture, const Tensor &weight,
+                const Halide::Target &target, const Initial &initial, const Finished &finished) {
         schedule_params.set_sizes(funcs_, target.natural_vector_size<float>());
         channel_rows::define(
             funcs_, axes, picture, weight, *result_, initial,
