@@ -183,19 +183,20 @@ class Staging {
         const FlatGemmVars &v = f_.v;
         const int width = f_.size.depthwise ? 1 : f_.size.vector;
         const Expr window = places_.window(), pitch = places_.seen_pitch(), rows = places_.seen_rows();
+        const Expr of_place = f_.size.joined_terms && f_.size.any_layout() ? picture_.dim(rank_).extent() : Expr(1);
         const Expr first = clamp(span(0) - span(2), 0, pitch);
         const Expr whole = f_.size.depthwise ? picture_.dim(rank_).extent() % f_.size.vector == 0 : Internal::const_true();
         const Expr behind_row = (v.row - 1) * pitch + first + of_row(max(v.row - 1, 0), count_column_ + 1);
         f_.gaps(v.row, v.plane, v.segment, v.tile) =
             Tuple(select(v.row == 0, 0, whole, behind_row, window),
                   select(v.row == rows || !whole, window, Halide::min(v.row * pitch + first, window)));
-        f_.zeroed = RDom({{0, width}, {0, rounded_up(window, width)}, {0, rows + 1}}, "zeroed");
+        f_.zeroed = RDom({{0, width}, {0, rounded_up(window * of_place, width)}, {0, rows + 1}}, "zeroed");
         RDom &r = f_.zeroed;
         const auto gap = [&](int i) -> Expr { return f_.gaps(r[2], v.plane, v.segment, v.tile)[i]; };
         r.where(gap(0) < gap(1));  // outside of the loop over channels
-        r.where(r[1] * width < gap(1) - gap(0));
-        f_.staged(promised(Halide::min(gap(0) + r[1] * width, window - width) + r[0], window), v.summed, v.plane, v.segment, v.tile,
-                  v.group) = 0.f;
+        r.where(r[1] * width < (gap(1) - gap(0)) * of_place);
+        const Expr all = window * of_place, at = Halide::min(gap(0) * of_place + r[1] * width, all - width) + r[0];
+        f_.staged(promised(at, all), v.summed, v.plane, v.segment, v.tile, v.group) = 0.f;
     }
     Expr of_row(const Expr &number, int i) const {
         const FlatGemmVars &v = f_.v;

@@ -33,10 +33,11 @@ class WeightGradientSum {
                       const Load &load)
         : f_(f), places_(places), input_(input), partial_(partial), block_(block), load_(load),
           rank_(static_cast<int>(kernel.size())), taps_(product(kernel)),
-          out_channels_(f.size.depthwise ? Expr(1) : output_gradient.dim(rank_).extent()) {
+          out_channels_(f.size.depthwise ? Expr(1) : output_gradient.dim(rank_).extent()),
+          of_place_(f.size.joined_terms ? out_channels_ : Expr(1)) {
         f.input_rows_are_dense = input.dim(0).stride() == 1, f.output_rows_are_dense = output_gradient.dim(0).stride() == 1;
         const Expr entry = f.v.entry, tap = promised(entry / order.tap % taps_, taps_);
-        f.entries(entry) = Halide::Tuple(f.taps(tap, 0)[0], f.taps(tap, 0)[1], entry / order.channel % block.outputs);
+        f.entries(entry) = Halide::Tuple(f.taps(tap, 0)[0] * of_place_, f.taps(tap, 0)[1], entry / order.channel % block.outputs);
     }
 
     void define() {
@@ -60,6 +61,7 @@ class WeightGradientSum {
     const Load &load_;
     const int rank_;
     const Expr taps_, out_channels_;
+    const Expr of_place_;  ///< elements of the output gradient that lie together: all channels of a spot, or one's
 
     Expr channels() const { return input_.dim(rank_).extent(); }
     Expr block_entries() const { return block_.outputs * taps_; }
@@ -108,7 +110,7 @@ class WeightGradientSum {
         r.where(r[1] * vector < input_row(r[2], rank_ + 2));
         const Expr cell = r[1] * vector + r[0];
         f_.cell_places(promised(cells_before(r[2]) + cell, most_cells() + vector), v.segment, v.tile) =
-            places_.seen(r[2] * places_.pitch() + first(v.segment) - places_.begin(v.segment) + cell, 0);
+            places_.seen(r[2] * places_.pitch() + first(v.segment) - places_.begin(v.segment) + cell, 0) * of_place_;
     }
     Expr most_cells() const { return places_.rows() * places_.length(); }
     Expr cells_before(const Expr &row) const { return f_.cells_before(row, f_.v.segment, f_.v.tile); }
@@ -172,11 +174,13 @@ class WeightGradientSum {
         const Expr out_channel = v.out_block * block_.outputs + promised(entry(2), block_.outputs);
         const Expr seen_channel =
             f_.size.depthwise ? v.panel * f_.lanes + v.lane : promised(Halide::min(out_channel, out_channels_ - 1), out_channels_);
+        const bool of_spots = f_.size.joined_terms;
+        const Expr seen = place + entry(0) + (of_spots ? seen_channel : Expr(0));
         f_.tile_sum(v.lane, v.entry, v.panel, v.out_block, v.segment, v.tile, v.group) = 0.f;
         f_.tile_sum(v.lane, v.entry, v.panel, v.out_block, v.segment, v.tile, v.group) +=
             f_.staged_input(cell, v.lane, v.panel, v.segment, v.tile, v.group) *
-            f_.staged(promised(place + entry(0), places_.window()), seen_channel, promised(entry(1), places_.planes()),
-                      v.segment, v.tile, v.group);
+            f_.staged(promised(seen, places_.window() * of_place_), of_spots ? Expr(0) : seen_channel,
+                      promised(entry(1), places_.planes()), v.segment, v.tile, v.group);
     }
 
     void sum_part() {

@@ -104,9 +104,11 @@ macro(conv_transpose_flat_products operation)
             AVX2 places=12)
     endforeach()
 endmacro()
-# Depthwise, of any attributes and rank: places in vectors; where channels are innermost, or taps are many, groups.
+# Depthwise, of any attributes and rank: pictures with channels innermost as they lie; places in vectors; where channels are
+# innermost in one picture alone, or are few, or taps are many, groups.
 macro(conv_transpose_depthwise_products operation)
     foreach(format f32 ${formats_of_16_bits})
+        conv_transpose_channel_rows(${operation} AVX2 vectors=4 places=3)
         set(of_groups GENERATOR ${operation}_cpu_depthwise_channels rank=3 storage=${format} ${depthwise} fma_percent=45)
         conv_transpose_small_set_has(f32)
         conv_transpose_kernel(${operation} ${format} cpu depthwise LAYOUT ncdhw GENERATOR ${operation}_cpu_depthwise_places ${maybe}
@@ -115,10 +117,12 @@ macro(conv_transpose_depthwise_products operation)
         conv_transpose_small_set_has(f32 f16)
         conv_transpose_kernel(${operation} ${format} cpu depthwise LAYOUT any ${of_groups} ${maybe} AVX2 places=12)
     endforeach()
-    # AVX2's vectors are half lines of the cache: two are 1.0 to 1.7 times as fast in channels_last (14 layers, EPYC, 2026-11-23;
-    # bfloat16's 0.9 to 1.25 times).
-    conv_transpose_kernel(${operation} f32 cpu depthwise LAYOUT any AS wide GENERATOR ${operation}_cpu_depthwise_channels rank=3
-        ${depthwise} vectors=2 places=6 fma_percent=47 ONLY_ON avx2)
+endmacro()
+# Of those the first (schedules/cpu_channel_rows.h), in a loop over `format`.
+macro(conv_transpose_channel_rows operation)
+    conv_transpose_small_set_has(f32)
+    conv_transpose_kernel(${operation} ${format} cpu depthwise LAYOUT ndhwc GENERATOR ${operation}_cpu_channel_rows
+        storage=${format} ${depthwise} ${maybe} ${ARGN})
 endmacro()
 
 # A section's variables are its own; it sees those that are set here.

@@ -19,6 +19,12 @@
 //
 // Sums stored without turning: k2 s2 768->128 6^3 1.08 times as long, k4 s2 1024->512 4x4 1.2 times; but k4 s2 768->21 4x7 0.6.
 //
+// Spots: with channels innermost rows of the output gradient are copied as they lie, all channels of a position side by side, where
+// copies of each channel's places took more time than products. EPYC with AVX-512, one thread, 2026-11-24, ms: k3 s2 16->16 2 x
+// 64x64 0.93 before and 0.44 now, k4 s2 2->2 8 x 64x128 2.98 and 0.88, k3 32->1 128x128 0.38 and 0.23, k4 s2 64->32 56x56 2.65 and
+// 2.23, k2 s2 512->512 4 x 4x4 2.53 and 2.17. Pictures of one pixel, whose positions are an image apart, 2.06 and 4.12, are left to
+// the other.
+//
 // Depthwise: an entry is a tap, and an element of the output gradient a vector of groups, turned in registers where groups lie
 // apart, as the input is. k4 s2, 64 channels of 256x256: 20 ms (AMD EPYC, one thread, 2026-11-23; PyTorch 58 in the same run),
 // with elements scattered one by one 36, with a kernel of lanes along rows, which is gone, 35. Of few groups most of a vector
@@ -46,11 +52,14 @@ struct CpuWeightGradientProduct : CpuSchedule {
     /// Vectors of fewer channels are mostly empty, and of more a wider tile has all: other kernels are faster. 0 is no limit.
     GeneratorParam<int> min_in_channels{"min_in_channels", depthwise ? 1 : 2}, max_in_channels{"max_in_channels", 0};
 
+    /// The output gradient has its channels innermost, and is copied as it lies; so has the input.
+    GeneratorParam<bool> spots{"spots", false};
+
     void set_sizes(FlatWeightGradientFuncs &f, const Halide::Target &target) const {
         const int vector = target.natural_vector_size<float>();
         f.lanes = vectors * vector, f.outputs = outputs;
         f.size = {.vector = vector, .positions = 1, .channels = f.outputs, .channels_in_vectors = true,
-                  .depthwise = depthwise, .turns_copies = depthwise, .only_seen = true};
+                  .depthwise = depthwise, .turns_copies = depthwise, .only_seen = true, .joined_terms = spots};
     }
 
     void apply(FlatWeightGradientFuncs &f, const Halide::Target &) const {
@@ -91,6 +100,9 @@ struct CpuWeightGradientProduct : CpuSchedule {
             turn_copies(f);
             f.staged.update(f.copies[0].update).specialize(f.output_rows_are_dense);
             stage_channels(f, 1);
+        } else if (spots) {
+            zeros.vectorize(f.zeroed[0]);
+            stage_spots(f);
         } else {
             zeros.vectorize(f.zeroed[0]);
             stage_places(f, true, f.output_rows_are_dense);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <iostream>
 #include <limits>
 
@@ -92,6 +93,22 @@ TEST_P(AnyFormat, VectorsOfChannelsEqualTheOracle) {
     });
 }
 
+// Depthwise, in channels_last, of panels of groups and what those leave, with rows of tiles and rows that have edges alone.
+TEST_P(AnyFormat, RowsOfGroupsEqualTheOracle) {
+    for_problems(60, [&](int i) {
+        Problem p = random.next_of_rank(1 + i % 3);
+        p.batch = std::min<int64_t>(p.batch, 2);
+        p.groups = p.in_channels = p.out_channels = random.between(8, 40) + (random.one_in(3) ? random.between(20, 100) : 0);
+        if (random.one_in(2)) p.width().input = random.between(12, 40);
+        if (p.output_elements() > 100000) return;
+        for (const Operation operation : operations) {
+            PlanOptions wanted = any_formats(operation);
+            wanted.input.layout = wanted.output.layout = Layout::channels_last;
+            expect_one(p, wanted);
+        }
+    });
+}
+
 // Layers of networks, of channels that fill tiles or not, also where the result, or all tensors, begin at odd addresses.
 class AnyLayer : public AnyFormat {
   protected:
@@ -133,34 +150,50 @@ TEST_P(AnyFormat, OverflowsToInfinity) {
 }
 
 // Strictly: an Inf or NaN reaches the results that it is a factor of, and no others.
-TEST_P(AnyFormat, PropagatesStrictly) {
-    for (const ElementType type : types)
-        for (const float at_ends : {std::numeric_limits<float>::infinity(), std::nanf("")})
-            for (const Operation operation : {Operation::forward, Operation::input_gradient, Operation::weight_gradient}) {
-                const Problem p = Problem::parse("n1g2ic4oc6id2ih3iw5kd1kh3kw2sd2sh1sw2ph1pw1");
-                PlanOptions wanted = options();
-                wanted.operation = operation, wanted.strict_propagation = true;
-                wanted.input = {type, any_layout()}, wanted.weight = {type, any_layout()}, wanted.output = {type, any_layout()};
-                Numbers n = Numbers::integers(p, wanted.epilogue, random);
-                std::vector<float> &picture = operation == Operation::input_gradient ? n.output_gradient : n.input;
-                n.weight.assign(n.weight.size(), 1);  // not 0, whose product with Inf is NaN
-                if (operation == Operation::weight_gradient) n.output_gradient.assign(n.output_gradient.size(), 1);
-                picture.front() = picture.back() = at_ends;
-                const std::vector<double> result = expected_result(p, wanted, n);
-                FormattedRun run(GetParam(), p, wanted, n);
-                for (const PlanOptions &forced : for_every_kernel(p, wanted)) {
-                    const Trace trace(description(p, forced));
-                    EXPECT_TRUE(run.run(Plan(p, forced)).ok());
-                    const std::vector<float> actual = run.values();
-                    for (size_t i = 0; i < result.size() && !HasFailure(); i++) {
-                        EXPECT_EQ(std::isnan(actual[i]), std::isnan(result[i])) << "element " << i;
-                        EXPECT_EQ(std::isinf(actual[i]), std::isinf(result[i])) << "element " << i;
-                    }
-                }
+class StrictPropagation : public AnyFormat {
+  protected:
+    void expect_strict(const Problem &p, const std::function<Layout()> &layout) {
+        for (const ElementType type : types)
+            for (const float at_ends : {std::numeric_limits<float>::infinity(), std::nanf("")})
+                for (const Operation operation : {Operation::forward, Operation::input_gradient, Operation::weight_gradient})
+                    expect_strict(p, type, layout, at_ends, operation);
+    }
+
+  private:
+    void expect_strict(const Problem &p, ElementType type, const std::function<Layout()> &layout, float at_ends,
+                       Operation operation) {
+        PlanOptions wanted = options();
+        wanted.operation = operation, wanted.strict_propagation = true;
+        wanted.input = {type, layout()}, wanted.weight = {type, layout()}, wanted.output = {type, layout()};
+        Numbers n = Numbers::integers(p, wanted.epilogue, random);
+        std::vector<float> &picture = operation == Operation::input_gradient ? n.output_gradient : n.input;
+        n.weight.assign(n.weight.size(), 1);  // not 0, whose product with Inf is NaN
+        if (operation == Operation::weight_gradient) n.output_gradient.assign(n.output_gradient.size(), 1);
+        picture.front() = picture.back() = at_ends;
+        const std::vector<double> result = expected_result(p, wanted, n);
+        FormattedRun run(GetParam(), p, wanted, n);
+        for (const PlanOptions &forced : for_every_kernel(p, wanted)) {
+            const Trace trace(description(p, forced));
+            EXPECT_TRUE(run.run(Plan(p, forced)).ok());
+            const std::vector<float> actual = run.values();
+            for (size_t i = 0; i < result.size() && !HasFailure(); i++) {
+                EXPECT_EQ(std::isnan(actual[i]), std::isnan(result[i])) << "element " << i;
+                EXPECT_EQ(std::isinf(actual[i]), std::isinf(result[i])) << "element " << i;
             }
+        }
+    }
+};
+
+TEST_P(StrictPropagation, OfAnyLayout) {
+    expect_strict(Problem::parse("n1g2ic4oc6id2ih3iw5kd1kh3kw2sd2sh1sw2ph1pw1"), [&] { return any_layout(); });
+}
+
+TEST_P(StrictPropagation, OfRowsOfGroups) {
+    expect_strict(Problem::parse("n1g9ic9oc9ih3iw13kh3kw4sh1sw2ph1pw1"), [] { return Layout::channels_last; });
 }
 
 INSTANTIATE_ON_DEVICES(AnyFormat);
+INSTANTIATE_ON_DEVICES(StrictPropagation);
 INSTANTIATE_ON_DEVICES(AnyLayer);
 
 }  // namespace

@@ -258,10 +258,19 @@ conv_transpose_kernel(weight_gradient f32 cpu channels AS eight_inputs lanes=8 v
 
 # ---- CPU: any attributes, rank, layout and element type
 foreach(format f32 ${formats_of_16_bits})
+    conv_transpose_channel_rows(weight_gradient)
     conv_transpose_small_set_has(f32 f16)
     conv_transpose_kernel(weight_gradient ${format} cpu depthwise LAYOUT any ${maybe} ${depthwise} storage=${format})
     conv_transpose_kernel(weight_gradient ${format} cpu implicit_gemm LAYOUT any AS entries GENERATOR weight_gradient_cpu_entries
         ${maybe} storage=${format} AVX2 channels=4)
+    if(format STREQUAL f32)
+        conv_transpose_kernel(weight_gradient f32 cpu implicit_gemm LAYOUT ndhwc AS narrow spots=true vectors=1 min_in_channels=1
+            max_in_channels=16 FULL AVX2 max_in_channels=8)
+    endif()
+    conv_transpose_small_set_has(f32)
+    conv_transpose_kernel(weight_gradient ${format} cpu implicit_gemm LAYOUT ndhwc ${maybe} storage=${format} spots=true
+        min_in_channels=1 AVX2 outputs=6)
+    conv_transpose_small_set_has(f32 f16)
     if(format STREQUAL f32)
         conv_transpose_kernel(weight_gradient f32 cpu implicit_gemm LAYOUT any AS narrow vectors=1 min_in_channels=1
             max_in_channels=16 AVX2 max_in_channels=8)

@@ -26,6 +26,17 @@ double row_pitch(const Problem &p) {
 }  // namespace
 
 FlatGradientTiles::FlatGradientTiles(const KernelTraits &k, const Problem &p, int64_t images, bool channels_inside) {
+    constexpr int64_t positions_worth_a_part = 512, most_part_floats = int64_t{16} << 20;
+    const int64_t most_parts = std::min(images * input_positions(p) / positions_worth_a_part,
+                                        most_part_floats / std::max<int64_t>(p.weight_elements(), 1));
+    if (k.packs_groups && !k.any_layout) {
+        // Pictures are read as they lie, by a task for each part, which has a share of the rows.
+        constexpr int64_t most_tasks = 16;
+        segment_cells = tile_rows = part_segments = part_tiles = block_inputs = block_outputs = 1;
+        rows = double(images) * double(p.height().input) * double(p.depth().input);
+        parts = std::clamp<int64_t>(most_parts, 1, most_tasks);
+        return;
+    }
     const FlatExtent x(p.width(), false), y(p.height(), false), z(p.depth(), false);
     // Rows are copied as they lie.
     const int64_t planes =
@@ -77,12 +88,10 @@ FlatGradientTiles::FlatGradientTiles(const KernelTraits &k, const Problem &p, in
     if (all_rows > 0) tile_rows = ceil_divide(all_rows, ceil_divide(all_rows, tile_rows));  // of about as many
 
     // Parts make tasks, and each of them writes all weights.
-    constexpr int64_t wanted_tasks = 4, positions_worth_a_part = 512, most_part_floats = int64_t{16} << 20;
+    constexpr int64_t wanted_tasks = 4;
     const int64_t tiles = ceil_divide(all_rows, tile_rows), tasks = in_blocks * out_blocks * groups;
     segments = ceil_divide(x.cells, segment_cells);
-    const int64_t wanted_parts =
-        std::min({ceil_divide(wanted_tasks, tasks), images * input_positions(p) / positions_worth_a_part,
-                  most_part_floats / std::max<int64_t>(p.weight_elements(), 1)});
+    const int64_t wanted_parts = std::min(ceil_divide(wanted_tasks, tasks), most_parts);
     part_tiles = ceil_divide(tiles, std::clamp<int64_t>(wanted_parts, 1, tiles));
     const int64_t of_tiles = ceil_divide(tiles, part_tiles);
     part_segments = ceil_divide(segments, std::clamp<int64_t>(wanted_parts / of_tiles, 1, segments));

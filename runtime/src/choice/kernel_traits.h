@@ -62,6 +62,8 @@ struct Accepts {
     int64_t min_channels_of_place = 0;
     /// Neighbouring groups are a vector, in channels_last.
     int64_t group_multiple = 1;
+    /// Fewer groups are no vector.
+    int64_t min_groups = 1;
     int64_t output_width_multiple = 1, stride_width_multiple = 1;
     Size2 min_output{}, max_output{};
     /// Products of input and weight elements.

@@ -89,6 +89,8 @@ std::string channel_rejection(const KernelTraits &k, const Computation &c) {
         return "in_channels / groups is less than " + std::to_string(k.min_channels_of_place) + " times the places of a sum";
     if (p.groups % k.group_multiple)
         return "groups is " + std::to_string(p.groups) + ", no multiple of " + std::to_string(k.group_multiple);
+    if (p.groups < k.min_groups)
+        return "groups is " + std::to_string(p.groups) + ", less than " + std::to_string(k.min_groups);
     if ((k.group_multiple > 1 || k.packs_groups) && p.groups > max_grid()) return "a launch does not take all groups";
     // A vector is of groups: products with one channel in a vector take half the time of one group (k4 s2, 256x256).
     if (k.packs_groups && k.family == Family::flat_weight_gradient && 4 * p.groups < k.tile_in_channels)

@@ -128,7 +128,7 @@ std::string view_rejection(const KernelTraits &kernel, const Computation &comput
         return "it computes input gradients, of kernels of one position";
     // The general ones are left to those that are made for gradients.
     const bool packs_mirrored = kernel.weight_layout != WeightLayout::as_given &&
-                                (kernel.stride == Size2{1, 1} || (kernel.packs_groups && is_flat(kernel)) ||
+                                (kernel.stride == Size2{1, 1} || (kernel.packs_groups && kernel.device == Device::cpu) ||
                                  (!kernel.phases_as_channels && (kernel.window > 1 || reads_as_it_lies(kernel))));
     const bool reads_phases = (kernel.packed_channels && kernel.counts_through_images) || kernel.family == Family::winograd_product;
     const bool reads_mirrored = computation.by_phases
