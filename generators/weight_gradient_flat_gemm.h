@@ -70,7 +70,7 @@ class WeightGradientFlatGemm : public Halide::Generator<WeightGradientFlatGemm<S
         problem.describe(Family::weight_gradient, this->target, description);
         description.set_family(Family::flat_weight_gradient);
         describe_tensors({"input", "output"}, description);
-        if (schedule_params.spots) {
+        if (funcs_.size.joined_terms) {
             description.set("any_layout", "false");
             // What cells of pictures of one pixel see is an image apart, often in one set of the cache: 2.7 times as slow.
             description.set("min_input_positions", 2);
