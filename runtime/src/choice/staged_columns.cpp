@@ -15,6 +15,14 @@ namespace {
 const std::string too_large = "what a block would stage is more than it has room for",
                   few_products = "what is staged has too few products", more_taps = "a column has more taps than its window";
 
+// Channels side by side lie too far apart for the others: weight gradients in channels_last took 1.5 to 3.3 times as long as by
+// vectors of groups (four layers, H200, 2026-11-24).
+std::string layout_rejection(const StagedShape &shape, const Computation &c) {
+    const bool by_planes = shape.planes > 1;
+    if (channels_innermost(c.read_format) == by_planes && channels_innermost(c.written_format) == by_planes) return {};
+    return by_planes ? "its channels are not innermost" : "its channels are innermost";
+}
+
 StagedTile<int64_t> forward_tile(const StagedShape &shape, const Problem &p) {
     const auto axis = [](const Axis &a) {
         return StagedOutputAxis<int64_t>{std::max<int64_t>(a.output(), 1), a.kernel, a.stride, a.dilation, a.padding % a.stride};
@@ -42,20 +50,20 @@ double full_lanes(const StagedOutputAxis<int64_t> &x) { return double(x.kernel) 
 // In these units kernels for any attributes (schedules/cuda_gather.h) took as long at 2 to 4.1, up to 5.7 times as long from 4.7
 // on, and less below 2: 46 layers of float16 and float32 (H200, 2026-11-23).
 constexpr double worth_staging = 4.1;
-// Of the forward operation with groups side by side, beside kernels that read vectors of them, which take 0.93 to 2.0 times as long
-// (seven layers, H200, 2026-11-24).
+// Of the forward operation with groups side by side, beside kernels that read vectors of them, which take 0.88 to 2.7 times as long
+// (ten layers, H200, 2026-11-24), but of fewer taps of a column 0.3 to 0.7 times.
 constexpr double worth_staging_groups = 8;
+constexpr int64_t few_taps = 3;
 
 std::string forward_rejection(const StagedShape &shape, const Computation &c) {
     const Problem &p = c.problem;
     const auto all_live = [](const Axis &a) { return std::gcd(a.stride, a.dilation) == 1; };
     if (!std::all_of(p.axes.begin(), p.axes.end(), all_live)) return "its stride and dilation have a common divisor";
     const bool by_planes = shape.planes > 1;
-    if (channels_innermost(c.read_format) != by_planes || channels_innermost(c.written_format) != by_planes)
-        return by_planes ? "its channels are not innermost" : "its channels are innermost";
     const StagedTile<int64_t> tile = forward_tile(shape, p);
     if (!tile.fits()) return too_large;
     const StagedOutputAxis<int64_t> &y = tile.y_axis;
+    if (by_planes && y.taps() < few_taps) return "positions see less than three taps of a column";
     if (tile.windows > 1 && shape.has_one_window()) return more_taps;
     const double staged = double(tile.tiles()) * double(tile.columns()) * double(tile.piece) * double(y.dilation);
     const double strides = double(tile.x_axis.stride * y.stride * tile.z_axis.stride);
@@ -94,6 +102,7 @@ StagedWeightTile<int64_t> staged_weight_tile(const StagedShape &shape, const Pro
 
 std::string staged_columns_rejection(const KernelTraits &k, const Computation &c) {
     if (!is_small(k.staged_shape, c.problem)) return too_large;
+    if (std::string reason = layout_rejection(k.staged_shape, c); !reason.empty()) return reason;
     if (k.operation == Operation::weight_gradient) return weight_gradient_rejection(k.staged_shape, c.problem);
     return forward_rejection(k.staged_shape, c);
 }
