@@ -53,6 +53,33 @@ TEST_F(CApi, WorksFromC) {
     for (int i = 0; i < 16; i++) EXPECT_EQ(output[i], expected[i]) << i;
 }
 
+TEST_F(CApi, MeasuresKernels) {
+    std::vector<float> input(1 * 3 * 5 * 6, 1), weight(3 * 4 * 9, 1), output(1 * 4 * 7 * 8);
+    conv_transpose_arguments arguments{};
+    arguments.input = input.data(), arguments.weight = weight.data(), arguments.output = output.data();
+    char name[128] = "untouched";
+    const auto measure = [&](const conv_transpose_arguments *of, char *into, size_t size) {
+        return conv_transpose_fastest_kernel(&problem_, &options_, of, nullptr, into, size, message_, sizeof message_);
+    };
+    ASSERT_EQ(measure(&arguments, name, sizeof name), CONV_TRANSPOSE_OK) << message_;
+    options_.kernel = name;
+    ASSERT_EQ(create(), CONV_TRANSPOSE_OK) << message_;
+    EXPECT_STREQ(conv_transpose_plan_kernel(plan_), name);
+    EXPECT_EQ(output[3 * 8 + 4], 27);  // a position that sees all of the kernel
+
+    char before[8] = "before";
+    EXPECT_EQ(measure(&arguments, before, sizeof before), CONV_TRANSPOSE_INVALID_ARGUMENT);
+    EXPECT_TRUE(message_has("name_size is 8, but it must be at least ")) << message_;
+    EXPECT_STREQ(before, "before");
+    EXPECT_EQ(measure(nullptr, name, sizeof name), CONV_TRANSPOSE_INVALID_ARGUMENT);
+    EXPECT_TRUE(message_has("arguments is NULL")) << message_;
+    EXPECT_EQ(measure(&arguments, nullptr, 0), CONV_TRANSPOSE_INVALID_ARGUMENT);
+    EXPECT_TRUE(message_has("name is NULL")) << message_;
+    arguments.weight = nullptr;
+    EXPECT_EQ(measure(&arguments, name, sizeof name), CONV_TRANSPOSE_UNSUPPORTED);
+    EXPECT_TRUE(message_has("weight is null, but the operation needs it")) << message_;
+}
+
 TEST_F(CApi, ParsesProblemStrings) {
     ASSERT_EQ(parse("n2g3ic6oc9ih5iw7kh2kw4sh2sw3ph1pw2dh1dw2oph0opw1"), CONV_TRANSPOSE_OK);
     EXPECT_STREQ(message_, "");

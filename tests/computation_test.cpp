@@ -367,5 +367,21 @@ TEST(Computation, OfFewBlocksIsASumOfPartsOfSteps) {
     EXPECT_EQ(split("n16ic512oc128ih64iw64kh3kw3").partial_sums, 1) << "many blocks";
 }
 
+TEST(LikelyKernels, BeginWithThePreferredOneAndNameEachOnce) {
+    for (const char *text : {"n2ic64oc32ih20iw20kh4kw4sh2sw2ph1pw1", "n1g8ic8oc8ih20iw20kh3kw3", "n1ic64oc2iw400kw16sw8pw4"}) {
+        const Problem problem = Problem::parse(text);
+        PlanOptions options;
+        options.device = Device::cpu;
+        const auto all = likely_kernels(problem, options, Device::cpu, 1000);
+        auto names = kernels_for(problem, options), sorted = all;
+        ASSERT_EQ(all.size(), names.size()) << text;
+        EXPECT_EQ(all[0], Plan(problem, options).kernel()) << text;
+        std::sort(names.begin(), names.end()), std::sort(sorted.begin(), sorted.end());
+        EXPECT_EQ(sorted, names) << text;
+        const auto two = likely_kernels(problem, options, Device::cpu, 2);
+        EXPECT_EQ(two, decltype(all)(all.begin(), all.begin() + 2)) << text;
+    }
+}
+
 }  // namespace
 }  // namespace conv_transpose::testing

@@ -54,16 +54,26 @@ class Library:
     def plan(self, problem, **options):
         return Plan(self, problem, **options)
 
+    def fastest_kernel(self, problem, tensors, stream=None, **options):
+        """Name of the kernel that takes least time on tensors of these addresses; options as a plan has them."""
+        name = ctypes.create_string_buffer(_MESSAGE_BYTES)
+        self.call("fastest_kernel", ctypes.byref(problem), ctypes.byref(_plan_options(**options)),
+                  ctypes.byref(_Arguments(**tensors)), ctypes.c_void_p(stream), name, ctypes.c_size_t(_MESSAGE_BYTES))
+        return name.value.decode()
+
+
+def _plan_options(operation="forward", device="automatic", precision="float32", kernel="", element_type="float32",
+                  layout="channels_first"):
+    """All tensors have the element type and the layout."""
+    return _c.PlanOptions(OPERATIONS.index(operation), DEVICES.index(device), PRECISIONS.index(precision), 0, 0, 0.0,
+                          kernel.encode(), *[(ELEMENT_TYPES.index(element_type), _c.LAYOUTS.index(layout))] * 3)
+
 
 class Plan:
-    def __init__(self, library, problem, operation="forward", device="automatic", precision="float32", kernel="",
-                 element_type="float32", layout="channels_first"):
-        """All tensors have the element type and the layout."""
+    def __init__(self, library, problem, **options):
         self._library, self._c = library, library._c
         self._plan = ctypes.c_void_p()
-        options = _c.PlanOptions(OPERATIONS.index(operation), DEVICES.index(device), PRECISIONS.index(precision), 0, 0, 0.0,
-                                kernel.encode(), *[(ELEMENT_TYPES.index(element_type), _c.LAYOUTS.index(layout))] * 3)
-        library.call("plan_create", ctypes.byref(problem), ctypes.byref(options), ctypes.byref(self._plan))
+        library.call("plan_create", ctypes.byref(problem), ctypes.byref(_plan_options(**options)), ctypes.byref(self._plan))
         self.kernel = self._c.conv_transpose_plan_kernel(self._plan).decode()
         self.workspace_bytes = self._c.conv_transpose_plan_workspace_bytes(self._plan, 0)
         self.packed_weight_bytes = self._c.conv_transpose_plan_packed_weight_bytes(self._plan)

@@ -8,6 +8,7 @@ ratios. On one CPU thread it takes processor time, which other programs disturb 
 import argparse
 import ctypes
 import datetime
+import itertools
 import json
 import math
 import os
@@ -46,6 +47,8 @@ def parse_arguments():
     parser.add_argument("--threads", type=int, default=0, help="CPU threads; 0 is one a core")
     parser.add_argument("--packed-weights", action="store_true",
                         help="ours: pack weights once, before the clock starts")
+    parser.add_argument("--measured", action="store_true",
+                        help="ours: also by the kernel that is fastest by measurement, as PyTorch's are with cudnn.benchmark")
     parser.add_argument("--markdown", help="also write the table to this file")
     parser.add_argument("--errors", action="store_true",
                         help="print errors against float64 beside PyTorch's of the same format and layout, not times")
@@ -220,22 +223,30 @@ def in_layout(task, channels_last):
     return [{name: to(t) for name, t in tensors.items()} for tensors in task.sets]
 
 
-def ours(library, task, precision, packed_weights, channels_last=False):
+def ours(library, task, precision, packed_weights, channels_last=False, measured=False):
     sets, element_type = in_layout(task, channels_last), task.element_type
-    plan = library.plan(task.problem, operation=task.operation, device=task.device, precision=precision,
-                        element_type=element_type, layout="channels_last" if channels_last else "channels_first")
-    workspace = torch.empty(plan.workspace_bytes, dtype=torch.uint8, device=task.device)
     results = [torch.full(task.result_shape, math.nan, device=task.device, dtype=task.dtype)
                .contiguous(memory_format=memory_format(task.problem.rank, channels_last)) for _ in task.sets]
+    result_name = {"forward": "output"}.get(task.operation, task.operation)
+
+    def addresses_of(i):
+        return {**{name: tensor.data_ptr() for name, tensor in sets[i].items()}, result_name: results[i].data_ptr()}
+
+    options = dict(operation=task.operation, device=task.device, precision=precision, element_type=element_type,
+                   layout="channels_last" if channels_last else "channels_first")
+    if measured:
+        torch.cuda.synchronize()
+        options["kernel"] = library.fastest_kernel(task.problem, addresses_of(0), **options)
+        results[0].fill_(math.nan)
+    plan = library.plan(task.problem, **options)
+    workspace = torch.empty(plan.workspace_bytes, dtype=torch.uint8, device=task.device)
     packed = [torch.empty(plan.packed_weight_bytes, dtype=torch.uint8, device=task.device) for _ in task.sets]
     if packed_weights and plan.packed_weight_bytes:
         for tensors, weight in zip(sets, packed):
             plan.pack_weight(tensors["weight"].data_ptr(), weight.data_ptr())
-    result_name = {"forward": "output"}.get(task.operation, task.operation)
 
     def run(i):
-        addresses = {name: tensor.data_ptr() for name, tensor in sets[i].items()}
-        addresses[result_name] = results[i].data_ptr()
+        addresses = addresses_of(i)
         if packed_weights and plan.packed_weight_bytes:
             addresses["packed_weight"] = packed[i].data_ptr()
         stream = torch.cuda.current_stream().cuda_stream if task.device == "cuda" else None
@@ -243,7 +254,7 @@ def ours(library, task, precision, packed_weights, channels_last=False):
         return results[i]
 
     name = precision if element_type == "float32" else element_type
-    return Contender(f"ours {name}{' channels_last' * channels_last}", name, task, run, plan.kernel)
+    return Contender(f"ours {name}{' measured' * measured}{' channels_last' * channels_last}", name, task, run, plan.kernel)
 
 
 def pytorch(task, tf32=False, channels_last=False):
@@ -329,12 +340,12 @@ def contenders(library, task, precisions, arguments):
     is_float32 = task.element_type == "float32"
     layouts = (False,) if arguments.no_channels_last or task.problem.rank == 1 else (False, True)
     our_layouts = layouts if not is_float32 or arguments.ours_channels_last else (False,)
-    for precision in precisions if is_float32 else precisions[:1]:
-        for channels_last in our_layouts:
-            try:
-                all_of_them.append(ours(library, task, precision, arguments.packed_weights, channels_last))
-            except c_library.Error as refusal:
-                print(f"ours {precision}{' channels_last' * channels_last}: {refusal}", file=sys.stderr)
+    choices = (False, True) if arguments.measured and task.device == "cuda" else (False,)
+    for precision, channels_last, measured in itertools.product(precisions if is_float32 else precisions[:1], our_layouts, choices):
+        try:
+            all_of_them.append(ours(library, task, precision, arguments.packed_weights, channels_last, measured))
+        except c_library.Error as refusal:
+            print(f"ours {precision}{' channels_last' * channels_last}: {refusal}", file=sys.stderr)
     for tf32 in (False, True) if task.device == "cuda" and is_float32 else (False,):
         all_of_them += [pytorch(task, tf32, channels_last) for channels_last in layouts]
     if task.device == "cpu" and is_float32:

@@ -29,6 +29,7 @@ from ._c_interface import (
 
 _OK, _INVALID_ARGUMENT, _OUT_OF_MEMORY, _UNSUPPORTED = 0, 1, 3, 6  # of conv_transpose_status
 _MESSAGE_BYTES = 1024
+_NAME_BYTES = 256  # of a kernel
 
 
 class InvalidProblem(RuntimeError, ValueError):
@@ -92,6 +93,7 @@ def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
     declare("plan_is_last_resort", integer, pointer)
     declare("plan_workspace_bytes", size, pointer, integer)
     declare("plan_run", integer, pointer, pointer, pointer, size, pointer, pointer, size)
+    declare("fastest_kernel", integer, pointer, pointer, pointer, pointer, text, size, pointer, size)
     declare("synchronize", integer, integer, pointer, pointer, size)
     declare("cuda_available", integer)
     declare("version", text)
@@ -121,7 +123,7 @@ def raise_for(status: int, text: str) -> None:
 class Plan:
     """A problem bound to the kernel that was chosen for it. Immutable; runs from any thread."""
 
-    __slots__ = ("_handle", "is_last_resort", "kernel", "workspace_bytes")
+    __slots__ = ("_handle", "_request", "is_last_resort", "kernel", "workspace_bytes")
 
     def __init__(
         self,
@@ -137,9 +139,10 @@ class Plan:
         input: Format = FLOAT32,
         weight: Format = FLOAT32,
         output: Format = FLOAT32,
+        kernel: str = "",
     ) -> None:
         """`problem` holds the fields of Problem, attributes as tuples: (height, width), or as many as there are axes.
-        A gradient has its tensor's format, a bias and its gradient the weight's element type."""
+        A gradient has its tensor's format, a bias and its gradient the weight's element type. `kernel` names the one to use."""
         fields = problem_structure(problem)
         options = PlanOptions(
             OPERATIONS.index(operation),
@@ -148,10 +151,11 @@ class Plan:
             bias,
             ACTIVATIONS.index(activation),
             negative_slope,
-            None,
+            kernel.encode(),
             *(TensorFormat(ELEMENT_TYPES.index(type), LAYOUTS.index(layout)) for type, layout in (input, weight, output)),
             strict_propagation,
         )
+        self._request = fields, options
         handle, buffer = ctypes.c_void_p(), _message.buffer
         self._handle = None
         status = library.conv_transpose_plan_create(
@@ -174,6 +178,18 @@ class Plan:
         status = _run(self._handle, arguments, workspace, self.workspace_bytes, stream, buffer, _MESSAGE_BYTES)
         if status != _OK:
             _raise(status)
+
+    def fastest_kernel(self, arguments: Any, stream: int) -> str:
+        """Name of the kernel that takes least time for this plan's problem: measured on tensors of these addresses, of which
+        the result is written. Waits for the stream."""
+        (fields, options), buffer = self._request, _message.buffer
+        name = ctypes.create_string_buffer(_NAME_BYTES)
+        status = library.conv_transpose_fastest_kernel(
+            ctypes.byref(fields), ctypes.byref(options), arguments, stream, name, _NAME_BYTES, buffer, _MESSAGE_BYTES
+        )
+        if status != _OK:
+            _raise(status)
+        return name.value.decode()
 
 
 def synchronize(device: str, stream: int) -> None:

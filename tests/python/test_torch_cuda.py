@@ -9,10 +9,11 @@ from torch import nn
 from torch.nn import functional as F
 
 import conv_transpose.torch as ct
-from conv_transpose.torch import _calls
+from conv_transpose.torch import _calls, _measuring
 from torch_cases import equal, expected, integers, seed_and_switches  # noqa: F401  (fixture)
 from test_torch_systems import Network
 
+_measuring_fastest = _measuring.fastest  # as it is before a test puts another in its place
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 
 
@@ -392,3 +393,48 @@ def test_three_axes_forward(dtype, order):
     y = ct.conv_transpose3d(x, w, stride=2, padding=1)
     equal(y, F.conv_transpose3d(x.cpu().double(), w.cpu().double(), stride=2, padding=1))
     assert y.is_contiguous(memory_format=order)
+
+
+@pytest.fixture
+def cudnn_benchmark():
+    before = torch.backends.cudnn.benchmark
+    torch.backends.cudnn.benchmark = True
+    yield
+    torch.backends.cudnn.benchmark = before
+
+
+@pytest.mark.parametrize("dtype", (torch.float32, torch.float16))
+def test_kernels_are_measured_where_pytorch_measures(cudnn_benchmark, monkeypatch, dtype):
+    measured = []
+    monkeypatch.setattr(_measuring, "fastest", lambda *given: measured.append(given) or _measuring_fastest(*given))
+    x = integers((3, 16, 21, 22), "cuda").to(dtype).requires_grad_()
+    w = integers((16, 24, 3, 3), "cuda").to(dtype).requires_grad_()
+    y = ct.conv_transpose2d(x, w, torch.ones(24, device="cuda", dtype=dtype), stride=2)
+    assert len(measured) == 1 and set(measured[0][2]) == {"input", "weight", "bias", "output"}
+    equal(y.float(), expected(x.detach().float(), w.detach().float(), torch.ones(24, device="cuda"), stride=2))
+    y.sum().backward()
+    assert [set(given[2]) for given in measured[1:3]] == [{"output_gradient", "weight", "input_gradient"},
+                                                          {"output_gradient", "input", "weight_gradient"}]
+    count = len(measured)
+    ct.conv_transpose2d(x, w, torch.ones(24, device="cuda", dtype=dtype), stride=2)
+    assert len(measured) == count  # what was measured is kept
+
+
+def test_nothing_is_measured_where_results_should_be_the_same_from_process_to_process(cudnn_benchmark, monkeypatch):
+    monkeypatch.setattr(_measuring, "fastest", lambda *given: pytest.fail("measured"))
+    x, w = integers((2, 8, 5, 31), "cuda"), integers((8, 8, 3, 3), "cuda")
+    monkeypatch.setattr(torch.backends.cudnn, "deterministic", True)
+    equal(ct.conv_transpose2d(x, w), expected(x, w))
+    monkeypatch.setattr(torch.backends.cudnn, "deterministic", False)
+    torch.backends.cudnn.benchmark = False
+    equal(ct.conv_transpose2d(x, w, stride=3), expected(x, w, stride=3))
+
+
+def test_a_captured_problem_is_not_measured(cudnn_benchmark, monkeypatch):
+    monkeypatch.setattr(_measuring, "fastest", lambda *given: pytest.fail("measured"))
+    x, w = integers((2, 8, 6, 33), "cuda"), integers((8, 8, 3, 3), "cuda")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = ct.conv_transpose2d(x, w)
+    graph.replay()
+    equal(y, expected(x, w))

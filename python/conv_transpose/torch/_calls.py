@@ -17,7 +17,7 @@ from torch import Tensor
 from .. import _library
 from .._library import ARGUMENTS, Arguments, InvalidProblem, Plan, Unsupported
 from .._problem import attributes_per_axis, make_problem, output_shape
-from . import _fallback
+from . import _fallback, _measuring
 from ._layouts import common_format, dense_formats, strides_of
 
 SLOT = {name: slot for slot, name in enumerate(ARGUMENTS)}
@@ -127,6 +127,10 @@ def _library_format(format: _TensorFormat) -> _library.Format:
     return str(dtype).removeprefix("torch."), "channels_first" if layout == _FIRST else "channels_last"
 
 
+def _library_formats(roles: tuple[str, ...], way: _Formats) -> dict[str, Any]:
+    return dict(zip(roles, map(_library_format, way)))
+
+
 # Products of a problem from which on copies of its tensors take less time than the kernels of last resort.
 _WORTH_COPIES = 1 << 24
 
@@ -144,8 +148,7 @@ def _plan(problem: dict[str, Any], roles: tuple[str, ...], ways: Iterator[_Forma
     slow: Optional[tuple[Plan, _Formats]] = None
     for way in dict.fromkeys(ways):
         try:
-            formats: dict[str, Any] = dict(zip(roles, map(_library_format, way)))
-            plan = Plan(problem, **options, **formats)
+            plan = Plan(problem, **options, **_library_formats(roles, way))
         except Unsupported as error:
             refusal = error
             continue
@@ -156,6 +159,19 @@ def _plan(problem: dict[str, Any], roles: tuple[str, ...], ways: Iterator[_Forma
         return slow
     assert refusal
     raise refusal
+
+
+def _measured(plan: Plan, problem: dict[str, Any], options: dict[str, Any], roles: tuple[str, ...], way: _Formats,
+              shapes: list[tuple[int, ...]]) -> Plan:
+    """The plan by the fastest kernel; `roles`, `way` and `shapes` are those of operands and result."""
+    operation = options.get("operation", "forward")
+    names = [role if operation == "forward" or role != "output" else "output_gradient" for role in roles[:-1]]
+    names.append("output" if operation == "forward" else operation)
+    bytes_of = {name: math.prod(shape) * dtype.itemsize for name, shape, (dtype, _) in zip(names, shapes, way)}
+    if options["bias"]:
+        bytes_of["bias"] = problem["out_channels"] * way[1][0].itemsize  # the weight's
+    formats = _library_formats(roles, way)
+    return _measuring.fastest(plan, lambda kernel: Plan(problem, **options, **formats, kernel=kernel), bytes_of)
 
 
 _CallOrMissing = Union[_Call, _fallback.Missing]
@@ -175,10 +191,13 @@ def _make_call(problem: dict[str, Any], operands: dict[str, _Signature], result:
     signatures = list(operands.values())
     dtype, index = signatures[0].dtype, signatures[0].device
     wanted = common_format(*((operand.shape, operand.stride) for operand in signatures))
+    options.update(device="cpu" if index < 0 else "cuda", bias=bias is not None)
     try:
         with torch.cuda.device(index):  # -1 does nothing
-            plan, way = _plan(problem, (*operands, result), _ways(signatures, dtype, wanted),
-                              dict(options, device="cpu" if index < 0 else "cuda", bias=bias is not None))
+            plan, way = _plan(problem, (*operands, result), _ways(signatures, dtype, wanted), options)
+            if problem["batch"] and _measuring.is_wanted(index):
+                shapes = [*(operand.shape for operand in signatures), result_shape]
+                plan = _measured(plan, problem, options, (*operands, result), way, shapes)
     except Unsupported as refusal:
         return _fallback.Missing(refusal)
     *formats, (result_type, result_layout) = way

@@ -113,6 +113,14 @@ conv_transpose_status conv_transpose_plan_run(const conv_transpose_plan *plan,
                                               size_t workspace_bytes, void *stream, char *message,
                                               size_t message_size);
 
+/* The choice by measurement: fastest_kernel() in fastest_kernel.h, by its default rules. Writes the name of the kernel, for
+   conv_transpose_plan_options.kernel, with a zero behind it; CONV_TRANSPOSE_INVALID_ARGUMENT where it is longer than
+   `name_size` - 1 (names have less than 128 characters). Not while the stream is captured. */
+conv_transpose_status conv_transpose_fastest_kernel(const conv_transpose_problem *problem,
+                                                    const conv_transpose_plan_options *options,
+                                                    const conv_transpose_arguments *arguments, void *stream, char *name,
+                                                    size_t name_size, char *message, size_t message_size);
+
 /* Waits for everything enqueued on the stream, and tells of an error of earlier work. */
 conv_transpose_status conv_transpose_synchronize(conv_transpose_device device, void *stream, char *message,
                                                  size_t message_size);

@@ -9,6 +9,7 @@
 
 #include "conv_transpose/conv_transpose.h"
 #include "conv_transpose/device_memory.h"
+#include "conv_transpose/fastest_kernel.h"
 #include "choice/kernel_pack.h"
 #include "choice/registry.h"
 
@@ -96,6 +97,14 @@ PlanOptions to_options(const conv_transpose_plan_options &c) {
     return options;
 }
 
+Arguments to_arguments(const conv_transpose_arguments &c) {
+    Arguments a;
+    a.input = c.input, a.weight = c.weight, a.bias = c.bias, a.output = c.output;
+    a.output_gradient = c.output_gradient, a.input_gradient = c.input_gradient;
+    a.weight_gradient = c.weight_gradient, a.bias_gradient = c.bias_gradient, a.packed_weight = c.packed_weight;
+    return a;
+}
+
 // For functions that do not throw otherwise.
 conv_transpose_status null_argument(const char *name, char *message, size_t size) {
     if (message && size > 0) std::snprintf(message, size, "%s is NULL, but it must point to something", name);
@@ -174,13 +183,24 @@ conv_transpose_status conv_transpose_plan_run(const conv_transpose_plan *plan,
                                               size_t size) {
     if (!plan) return null_argument("plan", message, size);
     if (!arguments) return null_argument("arguments", message, size);
-    const conv_transpose_arguments &c = *arguments;
-    Arguments a;
-    a.input = c.input, a.weight = c.weight, a.bias = c.bias, a.output = c.output;
-    a.output_gradient = c.output_gradient, a.input_gradient = c.input_gradient;
-    a.weight_gradient = c.weight_gradient, a.bias_gradient = c.bias_gradient,
-    a.packed_weight = c.packed_weight;
-    return translated(plan->plan.run(a, {workspace, workspace_bytes}, {stream}), message, size);
+    return translated(plan->plan.run(to_arguments(*arguments), {workspace, workspace_bytes}, {stream}), message, size);
+}
+
+conv_transpose_status conv_transpose_fastest_kernel(const conv_transpose_problem *problem,
+                                                    const conv_transpose_plan_options *options,
+                                                    const conv_transpose_arguments *arguments, void *stream, char *name,
+                                                    size_t name_size, char *message, size_t size) {
+    return guarded(message, size, [&] {
+        require(problem, "problem");
+        require(arguments, "arguments");
+        require(name, "name");
+        const std::string fastest = fastest_kernel(to_problem(*problem), options ? to_options(*options) : PlanOptions{},
+                                                   to_arguments(*arguments), {stream});
+        if (fastest.size() >= name_size)
+            throw InvalidProblem("name_size", "name_size is " + std::to_string(name_size) + ", but it must be at least " +
+                                                  std::to_string(fastest.size() + 1) + " for " + fastest);
+        std::memcpy(name, fastest.c_str(), fastest.size() + 1);
+    });
 }
 
 conv_transpose_status conv_transpose_synchronize(conv_transpose_device device, void *stream, char *message,

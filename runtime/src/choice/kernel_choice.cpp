@@ -2,6 +2,7 @@
 #include "choice/kernel_choice.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -85,18 +86,21 @@ size_t fastest(const Candidates &candidates) {
 // CPU kernels that are compared with others.
 bool has_rate(const KernelTraits &k) { return k.device == Device::cpu && k.fma_percent > 0; }
 
+// In units that are the same for all kernels of a problem and a device; of those that are compared with none, infinite.
+double expected_time(const Candidate &c) {
+    const Computation &computed = c.computation;
+    if (has_rate(c.kernel)) return relative_time(c.kernel, computed.problem, computed.read_format, computed.written_format);
+    return has_estimate(c.kernel) ? c.seconds : std::numeric_limits<double>::infinity();
+}
+
 // Among CPU kernels with a rate, for the same instructions, the one is taken that should take least time; those for depthwise
 // problems are compared with each other alone.
 size_t least_wasteful(const Candidates &candidates, size_t first) {
-    const auto time = [](const Candidate &c) {
-        const Computation &computed = c.computation;
-        return relative_time(c.kernel, computed.problem, computed.read_format, computed.written_format);
-    };
     size_t best = first;
     for (size_t i = first + 1; i < candidates.size(); i++) {
         const KernelTraits &k = candidates[i].kernel;
         if (has_rate(k) && k.cpu_level == candidates[first].kernel.cpu_level &&
-            k.packs_groups == candidates[first].kernel.packs_groups && time(candidates[i]) < time(candidates[best]))
+            k.packs_groups == candidates[first].kernel.packs_groups && expected_time(candidates[i]) < expected_time(candidates[best]))
             best = i;
     }
     return best;
@@ -185,6 +189,22 @@ std::vector<Candidate> accepting_candidates(const Problem &problem, const PlanOp
     for (size_t i = 0; i < all.size(); i++)
         if (i != best) ordered.push_back(all[i]);
     return ordered;
+}
+
+std::vector<std::string_view> likely_kernels(const Problem &problem, const PlanOptions &options, Device device, int most) {
+    const Candidates all = accepting_candidates(problem, options, device);
+    // Rates of CPU kernels are those of one instruction set.
+    const auto comparable_time = [&](const Candidate &c) {
+        return c.kernel.cpu_level == all[0].kernel.cpu_level ? expected_time(c) : std::numeric_limits<double>::infinity();
+    };
+    std::vector<std::pair<double, std::string_view>> others;
+    for (size_t i = 1; i < all.size(); i++) others.emplace_back(comparable_time(all[i]), all[i].kernel.name);
+    std::stable_sort(others.begin(), others.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+    std::vector<std::string_view> names;
+    if (!all.empty()) names.push_back(all[0].kernel.name);
+    for (const auto &[time, name] : others)
+        if (static_cast<int>(names.size()) < most) names.push_back(name);
+    return names;
 }
 
 }  // namespace conv_transpose

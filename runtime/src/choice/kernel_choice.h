@@ -2,6 +2,7 @@
 #ifndef CONV_TRANSPOSE_RUNTIME_KERNEL_CHOICE_H
 #define CONV_TRANSPOSE_RUNTIME_KERNEL_CHOICE_H
 
+#include <string_view>
 #include <vector>
 
 #include "choice/computation.h"
@@ -21,6 +22,9 @@ Candidate chosen_candidate(const Problem &problem, const PlanOptions &options, D
 
 /// All that would do, the preferred one first.
 std::vector<Candidate> accepting_candidates(const Problem &problem, const PlanOptions &options, Device device);
+
+/// Names of those, at most so many, that should be fastest: the preferred one, others by estimate, the rest by preference.
+std::vector<std::string_view> likely_kernels(const Problem &problem, const PlanOptions &options, Device device, int most);
 
 }  // namespace conv_transpose
 
