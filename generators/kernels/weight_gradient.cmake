@@ -194,7 +194,7 @@ foreach(format ${formats_of_16_bits})
         H200_TFLOPS 850)
     conv_transpose_kernel(${row} AS maps_t1c64x128 ${maps_two_blocks} tile_taps=1 tile_out=64 tile_in=128 min_in_channels=65
         min_out_channels=33 ${full} H200_TFLOPS 640)
-    conv_transpose_kernel(${row} AS maps_t1c64 ${maps_three_blocks} tile_taps=1 tile_out=64 tile_in=64 min_in_channels=17
+    conv_transpose_kernel(${row} AS maps_t1c64 ${maps_three_blocks} tile_taps=1 tile_out=64 tile_in=64 min_in_channels=8
         min_out_channels=17 ${full} H200_TFLOPS 550)
     # They write weights of channels_last themselves, tiles of one kernel position x output channels x input channels.
     set(result writes_result=true tile_taps=1)
@@ -204,7 +204,7 @@ foreach(format ${formats_of_16_bits})
     set(deep ${maps} ${one_block} ${rows})
     conv_transpose_kernel(${row} AS maps_deep_c128 ${deep} stages=6 tile_out=128 tile_in=128 min_in_channels=65
         min_out_channels=65 ${full} H200_TFLOPS 740)
-    conv_transpose_kernel(${row} AS maps_deep_c64 ${deep} stages=12 tile_out=64 tile_in=64 min_in_channels=17
+    conv_transpose_kernel(${row} AS maps_deep_c64 ${deep} stages=12 tile_out=64 tile_in=64 min_in_channels=8
         min_out_channels=9 ${full} H200_TFLOPS 330)
     # Short sums, many weights: the next tile's operands come while one is stored.
     set(tiles ${maps} ${one_block} ${rows} resident_blocks=132 tiles_in_rounds=true)
@@ -215,14 +215,14 @@ foreach(format ${formats_of_16_bits})
     # More blocks, of which some share a multiprocessor.
     conv_transpose_kernel(${row} AS maps_rows_c64x128 ${maps_two_blocks} ${rows} tile_out=64 tile_in=128 min_in_channels=65
         min_out_channels=33 ${full} H200_TFLOPS 620)
-    conv_transpose_kernel(${row} AS maps_rows_c64 ${maps_three_blocks} ${rows} tile_out=64 tile_in=64 min_in_channels=17
+    conv_transpose_kernel(${row} AS maps_rows_c64 ${maps_three_blocks} ${rows} tile_out=64 tile_in=64 min_in_channels=8
         min_out_channels=9 ${full} H200_TFLOPS 560)
     # Of any output channels.
     conv_transpose_kernel(${row} AS maps_result_c128 ${maps_one_block} ${result} stages=5 tile_out=128 tile_in=128 min_in_channels=65
         min_out_channels=65 ${full} H200_TFLOPS 830)
     conv_transpose_kernel(${row} AS maps_result_c64x128 ${maps_two_blocks} ${result} tile_out=64 tile_in=128 min_in_channels=65
         min_out_channels=33 ${full} H200_TFLOPS 620)
-    conv_transpose_kernel(${row} AS maps_result_c64 ${maps_three_blocks} ${result} tile_out=64 tile_in=64 min_in_channels=17
+    conv_transpose_kernel(${row} AS maps_result_c64 ${maps_three_blocks} ${result} tile_out=64 tile_in=64 min_in_channels=8
         min_out_channels=9 ${full} H200_TFLOPS 560)
     # All kernel positions of a line share a box, three lines a block.
     set(lines ${maps} blocks=1 ${one_round} tile_in=64)
