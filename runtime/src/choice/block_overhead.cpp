@@ -82,7 +82,8 @@ double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
         return 2.8e-6 + 5e-11 * double(area(k.block_positions)) * static_cast<double>(k.block_channels);
     if (x.stride == 1) return 4.5e-6 * tile;
     const int64_t neighbours = k.stride_width_multiple;
-    if (!k.phases_as_channels || neighbours == 1) return 16e-6 + 2e-6 * tile;
+    // Neighbouring lanes store positions a stride apart, so the more lines the larger it is.
+    if (!k.phases_as_channels || neighbours == 1) return (std::min(3 + 1.5 * double(x.stride), 16.0) + 2 * tile) * 1e-6;
     if (k.phases_along_width) return (x.stride > neighbours ? 10e-6 : neighbours == 4 ? 11e-6 : 12e-6) * tile;
     if (neighbours == 4) return 5.5e-6 * tile;
     if (x.stride > neighbours) return 6e-6 * tile;
