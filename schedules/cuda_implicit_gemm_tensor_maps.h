@@ -47,6 +47,7 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
     /// has one tile (see SoftwarePipelineOptions).
     Halide::GeneratorParam<int> resident_blocks{"resident_blocks", 0};
     /// Neighbouring blocks have neighbouring tiles at the same time, which see the same rows (SoftwarePipelineOptions).
+    Halide::GeneratorParam<int> row_taps{"row_taps", 1};  // taps along x that are rows of a tile
     Halide::GeneratorParam<bool> tiles_in_rounds{"tiles_in_rounds", false};
 
     CudaImplicitGemmTensorMaps() : CudaImplicitGemmTensorCores(true) {}
@@ -57,6 +58,11 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
         description.set("shared_bytes", stages * stage_bytes(f) + (resident_blocks > 0 ? scratch_bytes() : 1024));
         description.set("box_positions", box_positions(f));
         if (window > 1) description.set("window", window);
+        if (f.row_taps > 1) {
+            description.set("row_taps", f.row_taps);
+            description.set("run_positions", f.position_run);
+            description.set("stored_positions", f.position_run - 2 * f.run_margin);
+        }
         if (resident_blocks > 0) description.set("resident_blocks", resident_blocks);
         if (f.weight_run > 0) description.set("box_channels", f.weight_run);
     }
@@ -74,15 +80,19 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
 
     // A box begins at a multiple of eight positions, where the pattern does that its rows are permuted by.
     int box_positions(const GemmFuncs &f) const {
+        // What lanes of a quarter of a warp read of four channels lies in different banks.
+        if (f.row_taps > 1) return f.position_run + 8;
         return f.position_run > 0 ? f.position_run : ((positions(f) + window - 1 + boxes - 1) / boxes + 7) / 8 * 8;
     }
-    int staged_positions(const GemmFuncs &f) const { return f.position_run > 0 ? positions(f) : boxes * box_positions(f); }
+    int staged_positions(const GemmFuncs &f) const {
+        return f.position_run > 0 ? positions(f) / f.position_run * box_positions(f) : boxes * box_positions(f);
+    }
     int stage_bytes(const GemmFuncs &f) const {
-        return (staged_positions(f) + window * channels(f)) * (chunk_channels / f.values() * 16);
+        return (staged_positions(f) + window * f.row_taps * channels(f)) * (chunk_channels / f.values() * 16);
     }
 
     // Eight rows of every warp, beside barriers.
-    int scratch_bytes() const { return warpgroups() * 4 * 8 * (columns + 8) * 4 + 64; }
+    int scratch_bytes() const { return warpgroups() * 4 * 8 * (columns + (row_taps > 1 ? 12 : 8)) * 4 + 64; }
 
     // One thread of the block starts the copies of a step, as far as Halide knows, of which `loops` are.
     void by_one_thread(Halide::Func staged, std::vector<Halide::VarOrRVar> loops) const {
@@ -125,7 +135,7 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
     }
 
     void stage_picture(const GemmFuncs &f) const {
-        if (f.position_run > 0) stage_runs(f, f.picture, f.v.position, f.position_run, positions(f) / f.position_run);
+        if (f.position_run > 0) stage_runs(f, f.picture, f.v.position, box_positions(f), positions(f) / f.position_run);
         else stage_boxes(f, f.picture, f.v.position, box_positions(f), boxes);
     }
 
@@ -136,11 +146,13 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
         if (f.weight_run > 0) return stage_runs(f, f.weights, v.channel, f.weight_run, channels(f) / f.weight_run);
         if (f.maps_weights) return stage_boxes(f, f.weights, v.channel, channels(f), 1);
         Var bulk_tile{"bulk_tile"}, bulk_channel{"bulk_channel"}, bulk_k{"bulk_k"}, bulk_tap{"bulk_tap"};
-        const int of_tile = std::min(64, channels(f));
-        step_of(f, f.weights, f.values(), chunk_channels / f.values() * window, v.channel, channels(f)).vectorize(v.value)
-            .split(v.channel, bulk_tile, bulk_channel, of_tile).split(bulk_tile, one, bulk_tile, channels(f) / of_tile)
+        const int of_tile = std::min(64, channels(f)), rows = channels(f) * f.row_taps;
+        step_of(f, f.weights, f.values(), chunk_channels / f.values() * window, v.channel, rows).vectorize(v.value)
+            .split(v.channel, bulk_tile, bulk_channel, of_tile).split(bulk_tile, one, bulk_tile, rows / of_tile)
             .split(v.k_group, bulk_k, bulk_tap, window);
-        by_one_thread(f.weights, {v.value, bulk_channel, bulk_tap, bulk_k, bulk_tile, v.piece});
+        // Rows of all taps of a tile of channels lie side by side.
+        if (f.row_taps > 1) by_one_thread(f.weights, {v.value, bulk_channel, bulk_tile, bulk_tap, bulk_k, v.piece});
+        else by_one_thread(f.weights, {v.value, bulk_channel, bulk_tap, bulk_k, bulk_tile, v.piece});
     }
 };
 
