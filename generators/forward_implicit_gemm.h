@@ -170,7 +170,8 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
             activation == static_cast<int>(EpilogueKind::piecewise_linear) && slope == 1.f;
         const Halide::Expr sum = product + bias_of(channel, group),
                            all = branch(no_activation, sum, activate(sum, activation, slope_of(channel, group)));
-        return this->funcs_.spares_conditions ? branch(no_activation && has_bias == 0, product, all) : all;
+        // There no load of a bias is waited for.
+        return this->funcs_.spares_conditions || this->funcs_.row_taps > 1 ? branch(no_activation && has_bias == 0, product, all) : all;
     }
 };
 

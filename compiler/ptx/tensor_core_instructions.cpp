@@ -420,7 +420,8 @@ void TensorCoreInstructions::add_shifted(const CallSite &site, const std::string
     const TileOfLines tile(call);
     if (!in_lines_ || tile.taps * tile.rows_of_tap > rows_per_turn * call.field("pitch"))
         throw PtxExpansionError("PTX expansion: taps that are rows are added in tiles of lines of columns, as far as there is room");
-    out.line("{ .reg .b32 at, warp, lane, first, second; .reg .pred there, is_first, is_last, is_mine;");
+    out.line("{ .reg .b32 at, warp, lane, first, second, moved<", tile.rows_of_tap / 4,
+             ">; .reg .pred there, is_first, is_last, is_mine;");
     out.line("mov.u32 at, %tid.z; mov.u32 warp, %tid.y; mad.lo.u32 at, at, ", warps_of_warpgroup, ", warp; mov.u32 lane, %tid.x; "
              "and.b32 first, lane, 3; shl.b32 first, first, 3; mad.lo.u32 at, at, ", 4 * rows_per_turn * call.field("pitch"),
              ", first; shr.u32 lane, lane, 2; setp.eq.u32 is_first, lane, 0; setp.eq.u32 is_last, lane, 7;");
@@ -444,23 +445,27 @@ void TensorCoreInstructions::add_shifted_to(int centre, const PlaceholderCall &c
     const auto add = [&](const std::string &to, const std::string &sum, const char *where) {
         out.line(where, "add.rn.f32 ", to, ", ", to, ", ", sum, ";");
     };
-    const auto move = [&](int tap, int to, int eight) {
+    // All are under way before the first is added.
+    const auto move = [&](int tap, int to) {
         const int from_column = to < tap ? last : 0;  // which leaves the lane
-        out.line(to < tap ? "@is_last" : "@is_first", " st.shared.v2.f32 [at+", place(tap, eight), "], {",
-                 tile.sum(from_column, tap, eight, 0), ",", tile.sum(from_column, tap, eight, 1), "};");
-        for (int second = 0; second < 2; second++) {
-            out.line("shfl.sync.", to < tap ? "up" : "down", ".b32 first|there, ", tile.sum(from_column, tap, eight, second), ", 4, ",
-                     to < tap ? "0" : "31", ", 0xffffffff;");
-            for (int column = 0; column < last; column++)
-                if (to < tap) add(tile.sum(column + 1, to, eight, second), tile.sum(column, tap, eight, second), "");
-                else add(tile.sum(column, to, eight, second), tile.sum(column + 1, tap, eight, second), "");
-            add(tile.sum(last - from_column, to, eight, second), "first", "@there ");
+        for (int eight = 0; eight < eights; eight++) {
+            for (int second = 0; second < 2; second++)
+                out.line("shfl.sync.", to < tap ? "up" : "down", ".b32 moved", 2 * eight + second, ", ",
+                         tile.sum(from_column, tap, eight, second), ", 4, ", to < tap ? "0" : "31", ", 0xffffffff;");
+            out.line(to < tap ? "@is_last" : "@is_first", " st.shared.v2.f32 [at+", place(tap, eight), "], {",
+                     tile.sum(from_column, tap, eight, 0), ",", tile.sum(from_column, tap, eight, 1), "};");
         }
+        for (int eight = 0; eight < eights; eight++)
+            for (int second = 0; second < 2; second++) {
+                for (int column = 0; column < last; column++)
+                    if (to < tap) add(tile.sum(column + 1, to, eight, second), tile.sum(column, tap, eight, second), "");
+                    else add(tile.sum(column, to, eight, second), tile.sum(column + 1, tap, eight, second), "");
+                add(tile.sum(last - from_column, to, eight, second), "moved" + std::to_string(2 * eight + second),
+                    to < tap ? "@!is_first " : "@!is_last ");
+            }
     };
-    for (int eight = 0; eight < eights; eight++) {
-        for (int tap = tile.taps - 1; tap > centre; tap--) move(tap, tap - 1, eight);
-        for (int tap = 0; tap < centre; tap++) move(tap, tap + 1, eight);
-    }
+    for (int tap = tile.taps - 1; tap > centre; tap--) move(tap, tap - 1);
+    for (int tap = 0; tap < centre; tap++) move(tap, tap + 1);
     meet(out);
     // Of the warpgroup's first and last columns nothing comes: they are not stored.
     const auto from_neighbour = [&](int tap, int column, int neighbour) {

@@ -247,12 +247,11 @@ endforeach()
 foreach(format ${formats_of_16_bits} tf32)
     conv_transpose_chunks()
     conv_transpose_small_set_has(f16 tf32)
-    set(row_taps input_layout=channels_first row_taps=3 columns=128 row_sets=1 column_sets=2 ${chunk} stages=3 blocks=1 producer=true
+    set(row_taps input_layout=channels_first row_taps=3 columns=128 row_sets=1 column_sets=2 ${half_chunk} stages=6 blocks=1 producer=true
         producer_registers=24 resident_blocks=132 tiles_in_rounds=true whole_rows=false)
     conv_transpose_rates(256x64 700 380)
     conv_transpose_maps(forward nchw as_it_lies_t3_256x64 ${row_taps} ${rate256x64} ${maybe})
     conv_transpose_maps(forward ncdhw as_it_lies_t3_256x64 ${row_taps} ${rate256x64} ${maybe})
-    conv_transpose_maps(forward nchw as_it_lies_t3_half ${row_taps} ${rate256x64} ${half_chunk} stages=6 ${maybe})
 endforeach()
 
 # Their phases as channels: of a stride along the width that is a multiple of two (pairs), or four, neighbours in the output

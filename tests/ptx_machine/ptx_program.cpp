@@ -251,15 +251,12 @@ class KernelDecoder {
         i.a = places_.operand(o.at(1), 1);
     }
 
-    /// d|p, a, lanes, the last lane that is read, all lanes
+    /// d, a, lanes, the last lane that is read, all lanes
     void shuffle(Instruction &i, bool down, const std::vector<std::string> &o) {
-        const size_t end = o.at(0).find('|');
-        if (end == std::string::npos || o.at(3) != (down ? "31" : "0") || o.at(4) != "0xffffffff")
-            throw PtxError("a shuffle of other lanes than all, or without a predicate");
+        if (o.at(3) != (down ? "31" : "0") || o.at(4) != "0xffffffff") throw PtxError("a shuffle of other lanes than all");
         i.kind = Kind::whole_warp;
         i.execute = execute_shuffle;
-        i.d = places_.operand(o[0].substr(0, end), 1);
-        i.c = places_.operand(o[0].substr(end + 1), 1);
+        i.d = places_.operand(o[0], 1);
         i.a = places_.operand(o.at(1), 1);
         i.number = down ? -std::stoi(o.at(2)) : std::stoi(o.at(2));
     }
