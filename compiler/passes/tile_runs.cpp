@@ -303,12 +303,11 @@ class TileStore::Runs {
 
 Stmt TileStore::runs(const Version &version) const {
     Stmt all = Runs(*this, version, 1).statement();
-    if (!version.unrolled) return all;
-    // One by one lanes would write to each sector as often as it has elements of theirs.
     for (const auto &[values, condition] : runs_) {
-        // Fewer than it has of a row a lane would bring to each sector one after the other.
+        // All that it has of a row: with fewer, lanes would write to each sector one after the other.
         const bool in_lanes = tile_->taps > 1 && values == tile_->columns / (warps_of_warpgroup * columns_of_group);
-        if (fills_lanes(values)) all = IfThenElse::make(runs_of(values), Runs(*this, version, values, in_lanes).statement(), all);
+        if (fills_lanes(values) && (version.unrolled || in_lanes))
+            all = IfThenElse::make(runs_of(values), Runs(*this, version, values, in_lanes).statement(), all);
     }
     return all;
 }

@@ -263,7 +263,7 @@ int TileStore::full_extent(const std::string &role) const {
 }
 
 Stmt TileStore::lowered() const {
-    const Stmt stores = versions(value_, 1);
+    const Stmt stores = versions(value_, tile_->taps > 1 ? 2 : 1);  // the first of them has no bias
     if (tile_->taps == 1) return stores;
     if (!in_runs_) refuse_tile(nest_.name, "sums of taps that are rows are stored in runs");
     return Block::make(placeholder({"add_shifted", turn_call(0, 0, 0).fields}, {centre()}), stores);
@@ -277,7 +277,7 @@ Stmt TileStore::versions(const Expr &value, int to_unroll) const {
     const bool unrolled = to_unroll > 0;
     if (const Call *choice = value.as<Call>(); choice && choice->is_intrinsic(Call::if_then_else) &&
                                                choice->args.size() == 3 && is_uniform(choice->args[0])) {
-        const int then_to_unroll = unrolled && (moves_sums({choice->args[1]}) || tile_->taps > 1) ? 2 : to_unroll - 1;
+        const int then_to_unroll = unrolled && moves_sums({choice->args[1]}) ? 2 : to_unroll - 1;
         return IfThenElse::make(choice->args[0], versions(choice->args[1], to_unroll),
                                 versions(choice->args[2], then_to_unroll));
     }
