@@ -54,6 +54,7 @@ Expr stores_runs(const GemmFuncs &f, const Geometry &g, const Tensor &output, in
         if (d != innermost) all = all && output.dim(d).stride() % values == 0;
     if (f.channels_last_output) return all;
     if (!g.early.empty() && !Halide::Internal::is_const_zero(g.early[0])) all = all && g.early[0] % values == 0;
+    if (g.run_margin > 0) all = all && g.run_lead % values == 0;
     if (values > neighbours) all = all && g.strides[0] == neighbours && g.cells[0] % (values / neighbours) == 0;
     return all;
 }
@@ -61,6 +62,8 @@ Expr stores_runs(const GemmFuncs &f, const Geometry &g, const Tensor &output, in
 /// What an iteration of the stores is of: a position and a channel of a phase. Channels are counted in sets of neighbours.
 struct StoredPlace {
     Expr position, set, neighbour, phase;
+    Expr block_channel;  ///< the block's first
+    Expr unit = Expr();  ///< where the position's unit begins, where a tile has units
 };
 
 /// The loops of the stores of output(x, y, z, channel, group, image), a tile after the other.
@@ -93,15 +96,35 @@ StoredPlace define_stored_loops(GemmFuncs &f, const Tensor &output, const GemmTi
     const Expr position_block = rest / slower, slow = rest - position_block * slower;
     const Expr channel_block = tile.phases_innermost ? slow : fast;
     StoredPlace at{position_block * tile.positions, channel_block * (tile.channels / tile.neighbours), 0,
-                   apart ? Expr(r[block + 2]) : tile.phases_innermost ? fast : slow};
+                   apart ? Expr(r[block + 2]) : tile.phases_innermost ? fast : slow, channel_block * tile.channels};
+    at.unit = at.position;
     for (std::size_t i = 0; i < tile.loops.size(); i++) {
         const GemmStoreLoop &loop = tile.loops[i];
         f.stored.loops.push_back(r[i]);
         if (loop.positions) at.position = at.position + r[i] * loop.positions;
+        if (loop.positions && i > 0) at.unit = at.unit + r[i] * loop.positions;
         if (loop.channels % tile.neighbours != 0) at.neighbour = r[i];
         else if (loop.channels) at.set = at.set + r[i] * (loop.channels / tile.neighbours);
     }
     return at;
+}
+
+/// The sum of a stored position. Where taps are rows of the product, each has its own, the first at this position, the next a
+/// position before, and so on.
+inline Expr stored_sum(const GemmFuncs &f, const StoredPlace &at, const Expr &channel, const Expr &within) {
+    const auto of_tap = [&](const Expr &position, const Expr &channel) {
+        return f.sum(position, channel, at.phase, f.stored.group);
+    };
+    if (f.row_taps == 1) return of_tap(at.position, channel);
+    const Expr first = channel + at.block_channel * (f.row_taps - 1);
+    Expr sum;
+    for (int tap = f.row_taps - 1; tap >= 0; tap--) {
+        // Those before the run's first are of positions that are not stored.
+        const Expr before = Halide::unsafe_promise_clamped(within - tap, 0, f.position_run - 1);
+        const Expr mine = of_tap(at.unit + before, first + tap * f.row_channels);
+        sum = sum.defined() ? mine + sum : mine;
+    }
+    return sum;
 }
 
 /// The stores. `finish` makes an output of the sum of a channel and group.
@@ -111,10 +134,13 @@ void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geo
     using namespace Halide;
     const int rank = static_cast<int>(g.cells.size());
     const auto extent = [&](int d) { return Expr(output.dim(d).extent()); };
-    const auto [position, set, neighbour, phase] = define_stored_loops(f, output, tile, g);
+    const StoredPlace place = define_stored_loops(f, output, tile, g);
+    const auto [position, set, neighbour, phase, block_channel, unit] = place;
     RDom &r = f.stored.domain;
     const Expr channel = set * tile.neighbours + neighbour;
-    const PerAxis cell = tile.has_units ? g.cell(position - r[0], r[0]) : g.cell(position);
+    const PerAxis cell = g.run_margin > 0  ? g.cell(unit, r[0])
+                         : tile.has_units  ? g.cell(position - r[0], r[0])
+                                           : g.cell(position);
     PerAxis of_phase = phase_digits(phase, g.phases, g.first_phases);
     Expr output_channel = channel, is_channel = channel < extent(rank);
     if (!g.channel_phases.empty()) {
@@ -141,6 +167,11 @@ void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geo
         index.push_back(promised(at, d));
     }
     if (g.position_run > 0) whole_cells = whole_cells && g.runs_are_whole();
+    // No loop is to be shortened by these.
+    const auto not_before = [](const Expr &e, const Expr &first) { return cast<uint32_t>(e - first) < Expr(1u << 31); };
+    if (g.run_margin > 0)
+        inside = not_before(r[0], g.run_begin) && not_before(g.run_begin + g.stored_of_run() - 1, r[0]) && not_before(cell[0], 0) &&
+                 inside;
     r.where(inside);
     if (f.spares_conditions) r.where(whole_cells || in_picture);
     r.where(is_channel);
@@ -148,7 +179,7 @@ void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geo
     const std::vector<Var> any(rank + 3);
     output(any) = undef(halide_type(f.computed));
     const Expr there = promised(f.loads_whole_tiles ? min(output_channel, extent(rank) - 1) : output_channel, rank);
-    const Expr value = finish(f.sum(position, channel, phase, f.stored.group), there, f.stored.group);
+    const Expr value = finish(stored_sum(f, place, channel, r[0]), there, f.stored.group);
     // The instruction that stores a tile converts it (compiler/passes/tile_store.h).
     output(index) = f.format.on_tensor_cores() ? cast(halide_type(f.computed), value) : store(value, f.computed);
     f.output = output;

@@ -92,6 +92,12 @@ struct GemmFuncs {
     /// row of cells, which runs fill up. `value` of the picture counts through a run, `position` through the runs and
     /// `k_group` through the summed channels of a step. 0: channels are neighbours.
     int position_run = 0;
+    /// Taps along the width that are rows of the product, beside `row_channels` channels that a block computes: channels of the
+    /// sum are those of a block for its first tap, then for the next. A tap sees the run of positions that all taps see, and adds
+    /// to what lies so many positions further on, from 0. What lies `centre` positions further on than what is seen of a run is
+    /// stored, but for `run_margin` positions at either end, which neighbouring runs have.
+    int row_taps = 1, row_channels = 0, run_margin = 0;
+    Halide::Expr centre;
     int position_unit = 1;  ///< of them are known to be neighbours in a row of cells; a run, or as many as 16 bytes are stored of
     /// Operands of 16 bits are words of two, of which the picture's are neighbours along the width that one position sees:
     /// `value`, and `k_group` of such a run, count words. The kernel is as large as its stride, and two along the width.

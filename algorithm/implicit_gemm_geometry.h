@@ -63,6 +63,9 @@ struct Geometry {
     /// which lie in one row of the picture. So many of them, `position_unit`, are of one row of cells in any case.
     int position_run = 0, position_unit = 1;
     bool in_one_row = false;
+    /// The first of a run that is stored, where not all are (GemmFuncs::run_margin). It lies `run_lead` before the first cell.
+    int run_margin = 0;
+    Expr run_begin = 0, run_lead = 0;
 
     /// `group` is the operands'. An output of more groups than they have holds parts of sums, all groups of one part
     /// after the other; a part is `part_steps` steps from `first_step` on, the last maybe fewer.
@@ -92,6 +95,12 @@ struct Geometry {
     /// The same of a position in a unit, which begins at another.
     PerAxis cell(const Expr &unit, const Expr &within) const {
         PerAxis counted = cells, all;
+        if (run_margin > 0) {
+            counted[0] = runs_of_row();
+            all = digits(unit / position_run, counted);
+            all[0] = all[0] * stored_of_run() + within - run_begin - run_lead;
+            return all;
+        }
         counted[0] = rounded_up(cells[0], position_unit);
         if (in_one_row) {
             const Division of_image = divide(unit / position_unit, runs_of_image() * (position_run / position_unit));
@@ -118,13 +127,16 @@ struct Geometry {
     /// Whether cells fill all runs.
     Expr runs_are_whole() const { return (in_one_row ? product(cells) : cells[0]) % position_run == 0; }
 
+    int stored_of_run() const { return position_run - 2 * run_margin; }
+
   private:
     Expr runs_of_image() const {
         if (in_one_row) return rounded_up(product(cells), position_run);
         PerAxis rows = cells;
-        rows[0] = rounded_up(cells[0], position_run);
+        rows[0] = runs_of_row();
         return product(rows);
     }
+    Expr runs_of_row() const { return rounded_up(cells[0] + run_lead, stored_of_run()); }
 };
 
 /// Taps of a phase: which kernel position the first is, how far its input is from the cell, how many are live.
@@ -170,15 +182,16 @@ inline Expr add_gather_axis(Geometry &g, const GatherAxis &axis, const Expr &pad
 /// before the output, so that all phases of a cell see the same positions; a stride above 1 has a dilation of 1 there. Each
 /// phase of other axes has its own live taps. A row of cells has `window - 1` more than are stored, so that all taps of a
 /// window see neighbours of one row. In a picture as it lies, cells of one tap, of all phases, lie in one row. With
-/// `operand_groups` the sum may be cut.
+/// `operand_groups` the sum may be cut. `run_lead` is for runs of which taps are rows.
 template <class Output>
 Geometry gather_geometry(const GemmFuncs &f, const std::vector<GatherAxis> &axes, const PerAxis &padding_phase,
                          int channel_axes, const Output &output, const Expr &summed, int chunk,
-                         const Expr &operand_groups = Expr()) {
+                         const Expr &operand_groups = Expr(), const Expr &run_lead = 0) {
     const GemmVars &v = f.v;
     const int rank = static_cast<int>(axes.size()), window = f.window;
     Geometry g;
     g.position_run = f.position_run, g.position_unit = f.position_unit;
+    if (f.row_taps > 1) g.run_margin = f.run_margin, g.run_begin = f.run_margin + f.centre, g.run_lead = run_lead;
     g.in_one_row = f.position_run > 0 && channel_axes > 0;
     g.images = output.dim(rank + 2).extent();
     PerAxis most;
@@ -193,6 +206,7 @@ Geometry gather_geometry(const GemmFuncs &f, const std::vector<GatherAxis> &axes
         const int filled_up = f.format.on_tensor_cores() ? 0 : window - 1;
         most[0] = (most[0] + filled_up) / window, live[0] = (live[0] + filled_up) / window;
     }
+    if (f.row_taps > 1) most[0] = live[0] = 1;  // step
     const bool in_runs = f.position_run > 0;  // which v.position counts
     const PerAxis cell = in_runs ? g.place(v.position, v.value) : g.cell(v.position);
     const PerAxis first_cell = in_runs ? g.place(v.position, 0) : cell;
@@ -200,11 +214,15 @@ Geometry gather_geometry(const GemmFuncs &f, const std::vector<GatherAxis> &axes
     g.cut_sum(v, operand_groups, output.dim(rank + 1).extent());
     const Steps::Step step = g.steps[v.step + g.first_step];
     for (int d = 0; d < rank; d++) {
-        const bool in_window = d == 0 && window > 1, in_channels = d < channel_axes;
+        const bool in_window = d == 0 && window > 1, in_channels = d < channel_axes, in_rows = d == 0 && f.row_taps > 1;
         const Expr last = in_window ? step.tap[d] * window + (window - 1) : step.tap[d];
-        const Expr tap = in_window ? step.tap[d] * window + v.k_group % window : step.tap[d];
-        const Expr least = in_channels ? -((all_taps[d] - 1) * axes[d].input_step()) : axes[d].least_input();
-        const Expr at = shift[d] - last * axes[d].input_step();
+        const Expr tap = in_window ? step.tap[d] * window + v.k_group % window
+                         : in_rows ? v.channel / f.row_channels % f.row_taps
+                                   : step.tap[d];
+        const Expr least = in_channels ? -((all_taps[d] - 1) * axes[d].input_step())
+                           : in_rows   ? Expr(0)
+                                       : axes[d].least_input();
+        const Expr at = in_rows ? Expr(0) : shift[d] - last * axes[d].input_step();
         g.at.push_back(cell[d] + at);
         g.cell_at.push_back(first_cell[d] + least);
         g.offset.push_back(at - least);

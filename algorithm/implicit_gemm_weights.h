@@ -94,8 +94,10 @@ Expr tensor_core_weight(const GemmFuncs &f, const Tensor &weight, const Geometry
     const int values = f.values(), groups_of_chunk = g.steps.chunk / values;
     const Expr k_group = f.window > 1 ? v.k_group / f.window : v.k_group;
     // Tiles of 64 channels that a block has beyond the last are computed of the last, and not stored.
-    const Expr tile = v.channel / 64, last_tile = (channels + 63) / 64 - 1;
-    const Expr channel = (block_goes_beyond ? min(tile, last_tile) : tile) * 64 + v.channel % 64;
+    const Expr of_tap = f.row_taps == 1 ? Expr(v.channel)
+                                        : v.channel / f.row_channels / f.row_taps * f.row_channels + v.channel % f.row_channels;
+    const Expr tile = of_tap / 64, last_tile = (channels + 63) / 64 - 1;
+    const Expr channel = (block_goes_beyond ? min(tile, last_tile) : tile) * 64 + of_tap % 64;
     PerDimension<Expr> at(0, {{Dimension::summed, (g.chunk * groups_of_chunk + k_group) * values},
                               {Dimension::channel, channel}, {Dimension::piece, v.piece}, {Dimension::group, g.group}});
     PerDimension<Expr> extents(1, {{Dimension::summed, g.steps.chunks() * g.steps.chunk},

@@ -46,6 +46,8 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
             throw std::invalid_argument("weights_as_given on tensor cores, with a window or of 16 bits; the rule is none of these");
         this->funcs_.weights_as_given = this->funcs_.computes_neighbours = weights_as_given;
         if (this->weight_map && !weight_rows) this->funcs_.weight_run = this->elements_of_line();
+        if (this->funcs_.row_taps > 1 && phases_as_channels)
+            throw std::invalid_argument("row_taps with phases_as_channels; the rule is one of them");
         if (as_it_lies && this->funcs_.computes_whole_rows)
             this->funcs_.position_unit =
                 phases_as_channels ? values_of_16_bytes() / this->schedule_params.tile(this->funcs_).neighbours
@@ -70,7 +72,8 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
             }
             if (f.position_run > 0 && phases_as_channels) axis.padding_phase = 0;  // cells are inputs
             if (f.position_unit > 1 && phases_as_channels && d == 0) axis.stride = this->schedule_params.tile(f).neighbours;
-            if (this->funcs_.window > 1 && d == 0) axis.dilation = axis.gcd = 1;
+            if ((f.window > 1 || f.row_taps > 1) && d == 0) axis.dilation = axis.gcd = 1;
+            if (f.row_taps > 1 && d == 0) axis.kernel = f.row_taps;
             axes.push_back(GatherAxis::run_time(axis));
             kernel_size.push_back(axis.kernel);
             padding_phase.push_back(axis.padding_phase);
@@ -82,7 +85,15 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         const int channel_axes = !phases_as_channels ? 0 : phases_along_width ? 1 : this->rank.value();
         for (int d = 0; d < channel_axes; d++) kernel_size[d] = rounded_up(kernel_size[d], axes[d].stride());  // of a phase
         const Expr cut = cuts_steps() ? Expr(input.dim(this->rank + 1).extent()) : Expr();
-        const Geometry g = gather_geometry(f, axes, padding_phase, channel_axes, *output_, summed, chunk, cut);
+        // Where it can be, a run's positions are outputs at multiples of what a lane stores.
+        Expr run_lead = 0;
+        if (f.row_taps > 1) {
+            const Expr padding = -Expr(input.dim(0).min()), rest = padding % 4;
+            f.centre = select(rest < f.row_taps, rest, 0);
+            run_lead = rounded_up_to(f.run_margin, values_of_16_bytes()) - f.run_margin +
+                       (padding - f.centre) % values_of_16_bytes();
+        }
+        const Geometry g = gather_geometry(f, axes, padding_phase, channel_axes, *output_, summed, chunk, cut, run_lead);
         this->define_operands(g, input, weight, kernel_size, g.computed_channels(channels), this->problem.in_channel_multiple,
                               this->target);
         define_sum(f, g, 0.f);
@@ -127,6 +138,7 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
     AxisInputs attributes_;
     Halide::GeneratorOutput<Halide::Buffer<>> *output_ = nullptr;
 
+    static int rounded_up_to(int number, int multiple) { return (number + multiple - 1) / multiple * multiple; }
     int values_of_16_bytes() const { return 16 / this->stored_type().bytes(); }
     // Tensor cores' kernels that store float32 in any case know nothing of parts: these are groups to them.
     // A second pass, which adds parts, would be a launch more where weights are not packed to spare one.
@@ -158,7 +170,8 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
             activation == static_cast<int>(EpilogueKind::piecewise_linear) && slope == 1.f;
         const Halide::Expr sum = product + bias_of(channel, group),
                            all = branch(no_activation, sum, activate(sum, activation, slope_of(channel, group)));
-        return this->funcs_.spares_conditions ? branch(no_activation && has_bias == 0, product, all) : all;
+        // There no load of a bias is waited for.
+        return this->funcs_.spares_conditions || this->funcs_.row_taps > 1 ? branch(no_activation && has_bias == 0, product, all) : all;
     }
 };
 

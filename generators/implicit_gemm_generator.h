@@ -93,9 +93,25 @@ struct ImplicitGemmGenerator : DescribedGenerator {
             if (as_it_lies && (channels_last_output || schedule_params.window > 1))
                 throw std::invalid_argument("channels_first as it lies to channels_last, or in windows; the rule is neither");
             if (as_it_lies) funcs_.position_run = elements_of_line() / (funcs_.in_pairs ? 2 : 1);
+            if (schedule_params.row_taps > 1) configure_row_taps();
             funcs_.window = schedule_params.window;
             funcs_.computes_whole_rows = (channels_last_output || as_it_lies) && schedule_params.whole_rows;
             funcs_.spares_conditions = funcs_.computes_whole_rows && schedule_params.resident_blocks > 0;
+        }
+    }
+
+    /// Taps along the width as rows of the product: a run is what a warpgroup has, and begins, as those before end, at a multiple
+    /// of 16 bytes.
+    void configure_row_taps() {
+        if constexpr (Schedule::tensor_maps) {
+            const int columns = schedule_params.columns;
+            funcs_.row_taps = schedule_params.row_taps, funcs_.row_channels = schedule_params.tile_rows;
+            funcs_.position_run = funcs_.position_unit = columns;
+            funcs_.run_margin = (funcs_.row_taps - 1 + 3) / 4 * 4;  // of which lanes have four
+            if (input_layout != PictureLayout::channels_first || weight_map || schedule_params.row_sets > 1 ||
+                schedule_params.whole_rows)
+                throw std::invalid_argument("row_taps of packed pictures, with weight_map, row_sets or whole_rows; the rule is none "
+                                            "of these");
         }
     }
 

@@ -41,6 +41,7 @@ void add_tensor_core_passes(Halide::Pipeline pipeline, const Schedule &schedule,
     if constexpr (requires { schedule.row_stores; }) options.row_stores = schedule.row_stores;
     if constexpr (requires { schedule.run_stores; })
         options.run_stores = schedule.run_stores, options.runs = schedule.runs;
+    if constexpr (requires { schedule.centre; }) options.centre = schedule.centre;
     if constexpr (requires { schedule.adds_in_clusters(); }) options.adds_in_clusters = schedule.adds_in_clusters();
     if constexpr (requires { schedule.resident_blocks; }) options.further_tiles = schedule.resident_blocks > 0;
     pipeline.add_custom_lowering_pass(new TensorCorePass(options));

@@ -65,6 +65,7 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
     /// 16 bytes of a row of a tile are stored at once, or runs of those that are neighbours; set by apply().
     mutable bool row_stores = false, run_stores = false;
     mutable std::vector<std::pair<int, Halide::Expr>> runs;
+    mutable Halide::Expr centre;
     /// Less than 16 bytes are copied asynchronously; likewise.
     mutable bool small_copies = false;
 
@@ -86,14 +87,15 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
         if (f.position_unit > 1) {
             tile.has_units = true;
             tile.loops[0] = along_columns(f.position_unit, 1);
-            tile.loops.insert(tile.loops.begin() + 1, along_columns(columns / f.position_unit, f.position_unit));
+            if (f.position_unit < columns)
+                tile.loops.insert(tile.loops.begin() + 1, along_columns(columns / f.position_unit, f.position_unit));
         }
         if (neighbours > 1) {
             tile.neighbours = neighbours;
             const auto along = [&](int extent, int step) {
                 return rows_are_positions ? along_columns(extent, step) : along_rows(extent, step);
             };
-            const int inner = rows_are_positions ? 0 : tile.has_units ? 2 : 1, all = rows_are_positions ? columns : tile_rows;
+            const int inner = rows_are_positions ? 0 : f.position_unit > 1 && f.position_unit < columns ? 2 : 1, all = rows_are_positions ? columns : tile_rows;
             tile.loops[inner] = along(neighbours, 1);
             tile.loops.insert(tile.loops.begin() + inner + 1, along(all / neighbours, neighbours));
         }
@@ -154,7 +156,7 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
         Halide::Var column_set{"column_set"};
         const Halide::Var &m = f.channels_last_output ? f.v.position : f.v.channel;
         const Halide::Var &n = f.channels_last_output ? f.v.channel : f.v.position;
-        s.split(m, warpgroup, mma_m, tile_rows).split(n, column_set, mma_n, columns)
+        s.split(m, warpgroup, mma_m, tile_rows * f.row_taps).split(n, column_set, mma_n, columns)
             .split(column_set, column_set, lane, 1).split(column_set, column_set, warp, 1)
             .fuse(column_set, warpgroup, warpgroup);
     }
@@ -163,9 +165,9 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
         using namespace Halide;
         row_stores = f.computes_whole_rows;
         run_stores = !row_stores && !(neighbours > 1 && f.channels_last_output);
-        runs = f.runs;
+        runs = f.runs, centre = f.centre;
         RVar lane{"lane"}, warp{"warp"}, column{"mma_n"}, row{"mma_m"}, group_of_warps{"warpgroup"};
-        const bool splits_columns = tile(f).has_units || (neighbours > 1 && f.channels_last_output);
+        const bool splits_columns = (f.position_unit > 1 && f.position_unit < columns) || (neighbours > 1 && f.channels_last_output);
         RVar column_outer{"mma_n_outer"}, row_outer{"mma_m_outer"};
         const int first_row = splits_columns ? 2 : 1;
         RVar column_set = f.stored.loops.rbegin()[1], row_set = f.stored.loops.back();
@@ -183,7 +185,7 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
 
     void keep_in_registers(const GemmFuncs &f, Halide::Func tile) const {
         tile.store_in(Halide::MemoryType::Register)
-            .bound_extent(f.v.position, positions(f)).bound_extent(f.v.channel, channels(f))
+            .bound_extent(f.v.position, positions(f)).bound_extent(f.v.channel, channels(f) * f.row_taps)
             .bound_extent(f.v.phase, 1).bound_extent(f.v.group, 1);
         tile_loops(f, tile);
         tile.reorder(mma_n, mma_m, lane, warp, warpgroup).gpu_threads(lane, warp, warpgroup).never_partition_all();

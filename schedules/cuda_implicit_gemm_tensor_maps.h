@@ -26,6 +26,9 @@
 // 72x72 0.0419 ms, 519 TFLOP/s; 1x1, N4 64->128 248x216, 0.0288 ms, 66 % of the bandwidth. Without further tiles 1x1 took 0.038 to
 // 0.043 in four other tiles, and k2 s2 0.225 (128 x 64 in four blocks, stored in runs of four).
 //
+// With taps along the width as rows (2026-11-27): k3 p1, 64 to 64 channels, 1080x1920, 0.372 ms in float16 and 0.636 in TF32, 34 and 40
+// % of the memory's bandwidth (packed 0.452; PyTorch 0.803 and 1.254); what limits them is that both warpgroups add and store at once.
+//
 // Order of the loops: a step is a window of taps along x, so that a box is fetched once for all of them: a tap is another
 // start address in shared memory. From the second-level cache come (positions + window - 1) rows in place of
 // positions * window, which is what limits layers of few channels.
@@ -47,6 +50,7 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
     /// has one tile (see SoftwarePipelineOptions).
     Halide::GeneratorParam<int> resident_blocks{"resident_blocks", 0};
     /// Neighbouring blocks have neighbouring tiles at the same time, which see the same rows (SoftwarePipelineOptions).
+    Halide::GeneratorParam<int> row_taps{"row_taps", 1};  // taps along x that are rows of a tile
     Halide::GeneratorParam<bool> tiles_in_rounds{"tiles_in_rounds", false};
 
     CudaImplicitGemmTensorMaps() : CudaImplicitGemmTensorCores(true) {}
@@ -57,6 +61,11 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
         description.set("shared_bytes", stages * stage_bytes(f) + (resident_blocks > 0 ? scratch_bytes() : 1024));
         description.set("box_positions", box_positions(f));
         if (window > 1) description.set("window", window);
+        if (f.row_taps > 1) {
+            description.set("row_taps", f.row_taps);
+            description.set("run_positions", f.position_run);
+            description.set("stored_positions", f.position_run - 2 * f.run_margin);
+        }
         if (resident_blocks > 0) description.set("resident_blocks", resident_blocks);
         if (f.weight_run > 0) description.set("box_channels", f.weight_run);
     }
@@ -74,15 +83,19 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
 
     // A box begins at a multiple of eight positions, where the pattern does that its rows are permuted by.
     int box_positions(const GemmFuncs &f) const {
+        // What lanes of a quarter of a warp read of four channels lies in different banks.
+        if (f.row_taps > 1) return f.position_run + 8;
         return f.position_run > 0 ? f.position_run : ((positions(f) + window - 1 + boxes - 1) / boxes + 7) / 8 * 8;
     }
-    int staged_positions(const GemmFuncs &f) const { return f.position_run > 0 ? positions(f) : boxes * box_positions(f); }
+    int staged_positions(const GemmFuncs &f) const {
+        return f.position_run > 0 ? positions(f) / f.position_run * box_positions(f) : boxes * box_positions(f);
+    }
     int stage_bytes(const GemmFuncs &f) const {
-        return (staged_positions(f) + window * channels(f)) * (chunk_channels / f.values() * 16);
+        return (staged_positions(f) + window * f.row_taps * channels(f)) * (chunk_channels / f.values() * 16);
     }
 
     // Eight rows of every warp, beside barriers.
-    int scratch_bytes() const { return warpgroups() * 4 * 8 * (columns + 8) * 4 + 64; }
+    int scratch_bytes() const { return warpgroups() * 4 * 8 * (columns + (row_taps > 1 ? 12 : 8)) * 4 + 64; }
 
     // One thread of the block starts the copies of a step, as far as Halide knows, of which `loops` are.
     void by_one_thread(Halide::Func staged, std::vector<Halide::VarOrRVar> loops) const {
@@ -125,7 +138,7 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
     }
 
     void stage_picture(const GemmFuncs &f) const {
-        if (f.position_run > 0) stage_runs(f, f.picture, f.v.position, f.position_run, positions(f) / f.position_run);
+        if (f.position_run > 0) stage_runs(f, f.picture, f.v.position, box_positions(f), positions(f) / f.position_run);
         else stage_boxes(f, f.picture, f.v.position, box_positions(f), boxes);
     }
 
@@ -136,11 +149,13 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
         if (f.weight_run > 0) return stage_runs(f, f.weights, v.channel, f.weight_run, channels(f) / f.weight_run);
         if (f.maps_weights) return stage_boxes(f, f.weights, v.channel, channels(f), 1);
         Var bulk_tile{"bulk_tile"}, bulk_channel{"bulk_channel"}, bulk_k{"bulk_k"}, bulk_tap{"bulk_tap"};
-        const int of_tile = std::min(64, channels(f));
-        step_of(f, f.weights, f.values(), chunk_channels / f.values() * window, v.channel, channels(f)).vectorize(v.value)
-            .split(v.channel, bulk_tile, bulk_channel, of_tile).split(bulk_tile, one, bulk_tile, channels(f) / of_tile)
+        const int of_tile = std::min(64, channels(f)), rows = channels(f) * f.row_taps;
+        step_of(f, f.weights, f.values(), chunk_channels / f.values() * window, v.channel, rows).vectorize(v.value)
+            .split(v.channel, bulk_tile, bulk_channel, of_tile).split(bulk_tile, one, bulk_tile, rows / of_tile)
             .split(v.k_group, bulk_k, bulk_tap, window);
-        by_one_thread(f.weights, {v.value, bulk_channel, bulk_tap, bulk_k, bulk_tile, v.piece});
+        // Rows of all taps of a tile of channels lie side by side.
+        if (f.row_taps > 1) by_one_thread(f.weights, {v.value, bulk_channel, bulk_tile, bulk_tap, bulk_k, v.piece});
+        else by_one_thread(f.weights, {v.value, bulk_channel, bulk_tap, bulk_k, bulk_tile, v.piece});
     }
 };
 

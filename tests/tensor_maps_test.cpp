@@ -198,6 +198,30 @@ TEST_P(HalfPrecisionTensorMaps, ReadsPicturesInChannelsFirstAsTheyLie) {
     if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads them so";
 }
 
+// Three taps along the width: each centre, padding beyond the taps, outer taps with dilation and padding, rows that end inside of a
+// run of four and at the end of a run, more tiles than blocks, channels and chunks that are not full, groups, one axis and three.
+const char *const problems_of_row_taps[] = {
+    "n2ic40oc70ih3iw136kh3kw3ph1pw1dh2", "n1ic8oc64ih2iw248kh2kw3",         "n2ic24oc20ih3iw128kh1kw3pw2", "n1ic72oc130iw264kw3pw3",
+    "n2ic8oc24ih2iw120kh1kw3pw5",        "n2g2ic128oc40ih2iw64kh1kw3pw1",   "n1ic16oc64ih134iw248kh1kw3pw1",
+    "n1ic16oc40id2ih2iw136kd2kh3kw3pd1ph1pw1"};
+
+TEST_P(HalfPrecisionTensorMaps, HasTapsOfPicturesAsTheyLieAsRows) {
+    int kernels = 0;
+    for (const char *text : problems_of_row_taps)
+        for (ElementType type : {ElementType::float16, ElementType::bfloat16, ElementType::float32}) {
+            PlanOptions options;
+            options.precision = Precision::tf32;
+            options.input = options.weight = options.output = {type, Layout::channels_first};
+            const Problem p = Problem::parse(text);
+            kernels += expect_exact(p, Operation::forward, options, 0, "as_it_lies_t3");
+            kernels += expect_exact(p, Operation::input_gradient, options, 0, "as_it_lies_t3");
+            options.epilogue.bias = true;
+            kernels += expect_exact(p, Operation::forward, options, 0, "as_it_lies_t3");
+            if (HasFailure()) return;
+        }
+    if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads them so";
+}
+
 // Rows of four, eight and two positions that are joined: of channels that fill no 16 bytes, more tiles than one, other axes with
 // taps, strides and padding, and those of all images.
 const char *const problems_of_joined_positions[] = {"n2ic20oc10ih5iw60kh1kw1", "n1ic5oc3id2ih3iw16kd1kh1kw1",

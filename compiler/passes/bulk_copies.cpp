@@ -164,7 +164,7 @@ Stmt BulkCopies::run_copy(Loops &loops, const Store *store, const StageBarriers 
 /// This is the copy for a store of elements of a box: the groups of 16 bytes of a position, then positions, must follow
 /// each other in shared memory.
 Stmt BulkCopies::box_copy(Loops &loops, const Store *store, const TensorBox &box, const StageBarriers &barriers) {
-    constexpr int most_positions = 256, rows_of_pattern = 8;
+    constexpr int most_positions = 256, rows_of_pattern = 8, bytes_of_line = 128;
     const Expr to = base_of(store->index);
     if (!to.defined() || !is_const_one(store->predicate) || !operand_format(store->value.type())) {
         return Stmt();
@@ -182,15 +182,18 @@ Stmt BulkCopies::box_copy(Loops &loops, const Store *store, const TensorBox &box
         loops.pop_back();
     }
     const Expr first = at_begin(to, all, loops);
-    const bool has_row = row == 32 || row == 64 || row == 128;
-    if (!has_row || run * bytes / row > most_positions ||
-        !is_multiple(modulus_remainder(first), rows_of_pattern * row / bytes)) {
+    const bool is_swizzled = row == 32 || row == 64 || row == 128;
+    const bool is_line = row > 128 && row % granularity == 0 && row / bytes <= most_positions;  // lies as it does in memory
+    const int place = is_swizzled ? rows_of_pattern * row : bytes_of_line;
+    if (!(is_swizzled || is_line) || run * bytes / row > most_positions ||
+        !is_multiple(modulus_remainder(first), place / bytes)) {
         refuse_pipeline(loop_, "a box of " + std::to_string(run * bytes) + " bytes, " + std::to_string(row) +
-                                   " a position, at " + text(first) + "; the rule is 32, 64 or 128 bytes, at most 256 "
-                                   "positions, and a place that is a multiple of eight positions");
+                                   " a position, at " + text(first) + "; the rule is 32, 64 or 128 bytes, or more, a multiple of "
+                                   "16, of at most 256 elements; at most 256 positions; and a place that is a multiple of eight "
+                                   "positions, or of 128 bytes");
     }
     bytes_ = run * bytes;
-    swizzled_row_ = row;
+    swizzled_row_ = is_swizzled ? row : 0;
     std::vector<Expr> arguments{simplify(first * bytes), barriers.of(number_of_chunk(loop_))};
     for (const std::vector<Expr> *part : {&box.coordinates, &box.offsets}) {
         for (const Expr &e : *part) {

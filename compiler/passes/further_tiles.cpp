@@ -35,10 +35,11 @@ class BesideStages : public IRMutator {
     Stmt visit(const Evaluate *op) override {
         const Stmt statement(op);
         if (is_barrier(statement) || has_placeholder(statement, "publish")) return Evaluate::make(0);
-        if (!has_placeholder(statement, "turn")) return IRMutator::visit(op);
-        PlaceholderCall turn = PlaceholderCall::parse(op->value.as<Call>()->name);
+        if (!has_placeholder(statement, "turn") && !has_placeholder(statement, "add_shifted")) return IRMutator::visit(op);
+        const Call *call = op->value.as<Call>();
+        PlaceholderCall turn = PlaceholderCall::parse(call->name);
         turn.fields["at"] = floats_ * bytes_of_float;
-        return placeholder(turn);
+        return placeholder(turn, call->args);
     }
 
     const std::string allocation_;

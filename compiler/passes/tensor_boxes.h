@@ -13,7 +13,7 @@
 //
 // In shared memory a position's channels are a row of 32, 64 or 128 bytes, whose groups of 16 bytes the copy engine
 // permutes ("swizzles") so that eight rows lie in all banks: tensor cores read it so (tensor_core_instructions.cpp).
-// Whoever reads such a Func otherwise is refused.
+// Whoever reads such a Func otherwise is refused. Longer rows lie as they do in memory, of a block.
 #ifndef CONV_TRANSPOSE_COMPILER_TENSOR_BOXES_H
 #define CONV_TRANSPOSE_COMPILER_TENSOR_BOXES_H
 

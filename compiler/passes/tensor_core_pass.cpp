@@ -12,6 +12,7 @@
 #include "compiler/passes/lowered_ir.h"
 #include "compiler/passes/placeholder_calls.h"
 #include "compiler/passes/shared_memory.h"
+#include "compiler/passes/shifted_sums.h"
 #include "compiler/passes/tile_arithmetic.h"
 #include "compiler/passes/tile_store.h"
 #include "compiler/passes/warp_tile.h"
@@ -104,8 +105,9 @@ class KernelLowering : public LetMutator {
     /// All of it, with what is found before the launch.
     Stmt lowered(const For *kernel) {
         const Stmt all = mutate(Stmt(kernel));
-        if (!output_) return all;
-        return TileStore::with_runs(all, output_->name, *operand_format(output_->value.type()), options_.runs);
+        if (!output_.defined()) return all;
+        const Store *output = output_.as<Store>();
+        return TileStore::with_runs(all, output->name, *operand_format(output->value.type()), options_);
     }
 
   private:
@@ -211,12 +213,13 @@ class KernelLowering : public LetMutator {
     }
 
     Stmt lower_nest(const For *outermost) {
-        const Nest nest = Nest::read(outermost, lets_);
+        Nest nest = Nest::read(outermost, lets_);
         if (!one_lane_x_ || !one_lane_y_) {
             refuse_tile(nest.name,
                         "it must run in one lane of the warpgroup: give it thread loops x and y of extent 1");
         }
         if (tiles_.count(nest.store->name) == 0) {
+            const Stmt of_first_taps = take_shifted_sums(nest, tiles_);
             return lower_store(nest);
         }
         return arithmetic_.lowered(nest);
@@ -236,7 +239,7 @@ class KernelLowering : public LetMutator {
     TileArithmetic arithmetic_{tiles_, shared_};
     int scratch_floats_ = 0;
     const For *cluster_ = nullptr;  // its blocks add their tiles
-    const Store *output_ = nullptr;  // to which a tile is stored
+    Stmt output_;  // the store of a tile
     bool in_threads_ = false, one_lane_x_ = false, one_lane_y_ = false, launch_declared_ = false;
 };
 

@@ -32,6 +32,7 @@ void check_same_tile(const Nest &nest, const WarpTile &known, const WarpTile &re
 /// Which of the tile's sets of 64 rows is the first that a product adds to.
 int first_row_tile(const Nest &nest, const WarpTile &tile, const WarpTile &read) {
     const auto distance = as_const_int(simplify(read.base - tile.base));
+    if (tile.known() && read.same_columns(tile) && distance == 0 && read.rows == tile.rows) return 0;
     const int step = rows_of_instruction * tile.row_stride;
     if (!tile.known() || !read.same_columns(tile) || !distance || *distance < 0 || *distance % step != 0 ||
         read.rows % rows_of_instruction != 0 ||
@@ -51,6 +52,20 @@ PlaceholderCall tile_call(const std::string &kind, const WarpTile &tile) {
 bool is_transposed(const Nest &nest, const TileOperand &operand, const std::string &row) {
     return constant_stride(nest, operand.place, row, "an operand") == 1 &&
            constant_stride(nest, operand.place, "mma_k", "an operand") == nest.constant_extent(row);
+}
+
+/// Bytes from one k to the next where columns of a k lie side by side, and something behind them; 0 where they do not.
+int line_of_columns(const Nest &nest, const TileOperand &operand) {
+    const int pitch = constant_stride(nest, operand.place, "mma_k", "an operand");
+    const bool is_line = constant_stride(nest, operand.place, "mma_n", "an operand") == 1 && pitch > nest.constant_extent("mma_n");
+    if (!is_line) return 0;
+    const int columns = nest.constant_extent("mma_n"), bytes = pitch * bytes_of(operand.format);
+    if ((columns != 64 && columns != 128) || nest.find("mma_n_outer") || pitch % 32 != 8 ||
+        constant_stride(nest, operand.place, "mma_k_outer", "an operand") != operand.values_of_row() * pitch) {
+        refuse_tile(nest.name, "columns are " + std::to_string(columns) + " neighbours in lines of " + std::to_string(pitch) +
+                                   "; the rule is 64 or 128, in lines of 8 more than a multiple of 32");
+    }
+    return bytes;
 }
 
 /// An operand's rows are 16 bytes each, one after the other, or each has all k of the nest, as boxes of tensors have
@@ -146,9 +161,11 @@ Stmt TileArithmetic::lowered(const Nest &nest) {
 Stmt TileArithmetic::clear(const Nest &nest, WarpTile &tile) {
     WarpTile read = WarpTile::read(nest, nest.store->index);
     read.id = tile.id;
-    if (read.rows % rows_of_instruction != 0) {
-        refuse_tile(nest.name,
-                    "mma_m has extent " + std::to_string(read.rows) + "; the rule is a multiple of 64");
+    // Columns may be the instruction's rows (tensor_core_instructions.cpp).
+    const int multiple = read.columns % rows_of_instruction == 0 ? columns_of_group : rows_of_instruction;
+    if (read.rows % multiple != 0) {
+        refuse_tile(nest.name, "mma_m has extent " + std::to_string(read.rows) + "; the rule is a multiple of " +
+                                   std::to_string(multiple));
     }
     if (read.run() % columns_of_group != 0 || read.columns > most_columns) {
         refuse_tile(nest.name, "mma_n has extent " + std::to_string(read.run()) +
@@ -161,7 +178,7 @@ Stmt TileArithmetic::clear(const Nest &nest, WarpTile &tile) {
     if (tile.known()) {
         check_same_tile(nest, tile, read);
     } else {
-        accumulators_ += read.rows / rows_of_instruction * read.columns / 2 * read.repeats;
+        accumulators_ += read.rows * read.columns / (2 * rows_of_instruction) * read.repeats;
     }
     if (accumulators_ > most_accumulators) {
         refuse_tile(nest.name, "the tiles need " + std::to_string(accumulators_) +
@@ -192,7 +209,8 @@ Stmt TileArithmetic::multiply(const Nest &nest, const WarpTile &tile, const Expr
         std::swap(a, b);
     }
     check_rows(nest, a, "mma_m", "mma_n");
-    check_rows(nest, b, "mma_n", "mma_m");
+    const int line = line_of_columns(nest, b);
+    if (line == 0) check_rows(nest, b, "mma_n", "mma_m");
     if (!is_const_zero(a.place.stride("mma_n_outer"))) {
         refuse_tile(nest.name, "the operand with the rows of the tile depends on mma_n_outer");
     }
@@ -214,10 +232,11 @@ Stmt TileArithmetic::multiply(const Nest &nest, const WarpTile &tile, const Expr
     call.fields["br"] = operand_stride(nest, b, "mma_n_outer");
     if (a.swizzled_row) call.fields["asw"] = a.swizzled_row;
     if (b.swizzled_row) call.fields["bsw"] = b.swizzled_row;
+    if (line > 0) call.fields["bl"] = line;
     if (is_transposed(nest, a, "mma_m")) {
         call.fields["at"] = 1, call.fields["as"] = operand_stride(nest, a, "mma_m_group");
     }
-    if (is_transposed(nest, b, "mma_n")) call.fields["bt"] = 1;
+    if (line == 0 && is_transposed(nest, b, "mma_n")) call.fields["bt"] = 1;
     if (of_pairs) {
         if (!call.fields.count("bt") || call.fields.count("at"))
             refuse_tile(nest.name, "of products of pairs columns lie transposed, and rows do not");

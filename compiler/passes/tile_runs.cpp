@@ -42,14 +42,18 @@ bool TileStore::fills_lanes(int values) const { return tile_->columns * rows_of_
 /// A version of the store, of so many elements at once.
 class TileStore::Runs {
   public:
-    Runs(const TileStore &tile, const Version &version, int values)
-        : tile_(tile), unrolled_(version.unrolled), values_(values), rows_(tile.rows_of_line()),
+    /// `in_lanes`: lanes store what they have, of a tile of which they have neighbours.
+    Runs(const TileStore &tile, const Version &version, int values, bool in_lanes = false)
+        : tile_(tile), unrolled_(version.unrolled), in_lanes_(in_lanes), values_(values), rows_(tile.rows_of_line()),
           lines_(rows_per_turn / rows_), slots_(tile.tile_->columns * rows_ / (values * lanes_of_warp)),
           parts_(tile.nest_.name, true) {
         take_apart(version);
     }
 
-    Stmt statement() const {
+    Stmt statement() const { return in_lanes_ ? of_lanes() : turned(); }
+
+  private:
+    Stmt turned() const {
         std::vector<Stmt> all;
         for (int row_tile = 0; row_tile < tile_.tile_->rows / rows_of_instruction; row_tile++) {
             for (int half = 0; half < 2; half++) {
@@ -61,7 +65,6 @@ class TileStore::Runs {
         return Block::make(all);
     }
 
-  private:
     std::string first_row_name() const { return tile_.nest_.name + ".first_row"; }
     static Expr first_row(int row_tile, int half) {
         return row_tile * rows_of_instruction + integer(".thread_id_y") * rows_of_warp_and_set + half * rows_per_turn;
@@ -77,7 +80,7 @@ class TileStore::Runs {
 
     /// The nest's loop variables at an element of a line: `row_name` is the line, `piece_name` the place in it.
     std::map<std::string, Expr> coordinates() const {
-        const Expr place = integer(piece_name);
+        const Expr place = integer(piece_name) + (tile_.tile_->taps > 1 ? tile_.centre() : Expr(0));
         auto at = tile_.coordinates(integer(first_row_name()) + integer(row_name) * rows_, place / rows_, 0);
         for (const TileLoop &loop : tile_.nest_.loops) {
             // The first row of a turn is known to be a multiple.
@@ -172,6 +175,8 @@ class TileStore::Runs {
     std::string slot_name(int slot) const { return tile_.nest_.name + ".slot." + std::to_string(slot); }
     /// The place in its line of an element of those that a lane stores at once.
     Expr place(int slot, int i) const {
+        if (in_lanes_)
+            return (integer(".thread_id_y") * columns_of_group + integer(".thread_id_x") / 4) * columns_of_lane() + slot * values_ + i;
         return (integer(slot_name(slot)) * lanes_of_warp + integer(".thread_id_x")) * values_ + i;
     }
     std::string of_element(const std::string &name, int slot, int i) const {
@@ -209,19 +214,65 @@ class TileStore::Runs {
     }
 
     /// At once, as the first of them says where they lie and whether they are inside.
-    Stmt store(const Expr &line, int slot) const {
+    Stmt store(const Expr &line, int slot) const { return store(slot, copies(line, slot)); }
+    Stmt store(int slot, const std::vector<Expr> &sums) const {
         const auto of = [&](const Expr &e, int i) {
             std::map<std::string, Expr> values{{piece_name, place(slot, i)}};
             for (const auto &[name, value] : parts_.of_pieces)
                 values[name] = Variable::make(value.type(), of_element(name, slot, i));
             return substitute(values, e);
         };
-        const std::vector<Expr> sums = copies(line, slot);
         std::vector<Expr> arguments{tile_.target_of(of(index_, 0)), select(of(inside_, 0), 1, 0)};
         for (int i = 0; i < values_; i++) arguments.push_back(substitute(sum_name, sums[i], of(value_, i)));
         PlaceholderCall run{"store_run", tile_.format_fields()};
         run.fields["values"] = values_;
         return placeholder(run, arguments);
+    }
+
+    int columns_of_lane() const { return tile_.tile_->columns / (warps_of_warpgroup * columns_of_group); }
+
+    /// Lanes have neighbouring columns of two neighbouring rows of every eight (tensor_core_instructions.cpp). What comes from
+    /// some rows is worked out before they are stored.
+    Stmt of_lanes() const {
+        constexpr int eights_at_once = 2;
+        const int count = columns_of_lane() / values_, eights = tile_.tile_->rows / columns_of_group;
+        const auto of_row = [](const std::string &name, int eight, int second) {
+            return name + ".row." + std::to_string(2 * eight + second);
+        };
+        std::vector<Stmt> all;
+        for (int first = 0; first < eights; first += eights_at_once) {
+            std::vector<Stmt> stores;
+            const auto for_each_row = [&](const auto &function) {
+                for (int eight = first; eight < std::min(first + eights_at_once, eights); eight++)
+                    for (int second = 0; second < 2; second++) function(eight, second);
+            };
+            for_each_row([&](int eight, int second) {
+                for (int slot = 0; slot < count; slot++) {
+                    std::vector<Expr> sums;
+                    for (int i = 0; i < values_; i++) sums.push_back(sum_of_lane(eight, second, slot * values_ + i));
+                    Stmt store_of_row = store(slot, sums);
+                    for (const auto &[name, value] : parts_.of_rows)
+                        store_of_row = substitute(name, Variable::make(value.type(), of_row(name, eight, second)), store_of_row);
+                    stores.push_back(store_of_row);
+                }
+            });
+            Stmt some = Block::make(stores);
+            for_each_row([&](int eight, int second) {
+                const Expr row = columns_of_group * eight + integer(".thread_id_x") % 4 * 2 + second;
+                for (const auto &[name, value] : parts_.of_rows)
+                    some = LetStmt::make(of_row(name, eight, second),
+                                         substitute({{row_name, row}, {first_row_name(), Expr(0)}}, value), some);
+            });
+            all.push_back(some);
+        }
+        Stmt stores = at_places(0, count, Block::make(all));
+        return stores;
+    }
+    Expr sum_of_lane(int eight, int second, int column) const {
+        const PlaceholderCall sum{"sum", {{"tile", tile_.tile_->id}, {"m", tile_.tile_->rows * tile_.tile_->taps},
+                                          {"n", tile_.tile_->columns}, {"r", 1}, {"taps", tile_.tile_->taps}, {"eight", eight},
+                                          {"second", second}, {"column", column}}};
+        return Call::make(Float(32), sum.name(), {Expr(0)}, Call::Extern);
     }
 
     /// Elements of a line in shared memory. Columns of a row are read at once.
@@ -244,7 +295,7 @@ class TileStore::Runs {
     }
 
     const TileStore &tile_;
-    const bool unrolled_;
+    const bool unrolled_, in_lanes_;
     const int values_, rows_, lines_, slots_;
     RowsAndPieces parts_;
     Expr inside_, index_, value_;
@@ -252,24 +303,29 @@ class TileStore::Runs {
 
 Stmt TileStore::runs(const Version &version) const {
     Stmt all = Runs(*this, version, 1).statement();
-    if (!version.unrolled) return all;
-    for (const auto &[values, condition] : runs_)
-        if (fills_lanes(values)) all = IfThenElse::make(runs_of(values), Runs(*this, version, values).statement(), all);
+    for (const auto &[values, condition] : runs_) {
+        // All that it has of a row: with fewer, lanes would write to each sector one after the other.
+        const bool in_lanes = tile_->taps > 1 && values == tile_->columns / (warps_of_warpgroup * columns_of_group);
+        if (fills_lanes(values) && (version.unrolled || in_lanes))
+            all = IfThenElse::make(runs_of(values), Runs(*this, version, values, in_lanes).statement(), all);
+    }
     return all;
 }
 
 Expr TileStore::runs_of(int values) const { return Variable::make(Bool(), name_of_runs(nest_.store->name, values)); }
+
+Expr TileStore::centre() const { return integer(name_of_centre(nest_.store->name)); }
 
 std::string TileStore::name_of_runs(const std::string &output, int values) {
     return output + ".runs_of_" + std::to_string(values);
 }
 
 Stmt TileStore::with_runs(const Stmt &kernel, const std::string &output, OperandFormat format,
-                          const std::vector<std::pair<int, Expr>> &runs) {
+                          const TensorCoreOptions &options) {
     const Expr buffer = Variable::make(type_of<struct halide_buffer_t *>(), output + ".buffer");
     const Expr address = Call::make(UInt(64), Call::buffer_get_device, {buffer}, Call::Extern);
-    Stmt all = kernel;
-    for (const auto &[values, condition] : runs) {
+    Stmt all = options.centre.defined() ? LetStmt::make(name_of_centre(output), options.centre, kernel) : kernel;
+    for (const auto &[values, condition] : options.runs) {
         const Expr aligned = address % make_const(UInt(64), values * bytes_of(format)) == make_zero(UInt(64));
         all = LetStmt::make(name_of_runs(output, values), condition && aligned, all);
     }

@@ -91,6 +91,9 @@ int pitch_of(int line, int interleaved) {
     return line % (2 * apart) == apart ? line : line + apart;
 }
 
+/// Where a lane has neighbouring columns of two neighbouring rows, four pairs of rows and 32 bytes of each lie in all banks.
+int pitch_of_positions(int line) { return line + 12; }
+
 }  // namespace
 
 std::vector<Expr> parts_of(const std::vector<Expr> &conditions) {
@@ -166,7 +169,7 @@ void TileStore::find_accumulator() {
 
 /// Which elements of a tile are neighbours in the output, and how far apart its lines lie in shared memory.
 void TileStore::find_neighbours() {
-    pitch_ = pitch_of(line(), interleaved_);
+    pitch_ = tile_->taps > 1 ? pitch_of_positions(line()) : pitch_of(line(), interleaved_);
     const std::string along = interleaved_ > 1 ? "mma_m_tile" : "mma_n";
     along_rows_ = neighbours_along("mma_m") && !neighbours_along(along);
     adjacent_ = along_rows_ ? inner_rows_ % 2 == 0 : neighbours_along(along);
@@ -259,7 +262,12 @@ int TileStore::full_extent(const std::string &role) const {
                                        : inner_rows_;
 }
 
-Stmt TileStore::lowered() const { return versions(value_, 1); }
+Stmt TileStore::lowered() const {
+    const Stmt stores = versions(value_, tile_->taps > 1 ? 2 : 1);  // the first of them has no bias
+    if (tile_->taps == 1) return stores;
+    if (!in_runs_) refuse_tile(nest_.name, "sums of taps that are rows are stored in runs");
+    return Block::make(placeholder({"add_shifted", turn_call(0, 0, 0).fields}, {centre()}), stores);
+}
 
 /// A value that is a choice by a condition which is the same for all elements becomes two versions of the
 /// store. Only the first is unrolled, once with guards and once without: it is the one that was written
@@ -330,9 +338,11 @@ Stmt TileStore::turns(const Version &version) const {
 }
 
 PlaceholderCall TileStore::turn_call(int row_tile, int repeat, int half) const {
-    return {"turn",
-            {{"tile", tile_->id}, {"m", tile_->rows}, {"n", tile_->columns}, {"r", tile_->repeats}, {"row", row_tile},
-             {"rep", repeat}, {"half", half}, {"pitch", pitch_}, {"tiles", interleaved_}}};
+    PlaceholderCall turn{"turn",
+                         {{"tile", tile_->id}, {"m", tile_->rows * tile_->taps}, {"n", tile_->columns}, {"r", tile_->repeats},
+                          {"row", row_tile}, {"rep", repeat}, {"half", half}, {"pitch", pitch_}, {"tiles", interleaved_}}};
+    if (tile_->taps > 1) turn.fields["taps"] = tile_->taps;
+    return turn;
 }
 
 /// A warp's rows 64 row_tile + 16 warp + 8 half + 0..7 of the tile.

@@ -32,9 +32,9 @@ class TileStore {
     /// What all warps of a block need of shared memory at once.
     int scratch_floats() const;
 
-    /// The kernel with what its stores in runs ask of the output (TensorCoreOptions::runs), found before the launch.
+    /// The kernel with what its stores in runs ask of the output (TensorCoreOptions::runs, centre), found before the launch.
     static Halide::Internal::Stmt with_runs(const Halide::Internal::Stmt &kernel, const std::string &output,
-                                            OperandFormat format, const std::vector<std::pair<int, Halide::Expr>> &runs);
+                                            OperandFormat format, const TensorCoreOptions &options);
 
   private:
     /// How the elements of a store are computed.
@@ -63,6 +63,9 @@ class TileStore {
     Halide::Internal::Stmt runs(const Version &version) const;
     Halide::Expr runs_of(int values) const;
     static std::string name_of_runs(const std::string &output, int values);
+    static std::string name_of_centre(const std::string &output) { return output + ".centre_of_taps"; }
+    /// Columns further on than a tile's own lies what it has (shifted_sums.h).
+    Halide::Expr centre() const;
     /// Neighbouring rows that alternate in the output.
     int rows_of_line() const { return along_rows_ ? inner_rows_ : 1; }
     bool fills_lanes(int values) const;

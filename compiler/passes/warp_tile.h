@@ -66,6 +66,7 @@ int constant_stride(const Nest &nest, const Affine &index, const std::string &ro
 struct WarpTile {
     int id = 0;
     int rows = 0, columns = 0, groups = 1, repeats = 1;
+    int taps = 1;  ///< so many times as many rows have been computed: see shifted_sums.h
     int row_stride = 0, column_stride = 0, group_stride = 0, repeat_stride = 0;
     Halide::Expr base;
 

@@ -133,6 +133,10 @@ class KernelExpansion {
             tiles_.multiply(site, out);
         } else if (kind == "promote") {
             tiles_.promote(site.call, out);
+        } else if (kind == "add_shifted") {
+            tiles_.add_shifted(site, new_label(), out);
+        } else if (kind == "sum") {
+            tiles_.read_sum(site, out);
         } else if (kind == "turn") {
             tiles_.turn(site.call, out);
         } else if (kind == "turn_end") {

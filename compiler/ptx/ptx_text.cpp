@@ -69,7 +69,7 @@ std::optional<CallSite> read_call(const std::vector<std::string> &lines, std::si
         return std::nullopt;
     }
     std::size_t end = at;
-    std::string name;
+    std::string name, result;
     std::map<int, std::string> arguments;
     for (; end < lines.size() && !contains(lines[end], "} // callseq"); end++) {
         const std::string &line = lines[end];
@@ -80,12 +80,15 @@ std::optional<CallSite> read_call(const std::vector<std::string> &lines, std::si
                                                                    store != std::string::npos) {
             const std::size_t value = line.find("], ", store) + 3;
             arguments[std::stoi(line.substr(store + 6))] = line.substr(value, line.find(';') - value);
+        } else if (contains(line, "ld.param") && contains(line, "[retval0")) {
+            const std::size_t value = line.find('%');
+            result = line.substr(value, line.find(',') - value);
         }
     }
     if (!name.starts_with(placeholder_prefix)) {
         return std::nullopt;
     }
-    CallSite site{PlaceholderCall::parse(name), {}};
+    CallSite site{PlaceholderCall::parse(name), {}, result};
     for (const auto &[index, value] : arguments) {
         site.arguments.push_back(value);
     }

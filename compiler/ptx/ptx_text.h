@@ -40,6 +40,7 @@ bool contains(const std::string &text, std::string_view part);
 struct CallSite {
     PlaceholderCall call;
     std::vector<std::string> arguments;  // registers or numbers
+    std::string result;                  // a register, where there is one
 };
 
 /// Reads the call block that begins at lines[at], if it is a placeholder's, and moves `at` to its last line.

@@ -77,9 +77,9 @@ struct ProductType {
 /// Register names of a tile. Tiles of 64 rows and repeats each have columns / 2 registers, in this order.
 struct Tile {
     explicit Tile(const PlaceholderCall &call)
-        : id(call.field("tile")), row_tiles(call.field("m") / rows_of_instruction), columns(call.field("n")),
+        : id(call.field("tile")), rows(call.field("m")), row_tiles(rows / rows_of_instruction), columns(call.field("n")),
           repeats(call.field("r")) {}
-    int size() const { return row_tiles * repeats * columns / 2; }
+    int size() const { return rows * columns / (2 * rows_of_instruction) * repeats; }
     int first(int row_tile, int repeat) const { return (row_tile * repeats + repeat) * columns / 2; }
     std::string at(int index) const { return "%tc_tile" + std::to_string(id) + "_" + std::to_string(index); }
     std::string list(int begin, int count) const {
@@ -89,7 +89,21 @@ struct Tile {
         }
         return text + "}";
     }
-    int id, row_tiles, columns, repeats;
+    int id, rows, row_tiles, columns, repeats;
+};
+
+/// A tile whose columns are wgmma's rows, of which a lane has neighbours, `of_lane` of them: 0, 1 are rows g and g + 8 of the first
+/// 64, 2 and 3 those of the next.
+struct TileOfLines : Tile {
+    explicit TileOfLines(const PlaceholderCall &call)
+        : Tile(call), of_lane(columns / (warps_of_warpgroup * lanes_of_warp / 4)), taps(call.field_or("taps", 1)),
+          rows_of_tap(rows / taps) {}
+    /// The sum at a lane's column, and the second or first row of a pair, of eight of a tap.
+    std::string sum(int column, int tap, int eight, int second) const {
+        const int eight_of_all = tap * rows_of_tap / columns_of_group + eight;
+        return at(column / 2 * rows / 2 + 4 * eight_of_all + column % 2 * 2 + second);
+    }
+    int of_lane, taps, rows_of_tap;
 };
 
 }  // namespace
@@ -124,11 +138,13 @@ void TensorCoreInstructions::announce(const PlaceholderCall &multiply) {
     const bool columns = has_words(multiply) && multiply.field_or("bt", 0),
                rows = has_words(multiply) && multiply.field_or("at", 0);
     asynchronous_ = asynchronous_ || (wgmma_ && !rows);
-    turned_ = turned_ || (wgmma_ && columns && !rows);
+    in_lines_ = in_lines_ || multiply.field_or("bl", 0) > 0;
+    turned_ = turned_ || (wgmma_ && columns && !rows) || in_lines_;
 }
 
 void TensorCoreInstructions::multiply(const CallSite &site, PtxWriter &out) const {
-    if (turned_) multiply_turned(site, out);
+    if (in_lines_) multiply_lines(site, out);
+    else if (turned_) multiply_turned(site, out);
     else if (site.call.field_or("halves", 0)) multiply_halves(site, out);
     else if (has_words(site.call) && site.call.field_or("at", 0)) multiply_fragments(site, out);
     else wgmma_ ? multiply_wgmma(site, out) : multiply_mma_sync(site, out);
@@ -345,6 +361,169 @@ void TensorCoreInstructions::multiply_turned(const CallSite &site, PtxWriter &ou
     out.line("}");
 }
 
+// Likewise of columns that lie side by side, so many behind each other that a lane loads all that it has of a k at once. Of 16
+// bits neighbouring k share a register. Registers of one step are loaded while the one before is multiplied.
+void TensorCoreInstructions::multiply_lines(const CallSite &site, PtxWriter &out) const {
+    const PlaceholderCall &call = site.call;
+    const TileOfLines tile(call);
+    const ProductType type(call);
+    const int line = call.field("bl"), k4 = call.field("ak"), swizzle = call.field_or("asw", 0);
+    const int steps = call.field("k") / type.k, of_lane = tile.of_lane, bytes = bytes_of(type.format);
+    const bool is_float = type.format == OperandFormat::float32;
+    if (!wgmma_ || at_base_ || tile.repeats > 1 || call.field("row") != 0 || call.field_or("at", 0))
+        throw PtxExpansionError("PTX expansion: lines of columns are multiplied by wgmma, with rows from shared memory");
+    out.line("{ .reg .b32 g, t, at, low, high, a<", 4 * of_lane, ">, w<", 2 * of_lane,
+             ">; .reg .b64 b; .reg .pred accumulate;");
+    out.line("mov.u32 t, %tid.x; shr.u32 g, t, 2; and.b32 t, t, 3; mov.u32 at, %tid.y; mad.lo.u32 g, at, ", columns_of_group,
+             ", g; mul.lo.u32 at, ", site.arguments.at(1), ", 16; mad.lo.u32 at, g, ", of_lane * bytes, ", at; mad.lo.u32 at, t, ",
+             line * 4 / bytes, ", at;");
+    const int of_eight = columns_of_group * (swizzle ? swizzle : bytes_of_row);
+    out.line("setp.eq.u32 accumulate, 0, 0; mov.b32 high, ",
+             of_eight / bytes_of_row + (int64_t{swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0} << 30), ";");
+    const auto list = [](const char *name, int first, int count) {
+        std::string text = count > 1 ? "{" : "";
+        for (int i = 0; i < count; i++) text += (i ? "," : "") + std::string(name) + std::to_string(first + i);
+        return text + (count > 1 ? "}" : "");
+    };
+    const auto load = [&](const char *name, int first, int words, int k) {
+        out.line("ld.shared.", words == 4 ? "v4." : words == 2 ? "v2." : "", "b32 ", list(name, first, words), ", [at+", k * line,
+                 "];");
+    };
+    for (int step = 0; step < steps; step++) {
+        const int first = step % 2 * 2 * of_lane, k = step * type.k, words = of_lane / 2;  // of 16 bits
+        if (step > 0) out.line("wgmma.commit_group.sync.aligned;");
+        for (int i = 0; !is_float && i < 4; i++) load("w", i * words, words, k + i / 2 * 8 + i % 2);
+        out.line("wgmma.wait_group.sync.aligned 1;");
+        for (int half = 0; half < 2; half++) {
+            if (is_float) load("a", first + half * of_lane, of_lane, k + 4 * half);
+            for (int i = 0; !is_float && i < of_lane; i++)
+                out.line("prmt.b32 a", first + half * of_lane + i, ", w", 2 * half * words + i / 2, ", w",
+                         (2 * half + 1) * words + i / 2, i % 2 ? ", 0x7632;" : ", 0x5410;");
+        }
+        out.line("wgmma.fence.sync.aligned; add.u32 low, ", site.arguments.at(0), ", ",
+                 ((swizzle ? 1 : k4 / bytes_of_row) << 16) + 2 * step * k4 / bytes_of_row, "; mov.b64 b, {low, high};");
+        for (int part = 0; part < of_lane / 2; part++) {
+            const int a = first + 2 * part;
+            out.line("wgmma.mma_async.sync.aligned.m64n", tile.rows, "k", type.k, ".f32.", type.name, ".", type.name, " ",
+                     tile.list(part * tile.rows / 2, tile.rows / 2), ", {a", a, ",a", a + 1, ",a", a + of_lane, ",a",
+                     a + of_lane + 1, "}, b, accumulate, 1, 1", is_float ? ";" : ", 0;");
+        }
+    }
+    out.line("}");
+}
+
+// What a tap adds to is as many columns further as it is behind the centre: taps behind it go right, from the last on, each to the
+// sums of the one before; those before it left, from the first on. They go to columns of the lane's own, of a neighbouring lane's, or
+// of a neighbouring warp's: of those the centre's sums get what they lack at last, by shared memory.
+void TensorCoreInstructions::add_shifted(const CallSite &site, const std::string &label, PtxWriter &out) const {
+    const PlaceholderCall &call = site.call;
+    const TileOfLines tile(call);
+    if (!in_lines_ || tile.taps * tile.rows_of_tap > rows_per_turn * call.field("pitch"))
+        throw PtxExpansionError("PTX expansion: taps that are rows are added in tiles of lines of columns, as far as there is room");
+    out.line("{ .reg .b32 at, warp, lane, first, second, moved<", tile.rows_of_tap / 4,
+             ">; .reg .pred there, is_first, is_last, is_mine;");
+    out.line("mov.u32 at, %tid.z; mov.u32 warp, %tid.y; mad.lo.u32 at, at, ", warps_of_warpgroup, ", warp; mov.u32 lane, %tid.x; "
+             "and.b32 first, lane, 3; shl.b32 first, first, 3; mad.lo.u32 at, at, ", 4 * rows_per_turn * call.field("pitch"),
+             ", first; shr.u32 lane, lane, 2; setp.eq.u32 is_first, lane, 0; setp.eq.u32 is_last, lane, 7;");
+    for (int centre = 0; centre < tile.taps; centre++) {
+        out.line("setp.ne.s32 there, ", site.arguments.at(0), ", ", centre, "; @there bra.uni ", label, "_", centre, ";");
+        add_shifted_to(centre, call, out);
+        out.line("bra.uni ", label, ";");
+        out.line(label, "_", centre, ":");
+    }
+    out.line(label, ":");
+    meet(out);
+    out.line("}");
+}
+
+void TensorCoreInstructions::add_shifted_to(int centre, const PlaceholderCall &call, PtxWriter &out) const {
+    const TileOfLines tile(call);
+    const int of_warp = 4 * rows_per_turn * call.field("pitch"), last = tile.of_lane - 1, eights = tile.rows_of_tap / columns_of_group;
+    const auto place = [&](int tap, int eight) {
+        return call.field_or("at", 0) + 4 * (tap * tile.rows_of_tap + columns_of_group * eight);
+    };
+    const auto add = [&](const std::string &to, const std::string &sum, const char *where) {
+        out.line(where, "add.rn.f32 ", to, ", ", to, ", ", sum, ";");
+    };
+    // All are under way before the first is added.
+    const auto move = [&](int tap, int to) {
+        const int from_column = to < tap ? last : 0;  // which leaves the lane
+        for (int eight = 0; eight < eights; eight++) {
+            for (int second = 0; second < 2; second++)
+                out.line("shfl.sync.", to < tap ? "up" : "down", ".b32 moved", 2 * eight + second, ", ",
+                         tile.sum(from_column, tap, eight, second), ", 4, ", to < tap ? "0" : "31", ", 0xffffffff;");
+            out.line(to < tap ? "@is_last" : "@is_first", " st.shared.v2.f32 [at+", place(tap, eight), "], {",
+                     tile.sum(from_column, tap, eight, 0), ",", tile.sum(from_column, tap, eight, 1), "};");
+        }
+        for (int eight = 0; eight < eights; eight++)
+            for (int second = 0; second < 2; second++) {
+                for (int column = 0; column < last; column++)
+                    if (to < tap) add(tile.sum(column + 1, to, eight, second), tile.sum(column, tap, eight, second), "");
+                    else add(tile.sum(column, to, eight, second), tile.sum(column + 1, tap, eight, second), "");
+                add(tile.sum(last - from_column, to, eight, second), "moved" + std::to_string(2 * eight + second),
+                    to < tap ? "@!is_first " : "@!is_last ");
+            }
+    };
+    for (int tap = tile.taps - 1; tap > centre; tap--) move(tap, tap - 1);
+    for (int tap = 0; tap < centre; tap++) move(tap, tap + 1);
+    meet(out);
+    // Of the warpgroup's first and last columns nothing comes: they are not stored.
+    const auto from_neighbour = [&](int tap, int column, int neighbour) {
+        for (int eight = 0; eight < eights; eight++) {
+            out.line("@is_mine ld.shared.v2.b32 {first, second}, [at+", place(tap, eight) + neighbour * of_warp, "];");
+            add(tile.sum(column, centre, eight, 0), "first", "@is_mine ");
+            add(tile.sum(column, centre, eight, 1), "second", "@is_mine ");
+        }
+    };
+    const auto of_warp_but = [&](int lane, const char *but) {
+        out.line("setp.eq.u32 is_mine, lane, ", lane, "; setp.ne.u32 there, warp, ", but, "; and.pred is_mine, is_mine, there;");
+    };
+    for (int tap = centre + 1; tap < tile.taps; tap++) {
+        const int column = tap - centre - 1;
+        of_warp_but(column / tile.of_lane, "0");
+        from_neighbour(tap, column % tile.of_lane, -1);
+    }
+    for (int tap = centre - 1; tap >= 0; tap--) {
+        const int column = centre - 1 - tap;
+        of_warp_but(columns_of_group - 1 - column / tile.of_lane, "3");
+        from_neighbour(tap, last - column % tile.of_lane, 1);
+    }
+    for (int eight = 0; centre > 0 && eight < eights; eight++)
+        for (int second = 0; second < 2; second++)
+            for (int column = 0; column < tile.of_lane; column++)
+                out.line("mov.f32 ", tile.sum(column, 0, eight, second), ", ", tile.sum(column, centre, eight, second), ";");
+}
+
+void TensorCoreInstructions::read_sum(const CallSite &site, PtxWriter &out) const {
+    if (!in_lines_) throw PtxExpansionError("PTX expansion: lanes have sums that they store of tiles of lines of columns");
+    const PlaceholderCall &call = site.call;
+    out.line("\tmov.f32 ", site.result, ", ",
+             TileOfLines(call).sum(call.field("column"), 0, call.field("eight"), call.field("second")), ";");
+}
+
+// Every warp has some columns of the rows that each stores: two neighbouring rows, of each of which a lane has neighbours.
+void TensorCoreInstructions::turn_lines(const PlaceholderCall &call, PtxWriter &out) const {
+    const TileOfLines tile(call);
+    const int pitch = 4 * call.field("pitch");
+    if (call.field("tiles") != 1 || call.field_or(format_field, 0) != 0 || call.field_or("rows", rows_per_turn) != rows_per_turn)
+        throw PtxExpansionError("PTX expansion: sums of lines of columns are stored one tile at a time, in runs");
+    out.line("{ .reg .b32 at, part, lane; mov.u32 lane, %tid.x; mov.u32 part, %tid.z; and.b32 at, lane, 3; shl.b32 at, at, 1; "
+             "mad.lo.u32 at, part, ", warps_of_warpgroup * rows_per_turn, ", at; mul.lo.u32 at, at, ", pitch,
+             "; mov.u32 part, %tid.y; shr.u32 lane, lane, 2; mad.lo.u32 lane, part, ", columns_of_group, ", lane; mad.lo.u32 at, lane, ",
+             4 * tile.of_lane, ", at;");
+    for (int warp = 0; warp < warps_of_warpgroup; warp++)
+        for (int second = 0; second < 2; second++) {
+            const int row = call.field("row") * rows_of_instruction + warp * rows_of_warp_and_set + call.field("half") * rows_per_turn;
+            std::string sums;
+            for (int column = 0; column < tile.of_lane; column++)
+                sums += (column ? "," : "") + tile.sum(column, 0, row / columns_of_group, second);
+            out.line("st.shared.v", tile.of_lane, ".f32 [at+", call.field_or("at", 0) + (warp * rows_per_turn + second) * pitch, "], {",
+                     sums, "};");
+        }
+    meet(out);
+    out.line("}");
+}
+
 // Rows are of words, of which every thread loads two neighbours at once, and takes the halves that its warpgroup multiplies: so a
 // register has two neighbours of what is summed over. Lanes of odd rows begin with the later half of a line, so that 16 lanes read
 // all banks.
@@ -431,6 +610,7 @@ void TensorCoreInstructions::meet(PtxWriter &out) const {
 }
 
 void TensorCoreInstructions::turn(const PlaceholderCall &call, PtxWriter &out) const {
+    if (in_lines_) return turn_lines(call, out);
     if (turned_) return turn_turned(call, out);
     const Tile tile(call);
     const int pitch = 4 * call.field("pitch"), tiles = call.field("tiles");

@@ -18,6 +18,10 @@ class TensorCoreInstructions {
     void clear(const PlaceholderCall &call, PtxWriter &out);
     void promote(const PlaceholderCall &call, PtxWriter &out) const;
     void multiply(const CallSite &site, PtxWriter &out) const;
+    /// A sum of the lane's, of a tile in lines.
+    void read_sum(const CallSite &site, PtxWriter &out) const;
+    /// Adds the sums of taps that are rows (compiler/passes/shifted_sums.h). The argument is the centre. Labels begin with `label`.
+    void add_shifted(const CallSite &site, const std::string &label, PtxWriter &out) const;
     /// Is told of all products before the first call.
     void announce(const PlaceholderCall &multiply);
     /// Whether there are products of wgmma's, which end some time after they began.
@@ -43,13 +47,17 @@ class TensorCoreInstructions {
     void multiply_mma_sync(const CallSite &site, PtxWriter &out) const;
     void multiply_fragments(const CallSite &site, PtxWriter &out) const;
     void multiply_turned(const CallSite &site, PtxWriter &out) const;
+    void multiply_lines(const CallSite &site, PtxWriter &out) const;
     void multiply_halves(const CallSite &site, PtxWriter &out) const;
+    void add_shifted_to(int centre, const PlaceholderCall &call, PtxWriter &out) const;
+    void turn_lines(const PlaceholderCall &call, PtxWriter &out) const;
     void turn_turned(const PlaceholderCall &call, PtxWriter &out) const;
     void meet(PtxWriter &out) const;
 
     const bool wgmma_;
     bool asynchronous_ = false, at_base_ = false;
     bool turned_ = false;  // tiles are products of columns x rows
+    bool in_lines_ = false;  // likewise, of columns that lie in lines
     std::map<int, int> accumulators_;  // tile -> registers
 };
 

@@ -222,10 +222,11 @@ CUresult cuTensorMapEncodeTiled(void *map, int type, uint32_t dimensions, void *
                                 int swizzle, int, int fill) {
     constexpr int float16 = 6, bfloat16 = 9, tf32 = 11;
     const bool known = (type == float16 || type == bfloat16 || type == tf32) && dimensions >= 3 && dimensions <= 5 &&
-                       interleave == 0 && fill == 0 && swizzle >= 1 && swizzle <= 3;
+                       interleave == 0 && fill == 0 && swizzle >= 0 && swizzle <= 3;
     if (!known) return invalid_value;
     const uint32_t element = type == tf32 ? 4 : 2;
-    bool fits = reinterpret_cast<uint64_t>(address) % 16 == 0 && block[0] * element == 16u << swizzle;
+    bool fits = reinterpret_cast<uint64_t>(address) % 16 == 0 &&
+                (swizzle > 0 ? block[0] * element == 16u << swizzle : block[0] * element % 16 == 0);
     for (uint32_t d = 0; d < dimensions; d++)
         fits = fits && extents[d] >= 1 && extents[d] <= uint64_t{1} << 32 && block[d] >= 1 && block[d] <= 256 && steps[d] == 1;
     for (uint32_t d = 0; d + 1 < dimensions; d++) fits = fits && strides[d] % 16 == 0 && strides[d] < uint64_t{1} << 40;

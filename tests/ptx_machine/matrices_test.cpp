@@ -44,5 +44,20 @@ TEST(PtxMachine, StoresAndMovesMatrices) {
     EXPECT_TRUE(tells(error_of(replaced(store_matrix, "x1", "x2"), 32, 128), "number of matrices"));
 }
 
+TEST(PtxMachine, MovesNumbersBetweenLanes) {
+    const auto moved = [](const std::string &shuffle) {
+        std::vector<float> floats(32);
+        run_program("mov.u32 %r5, %r1;\n" + shuffle + word_to_float, floats, 32, 128);
+        return floats;
+    };
+    const std::vector<float> up = moved("shfl.sync.up.b32 %r7, %r5, 4, 0, 0xffffffff;\n"),
+                             down = moved("shfl.sync.down.b32 %r7, %r5, 4, 31, 0xffffffff;\n");
+    for (int l = 0; l < 32; l++) {
+        EXPECT_EQ(up[l], float(l < 4 ? l : l - 4)) << l;
+        EXPECT_EQ(down[l], float(l < 28 ? l + 4 : l)) << l;
+    }
+    EXPECT_TRUE(tells(error_of("shfl.sync.up.b32 %r7, %r5, 4, 0, 0xffff;\n", 32, 128), "other lanes than all"));
+}
+
 }  // namespace
 }  // namespace ptx_machine

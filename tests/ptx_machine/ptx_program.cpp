@@ -144,6 +144,8 @@ class KernelDecoder {
             matrices(i, name, o);
         else if (name == "movmatrix.sync.aligned.m8n8.trans.b16")
             movmatrix(i, o);
+        else if (name == "shfl.sync.up.b32" || name == "shfl.sync.down.b32")
+            shuffle(i, name.find("down") != std::string::npos, o);
         else if (name == "mapa.shared::cluster.u32")
             of_block_of_cluster(i, o);
         else if (base == "mma")
@@ -247,6 +249,16 @@ class KernelDecoder {
         i.execute = execute_movmatrix;
         i.d = places_.operand(o.at(0), 1);
         i.a = places_.operand(o.at(1), 1);
+    }
+
+    /// d, a, lanes, the last lane that is read, all lanes
+    void shuffle(Instruction &i, bool down, const std::vector<std::string> &o) {
+        if (o.at(3) != (down ? "31" : "0") || o.at(4) != "0xffffffff") throw PtxError("a shuffle of other lanes than all");
+        i.kind = Kind::whole_warp;
+        i.execute = execute_shuffle;
+        i.d = places_.operand(o[0], 1);
+        i.a = places_.operand(o.at(1), 1);
+        i.number = down ? -std::stoi(o.at(2)) : std::stoi(o.at(2));
     }
 
     void mma_sync(Instruction &i, const std::string &name, const std::vector<std::string> &o) {

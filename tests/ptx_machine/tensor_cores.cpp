@@ -90,6 +90,17 @@ void execute_movmatrix(Warp &w, const Instruction &i, uint32_t mask) {
     std::memcpy(w.to<uint32_t>(i.d), turned, sizeof turned);
 }
 
+// So many lanes up, or down. Lanes that nothing comes to keep their own.
+void execute_shuffle(Warp &w, const Instruction &i, uint32_t mask) {
+    if (mask != ~0u) fail(i, "not all lanes take part");
+    uint32_t moved[lanes];
+    for (int l = 0; l < lanes; l++) {
+        const int from = l - i.number;
+        moved[l] = w.from<uint32_t>(i.a)[from >= 0 && from < lanes ? from : l];
+    }
+    std::memcpy(w.to<uint32_t>(i.d), moved, sizeof moved);
+}
+
 // m16n8k8, m16n8k16. The vector holds 4 registers of d, 4 of a, 2 of b, 4 of c.
 void execute_mma_sync(Warp &w, const Instruction &i, uint32_t mask) {
     if (mask != ~0u) fail(i, "not all lanes take part");

@@ -13,6 +13,7 @@ namespace ptx_machine {
 void execute_ldmatrix(Warp &, const Instruction &, uint32_t mask);
 void execute_stmatrix(Warp &, const Instruction &, uint32_t mask);
 void execute_movmatrix(Warp &, const Instruction &, uint32_t mask);
+void execute_shuffle(Warp &, const Instruction &, uint32_t mask);
 void execute_mma_sync(Warp &, const Instruction &, uint32_t mask);
 
 /// The wgmma products that a warpgroup has under way.

@@ -10,7 +10,7 @@ namespace ptx_machine {
 struct TensorMap {
     static constexpr uint32_t known = 0x7e5500a9;
     uint32_t mark = known;
-    uint8_t dimensions, element_bytes, rounds_to_tf32, row_bits;  ///< a row of a box has 2^row_bits bytes
+    uint8_t dimensions, element_bytes, rounds_to_tf32, row_bits;  ///< a row of a box has 2^row_bits bytes; 4 if any
     uint64_t address;
     uint32_t extents[5];
     uint16_t channels, positions;

@@ -138,6 +138,9 @@ struct CalledWith {
     bool stores_single_channels = false;
     /// Taps along the width that a step of the sum has; of a weight gradient, all of a line, which share a box.
     int64_t window = 1;
+    /// So many taps along the width, all that there are, are rows of its product. Positions come in runs of so many that are
+    /// computed, of which so many are stored; a box may have more.
+    int64_t row_taps = 1, run_positions = 0, stored_positions = 0;
     /// It multiplies packed pictures (packed_pictures.h).
     bool packed_pictures = false;
     /// It packs pictures where all tensors lie at multiples of 16 bytes and channels have a multiple of so many

@@ -64,10 +64,13 @@ std::string rows_rejection(const KernelTraits &k, const Problem &p) {
             return "an axis has a kernel other than its stride, or padding";
         if (!reads_one_row(k) && a.stride > 1) return "stride is " + std::to_string(a.stride) + ", the kernel is for 1";
     }
-    if ((x.kernel > 1 && !reads_one_row(k) && x.dilation % values != 0) || x.padding % values != 0)
+    const bool sees_any = k.row_taps > 1;  // of its taps one by one
+    if (sees_any && (x.kernel != k.row_taps || x.dilation > 1))
+        return "taps along the width are no " + std::to_string(k.row_taps) + " neighbours";
+    if (!sees_any && ((x.kernel > 1 && !reads_one_row(k) && x.dilation % values != 0) || x.padding % values != 0))
         return "taps along the width see places that are no multiple of 16 bytes apart";
     constexpr int64_t least_full = 4;
-    if (!reads_one_row(k) && cells_of_row * least_full < round_up(cells_of_row, k.box_positions))
+    if (!reads_one_row(k) && cells_of_row * least_full < round_up(cells_of_row, positions_of_run(k)))
         return "rows of " + std::to_string(cells_of_row) + " positions leave most of a box empty";
     if (reads_one_row(k) && stores_runs_of_positions(k) && x.stride != k.stride_width_multiple)
         return "stride.width is " + std::to_string(x.stride) + ", the kernel is for " + std::to_string(k.stride_width_multiple);

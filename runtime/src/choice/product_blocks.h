@@ -7,6 +7,7 @@
 
 #include "problem/counting.h"
 #include "choice/kernel_traits.h"
+#include "choice/tensor_formats.h"
 
 namespace conv_transpose {
 
@@ -50,13 +51,25 @@ inline int64_t cells(const KernelTraits &k, const Problem &p, const Axis &a) {
     return k.operation == Operation::forward ? ceil_divide(spanned_output(k, p, a), a.stride) + gap : a.input;
 }
 
+/// Cells that the first run of a row stores before the first, as boxes begin at multiples of 16 bytes and lanes have fours
+/// (generators/forward_implicit_gemm.h).
+inline int64_t run_lead(const KernelTraits &k, const Problem &p) {
+    if (k.row_taps == 1) return 0;
+    const int64_t values = 16 / bytes_of(k.input.type), margin = (k.run_positions - k.stored_positions) / 2,
+                  padding = p.width().padding, centre = padding % 4 < k.row_taps ? padding % 4 : 0;
+    return round_up(margin, values) - margin + (padding - centre) % values;
+}
+
+/// Positions of a run that are stored, of a kernel that reads a picture as it lies.
+inline int64_t positions_of_run(const KernelTraits &k) { return k.row_taps > 1 ? k.stored_positions : k.box_positions; }
+
 /// Positions of an image that its blocks compute, with those that fill up runs.
 inline int64_t positions_of_image(const KernelTraits &k, const Problem &p) {
     const int64_t all = product_of_axes(p, [&](const Axis &a) { return cells(k, p, a); });
     if (!reads_as_it_lies(k)) return all;
     if (reads_one_row(k)) return round_up(all, k.box_positions);
-    const int64_t row = cells(k, p, p.width());
-    return all / std::max<int64_t>(row, 1) * round_up(row, k.box_positions);
+    const int64_t row = cells(k, p, p.width()), runs_of_row = ceil_divide(row + run_lead(k, p), positions_of_run(k));
+    return all / std::max<int64_t>(row, 1) * runs_of_row * (k.row_taps > 1 ? k.run_positions : k.box_positions);
 }
 
 struct ProductBlocks {

@@ -8,7 +8,7 @@ namespace conv_transpose {
 namespace {
 
 constexpr int CU_TENSOR_MAP_INTERLEAVE_NONE = 0, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE = 0;  // zeros outside
-constexpr int CU_TENSOR_MAP_SWIZZLE_32B = 1, CU_TENSOR_MAP_SWIZZLE_64B = 2, CU_TENSOR_MAP_SWIZZLE_128B = 3;
+constexpr int CU_TENSOR_MAP_SWIZZLE_NONE = 0, CU_TENSOR_MAP_SWIZZLE_32B = 1, CU_TENSOR_MAP_SWIZZLE_64B = 2, CU_TENSOR_MAP_SWIZZLE_128B = 3;
 constexpr int CU_TENSOR_MAP_L2_PROMOTION_L2_256B = 3;
 
 }  // namespace
@@ -19,7 +19,8 @@ CUresult encode(const PictureMap &picture, const void *address, TensorMap &map) 
     const uint32_t row = (is_block ? picture.block[0] : picture.channels) * device_type(picture.element).bits / 8;
     const int swizzle = row == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
                         : row == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
-                                    : CU_TENSOR_MAP_SWIZZLE_32B;
+                        : row == 32 ? CU_TENSOR_MAP_SWIZZLE_32B
+                                    : CU_TENSOR_MAP_SWIZZLE_NONE;
     std::array<uint32_t, 5> steps{1, 1, 1, 1, 1};
     for (int i = 0; i < picture.axes; i++) steps[1 + i] = picture.traversal[i];
     if (is_block)
