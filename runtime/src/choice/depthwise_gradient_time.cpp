@@ -1,8 +1,9 @@
 // What weight gradients of single channels take: see depthwise_gradient_time.h.
 //
 // Its constants were fitted to one half of 98 depthwise problems of one to three axes, k2 to k12, strides 1 to 8, in float32 and
-// float16 and both layouts, by all kernels that accept them (H200, 2026-11-27). Of the other half estimates are 0.6 to 1.4 of what
-// kernels take, 0.9 to 1.1 at the median. They are too low by half for kernels of two taps along three axes.
+// float16 and both layouts, by all kernels that accept them (H200, 2026-11-27). Of the other half most estimates are 0.6 to 1.4 of
+// what kernels take. Of 32 others, drawn afterwards, the choice takes 1.03 of the fastest kernel's time in float16, 1.08 in
+// channels_last (1.16 and 1.18 by the order in the registry). Too low by half are those of runs of two taps along three axes.
 #include "choice/depthwise_gradient_time.h"
 
 #include <algorithm>
@@ -96,7 +97,7 @@ double gathered_time(const KernelTraits &k, const Computation &c, const WeightGr
     constexpr double share_of_reading = 0.6, round_of_pixels = 4.8e-6;  // the rest of reading is hidden
     if (!of_groups && lies_by_pixels(c))
         return blocks.rounds * round_of_pixels +
-               pixels_time(k, c, of_part * double(p.batch * positions * k.run_rows) * blocks.unused);
+               pixels_time(k, c, of_part * double(p.batch) * double(positions) * double(k.run_rows) * blocks.unused);
     return blocks.rounds * (costs.round + costs.latency * one_after_another) +
            products * (costs.product * rows_of_a_tile(k, p) + costs.stride * lanes_apart) + share_of_reading * memory_time(c);
 }
@@ -116,13 +117,24 @@ double staged_time(const KernelTraits &k, const Computation &c, const WeightGrad
     return blocks.rounds * round + side_by_side * boxes * (staged * element + products * product) + share_of_reading * memory_time(c);
 }
 
+// Warps go through rows of pictures in channels_first, with the sums of all taps (k4 s2, fourteen layers of 24 to 330 us: 0.7 to 1.4
+// of what it takes; H200, 2026-11-27).
+double rows_time(const Computation &c, const Machine &machine) {
+    const Problem &p = c.problem;
+    constexpr double least = 25e-6, position = 9.1e-12;
+    const double size = double(std::max(machine.multiprocessors, 1)) / H200::multiprocessors;
+    return least + position / size * double(p.batch) * double(p.groups) * double(p.height().input) *
+                       double(round_up(p.width().input, warp));
+}
+
 }  // namespace
 
 bool sums_single_channels(const KernelTraits &k) {
-    return k.device == Device::cuda && k.family == Family::weight_gradient && k.in_channels == 1 && k.rank == max_rank;
+    return k.device == Device::cuda && k.family == Family::weight_gradient && k.in_channels == 1 && k.h200_tflops == 0;
 }
 
 double depthwise_gradient_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
+    if (k.rank < max_rank) return rows_time(c, machine);
     const Problem &p = c.problem;
     const WeightGradientParts parts = unpacked_parts(p, k);
     const bool staged = stages_columns(k);

@@ -7,7 +7,7 @@
 
 namespace conv_transpose {
 
-/// Whether it is such a kernel, for any attributes (schedules/cuda_gather.h, cuda_staged.h).
+/// Whether it is such a kernel (schedules/cuda_gather.h, cuda_staged.h, and one of cuda_weight_gradient_dense.h).
 bool sums_single_channels(const KernelTraits &kernel);
 
 double depthwise_gradient_time(const KernelTraits &kernel, const Computation &computation, const Machine &machine);
