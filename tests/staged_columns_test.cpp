@@ -10,18 +10,22 @@ namespace {
 
 constexpr int of_weights = 1024, of_inputs = 3072;
 
-/// Why a kernel for an operation whose threads have so many positions of a column does not take a problem.
-std::string rejection_of(const char *problem, Operation operation, int parts, Layout layout = Layout::channels_first,
-                         int window = 8, int planes = 1) {
+KernelTraits kernel_of(Operation operation, int parts, int window, int planes) {
     const bool forward = operation == Operation::forward;
     KernelTraits kernel;
     kernel.operation = operation;
     kernel.staged_shape = {.threads = 128, .parts = parts, .window = window, .lanes = 32, .elements = forward ? 10240 : 5120,
                            .others = forward ? of_weights * planes : of_inputs, .planes = planes};
+    return kernel;
+}
+
+/// Why a kernel for an operation whose threads have so many positions of a column does not take a problem.
+std::string rejection_of(const char *problem, Operation operation, int parts, Layout layout = Layout::channels_first,
+                         int window = 8, int planes = 1) {
     PlanOptions options;
     options.operation = operation;
     options.input.layout = options.output.layout = layout;
-    return staged_columns_rejection(kernel, alternatives(Problem::parse(problem), options)[0]);
+    return staged_columns_rejection(kernel_of(operation, parts, window, planes), alternatives(Problem::parse(problem), options)[0]);
 }
 
 std::string forward_rejection_of(const char *problem, int window = 8) {
@@ -98,6 +102,32 @@ TEST(StagedColumns, OfWeightGradientsHaveRunsThatColumnsFill) {
               "its runs of positions are longer than columns");
     EXPECT_EQ(rejection_of("g8ic8oc8ih7iw96kh7kw7", Operation::weight_gradient, 8), "");
     EXPECT_EQ(rejection_of("g8ic8oc8ih96iw96kh31kw31sh2sw2", Operation::weight_gradient, 16), "");
+}
+
+// Of high columns few taps are faster by kernels that stage nothing; not of input gradients, which have other such kernels.
+TEST(StagedColumns, PayOfHighColumnsWithManyTaps) {
+    const auto pays = [](const char *problem, WeightView view = WeightView::as_given) {
+        Computation c = alternatives(Problem::parse(problem), {})[0];
+        c.weight = view;
+        return staging_pays(kernel_of(Operation::forward, 16, 3, 1), c);
+    };
+    const char *const few_taps = "g40ic40oc40ih96iw96kh3kw3ph1pw1";
+    EXPECT_EQ(forward_rejection_of(few_taps, 3), "");
+    EXPECT_FALSE(pays(few_taps));
+    EXPECT_TRUE(pays(few_taps, WeightView::mirrored));
+    EXPECT_TRUE(pays("g40ic40oc40ih22iw96kh3kw3ph1pw1"));
+    EXPECT_TRUE(pays("g40ic40oc40ih96iw96kh3kw9ph1pw4"));
+    EXPECT_TRUE(staging_pays({}, alternatives(Problem::parse(few_taps), {})[0]));
+}
+
+TEST(StagedColumns, OfGroupsSideBySidePayWhereThreadsHavePositions) {
+    const auto pays = [](const char *problem) {
+        KernelTraits kernel;
+        kernel.staged_shape = {.threads = 256, .parts = 16, .window = 3, .lanes = 8, .elements = 8192, .others = 3072, .planes = 8};
+        return staging_pays(kernel, alternatives(Problem::parse(problem), {})[0]);
+    };
+    EXPECT_TRUE(pays("g64ic64oc64ih64iw64kh5kw5sh2sw2ph2pw2"));
+    EXPECT_FALSE(pays("g2048ic2048oc2048ih16iw16kh12kw12sh5sw5ph6pw6"));
 }
 
 }  // namespace

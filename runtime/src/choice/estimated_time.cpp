@@ -1,6 +1,7 @@
 // An estimate of time: see estimated_time.h.
 #include "choice/estimated_time.h"
 
+#include "choice/depthwise_gradient_time.h"
 #include "choice/gather_time.h"
 #include "choice/other_steps_time.h"
 #include "choice/product_time.h"
@@ -9,14 +10,15 @@
 
 namespace conv_transpose {
 
-bool has_estimate(const KernelTraits &k) { return k.h200_tflops > 0 || k.max_products > 0; }
+bool has_estimate(const KernelTraits &k) { return k.h200_tflops > 0 || k.max_products > 0 || sums_single_channels(k); }
 
 double estimated_time(const Candidate &candidate, const Machine &machine) {
     const KernelTraits &k = candidate.kernel;
     const Computation &c = candidate.computation;
     const double packing = c.operation == Operation::weight_gradient ? 0 : weight_packing_time(k, c);
     if (k.family == Family::winograd_product) return winograd_time(k, c, machine) + packing;
-    if (k.operation == Operation::weight_gradient) return weight_gradient_time(k, c, machine);
+    if (sums_single_channels(k)) return depthwise_gradient_time(k, c, machine);
+    if (k.operation == Operation::weight_gradient) return weight_gradient_time(k, c, machine) + group_packing_time(c);
     if (k.max_products > 0) return serial_time(k, c);
     if (k.parts > 0) return gather_time(k, c, machine) + packing;
     return picture_packing_time(k, c) + product_time(k, c, machine) + strided_loads_time(k, c, machine) + adding_time(c) +

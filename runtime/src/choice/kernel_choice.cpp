@@ -12,6 +12,7 @@
 #include "choice/registry.h"
 #include "choice/rejection.h"
 #include "choice/relative_time.h"
+#include "choice/staged_columns.h"
 #include "choice/tensor_formats.h"
 #include "device/machine.h"
 
@@ -106,13 +107,14 @@ size_t least_wasteful(const Candidates &candidates, size_t first) {
     return best;
 }
 
-// The first; but a tuned kernel of float32 was not compared with those of tensor cores, which go before it.
+// The first whose staging pays; but a tuned kernel of float32 was not compared with those of tensor cores, which go before it.
 size_t preferred(const Candidates &candidates, Precision precision) {
     const auto has_precision = [&](const Candidate &c) { return c.kernel.precision == precision; };
     const bool none_has = std::none_of(candidates.begin(), candidates.end(), has_precision);
     const auto first = std::find_if(candidates.begin(), candidates.end(), [&](const Candidate &c) {
-        return none_has || has_precision(c) || c.kernel.exact_input == Size2{};
+        return (none_has || has_precision(c) || c.kernel.exact_input == Size2{}) && staging_pays(c.kernel, c.computation);
     });
+    if (first == candidates.end()) return 0;
     if (has_rate(first->kernel)) return least_wasteful(candidates, first - candidates.begin());
     return has_estimate(first->kernel) ? fastest(candidates) : first - candidates.begin();
 }

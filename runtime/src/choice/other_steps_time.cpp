@@ -60,9 +60,13 @@ double cell_packing_time(const Computation &c) {
     return filling + 3.2e-6 + (moved_alone ? 3e-11 * weights : 0);
 }
 
-// Weights between channels of two groups are zeros, each found by itself (eleven layers of 14 to 45 us, H200, 2026-11-23).
+// Weights between channels of two groups are zeros, each found by itself (eleven layers of 14 to 45 us, H200, 2026-11-23). Of a
+// weight gradient's sums the diagonal is taken, which takes longer by 15 to 18 ns a group (153 times of depthwise layers of 16 to
+// 1024 groups in float16, H200, 2026-11-27).
 double group_packing_time(const Computation &c) {
-    return c.joined_groups > 1 && c.operation != Operation::weight_gradient ? 3e-6 : 0;
+    constexpr double of_group = 1.6e-8;
+    if (c.joined_groups == 1) return 0;
+    return c.operation == Operation::weight_gradient ? of_group * double(c.problem.groups * c.joined_groups) : 3e-6;
 }
 
 // Packing of weights, in channels_last about 4 ps each of 16 bits (k3, 512 to 512 channels; k4, 386 to 64; k2, 1024 to 1024),

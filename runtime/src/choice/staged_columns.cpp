@@ -2,6 +2,7 @@
 #include "choice/staged_columns.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <tuple>
 
@@ -55,6 +56,14 @@ constexpr double worth_staging = 4.1;
 constexpr double worth_staging_groups = 8;
 constexpr int64_t few_taps = 3;
 
+double forward_products(const StagedShape &shape, const StagedTile<int64_t> &tile) {
+    const StagedOutputAxis<int64_t> &y = tile.y_axis;
+    const double staged = double(tile.tiles()) * double(tile.columns()) * double(tile.piece) * double(y.dilation);
+    const double strides = double(tile.x_axis.stride * y.stride * tile.z_axis.stride);
+    const double taps_of_windows = double(tile.windows * shape.window * y.stride);
+    return products_an_element(tile, staged / double(tile.all_planes) * strides, taps_of_windows) * full_lanes(tile.x_axis);
+}
+
 std::string forward_rejection(const StagedShape &shape, const Computation &c) {
     const Problem &p = c.problem;
     const auto all_live = [](const Axis &a) { return std::gcd(a.stride, a.dilation) == 1; };
@@ -65,11 +74,7 @@ std::string forward_rejection(const StagedShape &shape, const Computation &c) {
     const StagedOutputAxis<int64_t> &y = tile.y_axis;
     if (by_planes && y.taps() < few_taps) return "positions see less than three taps of a column";
     if (tile.windows > 1 && shape.has_one_window()) return more_taps;
-    const double staged = double(tile.tiles()) * double(tile.columns()) * double(tile.piece) * double(y.dilation);
-    const double strides = double(tile.x_axis.stride * y.stride * tile.z_axis.stride);
-    const double taps_of_windows = double(tile.windows * shape.window * y.stride);
-    const double products = products_an_element(tile, staged / double(tile.all_planes) * strides, taps_of_windows);
-    if (products * full_lanes(tile.x_axis) < (by_planes ? worth_staging_groups : worth_staging)) return few_products;
+    if (forward_products(shape, tile) < (by_planes ? worth_staging_groups : worth_staging)) return few_products;
     return {};
 }
 
@@ -98,6 +103,25 @@ StagedWeightTile<int64_t> staged_weight_tile(const StagedShape &shape, const Pro
         return StagedAxis<int64_t>{std::max<int64_t>(a.input, 1), a.kernel, a.stride, a.dilation};
     };
     return {shape, axis(p.width()), axis(p.height()), axis(p.depth())};
+}
+
+bool staging_pays(const KernelTraits &k, const Computation &c) {
+    if (!stages_columns(k) || k.operation == Operation::weight_gradient) return true;
+    // Columns as high as kernels demand whose threads have sixteen neighbours of one: k3 at stride 1 took 1.3 to 1.5 times as long as
+    // by these, at 6.5, and k4 0.69 to 1.04 times, at 8.9 to 11.3 (98 layers, H200, 2026-11-27). Input gradients have slower ones.
+    constexpr double of_high_columns = 8;
+    constexpr int64_t high_column = 24;
+    const StagedShape &shape = k.staged_shape;
+    const StagedTile<int64_t> tile = forward_tile(shape, c.problem);
+    const double products = forward_products(shape, tile);
+    if (shape.planes == 1) {
+        const bool is_high = tile.y_axis.extent >= high_column && c.weight != WeightView::mirrored;
+        return products >= (is_high ? of_high_columns : worth_staging);
+    }
+    // Most threads of a block have no position where it is full of few groups' columns: 40 to 64 of 256 took 1.5 to 2.8 times as long
+    // as vectors of groups, at 12 to 18 (the same layers).
+    const double busy = double(tile.positions() * tile.planes) / double(shape.threads);
+    return products * std::sqrt(busy) >= worth_staging_groups;
 }
 
 std::string staged_columns_rejection(const KernelTraits &k, const Computation &c) {

@@ -17,6 +17,9 @@ StagedWeightTile<int64_t> staged_weight_tile(const StagedShape &shape, const Pro
 /// Why a computation is not for such a kernel; empty if it is.
 std::string staged_columns_rejection(const KernelTraits &kernel, const Computation &computation);
 
+/// Whether others that accept the computation, too, should take longer than the kernel; true of any other kernel.
+bool staging_pays(const KernelTraits &kernel, const Computation &computation);
+
 }  // namespace conv_transpose
 
 #endif

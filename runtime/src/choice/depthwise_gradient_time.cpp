@@ -1,0 +1,147 @@
+// What weight gradients of single channels take: see depthwise_gradient_time.h.
+//
+// Its constants were fitted to one half of 98 depthwise problems of one to three axes, k2 to k12, strides 1 to 8, in float32 and
+// float16 and both layouts, by all kernels that accept them (H200, 2026-11-27). Of the other half most estimates are 0.6 to 1.4 of
+// what kernels take. Of 32 others, drawn afterwards, the choice takes 1.03 of the fastest kernel's time in float16, 1.08 in
+// channels_last (1.16 and 1.18 by the order in the registry). Too low by half are those of runs of two taps along three axes.
+#include "choice/depthwise_gradient_time.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "algorithm/machine_facts.h"
+#include "choice/staged_columns.h"
+#include "choice/tensor_formats.h"
+#include "choice/weight_gradient_parts.h"
+#include "problem/counting.h"
+
+namespace conv_transpose {
+
+namespace {
+
+using machines::H200;
+
+constexpr int64_t warp = 32;
+
+/// Blocks of all parts: how often multiprocessors take as many as they hold, and how much longer those take that have some for
+/// others that have none.
+struct Blocks {
+    double rounds, unused;
+
+    Blocks(double blocks, double held, const Machine &machine) {
+        const double each = blocks / std::max(machine.multiprocessors, 1);
+        rounds = std::ceil(each / held), unused = std::max(each, 1.0) / each;
+    }
+};
+
+/// What a kind of kernel takes.
+struct Costs {
+    double launch;   ///< twice where parts are added
+    double held;     ///< blocks that a multiprocessor has at once
+    double round;    ///< of these: until their lanes' sums are added
+    double product;  ///< of a warp, of a multiprocessor
+    double stride;   ///< likewise, more for each element that lanes lie further apart
+    double latency;  ///< of a product of a block's lanes, one after the other
+};
+
+// Lanes have positions, or runs of a column, or vectors of four or eight groups. Those of fours have the most registers, and what
+// loads take is not hidden.
+Costs costs_of(const KernelTraits &k) {
+    if (k.tile_groups == 1 && k.run_rows > 1) return {0.4e-6, 8, 4.8e-6, 1.3e-9, 5e-10, 0};
+    if (k.tile_groups == 1) return {1.1e-6, 8, 2.5e-6, 4e-9, 4e-10, 0};
+    if (bytes_of(k.input.type) == 2 && k.chunk_rows >= warp) return {1.3e-6, 4, 1.5e-6, 1.6e-9, 0, 0};
+    return {1.3e-6, 8, 0, 2.7e-9, 0, 7.7e-8};
+}
+
+double memory_time(const Computation &c) {
+    const Problem &p = c.problem;
+    return double(bytes_of(c.read_format.type)) * (double(p.input_elements()) + double(p.output_elements())) /
+           H200::memory_bytes_per_second;
+}
+
+bool lies_by_pixels(const Computation &c) { return channels_innermost(c.read_format) || channels_innermost(c.written_format); }
+
+// Of pixels each lane reads sectors of its own: for a position's input, and for what its taps see that its neighbours' do not.
+// Blocks of other channels read them again, from the second-level cache; runs of a column have most lines between them.
+double pixels_time(const KernelTraits &k, const Computation &c, double elements) {
+    constexpr double sector = 32, taps_of_a_row = 4;
+    const Problem &p = c.problem;
+    const double seen = std::min({double(p.width().stride), double(p.width().kernel), taps_of_a_row});
+    const double bytes = std::min(double(bytes_of(c.read_format.type)) * double(p.groups), sector);
+    return elements * (1 + seen) * bytes * (k.run_rows > 1 ? 2 : 1) / H200::second_level_bytes_per_second;
+}
+
+// Where a row has fewer taps than a tile, each row takes addresses of its own.
+double rows_of_a_tile(const KernelTraits &k, const Problem &p) {
+    constexpr double taps_of_a_tile = 4, of_runs = 3;
+    if (k.tile_groups > 1 || taps(p) == p.width().kernel) return 1;
+    return std::max((k.run_rows > 1 ? of_runs : taps_of_a_tile) / double(p.width().kernel), 1.0);
+}
+
+double gathered_time(const KernelTraits &k, const Computation &c, const WeightGradientParts &parts, const Machine &machine) {
+    const Problem &p = c.problem;
+    const Costs costs = costs_of(k);
+    const bool of_groups = k.tile_groups > 1;
+    const int64_t apart = k.run_rows == 1 ? 1 : p.height().dilation,
+                  positions = k.run_rows == 1 ? input_positions(p)
+                                              : p.depth().input * p.width().input *
+                                                    ceil_divide(p.height().input, k.run_rows * apart) * apart;
+    const int64_t band = std::min(parts.rows_a_band, positions);
+    const double each = double(k.run_rows * k.tile_taps), of_part = double(blocks_of_part(p, k));
+    const Blocks blocks(of_part * double(parts.count(p)), costs.held, machine);
+    const double warps = of_groups ? double(positions) : double(ceil_divide(positions, band) * ceil_divide(band, warp));
+    const double products = of_part * double(p.batch) * warps * each / std::max(machine.multiprocessors, 1) * blocks.unused;
+    const double one_after_another = double(parts.images_a_part) * double(ceil_divide(band, k.chunk_rows)) * each;
+    constexpr int64_t most_apart = 8;
+    const double lanes_apart = double(std::min(p.width().stride, most_apart) - 1);
+    constexpr double share_of_reading = 0.6, round_of_pixels = 4.8e-6;  // the rest of reading is hidden
+    if (!of_groups && lies_by_pixels(c))
+        return blocks.rounds * round_of_pixels +
+               pixels_time(k, c, of_part * double(p.batch) * double(positions) * double(k.run_rows) * blocks.unused);
+    return blocks.rounds * (costs.round + costs.latency * one_after_another) +
+           products * (costs.product * rows_of_a_tile(k, p) + costs.stride * lanes_apart) + share_of_reading * memory_time(c);
+}
+
+// Blocks stage boxes, and go through them by runs of positions.
+double staged_time(const KernelTraits &k, const Computation &c, const WeightGradientParts &parts, const Machine &machine) {
+    const Problem &p = c.problem;
+    const StagedShape &shape = k.staged_shape;
+    const auto tile = staged_weight_tile(shape, p);
+    constexpr double held = 6, round = 1.9e-6, element = 1.9e-10, product = 1e-11, share_of_reading = 0.7;
+    const double of_part = double(blocks_of_part(p, k));
+    const Blocks blocks(of_part * double(parts.count(p)), held, machine);
+    const double boxes = of_part * double(p.batch) * double(tile.tiles()) / std::max(machine.multiprocessors, 1) * blocks.unused;
+    const double staged = double(shape.planes * tile.box_x * tile.box_z * tile.pitch);
+    const double products = double(ceil_divide(tile.x * tile.z * tile.groups, tile.lanes)) * shape.parts * shape.window * shape.threads;
+    const double side_by_side = shape.planes > 1 ? 1.8 : 1;  // lanes of groups read columns of their own
+    return blocks.rounds * round + side_by_side * boxes * (staged * element + products * product) + share_of_reading * memory_time(c);
+}
+
+// Warps go through rows of pictures in channels_first, with the sums of all taps (k4 s2, fourteen layers of 24 to 330 us: 0.7 to 1.4
+// of what it takes; H200, 2026-11-27).
+double rows_time(const Computation &c, const Machine &machine) {
+    const Problem &p = c.problem;
+    constexpr double least = 25e-6, position = 9.1e-12;
+    const double size = double(std::max(machine.multiprocessors, 1)) / H200::multiprocessors;
+    return least + position / size * double(p.batch) * double(p.groups) * double(p.height().input) *
+                       double(round_up(p.width().input, warp));
+}
+
+}  // namespace
+
+bool sums_single_channels(const KernelTraits &k) {
+    return k.device == Device::cuda && k.family == Family::weight_gradient && k.in_channels == 1 && k.h200_tflops == 0;
+}
+
+double depthwise_gradient_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
+    if (k.rank < max_rank) return rows_time(c, machine);
+    const Problem &p = c.problem;
+    const WeightGradientParts parts = unpacked_parts(p, k);
+    const bool staged = stages_columns(k);
+    constexpr double launch_of_staged = 1.7e-6;
+    const double launch = staged ? launch_of_staged : costs_of(k).launch;
+    const double adding = k.writes_result ? 0 : launch + double(parts.count(p)) * seconds_of_a_part(packed_part_elements(p, k));
+    return launch + adding + (staged ? staged_time(k, c, parts, machine) : gathered_time(k, c, parts, machine));
+}
+
+}  // namespace conv_transpose

@@ -1,0 +1,68 @@
+// Weight gradients of single channels: estimates beside what an H200 took, of layers that no constant was fitted to (2026-11-27).
+#include "choice/depthwise_gradient_time.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "choice/estimated_time.h"
+#include "choice/registry.h"
+
+namespace conv_transpose::testing {
+namespace {
+
+constexpr Machine h200{.compute_capability = 90, .shared_bytes = 227 << 10, .multiprocessors = 132};
+
+/// In microseconds, of the problem as it is given.
+double estimate_of(const std::string &kernel, const char *problem, TensorFormat format) {
+    PlanOptions options;
+    options.device = Device::cuda;
+    options.operation = Operation::weight_gradient;
+    options.input = options.weight = options.output = format;
+    const auto &all = registry();
+    const auto k = std::find_if(all.begin(), all.end(), [&](const KernelTraits &of) { return of.name == kernel; });
+    if (k == all.end() || !sums_single_channels(*k) || !has_estimate(*k)) {
+        ADD_FAILURE() << kernel << " has no estimate";
+        return 0;
+    }
+    const Computation as_given = alternatives(Problem::parse(problem), options)[0];
+    return 1e6 * estimated_time({*k, as_given, 0}, h200);
+}
+
+constexpr TensorFormat rows{ElementType::float16, Layout::channels_first}, pixels{ElementType::float16, Layout::channels_last};
+const char *const k4 = "n32g160ic160oc160ih20iw20kh4kw4", *const k8s8 = "n1g640ic640oc640ih37iw37kh8kw8sh8sw8",
+                 *const k3 = "n1g640ic640oc640ih56iw56kh3kw3ph1pw1", *const signal = "n16g40ic40oc40iw8000kw3pw1";
+const std::string any = "weight_gradient_f16_cuda_depthwise_any_any", columns = any + "_columns", result = any + "_result",
+                  fours = "weight_gradient_f16_cuda_depthwise_any_nhwc_c1x1", eights = fours + "_eights";
+
+TEST(DepthwiseGradientTime, IsNearWhatKernelsTake) {
+    struct Measured {
+        std::string kernel;
+        const char *problem;
+        TensorFormat format;
+        double microseconds;
+    };
+    const std::vector<Measured> all{
+        {columns, k4, rows, 106.3},  {any, k4, rows, 64.3},        {columns, k3, rows, 18.9},     {any, k3, rows, 60.0},
+        {columns, k8s8, rows, 164.7}, {result, k8s8, rows, 88.8},   {any, k8s8, rows, 91.1},       {any, signal, rows, 54.9},
+        {eights, k4, pixels, 25.3},  {fours, k4, pixels, 23.6},    {eights, k3, pixels, 13.1},    {fours, k3, pixels, 24.8},
+        {eights, k8s8, pixels, 42.2}, {fours, k8s8, pixels, 45.0},  {eights, signal, pixels, 16.2}, {fours, signal, pixels, 28.3},
+    };
+    for (const Measured &m : all) {
+        const double ratio = estimate_of(m.kernel, m.problem, m.format) / m.microseconds;
+        EXPECT_TRUE(ratio > 0.5 && ratio < 1.6) << m.kernel << ", " << m.problem << ": " << ratio;
+    }
+}
+
+TEST(DepthwiseGradientTime, TellsTheFasterKernel) {
+    EXPECT_LT(estimate_of(columns, k3, rows), estimate_of(any, k3, rows));
+    EXPECT_LT(estimate_of(result, k8s8, rows), estimate_of(columns, k8s8, rows));
+    EXPECT_LT(estimate_of(eights, signal, pixels), estimate_of(fours, signal, pixels));
+    EXPECT_LT(estimate_of(eights, k3, pixels), estimate_of(any, k3, pixels));
+    EXPECT_LT(estimate_of(result, k8s8, rows), estimate_of(any, k8s8, rows));
+}
+
+}  // namespace
+}  // namespace conv_transpose::testing
