@@ -3,9 +3,9 @@
 //
 // Machine: an EPYC with AVX2 (Zen 3, 105 GFLOP/s), one thread, processor time, 2026-11-23, channels_first, GFLOP/s: k5 s2 1-D
 // 320->160 of 4 x 200 84, k9 s3 64->32 28x49 80, k3 s1 144->72 of 2 x 5x6x5 81, k2 s2 256->64 64x64 79, k3 s2 3-D 16->8 16x32x32
-// 60, k2 s2 16->16 of 8 x 56x56 45. With AVX-512 (Zen 5) cpu_weight_gradient_channels.h, for float32 of two axes and four and more
-// output channels, goes before: it was 1.03 to 1.6 times as fast there (2026-11-22), and 0.90 times at the mean of 48 layers here,
-// so that AVX2 has none.
+// 60, k2 s2 16->16 of 8 x 56x56 45. A schedule of bands of rows, for float32 of two
+// axes, was 1.03 to 1.6 times as fast with AVX-512 on a Zen 5 in its time (2026-11-22); on a Zen 4 it took 0.94 to 2.0 times as
+// long as these, 1.22 at the median of 27 layers (2026-11-27), and is gone.
 //
 // Order: a task has channels of both pictures and a part of the tiles. What a tile and its taps see is copied once, converted:
 // of the input panels of channels side by side, turned in registers, of the output gradient the places of a channel. Then

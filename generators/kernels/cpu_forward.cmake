@@ -23,30 +23,30 @@ conv_transpose_kernel(forward f32 cpu tiles ${attributes_81}
 # ---- families: fixed kernel and stride, any channels
 set(s2p1 stride_h=2 stride_w=2 padding_phase_h=1 padding_phase_w=1)
 conv_transpose_kernel(forward f32 cpu tiles AS few kernel_h=3 kernel_w=3 stride_h=1 stride_w=1
-    vectors=2 channels=4 max_channels=4 AVX2 vectors=1)
+    vectors=2 channels=4 max_channels=4 fma_percent=60 AVX2 vectors=1 fma_percent=0)
 # 1x1 to few channels wait for the picture, which flat products read at two thirds of the rate (EPYC, 2026-11-24).
-set(k1 kernel_h=1 kernel_w=1 stride_h=1 stride_w=1 tile_rows=1 fma_percent=60 ONLY_ON avx2)
+set(k1 kernel_h=1 kernel_w=1 stride_h=1 stride_w=1 tile_rows=1 fma_percent=60)
 conv_transpose_kernel(forward f32 cpu tiles AS two vectors=4 channels=2 max_channels=2 min_output_w=32 ${k1})
 conv_transpose_kernel(forward f32 cpu tiles AS four vectors=2 channels=4 min_channels=3 max_channels=32 min_output_w=16 ${k1})
 foreach(width 3 5 7)
     conv_transpose_kernel(forward f32 cpu tiles kernel_h=3 kernel_w=${width} stride_h=1 stride_w=1
-        AVX2 channels=6 fma_percent=70)
+        fma_percent=74 AVX2 channels=6 fma_percent=70)
 endforeach()
 conv_transpose_kernel(forward f32 cpu tiles kernel_h=2 kernel_w=2 stride_h=2 stride_w=2
     joint_phases=true vectors=2 tile_rows=1 channels=3 max_in_channels=383
-    AVX2 vectors=1 fma_percent=69)
+    fma_percent=69 AVX2 vectors=1)
 conv_transpose_kernel(forward f32 cpu tiles kernel_h=3 kernel_w=3 ${s2p1}
-    joint_phases=true channels=3 AVX2 tile_rows=1 fma_percent=56)
+    joint_phases=true channels=3 fma_percent=56 AVX2 tile_rows=1)
 conv_transpose_kernel(forward f32 cpu tiles AS few kernel_h=4 kernel_w=4 ${s2p1}
-    joint_phases=true channels=3 max_channels=3 AVX2 tile_rows=1 fma_percent=50)
+    joint_phases=true channels=3 max_channels=3 fma_percent=56 AVX2 tile_rows=1 fma_percent=50)
 conv_transpose_kernel(forward f32 cpu tiles kernel_h=4 kernel_w=4 ${s2p1} min_channels=11
-    AVX2 channels=6 fma_percent=63)
+    fma_percent=70 AVX2 channels=6 fma_percent=63)
 conv_transpose_kernel(forward f32 cpu tiles kernel_h=9 kernel_w=9 stride_h=2 stride_w=2
     joint_phases=true vectors=3 channels=1 max_channels=4 AVX2 tile_rows=1)
 conv_transpose_kernel(forward f32 cpu tiles kernel_h=9 kernel_w=9 stride_h=3 stride_w=3
     padding_phase_h=1 padding_phase_w=1 joint_phases=true vectors=2 tile_rows=1 channels=1 AVX2 vectors=1)
 conv_transpose_kernel(forward f32 cpu tiles kernel_h=9 kernel_w=9 stride_h=4 stride_w=4
-    joint_phases=true tile_rows=1 channels=1 AVX2 joint_phases=false vectors=4 fma_percent=44)
+    joint_phases=true tile_rows=1 channels=1 fma_percent=70 AVX2 joint_phases=false vectors=4 fma_percent=44)
 
 # ---- any attributes, of any rank; for four or five channels, and for many channels of small pictures, more register tiles
 # Rates with AVX2 are percent of 100 GFLOP/s (EPYC, Zen 3, where PyTorch's matrix product of 768 reaches 90), fitted with the times
@@ -55,22 +55,21 @@ set(avx2_places fma_percent=86)
 set(avx2_channels1 fma_percent=47)
 set(avx2_narrow fma_percent=84)
 conv_transpose_flat_products(forward)
-conv_transpose_kernel(forward f32 cpu implicit_gemm LAYOUT ncdhw AS balanced rank=3 vectors=4 channels=5 fma_percent=74
+conv_transpose_kernel(forward f32 cpu implicit_gemm LAYOUT ncdhw AS balanced rank=3 vectors=4 channels=5 fma_percent=69
     AVX2 vectors=2 channels=6 fma_percent=89)
 foreach(format f32 ${formats_of_16_bits})
     conv_transpose_small_set_has(f32)
     set(of_storage ${maybe} rank=3 storage=${format})
     conv_transpose_kernel(forward ${format} cpu implicit_gemm LAYOUT ncdhw AS turned GENERATOR forward_cpu_implicit_gemm_channels
-        ${of_storage} turned=true fma_percent=88 AVX2 places=6 only_cells=true fma_percent=92)
-    # Few channels: the product's are all taps of them. A rate at which it wins where it was faster (Xeon with AVX-512, 2026-11-23:
-    # 14 of 21 layers, 1.1 to 2.3 times; with 75 it took five more, at 0.8 to 0.9).
-    conv_transpose_kernel(forward ${format} cpu implicit_gemm LAYOUT ncdhw AS taps ${of_storage} computes_taps=true fma_percent=62
+        ${of_storage} turned=true only_cells=true places=8 fma_percent=78 AVX2 places=6 fma_percent=92)
+    # Few channels: the product's are all taps of them.
+    conv_transpose_kernel(forward ${format} cpu implicit_gemm LAYOUT ncdhw AS taps ${of_storage} computes_taps=true fma_percent=66
         AVX2 vectors=2 channels=6 chunk=256 fma_percent=85)
 endforeach()
 # Winograd's algorithm, for kernels of up to two strides, or of three; rates as above, fitted with the times of transforms.
 foreach(taps 2 3)
     foreach(taps_h 1 ${taps})
-        conv_transpose_kernel(forward f32 cpu winograd AS ${taps_h}x${taps} taps_h=${taps_h} taps_w=${taps} fma_percent=88
+        conv_transpose_kernel(forward f32 cpu winograd AS ${taps_h}x${taps} taps_h=${taps_h} taps_w=${taps} fma_percent=80
             AVX2 vectors=2 channels=6 fma_percent=99)
     endforeach()
 endforeach()

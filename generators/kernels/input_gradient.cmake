@@ -73,26 +73,23 @@ conv_transpose_gemm(input_gradient tf32 nhwc "" columns=128 blocks=2 input_layou
 # ---- of three axes
 conv_transpose_gemm(input_gradient tf32 ncdhw "" ${any_channels} blocks=4 H200_TFLOPS 105)
 
-# ---- CPU: any attributes; those for vectors of input channels, then any rank and channels
-set(narrow columns=4 rows=2 block_columns=8 block_rows=8 chunk=64 max_output_width=16)
-conv_transpose_kernel(input_gradient f32 cpu channels AS narrow ${narrow} AVX2 lanes=8 columns=2 fma_percent=65)
-conv_transpose_kernel(input_gradient f32 cpu channels AVX2 lanes=8 columns=4 fma_percent=65)
-# With 93, ten layers that have other kernels so took 0.85 to 1.2 times as long, 1.02 at the mean (EPYC, 2026-11-24).
+# ---- CPU: any attributes, rank and channels
 set(avx2_places chunk=256 fma_percent=89)
 set(avx2_channels1 chunk=256 fma_percent=47)
 set(avx2_narrow chunk=256 fma_percent=84)
 set(avx2_in_vectors only_cells=true joined_terms=true)
 conv_transpose_flat_products(input_gradient)
 set(turned LAYOUT ncdhw GENERATOR input_gradient_cpu_implicit_gemm_channels rank=3 turned=true)
-conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${turned} AS turned fma_percent=88
-    AVX2 places=6 only_cells=true fma_percent=92)
-conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${turned} AS joined places=6 only_cells=true joined_terms=true
-    chunk=256 fma_percent=92 ONLY_ON avx2)
-# Winograd's algorithm, as in cpu_forward.cmake; measured with AVX2.
+conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${turned} AS turned only_cells=true places=8 fma_percent=75
+    AVX2 places=6 fma_percent=92)
+# Joined terms of one vector of channels: with AVX-512 0.96 of the time of two, at the mean of 36 layers (EPYC, Zen 4, 2026-11-27).
+conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${turned} AS joined only_cells=true joined_terms=true chunk=256
+    places=8 vectors=1 fma_percent=86 AVX2 places=6 vectors=2 fma_percent=92)
+# Winograd's algorithm, as in cpu_forward.cmake.
 foreach(taps 2 3)
     foreach(taps_h 1 ${taps})
-        conv_transpose_kernel(input_gradient f32 cpu winograd AS ${taps_h}x${taps} taps_h=${taps_h} taps_w=${taps}
-            vectors=2 channels=6 fma_percent=99 ONLY_ON avx2)
+        conv_transpose_kernel(input_gradient f32 cpu winograd AS ${taps_h}x${taps} taps_h=${taps_h} taps_w=${taps} vectors=2
+            fma_percent=86 AVX2 channels=6 fma_percent=99)
     endforeach()
 endforeach()
 

@@ -250,14 +250,6 @@ foreach(format ${formats_of_16_bits})
     conv_transpose_helper(weight_gradient_sum ${format} cuda AS in_order written=${format} slices=1)
 endforeach()
 
-# ---- CPU: any attributes, with AVX-512 (with AVX2 flat products take 0.90 of the time at the mean of 48 layers, 1.2 at most; EPYC,
-# one thread, 2026-11-23)
-conv_transpose_kernel(weight_gradient f32 cpu channels AS one_output min_out_channels=1 max_out_channels=1 channels=1 taps=9
-    out_blocks=1 min_input_positions=2 ONLY_ON avx512)
-conv_transpose_kernel(weight_gradient f32 cpu channels ONLY_ON avx512)
-conv_transpose_kernel(weight_gradient f32 cpu channels AS eight_inputs lanes=8 vectors=1 channels=16 out_blocks=4 min_in_channels=8
-    ONLY_ON avx512)
-
 # ---- CPU: any attributes, rank, layout and element type
 foreach(format f32 ${formats_of_16_bits})
     conv_transpose_channel_rows(weight_gradient)
@@ -273,9 +265,11 @@ foreach(format f32 ${formats_of_16_bits})
     conv_transpose_kernel(weight_gradient ${format} cpu implicit_gemm LAYOUT ndhwc ${maybe} storage=${format} spots=true
         min_in_channels=1 AVX2 outputs=6)
     conv_transpose_small_set_has(f32 f16)
+    # One vector of input channels, where two would pad more: with AVX-512 0.78 of the time at 48 channels, 0.76 at 40, 0.80 at 80;
+    # with AVX2, whose registers hold fewer sums, 0.91 at 24 and 1.02 at 40 (EPYC, Zen 4, 2026-11-27).
     if(format STREQUAL f32)
         conv_transpose_kernel(weight_gradient f32 cpu implicit_gemm LAYOUT any AS narrow vectors=1 min_in_channels=1
-            max_in_channels=16 AVX2 max_in_channels=8)
+            AVX2 max_in_channels=8)
     endif()
     conv_transpose_kernel(weight_gradient ${format} cpu implicit_gemm LAYOUT any ${maybe} storage=${format}
         min_in_channels=1 AVX2 outputs=6)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "choice/flat_extent.h"
 #include "choice/flat_gradient_tiles.h"
 #include "choice/flat_tiles.h"
 #include "choice/launch_limits.h"
@@ -33,6 +34,13 @@ std::string differs(const char *field, Size2 value, Size2 wanted) {
 // Products are of input and weight elements; more than an int64_t holds are many in any case.
 double products(const Problem &p) {
     return static_cast<double>(p.input_elements()) * (p.out_channels / p.groups) * taps(p);
+}
+
+// Panels of one vector of input channels are for what two would pad more.
+bool pads_no_less(const KernelTraits &k, int64_t in) {
+    const int64_t vector = vector_of(k);
+    return k.family == Family::flat_weight_gradient && !k.packs_groups && !k.min_channels_of_place &&
+           k.tile_in_channels == vector && round_up(in, vector) == round_up(in, 2 * vector);
 }
 
 std::string attribute_rejection(const KernelTraits &k, const Problem &p) {
@@ -95,6 +103,7 @@ std::string channel_rejection(const KernelTraits &k, const Computation &c) {
     // A vector is of groups: products with one channel in a vector take half the time of one group (k4 s2, 256x256).
     if (k.packs_groups && k.family == Family::flat_weight_gradient && 4 * p.groups < k.tile_in_channels)
         return "groups is " + std::to_string(p.groups) + ", which leaves most of a vector empty";
+    if (pads_no_less(k, in)) return "in_channels / groups fill panels of two vectors as well";
     const bool forward = k.operation == Operation::forward;
     if (in % k.in_channel_multiple && !(c.packed_rows && forward))
         return "in_channels / groups is no multiple of " + std::to_string(k.in_channel_multiple);

@@ -14,23 +14,21 @@ namespace conv_transpose {
 
 namespace {
 
-// What packing takes of each weight of an input gradient: in panels, in panels of weights in the order in which they lie, and in
-// tiles of channels.
-constexpr double panel_packing = 0.84, ordered_panel_packing = 0.7, tile_packing = 0.28;
+// What packing takes of each weight of an input gradient: in panels, and in panels of weights in the order in which they lie.
+constexpr double panel_packing = 0.84, ordered_panel_packing = 0.7;
 
 // What stays in the third cache, of which cores have a share.
 constexpr double third_cache_floats = 2 << 20;
 
-// A flat product's. With AVX2 forward operations were fitted to 228 layers (2 % more than the fastest kernel of each takes, at the
-// mean), input gradients to 137 (1 %), and depthwise problems anew when turning became shuffles (EPYC, 2026-11-23); with AVX-512
-// all were fitted to 168 layers on a Xeon.
+// A flat product's, with any instructions: rates alone differ. Forward operations were fitted to 228 layers with AVX2 (2 % more than
+// the fastest kernel of each takes, at the mean), input gradients to 137 (1 %; EPYC, Zen 3, 2026-11-23); rates with AVX-512 and
+// depthwise problems to 85 and 51 layers (2.5 % and 3.6 %; with AVX2 2.6 % and 2.2 %; EPYC, Zen 4, 2026-11-27).
 class FlatTime {
   public:
     FlatTime(const KernelTraits &k, const Problem &p, TensorFormat read, TensorFormat written)
         : k_(k), p_(p), channels_(k, p), tiles_(flat_tiles(k, p)), taps_(double(taps(p))),
           forward_(k.operation == Operation::forward),
-          forward_on_avx2_(forward_ && k.cpu_level == CpuLevel::avx2 && !k.packs_groups && !k.any_layout),
-          gradient_on_avx2_(!forward_ && k.cpu_level == CpuLevel::avx2 && !k.packs_groups),
+          forward_product_(forward_ && !k.packs_groups && !k.any_layout), gradient_product_(!forward_ && !k.packs_groups),
           turns_copies_(k.turns_channels && !k.joined_terms),
           reads_apart_(is_apart(read, forward_ ? input_positions(p) : output_positions(p))),
           writes_apart_(is_apart(written, forward_ ? output_positions(p) : input_positions(p))) {}
@@ -38,12 +36,12 @@ class FlatTime {
     double total() const {
         if (k_.winograd_cells != Size2{}) return by_winograd();
         double time = products();
-        if (gradient_on_avx2_) time *= begun_sums();
+        if (gradient_product_) time *= begun_sums();
         time += copies();
         const double results = double(channels_.computed) * share();
         time += tiles_.stored_cells * results * stored_element() / (channels_.summed * (taps_ / double(phases()))) / 100;
-        if (forward_on_avx2_) time += rows();
-        if (gradient_on_avx2_) time += double(channels_.computed) * (k_.taps_innermost ? ordered_panel_packing : panel_packing);
+        if (forward_product_) time += rows();
+        if (gradient_product_) time += double(channels_.computed) * (k_.taps_innermost ? ordered_panel_packing : panel_packing);
         return time;
     }
 
@@ -53,7 +51,7 @@ class FlatTime {
     const FlatChannels channels_;
     const FlatTiles tiles_;
     const double taps_;
-    const bool forward_, forward_on_avx2_, gradient_on_avx2_, turns_copies_;
+    const bool forward_, forward_product_, gradient_product_, turns_copies_;
     const bool reads_apart_, writes_apart_;  ///< elements of the picture, and of the result
 
     // Channels of a picture of one pixel are neighbours in any layout.
@@ -107,9 +105,7 @@ class FlatTime {
 
     double computed_channels() const {
         if (!k_.computes_taps) return double(round_up(channels_.computed, k_.weight_channel_multiple));
-        // Entries of whole register tiles, each of which is added once.
-        const double adding = forward_on_avx2_ ? 0 : 4;
-        return (double(round_up(entries(), tile_entries(k_))) + double(entries()) * adding / channels_.summed) / taps_;
+        return double(round_up(entries(), tile_entries(k_))) / taps_;  // of whole register tiles
     }
     int64_t entries() const { return channels_.computed * taps(p_); }
 
@@ -120,7 +116,7 @@ class FlatTime {
         const double read = taps_ > 1 ? std::max(4 + 24 / double(entries()), 5.0) : 20;  // few products hide less of a read
         constexpr double run = 140, entry = 23;
         const double position = (read + run / channels_.summed) * from_memory();
-        if (forward_on_avx2_ && k_.computes_taps) {
+        if (k_.computes_taps) {
             const double positions = tiles_.computed * double(tiles_.blocks) * position;
             return (positions + tiles_.copied * double(entries()) * entry / channels_.summed + far_weights()) / taps_ / 100;
         }
@@ -129,7 +125,7 @@ class FlatTime {
     double from_memory() const {
         const double beyond_caches = k_.computes_taps ? 3 : 1.5;  // runs are short
         const double picture = double(p_.in_channels) * double(input_positions(p_));
-        return forward_on_avx2_ && picture > third_cache_floats ? beyond_caches : 1;
+        return forward_product_ && picture > third_cache_floats ? beyond_caches : 1;
     }
 
     // Products with all taps read entries of a panel from lines that are all entries apart: each tile does, of weights that do not
@@ -143,11 +139,11 @@ class FlatTime {
 
     // A register tile's operands in rows, of many channels, do not stay in the first cache.
     double rate() const {
-        const double most_near = forward_on_avx2_ ? 8000 : 20000;
+        const double most_near = forward_product_ ? 8000 : 20000;
         constexpr double far = 0.9, one_vector = 0.88;
         const bool in_rows = !k_.computes_taps && !k_.any_layout && !k_.turns_channels;
-        const bool is_far = in_rows && !gradient_on_avx2_ && double(k_.tile_places) * channels_.summed > most_near;
-        return double(k_.fma_percent) * (is_far ? far : 1) * ((forward_ || gradient_on_avx2_) && has_one_vector() ? one_vector : 1);
+        const bool is_far = in_rows && !gradient_product_ && double(k_.tile_places) * channels_.summed > most_near;
+        return double(k_.fma_percent) * (is_far ? far : 1) * (has_one_vector() ? one_vector : 1);
     }
 
     // Whether a register tile reads an operand for each of its sums, and one more, which the caches then deliver too slowly where
@@ -169,10 +165,10 @@ class FlatTime {
     // Scattered one by one, or as vectors along rows; whole vectors of channels are turned.
     double copied_element() const {
         const bool strided = !forward_ && p_.width().input > 1 && p_.width().stride > 1;
-        if (forward_on_avx2_) return k_.turns_channels ? 19 : 17;
-        if (gradient_on_avx2_) return gradient_element(strided);
-        if (k_.turns_channels) return k_.packs_groups ? 90 : 130;
-        if (k_.any_layout) return !reads_apart_ ? 0 : k_.packs_groups ? 300 : 50;
+        if (forward_product_) return k_.turns_channels ? 19 : 17;
+        if (gradient_product_) return gradient_element(strided);
+        if (k_.turns_channels) return 35;
+        if (k_.any_layout) return !reads_apart_ ? 0 : k_.packs_groups ? 90 : 30;
         return strided && k_.packs_groups ? 130 : 0;
     }
     double gradient_element(bool strided) const {
@@ -185,12 +181,12 @@ class FlatTime {
     }
 
     double stored_element() const {
-        if (forward_on_avx2_) return k_.turns_channels ? 63 : k_.computes_taps ? 28 : 25;
-        if (k_.any_layout) return writes_apart_ ? 400 : 0;
-        // Phases of larger strides are put side by side one by one.
-        const double turned = forward_ && p_.width().stride > 8 ? 160 : forward_ ? 70 : 40;
+        if (forward_product_) return k_.turns_channels ? 63 : k_.computes_taps ? 28 : 25;
+        if (k_.any_layout) return writes_apart_ ? 120 : 0;
+        // Phases of large strides are put side by side one by one.
+        const double turned = !k_.packs_groups ? 40 : forward_ && p_.width().stride >= 8 ? 70 : forward_ ? 35 : 20;
         const double vectors = double(round_up(tiles_.segment_cells, 16)) / double(tiles_.segment_cells);
-        return (k_.turns_channels ? turned : gradient_on_avx2_ ? 40 : 50) * vectors;
+        return (k_.turns_channels ? turned : gradient_product_ ? 40 : 50) * vectors;
     }
 
     // Each row of a channel is stored by loops of its own.
@@ -216,32 +212,11 @@ double time_of_tiles(const KernelTraits &k, const Problem &p) {
     return computed / double(k.fma_percent) + (copied + stored) * element_time / double(taps(p)) / 100;
 }
 
-// Products, of whole columns and channels, slower where what a block sees does not stay in the second cache; for each block weights
-// that come from there; the stores; and packing (fitted to 70 layers, EPYC with AVX2, 2026-11-23).
-double time_of_channels(const KernelTraits &k, const Problem &p) {
-    constexpr double of_block = 0.2, stored = 0.6, beyond_cache = 1.5;
-    constexpr int64_t chunk = 32;
-    const int64_t height = p.height().input, width = p.width().input;
-    const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups;
-    const auto seen = [](const Axis &a, int64_t most) {
-        return double(std::min(a.input, most) - 1) * double(a.stride) + double(a.kernel - 1) * double(a.dilation) + 1;
-    };
-    const double positions = seen(p.height(), k.block_positions.height) * seen(p.width(), k.block_positions.width);
-    const double copied = double(std::min(out, chunk)) * positions;
-    const double rate = double(k.fma_percent) / (copied > static_cast<double>(second_cache_floats()) ? beyond_cache : 1);
-    const double blocks = double(ceil_divide(height, k.block_positions.height) * ceil_divide(width, k.block_positions.width));
-    const double products = double(height * round_up(width, k.tile_places)) / rate + blocks * of_block;
-    const double terms = double(out) * double(taps(p));
-    return double(p.batch) * (products * double(round_up(in, k.weight_channel_multiple)) +
-                              double(height * width * in) * stored / terms) +
-           double(in) * tile_packing;
-}
-
 }  // namespace
 
 double relative_time(const KernelTraits &k, const Problem &p, TensorFormat read, TensorFormat written) {
     if (is_flat(k)) return FlatTime(k, p, read, written).total();
-    return k.operation == Operation::forward ? time_of_tiles(k, p) : time_of_channels(k, p);
+    return time_of_tiles(k, p);
 }
 
 }  // namespace conv_transpose
