@@ -6,6 +6,7 @@
 #include <string>
 
 #include "choice/estimated_time.h"
+#include "choice/flat_extent.h"
 #include "choice/flat_tiles.h"
 #include "choice/input_cells.h"
 #include "choice/registry.h"
@@ -85,7 +86,7 @@ size_t fastest(const Candidates &candidates) {
 // CPU kernels that are compared with others.
 bool has_rate(const KernelTraits &k) { return k.device == Device::cpu && k.fma_percent > 0; }
 
-// Among CPU kernels with a rate, for the same instructions, the one is taken that should take least time; those for depthwise
+// Among CPU kernels with a rate, for vectors of the same width, the one is taken that should take least time; those for depthwise
 // problems are compared with each other alone.
 size_t least_wasteful(const Candidates &candidates, size_t first) {
     const auto time = [](const Candidate &c) {
@@ -95,7 +96,7 @@ size_t least_wasteful(const Candidates &candidates, size_t first) {
     size_t best = first;
     for (size_t i = first + 1; i < candidates.size(); i++) {
         const KernelTraits &k = candidates[i].kernel;
-        if (has_rate(k) && k.cpu_level == candidates[first].kernel.cpu_level &&
+        if (has_rate(k) && vector_of(k) == vector_of(candidates[first].kernel) &&
             k.packs_groups == candidates[first].kernel.packs_groups && time(candidates[i]) < time(candidates[best]))
             best = i;
     }
