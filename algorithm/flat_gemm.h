@@ -76,14 +76,18 @@ void define_sum(FlatGemmFuncs &f, const Places &places, const Tensor &panels, co
         index.push_back(promised(term, summed));
         index.insert(index.end(), rank, 0);
     } else {
-        f.reduced.domain = RDom({{0, summed}, {0, most_taps}}, "reduced");
         RDom &r = f.reduced.domain;
+        r = f.size.pairs ? RDom({{0, summed / 2}, {0, most_taps}, {0, 2}}, "reduced") : RDom({{0, summed}, {0, most_taps}}, "reduced");
         f.reduced.summed = r[0], f.reduced.tap = r[1];
         r.where(r[1] < of_cells(f.live_taps(v.phase)));
         const auto tap = [&](int i) -> Expr { return f.taps(r[1], v.phase)[i]; };
         seen_channel = f.size.depthwise ? v.panel * f.size.channels + v.lane : Expr(r[0]);
         shift = tap(0), plane = tap(1);
         index.push_back(r[0]);
+        if (f.size.pairs) {
+            f.reduced.pair = r[2];
+            seen_channel = r[0] * 2 + r[2], index[0] = v.lane * 2 + r[2];
+        }
         for (int d = 0; d < rank; d++) index.push_back(promised(tap(2 + d), panels.dim(2 + d).extent()));
     }
     index.push_back(promised(panel, panels.dim(rank + 2).extent()));
@@ -91,9 +95,9 @@ void define_sum(FlatGemmFuncs &f, const Places &places, const Tensor &panels, co
     const Expr first = initial(promised(min(v.panel * f.size.channels + v.lane, channels - 1), channels), v.group);
     f.sum(v.place, v.lane, v.panel, v.phase, v.chunk, v.segment, v.tile, v.group) = select(v.chunk == 0, first, 0.f);
     f.sum(v.place, v.lane, v.panel, v.phase, v.chunk, v.segment, v.tile, v.group) +=
-        f.staged(promised(places.seen(place, 0) * of_spot + shift, places.window() * of_spot), seen_channel,
-                 promised(plane, places.planes()), v.segment, v.tile, v.group) *
-        panels(index);
+        cast<float>(f.staged(promised(places.seen(place, 0) * of_spot + shift, places.window() * of_spot), seen_channel,
+                             promised(plane, places.planes()), v.segment, v.tile, v.group)) *
+        cast<float>(panels(index));
     f.result(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) =
         f.sum(v.place, v.lane, v.panel, v.phase, 0, v.segment, v.tile, v.group);
     if (f.chunks.defined())

@@ -38,6 +38,9 @@ struct FlatGemmSizes {
     bool joined_terms = false;
     /// A register tile is of cells alone, wherever they are: a table tells their places. For channels in vectors.
     bool only_cells = false;
+    /// Two neighbouring summed channels, of which there is an even number, are multiplied as one, in bfloat16, which is exact: what
+    /// is staged keeps the type of the picture. For channels in vectors.
+    bool pairs = false;
 
     bool any_layout() const { return channels_in_vectors && !turned; }
     /// Joined terms go through taps, then channels, as weights in channels_first lie, or the other way round.
@@ -60,7 +63,7 @@ struct FlatGemmFuncs {
     /// copied. (plane, segment) -> the cells that are copied: the first, and behind the last; the cell at place 0. (row,
     /// phase_y, phase_z, tile) -> coordinates in the result behind x, and whether there is such a row.
     Halide::Func seen_rows{"seen_rows"}, span{"span"}, stored_rows{"stored_rows"};
-    /// (place, summed, plane, segment, tile, group), float32: zeros, and in the updates the rows that there are, in vectors of
+    /// (place, summed, plane, segment, tile, group), float32, or bfloat16 for pairs: zeros, and in the updates the rows that there are, in vectors of
     /// several widths: (lane, vector, row); channels in vectors: (cell, row).
     Halide::Func staged{"staged"};
     /// (place, tile) -> the place of a cell, which are counted without gaps: a table.
@@ -86,7 +89,7 @@ struct FlatGemmFuncs {
     Halide::Func sum{"sum"}, result{"result"};
     struct {
         Halide::RDom domain;
-        Halide::RVar summed, tap;
+        Halide::RVar pair, summed, tap;  ///< `summed` counts pairs where those are multiplied
     } reduced;
     /// Entries (flat_entries.h). (place, plane, segment, tile) -> where a position is in the picture; (vector, segment, tile) ->
     /// whether those of a vector are neighbours there; (block, segment, tile) -> how many of its register tiles are, from the first

@@ -173,7 +173,8 @@ class Staging {
         if (f_.size.only_seen) seen.push_back(max(of_row, 0));
         if (f_.size.entries > 0) seen.push_back(places_.positions_before(v.row, v.segment, v.tile));
         f_.seen_rows(v.row, v.plane, v.segment, v.tile) = Halide::Tuple(seen);
-        f_.staged(v.place, v.summed, v.plane, v.segment, v.tile, v.group) = f_.size.only_seen ? Halide::undef<float>() : Expr(0.f);
+        f_.staged(v.place, v.summed, v.plane, v.segment, v.tile, v.group) = 
+            f_.size.only_seen ? Halide::undef<float>() : kept(0.f);
         if (f_.size.only_seen) zero_gaps();
     }
     // Vectors go beyond a gap, where rows are copied later, and the last begins early. Where some lanes of a vector of channels are
@@ -232,6 +233,11 @@ class Staging {
         add_at(promised(place(cell, row) * channels + channel, places_.window() * channels), 0, width, r, number, row,
                element_of(cell, row, promised(channel, channels)));
     }
+    // Of a bfloat16 the upper half of its float32.
+    Expr kept(const Expr &value) const {
+        using namespace Halide;
+        return f_.size.pairs ? reinterpret(BFloat(16), cast<uint16_t>(reinterpret<uint32_t>(value) >> 16)) : value;
+    }
     Expr place(const Expr &cell, const Expr &row) const { return row * places_.seen_pitch() + cell - span(2); }
     // While `number` is below what the row has of the width.
     void add_at(const Expr &place, const Expr &summed, int width, Halide::RDom r, const Expr &number, const Expr &row,
@@ -242,7 +248,7 @@ class Staging {
         r.where(number < of_width);
         if (f_.size.depthwise && f_.size.any_layout() && width == 1)  // most vectors are whole
             r.where(Halide::likely(v.summed < picture_.dim(rank_).extent()));
-        f_.staged(place, summed, v.plane, v.segment, v.tile, v.group) = value;
+        f_.staged(place, summed, v.plane, v.segment, v.tile, v.group) = kept(value);
         f_.copies.push_back({width, f_.staged.num_update_definitions() - 1, r});
     }
 };

@@ -17,31 +17,39 @@ class PackChannelPanels : public Halide::Generator<PackChannelPanels>, public De
   public:
     /// What the weights are given in.
     GeneratorParam<Storage> given{"given", Storage::f32, storage_names()};
+    /// For kernels that multiply pairs of what is given, not float32: two summed channels lie side by side, along dimension 3.
+    GeneratorParam<bool> pairs{"pairs", false};
 
     Input<Halide::Buffer<>> weight{"weight"};
-    Output<Halide::Buffer<float>> packed{"packed", 5};
+    Output<Halide::Buffer<>> packed{"packed", 5};
 
-    void configure() { weight.set_type(halide_type(given)), weight.set_dimensions(5); }
+    void configure() {
+        weight.set_type(halide_type(given)), weight.set_dimensions(5);
+        packed.set_type(pairs ? halide_type(given) : Float(32));
+    }
 
     void generate() {
         using namespace Halide;
         const auto known = [](const Expr &i, const Expr &extent) -> Expr { return unsafe_promise_clamped(i, 0, extent - 1); };
         const Expr channels = weight.dim(2).extent(), groups = weight.dim(4).extent();
-        const Expr lanes = packed.dim(0).extent(), summed = packed.dim(1).extent(), taps = packed.dim(2).extent();
+        const Expr lanes = packed.dim(0).extent(), taps = packed.dim(2).extent();
+        const int together = pairs ? 2 : 1;
+        const Expr summed = packed.dim(1).extent() * together;
         const Expr panels = packed.dim(4).extent() / groups;
         const Expr run = weight.dim(0).extent(), runs = weight.dim(3).extent();
         const auto channel = [&](const Expr &panel) -> Expr { return panel % panels * lanes + lane_; };
         const auto given_at = [&](const Expr &element, const Expr &of_run, const Expr &panel) -> Expr {
             const Expr value = weight(known(element, run), 0, known(min(channel(panel), channels - 1), channels),
                                       known(of_run, runs), known(panel / panels, groups));
-            return loaded(value, get_target());
+            return pairs ? reinterpret<uint16_t>(value) : loaded(value, get_target());
         };
         place_(element_) = Tuple(element_ / taps, element_ % taps);
-        packed(lane_, Var(), Var(), Var(), Var()) = undef<float>();
+        packed(lane_, Var(), Var(), Var(), Var()) = undef(pairs ? halide_type(given) : Float(32));
         const auto pack = [&](const Expr &element, const Expr &of_run, const Expr &panel, const Expr &value) {
             const Expr summed_channel = known(of_run * (run / taps) + place_(element)[0], summed);
-            packed(lane_, summed_channel, known(place_(element)[1], taps), 0, panel) =
-                select(channel(panel) < channels, value, 0.f);
+            const Expr kept = select(channel(panel) < channels, value, cast(value.type(), 0));
+            packed(lane_, summed_channel / together, known(place_(element)[1], taps), summed_channel % together, panel) =
+                pairs ? reinterpret(halide_type(given), kept) : kept;
         };
         const Expr in_vectors = run >= width && weight.dim(0).stride() == 1;
         turned_(element_, lane_, of_run_, panel_) = given_at(element_, of_run_, panel_);
@@ -56,7 +64,8 @@ class PackChannelPanels : public Halide::Generator<PackChannelPanels>, public De
 
     void schedule() {
         using namespace Halide;
-        weight.dim(0).set_stride(Expr()), weight.dim(1).set_extent(1), packed.dim(3).set_extent(1);
+        weight.dim(0).set_stride(Expr()), weight.dim(1).set_extent(1), packed.dim(3).set_extent(pairs ? 2 : 1);
+        if (pairs) packed.dim(0).set_stride(2), packed.dim(3).set_stride(1);
         for (int d = 0; d < 5; d++) weight.dim(d).set_min(0), packed.dim(d).set_min(0);
         place_.compute_root();
         Var lanes{"lanes"};
@@ -82,6 +91,7 @@ class PackChannelPanels : public Halide::Generator<PackChannelPanels>, public De
         describe_helper(description, Family::weight_packing, get_target());
         description.set("weight_layout", enumerator(WeightLayout::channel_panels));
         description.set("weight", format_text(given));
+        if (pairs) description.set("sums_pairs", "true"), description.set("output", format_text(given));
     }
 
   private:

@@ -44,6 +44,11 @@ struct FlatGemmGenerator : DescribedGenerator {
         return *attributes_[d * (attributes_.size() / rank) + i];
     }
 
+    /// That of packed weights.
+    Halide::Type packed_type(const Halide::Target &target) const {
+        return schedule_params.sizes(target).pairs ? stored_type() : Halide::Float(32);
+    }
+
     template <class Generator>
     void add_tile_shape(Generator &generator) {
         for (const char *name : {"segment_cells", "tile_rows", "block_panels"})
@@ -61,7 +66,7 @@ struct FlatGemmGenerator : DescribedGenerator {
         if (funcs_.size.any_layout()) picture.dim(0).set_stride({}), result_->dim(0).set_stride({});
         for (int d = rank; d < rank + 3; d++) picture.dim(d).set_min(0);
         for (int d = 0; d < rank + 3; d++) result_->dim(d).set_min(0);
-        const int channels = funcs_.size.channels;
+        const int channels = funcs_.size.channels * (funcs_.size.pairs ? 2 : 1);
         weight.dim(0).set_bounds(0, channels);
         Halide::Expr stride = channels;
         for (int d = 1; d < rank + 3; d++) {
@@ -80,6 +85,7 @@ struct FlatGemmGenerator : DescribedGenerator {
         description.set("weight_channel_multiple", funcs_.size.channels);
         if (funcs_.size.depthwise) description.set("packs_groups", "true");
         if (funcs_.size.joined_terms) description.set("joined_terms", "true");
+        if (funcs_.size.pairs) description.set("sums_pairs", "true");
         if (funcs_.size.taps_inside()) description.set("taps_innermost", "true");
         if (funcs_.size.only_cells) description.set("only_cells", "true");
         if (funcs_.size.entries > 0) description.set("computes_taps", "true");

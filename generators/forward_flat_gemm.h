@@ -22,7 +22,7 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>,
     void configure() {
         const int dimensions = this->rank + 3;
         input.set_type(this->stored_type()), input.set_dimensions(dimensions);
-        weight.set_type(Halide::Float(32)), weight.set_dimensions(dimensions);
+        weight.set_type(this->packed_type(this->get_target())), weight.set_dimensions(dimensions);
         this->attributes_ = add_axis_inputs(*this, this->rank, gather_attributes);
         this->add_tile_shape(*this);
         this->result_ = this->template add_output<Halide::Buffer<>>("output", this->stored_type(), dimensions);

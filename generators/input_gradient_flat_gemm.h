@@ -20,7 +20,7 @@ class InputGradientFlatGemm : public Halide::Generator<InputGradientFlatGemm<Sch
     void configure() {
         const int dimensions = this->rank + 3;
         output_gradient.set_type(this->stored_type()), output_gradient.set_dimensions(dimensions);
-        weight.set_type(Halide::Float(32)), weight.set_dimensions(dimensions);
+        weight.set_type(this->packed_type(this->get_target())), weight.set_dimensions(dimensions);
         this->attributes_ = add_axis_inputs(*this, this->rank, strided_attributes);
         this->add_tile_shape(*this);
         this->result_ = this->template add_output<Halide::Buffer<>>("input_gradient", this->stored_type(), dimensions);

@@ -177,13 +177,15 @@ struct CpuProduct : CpuSchedule {
     GeneratorParam<bool> turned{"turned", false};
     /// Of channels, for input gradients: tiles have no gaps; channels and taps are summed as one, of pictures as they lie.
     GeneratorParam<bool> only_cells{"only_cells", false}, joined_terms{"joined_terms", false};
+    /// Of channels: pairs of bfloat16 are multiplied.
+    GeneratorParam<bool> pairs{"pairs", false};
 
     FlatGemmSizes sizes(const Halide::Target &target) const {
         const int vector = target.natural_vector_size<float>();
         if (of_channels)
             return {.vector = vector, .positions = places, .channels = vectors * vector, .channels_in_vectors = true,
                     .turned = turned, .depthwise = depthwise, .chunk = chunk, .joined_terms = joined_terms,
-                    .only_cells = only_cells};
+                    .only_cells = only_cells, .pairs = pairs};
         const int entries = computes_taps ? int(channels) : 0;
         return {.vector = vector, .positions = vectors * vector, .channels = entries > 0 ? 1 : int(channels),
                 .depthwise = depthwise, .entries = entries, .chunk = chunk, .read_tiles = 8};
@@ -286,8 +288,10 @@ struct CpuProduct : CpuSchedule {
         Stage sums = f.sum.update();
         if (computes_taps) compute_entries(f), sums.reorder(lanes, others, f.reduced.tap);
         else if (f.size.joined_terms) sums.reorder(lanes, others, f.reduced.summed);
+        else if (pairs) sums.atomic().reorder(f.reduced.pair, lanes, others, f.reduced.summed, f.reduced.tap);
         else sums.reorder(lanes, others, f.reduced.summed, f.reduced.tap);
         sums.vectorize(lanes, width).unroll(lanes).unroll(others);
+        if (pairs) sums.vectorize(f.reduced.pair, 2);
     }
 
     /// All entries of a register tile's positions, which stay in the first cache meanwhile, chunk by chunk.

@@ -12,6 +12,7 @@ foreach(format ${formats_of_16_bits})  # multiplied in float32
     conv_transpose_helper(pack_channel_panels ${format} cpu given=${format} BASELINE_ONLY)
     conv_transpose_helper(to_float32 ${format} cpu given=${format} BASELINE_ONLY)
 endforeach()
+conv_transpose_helper(pack_channel_panels bf16 cpu AS pairs given=bf16 pairs=true BASELINE_ONLY)
 conv_transpose_helper(pack_many_taps tf32 cuda)
 conv_transpose_helper(pack_many_taps tf32x3 cuda parts=2)
 conv_transpose_helper(pack_tensor_core tf32 cuda)

@@ -25,7 +25,7 @@ struct FlatExtent {
 };
 
 inline int64_t vector_of(const KernelTraits &k) {
-    return k.cpu_level == CpuLevel::avx512 ? 16 : k.cpu_level == CpuLevel::avx2 ? 8 : 4;
+    return k.cpu_level >= CpuLevel::avx512 ? 16 : k.cpu_level == CpuLevel::avx2 ? 8 : 4;
 }
 
 }  // namespace conv_transpose

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "choice/estimated_time.h"
+#include "choice/flat_extent.h"
 #include "choice/flat_tiles.h"
 #include "choice/input_cells.h"
 #include "choice/registry.h"
@@ -94,13 +95,13 @@ double expected_time(const Candidate &c) {
     return has_estimate(c.kernel) ? c.seconds : std::numeric_limits<double>::infinity();
 }
 
-// Among CPU kernels with a rate, for the same instructions, the one is taken that should take least time; those for depthwise
+// Among CPU kernels with a rate, for vectors of the same width, the one is taken that should take least time; those for depthwise
 // problems are compared with each other alone.
 size_t least_wasteful(const Candidates &candidates, size_t first) {
     size_t best = first;
     for (size_t i = first + 1; i < candidates.size(); i++) {
         const KernelTraits &k = candidates[i].kernel;
-        if (has_rate(k) && k.cpu_level == candidates[first].kernel.cpu_level &&
+        if (has_rate(k) && vector_of(k) == vector_of(candidates[first].kernel) &&
             k.packs_groups == candidates[first].kernel.packs_groups && expected_time(candidates[i]) < expected_time(candidates[best]))
             best = i;
     }
@@ -195,9 +196,9 @@ std::vector<Candidate> accepting_candidates(const Problem &problem, const PlanOp
 
 std::vector<std::string_view> likely_kernels(const Problem &problem, const PlanOptions &options, Device device, int most) {
     const Candidates all = accepting_candidates(problem, options, device);
-    // Rates of CPU kernels are those of one instruction set.
+    // Rates of CPU kernels are those of vectors of one width.
     const auto comparable_time = [&](const Candidate &c) {
-        return c.kernel.cpu_level == all[0].kernel.cpu_level ? expected_time(c) : std::numeric_limits<double>::infinity();
+        return vector_of(c.kernel) == vector_of(all[0].kernel) ? expected_time(c) : std::numeric_limits<double>::infinity();
     };
     std::vector<std::pair<double, std::string_view>> others;
     for (size_t i = 1; i < all.size(); i++) others.emplace_back(comparable_time(all[i]), all[i].kernel.name);

@@ -66,7 +66,7 @@ const KernelTraits &helper_kernel(KernelRole role, Device device,
 
 ElementType packed_weight_type(const KernelTraits &kernel) {
     const bool in_float32 = kernel.weight_layout == WeightLayout::channels_innermost ||
-                            kernel.weight_layout == WeightLayout::channel_panels;
+                            (kernel.weight_layout == WeightLayout::channel_panels && !kernel.sums_pairs);
     return in_float32 ? ElementType::float32 : kernel.output.type;
 }
 
@@ -79,7 +79,7 @@ bool packs_weights(const KernelTraits &helper, const KernelTraits &kernel, Eleme
            helper.weight_layout == kernel.weight_layout && (helper.rank == kernel.rank || of_any_rank) &&
            ((given == packed_weight_type(kernel) && moves_elements_of(helper, given)) ||
             (helper.weight.type == given && helper.output.type == packed_weight_type(kernel))) &&
-           helper.phases_outermost == kernel.phases_outermost && helper.winograd_points == kernel.winograd_points;
+           helper.phases_outermost == kernel.phases_outermost && helper.sums_pairs == kernel.sums_pairs && helper.winograd_points == kernel.winograd_points;
 }
 
 }  // namespace conv_transpose

@@ -20,7 +20,12 @@ Machine this_machine() {
     const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
                         __builtin_cpu_supports("avx512cd");
-    machine.cpu_level = avx512 ? CpuLevel::avx512 : avx2 ? CpuLevel::avx2 : CpuLevel::baseline;
+    // What kernels for pairs of bfloat16 are compiled for: Zen 4, Sapphire Rapids and later.
+    const bool avx512_bf16 = avx512 && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni") &&
+                             __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
+                             __builtin_cpu_supports("avx512ifma") && __builtin_cpu_supports("avx512bitalg") &&
+                             __builtin_cpu_supports("avx512vpopcntdq") && __builtin_cpu_supports("bmi2");
+    machine.cpu_level = avx512_bf16 ? CpuLevel::avx512_bf16 : avx512 ? CpuLevel::avx512 : avx2 ? CpuLevel::avx2 : CpuLevel::baseline;
 #endif
     machine.compute_capability = compute_capability();
     machine.shared_bytes = shared_bytes_per_block();

@@ -202,6 +202,9 @@ Step WeightPacking::step() const {
         const int64_t lanes = kernel_.weight_channel_multiple, tap = lanes * summed_, tiles = packed_channels_ / lanes;
         packed = View(packed_, mirrored_ ? (taps_ - 1) * tap : 0, {lanes, summed_, taps_, 1, tiles * groups_}, packed_type());
         if (mirrored_) packed.set_stride(2, -tap);
+        if (kernel_.sums_pairs)
+            packed = View(packed_, 0, {lanes, summed_ / 2, taps_, 2, tiles * groups_}, packed_type())
+                         .set_stride(0, 2).set_stride(1, 2 * lanes).set_stride(2, tap).set_stride(3, 1).set_stride(4, tap * taps_);
         if (kernel_.taps_innermost) packed.set_stride(1, lanes * taps_).set_stride(2, lanes);
         if (sums_inside()) packed.exchange(1, 2);
     }
@@ -235,7 +238,9 @@ Extents WeightPacking::packed_extents(int64_t groups) const {
         case WeightLayout::channels_innermost: return joined(joined({packed_channels_}, packed_window_), {summed_, groups});
         // The last dimension counts tiles of channels.
         case WeightLayout::channel_tiles: return joined(joined({lanes}, window_), {summed_, tiles});
-        case WeightLayout::channel_panels: return joined(joined({lanes, summed_}, window_), {tiles});
+        case WeightLayout::channel_panels:
+            if (kernel_.sums_pairs) return joined(joined({2 * lanes, summed_ / 2}, window_), {tiles});
+            return joined(joined({lanes, summed_}, window_), {tiles});
         case WeightLayout::winograd:
             return {lanes, summed_, kernel_.winograd_points.width * c_.problem.width().stride,
                     kernel_.winograd_points.height * c_.problem.height().stride, tiles};
