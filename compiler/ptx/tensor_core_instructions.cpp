@@ -652,12 +652,15 @@ void TensorCoreInstructions::turn(const PlaceholderCall &call, PtxWriter &out) c
 }
 
 // A lane adds four neighbouring floats, in the order of the blocks, whose loads are all under way at once. The more blocks there
-// are the fewer rounds a warp's own rows take: those beyond have none.
+// are the fewer rounds a warp's own rows take: later rounds ask for no more blocks than may come to them.
 void TensorCoreInstructions::add_of_cluster(const CallSite &site, PtxWriter &out) const {
     if (!wgmma_ || turned_) throw PtxExpansionError("PTX expansion: only sm_90a has clusters, whose warps add rows of their own");
     constexpr int most_blocks = 8, fours = 4;
     const int pitch = 4 * site.call.field("pitch"), of_row = site.call.field("n") / fours, rows = site.call.field("rows");
-    const int rounds = (of_row * (rows / 2) + lanes_of_warp - 1) / lanes_of_warp;  // of two blocks, the fewest
+    const auto rounds_of = [&](int blocks) {
+        const int own_rows = (rows + blocks - 1) / blocks;
+        return (of_row * own_rows + lanes_of_warp - 1) / lanes_of_warp;
+    };
     const auto four = [&](int block) {
         std::string list;
         for (int i = 0; i < fours; i++) list += (i ? "," : "{") + std::string("part") + std::to_string(fours * block + i);
@@ -669,16 +672,18 @@ void TensorCoreInstructions::add_of_cluster(const CallSite &site, PtxWriter &out
              site.arguments.at(1), ", ", of_row, ";");
     out.line("mov.u32 rows, %tid.z; mov.u32 row, %tid.y; mad.lo.u32 rows, rows, ", warps_of_warpgroup,
              ", row; mul.lo.u32 rows, rows, ", rows, ";");
-    for (int i = 0; i < rounds; i++) {
+    int blocks = most_blocks;
+    for (int i = 0; i < rounds_of(2); i++) {
+        while (rounds_of(blocks) <= i) blocks--;
         out.line("setp.lt.u32 own, next, end; div.u32 row, next, ", of_row, "; mul.lo.u32 column, row, ", of_row,
                  "; sub.u32 column, next, column; add.u32 row, rows, row; add.u32 next, next, ", lanes_of_warp, ";");
         out.line("mul.lo.u32 at, row, ", pitch, "; mad.lo.u32 at, column, 16, at; add.u32 there, at, %tc_base;");
-        for (int from = 0; from < most_blocks; from++) {
+        for (int from = 0; from < blocks; from++) {
             out.line("setp.gt.u32 block", from, ", ", site.arguments.at(2), ", ", from, "; and.pred block", from, ", block", from,
                      ", own; { .reg .b32 other; @block", from, " mapa.shared::cluster.u32 other, there, ", from, "; @block", from,
                      " ld.shared::cluster.v4.f32 ", four(from), ", [other]; }");
         }
-        for (int from = 1; from < most_blocks; from++)
+        for (int from = 1; from < blocks; from++)
             for (int sum = 0; sum < fours; sum++)
                 out.line("@block", from, " add.rn.f32 part", sum, ", part", sum, ", part", fours * from + sum, ";");
         out.line("@own st.shared.v4.f32 [at], ", four(0), ";");

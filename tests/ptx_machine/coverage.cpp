@@ -72,16 +72,18 @@ class Coverage {
   private:
     static void report(std::ofstream &file, const std::string &name, const Module &module) {
         size_t all = 0;
+        int entries = 0;  // of the module, each with blocks of its own
         std::string missing, flows;
         for (const auto &[entry, kernel] : module) {
             const ControlFlow flow(*kernel);
+            const std::string of_entry = std::to_string(entries++) + ":";
             for (size_t at = 0; at < kernel->code.size(); at++, all++) {
                 const Instruction &i = kernel->code[at];
                 for_each_goal(i, [&](Reached what, const char *goal) {
                     if (i.reached & what) return;
                     std::string text = i.text.substr(0, 100);
                     std::replace(text.begin(), text.end(), '\n', ' ');
-                    missing += "\t" + std::to_string(all) + " " + goal + " " + flow.place[at] + " " + text + "\n";
+                    missing += "\t" + std::to_string(all) + " " + goal + " " + of_entry + flow.place[at] + " " + text + "\n";
                 });
             }
             flows += flow.text;
