@@ -32,7 +32,6 @@ void check_same_tile(const Nest &nest, const WarpTile &known, const WarpTile &re
 /// Which of the tile's sets of 64 rows is the first that a product adds to.
 int first_row_tile(const Nest &nest, const WarpTile &tile, const WarpTile &read) {
     const auto distance = as_const_int(simplify(read.base - tile.base));
-    if (tile.known() && read.same_columns(tile) && distance == 0 && read.rows == tile.rows) return 0;
     const int step = rows_of_instruction * tile.row_stride;
     if (!tile.known() || !read.same_columns(tile) || !distance || *distance < 0 || *distance % step != 0 ||
         read.rows % rows_of_instruction != 0 ||
@@ -161,11 +160,9 @@ Stmt TileArithmetic::lowered(const Nest &nest) {
 Stmt TileArithmetic::clear(const Nest &nest, WarpTile &tile) {
     WarpTile read = WarpTile::read(nest, nest.store->index);
     read.id = tile.id;
-    // Columns may be the instruction's rows (tensor_core_instructions.cpp).
-    const int multiple = read.columns % rows_of_instruction == 0 ? columns_of_group : rows_of_instruction;
-    if (read.rows % multiple != 0) {
-        refuse_tile(nest.name, "mma_m has extent " + std::to_string(read.rows) + "; the rule is a multiple of " +
-                                   std::to_string(multiple));
+    if (read.rows % rows_of_instruction != 0) {
+        refuse_tile(nest.name,
+                    "mma_m has extent " + std::to_string(read.rows) + "; the rule is a multiple of 64");
     }
     if (read.run() % columns_of_group != 0 || read.columns > most_columns) {
         refuse_tile(nest.name, "mma_n has extent " + std::to_string(read.run()) +
@@ -178,7 +175,7 @@ Stmt TileArithmetic::clear(const Nest &nest, WarpTile &tile) {
     if (tile.known()) {
         check_same_tile(nest, tile, read);
     } else {
-        accumulators_ += read.rows * read.columns / (2 * rows_of_instruction) * read.repeats;
+        accumulators_ += read.rows / rows_of_instruction * read.columns / 2 * read.repeats;
     }
     if (accumulators_ > most_accumulators) {
         refuse_tile(nest.name, "the tiles need " + std::to_string(accumulators_) +

@@ -243,15 +243,15 @@ foreach(format ${formats_of_16_bits} tf32)
 endforeach()
 
 # Likewise of three taps along the width, which are rows of the product: sums of each are moved by a position and added at last.
-# Runs of 128 positions store 120 (k3 p1, 64 to 64 channels, 16 of 112x112: 0.0432 ms in float16, packed 0.0563, and 0.0698 in TF32,
-# 0.0863 by the kernel for k3; KernelBench 64: 1.26 and 2.02 ms, 1.53 and 2.28; rows of 240 or 256 leave a run half empty: 256
+# Runs of 128 positions store 120 (k3 p1, 64 to 64 channels, 16 of 112x112: 0.0397 ms in float16, packed 0.0563, and 0.0666 in TF32,
+# 0.0863 by the kernel for k3; KernelBench 64: 1.21 and 1.91 ms, 1.53 and 2.28; rows of 240 or 256 leave a run half empty: 256
 # channels, 4 of 240x240, 0.609 and 0.930, packed 0.491 and 0.856; H200, 2026-11-27).
 foreach(format ${formats_of_16_bits} tf32)
     conv_transpose_chunks()
     conv_transpose_small_set_has(f16 tf32)
     set(row_taps input_layout=channels_first row_taps=3 columns=128 row_sets=1 column_sets=2 ${half_chunk} stages=6 blocks=1
         producer=true producer_registers=24 resident_blocks=132 tiles_in_rounds=true whole_rows=false)
-    conv_transpose_rates(nchw 940 325 ncdhw 770 285)
+    conv_transpose_rates(nchw 900 355 ncdhw 770 285)
     foreach(layout nchw ncdhw)
         conv_transpose_maps(forward ${layout} as_it_lies_t3_256x64 ${row_taps} ${rate${layout}} ${maybe})
     endforeach()
