@@ -14,6 +14,7 @@
 
 #include "run_plan.h"
 #include "runtime/src/choice/estimated_time.h"
+#include "runtime/src/choice/flat_extent.h"
 #include "runtime/src/choice/kernel_choice.h"
 #include "runtime/src/choice/registry.h"
 #include "runtime/src/choice/rejection.h"
