@@ -38,7 +38,7 @@ struct FlatGemmSizes {
     bool joined_terms = false;
     /// A register tile is of cells alone, wherever they are: a table tells their places. For channels in vectors.
     bool only_cells = false;
-    /// Two neighbouring summed channels, of which there is an even number, are multiplied as one, in bfloat16, which is exact: what
+    /// Two neighbouring summed channels, of which there is an even number, are multiplied as one, in bfloat16: what
     /// is staged keeps the type of the picture. For channels in vectors.
     bool pairs = false;
 
@@ -63,7 +63,8 @@ struct FlatGemmFuncs {
     /// copied. (plane, segment) -> the cells that are copied: the first, and behind the last; the cell at place 0. (row,
     /// phase_y, phase_z, tile) -> coordinates in the result behind x, and whether there is such a row.
     Halide::Func seen_rows{"seen_rows"}, span{"span"}, stored_rows{"stored_rows"};
-    /// (place, summed, plane, segment, tile, group), float32, or bfloat16 for pairs: zeros, and in the updates the rows that there are, in vectors of
+    /// (place, summed, plane, segment, tile, group), float32, or bfloat16 for pairs: zeros, and in the updates the rows that
+    /// there are, in vectors of
     /// several widths: (lane, vector, row); channels in vectors: (cell, row).
     Halide::Func staged{"staged"};
     /// (place, tile) -> the place of a cell, which are counted without gaps: a table.

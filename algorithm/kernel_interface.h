@@ -18,7 +18,8 @@ enum class WeightLayout {
     /// phase's taps, transformed by Winograd's algorithm (flat_winograd.h). Channels as above.
     winograd,
     /// (channel in panel, summed channel, kx, ky, kz, panel + panels * group): at a kernel position all summed channels of a
-    /// panel follow each other. Channels as above.
+    /// panel follow each other. Channels as above. Where pairs are summed (KernelTraits::sums_pairs), two channels of a pair lie
+    /// side by side in each lane, (pair and channel in panel, pair of summed channels, ...).
     channel_panels,
     /// In tiles for tensor cores, as generators/tensor_core_packing.cpp writes them.
     tensor_core,

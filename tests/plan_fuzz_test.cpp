@@ -14,6 +14,7 @@
 
 #include "run_plan.h"
 #include "runtime/src/choice/estimated_time.h"
+#include "runtime/src/choice/flat_extent.h"
 #include "runtime/src/choice/kernel_choice.h"
 #include "runtime/src/choice/registry.h"
 #include "runtime/src/choice/rejection.h"
@@ -264,7 +265,7 @@ TEST(CpuEstimate, LetsTheFastestOfItsKindServe) {
                 const KernelTraits &taken = all.front().kernel;
                 if (!has_rate(taken)) continue;
                 served++;
-                const auto is_its_like = [&](const KernelTraits &k) { return has_rate(k) && k.cpu_level == taken.cpu_level; };
+                const auto is_its_like = [&](const KernelTraits &k) { return has_rate(k) && vector_of(k) == vector_of(taken); };
                 const bool any_packs_groups = std::any_of(all.begin(), all.end(), [&](const Candidate &c) {
                     return is_its_like(c.kernel) && c.kernel.packs_groups;
                 });

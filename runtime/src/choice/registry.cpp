@@ -79,7 +79,8 @@ bool packs_weights(const KernelTraits &helper, const KernelTraits &kernel, Eleme
            helper.weight_layout == kernel.weight_layout && (helper.rank == kernel.rank || of_any_rank) &&
            ((given == packed_weight_type(kernel) && moves_elements_of(helper, given)) ||
             (helper.weight.type == given && helper.output.type == packed_weight_type(kernel))) &&
-           helper.phases_outermost == kernel.phases_outermost && helper.sums_pairs == kernel.sums_pairs && helper.winograd_points == kernel.winograd_points;
+           helper.phases_outermost == kernel.phases_outermost && helper.sums_pairs == kernel.sums_pairs &&
+           helper.winograd_points == kernel.winograd_points;
 }
 
 }  // namespace conv_transpose

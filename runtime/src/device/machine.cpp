@@ -25,7 +25,10 @@ Machine this_machine() {
                              __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
                              __builtin_cpu_supports("avx512ifma") && __builtin_cpu_supports("avx512bitalg") &&
                              __builtin_cpu_supports("avx512vpopcntdq") && __builtin_cpu_supports("bmi2");
-    machine.cpu_level = avx512_bf16 ? CpuLevel::avx512_bf16 : avx512 ? CpuLevel::avx512 : avx2 ? CpuLevel::avx2 : CpuLevel::baseline;
+    machine.cpu_level = avx512_bf16 ? CpuLevel::avx512_bf16
+                        : avx512    ? CpuLevel::avx512
+                        : avx2      ? CpuLevel::avx2
+                                    : CpuLevel::baseline;
 #endif
     machine.compute_capability = compute_capability();
     machine.shared_bytes = shared_bytes_per_block();
