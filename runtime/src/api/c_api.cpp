@@ -101,7 +101,7 @@ Arguments to_arguments(const conv_transpose_arguments &c) {
     Arguments a;
     a.input = c.input, a.weight = c.weight, a.bias = c.bias, a.output = c.output;
     a.output_gradient = c.output_gradient, a.input_gradient = c.input_gradient;
-    a.weight_gradient = c.weight_gradient, a.bias_gradient = c.bias_gradient;
+    a.weight_gradient = c.weight_gradient, a.bias_gradient = c.bias_gradient,
     a.packed_weight = c.packed_weight;
     return a;
 }
