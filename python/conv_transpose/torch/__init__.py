@@ -10,6 +10,9 @@ order, torch.func (vmap, too), autocast, torch.compile, torch.export, ONNX expor
 DistributedDataParallel and DTensor. Before a CUDA graph is captured, run the same problem once, as for PyTorch's own
 layers. Results are bitwise repeatable, gradients included.
 
+Kernels are chosen by estimate; on CUDA, while torch.backends.cudnn.benchmark is on, by measurement when a problem is first
+met, unless PyTorch is asked to be deterministic. What was chosen stays for the process.
+
 Formats: float32, float16 and bfloat16, contiguous or channels_last, are read as they are where the library has kernels for
 them; otherwise layouts are converted first, then types (to float32, rounded once). Results have the memory format that
 PyTorch's layers give. Other formats (float64, complex, integers) are left to PyTorch's own operator, which a warning says
