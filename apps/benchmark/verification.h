@@ -12,7 +12,7 @@ namespace conv_transpose::benchmark {
 double expected_element(const Problem &problem, const PlanOptions &options, const Data &data, int64_t i);
 
 /// Runs the plan on integers and compares edges, corners and random elements of the result, which must be
-/// equal, but for a rounding that is no product. Returns what is wrong, or an empty string. Leaves other data in the operands.
+/// equal, but for what Winograd's transforms round. Returns what is wrong, or an empty string. Leaves other data in the operands.
 std::string verify(const Plan &plan, Operands &operands);
 
 }  // namespace conv_transpose::benchmark

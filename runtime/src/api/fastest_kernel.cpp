@@ -43,7 +43,7 @@ class MeasuredPlan {
         once.run();
         const double first = std::max(once.run(), 1e-4);
         if (first > best * hopeless) return first;
-        const int count = std::clamp(static_cast<int>(milliseconds / repeats / first), 1, most_runs);
+        const int count = static_cast<int>(std::clamp(milliseconds / repeats / first, 1.0, double(most_runs)));
         TimedWork many = count > 1 ? work(count) : std::move(once);
         double least = std::numeric_limits<double>::infinity();
         for (int i = 0; i < repeats; i++) least = std::min(least, many.run() / count);
