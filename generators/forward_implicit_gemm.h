@@ -84,7 +84,7 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
             throw std::invalid_argument("phases_as_channels with a window; the rule is those along the width");
         const int channel_axes = !phases_as_channels ? 0 : phases_along_width ? 1 : this->rank.value();
         for (int d = 0; d < channel_axes; d++) kernel_size[d] = rounded_up(kernel_size[d], axes[d].stride());  // of a phase
-        const Expr cut = cuts_steps() ? Expr(input.dim(this->rank + 1).extent()) : Expr();
+        const Expr cut = may_cut_steps() ? Expr(input.dim(this->rank + 1).extent()) : Expr();
         // Where it can be, a run's positions are outputs at multiples of what a lane stores.
         Expr run_lead = 0;
         if (f.row_taps > 1) {
@@ -117,7 +117,7 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         description.set("min_out_channels", min_out_channels);
         if (knows_channel_slopes()) description.set("channel_slopes", "true");
         this->describe_product("input", "output", description);
-        if (cuts_steps()) {
+        if (may_cut_steps()) {
             description.set("splits_steps", "true");
             if (!Schedule::on_tensor_cores)
                 description.set("split_target_blocks", machines::H200::multiprocessors * this->schedule_params.blocks);
@@ -142,7 +142,7 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
     int values_of_16_bytes() const { return 16 / this->stored_type().bytes(); }
     // Tensor cores' kernels that store float32 in any case know nothing of parts: these are groups to them.
     // A second pass, which adds parts, would be a launch more where weights are not packed to spare one.
-    bool cuts_steps() const { return (!Schedule::on_tensor_cores && !weights_as_given) || this->makes_parts; }
+    bool may_cut_steps() const { return (!Schedule::on_tensor_cores && !weights_as_given) || this->cuts_steps(); }
     // TF32's kernels have no registers left for them: those of 256 x 128 spilled, and took 9 % longer without an activation.
     bool knows_channel_slopes() const { return Schedule::tensor_maps && this->funcs_.format.multiply != Multiply::tf32; }
     // A lane reads it once for all rows that it stores.

@@ -118,6 +118,12 @@ struct ImplicitGemmGenerator : DescribedGenerator {
     /// What a box has of a run of positions or computed channels: 128 bytes.
     int elements_of_line() const { return 128 / stored_type().bytes(); }
 
+    /// Whether a block may sum some of the steps alone: another kernel adds the parts, or the blocks of a cluster do.
+    bool cuts_steps() const {
+        if constexpr (Schedule::tensor_maps) return makes_parts || schedule_params.in_clusters;
+        return makes_parts;
+    }
+
     Halide::Type stored_type() const { return halide_type(funcs_.format.storage); }
     Halide::Type computed_type() const { return halide_type(funcs_.computed); }
     Halide::Type weight_type() const {

@@ -70,7 +70,7 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
             axes.push_back(strided_arguments(attributes_, d));
             kernel_size.push_back(taps_as_channels ? Expr(1) : axes[d].kernel);
         }
-        const Expr cut = this->makes_parts ? Expr(output_gradient.dim(this->rank + 1).extent()) : Expr();
+        const Expr cut = this->cuts_steps() ? Expr(output_gradient.dim(this->rank + 1).extent()) : Expr();
         const Expr summed = this->summed_channels(output_gradient);
         const int chunk = this->schedule_params.chunk(f);
         const Geometry g = in_pairs ? pairs_geometry(f, axes, *input_gradient_, summed, chunk)
@@ -94,7 +94,7 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
         description.set("min_in_channels", min_in_channels);
         description.set("min_out_channels", min_out_channels);
         this->describe_product("output", "input", description);
-        if (this->makes_parts) description.set("splits_steps", "true");
+        if (this->cuts_steps()) description.set("splits_steps", "true");
         if (in_pairs) description.set("reads_pairs", "true");
         if (!taps_as_channels && !in_pairs) return;
         description.set("taps_as_channels", "true");

@@ -53,12 +53,19 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
     Halide::GeneratorParam<int> row_taps{"row_taps", 1};  // taps along x that are rows of a tile
     Halide::GeneratorParam<bool> tiles_in_rounds{"tiles_in_rounds", false};
 
+    /// Blocks that sum parts of the same tile are a cluster, and add them before one of them stores each of its rows.
+    Halide::GeneratorParam<bool> in_clusters{"in_clusters", false};
+
     CudaImplicitGemmTensorMaps() : CudaImplicitGemmTensorCores(true) {}
+
+    bool adds_in_clusters() const { return in_clusters; }
 
     void describe(KernelDescription &description, const GemmFuncs &f) const {
         CudaImplicitGemmTensorCores::describe(description, f);
         describe_gpus(description, true);
         description.set("shared_bytes", stages * stage_bytes(f) + (resident_blocks > 0 ? scratch_bytes() : 1024));
+        if (in_clusters && resident_blocks > 0)
+            throw std::invalid_argument("in_clusters with resident_blocks; the rule is one of them, as blocks add one tile each");
         description.set("box_positions", box_positions(f));
         if (window > 1) description.set("window", window);
         if (f.row_taps > 1) {
@@ -68,6 +75,9 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
         }
         if (resident_blocks > 0) description.set("resident_blocks", resident_blocks);
         if (f.weight_run > 0) description.set("box_channels", f.weight_run);
+        if (!in_clusters) return;
+        description.set("adds_in_clusters", "true");
+        if (f.computed != Storage::f32) description.set("split_target_blocks", machines::H200::multiprocessors * blocks);
     }
 
     void apply(GemmFuncs &f, const Halide::Target &) const {

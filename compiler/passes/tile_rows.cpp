@@ -8,8 +8,6 @@
 // neighbouring rows alternate in the output, phases of a stride, the same is done of such *lines* in place of rows. (One copy
 // by the copy engine for each row took longer: about 45 cycles a row of 256 bytes, H200, 2026-11-22.)
 //
-// Where a sum has parts in the blocks of a cluster, each of them brings its tile to its shared memory, adds some rows of all, in
-// the order of the blocks, so that the result repeats bit by bit, and stores these. A block that is alone has all rows.
 #include "compiler/passes/tile_store.h"
 
 #include <numeric>
@@ -189,7 +187,7 @@ class TileStore::Rows {
         };
         Expr inside =
             parts_of_whole(tile_.is_inside(values_, version.whole ? tile_.conditions_left_ : tile_.conditions_));
-        if (tile_.cluster_) inside = inside && line >= first_own() && line < end_of_own();
+        if (tile_.cluster_) inside = inside && line >= tile_.first_own() && line < tile_.end_of_own();
         const Expr index = parts_of_whole(tile_.index_of_piece(values_));
         const bool is_float = tile_.format_ == OperandFormat::float32;
         const Expr target = Load::make(is_float ? Float(32) : Float(16), tile_.nest_.store->name, index, Buffer<>(),
@@ -274,7 +272,8 @@ class TileStore::Rows {
         const auto lines_of = [&](const Expr &step) {
             const Expr first = first_line() + step * lines_at_once_;
             const Stmt lines = LetStmt::make(row_name, first + integer(".thread_id_x") / pieces_at_once_, store_);
-            return tile_.cluster_ ? IfThenElse::make(first < end_of_own() && first + lines_at_once_ > first_own(), lines) : lines;
+            if (!tile_.cluster_) return lines;
+            return IfThenElse::make(first < tile_.end_of_own() && first + lines_at_once_ > tile_.first_own(), lines);
         };
         const int steps = rows_ / rows_of_line_ / lines_at_once_;
         if (!unrolled_) {
@@ -304,24 +303,8 @@ class TileStore::Rows {
         std::vector<Stmt> all;
         find_places(rows_ / rows_of_line_, all);
         for (int turn = 0; turn < rows_ / rows_per_turn; turn++) all.push_back(turned(turn));
-        all.push_back(tile_.cluster_ ? of_cluster(stores_of_all_pieces()) : stores_of_all_pieces());
+        all.push_back(tile_.cluster_ ? tile_.of_cluster(stores_of_all_pieces()) : stores_of_all_pieces());
         return with_first_line(0, all);
-    }
-
-    Expr first_own() const { return integer(tile_.nest_.name + ".first_own"); }
-    Expr end_of_own() const { return integer(tile_.nest_.name + ".end_of_own"); }
-
-    /// Behind the sums of its rows, which it has by its place in the cluster.
-    Stmt of_cluster(const Stmt &stores) const {
-        const Expr blocks = tile_.cluster_->extent, rank = integer(tile_.cluster_->name);
-        const Stmt arrive = placeholder({"cluster_arrive", {}}), wait = placeholder({"cluster_wait", {}});
-        const Stmt sum = placeholder({"cluster_sum", {{"n", tile_.line()}, {"rows", rows_}, {"pitch", pitch_}}},
-                                     {first_own(), end_of_own(), blocks});
-        const Expr several = blocks > 1;  // whose shared memory stays until all others have read it
-        const Stmt all = Block::make({IfThenElse::make(several, Block::make({arrive, wait, sum, arrive})), stores,
-                                      IfThenElse::make(several, wait)});
-        return LetStmt::make(tile_.nest_.name + ".first_own", rank * rows_ / blocks,
-                             LetStmt::make(tile_.nest_.name + ".end_of_own", (rank + 1) * rows_ / blocks, all));
     }
 
     /// Each by lanes that keep their columns, where they store all of a row.

@@ -54,24 +54,33 @@ class TileStore::Runs {
 
   private:
     Stmt turned() const {
-        std::vector<Stmt> all;
-        for (int row_tile = 0; row_tile < tile_.tile_->rows / rows_of_instruction; row_tile++) {
-            for (int half = 0; half < 2; half++) {
-                const Stmt turn = Block::make({find_numbers(), placeholder(tile_.turn_call(row_tile, 0, half)), stores(),
-                                               placeholder({"turn_end", {}})});
-                all.push_back(substitute(first_row_name(), first_row(row_tile, half), turn));
-            }
+        std::vector<Stmt> brought, stored, by_turns;
+        for (int turn = 0; turn < tile_.rows_of_warp() / rows_per_turn; turn++) {
+            const int row_tile = turn / 2, half = turn % 2;
+            PlaceholderCall bring = tile_.turn_call(row_tile, 0, half);
+            if (tile_.cluster_) bring.fields["rows"] = tile_.rows_of_warp();
+            const auto of_turn = [&](const Stmt &s) {
+                return substitute({{first_row_name(), first_row(row_tile, half)}, {turn_name(), Expr(turn)}}, s);
+            };
+            brought.push_back(of_turn(Block::make(find_numbers(), placeholder(bring))));
+            stored.push_back(of_turn(stores()));
+            by_turns.insert(by_turns.end(), {brought.back(), stored.back(), placeholder({"turn_end", {}})});
         }
-        return Block::make(all);
+        if (!tile_.cluster_) return Block::make(by_turns);
+        brought.push_back(tile_.of_cluster(Block::make(stored)));
+        return Block::make(brought);
     }
 
     std::string first_row_name() const { return tile_.nest_.name + ".first_row"; }
+    std::string turn_name() const { return tile_.nest_.name + ".turn"; }
     static Expr first_row(int row_tile, int half) {
         return row_tile * rows_of_instruction + integer(".thread_id_y") * rows_of_warp_and_set + half * rows_per_turn;
     }
+    /// `row` is one of a turn's.
     Expr scratch(const Expr &row) const {
         const Expr warpgroup = tile_.warpgroups_ > 1 ? integer(".thread_id_z") : Expr(0);
-        return ((warpgroup * warps_of_warpgroup + integer(".thread_id_y")) * rows_per_turn + row) * tile_.pitch_;
+        const Expr first = (warpgroup * warps_of_warpgroup + integer(".thread_id_y")) * tile_.rows_at_a_time();
+        return ((tile_.cluster_ ? first + integer(turn_name()) * rows_per_turn : first) + row) * tile_.pitch_;
     }
 
     Expr place_of_number(const Expr &line, int number) const {
@@ -128,6 +137,8 @@ class TileStore::Runs {
         }
         inside_ = parts_.mutate(simplify(of_line)) && parts_.mutate(simplify(of_place));
         for (const Expr &condition : of_both) inside_ = inside_ && condition;
+        if (const Expr line = integer(turn_name()) * lines_ + integer(row_name); tile_.cluster_)
+            inside_ = inside_ && line >= tile_.first_own() && line < tile_.end_of_own();
         index_ = parts_.mutate(plain(tile_.index_));
         value_ = parts_.mutate(simplify(tile_.value_at(version, here, Variable::make(Float(32), sum_name))));
     }

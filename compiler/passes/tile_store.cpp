@@ -121,8 +121,8 @@ TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string share
       index_(at_lane_zero(resolve(nest.store->index, nest.lets))), conditions_(nest.guards),
       by_rows_(options.row_stores), in_runs_(options.run_stores), further_tiles_(options.further_tiles),
       runs_(options.runs), cluster_(cluster) {
-    if (cluster_ && (!by_rows_ || further_tiles_)) {
-        refuse_tile(nest.name, "blocks of a cluster add tiles that are stored by rows, one tile each");
+    if (cluster_ && (!(by_rows_ || in_runs_) || further_tiles_)) {
+        refuse_tile(nest.name, "blocks of a cluster add tiles that are stored by rows or in runs, one tile each");
     }
     const auto format = operand_format(nest.store->value.type());
     if (!format) {
@@ -181,7 +181,7 @@ void TileStore::find_neighbours() {
 }
 
 int TileStore::scratch_floats() const {
-    return warpgroups_ * warps_of_warpgroup * (by_rows_ ? rows_at_a_time() : rows_per_turn) * pitch_;
+    return warpgroups_ * warps_of_warpgroup * rows_at_a_time() * pitch_;
 }
 
 /// A store's loops must run over the tile as the accumulator is laid out. Finds how rows and columns are

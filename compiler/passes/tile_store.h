@@ -72,7 +72,12 @@ class TileStore {
     void check_runs() const;
     int rows_of_warp() const { return tile_->rows / warps_of_warpgroup; }
     /// How many a warp has in shared memory at a time.
-    int rows_at_a_time() const { return further_tiles_ ? rows_per_turn : rows_of_warp(); }
+    int rows_at_a_time() const { return further_tiles_ || !(by_rows_ || cluster_) ? rows_per_turn : rows_of_warp(); }
+
+    // What blocks of a cluster add: tile_of_cluster.cpp.
+    Halide::Expr first_own() const;
+    Halide::Expr end_of_own() const;
+    Halide::Internal::Stmt of_cluster(const Halide::Internal::Stmt &stores) const;
 
     Halide::Internal::Stmt versions(const Halide::Expr &value, int to_unroll) const;
     Halide::Internal::Stmt in_turns(const Halide::Expr &value, bool unrolled) const;

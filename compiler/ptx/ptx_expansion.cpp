@@ -256,10 +256,13 @@ class KernelExpansion {
 
     void bulk_copy(const CallSite &site, PtxWriter &out) const {
         out.line("{ .reg .b32 to, barrier; mov.b32 to, ", site.arguments.at(0), "; mov.b32 barrier, ",
-                 site.arguments.at(2), ";");
+                 site.arguments.at(2), ";", of_cluster());
         out.line("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [to], [", addresses_.of(site),
                  "], ", site.call.field("bytes"), ", [barrier]; }");
     }
+
+    /// Addresses of a copy tell the block of a cluster.
+    std::string of_cluster() const { return in_cluster_ ? " add.u32 to, to, %tc_base; add.u32 barrier, barrier, %tc_base;" : ""; }
 
     /// To, barrier; then the coordinates and, where positions count through the images, the offsets.
     void tensor_copy(const CallSite &site, PtxWriter &out) {
@@ -272,7 +275,7 @@ class KernelExpansion {
         out.line("{ .reg .b32 to, barrier, wide; .reg .b16 offset<3>; .reg .b64 map; mov.b32 to, ", site.arguments.at(0),
                  "; mov.b32 barrier, ", site.arguments.at(1), "; mov.b64 map, ", tensor_maps(), "; cvta.param.u64 map, map;",
                  map ? " add.s64 map, map, " + std::to_string(bytes_of_map * map) + ";" : "");
-        if (in_cluster_) out.line("add.u32 to, to, %tc_base; add.u32 barrier, barrier, %tc_base;");
+        if (in_cluster_) out.line(of_cluster());
         for (std::size_t i = 0; i < dimensions; i++) coordinates += (i ? ", " : "") + site.arguments.at(first + i);
         for (std::size_t i = 0; i < axes; i++) {
             out.line("mov.b32 wide, ", site.arguments.at(offsets + i), "; cvt.u16.u32 offset", i, ", wide;");

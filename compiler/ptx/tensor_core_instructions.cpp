@@ -349,7 +349,7 @@ void TensorCoreInstructions::multiply_turned(const CallSite &site, PtxWriter &ou
         for (int k = begin; k < end; k++) {
             out.line("add.u32 low, ", site.arguments.at(0), ", ",
                      ((swizzle ? 1 : k4 / bytes_of_row) << 16) + 2 * k * k4 / bytes_of_row,
-                     "; mov.b64 b, {low, high};");
+                     at_base_ ? "; add.u32 low, low, %tc_begin; mov.b64 b, {low, high};" : "; mov.b64 b, {low, high};");
             for (int part = 0; part < parts; part++) {
                 const int a = 4 * (k * parts + part);
                 out.line("wgmma.mma_async.sync.aligned.m64n", rows, "k", type.k, ".f32.", type.name, ".", type.name,
@@ -654,7 +654,7 @@ void TensorCoreInstructions::turn(const PlaceholderCall &call, PtxWriter &out) c
 // A lane adds four neighbouring floats, in the order of the blocks, whose loads are all under way at once. The more blocks there
 // are the fewer rounds a warp's own rows take: later rounds ask for no more blocks than may come to them.
 void TensorCoreInstructions::add_of_cluster(const CallSite &site, PtxWriter &out) const {
-    if (!wgmma_ || turned_) throw PtxExpansionError("PTX expansion: only sm_90a has clusters, whose warps add rows of their own");
+    if (!wgmma_ || in_lines_) throw PtxExpansionError("PTX expansion: only sm_90a has clusters, which add what is no taps' sums");
     constexpr int most_blocks = 8, fours = 4;
     const int pitch = 4 * site.call.field("pitch"), of_row = site.call.field("n") / fours, rows = site.call.field("rows");
     const auto rounds_of = [&](int blocks) {

@@ -69,11 +69,19 @@ foreach(format ${formats_of_16_bits} tf32)
             ${in_rounds} H200_TFLOPS 800 ${maybe})
     endif()
     conv_transpose_maps(input_gradient nhwc weight_maps_128x64 ${maps} ${tile128x64})
+    # Few blocks, whose sums are cut.
+    conv_transpose_small_set_has(f16 tf32)
+    conv_transpose_rates(128x64 450 240)
+    conv_transpose_maps(input_gradient ndhwc weight_maps_clusters_128x64 ${maps} columns=64 ${chunk} stages=8 blocks=1 producer=true
+        in_clusters=true ${rate128x64} ${maybe})
+    conv_transpose_small_set_has(f16)
     if(format STREQUAL tf32)  # of which every kernel makes parts
         continue()
     endif()
-    conv_transpose_maps(input_gradient ndhwc weight_maps_parts_128x128 ${maps} ${tile128x128} makes_parts=true)
-    conv_transpose_maps(input_gradient ndhwc weight_maps_parts_128x64 ${maps} ${tile128x64} makes_parts=true)
+    # Parts have whole rows of 16 bytes, whatever the number of channels is.
+    set(parts ${maps} in_channel_multiple=1 min_in_channels=1 makes_parts=true)
+    conv_transpose_maps(input_gradient ndhwc weight_maps_parts_128x128 ${parts} ${tile128x128})
+    conv_transpose_maps(input_gradient ndhwc weight_maps_parts_128x64 ${parts} ${tile128x64})
     set(tiles128x128 columns=128 ${chunk} stages=6 blocks=1 producer=true ${in_rounds} H200_TFLOPS 660 ${maybe})
     set(tiles128x64 columns=64 ${chunk} stages=3 blocks=2 producer=true producer_registers=24 resident_blocks=264
         tiles_in_rounds=true H200_TFLOPS 530 ${maybe})
@@ -89,8 +97,6 @@ foreach(format ${formats_of_16_bits} tf32)
     conv_transpose_maps(input_gradient nhwc maps_tiles_256x64 ${packed} H200_TFLOPS 470)
     conv_transpose_maps(input_gradient ndhwc maps_tiles_256x64 ${packed} H200_TFLOPS 410)
     conv_transpose_maps(input_gradient ndhwc weight_maps_tiles_256x64 ${maps} ${tiles256x64} H200_TFLOPS 430)
-    conv_transpose_maps(input_gradient ndhwc weight_maps_deep_128x64 ${maps} columns=64 ${chunk} stages=8 blocks=1 producer=true
-        H200_TFLOPS 450 FULL)
     # Any number of channels that are computed, stored one by one (k4 s2, N8 770 to 128 24x32: 0.051 ms, by threads 0.086).
     list(APPEND maps in_channel_multiple=1 whole_rows=false producer=true ${chunk})
     set(tile128x64 columns=64 stages=4 blocks=2 producer_registers=24 H200_TFLOPS 460 ${maybe})
@@ -131,7 +137,8 @@ foreach(format ${formats_of_16_bits})
         producer_registers=24 resident_blocks=264 tiles_in_rounds=true H200_TFLOPS 650 FULL)
     # Eight steps on the way, of few blocks: k4 s2, 1024 to 512, 8 x 6x8, 20.4 us, by 128 x 64 in four steps 23.7 (H200,
     # 2026-11-23).
-    conv_transpose_maps(forward ndhwc weight_maps_deep_128x64 ${maps} columns=64 stages=8 blocks=1 producer=true H200_TFLOPS 570 FULL)
+    conv_transpose_maps(forward ndhwc weight_maps_clusters_128x64 ${maps} columns=64 stages=8 blocks=1 producer=true in_clusters=true
+        H200_TFLOPS 570 ${maybe})
     conv_transpose_maps(forward ndhwc weight_maps_parts_128x128 ${maps} makes_parts=true ${parts128x128} H200_TFLOPS 760 ${maybe})
     conv_transpose_maps(forward ndhwc weight_maps_parts_128x64 ${maps} makes_parts=true ${parts128x64} H200_TFLOPS 560 ${maybe})
 endforeach()
@@ -195,6 +202,8 @@ foreach(format ${formats_of_16_bits} tf32)
     set(weight_maps weight_map=true out_channel_multiple=${values})
     # Input gradients of kernels of one position: 1x1, 2048->512, 4 of 32x32, 0.0174 ms, with packed weights 0.0251.
     set(weight_rows weight_map=true weight_rows=true min_out_channels=1 in_channel_multiple=${values})
+    # Few blocks, whose sums are cut.
+    set(clusters128x64 ${as_it_lies} row_sets=1 stages=6 blocks=1 producer=true in_clusters=true)
     # In rounds blocks of channels read the same positions at a time: 384->384, 4 of 16x48x48, takes 0.0887 ms in place of 0.0984,
     # in TF32 0.223 and its input gradient 0.178 in place of 0.252 and 0.245; smaller pictures take as long as without.
     # Operands of 32 bits whose rows lie transposed, too, are multiplied by mma.sync; in TF32 256 x 64 and 128 x 128 are never
@@ -206,6 +215,8 @@ foreach(format ${formats_of_16_bits} tf32)
         conv_transpose_maps(forward nchw as_it_lies_weight_rows_256x128 ${tile256x128} ${weight_rows} min_out_channels=65 H200_TFLOPS 380)
         conv_transpose_maps(forward nchw as_it_lies_weight_maps_128x64 ${tiles128x64} ${weight_maps} H200_TFLOPS 156)
         conv_transpose_maps(forward nchw as_it_lies_weight_rows_128x64 ${tiles128x64} ${weight_rows} H200_TFLOPS 242 FULL)
+        conv_transpose_maps(forward nchw as_it_lies_weight_maps_clusters_128x64 ${clusters128x64} ${weight_maps} H200_TFLOPS 156)
+        conv_transpose_maps(forward nchw as_it_lies_weight_rows_clusters_128x64 ${clusters128x64} ${weight_rows} H200_TFLOPS 242)
         continue()
     endif()
     set(tiles128x64 ${tiles128x64} H200_TFLOPS 650)
@@ -220,6 +231,8 @@ foreach(format ${formats_of_16_bits} tf32)
         conv_transpose_maps(forward nchw as_it_lies_weight_maps_${tile} ${tiles${tile}} ${weight_maps} ${maybe})
         conv_transpose_maps(forward nchw as_it_lies_weight_rows_${tile} ${tiles${tile}} ${weight_rows} ${maybe})
     endforeach()
+    conv_transpose_maps(forward nchw as_it_lies_weight_maps_clusters_128x64 ${clusters128x64} ${weight_maps} H200_TFLOPS 500 ${maybe})
+    conv_transpose_maps(forward nchw as_it_lies_weight_rows_clusters_128x64 ${clusters128x64} ${weight_rows} H200_TFLOPS 500 ${maybe})
     # Input gradients of kernels as large as their strides, two along the width, whose words tensor cores take from registers
     # (k2 s2, 128 to 64, 8 of 256x256: 0.104 ms, 90 % of the memory's bandwidth; 0.277 packed. Of 24 layers 22 took 0.32 to 0.81 of
     # their time. With 2048 products a sum of few positions what is packed is faster. H200, 2026-11-23).
@@ -302,6 +315,8 @@ foreach(format ${formats_of_16_bits} tf32)
     conv_transpose_maps(input_gradient nchw weight_maps_256x64 ${maps} weight_map=true ${positions256} ${chunk} stages=2 blocks=2
         ${rate256x64} FULL)
     conv_transpose_maps(input_gradient nchw weight_maps_128x64 ${tile128x64} weight_map=true ${rate128x64} ${maybe})
+    conv_transpose_maps(input_gradient nchw weight_maps_clusters_128x64 ${maps} weight_map=true columns=128 row_sets=1 ${chunk} stages=6
+        blocks=1 producer=true in_clusters=true ${rate128x64} ${maybe})
     if(NOT format STREQUAL tf32)
         conv_transpose_maps(input_gradient nchw weight_maps_128x128 ${maps} weight_map=true columns=128 ${chunk} stages=6 blocks=1
             producer=true min_in_channels=65 H200_TFLOPS 560 ${maybe})

@@ -17,7 +17,7 @@ namespace ptx_machine {
 
 void Block::fail_outside(const Instruction &i, uint32_t address, int bytes) const {
     fail(i, "shared address " + std::to_string(address) + ", " + std::to_string(bytes) +
-                " bytes, is not aligned or not in the block's " + std::to_string(shared.size()) + " bytes");
+                " bytes, is not aligned or not in the block's " + std::to_string(launch.shared_bytes) + " bytes");
 }
 
 void execute_proxy_fence(Warp &w, const Instruction &i, uint32_t mask) {

@@ -9,8 +9,9 @@ namespace ptx_machine {
 
 void run_program(const std::string &body, std::vector<float> &floats, unsigned threads, int shared_bytes, Timing timing,
                  const TensorMap &map, unsigned blocks) {
+    const bool takes_address = body.find(" memory") != std::string::npos;
     const Module module = decode(
-        ".extern .shared .align 16 .b8 memory[];\n"
+        std::string(takes_address ? ".extern .shared .align 16 .b8 memory[];\n" : "") +
         ".visible .entry program(.param .u64 floats,\n.param .align 64 .b8 map[128])\n{\n"
         ".reg .pred %p<9>;\n.reg .b32 %r<99>;\n.reg .b64 %rd<99>;\n.reg .f32 %f<99>;\n"
         "ld.param.u64 %rd1, [floats];\n"

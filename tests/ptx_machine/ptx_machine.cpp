@@ -314,7 +314,7 @@ void start(Warp &w, Block &block, int index, const Dimensions &at, int32_t now) 
         if (thread < t.x * t.y * t.z) mask |= 1u << l;
         const unsigned values[special_registers] = {
             thread % t.x, thread / t.x % t.y,      thread / (t.x * t.y), t.x, t.y, t.z, at.x, at.y,
-            at.z,         static_cast<unsigned>(l), base_of(block.rank)};
+            at.z,         static_cast<unsigned>(l), base_of(block.rank) + w.kernel().shared_begins_at()};
         for (int s = 0; s < special_registers; s++) w.to<uint32_t>(w.kernel().special[s])[l] = values[s];
     }
     w.fragments.assign(1, {0, mask});

@@ -74,7 +74,8 @@ struct Cluster;
 struct Block {
     static constexpr int barriers_of_block = 16;
 
-    Block(const Launch &l, int w) : launch(l), warps(w), shared(l.shared_bytes), history(l.shared_bytes, w) {}
+    Block(const Launch &l, int w)
+        : launch(l), warps(w), shared(l.kernel.shared_begins_at() + l.shared_bytes), history(static_cast<int>(shared.size()), w) {}
 
     const Launch &launch;
     const int warps;
@@ -97,7 +98,8 @@ struct Block {
 
     /// Fails on accesses outside or not aligned.
     void check_shared(const Instruction &i, uint32_t address, int bytes) const {
-        if (address + uint64_t(bytes) > shared.size() || address % bytes != 0) fail_outside(i, address, bytes);
+        const bool inside = address >= launch.kernel.shared_begins_at() && address + uint64_t(bytes) <= shared.size();
+        if (!inside || address % bytes != 0) fail_outside(i, address, bytes);
     }
 
   private:

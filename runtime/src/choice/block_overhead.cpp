@@ -66,18 +66,19 @@ double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
     // Blocks that make parts have an overhead of 7 to 10 us: their lanes store single channels of any number (twelve
     // layers in float16, H200, 2026-11-22); those of phases that are channels half of it (2026-11-23).
     if (k.makes_parts && k.stores_single_channels && k.operation == Operation::forward)
-        return k.phases_as_channels ? 4.5e-6 : 8.5e-6;
+        return k.phases_as_channels ? 3e-6 : 8.5e-6;
     const bool maps_both = k.operation == Operation::forward && maps_weights(k) && channels_innermost(k.output);
     if (k.resident_blocks > 0) {
         // Taps that are rows are added before the store, while nothing is multiplied (twelve layers, H200, 2026-11-27).
         const bool is_float = k.output.type == ElementType::float32;
         const double element = k.row_taps > 1                    ? (is_float ? 1e-10 : 1.35e-10)
-                               : reads_as_it_lies(k) && is_float ? 1.3e-10
+                               : reads_as_it_lies(k) && is_float ? 8e-11
                                                                  : 4.3e-11;
         return double(k.blocks_per_multiprocessor) *
                ((maps_both ? 1e-6 : 0.4e-6) + element * double(area(k.block_positions)) * static_cast<double>(k.block_channels));
     }
     const double tile = static_cast<double>(k.block_channels) / 128;
+    if (k.adds_in_clusters && reads_as_it_lies(k)) return (k.output.type == ElementType::float32 ? 9e-6 : 7e-6) * tile;
     const Axis &x = p.width();
     if (k.operation == Operation::input_gradient)  // by what a multiprocessor computes at once
         return (channels_innermost(k.input) ? 5.5e-6 : bytes_of(k.input.type) == 2 ? 3e-6 : maps_weights(k) ? 3.6e-6 : 6e-6) *

@@ -86,14 +86,18 @@ double mirroring_time(const KernelTraits &k, const Computation &c) {
     return 3.8e-12 * double(c.problem.weight_elements());
 }
 
-// The parts of a split sum are written and read once.
-double adding_time(const Computation &c) {
+// Seven weight gradients of float16, tiles of 64 x 64 to 128 x 128 (H200, 2026-11-23).
+double cluster_time(double tile_elements) { return 1.2e-6 + 1.2e-10 * tile_elements; }
+
+// The parts of a split sum are written and read once, if no cluster adds them.
+double adding_time(const KernelTraits &k, const Computation &c) {
     if (c.partial_sums == 1) return 0;
+    if (k.adds_in_clusters) return cluster_time(double(area(k.block_positions)) * static_cast<double>(k.block_channels));
     const double parts = double(c.operation == Operation::forward ? c.problem.output_elements() : c.problem.input_elements());
     const double bytes = sizeof(float) * (c.parts_of_steps ? parts * double(c.partial_sums) : parts);
     constexpr double most_in_second_level = 2.4e7;
     const double rate = bytes <= most_in_second_level ? H200::second_level_bytes_per_second : H200::memory_bytes_per_second;
-    return launch + 1.5e-6 + 2 * bytes / rate;
+    return launch + 2 * bytes / rate;
 }
 
 }  // namespace conv_transpose

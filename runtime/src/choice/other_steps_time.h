@@ -15,8 +15,11 @@ double cell_packing_time(const Computation &computation);
 double group_packing_time(const Computation &computation);
 double mirroring_time(const KernelTraits &kernel, const Computation &computation);
 
+/// What blocks of a cluster take to meet, and to add their parts of a tile.
+double cluster_time(double tile_elements);
+
 /// Of the parts of a sum.
-double adding_time(const Computation &computation);
+double adding_time(const KernelTraits &kernel, const Computation &computation);
 
 }  // namespace conv_transpose
 

@@ -101,6 +101,8 @@ std::string channel_rejection(const KernelTraits &k, const Computation &c) {
         return "groups is " + std::to_string(p.groups) + ", no multiple of " + std::to_string(k.group_multiple);
     if (p.groups < k.min_groups)
         return "groups is " + std::to_string(p.groups) + ", less than " + std::to_string(k.min_groups);
+    if (k.adds_in_clusters && k.operation != Operation::weight_gradient && p.groups > 1)
+        return "groups is " + std::to_string(p.groups) + ", which would be one sum";
     if ((k.group_multiple > 1 || k.packs_groups) && p.groups > max_grid()) return "a launch does not take all groups";
     // A vector is of groups: products with one channel in a vector take half the time of one group (k4 s2, 256x256).
     if (k.packs_groups && k.family == Family::flat_weight_gradient && 4 * p.groups < k.tile_in_channels)

@@ -87,6 +87,15 @@ double seen_bytes_time(const KernelTraits &k, const Computation &c) {
     return share < 1 ? double(bytes) * elements / bytes_per_second : 0;
 }
 
+// At least this a product of few channels takes whose float32 are stored in channels_first while nothing else is done (1x1, 48 to 320
+// channels, 4 x 30000: 86 us with packing, 16 to 288, 2 x 384x384: 143; TF32, H200, 2026-11-27).
+double stored_bytes_time(const KernelTraits &k, const Computation &c) {
+    const bool measured = k.box_positions > 0 && k.resident_blocks == 0 && k.operation == Operation::forward &&
+                          k.output.type == ElementType::float32 && !channels_innermost(k.output);
+    constexpr double bytes_per_second = 2.6e12;
+    return measured ? sizeof(float) * double(c.problem.input_elements() + c.problem.output_elements()) / bytes_per_second : 0;
+}
+
 // Taps that see a phase of an axis; the first phases have the most.
 int64_t taps_of_phase(const Axis &a, int64_t phase) {
     const int64_t live = a.stride / std::gcd(a.stride, a.dilation);
@@ -194,7 +203,7 @@ double product_time(const KernelTraits &k, const Computation &c, const Machine &
     // Nothing hides such stores where blocks are few (k4 s2 p1, 64 to 32 channels, 32 x 94: 14 us of 12 blocks).
     const double bare = k.box_positions > 0 && blocks <= double(multiprocessors) && stores_at_odd_elements(k, p) ? overhead : 0;
     const double in_rounds = rounds * (round_flop / (k.h200_tflops * 1e12) * revisits(c) + overhead) + bare;
-    return std::max({in_rounds, split_sectors_time(k, c), seen_bytes_time(k, c)}) + before_first_block(k) +
+    return std::max({in_rounds, split_sectors_time(k, c), seen_bytes_time(k, c), stored_bytes_time(k, c)}) + before_first_block(k) +
            scattered_stores_time(k, c);
 }
 

@@ -199,7 +199,8 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
                   : rows.needed() ? rows.add_packing(steps, c.read, packed_picture, range)
                                   : input_pictures(c.read, p, k.rank, range, c.read_format, c.read_pixel);
         View out = parts.needed() ? parts.view(p, k.rank, [](const Axis &a) { return a.output(); }, range)
-                                  : output_pictures(c.written, p, k.rank, range, c.written_format, c.written_pixel);
+                                  : parts.same_for_all_parts(output_pictures(c.written, p, k.rank, range, c.written_format,
+                                                                             c.written_pixel), k.rank + 1);
         if (reads_one_row(k)) in = one_row(in, k.rank);
         for (int i = 0; i < k.rank; i++) {
             const Axis &a = p.axes[2 - i];
@@ -208,7 +209,7 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
             out.begin_early(i, early_positions(k, p, a));
         }
         const View weight = weights.view(range);
-        View bias = bias_view(after_kernel, given_bias, weight, p.out_channels / p.groups, range);
+        View bias = parts.same_for_all_parts(bias_view(after_kernel, given_bias, weight, p.out_channels / p.groups, range), 1);
         if (k.packs_groups && is_flat(k))
             in.exchange(k.rank, k.rank + 1), out.exchange(k.rank, k.rank + 1), bias.exchange(0, 1);
         steps.push_back(forward_step(k, p, in, weight, bias, out, after_kernel));

@@ -26,7 +26,8 @@ Recipe input_gradient_recipe(const Candidate &candidate) {
                       : c.read;
     recipe.add_launches({p.batch, ranges.images}, {p.groups, ranges.groups}, [&](const LaunchRange &range) {
         View to = parts.needed() ? parts.view(p, k.rank, [](const Axis &a) { return a.input; }, range)
-                                       : input_pictures(c.written, p, k.rank, range, c.written_format);
+                                 : parts.same_for_all_parts(input_pictures(c.written, p, k.rank, range, c.written_format),
+                                                            k.rank + 1);
         std::vector<Step> steps;
         View from = rows.needed() ? rows.add_packing(steps, c.read, packed_picture, range)
                                   : output_pictures(c.read, p, k.rank, range, c.read_format);

@@ -16,7 +16,7 @@ class PartialOutputs {
     /// Adds the region of the parts, if the sum is split.
     PartialOutputs(Recipe &recipe, const Computation &c, const KernelTraits &kernel)
         : c_(c), layout_((kernel.operation == Operation::forward ? kernel.output : kernel.input).layout),
-          channels_(c.result_channels()) {
+          channels_(c.result_channels()), in_clusters_(kernel.adds_in_clusters) {
         if (!needed()) return;
         // With few outputs, blocks that turn them would leave a machine idle: lanes store them one by one.
         constexpr int64_t fills_machine = 1 << 17;
@@ -31,7 +31,12 @@ class PartialOutputs {
         region_ = recipe.add_region("partial sums", sizeof(float) * c.problem.batch * image());
     }
 
-    bool needed() const { return c_.partial_sums > 1; }
+    bool needed() const { return c_.partial_sums > 1 && !in_clusters_; }
+
+    /// What a kernel takes whose clusters add the parts: the same tensor for all of them, as groups.
+    View same_for_all_parts(View view, int dimension) const {
+        return in_clusters_ ? view.repeat(dimension, c_.partial_sums) : view;
+    }
 
     /// The kernel's result: a part for each of the problem's groups, or after the other so many times all of them. Images are
     /// outside.
@@ -72,6 +77,7 @@ class PartialOutputs {
 
     Layout layout_;  // of parts
     int64_t channels_;  // likewise
+    bool in_clusters_;
     int64_t plane() const {
         return c_.operation == Operation::forward ? output_positions(c_.problem) : input_positions(c_.problem);
     }

@@ -60,6 +60,8 @@ class View {
         for (int64_t i = 0, stride = strides.position; i < axes; stride *= dimensions_[i++].extent) set_stride(i, stride);
         return set_stride(axes, strides.channel);
     }
+    /// A dimension of one element as one that has it so many times.
+    View &repeat(int d, int64_t times) { return dimensions_[d].extent = times, set_stride(d, 0); }
     View &exchange(int d, int e) { return std::swap(dimensions_[d], dimensions_[e]), *this; }
 
     /// Puts n positions before the first of dimension d. Other dimensions keep their strides.
