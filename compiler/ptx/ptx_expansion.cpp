@@ -134,7 +134,7 @@ class KernelExpansion {
         } else if (kind == "promote") {
             tiles_.promote(site.call, out);
         } else if (kind == "add_shifted") {
-            tiles_.add_shifted(site, new_label(), out);
+            tiles_.add_shifted_taps(site, new_label(), out);
         } else if (kind == "sum") {
             tiles_.read_sum(site, out);
         } else if (kind == "turn") {
@@ -146,7 +146,7 @@ class KernelExpansion {
         } else if (kind == "cluster_wait") {
             out.line("\tbarrier.cluster.wait.acquire;");
         } else if (kind == "cluster_sum") {
-            tiles_.add_of_cluster(site, out);
+            tiles_.add_parts_of_cluster(site, out);
         } else if (kind == "publish") {
             if (wgmma_) out.line("\tfence.proxy.async.shared::cta;");
         } else if (kind == "begin") {
