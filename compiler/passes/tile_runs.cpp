@@ -231,7 +231,7 @@ class TileStore::Runs {
 
     int columns_of_lane() const { return tile_.tile_->columns / (warps_of_warpgroup * columns_of_group); }
 
-    /// Lanes have neighbouring columns of two neighbouring rows of every eight (tensor_core_instructions.cpp). What comes from
+    /// Lanes have neighbouring columns of two neighbouring rows of every eight (tensor_core_instructions.h). What comes from
     /// some rows is worked out before they are stored.
     Stmt of_lanes() const {
         constexpr int eights_at_once = 2;

@@ -38,7 +38,7 @@ void multiply_lines(const CallSite &site, PtxWriter &out) {
     const ProductType type(call);
     const SharedOperand rows = SharedOperand::a(site);
     const int line = call.field("bl"), of_lane = tile.of_lane, bytes = bytes_of(type.format);
-    const bool is_float = type.format == OperandFormat::float32;
+    const bool of_floats = is_float(call);
     const JoinedLines joined{line, of_lane / 2};
     if (tile.repeats > 1 || call.field("row") != 0 || rows.is_transposed)
         throw PtxExpansionError("PTX expansion: lines of columns are multiplied by wgmma, with rows from shared memory");
@@ -51,11 +51,11 @@ void multiply_lines(const CallSite &site, PtxWriter &out) {
     for (int step = 0; step < steps_of(call); step++) {
         const int first = step % 2 * 2 * of_lane, k = step * type.k;
         if (step > 0) out.line("wgmma.commit_group.sync.aligned;");
-        if (!is_float) joined.load_of_step(k, out);
+        if (!of_floats) joined.load_of_step(k, out);
         out.line("wgmma.wait_group.sync.aligned 1;");
         for (int half = 0; half < 2; half++) {
             const int of_half = first + half * of_lane;
-            if (is_float) load("a", of_half, of_lane, (k + 4 * half) * line, out);
+            if (of_floats) load("a", of_half, of_lane, (k + 4 * half) * line, out);
             else joined.join(half, of_half, out);
         }
         out.line("wgmma.fence.sync.aligned;");

@@ -1,6 +1,5 @@
 #include "compiler/ptx/tensor_core_instructions.h"
 
-#include "compiler/ptx/product_text.h"
 #include "compiler/ptx/products.h"
 #include "compiler/ptx/tile_registers.h"
 #include "compiler/ptx/tile_turns.h"
@@ -11,7 +10,7 @@ namespace {
 
 /// Values of 32 bits, or words of two (compiler/passes/pair_products.h).
 bool has_words(const PlaceholderCall &multiply) {
-    return ProductType(multiply).format == OperandFormat::float32 || multiply.field_or("pairs", 0);
+    return is_float(multiply) || multiply.field_or("pairs", 0);
 }
 
 }  // namespace

@@ -23,8 +23,6 @@ struct TurnedRows {
     int first;  // of those is turned
 };
 
-bool is_float(const PlaceholderCall &turn) { return ProductType(turn).format == OperandFormat::float32; }
-
 std::string plus(const char *name, int number) {
     return number ? " add.u32 " + std::string(name) + ", " + name + ", " + std::to_string(number) + ";" : "";
 }
