@@ -15,6 +15,7 @@
 #include <numeric>
 
 #include "compiler/passes/placeholder_calls.h"
+#include "compiler/passes/tile_expressions.h"
 #include "compiler/passes/tile_parts.h"
 
 namespace conv_transpose {

@@ -2,7 +2,7 @@
 // columns, are neighbours in the output as a rule, but not where rows or pictures end: positions of a channel in
 // channels_first, of which rows may be phases of a stride. Or they are neighbours, but fill no 16 bytes: channels.
 //
-// Eight rows of a warp at a time are turned through shared memory, as in tile_store.cpp. They are *lines*: a row, or as many
+// Eight rows of a warp at a time are turned through shared memory, as in tile_pairs.cpp. They are *lines*: a row, or as many
 // rows as alternate in the output. Neighbouring lanes store neighbouring elements of a line, each one by one, or, where a
 // condition of the whole output says so (TensorCoreOptions::runs), two or four at once. What an index, a guard or a value takes
 // from the line alone, as where a channel lies and its bias, one lane works out for each and leaves behind it in shared
@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "compiler/passes/placeholder_calls.h"
+#include "compiler/passes/tile_expressions.h"
 #include "compiler/passes/tile_parts.h"
 #include "compiler/passes/tile_store.h"
 
