@@ -10,11 +10,13 @@
 #include "choice/flat_extent.h"
 #include "choice/flat_tiles.h"
 #include "choice/input_cells.h"
+#include "choice/partial_sums.h"
 #include "choice/registry.h"
 #include "choice/rejection.h"
 #include "choice/relative_time.h"
 #include "choice/staged_columns.h"
 #include "choice/tensor_formats.h"
+#include "choice/views_of_rows.h"
 #include "device/machine.h"
 
 namespace conv_transpose {

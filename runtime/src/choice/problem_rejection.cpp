@@ -11,6 +11,7 @@
 #include "choice/picture_frame.h"
 #include "choice/product_blocks.h"
 #include "choice/staged_columns.h"
+#include "choice/views_of_rows.h"
 #include "choice/weight_gradient_parts.h"
 #include "choice/winograd_sizes.h"
 #include "problem/counting.h"

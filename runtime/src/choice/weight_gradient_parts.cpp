@@ -6,6 +6,7 @@
 #include "algorithm/machine_facts.h"
 #include "choice/launch_ranges.h"
 #include "choice/staged_columns.h"
+#include "choice/views_of_rows.h"
 
 namespace conv_transpose {
 
